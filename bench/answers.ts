@@ -15,8 +15,17 @@ export function chatBody(model: string, stream: boolean): string {
   return JSON.stringify({
     model,
     messages: [
-      { role: "system", content: "You are an assistant that answers in short, complete sentences and never guesses. ".repeat(3).trim() },
-      { role: "user", content: "Compare a queue and a stack, and say for each where a program would want it and what goes wrong with the other. ".repeat(5).trim() },
+      {
+        role: "system",
+        content: "You are an assistant that answers in short, complete sentences and never guesses. ".repeat(3).trim(),
+      },
+      {
+        role: "user",
+        content:
+          "Compare a queue and a stack, and say for each where a program would want it and what goes wrong with the other. "
+            .repeat(5)
+            .trim(),
+      },
     ],
     temperature: 0.7,
     max_tokens: 512,
@@ -26,10 +35,15 @@ export function chatBody(model: string, stream: boolean): string {
 
 function plainAnswer(body: object): Uint8Array {
   const text = JSON.stringify(body);
-  return Buffer.from(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nx-request-id: req_0123456789\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
+  return Buffer.from(
+    `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nx-request-id: req_0123456789\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
+  );
 }
 
-const streamHead = (contentType: string): Buffer => Buffer.from(`HTTP/1.1 200 OK\r\ncontent-type: ${contentType}\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n`);
+const streamHead = (contentType: string): Buffer =>
+  Buffer.from(
+    `HTTP/1.1 200 OK\r\ncontent-type: ${contentType}\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n`,
+  );
 const EVENT_STREAM = "text/event-stream; charset=utf-8";
 const STREAM_END = Buffer.from("0\r\n\r\n");
 
@@ -37,13 +51,23 @@ function streamWrites(events: readonly (string | Uint8Array)[], contentType = EV
   const writes: Uint8Array[] = [];
   for (let start = 0; start < events.length; start += EVENTS_PER_WRITE) {
     const chunks = events.slice(start, start + EVENTS_PER_WRITE).map(httpChunk);
-    writes.push(Buffer.concat([...(start === 0 ? [streamHead(contentType)] : []), ...chunks, ...(start + EVENTS_PER_WRITE >= events.length ? [STREAM_END] : [])]));
+    writes.push(
+      Buffer.concat([
+        ...(start === 0 ? [streamHead(contentType)] : []),
+        ...chunks,
+        ...(start + EVENTS_PER_WRITE >= events.length ? [STREAM_END] : []),
+      ]),
+    );
   }
   return writes;
 }
 
 function heldAnswer(events: readonly string[]): MockAnswer {
-  return { kind: "held", beginning: Buffer.concat([streamHead(EVENT_STREAM), ...events.slice(0, 2).map(httpChunk)]), rest: Buffer.concat([...events.slice(-12).map(httpChunk), STREAM_END]) };
+  return {
+    kind: "held",
+    beginning: Buffer.concat([streamHead(EVENT_STREAM), ...events.slice(0, 2).map(httpChunk)]),
+    rest: Buffer.concat([...events.slice(-12).map(httpChunk), STREAM_END]),
+  };
 }
 
 function httpChunk(event: string | Uint8Array): Buffer {
@@ -57,11 +81,25 @@ function openaiCompletion(): object {
     object: "chat.completion",
     created: 1_767_000_000,
     model: MODEL,
-    choices: [{ index: 0, message: { role: "assistant", content: PARAGRAPH.repeat(3).trim(), refusal: null, annotations: [] }, logprobs: null, finish_reason: "stop" }],
+    choices: [
+      {
+        index: 0,
+        message: { role: "assistant", content: PARAGRAPH.repeat(3).trim(), refusal: null, annotations: [] },
+        logprobs: null,
+        finish_reason: "stop",
+      },
+    ],
     usage: {
-      prompt_tokens: 219, completion_tokens: 112, total_tokens: 331,
+      prompt_tokens: 219,
+      completion_tokens: 112,
+      total_tokens: 331,
       prompt_tokens_details: { cached_tokens: 0, audio_tokens: 0 },
-      completion_tokens_details: { reasoning_tokens: 0, audio_tokens: 0, accepted_prediction_tokens: 0, rejected_prediction_tokens: 0 },
+      completion_tokens_details: {
+        reasoning_tokens: 0,
+        audio_tokens: 0,
+        accepted_prediction_tokens: 0,
+        rejected_prediction_tokens: 0,
+      },
     },
     service_tier: "default",
     system_fingerprint: "fp_44709d6fcb",
@@ -70,13 +108,25 @@ function openaiCompletion(): object {
 
 function openaiEvents(): readonly string[] {
   const chunk = (choices: readonly object[], more: object = {}): string =>
-    sse({ id: "chatcmpl-B9MBs8CjcvOU2jLn4n57", object: "chat.completion.chunk", created: 1_767_000_000, model: MODEL, system_fingerprint: "fp_44709d6fcb", choices, ...more });
-  const choice = (delta: object, finish: string | null): readonly object[] => [{ index: 0, delta, logprobs: null, finish_reason: finish }];
+    sse({
+      id: "chatcmpl-B9MBs8CjcvOU2jLn4n57",
+      object: "chat.completion.chunk",
+      created: 1_767_000_000,
+      model: MODEL,
+      system_fingerprint: "fp_44709d6fcb",
+      choices,
+      ...more,
+    });
+  const choice = (delta: object, finish: string | null): readonly object[] => [
+    { index: 0, delta, logprobs: null, finish_reason: finish },
+  ];
   return [
     chunk(choice({ role: "assistant", content: "" }, null)),
     ...Array.from({ length: EVENTS_PER_STREAM }, (_, index) => chunk(choice({ content: ` word${index % 10}` }, null))),
     chunk(choice({}, "stop")),
-    chunk([], { usage: { prompt_tokens: 219, completion_tokens: EVENTS_PER_STREAM, total_tokens: 219 + EVENTS_PER_STREAM } }),
+    chunk([], {
+      usage: { prompt_tokens: 219, completion_tokens: EVENTS_PER_STREAM, total_tokens: 219 + EVENTS_PER_STREAM },
+    }),
     "data: [DONE]\n\n",
   ];
 }

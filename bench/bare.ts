@@ -11,10 +11,18 @@ export function startBareProxy(mockPort: number): Bun.Server<undefined> {
     idleTimeout: 255,
     async fetch(request) {
       const path = request.url.slice(request.url.indexOf("/", 8));
-      const answer = await fetch(upstream + path, { method: "POST", headers: { "content-type": "application/json" }, body: await request.bytes(), redirect: "manual", proxy: false });
+      const answer = await fetch(upstream + path, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: await request.bytes(),
+        redirect: "manual",
+        proxy: false,
+      });
       const type = answer.headers.get("content-type") ?? "";
       const headers = { "content-type": type };
-      return type.startsWith("text/event-stream") ? new Response(answer.body, { status: answer.status, headers }) : new Response(await answer.bytes(), { status: answer.status, headers });
+      return type.startsWith("text/event-stream")
+        ? new Response(answer.body, { status: answer.status, headers })
+        : new Response(await answer.bytes(), { status: answer.status, headers });
     },
   });
 }

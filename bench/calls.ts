@@ -40,7 +40,12 @@ export async function measureCalls(rows: number): Promise<CallFigures> {
     const calls = openSqliteCalls({ file });
     try {
       const fill = async (from: number, to: number, batch: number): Promise<void> => {
-        for (let at = from; at < to; at += batch) await calls.ingest(Array.from({ length: Math.min(batch, to - at) }, (_, index) => rowOf(Buffer.from(JSON.stringify(record(at + index, rows))), true)));
+        for (let at = from; at < to; at += batch)
+          await calls.ingest(
+            Array.from({ length: Math.min(batch, to - at) }, (_, index) =>
+              rowOf(Buffer.from(JSON.stringify(record(at + index, rows))), true),
+            ),
+          );
       };
       const before = Math.max(0, rows - MEASURED);
       await fill(0, before, LARGE_BATCH);
@@ -48,7 +53,13 @@ export async function measureCalls(rows: number): Promise<CallFigures> {
       await fill(before, rows, BATCH);
       const ingestMs = performance.now() - startedMs;
       const tookMs = await questions(calls);
-      return { rows, rowsPerSecond: (rows - before) / (ingestMs / 1000), megabytes: statSync(file).size / 1e6, tookMs, longestPauseMs: await longestPause(calls) };
+      return {
+        rows,
+        rowsPerSecond: (rows - before) / (ingestMs / 1000),
+        megabytes: statSync(file).size / 1e6,
+        tookMs,
+        longestPauseMs: await longestPause(calls),
+      };
     } finally {
       await calls.close();
     }
@@ -69,14 +80,69 @@ function record(number: number, rows: number): CallRecord {
   const prompt = 200 + (mixed % 4000);
   const completion = 20 + (mixed % 800);
   return {
-    traceId: `${mixed.toString(16).padStart(8, "0")}${number.toString(16).padStart(24, "0")}`, startedAtMs: FROM + Math.floor((number / rows) * DAYS * DAY_MS), clientRequestId: number % 10 === 7 ? `req-${number}` : null, otelTraceId: null, trace: null, rounds: 1, tools: [], snapshotVersion: 3,
-    tokenId: `token${token}`, tenantId: `tenant-${token % 10}`, projectId: `project-${token % 40}`, userId: null, endUser: mixed % 3 === 0 ? `user-${mixed % 5000}` : null, modelAsked: "openai:model", route: token % 2 === 0 ? "fast" : "direct",
-    provider: model % 4 === 0 ? "anthropic" : "openai", model: MODELS[model]!, stream: mixed % 2 === 0, explained: false, status: failed ? 502 : 200, code: failed ? "upstream_error" : null, errorDetail: null,
-    fates: { temperature: "native", max_completion_tokens: "native" }, messages: { count: 3, roles: { system: 1, user: 2 }, blocks: ["text"], bodyCharacters: 1200 },
-    attempts: [{ provider: "openai", vendor: "openai", model: "model", status: failed ? 500 : 200, code: failed ? "upstream_error" : null, round: 1, startMs: 1, spanId: null, usage: null, usageSource: null, toldModel: null, requestId: null, nativeCode: null, retryAfterMs: null, headMs: 320, firstContentMs: 400, totalMs: 1500 }],
-    finishReasons: ["stop"], nativeFinishReasons: [], finishInferred: false, providerModel: null, providerRequestId: null, unnamedUsage: null, usage: failed ? null : { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion }, usageSource: failed ? null : "provider",
-    cost: failed ? null : { nanoUsd: prompt * 2500 + completion * 10_000, priceId: "genai-prices@0.1.8:openai/gpt-4o" }, callerCost: null, limits: [], policies: [], warnings: [], cancelled: false, metadata: { team: "search", session: `s${mixed % 50_000}` },
-    firstContentMs: 400, totalMs: mixed % 20_000, ownMs: 0.2,
+    traceId: `${mixed.toString(16).padStart(8, "0")}${number.toString(16).padStart(24, "0")}`,
+    startedAtMs: FROM + Math.floor((number / rows) * DAYS * DAY_MS),
+    clientRequestId: number % 10 === 7 ? `req-${number}` : null,
+    otelTraceId: null,
+    trace: null,
+    rounds: 1,
+    tools: [],
+    snapshotVersion: 3,
+    tokenId: `token${token}`,
+    tenantId: `tenant-${token % 10}`,
+    projectId: `project-${token % 40}`,
+    userId: null,
+    endUser: mixed % 3 === 0 ? `user-${mixed % 5000}` : null,
+    modelAsked: "openai:model",
+    route: token % 2 === 0 ? "fast" : "direct",
+    provider: model % 4 === 0 ? "anthropic" : "openai",
+    model: MODELS[model]!,
+    stream: mixed % 2 === 0,
+    explained: false,
+    status: failed ? 502 : 200,
+    code: failed ? "upstream_error" : null,
+    errorDetail: null,
+    fates: { temperature: "native", max_completion_tokens: "native" },
+    messages: { count: 3, roles: { system: 1, user: 2 }, blocks: ["text"], bodyCharacters: 1200 },
+    attempts: [
+      {
+        provider: "openai",
+        vendor: "openai",
+        model: "model",
+        status: failed ? 500 : 200,
+        code: failed ? "upstream_error" : null,
+        round: 1,
+        startMs: 1,
+        spanId: null,
+        usage: null,
+        usageSource: null,
+        toldModel: null,
+        requestId: null,
+        nativeCode: null,
+        retryAfterMs: null,
+        headMs: 320,
+        firstContentMs: 400,
+        totalMs: 1500,
+      },
+    ],
+    finishReasons: ["stop"],
+    nativeFinishReasons: [],
+    finishInferred: false,
+    providerModel: null,
+    providerRequestId: null,
+    unnamedUsage: null,
+    usage: failed ? null : { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion },
+    usageSource: failed ? null : "provider",
+    cost: failed ? null : { nanoUsd: prompt * 2500 + completion * 10_000, priceId: "genai-prices@0.1.8:openai/gpt-4o" },
+    callerCost: null,
+    limits: [],
+    policies: [],
+    warnings: [],
+    cancelled: false,
+    metadata: { team: "search", session: `s${mixed % 50_000}` },
+    firstContentMs: 400,
+    totalMs: mixed % 20_000,
+    ownMs: 0.2,
   };
 }
 
@@ -86,18 +152,33 @@ async function questions(calls: CallStore): Promise<Readonly<Record<string, numb
   const { traceId } = first.data[50]!;
   const asked: Readonly<Record<string, () => Promise<unknown>>> = {
     "a page of 100 calls": () => calls.searchCalls({ limit: 100 }, { order: "newest" }),
-    "the page behind it, of one tenant": () => calls.searchCalls({ limit: 100, cursor: first.nextCursor }, { order: "newest", tenantId: "tenant-3" }),
-    "a page from the middle, of one project": () => calls.searchCalls({ limit: 100 }, { order: "newest", tenantId: "tenant-3", projectId: "project-3", toMs: middle }),
-    "a page of failed calls of one tenant": () => calls.searchCalls({ limit: 100 }, { order: "newest", tenantId: "tenant-3", outcome: "failed" }),
-    "a page of one token and one model": () => calls.searchCalls({ limit: 100 }, { order: "newest", tokenId: "token17", model: "model-5" }),
-    "calls of an end user that there is not": () => calls.searchCalls({ limit: 100 }, { order: "newest", endUser: "nobody" }),
+    "the page behind it, of one tenant": () =>
+      calls.searchCalls({ limit: 100, cursor: first.nextCursor }, { order: "newest", tenantId: "tenant-3" }),
+    "a page from the middle, of one project": () =>
+      calls.searchCalls(
+        { limit: 100 },
+        { order: "newest", tenantId: "tenant-3", projectId: "project-3", toMs: middle },
+      ),
+    "a page of failed calls of one tenant": () =>
+      calls.searchCalls({ limit: 100 }, { order: "newest", tenantId: "tenant-3", outcome: "failed" }),
+    "a page of one token and one model": () =>
+      calls.searchCalls({ limit: 100 }, { order: "newest", tokenId: "token17", model: "model-5" }),
+    "calls of an end user that there is not": () =>
+      calls.searchCalls({ limit: 100 }, { order: "newest", endUser: "nobody" }),
     ...lookUps(calls, middle),
     "one call with its record": () => calls.findCall(traceId, "tenant-3"),
-    "usage of one tenant by day": () => calls.usage({ limit: 100 }, { tenantId: "tenant-3", by: ["day"], order: "group" }),
-    "usage of all by tenant and model, totals": async () => [await calls.usage({ limit: 1000 }, { by: ["tenant", "model"], order: "cost" }), await calls.usageTotals({})],
-    "usage of all by token, model and day": () => calls.usage({ limit: 1000 }, { by: ["token", "model", "day"], order: "group" }),
-    "usage of one tenant by end user": () => calls.usage({ limit: 100 }, { tenantId: "tenant-3", by: ["end_user"], order: "cost" }),
-    "what a project has spent since a moment, by token": () => calls.spent({ tenantId: "tenant-3", projectId: "project-3", sinceMs: middle + 1234, by: ["token"] }),
+    "usage of one tenant by day": () =>
+      calls.usage({ limit: 100 }, { tenantId: "tenant-3", by: ["day"], order: "group" }),
+    "usage of all by tenant and model, totals": async () => [
+      await calls.usage({ limit: 1000 }, { by: ["tenant", "model"], order: "cost" }),
+      await calls.usageTotals({}),
+    ],
+    "usage of all by token, model and day": () =>
+      calls.usage({ limit: 1000 }, { by: ["token", "model", "day"], order: "group" }),
+    "usage of one tenant by end user": () =>
+      calls.usage({ limit: 100 }, { tenantId: "tenant-3", by: ["end_user"], order: "cost" }),
+    "what a project has spent since a moment, by token": () =>
+      calls.spent({ tenantId: "tenant-3", projectId: "project-3", sinceMs: middle + 1234, by: ["token"] }),
   };
   const took: Record<string, number> = {};
   for (const [what, ask] of Object.entries(asked)) {
@@ -117,18 +198,67 @@ function lookUps(calls: CallStore, middle: number): Readonly<Record<string, () =
   const tenantId = "tenant-3";
   const project = { tenantId, projectId: "project-3" };
   const asked: Readonly<Record<string, Partial<LogFilter>>> = {
-    "all": {}, "oldest first": { order: "oldest" }, "as they end": { order: "ended", endedFromMs: middle }, "a time": { fromMs: middle - DAY_MS, toMs: middle },
-    "a tenant": { tenantId }, "a project": project, "a token": { tokenId: "token17" }, "an end user": { endUser: "user-4321" }, "an end user of a project": { ...project, endUser: "user-4321" }, "a route": { route: "fast" },
-    "a provider": { provider: "anthropic" }, "a model": { model: "model-5" }, "a model that there is not": { model: "none" }, "the model as asked": { modelAsked: "openai:model" }, "a model as asked that there is not": { ...project, modelAsked: "none" },
-    "a status": { status: 502 }, "a status that there is not": { status: 418 }, "a class of status": { statusClass: 5 }, "failed": { outcome: "failed" }, "failed, of a tenant": { tenantId, outcome: "failed" }, "a code": { code: "upstream_error" },
-    "a code of a project": { ...project, code: "upstream_error" }, "streams": { stream: true }, "left by the client, of which there are none": { cancelled: true }, "a finish reason": { finishReason: "stop" }, "a finish reason that there is not": { ...project, finishReason: "length" },
-    "slow": { atLeast: { totalMs: 19_990 } }, "slower than any": { atLeast: { totalMs: 90_000 } }, "slow, of a project": { ...project, atLeast: { totalMs: 19_900 } }, "many tokens": { atLeast: { tokens: 4900 } }, "dear": { atLeast: { costNanoUsd: 18_000_000 } },
-    "more than one attempt, of which there are none": { atLeast: { attempts: 2 } }, "metadata that all have": { tags: ["meta:team=search"] }, "metadata that all have, of a project": { ...project, tags: ["meta:team=search"] },
-    "metadata of a session": { tags: ["meta:session=s777"] }, "metadata that all have, and a session": { tags: ["meta:team=search", "meta:session=s777"] }, "metadata that there is not": { tags: ["meta:team=none"] },
-    "the caller's own id": { tags: ["request:req-777"] }, "a model of a token in a time": { ...project, tokenId: "token43", model: "model-7", fromMs: middle - DAY_MS, toMs: middle },
-    "failed streams of a model of a tenant, slow, in a time": { tenantId, outcome: "failed", stream: true, model: "model-3", atLeast: { totalMs: 15_000 }, fromMs: middle - 7 * DAY_MS, toMs: middle },
+    all: {},
+    "oldest first": { order: "oldest" },
+    "as they end": { order: "ended", endedFromMs: middle },
+    "a time": { fromMs: middle - DAY_MS, toMs: middle },
+    "a tenant": { tenantId },
+    "a project": project,
+    "a token": { tokenId: "token17" },
+    "an end user": { endUser: "user-4321" },
+    "an end user of a project": { ...project, endUser: "user-4321" },
+    "a route": { route: "fast" },
+    "a provider": { provider: "anthropic" },
+    "a model": { model: "model-5" },
+    "a model that there is not": { model: "none" },
+    "the model as asked": { modelAsked: "openai:model" },
+    "a model as asked that there is not": { ...project, modelAsked: "none" },
+    "a status": { status: 502 },
+    "a status that there is not": { status: 418 },
+    "a class of status": { statusClass: 5 },
+    failed: { outcome: "failed" },
+    "failed, of a tenant": { tenantId, outcome: "failed" },
+    "a code": { code: "upstream_error" },
+    "a code of a project": { ...project, code: "upstream_error" },
+    streams: { stream: true },
+    "left by the client, of which there are none": { cancelled: true },
+    "a finish reason": { finishReason: "stop" },
+    "a finish reason that there is not": { ...project, finishReason: "length" },
+    slow: { atLeast: { totalMs: 19_990 } },
+    "slower than any": { atLeast: { totalMs: 90_000 } },
+    "slow, of a project": { ...project, atLeast: { totalMs: 19_900 } },
+    "many tokens": { atLeast: { tokens: 4900 } },
+    dear: { atLeast: { costNanoUsd: 18_000_000 } },
+    "more than one attempt, of which there are none": { atLeast: { attempts: 2 } },
+    "metadata that all have": { tags: ["meta:team=search"] },
+    "metadata that all have, of a project": { ...project, tags: ["meta:team=search"] },
+    "metadata of a session": { tags: ["meta:session=s777"] },
+    "metadata that all have, and a session": { tags: ["meta:team=search", "meta:session=s777"] },
+    "metadata that there is not": { tags: ["meta:team=none"] },
+    "the caller's own id": { tags: ["request:req-777"] },
+    "a model of a token in a time": {
+      ...project,
+      tokenId: "token43",
+      model: "model-7",
+      fromMs: middle - DAY_MS,
+      toMs: middle,
+    },
+    "failed streams of a model of a tenant, slow, in a time": {
+      tenantId,
+      outcome: "failed",
+      stream: true,
+      model: "model-3",
+      atLeast: { totalMs: 15_000 },
+      fromMs: middle - 7 * DAY_MS,
+      toMs: middle,
+    },
   };
-  return Object.fromEntries(Object.entries(asked).map(([what, filter]) => [`${LOG}${what}`, () => calls.searchCalls({ limit: 100 }, { order: "newest", ...filter })]));
+  return Object.fromEntries(
+    Object.entries(asked).map(([what, filter]) => [
+      `${LOG}${what}`,
+      () => calls.searchCalls({ limit: 100 }, { order: "newest", ...filter }),
+    ]),
+  );
 }
 
 export const LOG = "log: ";
@@ -142,7 +272,11 @@ async function longestPause(calls: CallStore): Promise<number> {
     longest = Math.max(longest, nowMs - lastMs - 2);
     lastMs = nowMs;
   }, 2);
-  await Promise.all([calls.usage({ limit: 1000 }, { by: ["token", "model", "day"], order: "cost" }), calls.searchCalls({ limit: 100 }, { order: "newest", endUser: "nobody" }), calls.usage({ limit: 1000 }, { by: ["end_user", "model"], order: "cost" })]);
+  await Promise.all([
+    calls.usage({ limit: 1000 }, { by: ["token", "model", "day"], order: "cost" }),
+    calls.searchCalls({ limit: 100 }, { order: "newest", endUser: "nobody" }),
+    calls.usage({ limit: 1000 }, { by: ["end_user", "model"], order: "cost" }),
+  ]);
   clearInterval(timer);
   return longest;
 }
@@ -150,7 +284,14 @@ async function longestPause(calls: CallStore): Promise<number> {
 if (import.meta.main) {
   const rows = Number(process.argv[2] ?? 1_000_000);
   const { rowsPerSecond, megabytes, tookMs, longestPauseMs } = await measureCalls(rows);
-  console.log(`${rows.toLocaleString("en")} calls; the last of them went in at ${Math.round(rowsPerSecond).toLocaleString("en")} a second, ${BATCH} at a time, each batch on the disk before the next; ${Math.round(megabytes)} MB.\n`);
-  console.log(table(["question", "ms"], Object.entries(tookMs).map(([what, ms]) => [what, ms.toFixed(1)])));
+  console.log(
+    `${rows.toLocaleString("en")} calls; the last of them went in at ${Math.round(rowsPerSecond).toLocaleString("en")} a second, ${BATCH} at a time, each batch on the disk before the next; ${Math.round(megabytes)} MB.\n`,
+  );
+  console.log(
+    table(
+      ["question", "ms"],
+      Object.entries(tookMs).map(([what, ms]) => [what, ms.toFixed(1)]),
+    ),
+  );
   console.log(`\nWhile reports ran, the process's own thread was kept ${longestPauseMs.toFixed(1)} ms at most.`);
 }

@@ -3,12 +3,15 @@
 import { startEverything } from "../test/harness/everything.ts";
 import { startGateway } from "../test/harness/gateway-process.ts";
 
-const WORDS = 'Call echo {"message": "Hello from a tool"} and call get-sum {"a": 2, "b": 40}, then call get-structured-content {"location": "Chicago"}, then tell me.';
+const WORDS =
+  'Call echo {"message": "Hello from a tool"} and call get-sum {"a": 2, "b": 40}, then call get-structured-content {"location": "Chicago"}, then tell me.';
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
 async function main(): Promise<number> {
-  say("Starting @modelcontextprotocol/server-everything behind an address, and the gateway, which starts a second one as a program…\n");
+  say(
+    "Starting @modelcontextprotocol/server-everything behind an address, and the gateway, which starts a second one as a program…\n",
+  );
   const everything = await startEverything();
   try {
     const gateway = await startGateway({ config: everything.config });
@@ -24,10 +27,37 @@ async function main(): Promise<number> {
 }
 
 async function asked(url: string, token: string): Promise<number> {
-  const body = { model: "sandbox:tools", stream: true, stream_options: { include_usage: true }, tools: [{ type: "mcp", server_label: "local", allowed_tools: ["echo", "get-structured-content"] }, { type: "mcp", server_label: "remote", allowed_tools: ["get-sum"] }], messages: [{ role: "user", content: WORDS }] };
-  say(`The call, with a model that does what the user's words say:\n\n  curl -N ${url}/api/v1/chat/completions \\\n    -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\\n    -d '${JSON.stringify(body)}'\n\nWhat comes, as it comes (ms since the call began):\n`);
+  const body = {
+    model: "sandbox:tools",
+    stream: true,
+    stream_options: { include_usage: true },
+    tools: [
+      { type: "mcp", server_label: "local", allowed_tools: ["echo", "get-structured-content"] },
+      { type: "mcp", server_label: "remote", allowed_tools: ["get-sum"] },
+    ],
+    messages: [{ role: "user", content: WORDS }],
+  };
+  say(
+    `The call, with a model that does what the user's words say:\n\n  curl -N ${url}/api/v1/chat/completions \\\n    -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\\n    -d '${JSON.stringify(body)}'\n\nWhat comes, as it comes (ms since the call began):\n`,
+  );
   const startedMs = performance.now();
-  const curl = Bun.spawn(["curl", "-sS", "-N", "--max-time", "60", `${url}/api/v1/chat/completions`, "-H", `Authorization: Bearer ${token}`, "-H", "Content-Type: application/json", "-d", JSON.stringify(body)], { stdout: "pipe", stderr: "inherit" });
+  const curl = Bun.spawn(
+    [
+      "curl",
+      "-sS",
+      "-N",
+      "--max-time",
+      "60",
+      `${url}/api/v1/chat/completions`,
+      "-H",
+      `Authorization: Bearer ${token}`,
+      "-H",
+      "Content-Type: application/json",
+      "-d",
+      JSON.stringify(body),
+    ],
+    { stdout: "pipe", stderr: "inherit" },
+  );
   const seen = new Seen();
   let rest = "";
   const decoder = new TextDecoder();
@@ -42,7 +72,11 @@ async function asked(url: string, token: string): Promise<number> {
   }
   say(`\nThe answer as the client has it:\n\n${indented(seen.text)}\n`);
   const missing = seen.missing((await curl.exited) === 0);
-  say(missing.length === 0 ? "All of it was seen: one answer over three rounds, tools over stdio and HTTP, their activity, one finish reason, the usage of all rounds." : `NOT SEEN: ${missing.join("; ")}`);
+  say(
+    missing.length === 0
+      ? "All of it was seen: one answer over three rounds, tools over stdio and HTTP, their activity, one finish reason, the usage of all rounds."
+      : `NOT SEEN: ${missing.join("; ")}`,
+  );
   return missing.length === 0 ? 0 : 1;
 }
 
@@ -94,7 +128,9 @@ class Seen {
       [this.#finishes === 1, "one finish reason"],
       [this.#mcp.rounds === 3, "three rounds"],
       [this.#started === 3, "three tools that start"],
-      ...["local echo", "remote get-sum", "local get-structured-content"].map((tool) => [this.#ended.includes(`${tool} tool_end`), `the end of ${tool}`] as const),
+      ...["local echo", "remote get-sum", "local get-structured-content"].map(
+        (tool) => [this.#ended.includes(`${tool} tool_end`), `the end of ${tool}`] as const,
+      ),
       [this.text.includes("Hello from a tool") && this.text.includes("42"), "what the tools said"],
       [(this.#usage?.total_tokens ?? 0) > 0, "usage"],
     ];

@@ -9,10 +9,19 @@ const say = (text: string): void => void process.stdout.write(`${text}\n`);
 async function main(): Promise<number> {
   const services = await startTracedServices();
   try {
-    const { traceId, text } = await services.call({ route: "r", messages: [{ role: "user", content: "How is the sky over Paris?" }], tools: [{ type: "mcp", server_label: "sky" }], metadata: { team: "blue" } });
-    say(`The answer: ${(JSON.parse(text) as { readonly choices: readonly { readonly message: { readonly content: string } }[] }).choices[0]!.message.content}\n`);
+    const { traceId, text } = await services.call({
+      route: "r",
+      messages: [{ role: "user", content: "How is the sky over Paris?" }],
+      tools: [{ type: "mcp", server_label: "sky" }],
+      metadata: { team: "blue" },
+    });
+    say(
+      `The answer: ${(JSON.parse(text) as { readonly choices: readonly { readonly message: { readonly content: string } }[] }).choices[0]!.message.content}\n`,
+    );
     const spans = await services.receiver.spansCome(SPANS);
-    say(`Trace ${traceId}, ${spans.length} spans of ${new Set(spans.map(({ resource }) => resource["service.name"])).size} services:\n`);
+    say(
+      `Trace ${traceId}, ${spans.length} spans of ${new Set(spans.map(({ resource }) => resource["service.name"])).size} services:\n`,
+    );
     for (const line of treeOf(spans)) say(`  ${line}`);
     say("\nThe spans of the gateway, decoded from what it sent:");
     for (const span of spans.filter(({ resource }) => resource["service.name"] === "dragoman")) say(dumpOf(span));
@@ -25,7 +34,9 @@ async function main(): Promise<number> {
 }
 
 function dumpOf({ name, kind, spanId, parentSpanId, startNano, endNano, status, attributes }: ReceivedSpan): string {
-  const lines = Object.entries(attributes).map(([key, value]) => `      ${key} = ${typeof value === "bigint" ? value : JSON.stringify(value)}`);
+  const lines = Object.entries(attributes).map(
+    ([key, value]) => `      ${key} = ${typeof value === "bigint" ? value : JSON.stringify(value)}`,
+  );
   return `\n  ${name} (${kind}) ${spanId} under ${parentSpanId}, ${Number(endNano - startNano) / 1e6} ms, status ${status.code}${status.message === "" ? "" : `: ${status.message}`}\n${lines.join("\n")}`;
 }
 

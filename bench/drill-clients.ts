@@ -47,12 +47,21 @@ async function callOnce(gateway: GatewayProcess, token: string, clients: Clients
   const call = clients.asked++;
   const stream = call % 2 === 0;
   try {
-    const response = await gateway.chat({ model: "books:m", messages: [{ role: "user", content: String(call) }], metadata: { call: String(call) }, stream }, { token });
+    const response = await gateway.chat(
+      {
+        model: "books:m",
+        messages: [{ role: "user", content: String(call) }],
+        metadata: { call: String(call) },
+        stream,
+      },
+      { token },
+    );
     const text = await response.text();
     const isWhole = stream ? text.endsWith("data: [DONE]\n\n") : text.endsWith("}");
     if (!isWhole) clients.cut.add(call);
     else if (response.status === 503 && text.includes('"shutting_down"')) clients.turnedAway += 1;
-    else if (response.status !== 200 || text.includes('"error"')) clients.refused.push(`${call}: ${response.status} ${text.slice(0, 300)}`);
+    else if (response.status !== 200 || text.includes('"error"'))
+      clients.refused.push(`${call}: ${response.status} ${text.slice(0, 300)}`);
     else clients.seen.set(call, response.headers.get("x-gateway-trace-id")!);
   } catch {
     clients.cut.add(call);
@@ -69,12 +78,21 @@ export function faultsOf(rows: readonly KeptRow[], clients: Clients, upstream: B
     const row = byCall.get(call)?.[0];
     const { promptTokens, completionTokens } = usageOf(call);
     if (row === undefined) faults.push(`call ${call} was answered to its last byte and has no row`);
-    else if (row.traceId !== traceId || !row.settled || row.status !== 200 || row.promptTokens !== promptTokens || row.completionTokens !== completionTokens) faults.push(`call ${call} was answered to its last byte, and its row says ${JSON.stringify(row)}`);
+    else if (
+      row.traceId !== traceId ||
+      !row.settled ||
+      row.status !== 200 ||
+      row.promptTokens !== promptTokens ||
+      row.completionTokens !== completionTokens
+    )
+      faults.push(`call ${call} was answered to its last byte, and its row says ${JSON.stringify(row)}`);
     if (!upstream.served.has(call)) faults.push(`call ${call} was answered and not served`);
   }
-  for (const call of upstream.asked) if (!byCall.has(call)) faults.push(`the provider was asked call ${call}, which has no row`);
+  for (const call of upstream.asked)
+    if (!byCall.has(call)) faults.push(`the provider was asked call ${call}, which has no row`);
   for (const row of rows) {
-    if (row.settled && row.status === 200 && !upstream.served.has(row.call)) faults.push(`call ${row.call} has a row of a success and was not served`);
+    if (row.settled && row.status === 200 && !upstream.served.has(row.call))
+      faults.push(`call ${row.call} has a row of a success and was not served`);
     if (!row.settled && !clients.cut.has(row.call)) faults.push(`call ${row.call} is unsettled and was not cut`);
   }
   return faults;

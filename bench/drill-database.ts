@@ -11,7 +11,9 @@ import { type Clients, faultsOf, startLoad, tellFaults } from "./drill-clients.t
 import { startBookkeepingUpstream } from "./drill-ledger-upstream.ts";
 import { keptRows, SELECT, type StoredRow } from "./ledger-rows.ts";
 
-const { values: flags } = parseArgs({ options: { short: { type: "boolean", default: false }, seconds: { type: "string" } } });
+const { values: flags } = parseArgs({
+  options: { short: { type: "boolean", default: false }, seconds: { type: "string" } },
+});
 const DOWN_MS = Number(flags.seconds ?? (flags.short ? 3 : 60)) * 1000;
 const UP_MS = 1000;
 const WORKERS = 16;
@@ -21,7 +23,11 @@ const ENDS_WITHIN_MS = 15_000;
 const LARGEST_GROWTH_MB = 200;
 
 /** How the database goes away and comes back. */
-const OUTAGES: readonly (readonly [string, (postgres: PostgresServer) => Promise<void> | void, (postgres: PostgresServer) => Promise<void> | void])[] = [
+const OUTAGES: readonly (readonly [
+  string,
+  (postgres: PostgresServer) => Promise<void> | void,
+  (postgres: PostgresServer) => Promise<void> | void,
+])[] = [
   ["stopped", (postgres) => postgres.stop(), (postgres) => postgres.start()],
   ["killed", (postgres) => postgres.kill(), (postgres) => postgres.start()],
   ["frozen", (postgres) => postgres.freeze(), (postgres) => postgres.thaw()],
@@ -37,7 +43,11 @@ async function main(): Promise<number> {
   const faults: string[] = [];
   let gateway: GatewayProcess | null = null;
   try {
-    gateway = await startGateway({ dataFolder, config: `providers:\n  books: { type: custom, base_url: "http://127.0.0.1:${upstream.port}/v1" }\n`, environment: { DATABASE_URL: url, DRAGOMAN_MASTER_KEY: Buffer.alloc(32, 7).toString("base64") } });
+    gateway = await startGateway({
+      dataFolder,
+      config: `providers:\n  books: { type: custom, base_url: "http://127.0.0.1:${upstream.port}/v1" }\n`,
+      environment: { DATABASE_URL: url, DRAGOMAN_MASTER_KEY: Buffer.alloc(32, 7).toString("base64") },
+    });
     const load = startLoad(WORKERS, gateway.firstToken!, () => gateway);
     await Bun.sleep(UP_MS);
     const beforeMb = gateway.rssMb();
@@ -45,13 +55,16 @@ async function main(): Promise<number> {
       await goes(postgres);
       const { asked } = load.clients;
       await Bun.sleep(DOWN_MS);
-      process.stdout.write(`${what} for ${DOWN_MS / 1000} s: ${load.clients.asked - asked} calls meanwhile, ${load.clients.refused.length + load.clients.cut.size} failed; ${await unshippedBytes(gateway)} bytes wait on the disk\n`);
+      process.stdout.write(
+        `${what} for ${DOWN_MS / 1000} s: ${load.clients.asked - asked} calls meanwhile, ${load.clients.refused.length + load.clients.cut.size} failed; ${await unshippedBytes(gateway)} bytes wait on the disk\n`,
+      );
       if (load.clients.asked - asked < WORKERS) faults.push(`calls did not go on while the database was ${what}`);
       await comes(postgres);
       await Bun.sleep(UP_MS);
     }
     await load.end();
-    if (gateway.rssMb() - beforeMb > LARGEST_GROWTH_MB) faults.push(`the process grew from ${beforeMb.toFixed(0)} to ${gateway.rssMb().toFixed(0)} MB`);
+    if (gateway.rssMb() - beforeMb > LARGEST_GROWTH_MB)
+      faults.push(`the process grew from ${beforeMb.toFixed(0)} to ${gateway.rssMb().toFixed(0)} MB`);
     faults.push(...(await judge(load.clients, url, gateway, dataFolder, upstream)));
     postgres.freeze();
     await gateway.chat({ model: "books:m", messages: [{ role: "user", content: "0" }] });
@@ -60,7 +73,8 @@ async function main(): Promise<number> {
     const tookMs = performance.now() - startedMs;
     postgres.thaw();
     process.stdout.write(`ended after ${(tookMs / 1000).toFixed(1)} s with ${code} while the database was frozen\n`);
-    if (code !== 0 || tookMs > ENDS_WITHIN_MS) faults.push("the process did not end by itself while the database was frozen");
+    if (code !== 0 || tookMs > ENDS_WITHIN_MS)
+      faults.push("the process did not end by itself while the database was frozen");
   } finally {
     if (gateway !== null) {
       await gateway.stop("SIGKILL");
@@ -73,20 +87,33 @@ async function main(): Promise<number> {
   return tellFaults(faults);
 }
 
-async function judge(clients: Clients, url: string, gateway: GatewayProcess, dataFolder: string, upstream: ReturnType<typeof startBookkeepingUpstream>): Promise<readonly string[]> {
+async function judge(
+  clients: Clients,
+  url: string,
+  gateway: GatewayProcess,
+  dataFolder: string,
+  upstream: ReturnType<typeof startBookkeepingUpstream>,
+): Promise<readonly string[]> {
   const client = new Client({ connectionString: url });
   await client.connect();
   try {
     const endsMs = performance.now() + SHIPPED_WITHIN_MS;
-    const count = async (): Promise<number> => Number((await client.query<{ count: string }>("select count(*) as count from call")).rows[0]!.count);
+    const count = async (): Promise<number> =>
+      Number((await client.query<{ count: string }>("select count(*) as count from call")).rows[0]!.count);
     while ((await count()) < clients.asked && performance.now() < endsMs) await Bun.sleep(100);
     const { rows: stored } = await client.query<StoredRow>(SELECT);
-    const { rows: sums } = await client.query<{ calls: string }>("select coalesce(sum(calls), 0) as calls from call_hour");
-    process.stdout.write(`${clients.asked} calls, ${clients.seen.size} answered; the database has ${stored.length} rows.\n`);
+    const { rows: sums } = await client.query<{ calls: string }>(
+      "select coalesce(sum(calls), 0) as calls from call_hour",
+    );
+    process.stdout.write(
+      `${clients.asked} calls, ${clients.seen.size} answered; the database has ${stored.length} rows.\n`,
+    );
     const faults = [...faultsOf(keptRows(dataFolder, stored), clients, upstream)];
     for (const call of clients.cut) faults.push(`call ${call} was cut`);
-    if (stored.length !== clients.asked) faults.push(`${clients.asked} calls were made, and the database has ${stored.length} rows`);
-    if (Number(sums[0]!.calls) !== stored.length) faults.push(`the database has ${stored.length} calls, and ${sums[0]!.calls} in its sums`);
+    if (stored.length !== clients.asked)
+      faults.push(`${clients.asked} calls were made, and the database has ${stored.length} rows`);
+    if (Number(sums[0]!.calls) !== stored.length)
+      faults.push(`the database has ${stored.length} calls, and ${sums[0]!.calls} in its sums`);
     if (gateway.output().includes("rows were lost")) faults.push("the log speaks of rows that were lost");
     return faults;
   } finally {

@@ -2,10 +2,26 @@
 // minutes. Prints what calls saw, what they cost, memory over time, and what became of each record; ends with code 1 when a promise was broken. `--short` takes
 // seconds, `--minutes` says how long the dead ones are dead, `--rate` how many calls there are in a second, `--only` takes moods.
 import { parseArgs } from "node:util";
-import { callsAtRate, memoryMb, type Mood, startWorld, type Told, toldOf, used, type World } from "./integrations-world.ts";
+import {
+  callsAtRate,
+  memoryMb,
+  type Mood,
+  startWorld,
+  type Told,
+  toldOf,
+  used,
+  type World,
+} from "./integrations-world.ts";
 import { quantile } from "./load.ts";
 
-const { values: flags } = parseArgs({ options: { short: { type: "boolean", default: false }, minutes: { type: "string", default: "10" }, rate: { type: "string" }, only: { type: "string" } } });
+const { values: flags } = parseArgs({
+  options: {
+    short: { type: "boolean", default: false },
+    minutes: { type: "string", default: "10" },
+    rate: { type: "string" },
+    only: { type: "string" },
+  },
+});
 
 const RATE = Number(flags.rate ?? (flags.short ? 150 : 300));
 /** Of a mood that is not dead. */
@@ -38,16 +54,24 @@ async function run(mood: Mood): Promise<Seen> {
   const warmUp = await callsAtRate(gateway, RATE, WARM_UP_SECONDS);
   const memory: number[] = [memoryMb(gateway)];
   const before = used(gateway);
-  const seen = await callsAtRate(gateway, RATE, mood === "dead" ? DEAD_SECONDS : SECONDS, () => memory.push(memoryMb(gateway)));
+  const seen = await callsAtRate(gateway, RATE, mood === "dead" ? DEAD_SECONDS : SECONDS, () =>
+    memory.push(memoryMb(gateway)),
+  );
   const after = used(gateway);
   const calls = seen.tookMs.length;
   await settled(world, mood, calls + warmUp.tookMs.length);
   memory.push(memoryMb(gateway));
   return {
-    mood, calls, failed: seen.failed + warmUp.failed, warmUpCalls: warmUp.tookMs.length,
-    p50Ms: quantile(seen.tookMs, 0.5), p99Ms: quantile(seen.tookMs, 0.99),
-    servingMicros: ((after.serving - before.serving) * 1e6) / calls, processMicros: ((after.process - before.process) * 1e6) / calls,
-    memoryMb: memory, told: await toldOf(gateway, names),
+    mood,
+    calls,
+    failed: seen.failed + warmUp.failed,
+    warmUpCalls: warmUp.tookMs.length,
+    p50Ms: quantile(seen.tookMs, 0.5),
+    p99Ms: quantile(seen.tookMs, 0.99),
+    servingMicros: ((after.serving - before.serving) * 1e6) / calls,
+    processMicros: ((after.process - before.process) * 1e6) / calls,
+    memoryMb: memory,
+    told: await toldOf(gateway, names),
   };
 }
 
@@ -59,7 +83,12 @@ const accounted = ({ delivered, shed, queued }: Told): number => delivered + she
 async function settled({ gateway, names }: World, mood: Mood, calls: number): Promise<void> {
   for (const startedMs = performance.now(); performance.now() - startedMs < SETTLE_MS; await Bun.sleep(200)) {
     const told = await toldOf(gateway, names);
-    if ([...told].every(([name, each]) => accounted(each) >= expectedOf(name, calls) && (mood !== "healthy" || each.queued === 0))) return;
+    if (
+      [...told].every(
+        ([name, each]) => accounted(each) >= expectedOf(name, calls) && (mood !== "healthy" || each.queued === 0),
+      )
+    )
+      return;
   }
 }
 
@@ -68,10 +97,13 @@ function judge(seen: Seen, none: Seen): readonly string[] {
   const all = seen.calls + seen.warmUpCalls;
   const broken: string[] = [];
   if (seen.failed > 0) broken.push(`${seen.failed} calls failed`);
-  if (seen.p99Ms > none.p99Ms * 2 + ADDED_P99_MS) broken.push(`p99 rose from ${none.p99Ms.toFixed(1)} to ${seen.p99Ms.toFixed(1)} ms`);
+  if (seen.p99Ms > none.p99Ms * 2 + ADDED_P99_MS)
+    broken.push(`p99 rose from ${none.p99Ms.toFixed(1)} to ${seen.p99Ms.toFixed(1)} ms`);
   for (const [name, told] of seen.told) {
-    if (accounted(told) !== expectedOf(name, all)) broken.push(`${name}: of ${expectedOf(name, all)} records ${accounted(told)} are accounted for`);
-    if (seen.mood === "healthy" && (told.shed > 0 || told.queued > 0)) broken.push(`${name}: ${told.shed} shed and ${told.queued} waiting with a receiver that takes everything`);
+    if (accounted(told) !== expectedOf(name, all))
+      broken.push(`${name}: of ${expectedOf(name, all)} records ${accounted(told)} are accounted for`);
+    if (seen.mood === "healthy" && (told.shed > 0 || told.queued > 0))
+      broken.push(`${name}: ${told.shed} shed and ${told.queued} waiting with a receiver that takes everything`);
     if (seen.mood === "dead" && told.shed === 0) broken.push(`${name}: nothing was shed with a dead receiver`);
   }
   const grown = growthMb(seen.memoryMb) - growthMb(none.memoryMb);
@@ -89,17 +121,29 @@ function print(seen: Seen, none: Seen, broken: readonly string[]): void {
   const words = seen.mood === "none" ? "no integration" : `all integrations, receivers ${seen.mood}`;
   process.stdout.write(`\n${words}: ${seen.calls} calls at ${RATE}/s, ${seen.failed} failed\n`);
   process.stdout.write(`  calls: p50 ${seen.p50Ms.toFixed(2)} ms, p99 ${seen.p99Ms.toFixed(2)} ms\n`);
-  process.stdout.write(`  CPU a call: serving thread ${seen.servingMicros.toFixed(1)} µs (${signed(seen.servingMicros - none.servingMicros)}), process ${seen.processMicros.toFixed(1)} µs (${signed(seen.processMicros - none.processMicros)})\n`);
+  process.stdout.write(
+    `  CPU a call: serving thread ${seen.servingMicros.toFixed(1)} µs (${signed(seen.servingMicros - none.servingMicros)}), process ${seen.processMicros.toFixed(1)} µs (${signed(seen.processMicros - none.processMicros)})\n`,
+  );
   const every = Math.max(1, Math.floor(seen.memoryMb.length / 12));
-  process.stdout.write(`  memory over time, MB: ${seen.memoryMb.filter((_, index) => index % every === 0).map((mb) => mb.toFixed(0)).join(" ")}\n`);
-  for (const [name, told] of seen.told) process.stdout.write(`  ${name.padEnd(10)} delivered ${told.delivered}, shed ${told.shed}, waiting ${told.queued}, failures ${told.failures}, retries ${told.retries}, threads begun again ${told.restarts}\n`);
+  process.stdout.write(
+    `  memory over time, MB: ${seen.memoryMb
+      .filter((_, index) => index % every === 0)
+      .map((mb) => mb.toFixed(0))
+      .join(" ")}\n`,
+  );
+  for (const [name, told] of seen.told)
+    process.stdout.write(
+      `  ${name.padEnd(10)} delivered ${told.delivered}, shed ${told.shed}, waiting ${told.queued}, failures ${told.failures}, retries ${told.retries}, threads begun again ${told.restarts}\n`,
+    );
   process.stdout.write(broken.length === 0 ? "  kept\n" : broken.map((each) => `  BROKEN: ${each}\n`).join(""));
 }
 
 const signed = (micros: number): string => `${micros < 0 ? "" : "+"}${micros.toFixed(1)}`;
 
 async function main(): Promise<number> {
-  const chosen = MOODS.filter((mood) => mood === "none" || flags.only === undefined || flags.only.split(",").includes(mood));
+  const chosen = MOODS.filter(
+    (mood) => mood === "none" || flags.only === undefined || flags.only.split(",").includes(mood),
+  );
   let none: Seen | null = null;
   let all = 0;
   for (const mood of chosen) {

@@ -56,23 +56,46 @@ export function startBookkeepingUpstream(): BookkeepingUpstream {
     port: 0,
     idleTimeout: 0,
     async fetch(request) {
-      const body = (await request.json()) as { model: string; stream?: boolean; messages: readonly { content: string }[] };
+      const body = (await request.json()) as {
+        model: string;
+        stream?: boolean;
+        messages: readonly { content: string }[];
+      };
       const call = Number.parseInt(body.messages[0]!.content);
       asked.add(call);
       const end = note(body.model, call, request.signal);
       const usage = usageOf(call);
-      const told = { prompt_tokens: usage.promptTokens, completion_tokens: usage.completionTokens, total_tokens: usage.promptTokens + usage.completionTokens };
+      const told = {
+        prompt_tokens: usage.promptTokens,
+        completion_tokens: usage.completionTokens,
+        total_tokens: usage.promptTokens + usage.completionTokens,
+      };
       const frame = { id: `chatcmpl-${call}`, created: 1_767_000_000, model: "m" };
       if (body.stream !== true) {
         await Bun.sleep(Math.random() * MAX_PAUSE_MS);
         served.set(call, usage);
         end();
-        return Response.json({ ...frame, object: "chat.completion", choices: [{ index: 0, message: { role: "assistant", content: "word", refusal: null }, logprobs: null, finish_reason: "stop" }], usage: told });
+        return Response.json({
+          ...frame,
+          object: "chat.completion",
+          choices: [
+            {
+              index: 0,
+              message: { role: "assistant", content: "word", refusal: null },
+              logprobs: null,
+              finish_reason: "stop",
+            },
+          ],
+          usage: told,
+        });
       }
-      const chunk = (choices: readonly object[], more: object = {}): string => `data: ${JSON.stringify({ ...frame, object: "chat.completion.chunk", choices, ...more })}\n\n`;
+      const chunk = (choices: readonly object[], more: object = {}): string =>
+        `data: ${JSON.stringify({ ...frame, object: "chat.completion.chunk", choices, ...more })}\n\n`;
       const events = async function* () {
         for (let count = 0; count < CHUNKS; count++) {
-          yield chunk([{ index: 0, delta: { ...(count === 0 && { role: "assistant" }), content: "word " }, finish_reason: null }]);
+          yield chunk([
+            { index: 0, delta: { ...(count === 0 && { role: "assistant" }), content: "word " }, finish_reason: null },
+          ]);
           await Bun.sleep((Math.random() * MAX_PAUSE_MS) / CHUNKS);
         }
         served.set(call, usage);

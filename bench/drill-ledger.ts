@@ -10,7 +10,9 @@ import { faultsOf, startLoad, tellFaults } from "./drill-clients.ts";
 import { startBookkeepingUpstream } from "./drill-ledger-upstream.ts";
 import { countedCalls, keptRows } from "./ledger-rows.ts";
 
-const { values: flags } = parseArgs({ options: { short: { type: "boolean", default: false }, kills: { type: "string" } } });
+const { values: flags } = parseArgs({
+  options: { short: { type: "boolean", default: false }, kills: { type: "string" } },
+});
 const KILLS = Number(flags.kills ?? (flags.short ? 6 : 50));
 /** So many kills, and then a clean stop: what the next run writes has to reach the database as well. */
 const KILLS_BETWEEN_STOPS = 2;
@@ -56,8 +58,12 @@ async function main(): Promise<number> {
   // a drill that hit nothing shows nothing
   if (clients.seen.size < KILLS * 20) faults.push(`only ${clients.seen.size} calls were answered`);
   if (unsettled < KILLS) faults.push("hardly any call was under way at a kill");
-  process.stdout.write(`${KILLS} kills and ${stops} clean stops, ${clients.asked} calls: ${clients.seen.size} answered to the last byte, ${clients.cut.size} cut, ${clients.turnedAway} turned away by a gateway that was going down. The provider was asked ${upstream.asked.size} times and served ${upstream.served.size} answers.\n`);
-  process.stdout.write(`The ledger has ${rows.length} rows, ${unsettled} of them of calls that were under way at a kill.\n`);
+  process.stdout.write(
+    `${KILLS} kills and ${stops} clean stops, ${clients.asked} calls: ${clients.seen.size} answered to the last byte, ${clients.cut.size} cut, ${clients.turnedAway} turned away by a gateway that was going down. The provider was asked ${upstream.asked.size} times and served ${upstream.served.size} answers.\n`,
+  );
+  process.stdout.write(
+    `The ledger has ${rows.length} rows, ${unsettled} of them of calls that were under way at a kill.\n`,
+  );
   return tellFaults(faults);
 }
 

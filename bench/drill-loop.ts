@@ -31,7 +31,16 @@ function configuration({ port }: LongAnswers): string {
 }
 
 async function personalToken(gateway: GatewayProcess): Promise<string> {
-  const made = await runCli(["token", "create", "--data", gateway.dataFolder, "--json", "--name", "drill", "--personal"]);
+  const made = await runCli([
+    "token",
+    "create",
+    "--data",
+    gateway.dataFolder,
+    "--json",
+    "--name",
+    "drill",
+    "--personal",
+  ]);
   return (JSON.parse(made.stdout) as { token: string }).token;
 }
 
@@ -41,7 +50,11 @@ const waitsOf = (pinger: Worker): Promise<Waits> =>
     pinger.postMessage("end", []);
   });
 
-async function measured(title: string, pinger: Worker, send: () => Promise<{ readonly said: string; readonly bytes: number }>): Promise<Row> {
+async function measured(
+  title: string,
+  pinger: Worker,
+  send: () => Promise<{ readonly said: string; readonly bytes: number }>,
+): Promise<Row> {
   let worst: Waits = { clockMs: 0, processorMs: 0 };
   let last = { said: "", bytes: 0 };
   for (let time = 0; time < Number(flags.times); time++) {
@@ -49,23 +62,32 @@ async function measured(title: string, pinger: Worker, send: () => Promise<{ rea
     last = await send();
     await Bun.sleep(BEHIND_MS);
     const waits = await waitsOf(pinger);
-    worst = { clockMs: Math.max(worst.clockMs, waits.clockMs), processorMs: Math.max(worst.processorMs, waits.processorMs) };
+    worst = {
+      clockMs: Math.max(worst.clockMs, waits.clockMs),
+      processorMs: Math.max(worst.processorMs, waits.processorMs),
+    };
   }
   Bun.gc(true);
   return { title, megabytes: last.bytes / 1e6, said: last.said, waits: worst };
 }
 
 async function main(): Promise<number> {
-  const wanted = (title: string): boolean => flags.only === undefined || flags.only.split(",").some((word) => title.includes(word));
+  const wanted = (title: string): boolean =>
+    flags.only === undefined || flags.only.split(",").some((word) => title.includes(word));
   const upstream = startLongAnswers();
-  const gateway = await startGateway({ config: configuration(upstream), environment: { DRAGOMAN_ALLOW_PRIVATE_ADDRESSES: "true" } });
+  const gateway = await startGateway({
+    config: configuration(upstream),
+    environment: { DRAGOMAN_ALLOW_PRIVATE_ADDRESSES: "true" },
+  });
   const tokens = {
     developer: gateway.firstToken!,
     viewer: await gateway.createToken("--role", "viewer"),
     endpoint: await gateway.createToken("--permission", "byo_endpoint", "--permission", "debug"),
     admin: await personalToken(gateway),
   };
-  const pinger = new Worker(new URL("./loop-pinger.ts", import.meta.url), { workerData: { port: Number(new URL(gateway.url).port), pid: gateway.pid } });
+  const pinger = new Worker(new URL("./loop-pinger.ts", import.meta.url), {
+    workerData: { port: Number(new URL(gateway.url).port), pid: gateway.pid },
+  });
   const rows: Row[] = [];
   const note = (row: Row): void => {
     rows.push(row);
@@ -73,23 +95,33 @@ async function main(): Promise<number> {
   };
   const ask = async ({ body, caller = "developer", path = "/api/v1/chat/completions", headers = {} }: LoopShape) => {
     const text = body();
-    const answer = await fetch(`${gateway.url}${path}`, { method: "POST", headers: { authorization: `Bearer ${tokens[caller]}`, "content-type": "application/json", ...headers }, body: text });
+    const answer = await fetch(`${gateway.url}${path}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${tokens[caller]}`, "content-type": "application/json", ...headers },
+      body: text,
+    });
     const said = await answer.text();
     const code = /"code":"(\w+)"/.exec(said.slice(0, 2000))?.[1] ?? "";
     return { said: `${answer.status} ${code}`.trim(), bytes: Buffer.byteLength(text) };
   };
   try {
     process.stdout.write(`| ${HEAD.join(" | ")} |\n| --- | ---: | --- | ---: | ---: | --- |\n`);
-    for (let warmUp = 0; warmUp < 20; warmUp++) await ask({ title: "", body: () => '{"model":"up:m","messages":[{"role":"user","content":"x"}]}' });
+    for (let warmUp = 0; warmUp < 20; warmUp++)
+      await ask({ title: "", body: () => '{"model":"up:m","messages":[{"role":"user","content":"x"}]}' });
     // the code of the admin API comes with the first request for it
-    await (await fetch(`${gateway.url}/api/v1/admin/tenants`, { headers: { authorization: `Bearer ${tokens.admin}` } })).text();
-    note(await measured("nothing beside other callers", pinger, async () => {
-      await Bun.sleep(500);
-      return { said: "", bytes: 0 };
-    }));
+    await (
+      await fetch(`${gateway.url}/api/v1/admin/tenants`, { headers: { authorization: `Bearer ${tokens.admin}` } })
+    ).text();
+    note(
+      await measured("nothing beside other callers", pinger, async () => {
+        await Bun.sleep(500);
+        return { said: "", bytes: 0 };
+      }),
+    );
     for (const shape of REQUESTS) if (wanted(shape.title)) note(await measured(shape.title, pinger, () => ask(shape)));
     for (const { title, model, stream } of ANSWERED) {
-      const body = (): string => JSON.stringify({ model: `up:${model}`, stream, messages: [{ role: "user", content: "x" }] });
+      const body = (): string =>
+        JSON.stringify({ model: `up:${model}`, stream, messages: [{ role: "user", content: "x" }] });
       if (wanted(title)) note(await measured(title, pinger, () => ask({ title, body })));
     }
   } finally {

@@ -19,11 +19,22 @@ export function newClients(): Clients {
 }
 
 /** What is kept of a call: where its last byte was seen, or that it was cut. `isFree`: no limit may refuse it. */
-export async function callOnce(gateway: GatewayProcess, token: string, clients: Clients, { route, stream, isFree = false }: { readonly route: string; readonly stream: boolean; readonly isFree?: boolean }): Promise<Answer> {
+export async function callOnce(
+  gateway: GatewayProcess,
+  token: string,
+  clients: Clients,
+  { route, stream, isFree = false }: { readonly route: string; readonly stream: boolean; readonly isFree?: boolean },
+): Promise<Answer> {
   const call = clients.asked++;
   const startedMs = performance.now();
   try {
-    const body = { route, messages: [{ role: "user", content: `${call} ${PADDING}` }], max_completion_tokens: 100, metadata: { call: String(call) }, stream };
+    const body = {
+      route,
+      messages: [{ role: "user", content: `${call} ${PADDING}` }],
+      max_completion_tokens: 100,
+      metadata: { call: String(call) },
+      stream,
+    };
     const response = await gateway.chat(body, { token });
     const text = await response.text();
     const tookMs = performance.now() - startedMs;
@@ -33,7 +44,8 @@ export async function callOnce(gateway: GatewayProcess, token: string, clients: 
     else if (response.status !== 200 || code !== null) {
       // an error in a stream that had begun is no answer either
       if (response.status === 200) clients.cut.add(call);
-      if (isFree || !SAID_BY_SETTINGS.has(code ?? "")) clients.refused.push(`${call} on ${route}: ${response.status} ${text.slice(0, 300)}`);
+      if (isFree || !SAID_BY_SETTINGS.has(code ?? ""))
+        clients.refused.push(`${call} on ${route}: ${response.status} ${text.slice(0, 300)}`);
     } else clients.seen.set(call, response.headers.get("x-gateway-trace-id")!);
     return { status: isWhole ? response.status : 0, code, tookMs };
   } catch {
@@ -52,7 +64,11 @@ export interface Load {
 }
 
 /** `workers` clients that call without a pause. */
-export function startLoad(workers: number, call: (gateway: GatewayProcess, turn: number) => Promise<unknown>, gateways: readonly (GatewayProcess | null)[]): Load {
+export function startLoad(
+  workers: number,
+  call: (gateway: GatewayProcess, turn: number) => Promise<unknown>,
+  gateways: readonly (GatewayProcess | null)[],
+): Load {
   let goesOn = true;
   let turn = 0;
   const worker = async (): Promise<void> => {

@@ -29,8 +29,14 @@ export function routesOf(round: number, isForgotten: boolean): readonly string[]
 
 export function drillConfig(upstream: string, rounds: number): string {
   const numbers = Array.from({ length: rounds }, (_, round) => round);
-  const routes = [...AT_ONCE, "changing", ...ALWAYS, ...numbers.flatMap((round) => KINDS.map((kind) => `${kind}${round}`))];
-  const requests = (route: string, limit: number, window: string, more = ""): string => `  ${route}: {metric: requests, window: ${window}, limit: ${limit}, scope: {route: ${route}}, on_store_failure: closed${more}}`;
+  const routes = [
+    ...AT_ONCE,
+    "changing",
+    ...ALWAYS,
+    ...numbers.flatMap((round) => KINDS.map((kind) => `${kind}${round}`)),
+  ];
+  const requests = (route: string, limit: number, window: string, more = ""): string =>
+    `  ${route}: {metric: requests, window: ${window}, limit: ${limit}, scope: {route: ${route}}, on_store_failure: closed${more}}`;
   return `
 providers:
   books: { type: custom, base_url: "${upstream}" }
@@ -55,7 +61,10 @@ export function overdrawn({ models }: BookkeepingUpstream): readonly string[] {
     if (found > limit) faults.push(`${what}: the provider's books have ${found}, and the limit is ${limit}`);
   };
   for (const [model, { arrivals, mostAtOnce }] of models) {
-    const used = arrivals.reduce((sum, { call }) => sum + usageOf(call).promptTokens + usageOf(call).completionTokens, 0);
+    const used = arrivals.reduce(
+      (sum, { call }) => sum + usageOf(call).promptTokens + usageOf(call).completionTokens,
+      0,
+    );
     if ((AT_ONCE as readonly string[]).includes(model)) most(model, arrivals.length, AT_ONCE_LIMIT);
     if (model.startsWith("small")) most(model, arrivals.length, SMALL);
     if (model.startsWith("large")) most(model, arrivals.length, LARGE);
@@ -66,7 +75,11 @@ export function overdrawn({ models }: BookkeepingUpstream): readonly string[] {
       let first = 0;
       for (const [index, { atMs }] of arrivals.entries()) {
         while (atMs - arrivals[first]!.atMs >= MINUTE_MS - LATE_MS) first += 1;
-        if (index - first + 1 > MINUTE) return [...faults, `minute: ${index - first + 1} calls within ${(atMs - arrivals[first]!.atMs) / 1000} s, and the limit is ${MINUTE} in a minute`];
+        if (index - first + 1 > MINUTE)
+          return [
+            ...faults,
+            `minute: ${index - first + 1} calls within ${(atMs - arrivals[first]!.atMs) / 1000} s, and the limit is ${MINUTE} in a minute`,
+          ];
       }
     }
   }

@@ -30,11 +30,19 @@ export interface World {
   dispose(): Promise<void>;
 }
 
-export async function openWorld(postgres: PostgresServer, redis: RedisServer, configOf: (upstream: string) => string): Promise<World> {
+export async function openWorld(
+  postgres: PostgresServer,
+  redis: RedisServer,
+  configOf: (upstream: string) => string,
+): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-drill-"));
   const upstream = startBookkeepingUpstream();
   const databaseUrl = await postgres.newDatabase();
-  const environment = { DATABASE_URL: databaseUrl, DRAGOMAN_LIMIT_STORE_URL: redis.url, DRAGOMAN_MASTER_KEY: Buffer.alloc(32, 7).toString("base64") };
+  const environment = {
+    DATABASE_URL: databaseUrl,
+    DRAGOMAN_LIMIT_STORE_URL: redis.url,
+    DRAGOMAN_MASTER_KEY: Buffer.alloc(32, 7).toString("base64"),
+  };
   const config = configOf(`http://127.0.0.1:${upstream.port}/v1`);
   const dataFolders = Array.from({ length: REPLICAS }, (_, index) => join(folder, String(index)));
   const gateways: (GatewayProcess | null)[] = dataFolders.map(() => null);
@@ -43,7 +51,8 @@ export async function openWorld(postgres: PostgresServer, redis: RedisServer, co
     said.push(gateway.output());
     rmSync(gateway.folder, { recursive: true, force: true });
   };
-  const launch = (index: number): Promise<GatewayProcess> => startGateway({ config, environment, dataFolder: dataFolders[index]! });
+  const launch = (index: number): Promise<GatewayProcess> =>
+    startGateway({ config, environment, dataFolder: dataFolders[index]! });
   const start = async (index: number): Promise<void> => {
     for (let tries = 1; gateways[index] === null; tries++)
       gateways[index] = await launch(index).catch((fault: unknown) => {
@@ -67,11 +76,23 @@ export async function openWorld(postgres: PostgresServer, redis: RedisServer, co
     // all at once on an empty database
     await Promise.all(gateways.map((_, index) => start(index)));
     const firsts = gateways.flatMap((gateway) => gateway?.firstToken ?? []);
-    if (firsts.length !== 1) throw new Error(`${firsts.length} of three gateways that started at once showed the first token`);
-    const made = await runCli(["token", "create", "--personal", "--role", "owner", "--json", "--data", dataFolders[0]!], cleanEnvironment(environment));
+    if (firsts.length !== 1)
+      throw new Error(`${firsts.length} of three gateways that started at once showed the first token`);
+    const made = await runCli(
+      ["token", "create", "--personal", "--role", "owner", "--json", "--data", dataFolders[0]!],
+      cleanEnvironment(environment),
+    );
     if (made.code !== 0) throw new Error(made.stderr);
     return {
-      postgres, redis, upstream, databaseUrl, dataFolders, gateways, kill, start, dispose,
+      postgres,
+      redis,
+      upstream,
+      databaseUrl,
+      dataFolders,
+      gateways,
+      kill,
+      start,
+      dispose,
       projectToken: firsts[0]!,
       ownerToken: (JSON.parse(made.stdout) as { readonly token: string }).token,
       output: () => [...said, ...gateways.map((gateway) => gateway?.output() ?? "")].join("\n"),

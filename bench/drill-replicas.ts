@@ -11,7 +11,9 @@ import { AT_ONCE, AT_ONCE_LIMIT, drillConfig, FREE, overdrawn, routesOf, servedO
 import { openWorld, type World } from "./drill-replicas-world.ts";
 import { keptRows, SELECT, type StoredRow } from "./ledger-rows.ts";
 
-const { values: flags } = parseArgs({ options: { short: { type: "boolean", default: false }, faults: { type: "string" } } });
+const { values: flags } = parseArgs({
+  options: { short: { type: "boolean", default: false }, faults: { type: "string" } },
+});
 const FAULTS = Number(flags.faults ?? (flags.short ? 4 : 40));
 /** Of Redis coming back empty, with every gateway alive. */
 const LOSSES = flags.short ? 1 : 4;
@@ -90,7 +92,9 @@ function* events(): Generator<readonly string[]> {
 async function atOnce(world: World, clients: Clients, route: (typeof AT_ONCE)[number]): Promise<readonly string[]> {
   const isKilled = route.endsWith("killed");
   const { gateways, projectToken } = world;
-  const calls = Array.from({ length: CALLS_AT_ONCE }, (_, index) => callOnce(gateways[index % gateways.length]!, projectToken, clients, { route, stream: route.startsWith("streams") }));
+  const calls = Array.from({ length: CALLS_AT_ONCE }, (_, index) =>
+    callOnce(gateways[index % gateways.length]!, projectToken, clients, { route, stream: route.startsWith("streams") }),
+  );
   if (isKilled) {
     await Bun.sleep(KILLED_AFTER_MS);
     await world.kill(1);
@@ -103,11 +107,14 @@ async function atOnce(world: World, clients: Clients, route: (typeof AT_ONCE)[nu
   // on a busy machine Redis may answer later than a call waits for it
   const unavailable = count(({ status }) => status === 503);
   const cut = count(({ status }) => status === 0);
-  say(`${CALLS_AT_ONCE} at once against ${AT_ONCE_LIMIT}, ${route}: ${served} answered, ${refused} refused, ${unavailable} without the store, ${cut} cut; the provider was asked ${servedOf(world.upstream, route)} times`);
+  say(
+    `${CALLS_AT_ONCE} at once against ${AT_ONCE_LIMIT}, ${route}: ${served} answered, ${refused} refused, ${unavailable} without the store, ${cut} cut; the provider was asked ${servedOf(world.upstream, route)} times`,
+  );
   if (isKilled) return [];
   if (unavailable > 0) {
     await Bun.sleep(SEEN_WITHIN_MS);
-    for (let more = 0; more < 2 * AT_ONCE_LIMIT; more++) await callOnce(gateways[more % gateways.length]!, projectToken, clients, { route, stream: false });
+    for (let more = 0; more < 2 * AT_ONCE_LIMIT; more++)
+      await callOnce(gateways[more % gateways.length]!, projectToken, clients, { route, stream: false });
   }
   const isExact = servedOf(world.upstream, route) === AT_ONCE_LIMIT && served + refused + unavailable === CALLS_AT_ONCE;
   return isExact ? [] : [`${route}: exactly ${AT_ONCE_LIMIT} had to be served`];
@@ -118,7 +125,11 @@ async function changes(world: World): Promise<readonly string[]> {
   const { gateways, ownerToken } = world;
   const clients = { ...newClients(), asked: FIRST_PROBE };
   const admin = async (method: string, path: string, body?: object): Promise<Readonly<Record<string, unknown>>> => {
-    const response = await fetch(`${gateways[0]!.url}/api/v1/admin/projects/default/${path}`, { method, headers: { authorization: `Bearer ${ownerToken}`, "content-type": "application/json" }, ...(body !== undefined && { body: JSON.stringify(body) }) });
+    const response = await fetch(`${gateways[0]!.url}/api/v1/admin/projects/default/${path}`, {
+      method,
+      headers: { authorization: `Bearer ${ownerToken}`, "content-type": "application/json" },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
     const text = await response.text();
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
     return text === "" ? {} : (JSON.parse(text) as Readonly<Record<string, unknown>>);
@@ -126,7 +137,8 @@ async function changes(world: World): Promise<readonly string[]> {
   const until = async (token: string, status: number): Promise<number> => {
     const startedMs = performance.now();
     const one = async (index: number): Promise<void> => {
-      const hear = async (): Promise<boolean> => (await callOnce(gateways[index]!, token, clients, { route: "changing", stream: false })).status === status;
+      const hear = async (): Promise<boolean> =>
+        (await callOnce(gateways[index]!, token, clients, { route: "changing", stream: false })).status === status;
       while (!(await hear()) && performance.now() - startedMs < 10 * SEEN_WITHIN_MS) await Bun.sleep(10);
     };
     await Promise.all(gateways.map((_, index) => one(index)));
@@ -135,12 +147,24 @@ async function changes(world: World): Promise<readonly string[]> {
   const { id, secret, token } = await admin("POST", "tokens", { name: "short-lived", role: "developer" });
   const text = String(secret ?? token);
   const times = { "a new token": await until(text, 200), "a new limit": 0, "a revoked token": 0 };
-  await admin("POST", "limits", { name: "none", metric: "requests", window: "day", limit: 0, scope: { route: "changing" } });
+  await admin("POST", "limits", {
+    name: "none",
+    metric: "requests",
+    window: "day",
+    limit: 0,
+    scope: { route: "changing" },
+  });
   times["a new limit"] = await until(text, 429);
   await admin("POST", `tokens/${String(id)}/revoke`);
   times["a revoked token"] = await until(text, 401);
-  say(`seen by all three: ${Object.entries(times).map(([what, ms]) => `${what} after ${ms.toFixed(0)} ms`).join(", ")}`);
-  return Object.entries(times).flatMap(([what, ms]) => (ms > SEEN_WITHIN_MS ? [`${what} was seen after ${ms.toFixed(0)} ms only`] : []));
+  say(
+    `seen by all three: ${Object.entries(times)
+      .map(([what, ms]) => `${what} after ${ms.toFixed(0)} ms`)
+      .join(", ")}`,
+  );
+  return Object.entries(times).flatMap(([what, ms]) =>
+    ms > SEEN_WITHIN_MS ? [`${what} was seen after ${ms.toFixed(0)} ms only`] : [],
+  );
 }
 
 async function judge(world: World, clients: Clients): Promise<readonly string[]> {
@@ -152,13 +176,24 @@ async function judge(world: World, clients: Clients): Promise<readonly string[]>
     const { rows } = await client.query<StoredRow>(SELECT);
     const kept = keptRows(world.dataFolders[0]!, rows);
     faults.push(...faultsOf(kept, clients, world.upstream), ...overdrawn(world.upstream));
-    const { rows: sums } = await client.query<{ calls: string }>("select coalesce(sum(calls), 0) as calls from call_hour");
-    if (Number(sums[0]!.calls) !== rows.length) faults.push(`the database has ${rows.length} calls, and ${sums[0]!.calls} in its sums`);
-    say(`${clients.asked} calls: ${clients.seen.size} answered to the last byte, ${clients.cut.size} cut; the provider was asked ${world.upstream.asked.size} times; the database has ${rows.length} rows, ${kept.filter(({ settled }) => !settled).length} of them unsettled`);
+    const { rows: sums } = await client.query<{ calls: string }>(
+      "select coalesce(sum(calls), 0) as calls from call_hour",
+    );
+    if (Number(sums[0]!.calls) !== rows.length)
+      faults.push(`the database has ${rows.length} calls, and ${sums[0]!.calls} in its sums`);
+    say(
+      `${clients.asked} calls: ${clients.seen.size} answered to the last byte, ${clients.cut.size} cut; the provider was asked ${world.upstream.asked.size} times; the database has ${rows.length} rows, ${kept.filter(({ settled }) => !settled).length} of them unsettled`,
+    );
   } finally {
     await client.end();
   }
-  const lines = Map.groupBy(world.output().split("\n").filter((line) => line.startsWith("{") && !line.includes('"msg":"call"')), (line) => String((JSON.parse(line) as { readonly msg: unknown }).msg));
+  const lines = Map.groupBy(
+    world
+      .output()
+      .split("\n")
+      .filter((line) => line.startsWith("{") && !line.includes('"msg":"call"')),
+    (line) => String((JSON.parse(line) as { readonly msg: unknown }).msg),
+  );
   for (const [msg, of] of lines) {
     if (of.length > MOST_LINES_OF_A_KIND) faults.push(`the log says ${of.length} times: ${msg}`);
     if (msg === "a fault outside of any call") faults.push(`${msg}: ${of[0]}`);
@@ -171,7 +206,8 @@ async function shipped(world: World, clients: Clients): Promise<void> {
   const endsMs = performance.now() + SHIPPED_WITHIN_MS;
   const client = new Client({ connectionString: world.databaseUrl });
   await client.connect();
-  const count = async (): Promise<number> => Number((await client.query<{ count: string }>("select count(*) as count from call")).rows[0]!.count);
+  const count = async (): Promise<number> =>
+    Number((await client.query<{ count: string }>("select count(*) as count from call")).rows[0]!.count);
   while ((await count()) < clients.seen.size && performance.now() < endsMs) await Bun.sleep(100);
   await client.end();
 }
@@ -187,7 +223,11 @@ async function play(world: World): Promise<readonly string[]> {
     (gateway, turn) => {
       const routes = routesOf(round, round >= FAULTS);
       const route = routes[Math.floor(turn / world.gateways.length) % routes.length]!;
-      return callOnce(gateway, world.projectToken, clients, { route, stream: Math.random() < 0.5, isFree: FREE.has(route) });
+      return callOnce(gateway, world.projectToken, clients, {
+        route,
+        stream: Math.random() < 0.5,
+        isFree: FREE.has(route),
+      });
     },
     world.gateways,
   );
@@ -197,7 +237,9 @@ async function play(world: World): Promise<readonly string[]> {
     await Bun.sleep(random(200, 600));
     await run();
     await Bun.sleep(random(200, 600));
-    say(`${names.join(", ")}: ${clients.asked - asked} calls in ${((performance.now() - startedMs) / 1000).toFixed(1)} s`);
+    say(
+      `${names.join(", ")}: ${clients.asked - asked} calls in ${((performance.now() - startedMs) / 1000).toFixed(1)} s`,
+    );
     round += 1;
   };
   for (const names of events()) await pass(names, () => Promise.all(names.map((name) => EVENTS[name]!(world))));

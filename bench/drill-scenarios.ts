@@ -27,43 +27,185 @@ export interface Scenario {
   /** Between two calls of one client. */
   readonly paceMs?: number;
   /** What is wrong, or null. */
-  readonly promise: (outcomes: readonly Outcome[], healthyMs: number, requests: readonly [number, number, number]) => string | null;
+  readonly promise: (
+    outcomes: readonly Outcome[],
+    healthyMs: number,
+    requests: readonly [number, number, number],
+  ) => string | null;
   /** In words, for the table. */
   readonly promised: string;
 }
 
 const failed = (outcomes: readonly Outcome[]): number => outcomes.filter(({ kind }) => kind !== "whole").length;
-const lies = (outcomes: readonly Outcome[]): string | null => (outcomes.some(({ kind }) => kind === "lie") ? `${outcomes.filter(({ kind }) => kind === "lie").length} answers lied` : null);
-const noneFails = (outcomes: readonly Outcome[]): string | null => (failed(outcomes) === 0 ? null : `${failed(outcomes)} of ${outcomes.length} failed`);
-export const median = (outcomes: readonly Outcome[]): number => outcomes.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b)[Math.floor(outcomes.length / 2)] ?? 0;
-const addsAtMost = (limitMs: number) => (outcomes: readonly Outcome[], healthyMs: number): string | null => (median(outcomes) - healthyMs <= limitMs ? null : `adds ${Math.round(median(outcomes) - healthyMs)} ms`);
-const all = (...rules: readonly Scenario["promise"][]): Scenario["promise"] => (outcomes, healthyMs, requests) => rules.map((rule) => rule(outcomes, healthyMs, requests)).find((fault) => fault !== null) ?? null;
+const lies = (outcomes: readonly Outcome[]): string | null =>
+  outcomes.some(({ kind }) => kind === "lie")
+    ? `${outcomes.filter(({ kind }) => kind === "lie").length} answers lied`
+    : null;
+const noneFails = (outcomes: readonly Outcome[]): string | null =>
+  failed(outcomes) === 0 ? null : `${failed(outcomes)} of ${outcomes.length} failed`;
+export const median = (outcomes: readonly Outcome[]): number =>
+  outcomes.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b)[Math.floor(outcomes.length / 2)] ?? 0;
+const addsAtMost =
+  (limitMs: number) =>
+  (outcomes: readonly Outcome[], healthyMs: number): string | null =>
+    median(outcomes) - healthyMs <= limitMs ? null : `adds ${Math.round(median(outcomes) - healthyMs)} ms`;
+const all =
+  (...rules: readonly Scenario["promise"][]): Scenario["promise"] =>
+  (outcomes, healthyMs, requests) =>
+    rules.map((rule) => rule(outcomes, healthyMs, requests)).find((fault) => fault !== null) ?? null;
 
 /** The real clock on a noisy machine: ten times the figure of the promise (2 ms). */
 const FAILOVER_MS = 20;
 
 export const SCENARIOS: readonly Scenario[] = [
-  { id: "healthy", title: "all well", route: "first", moods: ["well", "well", "well"], calls: 50, concurrency: 5, promise: all(lies, noneFails, (outcomes) => (outcomes.every(({ attempts }) => attempts === 1) ? null : "more than one attempt")), promised: "no failure, one attempt each" },
-  { id: "dead", title: "the first is dead", route: "first", moods: ["dead", "well", "well"], calls: 50, concurrency: 5, promise: all(lies, noneFails, addsAtMost(FAILOVER_MS)), promised: "no failure, a failover of 2 ms" },
-  { id: "dead-two", title: "two of three are dead", route: "first", moods: ["dead", "dead", "well"], calls: 50, concurrency: 5, promise: all(lies, noneFails, addsAtMost(2 * FAILOVER_MS)), promised: "no failure" },
-  { id: "stall", title: "the first stalls for ever", route: "first", moods: ["stall", "well", "well"], calls: 30, concurrency: 5, promise: all(lies, noneFails, (_, __, [first]) => (first <= 30 ? null : `${first} calls went to it`)), promised: "no failure; left alone once the breaker is open" },
-  { id: "rate-limited", title: "the first answers 429 with a reset", route: "first", moods: ["rate_limited", "well", "well"], calls: 30, concurrency: 5, promise: all(lies, noneFails, addsAtMost(FAILOVER_MS), (_, __, [first]) => (first <= 20 ? null : `${first} calls went to it before its reset`)), promised: "no failure; left alone until its reset" },
-  { id: "overloaded", title: "the first is overloaded", route: "first", moods: ["overloaded", "well", "well"], calls: 30, concurrency: 5, promise: all(lies, noneFails), promised: "no failure" },
-  { id: "garbage", title: "the first sends a web page", route: "first", moods: ["garbage", "well", "well"], calls: 30, concurrency: 5, promise: all(lies, noneFails), promised: "no failure" },
-  { id: "early-cut", title: "the first cuts before any content", route: "first", moods: ["early_cut", "well", "well"], calls: 30, concurrency: 5, promise: all(lies, noneFails), promised: "no failure" },
   {
-    id: "cut", title: "the first cuts at 40 %", route: "first", moods: ["cut", "well", "well"], calls: 30, concurrency: 5,
-    promise: all(lies, (outcomes) => (outcomes.every(({ kind, begun }) => kind === "whole" || begun) ? null : "a call failed that had not begun")), promised: "nothing looks complete that is not; what had not begun does not fail",
+    id: "healthy",
+    title: "all well",
+    route: "first",
+    moods: ["well", "well", "well"],
+    calls: 50,
+    concurrency: 5,
+    promise: all(lies, noneFails, (outcomes) =>
+      outcomes.every(({ attempts }) => attempts === 1) ? null : "more than one attempt",
+    ),
+    promised: "no failure, one attempt each",
   },
-  { id: "all-down", title: "all three are dead", route: "first", moods: ["dead", "dead", "dead"], calls: 10, concurrency: 5, promise: all(lies, (outcomes) => (outcomes.every(({ kind, said }) => kind === "told" && /^50[23]/.test(said)) ? null : "not all were told 502 or 503")), promised: "502 or 503 with every attempt" },
   {
-    id: "back", title: "the first was dead and comes back", route: "first", moods: ["dead", "well", "well"], later: { afterMs: 400, moods: ["well", "well", "well"] }, calls: 25, concurrency: 2, paceMs: 250,
-    promise: all(lies, noneFails, (_, __, [first]) => (first > 0 ? null : "it gets no call")), promised: "no failure, and it gets calls again",
+    id: "dead",
+    title: "the first is dead",
+    route: "first",
+    moods: ["dead", "well", "well"],
+    calls: 50,
+    concurrency: 5,
+    promise: all(lies, noneFails, addsAtMost(FAILOVER_MS)),
+    promised: "no failure, a failover of 2 ms",
   },
-  { id: "slow-latency", title: "the first is slow, least_latency", route: "quickest", moods: ["slow", "well", "well"], calls: 60, concurrency: 5, promise: all(lies, noneFails, (outcomes, _, [first]) => (first <= outcomes.length * 0.25 ? null : `${first} of ${outcomes.length} went to the slow one`)), promised: "no failure, few calls to the slow one" },
   {
-    id: "dies-under-load", title: "one dies under 2,000 streams and as many plain calls", route: "spread", moods: ["well", "well", "well"], later: { afterMs: 300, moods: ["dead", "well", "well"] }, calls: 2000, concurrency: 4000,
-    promise: all(lies, (outcomes) => (outcomes.every(({ kind, begun }) => kind === "whole" || begun) ? null : `${outcomes.filter(({ kind, begun }) => kind !== "whole" && !begun).length} that had not begun were lost`)), promised: "no stream is lost that had not begun",
+    id: "dead-two",
+    title: "two of three are dead",
+    route: "first",
+    moods: ["dead", "dead", "well"],
+    calls: 50,
+    concurrency: 5,
+    promise: all(lies, noneFails, addsAtMost(2 * FAILOVER_MS)),
+    promised: "no failure",
+  },
+  {
+    id: "stall",
+    title: "the first stalls for ever",
+    route: "first",
+    moods: ["stall", "well", "well"],
+    calls: 30,
+    concurrency: 5,
+    promise: all(lies, noneFails, (_, __, [first]) => (first <= 30 ? null : `${first} calls went to it`)),
+    promised: "no failure; left alone once the breaker is open",
+  },
+  {
+    id: "rate-limited",
+    title: "the first answers 429 with a reset",
+    route: "first",
+    moods: ["rate_limited", "well", "well"],
+    calls: 30,
+    concurrency: 5,
+    promise: all(lies, noneFails, addsAtMost(FAILOVER_MS), (_, __, [first]) =>
+      first <= 20 ? null : `${first} calls went to it before its reset`,
+    ),
+    promised: "no failure; left alone until its reset",
+  },
+  {
+    id: "overloaded",
+    title: "the first is overloaded",
+    route: "first",
+    moods: ["overloaded", "well", "well"],
+    calls: 30,
+    concurrency: 5,
+    promise: all(lies, noneFails),
+    promised: "no failure",
+  },
+  {
+    id: "garbage",
+    title: "the first sends a web page",
+    route: "first",
+    moods: ["garbage", "well", "well"],
+    calls: 30,
+    concurrency: 5,
+    promise: all(lies, noneFails),
+    promised: "no failure",
+  },
+  {
+    id: "early-cut",
+    title: "the first cuts before any content",
+    route: "first",
+    moods: ["early_cut", "well", "well"],
+    calls: 30,
+    concurrency: 5,
+    promise: all(lies, noneFails),
+    promised: "no failure",
+  },
+  {
+    id: "cut",
+    title: "the first cuts at 40 %",
+    route: "first",
+    moods: ["cut", "well", "well"],
+    calls: 30,
+    concurrency: 5,
+    promise: all(lies, (outcomes) =>
+      outcomes.every(({ kind, begun }) => kind === "whole" || begun) ? null : "a call failed that had not begun",
+    ),
+    promised: "nothing looks complete that is not; what had not begun does not fail",
+  },
+  {
+    id: "all-down",
+    title: "all three are dead",
+    route: "first",
+    moods: ["dead", "dead", "dead"],
+    calls: 10,
+    concurrency: 5,
+    promise: all(lies, (outcomes) =>
+      outcomes.every(({ kind, said }) => kind === "told" && /^50[23]/.test(said))
+        ? null
+        : "not all were told 502 or 503",
+    ),
+    promised: "502 or 503 with every attempt",
+  },
+  {
+    id: "back",
+    title: "the first was dead and comes back",
+    route: "first",
+    moods: ["dead", "well", "well"],
+    later: { afterMs: 400, moods: ["well", "well", "well"] },
+    calls: 25,
+    concurrency: 2,
+    paceMs: 250,
+    promise: all(lies, noneFails, (_, __, [first]) => (first > 0 ? null : "it gets no call")),
+    promised: "no failure, and it gets calls again",
+  },
+  {
+    id: "slow-latency",
+    title: "the first is slow, least_latency",
+    route: "quickest",
+    moods: ["slow", "well", "well"],
+    calls: 60,
+    concurrency: 5,
+    promise: all(lies, noneFails, (outcomes, _, [first]) =>
+      first <= outcomes.length * 0.25 ? null : `${first} of ${outcomes.length} went to the slow one`,
+    ),
+    promised: "no failure, few calls to the slow one",
+  },
+  {
+    id: "dies-under-load",
+    title: "one dies under 2,000 streams and as many plain calls",
+    route: "spread",
+    moods: ["well", "well", "well"],
+    later: { afterMs: 300, moods: ["dead", "well", "well"] },
+    calls: 2000,
+    concurrency: 4000,
+    promise: all(lies, (outcomes) =>
+      outcomes.every(({ kind, begun }) => kind === "whole" || begun)
+        ? null
+        : `${outcomes.filter(({ kind, begun }) => kind !== "whole" && !begun).length} that had not begun were lost`,
+    ),
+    promised: "no stream is lost that had not begun",
   },
 ];
 

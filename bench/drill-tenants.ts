@@ -6,7 +6,14 @@ import { type GatewayProcess, startGateway } from "../test/harness/gateway-proce
 import { type HostileUpstream, MARK, type Misbehaviour, startHostileUpstream } from "./hostile-upstream.ts";
 import { MISBEHAVIOURS, SPELLINGS } from "./misbehaviours.ts";
 
-const { values: flags } = parseArgs({ options: { short: { type: "boolean", default: false }, control: { type: "boolean", default: false }, only: { type: "string" }, rounds: { type: "string" } } });
+const { values: flags } = parseArgs({
+  options: {
+    short: { type: "boolean", default: false },
+    control: { type: "boolean", default: false },
+    only: { type: "string" },
+    rounds: { type: "string" },
+  },
+});
 
 const ROUNDS = Number(flags.rounds ?? (flags.short ? 1 : 5));
 const AT_ONCE = 6;
@@ -43,7 +50,11 @@ providers:
 async function openTenants(gateway: GatewayProcess): Promise<readonly Tenant[]> {
   const owner = await gateway.createToken("--personal", "--role", "owner");
   const made = async (path: string, body: object): Promise<Record<string, unknown>> => {
-    const answer = await fetch(`${gateway.url}/api/v1/admin${path}`, { method: "POST", headers: { authorization: `Bearer ${owner}`, "content-type": "application/json" }, body: JSON.stringify(body) });
+    const answer = await fetch(`${gateway.url}/api/v1/admin${path}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${owner}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
     if (answer.status !== 201) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
     return (await answer.json()) as Record<string, unknown>;
   };
@@ -61,9 +72,21 @@ async function openTenants(gateway: GatewayProcess): Promise<readonly Tenant[]> 
 let marks = 0;
 
 /** One call, and what is wrong with what came back. */
-async function callOnce(gateway: GatewayProcess, tenant: Tenant, model: string, { stream, brings }: { readonly stream: boolean; readonly brings: boolean }, row: Row): Promise<void> {
+async function callOnce(
+  gateway: GatewayProcess,
+  tenant: Tenant,
+  model: string,
+  { stream, brings }: { readonly stream: boolean; readonly brings: boolean },
+  row: Row,
+): Promise<void> {
   const mark = `MARK-${tenant.name}-${(marks++).toString(36)}`;
-  const body = { model: `hostile:${model}`, messages: [{ role: "user", content: mark }], timeout: 3, ...(stream && { stream: true }), ...(brings && { api_key: tenant.key }) };
+  const body = {
+    model: `hostile:${model}`,
+    messages: [{ role: "user", content: mark }],
+    timeout: 3,
+    ...(stream && { stream: true }),
+    ...(brings && { api_key: tenant.key }),
+  };
   let text: string;
   try {
     const answer = await gateway.chat(body, { token: tenant.token });
@@ -75,9 +98,12 @@ async function callOnce(gateway: GatewayProcess, tenant: Tenant, model: string, 
     row.faults++;
   }
   row.answers++;
-  for (const [found, name] of text.matchAll(MARK)) if (name !== tenant.name) row.leaks.push(`${tenant.name} got ${found}`);
+  for (const [found, name] of text.matchAll(MARK))
+    if (name !== tenant.name) row.leaks.push(`${tenant.name} got ${found}`);
   if (spells(text, OPERATORS_KEY)) row.leaks.push(`${tenant.name} got the operator's key`);
-  for (const name of TENANTS) if (name !== tenant.name && text.includes(`sk-brought-by-${name}`)) row.leaks.push(`${tenant.name} got the key of ${name}`);
+  for (const name of TENANTS)
+    if (name !== tenant.name && text.includes(`sk-brought-by-${name}`))
+      row.leaks.push(`${tenant.name} got the key of ${name}`);
 }
 
 /** Also where the text of a stream comes in pieces. */
@@ -89,12 +115,19 @@ function spells(text: string, key: string): boolean {
   });
 }
 
-async function play(gateway: GatewayProcess, tenants: readonly Tenant[], { id, stream: streams }: Misbehaviour): Promise<Row> {
+async function play(
+  gateway: GatewayProcess,
+  tenants: readonly Tenant[],
+  { id, stream: streams }: Misbehaviour,
+): Promise<Row> {
   const row: Row = { answers: 0, whole: 0, faults: 0, leaks: [] };
   const stream = streams === true;
   const quotes = id.startsWith("quotes.");
   for (let round = 0; round < ROUNDS; round++)
-    for (const [first, other] of [[0, 1], [1, 0]] as const)
+    for (const [first, other] of [
+      [0, 1],
+      [1, 0],
+    ] as const)
       for (const brings of quotes ? [false] : [false, true]) {
         const [one, two] = [tenants[first]!, tenants[other]!];
         await callOnce(gateway, one, id, { stream, brings }, row);
@@ -110,11 +143,16 @@ async function play(gateway: GatewayProcess, tenants: readonly Tenant[], { id, s
   return row;
 }
 
-async function playAll(gateway: GatewayProcess, tenants: readonly Tenant[], chosen: readonly Misbehaviour[]): Promise<ReadonlyMap<string, Row>> {
+async function playAll(
+  gateway: GatewayProcess,
+  tenants: readonly Tenant[],
+  chosen: readonly Misbehaviour[],
+): Promise<ReadonlyMap<string, Row>> {
   const rows = new Map<string, Row>();
   let next = 0;
   const worker = async (): Promise<void> => {
-    for (let one = chosen[next++]; one !== undefined; one = chosen[next++]) rows.set(one.id, await play(gateway, tenants, one));
+    for (let one = chosen[next++]; one !== undefined; one = chosen[next++])
+      rows.set(one.id, await play(gateway, tenants, one));
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
   return rows;
@@ -132,11 +170,19 @@ function table(chosen: readonly Misbehaviour[], rows: ReadonlyMap<string, Row>):
     const leaking = members.filter(({ id }) => rows.get(id)!.leaks.length > 0);
     return `| ${group} | ${members.length} | ${sum((row) => row.answers)} | ${sum((row) => row.whole)} | ${sum((row) => row.faults)} | ${sum((row) => row.leaks.length)} | ${leaking.map(({ id }) => `${id}: ${rows.get(id)!.leaks[0]}`).join("; ")} |`;
   });
-  return ["| misbehaviour | forms | calls | answered with their own text | failed, or without text | leaks | |", "| --- | ---: | ---: | ---: | ---: | ---: | --- |", ...lines, ""].join("\n");
+  return [
+    "| misbehaviour | forms | calls | answered with their own text | failed, or without text | leaks | |",
+    "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
+    ...lines,
+    "",
+  ].join("\n");
 }
 
 async function main(): Promise<number> {
-  const chosen = flags.only === undefined ? MISBEHAVIOURS : MISBEHAVIOURS.filter(({ id }) => flags.only!.split(",").some((start) => id.startsWith(start)));
+  const chosen =
+    flags.only === undefined
+      ? MISBEHAVIOURS
+      : MISBEHAVIOURS.filter(({ id }) => flags.only!.split(",").some((start) => id.startsWith(start)));
   const upstream: HostileUpstream = await startHostileUpstream(MISBEHAVIOURS);
   let gateway: GatewayProcess | null = null;
   try {
@@ -144,7 +190,9 @@ async function main(): Promise<number> {
     const rows = await playAll(gateway, await openTenants(gateway), chosen);
     const leaks = [...rows.values()].flatMap((row) => row.leaks);
     const keys = leaks.filter((words) => words.includes("operator's key")).length;
-    process.stdout.write(`${table(chosen, rows)}\n${chosen.length} misbehaviours, ${upstream.requests()} requests, ${leaks.length - keys} leaks between tenants, ${keys} leaks of the operator's key, ${upstream.mixed()} connections with more than one tenant or key\n`);
+    process.stdout.write(
+      `${table(chosen, rows)}\n${chosen.length} misbehaviours, ${upstream.requests()} requests, ${leaks.length - keys} leaks between tenants, ${keys} leaks of the operator's key, ${upstream.mixed()} connections with more than one tenant or key\n`,
+    );
     if (flags.control) return leaks.length > keys ? 0 : 1;
     return leaks.length === 0 && upstream.mixed() === 0 ? 0 : 1;
   } finally {

@@ -83,9 +83,19 @@ function takeRequest(peer: Peer): string | null {
 }
 
 const FRAME = { id: "chatcmpl-drill", created: 1_767_000_000, model: "drill" };
-const sse = (choices: readonly object[], more: object = {}): string => `data: ${JSON.stringify({ ...FRAME, object: "chat.completion.chunk", choices, ...more })}\n\n`;
+const sse = (choices: readonly object[], more: object = {}): string =>
+  `data: ${JSON.stringify({ ...FRAME, object: "chat.completion.chunk", choices, ...more })}\n\n`;
 const WHOLE = JSON.stringify({
-  ...FRAME, object: "chat.completion", choices: [{ index: 0, message: { role: "assistant", content: "word ".repeat(WORDS).trim(), refusal: null }, logprobs: null, finish_reason: "stop" }],
+  ...FRAME,
+  object: "chat.completion",
+  choices: [
+    {
+      index: 0,
+      message: { role: "assistant", content: "word ".repeat(WORDS).trim(), refusal: null },
+      logprobs: null,
+      finish_reason: "stop",
+    },
+  ],
   usage: { prompt_tokens: 5, completion_tokens: WORDS, total_tokens: 5 + WORDS },
 });
 const EVENTS = [
@@ -95,7 +105,8 @@ const EVENTS = [
   sse([], { usage: { prompt_tokens: 5, completion_tokens: WORDS, total_tokens: 5 + WORDS } }),
   "data: [DONE]\n\n",
 ];
-const head = (status: string, type: string, length: number | null, more = ""): string => `HTTP/1.1 ${status}\r\ncontent-type: ${type}\r\n${length === null ? "transfer-encoding: chunked" : `content-length: ${length}`}\r\n${more}\r\n`;
+const head = (status: string, type: string, length: number | null, more = ""): string =>
+  `HTTP/1.1 ${status}\r\ncontent-type: ${type}\r\n${length === null ? "transfer-encoding: chunked" : `content-length: ${length}`}\r\n${more}\r\n`;
 const chunk = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 const refusal = (status: string, message: string, more = ""): string => {
   const body = JSON.stringify({ error: { message, type: "server_error", param: null, code: null } });
@@ -119,12 +130,22 @@ async function answer(socket: Socket<Peer>, stream: boolean, mood: Mood, seen: D
       return write(head("200 OK", "text/html", page.length) + page);
     }
     case "early_cut":
-      write(stream ? head("200 OK", "text/event-stream", null) + chunk(EVENTS[0]!) : head("200 OK", "application/json", WHOLE.length));
+      write(
+        stream
+          ? head("200 OK", "text/event-stream", null) + chunk(EVENTS[0]!)
+          : head("200 OK", "application/json", WHOLE.length),
+      );
       await Bun.sleep(2);
       socket.terminate();
       return;
     case "cut": {
-      if (stream) write(head("200 OK", "text/event-stream", null) + EVENTS.slice(0, Math.floor(EVENTS.length * 0.4)).map(chunk).join(""));
+      if (stream)
+        write(
+          head("200 OK", "text/event-stream", null) +
+            EVENTS.slice(0, Math.floor(EVENTS.length * 0.4))
+              .map(chunk)
+              .join(""),
+        );
       else write(head("200 OK", "application/json", WHOLE.length) + WHOLE.slice(0, WHOLE.length * 0.4));
       await Bun.sleep(20);
       socket.terminate();

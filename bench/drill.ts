@@ -6,16 +6,21 @@ import { readStream } from "../test/harness/sse.ts";
 import { LEAST_WORDS, median, type Outcome, type Scenario, SCENARIOS } from "./drill-scenarios.ts";
 import { type DrillUpstream, startDrillUpstream } from "./drill-upstream.ts";
 
-const { values: flags } = parseArgs({ options: { short: { type: "boolean", default: false }, only: { type: "string" } } });
+const { values: flags } = parseArgs({
+  options: { short: { type: "boolean", default: false }, only: { type: "string" } },
+});
 const SHORT = 5;
 /** The first calls of a process take longer, whatever its upstreams do. */
 const WARM_UP = 6;
 
 function configuration(ports: readonly number[]): string {
-  const providers = ports.map((port, index) => `  up${index}: { type: custom, base_url: "http://127.0.0.1:${port}/v1" }`).join("\n");
+  const providers = ports
+    .map((port, index) => `  up${index}: { type: custom, base_url: "http://127.0.0.1:${port}/v1" }`)
+    .join("\n");
   const timeouts = "timeouts: { connect_ms: 500, first_byte_ms: 400, first_token_ms: 400, between_chunks_ms: 2000 }";
   // thousands at once on one machine with their provider and their clients: its time is no fault
-  const patient = "timeouts: { connect_ms: 5000, first_byte_ms: 20000, first_token_ms: 20000, between_chunks_ms: 20000 }";
+  const patient =
+    "timeouts: { connect_ms: 5000, first_byte_ms: 20000, first_token_ms: 20000, between_chunks_ms: 20000 }";
   const breaker = "breaker: { failures: 3, ratio: 0.5, window_ms: 5000, open_ms: 500 }";
   return `providers:
 ${providers}
@@ -28,15 +33,44 @@ routes:
 
 async function callOnce(gateway: GatewayProcess, route: string, stream: boolean): Promise<Outcome> {
   const startedMs = performance.now();
-  const response = await gateway.chat({ route, messages: [{ role: "user", content: "Go." }], ...(stream && { stream: true }) });
+  const response = await gateway.chat({
+    route,
+    messages: [{ role: "user", content: "Go." }],
+    ...(stream && { stream: true }),
+  });
   const text = await response.text();
-  const told = { attempts: Number(response.headers.get("x-gateway-attempts")) || null, tookMs: performance.now() - startedMs };
-  if (response.status !== 200) return { ...told, kind: hasAttempts(text) ? "told" : "lie", said: String(response.status), begun: false };
+  const told = {
+    attempts: Number(response.headers.get("x-gateway-attempts")) || null,
+    tookMs: performance.now() - startedMs,
+  };
+  if (response.status !== 200)
+    return { ...told, kind: hasAttempts(text) ? "told" : "lie", said: String(response.status), begun: false };
   const words = (content: string): number => content.split(/\s+/).filter((word) => word === "word").length;
-  if (!stream) return { ...told, kind: words((JSON.parse(text) as { choices: { message: { content: string } }[] }).choices[0]!.message.content) === LEAST_WORDS ? "whole" : "lie", said: "200", begun: true };
+  if (!stream)
+    return {
+      ...told,
+      kind:
+        words((JSON.parse(text) as { choices: { message: { content: string } }[] }).choices[0]!.message.content) ===
+        LEAST_WORDS
+          ? "whole"
+          : "lie",
+      said: "200",
+      begun: true,
+    };
   const read = readStream(text);
-  if (read.error !== null) return { ...told, kind: read.done && !finished(read.events) ? "told" : "lie", said: String(read.error["code"]), begun: read.content !== "" };
-  return { ...told, kind: read.done && words(read.content) === LEAST_WORDS ? "whole" : "lie", said: "200", begun: true };
+  if (read.error !== null)
+    return {
+      ...told,
+      kind: read.done && !finished(read.events) ? "told" : "lie",
+      said: String(read.error["code"]),
+      begun: read.content !== "",
+    };
+  return {
+    ...told,
+    kind: read.done && words(read.content) === LEAST_WORDS ? "whole" : "lie",
+    said: "200",
+    begun: true,
+  };
 }
 
 function hasAttempts(text: string): boolean {
@@ -45,14 +79,24 @@ function hasAttempts(text: string): boolean {
 }
 
 function finished(events: readonly Record<string, any>[]): boolean {
-  return events.some((event) => (event["choices"] as readonly { finish_reason: unknown }[] | undefined)?.some((choice) => choice.finish_reason !== null) === true);
+  return events.some(
+    (event) =>
+      (event["choices"] as readonly { finish_reason: unknown }[] | undefined)?.some(
+        (choice) => choice.finish_reason !== null,
+      ) === true,
+  );
 }
 
-async function run(scenario: Scenario, gateway: GatewayProcess, upstreams: readonly DrillUpstream[]): Promise<{ readonly outcomes: readonly Outcome[]; readonly requests: readonly [number, number, number] }> {
+async function run(
+  scenario: Scenario,
+  gateway: GatewayProcess,
+  upstreams: readonly DrillUpstream[],
+): Promise<{ readonly outcomes: readonly Outcome[]; readonly requests: readonly [number, number, number] }> {
   scenario.moods.forEach((mood, index) => upstreams[index]!.become(mood));
   const before = upstreams.map(({ seen }) => seen.requests);
   const { later } = scenario;
-  if (later !== undefined) setTimeout(() => later.moods.forEach((mood, index) => upstreams[index]!.become(mood)), later.afterMs);
+  if (later !== undefined)
+    setTimeout(() => later.moods.forEach((mood, index) => upstreams[index]!.become(mood)), later.afterMs);
   const calls = flags.short ? Math.max(4, Math.ceil(scenario.calls / SHORT)) : scenario.calls;
   const outcomes: Outcome[] = [];
   let next = 0;
@@ -68,7 +112,10 @@ async function run(scenario: Scenario, gateway: GatewayProcess, upstreams: reado
 }
 
 async function main(): Promise<number> {
-  const chosen = flags.only === undefined ? SCENARIOS : SCENARIOS.filter(({ id }) => id === "healthy" || flags.only!.split(",").includes(id));
+  const chosen =
+    flags.only === undefined
+      ? SCENARIOS
+      : SCENARIOS.filter(({ id }) => id === "healthy" || flags.only!.split(",").includes(id));
   const rows: string[][] = [];
   let broken = 0;
   let healthyMs = 0;
@@ -83,15 +130,36 @@ async function main(): Promise<number> {
       const fault = scenario.promise(outcomes, healthyMs, requests);
       if (fault !== null) broken++;
       const attempts = outcomes.flatMap((outcome) => outcome.attempts ?? []);
-      const mean = attempts.length === 0 ? "-" : (attempts.reduce((sum, count) => sum + count, 0) / attempts.length).toFixed(2);
-      rows.push([scenario.title, String(outcomes.length), String(outcomes.filter(({ kind }) => kind !== "whole").length), mean, `${(median(outcomes) - healthyMs).toFixed(1)} ms`, requests.join(" / "), scenario.promised, fault ?? "kept"]);
+      const mean =
+        attempts.length === 0 ? "-" : (attempts.reduce((sum, count) => sum + count, 0) / attempts.length).toFixed(2);
+      rows.push([
+        scenario.title,
+        String(outcomes.length),
+        String(outcomes.filter(({ kind }) => kind !== "whole").length),
+        mean,
+        `${(median(outcomes) - healthyMs).toFixed(1)} ms`,
+        requests.join(" / "),
+        scenario.promised,
+        fault ?? "kept",
+      ]);
     } finally {
       await gateway.stop();
       upstreams.forEach((upstream) => upstream.stop());
     }
   }
-  const header = ["scenario", "calls", "failures seen", "attempts", "added (median)", "requests to each", "promised", ""];
-  process.stdout.write(`| ${header.join(" | ")} |\n|${header.map(() => " --- |").join("")}\n${rows.map((row) => `| ${row.join(" | ")} |`).join("\n")}\n\n${rows.length} scenarios, ${broken} broken promises\n`);
+  const header = [
+    "scenario",
+    "calls",
+    "failures seen",
+    "attempts",
+    "added (median)",
+    "requests to each",
+    "promised",
+    "",
+  ];
+  process.stdout.write(
+    `| ${header.join(" | ")} |\n|${header.map(() => " --- |").join("")}\n${rows.map((row) => `| ${row.join(" | ")} |`).join("\n")}\n\n${rows.length} scenarios, ${broken} broken promises\n`,
+  );
   return broken === 0 ? 0 : 1;
 }
 

@@ -16,15 +16,35 @@ export interface OwnSetup {
 }
 
 /** `folder` is a new one, for its data, its log and its configuration. */
-export async function startGateway(folder: string, mockPort: number, core: number, own: OwnSetup | null = null): Promise<Subject> {
+export async function startGateway(
+  folder: string,
+  mockPort: number,
+  core: number,
+  own: OwnSetup | null = null,
+): Promise<Subject> {
   mkdirSync(folder);
   const config = join(folder, "dragoman.yaml");
   const logFile = join(folder, "log");
   writeFileSync(config, `${configuration(mockPort)}${own?.configuration ?? ""}`);
   // a file and no pipe, because a pipe that nobody empties in time would hold the gateway up; appending, so that it can be emptied between rows
   const log = openSync(logFile, "a");
-  const command = underBun(join(packageFolder, "src", "main.ts"), "serve", "--port", "0", "--data", own?.data ?? join(folder, "data"), "--config", config);
-  const child = Bun.spawn(onCore(core, command), { cwd: folder, env: cleanEnvironment(), stdin: "ignore", stdout: log, stderr: log });
+  const command = underBun(
+    join(packageFolder, "src", "main.ts"),
+    "serve",
+    "--port",
+    "0",
+    "--data",
+    own?.data ?? join(folder, "data"),
+    "--config",
+    config,
+  );
+  const child = Bun.spawn(onCore(core, command), {
+    cwd: folder,
+    env: cleanEnvironment(),
+    stdin: "ignore",
+    stdout: log,
+    stderr: log,
+  });
   closeSync(log);
   try {
     const started = await until(() => {
@@ -32,12 +52,18 @@ export async function startGateway(folder: string, mockPort: number, core: numbe
       if (child.exitCode !== null) throw new Error(`the gateway did not start: ${said}`);
       const port = /listens on http:\/\/\S+:(\d+)/.exec(said)?.[1];
       const token = own?.token ?? /^ *(dgm_pt_\w+)$/m.exec(said)?.[1];
-      return port === undefined || token === undefined || (own === null && !said.includes("curl http")) ? null : { port: Number(port), token };
+      return port === undefined || token === undefined || (own === null && !said.includes("curl http"))
+        ? null
+        : { port: Number(port), token };
     }, "the gateway did not say where it listens");
     return {
       port: started.port,
       pids: [child.pid],
-      target: (answer) => ({ path: "/api/v1/chat/completions", model: answer === ROUTED_ANSWER ? ROUTE : `${answer}:${MODEL}`, token: started.token }),
+      target: (answer) => ({
+        path: "/api/v1/chat/completions",
+        model: answer === ROUTED_ANSWER ? ROUTE : `${answer}:${MODEL}`,
+        token: started.token,
+      }),
       tidy: () => truncateSync(logFile),
       stop: () => ended(child),
     };

@@ -54,7 +54,10 @@ projects:
       monthly: { tokens: 1000000000000, window: month, thresholds: [80, 100] }
 `;
 
-const { values: flags, positionals } = parseArgs({ options: { quick: { type: "boolean", default: false }, write: { type: "boolean", default: false } }, allowPositionals: true });
+const { values: flags, positionals } = parseArgs({
+  options: { quick: { type: "boolean", default: false }, write: { type: "boolean", default: false } },
+  allowPositionals: true,
+});
 if (positionals[0] === "serve-mock") process.stdout.write(`port ${startMock().port}\n`);
 else await main(flags.quick ? QUICK : FULL);
 
@@ -102,11 +105,17 @@ async function measured(folder: string, pace: Pace, stops: (() => Promise<unknow
     const subject = await startGateway(join(folder, variant), mock.port, cores.subject, { configuration, data, token });
     stops.push(subject.stop);
     const { serving, others } = threadSeconds(subject.pids[0]!);
-    all.push({ variant, subject, startedCpuMs: (serving + others) * 1000, micros: { plain: { serving: [], all: [] }, stream: { serving: [], all: [] } } });
+    all.push({
+      variant,
+      subject,
+      startedCpuMs: (serving + others) * 1000,
+      micros: { plain: { serving: [], all: [] }, stream: { serving: [], all: [] } },
+    });
   }
   // taken in turns, so that what else the machine does falls on all of them
   for (const running of all) for (const kind of KINDS) await round(running, kind, pace.warmUpMs, false);
-  for (let index = 0; index < pace.rounds; index++) for (const kind of KINDS) for (const running of all) await round(running, kind, pace.roundMs, true);
+  for (let index = 0; index < pace.rounds; index++)
+    for (const kind of KINDS) for (const running of all) await round(running, kind, pace.roundMs, true);
   const crowded = all.find(({ variant }) => variant === "crowded")!;
   const revoked = await revocation(crowded.subject, join(folder, "crowded-data"));
   return report(all, revoked);
@@ -119,17 +128,48 @@ async function seeded(dataFolder: string, { tokens, projects }: Pace["others"]):
     const { token } = (await bootstrap(store, Date.now()))!;
     if (tokens === 0) return token;
     const far = Date.now() + 86_400_000;
-    const common = { kind: "project", tenantId: "others", userId: null, role: "developer", permissions: [], models: ["openai:*"], routes: [], ipRanges: [], createdAtMs: 1, lifetimeMs: far, expiresAtMs: far, revokedAtMs: null } as const;
+    const common = {
+      kind: "project",
+      tenantId: "others",
+      userId: null,
+      role: "developer",
+      permissions: [],
+      models: ["openai:*"],
+      routes: [],
+      ipRanges: [],
+      createdAtMs: 1,
+      lifetimeMs: far,
+      expiresAtMs: far,
+      revokedAtMs: null,
+    } as const;
     await store.change(LOCAL_ACTOR, async (writer) => {
       await writer.createTenant({ id: "others", name: "Others" });
       for (let index = 0; index < projects; index++) {
         const projectId = `p${index}`;
         await writer.createProject({ id: projectId, tenantId: "others", name: projectId });
-        await writer.createResource({ kind: "policy", tenantId: "others", projectId, name: "rule", document: { rule: `request.model.startsWith("m${index}") && token.role != "owner"` } });
-        await writer.createResource({ kind: "limit", tenantId: "others", projectId, name: "limit", document: { metric: "requests", window: "minute", limit: 10 } });
+        await writer.createResource({
+          kind: "policy",
+          tenantId: "others",
+          projectId,
+          name: "rule",
+          document: { rule: `request.model.startsWith("m${index}") && token.role != "owner"` },
+        });
+        await writer.createResource({
+          kind: "limit",
+          tenantId: "others",
+          projectId,
+          name: "limit",
+          document: { metric: "requests", window: "minute", limit: 10 },
+        });
       }
       for (let index = 0; index < tokens; index++)
-        await writer.createToken({ ...common, id: `T${String(index).padStart(11, "0")}`, projectId: `p${index % projects}`, name: `t${index}`, secrets: [{ sha256: new Bun.CryptoHasher("sha256").update(String(index)).digest(), retiresAtMs: null }] });
+        await writer.createToken({
+          ...common,
+          id: `T${String(index).padStart(11, "0")}`,
+          projectId: `p${index % projects}`,
+          name: `t${index}`,
+          secrets: [{ sha256: new Bun.CryptoHasher("sha256").update(String(index)).digest(), retiresAtMs: null }],
+        });
     });
     return token;
   } finally {
@@ -137,7 +177,12 @@ async function seeded(dataFolder: string, { tokens, projects }: Pace["others"]):
   }
 }
 
-async function round({ subject, micros }: Running, kind: (typeof KINDS)[number], durationMs: number, counts: boolean): Promise<void> {
+async function round(
+  { subject, micros }: Running,
+  kind: (typeof KINDS)[number],
+  durationMs: number,
+  counts: boolean,
+): Promise<void> {
   const { path, model, token } = subject.target(`openai-${kind}`);
   const request = httpRequest(subject.port, path, chatBody(model, kind === "stream"), token);
   subject.tidy();
@@ -160,12 +205,20 @@ interface Revocation {
 /** A token is revoked as the command line does it, while another one calls without a pause. */
 async function revocation(subject: Subject, dataFolder: string): Promise<Revocation> {
   const { path, model, token } = subject.target("openai-plain");
-  const call = (durationMs: number) => runLoad({ port: subject.port, request: httpRequest(subject.port, path, chatBody(model, false), token) }, { connections: 1, durationMs });
+  const call = (durationMs: number) =>
+    runLoad(
+      { port: subject.port, request: httpRequest(subject.port, path, chatBody(model, false), token) },
+      { connections: 1, durationMs },
+    );
   const { store } = await openDatabase({ dataFolder, databaseUrl: null, environment: new Map() });
   try {
-    const { result: issued } = await store.change(LOCAL_ACTOR, (writer) => createToken(writer, { name: "victim", projectId: "default" }, Date.now()));
+    const { result: issued } = await store.change(LOCAL_ACTOR, (writer) =>
+      createToken(writer, { name: "victim", projectId: "default" }, Date.now()),
+    );
     const statusOf = async (): Promise<number> => {
-      const answer = await fetch(`http://127.0.0.1:${subject.port}/api/v1/models`, { headers: { authorization: `Bearer ${issued.text}` } });
+      const answer = await fetch(`http://127.0.0.1:${subject.port}/api/v1/models`, {
+        headers: { authorization: `Bearer ${issued.text}` },
+      });
       await answer.body?.cancel();
       return answer.status;
     };
@@ -188,13 +241,34 @@ function report(all: readonly Running[], { seenAfterMs, longestMs, usualLongestM
   const nothing = all[0]!;
   const cells = ({ micros }: Running, kind: (typeof KINDS)[number]): readonly string[] => {
     const serving = least(micros[kind].serving);
-    return [serving.toFixed(1), (serving - least(nothing.micros[kind].serving)).toFixed(1), least(micros[kind].all).toFixed(1)];
+    return [
+      serving.toFixed(1),
+      (serving - least(nothing.micros[kind].serving)).toFixed(1),
+      least(micros[kind].all).toFixed(1),
+    ];
   };
-  const rows = all.map((running) => [LABELS[running.variant], ...cells(running, "plain"), ...cells(running, "stream"), running.startedCpuMs.toFixed(0)]);
+  const rows = all.map((running) => [
+    LABELS[running.variant],
+    ...cells(running, "plain"),
+    ...cells(running, "stream"),
+    running.startedCpuMs.toFixed(0),
+  ]);
   return [
     `${new Date().toISOString().slice(0, 10)}, ${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} cores, Linux ${release()}, Bun ${Bun.version}${flags.quick ? ", --quick: the figures mean nothing" : ""}. CPU µs a call, the least of ${all[0]!.micros.plain.all.length} rounds taken in turns.`,
     "",
-    table(["", "plain: the serving thread", "more than nothing", "with the threads that sync and ship", "stream of 200 events: the serving thread", "more than nothing", "with the others", "CPU ms to start"], rows),
+    table(
+      [
+        "",
+        "plain: the serving thread",
+        "more than nothing",
+        "with the threads that sync and ship",
+        "stream of 200 events: the serving thread",
+        "more than nothing",
+        "with the others",
+        "CPU ms to start",
+      ],
+      rows,
+    ),
     "",
     `A token that is revoked beside all of them is refused after ${seenAfterMs.toFixed(0)} ms; meanwhile the longest call of another one took ${longestMs.toFixed(1)} ms, before ${usualLongestMs.toFixed(1)} ms.`,
   ].join("\n");

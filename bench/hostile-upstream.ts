@@ -105,7 +105,11 @@ function takeRequest(peer: Peer): Request | null {
   if (rest.length < length) return null;
   const body = rest.subarray(0, length).toString();
   peer.held = rest.subarray(length).toString();
-  return { key: /\nauthorization: *Bearer (\S+)/i.exec(head)?.[1] ?? "", model: /"model":"([^"]*)"/.exec(body)?.[1] ?? "", body };
+  return {
+    key: /\nauthorization: *Bearer (\S+)/i.exec(head)?.[1] ?? "",
+    model: /"model":"([^"]*)"/.exec(body)?.[1] ?? "",
+    body,
+  };
 }
 
 const FRAME = { id: "chatcmpl-hostile", created: 1_767_000_000, model: "m" };
@@ -115,9 +119,16 @@ export const LAST = "0\r\n\r\n";
 
 function turnOf(socket: Socket, peer: Peer, { key, body }: Request): Turn {
   const said = `with ${key}: ${body}`;
-  const json = JSON.stringify({ ...FRAME, object: "chat.completion", choices: [{ index: 0, message: { role: "assistant", content: said }, finish_reason: "stop" }], usage: USAGE });
-  const framed = (status: string, head: string, text: string): string => `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\n${head}Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`;
-  const event = (choices: readonly object[], more: object = {}): string => `data: ${JSON.stringify({ ...FRAME, object: "chat.completion.chunk", choices, ...more })}\n\n`;
+  const json = JSON.stringify({
+    ...FRAME,
+    object: "chat.completion",
+    choices: [{ index: 0, message: { role: "assistant", content: said }, finish_reason: "stop" }],
+    usage: USAGE,
+  });
+  const framed = (status: string, head: string, text: string): string =>
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\n${head}Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`;
+  const event = (choices: readonly object[], more: object = {}): string =>
+    `data: ${JSON.stringify({ ...FRAME, object: "chat.completion.chunk", choices, ...more })}\n\n`;
   const half = Math.floor(said.length / 2);
   const events = [
     event([{ index: 0, delta: { role: "assistant", content: said.slice(0, half) }, finish_reason: null }]),
@@ -127,16 +138,21 @@ function turnOf(socket: Socket, peer: Peer, { key, body }: Request): Turn {
     "data: [DONE]\n\n",
   ];
   return {
-    socket, key, json,
+    socket,
+    key,
+    json,
     before: peer.turns.slice(-4),
     send(...parts) {
       for (const part of parts) if (socket.writable) socket.write(part);
     },
     later: (ms, step) => void (ms === 0 ? setImmediate(step) : setTimeout(step, ms)),
     plain: (head = "", status = "200 OK") => framed(status, head, json),
-    chunked: (head = "") => `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n${head}\r\n${chunk(json)}${LAST}`,
-    events: (head = "") => `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n${head}\r\n${events.map(chunk).join("")}${LAST}`,
-    refusal: (status, words) => framed(status, "", JSON.stringify({ error: { message: words, type: "server_error", param: null, code: null } })),
+    chunked: (head = "") =>
+      `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n${head}\r\n${chunk(json)}${LAST}`,
+    events: (head = "") =>
+      `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n${head}\r\n${events.map(chunk).join("")}${LAST}`,
+    refusal: (status, words) =>
+      framed(status, "", JSON.stringify({ error: { message: words, type: "server_error", param: null, code: null } })),
     owe: (text) => void (peer.owed += text),
   };
 }

@@ -33,7 +33,8 @@ export class AnswerReader {
   #readHead(head: string): void {
     this.status = Number(head.slice(9, 12));
     const length = /\ncontent-length: *(\d+)/i.exec(head)?.[1];
-    if (length === undefined && !/\ntransfer-encoding: *chunked/i.test(head)) throw new Error(`an answer without length and chunks: ${JSON.stringify(head.slice(0, 200))}`);
+    if (length === undefined && !/\ntransfer-encoding: *chunked/i.test(head))
+      throw new Error(`an answer without length and chunks: ${JSON.stringify(head.slice(0, 200))}`);
     this.#place = length === undefined ? "chunk-size" : "length";
     this.#left = Number(length ?? 0);
     this.#chunkSize = 0;
@@ -75,7 +76,8 @@ export class AnswerReader {
         return at + 1;
       }
       if (byte >= ZERO && byte <= NINE) this.#chunkSize = this.#chunkSize * 16 + byte - ZERO;
-      else if ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66) this.#chunkSize = this.#chunkSize * 16 + (byte | 0x20) - 0x57;
+      else if ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66)
+        this.#chunkSize = this.#chunkSize * 16 + (byte | 0x20) - 0x57;
     }
     return bytes.length;
   }

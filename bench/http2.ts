@@ -10,13 +10,19 @@ import { createSocketUpstream } from "../src/wire/upstream-socket.ts";
 import { bindToCore, chooseCores } from "./process-stats.ts";
 import { startServer, underBun } from "./subject.ts";
 
-const REQUEST = JSON.stringify({ model: "m", messages: [{ role: "user", content: "A queue hands out what came first. ".repeat(26) }] });
-const ANSWER = JSON.stringify({ id: "x", choices: [{ index: 0, message: { role: "assistant", content: "A stack hands out what came last. ".repeat(26) } }] });
+const REQUEST = JSON.stringify({
+  model: "m",
+  messages: [{ role: "user", content: "A queue hands out what came first. ".repeat(26) }],
+});
+const ANSWER = JSON.stringify({
+  id: "x",
+  choices: [{ index: 0, message: { role: "assistant", content: "A stack hands out what came last. ".repeat(26) } }],
+});
 const EVENT = `data: ${JSON.stringify({ id: "x", choices: [{ index: 0, delta: { content: "what came first leaves first, and so on through the line of all that wait".repeat(2) } }] })}\n\n`;
 const EVENTS = 200;
 const EVENTS_TOGETHER = 10;
 const CONCURRENCY = 32;
-const HEADERS = { "content-type": "application/json", "authorization": "Bearer a-key-of-the-usual-length-000000000000" };
+const HEADERS = { "content-type": "application/json", authorization: "Bearer a-key-of-the-usual-length-000000000000" };
 const LIMITS = { connectTimeoutMs: 5_000, firstByteTimeoutMs: 30_000, betweenBytesTimeoutMs: 30_000 };
 
 /** Makes one call and reads its answer to the end; gives the answer's bytes. */
@@ -32,7 +38,8 @@ function serve(folder: string): void {
     tls: { key: readFileSync(join(folder, "key.pem"), "utf8"), cert: readFileSync(join(folder, "cert.pem"), "utf8") },
     async fetch(request) {
       await request.bytes();
-      if (!request.url.endsWith("/stream")) return new Response(ANSWER, { headers: { "content-type": "application/json" } });
+      if (!request.url.endsWith("/stream"))
+        return new Response(ANSWER, { headers: { "content-type": "application/json" } });
       let left = EVENTS / EVENTS_TOGETHER;
       const body = new ReadableStream({
         pull(controller) {
@@ -48,7 +55,25 @@ function serve(folder: string): void {
 
 async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-bench-"));
-  const made = spawnSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", join(folder, "key.pem"), "-out", join(folder, "cert.pem"), "-days", "2", "-subj", "/CN=bench.example", "-addext", "subjectAltName=IP:127.0.0.1"]);
+  const made = spawnSync("openssl", [
+    "req",
+    "-x509",
+    "-newkey",
+    "ec",
+    "-pkeyopt",
+    "ec_paramgen_curve:prime256v1",
+    "-nodes",
+    "-keyout",
+    join(folder, "key.pem"),
+    "-out",
+    join(folder, "cert.pem"),
+    "-days",
+    "2",
+    "-subj",
+    "/CN=bench.example",
+    "-addext",
+    "subjectAltName=IP:127.0.0.1",
+  ]);
   if (made.status !== 0) throw new Error("the benchmark needs the openssl command to make a certificate with");
   const cores = chooseCores();
   bindToCore(process.pid, cores.subject);
@@ -62,9 +87,18 @@ async function main(): Promise<void> {
       const plain = await measured(client.call, "/plain", 10_000);
       const stream = await measured(client.call, "/stream", 1_000);
       client.close();
-      rows.push(`| ${label} | ${plain.cpuUs.toFixed(1)} | ${plain.perSecond.toFixed(0)} | ${(stream.cpuUs / EVENTS).toFixed(2)} | ${((stream.perSecond * EVENTS) / 1_000).toFixed(0)},000 |`);
+      rows.push(
+        `| ${label} | ${plain.cpuUs.toFixed(1)} | ${plain.perSecond.toFixed(0)} | ${(stream.cpuUs / EVENTS).toFixed(2)} | ${((stream.perSecond * EVENTS) / 1_000).toFixed(0)},000 |`,
+      );
     }
-    process.stdout.write(["| client, over TLS | CPU µs a plain call of 1 KB | calls/s | CPU µs a streamed event | events/s |", "| --- | ---: | ---: | ---: | ---: |", ...rows, ""].join("\n"));
+    process.stdout.write(
+      [
+        "| client, over TLS | CPU µs a plain call of 1 KB | calls/s | CPU µs a streamed event | events/s |",
+        "| --- | ---: | ---: | ---: | ---: |",
+        ...rows,
+        "",
+      ].join("\n"),
+    );
   } finally {
     await server.stop();
     rmSync(folder, { recursive: true, force: true });
@@ -90,7 +124,8 @@ async function measured(call: CallOnce, path: string, calls: number): Promise<Me
       }),
     );
     const { user, system } = process.cpuUsage(before);
-    if (round > 0) rounds.push({ cpuUs: (user + system) / calls, perSecond: (1_000 * calls) / (performance.now() - startedMs) });
+    if (round > 0)
+      rounds.push({ cpuUs: (user + system) / calls, perSecond: (1_000 * calls) / (performance.now() - startedMs) });
   }
   return rounds.toSorted((one, other) => one.cpuUs - other.cpuUs)[0] as Measured;
 }
@@ -112,7 +147,10 @@ function openOwn(origin: string, ca: string): Client {
   const upstream = createSocketUpstream({ ca });
   return {
     async call(path) {
-      const { body } = await upstream.send({ url: origin + path, headers: HEADERS, body: REQUEST }, { ...LIMITS, signal: new Cancellation(), partition: "p" });
+      const { body } = await upstream.send(
+        { url: origin + path, headers: HEADERS, body: REQUEST },
+        { ...LIMITS, signal: new Cancellation(), partition: "p" },
+      );
       let bytes = 0;
       for (let some = await body.read(); some !== null; some = await body.read()) bytes += some.length;
       return bytes;
@@ -142,7 +180,14 @@ function openHttp2(origin: string, ca: string, count: number): Client {
 function openFetch(origin: string, ca: string, protocol: "http1.1" | "http2"): Client {
   return {
     async call(path) {
-      const response = await fetch(origin + path, { method: "POST", headers: HEADERS, body: REQUEST, tls: { ca }, protocol, proxy: false });
+      const response = await fetch(origin + path, {
+        method: "POST",
+        headers: HEADERS,
+        body: REQUEST,
+        tls: { ca },
+        protocol,
+        proxy: false,
+      });
       const reader = (response.body as ReadableStream<Uint8Array>).getReader();
       let bytes = 0;
       for (let some = await reader.read(); !some.done; some = await reader.read()) bytes += some.value.length;

@@ -14,10 +14,12 @@ const SECRET = `whsec_${Buffer.from("0123456789012345678901234567").toString("ba
 /** Fills within seconds, so that what follows shows whether memory stays. */
 const QUEUE_CALLS = 1000;
 const MODULES: Readonly<Record<Exclude<Mood, "none">, string>> = {
-  healthy: "let calls = 0; export const onCallStart = () => { calls += 1; }; export const onCallEnd = () => { calls -= 1; };",
+  healthy:
+    "let calls = 0; export const onCallStart = () => { calls += 1; }; export const onCallEnd = () => { calls -= 1; };",
   dead: "export const onCallStart = () => { throw new Error('dead'); }; export const onCallEnd = () => { throw new Error('dead'); };",
   slow: "export const onCallStart = () => {}; export const onCallEnd = () => new Promise((resolve) => setTimeout(resolve, 200));",
-  lying: "let calls = 0; export const onCallStart = () => {}; export const onCallEnd = () => { calls += 1; if (calls % 300 === 0) for (;;); if (calls % 211 === 0) process.exit(1); if (calls % 7 === 0) throw new Error('no'); };",
+  lying:
+    "let calls = 0; export const onCallStart = () => {}; export const onCallEnd = () => { calls += 1; if (calls % 300 === 0) for (;;); if (calls % 211 === 0) process.exit(1); if (calls % 7 === 0) throw new Error('no'); };",
 };
 
 export interface ReceiverServer {
@@ -27,9 +29,18 @@ export interface ReceiverServer {
 }
 
 /** Lies in turn: 200 with rubbish, 500, an answer that breaks off, no HTTP at all. */
-const LIES: readonly string[] = ["HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{\"lie\":no", "HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nhalf", "no HTTP at all\r\n\r\n"];
+const LIES: readonly string[] = [
+  'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{"lie":no',
+  "HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n",
+  "HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nhalf",
+  "no HTTP at all\r\n\r\n",
+];
 
-function lyingServer(): Promise<{ readonly server: Server; readonly sockets: ReadonlySet<Socket>; readonly seen: { requests: number } }> {
+function lyingServer(): Promise<{
+  readonly server: Server;
+  readonly sockets: ReadonlySet<Socket>;
+  readonly seen: { requests: number };
+}> {
   const seen = { requests: 0 };
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -67,10 +78,18 @@ export async function startReceiver(mood: Mood): Promise<ReceiverServer> {
       requests += 1;
       if (mood === "slow") await Bun.sleep(8000);
       await request.arrayBuffer();
-      return request.headers.get("content-type")?.includes("json") === true ? Response.json({}) : new Response(new Uint8Array(), { headers: { "content-type": request.headers.get("content-type") ?? "text/plain" } });
+      return request.headers.get("content-type")?.includes("json") === true
+        ? Response.json({})
+        : new Response(new Uint8Array(), {
+            headers: { "content-type": request.headers.get("content-type") ?? "text/plain" },
+          });
     },
   });
-  const receiver: ReceiverServer = { url: `http://127.0.0.1:${server.port}`, requests: () => requests, stop: () => server.stop(true) };
+  const receiver: ReceiverServer = {
+    url: `http://127.0.0.1:${server.port}`,
+    requests: () => requests,
+    stop: () => server.stop(true),
+  };
   // its address, with nobody behind it
   if (mood === "dead" || mood === "none") await server.stop(true);
   return receiver;
@@ -80,14 +99,22 @@ export async function startReceiver(mood: Mood): Promise<ReceiverServer> {
 function settingsOf(mood: Exclude<Mood, "none">, url: string, folder: string): Readonly<Record<string, object>> {
   const bounds = { queue_calls: QUEUE_CALLS, timeout_ms: 2000, give_up_s: 4, batch_wait_ms: 200 };
   const all: Readonly<Record<string, object>> = {
-    archive: { type: "json_lines", path: mood === "healthy" || mood === "slow" ? join(folder, "calls.jsonl") : "/dev/full", max_bytes: 8 * 1024 * 1024, keep_files: 2, ...bounds },
+    archive: {
+      type: "json_lines",
+      path: mood === "healthy" || mood === "slow" ? join(folder, "calls.jsonl") : "/dev/full",
+      max_bytes: 8 * 1024 * 1024,
+      keep_files: 2,
+      ...bounds,
+    },
     hook: { type: "webhook", url: `${url}/hook`, secrets: [SECRET], ...bounds },
     collector: { type: "otlp", endpoint: url, ...bounds },
     fuse: { type: "langfuse", url, public_key: "pk-lf-drill", secret_key: "sk-lf-drill", ...bounds },
     dog: { type: "datadog", endpoint: url, api_key: "drill", ...bounds },
     module: { type: "callback", module: join(folder, "module.ts"), hang_s: 1, ...bounds },
   };
-  return Object.fromEntries(Object.entries(all).filter(([name, settings]) => integrationsSection.safeParse({ [name]: settings }).success));
+  return Object.fromEntries(
+    Object.entries(all).filter(([name, settings]) => integrationsSection.safeParse({ [name]: settings }).success),
+  );
 }
 
 export interface World extends AsyncDisposable {
@@ -101,11 +128,23 @@ export async function startWorld(mood: Mood, only: readonly string[] | null = nu
   const folder = mkdtempSync(join(tmpdir(), "dragoman-integrations-"));
   mkdirSync(folder, { recursive: true });
   const receiver = await startReceiver(mood);
-  const settings = mood === "none" ? {} : Object.fromEntries(Object.entries(settingsOf(mood, receiver.url, folder)).filter(([name]) => only === null || only.includes(name)));
+  const settings =
+    mood === "none"
+      ? {}
+      : Object.fromEntries(
+          Object.entries(settingsOf(mood, receiver.url, folder)).filter(
+            ([name]) => only === null || only.includes(name),
+          ),
+        );
   if (mood !== "none") writeFileSync(join(folder, "module.ts"), MODULES[mood]);
-  const gateway = await startGateway({ config: `integrations: ${JSON.stringify(settings)}\n`, environment: { NO_PROXY: "*" } });
+  const gateway = await startGateway({
+    config: `integrations: ${JSON.stringify(settings)}\n`,
+    environment: { NO_PROXY: "*" },
+  });
   return {
-    gateway, receiver, names: Object.keys(settings),
+    gateway,
+    receiver,
+    names: Object.keys(settings),
     async [Symbol.asyncDispose]() {
       await gateway.stop();
       await receiver.stop();
@@ -127,7 +166,15 @@ export function used({ pid }: GatewayProcess): Used {
 
 /** As people make them: some metadata, a system prompt, one call of five streamed. */
 function bodyOf(count: number): string {
-  return JSON.stringify({ model: "sandbox:echo", messages: [{ role: "system", content: "Be brief." }, { role: "user", content: `Say number ${count}, and a little more than that.` }], metadata: { team: "drill", number: count, tags: ["a", "b"] }, ...(count % 5 === 0 && { stream: true }) });
+  return JSON.stringify({
+    model: "sandbox:echo",
+    messages: [
+      { role: "system", content: "Be brief." },
+      { role: "user", content: `Say number ${count}, and a little more than that.` },
+    ],
+    metadata: { team: "drill", number: count, tags: ["a", "b"] },
+    ...(count % 5 === 0 && { stream: true }),
+  });
 }
 
 export interface CallsSeen {
@@ -137,7 +184,12 @@ export interface CallsSeen {
 }
 
 /** So many calls a second, whatever becomes of those before. `each` is told after every second. */
-export async function callsAtRate(gateway: GatewayProcess, perSecond: number, seconds: number, each: () => void = () => {}): Promise<CallsSeen> {
+export async function callsAtRate(
+  gateway: GatewayProcess,
+  perSecond: number,
+  seconds: number,
+  each: () => void = () => {},
+): Promise<CallsSeen> {
   const tookMs: number[] = [];
   let failed = 0;
   const call = async (count: number): Promise<void> => {
@@ -182,8 +234,25 @@ export interface Told {
 /** By integration, out of /metrics. */
 export async function toldOf(gateway: GatewayProcess, names: readonly string[]): Promise<ReadonlyMap<string, Told>> {
   const text = await (await fetch(`${gateway.url}/metrics`)).text();
-  const sum = (metric: string, name: string): number => [...text.matchAll(new RegExp(`^dragoman_integration_${metric}\\{[^}]*integration="${name}"[^}]*\\} (\\S+)$`, "gm"))].reduce((all, [, value]) => all + Number(value), 0);
-  return new Map(names.map((name) => [name, { delivered: sum("delivered_total", name), shed: sum("shed_total", name), queued: sum("queued", name), failures: sum("failures_total", name), retries: sum("retries_total", name), restarts: sum("restarts_total", name) }]));
+  const sum = (metric: string, name: string): number =>
+    [
+      ...text.matchAll(
+        new RegExp(`^dragoman_integration_${metric}\\{[^}]*integration="${name}"[^}]*\\} (\\S+)$`, "gm"),
+      ),
+    ].reduce((all, [, value]) => all + Number(value), 0);
+  return new Map(
+    names.map((name) => [
+      name,
+      {
+        delivered: sum("delivered_total", name),
+        shed: sum("shed_total", name),
+        queued: sum("queued", name),
+        failures: sum("failures_total", name),
+        retries: sum("retries_total", name),
+        restarts: sum("restarts_total", name),
+      },
+    ]),
+  );
 }
 
 export const memoryMb = ({ pid }: GatewayProcess): number => residentMb(pid);

@@ -5,8 +5,19 @@ import { parseArgs } from "node:util";
 import { callsAtRate, startWorld, used, type World } from "./integrations-world.ts";
 import { httpRequest, runLoad } from "./load.ts";
 
-const { values: flags } = parseArgs({ options: { seconds: { type: "string", default: "2" }, turns: { type: "string", default: "6" }, connections: { type: "string", default: "16" }, only: { type: "string" } } });
-const BODY = JSON.stringify({ model: "sandbox:echo", messages: [{ role: "user", content: "Say something." }], metadata: { team: "bench", tags: ["a", "b"] } });
+const { values: flags } = parseArgs({
+  options: {
+    seconds: { type: "string", default: "2" },
+    turns: { type: "string", default: "6" },
+    connections: { type: "string", default: "16" },
+    only: { type: "string" },
+  },
+});
+const BODY = JSON.stringify({
+  model: "sandbox:echo",
+  messages: [{ role: "user", content: "Say something." }],
+  metadata: { team: "bench", tags: ["a", "b"] },
+});
 /** Batches that are under way belong to the turn. */
 const QUIET_MS = 1500;
 
@@ -19,10 +30,17 @@ interface Turn {
 async function turn({ gateway }: World): Promise<Turn> {
   const port = Number(new URL(gateway.url).port);
   const before = used(gateway);
-  const { requests, seconds } = await runLoad({ port, request: httpRequest(port, "/api/v1/chat/completions", BODY, gateway.firstToken) }, { connections: Number(flags.connections), durationMs: Number(flags.seconds) * 1000 });
+  const { requests, seconds } = await runLoad(
+    { port, request: httpRequest(port, "/api/v1/chat/completions", BODY, gateway.firstToken) },
+    { connections: Number(flags.connections), durationMs: Number(flags.seconds) * 1000 },
+  );
   await Bun.sleep(QUIET_MS);
   const after = used(gateway);
-  return { serving: ((after.serving - before.serving) * 1e6) / requests, process: ((after.process - before.process) * 1e6) / requests, perSecond: requests / seconds };
+  return {
+    serving: ((after.serving - before.serving) * 1e6) / requests,
+    process: ((after.process - before.process) * 1e6) / requests,
+    perSecond: requests / seconds,
+  };
 }
 
 async function main(): Promise<number> {
@@ -33,9 +51,13 @@ async function main(): Promise<number> {
   for (let count = 0; count < Number(flags.turns); count++) turns.push([await turn(none), await turn(healthy)]);
   const line = (what: string, of: (turn: Turn) => number, best: (...values: number[]) => number): void => {
     const [without, withAll] = [0, 1].map((side) => best(...turns.map((pair) => of(pair[side]!)))) as [number, number];
-    process.stdout.write(`| ${what} | ${without.toFixed(1)} | ${withAll.toFixed(1)} | ${(withAll - without).toFixed(1)} |\n`);
+    process.stdout.write(
+      `| ${what} | ${without.toFixed(1)} | ${withAll.toFixed(1)} | ${(withAll - without).toFixed(1)} |\n`,
+    );
   };
-  process.stdout.write(`integrations: ${healthy.names.join(", ")}\n\n| CPU µs a call, the least of ${turns.length} turns | none | all | added |\n| --- | ---: | ---: | ---: |\n`);
+  process.stdout.write(
+    `integrations: ${healthy.names.join(", ")}\n\n| CPU µs a call, the least of ${turns.length} turns | none | all | added |\n| --- | ---: | ---: | ---: |\n`,
+  );
   line("thread that serves", ({ serving }) => serving, Math.min);
   line("whole process", ({ process: whole }) => whole, Math.min);
   line("calls/s", ({ perSecond }) => perSecond, Math.max);

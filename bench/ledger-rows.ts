@@ -28,10 +28,14 @@ export interface StoredRow {
   readonly record: string;
 }
 
-export const SELECT = "select call.trace_id, settled, status, prompt_tokens, completion_tokens, record from call join call_detail on call_detail.trace_id = call.trace_id";
+export const SELECT =
+  "select call.trace_id, settled, status, prompt_tokens, completion_tokens, record from call join call_detail on call_detail.trace_id = call.trace_id";
 
 /** Rows of calls that were given a number. Throws where the journal is damaged or a trace id stands twice. */
-export function keptRows(dataFolder: string, stored: readonly StoredRow[] = sqliteRows(dataFolder)): readonly KeptRow[] {
+export function keptRows(
+  dataFolder: string,
+  stored: readonly StoredRow[] = sqliteRows(dataFolder),
+): readonly KeptRow[] {
   const rows = new Map<string, KeptRow>();
   for (const row of journalRows(join(dataFolder, "ledger"))) {
     if (rows.has(row.traceId)) throw new Error(`call ${row.call} has two closing rows in the journal`);
@@ -42,7 +46,15 @@ export function keptRows(dataFolder: string, stored: readonly StoredRow[] = sqli
     if (database.has(row.trace_id)) throw new Error(`the trace id ${row.trace_id} stands twice in the database`);
     database.add(row.trace_id);
     const { metadata } = JSON.parse(row.record) as CallRecord;
-    if (metadata !== null) rows.set(row.trace_id, { traceId: row.trace_id, call: Number(metadata["call"]), settled: Number(row.settled) === 1, status: Number(row.status), promptTokens: Number(row.prompt_tokens), completionTokens: Number(row.completion_tokens) });
+    if (metadata !== null)
+      rows.set(row.trace_id, {
+        traceId: row.trace_id,
+        call: Number(metadata["call"]),
+        settled: Number(row.settled) === 1,
+        status: Number(row.status),
+        promptTokens: Number(row.prompt_tokens),
+        completionTokens: Number(row.completion_tokens),
+      });
   }
   return [...rows.values()];
 }
@@ -51,7 +63,11 @@ export function keptRows(dataFolder: string, stored: readonly StoredRow[] = sqli
 export function countedCalls(dataFolder: string): { readonly calls: number; readonly inSums: number } {
   const database = new Database(join(dataFolder, "dragoman.sqlite"), { readonly: true });
   try {
-    return database.query<{ calls: number; inSums: number }, []>("select (select count(*) from call where explained = 0) as calls, (select coalesce(sum(calls), 0) from call_hour) as inSums").get()!;
+    return database
+      .query<{ calls: number; inSums: number }, []>(
+        "select (select count(*) from call where explained = 0) as calls, (select coalesce(sum(calls), 0) from call_hour) as inSums",
+      )
+      .get()!;
   } finally {
     database.close();
   }
@@ -68,19 +84,29 @@ function sqliteRows(dataFolder: string): readonly StoredRow[] {
 
 function journalRows(folder: string): readonly KeptRow[] {
   if (!existsSync(folder)) return [];
-  return readdirSync(folder).flatMap((slot) => segmentsOf(join(folder, slot)).flatMap((segment) => segmentRows(segmentPath(join(folder, slot), segment))));
+  return readdirSync(folder).flatMap((slot) =>
+    segmentsOf(join(folder, slot)).flatMap((segment) => segmentRows(segmentPath(join(folder, slot), segment))),
+  );
 }
 
 function segmentRows(path: string): readonly KeptRow[] {
   const bytes = withoutZeros(readFileSync(path));
   const rows: KeptRow[] = [];
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = 0; at < bytes.length;) {
     const entry = readEntry(bytes, at);
     if (typeof entry !== "object") throw new Error(`${path} is damaged at ${at}`);
     at = entry.end;
     if (entry.kind !== "closing" && entry.kind !== "unsettled") continue;
     const { traceId, metadata, status, usage } = JSON.parse(entry.text) as CallRecord;
-    if (metadata !== null) rows.push({ traceId, call: Number(metadata["call"]), settled: entry.kind === "closing", status, promptTokens: usage?.prompt_tokens ?? null, completionTokens: usage?.completion_tokens ?? null });
+    if (metadata !== null)
+      rows.push({
+        traceId,
+        call: Number(metadata["call"]),
+        settled: entry.kind === "closing",
+        status,
+        promptTokens: usage?.prompt_tokens ?? null,
+        completionTokens: usage?.completion_tokens ?? null,
+      });
   }
   return rows;
 }

@@ -17,19 +17,90 @@ const ROWS_PER_SECOND = 20_000;
 const CORE = 0;
 const PACE_MS = 2;
 
-const { values: flags } = parseArgs({ options: { seconds: { type: "string", default: "5" }, folder: { type: "string", default: tmpdir() }, bound: { type: "boolean", default: false } } });
+const { values: flags } = parseArgs({
+  options: {
+    seconds: { type: "string", default: "5" },
+    folder: { type: "string", default: tmpdir() },
+    bound: { type: "boolean", default: false },
+  },
+});
 
 /** As a plain call of a small model through three limits leaves it: 1.4 KB. */
 function aRecord(): CallRecord {
-  const limits = ["lim_requests", "lim_tokens", "bud_month"].map((id) => ({ id, value: "", unit: "requests" as const, before: 3, reserved: 1, settled: 1, after: 4, wouldRefuse: false }));
+  const limits = ["lim_requests", "lim_tokens", "bud_month"].map((id) => ({
+    id,
+    value: "",
+    unit: "requests" as const,
+    before: 3,
+    reserved: 1,
+    settled: 1,
+    after: 4,
+    wouldRefuse: false,
+  }));
   return {
-    traceId: newTraceId(), startedAtMs: systemClock.now(), clientRequestId: null, otelTraceId: null, trace: null, rounds: 1, tools: [], snapshotVersion: 3, tokenId: "gXjv9JZ7bHQC", tenantId: "default", projectId: "default", userId: null, endUser: null,
-    modelAsked: "openai:gpt-4o", route: "direct", provider: "openai", model: "gpt-4o", stream: true, explained: false, status: 200, code: null, errorDetail: null,
-    fates: { temperature: "native", stream: "native", max_completion_tokens: "mapped" }, messages: { count: 2, roles: { system: 1, user: 1 }, blocks: [], bodyCharacters: 1043 },
-    attempts: [{ provider: "openai", vendor: "openai", model: "gpt-4o", status: 200, code: null, round: 1, startMs: 1, spanId: null, usage: null, usageSource: null, toldModel: null, requestId: null, nativeCode: null, retryAfterMs: null, headMs: 1.2341234, firstContentMs: 2.1234123, totalMs: 4.1234123 }],
-    finishReasons: ["stop"], nativeFinishReasons: [], finishInferred: false, providerModel: null, providerRequestId: null, unnamedUsage: null, usage: { prompt_tokens: 12, completion_tokens: 200, total_tokens: 212 }, usageSource: "provider",
-    cost: { nanoUsd: 123_400, priceId: "openai/gpt-4o@2026-01-01" }, callerCost: null, limits, policies: [], warnings: [], cancelled: false, metadata: null,
-    firstContentMs: 2.123412341234, totalMs: 4.1234123412, ownMs: 0.0912341234,
+    traceId: newTraceId(),
+    startedAtMs: systemClock.now(),
+    clientRequestId: null,
+    otelTraceId: null,
+    trace: null,
+    rounds: 1,
+    tools: [],
+    snapshotVersion: 3,
+    tokenId: "gXjv9JZ7bHQC",
+    tenantId: "default",
+    projectId: "default",
+    userId: null,
+    endUser: null,
+    modelAsked: "openai:gpt-4o",
+    route: "direct",
+    provider: "openai",
+    model: "gpt-4o",
+    stream: true,
+    explained: false,
+    status: 200,
+    code: null,
+    errorDetail: null,
+    fates: { temperature: "native", stream: "native", max_completion_tokens: "mapped" },
+    messages: { count: 2, roles: { system: 1, user: 1 }, blocks: [], bodyCharacters: 1043 },
+    attempts: [
+      {
+        provider: "openai",
+        vendor: "openai",
+        model: "gpt-4o",
+        status: 200,
+        code: null,
+        round: 1,
+        startMs: 1,
+        spanId: null,
+        usage: null,
+        usageSource: null,
+        toldModel: null,
+        requestId: null,
+        nativeCode: null,
+        retryAfterMs: null,
+        headMs: 1.2341234,
+        firstContentMs: 2.1234123,
+        totalMs: 4.1234123,
+      },
+    ],
+    finishReasons: ["stop"],
+    nativeFinishReasons: [],
+    finishInferred: false,
+    providerModel: null,
+    providerRequestId: null,
+    unnamedUsage: null,
+    usage: { prompt_tokens: 12, completion_tokens: 200, total_tokens: 212 },
+    usageSource: "provider",
+    cost: { nanoUsd: 123_400, priceId: "openai/gpt-4o@2026-01-01" },
+    callerCost: null,
+    limits,
+    policies: [],
+    warnings: [],
+    cancelled: false,
+    metadata: null,
+    firstContentMs: 2.123412341234,
+    totalMs: 4.1234123412,
+    ownMs: 0.0912341234,
   };
 }
 
@@ -45,7 +116,12 @@ interface Measured {
 }
 
 /** Takes everything and writes nothing: what is left is what we do ourselves. */
-const noDisk: JournalDisk = { ...systemDisk, write: (_fd, _bytes, length) => length, sync: () => Promise.resolve(), syncFolder: () => Promise.resolve() };
+const noDisk: JournalDisk = {
+  ...systemDisk,
+  write: (_fd, _bytes, length) => length,
+  sync: () => Promise.resolve(),
+  syncFolder: () => Promise.resolve(),
+};
 
 /** The journal on a disk, with segments removed behind it as a shipper does; `perSecond` null: as fast as it goes. */
 async function measure(perSecond: number | null, real: JournalDisk = systemDisk): Promise<Measured> {
@@ -60,7 +136,16 @@ async function measure(perSecond: number | null, real: JournalDisk = systemDisk)
       syncMs.push(performance.now() - startedMs);
     },
   };
-  const journal = new Journal({ folder, run: newRandomName(), firstSegment: 1, settings: { sync: "background", onFull: "refuse" }, disk, clock: systemClock, onFault: (words) => process.stderr.write(`${words}\n`), onMended: () => {} });
+  const journal = new Journal({
+    folder,
+    run: newRandomName(),
+    firstSegment: 1,
+    settings: { sync: "background", onFull: "refuse" },
+    disk,
+    clock: systemClock,
+    onFault: (words) => process.stderr.write(`${words}\n`),
+    onMended: () => {},
+  });
   await journal.start();
   const records = Array.from({ length: 256 }, aRecord);
   let rows = 0;
@@ -86,19 +171,36 @@ async function measure(perSecond: number | null, real: JournalDisk = systemDisk)
     if (nowMs - releasedMs < 500) continue;
     releasedMs = nowMs;
     const segments = segmentsOf(folder);
-    for (const segment of segments.slice(0, -1)) if (await journal.mayRelease(segment)) disk.remove(segmentPath(folder, segment));
+    for (const segment of segments.slice(0, -1))
+      if (await journal.mayRelease(segment)) disk.remove(segmentPath(folder, segment));
   }
   await journal.synced();
   const { user, system } = process.cpuUsage(cpu);
-  const measured: Measured = { rows, seconds: (performance.now() - startedMs) / 1000, cpuMicros: user + system, syncs: syncMs.length, syncMs, lateMs };
+  const measured: Measured = {
+    rows,
+    seconds: (performance.now() - startedMs) / 1000,
+    cpuMicros: user + system,
+    syncs: syncMs.length,
+    syncMs,
+    lateMs,
+  };
   await journal.end();
   rmSync(folder, { recursive: true, force: true });
   return measured;
 }
 
 function line(what: string, { rows, seconds, cpuMicros, syncs, syncMs, lateMs }: Measured): string {
-  const at = (values: readonly number[], part: number): string => (values.toSorted((one, other) => one - other)[Math.floor(values.length * part)] ?? 0).toFixed(2);
-  const cells = [what, Math.round(rows / seconds).toLocaleString("en"), (cpuMicros / (rows / 2)).toFixed(2), `${Math.round((cpuMicros / seconds / 1e6) * 100)} %`, String(Math.round(syncs / seconds)), `${at(syncMs, 0.5)}, ${at(syncMs, 0.99)}`, `${at(lateMs, 0.5)}, ${at(lateMs, 0.99)}`];
+  const at = (values: readonly number[], part: number): string =>
+    (values.toSorted((one, other) => one - other)[Math.floor(values.length * part)] ?? 0).toFixed(2);
+  const cells = [
+    what,
+    Math.round(rows / seconds).toLocaleString("en"),
+    (cpuMicros / (rows / 2)).toFixed(2),
+    `${Math.round((cpuMicros / seconds / 1e6) * 100)} %`,
+    String(Math.round(syncs / seconds)),
+    `${at(syncMs, 0.5)}, ${at(syncMs, 0.99)}`,
+    `${at(lateMs, 0.5)}, ${at(lateMs, 0.99)}`,
+  ];
   return `| ${cells.join(" | ")} |\n`;
 }
 
@@ -108,8 +210,19 @@ async function main(): Promise<number> {
     process.stderr.write(`${missing}\n`);
     return 1;
   }
-  if (!flags.bound) return await Bun.spawn(onCore(CORE, [...process.execArgv.length === 0 ? [process.execPath] : [process.execPath, ...process.execArgv], import.meta.path, ...process.argv.slice(2), "--bound"]), { stdout: "inherit", stderr: "inherit" }).exited;
-  process.stdout.write("| one core, two rows for each call, 1.9 KB | rows/s | CPU µs/call | of the core | syncs/s | sync p50, p99 ms | event loop late p50, p99 ms |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+  if (!flags.bound)
+    return await Bun.spawn(
+      onCore(CORE, [
+        ...(process.execArgv.length === 0 ? [process.execPath] : [process.execPath, ...process.execArgv]),
+        import.meta.path,
+        ...process.argv.slice(2),
+        "--bound",
+      ]),
+      { stdout: "inherit", stderr: "inherit" },
+    ).exited;
+  process.stdout.write(
+    "| one core, two rows for each call, 1.9 KB | rows/s | CPU µs/call | of the core | syncs/s | sync p50, p99 ms | event loop late p50, p99 ms |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+  );
   process.stdout.write(line("as fast as it goes, without a disk", await measure(null, noDisk)));
   process.stdout.write(line("as fast as it goes", await measure(null)));
   const paced = await measure(ROWS_PER_SECOND);

@@ -17,7 +17,16 @@ const ROUNDS = 5;
 const ALONE = 200_000;
 const CALLS = 8_000;
 
-const configured = <T>(name: string, projectId: string, document: T): Configured<T> => ({ id: name, name, tenantId: "default", projectId, origin: "store", setBy: null, version: 1, document });
+const configured = <T>(name: string, projectId: string, document: T): Configured<T> => ({
+  id: name,
+  name,
+  tenantId: "default",
+  projectId,
+  origin: "store",
+  setBy: null,
+  version: 1,
+  document,
+});
 const MANY = 1_000_000_000;
 
 /** Five that apply, and as many of other projects as the second figure says. */
@@ -28,8 +37,19 @@ function limits(others: number): LimitSet {
     { metric: "tokens", window: "day", limit: MANY, scope: { token: "*" } },
     { metric: "concurrency", limit: 1_000, scope: { model: "sandbox:*" } },
   ].map((each, index) => configured(`limit${index}`, "default", limitSchema.parse(each)));
-  const foreign = Array.from({ length: others }, (_, index) => configured(`other${index}`, `project${index}`, limitSchema.parse({ metric: "requests", window: "minute", limit: 1 })));
-  return compileLimits({ limits: [...foreign, ...own], budgets: [configured("budget", "default", budgetSchema.parse({ tokens: MANY, window: "month", thresholds: [80, 100] }))] });
+  const foreign = Array.from({ length: others }, (_, index) =>
+    configured(
+      `other${index}`,
+      `project${index}`,
+      limitSchema.parse({ metric: "requests", window: "minute", limit: 1 }),
+    ),
+  );
+  return compileLimits({
+    limits: [...foreign, ...own],
+    budgets: [
+      configured("budget", "default", budgetSchema.parse({ tokens: MANY, window: "month", thresholds: [80, 100] })),
+    ],
+  });
 }
 
 /** Microseconds of CPU time for each, the best of some rounds: everything else only adds. */
@@ -122,7 +142,14 @@ async function whole(limitRules: LimitSet): Promise<number> {
     const gateway = stubGateway({ clock: systemClock, snapshot: { limitRules } });
     // the copy that tests keep of each record is no part of a call
     Object.assign(gateway.context, { observer: { publish: () => {} } });
-    for (let index = 0; index < times; index++) await (await gateway.chat({ model: "sandbox:echo", user: `user${index % 100}`, messages: [{ role: "user", content: "Hello" }] })).text();
+    for (let index = 0; index < times; index++)
+      await (
+        await gateway.chat({
+          model: "sandbox:echo",
+          user: `user${index % 100}`,
+          messages: [{ role: "user", content: "Hello" }],
+        })
+      ).text();
   });
 }
 
@@ -131,9 +158,18 @@ const five = limits(0);
 const borrowed = await leased(five);
 const rows = [
   ["reserve, settle and headers of five limits", await alone(five)],
-  ...(borrowed === null ? [] : [[`the same, borrowed from Redis; ${(borrowed.asked * 100).toFixed(2)} % of the calls asked it`, borrowed.micros] as const]),
+  ...(borrowed === null
+    ? []
+    : [
+        [
+          `the same, borrowed from Redis; ${(borrowed.asked * 100).toFixed(2)} % of the calls asked it`,
+          borrowed.micros,
+        ] as const,
+      ]),
   ["a whole call through the handler, no limit", await whole(NO_LIMITS)],
   ["a whole call, five limits", await whole(five)],
   ["a whole call, five limits beside 1,000 of other projects", await whole(limits(1_000))],
 ] as const;
-process.stdout.write(`${rows.map(([what, micros]) => `${micros.toFixed(2).padStart(8)} µs CPU  ${what}`).join("\n")}\n`);
+process.stdout.write(
+  `${rows.map(([what, micros]) => `${micros.toFixed(2).padStart(8)} µs CPU  ${what}`).join("\n")}\n`,
+);

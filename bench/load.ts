@@ -22,11 +22,16 @@ export interface LoadResult {
 
 export function httpRequest(port: number, path: string, body: string, token: string | null): Uint8Array {
   const authorization = token === null ? "" : `authorization: Bearer ${token}\r\n`;
-  return Buffer.from(`POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n${authorization}content-type: application/json\r\naccept: */*\r\nuser-agent: bench\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  return Buffer.from(
+    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n${authorization}content-type: application/json\r\naccept: */*\r\nuser-agent: bench\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
 }
 
 /** Sends for `durationMs`, then waits for the answers under way. Rejects at the first failure. */
-export async function runLoad(endpoint: Endpoint, options: { readonly connections: number; readonly durationMs: number }): Promise<LoadResult> {
+export async function runLoad(
+  endpoint: Endpoint,
+  options: { readonly connections: number; readonly durationMs: number },
+): Promise<LoadResult> {
   const totalMs: number[] = [];
   const firstMs: number[] = [];
   let bodyBytes = 0;
@@ -42,7 +47,13 @@ export async function runLoad(endpoint: Endpoint, options: { readonly connection
       }),
     ),
   );
-  return { requests: totalMs.length, bodyBytes, seconds: (performance.now() - startedMs) / 1000, totalMs: Float64Array.from(totalMs).toSorted(), firstMs: Float64Array.from(firstMs).toSorted() };
+  return {
+    requests: totalMs.length,
+    bodyBytes,
+    seconds: (performance.now() - startedMs) / 1000,
+    totalMs: Float64Array.from(totalMs).toSorted(),
+    firstMs: Float64Array.from(firstMs).toSorted(),
+  };
 }
 
 /** The value below which the share `quantile` of the ascending values lies. */
@@ -58,11 +69,15 @@ export interface OpenStreams {
 /** Opens `count` streams, each on a connection of its own; resolves when every one has sent something of its body. */
 export async function openStreams(endpoint: Endpoint, count: number): Promise<OpenStreams> {
   const ended: Promise<void>[] = [];
-  const begun = Array.from({ length: count }, () => new Promise<void>((resolve, reject) => {
-    const end = callOnce(endpoint, resolve);
-    end.catch(reject);
-    ended.push(end);
-  }));
+  const begun = Array.from(
+    { length: count },
+    () =>
+      new Promise<void>((resolve, reject) => {
+        const end = callOnce(endpoint, resolve);
+        end.catch(reject);
+        ended.push(end);
+      }),
+  );
   await Promise.all(begun);
   return { ended: Promise.all(ended) };
 }
@@ -85,9 +100,11 @@ function callInLoop({ port, request }: Endpoint, took: Took): Promise<void> {
     const nowMs = performance.now();
     if (firstAtMs === 0 && reader.bodyBytes > 0) firstAtMs = nowMs;
     if (!whole) return false;
-    if (reader.status !== 200) throw new Error(`an answer with status ${reader.status}: ${bytes.toString("latin1", 0, 600)}`);
+    if (reader.status !== 200)
+      throw new Error(`an answer with status ${reader.status}: ${bytes.toString("latin1", 0, 600)}`);
     if (expectedBytes < 0) expectedBytes = reader.bodyBytes;
-    if (reader.bodyBytes !== expectedBytes) throw new Error(`an answer of ${reader.bodyBytes} bytes, where the first had ${expectedBytes}`);
+    if (reader.bodyBytes !== expectedBytes)
+      throw new Error(`an answer of ${reader.bodyBytes} bytes, where the first had ${expectedBytes}`);
     if (!took(sentMs, firstAtMs, nowMs, reader.bodyBytes)) return true;
     send(socket);
     return false;
@@ -96,16 +113,24 @@ function callInLoop({ port, request }: Endpoint, took: Took): Promise<void> {
 
 function callOnce({ port, request }: Endpoint, begun: () => void): Promise<void> {
   const reader = new AnswerReader();
-  return connect(port, (socket) => write(socket, request), (_, bytes) => {
-    const whole = reader.push(bytes);
-    if (reader.status !== 0 && reader.status !== 200) throw new Error(`an answer with status ${reader.status}`);
-    if (reader.bodyBytes > 0) begun();
-    return whole;
-  });
+  return connect(
+    port,
+    (socket) => write(socket, request),
+    (_, bytes) => {
+      const whole = reader.push(bytes);
+      if (reader.status !== 0 && reader.status !== 200) throw new Error(`an answer with status ${reader.status}`);
+      if (reader.bodyBytes > 0) begun();
+      return whole;
+    },
+  );
 }
 
 /** Resolves once `data` says that it has all it wants, and closes the connection then; rejects when it is closed before. */
-function connect(port: number, opened: (socket: Socket) => void, data: (socket: Socket, bytes: Buffer) => boolean): Promise<void> {
+function connect(
+  port: number,
+  opened: (socket: Socket) => void,
+  data: (socket: Socket, bytes: Buffer) => boolean,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const fail = (socket: Socket | null, error: unknown): void => {
       reject(error instanceof Error ? error : new Error(String(error)));

@@ -6,13 +6,16 @@ export interface LongAnswers {
 }
 
 const USAGE = '"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}';
-const whole = (content: string, more = ""): string => `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":${content}},"finish_reason":"stop"}],${USAGE}${more}}`;
-const event = (members: string): string => `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"x"},"finish_reason":null}]${members}}\n\n`;
+const whole = (content: string, more = ""): string =>
+  `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":${content}},"finish_reason":"stop"}],${USAGE}${more}}`;
+const event = (members: string): string =>
+  `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"x"},"finish_reason":null}]${members}}\n\n`;
 const LAST = `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n`;
-const many = (length: number, item: (index: number) => string): string => Array.from({ length }, (_, index) => item(index)).join(",");
+const many = (length: number, item: (index: number) => string): string =>
+  Array.from({ length }, (_, index) => item(index)).join(",");
 
 const PLAIN: Readonly<Record<string, () => string>> = {
-  "long-text": () => whole(`"${"word \\\"".repeat(990_000)}"`),
+  "long-text": () => whole(`"${'word \\"'.repeat(990_000)}"`),
   "long-escapes": () => whole(`"${"\\n".repeat(15_000_000)}"`),
   objects: () => whole('"x"', `,"objects":[${"{},".repeat(999_000)}{}]`),
   "short-objects": () => whole('"x"', `,"objects":[${"{},".repeat(170_000)}{}]`),
@@ -21,23 +24,29 @@ const PLAIN: Readonly<Record<string, () => string>> = {
   error: () => `{"error":{"message":"${"no ".repeat(10_000_000)}"}}`,
 };
 const STREAMS: Readonly<Record<string, () => string>> = {
-  line: () => `data: {"choices":[{"index":0,"delta":{"content":"${"word \\\"".repeat(990_000)}"}}]}\n\n${LAST}`,
+  line: () => `data: {"choices":[{"index":0,"delta":{"content":"${'word \\"'.repeat(990_000)}"}}]}\n\n${LAST}`,
   "line-escapes": () => `data: {"choices":[{"index":0,"delta":{"content":"${"\\n".repeat(7_500_000)}"}}]}\n\n${LAST}`,
-  "line-few-escapes": () => `data: {"choices":[{"index":0,"delta":{"content":"${"word \\\"".repeat(990_000)}"}}]}\n\n${LAST}`,
-  "line-accents": () => `data: {"choices":[{"index":0,"delta":{"content":"${"\u00e9".repeat(7_500_000)}"}}]}\n\n${LAST}`,
+  "line-few-escapes": () =>
+    `data: {"choices":[{"index":0,"delta":{"content":"${'word \\"'.repeat(990_000)}"}}]}\n\n${LAST}`,
+  "line-accents": () =>
+    `data: {"choices":[{"index":0,"delta":{"content":"${"\u00e9".repeat(7_500_000)}"}}]}\n\n${LAST}`,
   "event-fewer-objects": () => `${event(`,"objects":[${"{},".repeat(390_000)}{}]`)}${LAST}`,
   "event-objects": () => `${event(`,"objects":[${"{},".repeat(990_000)}{}]`)}${LAST}`,
   "event-members": () => `${event(`,${many(200_000, (index) => `"k${index}":1`)}`)}${LAST}`,
   events: () => `${event("").repeat(100_000)}${LAST}`,
   blank: () => `${event("")}${"\n".repeat(15_000_000)}${LAST}`,
 };
-const CLAUDE = '{"id":"m","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"x"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}';
-const GEMINI = '{"candidates":[{"content":{"role":"model","parts":[{"text":"x"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1,"totalTokenCount":2}}';
-const BEDROCK = '{"output":{"message":{"role":"assistant","content":[{"text":"x"}]}},"stopReason":"end_turn","usage":{"inputTokens":1,"outputTokens":1,"totalTokens":2}}';
+const CLAUDE =
+  '{"id":"m","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"x"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}';
+const GEMINI =
+  '{"candidates":[{"content":{"role":"model","parts":[{"text":"x"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1,"totalTokenCount":2}}';
+const BEDROCK =
+  '{"output":{"message":{"role":"assistant","content":[{"text":"x"}]}},"stopReason":"end_turn","usage":{"inputTokens":1,"outputTokens":1,"totalTokens":2}}';
 
 export function startLongAnswers(): LongAnswers {
   const made = new Map<string, string>();
-  const once = (name: string, make: () => string): string => made.get(name) ?? (made.set(name, make()), made.get(name)!);
+  const once = (name: string, make: () => string): string =>
+    made.get(name) ?? (made.set(name, make()), made.get(name)!);
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
@@ -52,8 +61,13 @@ export function startLongAnswers(): LongAnswers {
       const name = /"model":"([\w-]+)"/.exec(head)?.[1] ?? "";
       const plain = PLAIN[name];
       if (plain !== undefined) return json(once(name, plain), name === "error" ? 400 : 200);
-      const stream = STREAMS[name] ?? (/"stream":true/.test(head) || Buffer.from(bytes.subarray(-200)).toString("latin1").includes('"stream":true') ? () => event("") + LAST : undefined);
-      if (stream !== undefined) return new Response(once(name, stream), { headers: { "content-type": "text/event-stream" } });
+      const stream =
+        STREAMS[name] ??
+        (/"stream":true/.test(head) || Buffer.from(bytes.subarray(-200)).toString("latin1").includes('"stream":true')
+          ? () => event("") + LAST
+          : undefined);
+      if (stream !== undefined)
+        return new Response(once(name, stream), { headers: { "content-type": "text/event-stream" } });
       return json(whole('"x"'));
     },
   });

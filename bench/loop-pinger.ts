@@ -33,7 +33,10 @@ socket.on("data", (bytes) => {
   got += bytes.toString("latin1");
   if (!got.includes("\r\n\r\n") || !got.endsWith("}")) return;
   got = "";
-  longest = { clockMs: Math.max(longest.clockMs, performance.now() - sentAt), processorMs: Math.max(longest.processorMs, processorMs() - ranBefore) };
+  longest = {
+    clockMs: Math.max(longest.clockMs, performance.now() - sentAt),
+    processorMs: Math.max(longest.processorMs, processorMs() - ranBefore),
+  };
   setTimeout(ping, PAUSE_MS);
 });
 

@@ -14,17 +14,24 @@ export interface LoopShape {
 }
 
 const MESSAGES = '"messages":[{"role":"user","content":"Hello"}]';
-const many = (length: number, item: (index: number) => string): string => Array.from({ length }, (_, index) => item(index)).join(",");
+const many = (length: number, item: (index: number) => string): string =>
+  Array.from({ length }, (_, index) => item(index)).join(",");
 const body = (members: string, model = "up:m"): string => `{"model":"${model}",${MESSAGES},${members}}`;
-const conversation = (messages: string, more = "", model = "up:m"): string => `{"model":"${model}","messages":[${messages}]${more}}`;
-const saying = (content: string, model = "up:m", more = ""): string => conversation(`{"role":"user","content":${content}}`, more, model);
+const conversation = (messages: string, more = "", model = "up:m"): string =>
+  `{"model":"${model}","messages":[${messages}]${more}}`;
+const saying = (content: string, model = "up:m", more = ""): string =>
+  conversation(`{"role":"user","content":${content}}`, more, model);
 const message = '{"role":"user","content":"x"}';
 const part = '{"type":"text","text":"x"}';
 const MB = 1_000_000;
-const text = (bytes: number, unit = "The quick brown fox jumps over the lazy dog. "): string => `"${unit.repeat(Math.ceil(bytes / Buffer.byteLength(unit)))}"`;
-const image = (bytes: number): string => `[{"type":"text","text":"See."},{"type":"image_url","image_url":{"url":"data:image/png;base64,${"iVBORw0KGgoAAAANSUhEUgAA".repeat(bytes / 24)}"}}]`;
-const tool = (index: number): string => `{"type":"function","function":{"name":"f${index}","description":"${"d".repeat(100)}","parameters":{"type":"object","properties":{"a":{"type":"string"}}}}}`;
-const round = (index: number): string => `{"role":"assistant","content":null,"tool_calls":[{"id":"c${index}","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c${index}","content":"x"}`;
+const text = (bytes: number, unit = "The quick brown fox jumps over the lazy dog. "): string =>
+  `"${unit.repeat(Math.ceil(bytes / Buffer.byteLength(unit)))}"`;
+const image = (bytes: number): string =>
+  `[{"type":"text","text":"See."},{"type":"image_url","image_url":{"url":"data:image/png;base64,${"iVBORw0KGgoAAAANSUhEUgAA".repeat(bytes / 24)}"}}]`;
+const tool = (index: number): string =>
+  `{"type":"function","function":{"name":"f${index}","description":"${"d".repeat(100)}","parameters":{"type":"object","properties":{"a":{"type":"string"}}}}}`;
+const round = (index: number): string =>
+  `{"role":"assistant","content":null,"tool_calls":[{"id":"c${index}","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c${index}","content":"x"}`;
 const deep = (levels: number): string => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
 
 export const REQUESTS: readonly LoopShape[] = [
@@ -34,9 +41,15 @@ export const REQUESTS: readonly LoopShape[] = [
   { title: "100,000 unknown members", body: () => body(many(100_000, (index) => `"k${index}":1`)) },
   { title: "3,500,000 numbers", body: () => body(`"x":[${"1,".repeat(3_500_000)}1]`) },
   { title: "1,400,000 numbers of 20 digits", body: () => body(`"x":[${"12345678901234567890,".repeat(1_400_000)}1]`) },
-  { title: "context_window_fallback_dict of 700,000", body: () => body(`"context_window_fallback_dict":{${many(700_000, (index) => `"a:${index}":"up:m"`)}}`) },
+  {
+    title: "context_window_fallback_dict of 700,000",
+    body: () => body(`"context_window_fallback_dict":{${many(700_000, (index) => `"a:${index}":"up:m"`)}}`),
+  },
   { title: "logit_bias of 700,000", body: () => body(`"logit_bias":{${many(700_000, (index) => `"${index}":1`)}}`) },
-  { title: "300,000 tools", body: () => body(`"tools":[${many(300_000, () => '{"type":"function","function":{"name":"f"}}')}]`) },
+  {
+    title: "300,000 tools",
+    body: () => body(`"tools":[${many(300_000, () => '{"type":"function","function":{"name":"f"}}')}]`),
+  },
   { title: "400,000 messages", body: () => conversation(many(400_000, () => message)) },
   { title: "600,000 parts", body: () => saying(`[${many(600_000, () => part)}]`) },
   { title: "a model name of 30 MB", body: () => body('"n":1', "m".repeat(30 * MB)) },
@@ -48,10 +61,16 @@ export const REQUESTS: readonly LoopShape[] = [
   { title: "30 MB, and a fault at the end", body: () => `${saying(text(30 * MB)).slice(0, -1)},nope}` },
   // at the bounds
   { title: "10,000 unknown members", body: () => body(many(9997, (index) => `"k${index}":1`)) },
-  { title: "25 objects of 10,000 members", body: () => body(many(24, (object) => `"x${object}":{${many(10_000, (index) => `"k${object}_${index}":1`)}}`)) },
+  {
+    title: "25 objects of 10,000 members",
+    body: () => body(many(24, (object) => `"x${object}":{${many(10_000, (index) => `"k${object}_${index}":1`)}}`)),
+  },
   { title: "249,000 numbers", body: () => body(`"x":[${"1,".repeat(249_000)}1]`) },
   { title: "249,000 numbers of 64 digits", body: () => body(`"x":[${many(249_000, () => "1".repeat(64))}]`) },
-  { title: "249,000 numbers of 17 digits", body: () => body(`"x":[${many(249_000, (index) => `0.${String(10_000_000_000_000_000 + index * 7919)}`)}]`) },
+  {
+    title: "249,000 numbers of 17 digits",
+    body: () => body(`"x":[${many(249_000, (index) => `0.${String(10_000_000_000_000_000 + index * 7919)}`)}]`),
+  },
   { title: "249,000 short texts", body: () => body(`"x":[${many(249_000, (index) => `"a${index}"`)}]`) },
   { title: "249,000 empty objects", body: () => body(`"x":[${many(249_000, () => "{}")}]`) },
   { title: "64 levels, 3,000 times", body: () => body(`"x":[${many(3000, () => deep(62))}]`) },
@@ -59,11 +78,32 @@ export const REQUESTS: readonly LoopShape[] = [
   { title: "2,048 tools", body: () => body(`"tools":[${many(2048, tool)}]`) },
   { title: "2,048 tools, translated", body: () => body(`"tools":[${many(2048, tool)}]`, "claude:claude-sonnet-4-5") },
   { title: "10,000 messages", body: () => conversation(many(10_000, () => message)) },
-  { title: "10,000 messages with calls, translated", body: () => conversation(`${message},${many(4999, round)}`, "", "claude:claude-sonnet-4-5") },
-  { title: "10,000 parts in each of 8 messages", body: () => conversation(many(8, () => `{"role":"user","content":[${many(10_000, () => part)}]}`)) },
-  { title: "the same, translated", body: () => conversation(many(8, () => `{"role":"user","content":[${many(10_000, () => part)}]}`), "", "claude:claude-sonnet-4-5") },
-  { title: "32 fallbacks beside 500 KB of parameters", body: () => body(`"fallbacks":[${many(32, (index) => `{"model":"up:${index}","seed":${index}}`)}],"stop":${text(500_000)}`) },
-  { title: "context_window_fallback_dict of 10,000", body: () => body(`"context_window_fallback_dict":{${many(10_000, (index) => `"up:${index}":"up:m"`)}}`) },
+  {
+    title: "10,000 messages with calls, translated",
+    body: () => conversation(`${message},${many(4999, round)}`, "", "claude:claude-sonnet-4-5"),
+  },
+  {
+    title: "10,000 parts in each of 8 messages",
+    body: () => conversation(many(8, () => `{"role":"user","content":[${many(10_000, () => part)}]}`)),
+  },
+  {
+    title: "the same, translated",
+    body: () =>
+      conversation(
+        many(8, () => `{"role":"user","content":[${many(10_000, () => part)}]}`),
+        "",
+        "claude:claude-sonnet-4-5",
+      ),
+  },
+  {
+    title: "32 fallbacks beside 500 KB of parameters",
+    body: () =>
+      body(`"fallbacks":[${many(32, (index) => `{"model":"up:${index}","seed":${index}}`)}],"stop":${text(500_000)}`),
+  },
+  {
+    title: "context_window_fallback_dict of 10,000",
+    body: () => body(`"context_window_fallback_dict":{${many(10_000, (index) => `"up:${index}":"up:m"`)}}`),
+  },
   // long, and allowed
   { title: "30 MB of text", body: () => saying(text(30 * MB)) },
   { title: "30 MB of text, streamed", body: () => saying(text(30 * MB), "up:m", ',"stream":true') },
@@ -72,17 +112,41 @@ export const REQUESTS: readonly LoopShape[] = [
   { title: "30 MB of Cyrillic", body: () => saying(text(30 * MB, "Съешь же ещё этих мягких французских булок. ")) },
   { title: "30 MB of escaped line breaks", body: () => saying(`"${"\\n".repeat(15 * MB)}"`) },
   { title: "30 MB of escaped quotes", body: () => saying(`"${'\\"'.repeat(15 * MB)}"`) },
-  { title: "30 MB of escaped letters, translated", body: () => saying(`"${"\\u00e9".repeat(5 * MB)}"`, "gemini:gemini-2.5-pro") },
+  {
+    title: "30 MB of escaped letters, translated",
+    body: () => saying(`"${"\\u00e9".repeat(5 * MB)}"`, "gemini:gemini-2.5-pro"),
+  },
   { title: "an image of 30 MB", body: () => saying(image(30 * MB)) },
   { title: "an image of 30 MB, translated", body: () => saying(image(30 * MB), "claude:claude-sonnet-4-5") },
-  { title: "2,000 messages of 15 KB", body: () => conversation(many(2000, () => `{"role":"user","content":${text(15_000)}}`)) },
-  { title: "60 images of 500 KB", body: () => conversation(many(60, () => `{"role":"user","content":${image(499_992)}}`)) },
+  {
+    title: "2,000 messages of 15 KB",
+    body: () => conversation(many(2000, () => `{"role":"user","content":${text(15_000)}}`)),
+  },
+  {
+    title: "60 images of 500 KB",
+    body: () => conversation(many(60, () => `{"role":"user","content":${image(499_992)}}`)),
+  },
   { title: "1 MB of text", body: () => saying(text(MB)) },
   { title: "250 KB of text", body: () => saying(text(250_000)) },
   // elsewhere
-  { title: "explained, 30 MB of text", body: () => saying(text(30 * MB)), headers: { "x-gateway-explain": "true" }, caller: "endpoint" },
-  { title: "a document of the admin API, 1 MB in 200,000 values", body: () => `{"name":"x","targets":[${"1,".repeat(200_000)}1]}`, path: "/api/v1/admin/projects/default/routes", caller: "admin" },
-  { title: "a document of the admin API, 100,000 members", body: () => `{${many(90_000, (index) => `"k${index}":1`)}}`, path: "/api/v1/admin/projects/default/routes", caller: "admin" },
+  {
+    title: "explained, 30 MB of text",
+    body: () => saying(text(30 * MB)),
+    headers: { "x-gateway-explain": "true" },
+    caller: "endpoint",
+  },
+  {
+    title: "a document of the admin API, 1 MB in 200,000 values",
+    body: () => `{"name":"x","targets":[${"1,".repeat(200_000)}1]}`,
+    path: "/api/v1/admin/projects/default/routes",
+    caller: "admin",
+  },
+  {
+    title: "a document of the admin API, 100,000 members",
+    body: () => `{${many(90_000, (index) => `"k${index}":1`)}}`,
+    path: "/api/v1/admin/projects/default/routes",
+    caller: "admin",
+  },
 ];
 
 /** What the upstream answers to a plain request, by the model's name. */

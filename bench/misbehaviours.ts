@@ -6,9 +6,9 @@ const EMPTY = "Content-Length: 0\r\n\r\n";
 
 /** How the request itself is answered. */
 const FIRSTS: Readonly<Record<string, (turn: Turn) => string>> = {
-  "plain": (turn) => turn.plain(),
-  "chunks": (turn) => turn.chunked(),
-  "stream": (turn) => turn.events(),
+  plain: (turn) => turn.plain(),
+  chunks: (turn) => turn.chunked(),
+  stream: (turn) => turn.events(),
   "empty-200": () => `HTTP/1.1 200 OK\r\n${EMPTY}`,
   "empty-404": () => `HTTP/1.1 404 Not Found\r\n${EMPTY}`,
   "empty-500": () => `HTTP/1.1 500 Internal Server Error\r\n${EMPTY}`,
@@ -80,7 +80,8 @@ const single: Readonly<Record<string, (turn: Turn) => void>> = {
     turn.owe(`pe: application/json\r\nContent-Length: ${turn.json.length}\r\n\r\n${turn.json}`);
   },
   "length-too-short": ({ send, json }) => send(`HTTP/1.1 200 OK\r\nContent-Length: ${json.length - 20}\r\n\r\n${json}`),
-  "length-too-short-by-an-answer": (turn) => turn.send(`HTTP/1.1 200 OK\r\nContent-Length: ${turn.json.length}\r\n\r\n${turn.json}${turn.plain()}`),
+  "length-too-short-by-an-answer": (turn) =>
+    turn.send(`HTTP/1.1 200 OK\r\nContent-Length: ${turn.json.length}\r\n\r\n${turn.json}${turn.plain()}`),
   "length-too-short-rest-later": (turn) => {
     turn.send(`HTTP/1.1 200 OK\r\nContent-Length: ${turn.json.length}\r\n\r\n${turn.json}`);
     behind(turn, turn.json, 5);
@@ -95,10 +96,18 @@ const single: Readonly<Record<string, (turn: Turn) => void>> = {
     turn.send(turn.chunked("Content-Length: 5\r\n"));
     behind(turn, turn.plain());
   },
-  "chunk-size-lies": (turn) => turn.send(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n${turn.json}\r\n${LAST}`),
-  "chunk-size-is-no-number": (turn) => turn.send(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n${turn.json}\r\n${LAST}`),
-  "chunk-extension-repeats": (turn) => turn.send(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${turn.json.length.toString(16)};x="${turn.json.replaceAll('"', "'")}"\r\n${turn.json}\r\n${LAST}`),
-  "trailer-repeats": (turn) => turn.send(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${chunk(turn.json)}0\r\nX-Said: ${turn.json}\r\n\r\n`),
+  "chunk-size-lies": (turn) =>
+    turn.send(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n${turn.json}\r\n${LAST}`),
+  "chunk-size-is-no-number": (turn) =>
+    turn.send(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n${turn.json}\r\n${LAST}`),
+  "chunk-extension-repeats": (turn) =>
+    turn.send(
+      `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${turn.json.length.toString(16)};x="${turn.json.replaceAll('"', "'")}"\r\n${turn.json}\r\n${LAST}`,
+    ),
+  "trailer-repeats": (turn) =>
+    turn.send(
+      `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${chunk(turn.json)}0\r\nX-Said: ${turn.json}\r\n\r\n`,
+    ),
   "trailer-then-answer": (turn) => {
     turn.send(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${chunk(turn.json)}0\r\nX: y\r\n\r\n`);
     behind(turn, turn.plain());
@@ -134,7 +143,7 @@ const single: Readonly<Record<string, (turn: Turn) => void>> = {
     turn.send(`HTTP/1.1 100 Continue\r\n\r\n${turn.plain()}`);
     behind(turn, `HTTP/1.1 100 Continue\r\n\r\n${turn.plain()}`);
   },
-  "garbage": ({ send }) => send("SSH-2.0-OpenSSH_9.2\r\n"),
+  garbage: ({ send }) => send("SSH-2.0-OpenSSH_9.2\r\n"),
   "garbage-behind": (turn) => {
     turn.send(turn.plain());
     behind(turn, `\0\0\0${turn.json}`);
@@ -160,9 +169,10 @@ const single: Readonly<Record<string, (turn: Turn) => void>> = {
     turn.socket.end();
   },
   "reset-at-once": ({ socket }) => void socket.resetAndDestroy(),
-  "silence": () => undefined,
+  silence: () => undefined,
   "head-and-silence": (turn) => turn.send(turn.plain().slice(0, 60)),
-  "byte-by-byte": (turn) => [...Buffer.from(turn.plain())].forEach((byte, at) => turn.later(at / 50, () => turn.send(Buffer.of(byte)))),
+  "byte-by-byte": (turn) =>
+    [...Buffer.from(turn.plain())].forEach((byte, at) => turn.later(at / 50, () => turn.send(Buffer.of(byte)))),
   "drip-without-end": (turn) => {
     turn.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
     for (let at = 0; at < 50; at++) turn.later(20 * at, () => turn.send(chunk(" ")));
@@ -185,22 +195,48 @@ const STREAMED: ReadonlySet<string> = new Set(["done-then-more", "owes-a-stream"
 
 /** How an answer may spell a key. */
 export const SPELLINGS: Readonly<Record<string, (key: string) => string>> = {
-  "plain": (key) => key,
-  "upper": (key) => key.toUpperCase(),
-  "base64": (key) => Buffer.from(key).toString("base64"),
+  plain: (key) => key,
+  upper: (key) => key.toUpperCase(),
+  base64: (key) => Buffer.from(key).toString("base64"),
   "base64-within": (key) => Buffer.from(`Bearer ${key}; x`).toString("base64"),
-  "base64url": (key) => Buffer.from(`a${key}`).toString("base64url"),
-  "hex": (key) => Buffer.from(key).toString("hex"),
+  base64url: (key) => Buffer.from(`a${key}`).toString("base64url"),
+  hex: (key) => Buffer.from(key).toString("hex"),
   "hex-spaced": (key) => Buffer.from(key).toString("hex").toUpperCase().replaceAll(/../g, "$& ").trim(),
   "percent-twice": (key) => [...Buffer.from(key)].map((byte) => `%25${byte.toString(16)}`).join(""),
-  "entities": (key) => Array.from(key).map((character) => `&#${character.charCodeAt(0)};`).join(""),
-  "hex-entities-of-entities": (key) => Array.from(key).map((character) => `&amp;#x${character.charCodeAt(0).toString(16)};`).join(""),
-  "reversed": (key) => Array.from(key).toReversed().join(""),
+  entities: (key) =>
+    Array.from(key)
+      .map((character) => `&#${character.charCodeAt(0)};`)
+      .join(""),
+  "hex-entities-of-entities": (key) =>
+    Array.from(key)
+      .map((character) => `&amp;#x${character.charCodeAt(0).toString(16)};`)
+      .join(""),
+  reversed: (key) => Array.from(key).toReversed().join(""),
   "zero-width": (key) => Array.from(key).join("\u200b"),
-  "tail": (key) => key.slice(-20),
+  tail: (key) => key.slice(-20),
 };
-const STATUSES = ["400 Bad Request", "401 Unauthorized", "403 Forbidden", "429 Too Many Requests", "500 Internal Server Error", "503 Service Unavailable"];
+const STATUSES = [
+  "400 Bad Request",
+  "401 Unauthorized",
+  "403 Forbidden",
+  "429 Too Many Requests",
+  "500 Internal Server Error",
+  "503 Service Unavailable",
+];
 
-const quoting: readonly Misbehaviour[] = Object.entries(SPELLINGS).flatMap(([spelling, spell]) => STATUSES.map((status) => ({ id: `quotes.${spelling}.${status.slice(0, 3)}`, play: (turn: Turn) => turn.send(turn.refusal(status, `The key ${spell(turn.key)} is wrong.`)) })));
+const quoting: readonly Misbehaviour[] = Object.entries(SPELLINGS).flatMap(([spelling, spell]) =>
+  STATUSES.map((status) => ({
+    id: `quotes.${spelling}.${status.slice(0, 3)}`,
+    play: (turn: Turn) => turn.send(turn.refusal(status, `The key ${spell(turn.key)} is wrong.`)),
+  })),
+);
 
-export const MISBEHAVIOURS: readonly Misbehaviour[] = [...combined, ...Object.entries(single).map(([id, play]): Misbehaviour => ({ id, play, ...(STREAMED.has(id) && { stream: true }) })), ...quoting];
+export const MISBEHAVIOURS: readonly Misbehaviour[] = [
+  ...combined,
+  ...Object.entries(single).map(([id, play]): Misbehaviour => ({
+    id,
+    play,
+    ...(STREAMED.has(id) && { stream: true }),
+  })),
+  ...quoting,
+];

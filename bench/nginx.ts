@@ -20,7 +20,11 @@ export async function startNginx(program: string, folder: string, mockPort: numb
   const port = freePort();
   const config = join(folder, "nginx.conf");
   writeFileSync(config, configuration(folder, port, mockPort));
-  const child = Bun.spawn(onCore(core, [program, "-p", folder, "-c", config]), { stdin: "ignore", stdout: "pipe", stderr: "inherit" });
+  const child = Bun.spawn(onCore(core, [program, "-p", folder, "-c", config]), {
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
   try {
     const pids = await until(() => {
       if (child.exitCode !== null) throw new Error(`nginx ended with ${child.exitCode}`);
@@ -35,7 +39,9 @@ export async function startNginx(program: string, folder: string, mockPort: numb
 }
 
 function configuration(folder: string, port: number, mockPort: number): string {
-  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((kind) => `  ${kind}_temp_path ${join(folder, kind)};`).join("\n");
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+    .map((kind) => `  ${kind}_temp_path ${join(folder, kind)};`)
+    .join("\n");
   return `daemon off;
 worker_processes 1;
 pid ${join(folder, "nginx.pid")};

@@ -14,19 +14,60 @@ const CALLS = 100_000;
 const ROUNDS = 5;
 const KIB = 1024;
 
-const configured = (name: string, projectId: string | null, document: object): Configured<PolicyDocument> => ({ id: name, name, tenantId: "default", projectId, origin: "store", setBy: null, version: 1, document: policySchema.parse(document) });
+const configured = (name: string, projectId: string | null, document: object): Configured<PolicyDocument> => ({
+  id: name,
+  name,
+  tenantId: "default",
+  projectId,
+  origin: "store",
+  setBy: null,
+  version: 1,
+  document: policySchema.parse(document),
+});
 
-const RULES = ['request.tools.exists(tool, tool == "web")', "has(request.parameters.max_tokens) && request.parameters.max_tokens > 4000", 'target.provider != "local" && token.role == "viewer"'];
+const RULES = [
+  'request.tools.exists(tool, tool == "web")',
+  "has(request.parameters.max_tokens) && request.parameters.max_tokens > 4000",
+  'target.provider != "local" && token.role == "viewer"',
+];
 const own = RULES.map((rule, index) => configured(`rule${index}`, "default", { rule }));
-const foreign = (): readonly Configured<PolicyDocument>[] => Array.from({ length: 1000 }, (_, index) => configured(`other${index}`, `project${index % 200}`, { rule: `request.model == "m${index}" && ${RULES[index % 2]!}` }));
+const foreign = (): readonly Configured<PolicyDocument>[] =>
+  Array.from({ length: 1000 }, (_, index) =>
+    configured(`other${index}`, `project${index % 200}`, {
+      rule: `request.model == "m${index}" && ${RULES[index % 2]!}`,
+    }),
+  );
 
-const sent = parseChatRequest(JSON.stringify({ model: "local:m", max_tokens: 100, messages: [{ role: "user", content: "x".repeat(900) }], tools: [{ type: "function", function: { name: "f" } }] }));
-const principal: Principal = { tokenId: "t", tokenKind: "project", tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: new Set(), narrowing: null };
+const sent = parseChatRequest(
+  JSON.stringify({
+    model: "local:m",
+    max_tokens: 100,
+    messages: [{ role: "user", content: "x".repeat(900) }],
+    tools: [{ type: "function", function: { name: "f" } }],
+  }),
+);
+const principal: Principal = {
+  tokenId: "t",
+  tokenKind: "project",
+  tenantId: "default",
+  projectId: "default",
+  userId: null,
+  role: "developer",
+  permissions: new Set(),
+  narrowing: null,
+};
 const place = { provider: "local", model: "m", route: "direct" };
 
 /** All that a call asks of its policies. */
 function asked(policies: PolicySet): void {
-  const call = new CallPolicies(policies.of("default", "default")!, { sent, principal, clientIp: () => "", now: () => 0, touches: [], looking: null });
+  const call = new CallPolicies(policies.of("default", "default")!, {
+    sent,
+    principal,
+    clientIp: () => "",
+    now: () => 0,
+    touches: [],
+    looking: null,
+  });
   void call.admit();
   call.at(place, sent);
   call.input(sent, place);
@@ -45,29 +86,56 @@ function cpuUs(times: number, work: () => void): number {
   return best;
 }
 
-const say = (what: string, figure: number, unit: string): void => void process.stdout.write(`${what.padEnd(64)} ${figure.toFixed(2).padStart(8)} ${unit}\n`);
+const say = (what: string, figure: number, unit: string): void =>
+  void process.stdout.write(`${what.padEnd(64)} ${figure.toFixed(2).padStart(8)} ${unit}\n`);
 
 const alone = compilePolicies(own);
-say("three rules, a call", cpuUs(CALLS, () => asked(alone)), "µs");
+say(
+  "three rules, a call",
+  cpuUs(CALLS, () => asked(alone)),
+  "µs",
+);
 const before = performance.now();
 const among = compilePolicies([...foreign(), ...own]);
 say("1,000 policies of other projects: checked and compiled", performance.now() - before, "ms");
-say("three rules beside them, a call", cpuUs(CALLS, () => asked(among)), "µs");
+say(
+  "three rules beside them, a call",
+  cpuUs(CALLS, () => asked(among)),
+  "µs",
+);
 
-const prose = "The quick brown fox jumps over the lazy dog, then writes 12 notes about it in 2026. ".repeat(200).slice(0, 10 * KIB);
-const json = JSON.stringify({ a: [1, 2, 3], b: "some_value", at: "2026-11-20T00:00:00Z", n: 1_234_567 }).repeat(200).slice(0, 10 * KIB);
-const guardsOf = (guard: object): readonly GuardPolicy[] => compilePolicies([configured("guard", null, { guard: { ...guard, action: "mask" } })]).of("default", "default")!.all as readonly GuardPolicy[];
+const prose = "The quick brown fox jumps over the lazy dog, then writes 12 notes about it in 2026. "
+  .repeat(200)
+  .slice(0, 10 * KIB);
+const json = JSON.stringify({ a: [1, 2, 3], b: "some_value", at: "2026-11-20T00:00:00Z", n: 1_234_567 })
+  .repeat(200)
+  .slice(0, 10 * KIB);
+const guardsOf = (guard: object): readonly GuardPolicy[] =>
+  compilePolicies([configured("guard", null, { guard: { ...guard, action: "mask" } })]).of("default", "default")!
+    .all as readonly GuardPolicy[];
 const nothing = (): void => {};
 for (const classes of [...PII_CLASSES.map((name) => [name]), [...PII_CLASSES]]) {
   const guards = guardsOf({ classes });
   const name = classes.length === 1 ? classes[0]! : "all classes";
-  for (const [kind, text] of [["prose", prose], ["JSON full of digits", json]] as const) say(`${name}, a KiB of ${kind}`, cpuUs(100, () => void guardText(text, guards, nothing)) / 10, "µs");
+  for (const [kind, text] of [
+    ["prose", prose],
+    ["JSON full of digits", json],
+  ] as const)
+    say(`${name}, a KiB of ${kind}`, cpuUs(100, () => void guardText(text, guards, nothing)) / 10, "µs");
 }
-say("a pattern, a KiB of prose", cpuUs(100, () => void guardText(prose, guardsOf({ patterns: ["(?i)project\\s+falcon"] }), nothing)) / 10, "µs");
+say(
+  "a pattern, a KiB of prose",
+  cpuUs(100, () => void guardText(prose, guardsOf({ patterns: ["(?i)project\\s+falcon"] }), nothing)) / 10,
+  "µs",
+);
 const all = guardsOf({ classes: [...PII_CLASSES] });
 const pieces = Array.from({ length: prose.length / 5 }, (_, index) => prose.slice(index * 5, index * 5 + 5));
-say("all classes, a chunk of five characters of a stream", cpuUs(10, () => {
-  const guarded = new GuardedText(all, nothing);
-  for (const piece of pieces) guarded.push(piece);
-  guarded.end();
-}) / pieces.length, "µs");
+say(
+  "all classes, a chunk of five characters of a stream",
+  cpuUs(10, () => {
+    const guarded = new GuardedText(all, nothing);
+    for (const piece of pieces) guarded.push(piece);
+    guarded.end();
+  }) / pieces.length,
+  "µs",
+);

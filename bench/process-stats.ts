@@ -7,7 +7,8 @@ const TICKS_PER_SECOND = Number(spawnSync("getconf", ["CLK_TCK"], { encoding: "u
 
 /** Why nothing can be measured here, or null. */
 export function missingTools(): string | null {
-  if (!existsSync("/proc/self/stat")) return "there is no /proc; the benchmark reads the CPU time of processes there, as Linux has it";
+  if (!existsSync("/proc/self/stat"))
+    return "there is no /proc; the benchmark reads the CPU time of processes there, as Linux has it";
   return Bun.which(TASKSET) === null ? `${TASKSET} is not installed (package util-linux)` : null;
 }
 
@@ -31,7 +32,13 @@ function ticksOf(pid: number | string): number {
 
 /** The process and those that it started itself. */
 export function familyOf(pid: number): readonly number[] {
-  return [pid, ...readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter((word) => word.trim() !== "").map(Number)];
+  return [
+    pid,
+    ...readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8")
+      .split(" ")
+      .filter((word) => word.trim() !== "")
+      .map(Number),
+  ];
 }
 
 /** Resident memory, in MB of 10^6 bytes. */
@@ -46,7 +53,10 @@ export interface CoreTime {
 
 /** What a core has done since the machine started, in ticks. */
 export function coreTime(core: number): CoreTime {
-  const line = readFileSync("/proc/stat", "utf8").split("\n").find((each) => each.startsWith(`cpu${core} `)) ?? "";
+  const line =
+    readFileSync("/proc/stat", "utf8")
+      .split("\n")
+      .find((each) => each.startsWith(`cpu${core} `)) ?? "";
   // user nice system idle iowait irq softirq steal; guest time is in user already
   const times = line.split(" ").slice(1, 9).map(Number);
   return { idle: times[3]! + times[4]!, total: times.reduce((sum, each) => sum + each, 0) };

@@ -4,7 +4,8 @@ import { EventStreamCodec } from "@smithy/eventstream-codec";
 
 export const EVENTS_PER_STREAM = 200;
 export const MODEL = "bench-model";
-export const PARAGRAPH = "A queue hands out what came first, a stack what came last. Work that has to be fair waits in a queue; work that has to be undone, or returned from, lies on a stack. ";
+export const PARAGRAPH =
+  "A queue hands out what came first, a stack what came last. Work that has to be fair waits in a queue; work that has to be undone, or returned from, lies on a stack. ";
 
 export interface Protocol {
   readonly id: string;
@@ -20,7 +21,8 @@ const EVENT_STREAM = "text/event-stream; charset=utf-8";
 const TEXT = PARAGRAPH.repeat(4).trim();
 const INDEXES = Array.from({ length: EVENTS_PER_STREAM }, (_, index) => index);
 /** Some tokens each, so that an event is as long as those of other rows. */
-const piece = (index: number): string => ` what came first leaves first, and so on through the line of all that wait, ${index % 10}`;
+const piece = (index: number): string =>
+  ` what came first leaves first, and so on through the line of all that wait, ${index % 10}`;
 
 export function sse(data: object): string {
   return `data: ${JSON.stringify(data)}\n\n`;
@@ -28,8 +30,20 @@ export function sse(data: object): string {
 
 function anthropic(): Protocol {
   const message = {
-    id: "msg_01XFDUDYJgAACzvnptvVoYEL", type: "message", role: "assistant", model: MODEL, content: [{ type: "text", text: TEXT }], stop_reason: "end_turn", stop_sequence: null,
-    usage: { input_tokens: 219, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 112, service_tier: "standard" },
+    id: "msg_01XFDUDYJgAACzvnptvVoYEL",
+    type: "message",
+    role: "assistant",
+    model: MODEL,
+    content: [{ type: "text", text: TEXT }],
+    stop_reason: "end_turn",
+    stop_sequence: null,
+    usage: {
+      input_tokens: 219,
+      cache_creation_input_tokens: 0,
+      cache_read_input_tokens: 0,
+      output_tokens: 112,
+      service_tier: "standard",
+    },
   };
   const event = (type: string, fields: object): string => `event: ${type}\n${sse({ type, ...fields })}`;
   return {
@@ -42,9 +56,14 @@ function anthropic(): Protocol {
       event("message_start", { message: { ...message, content: [], stop_reason: null } }),
       event("content_block_start", { index: 0, content_block: { type: "text", text: "" } }),
       event("ping", {}),
-      ...INDEXES.map((index) => event("content_block_delta", { index: 0, delta: { type: "text_delta", text: piece(index) } })),
+      ...INDEXES.map((index) =>
+        event("content_block_delta", { index: 0, delta: { type: "text_delta", text: piece(index) } }),
+      ),
       event("content_block_stop", { index: 0 }),
-      event("message_delta", { delta: { stop_reason: "end_turn", stop_sequence: null }, usage: { output_tokens: 1200 } }),
+      event("message_delta", {
+        delta: { stop_reason: "end_turn", stop_sequence: null },
+        usage: { output_tokens: 1200 },
+      }),
       event("message_stop", {}),
     ],
   };
@@ -52,28 +71,48 @@ function anthropic(): Protocol {
 
 function gemini(id: "gemini" | "vertex", label: string, entry: Protocol["entry"]): Protocol {
   const usageMetadata = { promptTokenCount: 219, candidatesTokenCount: 112, totalTokenCount: 331 };
-  const answer = (text: string, finish: object): object => ({ candidates: [{ content: { parts: [{ text }], role: "model" }, index: 0, ...finish }], usageMetadata, modelVersion: MODEL, responseId: "kXyZ1234abcd" });
+  const answer = (text: string, finish: object): object => ({
+    candidates: [{ content: { parts: [{ text }], role: "model" }, index: 0, ...finish }],
+    usageMetadata,
+    modelVersion: MODEL,
+    responseId: "kXyZ1234abcd",
+  });
   return {
     id,
     label,
     entry,
     whole: answer(TEXT, { finishReason: "STOP" }),
     contentType: EVENT_STREAM,
-    events: [...INDEXES.map((index) => sse(answer(piece(index), {})).replaceAll("\n", "\r\n")), sse(answer("", { finishReason: "STOP" })).replaceAll("\n", "\r\n")],
+    events: [
+      ...INDEXES.map((index) => sse(answer(piece(index), {})).replaceAll("\n", "\r\n")),
+      sse(answer("", { finishReason: "STOP" })).replaceAll("\n", "\r\n"),
+    ],
   };
 }
 
 function bedrock(): Protocol {
-  const codec = new EventStreamCodec((bytes) => Buffer.from(bytes as Uint8Array).toString("utf8"), (text) => Buffer.from(text, "utf8"));
+  const codec = new EventStreamCodec(
+    (bytes) => Buffer.from(bytes as Uint8Array).toString("utf8"),
+    (text) => Buffer.from(text, "utf8"),
+  );
   const word = (value: string) => ({ type: "string" as const, value });
   const event = (type: string, fields: object): Uint8Array =>
-    codec.encode({ headers: { ":event-type": word(type), ":content-type": word("application/json"), ":message-type": word("event") }, body: Buffer.from(JSON.stringify(fields)) });
+    codec.encode({
+      headers: { ":event-type": word(type), ":content-type": word("application/json"), ":message-type": word("event") },
+      body: Buffer.from(JSON.stringify(fields)),
+    });
   const usage = { inputTokens: 219, outputTokens: 112, totalTokens: 331 };
   return {
     id: "bedrock",
     label: "Bedrock Converse",
-    entry: (address) => `{ type: bedrock, base_url: "${address}", region: us-east-1, aws: { access_key_id: AKIABENCHBENCHBENCH0, secret_access_key: bench/bench/bench/bench/bench/bench/bench } }`,
-    whole: { metrics: { latencyMs: 551 }, output: { message: { content: [{ text: TEXT }], role: "assistant" } }, stopReason: "end_turn", usage },
+    entry: (address) =>
+      `{ type: bedrock, base_url: "${address}", region: us-east-1, aws: { access_key_id: AKIABENCHBENCHBENCH0, secret_access_key: bench/bench/bench/bench/bench/bench/bench } }`,
+    whole: {
+      metrics: { latencyMs: 551 },
+      output: { message: { content: [{ text: TEXT }], role: "assistant" } },
+      stopReason: "end_turn",
+      usage,
+    },
     contentType: "application/vnd.amazon.eventstream",
     events: [
       event("messageStart", { role: "assistant" }),
@@ -86,18 +125,31 @@ function bedrock(): Protocol {
 }
 
 function cohere(): Protocol {
-  const usage = { billed_units: { input_tokens: 210, output_tokens: 112 }, tokens: { input_tokens: 219, output_tokens: 112 } };
+  const usage = {
+    billed_units: { input_tokens: 210, output_tokens: 112 },
+    tokens: { input_tokens: 219, output_tokens: 112 },
+  };
   const event = (type: string, fields: object): string => `event: ${type}\n${sse({ type, ...fields })}`;
   return {
     id: "cohere",
     label: "Cohere v2",
     entry: (address) => `{ type: cohere, base_url: "${address}", api_key: bench }`,
-    whole: { id: "0f3c5b1e-8f0a-4b0e-9a6e-1d2c3b4a5f60", finish_reason: "COMPLETE", message: { role: "assistant", content: [{ type: "text", text: TEXT }] }, usage },
+    whole: {
+      id: "0f3c5b1e-8f0a-4b0e-9a6e-1d2c3b4a5f60",
+      finish_reason: "COMPLETE",
+      message: { role: "assistant", content: [{ type: "text", text: TEXT }] },
+      usage,
+    },
     contentType: EVENT_STREAM,
     events: [
-      event("message-start", { id: "0f3c5b1e-8f0a-4b0e-9a6e-1d2c3b4a5f60", delta: { message: { role: "assistant", content: [], tool_plan: "", tool_calls: [], citations: [] } } }),
+      event("message-start", {
+        id: "0f3c5b1e-8f0a-4b0e-9a6e-1d2c3b4a5f60",
+        delta: { message: { role: "assistant", content: [], tool_plan: "", tool_calls: [], citations: [] } },
+      }),
       event("content-start", { index: 0, delta: { message: { content: { type: "text", text: "" } } } }),
-      ...INDEXES.map((index) => event("content-delta", { index: 0, delta: { message: { content: { text: piece(index) } } } })),
+      ...INDEXES.map((index) =>
+        event("content-delta", { index: 0, delta: { message: { content: { text: piece(index) } } } }),
+      ),
       event("content-end", { index: 0 }),
       event("message-end", { delta: { finish_reason: "COMPLETE", usage } }),
     ],
@@ -105,8 +157,18 @@ function cohere(): Protocol {
 }
 
 function ollama(): Protocol {
-  const line = (content: string, fields: object): string => `${JSON.stringify({ model: MODEL, created_at: "2026-01-01T00:00:00.000000Z", message: { role: "assistant", content }, ...fields })}\n`;
-  const end = { done: true, done_reason: "stop", total_duration: 4883583458, load_duration: 1334875, prompt_eval_count: 219, prompt_eval_duration: 342546000, eval_count: 112, eval_duration: 4535599000 };
+  const line = (content: string, fields: object): string =>
+    `${JSON.stringify({ model: MODEL, created_at: "2026-01-01T00:00:00.000000Z", message: { role: "assistant", content }, ...fields })}\n`;
+  const end = {
+    done: true,
+    done_reason: "stop",
+    total_duration: 4883583458,
+    load_duration: 1334875,
+    prompt_eval_count: 219,
+    prompt_eval_duration: 342546000,
+    eval_count: 112,
+    eval_duration: 4535599000,
+  };
   return {
     id: "ollama",
     label: "Ollama chat",
@@ -120,7 +182,11 @@ function ollama(): Protocol {
 export const PROTOCOLS: readonly Protocol[] = [
   anthropic(),
   gemini("gemini", "Gemini", (address) => `{ type: gemini, base_url: "${address}", api_key: bench }`),
-  gemini("vertex", "Vertex AI", (address) => `{ type: vertex, base_url: "${address}", api_key: bench, project: bench, location: us-central1 }`),
+  gemini(
+    "vertex",
+    "Vertex AI",
+    (address) => `{ type: vertex, base_url: "${address}", api_key: bench, project: bench, location: us-central1 }`,
+  ),
   bedrock(),
   cohere(),
   ollama(),

@@ -9,7 +9,17 @@ import { startGateway } from "./gateway.ts";
 import { startMock } from "./mock.ts";
 import { nginxProgram, nginxVersion, startNginx } from "./nginx.ts";
 import { bindToCore, chooseCores, type Cores, missingTools } from "./process-stats.ts";
-import { FULL, measureMemory, measureRow, type MemoryResult, QUICK, type RowResult, type Scenario, SCENARIOS, type SubjectName } from "./scenarios.ts";
+import {
+  FULL,
+  measureMemory,
+  measureRow,
+  type MemoryResult,
+  QUICK,
+  type RowResult,
+  type Scenario,
+  SCENARIOS,
+  type SubjectName,
+} from "./scenarios.ts";
 import { sameCall, startServer, type Subject, underBun } from "./subject.ts";
 import { markdown, withResults } from "./table.ts";
 
@@ -17,7 +27,11 @@ const README = join(import.meta.dir, "README.md");
 const MEMORY = "memory";
 
 const { values: flags, positionals } = parseArgs({
-  options: { quick: { type: "boolean", default: false }, write: { type: "boolean", default: false }, only: { type: "string" } },
+  options: {
+    quick: { type: "boolean", default: false },
+    write: { type: "boolean", default: false },
+    only: { type: "string" },
+  },
   allowPositionals: true,
 });
 
@@ -38,7 +52,8 @@ async function main(): Promise<void> {
     await Promise.all([...running].map((each) => each.stop()));
     rmSync(folder, { recursive: true, force: true });
   };
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => void stopAll().finally(() => process.exit(130)));
+  for (const signal of ["SIGINT", "SIGTERM"] as const)
+    process.on(signal, () => void stopAll().finally(() => process.exit(130)));
   try {
     const text = await measureAll(folder, running);
     process.stdout.write(`${text}\n`);
@@ -81,23 +96,44 @@ async function measureAll(folder: string, running: Set<Pick<Subject, "stop">>): 
     running.add(fresh);
     memory = await measureMemory(fresh, mock.port, pace);
   }
-  const machine = { cpu: cpus()[0]?.model ?? "unknown CPU", cores: cpus().length, kernel: release(), bun: Bun.version, nginx: nginx && nginxVersion(nginx), date: new Date().toISOString().slice(0, 10) };
+  const machine = {
+    cpu: cpus()[0]?.model ?? "unknown CPU",
+    cores: cpus().length,
+    kernel: release(),
+    bun: Bun.version,
+    nginx: nginx && nginxVersion(nginx),
+    date: new Date().toISOString().slice(0, 10),
+  };
   return markdown({ machine, quick: flags.quick, rows, memory });
 }
 
-function chooseRows(only: string | undefined, withNginx: boolean): { readonly rows: readonly Scenario[]; readonly memory: boolean } {
+function chooseRows(
+  only: string | undefined,
+  withNginx: boolean,
+): { readonly rows: readonly Scenario[]; readonly memory: boolean } {
   const ids = only?.split(",") ?? [...SCENARIOS.map(({ id }) => id), MEMORY];
   const unknown = ids.find((id) => id !== MEMORY && !SCENARIOS.some((scenario) => scenario.id === id));
-  if (unknown !== undefined) throw new Error(`there is no row ${unknown}; there are ${SCENARIOS.map(({ id }) => id).join(", ")} and ${MEMORY}`);
+  if (unknown !== undefined)
+    throw new Error(`there is no row ${unknown}; there are ${SCENARIOS.map(({ id }) => id).join(", ")} and ${MEMORY}`);
   if (!withNginx) tell("nginx is not installed: its rows are left out");
-  return { rows: SCENARIOS.filter(({ id, subject }) => ids.includes(id) && (withNginx || subject !== "nginx")), memory: ids.includes(MEMORY) };
+  return {
+    rows: SCENARIOS.filter(({ id, subject }) => ids.includes(id) && (withNginx || subject !== "nginx")),
+    memory: ids.includes(MEMORY),
+  };
 }
 
-async function startSubject(name: SubjectName, folder: string, mockPort: number, cores: Cores, nginx: string | null): Promise<Subject> {
+async function startSubject(
+  name: SubjectName,
+  folder: string,
+  mockPort: number,
+  cores: Cores,
+  nginx: string | null,
+): Promise<Subject> {
   const ownFolder = join(folder, name);
   if (name === "nginx") return startNginx(nginx!, ownFolder, mockPort, cores.subject);
   if (name === "gateway") return startGateway(ownFolder, mockPort, cores.subject);
-  if (name === "direct") return { port: mockPort, pids: [], target: sameCall, tidy: () => {}, stop: () => Promise.resolve() };
+  if (name === "direct")
+    return { port: mockPort, pids: [], target: sameCall, tidy: () => {}, stop: () => Promise.resolve() };
   const bare = await startServer(underBun(import.meta.path, "serve-bare", String(mockPort)), cores.subject);
   return { port: bare.port, pids: [bare.pid], target: sameCall, tidy: () => {}, stop: bare.stop };
 }

@@ -18,8 +18,22 @@ export interface Scenario {
   readonly floor: "direct-plain" | "direct-stream";
 }
 
-const plain = (subject: SubjectName, id: string, label: string, answer = "openai-plain"): Scenario => ({ id, label, subject, kind: "plain", answer, floor: "direct-plain" });
-const stream = (subject: SubjectName, id: string, label: string, answer = "openai-stream"): Scenario => ({ id, label, subject, kind: "stream", answer, floor: "direct-stream" });
+const plain = (subject: SubjectName, id: string, label: string, answer = "openai-plain"): Scenario => ({
+  id,
+  label,
+  subject,
+  kind: "plain",
+  answer,
+  floor: "direct-plain",
+});
+const stream = (subject: SubjectName, id: string, label: string, answer = "openai-stream"): Scenario => ({
+  id,
+  label,
+  subject,
+  kind: "stream",
+  answer,
+  floor: "direct-stream",
+});
 
 export const SCENARIOS: readonly Scenario[] = [
   plain("direct", "direct-plain", "direct"),
@@ -108,7 +122,8 @@ function endpointOf({ answer, kind }: Pick<Scenario, "answer" | "kind">, subject
 const LEAST_EVENT_BYTES = 100;
 function demandAllEvents({ requests, bodyBytes }: LoadResult): void {
   const perStream = bodyBytes / requests;
-  if (perStream < EVENTS_PER_STREAM * LEAST_EVENT_BYTES) throw new Error(`a stream had ${perStream} bytes, too few for ${EVENTS_PER_STREAM} events`);
+  if (perStream < EVENTS_PER_STREAM * LEAST_EVENT_BYTES)
+    throw new Error(`a stream had ${perStream} bytes, too few for ${EVENTS_PER_STREAM} events`);
 }
 
 export interface MemoryResult {
@@ -128,7 +143,10 @@ export async function measureMemory(gateway: Subject, mockPort: number, pace: Pa
   const streams = await openStreams(endpointOf({ answer: "openai-held", kind: "stream" }, gateway), pace.openStreams);
   await Bun.sleep(quietMs);
   const openMb = residentMb(pid);
-  await runLoad({ port: mockPort, request: httpRequest(mockPort, "/release", "", null) }, { connections: 1, durationMs: 0 });
+  await runLoad(
+    { port: mockPort, request: httpRequest(mockPort, "/release", "", null) },
+    { connections: 1, durationMs: 0 },
+  );
   await streams.ended;
   await Bun.sleep(pace.settleMs);
   return { atRestMb, streams: pace.openStreams, openMb, settleMs: pace.settleMs, afterMb: residentMb(pid) };

@@ -32,10 +32,16 @@ export function underBun(script: string, ...args: readonly string[]): readonly s
 }
 
 /** Starts one of this benchmark's own servers in a process of its own on `core`; its first line tells the port. */
-export async function startServer(command: readonly string[], core: number): Promise<{ readonly port: number; readonly pid: number; readonly stop: () => Promise<void> }> {
+export async function startServer(
+  command: readonly string[],
+  core: number,
+): Promise<{ readonly port: number; readonly pid: number; readonly stop: () => Promise<void> }> {
   const child = Bun.spawn(onCore(core, command), { stdin: "ignore", stdout: "pipe", stderr: "inherit" });
   const reader = child.stdout.getReader();
-  const first = await within(reader.read().then(({ value }) => new TextDecoder().decode(value)), `${command.at(-1)} did not say its port`);
+  const first = await within(
+    reader.read().then(({ value }) => new TextDecoder().decode(value)),
+    `${command.at(-1)} did not say its port`,
+  );
   const port = Number(/^port (\d+)/.exec(first)?.[1]);
   if (!Number.isInteger(port)) throw new Error(`${command.join(" ")} did not start: ${first}`);
   return { port, pid: child.pid, stop: () => ended(child) };

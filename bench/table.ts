@@ -37,17 +37,46 @@ export function markdown(results: Results): string {
 
 function plainTable(rows: readonly RowResult[], all: readonly RowResult[]): string {
   return table(
-    ["plain, 1 KB each way", "requests/s", "CPU µs/request", "p50, p99 µs", "added p50, p99 µs", "of its core", "idle of the load's core"],
-    rows.map((row) => [row.scenario.label, rate(row, row.perSecond), micros(row.cpuMicros), pair(row.p50Ms, row.p99Ms), added(row, all, "p50Ms", "p99Ms"), share(row.subjectShare), share(row.loadIdle)]),
+    [
+      "plain, 1 KB each way",
+      "requests/s",
+      "CPU µs/request",
+      "p50, p99 µs",
+      "added p50, p99 µs",
+      "of its core",
+      "idle of the load's core",
+    ],
+    rows.map((row) => [
+      row.scenario.label,
+      rate(row, row.perSecond),
+      micros(row.cpuMicros),
+      pair(row.p50Ms, row.p99Ms),
+      added(row, all, "p50Ms", "p99Ms"),
+      share(row.subjectShare),
+      share(row.loadIdle),
+    ]),
   );
 }
 
 function streamTable(rows: readonly RowResult[], all: readonly RowResult[]): string {
   return table(
-    [`stream of ${EVENTS_PER_STREAM} events`, "events/s", "events/s per core", "first event p50, p99 µs", "added p50, p99 µs", "of its core", "idle of the load's core"],
+    [
+      `stream of ${EVENTS_PER_STREAM} events`,
+      "events/s",
+      "events/s per core",
+      "first event p50, p99 µs",
+      "added p50, p99 µs",
+      "of its core",
+      "idle of the load's core",
+    ],
     rows.map((row) => [
-      row.scenario.label, rate(row, row.perSecond * EVENTS_PER_STREAM), eventsPerCore(row) === null ? "" : whole(eventsPerCore(row)!),
-      pair(row.firstP50Ms, row.firstP99Ms), added(row, all, "firstP50Ms", "firstP99Ms"), share(row.subjectShare), share(row.loadIdle),
+      row.scenario.label,
+      rate(row, row.perSecond * EVENTS_PER_STREAM),
+      eventsPerCore(row) === null ? "" : whole(eventsPerCore(row)!),
+      pair(row.firstP50Ms, row.firstP99Ms),
+      added(row, all, "firstP50Ms", "firstP99Ms"),
+      share(row.subjectShare),
+      share(row.loadIdle),
     ]),
   );
 }
@@ -55,7 +84,11 @@ function streamTable(rows: readonly RowResult[], all: readonly RowResult[]): str
 function memoryTable(memory: MemoryResult): string {
   return table(
     ["resident memory of the gateway", "MB"],
-    [["at rest", whole(memory.atRestMb)], [`with ${whole(memory.streams)} open streams`, whole(memory.openMb)], [`${memory.settleMs / 1000} s after their end`, whole(memory.afterMb)]],
+    [
+      ["at rest", whole(memory.atRestMb)],
+      [`with ${whole(memory.streams)} open streams`, whole(memory.openMb)],
+      [`${memory.settleMs / 1000} s after their end`, whole(memory.afterMb)],
+    ],
   );
 }
 
@@ -77,7 +110,12 @@ function targetTable({ rows, memory, quick }: Results): string {
   ];
   return table(
     ["target", "goal", "measured", ""],
-    targets.map(({ what, goal, measured, met }) => [what, goal, measured ?? "not measured", measured === null || quick ? "" : met ? "met" : "**missed**"]),
+    targets.map(({ what, goal, measured, met }) => [
+      what,
+      goal,
+      measured ?? "not measured",
+      measured === null || quick ? "" : met ? "met" : "**missed**",
+    ]),
   );
 }
 
@@ -85,33 +123,58 @@ function ratioTarget(rows: readonly RowResult[]): Target {
   const ours = find(rows, "gateway-plain")?.cpuMicros ?? null;
   const theirs = find(rows, "nginx-plain")?.cpuMicros ?? null;
   const ratio = ours === null || theirs === null || theirs === 0 ? null : ours / theirs;
-  return { what: "CPU per plain request, same shape", goal: "at most 3 times nginx's", measured: ratio === null ? null : `${ratio.toFixed(1)} times`, met: ratio !== null && ratio <= 3 };
+  return {
+    what: "CPU per plain request, same shape",
+    goal: "at most 3 times nginx's",
+    measured: ratio === null ? null : `${ratio.toFixed(1)} times`,
+    met: ratio !== null && ratio <= 3,
+  };
 }
 
 function routeTarget(rows: readonly RowResult[]): Target {
   const direct = find(rows, "gateway-plain")?.cpuMicros ?? null;
   const routed = find(rows, "gateway-plain-route")?.cpuMicros ?? null;
   const more = direct === null || routed === null ? null : routed - direct;
-  return { what: "CPU that a route of three targets adds to a plain request", goal: "under 5 µs", measured: more === null ? null : `${more.toFixed(1)} µs`, met: more !== null && more < 5 };
+  return {
+    what: "CPU that a route of three targets adds to a plain request",
+    goal: "under 5 µs",
+    measured: more === null ? null : `${more.toFixed(1)} µs`,
+    met: more !== null && more < 5,
+  };
 }
 
 function translationTarget(rows: readonly RowResult[], id: string, label: string): Target {
   const same = find(rows, "gateway-plain")?.cpuMicros ?? null;
   const translated = find(rows, `gateway-plain-${id}`)?.cpuMicros ?? null;
   const more = same === null || translated === null || same === 0 ? null : translated / same - 1;
-  return { what: `CPU that translating a plain request adds, ${label}`, goal: "at most 60 % of same shape", measured: more === null ? null : `${Math.round(more * 100)} %`, met: more !== null && more <= 0.6 };
+  return {
+    what: `CPU that translating a plain request adds, ${label}`,
+    goal: "at most 60 % of same shape",
+    measured: more === null ? null : `${Math.round(more * 100)} %`,
+    met: more !== null && more <= 0.6,
+  };
 }
 
 function eventTarget(rows: readonly RowResult[], id: string, shape: string, goal: number): Target {
   const row = find(rows, id);
   const measured = row === undefined ? null : eventsPerCore(row);
-  return { what: `streamed events/s per core, ${shape}`, goal: `at least ${whole(goal)}`, measured: measured === null ? null : whole(measured), met: measured !== null && measured >= goal };
+  return {
+    what: `streamed events/s per core, ${shape}`,
+    goal: `at least ${whole(goal)}`,
+    measured: measured === null ? null : whole(measured),
+    met: measured !== null && measured >= goal,
+  };
 }
 
 function memoryTarget(memory: MemoryResult | null): Target {
   // a quick run opens fewer, which says nothing about this
   const openMb = memory?.streams === 1000 ? memory.openMb : null;
-  return { what: "resident memory with 1,000 open streams", goal: "under 120 MB", measured: openMb === null ? null : `${whole(openMb)} MB`, met: openMb !== null && openMb < 120 };
+  return {
+    what: "resident memory with 1,000 open streams",
+    goal: "under 120 MB",
+    measured: openMb === null ? null : `${whole(openMb)} MB`,
+    met: openMb !== null && openMb < 120,
+  };
 }
 
 function find(rows: readonly RowResult[], id: string): RowResult | undefined {
@@ -127,7 +190,12 @@ function rate(row: RowResult, perSecond: number): string {
   return isVoid(row) ? "void" : whole(perSecond);
 }
 
-function added(row: RowResult, all: readonly RowResult[], p50: "p50Ms" | "firstP50Ms", p99: "p99Ms" | "firstP99Ms"): string {
+function added(
+  row: RowResult,
+  all: readonly RowResult[],
+  p50: "p50Ms" | "firstP50Ms",
+  p99: "p99Ms" | "firstP99Ms",
+): string {
   const floor = find(all, row.scenario.floor);
   return floor === undefined || floor === row ? "" : pair(row[p50] - floor[p50], row[p99] - floor[p99]);
 }

@@ -9,7 +9,13 @@ const CALLS = 1000;
 const WARM_UP = 200;
 const TOOL_MS = [0, 10] as const;
 
-const round: ScriptedRound = { text: "Let me look.", calls: [{ name: "sky__wait", args: '{"city":"Paris"}' }, { name: "sky__wait", args: '{"city":"Oslo"}' }] };
+const round: ScriptedRound = {
+  text: "Let me look.",
+  calls: [
+    { name: "sky__wait", args: '{"city":"Paris"}' },
+    { name: "sky__wait", args: '{"city":"Oslo"}' },
+  ],
+};
 
 /** Milliseconds in which at least one tool ran. */
 class OwnTime {
@@ -39,13 +45,24 @@ function stageOf(rounds: number, toolMs: number, own: OwnTime): Stub {
       },
     },
   });
-  const providers = [providerSettings({ id: "up", family: "custom", baseUrl: "http://up.test/v1", credentials: [storedKey("key")] })];
-  return stubGateway({ upstream: scriptedModel([...Array.from({ length: rounds - 1 }, () => round), { text: "It is warm." }]), providers, tools });
+  const providers = [
+    providerSettings({ id: "up", family: "custom", baseUrl: "http://up.test/v1", credentials: [storedKey("key")] }),
+  ];
+  return stubGateway({
+    upstream: scriptedModel([...Array.from({ length: rounds - 1 }, () => round), { text: "It is warm." }]),
+    providers,
+    tools,
+  });
 }
 
 /** Milliseconds of a call without those of its tools: the median, of so many one after the other. */
 async function median(stage: Stub, own: OwnTime, stream: boolean, calls: number): Promise<number> {
-  const body = JSON.stringify({ model: "up:m", stream, messages: [{ role: "user", content: "Is it warm?" }], tools: [{ type: "mcp", server_label: "sky" }] });
+  const body = JSON.stringify({
+    model: "up:m",
+    stream,
+    messages: [{ role: "user", content: "Is it warm?" }],
+    tools: [{ type: "mcp", server_label: "sky" }],
+  });
   const times: number[] = [];
   for (let at = 0; at < calls; at++) {
     const ownBefore = own.ms;
@@ -68,7 +85,9 @@ for (const toolMs of TOOL_MS) {
     }
     const [one, two, five] = measured as [number, number, number];
     const each = (five - one) / 4;
-    process.stdout.write(`two tools of ${toolMs} ms, ${stream ? "streamed" : "plain"}, without their time: 1 round ${one.toFixed(3)} ms, 2 rounds ${two.toFixed(3)} ms, 5 rounds ${five.toFixed(3)} ms; a round adds ${each.toFixed(3)} ms beyond its tools\n`);
+    process.stdout.write(
+      `two tools of ${toolMs} ms, ${stream ? "streamed" : "plain"}, without their time: 1 round ${one.toFixed(3)} ms, 2 rounds ${two.toFixed(3)} ms, 5 rounds ${five.toFixed(3)} ms; a round adds ${each.toFixed(3)} ms beyond its tools\n`,
+    );
     if (each > 1) process.exitCode = 1;
   }
 }

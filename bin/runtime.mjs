@@ -20,28 +20,40 @@ const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP"];
  */
 export function start(script, args, { development = false } = {}) {
   const manifest = readManifest(packageFolder);
-  if (Number.parseInt(process.versions.node, 10) < 20) fail(`Node 20 or newer is needed to start; this is ${process.version}.`);
+  if (Number.parseInt(process.versions.node, 10) < 20)
+    fail(`Node 20 or newer is needed to start; this is ${process.version}.`);
 
   let missing = missingParts(manifest, development);
   if (missing.length > 0 && isCheckout(packageFolder)) {
     install(missing, development);
     missing = missingParts(manifest, development);
   }
-  if (missing.length > 0) fail(`${missing.join(", ")}: not installed. Install ${manifest.name} again with its optional dependencies (no --omit=optional).`);
+  if (missing.length > 0)
+    fail(
+      `${missing.join(", ")}: not installed. Install ${manifest.name} again with its optional dependencies (no --omit=optional).`,
+    );
   if (!existsSync(script)) fail(`${script} is missing. Install ${manifest.name} again.`);
   run(bunProgram(packageFolder), [...isolation(packageFolder), script, ...args]);
 }
 
 /** Without these Bun runs code of the folder it is started in (preloads of its bunfig.toml, a path alias `*` of its tsconfig.json) and takes its .env files. */
 export function isolation(folder) {
-  return ["--no-env-file", `--config=${join(folder, "bunfig.toml")}`, `--tsconfig-override=${join(folder, "tsconfig.json")}`, "--no-install"];
+  return [
+    "--no-env-file",
+    `--config=${join(folder, "bunfig.toml")}`,
+    `--tsconfig-override=${join(folder, "tsconfig.json")}`,
+    "--no-install",
+  ];
 }
 
 /** `fetch` runs at most 256 requests at once unless this variable, 1 to 65535, is there before the process starts. */
 export function environment(given) {
   const asked = given["BUN_CONFIG_MAX_HTTP_REQUESTS"];
   const valid = asked !== undefined && /^[1-9]\d{0,4}$/.test(asked) && Number(asked) <= MAX_HTTP_REQUESTS;
-  if (asked !== undefined && !valid) say(`BUN_CONFIG_MAX_HTTP_REQUESTS has to be 1 to ${MAX_HTTP_REQUESTS}; ${JSON.stringify(asked)} is replaced by ${MAX_HTTP_REQUESTS}.`);
+  if (asked !== undefined && !valid)
+    say(
+      `BUN_CONFIG_MAX_HTTP_REQUESTS has to be 1 to ${MAX_HTTP_REQUESTS}; ${JSON.stringify(asked)} is replaced by ${MAX_HTTP_REQUESTS}.`,
+    );
   return valid ? given : { ...given, BUN_CONFIG_MAX_HTTP_REQUESTS: String(MAX_HTTP_REQUESTS) };
 }
 
@@ -81,15 +93,19 @@ function isProgram(path) {
 function packageOf(name, from, version) {
   for (let folder = from; ; folder = dirname(folder)) {
     const found = join(folder, "node_modules", name);
-    if (existsSync(join(found, "package.json")) && (version === undefined || readManifest(found).version === version)) return realpathSync(found);
+    if (existsSync(join(found, "package.json")) && (version === undefined || readManifest(found).version === version))
+      return realpathSync(found);
     if (dirname(folder) === folder) return undefined;
   }
 }
 
 function missingParts(manifest, development) {
   const asked = Object.entries({ ...manifest.dependencies, ...(development ? manifest.devDependencies : {}) });
-  const missing = asked.filter(([name]) => packageOf(name, packageFolder) === undefined).map(([name, version]) => `${name} ${version}`);
-  if (missing.length === 0 && bunProgram(packageFolder) === undefined) missing.push(`the program of bun ${manifest.dependencies.bun} for ${process.platform} ${process.arch}`);
+  const missing = asked
+    .filter(([name]) => packageOf(name, packageFolder) === undefined)
+    .map(([name, version]) => `${name} ${version}`);
+  if (missing.length === 0 && bunProgram(packageFolder) === undefined)
+    missing.push(`the program of bun ${manifest.dependencies.bun} for ${process.platform} ${process.arch}`);
   return missing;
 }
 
@@ -99,13 +115,23 @@ function isCheckout(folder) {
 
 /** `npm ci` starts from nothing; a folder that is there is only completed, because processes may be running from it. */
 function install(missing, development) {
-  const flags = ["--no-audit", "--no-fund", "--loglevel=error", "--include=optional", ...(development ? ["--include=dev"] : [])];
+  const flags = [
+    "--no-audit",
+    "--no-fund",
+    "--loglevel=error",
+    "--include=optional",
+    ...(development ? ["--include=dev"] : []),
+  ];
   const complete = ["install", "--no-save", ...flags];
   const attempts = existsSync(join(packageFolder, "node_modules")) ? [complete] : [["ci", ...flags], complete];
   const what = missing.length > 3 ? `${missing.length} packages` : missing.join(", ");
   for (const args of attempts) {
     say(`not installed yet: ${what}; running npm ${args.join(" ")}`);
-    const done = spawnSync("npm", args, { cwd: packageFolder, stdio: ["ignore", 2, 2], shell: process.platform === "win32" });
+    const done = spawnSync("npm", args, {
+      cwd: packageFolder,
+      stdio: ["ignore", 2, 2],
+      shell: process.platform === "win32",
+    });
     if (done.error) fail(`npm could not be started: ${done.error.message}`);
     if (done.signal) process.exit(128 + constants.signals[done.signal]);
     if (done.status === 0) return;
@@ -115,7 +141,8 @@ function install(missing, development) {
 function run(program, args) {
   const child = spawn(program, args, { stdio: "inherit", env: environment(process.env) });
   // a terminal gives Ctrl-C to the whole foreground group: forwarded, it would arrive twice and look like impatience
-  for (const signal of FORWARDED) process.on(signal, () => signal === "SIGINT" && isatty(0) ? undefined : child.kill(signal));
+  for (const signal of FORWARDED)
+    process.on(signal, () => (signal === "SIGINT" && isatty(0) ? undefined : child.kill(signal)));
   followParent(child);
   child.on("error", (error) => fail(`${program} could not be started: ${error.message}`));
   child.on("exit", (code, signal) => {

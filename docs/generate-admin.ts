@@ -22,7 +22,12 @@ interface Schema {
 interface Described {
   readonly summary: string;
   readonly tags: readonly string[];
-  readonly parameters?: readonly { readonly in: string; readonly name: string; readonly description?: string; readonly schema: Schema }[];
+  readonly parameters?: readonly {
+    readonly in: string;
+    readonly name: string;
+    readonly description?: string;
+    readonly schema: Schema;
+  }[];
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> };
   readonly "x-required-role"?: string;
   readonly "x-reach"?: string;
@@ -34,16 +39,37 @@ interface Document {
 
 /** Tables of the operations by noun, and of the fields of what they take. */
 export function adminReference(world: DocumentWorld): string {
-  const { paths, components } = openapiDocument(adminOperations(world, { calls: null, contents: null, toolServers: noToolServers, clock: systemClock }), "") as unknown as Document;
-  const operations = Object.entries(paths).flatMap(([path, item]) => Object.entries(item).map(([method, of]) => ({ path, method, of })));
-  const tags = Map.groupBy(operations.filter(({ of }) => of["x-required-role"] !== undefined), ({ of }) => of.tags[0]!);
+  const { paths, components } = openapiDocument(
+    adminOperations(world, { calls: null, contents: null, toolServers: noToolServers, clock: systemClock }),
+    "",
+  ) as unknown as Document;
+  const operations = Object.entries(paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, of]) => ({ path, method, of })),
+  );
+  const tags = Map.groupBy(
+    operations.filter(({ of }) => of["x-required-role"] !== undefined),
+    ({ of }) => of.tags[0]!,
+  );
   const told = new Set<string>();
   return [...tags]
     .map(([tag, list]) => {
-      const rows = list.map(({ path, method, of }) => [code(`${method.toUpperCase()} ${path.replace("/api/v1/admin", "")}`), roleWords(of), bodyName(of) === null ? "" : code(bodyName(of)!), of.summary]);
-      const bodies = [...new Set(list.flatMap(({ of }) => bodyName(of) ?? []))].filter((name) => !told.has(name) && told.add(name) && !/(Fields|Change)$/.test(name));
+      const rows = list.map(({ path, method, of }) => [
+        code(`${method.toUpperCase()} ${path.replace("/api/v1/admin", "")}`),
+        roleWords(of),
+        bodyName(of) === null ? "" : code(bodyName(of)!),
+        of.summary,
+      ]);
+      const bodies = [...new Set(list.flatMap(({ of }) => bodyName(of) ?? []))].filter(
+        (name) => !told.has(name) && told.add(name) && !/(Fields|Change)$/.test(name),
+      );
       const fields = bodies.flatMap((name) => fieldsTable(name, components.schemas[name]!));
-      return [`### ${tag.replace("_", " ")}`, "", table(["operation", "role", "body", "what it does"], rows), ...queryTables(list), ...fields].join("\n");
+      return [
+        `### ${tag.replace("_", " ")}`,
+        "",
+        table(["operation", "role", "body", "what it does"], rows),
+        ...queryTables(list),
+        ...fields,
+      ].join("\n");
     })
     .join("\n\n");
 }
@@ -64,9 +90,18 @@ const COMMON_QUERY = new Set(["limit", "cursor", "dry_run"]);
 function queryTables(operations: readonly Operation[]): readonly string[] {
   const tables = new Map<string, string[]>();
   for (const { path, method, of } of operations) {
-    const own = (of.parameters ?? []).filter((parameter) => parameter.in === "query" && !COMMON_QUERY.has(parameter.name));
+    const own = (of.parameters ?? []).filter(
+      (parameter) => parameter.in === "query" && !COMMON_QUERY.has(parameter.name),
+    );
     if (own.length === 0) continue;
-    const rows = table(["query parameter", "type", "meaning"], own.map(({ name, schema, description }) => [code(name), typeWords(schema), description ?? schema.description ?? ""]));
+    const rows = table(
+      ["query parameter", "type", "meaning"],
+      own.map(({ name, schema, description }) => [
+        code(name),
+        typeWords(schema),
+        description ?? schema.description ?? "",
+      ]),
+    );
     const takers = tables.get(rows) ?? [];
     takers.push(code(`${method.toUpperCase()} ${path.replace("/api/v1/admin", "")}`));
     tables.set(rows, takers);
@@ -84,7 +119,12 @@ function bodyName({ requestBody }: Described): string | null {
 }
 
 function fieldsTable(name: string, { properties = {}, required = [] }: Schema): readonly string[] {
-  const rows = Object.entries(properties).map(([field, schema]) => [code(field), required.includes(field) ? "yes" : "", typeWords(schema), schema.description ?? ""]);
+  const rows = Object.entries(properties).map(([field, schema]) => [
+    code(field),
+    required.includes(field) ? "yes" : "",
+    typeWords(schema),
+    schema.description ?? "",
+  ]);
   return rows.length === 0 ? [] : ["", `${code(name)}:`, "", table(["field", "required", "type", "meaning"], rows)];
 }
 

@@ -16,7 +16,8 @@ interface Notes {
   readonly like?: string;
 }
 
-const plainSchema = (families: readonly ProviderFamily[]): Schema => z.toJSONSchema(configurationSchema(families), { io: "input" });
+const plainSchema = (families: readonly ProviderFamily[]): Schema =>
+  z.toJSONSchema(configurationSchema(families), { io: "input" });
 
 /** The text of dragoman.schema.json. `families` become the known ids under `providers`, and the words that `type` takes. */
 export function configurationJsonSchema(families: readonly ProviderFamily[]): string {
@@ -25,14 +26,23 @@ export function configurationJsonSchema(families: readonly ProviderFamily[]): st
   const entry = providers.additionalProperties as Schema;
   const byId = families.toSorted((a, b) => (a.id < b.id ? -1 : 1));
   // `type` is a word of the known ones, or an expansion.
-  entry.properties!["type"] = { ...(entry.properties!["type"] as Schema), anyOf: [{ enum: byId.map(({ id }) => id) }, EXPANSION] };
+  entry.properties!["type"] = {
+    ...(entry.properties!["type"] as Schema),
+    anyOf: [{ enum: byId.map(({ id }) => id) }, EXPANSION],
+  };
   providers.propertyNames = { anyOf: [{ pattern: PROVIDER_ID.source }, { const: "allow_private_addresses" }] };
   for (const { id, label, keyVariables } of byId) {
     const key = keyVariables.length === 0 ? "Needs no key." : `Key: ${keyVariables.join(" or ")}.`;
     providers.properties![id] = { title: label, description: `${label}. ${key}`, $ref: "#/$defs/provider" };
   }
   providers.additionalProperties = { $ref: "#/$defs/provider", required: ["type"] };
-  const document = { $schema: schema.$schema, title: "Dragoman", description: "Configuration of the LLM gateway Dragoman.", ...schema, $defs: { provider: entry } };
+  const document = {
+    $schema: schema.$schema,
+    title: "Dragoman",
+    description: "Configuration of the LLM gateway Dragoman.",
+    ...schema,
+    $defs: { provider: entry },
+  };
   return `${JSON.stringify(document, null, 2)}\n`;
 }
 
@@ -43,17 +53,34 @@ const EXPANSION: Schema = { type: "string", pattern: "\\$\\{" };
  * without members is written as nothing at all.
  */
 function editorForm(node: Schema): Schema {
-  const { title, description, default: fallback, variable: _variable, flag: _flag, like, ...form } = node as Schema & Notes;
-  const words = { ...(title !== undefined && { title }), ...(description !== undefined && { description }), ...(fallback !== undefined && { default: fallback }) };
+  const {
+    title,
+    description,
+    default: fallback,
+    variable: _variable,
+    flag: _flag,
+    like,
+    ...form
+  } = node as Schema & Notes;
+  const words = {
+    ...(title !== undefined && { title }),
+    ...(description !== undefined && { description }),
+    ...(fallback !== undefined && { default: fallback }),
+  };
   if (like !== undefined) return { ...words, $ref: `#/properties/${like}` };
   if (form.properties !== undefined) form.properties = mapValues(form.properties as Record<string, Schema>, editorForm);
   if (typeof form.additionalProperties === "object") form.additionalProperties = editorForm(form.additionalProperties);
   if (form.items !== undefined) form.items = editorForm(form.items as Schema);
   if (form.anyOf !== undefined) form.anyOf = form.anyOf.map(editorForm);
   if (form.oneOf !== undefined) form.oneOf = form.oneOf.map(editorForm);
-  if (form.type === "object") return fallback === undefined ? { ...words, ...form } : { ...words, ...form, type: ["object", "null"] as unknown as "object" };
+  if (form.type === "object")
+    return fallback === undefined
+      ? { ...words, ...form }
+      : { ...words, ...form, type: ["object", "null"] as unknown as "object" };
   const restricted = form.type !== "string" || form.enum !== undefined || form.pattern !== undefined;
-  return form.type === undefined || form.type === "array" || !restricted ? { ...words, ...form } : { ...words, anyOf: [form, EXPANSION] };
+  return form.type === undefined || form.type === "array" || !restricted
+    ? { ...words, ...form }
+    : { ...words, anyOf: [form, EXPANSION] };
 }
 
 function mapValues<T>(object: Readonly<Record<string, T>>, change: (value: T) => T): Record<string, T> {
@@ -62,7 +89,9 @@ function mapValues<T>(object: Readonly<Record<string, T>>, change: (value: T) =>
 
 /** The text of docs/configuration.md. `example` is the text of examples/dragoman.yaml. */
 export function configurationPage(families: readonly ProviderFamily[], example: string): string {
-  const sections = Object.entries(plainSchema(families).properties!).map(([name, schema]) => section(name, schema as Schema));
+  const sections = Object.entries(plainSchema(families).properties!).map(([name, schema]) =>
+    section(name, schema as Schema),
+  );
   return `${[INTRODUCTION, ...sections, environmentSection(families), exampleSection(example)].join("\n\n")}\n`;
 }
 
@@ -98,35 +127,59 @@ function section(name: string, schema: Schema): string {
   const free = typeof schema.additionalProperties === "object" ? schema.additionalProperties : null;
   // a list has no key of its own: its entries are described
   const entries = schema.type === "array" ? ((schema.items as Schema).properties as Record<string, Schema>) : {};
-  const rows = [...Object.entries(members).flatMap(([key, member]) => rowsOf(key, member)), ...(free === null ? [] : rowsOf("<id>", free)), ...Object.entries(entries).flatMap(([key, member]) => rowsOf(`[].${key}`, member))];
+  const rows = [
+    ...Object.entries(members).flatMap(([key, member]) => rowsOf(key, member)),
+    ...(free === null ? [] : rowsOf("<id>", free)),
+    ...Object.entries(entries).flatMap(([key, member]) => rowsOf(`[].${key}`, member)),
+  ];
   return `## \`${name}\`\n\n${schema.description}\n\n${table(["key", "type", "default", "meaning"], rows)}`;
 }
 
 /** A key and, below it, the keys inside it. */
 function rowsOf(path: string, schema: Schema): readonly (readonly string[])[] {
   const notes = schema as Notes;
-  const also = [notes.variable === undefined ? null : `\`${notes.variable}\``, notes.flag === undefined ? null : `\`${notes.flag}\``].filter((each) => each !== null);
+  const also = [
+    notes.variable === undefined ? null : `\`${notes.variable}\``,
+    notes.flag === undefined ? null : `\`${notes.flag}\``,
+  ].filter((each) => each !== null);
   const meaning = `${schema.description ?? ""}${also.length === 0 ? "" : ` Also: ${also.join(", ")}.`}`;
   const own = schema.description === undefined ? [] : [[`\`${path}\``, typeOf(schema), defaultOf(schema), meaning]];
   if (notes.like !== undefined) return own;
-  const inside = Object.entries(schema.properties ?? {}).flatMap(([key, member]) => rowsOf(`${path}.${key}`, member as Schema));
+  const inside = Object.entries(schema.properties ?? {}).flatMap(([key, member]) =>
+    rowsOf(`${path}.${key}`, member as Schema),
+  );
   if (schema.oneOf !== undefined) return [...own, ...rowsByType(path, schema.oneOf)];
   const list = schema.type === "array";
-  const forms = (((list ? (schema.items as Schema) : schema).anyOf ?? []) as readonly Schema[]).filter(({ type }) => type === "object");
-  return [...own, ...inside, ...forms.flatMap((form) => Object.entries(form.properties ?? {}).flatMap(([key, member]) => rowsOf(`${path}${list ? "[]" : ""}.${key}`, member as Schema)))];
+  const forms = (((list ? (schema.items as Schema) : schema).anyOf ?? []) as readonly Schema[]).filter(
+    ({ type }) => type === "object",
+  );
+  return [
+    ...own,
+    ...inside,
+    ...forms.flatMap((form) =>
+      Object.entries(form.properties ?? {}).flatMap(([key, member]) =>
+        rowsOf(`${path}${list ? "[]" : ""}.${key}`, member as Schema),
+      ),
+    ),
+  ];
 }
 
 /** Mappings that are told apart by `type`: what all of them have stands once, in front. */
 function rowsByType(path: string, forms: NonNullable<Schema["oneOf"]>): readonly (readonly string[])[] {
   const properties = forms.map((form) => form.properties as Record<string, Schema>);
   const types = properties.map(({ type }) => type!.const as string);
-  const common = Object.keys(properties[0]!).filter((key) => key !== "type" && properties.every((form) => JSON.stringify(form[key]) === JSON.stringify(properties[0]![key])));
+  const common = Object.keys(properties[0]!).filter(
+    (key) =>
+      key !== "type" && properties.every((form) => JSON.stringify(form[key]) === JSON.stringify(properties[0]![key])),
+  );
   const kind = [`\`${path}.type\``, types.map((type) => `\`${type}\``).join(", "), "", "What it is."];
   const shared = common.flatMap((key) => rowsOf(`${path}.${key}`, properties[0]![key]!));
   const own = properties.flatMap((form, index) =>
     Object.entries(form)
       .filter(([key]) => key !== "type" && !common.includes(key))
-      .flatMap(([key, member]) => rowsOf(`${path}.${key}`, member).map(([name = "", ...rest]) => [`${name} of \`${types[index]}\``, ...rest])),
+      .flatMap(([key, member]) =>
+        rowsOf(`${path}.${key}`, member).map(([name = "", ...rest]) => [`${name} of \`${types[index]}\``, ...rest]),
+      ),
   );
   return [kind, ...shared, ...own];
 }
@@ -136,19 +189,31 @@ function typeOf(schema: Schema): string {
   if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map((form) => typeOf(form)))].join(" or ");
   if (schema.type === "array") return `list of ${typeOf(schema.items as Schema)}`;
   if (schema.type === "object") return "mapping";
-  const low = schema.exclusiveMinimum !== undefined ? ` above ${schema.exclusiveMinimum}` : schema.minimum !== undefined ? ` from ${schema.minimum}` : "";
+  const low =
+    schema.exclusiveMinimum !== undefined
+      ? ` above ${schema.exclusiveMinimum}`
+      : schema.minimum !== undefined
+        ? ` from ${schema.minimum}`
+        : "";
   return `${String(schema.type)}${low}${schema.maximum === undefined ? "" : ` up to ${schema.maximum}`}`;
 }
 
 function defaultOf(schema: Schema): string {
   const fallback: unknown = schema.default;
-  if (fallback === undefined || (typeof fallback === "object" && fallback !== null && !Array.isArray(fallback))) return "";
+  if (fallback === undefined || (typeof fallback === "object" && fallback !== null && !Array.isArray(fallback)))
+    return "";
   return `\`${typeof fallback === "string" ? fallback : JSON.stringify(fallback)}\``;
 }
 
 function environmentSection(families: readonly ProviderFamily[]): string {
-  const keyed = families.filter(({ keyVariables }) => keyVariables.length > 0).toSorted((a, b) => (a.id < b.id ? -1 : 1));
-  const keys = keyed.map(({ id, label, keyVariables }) => [`\`${id}\``, label, keyVariables.map((name) => `\`${name}\``).join(" or ")]);
+  const keyed = families
+    .filter(({ keyVariables }) => keyVariables.length > 0)
+    .toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  const keys = keyed.map(({ id, label, keyVariables }) => [
+    `\`${id}\``,
+    label,
+    keyVariables.map((name) => `\`${name}\``).join(" or "),
+  ]);
   const own = Object.entries(VARIABLES).map(([name, meaning]) => [`\`${name}\``, meaning]);
   return `## Environment variables\n\n${table(["variable", "meaning"], own)}\n\nThe key of a provider. With it the provider is enabled, unless it has no address of its own or the file says \`enabled: false\`. The key goes to the\nprovider's own address only. Of several names the first one that is set counts. What else clouds are called with is in [credentials.md](credentials.md).\n\n${table(["provider", "name", "key"], keys)}${placesSection(families)}`;
 }
@@ -157,8 +222,18 @@ function environmentSection(families: readonly ProviderFamily[]): string {
 function placesSection(families: readonly ProviderFamily[]): string {
   const rows = families
     .toSorted((a, b) => (a.id < b.id ? -1 : 1))
-    .flatMap(({ id, baseUrlVariables, settings }) => [{ name: "base_url", variables: baseUrlVariables }, ...settings].filter(({ variables }) => variables.length > 0).map(({ name, variables }) => [`\`${id}\``, `\`${name}\``, variables.map((variable) => `\`${variable}\``).join(" or ")]));
-  return rows.length === 0 ? "" : `\n\nAddresses and settings of providers. The file wins.\n\n${table(["provider", "key", "variable"], rows)}`;
+    .flatMap(({ id, baseUrlVariables, settings }) =>
+      [{ name: "base_url", variables: baseUrlVariables }, ...settings]
+        .filter(({ variables }) => variables.length > 0)
+        .map(({ name, variables }) => [
+          `\`${id}\``,
+          `\`${name}\``,
+          variables.map((variable) => `\`${variable}\``).join(" or "),
+        ]),
+    );
+  return rows.length === 0
+    ? ""
+    : `\n\nAddresses and settings of providers. The file wins.\n\n${table(["provider", "key", "variable"], rows)}`;
 }
 
 function exampleSection(example: string): string {
@@ -166,6 +241,7 @@ function exampleSection(example: string): string {
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
   return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
 }

@@ -3,14 +3,25 @@ import { CATALOGUE, type CatalogueEntry, type ErrorSource } from "../src/core/er
 import { code, generatedMark, table } from "./markdown.ts";
 
 const GROUPS: readonly (readonly [source: ErrorSource, title: string, words: string])[] = [
-  ["client", "What the request is at fault for", "The same request fails again; the message says what was expected and what came."],
+  [
+    "client",
+    "What the request is at fault for",
+    "The same request fails again; the message says what was expected and what came.",
+  ],
   ["gateway", "What the gateway is at fault for", "The request was in order."],
-  ["upstream", "What the provider said or did", "The provider's own words are in the message, but for what it says about the operator's credential: that is in the log only, under the trace id."],
+  [
+    "upstream",
+    "What the provider said or did",
+    "The provider's own words are in the message, but for what it says about the operator's credential: that is in the log only, under the trace id.",
+  ],
 ];
 
 export function errorsPage(): string {
   const entries = Object.entries(CATALOGUE) as readonly (readonly [string, CatalogueEntry])[];
-  const sections = GROUPS.map(([source, title, words]) => `## ${title}\n\n${words}\n\n${table(HEAD, entries.filter(([, entry]) => entry.source === source).map(row))}`);
+  const sections = GROUPS.map(
+    ([source, title, words]) =>
+      `## ${title}\n\n${words}\n\n${table(HEAD, entries.filter(([, entry]) => entry.source === source).map(row))}`,
+  );
   return `${[INTRODUCTION, ...sections].join("\n\n")}\n`;
 }
 

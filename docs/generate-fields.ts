@@ -5,11 +5,22 @@ import { COMMON, type Field, GATEWAY, NEVER_UNSUPPORTED } from "../src/core/para
 import { code, table } from "./markdown.ts";
 
 export function gatewayFieldsTable(): string {
-  return table(["field", "takes", "meaning"], Object.entries<Field>(GATEWAY).map(([name, field]) => [code(name), takes(name, field), field.meaning]));
+  return table(
+    ["field", "takes", "meaning"],
+    Object.entries<Field>(GATEWAY).map(([name, field]) => [code(name), takes(name, field), field.meaning]),
+  );
 }
 
 export function commonFieldsTable(): string {
-  return table(["field", "takes", "meaning", "where a provider has no place for it"], Object.entries<Field>(COMMON).map(([name, field]) => [code(name), takes(name, field), field.meaning, elsewhere(name, field)]));
+  return table(
+    ["field", "takes", "meaning", "where a provider has no place for it"],
+    Object.entries<Field>(COMMON).map(([name, field]) => [
+      code(name),
+      takes(name, field),
+      field.meaning,
+      elsewhere(name, field),
+    ]),
+  );
 }
 
 const PROBES: readonly Json[] = [0.5, "?", [], {}, true];

@@ -9,16 +9,28 @@ export function metricsPage(): string {
   const metrics = openMetrics().listing();
   const used = [...new Set(metrics.flatMap(({ labels }) => labels))];
   const sections = [
-    `## Metrics\n\n${table(["metric", "type", "labels", "unit", "meaning"], metrics.map((metric) => [code(metric.name), metric.type, codeList(metric.labels), unitOf(metric), metric.help]))}`,
-    `## Labels\n\n${LABEL_WORDS}\n\n${table(["label", "values", "at most"], used.map((name) => [code(name), labelOf(name).values, boundOf(labelOf(name))]))}`,
-    `## Buckets\n\n${table(["histogram", "unit", "upper bounds"], metrics.filter(({ type }) => type === "histogram").map((metric) => [code(metric.name), unitOf(metric), metric.buckets.join(", ")]))}`,
+    `## Metrics\n\n${table(
+      ["metric", "type", "labels", "unit", "meaning"],
+      metrics.map((metric) => [code(metric.name), metric.type, codeList(metric.labels), unitOf(metric), metric.help]),
+    )}`,
+    `## Labels\n\n${LABEL_WORDS}\n\n${table(
+      ["label", "values", "at most"],
+      used.map((name) => [code(name), labelOf(name).values, boundOf(labelOf(name))]),
+    )}`,
+    `## Buckets\n\n${table(
+      ["histogram", "unit", "upper bounds"],
+      metrics
+        .filter(({ type }) => type === "histogram")
+        .map((metric) => [code(metric.name), unitOf(metric), metric.buckets.join(", ")]),
+    )}`,
   ];
   return `${[INTRODUCTION, ...sections].join("\n\n")}\n`;
 }
 
 function labelOf(name: string): Label {
   const label = LABELS[name];
-  if (label === undefined) throw new Error(`src/observe/metrics/labels.ts does not say what the values of the label ${name} are`);
+  if (label === undefined)
+    throw new Error(`src/observe/metrics/labels.ts does not say what the values of the label ${name} are`);
   return label;
 }
 
@@ -27,8 +39,17 @@ function boundOf({ most }: Label): string {
 }
 
 const UNITS: readonly (readonly [RegExp, string])[] = [
-  [/tokens_per_second$/, "tokens/s"], [/_seconds(_total)?$/, "seconds"], [/_bytes(_total)?$/, "bytes"], [/_nano_usd_total$/, "10⁻⁹ US dollars"], [/_ratio$/, "1 is all of it"], [/_tokens_total$/, "tokens"],
-  [/_rows(_total)?$/, "rows"], [/_calls_(in_flight|waiting|total)$|_open_calls$/, "calls"], [/_units$/, "by `unit`"], [/_rounds$/, "rounds"], [/_(state|writable|away)$/, "0 or 1"],
+  [/tokens_per_second$/, "tokens/s"],
+  [/_seconds(_total)?$/, "seconds"],
+  [/_bytes(_total)?$/, "bytes"],
+  [/_nano_usd_total$/, "10⁻⁹ US dollars"],
+  [/_ratio$/, "1 is all of it"],
+  [/_tokens_total$/, "tokens"],
+  [/_rows(_total)?$/, "rows"],
+  [/_calls_(in_flight|waiting|total)$|_open_calls$/, "calls"],
+  [/_units$/, "by `unit`"],
+  [/_rounds$/, "rounds"],
+  [/_(state|writable|away)$/, "0 or 1"],
 ];
 
 function unitOf({ name }: MetricListing): string {

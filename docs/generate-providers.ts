@@ -56,18 +56,30 @@ function anchorOf(id: string): string {
 function section(provider: Provider): string {
   const { exceptions } = provider.capabilities;
   const { parameters, content_blocks: blocks } = listCapabilities(provider.id, provider, null);
-  const rows = (cells: readonly ListedCapability[]) => cells.map((cell) => [code(cell.name), cell.support, detailsOf(cell)]);
+  const rows = (cells: readonly ListedCapability[]) =>
+    cells.map((cell) => [code(cell.name), cell.support, detailsOf(cell)]);
   return [
     `## ${provider.id}`,
     facts(provider),
     table(["parameter", "support", "note"], rows(parameters)),
     table(["content block", "support", "note"], rows(blocks)),
-    ...(exceptions.length === 0 ? [] : ["By model:", table(["model matches", "parameter", "support", "note"], exceptions.flatMap(exceptionRows))]),
+    ...(exceptions.length === 0
+      ? []
+      : ["By model:", table(["model matches", "parameter", "support", "note"], exceptions.flatMap(exceptionRows))]),
   ].join("\n\n");
 }
 
 function facts(provider: Provider): string {
-  const { label, baseUrl, docs, keyVariables, capabilities: { verified }, dialect, reserved, privileged } = provider;
+  const {
+    label,
+    baseUrl,
+    docs,
+    keyVariables,
+    capabilities: { verified },
+    dialect,
+    reserved,
+    privileged,
+  } = provider;
   const inside = runsInside(provider);
   const forms = [
     ["content blocks", dialect.blocks],
@@ -75,7 +87,9 @@ function facts(provider: Provider): string {
     ["words of `tool_choice`", dialect.toolChoices],
     ["relaxed message rules", dialect.messageRules],
   ] as const;
-  const own = forms.filter(([, words]) => words.length > 0).map(([what, words]) => `${what}: ${words.includes("*") ? "any" : codeList(words)}`);
+  const own = forms
+    .filter(([, words]) => words.length > 0)
+    .map(([what, words]) => `${what}: ${words.includes("*") ? "any" : codeList(words)}`);
   const models = BUILT_IN_MODELS.get(provider.id);
   return [
     `${label}. [The vendor's page](${docs}).`,
@@ -87,14 +101,28 @@ function facts(provider: Provider): string {
     ...(own.length === 0 ? [] : [`- Beyond the common forms it takes ${own.join("; ")}`]),
     `- Of a conversation it takes ${conversationFacts(provider)}`,
     `- Refused in a pass-through (\`reserved_parameter\`): ${codeList(reserved)}`,
-    ...(privileged.size === 0 ? [] : [`- Passed through only with the permission \`byo_endpoint\`: ${codeList(privileged)}`]),
+    ...(privileged.size === 0
+      ? []
+      : [`- Passed through only with the permission \`byo_endpoint\`: ${codeList(privileged)}`]),
   ].join("\n");
 }
 
 /** For a model that no exception of the provider's names. */
 function conversationFacts(provider: Provider): string {
   const { id, baseUrl } = provider;
-  const { source, messages, parts, calls, functions, tools, extraContent } = provider.conversation({ providerId: id, family: id, model: "some-model", baseUrl: baseUrl ?? "", credential: null, settings: {}, facts: UNKNOWN_FACTS, headers: {}, guardedField: null, isCallersAddress: false, sharesConnections: false });
+  const { source, messages, parts, calls, functions, tools, extraContent } = provider.conversation({
+    providerId: id,
+    family: id,
+    model: "some-model",
+    baseUrl: baseUrl ?? "",
+    credential: null,
+    settings: {},
+    facts: UNKNOWN_FACTS,
+    headers: {},
+    guardedField: null,
+    isCallersAddress: false,
+    sharesConnections: false,
+  });
   const named = (what: string, members: Members, usual: readonly string[] = []): readonly string[] => {
     const own = members === "any" ? ["any"] : [...members].filter((name) => !usual.includes(name));
     return own.length === 0 ? [] : [`${what}: ${members === "any" ? "any" : codeList(own)}`];
@@ -104,19 +132,32 @@ function conversationFacts(provider: Provider): string {
     ...named("user", messages.user),
     ...named("assistant", messages.assistant, ["tool_calls"]),
     ...named("tool", messages.tool, ["tool_call_id"]),
-    ...[...Map.groupBy(parts, ([, members]) => JSON.stringify(members === "any" ? "any" : [...members].filter((name) => name !== "source")))].flatMap(([, alike]) => named(`parts of type ${codeList(alike.map(([type]) => type))}`, alike[0]![1], ["source"])),
+    ...[
+      ...Map.groupBy(parts, ([, members]) =>
+        JSON.stringify(members === "any" ? "any" : [...members].filter((name) => name !== "source")),
+      ),
+    ].flatMap(([, alike]) => named(`parts of type ${codeList(alike.map(([type]) => type))}`, alike[0]![1], ["source"])),
     ...named("calls", calls),
     ...named("tools", tools),
     ...named("functions of calls", functions, ["name", "arguments"]),
     ...(extraContent.length === 0 ? [] : [`${code("extra_content")} of ${codeList(extraContent)}`]),
   ];
   const isOpen = messages.assistant === "any";
-  const words = isOpen ? `any member${extraContent.length === 0 ? ", but no `extra_content`" : `, and ${code("extra_content")} of ${codeList(extraContent)}`}` : told.length === 0 ? "nothing beyond what every conversation has" : told.join("; ");
+  const words = isOpen
+    ? `any member${extraContent.length === 0 ? ", but no `extra_content`" : `, and ${code("extra_content")} of ${codeList(extraContent)}`}`
+    : told.length === 0
+      ? "nothing beyond what every conversation has"
+      : told.join("; ");
   return `${words} ([source](${source}))`;
 }
 
 function exceptionRows({ models, cells }: CapabilityException): readonly (readonly string[])[] {
-  return (Object.entries(cells) as readonly (readonly [string, Capability])[]).map(([feature, cell]) => [code(`/${models.source}/${models.flags}`), code(feature), cell.support, detailsOf(cell)]);
+  return (Object.entries(cells) as readonly (readonly [string, Capability])[]).map(([feature, cell]) => [
+    code(`/${models.source}/${models.flags}`),
+    code(feature),
+    cell.support,
+    detailsOf(cell),
+  ]);
 }
 
 function detailsOf({ note, values, range }: Capability | ListedCapability): string {

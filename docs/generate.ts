@@ -20,15 +20,31 @@ const NOTHING_CONFIGURED = { families: PROVIDER_FAMILIES, providers, snapshot: n
 /** The texts as they should be, by path from the project's folder. */
 export function generatedFiles(projectFolder: string): ReadonlyMap<string, string> {
   const read = (path: string): string => readFileSync(join(projectFolder, path), "utf8");
-  const api = withGeneratedPart(withGeneratedPart(read("docs/api.md"), "fields of the gateway", gatewayFieldsTable()), "common parameters", commonFieldsTable());
+  const api = withGeneratedPart(
+    withGeneratedPart(read("docs/api.md"), "fields of the gateway", gatewayFieldsTable()),
+    "common parameters",
+    commonFieldsTable(),
+  );
   return new Map([
     ["docs/api.md", api],
-    ["docs/admin-api.md", withGeneratedPart(read("docs/admin-api.md"), "operations", adminReference(NOTHING_CONFIGURED))],
+    [
+      "docs/admin-api.md",
+      withGeneratedPart(read("docs/admin-api.md"), "operations", adminReference(NOTHING_CONFIGURED)),
+    ],
     ["docs/configuration.md", configurationPage(PROVIDER_FAMILIES, read("examples/dragoman.yaml"))],
     ["docs/errors.md", errorsPage()],
-    ["docs/integrations/README.md", withGeneratedPart(read("docs/integrations/README.md"), "integrations", integrationsTable(projectFolder))],
-    ["docs/operations.md", withGeneratedPart(read("docs/operations.md"), "integrations", integrationsList(projectFolder, "integrations"))],
-    ["README.md", withGeneratedPart(read("README.md"), "integrations", integrationsList(projectFolder, "docs/integrations"))],
+    [
+      "docs/integrations/README.md",
+      withGeneratedPart(read("docs/integrations/README.md"), "integrations", integrationsTable(projectFolder)),
+    ],
+    [
+      "docs/operations.md",
+      withGeneratedPart(read("docs/operations.md"), "integrations", integrationsList(projectFolder, "integrations")),
+    ],
+    [
+      "README.md",
+      withGeneratedPart(read("README.md"), "integrations", integrationsList(projectFolder, "docs/integrations")),
+    ],
     ["docs/metrics.md", metricsPage()],
     ["docs/providers.md", providersPage(PROVIDER_FAMILIES)],
     ["dragoman.schema.json", configurationJsonSchema(PROVIDER_FAMILIES)],

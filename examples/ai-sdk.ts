@@ -13,7 +13,10 @@ const gateway = createOpenAICompatible({
   includeUsage: true,
 });
 
-const { text, usage } = await generateText({ model: gateway(process.env["MODEL"] ?? "sandbox:echo"), prompt: "Hello, Dragoman!" });
+const { text, usage } = await generateText({
+  model: gateway(process.env["MODEL"] ?? "sandbox:echo"),
+  prompt: "Hello, Dragoman!",
+});
 console.log("answer:", text);
 console.log("tokens:", usage.totalTokens);
 
@@ -22,5 +25,9 @@ let words = "";
 for await (const piece of streamed.textStream) words += piece;
 console.log("streamed:", words);
 
-const { output } = await generateText({ model: gateway("sandbox:json"), prompt: "A city", output: Output.object({ schema: z.object({ city: z.enum(["Vienna"]), inhabitants: z.number().min(1) }) }) });
+const { output } = await generateText({
+  model: gateway("sandbox:json"),
+  prompt: "A city",
+  output: Output.object({ schema: z.object({ city: z.enum(["Vienna"]), inhabitants: z.number().min(1) }) }),
+});
 console.log("object:", JSON.stringify(output));

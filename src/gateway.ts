@@ -97,9 +97,17 @@ interface Ground {
 }
 
 /** Throws ConfigurationError, StoreError, or the system's error when the address is in use; what was opened by then is closed again. */
-export async function openGateway(options: ServerOptions, configFile: string | null, environment: Environment): Promise<Gateway> {
+export async function openGateway(
+  options: ServerOptions,
+  configFile: string | null,
+  environment: Environment,
+): Promise<Gateway> {
   const log = openLog({ level: options.logLevel, fileDescriptor: 1 });
-  const onFault = (fault: unknown): void => log.error({ error_detail: fault instanceof Error ? (fault.stack ?? fault.message) : String(fault) }, "a fault outside of any call");
+  const onFault = (fault: unknown): void =>
+    log.error(
+      { error_detail: fault instanceof Error ? (fault.stack ?? fault.message) : String(fault) },
+      "a fault outside of any call",
+    );
   const closing = openClosing(onFault);
   closing.add(() => log.close());
   try {
@@ -123,13 +131,33 @@ async function openAll(ground: Ground): Promise<Gateway> {
     if (event !== null) telling.events.emit(event);
   });
   const targets = () => targetStandings(routing, systemClock.monotonic());
-  const metrics = openGatewayMetrics(source, { targets, limits: () => limits, budgets: () => budgets, replicas, ...records, ...outside, ...telling });
+  const metrics = openGatewayMetrics(source, {
+    targets,
+    limits: () => limits,
+    budgets: () => budgets,
+    replicas,
+    ...records,
+    ...outside,
+    ...telling,
+  });
   const limits = await openLimits(ground, records, source.current().limitRules, metrics.limitStoreAnswered);
   const budgets = openBudgetWatch(limits, () => source.current());
   source.subscribe(({ toolServers }) => outside.toolServers.configured(toolServers.keys));
   source.subscribe(() => telling.events.nudge());
   const traffic = openTraffic(metrics.inFlight, () => source.refusal());
-  const observer = batched(observers([log, metrics, budgets, records.contentLog, telling.events.observer, ...(telling.integrations === null ? [] : [telling.integrations])], onFault));
+  const observer = batched(
+    observers(
+      [
+        log,
+        metrics,
+        budgets,
+        records.contentLog,
+        telling.events.observer,
+        ...(telling.integrations === null ? [] : [telling.integrations]),
+      ],
+      onFault,
+    ),
+  );
   closing.add(() => observer.flush());
   const { upstream, credentials, logins, toolServers } = outside;
   const { events, integrations } = telling;
@@ -138,8 +166,26 @@ async function openAll(ground: Ground): Promise<Gateway> {
   const longBodies = openLongBodyThread();
   closing.add(() => longBodies.close());
   const context: ChatContext = {
-    clock: systemClock, snapshot: () => source.current(), providers, upstream, credentials, logins, routing, longRequests: openLongRequests(longBodies), longAnswers: openLongAnswers(longBodies), observer, integrations, tracing: tracingOf(source.configuration().integrations), events, toolServers, guards, ledger: records.ledger, traffic, limits,
-    onContentLost: (traceId, fault) => log.error({ trace_id: traceId, error_detail: String(fault) }, "what was said in a call could not be kept"),
+    clock: systemClock,
+    snapshot: () => source.current(),
+    providers,
+    upstream,
+    credentials,
+    logins,
+    routing,
+    longRequests: openLongRequests(longBodies),
+    longAnswers: openLongAnswers(longBodies),
+    observer,
+    integrations,
+    tracing: tracingOf(source.configuration().integrations),
+    events,
+    toolServers,
+    guards,
+    ledger: records.ledger,
+    traffic,
+    limits,
+    onContentLost: (traceId, fault) =>
+      log.error({ trace_id: traceId, error_detail: String(fault) }, "what was said in a call could not be kept"),
     onCharged: thresholdWatch(limits, (crossed) => tellThreshold(crossed, { log, metrics, events })),
   };
   return await openDoor(ground, { context, metrics, observer, targets, traffic, source, storage, records, replicas });
@@ -158,7 +204,20 @@ interface BehindTheDoor {
 }
 
 /** From here on calls come. */
-async function openDoor({ options, closing, onFault }: Ground, { context, metrics, observer, targets, traffic, source, storage: { store }, replicas, records: { ledger, calls, contents, contentLog } }: BehindTheDoor): Promise<Gateway> {
+async function openDoor(
+  { options, closing, onFault }: Ground,
+  {
+    context,
+    metrics,
+    observer,
+    targets,
+    traffic,
+    source,
+    storage: { store },
+    replicas,
+    records: { ledger, calls, contents, contentLog },
+  }: BehindTheDoor,
+): Promise<Gateway> {
   const { limits, logins, toolServers } = context;
   let isRetiring = false;
   const app = createApp({
@@ -176,11 +235,28 @@ async function openDoor({ options, closing, onFault }: Ground, { context, metric
     refuseUnserved: refuseUnservedWith(context),
     targets,
     dependencies: () => dependencies(source, limits, ledger, replicas),
-    admin: { store, limits, calls, contents: { ...contents, remove: (place) => contentLog.forget(place).then(() => contents.remove(place)) }, families: PROVIDER_FAMILIES, providers, snapshot: () => source.current(), configuration: () => source.configuration(), reload: () => source.reload(), toolServers },
+    admin: {
+      store,
+      limits,
+      calls,
+      contents: { ...contents, remove: (place) => contentLog.forget(place).then(() => contents.remove(place)) },
+      families: PROVIDER_FAMILIES,
+      providers,
+      snapshot: () => source.current(),
+      configuration: () => source.configuration(),
+      reload: () => source.reload(),
+      toolServers,
+    },
   });
   process.on("unhandledRejection", onFault);
   process.on("uncaughtException", onFault);
-  const server = openServer({ host: options.host, port: options.port, chat: (request, peers) => handleChat(request, context, peers), app, onFault });
+  const server = openServer({
+    host: options.host,
+    port: options.port,
+    chat: (request, peers) => handleChat(request, context, peers),
+    app,
+    onFault,
+  });
   closing.add(() => server.cut());
   // only now: a start that fails must not use up the token that is shown once
   const firstToken = (await bootstrap(store, systemClock.now()))?.token ?? null;
@@ -225,31 +301,63 @@ async function openStorage({ options, environment, log, closing }: Ground): Prom
   const database = await openDatabase({ ...options, environment });
   const { store, keys } = database;
   closing.add(() => store.close());
-  const { narrowed, left } = narrowRights(ownFiles({ dataFolder: options.dataFolder, ledgerFolder: options.ledger.folder }));
-  if (narrowed.length > 0) log.warn({ files: narrowed }, "others on this machine could read files of the data folder, as is usual after a restore; from now on their owner alone can");
-  if (left.length > 0) log.warn({ files: left }, "others on this machine may read files of the data folder, and this user may not change that: chmod 600");
-  if (keys.file !== null && isReadableByOthers(keys.file)) log.warn({ file: keys.file }, "others on this machine may read the file of the master key: chmod 600");
+  const { narrowed, left } = narrowRights(
+    ownFiles({ dataFolder: options.dataFolder, ledgerFolder: options.ledger.folder }),
+  );
+  if (narrowed.length > 0)
+    log.warn(
+      { files: narrowed },
+      "others on this machine could read files of the data folder, as is usual after a restore; from now on their owner alone can",
+    );
+  if (left.length > 0)
+    log.warn(
+      { files: left },
+      "others on this machine may read files of the data folder, and this user may not change that: chmod 600",
+    );
+  if (keys.file !== null && isReadableByOthers(keys.file))
+    log.warn({ file: keys.file }, "others on this machine may read the file of the master key: chmod 600");
   const calls = await openCalls(options);
   closing.beside(() => calls.close());
   const now = (): number => systemClock.now();
-  closing.add(keepPruned(calls, options.calls, now, (words) => log.warn({ error_detail: words }, "calls that are too old could not be removed")));
-  closing.beside(keepContentsPruned(calls, now, (words) => log.warn({ error_detail: words }, "what was said in calls and is too old could not be removed")));
-  closing.beside(keepAuditPruned(store, options.audit, now, (words) => log.warn({ error_detail: words }, "rows of the audit log that are too old could not be removed")));
+  closing.add(
+    keepPruned(calls, options.calls, now, (words) =>
+      log.warn({ error_detail: words }, "calls that are too old could not be removed"),
+    ),
+  );
+  closing.beside(
+    keepContentsPruned(calls, now, (words) =>
+      log.warn({ error_detail: words }, "what was said in calls and is too old could not be removed"),
+    ),
+  );
+  closing.beside(
+    keepAuditPruned(store, options.audit, now, (words) =>
+      log.warn({ error_detail: words }, "rows of the audit log that are too old could not be removed"),
+    ),
+  );
   return { ...database, calls };
 }
 
-async function openConfiguration({ configFile, environment, log, closing }: Ground, { store }: Storage): Promise<SnapshotSource> {
+async function openConfiguration(
+  { configFile, environment, log, closing }: Ground,
+  { store }: Storage,
+): Promise<SnapshotSource> {
   const source = await openSnapshotSource({
     file: configFile,
     store,
     families: PROVIDER_FAMILIES,
     environment,
-    onProblem: ({ source: of, message }) => log[of === "notice" ? "info" : of === "listener" ? "error" : "warn"]({ source: of }, message),
+    onProblem: ({ source: of, message }) =>
+      log[of === "notice" ? "info" : of === "listener" ? "error" : "warn"]({ source: of }, message),
   });
   closing.add(() => source.close());
   source.subscribe((snapshot) => log.info({ snapshot: snapshot.version }, "configuration and tokens read again"));
   source.subscribe(integrationsWatch(source, log));
-  if ([...source.current().providers.values()].some(({ enabled, family }) => enabled && providers.get(family)?.catalogue !== null)) readCatalogue();
+  if (
+    [...source.current().providers.values()].some(
+      ({ enabled, family }) => enabled && providers.get(family)?.catalogue !== null,
+    )
+  )
+    readCatalogue();
   return source;
 }
 
@@ -258,7 +366,8 @@ function integrationsWatch(source: SnapshotSource, log: Log): () => void {
   let told = JSON.stringify(source.configuration().integrations);
   return () => {
     const now = JSON.stringify(source.configuration().integrations);
-    if (now !== told) log.warn({ source: "file" }, "integrations have changed in the configuration: they are read at the start");
+    if (now !== told)
+      log.warn({ source: "file" }, "integrations have changed in the configuration: they are read at the start");
     told = now;
   };
 }
@@ -277,18 +386,29 @@ interface Records {
 /** What is kept of calls: what they cost, what was said in them, and what they count for limits. */
 async function openRecords({ options, log, closing }: Ground, { calls, sealer }: Storage): Promise<Records> {
   const contents = openContentStore({ calls, sealer, now: () => systemClock.now() });
-  const contentLog = openContentLog({ store: contents, onProblem: (words) => log.warn({ error_detail: words }, "what was said in calls could not be kept; it is tried again") });
+  const contentLog = openContentLog({
+    store: contents,
+    onProblem: (words) =>
+      log.warn({ error_detail: words }, "what was said in calls could not be kept; it is tried again"),
+  });
   const keeper = options.limitStore === null ? openLimitCounts(join(options.dataFolder, "limits.sqlite")) : null;
   closing.add(() => keeper?.close());
   const keepsCounts = keeper?.hold() === true;
   const counting: Records["counting"] = {};
-  if (keeper !== null && !keepsCounts) log.warn({ source: "limits" }, "another process counts limits in this data folder");
+  if (keeper !== null && !keepsCounts)
+    log.warn({ source: "limits" }, "another process counts limits in this data folder");
   const ledger = await openLedger({
     folder: ledgerFolderOf({ dataFolder: options.dataFolder, ledgerFolder: options.ledger.folder }),
     settings: options.ledger,
     sink: calls,
     clock: systemClock,
-    ...(keeper !== null && { counted: { atStart: keepsCounts, sinceMs: () => Math.min(keeper.keptAtMs(), systemClock.now()) - COUNTED_BEFORE_MS, kept: () => counting.kept?.() ?? null } }),
+    ...(keeper !== null && {
+      counted: {
+        atStart: keepsCounts,
+        sinceMs: () => Math.min(keeper.keptAtMs(), systemClock.now()) - COUNTED_BEFORE_MS,
+        kept: () => counting.kept?.() ?? null,
+      },
+    }),
     tell: (level, words, fields = {}) => log[level]({ ...fields }, words),
   });
   // from here on parts that finish what they hold, and none needs another for that
@@ -304,8 +424,16 @@ function openReplicas({ log, closing }: Ground, { calls }: Storage, source: Snap
     own: { id: crypto.randomUUID(), name: processName(), version: VERSION },
     fingerprint: () => source.fingerprint(),
     clock: systemClock,
-    onDifferent: (others) => log.warn({ fingerprint: source.fingerprint(), others }, "gateways on this database run with different configuration files"),
-    onSame: (count) => log.info({ fingerprint: source.fingerprint(), replicas: count }, "gateways on this database run with the same configuration file again"),
+    onDifferent: (others) =>
+      log.warn(
+        { fingerprint: source.fingerprint(), others },
+        "gateways on this database run with different configuration files",
+      ),
+    onSame: (count) =>
+      log.info(
+        { fingerprint: source.fingerprint(), replicas: count },
+        "gateways on this database run with the same configuration file again",
+      ),
   });
   closing.beside(() => replicas.close());
   return replicas;
@@ -316,7 +444,12 @@ const processName = (): string => `${hostname()}:${process.pid}`;
 
 /** Of a credential no more than its last four characters are told. */
 function refusedFields({ providerId, kind, lastFour, reason, forMs }: Refused): Readonly<Record<string, unknown>> {
-  return { provider: providerId, credential: lastFour === null ? kind : `${kind} …${lastFour}`, reason, minutes: forMs / 60_000 };
+  return {
+    provider: providerId,
+    credential: lastFour === null ? kind : `${kind} …${lastFour}`,
+    reason,
+    minutes: forMs / 60_000,
+  };
 }
 
 type Outside = Pick<ChatContext, "upstream" | "credentials" | "logins"> & { readonly toolServers: OpenToolServers };
@@ -324,9 +457,22 @@ type Outside = Pick<ChatContext, "upstream" | "credentials" | "logins"> & { read
 /** Whom calls ask: providers, issuers of tokens and logins, tool servers. */
 function openOutside({ options, log, closing }: Ground, source: SnapshotSource): Outside {
   const upstream = openUpstream(options.upstreamProxy);
-  const credentials = openCredentialLender({ upstream, clock: systemClock, onRefused: (refused) => log.warn({ ...refusedFields(refused) }, "a credential was refused and is set aside") });
-  const logins = openLogins({ upstream, clock: systemClock, onFault: (message) => log.warn({ source: "oidc" }, message) });
-  const toolServers = openToolServers({ clock: systemClock, upstream, allowPrivateAddresses: () => source.current().allowPrivateAddresses, tell: (level, words, fields) => log[level](fields, words) });
+  const credentials = openCredentialLender({
+    upstream,
+    clock: systemClock,
+    onRefused: (refused) => log.warn({ ...refusedFields(refused) }, "a credential was refused and is set aside"),
+  });
+  const logins = openLogins({
+    upstream,
+    clock: systemClock,
+    onFault: (message) => log.warn({ source: "oidc" }, message),
+  });
+  const toolServers = openToolServers({
+    clock: systemClock,
+    upstream,
+    allowPrivateAddresses: () => source.current().allowPrivateAddresses,
+    tell: (level, words, fields) => log[level](fields, words),
+  });
   toolServers.configured(source.current().toolServers.keys);
   closing.beside(() => toolServers.close());
   return { upstream, credentials, logins, toolServers };
@@ -338,21 +484,51 @@ interface Telling {
 }
 
 /** Who outside is told: of each call, and of what happens. */
-async function openTelling({ options, configFile, log, closing }: Ground, { source, storage: { store }, outside: { upstream } }: { readonly source: SnapshotSource; readonly storage: Storage; readonly outside: Outside }): Promise<Telling> {
+async function openTelling(
+  { options, configFile, log, closing }: Ground,
+  {
+    source,
+    storage: { store },
+    outside: { upstream },
+  }: { readonly source: SnapshotSource; readonly storage: Storage; readonly outside: Outside },
+): Promise<Telling> {
   const integrations = openIntegrations({ integrations: source.configuration().integrations, configFile, log });
   closing.beside(() => integrations?.end(LAST_RECORDS_MS), LAST_THREADS_MS);
-  const events = openEvents({ queue: await openEventQueue(options), store, clock: systemClock, upstream, snapshot: () => source.current(), random: Math.random, log });
+  const events = openEvents({
+    queue: await openEventQueue(options),
+    store,
+    clock: systemClock,
+    upstream,
+    snapshot: () => source.current(),
+    random: Math.random,
+    log,
+  });
   closing.beside(() => events.close(LAST_WRITES_MS));
   return { integrations, events };
 }
 
 /** In memory, or where all replicas count: that driver is loaded only then. */
-async function openLimits({ options: { dataFolder, limitStore }, log, closing, onFault }: Ground, { calls, keeper, ledger, counting }: Records, rules: LimitSet, onAnswered: (seconds: number) => void): Promise<LimitStore & { figures?(): LimitStoreFigures }> {
+async function openLimits(
+  { options: { dataFolder, limitStore }, log, closing, onFault }: Ground,
+  { calls, keeper, ledger, counting }: Records,
+  rules: LimitSet,
+  onAnswered: (seconds: number) => void,
+): Promise<LimitStore & { figures?(): LimitStoreFigures }> {
   if (limitStore === null) {
     const rebuilt = keeper?.isNew === true ? await rebuiltBudgets(calls, rules, systemClock.now()) : [];
-    if (rebuilt.length > 0) log.warn({ source: "limits", accounts: rebuilt.length }, "there was no file of what limits have counted: budgets are counted from the rows of calls");
+    if (rebuilt.length > 0)
+      log.warn(
+        { source: "limits", accounts: rebuilt.length },
+        "there was no file of what limits have counted: budgets are counted from the rows of calls",
+      );
     // what the journal says last of an account is later than its rows
-    const inMemory = openMemoryLimits({ clock: systemClock, keeper, journalled: [...rebuilt, ...ledger.counts], laterJournalled: () => ledger.laterCounts(), onFault });
+    const inMemory = openMemoryLimits({
+      clock: systemClock,
+      keeper,
+      journalled: [...rebuilt, ...ledger.counts],
+      laterJournalled: () => ledger.laterCounts(),
+      onFault,
+    });
     // a disk that took none of it leaves them to be counted again
     if (keeper?.isNew === true && (rebuilt.length === 0 || keeper.read().length > 0)) keeper.known();
     counting.kept = () => inMemory.kept();
@@ -362,9 +538,20 @@ async function openLimits({ options: { dataFolder, limitStore }, log, closing, o
   const { openValkeyLimits } = await import("./admission/valkey/valkey.ts");
   const onState = (state: "away" | "back", error: unknown): void => {
     if (state === "back") log.info({ source: "limit_store" }, "the store of the limits is reached again");
-    else log.warn({ source: "limit_store", error_detail: error instanceof Error ? error.message : String(error) }, "the store of the limits cannot be reached: each limit does what its on_store_failure says");
+    else
+      log.warn(
+        { source: "limit_store", error_detail: error instanceof Error ? error.message : String(error) },
+        "the store of the limits cannot be reached: each limit does what its on_store_failure says",
+      );
   };
-  const shared = await openValkeyLimits({ ...limitStore, clock: systemClock, folder: join(dataFolder, "leases"), onState, onAnswered, onFault });
+  const shared = await openValkeyLimits({
+    ...limitStore,
+    clock: systemClock,
+    folder: join(dataFolder, "leases"),
+    onState,
+    onAnswered,
+    onFault,
+  });
   closing.beside(() => shared.close());
   return shared;
 }
@@ -391,14 +578,17 @@ function openGatewayMetrics(source: SnapshotSource, parts: MetricParts): Metrics
     integrations: () => parts.integrations?.standings() ?? [],
     modelLabel: (call) => names.nameOf(call),
     isNamedTarget: (target) => names.isNamed(target),
-    isRegisteredServer: ({ tenantId, projectId }, label) => tenantId !== null && projectId !== null && source.current().toolServers.of(tenantId, projectId).has(label),
+    isRegisteredServer: ({ tenantId, projectId }, label) =>
+      tenantId !== null && projectId !== null && source.current().toolServers.of(tenantId, projectId).has(label),
   });
 }
 
 /** One port for all targets: the sandbox answers in this process, everything else over the network. */
 function openUpstream(proxy: string | null): UpstreamClient {
   const network = proxy === null ? createSocketUpstream() : createFetchUpstream({ proxy });
-  return { send: (request, call) => (request.url.startsWith(SANDBOX_SCHEME) ? sandboxUpstream : network).send(request, call) };
+  return {
+    send: (request, call) => (request.url.startsWith(SANDBOX_SCHEME) ? sandboxUpstream : network).send(request, call),
+  };
 }
 
 /** What calls need without a server: for runs of the command line. Nothing is logged, and nothing is kept. */
@@ -408,6 +598,31 @@ export function openCallContext(snapshot: Snapshot, upstreamProxy: string | null
   const credentials = openCredentialLender({ upstream, clock: systemClock, onRefused: () => {} });
   const logins = openLogins({ upstream, clock: systemClock, onFault: () => {} });
   const limits = openMemoryLimits({ clock: systemClock });
-  const toolServers = openToolServers({ clock: systemClock, upstream, allowPrivateAddresses: () => snapshot.allowPrivateAddresses, tell: () => {} });
-  return { clock: systemClock, snapshot: () => snapshot, providers, upstream, credentials, logins, routing: openRouting(Math.random), longRequests: null, longAnswers: null, observer: { publish: () => {} }, integrations: null, tracing: null, events: NO_EVENTS, toolServers, guards: openGuardThreads({ onEnded: () => {} }), ledger: noLedger, traffic, limits, onCharged: () => {} };
+  const toolServers = openToolServers({
+    clock: systemClock,
+    upstream,
+    allowPrivateAddresses: () => snapshot.allowPrivateAddresses,
+    tell: () => {},
+  });
+  return {
+    clock: systemClock,
+    snapshot: () => snapshot,
+    providers,
+    upstream,
+    credentials,
+    logins,
+    routing: openRouting(Math.random),
+    longRequests: null,
+    longAnswers: null,
+    observer: { publish: () => {} },
+    integrations: null,
+    tracing: null,
+    events: NO_EVENTS,
+    toolServers,
+    guards: openGuardThreads({ onEnded: () => {} }),
+    ledger: noLedger,
+    traffic,
+    limits,
+    onCharged: () => {},
+  };
 }

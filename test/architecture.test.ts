@@ -25,11 +25,27 @@ const everything = [...src, ...readTree(root, ["{bin,bench,docs,examples,test,co
 
 /** Where a provider's name may stand outside src/providers/, and why. */
 const VENDOR_NAMES_ALLOWED: readonly Allowance[] = [
-  { path: "src/chat/caller-headers.ts", text: "openai-organization", reason: "a header that decisions 2.10 forbids by name" },
-  { path: "src/chat/caller-headers.ts", text: "openai-project", reason: "a header that decisions 2.10 forbids by name" },
-  { path: "src/chat/parse.ts", text: "^(aws|vertex)_", reason: "how the fields of clouds begin that decisions 2.4 names" },
+  {
+    path: "src/chat/caller-headers.ts",
+    text: "openai-organization",
+    reason: "a header that decisions 2.10 forbids by name",
+  },
+  {
+    path: "src/chat/caller-headers.ts",
+    text: "openai-project",
+    reason: "a header that decisions 2.10 forbids by name",
+  },
+  {
+    path: "src/chat/parse.ts",
+    text: "^(aws|vertex)_",
+    reason: "how the fields of clouds begin that decisions 2.4 names",
+  },
   { path: "src/admission/settings.ts", text: "custom", reason: "zod's word for a problem that one finds oneself" },
-  { path: "src/accounting/price-settings.ts", text: "custom", reason: "zod's word for a problem that one finds oneself" },
+  {
+    path: "src/accounting/price-settings.ts",
+    text: "custom",
+    reason: "zod's word for a problem that one finds oneself",
+  },
   { path: "src/mcp/settings.ts", text: "custom", reason: "zod's word for a problem that one finds oneself" },
   { path: "src/auth/content-settings.ts", text: "custom", reason: "zod's word for a problem that one finds oneself" },
   { path: "src/auth/policy-settings.ts", text: "custom", reason: "zod's word for a problem that one finds oneself" },
@@ -50,12 +66,28 @@ const STOPWATCH_AND_CHANCE = ["performance.now", "Bun.nanoseconds", "process.hrt
 /** The layers that decide. Those with drivers (sockets, files, databases) may time themselves and jitter their waits. */
 const RULES = ["core", "accounting", "providers", "auth", "admission", "routing", "mcp", "snapshot", "chat"];
 const ENVIRONMENT = ["process.env", "Bun.env", "import.meta.env"];
-const SOCKETS = new Set(["fetch", "Bun.connect", "Bun.listen", "Bun.serve", "Bun.file", "Bun.write", "Bun.spawn", "Bun.spawnSync", "setTimeout", "setInterval"]);
+const SOCKETS = new Set([
+  "fetch",
+  "Bun.connect",
+  "Bun.listen",
+  "Bun.serve",
+  "Bun.file",
+  "Bun.write",
+  "Bun.spawn",
+  "Bun.spawnSync",
+  "setTimeout",
+  "setInterval",
+]);
 const IO_MODULES = /^(node:(fs|net|tls|http|https|http2|dns|child_process|worker_threads)(\/.*)?|bun:sqlite|bun:ffi)$/;
 
-const inLayer = (...layers: readonly string[]): ((path: string) => boolean) => (path) => layers.includes(layerOf(path));
-const shown = (violations: readonly Violation[]): readonly string[] => violations.map(({ path, line, what }) => `${path}:${line} ${what}`);
-const tree = (files: Readonly<Record<string, string>>): readonly SourceFile[] => Object.entries(files).map(([path, text]) => parseFile(path, text));
+const inLayer =
+  (...layers: readonly string[]): ((path: string) => boolean) =>
+  (path) =>
+    layers.includes(layerOf(path));
+const shown = (violations: readonly Violation[]): readonly string[] =>
+  violations.map(({ path, line, what }) => `${path}:${line} ${what}`);
+const tree = (files: Readonly<Record<string, string>>): readonly SourceFile[] =>
+  Object.entries(files).map(([path, text]) => parseFile(path, text));
 
 describe("imports", () => {
   test("every file of src/ parses", () => {
@@ -69,7 +101,15 @@ describe("imports", () => {
     expect(importRounds(everything).map((round) => round.join(" -> "))).toEqual([]);
   });
   test("name node: builtins, dependencies of package.json, and files with their endings", () => {
-    expect(shown(packageViolations(src, new Set(Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies })), OPERATORS_MODULES))).toEqual([]);
+    expect(
+      shown(
+        packageViolations(
+          src,
+          new Set(Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies })),
+          OPERATORS_MODULES,
+        ),
+      ),
+    ).toEqual([]);
   });
 });
 
@@ -84,11 +124,22 @@ describe("providers", () => {
   });
   test("have no exception that is no longer needed", () => {
     const needed = vendorNameViolations(src, names, []);
-    expect(VENDOR_NAMES_ALLOWED.filter(({ path, text }) => !needed.some((each) => each.path === path && each.what.includes(JSON.stringify(text.slice(0, 80)))))).toEqual([]);
+    expect(
+      VENDOR_NAMES_ALLOWED.filter(
+        ({ path, text }) =>
+          !needed.some((each) => each.path === path && each.what.includes(JSON.stringify(text.slice(0, 80)))),
+      ),
+    ).toEqual([]);
   });
   test("and core are without socket, file and timer", () => {
-    const pure = src.filter(({ path }) => inLayer("core", "providers")(path) && !path.startsWith("src/providers/sandbox/"));
-    const modules = pure.flatMap(({ path, imports }) => imports.flatMap(({ specifier, line }) => (specifier !== null && IO_MODULES.test(specifier) ? [{ path, line, what: `imports ${specifier}` }] : [])));
+    const pure = src.filter(
+      ({ path }) => inLayer("core", "providers")(path) && !path.startsWith("src/providers/sandbox/"),
+    );
+    const modules = pure.flatMap(({ path, imports }) =>
+      imports.flatMap(({ specifier, line }) =>
+        specifier !== null && IO_MODULES.test(specifier) ? [{ path, line, what: `imports ${specifier}` }] : [],
+      ),
+    );
     expect(shown([...callViolations(pure, SOCKETS), ...modules])).toEqual([]);
   });
 });
@@ -134,68 +185,199 @@ describe("sizes", () => {
   test("long files and functions are told", () => {
     const alarms = shown([...longFiles(counted, MAX_FILE_LINES), ...longFunctions(counted, MAX_FUNCTION_LINES)]);
     for (const alarm of alarms) console.log(`alarm: ${alarm}`);
-    const long = tree({ "src/core/a.ts": `// A.\nexport function f(): void {\n${"  f();\n".repeat(MAX_FUNCTION_LINES)}}\n` });
-    expect(shown(longFunctions(long, MAX_FUNCTION_LINES))).toEqual([`src/core/a.ts:2 has a function of ${MAX_FUNCTION_LINES + 2} lines`]);
+    const long = tree({
+      "src/core/a.ts": `// A.\nexport function f(): void {\n${"  f();\n".repeat(MAX_FUNCTION_LINES)}}\n`,
+    });
+    expect(shown(longFunctions(long, MAX_FUNCTION_LINES))).toEqual([
+      `src/core/a.ts:2 has a function of ${MAX_FUNCTION_LINES + 2} lines`,
+    ]);
     expect(shown(longFiles(long, MAX_FUNCTION_LINES))).toEqual([`src/core/a.ts:1 has ${MAX_FUNCTION_LINES + 3} lines`]);
   });
 });
 
 describe("the judges can fail", () => {
   test("an import to the right, as a value, as a type, inside a type and on the fly", () => {
-    for (const line of ['import { a } from "../chat/a.ts";', 'import type { A } from "../chat/a.ts";', 'export { a } from "../chat/a.ts";', 'type A = import("../chat/a.ts").A;', 'await import("../chat/a.ts");'])
-      expect(shown(importLawViolations(tree({ "src/core/b.ts": line })))).toEqual(["src/core/b.ts:1 imports src/chat/a.ts, but chat stands to the right of core"]);
-    expect(importLawViolations(tree({ "src/chat/b.ts": 'import type { A } from "../core/a.ts"; import { c } from "./c.ts"; import manifest from "../../package.json";' }))).toEqual([]);
+    for (const line of [
+      'import { a } from "../chat/a.ts";',
+      'import type { A } from "../chat/a.ts";',
+      'export { a } from "../chat/a.ts";',
+      'type A = import("../chat/a.ts").A;',
+      'await import("../chat/a.ts");',
+    ])
+      expect(shown(importLawViolations(tree({ "src/core/b.ts": line })))).toEqual([
+        "src/core/b.ts:1 imports src/chat/a.ts, but chat stands to the right of core",
+      ]);
+    expect(
+      importLawViolations(
+        tree({
+          "src/chat/b.ts":
+            'import type { A } from "../core/a.ts"; import { c } from "./c.ts"; import manifest from "../../package.json";',
+        }),
+      ),
+    ).toEqual([]);
   });
   test("a folder without a rank, a way out of src/, and the list itself", () => {
-    expect(shown(importLawViolations(tree({ "src/helpers/a.ts": "export const a = 1;" })))).toEqual(["src/helpers/a.ts:1 `helpers` has no place in the import law"]);
+    expect(shown(importLawViolations(tree({ "src/helpers/a.ts": "export const a = 1;" })))).toEqual([
+      "src/helpers/a.ts:1 `helpers` has no place in the import law",
+    ]);
     expect(importLawViolations(tree({ "src/core/a.ts": 'import { t } from "../../test/run.ts";' }))).toHaveLength(1);
     expect(importLawViolations(tree({ "src/cli/a.ts": 'import "../main.ts";' }))).toHaveLength(1);
     expect(importLawViolations(tree({ "src/main.ts": 'import "./cli/a.ts"; import "./gateway.ts";' }))).toEqual([]);
     expect(new Set(LAYERS).size).toBe(LAYERS.length);
   });
   test("a round of two, of three, of one, and through types alone", () => {
-    const round = (files: Readonly<Record<string, string>>): readonly string[] => importRounds(tree(files)).map((each) => each.join(" -> "));
-    expect(round({ "src/core/a.ts": 'import "./b.ts";', "src/core/b.ts": 'import "./a.ts";' })).toEqual(["src/core/a.ts -> src/core/b.ts -> src/core/a.ts"]);
-    expect(round({ "src/core/a.ts": 'import "./b.ts";', "src/core/b.ts": 'import type { C } from "./c.ts";', "src/core/c.ts": 'import type { A } from "./a.ts";' })).toHaveLength(1);
+    const round = (files: Readonly<Record<string, string>>): readonly string[] =>
+      importRounds(tree(files)).map((each) => each.join(" -> "));
+    expect(round({ "src/core/a.ts": 'import "./b.ts";', "src/core/b.ts": 'import "./a.ts";' })).toEqual([
+      "src/core/a.ts -> src/core/b.ts -> src/core/a.ts",
+    ]);
+    expect(
+      round({
+        "src/core/a.ts": 'import "./b.ts";',
+        "src/core/b.ts": 'import type { C } from "./c.ts";',
+        "src/core/c.ts": 'import type { A } from "./a.ts";',
+      }),
+    ).toHaveLength(1);
     expect(round({ "src/core/a.ts": 'import "./a.ts";' })).toHaveLength(1);
-    expect(round({ "src/core/a.ts": 'import "./b.ts"; import "./c.ts";', "src/core/b.ts": 'import "./c.ts";', "src/core/c.ts": "export const c = 1;" })).toEqual([]);
+    expect(
+      round({
+        "src/core/a.ts": 'import "./b.ts"; import "./c.ts";',
+        "src/core/b.ts": 'import "./c.ts";',
+        "src/core/c.ts": "export const c = 1;",
+      }),
+    ).toEqual([]);
   });
   test("packages: a builtin without node:, a development package, a computed path, a missing ending", () => {
     const dependencies = new Set(["hono", "@scope/name"]);
-    for (const line of ['import "fs";', 'import { OpenAI } from "fast-check";', "await import(name);", 'import "./a";']) expect(packageViolations(tree({ "src/core/b.ts": line }), dependencies)).toHaveLength(1);
-    expect(packageViolations(tree({ "src/core/b.ts": 'import "node:fs"; import "bun:sqlite"; import "bun"; import "hono/cors"; import "@scope/name/x";' }), dependencies)).toEqual([]);
+    for (const line of ['import "fs";', 'import { OpenAI } from "fast-check";', "await import(name);", 'import "./a";'])
+      expect(packageViolations(tree({ "src/core/b.ts": line }), dependencies)).toHaveLength(1);
+    expect(
+      packageViolations(
+        tree({
+          "src/core/b.ts":
+            'import "node:fs"; import "bun:sqlite"; import "bun"; import "hono/cors"; import "@scope/name/x";',
+        }),
+        dependencies,
+      ),
+    ).toEqual([]);
   });
   test("a vendor's name in a string, a template, an expression, a name, a path", () => {
-    const names = vendorNames(tree({ "src/providers/acmeai/row.ts": 'export const row = { id: "acmeai", label: "Acme AI" }; export const other = { id: "together", label: "Together" };' }));
+    const names = vendorNames(
+      tree({
+        "src/providers/acmeai/row.ts":
+          'export const row = { id: "acmeai", label: "Acme AI" }; export const other = { id: "together", label: "Together" };',
+      }),
+    );
     const judge = (line: string): number => vendorNameViolations(tree({ "src/chat/a.ts": line }), names, []).length;
     expect([...names.ids].toSorted()).toEqual(["acmeai", "together"]);
-    for (const line of ['f("acmeai");', 'f("use acmeai here");', 'f("Acme AI is down");', "f(`${x} acmeai:`);", "f(/^acmeai/);", "f(ACMEAI_KEY);", "const isAcmeAi = 1;", "f(x.acmeaiModel);", 'f("together");', 'f("ACMEAI_API_KEY");'])
+    for (const line of [
+      'f("acmeai");',
+      'f("use acmeai here");',
+      'f("Acme AI is down");',
+      "f(`${x} acmeai:`);",
+      "f(/^acmeai/);",
+      "f(ACMEAI_KEY);",
+      "const isAcmeAi = 1;",
+      "f(x.acmeaiModel);",
+      'f("together");',
+      'f("ACMEAI_API_KEY");',
+    ])
       expect([line, judge(line)]).toEqual([line, 1]);
     expect(judge('import { a } from "../providers/acmeai/row.ts";')).toBe(1);
-    for (const line of ["// acmeai wants this\nf();", 'f("put them together");', "const together = 1;", 'f("acmeaish");']) expect([line, judge(line)]).toEqual([line, 0]);
-    expect(vendorNameViolations(tree({ "src/chat/a.ts": 'f("acmeai");' }), names, [{ path: "src/chat/a.ts", text: "acmeai", reason: "a test" }])).toEqual([]);
+    for (const line of [
+      "// acmeai wants this\nf();",
+      'f("put them together");',
+      "const together = 1;",
+      'f("acmeaish");',
+    ])
+      expect([line, judge(line)]).toEqual([line, 0]);
+    expect(
+      vendorNameViolations(tree({ "src/chat/a.ts": 'f("acmeai");' }), names, [
+        { path: "src/chat/a.ts", text: "acmeai", reason: "a test" },
+      ]),
+    ).toEqual([]);
     expect(ORDINARY_WORDS.has("together")).toBe(true);
   });
   test("the environment, the clock, the console and sockets, also taken apart or in brackets", () => {
-    const uses = (line: string, names: readonly string[]): number => useViolations(tree({ "src/chat/a.ts": line }), names, () => false).length;
-    for (const line of ["f(process.env.HOME);", 'f(process["env"]);', "const { env } = process;", "f(Bun.env.X);", "f(import.meta.env.X);"]) expect([line, uses(line, ENVIRONMENT)]).toEqual([line, 1]);
+    const uses = (line: string, names: readonly string[]): number =>
+      useViolations(tree({ "src/chat/a.ts": line }), names, () => false).length;
+    for (const line of [
+      "f(process.env.HOME);",
+      'f(process["env"]);',
+      "const { env } = process;",
+      "f(Bun.env.X);",
+      "f(import.meta.env.X);",
+    ])
+      expect([line, uses(line, ENVIRONMENT)]).toEqual([line, 1]);
     expect(uses("f(Date.now());", WALL_CLOCK)).toBe(1);
     expect(uses("const { random } = Math;", STOPWATCH_AND_CHANCE)).toBe(1);
     expect(uses("console.log(1);", ["console.*"])).toBe(1);
-    expect(uses("f(clock.now(), request.env, mine.console.log);", [...WALL_CLOCK, ...STOPWATCH_AND_CHANCE, ...ENVIRONMENT, "console.*"])).toBe(0);
+    expect(
+      uses("f(clock.now(), request.env, mine.console.log);", [
+        ...WALL_CLOCK,
+        ...STOPWATCH_AND_CHANCE,
+        ...ENVIRONMENT,
+        "console.*",
+      ]),
+    ).toBe(0);
     expect(bareDateViolations(tree({ "src/chat/a.ts": "f(new Date(), Date(), new Date(5));" }))).toHaveLength(2);
-    expect(callViolations(tree({ "src/core/a.ts": "await fetch(url); Bun.connect({}); upstream.send(x);" }), SOCKETS)).toHaveLength(2);
+    expect(
+      callViolations(tree({ "src/core/a.ts": "await fetch(url); Bun.connect({}); upstream.send(x);" }), SOCKETS),
+    ).toHaveLength(2);
   });
   test("forms: default export, barrel, enum, namespace, decorator, base class", () => {
-    for (const text of ["export default 1;", "const a = 1; export { a as default };", 'export * from "./b.ts";', 'import { b } from "./b.ts"; export { b };']) expect([text, moduleFormViolations(tree({ "src/core/a.ts": text })).length]).toEqual([text, 1]);
-    expect(moduleFormViolations(tree({ "src/core/a.ts": 'import { b } from "./b.ts"; const c = b; export { c };' }))).toEqual([]);
-    for (const text of ["enum E { A }", "namespace N { const a = 1; }", "@sealed class A {}", "class A extends B {}", "class A extends mixin(B) {}"]) expect([text, languageViolations(tree({ "src/core/a.ts": text })).length]).toEqual([text, 1]);
-    expect(languageViolations(tree({ "src/core/a.ts": "class A extends Error {} class B implements C {} declare global {}" }))).toEqual([]);
+    for (const text of [
+      "export default 1;",
+      "const a = 1; export { a as default };",
+      'export * from "./b.ts";',
+      'import { b } from "./b.ts"; export { b };',
+    ])
+      expect([text, moduleFormViolations(tree({ "src/core/a.ts": text })).length]).toEqual([text, 1]);
+    expect(
+      moduleFormViolations(tree({ "src/core/a.ts": 'import { b } from "./b.ts"; const c = b; export { c };' })),
+    ).toEqual([]);
+    for (const text of [
+      "enum E { A }",
+      "namespace N { const a = 1; }",
+      "@sealed class A {}",
+      "class A extends B {}",
+      "class A extends mixin(B) {}",
+    ])
+      expect([text, languageViolations(tree({ "src/core/a.ts": text })).length]).toEqual([text, 1]);
+    expect(
+      languageViolations(
+        tree({ "src/core/a.ts": "class A extends Error {} class B implements C {} declare global {}" }),
+      ),
+    ).toEqual([]);
   });
   test("names and heads", () => {
-    expect(fileNameViolations(["src/core/Chat.ts", "src/core/chat_request.ts", "src/core/chat-utils.ts", "src/core/helpers.ts", "test/a.spec.ts"])).toHaveLength(5);
-    expect(fileNameViolations(["src/core/chat.ts", "test/a-b.test.ts", "test/contract/store.suite.ts", "bin/runtime.d.mts"])).toEqual([]);
-    expect(headCommentViolations(tree({ "src/core/a.ts": "export const a = 1; // late", "src/core/b.ts": `${"// long\n".repeat(6)}export const b = 1;` }))).toHaveLength(2);
-    expect(headCommentViolations(tree({ "src/core/a.ts": "// Says what it does.\n\n// not the head\nexport const a = 1;", "bin/b.mjs": "#!/usr/bin/env node\n// Says what it does.\nf();" }))).toEqual([]);
+    expect(
+      fileNameViolations([
+        "src/core/Chat.ts",
+        "src/core/chat_request.ts",
+        "src/core/chat-utils.ts",
+        "src/core/helpers.ts",
+        "test/a.spec.ts",
+      ]),
+    ).toHaveLength(5);
+    expect(
+      fileNameViolations(["src/core/chat.ts", "test/a-b.test.ts", "test/contract/store.suite.ts", "bin/runtime.d.mts"]),
+    ).toEqual([]);
+    expect(
+      headCommentViolations(
+        tree({
+          "src/core/a.ts": "export const a = 1; // late",
+          "src/core/b.ts": `${"// long\n".repeat(6)}export const b = 1;`,
+        }),
+      ),
+    ).toHaveLength(2);
+    expect(
+      headCommentViolations(
+        tree({
+          "src/core/a.ts": "// Says what it does.\n\n// not the head\nexport const a = 1;",
+          "bin/b.mjs": "#!/usr/bin/env node\n// Says what it does.\nf();",
+        }),
+      ),
+    ).toEqual([]);
   });
 });

@@ -46,14 +46,23 @@ async function runFile(file: string): Promise<Outcome> {
   clearTimeout(timer);
   closeSync(logHandle);
   const output = readFileSync(log, "utf8");
-  const ending = { exitCode: child.exitCode, signal: child.signalCode === null ? null : String(child.signalCode), timedOut, output };
+  const ending = {
+    exitCode: child.exitCode,
+    signal: child.signalCode === null ? null : String(child.signalCode),
+    timedOut,
+    output,
+  };
   const outcome = { file, ...judge(existsSync(report) ? readFileSync(report, "utf8") : null, ending, strict) };
   printOutcome(outcome, output, performance.now() - startedMs);
   return outcome;
 }
 
 function printOutcome({ file, passed, failed, skipped, faults }: Outcome, output: string, durationMs: number): void {
-  const parts = [`${passed} passed`, ...(failed > 0 ? [`${failed} failed`] : []), ...(skipped.length > 0 ? [`${skipped.length} skipped`] : [])];
+  const parts = [
+    `${passed} passed`,
+    ...(failed > 0 ? [`${failed} failed`] : []),
+    ...(skipped.length > 0 ? [`${skipped.length} skipped`] : []),
+  ];
   console.log(`${failed > 0 ? "FAIL" : "ok  "} ${file}  ${parts.join(", ")}  ${(durationMs / 1000).toFixed(1)} s`);
   for (const line of output.split("\n")) if (/^(?:alarm|drawn): /.test(line)) console.log(`     ${line}`);
   if (failed === 0) return;
@@ -72,9 +81,14 @@ async function runFiles(files: readonly string[], atOnce: number): Promise<reado
 }
 
 function printSurroundings(): void {
-  const answers = (program: string, argument: string): boolean => spawnSync(program, [argument], { stdio: "ignore", shell: process.platform === "win32" }).status === 0;
+  const answers = (program: string, argument: string): boolean =>
+    spawnSync(program, [argument], { stdio: "ignore", shell: process.platform === "win32" }).status === 0;
   const things: readonly (readonly [name: string, there: boolean, without: string])[] = [
-    ["recorded provider traffic", !trafficMissing, "the tests that replay it are skipped; DRAGOMAN_TRAFFIC names its folder"],
+    [
+      "recorded provider traffic",
+      !trafficMissing,
+      "the tests that replay it are skipped; DRAGOMAN_TRAFFIC names its folder",
+    ],
     ["npm", answers("npm", "--version"), "the tests of the package fail"],
     ["openssl", answers("openssl", "version"), "tests that need a certificate of their own cannot run"],
     ["PostgreSQL", postgresPrograms() !== null, "tests of it are skipped"],
@@ -85,18 +99,31 @@ function printSurroundings(): void {
 
 function printSkipped(outcomes: readonly Outcome[]): void {
   for (const { file, skipped, reasons } of outcomes.filter((outcome) => outcome.skipped.length > 0)) {
-    console.log(`skipped in ${file}: ${skipped.slice(0, 5).join("; ")}${skipped.length > 5 ? `; and ${skipped.length - 5} more` : ""}`);
+    console.log(
+      `skipped in ${file}: ${skipped.slice(0, 5).join("; ")}${skipped.length > 5 ? `; and ${skipped.length - 5} more` : ""}`,
+    );
     for (const reason of reasons) console.log(`  because: ${reason.trim()}`);
   }
 }
 
-const words = process.argv.slice(2).filter((word) => word !== "--long").map((word) => word.replace(/^\.\//, ""));
-const all = [...new Glob("test/**/*.test.ts").scanSync({ cwd: packageFolder })].map((file) => file.replaceAll("\\", "/")).toSorted();
+const words = process.argv
+  .slice(2)
+  .filter((word) => word !== "--long")
+  .map((word) => word.replace(/^\.\//, ""));
+const all = [...new Glob("test/**/*.test.ts").scanSync({ cwd: packageFolder })]
+  .map((file) => file.replaceAll("\\", "/"))
+  .toSorted();
 const files = all.filter((file) => words.length === 0 || words.some((word) => file.includes(word)));
 
 printSurroundings();
-const together = await runFiles(files.filter((file) => !ALONE.test(file)), availableParallelism());
-const alone = await runFiles(files.filter((file) => ALONE.test(file)), 1);
+const together = await runFiles(
+  files.filter((file) => !ALONE.test(file)),
+  availableParallelism(),
+);
+const alone = await runFiles(
+  files.filter((file) => ALONE.test(file)),
+  1,
+);
 rmSync(reports, { recursive: true, force: true });
 
 const outcomes = [...together, ...alone];

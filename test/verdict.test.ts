@@ -3,7 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { judge, type Ending } from "./verdict.ts";
 
 const GOOD: Ending = { exitCode: 0, signal: null, timedOut: false, output: "" };
-const report = (tests: number, failures: number, cases = ""): string => `<?xml version="1.0"?>\n<testsuites name="bun test" tests="${tests}" assertions="9" failures="${failures}" skipped="0">${cases}</testsuites>`;
+const report = (tests: number, failures: number, cases = ""): string =>
+  `<?xml version="1.0"?>\n<testsuites name="bun test" tests="${tests}" assertions="9" failures="${failures}" skipped="0">${cases}</testsuites>`;
 const skippedCase = (name: string): string => `<testcase name="${name}" classname="">\n  <skipped />\n</testcase>`;
 
 describe("judge", () => {
@@ -17,27 +18,46 @@ describe("judge", () => {
   });
 
   test("a crash, a time-out and an exit code that no test explains are failures beside the tests", () => {
-    expect(judge(null, { ...GOOD, exitCode: null, signal: "SIGSEGV" }, false)).toMatchObject({ failed: 1, faults: ["was ended by SIGSEGV"] });
-    expect(judge(report(3, 0), { ...GOOD, exitCode: null, signal: "SIGKILL", timedOut: true }, false)).toMatchObject({ passed: 3, failed: 1, faults: ["took too long and was ended"] });
+    expect(judge(null, { ...GOOD, exitCode: null, signal: "SIGSEGV" }, false)).toMatchObject({
+      failed: 1,
+      faults: ["was ended by SIGSEGV"],
+    });
+    expect(judge(report(3, 0), { ...GOOD, exitCode: null, signal: "SIGKILL", timedOut: true }, false)).toMatchObject({
+      passed: 3,
+      failed: 1,
+      faults: ["took too long and was ended"],
+    });
     expect(judge(report(3, 0), { ...GOOD, exitCode: 1 }, false)).toMatchObject({ passed: 3, failed: 1 });
   });
 
   test("a file without a test, and a test that is only announced, are failures", () => {
     expect(judge(report(0, 0), GOOD, false)).toMatchObject({ failed: 1, faults: ["holds no test"] });
-    expect(judge(report(2, 0, '<testcase name="later"><skipped message="announced" /></testcase>'), GOOD, false)).toMatchObject({ passed: 1, failed: 1 });
+    expect(
+      judge(report(2, 0, '<testcase name="later"><skipped message="announced" /></testcase>'), GOOD, false),
+    ).toMatchObject({ passed: 1, failed: 1 });
   });
 
   test("a skipped test needs a printed reason", () => {
     const cases = skippedCase("replays &lt;all&gt;");
-    expect(judge(report(2, 0, cases), { ...GOOD, output: "(skip) replays <all>\n 1 skip\n\n1 tests skipped:\n" }, false)).toMatchObject({ passed: 1, failed: 1, skipped: ["replays <all>"] });
+    expect(
+      judge(report(2, 0, cases), { ...GOOD, output: "(skip) replays <all>\n 1 skip\n\n1 tests skipped:\n" }, false),
+    ).toMatchObject({ passed: 1, failed: 1, skipped: ["replays <all>"] });
     const told = { ...GOOD, output: "skipped: the recorded traffic is missing\n(skip) replays <all>\n" };
-    expect(judge(report(2, 0, cases), told, false)).toMatchObject({ passed: 1, failed: 0, reasons: ["skipped: the recorded traffic is missing"] });
+    expect(judge(report(2, 0, cases), told, false)).toMatchObject({
+      passed: 1,
+      failed: 0,
+      reasons: ["skipped: the recorded traffic is missing"],
+    });
   });
 
   test("in CI only what cannot be installed may be missing", () => {
     const cases = skippedCase("a");
-    expect(judge(report(1, 0, cases), { ...GOOD, output: "skipped: the recorded traffic is missing" }, true).failed).toBe(0);
-    expect(judge(report(1, 0, cases), { ...GOOD, output: "skipped: there is no IPv6 loopback here" }, true).failed).toBe(0);
+    expect(
+      judge(report(1, 0, cases), { ...GOOD, output: "skipped: the recorded traffic is missing" }, true).failed,
+    ).toBe(0);
+    expect(
+      judge(report(1, 0, cases), { ...GOOD, output: "skipped: there is no IPv6 loopback here" }, true).failed,
+    ).toBe(0);
     expect(judge(report(1, 0, cases), { ...GOOD, output: "skipped: no PostgreSQL here" }, true).failed).toBe(1);
   });
 });

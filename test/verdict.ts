@@ -33,21 +33,30 @@ export function judge(report: string | null, ending: Ending, strict: boolean): V
   if (report !== null && tests === 0) faults.push("holds no test");
   const announced = report?.split("<skipped message=").slice(1).length ?? 0;
   if (announced > 0) faults.push("leaves tests to be written");
-  return { passed: tests - failedTests - skipped.length - announced, failed: failedTests + faults.length, skipped, reasons, faults };
+  return {
+    passed: tests - failedTests - skipped.length - announced,
+    failed: failedTests + faults.length,
+    skipped,
+    reasons,
+    faults,
+  };
 }
 
 function endingFaults(report: string | null, ending: Ending, failedTests: number): readonly string[] {
   if (ending.timedOut) return ["took too long and was ended"];
   if (ending.signal !== null) return [`was ended by ${ending.signal}`];
-  if (report === null) return [`ended with exit code ${ending.exitCode} and no report: it holds no test, or a test ended the process`];
-  if (ending.exitCode !== 0 && failedTests === 0) return [`ended with exit code ${ending.exitCode} though no test failed`];
+  if (report === null)
+    return [`ended with exit code ${ending.exitCode} and no report: it holds no test, or a test ended the process`];
+  if (ending.exitCode !== 0 && failedTests === 0)
+    return [`ended with exit code ${ending.exitCode} though no test failed`];
   return [];
 }
 
 function skipFaults(skipped: readonly string[], reasons: readonly string[], strict: boolean): readonly string[] {
   if (skipped.length === 0) return [];
   if (reasons.length === 0) return ["skips tests and prints no line with the word `skipped` that says why"];
-  if (strict && !reasons.every((reason) => EXCUSED.test(reason))) return ["skips tests in CI, where everything that can be installed has to be there"];
+  if (strict && !reasons.every((reason) => EXCUSED.test(reason)))
+    return ["skips tests in CI, where everything that can be installed has to be there"];
   return [];
 }
 
@@ -56,14 +65,29 @@ function count(report: string | null, name: string): number {
 }
 
 function skippedTests(report: string): readonly string[] {
-  return [...report.matchAll(/<testcase name="([^"]*)"[^>]*>\s*<skipped \/>/g)].map((match) => unescapeXml(match[1] ?? ""));
+  return [...report.matchAll(/<testcase name="([^"]*)"[^>]*>\s*<skipped \/>/g)].map((match) =>
+    unescapeXml(match[1] ?? ""),
+  );
 }
 
 function unescapeXml(text: string): string {
-  return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&quot;", '"').replaceAll("&apos;", "'").replaceAll("&amp;", "&");
+  return text
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&quot;", '"')
+    .replaceAll("&apos;", "'")
+    .replaceAll("&amp;", "&");
 }
 
 /** Bun's own lines, `(skip) title`, `1 skip` and the heading `1 tests skipped:`, are no reasons. */
 function skipReasons(output: string): readonly string[] {
-  return [...new Set(output.split("\n").filter((line) => /\bskip(s|ped|ping)?\b/i.test(line) && !/^\s*(\(\w+\)|\d+ skip|\d+ tests? skipped:)/.test(line)))];
+  return [
+    ...new Set(
+      output
+        .split("\n")
+        .filter(
+          (line) => /\bskip(s|ped|ping)?\b/i.test(line) && !/^\s*(\(\w+\)|\d+ skip|\d+ tests? skipped:)/.test(line),
+        ),
+    ),
+  ];
 }

@@ -79,7 +79,8 @@ class Sum {
     const perMillion = rate.tiers.length === 0 ? rate.base : rateFor(rate, this.#promptTokens);
     const whole = units * Math.floor(perMillion / MILLION);
     const millionths = units * (perMillion % MILLION);
-    if (this.#whole + whole > Number.MAX_SAFE_INTEGER || this.#millionths + millionths > MOST_MILLIONTHS) this.#exact = (this.#exact ?? 0n) + BigInt(units) * BigInt(perMillion);
+    if (this.#whole + whole > Number.MAX_SAFE_INTEGER || this.#millionths + millionths > MOST_MILLIONTHS)
+      this.#exact = (this.#exact ?? 0n) + BigInt(units) * BigInt(perMillion);
     else {
       this.#whole += whole;
       this.#millionths += millionths;
@@ -140,7 +141,19 @@ function partsOf(usage: Usage): Parts {
   };
 }
 
-const NO_PARTS: Parts = { text: 0, cacheRead: 0, audioCacheRead: 0, cacheWrite: 0, cacheWriteHour: 0, audioPrompt: 0, imagePrompt: 0, completion: 0, reasoning: 0, audioCompletion: 0, imageCompletion: 0 };
+const NO_PARTS: Parts = {
+  text: 0,
+  cacheRead: 0,
+  audioCacheRead: 0,
+  cacheWrite: 0,
+  cacheWriteHour: 0,
+  audioPrompt: 0,
+  imagePrompt: 0,
+  completion: 0,
+  reasoning: 0,
+  audioCompletion: 0,
+  imageCompletion: 0,
+};
 
 /** Where the provider tells it. */
 function cachedAudio({ cached_tokens_details: details }: JsonObject, cached: number): number {

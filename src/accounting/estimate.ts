@@ -44,7 +44,8 @@ export function estimatePrompt(messages: readonly Message[]): number {
         if (typeof part["text"] === "string") tally(counted, part["text"]);
         else fixed += PER_ATTACHMENT;
       }
-    for (const call of message.tool_calls ?? []) tally(counted, `${call.function?.name ?? ""}${call.function?.arguments ?? ""}`);
+    for (const call of message.tool_calls ?? [])
+      tally(counted, `${call.function?.name ?? ""}${call.function?.arguments ?? ""}`);
   }
   return fixed + tokensOf(counted);
 }

@@ -1,7 +1,12 @@
 // What is known of a model: its context, its bound, its price. Said by the configuration file, by the provider's own table, and by the catalogue of
 // prices that is bundled with the gateway (https://github.com/pydantic/genai-prices): nothing is fetched. The catalogue is read on the first question.
 import type * as Bundled from "@pydantic/genai-prices";
-import type { MatchLogic, ModelInfo, ModelPrice as BundledPrice, Provider as BundledProvider } from "@pydantic/genai-prices";
+import type {
+  MatchLogic,
+  ModelInfo,
+  ModelPrice as BundledPrice,
+  Provider as BundledProvider,
+} from "@pydantic/genai-prices";
 import manifest from "../../package.json" with { type: "json" };
 import { type ModelPrice, NO_RATES, type PricePeriod, type Rate, type Rates } from "../core/price.ts";
 import type { ModelListing, ProviderSettings } from "../core/snapshot.ts";
@@ -44,7 +49,11 @@ export function modelKnowledge(settings: ProviderSettings, source: KnowledgeSour
   const known = ofProvider.get(model);
   if (known !== undefined) return known;
   if (ofProvider.size >= MAX_REMEMBERED) ofProvider.clear();
-  const gathered = gather(settings.models.find((listed) => listed.id === model), source, model);
+  const gathered = gather(
+    settings.models.find((listed) => listed.id === model),
+    source,
+    model,
+  );
   ofProvider.set(model, gathered);
   return gathered;
 }
@@ -60,19 +69,27 @@ function gather(listed: ModelListing | undefined, source: KnowledgeSource, model
     },
     catalogueId: found?.id ?? null,
     generates: found?.generates ?? [],
-    price: listed?.pricing == null ? (found?.price ?? null) : { id: "configuration", periods: [{ from: null, daily: null, rates: ratesOfFile(listed.pricing) }] },
+    price:
+      listed?.pricing == null
+        ? (found?.price ?? null)
+        : { id: "configuration", periods: [{ from: null, daily: null, rates: ratesOfFile(listed.pricing) }] },
   };
 }
 
 function ratesOfFile({ prompt, completion }: { readonly prompt: string; readonly completion: string }): Rates {
-  return { ...NO_RATES, prompt: { base: exactRate(prompt), tiers: [] }, completion: { base: exactRate(completion), tiers: [] } };
+  return {
+    ...NO_RATES,
+    prompt: { base: exactRate(prompt), tiers: [] },
+    completion: { base: exactRate(completion), tiers: [] },
+  };
 }
 
 /** Chat models of the catalogue by the provider's own names, sorted; none where the catalogue does not know the provider. */
 export function cataloguedModels(source: KnowledgeSource): readonly string[] {
   const provider = bundled(source);
   if (provider === null) return [];
-  const isListed = ({ id, deprecated, match }: ModelInfo): boolean => deprecated !== true && !NO_CHAT.test(id) && (source.listed?.test(id) ?? true) && matches(match, id);
+  const isListed = ({ id, deprecated, match }: ModelInfo): boolean =>
+    deprecated !== true && !NO_CHAT.test(id) && (source.listed?.test(id) ?? true) && matches(match, id);
   const names = provider.models.filter((model) => isListed(model) && isChat(model)).map(({ id }) => id);
   return [...new Set(names)].toSorted().slice(0, MAX_LISTED);
 }
@@ -109,14 +126,22 @@ function catalogued(source: KnowledgeSource, model: string): Catalogued | null {
   // resellers take the makers' own names for models that they have no row of
   for (const id of [provider.id, ...(provider.fallback_model_providers ?? [])]) {
     const info = bundledProvider(id)?.models.find(({ match }) => matches(match, model));
-    if (info !== undefined) return { id: info.id, name: info.name ?? null, contextTokens: info.context_window ?? null, price: priceOf(info, id), generates: generatedBy(info) };
+    if (info !== undefined)
+      return {
+        id: info.id,
+        name: info.name ?? null,
+        contextTokens: info.context_window ?? null,
+        price: priceOf(info, id),
+        generates: generatedBy(info),
+      };
   }
   return null;
 }
 
 function priceOf({ id, prices }: ModelInfo, providerId: string): ModelPrice | null {
   const periods = Array.isArray(prices) ? prices.map(periodOf) : [{ from: null, daily: null, rates: ratesOf(prices) }];
-  if (!isFilled(periods) || periods.every(({ rates }) => rates.prompt === null && rates.completion === null)) return null;
+  if (!isFilled(periods) || periods.every(({ rates }) => rates.prompt === null && rates.completion === null))
+    return null;
   return { id: `genai-prices@${manifest.dependencies["@pydantic/genai-prices"]}:${providerId}/${id}`, periods };
 }
 
@@ -124,8 +149,18 @@ function isFilled<T>(list: readonly T[]): list is readonly [T, ...T[]] {
   return list.length > 0;
 }
 
-function periodOf({ constraint, prices }: { readonly constraint?: { readonly type: string }; readonly prices: BundledPrice }): PricePeriod {
-  const { start_date: from, start_time: start, end_time: end } = (constraint ?? {}) as { readonly start_date?: string; readonly start_time?: string; readonly end_time?: string };
+function periodOf({
+  constraint,
+  prices,
+}: {
+  readonly constraint?: { readonly type: string };
+  readonly prices: BundledPrice;
+}): PricePeriod {
+  const {
+    start_date: from,
+    start_time: start,
+    end_time: end,
+  } = (constraint ?? {}) as { readonly start_date?: string; readonly start_time?: string; readonly end_time?: string };
   return {
     from: from === undefined ? null : Date.parse(from),
     daily: start === undefined || end === undefined ? null : { fromMs: timeOfDay(start), toMs: timeOfDay(end) },
@@ -163,7 +198,10 @@ const PER_THOUSAND = 1000;
 function rateOf(price: BundledPrice[string], times = 1): Rate | null {
   if (price === undefined) return null;
   if (typeof price === "number") return { base: rateOfMillion(price * times), tiers: [] };
-  return { base: rateOfMillion(price.base * times), tiers: price.tiers.map(({ start, price: above }) => ({ above: start, rate: rateOfMillion(above * times) })) };
+  return {
+    base: rateOfMillion(price.base * times),
+    tiers: price.tiers.map(({ start, price: above }) => ({ above: start, rate: rateOfMillion(above * times) })),
+  };
 }
 
 function bundled({ id, catalogue }: KnowledgeSource): BundledProvider | null {

@@ -43,16 +43,26 @@ export function openModelNames(snapshot: () => Snapshot, sources: NameSources): 
     if (provider === null || model === null) return null;
     const now = snapshot();
     if (now !== seen) {
-      if (seen?.routes !== now.routes || seen.tenantRoutes !== now.tenantRoutes || seen.projectRoutes !== now.projectRoutes) routed = namesInRoutes(now);
+      if (
+        seen?.routes !== now.routes ||
+        seen.tenantRoutes !== now.tenantRoutes ||
+        seen.projectRoutes !== now.projectRoutes
+      )
+        routed = namesInRoutes(now);
       seen = now;
       remembered.clear();
     }
     // where nobody has providers of his own, a name is the same everywhere
-    const key = now.tenantProviders.size === 0 && now.projectProviders.size === 0 ? `${provider}:${model}` : `${tenantId}/${projectId}/${provider}:${model}`;
+    const key =
+      now.tenantProviders.size === 0 && now.projectProviders.size === 0
+        ? `${provider}:${model}`
+        : `${tenantId}/${projectId}/${provider}:${model}`;
     const known = remembered.get(key);
     if (known !== undefined) return known;
     if (remembered.size >= MAX_REMEMBERED) remembered.clear();
-    const name = routed.has(`${provider}:${model}`) ? { name: model, isConfigured: true } : listedName(tenantId === null ? now : snapshotSeenBy(now, { tenantId, projectId }), sources, provider, model);
+    const name = routed.has(`${provider}:${model}`)
+      ? { name: model, isConfigured: true }
+      : listedName(tenantId === null ? now : snapshotSeenBy(now, { tenantId, projectId }), sources, provider, model);
     remembered.set(key, name);
     return name;
   };
@@ -61,17 +71,28 @@ export function openModelNames(snapshot: () => Snapshot, sources: NameSources): 
     nameOf,
     isNamed(target) {
       const at = target.indexOf(":");
-      return nameOf({ tenantId: null, projectId: null, provider: target.slice(0, at), model: target.slice(at + 1) }) !== null;
+      return (
+        nameOf({ tenantId: null, projectId: null, provider: target.slice(0, at), model: target.slice(at + 1) }) !== null
+      );
     },
   };
 }
 
-function listedName({ providers }: Snapshot, sources: NameSources, providerId: string, model: string): NamedModel | null {
+function listedName(
+  { providers }: Snapshot,
+  sources: NameSources,
+  providerId: string,
+  model: string,
+): NamedModel | null {
   const settings = providers.get(providerId);
   const source = settings === undefined ? undefined : sources.providers.get(settings.family);
   // of one that is not in use a caller with a key of his own could ask for the whole catalogue
   if (settings?.enabled !== true || source === undefined) return null;
-  if (settings.models.some(({ id }) => id === model) || sources.builtIn.get(settings.family)?.some(({ id }) => id === model) === true) return { name: model, isConfigured: true };
+  if (
+    settings.models.some(({ id }) => id === model) ||
+    sources.builtIn.get(settings.family)?.some(({ id }) => id === model) === true
+  )
+    return { name: model, isConfigured: true };
   const { catalogueId } = modelKnowledge(settings, source, model);
   return catalogueId === null ? null : { name: catalogueId, isConfigured: false };
 }

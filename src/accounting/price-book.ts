@@ -16,11 +16,21 @@ export interface CurrentPrice {
 }
 
 /** Null: nobody knows a price of the model. */
-export function priceAt(book: PriceBook, { tenantId, projectId }: PriceScope, settings: ProviderSettings, source: KnowledgeSource, model: string, nowMs: number): CurrentPrice | null {
+export function priceAt(
+  book: PriceBook,
+  { tenantId, projectId }: PriceScope,
+  settings: ProviderSettings,
+  source: KnowledgeSource,
+  model: string,
+  nowMs: number,
+): CurrentPrice | null {
   const { global, tenants, projects } = book;
   if (global !== null || tenants.size > 0 || projects.size > 0) {
     const name = `${settings.id}:${model}`;
-    const configured = priceOf(projectId === null ? undefined : projects.get(projectId), name, nowMs) ?? priceOf(tenantId === null ? undefined : tenants.get(tenantId), name, nowMs) ?? priceOf(global, name, nowMs);
+    const configured =
+      priceOf(projectId === null ? undefined : projects.get(projectId), name, nowMs) ??
+      priceOf(tenantId === null ? undefined : tenants.get(tenantId), name, nowMs) ??
+      priceOf(global, name, nowMs);
     if (configured !== null) return configured;
   }
   const { price } = modelKnowledge(settings, source, model);
@@ -42,7 +52,10 @@ function matching(list: PriceList, name: string): readonly ConfiguredPrice[] {
   const there = known.get(name);
   if (there !== undefined) return there;
   if (known.size >= MAX_REMEMBERED) known.clear();
-  const found = [...(list.exact.get(name) ?? []), ...list.globs.filter(({ matches }) => matches(name)).map(({ price }) => price)];
+  const found = [
+    ...(list.exact.get(name) ?? []),
+    ...list.globs.filter(({ matches }) => matches(name)).map(({ price }) => price),
+  ];
   known.set(name, found);
   return found;
 }

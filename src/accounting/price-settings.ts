@@ -4,7 +4,14 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { Configured } from "../core/configured.ts";
 import { compileGlob } from "../core/glob.ts";
-import { type ConfiguredPrice, NO_RATES, type PriceBook, type PriceList, type Rate, type Rates } from "../core/price.ts";
+import {
+  type ConfiguredPrice,
+  NO_RATES,
+  type PriceBook,
+  type PriceList,
+  type Rate,
+  type Rates,
+} from "../core/price.ts";
 import { exactDecimal } from "./price.ts";
 
 /** Digits behind the point that a rate can hold. */
@@ -17,17 +24,33 @@ const MAX_TIERS = 16;
 
 const DECIMAL = /^\d{1,7}(\.\d{1,15})?$/;
 const money = (title: string, description: string) =>
-  z.string().regex(DECIMAL, 'expected US dollars as a decimal number in quotes, such as "2.50"').optional().meta({ title, description });
+  z
+    .string()
+    .regex(DECIMAL, 'expected US dollars as a decimal number in quotes, such as "2.50"')
+    .optional()
+    .meta({ title, description });
 
 const RATE_SHAPE = {
   prompt: money("Prompt", "Of a token of the prompt."),
   completion: money("Completion", "Of a generated token."),
-  cache_read: money("Cache read", "Of a token of the prompt that was read from the provider's cache. Not set: as `prompt`."),
-  cache_write: money("Cache write", "Of a token of the prompt that was written to the provider's cache. Not set: as `prompt`."),
-  cache_write_1h: money("Cache write, one hour", "The same for a cache that lives for an hour. Not set: as `cache_write`."),
+  cache_read: money(
+    "Cache read",
+    "Of a token of the prompt that was read from the provider's cache. Not set: as `prompt`.",
+  ),
+  cache_write: money(
+    "Cache write",
+    "Of a token of the prompt that was written to the provider's cache. Not set: as `prompt`.",
+  ),
+  cache_write_1h: money(
+    "Cache write, one hour",
+    "The same for a cache that lives for an hour. Not set: as `cache_write`.",
+  ),
   reasoning: money("Reasoning", "Of a token of reasoning. Not set: as `completion`."),
   audio_prompt: money("Audio, prompt", "Of a token of sound in the prompt. Not set: as `prompt`."),
-  audio_cache_read: money("Audio, cache read", "Of a token of sound that was read from the provider's cache. Not set: as `cache_read`."),
+  audio_cache_read: money(
+    "Audio, cache read",
+    "Of a token of sound that was read from the provider's cache. Not set: as `cache_read`.",
+  ),
   audio_completion: money("Audio, completion", "Of a generated token of sound. Not set: as `completion`."),
   image_prompt: money("Image, prompt", "Of a token of a picture in the prompt. Not set: as `prompt`."),
   image_completion: money("Image, completion", "Of a generated token of a picture. Not set: as `completion`."),
@@ -47,22 +70,47 @@ interface Problem {
 type Figures = Readonly<Partial<Record<RateName, string | undefined>>>;
 
 /** What one figure says of another. */
-function priceProblems(price: Figures & { readonly per: keyof typeof DIGITS; readonly request?: string | undefined; readonly tiers?: readonly (Figures & { readonly above_prompt_tokens: number })[] | undefined }): readonly Problem[] {
-  const ofFigures = (path: Problem["path"], figures: Figures): readonly Problem[] => RATE_NAMES.flatMap((name) => figureProblems([...path, name], figures[name], MOST[price.per], DIGITS[price.per]));
+function priceProblems(
+  price: Figures & {
+    readonly per: keyof typeof DIGITS;
+    readonly request?: string | undefined;
+    readonly tiers?: readonly (Figures & { readonly above_prompt_tokens: number })[] | undefined;
+  },
+): readonly Problem[] {
+  const ofFigures = (path: Problem["path"], figures: Figures): readonly Problem[] =>
+    RATE_NAMES.flatMap((name) => figureProblems([...path, name], figures[name], MOST[price.per], DIGITS[price.per]));
   const tiers = price.tiers ?? [];
   return [
-    ...(price.prompt === undefined && price.completion === undefined ? [{ path: ["prompt"], message: "is missing, and so is `completion`: a price has at least one of them" }] : []),
+    ...(price.prompt === undefined && price.completion === undefined
+      ? [{ path: ["prompt"], message: "is missing, and so is `completion`: a price has at least one of them" }]
+      : []),
     ...ofFigures([], price),
     ...figureProblems(["request"], price.request, MOST.request, REQUEST_DIGITS),
     ...tiers.flatMap((tier, index) => ofFigures(["tiers", index], tier)),
-    ...tiers.flatMap((tier, index) => (["prompt", "completion"] as const).flatMap((name) => (tier[name] === undefined || price[name] !== undefined ? [] : [{ path: ["tiers", index, name], message: `needs \`${name}\` for shorter prompts as well` }]))),
-    ...tiers.flatMap(({ above_prompt_tokens: above }, index) => (above > (tiers[index - 1]?.above_prompt_tokens ?? 0) ? [] : [{ path: ["tiers", index, "above_prompt_tokens"], message: "is not above the tier before it" }])),
+    ...tiers.flatMap((tier, index) =>
+      (["prompt", "completion"] as const).flatMap((name) =>
+        tier[name] === undefined || price[name] !== undefined
+          ? []
+          : [{ path: ["tiers", index, name], message: `needs \`${name}\` for shorter prompts as well` }],
+      ),
+    ),
+    ...tiers.flatMap(({ above_prompt_tokens: above }, index) =>
+      above > (tiers[index - 1]?.above_prompt_tokens ?? 0)
+        ? []
+        : [{ path: ["tiers", index, "above_prompt_tokens"], message: "is not above the tier before it" }],
+    ),
   ];
 }
 
-function figureProblems(path: Problem["path"], text: string | undefined, most: number, digits: number): readonly Problem[] {
+function figureProblems(
+  path: Problem["path"],
+  text: string | undefined,
+  most: number,
+  digits: number,
+): readonly Problem[] {
   if (text === undefined) return [];
-  if ((text.split(".")[1]?.length ?? 0) > digits) return [{ path, message: `has more than ${digits} digits behind the point` }];
+  if ((text.split(".")[1]?.length ?? 0) > digits)
+    return [{ path, message: `has more than ${digits} digits behind the point` }];
   return Number(text) > most ? [{ path, message: `is above ${most} US dollars` }] : [];
 }
 
@@ -71,25 +119,55 @@ export const priceSchema = z
     model: z
       .string()
       .regex(/^[\x21-\x7e]{1,400}$/, "expected `<provider>:<model_name>`, in which `*` stands for any text")
-      .refine((model) => model.includes(":") || isGlob(model), "expected the provider in front: `<provider>:<model_name>`")
-      .meta({ title: "Model", description: "`<provider>:<model_name>`, in which `*` stands for any text. A whole name goes before a pattern, and a longer pattern before a shorter." }),
-    per: z.enum(["million_tokens", "token"]).default("million_tokens").meta({ title: "Per", description: "What the figures are US dollars for: `million_tokens` or `token`." }),
+      .refine(
+        (model) => model.includes(":") || isGlob(model),
+        "expected the provider in front: `<provider>:<model_name>`",
+      )
+      .meta({
+        title: "Model",
+        description:
+          "`<provider>:<model_name>`, in which `*` stands for any text. A whole name goes before a pattern, and a longer pattern before a shorter.",
+      }),
+    per: z
+      .enum(["million_tokens", "token"])
+      .default("million_tokens")
+      .meta({ title: "Per", description: "What the figures are US dollars for: `million_tokens` or `token`." }),
     ...RATE_SHAPE,
     request: money("Request", 'Of one answered request, beside its tokens, at most "9".'),
     tiers: z
-      .array(z.strictObject({ above_prompt_tokens: z.int().min(1).max(1_000_000_000).meta({ title: "Tokens", description: "The tier holds for calls whose prompt has more tokens." }), ...RATE_SHAPE }))
+      .array(
+        z.strictObject({
+          above_prompt_tokens: z
+            .int()
+            .min(1)
+            .max(1_000_000_000)
+            .meta({ title: "Tokens", description: "The tier holds for calls whose prompt has more tokens." }),
+          ...RATE_SHAPE,
+        }),
+      )
       .max(MAX_TIERS)
       .optional()
-      .meta({ title: "Tiers", description: "Other figures for all tokens of a call whose prompt is long; each names the figures that change." }),
+      .meta({
+        title: "Tiers",
+        description: "Other figures for all tokens of a call whose prompt is long; each names the figures that change.",
+      }),
     from: z
       .string()
-      .regex(/^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?Z)?$/, 'expected a day such as "2026-01-31", or a time in UTC such as "2026-01-31T09:30:00Z"')
+      .regex(
+        /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?Z)?$/,
+        'expected a day such as "2026-01-31", or a time in UTC such as "2026-01-31T09:30:00Z"',
+      )
       .refine(isDate, "there is no such day")
       .optional()
-      .meta({ title: "From", description: "The price holds from the begin of this day (or this time) in UTC. Not set: always. Of several prices of a model the newest that has begun decides." }),
+      .meta({
+        title: "From",
+        description:
+          "The price holds from the begin of this day (or this time) in UTC. Not set: always. Of several prices of a model the newest that has begun decides.",
+      }),
   })
   .superRefine((price, context) => {
-    for (const { path, message } of priceProblems(price)) context.addIssue({ code: "custom", path: [...path], message });
+    for (const { path, message } of priceProblems(price))
+      context.addIssue({ code: "custom", path: [...path], message });
   })
   .meta({ title: "Price", description: "What the tokens of a model cost, in US dollars." });
 
@@ -98,14 +176,28 @@ export type PriceDocument = z.output<typeof priceSchema>;
 const PRICE_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 
 export const pricesSection = z
-  .record(z.string().regex(PRICE_NAME, "expected a name of 1 to 64 letters, digits, dashes, dots and underscores"), priceSchema)
+  .record(
+    z.string().regex(PRICE_NAME, "expected a name of 1 to 64 letters, digits, dashes, dots and underscores"),
+    priceSchema,
+  )
   .refine((prices) => Object.keys(prices).length <= MAX_PRICES, `expected at most ${MAX_PRICES} prices`)
   .prefault({})
-  .meta({ title: "Prices", description: "Prices by name; the name stands in the record of each call. They go before `pricing` of a provider's models and before the bundled list. [prices.md](prices.md) shows how they are used." });
+  .meta({
+    title: "Prices",
+    description:
+      "Prices by name; the name stands in the record of each call. They go before `pricing` of a provider's models and before the bundled list. [prices.md](prices.md) shows how they are used.",
+  });
 
 export function compilePrices(configured: readonly Configured<PriceDocument>[]): PriceBook {
   const byScope = (id: (one: Configured<PriceDocument>) => string | null): ReadonlyMap<string, PriceList> =>
-    new Map([...Map.groupBy(configured.filter((one) => id(one) !== null), (one) => id(one)!)].map(([scope, prices]) => [scope, listOf(prices)]));
+    new Map(
+      [
+        ...Map.groupBy(
+          configured.filter((one) => id(one) !== null),
+          (one) => id(one)!,
+        ),
+      ].map(([scope, prices]) => [scope, listOf(prices)]),
+    );
   const global = configured.filter(({ tenantId, projectId }) => tenantId === null && projectId === null);
   return {
     global: global.length === 0 ? null : listOf(global),
@@ -115,8 +207,15 @@ export function compilePrices(configured: readonly Configured<PriceDocument>[]):
 }
 
 function listOf(prices: readonly Configured<PriceDocument>[]): PriceList {
-  const compiled = prices.map((one) => ({ model: one.document.model, price: compiledPrice(one) })).toSorted((a, b) => (b.price.fromMs ?? -Infinity) - (a.price.fromMs ?? -Infinity) || (a.price.id < b.price.id ? -1 : 1));
-  const exact = Map.groupBy(compiled.filter(({ model }) => !isGlob(model)), ({ model }) => model);
+  const compiled = prices
+    .map((one) => ({ model: one.document.model, price: compiledPrice(one) }))
+    .toSorted(
+      (a, b) => (b.price.fromMs ?? -Infinity) - (a.price.fromMs ?? -Infinity) || (a.price.id < b.price.id ? -1 : 1),
+    );
+  const exact = Map.groupBy(
+    compiled.filter(({ model }) => !isGlob(model)),
+    ({ model }) => model,
+  );
   return {
     exact: new Map([...exact].map(([model, list]) => [model, list.map(({ price }) => price)])),
     globs: compiled
@@ -128,31 +227,61 @@ function listOf(prices: readonly Configured<PriceDocument>[]): PriceList {
 
 function compiledPrice({ id, origin, version, document }: Configured<PriceDocument>): ConfiguredPrice {
   // what stands in the file has no version: its text says which it was
-  const which = origin === "file" ? createHash("sha256").update(JSON.stringify(document)).digest("hex").slice(0, 8) : String(version);
-  return { id: `${id}@${which}`, fromMs: document.from === undefined ? null : Date.parse(document.from), rates: ratesOf(document) };
+  const which =
+    origin === "file"
+      ? createHash("sha256").update(JSON.stringify(document)).digest("hex").slice(0, 8)
+      : String(version);
+  return {
+    id: `${id}@${which}`,
+    fromMs: document.from === undefined ? null : Date.parse(document.from),
+    rates: ratesOf(document),
+  };
 }
 
 const RATE_OF: Readonly<Record<RateName, keyof Rates>> = {
-  prompt: "prompt", completion: "completion", cache_read: "cacheRead", cache_write: "cacheWrite", cache_write_1h: "cacheWriteHour", reasoning: "reasoning",
-  audio_prompt: "audioPrompt", audio_cache_read: "audioCacheRead", audio_completion: "audioCompletion", image_prompt: "imagePrompt", image_completion: "imageCompletion",
+  prompt: "prompt",
+  completion: "completion",
+  cache_read: "cacheRead",
+  cache_write: "cacheWrite",
+  cache_write_1h: "cacheWriteHour",
+  reasoning: "reasoning",
+  audio_prompt: "audioPrompt",
+  audio_cache_read: "audioCacheRead",
+  audio_completion: "audioCompletion",
+  image_prompt: "imagePrompt",
+  image_completion: "imageCompletion",
 };
 
 function ratesOf(document: PriceDocument): Rates {
   const digits = DIGITS[document.per];
-  const rates: Record<keyof Rates, Rate | null> = { ...NO_RATES, request: document.request === undefined ? null : { base: exactDecimal(document.request, REQUEST_DIGITS), tiers: [] } };
+  const rates: Record<keyof Rates, Rate | null> = {
+    ...NO_RATES,
+    request:
+      document.request === undefined ? null : { base: exactDecimal(document.request, REQUEST_DIGITS), tiers: [] },
+  };
   for (const name of RATE_NAMES) {
     const text = document[name];
-    const tiers = (document.tiers ?? []).flatMap((tier) => (tier[name] === undefined ? [] : [{ above: tier.above_prompt_tokens, rate: exactDecimal(tier[name], digits) }]));
+    const tiers = (document.tiers ?? []).flatMap((tier) =>
+      tier[name] === undefined ? [] : [{ above: tier.above_prompt_tokens, rate: exactDecimal(tier[name], digits) }],
+    );
     if (text !== undefined) rates[RATE_OF[name]] = { base: exactDecimal(text, digits), tiers };
     // below the tier it is what stands in for it
-    else if (tiers.length > 0) rates[RATE_OF[name]] = { base: exactDecimal(standIn(name, document) ?? "0", digits), tiers };
+    else if (tiers.length > 0)
+      rates[RATE_OF[name]] = { base: exactDecimal(standIn(name, document) ?? "0", digits), tiers };
   }
   return rates;
 }
 
 const INSTEAD: Readonly<Partial<Record<RateName, RateName>>> = {
-  cache_read: "prompt", cache_write: "prompt", cache_write_1h: "cache_write", reasoning: "completion",
-  audio_prompt: "prompt", audio_cache_read: "cache_read", audio_completion: "completion", image_prompt: "prompt", image_completion: "completion",
+  cache_read: "prompt",
+  cache_write: "prompt",
+  cache_write_1h: "cache_write",
+  reasoning: "completion",
+  audio_prompt: "prompt",
+  audio_cache_read: "cache_read",
+  audio_completion: "completion",
+  image_prompt: "prompt",
+  image_completion: "completion",
 };
 
 function standIn(name: RateName, document: PriceDocument): string | undefined {

@@ -12,7 +12,9 @@ function holds({ from, daily }: PricePeriod, nowMs: number): boolean {
   if (from !== null && nowMs < from) return false;
   if (daily === null) return true;
   const time = nowMs % DAY_MS;
-  return daily.fromMs <= daily.toMs ? time >= daily.fromMs && time < daily.toMs : time >= daily.fromMs || time < daily.toMs;
+  return daily.fromMs <= daily.toMs
+    ? time >= daily.fromMs && time < daily.toMs
+    : time >= daily.fromMs || time < daily.toMs;
 }
 
 /** The rate of a call with so many prompt tokens. */
@@ -24,7 +26,8 @@ export function rateFor({ base, tiers }: Rate, promptTokens: number): number {
 export function amountOf(tokens: number, rate: number): number {
   const whole = tokens * Math.floor(rate / MILLION);
   // in two parts: the product of both can be more than a double counts
-  if (tokens <= MOST_EXACT && whole <= MOST_EXACT * MILLION) return whole + Math.ceil((tokens * (rate % MILLION)) / MILLION);
+  if (tokens <= MOST_EXACT && whole <= MOST_EXACT * MILLION)
+    return whole + Math.ceil((tokens * (rate % MILLION)) / MILLION);
   const exact = (BigInt(tokens) * BigInt(rate) + 999_999n) / 1_000_000n;
   return exact > Number.MAX_SAFE_INTEGER ? Number.MAX_SAFE_INTEGER : Number(exact);
 }

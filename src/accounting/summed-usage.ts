@@ -8,7 +8,10 @@ export function summedUsage(parts: readonly (Usage | null)[]): Usage | null {
   const told = parts.filter((part) => part !== null);
   if (told.length < parts.length) return null;
   const others = told.flatMap(({ other_models: models = [] }) => models);
-  return withUnnamedOf({ ...told.reduce((sum, part) => sumOf(sum, part) as Usage), ...(others.length > 0 && { other_models: others }) }, ...told);
+  return withUnnamedOf(
+    { ...told.reduce((sum, part) => sumOf(sum, part) as Usage), ...(others.length > 0 && { other_models: others }) },
+    ...told,
+  );
 }
 
 function sumOf(one: JsonObject, other: JsonObject): JsonObject {

@@ -22,7 +22,8 @@ export function latencyAt(share: number, latency: readonly bigint[]): number | n
 }
 
 const native = JSON as unknown as { rawJSON(text: string): RawNumber };
-const exact = (value: bigint): Json => (value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : native.rawJSON(value.toString()));
+const exact = (value: bigint): Json =>
+  value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : native.rawJSON(value.toString());
 
 export function shownSums(sums: UsageSums): JsonObject {
   return {
@@ -38,15 +39,33 @@ export function shownSums(sums: UsageSums): JsonObject {
     mean_ms: sums.calls === 0n ? null : Number(sums.totalMs / sums.calls),
     p50_ms: latencyAt(0.5, sums.latency),
     p95_ms: latencyAt(0.95, sums.latency),
-    latency_ms: Object.fromEntries([...LATENCY_BOUNDS_MS, "more"].map((bound, index) => [String(bound), exact(sums.latency[index] ?? 0n)])),
+    latency_ms: Object.fromEntries(
+      [...LATENCY_BOUNDS_MS, "more"].map((bound, index) => [String(bound), exact(sums.latency[index] ?? 0n)]),
+    ),
   };
 }
 
 export function shownRow(by: readonly UsageDimension[], { group, sums }: UsageRow): JsonObject {
-  return { group: Object.fromEntries(by.map((dimension, index) => [dimension, group[index] ?? null])), ...shownSums(sums) };
+  return {
+    group: Object.fromEntries(by.map((dimension, index) => [dimension, group[index] ?? null])),
+    ...shownSums(sums),
+  };
 }
 
-const CSV_SUMS = ["calls", "errors", "unpriced", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost_usd", "total_ms", "mean_ms", "p50_ms", "p95_ms"] as const;
+const CSV_SUMS = [
+  "calls",
+  "errors",
+  "unpriced",
+  "prompt_tokens",
+  "completion_tokens",
+  "cached_tokens",
+  "reasoning_tokens",
+  "cost_usd",
+  "total_ms",
+  "mean_ms",
+  "p50_ms",
+  "p95_ms",
+] as const;
 
 /** RFC 4180, with a line of names. */
 export function csvOf(by: readonly UsageDimension[], rows: readonly UsageRow[]): string {

@@ -26,8 +26,13 @@ export function openBudgetWatch(limits: Pick<LimitStore, "standing">, snapshot: 
   const budgets = new Map<string, Seen>();
   /** Limits share the record's list with budgets, and are looked up once. */
   let others = new Set<string>();
-  const ruleOf = (id: string, { tenantId, projectId, tokenId }: Pick<Seen, "tenantId" | "projectId" | "tokenId">): LimitRule | undefined =>
-    snapshot().limitRules.forCaller(tenantId, projectId, tokenId)?.rules.find((rule) => rule.id === id && rule.kind === "budget");
+  const ruleOf = (
+    id: string,
+    { tenantId, projectId, tokenId }: Pick<Seen, "tenantId" | "projectId" | "tokenId">,
+  ): LimitRule | undefined =>
+    snapshot()
+      .limitRules.forCaller(tenantId, projectId, tokenId)
+      ?.rules.find((rule) => rule.id === id && rule.kind === "budget");
 
   return {
     publish({ limits: touches, tenantId, projectId, tokenId }: CallRecord) {

@@ -2,7 +2,16 @@
 // topped up by later ones; what counts attempts is reserved and settled with each. Whatever has not ended when the call ends, ends with it.
 import { type Account, countsAttempts, type LimitRule } from "../core/limit.ts";
 import type { CountedHere, LimitTouch } from "../core/record.ts";
-import { codeOf, isShortage, type LimitStore, type Need, type Reservation, type Settled, type Shortage, type Standing } from "./limit-store.ts";
+import {
+  codeOf,
+  isShortage,
+  type LimitStore,
+  type Need,
+  type Reservation,
+  type Settled,
+  type Shortage,
+  type Standing,
+} from "./limit-store.ts";
 import { Known } from "./rate-headers.ts";
 import type { OnCharged } from "./thresholds.ts";
 
@@ -99,7 +108,11 @@ export class CallAdmission {
   }
 
   /** `degrades`: a budget may refuse the attempt because it wants calls elsewhere. The answer comes at once where no network is needed. */
-  begin(accounts: readonly Account[], demand: Demand, degrades: boolean): Admitted | Refused | Promise<Admitted | Refused> {
+  begin(
+    accounts: readonly Account[],
+    demand: Demand,
+    degrades: boolean,
+  ): Admitted | Refused | Promise<Admitted | Refused> {
     if (this.#turn === null) return this.#begin(accounts, demand, degrades);
     return this.#turn.then(() => this.begin(accounts, demand, degrades));
   }
@@ -118,14 +131,26 @@ export class CallAdmission {
     for (const open of this.#opens) this.#settle(open, (held, units) => this.#shareOf(held, units, open));
   }
 
-  #begin(accounts: readonly Account[], demand: Demand, degrades: boolean): Admitted | Refused | Promise<Admitted | Refused> {
+  #begin(
+    accounts: readonly Account[],
+    demand: Demand,
+    degrades: boolean,
+  ): Admitted | Refused | Promise<Admitted | Refused> {
     const needs: Need[] = [];
     const needed: Held[] = [];
     const all: Held[] = [];
     const bounds: number[] = [];
     for (const account of accounts) {
       const { rule } = account;
-      const held = (countsAttempts(rule) ? undefined : this.#heldOfCall(account)) ?? { account, reserved: 0, used: 0, running: 0, last: null, touch: null, isUnpriced: false };
+      const held = (countsAttempts(rule) ? undefined : this.#heldOfCall(account)) ?? {
+        account,
+        reserved: 0,
+        used: 0,
+        running: 0,
+        last: null,
+        touch: null,
+        isUnpriced: false,
+      };
       const known = boundOf(held, demand);
       held.isUnpriced = known === null;
       if (known === null && rule.mode === "enforce") return { kind: "unpriced", account };
@@ -137,8 +162,12 @@ export class CallAdmission {
       needed.push(held);
       needs.push({ account, units, force: rule.mode === "audit" });
     }
-    const take = (reserved: Reservation | Shortage): Admitted | Refused => (isShortage(reserved) ? this.#short(reserved) : this.#take(reserved, { needed, all, bounds, requests: demand.requests, degrades }));
-    if (needs.length === 0) return this.#admitted({ held: all, bounds, requests: demand.requests, open: null, seen: null, isOver: false });
+    const take = (reserved: Reservation | Shortage): Admitted | Refused =>
+      isShortage(reserved)
+        ? this.#short(reserved)
+        : this.#take(reserved, { needed, all, bounds, requests: demand.requests, degrades });
+    if (needs.length === 0)
+      return this.#admitted({ held: all, bounds, requests: demand.requests, open: null, seen: null, isOver: false });
     const answer = this.#store.reserve(needs);
     if (!(answer instanceof Promise)) return take(answer);
     const turn = answer.then(take).finally(() => (this.#turn = null));
@@ -152,21 +181,54 @@ export class CallAdmission {
   }
 
   #short(shortage: Shortage): Refused {
-    const { need: { account }, standing } = shortage;
+    const {
+      need: { account },
+      standing,
+    } = shortage;
     const { rule, value } = account;
-    this.#touches.push({ id: rule.id, value, unit: rule.unit, before: standing.used, reserved: 0, settled: 0, after: standing.used, wouldRefuse: false, refused: codeOf(shortage) });
+    this.#touches.push({
+      id: rule.id,
+      value,
+      unit: rule.unit,
+      before: standing.used,
+      reserved: 0,
+      settled: 0,
+      after: standing.used,
+      wouldRefuse: false,
+      refused: codeOf(shortage),
+    });
     this.known.set(account, standing);
     if (rule.thresholds.length > 0 && !shortage.exceedsLimit) this.#onCharged(account, standing);
     return { kind: "short", shortage };
   }
 
-  #take(reservation: Reservation, { needed, all, bounds, requests, degrades }: { readonly needed: readonly Held[]; readonly all: readonly Held[]; readonly bounds: readonly number[]; readonly requests: number; readonly degrades: boolean }): Admitted | Refused {
+  #take(
+    reservation: Reservation,
+    {
+      needed,
+      all,
+      bounds,
+      requests,
+      degrades,
+    }: {
+      readonly needed: readonly Held[];
+      readonly all: readonly Held[];
+      readonly bounds: readonly number[];
+      readonly requests: number;
+      readonly degrades: boolean;
+    },
+  ): Admitted | Refused {
     const { needs, before, after, overdrawn, stamp } = reservation;
     const elsewhere = this.#isClosed || !degrades ? null : degradedBy(reservation);
     if (this.#isClosed || elsewhere !== null) {
       reservation.release();
       // the call has ended while it waited: nobody is told any more
-      return elsewhere ?? { kind: "short", shortage: { need: needs[0]!, standing: before[0]!, fitsAtMs: null, exceedsLimit: false, unavailable: true } };
+      return (
+        elsewhere ?? {
+          kind: "short",
+          shortage: { need: needs[0]!, standing: before[0]!, fitsAtMs: null, exceedsLimit: false, unavailable: true },
+        }
+      );
     }
     const open: Open = { reservation, held: [...needed] };
     reservation.whenLost?.(this.#onLost);
@@ -192,7 +254,17 @@ export class CallAdmission {
       return;
     }
     const { rule, value } = held.account;
-    const touch: LimitTouch = { id: rule.id, value, unit: rule.unit, before: held.touch?.before ?? before.used, reserved: held.reserved, settled: null, after: after.used, wouldRefuse, ...countedAt(rule, stamp) };
+    const touch: LimitTouch = {
+      id: rule.id,
+      value,
+      unit: rule.unit,
+      before: held.touch?.before ?? before.used,
+      reserved: held.reserved,
+      settled: null,
+      after: after.used,
+      wouldRefuse,
+      ...countedAt(rule, stamp),
+    };
     if (held.touch === null) this.#touches.push(touch);
     else this.#touches[this.#touches.indexOf(held.touch)] = touch;
     held.touch = touch;
@@ -214,7 +286,10 @@ export class CallAdmission {
   #end(running: Running): void {
     if (running.isOver) return;
     running.isOver = true;
-    const used = running.seen !== null && running.held.some(({ account: { rule } }) => !isCounted(rule)) ? running.seen() : NOTHING;
+    const used =
+      running.seen !== null && running.held.some(({ account: { rule } }) => !isCounted(rule))
+        ? running.seen()
+        : NOTHING;
     let ofAttempt = false;
     for (let index = 0; index < running.held.length; index++) {
       const held = running.held[index]!;
@@ -222,10 +297,12 @@ export class CallAdmission {
       const { rule } = held.account;
       if (rule.unit === "tokens") held.used += used.tokens;
       else if (rule.unit === "nano_usd") held.used += used.nanoUsd;
-      else if (rule.unit === "requests" && countsAttempts(rule)) held.used += running.seen === null ? 0 : running.requests;
+      else if (rule.unit === "requests" && countsAttempts(rule))
+        held.used += running.seen === null ? 0 : running.requests;
       ofAttempt ||= countsAttempts(rule);
     }
-    if (ofAttempt && running.open !== null) this.#settle(running.open, (held) => (countsAttempts(held.account.rule) ? held.used : null));
+    if (ofAttempt && running.open !== null)
+      this.#settle(running.open, (held) => (countsAttempts(held.account.rule) ? held.used : null));
   }
 
   /** `share` null: that need goes on. */
@@ -249,13 +326,19 @@ export class CallAdmission {
   }
 
   /** How the accounts stand now: as the store says, or by what this call gave back. */
-  #settled(ended: readonly Held[], { needs }: Reservation, used: readonly (number | null)[], settled: Settled | null): void {
+  #settled(
+    ended: readonly Held[],
+    { needs }: Reservation,
+    used: readonly (number | null)[],
+    settled: Settled | null,
+  ): void {
     let next = 0;
     for (let index = 0; index < used.length; index++) {
       const units = used[index]!;
       if (units === null) continue;
       const { account, touch } = ended[next++]!;
-      const standing = settled === null ? changedBy(this.known.get(account), units - needs[index]!.units) : settled.after[index]!;
+      const standing =
+        settled === null ? changedBy(this.known.get(account), units - needs[index]!.units) : settled.after[index]!;
       if (standing === null) continue;
       this.known.set(account, standing);
       if (settled === null || touch === null) continue;
@@ -321,8 +404,13 @@ function degradedBy({ needs, before }: Reservation): Refused | null {
   for (let index = 0; index < needs.length; index++) {
     const { account, force } = needs[index]!;
     const { used, limit } = before[index]!;
-    const reached = force ? undefined : account.rule.thresholds.findLast(({ percent, degradeTo }) => degradeTo !== null && used * 100 >= percent * limit);
-    if (reached?.degradeTo != null) return { kind: "degraded", account, standing: before[index]!, degradeTo: reached.degradeTo };
+    const reached = force
+      ? undefined
+      : account.rule.thresholds.findLast(
+          ({ percent, degradeTo }) => degradeTo !== null && used * 100 >= percent * limit,
+        );
+    if (reached?.degradeTo != null)
+      return { kind: "degraded", account, standing: before[index]!, degradeTo: reached.degradeTo };
   }
   return null;
 }

@@ -21,19 +21,26 @@ export function compileLimits({ limits, budgets }: ConfiguredLimits): LimitSet {
   const rules = [...limits.map(ruleOfLimit), ...budgets.map(ruleOfBudget)];
   if (rules.length === 0) return { forCaller: () => null };
   const ofAll = rules.filter(({ tenantId }) => tenantId === null);
-  const byTenant = Map.groupBy(rules.filter(({ tenantId }) => tenantId !== null), ({ tenantId }) => tenantId!);
+  const byTenant = Map.groupBy(
+    rules.filter(({ tenantId }) => tenantId !== null),
+    ({ tenantId }) => tenantId!,
+  );
   const tenants = new Map<string, readonly PreparedRule[]>();
   const callers = new Map<string, CallerLimits | null>();
   const ofTenant = (tenantId: string): readonly PreparedRule[] => {
     // counts belong to a tenant: one that is for all counts each for itself
-    const make = (): readonly PreparedRule[] => [...ofAll, ...(byTenant.get(tenantId) ?? [])].map((rule) => preparedRule({ ...rule, tenantId }));
+    const make = (): readonly PreparedRule[] =>
+      [...ofAll, ...(byTenant.get(tenantId) ?? [])].map((rule) => preparedRule({ ...rule, tenantId }));
     return remember(tenants, MAX_TENANTS, tenantId, make);
   };
   return {
     forCaller(tenantId, projectId, tokenId) {
       if (ofAll.length === 0 && !byTenant.has(tenantId)) return null;
       return remember(callers, MAX_CALLERS, `${tenantId}\n${projectId}\n${tokenId}`, () => {
-        const own = ofTenant(tenantId).filter(({ rule, matchesToken }) => (rule.projectId === null || rule.projectId === projectId) && matchesToken(tokenId));
+        const own = ofTenant(tenantId).filter(
+          ({ rule, matchesToken }) =>
+            (rule.projectId === null || rule.projectId === projectId) && matchesToken(tokenId),
+        );
         return own.length === 0 ? null : callerLimits(own, tokenId);
       });
     },
@@ -53,25 +60,54 @@ type ScopedRule = Omit<LimitRule, "tenantId"> & { readonly tenantId: string | nu
 
 function ruleOfLimit({ id, name, tenantId, projectId, document }: Configured<LimitDocument>): ScopedRule {
   return {
-    ...sharedOf(document), id, name: name ?? document.name ?? id, kind: "limit", tenantId, projectId,
-    unit: document.metric, window: document.metric === "concurrency" ? null : (document.window ?? null), limit: document.limit, unpriced: "allow", thresholds: [],
+    ...sharedOf(document),
+    id,
+    name: name ?? document.name ?? id,
+    kind: "limit",
+    tenantId,
+    projectId,
+    unit: document.metric,
+    window: document.metric === "concurrency" ? null : (document.window ?? null),
+    limit: document.limit,
+    unpriced: "allow",
+    thresholds: [],
   };
 }
 
 function ruleOfBudget({ id, name, tenantId, projectId, document }: Configured<BudgetDocument>): ScopedRule {
   return {
-    ...sharedOf(document), id, name: name ?? document.name ?? id, kind: "budget", tenantId, projectId,
-    unit: document.usd === undefined ? "tokens" : "nano_usd", window: document.window, limit: document.usd === undefined ? document.tokens! : nanoUsdOf(document.usd),
-    unpriced: document.unpriced, thresholds: document.thresholds.map(thresholdOf).toSorted((a, b) => a.percent - b.percent),
+    ...sharedOf(document),
+    id,
+    name: name ?? document.name ?? id,
+    kind: "budget",
+    tenantId,
+    projectId,
+    unit: document.usd === undefined ? "tokens" : "nano_usd",
+    window: document.window,
+    limit: document.usd === undefined ? document.tokens! : nanoUsdOf(document.usd),
+    unpriced: document.unpriced,
+    thresholds: document.thresholds.map(thresholdOf).toSorted((a, b) => a.percent - b.percent),
   };
 }
 
-function sharedOf({ scope, mode, on_store_failure: onStoreFailure, assume_output_tokens: assumeOutputTokens }: LimitDocument | BudgetDocument): Pick<LimitRule, "scope" | "mode" | "onStoreFailure" | "assumeOutputTokens"> {
-  return { scope: Object.fromEntries(Object.entries(scope).filter(([, value]) => value !== undefined)), mode, onStoreFailure, assumeOutputTokens };
+function sharedOf({
+  scope,
+  mode,
+  on_store_failure: onStoreFailure,
+  assume_output_tokens: assumeOutputTokens,
+}: LimitDocument | BudgetDocument): Pick<LimitRule, "scope" | "mode" | "onStoreFailure" | "assumeOutputTokens"> {
+  return {
+    scope: Object.fromEntries(Object.entries(scope).filter(([, value]) => value !== undefined)),
+    mode,
+    onStoreFailure,
+    assumeOutputTokens,
+  };
 }
 
 function thresholdOf(entry: BudgetDocument["thresholds"][number]): Threshold {
-  return typeof entry === "number" ? { percent: entry, degradeTo: null } : { percent: entry.percent, degradeTo: entry.degrade_to ?? null };
+  return typeof entry === "number"
+    ? { percent: entry, degradeTo: null }
+    : { percent: entry.percent, degradeTo: entry.degrade_to ?? null };
 }
 
 /** A rule with its globs compiled. */
@@ -87,7 +123,8 @@ interface PreparedRule {
 }
 
 const EVERYTHING: Glob = () => true;
-const globOf = (pattern: string | undefined): Glob => (pattern === undefined || pattern === ANY ? EVERYTHING : compileGlob(pattern));
+const globOf = (pattern: string | undefined): Glob =>
+  pattern === undefined || pattern === ANY ? EVERYTHING : compileGlob(pattern);
 
 function preparedRule(rule: LimitRule): PreparedRule {
   const { scope } = rule;
@@ -119,11 +156,20 @@ function callerLimits(own: readonly PreparedRule[], tokenId: string): CallerLimi
   };
   return {
     rules: own.map(({ rule }) => rule),
-    degradeTo: [...new Set(own.flatMap(({ rule: { mode, thresholds } }) => (mode === "audit" ? [] : thresholds.flatMap(({ degradeTo }) => degradeTo ?? []))))],
+    degradeTo: [
+      ...new Set(
+        own.flatMap(({ rule: { mode, thresholds } }) =>
+          mode === "audit" ? [] : thresholds.flatMap(({ degradeTo }) => degradeTo ?? []),
+        ),
+      ),
+    ],
     accountsAt(place, user) {
       const { fixed, byUser } = remember(places, MAX_PLACES, `${place.route}\n${place.model}`, () => at(place));
       if (user === null || byUser.length === 0) return fixed;
-      return [...fixed, ...byUser.filter(({ matchesUser }) => matchesUser!(user)).map((each) => accountOf(each, tokenId, place, user))];
+      return [
+        ...fixed,
+        ...byUser.filter(({ matchesUser }) => matchesUser!(user)).map((each) => accountOf(each, tokenId, place, user)),
+      ];
     },
   };
 }

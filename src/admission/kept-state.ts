@@ -8,7 +8,13 @@ export interface KeptState extends KeptWindow {
 }
 
 /** A rule whose limit is changed goes on with its count; one whose unit or window is changed begins a new one. */
-export function keyOf({ tenantId, id, kind, unit, window }: Pick<LimitRule, "tenantId" | "id" | "kind" | "unit" | "window">): string {
+export function keyOf({
+  tenantId,
+  id,
+  kind,
+  unit,
+  window,
+}: Pick<LimitRule, "tenantId" | "id" | "kind" | "unit" | "window">): string {
   return [tenantId, id, kind, unit, window].join("\n");
 }
 

@@ -18,18 +18,40 @@ export const limitStoreSection = z
   .strictObject({
     driver: z.enum(["memory", "valkey"]).optional().meta({
       title: "Driver",
-      description: "`memory` counts in this process alone; `valkey` in a Valkey or Redis that all replicas share. Not set: `valkey` where `url` or the variable is set.",
+      description:
+        "`memory` counts in this process alone; `valkey` in a Valkey or Redis that all replicas share. Not set: `valkey` where `url` or the variable is set.",
     }),
-    url: z.string().refine(isLimitStoreUrl, 'expected an address such as "redis://user:password@valkey.internal:6379/0", or rediss:// for TLS').optional().meta({
-      title: "Address",
-      description: "Address of Valkey or Redis 7, with user, password and number of the database where it wants them; of a cluster, of one of its nodes. It holds a secret: name a variable, `${LIMIT_STORE_URL}`.",
-      variable: "DRAGOMAN_LIMIT_STORE_URL",
-    }),
-    cluster_nodes: z.array(z.string().regex(NODE, 'expected host and port such as "valkey-2.internal:6379"')).max(100).optional().meta({
-      title: "Cluster",
-      description: "It is a cluster, and these are further nodes that can be asked for the others; an empty list says that it is one.",
-    }),
+    url: z
+      .string()
+      .refine(
+        isLimitStoreUrl,
+        'expected an address such as "redis://user:password@valkey.internal:6379/0", or rediss:// for TLS',
+      )
+      .optional()
+      .meta({
+        title: "Address",
+        description:
+          "Address of Valkey or Redis 7, with user, password and number of the database where it wants them; of a cluster, of one of its nodes. It holds a secret: name a variable, `${LIMIT_STORE_URL}`.",
+        variable: "DRAGOMAN_LIMIT_STORE_URL",
+      }),
+    cluster_nodes: z
+      .array(z.string().regex(NODE, 'expected host and port such as "valkey-2.internal:6379"'))
+      .max(100)
+      .optional()
+      .meta({
+        title: "Cluster",
+        description:
+          "It is a cluster, and these are further nodes that can be asked for the others; an empty list says that it is one.",
+      }),
   })
-  .transform((file): LimitStoreSettings => ({ driver: file.driver ?? null, url: file.url ?? null, clusterNodes: file.cluster_nodes ?? null }))
+  .transform((file): LimitStoreSettings => ({
+    driver: file.driver ?? null,
+    url: file.url ?? null,
+    clusterNodes: file.cluster_nodes ?? null,
+  }))
   .prefault({})
-  .meta({ title: "Limit store", description: "Where limits and budgets are counted; see [limits.md](limits.md#over-several-replicas). Read at the start." });
+  .meta({
+    title: "Limit store",
+    description:
+      "Where limits and budgets are counted; see [limits.md](limits.md#over-several-replicas). Read at the start.",
+  });

@@ -80,8 +80,17 @@ export interface LimitStore {
 }
 
 /** What a caller hears of it. */
-export function codeOf({ unavailable, need: { account: { rule } } }: Shortage): "limit_store_unavailable" | "insufficient_quota" | "rate_limit_exceeded" {
-  return unavailable ? "limit_store_unavailable" : rule.kind === "budget" ? "insufficient_quota" : "rate_limit_exceeded";
+export function codeOf({
+  unavailable,
+  need: {
+    account: { rule },
+  },
+}: Shortage): "limit_store_unavailable" | "insufficient_quota" | "rate_limit_exceeded" {
+  return unavailable
+    ? "limit_store_unavailable"
+    : rule.kind === "budget"
+      ? "insufficient_quota"
+      : "rate_limit_exceeded";
 }
 
 export function isShortage(result: Reservation | Shortage): result is Shortage {

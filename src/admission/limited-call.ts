@@ -37,7 +37,8 @@ export class LimitedCall {
 
   constructor({ caller, user, store, onCharged, onLost, touches }: LimitedCallOptions) {
     this.caller = caller;
-    this.user = user === null || user.length <= MAX_USER ? user : new Bun.CryptoHasher("sha256").update(user).digest("hex");
+    this.user =
+      user === null || user.length <= MAX_USER ? user : new Bun.CryptoHasher("sha256").update(user).digest("hex");
     this.#admission = new CallAdmission(store, touches, onCharged, onLost);
   }
 
@@ -49,9 +50,15 @@ export class LimitedCall {
   }
 
   /** `isInstead`: a budget has sent the call there. An error says why the attempt may not run; then nothing was reserved for it. */
-  admit(place: DeployedPlace, demand: Demand, isInstead: boolean, nowMs: () => number): Admitted | GatewayError | Promise<Admitted | GatewayError> {
+  admit(
+    place: DeployedPlace,
+    demand: Demand,
+    isInstead: boolean,
+    nowMs: () => number,
+  ): Admitted | GatewayError | Promise<Admitted | GatewayError> {
     const accounts = this.accountsAt(place);
-    const judge = (result: Admitted | Refused): Admitted | GatewayError => (isRefused(result) ? this.#refusal(result, nowMs()) : result);
+    const judge = (result: Admitted | Refused): Admitted | GatewayError =>
+      isRefused(result) ? this.#refusal(result, nowMs()) : result;
     const result = this.#admission.begin(accounts, demand, !isInstead && this.caller.degradeTo.length > 0);
     return result instanceof Promise ? result.then(judge) : judge(result);
   }
@@ -60,7 +67,9 @@ export class LimitedCall {
   accountsAt(place: DeployedPlace): readonly Account[] {
     const accounts = this.caller.accountsAt(place, this.user);
     if (place.deployed == null) return accounts;
-    const others = this.caller.accountsAt({ ...place, model: place.deployed }, this.user).filter((other) => !accounts.some(({ rule, value }) => rule === other.rule && value === other.value));
+    const others = this.caller
+      .accountsAt({ ...place, model: place.deployed }, this.user)
+      .filter((other) => !accounts.some(({ rule, value }) => rule === other.rule && value === other.value));
     return [...accounts, ...others];
   }
 
@@ -81,7 +90,9 @@ export class LimitedCall {
   #refusal(refused: Refused, nowMs: number): GatewayError {
     if (refused.kind === "degraded") this.#degradedTo.add(refused.degradeTo);
     // a budget that would only refuse sends its calls on as well
-    if (refused.kind === "short") for (const { degradeTo } of refused.shortage.need.account.rule.thresholds) if (degradeTo !== null) this.#degradedTo.add(degradeTo);
+    if (refused.kind === "short")
+      for (const { degradeTo } of refused.shortage.need.account.rule.thresholds)
+        if (degradeTo !== null) this.#degradedTo.add(degradeTo);
     return refusalError(refused, nowMs);
   }
 }

@@ -5,7 +5,20 @@ import type { LimitRule } from "../core/limit.ts";
 import type { CountKeeper, JournalledCount, KeptCount } from "../store/limit-counts.ts";
 import { keyOf, type KeptState, NOTHING_KEPT, ruleOfKey, stateOf, unitsOf } from "./kept-state.ts";
 import type { Account, LimitStore, Need, Reservation, Settled, Shortage, Standing } from "./limit-store.ts";
-import { advance, charge, corrected, type Count, emptyAtMs, fitsAtMs, giveBack, keptWindow, lower, newCount, restore, type Times } from "./windows.ts";
+import {
+  advance,
+  charge,
+  corrected,
+  type Count,
+  emptyAtMs,
+  fitsAtMs,
+  giveBack,
+  keptWindow,
+  lower,
+  newCount,
+  restore,
+  type Times,
+} from "./windows.ts";
 
 export interface MemoryLimitsOptions {
   readonly clock: Clock;
@@ -83,7 +96,15 @@ class MemoryLimits implements MemoryLimitStore {
   #hasFailed = false;
   #isClosed = false;
 
-  constructor({ clock, keeper = null, journalled = [], laterJournalled = () => [], maxValues = MAX_VALUES, keepEveryMs = KEEP_EVERY_MS, onFault = () => {} }: MemoryLimitsOptions) {
+  constructor({
+    clock,
+    keeper = null,
+    journalled = [],
+    laterJournalled = () => [],
+    maxValues = MAX_VALUES,
+    keepEveryMs = KEEP_EVERY_MS,
+    onFault = () => {},
+  }: MemoryLimitsOptions) {
     this.#clock = clock;
     this.#keeper = keeper;
     this.#laterJournalled = laterJournalled;
@@ -106,7 +127,11 @@ class MemoryLimits implements MemoryLimitStore {
     const after: Standing[] = [];
     const buckets: number[] = [];
     for (let index = 0; index < needs.length; index++) {
-      const { account: { rule }, units, force } = needs[index]!;
+      const {
+        account: { rule },
+        units,
+        force,
+      } = needs[index]!;
       const entry = entries[index]!;
       const { count } = entry;
       if (force && isShort(count, units, rule.limit)) overdrawn.push(index);
@@ -118,7 +143,11 @@ class MemoryLimits implements MemoryLimitStore {
       this.#keepLater(entry);
     }
     if (needs.length > 0) this.#open += 1;
-    return this.#reservation({ needs, before, after, overdrawn, stamp: this.#beside === null ? stamp : undefined }, entries, buckets);
+    return this.#reservation(
+      { needs, before, after, overdrawn, stamp: this.#beside === null ? stamp : undefined },
+      entries,
+      buckets,
+    );
   }
 
   standing(account: Account): Standing {
@@ -159,7 +188,11 @@ class MemoryLimits implements MemoryLimitStore {
     return { slidingMs: this.#clock.monotonic() + this.#offsetMs, wallMs: this.#clock.now() };
   }
 
-  #reservation(told: Omit<Reservation, "settle" | "release">, entries: readonly Entry[], buckets: readonly number[]): Reservation {
+  #reservation(
+    told: Omit<Reservation, "settle" | "release">,
+    entries: readonly Entry[],
+    buckets: readonly number[],
+  ): Reservation {
     const { needs } = told;
     const ended = needs.map(() => false);
     let left = needs.length;
@@ -188,7 +221,8 @@ class MemoryLimits implements MemoryLimitStore {
 
   #entryOf({ rule, value }: Account, times: Times): Entry {
     const entries = this.#entriesOf(rule);
-    const entry = value === "" ? (entries.only ??= newEntry(entries, rule, "")) : this.#valued(entries, rule, value, times);
+    const entry =
+      value === "" ? (entries.only ??= newEntry(entries, rule, "")) : this.#valued(entries, rule, value, times);
     if (advance(entry.count, times)) entry.marks = null;
     return entry;
   }
@@ -225,8 +259,15 @@ class MemoryLimits implements MemoryLimitStore {
 
   #restore(keeper: CountKeeper, journalled: readonly JournalledCount[]): void {
     const rows = keeper.read();
-    if (!keeper.hold()) this.#beside = new Map(rows.map(({ rule, value, state }) => [`${rule}\n${value}`, stateOf(state)]));
-    const { dropped, later } = restoreAll(rows, journalled, this.#rules, this.#times(), (stamp) => (this.#stamp = Math.max(this.#stamp, stamp)));
+    if (!keeper.hold())
+      this.#beside = new Map(rows.map(({ rule, value, state }) => [`${rule}\n${value}`, stateOf(state)]));
+    const { dropped, later } = restoreAll(
+      rows,
+      journalled,
+      this.#rules,
+      this.#times(),
+      (stamp) => (this.#stamp = Math.max(this.#stamp, stamp)),
+    );
     for (const entry of later) this.#keepLater(entry);
     if (this.#beside !== null) return;
     keeper.write(dropped);
@@ -238,12 +279,17 @@ class MemoryLimits implements MemoryLimitStore {
     const times = this.#times();
     for (const { rule: key, value, state } of laterStates(keeper.read(), this.#laterJournalled(), times)) {
       const { kind, window } = ruleOfKey(key);
-      const more = unitsOf(state, { kind, window }, times) - unitsOf(before.get(`${key}\n${value}`) ?? NOTHING_KEPT, { kind, window }, times);
+      const more =
+        unitsOf(state, { kind, window }, times) -
+        unitsOf(before.get(`${key}\n${value}`) ?? NOTHING_KEPT, { kind, window }, times);
       this.#stamp = Math.max(this.#stamp, state.stamp ?? 0);
       if (more === 0) continue;
       let entries = this.#rules.get(key);
       if (entries === undefined) this.#rules.set(key, (entries = { key, only: null, byValue: new Map() }));
-      const entry = value === "" ? (entries.only ??= newEntry(entries, { kind, window }, value)) : (entries.byValue.get(value) ?? newEntry(entries, { kind, window }, value));
+      const entry =
+        value === ""
+          ? (entries.only ??= newEntry(entries, { kind, window }, value))
+          : (entries.byValue.get(value) ?? newEntry(entries, { kind, window }, value));
       if (value !== "") entries.byValue.set(value, entry);
       advance(entry.count, times);
       // less, where calls that were under way when this process began have used less than was set aside for them
@@ -334,7 +380,11 @@ function shortest(needs: readonly Need[], entries: readonly Entry[], times: Time
   let lastMs = Number.NEGATIVE_INFINITY;
   for (let index = 0; index < needs.length; index++) {
     const need = needs[index]!;
-    const { units, force, account: { rule } } = need;
+    const {
+      units,
+      force,
+      account: { rule },
+    } = need;
     const { count } = entries[index]!;
     if (force || !isShort(count, units, rule.limit)) continue;
     const exceedsLimit = units > rule.limit;
@@ -359,7 +409,11 @@ function endNeed(count: Count, { account: { rule }, units }: Need, bucket: numbe
 function keptRow({ rule, value, count, marks, stamp }: Entry, times: Times): KeptCount {
   const window = keptWindow(count, times);
   if (window === null && marks === null) return { rule, value, state: null };
-  const state: KeptState = { stamp, parts: window?.parts ?? [[count.head, 0]], ...(marks !== null && { marks: [...marks] }) };
+  const state: KeptState = {
+    stamp,
+    parts: window?.parts ?? [[count.head, 0]],
+    ...(marks !== null && { marks: [...marks] }),
+  };
   return { rule, value, state: JSON.stringify(state) };
 }
 
@@ -370,13 +424,26 @@ interface LaterState {
 }
 
 /** What was kept, or what the journal says where it knows more. */
-function laterStates(rows: readonly KeptCount[], journalled: readonly JournalledCount[], times: Times): readonly LaterState[] {
-  const kept = new Map(rows.map((row) => [`${row.rule}\n${row.value}`, { rule: row.rule, value: row.value, state: stateOf(row.state) }]));
+function laterStates(
+  rows: readonly KeptCount[],
+  journalled: readonly JournalledCount[],
+  times: Times,
+): readonly LaterState[] {
+  const kept = new Map(
+    rows.map((row) => [`${row.rule}\n${row.value}`, { rule: row.rule, value: row.value, state: stateOf(row.state) }]),
+  );
   for (const each of journalled) {
     const rule = keyOf(each);
     const state = kept.get(`${rule}\n${each.value}`)?.state ?? NOTHING_KEPT;
     if (each.stamp <= (state.stamp ?? 0)) continue;
-    kept.set(`${rule}\n${each.value}`, { rule, value: each.value, state: { stamp: each.stamp, ...corrected(state, ruleOfKey(rule), Math.min(each.stamp / 1000, times.wallMs), each.total) } });
+    kept.set(`${rule}\n${each.value}`, {
+      rule,
+      value: each.value,
+      state: {
+        stamp: each.stamp,
+        ...corrected(state, ruleOfKey(rule), Math.min(each.stamp / 1000, times.wallMs), each.total),
+      },
+    });
   }
   return [...kept.values()];
 }
@@ -389,7 +456,13 @@ interface Restored {
 }
 
 /** What it counted is there before the rule is asked for. `seen` hears every stamp. */
-function restoreAll(rows: readonly KeptCount[], journalled: readonly JournalledCount[], rules: Map<string, RuleEntries>, times: Times, seen: (stamp: number) => void): Restored {
+function restoreAll(
+  rows: readonly KeptCount[],
+  journalled: readonly JournalledCount[],
+  rules: Map<string, RuleEntries>,
+  times: Times,
+  seen: (stamp: number) => void,
+): Restored {
   const dropped: KeptCount[] = [];
   const later: Entry[] = [];
   const known = new Map(journalled.map((each) => [`${keyOf(each)}\n${each.value}`, each]));
@@ -399,7 +472,9 @@ function restoreAll(rows: readonly KeptCount[], journalled: readonly JournalledC
     const entry = newEntry(entries, { kind, window }, value);
     const last = known.get(`${key}\n${value}`);
     const isLater = last !== undefined && last.stamp > (kept.stamp ?? 0);
-    const { parts } = isLater ? corrected(kept, { kind, window }, Math.min(last.stamp / 1000, times.wallMs), last.total) : kept;
+    const { parts } = isLater
+      ? corrected(kept, { kind, window }, Math.min(last.stamp / 1000, times.wallMs), last.total)
+      : kept;
     entry.stamp = Math.max(kept.stamp ?? 0, last?.stamp ?? 0);
     seen(entry.stamp);
     restore(entry.count, { parts }, times);

@@ -10,21 +10,49 @@ const WINDOWS: readonly BudgetWindow[] = ["day", "week", "month", "total"];
 const CALLER_AND_PLACE = ["tenant", "project", "token", "route", "provider", "model"] as const;
 
 /** Rejects with StoreError. */
-export async function rebuiltBudgets(calls: Pick<CallStore, "spent">, limits: LimitSet, nowMs: number): Promise<readonly JournalledCount[]> {
+export async function rebuiltBudgets(
+  calls: Pick<CallStore, "spent">,
+  limits: LimitSet,
+  nowMs: number,
+): Promise<readonly JournalledCount[]> {
   const counts = new Map<string, JournalledCount>();
   for (const window of WINDOWS) {
     const [sinceMs] = periodAt(window, nowMs);
     for (const isByUser of [false, true]) {
-      for (const { values, tokens, costNanoUsd } of await calls.spent({ sinceMs, by: isByUser ? [...CALLER_AND_PLACE, "end_user"] : CALLER_AND_PLACE })) {
+      for (const { values, tokens, costNanoUsd } of await calls.spent({
+        sinceMs,
+        by: isByUser ? [...CALLER_AND_PLACE, "end_user"] : CALLER_AND_PLACE,
+      })) {
         const [tenantId, projectId, tokenId, route, provider, model, user = null] = values;
         // a call that went nowhere has used nothing
-        if (tenantId == null || projectId == null || tokenId == null || route == null || provider == null || model == null) continue;
-        const accounts = limits.forCaller(tenantId, projectId, tokenId)?.accountsAt({ route, provider, model: `${provider}:${model}` }, user) ?? [];
+        if (
+          tenantId == null ||
+          projectId == null ||
+          tokenId == null ||
+          route == null ||
+          provider == null ||
+          model == null
+        )
+          continue;
+        const accounts =
+          limits
+            .forCaller(tenantId, projectId, tokenId)
+            ?.accountsAt({ route, provider, model: `${provider}:${model}` }, user) ?? [];
         for (const { rule, value } of accounts) {
-          if (rule.kind !== "budget" || rule.window !== window || (rule.scope.user !== undefined) !== isByUser) continue;
+          if (rule.kind !== "budget" || rule.window !== window || (rule.scope.user !== undefined) !== isByUser)
+            continue;
           const key = `${keyOf(rule)}\n${value}`;
           const total = (counts.get(key)?.total ?? 0) + Number(rule.unit === "tokens" ? tokens : costNanoUsd);
-          counts.set(key, { tenantId, id: rule.id, unit: rule.unit, kind: rule.kind, window, value, stamp: Math.floor(nowMs) * 1000, total });
+          counts.set(key, {
+            tenantId,
+            id: rule.id,
+            unit: rule.unit,
+            kind: rule.kind,
+            window,
+            value,
+            stamp: Math.floor(nowMs) * 1000,
+            total,
+          });
         }
       }
     }

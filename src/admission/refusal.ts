@@ -11,33 +11,65 @@ import type { Shortage, Standing } from "./limit-store.ts";
 export function refusalError(refused: Refused, nowMs: number): GatewayError {
   if (refused.kind === "short") return shortageError(refused.shortage, nowMs);
   if (refused.kind === "unpriced") {
-    return new GatewayError("model_unpriced", `The budget ${JSON.stringify(refused.account.rule.name)} counts money, and the price of this model is not known.`, { metadata: named(refused.account) });
+    return new GatewayError(
+      "model_unpriced",
+      `The budget ${JSON.stringify(refused.account.rule.name)} counts money, and the price of this model is not known.`,
+      { metadata: named(refused.account) },
+    );
   }
   const { account, standing, degradeTo } = refused;
-  return new GatewayError("insufficient_quota", `The budget ${JSON.stringify(account.rule.name)} lets calls of this kind go to ${degradeTo} only.`, {
-    metadata: { reason: "budget_degraded", ...described(account, standing) },
-    headers: untilReset(standing.resetsAtMs, nowMs),
-  });
+  return new GatewayError(
+    "insufficient_quota",
+    `The budget ${JSON.stringify(account.rule.name)} lets calls of this kind go to ${degradeTo} only.`,
+    {
+      metadata: { reason: "budget_degraded", ...described(account, standing) },
+      headers: untilReset(standing.resetsAtMs, nowMs),
+    },
+  );
 }
 
-function shortageError({ need: { account, units }, standing, fitsAtMs, exceedsLimit, unavailable }: Shortage, nowMs: number): GatewayError {
+function shortageError(
+  { need: { account, units }, standing, fitsAtMs, exceedsLimit, unavailable }: Shortage,
+  nowMs: number,
+): GatewayError {
   const { rule } = account;
   const metadata = described(account, standing);
   const name = JSON.stringify(rule.name);
-  if (unavailable) return new GatewayError("limit_store_unavailable", `The limit ${name} cannot be counted now, and is not to be passed uncounted.`, { metadata, headers: { "retry-after": "1" } });
+  if (unavailable)
+    return new GatewayError(
+      "limit_store_unavailable",
+      `The limit ${name} cannot be counted now, and is not to be passed uncounted.`,
+      { metadata, headers: { "retry-after": "1" } },
+    );
   if (rule.kind === "budget") {
-    const words = exceedsLimit ? `This call may take ${amount(units, rule)}, more than the whole budget ${name} of ${amount(rule.limit, rule)}.` : `The budget ${name} of ${amount(rule.limit, rule)}${rule.window === "total" ? "" : ` per ${rule.window}`} has no room for this call.`;
-    return new GatewayError("insufficient_quota", words, { metadata: { reason: exceedsLimit ? "exceeds_limit" : "budget_exceeded", ...metadata }, headers: exceedsLimit ? {} : untilReset(fitsAtMs, nowMs) });
-  }
-  const bound = rule.window === null ? `${amount(rule.limit, rule)} at the same time` : `${amount(rule.limit, rule)} per ${rule.window}`;
-  if (exceedsLimit) {
-    return new GatewayError("rate_limit_exceeded", `This call may take ${amount(units, rule)}, more than the whole rate limit ${name} of ${bound}.`, {
-      metadata: { reason: "exceeds_limit", ...metadata },
-      headers: { "x-should-retry": "false" },
+    const words = exceedsLimit
+      ? `This call may take ${amount(units, rule)}, more than the whole budget ${name} of ${amount(rule.limit, rule)}.`
+      : `The budget ${name} of ${amount(rule.limit, rule)}${rule.window === "total" ? "" : ` per ${rule.window}`} has no room for this call.`;
+    return new GatewayError("insufficient_quota", words, {
+      metadata: { reason: exceedsLimit ? "exceeds_limit" : "budget_exceeded", ...metadata },
+      headers: exceedsLimit ? {} : untilReset(fitsAtMs, nowMs),
     });
   }
+  const bound =
+    rule.window === null
+      ? `${amount(rule.limit, rule)} at the same time`
+      : `${amount(rule.limit, rule)} per ${rule.window}`;
+  if (exceedsLimit) {
+    return new GatewayError(
+      "rate_limit_exceeded",
+      `This call may take ${amount(units, rule)}, more than the whole rate limit ${name} of ${bound}.`,
+      {
+        metadata: { reason: "exceeds_limit", ...metadata },
+        headers: { "x-should-retry": "false" },
+      },
+    );
+  }
   const waitMs = Math.max(1, Math.ceil((fitsAtMs ?? nowMs) - nowMs));
-  return new GatewayError("rate_limit_exceeded", `The rate limit ${name} of ${bound} is reached; try again in ${Math.ceil(waitMs / 1000)} s.`, { metadata, headers: formatRetryAfter(waitMs) });
+  return new GatewayError(
+    "rate_limit_exceeded",
+    `The rate limit ${name} of ${bound} is reached; try again in ${Math.ceil(waitMs / 1000)} s.`,
+    { metadata, headers: formatRetryAfter(waitMs) },
+  );
 }
 
 function untilReset(resetsAtMs: number | null, nowMs: number): Readonly<Record<string, string>> {
@@ -69,11 +101,24 @@ export function explainedAccount(account: Account, standing: Standing, demand: D
   const { rule } = account;
   const units = boundAt(rule, demand);
   const shown = units === null ? null : rule.unit === "nano_usd" ? usd(units) : units;
-  return { id: rule.id, kind: rule.kind, mode: rule.mode, ...described(account, standing), reserves: shown, fits: units !== null && (units === 0 || units <= standing.remaining) };
+  return {
+    id: rule.id,
+    kind: rule.kind,
+    mode: rule.mode,
+    ...described(account, standing),
+    reserves: shown,
+    fits: units !== null && (units === 0 || units <= standing.remaining),
+  };
 }
 
 function named({ rule, value }: Account): JsonObject {
-  return { limit: rule.name, scope: { ...(rule.projectId === null ? { tenant: rule.tenantId } : { project: rule.projectId }), ...valuesOf(rule.scope, value) } };
+  return {
+    limit: rule.name,
+    scope: {
+      ...(rule.projectId === null ? { tenant: rule.tenantId } : { project: rule.projectId }),
+      ...valuesOf(rule.scope, value),
+    },
+  };
 }
 
 /** The scope with what stands in the place of its `*`. */

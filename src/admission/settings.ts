@@ -12,15 +12,30 @@ const MAX_VALUE = 400;
 const DEFAULT_OUTPUT_TOKENS = 4_096;
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
-const named = (description: string) => z.string().regex(NAME, "expected 1 to 64 letters, digits, dashes, dots and underscores").optional().meta({ title: "Name", description });
+const named = (description: string) =>
+  z
+    .string()
+    .regex(NAME, "expected 1 to 64 letters, digits, dashes, dots and underscores")
+    .optional()
+    .meta({ title: "Name", description });
 // oxlint-disable-next-line eslint/no-control-regex
 const PRINTABLE = /^[^\u0000-\u001f\u007f]*$/;
-const scopeValue = (title: string, description: string) => z.string().min(1).max(MAX_VALUE).regex(PRINTABLE, "expected text without control characters").optional().meta({ title, description });
+const scopeValue = (title: string, description: string) =>
+  z
+    .string()
+    .min(1)
+    .max(MAX_VALUE)
+    .regex(PRINTABLE, "expected text without control characters")
+    .optional()
+    .meta({ title, description });
 
 const scopeSchema = z
   .strictObject({
     token: scopeValue("Token", "Id of an access token."),
-    user: scopeValue("User", "End user, as the request names him in `user` (or `safety_identifier`). Calls that name none are not bounded by it."),
+    user: scopeValue(
+      "User",
+      "End user, as the request names him in `user` (or `safety_identifier`). Calls that name none are not bounded by it.",
+    ),
     route: scopeValue("Route", "Name of a route; `direct` for calls that name a model and no route."),
     provider: scopeValue("Provider", "Id of a provider."),
     model: scopeValue("Model", "`<provider>:<model_name>`."),
@@ -28,41 +43,78 @@ const scopeSchema = z
   .prefault({})
   .meta({
     title: "Scope",
-    description: "What is counted, within the tenant or project; all that is named has to hold. A value is exact or a glob (`prefix*`), and everything that it matches shares one count; `*` alone gives each value a count of its own. Empty: everything.",
+    description:
+      "What is counted, within the tenant or project; all that is named has to hold. A value is exact or a glob (`prefix*`), and everything that it matches shares one count; `*` alone gives each value a count of its own. Empty: everything.",
   });
 
 const shared = {
   scope: scopeSchema,
-  mode: z.enum(["enforce", "audit"]).default("enforce").meta({ title: "Mode", description: "`audit` refuses nothing: the record, the log and the metrics say what would have been refused." }),
+  mode: z
+    .enum(["enforce", "audit"])
+    .default("enforce")
+    .meta({
+      title: "Mode",
+      description: "`audit` refuses nothing: the record, the log and the metrics say what would have been refused.",
+    }),
   on_store_failure: z.enum(["local_share", "closed", "open"]).default("local_share").meta({
     title: "When the store fails",
-    description: "What several replicas do while the store of their counts cannot be reached: each goes on with its share of the limit, refuses with 503, or admits everything. Without meaning for one process.",
+    description:
+      "What several replicas do while the store of their counts cannot be reached: each goes on with its share of the limit, refuses with 503, or admits everything. Without meaning for one process.",
   }),
   assume_output_tokens: z.int().min(1).max(10_000_000).default(DEFAULT_OUTPUT_TOKENS).meta({
     title: "Assumed output",
-    description: "Tokens that are reserved for an answer whose request does not bound it, unless the model's own bound is smaller.",
+    description:
+      "Tokens that are reserved for an answer whose request does not bound it, unless the model's own bound is smaller.",
   }),
 };
 
 export const limitSchema = z
   .strictObject({
     name: named("Its name in refusals and records."),
-    metric: z.enum(["requests", "tokens", "concurrency"]).meta({ title: "Metric", description: "What is counted: requests, tokens of prompt and answer together, or calls at the same time." }),
-    window: z.enum(["second", "minute", "hour", "day"]).optional().meta({ title: "Window", description: "In every span of this length, wherever it is laid, at most `limit` are admitted. `concurrency` needs none, and one has no meaning there: it counts what runs at the same time." }),
-    limit: z.int().min(0).max(MAX_UNITS).meta({ title: "Limit", description: "The most that is admitted; 0 admits nothing." }),
+    metric: z
+      .enum(["requests", "tokens", "concurrency"])
+      .meta({
+        title: "Metric",
+        description: "What is counted: requests, tokens of prompt and answer together, or calls at the same time.",
+      }),
+    window: z
+      .enum(["second", "minute", "hour", "day"])
+      .optional()
+      .meta({
+        title: "Window",
+        description:
+          "In every span of this length, wherever it is laid, at most `limit` are admitted. `concurrency` needs none, and one has no meaning there: it counts what runs at the same time.",
+      }),
+    limit: z
+      .int()
+      .min(0)
+      .max(MAX_UNITS)
+      .meta({ title: "Limit", description: "The most that is admitted; 0 admits nothing." }),
     ...shared,
   })
   .superRefine(({ metric, window }, context) => {
-    if (metric !== "concurrency" && window === undefined) context.addIssue({ code: "custom", path: ["window"], message: "expected second, minute, hour or day" });
+    if (metric !== "concurrency" && window === undefined)
+      context.addIssue({ code: "custom", path: ["window"], message: "expected second, minute, hour or day" });
   });
 
 /** Decimal text with at most nine digits behind the point, so that it is whole nano-dollars. */
 const USD_TEXT = /^\d{1,7}(\.\d{1,9})?$/;
 const usd = z
-  .union([z.string().regex(USD_TEXT, 'expected dollars as a decimal such as "12.50", not negative, with at most 9 digits behind the point'), z.number().min(0).max(MAX_USD)])
-  .refine((amount) => typeof amount === "string" || USD_TEXT.test(String(amount)), "expected an amount of whole nano-dollars; write it as text")
+  .union([
+    z
+      .string()
+      .regex(
+        USD_TEXT,
+        'expected dollars as a decimal such as "12.50", not negative, with at most 9 digits behind the point',
+      ),
+    z.number().min(0).max(MAX_USD),
+  ])
+  .refine(
+    (amount) => typeof amount === "string" || USD_TEXT.test(String(amount)),
+    "expected an amount of whole nano-dollars; write it as text",
+  )
   .refine((amount) => Number(amount) <= MAX_USD, `expected at most ${MAX_USD}`)
-  .meta({ title: "US dollars", description: "What calls may cost: exact decimal text (`\"12.50\"`) or a number." });
+  .meta({ title: "US dollars", description: 'What calls may cost: exact decimal text (`"12.50"`) or a number.' });
 
 const percent = z.number().gt(0).max(100);
 const threshold = z.union([
@@ -73,9 +125,17 @@ const threshold = z.union([
       .string()
       .min(1)
       .max(MAX_VALUE)
-      .refine((text) => (text.startsWith("route:") ? ROUTE_NAME.test(text.slice("route:".length)) : /^[^:/]+[:/]./.test(text)), "expected <provider>:<model_name>, or route: and the name of a route")
+      .refine(
+        (text) =>
+          text.startsWith("route:") ? ROUTE_NAME.test(text.slice("route:".length)) : /^[^:/]+[:/]./.test(text),
+        "expected <provider>:<model_name>, or route: and the name of a route",
+      )
       .optional()
-      .meta({ title: "Degrade to", description: "A cheaper model or `route:<name>` that calls go to from here on, and wherever the budget would refuse them." }),
+      .meta({
+        title: "Degrade to",
+        description:
+          "A cheaper model or `route:<name>` that calls go to from here on, and wherever the budget would refuse them.",
+      }),
   }),
 ]);
 
@@ -83,16 +143,44 @@ export const budgetSchema = z
   .strictObject({
     name: named("Its name in refusals and records."),
     usd: usd.optional(),
-    tokens: z.int().min(0).max(MAX_UNITS).optional().meta({ title: "Tokens", description: "Tokens of prompt and answer together, in place of `usd`." }),
-    window: z.enum(["day", "week", "month", "total"]).meta({ title: "Window", description: "Calendar in UTC; weeks start on Monday. `total` has no end." }),
-    unpriced: z.enum(["deny", "allow"]).default("deny").meta({ title: "Unpriced", description: "What becomes of calls to models whose price is not known: 403 `model_unpriced`, or they run and count nothing." }),
-    thresholds: z.array(threshold).max(10).default([]).meta({ title: "Thresholds", description: "Percentages at which an event is told, once in a window; with `degrade_to` calls go to a cheaper model from there on." }),
+    tokens: z
+      .int()
+      .min(0)
+      .max(MAX_UNITS)
+      .optional()
+      .meta({ title: "Tokens", description: "Tokens of prompt and answer together, in place of `usd`." }),
+    window: z
+      .enum(["day", "week", "month", "total"])
+      .meta({ title: "Window", description: "Calendar in UTC; weeks start on Monday. `total` has no end." }),
+    unpriced: z
+      .enum(["deny", "allow"])
+      .default("deny")
+      .meta({
+        title: "Unpriced",
+        description:
+          "What becomes of calls to models whose price is not known: 403 `model_unpriced`, or they run and count nothing.",
+      }),
+    thresholds: z
+      .array(threshold)
+      .max(10)
+      .default([])
+      .meta({
+        title: "Thresholds",
+        description:
+          "Percentages at which an event is told, once in a window; with `degrade_to` calls go to a cheaper model from there on.",
+      }),
     ...shared,
   })
   .superRefine((budget, context) => {
-    if ((budget.usd === undefined) === (budget.tokens === undefined)) context.addIssue({ code: "custom", path: [budget.usd === undefined ? "usd" : "tokens"], message: "expected exactly one of usd and tokens" });
+    if ((budget.usd === undefined) === (budget.tokens === undefined))
+      context.addIssue({
+        code: "custom",
+        path: [budget.usd === undefined ? "usd" : "tokens"],
+        message: "expected exactly one of usd and tokens",
+      });
     const percents = budget.thresholds.map((each) => (typeof each === "number" ? each : each.percent));
-    if (new Set(percents).size < percents.length) context.addIssue({ code: "custom", path: ["thresholds"], message: "expected each percentage once" });
+    if (new Set(percents).size < percents.length)
+      context.addIssue({ code: "custom", path: ["thresholds"], message: "expected each percentage once" });
   });
 
 export type LimitDocument = z.output<typeof limitSchema>;
@@ -104,8 +192,20 @@ export function nanoUsdOf(amount: string | number): number {
   return Number(whole) * 10 ** NANO_DIGITS + Number(fraction.padEnd(NANO_DIGITS, "0"));
 }
 
-const entries = <Schema extends z.ZodType>(schema: Schema) => z.record(z.string().regex(NAME, "expected a name of 1 to 64 letters, digits, dashes, dots and underscores"), schema).refine((all) => Object.keys(all).length <= MAX_ENTRIES, `expected at most ${MAX_ENTRIES}`).prefault({});
+const entries = <Schema extends z.ZodType>(schema: Schema) =>
+  z
+    .record(z.string().regex(NAME, "expected a name of 1 to 64 letters, digits, dashes, dots and underscores"), schema)
+    .refine((all) => Object.keys(all).length <= MAX_ENTRIES, `expected at most ${MAX_ENTRIES}`)
+    .prefault({});
 
 /** At the top of the file, by name: for every tenant. */
-export const limitsSection = entries(limitSchema).meta({ title: "Limits", description: "Limits of requests, tokens and calls at the same time, by name; see [limits.md](limits.md). Those at the top of the file hold for each tenant by itself." });
-export const budgetsSection = entries(budgetSchema).meta({ title: "Budgets", description: "Budgets of money and tokens, by name; see [limits.md](limits.md). Those at the top of the file hold for each tenant by itself." });
+export const limitsSection = entries(limitSchema).meta({
+  title: "Limits",
+  description:
+    "Limits of requests, tokens and calls at the same time, by name; see [limits.md](limits.md). Those at the top of the file hold for each tenant by itself.",
+});
+export const budgetsSection = entries(budgetSchema).meta({
+  title: "Budgets",
+  description:
+    "Budgets of money and tokens, by name; see [limits.md](limits.md). Those at the top of the file hold for each tenant by itself.",
+});

@@ -12,9 +12,28 @@ export interface ThresholdWatchers {
 }
 
 export function tellThreshold(crossed: Crossed, { log, metrics, events }: ThresholdWatchers): void {
-  const { account: { rule, value }, threshold, standing } = crossed;
+  const {
+    account: { rule, value },
+    threshold,
+    standing,
+  } = crossed;
   events.emit(thresholdEvent(crossed));
   metrics.thresholdReached(rule.id);
   const { tenantId: tenant, projectId: project, id, name, unit, limit } = rule;
-  log.warn({ event: "budget_threshold", tenant, project, budget: name, budget_id: id, value, percent: threshold.percent, degrade_to: threshold.degradeTo, unit, limit, used: standing.used }, "a budget has reached a threshold");
+  log.warn(
+    {
+      event: "budget_threshold",
+      tenant,
+      project,
+      budget: name,
+      budget_id: id,
+      value,
+      percent: threshold.percent,
+      degrade_to: threshold.degradeTo,
+      unit,
+      limit,
+      used: standing.used,
+    },
+    "a budget has reached a threshold",
+  );
 }

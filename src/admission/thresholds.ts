@@ -12,7 +12,10 @@ export interface Crossed {
 export type OnCharged = (account: Account, refused: Standing | null) => void;
 
 /** `onCrossed` never throws. */
-export function thresholdWatch(store: Pick<LimitStore, "standing" | "first">, onCrossed: (crossed: Crossed) => void): OnCharged {
+export function thresholdWatch(
+  store: Pick<LimitStore, "standing" | "first">,
+  onCrossed: (crossed: Crossed) => void,
+): OnCharged {
   /** What was told here already, so that the store is not asked for each call. */
   const told = new WeakMap<Account, { readonly resetsAtMs: number | null; readonly percents: Set<number> }>();
 
@@ -20,7 +23,8 @@ export function thresholdWatch(store: Pick<LimitStore, "standing" | "first">, on
     for (const threshold of account.rule.thresholds) {
       if (!isReached(threshold, standing, refused)) continue;
       let known = told.get(account);
-      if (known === undefined || known.resetsAtMs !== standing.resetsAtMs) told.set(account, (known = { resetsAtMs: standing.resetsAtMs, percents: new Set() }));
+      if (known === undefined || known.resetsAtMs !== standing.resetsAtMs)
+        told.set(account, (known = { resetsAtMs: standing.resetsAtMs, percents: new Set() }));
       if (known.percents.has(threshold.percent)) continue;
       known.percents.add(threshold.percent);
       const tell = (isFirst: boolean): void => {
@@ -34,7 +38,11 @@ export function thresholdWatch(store: Pick<LimitStore, "standing" | "first">, on
 
   return (account, refused) => {
     const standing = refused ?? store.standing(account);
-    if (standing instanceof Promise) standing.then((known) => judge(account, known, false), () => {});
+    if (standing instanceof Promise)
+      standing.then(
+        (known) => judge(account, known, false),
+        () => {},
+      );
     else judge(account, standing, refused !== null);
   };
 }

@@ -40,7 +40,16 @@ const SLIDES_MS: Readonly<Record<string, number>> = { second: 1_000, minute: 60_
 /** A day slides under a limit and is a calendar day under a budget. */
 export function newCount({ kind, window }: Pick<LimitRule, "kind" | "window">): Count {
   const slidesMs = kind === "budget" || window === null ? 0 : (SLIDES_MS[window] ?? DAY_MS);
-  return { window, slidesMs, ring: slidesMs === 0 ? null : new Float64Array(RING), head: Number.NEGATIVE_INFINITY, endsMs: Number.NEGATIVE_INFINITY, total: 0, newest: 0, open: 0 };
+  return {
+    window,
+    slidesMs,
+    ring: slidesMs === 0 ? null : new Float64Array(RING),
+    head: Number.NEGATIVE_INFINITY,
+    endsMs: Number.NEGATIVE_INFINITY,
+    total: 0,
+    newest: 0,
+    open: 0,
+  };
 }
 
 /** Lets go of what has left the window by now; true: a period of the calendar began. A clock that goes back opens none again. */
@@ -141,12 +150,16 @@ export function periodAt(window: Count["window"], wallMs: number): readonly [num
       return [begins, begins + DAY_MS];
     }
     case "week": {
-      const begins = (Math.floor((Math.floor(wallMs / DAY_MS) + DAYS_BEFORE_MONDAY) / 7) * 7 - DAYS_BEFORE_MONDAY) * DAY_MS;
+      const begins =
+        (Math.floor((Math.floor(wallMs / DAY_MS) + DAYS_BEFORE_MONDAY) / 7) * 7 - DAYS_BEFORE_MONDAY) * DAY_MS;
       return [begins, begins + 7 * DAY_MS];
     }
     case "month": {
       const date = new Date(wallMs);
-      return [Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1), Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1)];
+      return [
+        Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1),
+        Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1),
+      ];
     }
     default:
       return [0, Number.POSITIVE_INFINITY];
@@ -160,7 +173,12 @@ export interface KeptWindow {
 }
 
 /** What was kept, brought to what the account is known to have counted at a later time. What left meanwhile is the oldest; what came counts as of then. */
-export function corrected({ parts }: KeptWindow, rule: Pick<LimitRule, "kind" | "window">, atMs: number, total: number): KeptWindow {
+export function corrected(
+  { parts }: KeptWindow,
+  rule: Pick<LimitRule, "kind" | "window">,
+  atMs: number,
+  total: number,
+): KeptWindow {
   const { slidesMs, window } = newCount(rule);
   if (slidesMs === 0) {
     const [begins] = periodAt(window, atMs);

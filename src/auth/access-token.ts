@@ -48,7 +48,11 @@ export function newTokenText(kind: TokenKind, id: string): NewTokenText {
 export function parseTokenText(text: string): ParsedToken | null {
   if (text.length !== TOKEN_TEXT_LENGTH || !SHAPE.test(text)) return null;
   if (checksum(text.slice(0, CHECKSUM_START)) !== text.slice(CHECKSUM_START)) return null;
-  return { kind: text.startsWith(PREFIX.project) ? "project" : "personal", id: text.slice(ID_START, ID_START + ID_LENGTH), sha256: sha256(text) };
+  return {
+    kind: text.startsWith(PREFIX.project) ? "project" : "personal",
+    id: text.slice(ID_START, ID_START + ID_LENGTH),
+    sha256: sha256(text),
+  };
 }
 
 /** In constant time. */

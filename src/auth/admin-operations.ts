@@ -17,7 +17,17 @@ export interface Requirement {
 }
 
 /** Nouns whose entries the file may hold too, by their words in paths. */
-export const CONFIGURED_NOUNS = ["providers", "routes", "policies", "limits", "budgets", "prices", "tool_servers", "webhooks", "settings"] as const;
+export const CONFIGURED_NOUNS = [
+  "providers",
+  "routes",
+  "policies",
+  "limits",
+  "budgets",
+  "prices",
+  "tool_servers",
+  "webhooks",
+  "settings",
+] as const;
 export type ConfiguredNoun = (typeof CONFIGURED_NOUNS)[number];
 
 /** Who changes them. Read by every role: nothing of them is secret once it is masked. */
@@ -40,7 +50,9 @@ const READING: ReadonlySet<ConfiguredVerb> = new Set(["list", "read"]);
 
 /** Settings are one document in each place, which is there from the beginning. */
 export function verbsOf(noun: ConfiguredNoun): readonly ConfiguredVerb[] {
-  return noun === "settings" ? ["read", "replace", "update", "delete"] : ["list", "create", "read", "replace", "update", "delete"];
+  return noun === "settings"
+    ? ["read", "replace", "update", "delete"]
+    : ["list", "create", "read", "replace", "update", "delete"];
 }
 
 const NAMES: Readonly<Record<ConfiguredNoun, { readonly one: string; readonly many: string }>> = {
@@ -102,7 +114,7 @@ const FIXED: Readonly<Record<string, Requirement>> = {
   updateProjectToken: { reach: "project", role: "maintainer" },
   rotateProjectToken: { reach: "project", role: "maintainer" },
   revokeProjectToken: { reach: "project", role: "maintainer" },
-    listTenantVersions: { reach: "tenant", role: "viewer" },
+  listTenantVersions: { reach: "tenant", role: "viewer" },
   readTenantVersion: { reach: "tenant", role: "viewer" },
   diffTenantVersions: { reach: "tenant", role: "viewer" },
   // a version holds things of every kind
@@ -161,9 +173,15 @@ const FIXED: Readonly<Record<string, Requirement>> = {
 function configuredRequirements(noun: ConfiguredNoun): readonly (readonly [string, Requirement])[] {
   const writers = WRITERS[noun];
   const at = (reach: "tenant" | "project", writer: Role): readonly (readonly [string, Requirement])[] =>
-    verbsOf(noun).map((verb) => [configuredOperationId(verb, reach, noun), { reach, role: READING.has(verb) ? "viewer" : writer }] as const);
+    verbsOf(noun).map(
+      (verb) =>
+        [configuredOperationId(verb, reach, noun), { reach, role: READING.has(verb) ? "viewer" : writer }] as const,
+    );
   return [...at("tenant", writers.tenant), ...(writers.project === null ? [] : at("project", writers.project))];
 }
 
 /** By operation id. */
-export const ADMIN_OPERATIONS: ReadonlyMap<string, Requirement> = new Map([...Object.entries(FIXED), ...CONFIGURED_NOUNS.flatMap(configuredRequirements)]);
+export const ADMIN_OPERATIONS: ReadonlyMap<string, Requirement> = new Map([
+  ...Object.entries(FIXED),
+  ...CONFIGURED_NOUNS.flatMap(configuredRequirements),
+]);

@@ -13,12 +13,24 @@ const USUAL_LENGTH = USUAL_SCHEME.length + TOKEN_TEXT_LENGTH;
  * Throws GatewayError `missing_token`, `invalid_token`, `expired_token` or `revoked_token`; no message repeats what was sent. Expiry and
  * revocation are told only to who has the secret. A personal token whose user has no membership left is `revoked_token`.
  */
-export function authenticate(authorization: string | null, snapshot: Pick<Snapshot, "tokens" | "memberships">, nowMs: number): AccessToken {
+export function authenticate(
+  authorization: string | null,
+  snapshot: Pick<Snapshot, "tokens" | "memberships">,
+  nowMs: number,
+): AccessToken {
   const parsed = parseTokenText(bearerText(authorization));
-  if (parsed === null) throw new GatewayError("invalid_token", "The access token is malformed: it is cut short, mistyped, or no token of this gateway. They begin with dgm_pt_ or dgm_ut_.");
+  if (parsed === null)
+    throw new GatewayError(
+      "invalid_token",
+      "The access token is malformed: it is cut short, mistyped, or no token of this gateway. They begin with dgm_pt_ or dgm_ut_.",
+    );
   const token = snapshot.tokens.get(parsed.id);
   const secret = token && matchingSecret(token.secrets, parsed.sha256);
-  if (token === undefined || secret === undefined) throw new GatewayError("invalid_token", "The access token is unknown here. It was made for another gateway, or deleted, or replaced by a rotation.");
+  if (token === undefined || secret === undefined)
+    throw new GatewayError(
+      "invalid_token",
+      "The access token is unknown here. It was made for another gateway, or deleted, or replaced by a rotation.",
+    );
   demandLive(token, secret, snapshot, nowMs);
   return token;
 }
@@ -26,14 +38,25 @@ export function authenticate(authorization: string | null, snapshot: Pick<Snapsh
 /** What stands after `Bearer`; empty when it is no token anyway. */
 function bearerText(authorization: string | null): string {
   // the usual header needs no closer look: what follows the scheme is judged as a token
-  if (authorization?.length === USUAL_LENGTH && authorization.startsWith(USUAL_SCHEME)) return authorization.slice(USUAL_SCHEME.length);
+  if (authorization?.length === USUAL_LENGTH && authorization.startsWith(USUAL_SCHEME))
+    return authorization.slice(USUAL_SCHEME.length);
   const header = authorization?.trim() ?? "";
-  if (header === "") throw new GatewayError("missing_token", "No access token was sent. Send the header `Authorization: Bearer <token>`.");
+  if (header === "")
+    throw new GatewayError(
+      "missing_token",
+      "No access token was sent. Send the header `Authorization: Bearer <token>`.",
+    );
   // Two headers arrive joined by a comma. Which of them counts is nobody's to guess: a proxy in front may have looked at the other one.
-  if (header.includes(",")) throw new GatewayError("invalid_token", "The Authorization header was sent twice, or holds a comma. Send one header `Authorization: Bearer <token>`.");
+  if (header.includes(","))
+    throw new GatewayError(
+      "invalid_token",
+      "The Authorization header was sent twice, or holds a comma. Send one header `Authorization: Bearer <token>`.",
+    );
   const text = header.replace(SCHEME, "");
-  if (text.toLowerCase() === "bearer") throw new GatewayError("missing_token", "The Authorization header holds no token after `Bearer`.");
-  if (text.length === header.length) throw new GatewayError("invalid_token", "The Authorization header has another form than `Bearer <token>`.");
+  if (text.toLowerCase() === "bearer")
+    throw new GatewayError("missing_token", "The Authorization header holds no token after `Bearer`.");
+  if (text.length === header.length)
+    throw new GatewayError("invalid_token", "The Authorization header has another form than `Bearer <token>`.");
   return text;
 }
 
@@ -42,14 +65,30 @@ function matchingSecret(secrets: readonly TokenSecret[], sha256: Uint8Array): To
   return undefined;
 }
 
-function demandLive(token: AccessToken, secret: TokenSecret, snapshot: Pick<Snapshot, "memberships">, nowMs: number): void {
+function demandLive(
+  token: AccessToken,
+  secret: TokenSecret,
+  snapshot: Pick<Snapshot, "memberships">,
+  nowMs: number,
+): void {
   // Whatever the time says: the clock of who revoked it may run ahead of this one.
-  if (token.revokedAtMs !== null) throw new GatewayError("revoked_token", `The access token ${token.id} was revoked at ${isoTime(token.revokedAtMs)}.`);
-  if (nowMs >= token.expiresAtMs) throw new GatewayError("expired_token", `The access token ${token.id} expired at ${isoTime(token.expiresAtMs)}.`);
+  if (token.revokedAtMs !== null)
+    throw new GatewayError(
+      "revoked_token",
+      `The access token ${token.id} was revoked at ${isoTime(token.revokedAtMs)}.`,
+    );
+  if (nowMs >= token.expiresAtMs)
+    throw new GatewayError("expired_token", `The access token ${token.id} expired at ${isoTime(token.expiresAtMs)}.`);
   if (secret.retiresAtMs !== null && nowMs >= secret.retiresAtMs)
-    throw new GatewayError("expired_token", `The access token ${token.id} was rotated, and this secret of it ended at ${isoTime(secret.retiresAtMs)}. Use the new one.`);
+    throw new GatewayError(
+      "expired_token",
+      `The access token ${token.id} was rotated, and this secret of it ended at ${isoTime(secret.retiresAtMs)}. Use the new one.`,
+    );
   if (token.userId !== null && membershipsOf(token, snapshot).length === 0)
-    throw new GatewayError("revoked_token", `The access token ${token.id} ended with its user's last role in the tenant.`);
+    throw new GatewayError(
+      "revoked_token",
+      `The access token ${token.id} ended with its user's last role in the tenant.`,
+    );
 }
 
 function isoTime(atMs: number): string {

@@ -1,6 +1,13 @@
 // What a token may do with one request: its tenant, its project, its role there, its special permissions (decisions 2.1 to 2.4).
 import { GatewayError } from "../core/errors.ts";
-import { roleAtLeast, type AccessToken, type Membership, type Permission, type Principal, type Role } from "../core/identity.ts";
+import {
+  roleAtLeast,
+  type AccessToken,
+  type Membership,
+  type Permission,
+  type Principal,
+  type Role,
+} from "../core/identity.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { demandMoreThanOps } from "./grants.ts";
 import { membershipsOf } from "./memberships.ts";
@@ -24,12 +31,25 @@ const LISTED_PROJECTS = 50;
  */
 export function authorize(token: AccessToken, scope: RequestedScope, snapshot: Scopes): Principal {
   demandMoreThanOps(token);
-  if (scope.tenantId !== null && scope.tenantId !== token.tenantId) throw new GatewayError("scope_mismatch", "The access token does not belong to the tenant that the request names.", { param: "tenant_id" });
-  const { projectId, role } = token.kind === "project" ? ownProject(token, scope, snapshot) : usersProject(token, scope, snapshot);
+  if (scope.tenantId !== null && scope.tenantId !== token.tenantId)
+    throw new GatewayError("scope_mismatch", "The access token does not belong to the tenant that the request names.", {
+      param: "tenant_id",
+    });
+  const { projectId, role } =
+    token.kind === "project" ? ownProject(token, scope, snapshot) : usersProject(token, scope, snapshot);
   demandDeveloper(role);
   const permissions: ReadonlySet<Permission> = new Set(token.permissions);
   demandPermissions(permissions, scope.needs);
-  return { tokenId: token.id, tokenKind: token.kind, tenantId: token.tenantId, projectId, userId: token.userId, role, permissions, narrowing: narrowingOf(token) };
+  return {
+    tokenId: token.id,
+    tokenKind: token.kind,
+    tenantId: token.tenantId,
+    projectId,
+    userId: token.userId,
+    role,
+    permissions,
+    narrowing: narrowingOf(token),
+  };
 }
 
 /**
@@ -43,20 +63,30 @@ export function demandInference(token: AccessToken, needs: RequestedScope["needs
 }
 
 function demandAnyProject(token: AccessToken, { projects, memberships }: Scopes): void {
-  const reaching = membershipsOf(token, { memberships }).filter(({ projectId }) => projectId === null || projects.get(projectId)?.tenantId === token.tenantId);
-  const highest = reaching.reduce<Role | null>((best, { role }) => (best === null || roleAtLeast(role, best) ? role : best), null);
+  const reaching = membershipsOf(token, { memberships }).filter(
+    ({ projectId }) => projectId === null || projects.get(projectId)?.tenantId === token.tenantId,
+  );
+  const highest = reaching.reduce<Role | null>(
+    (best, { role }) => (best === null || roleAtLeast(role, best) ? role : best),
+    null,
+  );
   if (highest === null) throw noProject();
   demandDeveloper(highest);
 }
 
 function demandDeveloper(role: Role): void {
-  if (!roleAtLeast(role, "developer")) throw new GatewayError("insufficient_role", `The role here is ${role}, and inference needs developer or higher.`);
+  if (!roleAtLeast(role, "developer"))
+    throw new GatewayError("insufficient_role", `The role here is ${role}, and inference needs developer or higher.`);
 }
 
 function demandPermissions(permissions: ReadonlySet<Permission>, needs: RequestedScope["needs"]): void {
   for (const [permission, field] of needs) {
     if (!permissions.has(permission))
-      throw new GatewayError("permission_required", `The field ${field} needs the permission ${permission}, which this access token does not have.`, { param: field });
+      throw new GatewayError(
+        "permission_required",
+        `The field ${field} needs the permission ${permission}, which this access token does not have.`,
+        { param: field },
+      );
   }
 }
 
@@ -67,7 +97,12 @@ interface ProjectRole {
 
 function ownProject(token: AccessToken, scope: Pick<RequestedScope, "projectId">, { projects }: Scopes): ProjectRole {
   const { projectId } = token;
-  if (projectId === null || projects.get(projectId)?.tenantId !== token.tenantId || (scope.projectId !== null && scope.projectId !== projectId)) throw projectMismatch();
+  if (
+    projectId === null ||
+    projects.get(projectId)?.tenantId !== token.tenantId ||
+    (scope.projectId !== null && scope.projectId !== projectId)
+  )
+    throw projectMismatch();
   const cap = token.role ?? "developer";
   return { projectId, role: roleAtLeast(cap, "maintainer") ? "maintainer" : cap };
 }
@@ -81,9 +116,14 @@ function usersProject(token: AccessToken, scope: RequestedScope, { projects, mem
 }
 
 const projectMismatch = (): GatewayError =>
-  new GatewayError("scope_mismatch", "The access token does not reach the project that the request is for. `project_id` may be left out where the token reaches exactly one.", { param: "project_id" });
+  new GatewayError(
+    "scope_mismatch",
+    "The access token does not reach the project that the request is for. `project_id` may be left out where the token reaches exactly one.",
+    { param: "project_id" },
+  );
 
-const noProject = (): GatewayError => new GatewayError("project_required", "The access token's user has no role in any project.", { param: "project_id" });
+const noProject = (): GatewayError =>
+  new GatewayError("project_required", "The access token's user has no role in any project.", { param: "project_id" });
 
 function onlyProject(token: AccessToken, own: readonly Membership[], projects: Scopes["projects"]): string {
   const visible = visibleProjects(token, own, projects);
@@ -91,10 +131,18 @@ function onlyProject(token: AccessToken, own: readonly Membership[], projects: S
   if (visible.length === 0) throw noProject();
   const listed = visible.toSorted().slice(0, LISTED_PROJECTS).join(", ");
   const more = visible.length > LISTED_PROJECTS ? ` and ${visible.length - LISTED_PROJECTS} more` : "";
-  throw new GatewayError("project_required", `The access token reaches ${visible.length} projects. Send \`project_id\`, one of: ${listed}${more}.`, { param: "project_id" });
+  throw new GatewayError(
+    "project_required",
+    `The access token reaches ${visible.length} projects. Send \`project_id\`, one of: ${listed}${more}.`,
+    { param: "project_id" },
+  );
 }
 
-function visibleProjects(token: AccessToken, own: readonly Membership[], projects: Scopes["projects"]): readonly string[] {
+function visibleProjects(
+  token: AccessToken,
+  own: readonly Membership[],
+  projects: Scopes["projects"],
+): readonly string[] {
   const ofTenant = (id: string): boolean => projects.get(id)?.tenantId === token.tenantId;
   if (own.some((membership) => membership.projectId === null)) return [...projects.keys()].filter(ofTenant);
   const named = new Set<string>();

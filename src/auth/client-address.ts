@@ -7,11 +7,18 @@ import type { IpRanges, ProxyTrust } from "../core/snapshot.ts";
 import { compileIpRanges } from "../wire/ip-range.ts";
 
 /** Null: unknown, also where the header of a trusted proxy cannot be read. */
-export function clientAddress(peer: string | null, headers: Pick<Headers, "get">, trust: ProxyTrust | null): string | null {
+export function clientAddress(
+  peer: string | null,
+  headers: Pick<Headers, "get">,
+  trust: ProxyTrust | null,
+): string | null {
   if (trust === null || peer === null || !trust.proxies.has(peer)) return peer;
   const header = headers.get(trust.header);
   if (header === null) return peer;
-  const hops = header.split(",").toReversed().map(trust.header === "forwarded" ? forwardedFor : hostOf);
+  const hops = header
+    .split(",")
+    .toReversed()
+    .map(trust.header === "forwarded" ? forwardedFor : hostOf);
   let client: string | null = peer;
   for (const hop of hops) {
     client = hop;
@@ -29,13 +36,17 @@ export function demandAddress(token: AccessToken, address: () => string | null):
   if (allowed === undefined) ranges.set(token, (allowed = compileIpRanges(token.ipRanges)));
   const from = address();
   if (from === null || !allowed.has(from))
-    throw new GatewayError("address_forbidden", `The access token ${token.id} may not be used from ${from === null ? "an address that is unknown" : `the address ${from}`}.`);
+    throw new GatewayError(
+      "address_forbidden",
+      `The access token ${token.id} may not be used from ${from === null ? "an address that is unknown" : `the address ${from}`}.`,
+    );
 }
 
 /** `203.0.113.7`, `203.0.113.7:5060`, `2001:db8::1`, `[2001:db8::1]:5060`; null for all else. */
 function hostOf(text: string): string | null {
   const entry = text.trim();
-  const host = /^\[([^\]]+)\](?::\d{1,5})?$/.exec(entry)?.[1] ?? /^(\d{1,3}(?:\.\d{1,3}){3}):\d{1,5}$/.exec(entry)?.[1] ?? entry;
+  const host =
+    /^\[([^\]]+)\](?::\d{1,5})?$/.exec(entry)?.[1] ?? /^(\d{1,3}(?:\.\d{1,3}){3}):\d{1,5}$/.exec(entry)?.[1] ?? entry;
   return isIP(host) === 0 ? null : host;
 }
 
@@ -53,8 +64,31 @@ const LOCAL_HOST = /^(?:(?:[a-z0-9-]+\.)*localhost|127\.\d+\.\d+\.\d+|\[::1\])(?
  * there is no end of those (`x-forwarded-for`, `via`, `x-real-ip`, `cf-connecting-ip`, `true-client-ip`, `fastly-client-ip`, ...).
  */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
-  "accept", "accept-charset", "accept-encoding", "accept-language", "authorization", "cache-control", "connection", "content-length", "content-type", "dnt", "host", "if-modified-since", "if-none-match",
-  "keep-alive", "pragma", "priority", "range", "te", "traceparent", "tracestate", "upgrade-insecure-requests", "user-agent", "x-gateway-project-id", "x-gateway-tenant-id", "x-prometheus-scrape-timeout-seconds",
+  "accept",
+  "accept-charset",
+  "accept-encoding",
+  "accept-language",
+  "authorization",
+  "cache-control",
+  "connection",
+  "content-length",
+  "content-type",
+  "dnt",
+  "host",
+  "if-modified-since",
+  "if-none-match",
+  "keep-alive",
+  "pragma",
+  "priority",
+  "range",
+  "te",
+  "traceparent",
+  "tracestate",
+  "upgrade-insecure-requests",
+  "user-agent",
+  "x-gateway-project-id",
+  "x-gateway-tenant-id",
+  "x-prometheus-scrape-timeout-seconds",
 ]);
 
 /**

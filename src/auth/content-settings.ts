@@ -17,9 +17,24 @@ const MAX_PATTERNS = 50;
 
 const redact = z
   .strictObject({
-    classes: z.array(z.enum(PII_CLASSES)).max(PII_CLASSES.length).optional().meta({ title: "Classes", description: "Kinds of personal data and secrets that are replaced. Not set: all of them. Empty: none." }),
-    national_ids: z.array(z.enum(NATIONAL_ID_NAMES as [NationalId, ...NationalId[]])).max(100).optional().meta({ title: "National ids", description: "Which ones the class `national_id` means. Not set: all of them." }),
-    patterns: z.array(z.string().min(1).max(1000)).max(MAX_PATTERNS).optional().meta({ title: "Patterns", description: "Regular expressions of RE2; what matches is replaced by `[masked]`." }),
+    classes: z
+      .array(z.enum(PII_CLASSES))
+      .max(PII_CLASSES.length)
+      .optional()
+      .meta({
+        title: "Classes",
+        description: "Kinds of personal data and secrets that are replaced. Not set: all of them. Empty: none.",
+      }),
+    national_ids: z
+      .array(z.enum(NATIONAL_ID_NAMES as [NationalId, ...NationalId[]]))
+      .max(100)
+      .optional()
+      .meta({ title: "National ids", description: "Which ones the class `national_id` means. Not set: all of them." }),
+    patterns: z
+      .array(z.string().min(1).max(1000))
+      .max(MAX_PATTERNS)
+      .optional()
+      .meta({ title: "Patterns", description: "Regular expressions of RE2; what matches is replaced by `[masked]`." }),
   })
   .superRefine(({ patterns = [] }, context) =>
     patterns.forEach((text, index) => {
@@ -27,38 +42,124 @@ const redact = z
         guardPattern(text);
       } catch (thrown) {
         if (!(thrown instanceof PatternError)) throw thrown;
-        context.addIssue({ code: "custom", path: ["patterns", index], message: `this is no pattern: ${thrown.message}` });
+        context.addIssue({
+          code: "custom",
+          path: ["patterns", index],
+          message: `this is no pattern: ${thrown.message}`,
+        });
       }
     }),
   );
 
 export const contentLogSchema = z
   .strictObject({
-    enabled: z.boolean().meta({ title: "Enabled", description: "Keep what is said. In a project: `false` keeps nothing of it; `true` changes nothing, as only the tenant turns it on." }),
-    projects: z.array(z.string().min(1).max(64)).max(1000).optional().meta({ title: "Projects", description: "Of a tenant: the projects of which it is kept. Not set: all." }),
-    retention_days: z.int().min(1).max(3650).optional().meta({ title: "Retention", description: `Days that it is kept. Not set: ${DEFAULT_DAYS}. It counts from the call: what is there already keeps its day.` }),
-    sample: z.number().min(0).max(1).optional().meta({ title: "Sample", description: "The share of calls of which it is kept, chosen by their trace ids: every gateway chooses the same. Not set: 1, all." }),
-    keep_in: z.enum(["store", "integrations"]).optional().meta({ title: "Where", description: "`store`: in the database, encrypted. `integrations`: nowhere here; it only goes to integrations with `content: true`, such as files of JSON Lines. Not set: `store`, and to such integrations as well." }),
-    max_characters: z.int().min(256).max(MAX_CHARACTERS).optional().meta({ title: "Size", description: `Characters of one call, of which its answer may take half; of a longer conversation the last messages are kept. Not set: ${DEFAULT_CHARACTERS}.` }),
-    redact: redact.optional().meta({ title: "Redaction", description: "What is replaced before anything is kept or sent on. Guards of the project that mask or block do so here as well." }),
+    enabled: z
+      .boolean()
+      .meta({
+        title: "Enabled",
+        description:
+          "Keep what is said. In a project: `false` keeps nothing of it; `true` changes nothing, as only the tenant turns it on.",
+      }),
+    projects: z
+      .array(z.string().min(1).max(64))
+      .max(1000)
+      .optional()
+      .meta({ title: "Projects", description: "Of a tenant: the projects of which it is kept. Not set: all." }),
+    retention_days: z
+      .int()
+      .min(1)
+      .max(3650)
+      .optional()
+      .meta({
+        title: "Retention",
+        description: `Days that it is kept. Not set: ${DEFAULT_DAYS}. It counts from the call: what is there already keeps its day.`,
+      }),
+    sample: z
+      .number()
+      .min(0)
+      .max(1)
+      .optional()
+      .meta({
+        title: "Sample",
+        description:
+          "The share of calls of which it is kept, chosen by their trace ids: every gateway chooses the same. Not set: 1, all.",
+      }),
+    keep_in: z
+      .enum(["store", "integrations"])
+      .optional()
+      .meta({
+        title: "Where",
+        description:
+          "`store`: in the database, encrypted. `integrations`: nowhere here; it only goes to integrations with `content: true`, such as files of JSON Lines. Not set: `store`, and to such integrations as well.",
+      }),
+    max_characters: z
+      .int()
+      .min(256)
+      .max(MAX_CHARACTERS)
+      .optional()
+      .meta({
+        title: "Size",
+        description: `Characters of one call, of which its answer may take half; of a longer conversation the last messages are kept. Not set: ${DEFAULT_CHARACTERS}.`,
+      }),
+    redact: redact
+      .optional()
+      .meta({
+        title: "Redaction",
+        description:
+          "What is replaced before anything is kept or sent on. Guards of the project that mask or block do so here as well.",
+      }),
   })
-  .meta({ title: "Content log", description: "Keeping prompts and answers: docs/integrations/content-log.md. Off unless the tenant turns it on; a project's settings only lessen what the tenant says." });
+  .meta({
+    title: "Content log",
+    description:
+      "Keeping prompts and answers: docs/integrations/content-log.md. Off unless the tenant turns it on; a project's settings only lessen what the tenant says.",
+  });
 
-export const toContentLogSettings = ({ retention_days: retentionDays, keep_in: keepIn, max_characters: maxCharacters, ...rest }: z.output<typeof contentLogSchema>): ContentLogSettings => ({
+export const toContentLogSettings = ({
+  retention_days: retentionDays,
+  keep_in: keepIn,
+  max_characters: maxCharacters,
+  ...rest
+}: z.output<typeof contentLogSchema>): ContentLogSettings => ({
   enabled: rest.enabled,
-  ...(rest.projects !== undefined && { projects: rest.projects }), ...(retentionDays !== undefined && { retentionDays }), ...(rest.sample !== undefined && { sample: rest.sample }),
-  ...(keepIn !== undefined && { keepIn }), ...(maxCharacters !== undefined && { maxCharacters }),
-  ...(rest.redact !== undefined && { redact: { ...(rest.redact.classes !== undefined && { classes: rest.redact.classes }), ...(rest.redact.national_ids !== undefined && { nationalIds: rest.redact.national_ids }), ...(rest.redact.patterns !== undefined && { patterns: rest.redact.patterns }) } }),
+  ...(rest.projects !== undefined && { projects: rest.projects }),
+  ...(retentionDays !== undefined && { retentionDays }),
+  ...(rest.sample !== undefined && { sample: rest.sample }),
+  ...(keepIn !== undefined && { keepIn }),
+  ...(maxCharacters !== undefined && { maxCharacters }),
+  ...(rest.redact !== undefined && {
+    redact: {
+      ...(rest.redact.classes !== undefined && { classes: rest.redact.classes }),
+      ...(rest.redact.national_ids !== undefined && { nationalIds: rest.redact.national_ids }),
+      ...(rest.redact.patterns !== undefined && { patterns: rest.redact.patterns }),
+    },
+  }),
 });
 
 /** The section `content_log` of the file. */
 export const contentLogSection = z
-  .strictObject({ allowed: z.boolean().default(true).meta({ title: "Allowed", description: "`false`: nothing of what is said is kept or sent on, whatever tenants say." }) })
+  .strictObject({
+    allowed: z
+      .boolean()
+      .default(true)
+      .meta({
+        title: "Allowed",
+        description: "`false`: nothing of what is said is kept or sent on, whatever tenants say.",
+      }),
+  })
   .prefault({})
-  .meta({ title: "Content log", description: "Whether tenants may keep prompts and answers: docs/integrations/content-log.md." });
+  .meta({
+    title: "Content log",
+    description: "Whether tenants may keep prompts and answers: docs/integrations/content-log.md.",
+  });
 
 /** What holds in each project that keeps something. */
-export function compileContentLogs(isAllowed: boolean, projects: readonly Project[], ofTenants: ReadonlyMap<string, ScopeSettings>, ofProjects: ReadonlyMap<string, ScopeSettings>): ContentLogs {
+export function compileContentLogs(
+  isAllowed: boolean,
+  projects: readonly Project[],
+  ofTenants: ReadonlyMap<string, ScopeSettings>,
+  ofProjects: ReadonlyMap<string, ScopeSettings>,
+): ContentLogs {
   if (!isAllowed || ![...ofTenants.values()].some(({ contentLog }) => contentLog?.enabled === true)) return NONE;
   return new Map(
     projects.flatMap(({ id, tenantId }) => {
@@ -70,9 +171,14 @@ export function compileContentLogs(isAllowed: boolean, projects: readonly Projec
 
 const NONE: ContentLogs = new Map();
 
-function rulesOf(projectId: string, tenant: ContentLogSettings | undefined, own: ContentLogSettings | undefined): ContentRules | null {
+function rulesOf(
+  projectId: string,
+  tenant: ContentLogSettings | undefined,
+  own: ContentLogSettings | undefined,
+): ContentRules | null {
   if (tenant?.enabled !== true || own?.enabled === false || tenant.projects?.includes(projectId) === false) return null;
-  const least = (of: (settings: ContentLogSettings) => number | undefined, unset: number): number => Math.min(of(tenant) ?? unset, (own === undefined ? undefined : of(own)) ?? Number.POSITIVE_INFINITY);
+  const least = (of: (settings: ContentLogSettings) => number | undefined, unset: number): number =>
+    Math.min(of(tenant) ?? unset, (own === undefined ? undefined : of(own)) ?? Number.POSITIVE_INFINITY);
   const both = [tenant, ...(own === undefined ? [] : [own])];
   return {
     sample: least(({ sample }) => sample, 1),
@@ -84,7 +190,15 @@ function rulesOf(projectId: string, tenant: ContentLogSettings | undefined, own:
 }
 
 /** A project that says nothing of classes leaves those of its tenant. */
-function detectorsIn({ redact: { classes, nationalIds = [], patterns = [] } = {} }: ContentLogSettings, isTenant: boolean): ContentRules["detectors"] {
+function detectorsIn(
+  { redact: { classes, nationalIds = [], patterns = [] } = {} }: ContentLogSettings,
+  isTenant: boolean,
+): ContentRules["detectors"] {
   const chosen = classes ?? (isTenant ? PII_CLASSES : []);
-  return [...PII_CLASSES.filter((name) => chosen.includes(name)).flatMap((name) => detectorsOf(name, nationalIds as readonly NationalId[])), ...patterns.map(guardPattern)];
+  return [
+    ...PII_CLASSES.filter((name) => chosen.includes(name)).flatMap((name) =>
+      detectorsOf(name, nationalIds as readonly NationalId[]),
+    ),
+    ...patterns.map(guardPattern),
+  ];
 }

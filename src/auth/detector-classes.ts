@@ -2,7 +2,13 @@
 // the right length alone is not enough.
 import type { Detector } from "../core/policy.ts";
 import { emailDetector } from "./detector-email.ts";
-import { NATIONAL_IDS, type NationalId, type NationalIdForm, SEVEN_DIGITS, THIRTEEN_DIGITS } from "./detector-national-ids.ts";
+import {
+  NATIONAL_IDS,
+  type NationalId,
+  type NationalIdForm,
+  SEVEN_DIGITS,
+  THIRTEEN_DIGITS,
+} from "./detector-national-ids.ts";
 import { HintSearch, type PatternDetector, patternDetector } from "./pattern-machine.ts";
 import { compilePattern } from "./pattern-program.ts";
 
@@ -16,7 +22,9 @@ export function detectorsOf(name: PiiClass, countries: readonly NationalId[]): r
   if (name === "email") return [emailDetector];
   if (name !== "national_id") return [once(`class ${name}`, MAKERS[name])];
   const chosen = countries.length > 0;
-  return (chosen ? countries : (Object.keys(NATIONAL_IDS) as NationalId[])).map((country) => nationalId(country, chosen));
+  return (chosen ? countries : (Object.keys(NATIONAL_IDS) as NationalId[])).map((country) =>
+    nationalId(country, chosen),
+  );
 }
 
 function nationalId(country: NationalId, chosen: boolean): Detector {
@@ -27,8 +35,11 @@ function nationalId(country: NationalId, chosen: boolean): Detector {
 /** The detector of this source; null: it is that of no class. */
 export function classDetectorOf(source: string): Detector | null {
   const [kind, name, chosen] = source.split(" ");
-  if (kind === "national_id" && Object.hasOwn(NATIONAL_IDS, name!)) return nationalId(name as NationalId, chosen === "named");
-  return kind === "class" && PII_CLASSES.some((known) => known === name && known !== "national_id") ? detectorsOf(name as PiiClass, [])[0]! : null;
+  if (kind === "national_id" && Object.hasOwn(NATIONAL_IDS, name!))
+    return nationalId(name as NationalId, chosen === "named");
+  return kind === "class" && PII_CLASSES.some((known) => known === name && known !== "national_id")
+    ? detectorsOf(name as PiiClass, [])[0]!
+    : null;
 }
 
 const made = new Map<string, Detector>();
@@ -46,14 +57,30 @@ const INSIDE = /\w*\d\w*[-+/]$|\b[0-9a-f]{4,}-$|\d\.$/;
 const GOES_ON = "(?:[-+/]\\w|\\.\\d)?";
 const FURTHER = /(?:[-+/]\w|\.\d)$/;
 
-function nationalDetector({ pattern, accepts, hint, words }: NationalIdForm, chosen: boolean, source: string): Detector {
+function nationalDetector(
+  { pattern, accepts, hint, words }: NationalIdForm,
+  chosen: boolean,
+  source: string,
+): Detector {
   const goesOn = (match: string): boolean => FURTHER.test(match) && !full.test(match);
   const full = new RegExp(`^(?:${pattern})$`);
-  const isOne = (match: string, before: string): boolean => !INSIDE.test(before) && !goesOn(match) && accepts(match) && (chosen || words === undefined || /\D/.test(match) || words.test(before));
-  return classDetector({ source, mask: "[national id]", program: compilePattern(`(?:${pattern})${GOES_ON}`), hint, accept: (match, before) => (isOne(match, before) ? match.length : 0) });
+  const isOne = (match: string, before: string): boolean =>
+    !INSIDE.test(before) &&
+    !goesOn(match) &&
+    accepts(match) &&
+    (chosen || words === undefined || /\D/.test(match) || words.test(before));
+  return classDetector({
+    source,
+    mask: "[national id]",
+    program: compilePattern(`(?:${pattern})${GOES_ON}`),
+    hint,
+    accept: (match, before) => (isOne(match, before) ? match.length : 0),
+  });
 }
 
-function classDetector(options: Omit<PatternDetector, "folds" | "maxLength"> & { readonly maxLength?: number }): Detector {
+function classDetector(
+  options: Omit<PatternDetector, "folds" | "maxLength"> & { readonly maxLength?: number },
+): Detector {
   return patternDetector({ maxLength: MAX_LENGTH, work: WORK, ...options, folds: true });
 }
 
@@ -64,14 +91,50 @@ const WORK = 60;
 const MAX_SECRET = 16_384;
 
 const MAKERS = {
-  card: () => classDetector({ source: "class card", mask: "[card]", program: compilePattern("\\b[2-6](?:[ .-]?\\d){12,18}\\b(?:\\.\\d)?"), hint: { search: THIRTEEN_DIGITS, lead: 0 }, accept: cardIn }),
-  iban: () => classDetector({ source: "class iban", mask: "[iban]", program: compilePattern("\\b[A-Za-z]{2}\\d\\d(?: ?[A-Za-z0-9]){11,30}\\b"), hint: { search: new HintSearch(/[A-Za-z]{2}\d\d/, 4), lead: 0 }, accept: ibanIn }),
-  phone: () => classDetector({ source: "class phone", mask: "[phone]", program: compilePattern(`(?:${PHONE})(?:[-.]\\d)?`), hint: { search: SEVEN_DIGITS, lead: 1 }, accept: phoneIn }),
-  secret: () => classDetector({ source: "class secret", mask: "[secret]", program: compilePattern(SECRET), hint: { search: new HintSearch(/dgm_|[sr]k[-_]|gh[oprsu]_|github_pat_|glpat-|AKIA|ASIA|AIza|xox|hf_|npm_|eyJ|-----BEGIN/, 11), lead: 0 }, maxLength: MAX_SECRET, accept: secretIn }),
+  card: () =>
+    classDetector({
+      source: "class card",
+      mask: "[card]",
+      program: compilePattern("\\b[2-6](?:[ .-]?\\d){12,18}\\b(?:\\.\\d)?"),
+      hint: { search: THIRTEEN_DIGITS, lead: 0 },
+      accept: cardIn,
+    }),
+  iban: () =>
+    classDetector({
+      source: "class iban",
+      mask: "[iban]",
+      program: compilePattern("\\b[A-Za-z]{2}\\d\\d(?: ?[A-Za-z0-9]){11,30}\\b"),
+      hint: { search: new HintSearch(/[A-Za-z]{2}\d\d/, 4), lead: 0 },
+      accept: ibanIn,
+    }),
+  phone: () =>
+    classDetector({
+      source: "class phone",
+      mask: "[phone]",
+      program: compilePattern(`(?:${PHONE})(?:[-.]\\d)?`),
+      hint: { search: SEVEN_DIGITS, lead: 1 },
+      accept: phoneIn,
+    }),
+  secret: () =>
+    classDetector({
+      source: "class secret",
+      mask: "[secret]",
+      program: compilePattern(SECRET),
+      hint: {
+        search: new HintSearch(
+          /dgm_|[sr]k[-_]|gh[oprsu]_|github_pat_|glpat-|AKIA|ASIA|AIza|xox|hf_|npm_|eyJ|-----BEGIN/,
+          11,
+        ),
+        lead: 0,
+      },
+      maxLength: MAX_SECRET,
+      accept: secretIn,
+    }),
 } as const;
 
 /** With the country's code (E.164), or in the form of North America, or with the trunk prefix 0 and a separator. */
-const PHONE = "(?:\\+|\\b00 ?)[1-9](?:[ ./-]?\\(?\\d\\)?){6,14}\\b|(?:\\b1[ .-])?\\(?\\b[2-9]\\d\\d\\)?[ .-] ?[2-9]\\d\\d[ .-]\\d{4}\\b|\\(?\\b0[1-9]\\d{1,4}\\)?[ /-]\\d(?:[ -]?\\d){4,9}\\b";
+const PHONE =
+  "(?:\\+|\\b00 ?)[1-9](?:[ ./-]?\\(?\\d\\)?){6,14}\\b|(?:\\b1[ .-])?\\(?\\b[2-9]\\d\\d\\)?[ .-] ?[2-9]\\d\\d[ .-]\\d{4}\\b|\\(?\\b0[1-9]\\d{1,4}\\)?[ /-]\\d(?:[ -]?\\d){4,9}\\b";
 
 /** By the prefixes that their makers publish for secret scanners, and our own; tokens in three parts (JWT); private keys in PEM. */
 const SECRET = [
@@ -98,14 +161,20 @@ function secretIn(match: string): number {
 /** ISO/IEC 7812: the check digit over 13 to 19 digits, in a range of numbers that cards have. A longer row of groups may begin with a card. */
 function cardIn(match: string, before: string): number {
   if (/\d\.$/.test(before)) return 0;
-  const end = longestPrefix(match, (digits) => digits.length >= 13 && digits.length <= 19 && isIssued(digits) && !isRepeated(digits) && passesLuhn(digits));
+  const end = longestPrefix(
+    match,
+    (digits) =>
+      digits.length >= 13 && digits.length <= 19 && isIssued(digits) && !isRepeated(digits) && passesLuhn(digits),
+  );
   const found = match.slice(0, end);
   return isGrouped(found) ? end : 0;
 }
 
 /** Those that begin with 2 are few, and dates begin so. */
 function isIssued(digits: string): boolean {
-  return digits[0] !== "2" || (digits.length >= 16 && /^2(?:20[0-4]|22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)/.test(digits));
+  return (
+    digits[0] !== "2" || (digits.length >= 16 && /^2(?:20[0-4]|22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)/.test(digits))
+  );
 }
 
 /** Groups of three to six digits, or single ones; those with dots of four: others are lists, ids and decimal numbers. */
@@ -157,19 +226,95 @@ function remainder(text: string): number {
 }
 
 const IBAN_LENGTHS: Readonly<Record<string, number>> = {
-  AD: 24, AE: 23, AL: 28, AT: 20, AZ: 28, BA: 20, BE: 16, BG: 22, BH: 22, BR: 29, BY: 28, CH: 21, CR: 22, CY: 28, CZ: 24, DE: 22, DK: 18, DO: 28, EE: 20, EG: 29, ES: 24, FI: 18, FO: 18, FR: 27,
-  GB: 22, GE: 22, GI: 23, GL: 18, GR: 27, GT: 28, HR: 21, HU: 28, IE: 22, IL: 23, IQ: 23, IS: 26, IT: 27, JO: 30, KW: 30, KZ: 20, LB: 28, LC: 32, LI: 21, LT: 20, LU: 20, LV: 21, LY: 25, MC: 27,
-  MD: 24, ME: 22, MK: 19, MR: 27, MT: 31, MU: 30, NL: 18, NO: 15, PK: 24, PL: 28, PS: 29, PT: 25, QA: 29, RO: 24, RS: 22, SA: 24, SC: 31, SE: 24, SI: 19, SK: 24, SM: 27, ST: 25, SV: 28, TL: 23,
-  TN: 24, TR: 26, UA: 29, VA: 22, VG: 24, XK: 20,
+  AD: 24,
+  AE: 23,
+  AL: 28,
+  AT: 20,
+  AZ: 28,
+  BA: 20,
+  BE: 16,
+  BG: 22,
+  BH: 22,
+  BR: 29,
+  BY: 28,
+  CH: 21,
+  CR: 22,
+  CY: 28,
+  CZ: 24,
+  DE: 22,
+  DK: 18,
+  DO: 28,
+  EE: 20,
+  EG: 29,
+  ES: 24,
+  FI: 18,
+  FO: 18,
+  FR: 27,
+  GB: 22,
+  GE: 22,
+  GI: 23,
+  GL: 18,
+  GR: 27,
+  GT: 28,
+  HR: 21,
+  HU: 28,
+  IE: 22,
+  IL: 23,
+  IQ: 23,
+  IS: 26,
+  IT: 27,
+  JO: 30,
+  KW: 30,
+  KZ: 20,
+  LB: 28,
+  LC: 32,
+  LI: 21,
+  LT: 20,
+  LU: 20,
+  LV: 21,
+  LY: 25,
+  MC: 27,
+  MD: 24,
+  ME: 22,
+  MK: 19,
+  MR: 27,
+  MT: 31,
+  MU: 30,
+  NL: 18,
+  NO: 15,
+  PK: 24,
+  PL: 28,
+  PS: 29,
+  PT: 25,
+  QA: 29,
+  RO: 24,
+  RS: 22,
+  SA: 24,
+  SC: 31,
+  SE: 24,
+  SI: 19,
+  SK: 24,
+  SM: 27,
+  ST: 25,
+  SV: 28,
+  TL: 23,
+  TN: 24,
+  TR: 26,
+  UA: 29,
+  VA: 22,
+  VG: 24,
+  XK: 20,
 };
 
 /** E.164: 8 to 15 digits with the country's code. */
 function phoneIn(match: string, before: string): number {
   const digits = match.replaceAll(/\D/g, "").length;
-  if (match.startsWith("+")) return digits >= 8 && digits <= 16 && !/[\w)]$/.test(before) && !/^\+\d+\.\d+$/.test(match) ? match.length : 0;
+  if (match.startsWith("+"))
+    return digits >= 8 && digits <= 16 && !/[\w)]$/.test(before) && !/^\+\d+\.\d+$/.test(match) ? match.length : 0;
   if (INSIDE.test(before) || /^00\d{6}-\d{4}/.test(match)) return 0;
   // groups of an account number
   if (/^\(?0/.test(match) && /\w $/.test(before) && /\d\w* $/.test(before)) return 0;
-  if (match.startsWith("00")) return digits <= 17 && (/^\d+$/.test(match) ? digits >= 12 : /\D\d{3,}/.test(match)) ? match.length : 0;
+  if (match.startsWith("00"))
+    return digits <= 17 && (/^\d+$/.test(match) ? digits >= 12 : /\D\d{3,}/.test(match)) ? match.length : 0;
   return digits >= 7 && digits <= 17 ? match.length : 0;
 }

@@ -8,7 +8,13 @@ const STEPS = 64;
 const MAX_LOCAL = 64;
 const MAX_DOMAIN = 255;
 
-export const emailDetector: Detector = { mask: "[email]", folds: true, source: "class email", work: 8, open: () => new EmailRun() };
+export const emailDetector: Detector = {
+  mask: "[email]",
+  folds: true,
+  source: "class email",
+  work: 8,
+  open: () => new EmailRun(),
+};
 
 class EmailRun implements DetectorRun {
   /** Nothing before it is part of an address that is still to be found. */

@@ -13,13 +13,25 @@ interface Place {
 const compiled = new WeakMap<ScopeSettings, readonly Glob[]>();
 
 /** `name`: `provider:model`. */
-export function isEnabled({ tenantSettings, projectSettings }: Settings, { tenantId, projectId }: Place, name: string): boolean {
-  return names(tenantId === null ? undefined : tenantSettings.get(tenantId), name) && names(projectId === null ? undefined : projectSettings.get(projectId), name);
+export function isEnabled(
+  { tenantSettings, projectSettings }: Settings,
+  { tenantId, projectId }: Place,
+  name: string,
+): boolean {
+  return (
+    names(tenantId === null ? undefined : tenantSettings.get(tenantId), name) &&
+    names(projectId === null ? undefined : projectSettings.get(projectId), name)
+  );
 }
 
 /** Throws `model_not_found`. */
 export function demandEnabled(settings: Settings, place: Place, name: string): void {
-  if (!isEnabled(settings, place, name)) throw new GatewayError("model_not_found", `The model ${JSON.stringify(name.slice(0, 300))} is not enabled here. GET /api/v1/models lists what is.`, { param: "model" });
+  if (!isEnabled(settings, place, name))
+    throw new GatewayError(
+      "model_not_found",
+      `The model ${JSON.stringify(name.slice(0, 300))} is not enabled here. GET /api/v1/models lists what is.`,
+      { param: "model" },
+    );
 }
 
 function names(settings: ScopeSettings | undefined, name: string): boolean {

@@ -3,7 +3,12 @@
 
 export interface Turns {
   /** `work` is given a clock of the time that it has itself taken. What it returns is told to `done`, what it throws to `failed`. The answer gives it up. */
-  add<T>(tenantId: string, work: (spentMs: () => number) => Generator<void, T>, done: (result: T) => void, failed: (thrown: unknown) => void): () => void;
+  add<T>(
+    tenantId: string,
+    work: (spentMs: () => number) => Generator<void, T>,
+    done: (result: T) => void,
+    failed: (thrown: unknown) => void,
+  ): () => void;
 }
 
 interface Task {
@@ -61,7 +66,14 @@ export function openTurns(now: () => number, pause: (resume: () => void) => void
 
   return {
     add(tenantId, work, done, failed) {
-      const task: Task = { steps: work(() => task.spentMs + (task.startedMs === null ? 0 : now() - task.startedMs)), done: done, failed, spentMs: 0, startedMs: null, isOver: false };
+      const task: Task = {
+        steps: work(() => task.spentMs + (task.startedMs === null ? 0 : now() - task.startedMs)),
+        done: done,
+        failed,
+        spentMs: 0,
+        startedMs: null,
+        isOver: false,
+      };
       const tasks = tenants.get(tenantId);
       if (tasks === undefined) tenants.set(tenantId, [task]);
       else tasks.push(task);

@@ -16,7 +16,15 @@ export interface SentGuard {
 }
 
 export function sentGuard({ id, name, mode, guard }: GuardPolicy): SentGuard {
-  return { id, name, mode, action: guard.action, mask: guard.mask, onError: guard.onError, sources: guard.detectors.map(({ source }) => source) };
+  return {
+    id,
+    name,
+    mode,
+    action: guard.action,
+    mask: guard.mask,
+    onError: guard.onError,
+    sources: guard.detectors.map(({ source }) => source),
+  };
 }
 
 export function receivedGuard({ id, name, mode, action, mask, onError, sources }: SentGuard): GuardPolicy {
@@ -53,8 +61,16 @@ export function workOfGuards(guards: readonly GuardPolicy[]): number {
 const STEPS_OF_A_TENTH = 10_000_000;
 
 /** What guards may cost, as it is told to who writes them. */
-export function toldCost(work: number): { readonly steps_per_character: number; readonly worst_ms_per_1000_characters: number; readonly a_tenth_of_a_second_from_characters: number } {
-  return { steps_per_character: work, worst_ms_per_1000_characters: Math.round(work * 1000 / STEPS_OF_A_TENTH * 1000) / 10, a_tenth_of_a_second_from_characters: Math.max(1, Math.floor(STEPS_OF_A_TENTH / Math.max(1, work))) };
+export function toldCost(work: number): {
+  readonly steps_per_character: number;
+  readonly worst_ms_per_1000_characters: number;
+  readonly a_tenth_of_a_second_from_characters: number;
+} {
+  return {
+    steps_per_character: work,
+    worst_ms_per_1000_characters: Math.round(((work * 1000) / STEPS_OF_A_TENTH) * 1000) / 10,
+    a_tenth_of_a_second_from_characters: Math.max(1, Math.floor(STEPS_OF_A_TENTH / Math.max(1, work))),
+  };
 }
 
 /** Characters that can be looked at between two pauses. */
@@ -63,11 +79,19 @@ export function pieceFor(work: number): number {
 }
 
 /** `spentMs`: time that this search itself has taken so far; each guard has `clockMs` of it. One after the other, so that a slow guard takes no time from another. */
-export function* search(texts: Texts, guards: readonly GuardPolicy[], clockMs: number, spentMs: () => number): Generator<void, Matches> {
+export function* search(
+  texts: Texts,
+  guards: readonly GuardPolicy[],
+  clockMs: number,
+  spentMs: () => number,
+): Generator<void, Matches> {
   const numbers: number[] = [];
   const masks = new Map<string, number>();
   const unlooked: number[] = [];
-  const all = [...texts.words.map((text) => ({ text, isJson: false })), ...texts.json.map((text) => ({ text, isJson: true }))];
+  const all = [
+    ...texts.words.map((text) => ({ text, isJson: false })),
+    ...texts.json.map((text) => ({ text, isJson: true })),
+  ];
   for (const [rank, policy] of guards.entries()) {
     const endsMs = spentMs() + clockMs;
     const size = pieceFor(policy.guard.work);

@@ -80,7 +80,11 @@ export class GuardedText implements TextWindow {
   #gone = 0;
   #matches: Match[] = [];
 
-  constructor(policies: readonly GuardPolicy[], spoke: GuardSpoke, { isJson = false, onFound }: GuardedTextOptions = {}) {
+  constructor(
+    policies: readonly GuardPolicy[],
+    spoke: GuardSpoke,
+    { isJson = false, onFound }: GuardedTextOptions = {},
+  ) {
     this.#spoke = spoke;
     this.#onFound = onFound ?? null;
     this.#json = isJson ? new JsonPlace() : null;
@@ -88,11 +92,22 @@ export class GuardedText implements TextWindow {
     const folded = all.some(({ folds }) => folds) ? new ReadText({ isJson, folds: true }) : null;
     const plain = isJson && all.some(({ folds }) => !folds) ? new ReadText({ isJson, folds: false }) : null;
     this.#reads = [folded, plain].filter((reads) => reads !== null);
-    this.#watches = policies.flatMap((policy, rank) => policy.guard.detectors.map((detector) => this.#watch(policy, rank, detector, detector.folds ? folded : plain)));
+    this.#watches = policies.flatMap((policy, rank) =>
+      policy.guard.detectors.map((detector) => this.#watch(policy, rank, detector, detector.folds ? folded : plain)),
+    );
   }
 
   #watch(policy: GuardPolicy, rank: number, detector: Detector, reads: ReadText | null): Watch {
-    const watch: Watch = { policy, rank, mask: policy.guard.mask ?? detector.mask, run: detector.open(), reads, found: (start, end) => this.#found(watch, start, end), hold: 0, isDone: false };
+    const watch: Watch = {
+      policy,
+      rank,
+      mask: policy.guard.mask ?? detector.mask,
+      run: detector.open(),
+      reads,
+      found: (start, end) => this.#found(watch, start, end),
+      hold: 0,
+      isDone: false,
+    };
     return watch;
   }
 
@@ -141,7 +156,15 @@ export class GuardedText implements TextWindow {
     const { policy, reads, mask } = watch;
     if (watch.isDone) return;
     if (policy.mode === "audit") watch.isDone = true;
-    this.#tell({ policy, mask, start: reads === null ? start : reads.writtenStart(start), end: reads === null ? end : reads.writtenEnd(end) }, watch.rank);
+    this.#tell(
+      {
+        policy,
+        mask,
+        start: reads === null ? start : reads.writtenStart(start),
+        end: reads === null ? end : reads.writtenEnd(end),
+      },
+      watch.rank,
+    );
   }
 
   #tell(found: Found, rank: number): void {
@@ -175,7 +198,19 @@ export class GuardedText implements TextWindow {
       if (match.end > safe) this.#matches.push(match);
       else if (match.end > this.#gone) out += this.#masked(match);
     }
-    return out + this.#plain(Math.min(safe, this.#matches[0] === undefined ? safe : this.#json === null ? this.#matches[0].start : this.#tokenStart(this.#matches[0].start)));
+    return (
+      out +
+      this.#plain(
+        Math.min(
+          safe,
+          this.#matches[0] === undefined
+            ? safe
+            : this.#json === null
+              ? this.#matches[0].start
+              : this.#tokenStart(this.#matches[0].start),
+        ),
+      )
+    );
   }
 
   #plain(end: number): string {
@@ -210,17 +245,25 @@ export class GuardedText implements TextWindow {
   #tokenEnd(position: number): number {
     if (this.#isInsideAt(position)) return position;
     let end = position;
-    while (end < this.limit && isTokenCode(this.text.charCodeAt(end - 1 - this.base)) && isTokenCode(this.text.charCodeAt(end - this.base))) end++;
+    while (
+      end < this.limit &&
+      isTokenCode(this.text.charCodeAt(end - 1 - this.base)) &&
+      isTokenCode(this.text.charCodeAt(end - this.base))
+    )
+      end++;
     return end;
   }
   #isInsideAt(position: number): boolean {
-    return this.#json!.isInsideAfter(this.text.slice(this.#gone - this.base, Math.max(position, this.#gone) - this.base));
+    return this.#json!.isInsideAfter(
+      this.text.slice(this.#gone - this.base, Math.max(position, this.#gone) - this.base),
+    );
   }
 
   #forget(before: number): void {
     for (const reads of this.#reads) {
       let least = reads.limit;
-      for (const watch of this.#watches) if (watch.reads === reads && !watch.isDone && watch.hold < least) least = watch.hold;
+      for (const watch of this.#watches)
+        if (watch.reads === reads && !watch.isDone && watch.hold < least) least = watch.hold;
       if (least - LOOK_BEHIND - reads.base >= MIN_FORGOTTEN) reads.forget(least - LOOK_BEHIND);
     }
     const cut = before - LOOK_BEHIND - this.base;
@@ -247,7 +290,14 @@ function isHighSurrogate(code: number): boolean {
 
 /** Of numbers, `true`, `false` and `null`. */
 function isTokenCode(code: number): boolean {
-  return (code >= 48 && code <= 57) || (code >= 65 && code <= 90) || (code >= 97 && code <= 122) || code === 0x2b || code === 0x2d || code === 0x2e;
+  return (
+    (code >= 48 && code <= 57) ||
+    (code >= 65 && code <= 90) ||
+    (code >= 97 && code <= 122) ||
+    code === 0x2b ||
+    code === 0x2d ||
+    code === 0x2e
+  );
 }
 
 /** Where in a JSON text one is: inside a string or between values. */
@@ -292,11 +342,22 @@ class JsonPlace {
 }
 
 /** A whole text in one piece. Throws BlockedText. */
-export function guardText(text: string, policies: readonly GuardPolicy[], spoke: GuardSpoke, options?: GuardedTextOptions): string {
+export function guardText(
+  text: string,
+  policies: readonly GuardPolicy[],
+  spoke: GuardSpoke,
+  options?: GuardedTextOptions,
+): string {
   return new GuardedText(policies, spoke, options).end(text);
 }
 
 /** A whole text in which it is known what is found. Throws BlockedText. */
-export function guardFound(text: string, found: readonly Found[], policies: readonly GuardPolicy[], spoke: GuardSpoke, options?: GuardedTextOptions): string {
+export function guardFound(
+  text: string,
+  found: readonly Found[],
+  policies: readonly GuardPolicy[],
+  spoke: GuardSpoke,
+  options?: GuardedTextOptions,
+): string {
   return found.length === 0 ? text : new GuardedText([], spoke, options).replay(text, found, policies);
 }

@@ -11,7 +11,13 @@ import { membershipsOf } from "./memberships.ts";
 type Read = Pick<Snapshot, "tokens" | "memberships" | "logins" | "loginUsers">;
 
 /** At once, but for the first call with a login. Throws, or rejects with, what authenticate, Logins and demandAddress say; `insufficient_role` for a login without any role. */
-export function identify(authorization: string | null, address: () => string | null, snapshot: Read, logins: Logins, nowMs: number): AccessToken | Promise<AccessToken> {
+export function identify(
+  authorization: string | null,
+  address: () => string | null,
+  snapshot: Read,
+  logins: Logins,
+  nowMs: number,
+): AccessToken | Promise<AccessToken> {
   const login = snapshot.logins.length === 0 ? null : loginText(authorization);
   if (login !== null) return identifyLogin(login, snapshot, logins, nowMs);
   const token = authenticate(authorization, snapshot, nowMs);
@@ -19,7 +25,12 @@ export function identify(authorization: string | null, address: () => string | n
   return token;
 }
 
-function identifyLogin(text: string, snapshot: Read, logins: Logins, nowMs: number): AccessToken | Promise<AccessToken> {
+function identifyLogin(
+  text: string,
+  snapshot: Read,
+  logins: Logins,
+  nowMs: number,
+): AccessToken | Promise<AccessToken> {
   const token = logins.identify(text, snapshot.logins, nowMs);
   return token instanceof Promise ? token.then((one) => withRole(one, snapshot)) : withRole(token, snapshot);
 }
@@ -27,18 +38,28 @@ function identifyLogin(text: string, snapshot: Read, logins: Logins, nowMs: numb
 function withRole(verified: AccessToken, snapshot: Read): AccessToken {
   const token = ofUser(verified, snapshot);
   if (membershipsOf(token, snapshot).length > 0) return token;
-  throw new GatewayError("insufficient_role", `The login is valid, and gives no role here. An administrator gives the user ${token.userId} one, or maps a claim of the login to one.`);
+  throw new GatewayError(
+    "insufficient_role",
+    `The login is valid, and gives no role here. An administrator gives the user ${token.userId} one, or maps a claim of the login to one.`,
+  );
 }
 
 const linked = new WeakMap<AccessToken, AccessToken>();
 
 /** As the user whom the database knows by this login, if it knows one in the tenant. */
 function ofUser(token: AccessToken, { loginUsers }: Read): AccessToken {
-  const user = loginUsers.size === 0 || token.login === undefined ? undefined : loginUsers.get(loginKey(token.tenantId, token.login));
+  const user =
+    loginUsers.size === 0 || token.login === undefined
+      ? undefined
+      : loginUsers.get(loginKey(token.tenantId, token.login));
   if (user === undefined) return token;
   const known = linked.get(token);
   if (known?.userId === user.id) return known;
-  const own = { ...token, userId: user.id, granted: token.granted!.map((membership) => ({ ...membership, userId: user.id })) };
+  const own = {
+    ...token,
+    userId: user.id,
+    granted: token.granted!.map((membership) => ({ ...membership, userId: user.id })),
+  };
   linked.set(token, own);
   return own;
 }

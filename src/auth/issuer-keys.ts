@@ -49,7 +49,9 @@ export function openIssuerKeys({ issuer, upstream, clock, onFault }: IssuerKeysO
       }
       fetchedAtMs = clock.monotonic();
     } catch (thrown) {
-      onFault(`the keys of the issuer ${issuer.name} could not be fetched: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
+      onFault(
+        `the keys of the issuer ${issuer.name} could not be fetched: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
+      );
     }
   };
   /** One fetch at a time, and none within the cooldown of the last. */
@@ -85,11 +87,13 @@ async function fetchKeys({ issuer, keysUrl }: LoginIssuer, upstream: UpstreamCli
   let url = keysUrl;
   if (url === null) {
     const found = await fetchJson(`${issuer.replace(/\/$/, "")}${DISCOVERY}`, issuer, upstream);
-    if (!isObject(found) || found["issuer"] !== issuer || typeof found["jwks_uri"] !== "string") throw new Error("its discovery document is of another issuer, or names no jwks_uri");
+    if (!isObject(found) || found["issuer"] !== issuer || typeof found["jwks_uri"] !== "string")
+      throw new Error("its discovery document is of another issuer, or names no jwks_uri");
     url = found["jwks_uri"];
   }
   const set = await fetchJson(url, issuer, upstream);
-  if (!isObject(set) || !Array.isArray(set["keys"]) || set["keys"].length > MAX_KEYS || !set["keys"].every(isObject)) throw new Error(`its key set is none, or holds more than ${MAX_KEYS} keys`);
+  if (!isObject(set) || !Array.isArray(set["keys"]) || set["keys"].length > MAX_KEYS || !set["keys"].every(isObject))
+    throw new Error(`its key set is none, or holds more than ${MAX_KEYS} keys`);
   return { keys: set["keys"] };
 }
 
@@ -98,7 +102,10 @@ async function fetchJson(url: string, issuer: string, upstream: UpstreamClient):
   const timer = setTimeout(() => signal.abort(new Error(`no answer within ${TIMEOUT_MS / 1000} s`)), TIMEOUT_MS);
   try {
     const limits = { connectTimeoutMs: TIMEOUT_MS, firstByteTimeoutMs: TIMEOUT_MS, betweenBytesTimeoutMs: TIMEOUT_MS };
-    const response = await upstream.send({ method: "GET", url, headers: {}, body: "" }, { ...limits, signal, partition: `issuer\n${issuer}` });
+    const response = await upstream.send(
+      { method: "GET", url, headers: {}, body: "" },
+      { ...limits, signal, partition: `issuer\n${issuer}` },
+    );
     if (response.status !== 200) {
       response.body.cancel();
       throw new Error(`${new URL(url).host} answered ${response.status}`);

@@ -42,7 +42,12 @@ export function openLogins({ upstream, clock, onFault }: LoginsOptions): Logins 
     return keys;
   };
 
-  const verify = async (text: string, hash: string, issuers: readonly LoginIssuer[], nowMs: number): Promise<AccessToken> => {
+  const verify = async (
+    text: string,
+    hash: string,
+    issuers: readonly LoginIssuer[],
+    nowMs: number,
+  ): Promise<AccessToken> => {
     const jose = await import("jose");
     const issuer = issuerOf(text, issuers, jose);
     const keys = keysOf(issuer);
@@ -77,7 +82,11 @@ export function openLogins({ upstream, clock, onFault }: LoginsOptions): Logins 
 }
 
 /** By `iss` and `aud`, which nobody has signed for yet. */
-function issuerOf(text: string, issuers: readonly LoginIssuer[], { decodeJwt, decodeProtectedHeader }: typeof Jose): LoginIssuer {
+function issuerOf(
+  text: string,
+  issuers: readonly LoginIssuer[],
+  { decodeJwt, decodeProtectedHeader }: typeof Jose,
+): LoginIssuer {
   let payload: JWTPayload;
   let algorithm: string | undefined;
   try {
@@ -90,7 +99,8 @@ function issuerOf(text: string, issuers: readonly LoginIssuer[], { decodeJwt, de
   if (ofIssuer.length === 0) throw invalid("its issuer is not one that is configured here");
   const found = ofIssuer.find((issuer) => issuer.audiences.some((audience) => audiencesOf(payload).includes(audience)));
   if (found === undefined) throw invalid("it was made for another audience");
-  if (algorithm === undefined || !found.algorithms.includes(algorithm)) throw invalid("it is signed in a way that is not allowed here");
+  if (algorithm === undefined || !found.algorithms.includes(algorithm))
+    throw invalid("it is signed in a way that is not allowed here");
   return found;
 }
 
@@ -99,29 +109,56 @@ function audiencesOf({ aud }: { readonly aud?: unknown }): readonly unknown[] {
   return Array.isArray(aud) ? (aud as readonly unknown[]) : [aud];
 }
 
-async function verified(text: string, { issuer, audiences, algorithms, clockToleranceMs }: LoginIssuer, keys: IssuerKeys, nowMs: number, { jwtVerify, errors }: typeof Jose): Promise<JWTPayload> {
+async function verified(
+  text: string,
+  { issuer, audiences, algorithms, clockToleranceMs }: LoginIssuer,
+  keys: IssuerKeys,
+  nowMs: number,
+  { jwtVerify, errors }: typeof Jose,
+): Promise<JWTPayload> {
   try {
     const { payload } = await jwtVerify(text, keys.find, {
-      issuer, audience: [...audiences], algorithms: [...algorithms], clockTolerance: clockToleranceMs / 1000, currentDate: new Date(nowMs), requiredClaims: ["exp"],
+      issuer,
+      audience: [...audiences],
+      algorithms: [...algorithms],
+      clockTolerance: clockToleranceMs / 1000,
+      currentDate: new Date(nowMs),
+      requiredClaims: ["exp"],
     });
     return payload;
   } catch (thrown) {
-    if (thrown instanceof KeysUnavailable) throw new GatewayError("login_unavailable", "The keys of the login's issuer cannot be fetched now, so the token cannot be checked.", { headers: { "retry-after": "5" } });
+    if (thrown instanceof KeysUnavailable)
+      throw new GatewayError(
+        "login_unavailable",
+        "The keys of the login's issuer cannot be fetched now, so the token cannot be checked.",
+        { headers: { "retry-after": "5" } },
+      );
     if (thrown instanceof errors.JWTExpired) throw expired((thrown.payload.exp ?? 0) * 1000);
-    if (thrown instanceof errors.JWTClaimValidationFailed && thrown.claim === "nbf") throw invalid("it is not valid yet", thrown);
-    if (thrown instanceof errors.JWTClaimValidationFailed) throw invalid(`its claim ${thrown.claim} is missing or wrong`, thrown);
-    if (thrown instanceof errors.JWKSNoMatchingKey || thrown instanceof errors.JWKSMultipleMatchingKeys) throw invalid("it is signed with a key that its issuer does not have", thrown);
-    if (thrown instanceof errors.JOSEError || thrown instanceof TypeError || (thrown instanceof Error && thrown.name === "DataError")) throw invalid("its signature does not hold", thrown);
+    if (thrown instanceof errors.JWTClaimValidationFailed && thrown.claim === "nbf")
+      throw invalid("it is not valid yet", thrown);
+    if (thrown instanceof errors.JWTClaimValidationFailed)
+      throw invalid(`its claim ${thrown.claim} is missing or wrong`, thrown);
+    if (thrown instanceof errors.JWKSNoMatchingKey || thrown instanceof errors.JWKSMultipleMatchingKeys)
+      throw invalid("it is signed with a key that its issuer does not have", thrown);
+    if (
+      thrown instanceof errors.JOSEError ||
+      thrown instanceof TypeError ||
+      (thrown instanceof Error && thrown.name === "DataError")
+    )
+      throw invalid("its signature does not hold", thrown);
     throw thrown;
   }
 }
 
 function asPersonalToken(payload: JWTPayload, issuer: LoginIssuer, nowMs: number): AccessToken {
   const subject = claimAt(payload, issuer.subjectClaim);
-  if (typeof subject !== "string" || subject === "" || subject.length > 1024) throw invalid(`its claim ${issuer.subjectClaim} names nobody`);
+  if (typeof subject !== "string" || subject === "" || subject.length > 1024)
+    throw invalid(`its claim ${issuer.subjectClaim} names nobody`);
   const userId = `${issuer.name}.${PLAIN_SUBJECT.test(subject) ? subject : `_${Bun.SHA256.hash(subject, "base64url")}`}`;
   const name = claimAt(payload, issuer.nameClaim);
-  const grants = issuer.grants.filter(({ claim, value }) => value === null || valuesAt(payload, claim).some(compileGlob(value)));
+  const grants = issuer.grants.filter(
+    ({ claim, value }) => value === null || valuesAt(payload, claim).some(compileGlob(value)),
+  );
   const permissions = new Set(grants.flatMap((grant) => grant.permissions));
   return {
     id: userId,
@@ -161,10 +198,17 @@ function valuesAt(payload: JWTPayload, path: string): readonly string[] {
 
 /** `why` is one of our own words: nothing of the token is told. */
 function invalid(why: string, cause?: unknown): GatewayError {
-  return new GatewayError("invalid_token", `The login token is not valid here: ${why}.`, cause === undefined ? {} : { cause });
+  return new GatewayError(
+    "invalid_token",
+    `The login token is not valid here: ${why}.`,
+    cause === undefined ? {} : { cause },
+  );
 }
 
 function expired(atMs: number): GatewayError {
   const time = new Date(atMs);
-  return new GatewayError("expired_token", `The login token expired${Number.isNaN(time.getTime()) ? "" : ` at ${time.toISOString()}`}. Log in again.`);
+  return new GatewayError(
+    "expired_token",
+    `The login token expired${Number.isNaN(time.getTime()) ? "" : ` at ${time.toISOString()}`}. Log in again.`,
+  );
 }

@@ -5,7 +5,10 @@ import type { Snapshot } from "../core/snapshot.ts";
 const NONE: readonly Membership[] = [];
 
 /** In the token's own tenant; none for a project token. */
-export function membershipsOf(token: AccessToken, { memberships }: Pick<Snapshot, "memberships">): readonly Membership[] {
+export function membershipsOf(
+  token: AccessToken,
+  { memberships }: Pick<Snapshot, "memberships">,
+): readonly Membership[] {
   if (token.userId === null) return NONE;
   const stored = memberships.get(token.userId)?.filter((membership) => membership.tenantId === token.tenantId) ?? NONE;
   return token.granted === undefined ? stored : [...stored, ...token.granted];

@@ -12,13 +12,20 @@ export function demandNarrowingWithin(own: Narrowed, given: Narrowed): void {
   if (calls && given.models.length === 0 && given.routes.length === 0) throw wider("models");
   if (calls && given.models.some((pattern) => !covered(own.models, pattern))) throw wider("models");
   if (calls && given.routes.some((pattern) => !covered(own.routes, pattern))) throw wider("routes");
-  if (own.ipRanges.length > 0 && (given.ipRanges.length === 0 || given.ipRanges.some((range) => !own.ipRanges.includes(range)))) throw wider("ip");
+  if (
+    own.ipRanges.length > 0 &&
+    (given.ipRanges.length === 0 || given.ipRanges.some((range) => !own.ipRanges.includes(range)))
+  )
+    throw wider("ip");
 }
 
 /** What is configured holds for others than the token too. Throws `insufficient_role`. */
 export function demandConfigures({ models, routes }: Narrowed): void {
   if (models.length > 0 || routes.length > 0)
-    throw new GatewayError("insufficient_role", "The access token is narrowed to some models or routes, and what it configures would hold for others: use one that is not narrowed.");
+    throw new GatewayError(
+      "insufficient_role",
+      "The access token is narrowed to some models or routes, and what it configures would hold for others: use one that is not narrowed.",
+    );
 }
 
 function covered(own: readonly string[], pattern: string): boolean {
@@ -26,5 +33,9 @@ function covered(own: readonly string[], pattern: string): boolean {
 }
 
 function wider(param: string): GatewayError {
-  return new GatewayError("insufficient_role", `The access token of this request is narrowed by ${param}, and what it gives has to be narrowed at least as much.`, { param });
+  return new GatewayError(
+    "insufficient_role",
+    `The access token of this request is narrowed by ${param}, and what it gives has to be narrowed at least as much.`,
+    { param },
+  );
 }

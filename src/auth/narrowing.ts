@@ -27,14 +27,30 @@ interface Named {
  */
 export function demandTarget(narrowing: Narrowing | null, route: Named, target: Named, covered: boolean): void {
   if (narrowing === null || covered) return;
-  if (route.name !== DIRECT_ROUTE && !narrowing.permitsRoute(route.name)) throw new GatewayError("route_not_found", `There is no route ${JSON.stringify(route.name)} that this access token may call.`, { param: "route" });
+  if (route.name !== DIRECT_ROUTE && !narrowing.permitsRoute(route.name))
+    throw new GatewayError(
+      "route_not_found",
+      `There is no route ${JSON.stringify(route.name)} that this access token may call.`,
+      { param: "route" },
+    );
   if (!narrowing.permitsModel(target.name))
-    throw new GatewayError("model_not_found", `There is no model ${JSON.stringify(target.name)} that this access token may call. GET /api/v1/models lists what it may.`, { param: "model" });
+    throw new GatewayError(
+      "model_not_found",
+      `There is no model ${JSON.stringify(target.name)} that this access token may call. GET /api/v1/models lists what it may.`,
+      { param: "model" },
+    );
 }
 
 /** Whether it may name the route and call at least one of its targets through it. */
-export function permitsRoute(narrowing: Narrowing | null, { name, targets }: Named & { readonly targets: readonly Named[] }): boolean {
-  return narrowing === null || narrowing.coversRoute(name) || (narrowing.permitsRoute(name) && targets.some((target) => narrowing.permitsModel(target.name)));
+export function permitsRoute(
+  narrowing: Narrowing | null,
+  { name, targets }: Named & { readonly targets: readonly Named[] },
+): boolean {
+  return (
+    narrowing === null ||
+    narrowing.coversRoute(name) ||
+    (narrowing.permitsRoute(name) && targets.some((target) => narrowing.permitsModel(target.name)))
+  );
 }
 
 function compile({ models, routes }: Pick<AccessToken, "models" | "routes">): Narrowing {

@@ -54,7 +54,13 @@ export class HintSearch {
 
 export function patternDetector(options: PatternDetector): Detector {
   let machine: Machine | null = null;
-  return { mask: options.mask, folds: options.folds === true, source: options.source, work: options.work ?? options.program.size, open: () => new MachineRun((machine ??= new Machine(options))) };
+  return {
+    mask: options.mask,
+    folds: options.folds === true,
+    source: options.source,
+    work: options.work ?? options.program.size,
+    open: () => new MachineRun((machine ??= new Machine(options))),
+  };
 }
 
 /** Whether the pattern matches where there is nothing to match. */
@@ -75,7 +81,11 @@ const ANYWHERE = 1;
 const AT_EDGE = 2;
 
 /** The instructions that can take the next character, whatever stands around it, but for what `never` holds; and whether the pattern can end before it. */
-function reached({ step, out, arg }: PatternProgram, from: readonly number[], never = 0): { readonly takes: readonly number[]; readonly isMatch: boolean } {
+function reached(
+  { step, out, arg }: PatternProgram,
+  from: readonly number[],
+  never = 0,
+): { readonly takes: readonly number[]; readonly isMatch: boolean } {
   const seen = new Set<number>();
   const takes: number[] = [];
   const waiting = [...from];
@@ -117,7 +127,9 @@ class Machine {
     this.hint = hint ?? null;
     this.#seen = new Int32Array(program.size);
     this.#stack = new Int32Array(2 * program.size + 2);
-    this.#taken = program.step.map((step, at) => (step === STEP.take ? Uint8Array.from({ length: ASCII }, (_, code) => Number(program.takes(at, code))) : null));
+    this.#taken = program.step.map((step, at) =>
+      step === STEP.take ? Uint8Array.from({ length: ASCII }, (_, code) => Number(program.takes(at, code))) : null,
+    );
     const first = reached(program, [program.start]).takes;
     const inside = new Set(reached(program, [program.start], AT.wordEdge).takes);
     this.begins = Uint8Array.from({ length: ASCII }, (_, code) => {
@@ -132,8 +144,12 @@ class Machine {
     const table = new Uint8Array(ASCII * ASCII);
     for (let code = 0; code < ASCII; code++) {
       if (this.begins[code] === NOWHERE) continue;
-      const { takes, isMatch } = reached(this.program, first.filter((at) => this.#taken[at]![code] === 1).map((at) => this.program.out[at]!));
-      for (let next = 0; next < ASCII; next++) table[code * ASCII + next] = Number(isMatch || takes.some((at) => this.#taken[at]![next] === 1));
+      const { takes, isMatch } = reached(
+        this.program,
+        first.filter((at) => this.#taken[at]![code] === 1).map((at) => this.program.out[at]!),
+      );
+      for (let next = 0; next < ASCII; next++)
+        table[code * ASCII + next] = Number(isMatch || takes.some((at) => this.#taken[at]![next] === 1));
     }
     return table;
   }
@@ -153,7 +169,15 @@ class Machine {
    * Follows one thread from `from` to the instructions that take `codePoint`, and adds what comes after them to `into`. True when it came to the end of the
    * pattern: threads of lower preference are then of no interest.
    */
-  follow(from: number, start: number, position: number, codePoint: number, width: number, around: number, into: Threads): boolean {
+  follow(
+    from: number,
+    start: number,
+    position: number,
+    codePoint: number,
+    width: number,
+    around: number,
+    into: Threads,
+  ): boolean {
     const { step, out, arg } = this.program;
     const seen = this.#seen;
     const stack = this.#stack;
@@ -177,7 +201,8 @@ class Machine {
           if ((arg[at]! & ~around) === 0) stack[depth++] = out[at]!;
           break;
         case STEP.take:
-          if (codePoint !== END && position + width - start <= this.maxLength && this.#takes(at, codePoint)) into.add(out[at]!, start);
+          if (codePoint !== END && position + width - start <= this.maxLength && this.#takes(at, codePoint))
+            into.add(out[at]!, start);
           break;
         case STEP.match:
           // a match of nothing is none
@@ -261,7 +286,8 @@ class MachineRun implements DetectorRun {
         continue;
       }
       const where = begins[code];
-      if (where === NOWHERE || (where === AT_EDGE && index > 0 && isWord(text.charCodeAt(index - 1)) === isWord(code))) continue;
+      if (where === NOWHERE || (where === AT_EDGE && index > 0 && isWord(text.charCodeAt(index - 1)) === isWord(code)))
+        continue;
       const next = index + 1 < end ? text.charCodeAt(index + 1) : ASCII;
       if (next >= ASCII || goesOn[code * ASCII + next] === 1) break;
     }
@@ -287,7 +313,8 @@ class MachineRun implements DetectorRun {
       }
     }
     // what begins here begins later than what has been found
-    if (this.#bestStart < 0 && codePoint !== END) machine.follow(machine.program.start, position, position, codePoint, width, around, next);
+    if (this.#bestStart < 0 && codePoint !== END)
+      machine.follow(machine.program.start, position, position, codePoint, width, around, next);
     this.#now = next;
     this.#next = now;
     this.#at = position + width;
@@ -300,7 +327,13 @@ class MachineRun implements DetectorRun {
     if (this.#bestStart < 0) return;
     const start = this.#bestStart;
     if (this.#machine.accept !== undefined) spend((this.#bestEnd - this.#bestStart) * ACCEPTING);
-    const length = this.#machine.accept === undefined ? this.#bestEnd - start : this.#machine.accept(text.slice(start - base, this.#bestEnd - base), text.slice(Math.max(0, start - base - MAX_BEFORE), start - base));
+    const length =
+      this.#machine.accept === undefined
+        ? this.#bestEnd - start
+        : this.#machine.accept(
+            text.slice(start - base, this.#bestEnd - base),
+            text.slice(Math.max(0, start - base - MAX_BEFORE), start - base),
+          );
     this.#bestStart = -1;
     if (length > 0) found(start, start + length);
     this.#at = start + Math.max(length, 1);

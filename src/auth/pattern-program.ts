@@ -44,7 +44,20 @@ interface Compiled {
 }
 
 /** By the numbers of re2js. */
-const STEPS: readonly (Step | undefined)[] = [undefined, STEP.branch, STEP.branch, STEP.pass, STEP.assert, STEP.fail, STEP.match, STEP.pass, STEP.take, STEP.take, STEP.take, STEP.take];
+const STEPS: readonly (Step | undefined)[] = [
+  undefined,
+  STEP.branch,
+  STEP.branch,
+  STEP.pass,
+  STEP.assert,
+  STEP.fail,
+  STEP.match,
+  STEP.pass,
+  STEP.take,
+  STEP.take,
+  STEP.take,
+  STEP.take,
+];
 /** The two characters beyond ASCII that are another case of one within. */
 const LONG_S = 0x17f;
 const KELVIN = 0x212a;
@@ -55,7 +68,8 @@ const ANY_BUT_NEWLINE = 11;
 export function compilePattern(pattern: string): PatternProgram {
   if (pattern.length > MAX_PATTERN) throw new PatternError(`a pattern has at most ${MAX_PATTERN} characters`);
   const { start, inst } = parsed(pattern);
-  if (inst.length > MAX_INSTRUCTIONS) throw new PatternError("the pattern is too large: its repetitions multiply to too many steps");
+  if (inst.length > MAX_INSTRUCTIONS)
+    throw new PatternError("the pattern is too large: its repetitions multiply to too many steps");
   const step = inst.map(({ op }) => {
     const known = STEPS[op];
     if (known === undefined) throw new PatternError("the pattern looks back, which is not there in patterns");

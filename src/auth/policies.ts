@@ -22,7 +22,12 @@ export function compilePolicies(configured: readonly Configured<PolicyDocument>[
   }
   const common = everywhere.length === 0 ? null : projectPolicies(everywhere);
   const tenants = new Map([...ofTenants].map(([id, own]) => [id, projectPolicies([...everywhere, ...own])]));
-  const projects = new Map([...ofProjects].map(([id, { tenantId, own }]) => [id, projectPolicies([...everywhere, ...(ofTenants.get(tenantId) ?? []), ...own])]));
+  const projects = new Map(
+    [...ofProjects].map(([id, { tenantId, own }]) => [
+      id,
+      projectPolicies([...everywhere, ...(ofTenants.get(tenantId) ?? []), ...own]),
+    ]),
+  );
   return { of: (tenantId, projectId) => projects.get(projectId) ?? tenants.get(tenantId) ?? common };
 }
 
@@ -46,7 +51,8 @@ function compilePolicy({ id, name: known, document }: Configured<PolicyDocument>
   const { mode, message, scope } = document;
   const name = known ?? document.name ?? id;
   const concernsTarget = targetScope(scope);
-  const { rule, mentionsTarget } = document.rule === undefined ? { rule: null, mentionsTarget: false } : ruleOf(document.rule);
+  const { rule, mentionsTarget } =
+    document.rule === undefined ? { rule: null, mentionsTarget: false } : ruleOf(document.rule);
   return {
     id,
     name,
@@ -67,7 +73,14 @@ function ruleOf(text: string): { readonly rule: PolicyRule; readonly mentionsTar
     return { rule, mentionsTarget: rule.mentions.has("target") };
   } catch (thrown) {
     const why = `the rule cannot be used: ${(thrown as Error).message}`;
-    return { rule: { denies: () => { throw new FactError(why); } }, mentionsTarget: false };
+    return {
+      rule: {
+        denies: () => {
+          throw new FactError(why);
+        },
+      },
+      mentionsTarget: false,
+    };
   }
 }
 
@@ -75,7 +88,8 @@ function callerScope({ token, user }: PolicyDocument["scope"]): Policy["concerns
   if (token === undefined && user === undefined) return null;
   const ofToken = globOf(token);
   const ofUser = globOf(user);
-  return (caller: PolicyCaller) => ofToken(caller.tokenId) && (user === undefined || (caller.user !== null && ofUser(caller.user)));
+  return (caller: PolicyCaller) =>
+    ofToken(caller.tokenId) && (user === undefined || (caller.user !== null && ofUser(caller.user)));
 }
 
 function targetScope({ route, provider, model }: PolicyDocument["scope"]): Policy["concernsTarget"] {
@@ -83,7 +97,8 @@ function targetScope({ route, provider, model }: PolicyDocument["scope"]): Polic
   const ofRoute = globOf(route);
   const ofProvider = globOf(provider);
   const ofModel = globOf(model);
-  return (target: PolicyTarget) => ofRoute(target.route) && ofProvider(target.provider) && ofModel(`${target.provider}:${target.model}`);
+  return (target: PolicyTarget) =>
+    ofRoute(target.route) && ofProvider(target.provider) && ofModel(`${target.provider}:${target.model}`);
 }
 
 function globOf(pattern: string | undefined): Glob {

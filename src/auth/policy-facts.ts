@@ -52,12 +52,45 @@ function numberOf(value: number): bigint | number {
 const EMPTY: ReadonlyMap<string, Value> = new Map();
 
 /** The type that a rule sees of each common parameter; `dyn` is whatever was sent. */
-export const PARAMETER_TYPES: Readonly<Record<CommonParameter, "double" | "int" | "bool" | "string" | "list<string>" | "dyn">> = {
-  temperature: "double", top_p: "double", n: "int", stream: "bool", stream_options: "dyn", stop: "dyn", max_tokens: "int", max_completion_tokens: "int", presence_penalty: "double",
-  frequency_penalty: "double", logit_bias: "dyn", user: "string", safety_identifier: "string", response_format: "dyn", seed: "dyn", tools: "dyn", tool_choice: "dyn",
-  parallel_tool_calls: "bool", logprobs: "bool", top_logprobs: "int", reasoning_effort: "string", verbosity: "string", modalities: "list<string>", audio: "dyn", prediction: "dyn",
-  service_tier: "string", store: "bool", prompt_cache_key: "string", web_search_options: "dyn", deployment_id: "string", initial_prompt_value: "string", roles: "dyn",
-  final_prompt_value: "string", bos_token: "string", eos_token: "string", hf_model_name: "string",
+export const PARAMETER_TYPES: Readonly<
+  Record<CommonParameter, "double" | "int" | "bool" | "string" | "list<string>" | "dyn">
+> = {
+  temperature: "double",
+  top_p: "double",
+  n: "int",
+  stream: "bool",
+  stream_options: "dyn",
+  stop: "dyn",
+  max_tokens: "int",
+  max_completion_tokens: "int",
+  presence_penalty: "double",
+  frequency_penalty: "double",
+  logit_bias: "dyn",
+  user: "string",
+  safety_identifier: "string",
+  response_format: "dyn",
+  seed: "dyn",
+  tools: "dyn",
+  tool_choice: "dyn",
+  parallel_tool_calls: "bool",
+  logprobs: "bool",
+  top_logprobs: "int",
+  reasoning_effort: "string",
+  verbosity: "string",
+  modalities: "list<string>",
+  audio: "dyn",
+  prediction: "dyn",
+  service_tier: "string",
+  store: "bool",
+  prompt_cache_key: "string",
+  web_search_options: "dyn",
+  deployment_id: "string",
+  initial_prompt_value: "string",
+  roles: "dyn",
+  final_prompt_value: "string",
+  bos_token: "string",
+  eos_token: "string",
+  hf_model_name: "string",
 };
 
 /** One property for each parameter; `undefined` is not sent, which `has()` tells. */
@@ -109,7 +142,9 @@ export class MessageFacts {
   get parts(): ReadonlyMap<string, bigint> {
     const parts = new Map<string, bigint>(BLOCK_TYPES.map((type) => [type, 0n]));
     for (const [type, count] of Object.entries(this.#held?.parts ?? {})) parts.set(type, BigInt(count));
-    for (const { content } of this.#messages) if (typeof content !== "string") for (const { type } of content ?? []) parts.set(type, (parts.get(type) ?? 0n) + 1n);
+    for (const { content } of this.#messages)
+      if (typeof content !== "string")
+        for (const { type } of content ?? []) parts.set(type, (parts.get(type) ?? 0n) + 1n);
     return parts;
   }
 }
@@ -147,11 +182,20 @@ export class RequestFacts {
     return (this.#metadata ??= metadata === null ? EMPTY : valueOf(metadata));
   }
   get tools(): readonly string[] {
-    const { params: { tools = [] }, options: { toolServers } } = this.#request;
-    return [...boundedList(tools).map((tool) => boundedText(typeof tool["type"] === "string" ? tool["type"] : "")), ...toolServers.map(() => "mcp")];
+    const {
+      params: { tools = [] },
+      options: { toolServers },
+    } = this.#request;
+    return [
+      ...boundedList(tools).map((tool) => boundedText(typeof tool["type"] === "string" ? tool["type"] : "")),
+      ...toolServers.map(() => "mcp"),
+    ];
   }
   get tool_names(): readonly string[] {
-    const { params: { tools = [] }, options: { toolServers } } = this.#request;
+    const {
+      params: { tools = [] },
+      options: { toolServers },
+    } = this.#request;
     const own = boundedList(tools).flatMap((tool) => {
       const called = isObject(tool["function"]) ? tool["function"]["name"] : (tool["name"] ?? tool["server_label"]);
       return typeof called === "string" ? [boundedText(called)] : [];

@@ -18,9 +18,28 @@ export interface GuardDocument {
   readonly on_error: "block" | "allow";
 }
 
-export function compileGuard({ on, classes, national_ids: countries, patterns, action, mask, on_error: onError }: GuardDocument): Guard {
-  const detectors = [...[...new Set(classes)].flatMap((name) => detectorsOf(name, countries)), ...patterns.map(guardPattern)];
-  return { onInput: on !== "output", onOutput: on !== "input", action, mask: mask ?? null, onError, work: workOf(detectors), detectors };
+export function compileGuard({
+  on,
+  classes,
+  national_ids: countries,
+  patterns,
+  action,
+  mask,
+  on_error: onError,
+}: GuardDocument): Guard {
+  const detectors = [
+    ...[...new Set(classes)].flatMap((name) => detectorsOf(name, countries)),
+    ...patterns.map(guardPattern),
+  ];
+  return {
+    onInput: on !== "output",
+    onOutput: on !== "input",
+    action,
+    mask: mask ?? null,
+    onError,
+    work: workOf(detectors),
+    detectors,
+  };
 }
 
 export function workOf(detectors: readonly Detector[]): number {

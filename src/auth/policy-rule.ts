@@ -8,7 +8,18 @@ import type { PolicyRule, RuleVariable } from "../core/policy.ts";
 import { RULE_VARIABLES } from "../core/policy.ts";
 import { instructionsOf, linearPattern } from "./pattern-program.ts";
 import { CALENDAR_FIELDS, zonedField } from "./zoned-time.ts";
-import { ClientFacts, FactError, MAX_ITEMS, MessageFacts, PARAMETER_TYPES, ParameterFacts, RequestFacts, ScopeFacts, TargetFacts, TokenFacts } from "./policy-facts.ts";
+import {
+  ClientFacts,
+  FactError,
+  MAX_ITEMS,
+  MessageFacts,
+  PARAMETER_TYPES,
+  ParameterFacts,
+  RequestFacts,
+  ScopeFacts,
+  TargetFacts,
+  TokenFacts,
+} from "./policy-facts.ts";
 
 export interface CompiledRule extends PolicyRule {
   readonly mentions: ReadonlySet<RuleVariable>;
@@ -29,8 +40,33 @@ const MAX_STEPS = 15_000_000;
 const MAX_PATTERN = 1000;
 
 const MACROS: ReadonlySet<string> = new Set(["exists", "all", "exists_one", "map", "filter"]);
-const METHODS: ReadonlySet<string> = new Set([...MACROS, ...CALENDAR_FIELDS, "startsWith", "endsWith", "contains", "matches", "lowerAscii", "upperAscii", "trim", "size", "indexOf", "substring"]);
-const FUNCTIONS: ReadonlySet<string> = new Set(["has", "size", "int", "uint", "double", "string", "bool", "dyn", "type", "timestamp", "duration"]);
+const METHODS: ReadonlySet<string> = new Set([
+  ...MACROS,
+  ...CALENDAR_FIELDS,
+  "startsWith",
+  "endsWith",
+  "contains",
+  "matches",
+  "lowerAscii",
+  "upperAscii",
+  "trim",
+  "size",
+  "indexOf",
+  "substring",
+]);
+const FUNCTIONS: ReadonlySet<string> = new Set([
+  "has",
+  "size",
+  "int",
+  "uint",
+  "double",
+  "string",
+  "bool",
+  "dyn",
+  "type",
+  "timestamp",
+  "duration",
+]);
 /** `+` of these makes nothing longer. */
 const FIXED_SIZE = /^(int|uint|double|google\.protobuf\.(Timestamp|Duration))$/;
 
@@ -50,7 +86,12 @@ const MAX_KNOWN = 10_000;
 function compile(text: string): CompiledRule {
   if (text.length > MAX_RULE) throw new RuleError(`a rule has at most ${MAX_RULE} characters`);
   const { ast, type } = checked(text, text);
-  if (type !== "bool") throw refusal(text, 0, `a rule must give true or false, and this gives ${type === "dyn" ? "whatever was sent: compare it with something" : type}`);
+  if (type !== "bool")
+    throw refusal(
+      text,
+      0,
+      `a rule must give true or false, and this gives ${type === "dyn" ? "whatever was sent: compare it with something" : type}`,
+    );
   const walk: Walk = { text, nodes: 0, mentions: new Set(), edits: [] };
   judge(ast, walk, null);
   const program = checked(edited(text, walk.edits), text).program;
@@ -72,20 +113,65 @@ function rules(): Environment {
   if (environment !== null) return environment;
   // loaded with the first rule: who has none keeps a dozen megabytes
   const cel = import.meta.require("@marcbachmann/cel-js") as typeof Cel;
-  const made = new cel.Environment({ unlistedVariablesAreDyn: false, homogeneousAggregateLiterals: false, limits: { maxAstNodes: 2 * MAX_NODES, maxDepth: MAX_DEPTH, maxListElements: MAX_NODES, maxMapEntries: MAX_NODES, maxCallArguments: 3 } });
-  const declare = (name: string, ctor: new (...args: never[]) => object, fields: Readonly<Record<string, string>>): void => void made.registerType(name, { ctor, fields } as never);
+  const made = new cel.Environment({
+    unlistedVariablesAreDyn: false,
+    homogeneousAggregateLiterals: false,
+    limits: {
+      maxAstNodes: 2 * MAX_NODES,
+      maxDepth: MAX_DEPTH,
+      maxListElements: MAX_NODES,
+      maxMapEntries: MAX_NODES,
+      maxCallArguments: 3,
+    },
+  });
+  const declare = (
+    name: string,
+    ctor: new (...args: never[]) => object,
+    fields: Readonly<Record<string, string>>,
+  ): void => void made.registerType(name, { ctor, fields } as never);
   declare("Parameters", ParameterFacts, PARAMETER_TYPES);
-  declare("Messages", MessageFacts, { count: "int", characters: "int", prompt_tokens: "int", roles: "map<string, int>", parts: "map<string, int>" });
+  declare("Messages", MessageFacts, {
+    count: "int",
+    characters: "int",
+    prompt_tokens: "int",
+    roles: "map<string, int>",
+    parts: "map<string, int>",
+  });
   declare("Request", RequestFacts, {
-    route: "string", model: "string", stream: "bool", parameters: "Parameters", extra: "map<string, dyn>", messages: "Messages", metadata: "map<string, dyn>", tools: "list<string>", tool_names: "list<string>",
+    route: "string",
+    model: "string",
+    stream: "bool",
+    parameters: "Parameters",
+    extra: "map<string, dyn>",
+    messages: "Messages",
+    metadata: "map<string, dyn>",
+    tools: "list<string>",
+    tool_names: "list<string>",
   });
   declare("Target", TargetFacts, { provider: "string", model: "string", name: "string", route: "string" });
-  declare("Token", TokenFacts, { id: "string", kind: "string", role: "string", user: "string", permissions: "list<string>" });
+  declare("Token", TokenFacts, {
+    id: "string",
+    kind: "string",
+    role: "string",
+    user: "string",
+    permissions: "list<string>",
+  });
   declare("Scope", ScopeFacts, { id: "string" });
   declare("Client", ClientFacts, { ip: "string" });
-  const types: Readonly<Record<RuleVariable, string>> = { request: "Request", target: "Target", token: "Token", tenant: "Scope", project: "Scope", client: "Client", now: "google.protobuf.Timestamp" };
+  const types: Readonly<Record<RuleVariable, string>> = {
+    request: "Request",
+    target: "Target",
+    token: "Token",
+    tenant: "Scope",
+    project: "Scope",
+    client: "Client",
+    now: "google.protobuf.Timestamp",
+  };
   for (const name of RULE_VARIABLES) made.registerVariable(name, types[name]);
-  for (const field of CALENDAR_FIELDS) made.registerFunction(`google.protobuf.Timestamp.${field}${ZONED}(string): int`, (at: Date, zone: string) => zonedField(field, at, zone));
+  for (const field of CALENDAR_FIELDS)
+    made.registerFunction(`google.protobuf.Timestamp.${field}${ZONED}(string): int`, (at: Date, zone: string) =>
+      zonedField(field, at, zone),
+    );
   made.registerFunction(`${BOUNDED}(list<V>): list<V>`, withinBound);
   made.registerFunction(`${BOUNDED}(map<K, V>): map<K, V>`, withinBound);
   made.registerFunction(`string.${MATCHES}(string): bool`, matchesPattern);
@@ -115,7 +201,8 @@ let steps = 0;
 /** Linear in the text, and bounded by what it may cost. Only patterns of rules that were loaded come here. */
 function matchesPattern(text: string, pattern: string): boolean {
   matched += text.length;
-  if (matched > MAX_MATCHED) throw new FactError(`patterns look at no more than ${MAX_MATCHED} characters in one evaluation`);
+  if (matched > MAX_MATCHED)
+    throw new FactError(`patterns look at no more than ${MAX_MATCHED} characters in one evaluation`);
   const { matcher, size } = patternOf(pattern);
   steps += text.length * size;
   if (steps > MAX_STEPS) throw new FactError("its patterns are too large for texts of this length");
@@ -145,7 +232,11 @@ function checked(text: string, shown: string): Checked {
     if (!result.valid) throw result.error!;
     return { ast: program.ast, type: result.type ?? "dyn", program };
   } catch (thrown) {
-    const { summary, message, range } = thrown as { readonly summary?: string; readonly message: string; readonly range?: { readonly start: number } };
+    const { summary, message, range } = thrown as {
+      readonly summary?: string;
+      readonly message: string;
+      readonly range?: { readonly start: number };
+    };
     throw refusal(shown, range?.start ?? 0, summary ?? message.split("\n")[0]!);
   }
 }
@@ -180,7 +271,8 @@ interface Body {
 function judge(node: ASTNode, walk: Walk, body: Body | null): void {
   walk.nodes += 1;
   if (walk.nodes > MAX_NODES) throw refusal(walk.text, node.start, `a rule has at most ${MAX_NODES} parts`);
-  if (body !== null && ++body.nodes > MAX_BODY) throw refusal(walk.text, node.start, `what a macro does with each item has at most ${MAX_BODY} parts`);
+  if (body !== null && ++body.nodes > MAX_BODY)
+    throw refusal(walk.text, node.start, `what a macro does with each item has at most ${MAX_BODY} parts`);
   switch (node.op) {
     case "value":
       return;
@@ -206,29 +298,42 @@ function judge(node: ASTNode, walk: Walk, body: Body | null): void {
   }
 }
 
-function judgeCall({ args: [name, given], start }: Extract<ASTNode, { op: "call" }>, walk: Walk, body: Body | null): void {
+function judgeCall(
+  { args: [name, given], start }: Extract<ASTNode, { op: "call" }>,
+  walk: Walk,
+  body: Body | null,
+): void {
   if (!FUNCTIONS.has(name)) throw refusal(walk.text, start, `${name}() is not there in rules`);
   for (const one of given) judge(one, walk, body);
 }
 
-function judgeMethod({ args: [name, receiver, given], start }: Extract<ASTNode, { op: "rcall" }>, walk: Walk, body: Body | null): void {
+function judgeMethod(
+  { args: [name, receiver, given], start }: Extract<ASTNode, { op: "rcall" }>,
+  walk: Walk,
+  body: Body | null,
+): void {
   if (!METHODS.has(name)) throw refusal(walk.text, start, `${name}() is not there in rules`);
   judge(receiver, walk, body);
   if (MACROS.has(name)) {
     if (body !== null) throw refusal(walk.text, start, `${name}() stands inside another macro; macros do not nest`);
-    walk.edits.push({ at: receiver.start, end: receiver.start, text: `${BOUNDED}(` }, { at: receiver.end, end: receiver.end, text: ")" });
+    walk.edits.push(
+      { at: receiver.start, end: receiver.start, text: `${BOUNDED}(` },
+      { at: receiver.end, end: receiver.end, text: ")" },
+    );
     const own: Body = { nodes: 0 };
     for (const one of given) judge(one, walk, own);
     return;
   }
   if (name === "matches") judgeMatches(receiver, given, walk);
-  else if ((CALENDAR_FIELDS as readonly string[]).includes(name) && given.length > 0) judgeZone(name, receiver, given[0]!, walk, body);
+  else if ((CALENDAR_FIELDS as readonly string[]).includes(name) && given.length > 0)
+    judgeZone(name, receiver, given[0]!, walk, body);
   for (const one of given) judge(one, walk, body);
 }
 
 function judgeMatches(receiver: ASTNode, given: readonly ASTNode[], walk: Walk): void {
   const [pattern] = given;
-  if (pattern?.op !== "value" || typeof pattern.args !== "string") throw refusal(walk.text, pattern?.start ?? receiver.end, "the pattern of matches() must be written out as a text");
+  if (pattern?.op !== "value" || typeof pattern.args !== "string")
+    throw refusal(walk.text, pattern?.start ?? receiver.end, "the pattern of matches() must be written out as a text");
   try {
     if (pattern.args.length > MAX_PATTERN) throw new Error(`it has more than ${MAX_PATTERN} characters`);
     patternOf(pattern.args);
@@ -241,7 +346,12 @@ function judgeMatches(receiver: ASTNode, given: readonly ASTNode[], walk: Walk):
 
 function judgeZone(name: string, receiver: ASTNode, zone: ASTNode, walk: Walk, body: Body | null): void {
   if (body !== null) throw refusal(walk.text, zone.start, `${name}() with a time zone cannot stand inside a macro`);
-  if (zone.op !== "value" || typeof zone.args !== "string" || !isZone(zone.args)) throw refusal(walk.text, zone.start, `${name}() takes the name of a time zone, such as "Europe/Berlin", written out`);
+  if (zone.op !== "value" || typeof zone.args !== "string" || !isZone(zone.args))
+    throw refusal(
+      walk.text,
+      zone.start,
+      `${name}() takes the name of a time zone, such as "Europe/Berlin", written out`,
+    );
   const at = walk.text.indexOf(name, receiver.end) + name.length;
   walk.edits.push({ at, end: at, text: ZONED });
 }
@@ -257,8 +367,10 @@ function isZone(timeZone: string): boolean {
 
 function judgeOperator(node: Extract<ASTNode, { args: readonly ASTNode[] }>, walk: Walk, body: Body | null): void {
   const operands = node.args as readonly ASTNode[];
-  if (body !== null && node.op === "+" && !operands.every((one) => FIXED_SIZE.test(typeOf(one)))) throw refusal(walk.text, node.start, "texts and lists cannot be joined inside a macro");
-  if (body !== null && node.op === "in" && operands[1]!.op !== "list" && !typeOf(operands[1]!).startsWith("map")) throw refusal(walk.text, operands[1]!.start, "inside a macro, the list after `in` must be written out");
+  if (body !== null && node.op === "+" && !operands.every((one) => FIXED_SIZE.test(typeOf(one))))
+    throw refusal(walk.text, node.start, "texts and lists cannot be joined inside a macro");
+  if (body !== null && node.op === "in" && operands[1]!.op !== "list" && !typeOf(operands[1]!).startsWith("map"))
+    throw refusal(walk.text, operands[1]!.start, "inside a macro, the list after `in` must be written out");
   for (const one of operands) judge(one, walk, body);
 }
 

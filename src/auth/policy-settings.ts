@@ -17,57 +17,148 @@ const pattern = z.string().min(1).max(400);
 const scope = z
   .strictObject({
     token: pattern.optional().meta({ title: "Token", description: "Ids of access tokens." }),
-    user: pattern.optional().meta({ title: "User", description: "End users, as the request names them in `user` or `safety_identifier`." }),
-    route: pattern.optional().meta({ title: "Route", description: "The route whose target is called; `direct` for none." }),
+    user: pattern
+      .optional()
+      .meta({ title: "User", description: "End users, as the request names them in `user` or `safety_identifier`." }),
+    route: pattern
+      .optional()
+      .meta({ title: "Route", description: "The route whose target is called; `direct` for none." }),
     provider: pattern.optional().meta({ title: "Provider", description: "The provider that is called." }),
-    model: pattern.optional().meta({ title: "Model", description: "The model that is called, as `<provider>:<model_name>`." }),
+    model: pattern
+      .optional()
+      .meta({ title: "Model", description: "The model that is called, as `<provider>:<model_name>`." }),
   })
   .prefault({})
-  .meta({ title: "Scope", description: "To which calls the policy applies; all that is named has to hold. A value is exact, or has `*` for any text. Route, provider and model are those of each target that is tried." });
+  .meta({
+    title: "Scope",
+    description:
+      "To which calls the policy applies; all that is named has to hold. A value is exact, or has `*` for any text. Route, provider and model are those of each target that is tried.",
+  });
 
 const guard = z
   .strictObject({
-    on: z.enum(["input", "output", "both"]).default("both").meta({ title: "On", description: "The text that goes to the provider, the text that comes from it, or both." }),
-    classes: z.array(z.enum(PII_CLASSES)).max(PII_CLASSES.length).default([]).meta({ title: "Classes", description: "Kinds of personal data and secrets that are looked for." }),
-    national_ids: z.array(z.enum(NATIONAL_ID_NAMES as [NationalId, ...NationalId[]])).max(100).default([]).meta({ title: "National ids", description: "Which ones the class `national_id` means. Empty: all of them." }),
-    patterns: z.array(z.string().min(1)).max(MAX_PATTERNS).default([]).meta({ title: "Patterns", description: "Regular expressions of RE2. A match has at most 1,024 characters." }),
-    action: z.enum(["block", "mask"]).meta({ title: "Action", description: "`block` refuses the call, or ends a stream with an error event; `mask` puts other words in place of each match." }),
-    mask: z.string().max(100).optional().meta({ title: "Mask", description: "The words in place of a match. Not set: `[email]`, `[card]` and the like, and `[masked]` for patterns." }),
-    on_error: z.enum(["block", "allow"]).default("block").meta({ title: "On error", description: "What becomes of a text that cannot be looked at within the time that guards have: docs/policies.md. `block` refuses the call, or ends a stream; `allow` lets the text pass as it is." }),
+    on: z
+      .enum(["input", "output", "both"])
+      .default("both")
+      .meta({ title: "On", description: "The text that goes to the provider, the text that comes from it, or both." }),
+    classes: z
+      .array(z.enum(PII_CLASSES))
+      .max(PII_CLASSES.length)
+      .default([])
+      .meta({ title: "Classes", description: "Kinds of personal data and secrets that are looked for." }),
+    national_ids: z
+      .array(z.enum(NATIONAL_ID_NAMES as [NationalId, ...NationalId[]]))
+      .max(100)
+      .default([])
+      .meta({ title: "National ids", description: "Which ones the class `national_id` means. Empty: all of them." }),
+    patterns: z
+      .array(z.string().min(1))
+      .max(MAX_PATTERNS)
+      .default([])
+      .meta({ title: "Patterns", description: "Regular expressions of RE2. A match has at most 1,024 characters." }),
+    action: z
+      .enum(["block", "mask"])
+      .meta({
+        title: "Action",
+        description:
+          "`block` refuses the call, or ends a stream with an error event; `mask` puts other words in place of each match.",
+      }),
+    mask: z
+      .string()
+      .max(100)
+      .optional()
+      .meta({
+        title: "Mask",
+        description:
+          "The words in place of a match. Not set: `[email]`, `[card]` and the like, and `[masked]` for patterns.",
+      }),
+    on_error: z
+      .enum(["block", "allow"])
+      .default("block")
+      .meta({
+        title: "On error",
+        description:
+          "What becomes of a text that cannot be looked at within the time that guards have: docs/policies.md. `block` refuses the call, or ends a stream; `allow` lets the text pass as it is.",
+      }),
   })
   .superRefine((value, context) => {
-    if (value.classes.length === 0 && value.patterns.length === 0) context.addIssue({ code: "custom", path: [], message: "expected classes or patterns" });
-    if (value.national_ids.length > 0 && !value.classes.includes("national_id")) context.addIssue({ code: "custom", path: ["national_ids"], message: "expected the class national_id beside it" });
-    if (value.mask !== undefined && value.action === "block") context.addIssue({ code: "custom", path: ["mask"], message: "a guard that blocks masks nothing" });
+    if (value.classes.length === 0 && value.patterns.length === 0)
+      context.addIssue({ code: "custom", path: [], message: "expected classes or patterns" });
+    if (value.national_ids.length > 0 && !value.classes.includes("national_id"))
+      context.addIssue({ code: "custom", path: ["national_ids"], message: "expected the class national_id beside it" });
+    if (value.mask !== undefined && value.action === "block")
+      context.addIssue({ code: "custom", path: ["mask"], message: "a guard that blocks masks nothing" });
     value.patterns.forEach((text, index) => {
       const why = problemOf(() => guardPattern(text));
-      if (why !== null) context.addIssue({ code: "custom", path: ["patterns", index], message: `this is no pattern: ${why}` });
+      if (why !== null)
+        context.addIssue({ code: "custom", path: ["patterns", index], message: `this is no pattern: ${why}` });
     });
   });
 
 export const policySchema = z
   .strictObject({
-    name: z.string().regex(POLICY_NAME, NAME_WORDS).optional().meta({ title: "Name", description: "Its name in refusals and records. In the file it is the key." }),
-    effect: z.literal("deny").default("deny").meta({ title: "Effect", description: "What happens when the rule holds." }),
-    rule: z.string().min(1).max(MAX_RULE).optional().meta({ title: "Rule", description: "A condition in CEL over `request`, `target`, `token`, `tenant`, `project`, `client` and `now`: docs/policies.md. Where it holds, or cannot be evaluated, the call is denied." }),
-    guard: guard.optional().meta({ title: "Guard", description: "In place of a rule: what is looked for in the text." }),
-    message: z.string().min(1).max(MAX_WORDS).optional().meta({ title: "Message", description: "What the caller reads." }),
+    name: z
+      .string()
+      .regex(POLICY_NAME, NAME_WORDS)
+      .optional()
+      .meta({ title: "Name", description: "Its name in refusals and records. In the file it is the key." }),
+    effect: z
+      .literal("deny")
+      .default("deny")
+      .meta({ title: "Effect", description: "What happens when the rule holds." }),
+    rule: z
+      .string()
+      .min(1)
+      .max(MAX_RULE)
+      .optional()
+      .meta({
+        title: "Rule",
+        description:
+          "A condition in CEL over `request`, `target`, `token`, `tenant`, `project`, `client` and `now`: docs/policies.md. Where it holds, or cannot be evaluated, the call is denied.",
+      }),
+    guard: guard
+      .optional()
+      .meta({ title: "Guard", description: "In place of a rule: what is looked for in the text." }),
+    message: z
+      .string()
+      .min(1)
+      .max(MAX_WORDS)
+      .optional()
+      .meta({ title: "Message", description: "What the caller reads." }),
     scope,
-    mode: z.enum(["enforce", "audit"]).default("enforce").meta({ title: "Mode", description: "`audit` refuses and masks nothing, and tells in log and metrics what it would have done." }),
+    mode: z
+      .enum(["enforce", "audit"])
+      .default("enforce")
+      .meta({
+        title: "Mode",
+        description: "`audit` refuses and masks nothing, and tells in log and metrics what it would have done.",
+      }),
   })
   .superRefine((value, context) => {
-    if ((value.rule === undefined) === (value.guard === undefined)) return context.addIssue({ code: "custom", path: [], message: "expected either a rule or a guard" });
+    if ((value.rule === undefined) === (value.guard === undefined))
+      return context.addIssue({ code: "custom", path: [], message: "expected either a rule or a guard" });
     const { rule } = value;
     if (rule === undefined) return;
     const why = problemOf(() => compileRule(rule));
-    if (why !== null) context.addIssue({ code: "custom", path: ["rule"], message: `the rule${value.name === undefined ? "" : ` of the policy ${value.name}`} cannot be used: ${why}` });
+    if (why !== null)
+      context.addIssue({
+        code: "custom",
+        path: ["rule"],
+        message: `the rule${value.name === undefined ? "" : ` of the policy ${value.name}`} cannot be used: ${why}`,
+      });
   });
 
 export type PolicyDocument = z.output<typeof policySchema>;
 
 /** In place of a stored policy that this version cannot read: its rule is none, and a rule that cannot be evaluated denies. */
 export function unreadablePolicy(mode: PolicyDocument["mode"]): PolicyDocument {
-  return { effect: "deny", rule: "", message: "A policy of the tenant or project cannot be read; ask who administers it.", scope: {}, mode };
+  return {
+    effect: "deny",
+    rule: "",
+    message: "A policy of the tenant or project cannot be read; ask who administers it.",
+    scope: {},
+    mode,
+  };
 }
 
 /** By name, in the order in which they are asked. */
@@ -82,6 +173,8 @@ function problemOf(compile: () => unknown): string | null {
     return null;
   } catch (thrown) {
     // what a library cannot take is a mistake of the rule as well, and no fault of the gateway
-    return thrown instanceof RuleError || thrown instanceof PatternError ? thrown.message : `it is beyond what can be compiled (${String(thrown)})`;
+    return thrown instanceof RuleError || thrown instanceof PatternError
+      ? thrown.message
+      : `it is beyond what can be compiled (${String(thrown)})`;
   }
 }

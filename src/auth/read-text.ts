@@ -88,7 +88,10 @@ export class ReadText implements TextWindow {
         // the other half is an escape as well, or still to come
         if (isPair && !isEnd && fresh.length < index + 12) break;
         if (isPair && LOW.test(fresh.slice(index + 6, index + 12))) width = 12;
-        read = this.#folded(unescaped(fresh.slice(index, index + Math.min(width, 6))) + (width === 12 ? unescaped(fresh.slice(index + 6, index + 12)) : ""));
+        read = this.#folded(
+          unescaped(fresh.slice(index, index + Math.min(width, 6))) +
+            (width === 12 ? unescaped(fresh.slice(index + 6, index + 12)) : ""),
+        );
       } else if (code >= 128) {
         const codePoint = fresh.codePointAt(index)!;
         width = codePoint > 0xffff ? 2 : 1;

@@ -1,6 +1,16 @@
 // The life of access tokens: made, listed, rotated, revoked, and the first one of all (decisions 2.4 to 2.8). Used by the command line and the admin
 // API. What is wrong with a request is an Error whose message names what there is; no message repeats a token.
-import { NOT_NARROWED, OPS, PERMISSIONS, ROLES, roleAtLeast, type AccessToken, type Permission, type Role, type TokenSecret } from "../core/identity.ts";
+import {
+  NOT_NARROWED,
+  OPS,
+  PERMISSIONS,
+  ROLES,
+  roleAtLeast,
+  type AccessToken,
+  type Permission,
+  type Role,
+  type TokenSecret,
+} from "../core/identity.ts";
 import type { Page, PageRequest, Reader } from "../store/reader.ts";
 import type { StoredToken } from "../store/records.ts";
 import { type Store, StoreError } from "../store/store.ts";
@@ -73,7 +83,11 @@ export interface TokenSummary extends Omit<AccessToken, "secrets"> {
 export async function createToken(writer: Writer, request: TokenRequest, nowMs: number): Promise<IssuedToken> {
   const kind: TokenKind = request.personal === true ? "personal" : "project";
   const owner = await (kind === "personal" ? personalOwner(request, writer) : projectOwner(request, writer));
-  const lifetimeMs = lifetime(request.expiresInDays ?? null, DEFAULT_DAYS[kind] * DAY_MS, await capMs(writer, owner.tenantId, kind));
+  const lifetimeMs = lifetime(
+    request.expiresInDays ?? null,
+    DEFAULT_DAYS[kind] * DAY_MS,
+    await capMs(writer, owner.tenantId, kind),
+  );
   const { id, text, sha256 } = newAccessToken(kind);
   const record: StoredToken = {
     id,
@@ -81,8 +95,16 @@ export async function createToken(writer: Writer, request: TokenRequest, nowMs: 
     name: checkedName(request.name),
     ...owner,
     permissions: checkedPermissions(request.permissions ?? []),
-    models: checkedPatterns(request.models ?? [], MODEL_PATTERN, "a model of an access token is <provider>:<model_name>, with * for any text"),
-    routes: checkedPatterns(request.routes ?? [], ROUTE_PATTERN, "a route of an access token is a route's name, with * for any text"),
+    models: checkedPatterns(
+      request.models ?? [],
+      MODEL_PATTERN,
+      "a model of an access token is <provider>:<model_name>, with * for any text",
+    ),
+    routes: checkedPatterns(
+      request.routes ?? [],
+      ROUTE_PATTERN,
+      "a route of an access token is a route's name, with * for any text",
+    ),
     ipRanges: checkedRanges(request.ipRanges ?? []),
     secrets: [{ sha256, retiresAtMs: null }],
     createdAtMs: nowMs,
@@ -96,15 +118,25 @@ export async function createToken(writer: Writer, request: TokenRequest, nowMs: 
 }
 
 /** Gives the token another secret and a new life. Throws Error for an unknown or revoked token and for an overlap that is too short, and StoreError. */
-export async function rotateToken(writer: Writer, tokenId: string, options: RotationOptions, nowMs: number): Promise<IssuedToken> {
+export async function rotateToken(
+  writer: Writer,
+  tokenId: string,
+  options: RotationOptions,
+  nowMs: number,
+): Promise<IssuedToken> {
   const overlapMs = options.overlapMs ?? DEFAULT_OVERLAP_MS;
   if (!(overlapMs >= SHORTEST_OVERLAP_MS) || !Number.isFinite(overlapMs))
-    throw new Error("The overlap of a rotation is at least 30 minutes, so that every client can change over. To end a token at once, revoke it.");
+    throw new Error(
+      "The overlap of a rotation is at least 30 minutes, so that every client can change over. To end a token at once, revoke it.",
+    );
   const { id, kind, tenantId } = await knownToken(tokenId, writer);
   const cap = await capMs(writer, tenantId, kind);
   const { text, sha256 } = newTokenText(kind, id);
   const record = await writer.changeToken(id, (token) => {
-    if (token.revokedAtMs !== null) throw new Error(`The access token ${id} is revoked, which is for good. Make a new one with \`dragoman token create\`.`);
+    if (token.revokedAtMs !== null)
+      throw new Error(
+        `The access token ${id} is revoked, which is for good. Make a new one with \`dragoman token create\`.`,
+      );
     const lifetimeMs = lifetime(options.expiresInDays ?? null, token.lifetimeMs, cap);
     const secrets = [...retired(token, nowMs, nowMs + overlapMs), { sha256, retiresAtMs: null }];
     return { ...token, secrets, lifetimeMs, expiresAtMs: nowMs + lifetimeMs };
@@ -119,7 +151,10 @@ export async function revokeToken(writer: Writer, tokenId: string, nowMs: number
 }
 
 /** Never secrets, nor their hashes. The newest first. */
-export async function listTokens(store: Pick<Store, "readIdentities">, nowMs: number): Promise<readonly TokenSummary[]> {
+export async function listTokens(
+  store: Pick<Store, "readIdentities">,
+  nowMs: number,
+): Promise<readonly TokenSummary[]> {
   const { tokens } = await store.readIdentities();
   return tokens.map((token) => summary(token, nowMs)).toSorted((a, b) => b.createdAtMs - a.createdAtMs);
 }
@@ -158,17 +193,42 @@ export function makeOwner(store: Store): Promise<boolean> {
 type Owner = Pick<AccessToken, "tenantId" | "projectId" | "userId" | "role">;
 
 async function projectOwner(request: TokenRequest, reader: Reader): Promise<Owner> {
-  if (request.userId != null) throw new Error("A project token belongs to a project and has no user. For a token of a user, ask for a personal one.");
-  const project = await chosen("project", request.projectId ?? null, (id) => reader.findProject(id), (page) => reader.listProjects(page));
-  return { tenantId: project.tenantId, projectId: project.id, userId: null, role: checkedRole(request.role ?? "developer") };
+  if (request.userId != null)
+    throw new Error(
+      "A project token belongs to a project and has no user. For a token of a user, ask for a personal one.",
+    );
+  const project = await chosen(
+    "project",
+    request.projectId ?? null,
+    (id) => reader.findProject(id),
+    (page) => reader.listProjects(page),
+  );
+  return {
+    tenantId: project.tenantId,
+    projectId: project.id,
+    userId: null,
+    role: checkedRole(request.role ?? "developer"),
+  };
 }
 
 async function personalOwner(request: TokenRequest, reader: Reader): Promise<Owner> {
-  if (request.projectId != null) throw new Error("A personal token has no project of its own: it reaches those in which its user has a role.");
+  if (request.projectId != null)
+    throw new Error("A personal token has no project of its own: it reaches those in which its user has a role.");
   const role = request.role ?? null;
-  const user = role === null || request.userId != null ? await chosen("user", request.userId ?? null, (id) => reader.findUser(id), (page) => reader.listUsers(page)) : await userWithRole(knownRole(role), reader);
+  const user =
+    role === null || request.userId != null
+      ? await chosen(
+          "user",
+          request.userId ?? null,
+          (id) => reader.findUser(id),
+          (page) => reader.listUsers(page),
+        )
+      : await userWithRole(knownRole(role), reader);
   if (role !== null) await demandRole(user.id, knownRole(role), reader);
-  if ((await reader.listMemberships({ limit: 1 }, { userId: user.id })).data.length === 0) throw new Error(`The user ${user.id} has no role anywhere, so the token could do nothing. Give the user a membership first.`);
+  if ((await reader.listMemberships({ limit: 1 }, { userId: user.id })).data.length === 0)
+    throw new Error(
+      `The user ${user.id} has no role anywhere, so the token could do nothing. Give the user a membership first.`,
+    );
   return { tenantId: user.tenantId, projectId: null, userId: user.id, role: null };
 }
 
@@ -176,7 +236,15 @@ async function personalOwner(request: TokenRequest, reader: Reader): Promise<Own
 async function userWithRole(role: Role, reader: Reader): Promise<{ readonly id: string; readonly tenantId: string }> {
   const { data } = await reader.listMemberships({ limit: LISTED }, { projectId: null, role });
   const only = data.length === 1 ? data[0] : data.find(({ userId }) => userId === FIRST_USER);
-  if (only === undefined) throw new Error(data.length === 0 ? `No user is ${role} of a tenant. Name the user with --user.` : `More than one user is ${role}: say which. There are: ${listed(data.map(({ userId }) => userId), false)}.`);
+  if (only === undefined)
+    throw new Error(
+      data.length === 0
+        ? `No user is ${role} of a tenant. Name the user with --user.`
+        : `More than one user is ${role}: say which. There are: ${listed(
+            data.map(({ userId }) => userId),
+            false,
+          )}.`,
+    );
   return { id: only.userId, tenantId: only.tenantId };
 }
 
@@ -185,22 +253,35 @@ async function demandRole(userId: string, role: Role, reader: Reader): Promise<v
   const { data } = await reader.listMemberships({ limit: 1000 }, { userId });
   const highest = data.map((membership) => membership.role).toSorted((a, b) => ROLES.indexOf(b) - ROLES.indexOf(a))[0];
   if (highest === undefined || !roleAtLeast(highest, role))
-    throw new Error(`The user ${userId} is ${highest ?? "nothing"} at most, and a personal token has no role of its own: it cannot be ${role}'s. Give the user the role first.`);
+    throw new Error(
+      `The user ${userId} is ${highest ?? "nothing"} at most, and a personal token has no role of its own: it cannot be ${role}'s. Give the user the role first.`,
+    );
 }
 
 function knownRole(word: string): Role {
   const role = ROLES.find((known) => known === word);
-  if (role === undefined) throw new Error(`There is no role ${JSON.stringify(word)}. The roles are: ${ROLES.join(", ")}.`);
+  if (role === undefined)
+    throw new Error(`There is no role ${JSON.stringify(word)}. The roles are: ${ROLES.join(", ")}.`);
   return role;
 }
 
-async function chosen<T extends { readonly id: string }>(what: "project" | "user", id: string | null, find: (id: string) => Promise<T | null>, list: (page: PageRequest) => Promise<Page<T>>): Promise<T> {
+async function chosen<T extends { readonly id: string }>(
+  what: "project" | "user",
+  id: string | null,
+  find: (id: string) => Promise<T | null>,
+  list: (page: PageRequest) => Promise<Page<T>>,
+): Promise<T> {
   const found = id === null ? null : await find(id);
   if (found !== null) return found;
   const { data: all, nextCursor } = await list({ limit: LISTED });
   if (id === null && all.length === 1) return all[0]!;
   if (all.length === 0) throw new Error(`There is no ${what} yet. The first start of the server makes one.`);
-  throw new Error(`${id === null ? `There is more than one ${what}: say which.` : `There is no ${what} ${JSON.stringify(id)}.`} There ${all.length === 1 ? "is" : "are"}: ${listed(all.map((one) => one.id), nextCursor !== null)}.`);
+  throw new Error(
+    `${id === null ? `There is more than one ${what}: say which.` : `There is no ${what} ${JSON.stringify(id)}.`} There ${all.length === 1 ? "is" : "are"}: ${listed(
+      all.map((one) => one.id),
+      nextCursor !== null,
+    )}.`,
+  );
 }
 
 function checkedRole(word: string): Role {
@@ -208,13 +289,19 @@ function checkedRole(word: string): Role {
   const role = allowed.find((known) => known === word);
   if (role !== undefined) return role;
   const known = ROLES.some((one) => one === word);
-  throw new Error(`${known ? `A project token never has a role above maintainer, so not ${word}.` : `There is no role ${JSON.stringify(word)}.`} A project token's roles are: ${listed(allowed)}.`);
+  throw new Error(
+    `${known ? `A project token never has a role above maintainer, so not ${word}.` : `There is no role ${JSON.stringify(word)}.`} A project token's roles are: ${listed(allowed)}.`,
+  );
 }
 
 function checkedPermissions(words: readonly string[]): readonly Permission[] {
   const unknown = words.find((word) => !PERMISSIONS.some((permission) => permission === word));
-  if (unknown !== undefined) throw new Error(`There is no permission ${JSON.stringify(unknown)}. The permissions are: ${listed(PERMISSIONS)}.`);
-  if (words.includes(OPS) && new Set(words).size > 1) throw new Error("The permission ops stands alone: a token that has it reads /metrics and /readyz?verbose, and does nothing else.");
+  if (unknown !== undefined)
+    throw new Error(`There is no permission ${JSON.stringify(unknown)}. The permissions are: ${listed(PERMISSIONS)}.`);
+  if (words.includes(OPS) && new Set(words).size > 1)
+    throw new Error(
+      "The permission ops stands alone: a token that has it reads /metrics and /readyz?verbose, and does nothing else.",
+    );
   return PERMISSIONS.filter((permission) => words.includes(permission));
 }
 
@@ -226,26 +313,32 @@ function checkedPatterns(words: readonly string[], shape: RegExp, expected: stri
 
 function checkedRanges(words: readonly string[]): readonly string[] {
   const wrong = words.find((word) => !isIpRange(word));
-  if (wrong !== undefined) throw new Error(`${JSON.stringify(wrong.slice(0, 100))} is no address and no range of addresses: expected something like 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32.`);
+  if (wrong !== undefined)
+    throw new Error(
+      `${JSON.stringify(wrong.slice(0, 100))} is no address and no range of addresses: expected something like 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32.`,
+    );
   return checkedCount(words);
 }
 
 function checkedCount(words: readonly string[]): readonly string[] {
-  if (words.length > MAX_NARROWING) throw new Error(`An access token is narrowed by at most ${MAX_NARROWING} models, routes and addresses each.`);
+  if (words.length > MAX_NARROWING)
+    throw new Error(`An access token is narrowed by at most ${MAX_NARROWING} models, routes and addresses each.`);
   return [...new Set(words)];
 }
 
 function checkedName(name: string): string {
   const trimmed = name.trim();
   if (trimmed === "" || trimmed.length > 100) throw new Error("The name of an access token has 1 to 100 characters.");
-  if (parseTokenText(trimmed) !== null) throw new Error("The name of an access token is shown to people and kept: it cannot be a token.");
+  if (parseTokenText(trimmed) !== null)
+    throw new Error("The name of an access token is shown to people and kept: it cannot be a token.");
   return trimmed;
 }
 
 /** A lifetime that was asked for is taken or refused; one that was not is shortened to the cap. */
 function lifetime(days: number | null, defaultMs: number, cap: number): number {
   if (days === null) return Math.min(defaultMs, cap);
-  if (!(days > 0) || days > LONGEST_DAYS) throw new Error(`The lifetime of an access token is above 0 and at most ${LONGEST_DAYS} days.`);
+  if (!(days > 0) || days > LONGEST_DAYS)
+    throw new Error(`The lifetime of an access token is above 0 and at most ${LONGEST_DAYS} days.`);
   const ms = Math.ceil(days * DAY_MS);
   if (ms > cap) throw new Error(`The tenant caps the lifetime of these tokens at ${cap / DAY_MS} days.`);
   return ms;
@@ -259,13 +352,49 @@ async function capMs(reader: Reader, tenantId: string, kind: TokenKind): Promise
 
 /** The secrets that still work, each with an end: the overlap's, or the one that it had, whichever comes first. */
 function retired(token: AccessToken, nowMs: number, overlapEndsMs: number): readonly TokenSecret[] {
-  return token.secrets.map((secret) => ({ ...secret, retiresAtMs: Math.min(secret.retiresAtMs ?? token.expiresAtMs, token.expiresAtMs, overlapEndsMs) })).filter((secret) => secret.retiresAtMs > nowMs);
+  return token.secrets
+    .map((secret) => ({
+      ...secret,
+      retiresAtMs: Math.min(secret.retiresAtMs ?? token.expiresAtMs, token.expiresAtMs, overlapEndsMs),
+    }))
+    .filter((secret) => secret.retiresAtMs > nowMs);
 }
 
 function summary(token: AccessToken, nowMs: number): TokenSummary {
-  const { id, kind, name, tenantId, projectId, userId, role, permissions, models, routes, ipRanges, createdAtMs, expiresAtMs, revokedAtMs } = token;
+  const {
+    id,
+    kind,
+    name,
+    tenantId,
+    projectId,
+    userId,
+    role,
+    permissions,
+    models,
+    routes,
+    ipRanges,
+    createdAtMs,
+    expiresAtMs,
+    revokedAtMs,
+  } = token;
   const state = revokedAtMs !== null ? "revoked" : nowMs >= expiresAtMs ? "expired" : "live";
-  return { id, kind, name, tenantId, projectId, userId, role, permissions, models, routes, ipRanges, createdAtMs, expiresAtMs, revokedAtMs, state };
+  return {
+    id,
+    kind,
+    name,
+    tenantId,
+    projectId,
+    userId,
+    role,
+    permissions,
+    models,
+    routes,
+    ipRanges,
+    createdAtMs,
+    expiresAtMs,
+    revokedAtMs,
+    state,
+  };
 }
 
 /** By id, or by the whole text that somebody pasted. */
@@ -276,7 +405,10 @@ async function knownToken(idOrText: string, reader: Reader): Promise<AccessToken
   const named = /^\w{1,12}$/.test(idOrText) ? ` with the id ${idOrText}` : " with this id";
   const { data: tokens, nextCursor } = await reader.listTokens({ limit: LISTED });
   const known = tokens.map(({ id, name }) => `${id} (${name})`);
-  throw new StoreError("unknown", `There is no access token${named}. ${known.length === 0 ? "There are none yet." : `There are: ${listed(known, nextCursor !== null)}.`}`);
+  throw new StoreError(
+    "unknown",
+    `There is no access token${named}. ${known.length === 0 ? "There are none yet." : `There are: ${listed(known, nextCursor !== null)}.`}`,
+  );
 }
 
 function listed(words: readonly string[], areMore = false): string {

@@ -1,6 +1,14 @@
 // The calendar of a time zone, for rules: one look into the language's tables for each moment and zone, which is dear, however often rules ask.
 
-const FIELDS = { year: "numeric", month: "numeric", day: "numeric", hour: "numeric", minute: "numeric", second: "numeric", hourCycle: "h23" } as const;
+const FIELDS = {
+  year: "numeric",
+  month: "numeric",
+  day: "numeric",
+  hour: "numeric",
+  minute: "numeric",
+  second: "numeric",
+  hourCycle: "h23",
+} as const;
 const DAY_MS = 86_400_000;
 const MAX_ZONES = 1000;
 
@@ -15,7 +23,11 @@ const zones = new Map<string, Zone>();
 function localTime(at: Date, name: string): Date {
   let zone = zones.get(name);
   if (zone === undefined) {
-    zone = { format: new Intl.DateTimeFormat("en-US", { timeZone: name, era: "short", ...FIELDS }), atMs: Number.NaN, local: at };
+    zone = {
+      format: new Intl.DateTimeFormat("en-US", { timeZone: name, era: "short", ...FIELDS }),
+      atMs: Number.NaN,
+      local: at,
+    };
     if (zones.size >= MAX_ZONES) zones.clear();
     zones.set(name, zone);
   }
@@ -37,7 +49,11 @@ const CALENDAR = {
   getDate: (time: Date) => time.getUTCDate(),
   getDayOfMonth: (time: Date) => time.getUTCDate() - 1,
   getDayOfWeek: (time: Date) => time.getUTCDay(),
-  getDayOfYear: (time: Date) => Math.floor((Date.UTC(time.getUTCFullYear(), time.getUTCMonth(), time.getUTCDate()) - Date.UTC(time.getUTCFullYear(), 0, 1)) / DAY_MS),
+  getDayOfYear: (time: Date) =>
+    Math.floor(
+      (Date.UTC(time.getUTCFullYear(), time.getUTCMonth(), time.getUTCDate()) - Date.UTC(time.getUTCFullYear(), 0, 1)) /
+        DAY_MS,
+    ),
   getHours: (time: Date) => time.getUTCHours(),
   getMinutes: (time: Date) => time.getUTCMinutes(),
   getSeconds: (time: Date) => time.getUTCSeconds(),

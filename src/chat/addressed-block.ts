@@ -5,7 +5,12 @@ import { isObject } from "../core/json.ts";
 const WEB_ADDRESS = /^https?:\/\//i;
 
 /** Where each type of block has it: the member, and the member of that. */
-export const ADDRESS_AT: Readonly<Partial<Record<BlockType, readonly [string, string]>>> = { image_url: ["image_url", "url"], video_url: ["video_url", "url"], file: ["file", "file_id"], document: ["source", "url"] };
+export const ADDRESS_AT: Readonly<Partial<Record<BlockType, readonly [string, string]>>> = {
+  image_url: ["image_url", "url"],
+  video_url: ["video_url", "url"],
+  file: ["file", "file_id"],
+  document: ["source", "url"],
+};
 
 /** Null: it has none. */
 export function webAddressIn(block: ContentPart): string | null {

@@ -7,7 +7,12 @@ import { baseHeaders } from "./reply-headers.ts";
 import type { Resolved } from "./resolve.ts";
 import type { AnswerFrame } from "./whole-answer.ts";
 
-export function answerFrame(call: Call, fitted: FittedRequest, { provider, target }: Resolved, route: string): AnswerFrame {
+export function answerFrame(
+  call: Call,
+  fitted: FittedRequest,
+  { provider, target }: Resolved,
+  route: string,
+): AnswerFrame {
   return {
     traceId: call.traceId,
     model: targetName(target),
@@ -23,7 +28,12 @@ export function answerFrame(call: Call, fitted: FittedRequest, { provider, targe
 const MAX_TOLD = 32;
 
 /** `target` null: the head goes out before it is known who answers (decisions 7.4). */
-export function answerHeaders(call: Call, fitted: FittedRequest | null, target: Target | null, contentType: string): Record<string, string> {
+export function answerHeaders(
+  call: Call,
+  fitted: FittedRequest | null,
+  target: Target | null,
+  contentType: string,
+): Record<string, string> {
   const headers = baseHeaders(call.traceId, call.ownMs());
   headers["content-type"] = contentType;
   Object.assign(headers, call.cors, call.rateHeaders());
@@ -31,7 +41,8 @@ export function answerHeaders(call: Call, fitted: FittedRequest | null, target: 
     headers["x-gateway-model"] = targetName(target);
     Object.assign(headers, call.providerHeaders());
     headers["x-gateway-attempts"] = String(call.record.attempts.length);
-    if (call.mayDebug) headers["x-gateway-attempt-list"] = JSON.stringify(call.record.attempts.slice(-MAX_TOLD).map(toldAttempt));
+    if (call.mayDebug)
+      headers["x-gateway-attempt-list"] = JSON.stringify(call.record.attempts.slice(-MAX_TOLD).map(toldAttempt));
   }
   if (fitted !== null && fitted.dropped.length > 0) headers["x-gateway-dropped-params"] = fitted.dropped.join(",");
   if (call.record.warnings.length > 0) headers["x-gateway-warnings"] = call.record.warnings.join(",");

@@ -103,7 +103,12 @@ class StreamTexts {
 
   #text(text: string, owner: string, name: string): string {
     // nearly always: the key can neither begin in it nor go on from before
-    if (this.#watches.size === 0 && !text.includes(this.#beginning) && text.charCodeAt(text.length - 1) !== this.#key.charCodeAt(0)) return text;
+    if (
+      this.#watches.size === 0 &&
+      !text.includes(this.#beginning) &&
+      text.charCodeAt(text.length - 1) !== this.#key.charCodeAt(0)
+    )
+      return text;
     const place = `${owner}.${name}`;
     const known = this.#watches.get(place);
     const watch = known ?? new KeyWatch(this.#key, this.#fallback);

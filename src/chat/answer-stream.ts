@@ -34,7 +34,15 @@ const MAX_TEXT = 64 * 1024 * 1024;
 /** After `[DONE]` the connection is worth keeping: its body is read to the end, but not for long. */
 const DRAIN_MS = 1000;
 
-export function openAnswerStream(body: UpstreamBody, parser: SseParser, decoder: StreamDecoder, writer: ChunkWriter, guarded: StreamUnderGuards | null, call: Call, usage: () => Usage): AnswerStream {
+export function openAnswerStream(
+  body: UpstreamBody,
+  parser: SseParser,
+  decoder: StreamDecoder,
+  writer: ChunkWriter,
+  guarded: StreamUnderGuards | null,
+  call: Call,
+  usage: () => Usage,
+): AnswerStream {
   let ended = false;
   let failure: unknown = undefined;
   let turnBytes = 0;
@@ -108,7 +116,8 @@ export function openAnswerStream(body: UpstreamBody, parser: SseParser, decoder:
 
   function demandComplete(): void {
     if (decoder.isTerminated === true && !writer.isComplete) writer.inferFinish();
-    if (!writer.isComplete) throw new GatewayError("upstream_incomplete", "The provider's stream ended before the answer was complete.");
+    if (!writer.isComplete)
+      throw new GatewayError("upstream_incomplete", "The provider's stream ended before the answer was complete.");
   }
 
   return {
@@ -133,7 +142,9 @@ export function openAnswerStream(body: UpstreamBody, parser: SseParser, decoder:
         turnBytes += bytes?.length ?? 0;
         if (bytes === null) ended = true;
         const given = bytes === null ? parser.end() : parser.push(bytes);
-        const { events, refusal } = given.some(isLongEvent) ? await readableEvents(given) : { events: given, refusal: null };
+        const { events, refusal } = given.some(isLongEvent)
+          ? await readableEvents(given)
+          : { events: given, refusal: null };
         if (refusal !== null) ended = false;
         const out = await (guarded === null ? translate(events) : translateGuarded(events, guarded));
         if (refusal !== null) failure ??= refusal;
@@ -177,7 +188,10 @@ function drain(body: UpstreamBody): void {
 export function chunkOfAnswer(answer: ChatAnswer): ChatChunk {
   const choices = answer.choices.map(({ message, ...choice }) => ({
     ...choice,
-    delta: { ...message, ...(message.tool_calls && { tool_calls: message.tool_calls.map((call, index) => ({ ...call, index })) }) },
+    delta: {
+      ...message,
+      ...(message.tool_calls && { tool_calls: message.tool_calls.map((call, index) => ({ ...call, index })) }),
+    },
   }));
   return { ...answer, choices };
 }

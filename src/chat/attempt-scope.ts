@@ -79,7 +79,9 @@ export class AttemptScope {
   /** The client has left, and each plain answer that it waited for has begun. */
   #mayReadOn(reason: unknown): boolean {
     if (!this.#isPlain || !(reason instanceof GatewayError) || reason.code !== "client_closed") return false;
-    return this.attempts.length > 0 && this.attempts.every(({ status }) => status !== null && status >= 200 && status <= 299);
+    return (
+      this.attempts.length > 0 && this.attempts.every(({ status }) => status !== null && status >= 200 && status <= 299)
+    );
   }
 
   /** Whether a plain answer of so many bytes is read on. */
@@ -108,5 +110,8 @@ export class AttemptScope {
 }
 
 function tooLate(firstTokenMs: number): GatewayError {
-  return new GatewayError("upstream_timeout", `The provider's first content did not come within ${firstTokenMs} ms (first_token_ms of the route).`);
+  return new GatewayError(
+    "upstream_timeout",
+    `The provider's first content did not come within ${firstTokenMs} ms (first_token_ms of the route).`,
+  );
 }

@@ -23,15 +23,26 @@ export function usageOf(request: ChatRequest, scope: AttemptScope): AttemptUsage
 }
 
 /** What a stream has used by now; null: nothing is known. Figures that came before its end need not hold all that was generated since. */
-export function streamUsage(request: ChatRequest, grammar: Pick<StreamGrammar, "reportedUsage" | "hasGenerated" | "generated" | "isComplete">): AttemptUsage | null {
+export function streamUsage(
+  request: ChatRequest,
+  grammar: Pick<StreamGrammar, "reportedUsage" | "hasGenerated" | "generated" | "isComplete">,
+): AttemptUsage | null {
   const { reportedUsage: reported } = grammar;
-  if (reported !== null && (grammar.isComplete || !grammar.hasGenerated)) return { usage: reported, isEstimated: false };
+  if (reported !== null && (grammar.isComplete || !grammar.hasGenerated))
+    return { usage: reported, isEstimated: false };
   if (!grammar.hasGenerated) return null;
   const estimated = estimatedUsage(conversationTokens(request), grammar.generated);
   if (reported === null) return { usage: estimated, isEstimated: true };
   const unseen = estimated.completion_tokens - reported.completion_tokens;
   if (unseen <= 0) return { usage: reported, isEstimated: false };
-  return { usage: { ...reported, completion_tokens: estimated.completion_tokens, total_tokens: reported.total_tokens + unseen }, isEstimated: true };
+  return {
+    usage: {
+      ...reported,
+      completion_tokens: estimated.completion_tokens,
+      total_tokens: reported.total_tokens + unseen,
+    },
+    isEstimated: true,
+  };
 }
 
 /** Notes what each of an attempt's requests used, once nothing of it is under way: won, failed or left behind. */
@@ -52,7 +63,12 @@ export function noteUsage(request: ChatRequest, scope: AttemptScope): void {
 }
 
 /** Charges the call for an attempt, once. */
-export function chargeAttempt(call: Call, { fitted: { request }, resolved }: PricedAttempt, scope: AttemptScope, { usage }: Pick<AttemptUsage, "usage">): void {
+export function chargeAttempt(
+  call: Call,
+  { fitted: { request }, resolved }: PricedAttempt,
+  scope: AttemptScope,
+  { usage }: Pick<AttemptUsage, "usage">,
+): void {
   if (scope.isCharged) return;
   scope.isCharged = true;
   charge(call, request, resolved, usage);

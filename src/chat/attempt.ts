@@ -29,17 +29,29 @@ const MAX_ERROR_BYTES = 256 * 1024;
 const MAX_NATIVE_CODE = 200;
 
 /** One call, or as many as the request's choices take. */
-export function attempts(request: ChatRequest, resolved: Resolved, call: Call, scope: AttemptScope): readonly Promise<OpenAnswer>[] {
+export function attempts(
+  request: ChatRequest,
+  resolved: Resolved,
+  call: Call,
+  scope: AttemptScope,
+): readonly Promise<OpenAnswer>[] {
   const calls = callsFor(request, resolved.provider, resolved.target.model);
-  if (calls === 1) return [attempt(() => withFetchedParts(request, resolved.provider, resolved.target.model, call), resolved, call, scope)];
+  if (calls === 1)
+    return [
+      attempt(() => withFetchedParts(request, resolved.provider, resolved.target.model, call), resolved, call, scope),
+    ];
   // what has to be fetched is fetched once for all
   let fetched: ChatRequest | Promise<ChatRequest> | null = null;
-  const filled = (): ChatRequest | Promise<ChatRequest> => (fetched ??= withFetchedParts(request, resolved.provider, resolved.target.model, call));
+  const filled = (): ChatRequest | Promise<ChatRequest> =>
+    (fetched ??= withFetchedParts(request, resolved.provider, resolved.target.model, call));
   return Array.from({ length: calls }, () => attempt(filled, resolved, call, scope));
 }
 
 /** All of them; the first failure ends the others. */
-export async function allOf(answers: readonly Promise<OpenAnswer>[], scope: AttemptScope): Promise<readonly OpenAnswer[]> {
+export async function allOf(
+  answers: readonly Promise<OpenAnswer>[],
+  scope: AttemptScope,
+): Promise<readonly OpenAnswer[]> {
   if (answers.length === 1) return [await answers[0]!];
   try {
     return await Promise.all(answers);
@@ -50,18 +62,31 @@ export async function allOf(answers: readonly Promise<OpenAnswer>[], scope: Atte
 }
 
 /** The provider's answer once its head says success. Throws GatewayError. */
-async function attempt(filled: () => ChatRequest | Promise<ChatRequest>, resolved: Resolved, call: Call, scope: AttemptScope): Promise<OpenAnswer> {
+async function attempt(
+  filled: () => ChatRequest | Promise<ChatRequest>,
+  resolved: Resolved,
+  call: Call,
+  scope: AttemptScope,
+): Promise<OpenAnswer> {
   const { provider, target } = resolved;
   const fetched = filled();
   const request = fetched instanceof Promise ? await fetched : fetched;
   const called = withClientHeaders(target, provider, call.clientHeader);
-  const encoded = request.held === undefined ? provider.encodeRequest(request, called) : await call.context.longRequests!.encode(request, called, call.context.clock.now());
+  const encoded =
+    request.held === undefined
+      ? provider.encodeRequest(request, called)
+      : await call.context.longRequests!.encode(request, called, call.context.clock.now());
   const record = call.beginAttempt(target);
   scope.attempts.push(record);
   try {
     const decode: DecodeContext = { model: target.model, memo: encoded.memo };
     const first = await sendChecked(encoded.request, resolved, call, scope, record);
-    const response = provider.followUp === undefined ? first : await followedAnswer(first, decode, resolved, call, (next) => sendChecked(next, resolved, call, scope, record));
+    const response =
+      provider.followUp === undefined
+        ? first
+        : await followedAnswer(first, decode, resolved, call, (next) =>
+            sendChecked(next, resolved, call, scope, record),
+          );
     return { response, decode, attempt: record };
   } catch (thrown) {
     throw closeAttempt(record, thrown, { resolved, scope }, call);
@@ -69,7 +94,13 @@ async function attempt(filled: () => ChatRequest | Promise<ChatRequest>, resolve
 }
 
 /** Throws what a status that is no success means. */
-async function sendChecked(request: UpstreamRequest, resolved: Resolved, call: Call, scope: AttemptScope, record: Attempt): Promise<UpstreamResponse> {
+async function sendChecked(
+  request: UpstreamRequest,
+  resolved: Resolved,
+  call: Call,
+  scope: AttemptScope,
+  record: Attempt,
+): Promise<UpstreamResponse> {
   const response = await call.waiting(send(request, resolved, call, scope, record));
   const isFirst = record.headMs === null;
   record.headMs ??= call.elapsedMs();
@@ -97,43 +128,93 @@ export function toldModel(model: unknown, { target }: Resolved): string | null {
 }
 const MODEL_NAME = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
 
-async function send(request: UpstreamRequest, { provider, target }: Resolved, call: Call, scope: AttemptScope, record: Attempt): Promise<UpstreamResponse> {
+async function send(
+  request: UpstreamRequest,
+  { provider, target }: Resolved,
+  call: Call,
+  scope: AttemptScope,
+  record: Attempt,
+): Promise<UpstreamResponse> {
   const { allowPrivateAddresses } = call.snapshot;
   // a long request was signed where it was written
-  const signing = request.bytes !== undefined ? request : provider.sign(request, target.credential, { nowMs: call.context.clock.now(), settings: target.settings });
+  const signing =
+    request.bytes !== undefined
+      ? request
+      : provider.sign(request, target.credential, { nowMs: call.context.clock.now(), settings: target.settings });
   const signed = traced(signing instanceof Promise ? await signing : signing, call.traceHeaders(record.spanId));
-  const pinnedAddress = target.guardedField === null ? undefined : (await checkAddress(signed.url, { allowPrivate: allowPrivateAddresses, param: target.guardedField })).pinnedAddress;
-  const { limits: { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs }, signal } = scope;
+  const pinnedAddress =
+    target.guardedField === null
+      ? undefined
+      : (await checkAddress(signed.url, { allowPrivate: allowPrivateAddresses, param: target.guardedField }))
+          .pinnedAddress;
+  const {
+    limits: { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs },
+    signal,
+  } = scope;
   const partition = connectionPartition(target.sharesConnections ? null : call.record.tenantId, target.credential);
-  return call.context.upstream.send(signed, { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs, signal, pinnedAddress, partition, onSent: (isSent) => scope.take(record, isSent) });
+  return call.context.upstream.send(signed, {
+    connectTimeoutMs,
+    firstByteTimeoutMs,
+    betweenBytesTimeoutMs,
+    signal,
+    pinnedAddress,
+    partition,
+    onSent: (isSent) => scope.take(record, isSent),
+  });
 }
 
 /** Behind the signature, which has no part in it. A header of that name that the caller set for the provider stays. */
 function traced(request: UpstreamRequest, trace: TraceHeaders | null): UpstreamRequest {
-  return trace === null || "traceparent" in request.headers ? request : { ...request, headers: { ...request.headers, ...trace } };
+  return trace === null || "traceparent" in request.headers
+    ? request
+    : { ...request, headers: { ...request.headers, ...trace } };
 }
 
-async function refusal(response: UpstreamResponse, { provider, target }: Resolved, call: Call, { signal }: AttemptScope, record: Attempt): Promise<GatewayError> {
-  const context = { provider, target, status: response.status, retryAfterMs: retryAfterMs((name) => response.header(name), call.context.clock.now(), target.family) };
+async function refusal(
+  response: UpstreamResponse,
+  { provider, target }: Resolved,
+  call: Call,
+  { signal }: AttemptScope,
+  record: Attempt,
+): Promise<GatewayError> {
+  const context = {
+    provider,
+    target,
+    status: response.status,
+    retryAfterMs: retryAfterMs((name) => response.header(name), call.context.clock.now(), target.family),
+  };
   if (response.status >= 300 && response.status < 400) {
     response.body.cancel();
-    return new GatewayError("upstream_invalid_response", `${provider.label} answered with a redirect (${response.status}), which is not followed; base_url has to be the final address.`);
+    return new GatewayError(
+      "upstream_invalid_response",
+      `${provider.label} answered with a redirect (${response.status}), which is not followed; base_url has to be the final address.`,
+    );
   }
   const body = await call.waiting(response.body.text(MAX_ERROR_BYTES)).catch(() => "");
   signal.throwIfAborted();
   const failure = provider.classifyError({ status: response.status, body });
   setAsideRefused(failure, { provider, target }, call);
-  record.nativeCode = failure.nativeCode === null ? null : redacted(failure.nativeCode, target).slice(0, MAX_NATIVE_CODE);
+  record.nativeCode =
+    failure.nativeCode === null ? null : redacted(failure.nativeCode, target).slice(0, MAX_NATIVE_CODE);
   record.retryAfterMs = context.retryAfterMs ?? failure.retryAfterMs ?? null;
   return failureError(failure, context);
 }
 
-function setAsideRefused({ class: reason }: UpstreamFailure, resolved: Pick<Resolved, "target" | "provider">, call: Call): void {
+function setAsideRefused(
+  { class: reason }: UpstreamFailure,
+  resolved: Pick<Resolved, "target" | "provider">,
+  call: Call,
+): void {
   if (reason === "authentication" || reason === "quota") returnRefused(resolved, reason, call);
 }
 
 /** Ends an attempt that failed, whenever it did; gives the error that the call fails with. */
-export function closeAttempt(record: Attempt, thrown: unknown, { resolved, scope }: { readonly resolved: Resolved; readonly scope: AttemptScope }, call: Call): unknown {
+export function closeAttempt(
+  record: Attempt,
+  thrown: unknown,
+  { resolved, scope }: { readonly resolved: Resolved; readonly scope: AttemptScope },
+  call: Call,
+): unknown {
   if (thrown instanceof StreamError) {
     // the provider's own error before anything was generated is a refusal, whatever the head of its answer said
     if (scope.usage() === null) scope.take(record, false);

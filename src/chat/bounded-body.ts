@@ -16,8 +16,19 @@ export function jsonBounds(bounds: BodyBounds): JsonBounds {
   const ofField = { own: maxItems, inside: maxItems };
   const passed = { own: Number.POSITIVE_INFINITY, inside: Number.POSITIVE_INFINITY };
   const fresh: JsonBounds = {
-    maxDepth: maxLevels, maxValues, maxMembers: maxItems, maxDigits: maxNumberDigits, maxName: maxNameCharacters,
-    maxItems: (member) => (member === "messages" ? messages : member === "tools" || member === "functions" ? tools : FIELDS.has(member) ? ofField : passed),
+    maxDepth: maxLevels,
+    maxValues,
+    maxMembers: maxItems,
+    maxDigits: maxNumberDigits,
+    maxName: maxNameCharacters,
+    maxItems: (member) =>
+      member === "messages"
+        ? messages
+        : member === "tools" || member === "functions"
+          ? tools
+          : FIELDS.has(member)
+            ? ofField
+            : passed,
   };
   made.set(bounds, fresh);
   return fresh;
@@ -29,7 +40,19 @@ export function beyondBound(message: string, path: string): GatewayError {
 }
 
 /** Fields that are names of something. */
-const NAMES = ["model", "route", "tenant_id", "project_id", "deployment_id", "reasoning_effort", "verbosity", "service_tier", "hf_model_name", "tool_choice", "function_call"] as const;
+const NAMES = [
+  "model",
+  "route",
+  "tenant_id",
+  "project_id",
+  "deployment_id",
+  "reasoning_effort",
+  "verbosity",
+  "service_tier",
+  "hf_model_name",
+  "tool_choice",
+  "function_call",
+] as const;
 
 /** Throws `invalid_request` with the path of the first name that is too long. What has another type than it should is told by the parser. */
 export function demandShortNames(body: JsonObject, { maxNameCharacters: max }: BodyBounds): void {
@@ -60,5 +83,8 @@ function each(value: Json | undefined, look: (item: Json, index: number) => void
 }
 
 function demandShort(value: Json | undefined, path: string, max: number): void {
-  if (typeof value === "string" && value.length > max) throw new GatewayError("invalid_request", `${path} may have at most ${max} characters; got ${value.length}.`, { param: path });
+  if (typeof value === "string" && value.length > max)
+    throw new GatewayError("invalid_request", `${path} may have at most ${max} characters; got ${value.length}.`, {
+      param: path,
+    });
 }

@@ -10,7 +10,15 @@ import type { PolicyTouch } from "../core/record.ts";
 import { TooMuchWork, withinWork } from "../auth/work-meter.ts";
 import { guardedAnswer, charactersOfAnswer, visitAnswer } from "./guard-answer.ts";
 import { blockedError, violation } from "./policy-violation.ts";
-import { guardedMessages, guardedRequest, type LookedAt, type TextGuard, textGuard, UNLOOKED, UNREPLACEABLE } from "./guard-request.ts";
+import {
+  guardedMessages,
+  guardedRequest,
+  type LookedAt,
+  type TextGuard,
+  textGuard,
+  UNLOOKED,
+  UNREPLACEABLE,
+} from "./guard-request.ts";
 import type { Looking, StreamUnderGuards } from "./looking.ts";
 import type { WholeAnswer } from "./whole-answer.ts";
 
@@ -44,7 +52,10 @@ export class CallPolicies {
   constructor(policies: ProjectPolicies, call: PolicyCall) {
     this.#policies = policies;
     this.#call = call;
-    this.#caller = { tokenId: call.principal.tokenId, user: call.sent.params.user ?? call.sent.params.safety_identifier ?? null };
+    this.#caller = {
+      tokenId: call.principal.tokenId,
+      user: call.sent.params.user ?? call.sent.params.safety_identifier ?? null,
+    };
     this.#facts = new Facts(call);
   }
 
@@ -59,12 +70,21 @@ export class CallPolicies {
     this.rules();
     const guards = this.#guardsAnywhere();
     if (guards.length === 0) return;
-    return this.#look(guards, sent.source.text.length, (guard) => guardedRequest(sent, guard), (ahead) => {
-      this.#ahead = ahead;
-      // those that are for some targets only are as much work there
-      if (ahead === null && guards.some(({ perTarget }) => perTarget)) guardedRequest(sent, textGuard(guards.map(inAudit), () => {}));
-      this.input(sent, null);
-    });
+    return this.#look(
+      guards,
+      sent.source.text.length,
+      (guard) => guardedRequest(sent, guard),
+      (ahead) => {
+        this.#ahead = ahead;
+        // those that are for some targets only are as much work there
+        if (ahead === null && guards.some(({ perTarget }) => perTarget))
+          guardedRequest(
+            sent,
+            textGuard(guards.map(inAudit), () => {}),
+          );
+        this.input(sent, null);
+      },
+    );
   }
 
   /** The rules that are asked once. Throws `policy_violation`. */
@@ -74,7 +94,12 @@ export class CallPolicies {
     if (refusal !== null) throw refusal;
   }
 
-  #look<T>(guards: readonly GuardPolicy[], characters: number, visit: (guard: TextGuard) => unknown, work: (ahead: LookedAt | null) => T): T | Promise<T> {
+  #look<T>(
+    guards: readonly GuardPolicy[],
+    characters: number,
+    visit: (guard: TextGuard) => unknown,
+    work: (ahead: LookedAt | null) => T,
+  ): T | Promise<T> {
     const { looking } = this.#call;
     return looking === null ? work(null) : looking.look(guards, characters, visit, work);
   }
@@ -84,14 +109,30 @@ export class CallPolicies {
     const guards = this.#guardsAnywhere();
     const { looking } = this.#call;
     if (guards.length === 0 || looking === null) return;
-    const looked = looking.look(guards, charactersOf(messages), (guard) => guardedMessages(messages, guard), (ahead) => {
-      if (ahead === null) guardedMessages(messages, textGuard(guards.map(inAudit), () => {}));
-      return ahead;
-    });
+    const looked = looking.look(
+      guards,
+      charactersOf(messages),
+      (guard) => guardedMessages(messages, guard),
+      (ahead) => {
+        if (ahead === null)
+          guardedMessages(
+            messages,
+            textGuard(guards.map(inAudit), () => {}),
+          );
+        return ahead;
+      },
+    );
     const found = looked instanceof Promise ? await looked : looked;
     if (found === null) return;
     const before = this.#ahead;
-    this.#ahead = before === null ? found : { words: new Map([...before.words, ...found.words]), json: new Map([...before.json, ...found.json]), unlooked: new Set([...before.unlooked, ...found.unlooked]) };
+    this.#ahead =
+      before === null
+        ? found
+        : {
+            words: new Map([...before.words, ...found.words]),
+            json: new Map([...before.json, ...found.json]),
+            unlooked: new Set([...before.unlooked, ...found.unlooked]),
+          };
   }
 
   /** Those of targets as well: at a target nothing is waited for. */
@@ -114,7 +155,9 @@ export class CallPolicies {
     this.#guarded.set(request, known);
     const there = known.get(key);
     if (there !== undefined) return there;
-    const fresh = this.guarded(() => this.#bounded(guards, () => guardedRequest(request, textGuard(guards, this.guardSpoke, this.#ahead))));
+    const fresh = this.guarded(() =>
+      this.#bounded(guards, () => guardedRequest(request, textGuard(guards, this.guardSpoke, this.#ahead))),
+    );
     known.set(key, fresh);
     return fresh;
   }
@@ -125,7 +168,10 @@ export class CallPolicies {
     try {
       return withinWork(STEPS_AT_TARGET, look);
     } catch (thrown) {
-      const blocking = thrown instanceof TooMuchWork ? guards.find(({ mode, guard }) => mode === "enforce" && guard.onError === "block") : undefined;
+      const blocking =
+        thrown instanceof TooMuchWork
+          ? guards.find(({ mode, guard }) => mode === "enforce" && guard.onError === "block")
+          : undefined;
       if (blocking === undefined) throw thrown;
       this.guardSpoke(blocking, UNLOOKED);
       throw new BlockedText(blocking, UNLOOKED);
@@ -136,14 +182,26 @@ export class CallPolicies {
   untrusted(messages: readonly Message[]): readonly Message[] | Promise<readonly Message[]> {
     const guards = this.#guards(this.#policies.inputGuards, null);
     if (guards.length === 0) return messages;
-    return this.#look(guards, charactersOf(messages), (guard) => guardedMessages(messages, guard), (ahead) => this.guarded(() => guardedMessages(messages, textGuard(guards, this.guardSpoke, ahead))));
+    return this.#look(
+      guards,
+      charactersOf(messages),
+      (guard) => guardedMessages(messages, guard),
+      (ahead) => this.guarded(() => guardedMessages(messages, textGuard(guards, this.guardSpoke, ahead))),
+    );
   }
 
   /** What a tool gave, as the client may have it: guards on answers look at it, whichever target they are for. What they block is withheld, and the call goes on. */
   shown(message: Message): Message | Promise<Message> {
-    const guards = this.#policies.outputGuards.filter((policy) => this.#concerns(policy, null)) as readonly GuardPolicy[];
+    const guards = this.#policies.outputGuards.filter((policy) =>
+      this.#concerns(policy, null),
+    ) as readonly GuardPolicy[];
     if (guards.length === 0) return message;
-    const spoke = ({ name, mode }: GuardPolicy, failure?: string): void => this.note([failure !== undefined ? { name, effect: "failed", why: failure } : { name, effect: mode === "audit" ? "would_deny" : "masked" }]);
+    const spoke = ({ name, mode }: GuardPolicy, failure?: string): void =>
+      this.note([
+        failure !== undefined
+          ? { name, effect: "failed", why: failure }
+          : { name, effect: mode === "audit" ? "would_deny" : "masked" },
+      ]);
     const look = (ahead: LookedAt | null): Message => {
       try {
         return guardedMessages([message], textGuard(guards, spoke, ahead))[0]!;
@@ -163,11 +221,18 @@ export class CallPolicies {
   /** Once for each policy and effect. */
   readonly note = (touches: readonly PolicyTouch[]): void => {
     const { touches: record } = this.#call;
-    for (const touch of touches) if (!record.some(({ name, effect }) => name === touch.name && effect === touch.effect)) record.push(touch);
+    for (const touch of touches)
+      if (!record.some(({ name, effect }) => name === touch.name && effect === touch.effect)) record.push(touch);
   };
 
   readonly guardSpoke = ({ name, mode, guard }: GuardPolicy, failure?: string): void => {
-    if (failure !== undefined) this.note([{ name, effect: "failed", why: failure }, ...(mode === "enforce" && (guard.onError === "block" || failure === UNREPLACEABLE) ? ([{ name, effect: "denied" }] as const) : [])]);
+    if (failure !== undefined)
+      this.note([
+        { name, effect: "failed", why: failure },
+        ...(mode === "enforce" && (guard.onError === "block" || failure === UNREPLACEABLE)
+          ? ([{ name, effect: "denied" }] as const)
+          : []),
+      ]);
     else this.note([{ name, effect: mode === "audit" ? "would_deny" : guard.action === "mask" ? "masked" : "denied" }]);
   };
 
@@ -182,7 +247,12 @@ export class CallPolicies {
 
   /** Looks at a plain answer; a promise where that takes long. Throws `policy_violation`. */
   answered(answer: WholeAnswer, guards: readonly GuardPolicy[]): WholeAnswer | Promise<WholeAnswer> {
-    return this.#look(guards, charactersOfAnswer(answer), (guard) => visitAnswer(answer, guard), (ahead) => guardedAnswer(answer, guards, this.guardSpoke, ahead));
+    return this.#look(
+      guards,
+      charactersOfAnswer(answer),
+      (guard) => visitAnswer(answer, guard),
+      (ahead) => guardedAnswer(answer, guards, this.guardSpoke, ahead),
+    );
   }
 
   /** Looks at the chunks of a stream. */
@@ -191,11 +261,18 @@ export class CallPolicies {
   }
 
   #guards(guards: readonly Policy[], target: PolicyTarget | null): readonly GuardPolicy[] {
-    return guards.length === 0 ? NONE : (guards.filter((policy) => (target !== null || !policy.perTarget) && this.#concerns(policy, target)) as readonly GuardPolicy[]);
+    return guards.length === 0
+      ? NONE
+      : (guards.filter(
+          (policy) => (target !== null || !policy.perTarget) && this.#concerns(policy, target),
+        ) as readonly GuardPolicy[]);
   }
 
   #concerns({ concerns, concernsTarget }: Policy, target: PolicyTarget | null): boolean {
-    return (concerns === null || concerns(this.#caller)) && (target === null || concernsTarget === null || concernsTarget(target));
+    return (
+      (concerns === null || concerns(this.#caller)) &&
+      (target === null || concernsTarget === null || concernsTarget(target))
+    );
   }
 
   #judge(policies: readonly Policy[], request: ChatRequest, target: PolicyTarget | null): Judgement {
@@ -209,7 +286,13 @@ export class CallPolicies {
       else if (policy.mode === "audit") touches.push({ name: policy.name, effect: "would_deny" });
       if (policy.mode === "audit") continue;
       touches.push({ name: policy.name, effect: "denied" });
-      return { refusal: violation(policy, failure === null ? {} : { detail: `the policy ${policy.name} could not be evaluated: ${failure}` }), touches };
+      return {
+        refusal: violation(
+          policy,
+          failure === null ? {} : { detail: `the policy ${policy.name} could not be evaluated: ${failure}` },
+        ),
+        touches,
+      };
     }
     return touches === null ? PASSED : { refusal: null, touches };
   }
@@ -245,7 +328,14 @@ function inAudit(policy: GuardPolicy): GuardPolicy {
 
 /** Of texts, by their JSON. */
 function charactersOf(messages: readonly Message[]): number {
-  return messages.reduce((sum, message) => sum + (typeof message.content === "string" && message.tool_calls === undefined ? message.content.length : JSON.stringify(message).length), 0);
+  return messages.reduce(
+    (sum, message) =>
+      sum +
+      (typeof message.content === "string" && message.tool_calls === undefined
+        ? message.content.length
+        : JSON.stringify(message).length),
+    0,
+  );
 }
 
 function keyOf(guards: readonly GuardPolicy[]): string {
@@ -295,5 +385,3 @@ class Facts {
     return (this.#now ??= new Date(this.#call.now()));
   }
 }
-
-

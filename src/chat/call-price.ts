@@ -11,13 +11,19 @@ import type { ChatContext } from "./context.ts";
 import type { Resolved } from "./resolve.ts";
 
 /** All of a call that a price depends on. */
-export type PricedCall = Pick<Call, "snapshot"> & { readonly context: Pick<ChatContext, "clock">; readonly record: Pick<CallRecord, "tenantId" | "projectId"> };
+export type PricedCall = Pick<Call, "snapshot"> & {
+  readonly context: Pick<ChatContext, "clock">;
+  readonly record: Pick<CallRecord, "tenantId" | "projectId">;
+};
 
 /** Where a record says that a price came with the request. */
 const REQUEST_PRICE = "request";
 
 /** What the gateway knows; null: nothing. */
-export function knownPrice({ provider, target }: Pick<Resolved, "provider" | "target">, { snapshot, context, record }: PricedCall): CurrentPrice | null {
+export function knownPrice(
+  { provider, target }: Pick<Resolved, "provider" | "target">,
+  { snapshot, context, record }: PricedCall,
+): CurrentPrice | null {
   const settings = snapshot.providers.get(target.providerId);
   // an address of the caller's own has a price of its own
   if (settings === undefined || target.isCallersAddress) return null;
@@ -25,27 +31,49 @@ export function knownPrice({ provider, target }: Pick<Resolved, "provider" | "ta
 }
 
 /** What budgets count: the caller's own price where the token may set one, else what is known (decisions 4.8). */
-export function countedPrice({ options }: Pick<ChatRequest, "options">, resolved: Pick<Resolved, "provider" | "target">, call: PricedCall & Pick<Call, "mayPrice">): CurrentPrice | null {
+export function countedPrice(
+  { options }: Pick<ChatRequest, "options">,
+  resolved: Pick<Resolved, "provider" | "target">,
+  call: PricedCall & Pick<Call, "mayPrice">,
+): CurrentPrice | null {
   const known = knownPrice(resolved, call);
-  return call.mayPrice && options.ownPrice !== null ? { id: REQUEST_PRICE, rates: ratesOfCaller(options.ownPrice, known) } : known;
+  return call.mayPrice && options.ownPrice !== null
+    ? { id: REQUEST_PRICE, rates: ratesOfCaller(options.ownPrice, known) }
+    : known;
 }
 
 /** Charges the call for what it used at a target. What is used without a known price costs nothing that is known. */
-export function charge(call: PricedCall & Pick<Call, "mayPrice"> & { readonly record: CallRecord }, request: Pick<ChatRequest, "options">, resolved: Pick<Resolved, "provider" | "target">, usage: Usage): void {
+export function charge(
+  call: PricedCall & Pick<Call, "mayPrice"> & { readonly record: CallRecord },
+  request: Pick<ChatRequest, "options">,
+  resolved: Pick<Resolved, "provider" | "target">,
+  usage: Usage,
+): void {
   const { record } = call;
   record.cost = sumOf(record.cost, countedCost(usage, request, resolved, call));
   const { ownPrice } = request.options;
-  if (ownPrice !== null && !call.mayPrice) record.callerCost = sumOf(record.callerCost, costAt(usage, { id: REQUEST_PRICE, rates: ratesOfCaller(ownPrice, knownPrice(resolved, call)) }));
+  if (ownPrice !== null && !call.mayPrice)
+    record.callerCost = sumOf(
+      record.callerCost,
+      costAt(usage, { id: REQUEST_PRICE, rates: ratesOfCaller(ownPrice, knownPrice(resolved, call)) }),
+    );
 }
 
 /** What budgets count of a usage; null: the price is not known. What other models used within the call costs what those cost, where that is known. */
-export function countedCost(usage: Usage, request: Pick<ChatRequest, "options">, resolved: Pick<Resolved, "provider" | "target">, call: PricedCall & Pick<Call, "mayPrice">): CallCost | null {
+export function countedCost(
+  usage: Usage,
+  request: Pick<ChatRequest, "options">,
+  resolved: Pick<Resolved, "provider" | "target">,
+  call: PricedCall & Pick<Call, "mayPrice">,
+): CallCost | null {
   const price = countedPrice(request, resolved, call);
   const others = price === null || price.id === REQUEST_PRICE ? [] : (usage.other_models ?? []);
   if (others.length === 0) return costAt(usage, price);
   const costs = [
     costAt(usageWithout(usage, others), price),
-    ...others.map((other) => costAt(other, knownPrice({ ...resolved, target: { ...resolved.target, model: other.model } }, call) ?? price)),
+    ...others.map((other) =>
+      costAt(other, knownPrice({ ...resolved, target: { ...resolved.target, model: other.model } }, call) ?? price),
+    ),
   ];
   return costs.reduce((sum, cost) => (cost === null ? sum : sumOf(sum, cost)), null);
 }
@@ -61,7 +89,9 @@ function costAt(usage: Usage, price: CurrentPrice | null): CallCost | null {
 }
 
 function sumOf(before: CallCost | null, more: CallCost | null): CallCost | null {
-  return more === null ? before : { nanoUsd: Math.min((before?.nanoUsd ?? 0) + more.nanoUsd, Number.MAX_SAFE_INTEGER), priceId: more.priceId };
+  return more === null
+    ? before
+    : { nanoUsd: Math.min((before?.nanoUsd ?? 0) + more.nanoUsd, Number.MAX_SAFE_INTEGER), priceId: more.priceId };
 }
 
 /** One price for all of the prompt, one for all of the answer; of the two the one that was not sent stays what it is. */
@@ -69,8 +99,21 @@ function ratesOfCaller(own: NonNullable<CallOptions["ownPrice"]>, known: Current
   const rates = known?.rates ?? NO_RATES;
   return {
     ...rates,
-    ...(own.prompt !== null && { prompt: flat(own.prompt), cacheRead: null, cacheWrite: null, cacheWriteHour: null, audioPrompt: null, audioCacheRead: null, imagePrompt: null }),
-    ...(own.completion !== null && { completion: flat(own.completion), reasoning: null, audioCompletion: null, imageCompletion: null }),
+    ...(own.prompt !== null && {
+      prompt: flat(own.prompt),
+      cacheRead: null,
+      cacheWrite: null,
+      cacheWriteHour: null,
+      audioPrompt: null,
+      audioCacheRead: null,
+      imagePrompt: null,
+    }),
+    ...(own.completion !== null && {
+      completion: flat(own.completion),
+      reasoning: null,
+      audioCompletion: null,
+      imageCompletion: null,
+    }),
     request: null,
   };
 }

@@ -85,23 +85,66 @@ export class Call {
     this.#peers = peers;
     this.#startedMs = context.clock.monotonic();
     const headers = http.headers;
-    this.cors = this.snapshot.corsOrigins.length === 0 ? {} : corsHeaders(headers.get("origin"), this.snapshot.corsOrigins);
+    this.cors =
+      this.snapshot.corsOrigins.length === 0 ? {} : corsHeaders(headers.get("origin"), this.snapshot.corsOrigins);
     const traceId = newTraceId();
-    const trace = context.tracing === null ? null : beginTrace({ traceparent: headers.get("traceparent"), tracestate: headers.get("tracestate") }, { traceId, spanId: newSpanId() }, context.tracing);
+    const trace =
+      context.tracing === null
+        ? null
+        : beginTrace(
+            { traceparent: headers.get("traceparent"), tracestate: headers.get("tracestate") },
+            { traceId, spanId: newSpanId() },
+            context.tracing,
+          );
     this.record = {
       traceId,
       startedAtMs: context.clock.now(),
       clientRequestId: headers.get("x-request-id")?.slice(0, CLIENT_ID_MAX) ?? null,
-      otelTraceId: trace === null ? (parseTraceparent(headers.get("traceparent"))?.traceId ?? null) : trace.parentSpanId === null ? null : trace.traceId,
+      otelTraceId:
+        trace === null
+          ? (parseTraceparent(headers.get("traceparent"))?.traceId ?? null)
+          : trace.parentSpanId === null
+            ? null
+            : trace.traceId,
       trace,
       snapshotVersion: this.snapshot.version,
-      tokenId: null, tenantId: null, projectId: null, userId: null, endUser: null,
-      modelAsked: null, route: null, provider: null, model: null,
-      stream: false, explained: false, status: 0, code: null, errorDetail: null,
-      fates: {}, messages: null, attempts: [], rounds: 1, tools: [],
-      finishReasons: [], nativeFinishReasons: [], finishInferred: false, providerModel: null, providerRequestId: null, usage: null, usageSource: null, unnamedUsage: null, cost: null, callerCost: null, limits: [], policies: [],
-      warnings: [], cancelled: false, metadata: null,
-      firstContentMs: null, totalMs: 0, ownMs: 0,
+      tokenId: null,
+      tenantId: null,
+      projectId: null,
+      userId: null,
+      endUser: null,
+      modelAsked: null,
+      route: null,
+      provider: null,
+      model: null,
+      stream: false,
+      explained: false,
+      status: 0,
+      code: null,
+      errorDetail: null,
+      fates: {},
+      messages: null,
+      attempts: [],
+      rounds: 1,
+      tools: [],
+      finishReasons: [],
+      nativeFinishReasons: [],
+      finishInferred: false,
+      providerModel: null,
+      providerRequestId: null,
+      usage: null,
+      usageSource: null,
+      unnamedUsage: null,
+      cost: null,
+      callerCost: null,
+      limits: [],
+      policies: [],
+      warnings: [],
+      cancelled: false,
+      metadata: null,
+      firstContentMs: null,
+      totalMs: 0,
+      ownMs: 0,
     };
     // never taken off again: a call that is published no longer listens to it
     http.signal.addEventListener("abort", this.#clientLeft);
@@ -131,7 +174,12 @@ export class Call {
 
   /** The address of who calls, looked up when it is asked for first; null: unknown. */
   readonly clientIp = (): string | null => {
-    if (this.#clientIp === undefined) this.#clientIp = clientAddress(this.#peers?.requestIP(this.#http)?.address ?? null, this.#http.headers, this.snapshot.proxyTrust);
+    if (this.#clientIp === undefined)
+      this.#clientIp = clientAddress(
+        this.#peers?.requestIP(this.#http)?.address ?? null,
+        this.#http.headers,
+        this.snapshot.proxyTrust,
+      );
     return this.#clientIp;
   };
 
@@ -169,17 +217,24 @@ export class Call {
 
   /** Another route serves the call from now on: its own bound holds for what it does, within what is left. */
   handedOver(totalMs: number | null): void {
-    if (totalMs !== null && this.#takesRouteTime && this.elapsedMs() + totalMs < this.#timeoutMs) this.#limitTo(this.elapsedMs() + totalMs);
+    if (totalMs !== null && this.#takesRouteTime && this.elapsedMs() + totalMs < this.#timeoutMs)
+      this.#limitTo(this.elapsedMs() + totalMs);
   }
 
   #limitTo(timeoutMs: number): void {
     clearTimeout(this.#timer);
     this.#timeoutMs = timeoutMs;
-    this.#timer = setTimeout(() => this.#cancellation.abort(this.outOfTime()), Math.min(Math.max(0, timeoutMs - this.elapsedMs()), MAX_TIMER_MS));
+    this.#timer = setTimeout(
+      () => this.#cancellation.abort(this.outOfTime()),
+      Math.min(Math.max(0, timeoutMs - this.elapsedMs()), MAX_TIMER_MS),
+    );
   }
 
   outOfTime(): GatewayError {
-    return new GatewayError("upstream_timeout", `The call did not finish within its timeout of ${this.#timeoutMs / 1000} s.`);
+    return new GatewayError(
+      "upstream_timeout",
+      `The call did not finish within its timeout of ${this.#timeoutMs / 1000} s.`,
+    );
   }
 
   /** What is left of the whole operation's time. */
@@ -190,7 +245,10 @@ export class Call {
   #clientLimitMs(): number | null {
     const seconds = Number(this.#http.headers.get("x-stainless-timeout") ?? Number.NaN);
     if (!(seconds > 0)) return null;
-    return Math.min(Math.max(seconds * 1000 - CLIENT_LIMIT_MARGIN_MS, (seconds * 1000) / 2), this.snapshot.limits.defaultTimeoutMs);
+    return Math.min(
+      Math.max(seconds * 1000 - CLIENT_LIMIT_MARGIN_MS, (seconds * 1000) / 2),
+      this.snapshot.limits.defaultTimeoutMs,
+    );
   }
 
   /** Whose conversation another thread holds, until the call is over. */
@@ -213,14 +271,27 @@ export class Call {
     const { contentLogs } = this.snapshot;
     if (contentLogs.size === 0) return;
     const rules = contentLogs.get(projectId);
-    if (rules !== undefined && isSampled(this.traceId, rules.sample)) this.content = new ContentKeeper(rules, this.snapshot.policies.of(tenantId, projectId), sent, new Looking(this.context.guards, { tenantId, signal: null }));
+    if (rules !== undefined && isSampled(this.traceId, rules.sample))
+      this.content = new ContentKeeper(
+        rules,
+        this.snapshot.policies.of(tenantId, projectId),
+        sent,
+        new Looking(this.context.guards, { tenantId, signal: null }),
+      );
   }
 
   /** Asks what has to be asked once. Throws `policy_violation`. */
   policed(sent: ChatRequest, principal: Principal): void | Promise<void> {
     const own = this.snapshot.policies.of(principal.tenantId, principal.projectId);
     if (own === null) return;
-    this.policies = new CallPolicies(own, { sent, principal, clientIp: () => this.clientIp() ?? "", now: () => this.record.startedAtMs, touches: this.record.policies, looking: new Looking(this.context.guards, { tenantId: principal.tenantId, signal: this.signal }) });
+    this.policies = new CallPolicies(own, {
+      sent,
+      principal,
+      clientIp: () => this.clientIp() ?? "",
+      now: () => this.record.startedAtMs,
+      touches: this.record.policies,
+      looking: new Looking(this.context.guards, { tenantId: principal.tenantId, signal: this.signal }),
+    });
     return this.policies.admit();
   }
 
@@ -231,12 +302,25 @@ export class Call {
     this.mayDebug = principal.permissions.has("debug");
     this.mayPrice = principal.permissions.has("custom_price");
     const caller = this.snapshot.limitRules.forCaller(principal.tenantId, principal.projectId, principal.tokenId);
-    if (caller !== null) this.limited = new LimitedCall({ caller, user: this.#endUser, store: this.context.limits, onCharged: this.context.onCharged, onLost: () => this.#lostPlace(), touches: this.record.limits });
+    if (caller !== null)
+      this.limited = new LimitedCall({
+        caller,
+        user: this.#endUser,
+        store: this.context.limits,
+        onCharged: this.context.onCharged,
+        onLost: () => this.#lostPlace(),
+        touches: this.record.limits,
+      });
   }
 
   /** The store of the limits has not heard of this replica for too long, and gave the call's place to others (decisions 4.2). */
   #lostPlace(): void {
-    this.#cancellation.abort(new GatewayError("limit_store_unavailable", "The store of the limits could not be reached while the call ran, and its place under a concurrency limit is lost."));
+    this.#cancellation.abort(
+      new GatewayError(
+        "limit_store_unavailable",
+        "The store of the limits could not be reached while the call ran, and its place under a concurrency limit is lost.",
+      ),
+    );
   }
 
   /** An attempt may run: from the first one on the call is charged, whatever becomes of this process. Throws `ledger_unavailable`. */
@@ -271,7 +355,17 @@ export class Call {
   }
 
   /** Who answers in the end, and what became of the parameters there. */
-  won({ resolved, route, fitted, scope }: { readonly resolved: { readonly target: Target }; readonly route: string; readonly fitted: FittedRequest; readonly scope: { readonly attempts: readonly Attempt[] } }): void {
+  won({
+    resolved,
+    route,
+    fitted,
+    scope,
+  }: {
+    readonly resolved: { readonly target: Target };
+    readonly route: string;
+    readonly fitted: FittedRequest;
+    readonly scope: { readonly attempts: readonly Attempt[] };
+  }): void {
     this.resolved(resolved.target, route);
     this.fitted(fitted);
     this.#told(scope.attempts.at(-1));
@@ -313,7 +407,25 @@ export class Call {
 
   beginAttempt(target: Target): Attempt {
     const vendor = this.context.providers.get(target.family)?.vendor ?? target.family;
-    const attempt: Attempt = { provider: target.providerId, vendor, model: target.model, round: this.record.rounds, startMs: this.elapsedMs(), spanId: this.newSpanId(), usage: null, usageSource: null, status: null, code: null, toldModel: null, requestId: null, nativeCode: null, retryAfterMs: null, headMs: null, firstContentMs: null, totalMs: null };
+    const attempt: Attempt = {
+      provider: target.providerId,
+      vendor,
+      model: target.model,
+      round: this.record.rounds,
+      startMs: this.elapsedMs(),
+      spanId: this.newSpanId(),
+      usage: null,
+      usageSource: null,
+      status: null,
+      code: null,
+      toldModel: null,
+      requestId: null,
+      nativeCode: null,
+      retryAfterMs: null,
+      headMs: null,
+      firstContentMs: null,
+      totalMs: null,
+    };
     this.record.attempts.push(attempt);
     return attempt;
   }
@@ -326,7 +438,9 @@ export class Call {
   /** What a provider or a tool server is told, so that its spans stand under ours; null: nothing. */
   traceHeaders(spanId: string | null): TraceHeaders | null {
     const { trace } = this.record;
-    return trace === null || spanId === null || this.context.tracing?.propagate !== true ? null : traceHeaders(trace, spanId);
+    return trace === null || spanId === null || this.context.tracing?.propagate !== true
+      ? null
+      : traceHeaders(trace, spanId);
   }
 
   elapsedMs(): number {
@@ -377,7 +491,12 @@ export class Call {
     }
     // who repeats the call has its tools run once more
     const afterTools = this.record.tools.length > 0 ? { "x-should-retry": "false" } : null;
-    return errorResponse(error, this.traceId, this.ownMs(), { ...this.cors, ...this.rateHeaders(), ...this.providerHeaders(), ...afterTools });
+    return errorResponse(error, this.traceId, this.ownMs(), {
+      ...this.cors,
+      ...this.rateHeaders(),
+      ...this.providerHeaders(),
+      ...afterTools,
+    });
   }
 
   /** What the head of every answer says of the limits that applied (decisions 4.4). */
@@ -388,7 +507,10 @@ export class Call {
   /** What the provider has told of itself, on answers and errors (decisions 9.8). */
   providerHeaders(): Readonly<Record<string, string>> {
     const { providerModel, providerRequestId } = this.record;
-    return { ...(providerModel !== null && { "x-gateway-provider-model": providerModel }), ...(providerRequestId !== null && { "x-gateway-provider-request-id": providerRequestId }) };
+    return {
+      ...(providerModel !== null && { "x-gateway-provider-model": providerModel }),
+      ...(providerRequestId !== null && { "x-gateway-provider-request-id": providerRequestId }),
+    };
   }
 
   /** Nothing more is used: what was set aside and not used is given back. */
@@ -443,8 +565,19 @@ export class Call {
 
 function statistics(request: ChatRequest): CallRecord["messages"] {
   const { held } = request;
-  if (held !== undefined) return { count: held.count, roles: { ...held.roles }, blocks: [...request.blocks.keys()], bodyCharacters: held.bodyCharacters };
+  if (held !== undefined)
+    return {
+      count: held.count,
+      roles: { ...held.roles },
+      blocks: [...request.blocks.keys()],
+      bodyCharacters: held.bodyCharacters,
+    };
   const roles: Record<string, number> = {};
   for (const message of request.messages) roles[message.role] = (roles[message.role] ?? 0) + 1;
-  return { count: request.messages.length, roles, blocks: [...request.blocks.keys()], bodyCharacters: request.source.text.length };
+  return {
+    count: request.messages.length,
+    roles,
+    blocks: [...request.blocks.keys()],
+    bodyCharacters: request.source.text.length,
+  };
 }

@@ -38,7 +38,8 @@ export function parseCallerSettings(fields: Fields): CallerSettings {
   for (const name of SETTING_FIELDS) {
     const value = fields[name];
     if (value === undefined) continue;
-    if (typeof value !== "string" || !ADDRESS_WORD.test(value)) throw invalid(name, "1 to 128 letters, digits, dots, underscores or dashes", value);
+    if (typeof value !== "string" || !ADDRESS_WORD.test(value))
+      throw invalid(name, "1 to 128 letters, digits, dots, underscores or dashes", value);
     (settings ??= {})[name] = value;
   }
   return settings ?? NO_SETTINGS;
@@ -47,7 +48,12 @@ export function parseCallerSettings(fields: Fields): CallerSettings {
 function visible(fields: Fields, name: string): string | null {
   const value = fields[name];
   if (value === undefined) return null;
-  if (typeof value !== "string" || !API_KEY.test(value)) throw new GatewayError("invalid_request", `${name} must be visible ASCII without spaces and line breaks, at most 16384 characters.`, { param: name });
+  if (typeof value !== "string" || !API_KEY.test(value))
+    throw new GatewayError(
+      "invalid_request",
+      `${name} must be visible ASCII without spaces and line breaks, at most 16384 characters.`,
+      { param: name },
+    );
   return value;
 }
 
@@ -61,20 +67,45 @@ function awsPair(fields: Fields): CallerCredential | null {
   const secretAccessKey = visible(fields, "aws_secret_access_key");
   const sessionToken = visible(fields, "aws_session_token");
   if (accessKeyId === null && secretAccessKey === null && sessionToken === null) return null;
-  for (const [name, value] of [["aws_access_key_id", accessKeyId], ["aws_secret_access_key", secretAccessKey]] as const)
-    if (value === null || value === "") throw new GatewayError("invalid_request", `${name} is missing: a pair of keys is aws_access_key_id and aws_secret_access_key, with aws_session_token where it is temporary.`, { param: name });
-  return { stored: { kind: "aws_keys", accessKeyId: accessKeyId!, secretAccessKey: secretAccessKey!, sessionToken: sessionToken || null, ...FROM_CALLER }, field: "aws_access_key_id" };
+  for (const [name, value] of [
+    ["aws_access_key_id", accessKeyId],
+    ["aws_secret_access_key", secretAccessKey],
+  ] as const)
+    if (value === null || value === "")
+      throw new GatewayError(
+        "invalid_request",
+        `${name} is missing: a pair of keys is aws_access_key_id and aws_secret_access_key, with aws_session_token where it is temporary.`,
+        { param: name },
+      );
+  return {
+    stored: {
+      kind: "aws_keys",
+      accessKeyId: accessKeyId!,
+      secretAccessKey: secretAccessKey!,
+      sessionToken: sessionToken || null,
+      ...FROM_CALLER,
+    },
+    field: "aws_access_key_id",
+  };
 }
 
 function googleAccess(fields: Fields): CallerCredential | null {
   const token = visible(fields, "vertex_access_token");
   const account = fields["vertex_credentials"];
-  if (token !== null && account !== undefined) throw new GatewayError("invalid_request", "vertex_access_token and vertex_credentials are two ways to say the same; send one of them.", { param: "vertex_credentials" });
+  if (token !== null && account !== undefined)
+    throw new GatewayError(
+      "invalid_request",
+      "vertex_access_token and vertex_credentials are two ways to say the same; send one of them.",
+      { param: "vertex_credentials" },
+    );
   if (token !== null) return { stored: { kind: "token", secret: token, ...FROM_CALLER }, field: "vertex_access_token" };
   if (account === undefined) return null;
   const file = typeof account === "string" ? parsedJson(account) : account;
-  const parsed = isObject(file) ? googleServiceAccount(file) : 'the JSON of a service account\'s key file, whose type is "service_account"';
-  if (typeof parsed === "string") throw new GatewayError("invalid_request", `vertex_credentials must be ${parsed}.`, { param: "vertex_credentials" });
+  const parsed = isObject(file)
+    ? googleServiceAccount(file)
+    : 'the JSON of a service account\'s key file, whose type is "service_account"';
+  if (typeof parsed === "string")
+    throw new GatewayError("invalid_request", `vertex_credentials must be ${parsed}.`, { param: "vertex_credentials" });
   return { stored: { ...parsed, ...FROM_CALLER }, field: "vertex_credentials" };
 }
 

@@ -5,8 +5,29 @@ import type { Target } from "../core/target.ts";
 import type { Provider } from "../providers/provider.ts";
 
 const FORBIDDEN = new Set([
-  "authorization", "proxy-authorization", "api-key", "x-api-key", "openai-organization", "openai-project", "host", "cookie", "set-cookie", "content-length", "content-type", "content-encoding",
-  "accept-encoding", "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "te", "trailer", "transfer-encoding", "upgrade", "expect", "http2-settings",
+  "authorization",
+  "proxy-authorization",
+  "api-key",
+  "x-api-key",
+  "openai-organization",
+  "openai-project",
+  "host",
+  "cookie",
+  "set-cookie",
+  "content-length",
+  "content-type",
+  "content-encoding",
+  "accept-encoding",
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "proxy-authenticate",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "expect",
+  "http2-settings",
 ]);
 const FORBIDDEN_PREFIX = /^(x-goog-|x-amz-|x-gateway-|sec-|proxy-)/;
 /** RFC 9110 5.6.2: token. */
@@ -19,7 +40,11 @@ const NONE: Readonly<Record<string, string>> = Object.freeze({});
 const MAX_CLIENT_HEADER = 1024;
 
 /** The target with those of the client's own HTTP headers that the provider lists; what the request says of the same name wins. */
-export function withClientHeaders(target: Target, { clientHeaders }: Pick<Provider, "clientHeaders">, headerOf: (name: string) => string | null): Target {
+export function withClientHeaders(
+  target: Target,
+  { clientHeaders }: Pick<Provider, "clientHeaders">,
+  headerOf: (name: string) => string | null,
+): Target {
   if (clientHeaders.length === 0) return target;
   let listed: Record<string, string> | null = null;
   for (const name of clientHeaders) {
@@ -30,7 +55,10 @@ export function withClientHeaders(target: Target, { clientHeaders }: Pick<Provid
 }
 
 /** Lower-case names; `extra` wins over `plain`. Throws `invalid_request` or `header_not_allowed` with the path. */
-export function parseCallerHeaders(plain: JsonObject | undefined, extra: JsonObject | undefined): Readonly<Record<string, string>> {
+export function parseCallerHeaders(
+  plain: JsonObject | undefined,
+  extra: JsonObject | undefined,
+): Readonly<Record<string, string>> {
   if (plain === undefined && extra === undefined) return NONE;
   return { ...(plain && checkedHeaders("headers", plain)), ...(extra && checkedHeaders("extra_headers", extra)) };
 }
@@ -42,10 +70,18 @@ export function checkedHeaders(path: string, source: JsonObject): Readonly<Recor
     if (value === null || value === undefined) continue;
     const param = `${path}.${name}`;
     const lower = name.toLowerCase();
-    if (!NAME.test(name)) throw new GatewayError("invalid_request", `${path} has a name that is no HTTP header name.`, { param });
-    if (typeof value !== "string") throw new GatewayError("invalid_request", `${param} must be a string; got ${describe(value)}.`, { param });
-    if (!VALUE.test(value)) throw new GatewayError("invalid_request", `${param} may hold visible ASCII only, and no line breaks.`, { param });
-    if (FORBIDDEN.has(lower) || FORBIDDEN_PREFIX.test(lower)) throw new GatewayError("header_not_allowed", `${param} cannot be set by a caller; a credential goes in api_key.`, { param });
+    if (!NAME.test(name))
+      throw new GatewayError("invalid_request", `${path} has a name that is no HTTP header name.`, { param });
+    if (typeof value !== "string")
+      throw new GatewayError("invalid_request", `${param} must be a string; got ${describe(value)}.`, { param });
+    if (!VALUE.test(value))
+      throw new GatewayError("invalid_request", `${param} may hold visible ASCII only, and no line breaks.`, { param });
+    if (FORBIDDEN.has(lower) || FORBIDDEN_PREFIX.test(lower))
+      throw new GatewayError(
+        "header_not_allowed",
+        `${param} cannot be set by a caller; a credential goes in api_key.`,
+        { param },
+      );
     headers.set(lower, value);
   }
   return Object.fromEntries(headers);

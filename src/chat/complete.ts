@@ -69,7 +69,9 @@ export async function complete<T>(prepared: Prepared, call: Call, attempting: At
     const { hedge } = serving;
     const control: Control = {};
     try {
-      const won = await (hedge === null ? attemptOnce(candidate, call, attempting, control) : hedged(candidate, hedge, plan, call, attempting, control));
+      const won = await (hedge === null
+        ? attemptOnce(candidate, call, attempting, control)
+        : hedged(candidate, hedge, plan, call, attempting, control));
       if (empty !== null) leaveBehind(empty, attempting);
       if (!attempting.isEmpty(won.answer)) return won;
       empty = won;
@@ -115,12 +117,24 @@ interface Control {
 }
 
 /** A second attempt beside one whose first content is late; the first content wins, the other attempt is ended. Throws what the first attempt failed with. */
-async function hedged<T>(candidate: RouteCandidate, hedge: Hedge, plan: Plan<RouteCandidate>, call: Call, attempting: Attempting<T>, control: Control): Promise<Won<T>> {
-  const { clock, routing: { hedging } } = call.context;
+async function hedged<T>(
+  candidate: RouteCandidate,
+  hedge: Hedge,
+  plan: Plan<RouteCandidate>,
+  call: Call,
+  attempting: Attempting<T>,
+  control: Control,
+): Promise<Won<T>> {
+  const {
+    clock,
+    routing: { hedging },
+  } = call.context;
   const first = attemptOnce(candidate, call, attempting, control);
   const delayMs = hedging.delayMs(hedge, candidate.key);
   if (delayMs === null || !(await isLate(first, delayMs)) || control.scope?.hasContent === true) return first;
-  const step = plan.second(clock.monotonic(), ({ upstream }) => hedging.take(candidate.route.name, hedge, upstream, clock.monotonic()));
+  const step = plan.second(clock.monotonic(), ({ upstream }) =>
+    hedging.take(candidate.route.name, hedge, upstream, clock.monotonic()),
+  );
   if (step === null) return first;
   const beside: Control = {};
   const second = attemptOnce(step.candidate, call, attempting, beside);
@@ -194,7 +208,13 @@ function enterPlace({ key, target, route }: RouteCandidate, call: Call): (() => 
   let turn: (came: Turn) => void = () => {};
   const entered = concurrency.enter(key, call.record.tenantId ?? "", max, route.queue.max, (came) => turn(came));
   if (entered === "entered") return leave;
-  const full = new RefusedTarget(new GatewayError("gateway_overloaded", `The target ${target.name} has as many calls at once as it takes (${max}), and its queue is full.`, { headers: { "retry-after": "1" } }));
+  const full = new RefusedTarget(
+    new GatewayError(
+      "gateway_overloaded",
+      `The target ${target.name} has as many calls at once as it takes (${max}), and its queue is full.`,
+      { headers: { "retry-after": "1" } },
+    ),
+  );
   // oxlint-disable-next-line typescript/only-throw-error
   if (entered === "full") throw full;
   return call.waiting(
@@ -221,14 +241,22 @@ function enterPlace({ key, target, route }: RouteCandidate, call: Call): (() => 
 }
 
 /** Sets aside what the attempt may use. Throws RefusedTarget where a limit or a budget has no room for it (decisions 3.4, 4.2). */
-function admit({ route, target, insteadOf, deployed }: RouteCandidate, fitted: FittedRequest, resolved: Resolved, limited: LimitedCall, call: Call): Admitted | Promise<Admitted> {
+function admit(
+  { route, target, insteadOf, deployed }: RouteCandidate,
+  fitted: FittedRequest,
+  resolved: Resolved,
+  limited: LimitedCall,
+  call: Call,
+): Admitted | Promise<Admitted> {
   const place = { route: route.name, provider: target.providerId, model: target.name, deployed };
   const judge = (result: Admitted | GatewayError): Admitted => {
     // oxlint-disable-next-line typescript/only-throw-error
     if (result instanceof GatewayError) throw new RefusedTarget(result);
     return result;
   };
-  const result = limited.admit(place, demandOf(fitted, resolved, call), insteadOf !== null, () => call.context.clock.now());
+  const result = limited.admit(place, demandOf(fitted, resolved, call), insteadOf !== null, () =>
+    call.context.clock.now(),
+  );
   // the store of the limits may be late: it is waited for as long as the call itself may take, and what it reserves after that is given back
   return result instanceof Promise ? untilOver(result, call.signal).then(judge) : judge(result);
 }
@@ -257,8 +285,16 @@ export async function admitAhead({ legs }: Prepared, call: Call): Promise<void> 
   if (refusal !== null) throw withAttempts(refusal, call);
 }
 
-async function attemptOnce<T>(candidate: RouteCandidate, call: Call, { run }: Attempting<T>, control: Control): Promise<Won<T>> {
-  const { clock, routing: { health } } = call.context;
+async function attemptOnce<T>(
+  candidate: RouteCandidate,
+  call: Call,
+  { run }: Attempting<T>,
+  control: Control,
+): Promise<Won<T>> {
+  const {
+    clock,
+    routing: { health },
+  } = call.context;
   const { fitted, resolved: unarmed, outputGuards } = readyAt(candidate, call);
   const asked = call.limited === null ? null : admit(candidate, fitted, unarmed, call.limited, call);
   const admitted = asked instanceof Promise ? await call.waiting(asked) : asked;
@@ -296,7 +332,10 @@ async function attemptOnce<T>(candidate: RouteCandidate, call: Call, { run }: At
     admitted?.end();
     const last = scope.attempts.at(-1);
     const limited = last?.code === "rate_limit_exceeded" ? last.retryAfterMs : null;
-    health.end(key, route.breaker, outcome, clock.monotonic(), { probe, ...(limited !== null && { retryAfterMs: limited }) });
+    health.end(key, route.breaker, outcome, clock.monotonic(), {
+      probe,
+      ...(limited !== null && { retryAfterMs: limited }),
+    });
   };
   const tried: Tried = { candidate, fitted, resolved, route: route.name, outputGuards, scope };
   try {
@@ -326,10 +365,16 @@ function endOf(thrown: unknown, call: Call, last: Attempt | undefined): AttemptE
 
 function finalError(last: unknown, outOfTime: boolean, call: Call): unknown {
   if (last !== null) return withAttempts(last, call);
-  return outOfTime ? call.outOfTime() : new GatewayError("no_target_available", "No target of the route is healthy now; try again shortly.", { headers: { "retry-after": "1" } });
+  return outOfTime
+    ? call.outOfTime()
+    : new GatewayError("no_target_available", "No target of the route is healthy now; try again shortly.", {
+        headers: { "retry-after": "1" },
+      });
 }
 
 /** The failure of a call with every attempt of it (decisions 7.6). */
 export function withAttempts(thrown: unknown, { record: { attempts } }: Call): unknown {
-  return thrown instanceof GatewayError && attempts.length > 0 ? thrown.withMetadata({ attempts: attempts.map(toldAttempt) }) : thrown;
+  return thrown instanceof GatewayError && attempts.length > 0
+    ? thrown.withMetadata({ attempts: attempts.map(toldAttempt) })
+    : thrown;
 }

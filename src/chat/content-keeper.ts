@@ -7,7 +7,16 @@ import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import type { Guard, ProjectPolicies } from "../core/policy.ts";
 import { workOf } from "../auth/policy-guard.ts";
 import { redactedValues } from "./content-redaction.ts";
-import { CUT, cutToSize, cutWithMargin, type Fitting, MARGIN, type Room, withoutFiles, withoutMargin } from "./content-size.ts";
+import {
+  CUT,
+  cutToSize,
+  cutWithMargin,
+  type Fitting,
+  MARGIN,
+  type Room,
+  withoutFiles,
+  withoutMargin,
+} from "./content-size.ts";
 import { textGuard, type TextGuard } from "./guard-request.ts";
 import type { Looking } from "./looking.ts";
 
@@ -68,14 +77,20 @@ export class ContentKeeper {
   #take(choice: JsonObject, said: Json | undefined): void {
     const index = typeof choice["index"] === "number" ? choice["index"] : 0;
     let answer = this.#answers.get(index);
-    if (answer === undefined) this.#answers.set(index, (answer = { texts: { content: "", reasoning_content: "", refusal: "" }, calls: [], finish: null }));
+    if (answer === undefined)
+      this.#answers.set(
+        index,
+        (answer = { texts: { content: "", reasoning_content: "", refusal: "" }, calls: [], finish: null }),
+      );
     if (typeof choice["finish_reason"] === "string") answer.finish = choice["finish_reason"] as FinishReason;
     if (!isObject(said)) return;
     for (const name of ["content", "reasoning_content", "refusal"] as const) {
       const text = said[name];
       if (typeof text === "string") answer.texts[name] = this.#fit(answer.texts[name], text);
     }
-    listOf(said["tool_calls"]).forEach((call, position) => this.#takeCall(answer.calls, call, typeof call["index"] === "number" ? call["index"] : position));
+    listOf(said["tool_calls"]).forEach((call, position) =>
+      this.#takeCall(answer.calls, call, typeof call["index"] === "number" ? call["index"] : position),
+    );
     if (isObject(said["function_call"])) this.#takeCall(answer.calls, { function: said["function_call"] }, 0);
   }
 
@@ -89,7 +104,10 @@ export class ContentKeeper {
       ...known,
       id: known.id + textOf(id),
       type: word,
-      function: { name: known.function.name + textOf(more["name"]), arguments: this.#fit(known.function.arguments, textOf(more["arguments"])) },
+      function: {
+        name: known.function.name + textOf(more["name"]),
+        arguments: this.#fit(known.function.arguments, textOf(more["arguments"])),
+      },
       ...(isObject(vendors) && { [word]: this.#joined((known as unknown as JsonObject)[word], vendors) }),
     } as ToolCall;
   }
@@ -97,7 +115,15 @@ export class ContentKeeper {
   /** A call of a type that only some vendors have. */
   #joined(known: Json | undefined, more: JsonObject): JsonObject {
     const before = isObject(known) ? known : {};
-    return { ...before, ...Object.fromEntries(Object.entries(more).map(([name, piece]) => [name, typeof piece === "string" ? this.#fit(textOf(before[name]), piece) : (piece ?? null)])) };
+    return {
+      ...before,
+      ...Object.fromEntries(
+        Object.entries(more).map(([name, piece]) => [
+          name,
+          typeof piece === "string" ? this.#fit(textOf(before[name]), piece) : (piece ?? null),
+        ]),
+      ),
+    };
   }
 
   /** A text with as much of a further piece as still fits. */
@@ -116,7 +142,11 @@ export class ContentKeeper {
     const { maxCharacters, retentionMs, isStored } = this.#rules;
     const half = Math.floor(maxCharacters / 2);
     const answersRoom: Room = { left: half, isCut: false };
-    const said = await this.#redacted([...this.#answers.values()].map(({ texts, calls }) => withoutFiles({ ...texts, tool_calls: calls.filter((call) => call !== undefined) as unknown as Json })));
+    const said = await this.#redacted(
+      [...this.#answers.values()].map(({ texts, calls }) =>
+        withoutFiles({ ...texts, tool_calls: calls.filter((call) => call !== undefined) as unknown as Json }),
+      ),
+    );
     const answers = said.map((answer) => withoutMargin(answer, answersRoom) as JsonObject);
     const room: Room = { left: maxCharacters - half + answersRoom.left, isCut: false };
     const rounds = await this.#fitting(this.#rounds, room);
@@ -128,7 +158,10 @@ export class ContentKeeper {
       tools: tools.kept as readonly JsonObject[],
       rounds: rounds.kept as readonly unknown[] as readonly Message[],
       answers: [...this.#answers].map(([index, { finish }], position) => saidAnswer(index, answers[position]!, finish)),
-      leftOut: isAnswerCut || [rounds, messages, tools].some(({ isCut, leftOut }) => isCut || leftOut > 0) ? { messages: rounds.leftOut + messages.leftOut, tools: tools.leftOut, isAnswerCut } : null,
+      leftOut:
+        isAnswerCut || [rounds, messages, tools].some(({ isCut, leftOut }) => isCut || leftOut > 0)
+          ? { messages: rounds.leftOut + messages.leftOut, tools: tools.leftOut, isAnswerCut }
+          : null,
       keptUntilMs: isStored ? nowMs + retentionMs : null,
     };
   }
@@ -148,7 +181,9 @@ export class ContentKeeper {
       return text;
     });
     // what could not be looked at in time is not kept: the guards block for it
-    return await this.#looking.look(this.#guards, characters, visit, (ahead) => visit(textGuard(this.#guards, () => {}, ahead)));
+    return await this.#looking.look(this.#guards, characters, visit, (ahead) =>
+      visit(textGuard(this.#guards, () => {}, ahead)),
+    );
   }
 }
 
@@ -164,13 +199,55 @@ function textOf(value: Json | undefined): string {
   return typeof value === "string" ? value : "";
 }
 
-function saidAnswer(index: number, { content, reasoning_content: reasoning, refusal, tool_calls: toolCalls }: JsonObject, finishReason: FinishReason | null): SaidAnswer {
-  return { index, content: textOf(content) || null, reasoning: textOf(reasoning) || null, refusal: textOf(refusal) || null, toolCalls: (toolCalls ?? []) as unknown as readonly ToolCall[], finishReason };
+function saidAnswer(
+  index: number,
+  { content, reasoning_content: reasoning, refusal, tool_calls: toolCalls }: JsonObject,
+  finishReason: FinishReason | null,
+): SaidAnswer {
+  return {
+    index,
+    content: textOf(content) || null,
+    reasoning: textOf(reasoning) || null,
+    refusal: textOf(refusal) || null,
+    toolCalls: (toolCalls ?? []) as unknown as readonly ToolCall[],
+    finishReason,
+  };
 }
 
 /** What a guard of the project looks for is nothing that may be kept, whether it masks or blocks. */
 function maskingGuards({ detectors }: ContentRules, policies: ProjectPolicies | null): readonly GuardPolicy[] {
-  const own = policies === null ? [] : [...new Set([...policies.inputGuards, ...policies.outputGuards])].filter((policy): policy is GuardPolicy => policy.guard !== null && policy.mode === "enforce");
-  const all: readonly (readonly [string, Guard])[] = [["content log", { onInput: true, onOutput: true, action: "mask", mask: null, onError: "block", work: workOf(detectors), detectors }], ...own.map(({ name, guard }) => [name, { ...guard, action: "mask", onError: "block" }] as const)];
-  return all.filter(([, guard]) => guard.detectors.length > 0).map(([name, guard]) => ({ id: name, name, mode: "enforce", message: "", concerns: null, concernsTarget: null, perTarget: false, rule: null, guard }));
+  const own =
+    policies === null
+      ? []
+      : [...new Set([...policies.inputGuards, ...policies.outputGuards])].filter(
+          (policy): policy is GuardPolicy => policy.guard !== null && policy.mode === "enforce",
+        );
+  const all: readonly (readonly [string, Guard])[] = [
+    [
+      "content log",
+      {
+        onInput: true,
+        onOutput: true,
+        action: "mask",
+        mask: null,
+        onError: "block",
+        work: workOf(detectors),
+        detectors,
+      },
+    ],
+    ...own.map(({ name, guard }) => [name, { ...guard, action: "mask", onError: "block" }] as const),
+  ];
+  return all
+    .filter(([, guard]) => guard.detectors.length > 0)
+    .map(([name, guard]) => ({
+      id: name,
+      name,
+      mode: "enforce",
+      message: "",
+      concerns: null,
+      concernsTarget: null,
+      perTarget: false,
+      rule: null,
+      guard,
+    }));
 }

@@ -4,7 +4,10 @@ import type { Json } from "../core/json.ts";
 import { type KindOf, mapTexts, namesAndNumbers, type TextGuard, undividedParts } from "./guard-request.ts";
 
 export function redactedValues(values: readonly Json[], guard: TextGuard): readonly Json[] {
-  const read: TextGuard = Object.assign((text: string, kind: "words" | "json") => guard(text, isEscapedJson(text) ? "json" : kind), guard.divided === undefined ? {} : { divided: guard.divided });
+  const read: TextGuard = Object.assign(
+    (text: string, kind: "words" | "json") => guard(text, isEscapedJson(text) ? "json" : kind),
+    guard.divided === undefined ? {} : { divided: guard.divided },
+  );
   return values.map((value) => namesAndNumbers(mapTexts(undividedParts(value, read), read, kindOf), read));
 }
 

@@ -49,7 +49,9 @@ export function withoutFiles(value: Json): Json {
 
 /** What a stream left of a text, without its margin. */
 export function withoutMargin(value: Json, room: Room): Json {
-  return fitted(value, room, (text) => (text.endsWith(CUT) ? `${text.slice(0, Math.max(0, text.length - CUT.length - MARGIN))}…` : text));
+  return fitted(value, room, (text) =>
+    text.endsWith(CUT) ? `${text.slice(0, Math.max(0, text.length - CUT.length - MARGIN))}…` : text,
+  );
 }
 
 const asItIs: Form = (text) => text;
@@ -108,9 +110,13 @@ function isWord(value: Json | undefined): value is string {
 
 function sizeOf(value: Json): number {
   if (typeof value === "string") return value.length;
-  if (Array.isArray(value)) return (value as readonly Json[]).reduce<number>((sum, one) => sum + MEMBER_SIZE + sizeOf(one), 0);
+  if (Array.isArray(value))
+    return (value as readonly Json[]).reduce<number>((sum, one) => sum + MEMBER_SIZE + sizeOf(one), 0);
   if (!isObject(value) || isRawNumber(value)) return 0;
-  return Object.entries(value).reduce((sum, [key, member]) => sum + key.length + MEMBER_SIZE + (member === undefined ? 0 : sizeOf(member)), 0);
+  return Object.entries(value).reduce(
+    (sum, [key, member]) => sum + key.length + MEMBER_SIZE + (member === undefined ? 0 : sizeOf(member)),
+    0,
+  );
 }
 
 // files
@@ -128,7 +134,8 @@ function notedText(text: string, most: number, name: string, owner: JsonObject):
     if (head !== null) return note(head[1] ?? "", text.length - head[0].length);
     if (isBytes && text.length > FEW_BYTES) return note(formatOf(owner), text.length);
     // what stands behind an address, or before its host, often lets in whoever has it
-    if (!isBytes) return text.replace(/[?#].*$/s, "?[left out]").replace(/^([a-z][a-z0-9+.-]{0,30}:\/\/)[^/@]*@/i, "$1[left out]@");
+    if (!isBytes)
+      return text.replace(/[?#].*$/s, "?[left out]").replace(/^([a-z][a-z0-9+.-]{0,30}:\/\/)[^/@]*@/i, "$1[left out]@");
   }
   return text.includes(BASE64) ? withoutDataAddresses(text, most) : text;
 }
@@ -144,7 +151,11 @@ function withoutDataAddresses(text: string, most: number): string {
   const characters = /[A-Za-z0-9+/=_-]*/y;
   let out = "";
   let at = 0;
-  for (let mark = text.indexOf(BASE64); mark >= 0 && out.length < most; mark = text.indexOf(BASE64, mark + BASE64.length)) {
+  for (
+    let mark = text.indexOf(BASE64);
+    mark >= 0 && out.length < most;
+    mark = text.indexOf(BASE64, mark + BASE64.length)
+  ) {
     const before = text.slice(Math.max(at, mark - MAX_DATA_HEAD), mark);
     const head = DATA_HEAD.exec(before.slice(Math.max(0, before.lastIndexOf("data:"))));
     characters.lastIndex = mark + BASE64.length;

@@ -26,14 +26,28 @@ export function skeletonOf(messages: readonly Message[]): readonly Message[] {
     const { content, tool_calls: calls } = message;
     if (Array.isArray(content)) {
       known.hasParts = true;
-      for (const part of content as readonly ContentPart[]) if (part.type.length <= MAX_NAME) note(entryOf<Members>(known.parts, part.type, () => ({})), part);
+      for (const part of content as readonly ContentPart[])
+        if (part.type.length <= MAX_NAME)
+          note(
+            entryOf<Members>(known.parts, part.type, () => ({})),
+            part,
+          );
     }
     if (Array.isArray(calls)) for (const call of calls as readonly Json[]) if (isObject(call)) noteCall(known, call);
   }
   return [...roles].map(([role, { members, parts, calls, hasParts }]) => {
     const content = hasParts ? [...parts].map(([type, part]) => ({ ...part, type })) : "";
-    const made = [...calls].map(([type, { members: own, called }]) => ({ ...own, type, ...(called !== null && { function: called }) }));
-    return { ...members, role, content, ...(made.length > 0 && { tool_calls: made as unknown as readonly ToolCall[] }) } as Message;
+    const made = [...calls].map(([type, { members: own, called }]) => ({
+      ...own,
+      type,
+      ...(called !== null && { function: called }),
+    }));
+    return {
+      ...members,
+      role,
+      content,
+      ...(made.length > 0 && { tool_calls: made as unknown as readonly ToolCall[] }),
+    } as Message;
   });
 }
 
@@ -56,11 +70,13 @@ function entryOf<T>(map: Map<string, T>, key: string, make: () => T): T {
 /** The names of the members, and of `extra_content` those of its vendors. */
 function note(into: Members, holder: JsonObject): void {
   for (const name in holder) {
-    const told = name.length <= MAX_NAME && (Object.hasOwn(into, name) || Object.keys(into).length < MAX_NAMES) ? name : OTHER;
+    const told =
+      name.length <= MAX_NAME && (Object.hasOwn(into, name) || Object.keys(into).length < MAX_NAMES) ? name : OTHER;
     if (name !== "extra_content") put(into, told, null);
     else if (isObject(holder[name])) {
       const vendors = (isObject(into[name]) ? into[name] : {}) as Members;
-      for (const vendor in holder[name]) put(vendors, vendor.length <= MAX_NAME && Object.keys(vendors).length < MAX_NAMES ? vendor : OTHER, null);
+      for (const vendor in holder[name])
+        put(vendors, vendor.length <= MAX_NAME && Object.keys(vendors).length < MAX_NAMES ? vendor : OTHER, null);
       into[name] = vendors;
     } else into[name] ??= null;
   }

@@ -19,7 +19,11 @@ export interface CostEstimate {
   readonly completionCost: number | null;
 }
 
-export function costEstimate(request: ChatRequest, resolved: Pick<Resolved, "provider" | "target">, call: PricedCall): CostEstimate {
+export function costEstimate(
+  request: ChatRequest,
+  resolved: Pick<Resolved, "provider" | "target">,
+  call: PricedCall,
+): CostEstimate {
   const { target } = resolved;
   const price = knownPrice(resolved, call);
   const asked = request.params.max_completion_tokens ?? request.params.max_tokens;
@@ -29,7 +33,13 @@ export function costEstimate(request: ChatRequest, resolved: Pick<Resolved, "pro
   const prompt = price?.rates.prompt == null ? null : rateFor(price.rates.prompt, prompted);
   const completion = price?.rates.completion == null ? null : rateFor(price.rates.completion, prompted);
   return {
-    promptTokens: prompted, bound, boundFrom: asked !== undefined ? "request" : bound === null ? null : "model", choices, price, prompt, completion,
+    promptTokens: prompted,
+    bound,
+    boundFrom: asked !== undefined ? "request" : bound === null ? null : "model",
+    choices,
+    price,
+    prompt,
+    completion,
     promptCost: prompt === null ? null : amountOf(prompted, prompt),
     completionCost: completion === null || bound === null ? null : amountOf(bound * choices, completion),
   };
@@ -39,7 +49,11 @@ export function costEstimate(request: ChatRequest, resolved: Pick<Resolved, "pro
 const ASSUMED_OUTPUT_TOKENS = 1_000;
 
 /** For comparing targets: where the request does not bound its answer, all are taken to give one of a thousand tokens, and not each its own most. Null: a price is not known. */
-export function comparableCost(request: ChatRequest, resolved: Pick<Resolved, "provider" | "target">, call: PricedCall): number | null {
+export function comparableCost(
+  request: ChatRequest,
+  resolved: Pick<Resolved, "provider" | "target">,
+  call: PricedCall,
+): number | null {
   const { promptCost, completion, bound, boundFrom, choices } = costEstimate(request, resolved, call);
   if (promptCost === null || completion === null) return null;
   const answered = boundFrom === "request" ? bound! : Math.min(ASSUMED_OUTPUT_TOKENS, bound ?? ASSUMED_OUTPUT_TOKENS);

@@ -12,14 +12,19 @@ import type { Resolved } from "./resolve.ts";
 
 type Attempted = Pick<Resolved, "provider" | "target">;
 
-export function demandOf({ request }: FittedRequest, resolved: Attempted, call: PricedCall & Pick<Call, "mayPrice">): Demand {
+export function demandOf(
+  { request }: FittedRequest,
+  resolved: Attempted,
+  call: PricedCall & Pick<Call, "mayPrice">,
+): Demand {
   const { n = 1, max_completion_tokens: asked = request.params.max_tokens } = request.params;
   let prompt: number | null = null;
   return {
     requests: callsFor(request, resolved.provider, resolved.target.model),
     bound({ unit, assumeOutputTokens }) {
       prompt ??= promptTokens(request);
-      const output = asked ?? Math.min(resolved.target.facts.maxOutputTokens ?? Number.POSITIVE_INFINITY, assumeOutputTokens);
+      const output =
+        asked ?? Math.min(resolved.target.facts.maxOutputTokens ?? Number.POSITIVE_INFINITY, assumeOutputTokens);
       if (unit === "tokens") return (prompt + output) * n;
       const price = countedPrice(request, resolved, call);
       const each = price === null ? null : costBound(prompt, output, 1, price.rates);
@@ -31,7 +36,12 @@ export function demandOf({ request }: FittedRequest, resolved: Attempted, call: 
 const NOTHING: Used = { tokens: 0, nanoUsd: 0 };
 
 /** Null: nothing was seen of it. */
-export function usedOf(usage: Usage | null, { request }: FittedRequest, resolved: Attempted, call: PricedCall & Pick<Call, "mayPrice">): Used {
+export function usedOf(
+  usage: Usage | null,
+  { request }: FittedRequest,
+  resolved: Attempted,
+  call: PricedCall & Pick<Call, "mayPrice">,
+): Used {
   if (usage === null) return NOTHING;
   return { tokens: countedTokens(usage), nanoUsd: countedCost(usage, request, resolved, call)?.nanoUsd ?? 0 };
 }

@@ -15,7 +15,12 @@ import { nextTurn } from "../wire/turn.ts";
 export type Entry = Pick<RequestFallback, "model" | "route" | "params">;
 
 /** Two names for the same: what one of them says ends what the other said. */
-const SYNONYMS: ReadonlyMap<string, string> = new Map([["max_tokens", "max_completion_tokens"], ["max_completion_tokens", "max_tokens"], ["tools", "functions"], ["tool_choice", "function_call"]]);
+const SYNONYMS: ReadonlyMap<string, string> = new Map([
+  ["max_tokens", "max_completion_tokens"],
+  ["max_completion_tokens", "max_tokens"],
+  ["tools", "functions"],
+  ["tool_choice", "function_call"],
+]);
 /** Of all requests of entries together, without the conversation: each is parsed before the first is called. */
 const MAX_ENTRY_TEXT = 16 * 1024 * 1024;
 const made = new WeakMap<ChatRequest, WeakMap<object, ChatRequest>>();
@@ -27,9 +32,17 @@ const made = new WeakMap<ChatRequest, WeakMap<object, ChatRequest>>();
 export function requestForEntry(request: ChatRequest, entry: Entry): ChatRequest {
   return once(request, entry, () => {
     const { model, route, params } = entry;
-    const keeps = !Object.keys(params).some(isEndpointField) && model !== null && route === null && providerOf(model) !== null && providerOf(model) === providerOf(request.options.model);
+    const keeps =
+      !Object.keys(params).some(isEndpointField) &&
+      model !== null &&
+      route === null &&
+      providerOf(model) !== null &&
+      providerOf(model) === providerOf(request.options.model);
     // the route that was asked for goes on to serve the call, unless the entry names another
-    const own = { ...request, options: { ...request.options, model, route: route ?? request.options.route, fallbacks: [], modelList: null } };
+    const own = {
+      ...request,
+      options: { ...request.options, model, route: route ?? request.options.route, fallbacks: [], modelList: null },
+    };
     return merged(own, params, keeps);
   });
 }
@@ -45,8 +58,16 @@ export function requestForTarget(request: ChatRequest, target: RouteTarget, rout
   if (field === undefined && Object.keys(target.params).length === 0) return request;
   return once(request, target, () => {
     const owner = providerOf(request.options.model);
-    if (field !== undefined && owner === null && route.targets.some(({ providerId }) => providerId !== target.providerId))
-      throw new GatewayError("invalid_request", `The route ${JSON.stringify(route.name)} has targets of several providers, and ${field} does not say for which it is; name a model of the route as well.`, { param: field });
+    if (
+      field !== undefined &&
+      owner === null &&
+      route.targets.some(({ providerId }) => providerId !== target.providerId)
+    )
+      throw new GatewayError(
+        "invalid_request",
+        `The route ${JSON.stringify(route.name)} has targets of several providers, and ${field} does not say for which it is; name a model of the route as well.`,
+        { param: field },
+      );
     const added = Object.fromEntries(Object.entries(target.params).filter(([name]) => !says(request, name)));
     return merged(request, added, owner === null || owner === target.providerId);
   });
@@ -85,11 +106,15 @@ function* checkedEntries(request: ChatRequest): Generator<void, ChatRequest> {
   const { fallbacks, modelList, needs } = request.options;
   if (fallbacks.length === 0 && modelList === null) return request;
   const all = new Map<Permission, string>(needs);
-  const entries = [...fallbacks.map((one) => ({ path: one.path, entry: one as Entry })), ...(modelList ?? []).map((one) => ({ path: one.path, entry: entryOf(one) }))];
+  const entries = [
+    ...fallbacks.map((one) => ({ path: one.path, entry: one as Entry })),
+    ...(modelList ?? []).map((one) => ({ path: one.path, entry: entryOf(one) })),
+  ];
   boundRepetition(request, entries.length);
   for (const { path, entry } of entries) {
     try {
-      for (const [permission, field] of requestForEntry(request, entry).options.needs) if (!all.has(permission)) all.set(permission, `${path}.${field}`);
+      for (const [permission, field] of requestForEntry(request, entry).options.needs)
+        if (!all.has(permission)) all.set(permission, `${path}.${field}`);
     } catch (thrown) {
       throw atEntry(thrown, path, entry.params);
     }
@@ -107,7 +132,11 @@ function textWithoutMessages({ source: { text, members } }: ChatRequest): number
 function boundRepetition(request: ChatRequest, entries: number): void {
   const { options } = request;
   if (textWithoutMessages(request) * entries <= MAX_ENTRY_TEXT) return;
-  throw new GatewayError("invalid_request", `The parameters of the request are too long to be read again for each of ${entries} entries.`, { param: options.modelList === null ? "fallbacks" : "model_list" });
+  throw new GatewayError(
+    "invalid_request",
+    `The parameters of the request are too long to be read again for each of ${entries} entries.`,
+    { param: options.modelList === null ? "fallbacks" : "model_list" },
+  );
 }
 
 /** An error of an entry's request, with the path of the entry in front of its own. */
@@ -115,8 +144,15 @@ export function atEntry(thrown: unknown, path: string, params: JsonObject): unkn
   if (!(thrown instanceof GatewayError)) return thrown;
   const { code, message, param, metadata, headers, detail } = thrown;
   const inside = param !== null && Object.hasOwn(params, /^\w+/.exec(param)?.[0] ?? param) ? `${path}.${param}` : path;
-  const words = param !== null && message.startsWith(`${param} `) && inside !== path ? `${path}.${message}` : `${path}: ${message}`;
-  return new GatewayError(code, words, { param: inside, headers, cause: thrown, ...(metadata && { metadata }), ...(detail !== null && { detail }) });
+  const words =
+    param !== null && message.startsWith(`${param} `) && inside !== path ? `${path}.${message}` : `${path}: ${message}`;
+  return new GatewayError(code, words, {
+    param: inside,
+    headers,
+    cause: thrown,
+    ...(metadata && { metadata }),
+    ...(detail !== null && { detail }),
+  });
 }
 
 const listed = new WeakMap<object, Entry>();
@@ -144,14 +180,17 @@ function providerOf(model: string | null): string | null {
 }
 
 function says({ params, extra, options }: ChatRequest, name: string): boolean {
-  return Object.hasOwn(params, name) || Object.hasOwn(extra, name) || (name === "tools" && options.toolServers.length > 0);
+  return (
+    Object.hasOwn(params, name) || Object.hasOwn(extra, name) || (name === "tools" && options.toolServers.length > 0)
+  );
 }
 
 /** Fields of the request that bring an address or a credential; null is "not set". */
 function endpointFields({ source: { text, members }, options }: ChatRequest): readonly string[] {
   if (options.needs.size === 0) return NONE;
   let found: string[] | null = null;
-  for (const [name, { valueStart, valueEnd }] of members) if (isEndpointField(name) && text.slice(valueStart, valueEnd) !== "null") (found ??= []).push(name);
+  for (const [name, { valueStart, valueEnd }] of members)
+    if (isEndpointField(name) && text.slice(valueStart, valueEnd) !== "null") (found ??= []).push(name);
   return found ?? NONE;
 }
 const NONE: readonly string[] = [];
@@ -166,11 +205,20 @@ function merged(request: ChatRequest, added: JsonObject, keepsEndpoint: boolean)
   const left = keepsEndpoint ? NONE : endpointFields(request);
   const names = Object.keys(added);
   if (left.length === 0 && names.length === 0) return request;
-  const { whole, short, members } = mergedText(request.source, added, new Set([...KNOWN, ...left, ...names.map((name) => SYNONYMS.get(name) ?? name)]));
+  const { whole, short, members } = mergedText(
+    request.source,
+    added,
+    new Set([...KNOWN, ...left, ...names.map((name) => SYNONYMS.get(name) ?? name)]),
+  );
   const parsed = parseChatRequest(short, null);
   if (parsed.options.toolServers.length + request.options.toolServers.length > 0) {
     const name = TOOL_FIELDS.find((one) => Object.hasOwn(added, one));
-    if (name !== undefined) throw new GatewayError("invalid_request", `${name} of a call with tool servers is the same for every target: it stands in the request itself.`, { param: name });
+    if (name !== undefined)
+      throw new GatewayError(
+        "invalid_request",
+        `${name} of a call with tool servers is the same for every target: it stands in the request itself.`,
+        { param: name },
+      );
   }
   const { model, route, fallbacks, modelList, legacyFunctions } = request.options;
   const isOfConversation = (path: string): boolean => path.startsWith("messages");
@@ -180,16 +228,31 @@ function merged(request: ChatRequest, added: JsonObject, keepsEndpoint: boolean)
     ...(request.held !== undefined && { held: request.held }),
     toolImages: request.toolImages,
     blocks: request.blocks,
-    vendorForms: [...request.vendorForms.filter(({ path }) => isOfConversation(path)), ...parsed.vendorForms.filter(({ path }) => !isOfConversation(path))],
+    vendorForms: [
+      ...request.vendorForms.filter(({ path }) => isOfConversation(path)),
+      ...parsed.vendorForms.filter(({ path }) => !isOfConversation(path)),
+    ],
     options: { ...parsed.options, model, route, fallbacks, modelList, legacyFunctions },
-    source: { text: whole, members, rewritten: request.source.rewritten.has("messages") ? new Set([...parsed.source.rewritten, "messages"]) : parsed.source.rewritten },
+    source: {
+      text: whole,
+      members,
+      rewritten: request.source.rewritten.has("messages")
+        ? new Set([...parsed.source.rewritten, "messages"])
+        : parsed.source.rewritten,
+    },
     warnings: [...request.warnings, ...(left.length > 0 ? ["endpoint_not_shared"] : [])],
   };
-  return request.offered === null ? fresh : withOfferedTools(fresh, { ...request.offered, asked: merged(request.offered.asked, added, keepsEndpoint) });
+  return request.offered === null
+    ? fresh
+    : withOfferedTools(fresh, { ...request.offered, asked: merged(request.offered.asked, added, keepsEndpoint) });
 }
 
 /** The text of the merged body, and the same with a stand-in for the conversation, which is parsed already and may be long. */
-function mergedText({ text, members }: RequestSource, added: JsonObject, gone: ReadonlySet<string>): { readonly whole: string; readonly short: string; readonly members: ReadonlyMap<string, MemberSpan> } {
+function mergedText(
+  { text, members }: RequestSource,
+  added: JsonObject,
+  gone: ReadonlySet<string>,
+): { readonly whole: string; readonly short: string; readonly members: ReadonlyMap<string, MemberSpan> } {
   const spans = new Map<string, MemberSpan>();
   let whole = "{";
   let short = "{";
@@ -203,9 +266,16 @@ function mergedText({ text, members }: RequestSource, added: JsonObject, gone: R
   };
   for (const [name, { keyStart, valueStart, valueEnd }] of members) {
     if (Object.hasOwn(added, name)) put(name, JSON.stringify(name), JSON.stringify(added[name]));
-    else if (!gone.has(name)) put(name, keyText(text, keyStart, valueStart), text.slice(valueStart, valueEnd), name === "messages" ? STAND_IN : undefined);
+    else if (!gone.has(name))
+      put(
+        name,
+        keyText(text, keyStart, valueStart),
+        text.slice(valueStart, valueEnd),
+        name === "messages" ? STAND_IN : undefined,
+      );
   }
-  for (const [name, value] of Object.entries(added)) if (!members.has(name)) put(name, JSON.stringify(name), JSON.stringify(value));
+  for (const [name, value] of Object.entries(added))
+    if (!members.has(name)) put(name, JSON.stringify(name), JSON.stringify(value));
   return { whole: `${whole}}`, short: `${short}}`, members: spans };
 }
 

@@ -42,7 +42,12 @@ const MAX_EXPLAINED_BYTES = 2_097_152;
 
 /** Throws `invalid_request`: an explanation repeats what would go out, several times over for several targets. */
 export function demandExplainable(body: Uint8Array): void {
-  if (body.length > MAX_EXPLAINED_BYTES) throw new GatewayError("invalid_request", `${EXPLAIN_HEADER} explains requests of at most ${MAX_EXPLAINED_BYTES} bytes; got ${body.length}. A shorter conversation goes the same way.`, { param: EXPLAIN_HEADER });
+  if (body.length > MAX_EXPLAINED_BYTES)
+    throw new GatewayError(
+      "invalid_request",
+      `${EXPLAIN_HEADER} explains requests of at most ${MAX_EXPLAINED_BYTES} bytes; got ${body.length}. A shorter conversation goes the same way.`,
+      { param: EXPLAIN_HEADER },
+    );
 }
 
 /** A target that the call would not be sent to, and why. */
@@ -64,8 +69,19 @@ interface Planned {
 }
 
 /** The answer in place of a call, also where a stream was asked for. Throws GatewayError of the encoder. */
-export async function replyExplained(prepare: (request: ChatRequest) => Prepared, sent: ChatRequest, principal: Principal, http: Headers, call: Call, session: ToolSession | null): Promise<Response> {
-  const planned = prepare(session?.request ?? sent).legs.flatMap((leg, place) => leg.candidates.toSorted((a, b) => a.order - b.order || b.weight - a.weight).map((candidate) => plannedAt(candidate, leg, place, principal)));
+export async function replyExplained(
+  prepare: (request: ChatRequest) => Prepared,
+  sent: ChatRequest,
+  principal: Principal,
+  http: Headers,
+  call: Call,
+  session: ToolSession | null,
+): Promise<Response> {
+  const planned = prepare(session?.request ?? sent).legs.flatMap((leg, place) =>
+    leg.candidates
+      .toSorted((a, b) => a.order - b.order || b.weight - a.weight)
+      .map((candidate) => plannedAt(candidate, leg, place, principal)),
+  );
   const first = planned.find((one) => one.refusal === null);
   // oxlint-disable-next-line typescript/only-throw-error
   if (first === undefined) throw planned[0]!.refusal;
@@ -77,34 +93,74 @@ export async function replyExplained(prepare: (request: ChatRequest) => Prepared
   return new Response(body, { headers });
 }
 
-function knownSecrets({ fitted: { request }, resolved }: Planned, http: Headers, { snapshot }: Call): readonly string[] {
+function knownSecrets(
+  { fitted: { request }, resolved }: Planned,
+  http: Headers,
+  { snapshot }: Call,
+): readonly string[] {
   const stored = [...snapshot.providers.values()].flatMap(({ credentials }) => credentials);
   const brought = [...request.options.credentials.values()].map((credential) => credential.stored);
   const named = new Set(namedSecrets([request.extra, request.params as JsonObject, ...request.messages]));
-  if (named.size > MAX_NAMED_SECRETS) throw new GatewayError("invalid_request", `An explanation hides at most ${MAX_NAMED_SECRETS} texts under names that say secret; got ${named.size}.`, { param: EXPLAIN_HEADER });
-  const sentAlong = request.options.toolServers.flatMap(({ headers }) => Object.values(headers).flatMap((value) => value.split(" ")));
-  return [...sentAlong, ...[...resolved.credentials, ...brought, ...stored].flatMap(secretsOf), ...(http.get("authorization")?.split(" ") ?? []).slice(1), ...named];
+  if (named.size > MAX_NAMED_SECRETS)
+    throw new GatewayError(
+      "invalid_request",
+      `An explanation hides at most ${MAX_NAMED_SECRETS} texts under names that say secret; got ${named.size}.`,
+      { param: EXPLAIN_HEADER },
+    );
+  const sentAlong = request.options.toolServers.flatMap(({ headers }) =>
+    Object.values(headers).flatMap((value) => value.split(" ")),
+  );
+  return [
+    ...sentAlong,
+    ...[...resolved.credentials, ...brought, ...stored].flatMap(secretsOf),
+    ...(http.get("authorization")?.split(" ") ?? []).slice(1),
+    ...named,
+  ];
 }
 
 function plannedAt(candidate: RouteCandidate, leg: RouteLeg, place: number, principal: Principal): Planned | Passed {
   const why = wordsFor(candidate, leg, place);
   try {
     candidate.permit();
-    return { refusal: null, why, ...candidate.ready(), route: candidate.route, deployed: candidate.deployed, principal };
+    return {
+      refusal: null,
+      why,
+      ...candidate.ready(),
+      route: candidate.route,
+      deployed: candidate.deployed,
+      principal,
+    };
   } catch (thrown) {
     if (!(thrown instanceof GatewayError)) throw thrown;
     return { refusal: thrown, target: candidate.target.name, why };
   }
 }
 
-function wordsFor({ route, order, weight }: RouteCandidate, { label, strategy, candidates }: RouteLeg, place: number): string {
-  if (route.name === DIRECT_ROUTE && place === 0 && candidates.length === 1) return "The request names this model and no route: it is the only target.";
+function wordsFor(
+  { route, order, weight }: RouteCandidate,
+  { label, strategy, candidates }: RouteLeg,
+  place: number,
+): string {
+  if (route.name === DIRECT_ROUTE && place === 0 && candidates.length === 1)
+    return "The request names this model and no route: it is the only target.";
   const before = place === 0 ? "" : "Tried when everything before it has failed. ";
-  return candidates.length === 1 ? `${before}The only target of ${label}.` : `${before}One of ${candidates.length} targets of ${label}, chosen by ${strategy}: order ${order}, weight ${weight}.`;
+  return candidates.length === 1
+    ? `${before}The only target of ${label}.`
+    : `${before}One of ${candidates.length} targets of ${label}, chosen by ${strategy}: order ${order}, weight ${weight}.`;
 }
 
-async function explanation(planned: Planned, all: readonly (Planned | Passed)[], masker: Masker, call: Call, session: ToolSession | null): Promise<JsonObject> {
-  const { principal, route, fitted: { request } } = planned;
+async function explanation(
+  planned: Planned,
+  all: readonly (Planned | Passed)[],
+  masker: Masker,
+  call: Call,
+  session: ToolSession | null,
+): Promise<JsonObject> {
+  const {
+    principal,
+    route,
+    fitted: { request },
+  } = planned;
   const settings = settingsFor(request.options, principal, call.snapshot, route);
   const origins = settingOrigins(request.options, principal, call.snapshot, route);
   return {
@@ -113,12 +169,23 @@ async function explanation(planned: Planned, all: readonly (Planned | Passed)[],
     model: masker.text(request.options.model ?? ""),
     route: call.record.route,
     stream: request.params.stream === true,
-    caller: { tenant: principal.tenantId, project: principal.projectId, user: principal.userId, token: principal.tokenId, role: principal.role, permissions: [...principal.permissions].toSorted() },
+    caller: {
+      tenant: principal.tenantId,
+      project: principal.projectId,
+      user: principal.userId,
+      token: principal.tokenId,
+      role: principal.role,
+      permissions: [...principal.permissions].toSorted(),
+    },
     settings: {
       drop_params: { value: settings.dropParams, from: origins.dropParams },
       disable_stop_sequence_limit: { value: settings.disableStopSequenceLimit, from: origins.disableStopSequenceLimit },
     },
-    targets: await Promise.all(all.map(async (one, index) => (one.refusal === null ? explainedTarget(one, index + 1, masker, call) : passedOver(one, index + 1)))),
+    targets: await Promise.all(
+      all.map(async (one, index) =>
+        one.refusal === null ? explainedTarget(one, index + 1, masker, call) : passedOver(one, index + 1),
+      ),
+    ),
     ...(session !== null && { tool_servers: session.servers.map((server) => explainedToolServer(server, masker)) }),
     limits: await explainedLimits(planned, call),
     policies: (call.policies?.all ?? []).map(explainedPolicy),
@@ -128,23 +195,48 @@ async function explanation(planned: Planned, all: readonly (Planned | Passed)[],
 
 /** Its tools are listed, and none runs. */
 function explainedToolServer({ label, isRegistered, failure, tools }: SessionServer, masker: Masker): JsonObject {
-  return { server_label: label, from: isRegistered ? "configuration" : "request", failure, tools: tools.map(({ tool, name, needsApproval }) => ({ name: masker.text(tool), function: name, require_approval: needsApproval ? "always" : "never" })) };
+  return {
+    server_label: label,
+    from: isRegistered ? "configuration" : "request",
+    failure,
+    tools: tools.map(({ tool, name, needsApproval }) => ({
+      name: masker.text(tool),
+      function: name,
+      require_approval: needsApproval ? "always" : "never",
+    })),
+  };
 }
 
 /** What the first target touches, and what a call would set aside. */
-async function explainedLimits({ fitted, resolved, route, deployed }: Planned, call: Call): Promise<readonly JsonObject[]> {
+async function explainedLimits(
+  { fitted, resolved, route, deployed }: Planned,
+  call: Call,
+): Promise<readonly JsonObject[]> {
   const { limited, context } = call;
   if (limited === null) return [];
   const { target } = resolved;
   const demand = demandOf(fitted, resolved, call);
-  const accounts = limited.accountsAt({ route: route.name, provider: target.providerId, model: targetName(target), deployed });
-  return Promise.all(accounts.map(async (account) => explainedAccount(account, await context.limits.standing(account), demand)));
+  const accounts = limited.accountsAt({
+    route: route.name,
+    provider: target.providerId,
+    model: targetName(target),
+    deployed,
+  });
+  return Promise.all(
+    accounts.map(async (account) => explainedAccount(account, await context.limits.standing(account), demand)),
+  );
 }
 
 /** What the policy is for; its rule is its author's own. */
 function explainedPolicy({ name, mode, rule, guard, perTarget }: Policy): JsonObject {
   const on = guard === null ? null : guard.onInput && guard.onOutput ? "both" : guard.onInput ? "input" : "output";
-  return { name, mode, kind: rule === null ? "guard" : "rule", asked: perTarget ? "at each target" : "once", ...(guard !== null && { on, action: guard.action }) };
+  return {
+    name,
+    mode,
+    kind: rule === null ? "guard" : "rule",
+    asked: perTarget ? "at each target" : "once",
+    ...(guard !== null && { on, action: guard.action }),
+  };
 }
 
 function passedOver({ refusal, target, why }: Passed, order: number): JsonObject {
@@ -152,7 +244,10 @@ function passedOver({ refusal, target, why }: Passed, order: number): JsonObject
 }
 
 async function explainedTarget(planned: Planned, order: number, masker: Masker, call: Call): Promise<JsonObject> {
-  const { fitted, resolved: { provider, target, credentials } } = planned;
+  const {
+    fitted,
+    resolved: { provider, target, credentials },
+  } = planned;
   const { request, fetches } = withStandIns(fitted.request, provider, target.model);
   const encoded = provider.encodeRequest(request, withClientHeaders(target, provider, call.clientHeader));
   const [first] = credentials;
@@ -172,36 +267,77 @@ async function explainedTarget(planned: Planned, order: number, masker: Masker, 
     }),
     dropped: fitted.dropped,
     warnings: fitted.request.warnings,
-    request: await explainedRequest({ provider, target: signing, unsigned: encoded.request, masker, nowMs: call.context.clock.now() }),
+    request: await explainedRequest({
+      provider,
+      target: signing,
+      unsigned: encoded.request,
+      masker,
+      nowMs: call.context.clock.now(),
+    }),
     estimate: estimate(planned, call),
-    address_check: target.guardedField === null ? null : { field: target.guardedField, host: masker.text(new URL(target.baseUrl).host), private_addresses: call.snapshot.allowPrivateAddresses ? "allowed" : "refused", metadata_addresses: "refused" },
+    address_check:
+      target.guardedField === null
+        ? null
+        : {
+            field: target.guardedField,
+            host: masker.text(new URL(target.baseUrl).host),
+            private_addresses: call.snapshot.allowPrivateAddresses ? "allowed" : "refused",
+            metadata_addresses: "refused",
+          },
     fetches: fetches.map((one) => ({ ...one, url: masker.url(one.url) })),
   };
 }
 
 function explainedCredential(stored: StoredCredential): JsonObject {
-  const shown = stored.kind === "key" || stored.kind === "token" ? stored.secret : stored.kind === "aws_keys" ? stored.accessKeyId : null;
-  return { kind: stored.kind, shown: shown === null ? null : masked(shown), from: stored.fromCaller ? "request" : "configuration", weight: stored.weight };
+  const shown =
+    stored.kind === "key" || stored.kind === "token"
+      ? stored.secret
+      : stored.kind === "aws_keys"
+        ? stored.accessKeyId
+        : null;
+  return {
+    kind: stored.kind,
+    shown: shown === null ? null : masked(shown),
+    from: stored.fromCaller ? "request" : "configuration",
+    weight: stored.weight,
+  };
 }
 
-const SENT_AS: Readonly<Record<string, CommonParameter>> = Object.fromEntries(Object.entries(DEPRECATED_NAMES).map(([name, deprecated]) => [deprecated, name as CommonParameter]));
+const SENT_AS: Readonly<Record<string, CommonParameter>> = Object.fromEntries(
+  Object.entries(DEPRECATED_NAMES).map(([name, deprecated]) => [deprecated, name as CommonParameter]),
+);
 
 /** Each parameter that was sent, in the caller's order, with what becomes of it. */
-function explainedParameters({ fitted: { request, fates }, resolved: { provider, target } }: Planned, mapped: readonly string[]): readonly JsonObject[] {
+function explainedParameters(
+  { fitted: { request, fates }, resolved: { provider, target } }: Planned,
+  mapped: readonly string[],
+): readonly JsonObject[] {
   const names = new Set([...request.source.members.keys(), ...Object.keys(fates)]);
   return [...names].flatMap((name) => {
     // a pass-through field may be called `constructor`
-    const common = (Object.hasOwn(SENT_AS, name) ? SENT_AS[name] : undefined) ?? (Object.hasOwn(COMMON, name) ? (name as CommonParameter) : null);
-    const fate = (Object.hasOwn(fates, name) ? fates[name] : undefined) ?? (common === null || isNull(request, name) ? null : NEVER_UNSUPPORTED.has(common) ? "served" : "neutral");
+    const common =
+      (Object.hasOwn(SENT_AS, name) ? SENT_AS[name] : undefined) ??
+      (Object.hasOwn(COMMON, name) ? (name as CommonParameter) : null);
+    const fate =
+      (Object.hasOwn(fates, name) ? fates[name] : undefined) ??
+      (common === null || isNull(request, name) ? null : NEVER_UNSUPPORTED.has(common) ? "served" : "neutral");
     if (fate === null) return [];
     const note = common === null ? undefined : effectiveCapability(provider.capabilities, common, target.model).note;
-    return [{ name, fate, note: note ?? null, wire: fate === "mapped" || fate === "emulated" ? placesOf(common, mapped) : [] }];
+    return [
+      {
+        name,
+        fate,
+        note: note ?? null,
+        wire: fate === "mapped" || fate === "emulated" ? placesOf(common, mapped) : [],
+      },
+    ];
   });
 }
 
 /** Where the encoder says that it went, under either name where it has two; nothing where only the note says it. */
 function placesOf(common: CommonParameter | null, mapped: readonly string[]): readonly string[] {
-  const told = (name: string | null | undefined): readonly string[] => mapped.filter((words) => words.startsWith(`${name} -> `)).map((words) => words.slice(words.indexOf(" -> ") + 4));
+  const told = (name: string | null | undefined): readonly string[] =>
+    mapped.filter((words) => words.startsWith(`${name} -> `)).map((words) => words.slice(words.indexOf(" -> ") + 4));
   const own = told(common);
   return own.length > 0 || common === null ? own : told(SYNONYMS[common]);
 }
@@ -214,13 +350,21 @@ function isNull({ source }: ChatRequest, name: string): boolean {
 
 /** The prompt and the bound of the answer, at the price of this moment. */
 function estimate({ fitted: { request }, resolved }: Planned, call: Call): JsonObject {
-  const { promptTokens, bound, boundFrom, choices, price, prompt, completion, promptCost, completionCost } = costEstimate(request, resolved, call);
+  const { promptTokens, bound, boundFrom, choices, price, prompt, completion, promptCost, completionCost } =
+    costEstimate(request, resolved, call);
   return {
     prompt_tokens: promptTokens,
     completion_tokens_bound: bound,
     completion_tokens_bound_from: boundFrom,
     choices,
-    price: price === null ? null : { id: price.id, prompt: prompt === null ? null : usdPerToken(prompt), completion: completion === null ? null : usdPerToken(completion) },
+    price:
+      price === null
+        ? null
+        : {
+            id: price.id,
+            prompt: prompt === null ? null : usdPerToken(prompt),
+            completion: completion === null ? null : usdPerToken(completion),
+          },
     cost_usd: {
       prompt: promptCost === null ? null : usd(promptCost),
       completion_bound: completionCost === null ? null : usd(completionCost),

@@ -15,9 +15,19 @@ const STAND_IN_TYPES: Readonly<Partial<Record<BlockType, string>>> = { image_url
 const STAND_IN = Buffer.from("(fetched when the call is made)").toString("base64");
 
 /** The same request where nothing is to be fetched. Throws as the fetching itself for too many addresses. */
-export function withStandIns(request: ChatRequest, provider: Provider, model: string): { readonly request: ChatRequest; readonly fetches: readonly Fetch[] } {
+export function withStandIns(
+  request: ChatRequest,
+  provider: Provider,
+  model: string,
+): { readonly request: ChatRequest; readonly fetches: readonly Fetch[] } {
   const places = placesToFetch(request, provider, model);
   if (places.length === 0) return { request, fetches: [] };
-  const standIns = places.map(({ type }): Fetched => ({ mediaType: STAND_IN_TYPES[type] ?? "application/pdf", base64: STAND_IN }));
-  return { request: withContent(request, places, standIns), fetches: places.map(({ path, type, address }) => ({ path, type, url: address })) };
+  const standIns = places.map(({ type }): Fetched => ({
+    mediaType: STAND_IN_TYPES[type] ?? "application/pdf",
+    base64: STAND_IN,
+  }));
+  return {
+    request: withContent(request, places, standIns),
+    fetches: places.map(({ path, type, address }) => ({ path, type, url: address })),
+  };
 }

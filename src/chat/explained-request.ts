@@ -21,14 +21,30 @@ export interface ShownRequest {
   readonly nowMs: number;
 }
 
-export async function explainedRequest({ provider, target, unsigned, masker, nowMs }: ShownRequest): Promise<JsonObject> {
-  const { method = "POST", url, headers, body } = await provider.sign(unsigned, target.credential, { nowMs, settings: target.settings });
+export async function explainedRequest({
+  provider,
+  target,
+  unsigned,
+  masker,
+  nowMs,
+}: ShownRequest): Promise<JsonObject> {
+  const {
+    method = "POST",
+    url,
+    headers,
+    body,
+  } = await provider.sign(unsigned, target.credential, { nowMs, settings: target.settings });
   const shown = masker.body(body);
   const abbreviated: Abbreviation[] = [];
   return {
     method,
     url: masker.url(url),
-    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, unsigned.headers[name] === value ? masker.header(name, value) : signedHeader(masker.text(value))])),
+    headers: Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [
+        name,
+        unsigned.headers[name] === value ? masker.header(name, value) : signedHeader(masker.text(value)),
+      ]),
+    ),
     body: abbreviate(bodyValue(shown), "", abbreviated),
     body_abbreviated: abbreviated,
     body_text: shown,
@@ -60,7 +76,13 @@ interface Abbreviation extends JsonObject {
 
 function abbreviate(value: Json, path: string, into: Abbreviation[]): Json {
   if (Array.isArray(value)) return value.map((item: Json, index) => abbreviate(item, `${path}[${index}]`, into));
-  if (isObject(value)) return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, abbreviate(member!, path === "" ? name : `${path}.${name}`, into)]));
+  if (isObject(value))
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => [
+        name,
+        abbreviate(member!, path === "" ? name : `${path}.${name}`, into),
+      ]),
+    );
   if (typeof value !== "string" || value.length < MIN_ABBREVIATED) return value;
   const head = DATA_URI.exec(value)?.[0] ?? "";
   const data = value.slice(head.length);

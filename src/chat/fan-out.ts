@@ -11,7 +11,11 @@ export function mergedAnswer(answers: readonly ChatAnswer[]): ChatAnswer {
   const [first] = answers;
   if (answers.length === 1) return first!;
   const usage = summedUsage(answers.map((answer) => answer.usage ?? null));
-  return { ...first!, choices: answers.flatMap(({ choices }, index) => choices.slice(0, 1).map((choice) => ({ ...choice, index }))), usage };
+  return {
+    ...first!,
+    choices: answers.flatMap(({ choices }, index) => choices.slice(0, 1).map((choice) => ({ ...choice, index }))),
+    usage,
+  };
 }
 
 /** One of the streams, as a choice of the common one. */
@@ -32,7 +36,9 @@ export class ChoiceWriter implements ChunkWriter {
 
   write(chunk: ChatChunk): string {
     if (isObject(chunk.usage)) this.usage = chunk.usage;
-    const given: readonly ChunkChoice[] = Array.isArray(chunk.choices) ? chunk.choices.filter((choice) => isObject(choice)) : [];
+    const given: readonly ChunkChoice[] = Array.isArray(chunk.choices)
+      ? chunk.choices.filter((choice) => isObject(choice))
+      : [];
     const choices = given.map((choice) => ({ ...choice, index: this.#index }));
     if (choices.some(({ finish_reason: finish }) => isFinishReason(finish))) this.#finished = true;
     return this.#grammar.write({ ...chunk, usage: null, choices });
@@ -55,7 +61,9 @@ export class ChoiceWriter implements ChunkWriter {
 
 /** The streams as one, each read as it comes. `end` gives the last text once all are complete. */
 export function mergedStream(streams: readonly AnswerStream[], end: () => string): AnswerStream {
-  const reading = new Map<AnswerStream, Promise<readonly [AnswerStream, string | null]> | null>(streams.map((stream) => [stream, null]));
+  const reading = new Map<AnswerStream, Promise<readonly [AnswerStream, string | null]> | null>(
+    streams.map((stream) => [stream, null]),
+  );
   const read = (stream: AnswerStream): Promise<readonly [AnswerStream, string | null]> => {
     const next = stream.next().then((text) => [stream, text] as const);
     // while another one is waited for
@@ -68,7 +76,9 @@ export function mergedStream(streams: readonly AnswerStream[], end: () => string
     async next() {
       while (reading.size > 0) {
         for (const [stream, next] of reading) if (next === null) reading.set(stream, read(stream));
-        const [stream, text] = await Promise.race(reading.values() as Iterable<Promise<readonly [AnswerStream, string | null]>>);
+        const [stream, text] = await Promise.race(
+          reading.values() as Iterable<Promise<readonly [AnswerStream, string | null]>>,
+        );
         if (text !== null) {
           reading.set(stream, null);
           return text;

@@ -34,9 +34,31 @@ export interface Place {
 }
 
 /** What each type of block may hold behind an address, and the block with the bytes in its place. */
-const FETCHABLE: Readonly<Partial<Record<BlockType, { readonly kind: RegExp | null; readonly filled: (part: ContentPart, fetched: Fetched, address: string) => ContentPart }>>> = {
-  image_url: { kind: /^image\//, filled: (part, fetched) => ({ ...part, image_url: { ...(part["image_url"] as JsonObject), url: dataUri(fetched) } }) },
-  video_url: { kind: /^video\//, filled: (part, fetched) => ({ ...part, video_url: { ...(part["video_url"] as JsonObject), url: dataUri(fetched) } }) },
+const FETCHABLE: Readonly<
+  Partial<
+    Record<
+      BlockType,
+      {
+        readonly kind: RegExp | null;
+        readonly filled: (part: ContentPart, fetched: Fetched, address: string) => ContentPart;
+      }
+    >
+  >
+> = {
+  image_url: {
+    kind: /^image\//,
+    filled: (part, fetched) => ({
+      ...part,
+      image_url: { ...(part["image_url"] as JsonObject), url: dataUri(fetched) },
+    }),
+  },
+  video_url: {
+    kind: /^video\//,
+    filled: (part, fetched) => ({
+      ...part,
+      video_url: { ...(part["video_url"] as JsonObject), url: dataUri(fetched) },
+    }),
+  },
   file: {
     kind: null,
     filled: (part, fetched, address) => {
@@ -54,8 +76,16 @@ const FETCHABLE: Readonly<Partial<Record<BlockType, { readonly kind: RegExp | nu
 };
 
 /** The same request when there is nothing to fetch. Throws GatewayError `invalid_request`, `address_not_allowed`, `content_unavailable` with the path, or the signal's reason. */
-export function withFetchedParts(request: ChatRequest, provider: Provider, model: string, call: Call): ChatRequest | Promise<ChatRequest> {
-  if (request.held !== undefined) return request.held.addressed.size === 0 || provider.inlines(model).isDisjointFrom(request.held.addressed) ? request : call.context.longRequests!.whole(request).then((whole) => withFetchedParts(whole, provider, model, call));
+export function withFetchedParts(
+  request: ChatRequest,
+  provider: Provider,
+  model: string,
+  call: Call,
+): ChatRequest | Promise<ChatRequest> {
+  if (request.held !== undefined)
+    return request.held.addressed.size === 0 || provider.inlines(model).isDisjointFrom(request.held.addressed)
+      ? request
+      : call.context.longRequests!.whole(request).then((whole) => withFetchedParts(whole, provider, model, call));
   const places = placesToFetch(request, provider, model);
   return places.length === 0 ? request : fetchedInPlace(request, places, call);
 }
@@ -66,8 +96,17 @@ async function fetchedInPlace(request: ChatRequest, places: readonly Place[], ca
 
 /** The request with the bytes in place of the addresses. */
 export function withContent(request: ChatRequest, places: readonly Place[], fetched: readonly Fetched[]): ChatRequest {
-  const messages = request.messages.map((message, index) => filledMessage(message, places.flatMap((place, at) => (place.message === index ? [{ place, fetched: fetched[at]! }] : []))));
-  return { ...request, messages, source: { ...request.source, rewritten: new Set([...request.source.rewritten, "messages"]) } };
+  const messages = request.messages.map((message, index) =>
+    filledMessage(
+      message,
+      places.flatMap((place, at) => (place.message === index ? [{ place, fetched: fetched[at]! }] : [])),
+    ),
+  );
+  return {
+    ...request,
+    messages,
+    source: { ...request.source, rewritten: new Set([...request.source.rewritten, "messages"]) },
+  };
 }
 
 /** Addresses that stand in blocks which the model takes as bytes only. Throws `invalid_request` for too many. */
@@ -82,11 +121,21 @@ export function placesToFetch(request: ChatRequest, provider: Provider, model: s
       const address = types.has(type) ? webAddressIn(block) : null;
       if (address === null) return;
       const path = `messages[${message}].content[${part}].${ADDRESS_AT[type]!.join(".")}`;
-      if (address.length > MAX_ADDRESS) throw new GatewayError("invalid_request", `${path} must have at most ${MAX_ADDRESS} characters to be fetched by the gateway; got ${address.length}.`, { param: path });
+      if (address.length > MAX_ADDRESS)
+        throw new GatewayError(
+          "invalid_request",
+          `${path} must have at most ${MAX_ADDRESS} characters to be fetched by the gateway; got ${address.length}.`,
+          { param: path },
+        );
       places.push({ message, part, type, address, path });
     });
   });
-  if (places.length > MAX_PARTS) throw new GatewayError("invalid_request", `The gateway fetches at most ${MAX_PARTS} addresses for one call, because ${provider.label} takes bytes only; got ${places.length}. Send the content as data URIs.`, { param: places[MAX_PARTS]!.path });
+  if (places.length > MAX_PARTS)
+    throw new GatewayError(
+      "invalid_request",
+      `The gateway fetches at most ${MAX_PARTS} addresses for one call, because ${provider.label} takes bytes only; got ${places.length}. Send the content as data URIs.`,
+      { param: places[MAX_PARTS]!.path },
+    );
   return places;
 }
 
@@ -106,20 +155,36 @@ async function fetchAll(places: readonly Place[], call: Call): Promise<readonly 
   }
 }
 
-async function fetchOne(place: Place, budget: { leftBytes: number }, cancellation: Cancellation, call: Call): Promise<Fetched> {
-  const timer = setTimeout(() => cancellation.abort(unavailable(place, `did not come within ${TIME_MS / 1000} s`)), TIME_MS);
+async function fetchOne(
+  place: Place,
+  budget: { leftBytes: number },
+  cancellation: Cancellation,
+  call: Call,
+): Promise<Fetched> {
+  const timer = setTimeout(
+    () => cancellation.abort(unavailable(place, `did not come within ${TIME_MS / 1000} s`)),
+    TIME_MS,
+  );
   try {
     const { url, pinnedAddress } = await checkAddress(place.address, { allowPrivate: "never", param: place.path });
     const limits = { connectTimeoutMs: TIME_MS, firstByteTimeoutMs: TIME_MS, betweenBytesTimeoutMs: TIME_MS };
-    const response = await call.context.upstream.send({ method: "GET", url, headers: {}, body: "" }, { ...limits, signal: cancellation, pinnedAddress, partition: connectionPartition(call.record.tenantId, null) });
+    const response = await call.context.upstream.send(
+      { method: "GET", url, headers: {}, body: "" },
+      { ...limits, signal: cancellation, pinnedAddress, partition: connectionPartition(call.record.tenantId, null) },
+    );
     const bytes = await readBytes(response, place, budget);
     const mediaType = mediaTypeOf(bytes, response.header("content-type"), url);
     const { kind } = FETCHABLE[place.type]!;
-    if (mediaType === null || (kind !== null && !kind.test(mediaType))) throw unavailable(place, `is ${mediaType === null ? "of no known type" : mediaType}`);
+    if (mediaType === null || (kind !== null && !kind.test(mediaType)))
+      throw unavailable(place, `is ${mediaType === null ? "of no known type" : mediaType}`);
     return { mediaType, base64: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64") };
   } catch (thrown) {
     if (!(thrown instanceof UpstreamFault)) throw thrown;
-    throw unavailable(place, thrown.kind === "timeout" ? `did not come within ${TIME_MS / 1000} s` : "could not be fetched", thrown.message);
+    throw unavailable(
+      place,
+      thrown.kind === "timeout" ? `did not come within ${TIME_MS / 1000} s` : "could not be fetched",
+      thrown.message,
+    );
   } finally {
     clearTimeout(timer);
   }
@@ -128,7 +193,8 @@ async function fetchOne(place: Place, budget: { leftBytes: number }, cancellatio
 async function readBytes(response: UpstreamResponse, place: Place, budget: { leftBytes: number }): Promise<Uint8Array> {
   const { status, body } = response;
   try {
-    if (status >= 300 && status < 400) throw unavailable(place, `answered with a redirect (${status}), which is not followed`);
+    if (status >= 300 && status < 400)
+      throw unavailable(place, `answered with a redirect (${status}), which is not followed`);
     if (status < 200 || status > 299) throw unavailable(place, `answered with status ${status}`);
     if (Number(response.header("content-length") ?? 0) > MAX_PART_BYTES) throw tooLarge(place);
     const pieces: Uint8Array[] = [];
@@ -149,17 +215,27 @@ async function readBytes(response: UpstreamResponse, place: Place, budget: { lef
 }
 
 function tooLarge(place: Place): GatewayError {
-  return unavailable(place, `is too large: the gateway fetches at most ${MAX_PART_BYTES / MIB} MiB for one part and ${MAX_ALL_BYTES / MIB} MiB for a call`);
+  return unavailable(
+    place,
+    `is too large: the gateway fetches at most ${MAX_PART_BYTES / MIB} MiB for one part and ${MAX_ALL_BYTES / MIB} MiB for a call`,
+  );
 }
 
 function unavailable({ path }: Place, words: string, detail?: string): GatewayError {
-  return new GatewayError("content_unavailable", `What ${path} names ${words}.`, { param: path, ...(detail !== undefined && { detail }) });
+  return new GatewayError("content_unavailable", `What ${path} names ${words}.`, {
+    param: path,
+    ...(detail !== undefined && { detail }),
+  });
 }
 
-function filledMessage(message: Message, filled: readonly { readonly place: Place; readonly fetched: Fetched }[]): Message {
+function filledMessage(
+  message: Message,
+  filled: readonly { readonly place: Place; readonly fetched: Fetched }[],
+): Message {
   if (filled.length === 0) return message;
   const content = [...(message.content as readonly ContentPart[])];
-  for (const { place, fetched } of filled) content[place.part] = FETCHABLE[place.type]!.filled(content[place.part]!, fetched, place.address);
+  for (const { place, fetched } of filled)
+    content[place.part] = FETCHABLE[place.type]!.filled(content[place.part]!, fetched, place.address);
   return { ...message, content };
 }
 

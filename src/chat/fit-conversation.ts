@@ -27,14 +27,28 @@ class Left {
 
 export function fitConversation(request: ChatRequest, members: ConversationMembers): FittedConversation {
   const left = new Left();
-  const { params: { tools: offered }, held } = request;
+  const {
+    params: { tools: offered },
+    held,
+  } = request;
   // the thread that holds the conversation leaves the same out of it, before it writes it
   for (const message of held?.skeleton ?? []) fitMessage(message, members, left);
   const messages = mapped(request.messages, (message) => fitMessage(message, members, left));
   const tools = offered === undefined ? offered : mapped(offered, (tool) => fitTool(tool, members, left));
-  const changed = [...(messages === request.messages ? NOTHING : ["messages"]), ...(tools === offered ? NOTHING : ["tools"])];
+  const changed = [
+    ...(messages === request.messages ? NOTHING : ["messages"]),
+    ...(tools === offered ? NOTHING : ["tools"]),
+  ];
   if (changed.length === 0) return { request, left: left.names.size === 0 ? NOTHING : [...left.names] };
-  return { request: { ...request, messages, ...(tools !== undefined && { params: { ...request.params, tools } }), source: { ...request.source, rewritten: new Set([...request.source.rewritten, ...changed]) } }, left: [...left.names] };
+  return {
+    request: {
+      ...request,
+      messages,
+      ...(tools !== undefined && { params: { ...request.params, tools } }),
+      source: { ...request.source, rewritten: new Set([...request.source.rewritten, ...changed]) },
+    },
+    left: [...left.names],
+  };
 }
 const NOTHING: readonly string[] = [];
 
@@ -52,10 +66,19 @@ function mapped<T>(list: readonly T[], change: (item: T) => T): readonly T[] {
 function fitMessage(message: Message, members: ConversationMembers, left: Left): Message {
   const { content, tool_calls: calls } = message;
   const fitted = fitMembers(message, OF_MESSAGE, members.messages[message.role], members, "messages[]", left);
-  const parts = Array.isArray(content) ? mapped(content as readonly ContentPart[], (part) => fitPart(part, members, left)) : content;
-  const made = Array.isArray(calls) && fitted["tool_calls"] !== undefined ? mapped(calls as readonly ToolCall[], (call) => fitCall(call, members, left)) : calls;
+  const parts = Array.isArray(content)
+    ? mapped(content as readonly ContentPart[], (part) => fitPart(part, members, left))
+    : content;
+  const made =
+    Array.isArray(calls) && fitted["tool_calls"] !== undefined
+      ? mapped(calls as readonly ToolCall[], (call) => fitCall(call, members, left))
+      : calls;
   if (parts === content && made === calls) return fitted as Message;
-  return { ...fitted, ...(parts !== content && { content: parts }), ...(made !== calls && { tool_calls: made }) } as Message;
+  return {
+    ...fitted,
+    ...(parts !== content && { content: parts }),
+    ...(made !== calls && { tool_calls: made }),
+  } as Message;
 }
 
 const OF_MESSAGE: readonly string[] = ["role", "content"];
@@ -63,7 +86,9 @@ const OF_MESSAGE: readonly string[] = ["role", "content"];
 function fitPart(part: ContentPart, members: ConversationMembers, left: Left): ContentPart {
   const { type } = part;
   const taken = members.parts.get(type);
-  return taken === undefined ? part : (fitMembers(part, ["type", type], taken, members, "messages[].content[]", left) as ContentPart);
+  return taken === undefined
+    ? part
+    : (fitMembers(part, ["type", type], taken, members, "messages[].content[]", left) as ContentPart);
 }
 
 function fitCall(call: ToolCall, members: ConversationMembers, left: Left): ToolCall {
@@ -80,12 +105,21 @@ const NO_NAMES: readonly string[] = [];
 
 /** Tools of a vendor's own type are between the caller and the vendor. */
 function fitTool(tool: JsonObject, members: ConversationMembers, left: Left): JsonObject {
-  return isObject(tool) && (tool["type"] ?? "function") === "function" ? fitMembers(tool, OF_TOOL, members.tools, members, "tools[]", left) : tool;
+  return isObject(tool) && (tool["type"] ?? "function") === "function"
+    ? fitMembers(tool, OF_TOOL, members.tools, members, "tools[]", left)
+    : tool;
 }
 const OF_TOOL: readonly string[] = ["type", "function"];
 
 /** `own`: what every holder of the kind has. The same object when nothing is left out. */
-function fitMembers(holder: JsonObject, own: readonly string[], taken: Members, { extraContent }: ConversationMembers, place: string, left: Left): JsonObject {
+function fitMembers(
+  holder: JsonObject,
+  own: readonly string[],
+  taken: Members,
+  { extraContent }: ConversationMembers,
+  place: string,
+  left: Left,
+): JsonObject {
   let fitted: Record<string, Json | undefined> | null = null;
   for (const name in holder) {
     if (own.includes(name)) continue;

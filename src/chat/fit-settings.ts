@@ -9,19 +9,35 @@ type Switch = "dropParams" | "disableStopSequenceLimit";
 type Scopes = readonly (Pick<ScopeSettings, Switch> | undefined)[];
 const SCOPE_NAMES = ["route", "project", "tenant", "global"] as const;
 
-export function settingsFor(options: CallOptions, principal: Principal, snapshot: Snapshot, route: Route): Omit<FitSettings, "drop"> {
+export function settingsFor(
+  options: CallOptions,
+  principal: Principal,
+  snapshot: Snapshot,
+  route: Route,
+): Omit<FitSettings, "drop"> {
   const scopes = scopesOf(route, principal, snapshot);
   const first = (setting: Switch): boolean => scopes[deciding(scopes, setting)]?.[setting] ?? false;
-  return { dropParams: options.dropParams ?? first("dropParams"), disableStopSequenceLimit: first("disableStopSequenceLimit") };
+  return {
+    dropParams: options.dropParams ?? first("dropParams"),
+    disableStopSequenceLimit: first("disableStopSequenceLimit"),
+  };
 }
 
 export type SettingOrigin = "request" | (typeof SCOPE_NAMES)[number] | "default";
 
 /** Who decided each of them, for explain. */
-export function settingOrigins(options: CallOptions, principal: Principal, snapshot: Snapshot, route: Route): Readonly<Record<Switch, SettingOrigin>> {
+export function settingOrigins(
+  options: CallOptions,
+  principal: Principal,
+  snapshot: Snapshot,
+  route: Route,
+): Readonly<Record<Switch, SettingOrigin>> {
   const scopes = scopesOf(route, principal, snapshot);
   const origin = (setting: Switch): SettingOrigin => SCOPE_NAMES[deciding(scopes, setting)] ?? "default";
-  return { dropParams: options.dropParams === null ? origin("dropParams") : "request", disableStopSequenceLimit: origin("disableStopSequenceLimit") };
+  return {
+    dropParams: options.dropParams === null ? origin("dropParams") : "request",
+    disableStopSequenceLimit: origin("disableStopSequenceLimit"),
+  };
 }
 
 /** In the order of `SCOPE_NAMES`. */

@@ -29,18 +29,39 @@ export interface FittedRequest {
 const MAX_STOP_SEQUENCES = 4;
 
 /** Throws `unsupported_parameter`, `unsupported_value`, `unsupported_content_block`, `reserved_parameter`, `permission_required`, `invalid_request`. */
-export function fitRequest(asked: ChatRequest, provider: Provider, target: Target, settings: FitSettings, principal: Principal): FittedRequest {
+export function fitRequest(
+  asked: ChatRequest,
+  provider: Provider,
+  target: Target,
+  settings: FitSettings,
+  principal: Principal,
+): FittedRequest {
   refuseForeignForms(asked, provider);
   refuseBlocks(asked, provider, target);
   guardPassThrough(asked, provider, principal);
-  const limited = withToolImages(withEmptyTold(withPriceWarning(withUnusedSettings(withinStopLimit(asked, settings), provider), principal), provider, target), provider, target);
+  const limited = withToolImages(
+    withEmptyTold(
+      withPriceWarning(withUnusedSettings(withinStopLimit(asked, settings), provider), principal),
+      provider,
+      target,
+    ),
+    provider,
+    target,
+  );
   const { request, left } = fitConversation(limited, provider.conversation(target));
   const { params, dropped, fates } = fitParams(request, provider, target, settings);
   for (const name of left) fates[name] = "dropped";
   if (!provider.sameShape) refuseChoiceOfNothing(params);
   for (const name of Object.keys(request.extra)) fates[name] = "passed";
   const fitted = params === request.params ? request : { ...request, params };
-  return { request: callsFor(fitted, provider, target.model) > 1 ? { ...fitted, warnings: [...fitted.warnings, "n_emulated"] } : fitted, dropped: left.length === 0 ? dropped : [...dropped, ...left], fates };
+  return {
+    request:
+      callsFor(fitted, provider, target.model) > 1
+        ? { ...fitted, warnings: [...fitted.warnings, "n_emulated"] }
+        : fitted,
+    dropped: left.length === 0 ? dropped : [...dropped, ...left],
+    fates,
+  };
 }
 
 /** How many calls the request takes: 1, but for several choices from a provider that gives one a call. */
@@ -58,23 +79,42 @@ function refuseForeignForms(request: ChatRequest, provider: Provider): void {
   for (const form of request.vendorForms) {
     const { blocks, tools, toolChoices, messageRules } = provider.dialect;
     const list = { block: blocks, tool: tools, tool_choice: toolChoices, message_rule: messageRules }[form.kind];
-    if (!includes(list, form.value)) throw new GatewayError("invalid_request", `${form.message}.`, { param: form.path });
+    if (!includes(list, form.value))
+      throw new GatewayError("invalid_request", `${form.message}.`, { param: form.path });
   }
 }
 
 function refuseBlocks(request: ChatRequest, provider: Provider, target: Target): void {
   for (const [type, path] of request.blocks)
     if (effectiveCapability(provider.capabilities, type, target.model).support === "unsupported")
-      throw new GatewayError("unsupported_content_block", `${provider.label} cannot take content blocks of type ${type} with the model ${targetName(target)}; content is never dropped.`, { param: path });
+      throw new GatewayError(
+        "unsupported_content_block",
+        `${provider.label} cannot take content blocks of type ${type} with the model ${targetName(target)}; content is never dropped.`,
+        { param: path },
+      );
 }
 
 function guardPassThrough(request: ChatRequest, provider: Provider, principal: Principal): void {
   for (const name of Object.keys(request.extra)) {
-    if (provider.reserved.has(name)) throw new GatewayError("reserved_parameter", `${name} is what the gateway itself sends to ${provider.label}; use the common parameter for it.`, { param: name });
+    if (provider.reserved.has(name))
+      throw new GatewayError(
+        "reserved_parameter",
+        `${name} is what the gateway itself sends to ${provider.label}; use the common parameter for it.`,
+        { param: name },
+      );
     if (!provider.privileged.has(name)) continue;
     if (!principal.permissions.has("byo_endpoint"))
-      throw new GatewayError("permission_required", `${name} widens the choice of models at ${provider.label} and needs the permission byo_endpoint.`, { param: name });
-    if (principal.narrowing !== null) throw new GatewayError("permission_required", `${name} widens the choice of models at ${provider.label}, and this access token is narrowed to some.`, { param: name });
+      throw new GatewayError(
+        "permission_required",
+        `${name} widens the choice of models at ${provider.label} and needs the permission byo_endpoint.`,
+        { param: name },
+      );
+    if (principal.narrowing !== null)
+      throw new GatewayError(
+        "permission_required",
+        `${name} widens the choice of models at ${provider.label}, and this access token is narrowed to some.`,
+        { param: name },
+      );
   }
 }
 
@@ -91,29 +131,66 @@ function withinStopLimit(request: ChatRequest, settings: FitSettings): ChatReque
 
 /** `api_version` and places of clouds that the provider has no use for are told, not refused. */
 function withUnusedSettings(request: ChatRequest, { settings }: Provider): ChatRequest {
-  const unused = Object.keys(request.options.settings).filter((field) => !settings.some((setting) => setting.field === field));
-  return unused.length === 0 ? request : { ...request, warnings: [...request.warnings, ...unused.map((field) => `${field}_unused`)] };
+  const unused = Object.keys(request.options.settings).filter(
+    (field) => !settings.some((setting) => setting.field === field),
+  );
+  return unused.length === 0
+    ? request
+    : { ...request, warnings: [...request.warnings, ...unused.map((field) => `${field}_unused`)] };
 }
 
 /** What a vendor refuses for saying nothing is left out by its encoder, and told. */
 function withEmptyTold(request: ChatRequest, provider: Provider, target: Target): ChatRequest {
   const leavesOutEmpty = provider.leavesOutEmpty?.(target.model);
-  if (leavesOutEmpty === undefined || !request.messages.some((message) => leavesOutEmpty.has(message.role) && saysNothing(message))) return request;
+  if (
+    leavesOutEmpty === undefined ||
+    !request.messages.some((message) => leavesOutEmpty.has(message.role) && saysNothing(message))
+  )
+    return request;
   return { ...request, warnings: [...request.warnings, "empty_messages_left_out"] };
 }
 
 /** Its content is empty, or parts without a text; and nothing else of it goes to a provider. */
-function saysNothing({ content, refusal: refused, tool_calls: calls, reasoning_details: details, reasoning_content: reasoning, ...rest }: Message): boolean {
-  if (typeof content === "string" ? content !== "" : (content ?? []).some((part) => !((part.type === "text" && part["text"] === "") || (part.type === "refusal" && part["refusal"] === "")))) return false;
-  return (refused ?? "") === "" && (calls ?? []).length === 0 && (details ?? []).length === 0 && (reasoning ?? "") === "" && rest["images"] === undefined && rest["extra_content"] === undefined;
+function saysNothing({
+  content,
+  refusal: refused,
+  tool_calls: calls,
+  reasoning_details: details,
+  reasoning_content: reasoning,
+  ...rest
+}: Message): boolean {
+  if (
+    typeof content === "string"
+      ? content !== ""
+      : (content ?? []).some(
+          (part) =>
+            !((part.type === "text" && part["text"] === "") || (part.type === "refusal" && part["refusal"] === "")),
+        )
+  )
+    return false;
+  return (
+    (refused ?? "") === "" &&
+    (calls ?? []).length === 0 &&
+    (details ?? []).length === 0 &&
+    (reasoning ?? "") === "" &&
+    rest["images"] === undefined &&
+    rest["extra_content"] === undefined
+  );
 }
 
 /** A price of the caller's own changes nothing but for whom it may (decisions 4.8). */
 function withPriceWarning(request: ChatRequest, { permissions }: Principal): ChatRequest {
-  return request.options.ownPrice === null || permissions.has("custom_price") ? request : { ...request, warnings: [...request.warnings, "custom_price_not_counted"] };
+  return request.options.ownPrice === null || permissions.has("custom_price")
+    ? request
+    : { ...request, warnings: [...request.warnings, "custom_price_not_counted"] };
 }
 
-function fitParams(request: ChatRequest, provider: Provider, target: Target, settings: FitSettings): { readonly params: ChatParams; readonly dropped: readonly string[]; readonly fates: Record<string, ParameterFate> } {
+function fitParams(
+  request: ChatRequest,
+  provider: Provider,
+  target: Target,
+  settings: FitSettings,
+): { readonly params: ChatParams; readonly dropped: readonly string[]; readonly fates: Record<string, ParameterFate> } {
   const fates: Record<string, ParameterFate> = {};
   const unwanted = new Map<CommonParameter, string>();
   const unsupported = new Map<CommonParameter, string>();
@@ -135,7 +212,8 @@ function fitParams(request: ChatRequest, provider: Provider, target: Target, set
     } else if (isNeutral(name, value) || sent === null) silent.push(name);
     else unsupported.set(name, sent);
   }
-  if (unwanted.size === 0 && unsupported.size === 0 && silent.length === 0) return { params: request.params, dropped: [], fates };
+  if (unwanted.size === 0 && unsupported.size === 0 && silent.length === 0)
+    return { params: request.params, dropped: [], fates };
   if (unsupported.size > 0 && !settings.dropParams) throw refusal([...unsupported.values()], provider, target);
   const dropped = [...unwanted.values(), ...unsupported.values()];
   const params: Record<string, unknown> = { ...request.params };
@@ -147,10 +225,15 @@ function fitParams(request: ChatRequest, provider: Provider, target: Target, set
 /** A translation has no place for a choice among no tools; a provider of OpenAI's own form says itself what it makes of it. */
 function refuseChoiceOfNothing({ tools = [], tool_choice: choice }: ChatParams): void {
   if (choice === undefined || choice === "none" || choice === "auto" || tools.length > 0) return;
-  throw new GatewayError("invalid_request", "tool_choice asks for a call, but tools declares none.", { param: "tool_choice" });
+  throw new GatewayError("invalid_request", "tool_choice asks for a call, but tools declares none.", {
+    param: "tool_choice",
+  });
 }
 
-export const DEPRECATED_NAMES: Readonly<Partial<Record<CommonParameter, string>>> = { tools: "functions", tool_choice: "function_call" };
+export const DEPRECATED_NAMES: Readonly<Partial<Record<CommonParameter, string>>> = {
+  tools: "functions",
+  tool_choice: "function_call",
+};
 
 /** The name under which the caller sent a parameter; null: the gateway set it by itself. */
 function sentName(name: CommonParameter, { members, rewritten }: RequestSource): string | null {
@@ -167,13 +250,25 @@ function checkValue(name: CommonParameter, value: Json, cell: Capability, target
   if (cell.values !== undefined) {
     const word = isObject(value) ? value["type"] : value;
     if (typeof word === "string" && !cell.values.includes(word))
-      throw new GatewayError("unsupported_value", `${name} of ${targetName(target)} takes ${cell.values.map((known) => JSON.stringify(known)).join(", ")}; got ${describe(word)}.`, { param: name });
+      throw new GatewayError(
+        "unsupported_value",
+        `${name} of ${targetName(target)} takes ${cell.values.map((known) => JSON.stringify(known)).join(", ")}; got ${describe(word)}.`,
+        { param: name },
+      );
   }
   if (cell.range !== undefined && typeof value === "number" && (value < cell.range[0] || value > cell.range[1]))
-    throw new GatewayError("unsupported_value", `${name} of ${targetName(target)} takes ${cell.range[0]} to ${cell.range[1]}; got ${value}.`, { param: name });
+    throw new GatewayError(
+      "unsupported_value",
+      `${name} of ${targetName(target)} takes ${cell.range[0]} to ${cell.range[1]}; got ${value}.`,
+      { param: name },
+    );
 }
 
 function refusal(names: readonly string[], provider: Provider, target: Target): GatewayError {
   const several = names.length > 1;
-  return new GatewayError("unsupported_parameter", `${provider.label} does not support ${names.join(", ")} with the model ${targetName(target)}. Leave ${several ? "them" : "it"} out, or set drop_params to true to drop ${several ? "them" : "it"}.`, { param: names[0]! });
+  return new GatewayError(
+    "unsupported_parameter",
+    `${provider.label} does not support ${names.join(", ")} with the model ${targetName(target)}. Leave ${several ? "them" : "it"} out, or set drop_params to true to drop ${several ? "them" : "it"}.`,
+    { param: names[0]! },
+  );
 }

@@ -13,7 +13,13 @@ const LEAST_WAIT_MS = 200;
 export type SendChecked = (request: UpstreamRequest) => Promise<UpstreamResponse>;
 
 /** The last answer, its body to be read as if it were the first. An event stream is handed on unread. */
-export async function followedAnswer(made: UpstreamResponse, decode: DecodeContext, { provider }: Resolved, call: Call, send: SendChecked): Promise<UpstreamResponse> {
+export async function followedAnswer(
+  made: UpstreamResponse,
+  decode: DecodeContext,
+  { provider }: Resolved,
+  call: Call,
+  send: SendChecked,
+): Promise<UpstreamResponse> {
   if (provider.followUp === undefined) return made;
   let response = made;
   for (let first = true; ; first = false) {

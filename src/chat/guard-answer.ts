@@ -17,11 +17,27 @@ function changes(guards: readonly GuardPolicy[]): boolean {
 /** Tells the caller that the log probabilities that he asked for are missing. */
 export function withheldLogprobs(fitted: FittedRequest, guards: readonly GuardPolicy[]): FittedRequest {
   const { request } = fitted;
-  return request.params.logprobs !== true || !changes(guards) ? fitted : { ...fitted, request: { ...request, warnings: [...request.warnings, "logprobs_withheld"] } };
+  return request.params.logprobs !== true || !changes(guards)
+    ? fitted
+    : { ...fitted, request: { ...request, warnings: [...request.warnings, "logprobs_withheld"] } };
 }
 
 /** Words of the protocol, and a provider's own bytes. */
-const NO_TEXT: ReadonlySet<string> = new Set(["id", "object", "type", "role", "index", "signature", "format", "finish_reason", "native_finish_reason", "service_tier", "system_fingerprint", "thought_signature", "encrypted_content"]);
+const NO_TEXT: ReadonlySet<string> = new Set([
+  "id",
+  "object",
+  "type",
+  "role",
+  "index",
+  "signature",
+  "format",
+  "finish_reason",
+  "native_finish_reason",
+  "service_tier",
+  "system_fingerprint",
+  "thought_signature",
+  "encrypted_content",
+]);
 const FILES: ReadonlySet<string> = new Set(["data", "url", "file_id", "file_data"]);
 
 const answerKind: KindOf = (name, owner) => {
@@ -52,10 +68,16 @@ export function visitAnswer(answer: WholeAnswer, guard: TextGuard): void {
 }
 
 /** `ahead` null: nothing was looked for before. Throws `policy_violation`. */
-export function guardedAnswer(answer: WholeAnswer, guards: readonly GuardPolicy[], spoke: GuardSpoke, ahead: LookedAt | null): WholeAnswer {
+export function guardedAnswer(
+  answer: WholeAnswer,
+  guards: readonly GuardPolicy[],
+  spoke: GuardSpoke,
+  ahead: LookedAt | null,
+): WholeAnswer {
   try {
     const body = mapAnswer(answer, textGuard(guards, spoke, ahead));
-    if (changes(guards)) body["choices"] = (body["choices"] as readonly JsonObject[]).map((choice) => ({ ...choice, logprobs: null }));
+    if (changes(guards))
+      body["choices"] = (body["choices"] as readonly JsonObject[]).map((choice) => ({ ...choice, logprobs: null }));
     return { ...answer, body };
   } catch (thrown) {
     throw blockedError(thrown);
@@ -65,8 +87,10 @@ export function guardedAnswer(answer: WholeAnswer, guards: readonly GuardPolicy[
 function mapAnswer(answer: WholeAnswer, guard: TextGuard): Record<string, Json | undefined> {
   const body: Record<string, Json | undefined> = { ...answer.body };
   for (const name in body)
-    if (name === "choices") body[name] = (body[name] as readonly JsonObject[]).map((choice) => mapChoice(choice, guard));
-    else if (isVendorField(name, body[name])) body[name] = namesAndNumbers(mapTexts(body[name]!, guard, answerKind, name), guard);
+    if (name === "choices")
+      body[name] = (body[name] as readonly JsonObject[]).map((choice) => mapChoice(choice, guard));
+    else if (isVendorField(name, body[name]))
+      body[name] = namesAndNumbers(mapTexts(body[name]!, guard, answerKind, name), guard);
   return body;
 }
 
@@ -135,7 +159,8 @@ export class StreamGuard {
           waits ||= shown[name] === "";
         }
         // a signature is of the whole text, and its end
-        if (isSigned && this.#details.delete(key)) shown[name] = ((shown[name] as string | null | undefined) ?? "") + this.end(key);
+        if (isSigned && this.#details.delete(key))
+          shown[name] = ((shown[name] as string | null | undefined) ?? "") + this.end(key);
       }
       return waits && isNothing(shown["signature"]) && isNothing(shown["data"]) ? [] : [shown];
     });
@@ -185,7 +210,10 @@ export class StreamGuard {
       return shown === "" ? undefined : shown;
     }
     if (!isObject(value)) return this.whole(value, name);
-    const members = Object.entries(value).map(([inner, member]) => [this.#nameOf(inner), this.#member(member, `${place}${JSON.stringify(name)}\n`, inner)] as const);
+    const members = Object.entries(value).map(
+      ([inner, member]) =>
+        [this.#nameOf(inner), this.#member(member, `${place}${JSON.stringify(name)}\n`, inner)] as const,
+    );
     if (members.length > 0 && members.every(([, member]) => member === undefined)) return undefined;
     return Object.fromEntries(members.filter(([, member]) => member !== undefined));
   }
@@ -193,11 +221,16 @@ export class StreamGuard {
   /** What is left of the further members of a choice, as deltas. */
   endedMembers(choice: number): readonly JsonObject[] {
     const place = `${choice} member `;
-    return [...this.#texts.keys()].filter((key) => key.startsWith(place)).flatMap((key) => {
-      const rest = this.end(key);
-      const names = key.slice(place.length, -1).split("\n").map((name) => this.#nameOf(JSON.parse(name) as string));
-      return rest === "" ? [] : [nested(names, rest)];
-    });
+    return [...this.#texts.keys()]
+      .filter((key) => key.startsWith(place))
+      .flatMap((key) => {
+        const rest = this.end(key);
+        const names = key
+          .slice(place.length, -1)
+          .split("\n")
+          .map((name) => this.#nameOf(JSON.parse(name) as string));
+        return rest === "" ? [] : [nested(names, rest)];
+      });
   }
 
   /** A chunk whose vendor's fields may go out. */
@@ -226,7 +259,15 @@ export class StreamGuard {
 /** Names of members of a stream that are known, so that each is looked at once. */
 const MAX_NAMES = 1000;
 /** What the grammar itself shows a guard, and what is no text. */
-const SPOKEN: ReadonlySet<string> = new Set(["role", "content", "refusal", "reasoning_content", "reasoning_details", "tool_calls", "function_call"]);
+const SPOKEN: ReadonlySet<string> = new Set([
+  "role",
+  "content",
+  "refusal",
+  "reasoning_content",
+  "reasoning_details",
+  "tool_calls",
+  "function_call",
+]);
 
 function nested([name, ...inner]: readonly string[], text: string): JsonObject {
   return { [name!]: inner.length === 0 ? text : nested(inner, text) };

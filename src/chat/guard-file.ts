@@ -10,7 +10,11 @@ const BASE64 = /^[A-Za-z0-9+/_=\r\n-]*$/;
 const BYTES = /[\x00-\x08\x0e-\x1f\x7f]/;
 
 /** The file with what was replaced in its text; what is no text as it is. `address` looks at an address, or the id of a file, in which nothing can be replaced. */
-export function guardedFile(value: string, guard: (text: string) => string, address: (text: string) => void = () => {}): string {
+export function guardedFile(
+  value: string,
+  guard: (text: string) => string,
+  address: (text: string) => void = () => {},
+): string {
   const head = DATA_URI.exec(value.slice(0, 256));
   // words in the place of an address or of bytes
   if (head === null && value.includes(" ")) return guard(value);

@@ -1,6 +1,15 @@
 // A request under guards: every text of it that goes to the provider is looked at, and replaced where a guard masks. What was replaced goes out in the new form
 // to every kind of target: it is noted as rewritten, so that nobody copies it from the text of the caller (docs/decisions/0002).
-import { BlockedText, type Found, GuardedText, type GuardedTextOptions, guardFound, type GuardPolicy, type GuardSpoke, guardText } from "../auth/guarded-text.ts";
+import {
+  BlockedText,
+  type Found,
+  GuardedText,
+  type GuardedTextOptions,
+  guardFound,
+  type GuardPolicy,
+  type GuardSpoke,
+  guardText,
+} from "../auth/guarded-text.ts";
 import type { ChatParams, ChatRequest, Message } from "../core/chat.ts";
 import { isObject, isRawNumber, type Json, type JsonObject } from "../core/json.ts";
 import { FUNCTION_NAME } from "../core/params.ts";
@@ -22,7 +31,9 @@ export function guardedRequest(request: ChatRequest, guard: TextGuard): ChatRequ
 
 /** Throws BlockedText. The same list where nothing was replaced. */
 export function guardedMessages(messages: readonly Message[], guard: TextGuard): readonly Message[] {
-  return mapList(messages, (message) => namesAndNumbers(mapTexts(undividedParts(message, guard), guard, messageKind), guard)) as unknown as readonly Message[];
+  return mapList(messages, (message) =>
+    namesAndNumbers(mapTexts(undividedParts(message, guard), guard, messageKind), guard),
+  ) as unknown as readonly Message[];
 }
 
 /**
@@ -55,7 +66,9 @@ export function textGuard(guards: readonly GuardPolicy[], spoke: GuardSpoke, ahe
     if (text === "") return text;
     const options = kind === "json" ? AS_JSON : undefined;
     const found = ahead?.[kind].get(text);
-    return found === undefined ? guardText(text, guards, spoke, options) : guardFound(text, found, guards, spoke, options);
+    return found === undefined
+      ? guardText(text, guards, spoke, options)
+      : guardFound(text, found, guards, spoke, options);
   };
   const hasPatterns = guards.some(({ guard: { detectors } }) => detectors.some(({ folds }) => !folds));
   return Object.assign(guard, {
@@ -82,7 +95,12 @@ interface Place {
   readonly end: number;
 }
 
-function withoutDivided(texts: readonly string[], guards: readonly GuardPolicy[], spoke: GuardSpoke, ahead: LookedAt | null): readonly string[] {
+function withoutDivided(
+  texts: readonly string[],
+  guards: readonly GuardPolicy[],
+  spoke: GuardSpoke,
+  ahead: LookedAt | null,
+): readonly string[] {
   const joined = texts.join("");
   const known = ahead?.words.get(joined);
   let end = 0;
@@ -96,19 +114,36 @@ function withoutDivided(texts: readonly string[], guards: readonly GuardPolicy[]
   const own = new Map<number, readonly Found[]>();
   const ownOf = (index: number): readonly Found[] => {
     const { text, start } = places[index]!;
-    if (!own.has(index)) own.set(index, (ahead?.words.get(text) ?? searchText(text, guards)).map((found) => ({ ...found, start: found.start + start, end: found.end + start })));
+    if (!own.has(index))
+      own.set(
+        index,
+        (ahead?.words.get(text) ?? searchText(text, guards)).map((found) => ({
+          ...found,
+          start: found.start + start,
+          end: found.end + start,
+        })),
+      );
     return own.get(index)!;
   };
   const parts = new Map<number, Found[]>();
   for (const { found, first, last } of across) {
-    const indexes = Array.from({ length: last - first + 1 }, (_, index) => first + index).filter((index) => places[index]!.text !== "");
+    const indexes = Array.from({ length: last - first + 1 }, (_, index) => first + index).filter(
+      (index) => places[index]!.text !== "",
+    );
     // what is found in one of them by itself ends there, whatever word the next begins with
     if (indexes.some((index) => ownOf(index).some((one) => one.start < found.end && found.start < one.end))) continue;
     for (const index of indexes) {
       const { start } = places[index]!;
       if (!parts.has(index)) parts.set(index, []);
       // a part of nothing is refused by some providers
-      parts.get(index)!.push({ ...found, start: Math.max(found.start, start) - start, end: Math.min(found.end, places[index]!.end) - start, mask: found.start >= start || found.end >= places[index]!.end ? found.mask : "" });
+      parts
+        .get(index)!
+        .push({
+          ...found,
+          start: Math.max(found.start, start) - start,
+          end: Math.min(found.end, places[index]!.end) - start,
+          mask: found.start >= start || found.end >= places[index]!.end ? found.mask : "",
+        });
     }
   }
   return texts.map((text, index) => (parts.has(index) ? guardFound(text, parts.get(index)!, guards, spoke) : text));
@@ -139,7 +174,14 @@ export function undividedParts(message: Json, guard: TextGuard): Json {
   const parts = content as readonly Json[];
   const texts = parts.map((part) => (isObject(part) && typeof part["text"] === "string" ? part["text"] : ""));
   const undivided = guard.divided(texts);
-  return undivided.every((text, index) => text === texts[index]) ? message : { ...(message as JsonObject), content: parts.map((part, index) => (undivided[index] === texts[index] ? part : { ...(part as JsonObject), text: undivided[index]! })) };
+  return undivided.every((text, index) => text === texts[index])
+    ? message
+    : {
+        ...(message as JsonObject),
+        content: parts.map((part, index) =>
+          undivided[index] === texts[index] ? part : { ...(part as JsonObject), text: undivided[index]! },
+        ),
+      };
 }
 
 /** Why a guard has not looked. */
@@ -155,17 +197,33 @@ function demandLooked(guards: readonly GuardPolicy[], spoke: GuardSpoke, { unloo
 }
 
 /** Members that say how something is to be read, or which of several is meant: what stands there cannot be replaced. */
-const FIXED: ReadonlySet<string> = new Set(["type", "role", "id", "tool_call_id", "call_id", "index", "format", "media_type", "mime_type", "detail", "cache_control", "ttl"]);
+const FIXED: ReadonlySet<string> = new Set([
+  "type",
+  "role",
+  "id",
+  "tool_call_id",
+  "call_id",
+  "index",
+  "format",
+  "media_type",
+  "mime_type",
+  "detail",
+  "cache_control",
+  "ttl",
+]);
 /** A provider's own bytes, which it will take back as they were. */
 const OPAQUE: ReadonlySet<string> = new Set(["signature", "thought_signature", "encrypted_content"]);
 /** What may hold a file, whose bytes may be those of a text. */
 const FILES: ReadonlySet<string> = new Set(["url", "file_id", "file_data", "data"]);
 
-const anyText: KindOf = (name, owner) => (FILES.has(name) ? "file" : OPAQUE.has(name) ? opaque(owner[name]) : FIXED.has(name) ? "fixed" : "words");
+const anyText: KindOf = (name, owner) =>
+  FILES.has(name) ? "file" : OPAQUE.has(name) ? opaque(owner[name]) : FIXED.has(name) ? "fixed" : "words";
 
 /** Bytes of which the caller has chosen none: long, and nothing but base64. */
 function opaque(value: Json | undefined): TextKind {
-  return typeof value === "string" && value.length >= 32 && /^[A-Za-z0-9+/_=-]+$/.test(value) && /[A-Za-z]/.test(value) ? "skip" : "fixed";
+  return typeof value === "string" && value.length >= 32 && /^[A-Za-z0-9+/_=-]+$/.test(value) && /[A-Za-z]/.test(value)
+    ? "skip"
+    : "fixed";
 }
 
 function isFunctionName(name: Json | undefined): boolean {
@@ -175,18 +233,57 @@ function isFunctionName(name: Json | undefined): boolean {
 function messageKind(name: string, owner: JsonObject): TextKind {
   if (name === "arguments") return "json";
   // the name of a function is not the caller's to choose anew; a participant's is a text
-  if (name === "name") return ("arguments" in owner || owner["role"] === "function" || owner["role"] === "tool") && isFunctionName(owner["name"]) ? "fixed" : "words";
+  if (name === "name")
+    return ("arguments" in owner || owner["role"] === "function" || owner["role"] === "tool") &&
+      isFunctionName(owner["name"])
+      ? "fixed"
+      : "words";
   if (name === "data" && owner["type"] === "text") return "words";
   return anyText(name, owner);
 }
 
 /** What refers to something by its name; the rest of a schema is there to be read by the model. What a tool server is called with are credentials. */
-const SCHEMA_FIXED: ReadonlySet<string> = new Set(["type", "name", "format", "$ref", "$schema", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "server_url", "server_label", "cache_control", "pattern"]);
-const schemaKind: KindOf = (name, owner) => ((name === "headers" || name === "authorization") && "server_url" in owner ? "none" : SCHEMA_FIXED.has(name) ? "fixed" : "words");
+const SCHEMA_FIXED: ReadonlySet<string> = new Set([
+  "type",
+  "name",
+  "format",
+  "$ref",
+  "$schema",
+  "$id",
+  "$anchor",
+  "$dynamicRef",
+  "$dynamicAnchor",
+  "server_url",
+  "server_label",
+  "cache_control",
+  "pattern",
+]);
+const schemaKind: KindOf = (name, owner) =>
+  (name === "headers" || name === "authorization") && "server_url" in owner
+    ? "none"
+    : SCHEMA_FIXED.has(name)
+      ? "fixed"
+      : "words";
 
 /** Parameters whose words a model reads. In every other a value is one of several, and cannot be replaced. */
-const TEXTS: ReadonlySet<string> = new Set(["user", "safety_identifier", "prompt_cache_key", "stop", "prediction", "initial_prompt_value", "final_prompt_value", "bos_token", "eos_token", "roles", "web_search_options"] satisfies readonly (keyof ChatParams)[]);
-const SCHEMAS: ReadonlySet<string> = new Set(["tools", "response_format", "tool_choice"] satisfies readonly (keyof ChatParams)[]);
+const TEXTS: ReadonlySet<string> = new Set([
+  "user",
+  "safety_identifier",
+  "prompt_cache_key",
+  "stop",
+  "prediction",
+  "initial_prompt_value",
+  "final_prompt_value",
+  "bos_token",
+  "eos_token",
+  "roles",
+  "web_search_options",
+] satisfies readonly (keyof ChatParams)[]);
+const SCHEMAS: ReadonlySet<string> = new Set([
+  "tools",
+  "response_format",
+  "tool_choice",
+] satisfies readonly (keyof ChatParams)[]);
 const fixedKind: KindOf = () => "fixed";
 
 /** All of them, by walking what there is: a parameter that comes to the table one day is looked at from its first day on. */
@@ -196,7 +293,8 @@ function guardedParams(params: ChatParams, guard: TextGuard): ChatParams {
     if (value === undefined || value === null || typeof value === "boolean") continue;
     const isText = TEXTS.has(name);
     const kind = SCHEMAS.has(name) ? schemaKind : isText ? anyText : fixedKind;
-    const guarded = typeof value === "string" ? (isText ? guard(value, "words") : fixed(value, guard)) : mapTexts(value, guard, kind);
+    const guarded =
+      typeof value === "string" ? (isText ? guard(value, "words") : fixed(value, guard)) : mapTexts(value, guard, kind);
     // a number by itself is a setting, such as a seed, and no text
     if (typeof value === "object" && !isRawNumber(value)) demandPlain(value, guard);
     if (guarded !== value) (changed ??= { ...params })[name] = guarded;
@@ -231,7 +329,8 @@ const LONG_NUMBER = 8;
 function guardedExtra(extra: Json, guard: TextGuard): Json {
   return namesAndNumbers(mapTexts(extra, guard, extraKind), guard);
 }
-const extraKind: KindOf = (name, owner) => (FILES.has(name) ? "file" : OPAQUE.has(name) ? opaque(owner[name]) : "words");
+const extraKind: KindOf = (name, owner) =>
+  FILES.has(name) ? "file" : OPAQUE.has(name) ? opaque(owner[name]) : "words";
 
 export function namesAndNumbers(value: Json, guard: TextGuard): Json {
   if (typeof value === "number" || isRawNumber(value)) {
@@ -242,7 +341,13 @@ export function namesAndNumbers(value: Json, guard: TextGuard): Json {
   }
   if (Array.isArray(value)) return mapList(value as readonly Json[], (item) => namesAndNumbers(item, guard));
   if (!isObject(value)) return value;
-  const members = Object.entries(value).map(([name, member]) => [name.length < LONG_NAME || isProtocolWord(name) ? name : guard(name, "words"), member === undefined ? member : namesAndNumbers(member, guard)] as const);
+  const members = Object.entries(value).map(
+    ([name, member]) =>
+      [
+        name.length < LONG_NAME || isProtocolWord(name) ? name : guard(name, "words"),
+        member === undefined ? member : namesAndNumbers(member, guard),
+      ] as const,
+  );
   if (members.every(([name, member]) => name in value && value[name] === member)) return value;
   // two names that become one would take a member away
   if (new Set(members.map(([name]) => name)).size < members.length) for (const name in value) fixed(name, guard);
@@ -259,12 +364,18 @@ function changedNames(before: JsonObject, after: JsonObject): readonly string[] 
 export function mapTexts(value: Json, guard: TextGuard, kindOf: KindOf, name = "", owner: JsonObject = {}): Json {
   if (typeof value === "string") {
     const kind = kindOf(name, owner);
-    if (kind === "file") return guardedFile(value, (text) => guard(text, "words"), (address) => void fixed(address, guard));
+    if (kind === "file")
+      return guardedFile(
+        value,
+        (text) => guard(text, "words"),
+        (address) => void fixed(address, guard),
+      );
     if (kind === "fixed") return fixed(value, guard);
     return kind === "skip" || kind === "none" ? value : guard(value, kind);
   }
   if (typeof value !== "object" || value === null || (name !== "" && kindOf(name, owner) === "none")) return value;
-  if (Array.isArray(value)) return mapList(value as readonly Json[], (item) => mapTexts(item, guard, kindOf, name, owner));
+  if (Array.isArray(value))
+    return mapList(value as readonly Json[], (item) => mapTexts(item, guard, kindOf, name, owner));
   if (!isObject(value)) return value;
   let changed: Record<string, Json | undefined> | null = null;
   for (const key in value) {

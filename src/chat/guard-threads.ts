@@ -45,18 +45,36 @@ const MAX_THREADS = 4;
 class NoAnswer extends Error {}
 
 /** Nothing is begun before there is something to look at. */
-export function openGuardThreads({ threads: count = Math.max(1, Math.min(MAX_THREADS, availableParallelism() - 1)), waitMs = WAIT_MS, onEnded }: GuardThreadsOptions): GuardThreads {
+export function openGuardThreads({
+  threads: count = Math.max(1, Math.min(MAX_THREADS, availableParallelism() - 1)),
+  waitMs = WAIT_MS,
+  onEnded,
+}: GuardThreadsOptions): GuardThreads {
   const ended = (why: string): Error => {
     onEnded(why);
     return new NoAnswer(why);
   };
   const program = threadFile(import.meta.url, "chat/guard-worker.ts");
-  const threads = Array.from({ length: count }, () => new AskedThread({ program, setup: null, ended, failed: ({ kind, message }) => (kind === "malformed" ? new MalformedAnswer(message) : ended(`: ${message}`)) }));
+  const threads = Array.from(
+    { length: count },
+    () =>
+      new AskedThread({
+        program,
+        setup: null,
+        ended,
+        failed: ({ kind, message }) => (kind === "malformed" ? new MalformedAnswer(message) : ended(`: ${message}`)),
+      }),
+  );
   let streams = 0;
 
   const idlest = (): AskedThread => threads.reduce((best, thread) => (thread.waiting < best.waiting ? thread : best));
 
-  const ask = async <T>(thread: AskedThread, signal: CancelSignal | null, method: string, args: readonly unknown[]): Promise<T | null> => {
+  const ask = async <T>(
+    thread: AskedThread,
+    signal: CancelSignal | null,
+    method: string,
+    args: readonly unknown[],
+  ): Promise<T | null> => {
     signal?.throwIfAborted();
     let question = 0;
     let over: () => void = () => {};
@@ -89,7 +107,8 @@ export function openGuardThreads({ threads: count = Math.max(1, Math.min(MAX_THR
   };
 
   return {
-    search: (texts, guards, { tenantId, signal }) => ask(idlest(), signal, "search", [tenantId, guards.map(sentGuard), texts]),
+    search: (texts, guards, { tenantId, signal }) =>
+      ask(idlest(), signal, "search", [tenantId, guards.map(sentGuard), texts]),
     open(guards, { tenantId, signal }) {
       const thread = idlest();
       const key = ++streams;

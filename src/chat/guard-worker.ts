@@ -2,7 +2,15 @@
 // and no more, and gives up what nobody waits for.
 import { parentPort } from "node:worker_threads";
 import { openTurns } from "../auth/fair-turns.ts";
-import { type Matches, pieceFor, receivedGuard, search, type SentGuard, type Texts, workOfGuards } from "../auth/guard-search.ts";
+import {
+  type Matches,
+  pieceFor,
+  receivedGuard,
+  search,
+  type SentGuard,
+  type Texts,
+  workOfGuards,
+} from "../auth/guard-search.ts";
 import type { GuardPolicy } from "../auth/guarded-text.ts";
 import type { ChatChunk } from "../core/chat.ts";
 import { systemClock } from "../core/clock.ts";
@@ -39,7 +47,10 @@ interface Stream {
 if (parentPort !== null) serve(parentPort);
 
 function serve(port: NonNullable<typeof parentPort>): void {
-  const turns = openTurns(() => systemClock.monotonic(), (resume) => void setImmediate(resume));
+  const turns = openTurns(
+    () => systemClock.monotonic(),
+    (resume) => void setImmediate(resume),
+  );
   const streams = new Map<number, Stream>();
   /** How each question is given up. */
   const underWay = new Map<number, () => void>();
@@ -49,7 +60,13 @@ function serve(port: NonNullable<typeof parentPort>): void {
   };
   const fail = (id: number, thrown: unknown): void => {
     underWay.delete(id);
-    port.postMessage({ id, error: { kind: thrown instanceof MalformedAnswer ? "malformed" : null, message: thrown instanceof Error ? thrown.message : String(thrown) } } satisfies ThreadReply);
+    port.postMessage({
+      id,
+      error: {
+        kind: thrown instanceof MalformedAnswer ? "malformed" : null,
+        message: thrown instanceof Error ? thrown.message : String(thrown),
+      },
+    } satisfies ThreadReply);
   };
 
   const work = (id: number, stream: Stream, chunks: readonly ChatChunk[], isEnd: boolean): void => {
@@ -59,19 +76,46 @@ function serve(port: NonNullable<typeof parentPort>): void {
       stream.spoke = new Set();
       return { chunks: JSON.stringify(shown), spoke: [...spoke], blocked, isOutOfTime };
     };
-    underWay.set(id, turns.add(tenantId, (spentMs) => guardedBatch(stream, chunks, isEnd, spentMs, told), (reply) => answer(id, reply), (thrown) => {
-      const blocked = guards.findIndex(({ name }) => thrown instanceof GatewayError && thrown.code === "policy_violation" && thrown.metadata?.["policy"] === name);
-      if (blocked < 0) fail(id, thrown);
-      else answer(id, told([], blocked, false));
-    }));
+    underWay.set(
+      id,
+      turns.add(
+        tenantId,
+        (spentMs) => guardedBatch(stream, chunks, isEnd, spentMs, told),
+        (reply) => answer(id, reply),
+        (thrown) => {
+          const blocked = guards.findIndex(
+            ({ name }) =>
+              thrown instanceof GatewayError &&
+              thrown.code === "policy_violation" &&
+              thrown.metadata?.["policy"] === name,
+          );
+          if (blocked < 0) fail(id, thrown);
+          else answer(id, told([], blocked, false));
+        },
+      ),
+    );
   };
 
   const methods: Readonly<Record<string, (id: number, ...args: never[]) => void>> = {
     search(id, tenantId: string, guards: readonly SentGuard[], texts: Texts) {
       const received = guards.map(receivedGuard);
-      underWay.set(id, turns.add(tenantId, (spentMs) => search(texts, received, GUARD_CLOCK_MS, spentMs), (matches: Matches) => answer(id, matches, [matches.numbers.buffer as ArrayBuffer]), (thrown) => fail(id, thrown)));
+      underWay.set(
+        id,
+        turns.add(
+          tenantId,
+          (spentMs) => search(texts, received, GUARD_CLOCK_MS, spentMs),
+          (matches: Matches) => answer(id, matches, [matches.numbers.buffer as ArrayBuffer]),
+          (thrown) => fail(id, thrown),
+        ),
+      );
     },
-    take(id, key: number, chunks: string, isEnd: boolean, opening: readonly [tenantId: string, guards: readonly SentGuard[]] | null) {
+    take(
+      id,
+      key: number,
+      chunks: string,
+      isEnd: boolean,
+      opening: readonly [tenantId: string, guards: readonly SentGuard[]] | null,
+    ) {
       if (opening !== null) streams.set(key, openedStream(...opening));
       const stream = streams.get(key);
       if (stream === undefined) return fail(id, new Error("the stream is not known here"));
@@ -103,7 +147,13 @@ function openedStream(tenantId: string, sent: readonly SentGuard[]): Stream {
 }
 
 /** Where the time is over, a guard that has to have looked ends the stream; where none has to, all goes on as it is. */
-function* guardedBatch(stream: Stream, chunks: readonly ChatChunk[], isEnd: boolean, spentMs: () => number, told: (shown: readonly ChatChunk[], blocked: number | null, isOutOfTime: boolean) => ChunksReply): Generator<void, ChunksReply> {
+function* guardedBatch(
+  stream: Stream,
+  chunks: readonly ChatChunk[],
+  isEnd: boolean,
+  spentMs: () => number,
+  told: (shown: readonly ChatChunk[], blocked: number | null, isOutOfTime: boolean) => ChunksReply,
+): Generator<void, ChunksReply> {
   if (stream.guarded === null) return told(chunks, null, true);
   const { guarded, guards, longest } = stream;
   const shown: ChatChunk[] = [];

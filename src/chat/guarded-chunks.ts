@@ -15,7 +15,14 @@ const TEXTS = ["reasoning_content", "content", "refusal"] as const;
 const TEXTS_BEFORE_DETAILS = ["reasoning_content"] as const;
 const TEXTS_AFTER_DETAILS = ["content", "refusal"] as const;
 /** Members of a choice that are no vendor's own. */
-const KNOWN: ReadonlySet<string> = new Set(["index", "delta", "finish_reason", "native_finish_reason", "logprobs", "message"]);
+const KNOWN: ReadonlySet<string> = new Set([
+  "index",
+  "delta",
+  "finish_reason",
+  "native_finish_reason",
+  "logprobs",
+  "message",
+]);
 
 /** Everything here throws `policy_violation` where a guard blocks. */
 export class GuardedChunks {
@@ -28,12 +35,21 @@ export class GuardedChunks {
 
   take(given: ChatChunk): ChatChunk {
     const chunk = this.#guard.chunk(given);
-    return Array.isArray(chunk.choices) ? { ...chunk, choices: (chunk.choices as readonly ChunkChoice[]).map((choice) => (isObject(choice) ? this.#takeChoice(choice) : choice)) } : chunk;
+    return Array.isArray(chunk.choices)
+      ? {
+          ...chunk,
+          choices: (chunk.choices as readonly ChunkChoice[]).map((choice) =>
+            isObject(choice) ? this.#takeChoice(choice) : choice,
+          ),
+        }
+      : chunk;
   }
 
   /** What guards still held, at the end of the stream. */
   end(): readonly ChatChunk[] {
-    return [...this.#choices.values()].flatMap((choice) => this.#rest(choice).map((delta): ChatChunk => ({ choices: [{ index: choice.index, delta }] })));
+    return [...this.#choices.values()].flatMap((choice) =>
+      this.#rest(choice).map((delta): ChatChunk => ({ choices: [{ index: choice.index, delta }] })),
+    );
   }
 
   /** What they held, as it is: nothing is looked at any more. */
@@ -61,12 +77,21 @@ export class GuardedChunks {
   #takeDelta(choice: GuardedChoice, delta: ChunkDelta): ChunkDelta {
     const spoken: Record<string, unknown> = {};
     const take = (names: readonly (typeof TEXTS)[number][]): void => {
-      for (const name of names) if (typeof delta[name] === "string") spoken[name] = delta[name] === "" ? "" : this.#guard.take(textKey(choice, name), delta[name]);
+      for (const name of names)
+        if (typeof delta[name] === "string")
+          spoken[name] = delta[name] === "" ? "" : this.#guard.take(textKey(choice, name), delta[name]);
     };
     take(TEXTS_BEFORE_DETAILS);
-    if (Array.isArray(delta.reasoning_details)) spoken["reasoning_details"] = this.#guard.details(choice.index, delta.reasoning_details as readonly ReasoningDetail[]);
+    if (Array.isArray(delta.reasoning_details))
+      spoken["reasoning_details"] = this.#guard.details(
+        choice.index,
+        delta.reasoning_details as readonly ReasoningDetail[],
+      );
     take(TEXTS_AFTER_DETAILS);
-    if (Array.isArray(delta.tool_calls)) spoken["tool_calls"] = (delta.tool_calls as readonly ToolCallDelta[]).map((call) => (isObject(call) ? this.#takeCall(choice, call) : call));
+    if (Array.isArray(delta.tool_calls))
+      spoken["tool_calls"] = (delta.tool_calls as readonly ToolCallDelta[]).map((call) =>
+        isObject(call) ? this.#takeCall(choice, call) : call,
+      );
     return { ...this.#guard.others(choice.index, delta), ...spoken } as ChunkDelta;
   }
 
@@ -82,7 +107,12 @@ export class GuardedChunks {
     const text = given === "" ? "" : this.#guard.take(callKey(index, position), given, true);
     const { id, function: said, ...rest } = delta;
     const name = isObject(said) && !hadName && typeof said["name"] === "string" ? { name: said["name"] } : {};
-    return { ...rest, index: position, ...(isNew && id !== undefined && { id }), function: { ...name, arguments: text } };
+    return {
+      ...rest,
+      index: position,
+      ...(isNew && id !== undefined && { id }),
+      function: { ...name, arguments: text },
+    };
   }
 
   #rest({ index, calls }: GuardedChoice): readonly ChunkDelta[] {
@@ -134,7 +164,8 @@ export function splitChunk(chunk: ChatChunk, longest: number): readonly ChatChun
   const pieces: ChatChunk[] = [];
   const bare = (choices as readonly ChunkChoice[]).map((choice) => {
     if (!isObject(choice) || !isObject(choice.delta)) return choice;
-    const piece = (delta: JsonObject): void => void pieces.push({ choices: [{ index: choice.index, delta }] } as unknown as ChatChunk);
+    const piece = (delta: JsonObject): void =>
+      void pieces.push({ choices: [{ index: choice.index, delta }] } as unknown as ChatChunk);
     const left: Record<string, unknown> = { ...choice.delta };
     for (const name of TEXTS) {
       const text = choice.delta[name];
@@ -143,13 +174,20 @@ export function splitChunk(chunk: ChatChunk, longest: number): readonly ChatChun
       delete left[name];
     }
     if (Array.isArray(choice.delta.tool_calls)) {
-      for (const call of choice.delta.tool_calls as readonly ToolCallDelta[]) for (const part of splitCall(call, longest)) piece({ tool_calls: [part] });
+      for (const call of choice.delta.tool_calls as readonly ToolCallDelta[])
+        for (const part of splitCall(call, longest)) piece({ tool_calls: [part] });
       delete left["tool_calls"];
     }
     return { ...choice, delta: left as ChunkDelta };
   });
   // what names the answer comes first, and what ends it last
-  return pieces.length === 0 ? [chunk] : [{ ...chunk, usage: null, choices: bare.map((choice) => ({ index: choice.index, delta: {} })) } as ChatChunk, ...pieces, { ...chunk, choices: bare }];
+  return pieces.length === 0
+    ? [chunk]
+    : [
+        { ...chunk, usage: null, choices: bare.map((choice) => ({ index: choice.index, delta: {} })) } as ChatChunk,
+        ...pieces,
+        { ...chunk, choices: bare },
+      ];
 }
 
 /** A delta without number, id and name goes on with the last call. */
@@ -159,10 +197,12 @@ function splitCall(call: ToolCallDelta, longest: number): readonly ToolCallDelta
   if (typeof text !== "string" || text.length <= longest) return [call];
   const [first = "", ...others] = cuts(text, longest);
   const place = call.index === undefined ? {} : { index: call.index };
-  return [{ ...call, function: { ...call.function, arguments: first } }, ...others.map((cut) => ({ ...place, function: { arguments: cut } }))];
+  return [
+    { ...call, function: { ...call.function, arguments: first } },
+    ...others.map((cut) => ({ ...place, function: { arguments: cut } })),
+  ];
 }
 
 function* cuts(text: string, longest: number): Generator<string> {
   for (let at = 0; at < text.length; at += longest) yield text.slice(at, at + longest);
 }
-

@@ -25,7 +25,13 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
   const call = new Call(context, http, peers);
   let answer: Response;
   try {
-    const known = identify(http.headers.get("authorization"), call.clientIp, call.snapshot, context.logins, context.clock.now());
+    const known = identify(
+      http.headers.get("authorization"),
+      call.clientIp,
+      call.snapshot,
+      context.logins,
+      context.clock.now(),
+    );
     const token = known instanceof Promise ? await known : known;
     call.authenticated(token);
     const explains = asksToExplain(http.headers);
@@ -37,7 +43,10 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
     const body = await readBody(http, limits);
     if (explains) demandExplainable(body);
     const { longRequests } = context;
-    const parsed = longRequests === null || explains || body.length < LONG_BODY_BYTES ? parseChatRequest(bodyText(body), limits.body) : call.holds(await longRequests.open(body, limits.body, token.tenantId));
+    const parsed =
+      longRequests === null || explains || body.length < LONG_BODY_BYTES
+        ? parseChatRequest(bodyText(body), limits.body)
+        : call.holds(await longRequests.open(body, limits.body, token.tenantId));
     const checked = withEntriesInTurns(parsed);
     let sent = checked instanceof Promise ? await checked : checked;
     call.parsed(sent);
@@ -49,11 +58,17 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
     const asked = call.policed(sent, principal);
     if (asked instanceof Promise) await asked;
 
-    const prepared = (request: ChatRequest) => prepare(request, principal, http.headers, call, call.limited?.caller.degradeTo);
+    const prepared = (request: ChatRequest) =>
+      prepare(request, principal, http.headers, call, call.limited?.caller.degradeTo);
     const opening = openToolSession(sent, principal, call);
     if (explains) answer = await replyExplained(prepared, sent, principal, http.headers, call, await opening);
-    else if (opening !== null) answer = await replyRounds(opening.then((session) => new ToolRounds(session, prepared, call)), call);
-    else if (sent.params.stream === true) answer = await replyStream(complete(prepared(sent), call, streaming(call)), call);
+    else if (opening !== null)
+      answer = await replyRounds(
+        opening.then((session) => new ToolRounds(session, prepared, call)),
+        call,
+      );
+    else if (sent.params.stream === true)
+      answer = await replyStream(complete(prepared(sent), call, streaming(call)), call);
     else answer = replyWhole(await complete(prepared(sent), call, whole(call)), call);
   } catch (thrown) {
     answer = call.fail(thrown);

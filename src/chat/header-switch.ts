@@ -6,5 +6,7 @@ import { describe } from "../core/json.ts";
 export function isOn(sent: string | null, header: string): boolean {
   if (sent === null || sent === "false") return false;
   if (sent === "true") return true;
-  throw new GatewayError("invalid_request", `The header ${header} must be true or false; got ${describe(sent)}.`, { param: header });
+  throw new GatewayError("invalid_request", `The header ${header} must be true or false; got ${describe(sent)}.`, {
+    param: header,
+  });
 }

@@ -1,6 +1,14 @@
 // A conversation that another thread holds: what the thread that serves calls is told of it, and how what it decided becomes a whole request again (decisions 5.8).
 import { estimatePrompt } from "../accounting/estimate.ts";
-import type { BlockType, ChatRequest, ContentPart, HeldConversation, MemberSpan, Message, RequestSource } from "../core/chat.ts";
+import type {
+  BlockType,
+  ChatRequest,
+  ContentPart,
+  HeldConversation,
+  MemberSpan,
+  Message,
+  RequestSource,
+} from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import { parseBoundedJson } from "../wire/json.ts";
 import type { Json, JsonObject } from "../core/json.ts";
@@ -21,8 +29,20 @@ export function openingOf(messages: readonly Message[]): string {
 /** What is longer is cut before it is written, because it may be megabytes. */
 function beginningOf(message: Message): JsonObject {
   const { content } = message;
-  if (typeof content === "string") return content.length <= STICKY_CHARACTERS ? message : { ...message, content: content.slice(0, STICKY_CHARACTERS) };
-  return Array.isArray(content) ? { ...message, content: (content as readonly ContentPart[]).slice(0, STICKY_CHARACTERS).map((part) => (typeof part["text"] === "string" ? { ...part, text: part["text"].slice(0, STICKY_CHARACTERS) } : { type: part.type })) } : message;
+  if (typeof content === "string")
+    return content.length <= STICKY_CHARACTERS ? message : { ...message, content: content.slice(0, STICKY_CHARACTERS) };
+  return Array.isArray(content)
+    ? {
+        ...message,
+        content: (content as readonly ContentPart[])
+          .slice(0, STICKY_CHARACTERS)
+          .map((part) =>
+            typeof part["text"] === "string"
+              ? { ...part, text: part["text"].slice(0, STICKY_CHARACTERS) }
+              : { type: part.type },
+          ),
+      }
+    : message;
 }
 
 /** What the serving thread is told of a conversation. */
@@ -41,7 +61,19 @@ export function heldFigures(request: ChatRequest, id: number, members: readonly 
         if (webAddressIn(part) !== null) addressed.add(part.type as BlockType);
       }
   }
-  return { id, members, count: request.messages.length, roles, parts, characters, bodyCharacters: request.source.text.length, promptTokens: estimatePrompt(request.messages), skeleton: skeletonOf(request.messages), opening: openingOf(request.messages), addressed };
+  return {
+    id,
+    members,
+    count: request.messages.length,
+    roles,
+    parts,
+    characters,
+    bodyCharacters: request.source.text.length,
+    promptTokens: estimatePrompt(request.messages),
+    skeleton: skeletonOf(request.messages),
+    opening: openingOf(request.messages),
+    addressed,
+  };
 }
 
 /** Stands in the place of a long member that is passed through. What a caller sends is not this but by intent, and then stands for the caller's own. */
@@ -60,7 +92,10 @@ export interface TextWithoutConversation {
  * The text of a request with stand-ins for its conversation and for long members that nothing here knows. Throws `invalid_request` where it is long without
  * them.
  */
-export function textWithoutConversation({ text, members }: RequestSource, maxCharacters: number): TextWithoutConversation {
+export function textWithoutConversation(
+  { text, members }: RequestSource,
+  maxCharacters: number,
+): TextWithoutConversation {
   const held: string[] = [];
   let rest = "";
   let copied = 0;
@@ -74,9 +109,15 @@ export function textWithoutConversation({ text, members }: RequestSource, maxCha
   }
   rest += text.slice(copied);
   if (rest.length <= maxCharacters) return { text: rest, members: held };
-  const [longest] = [...members].filter(([name]) => name !== "messages" && !held.includes(name)).toSorted(([, one], [, other]) => lengthOf(other) - lengthOf(one));
+  const [longest] = [...members]
+    .filter(([name]) => name !== "messages" && !held.includes(name))
+    .toSorted(([, one], [, other]) => lengthOf(other) - lengthOf(one));
   const name = longest?.[0] ?? null;
-  throw new GatewayError("invalid_request", `What stands beside messages may have at most ${maxCharacters} characters; ${name === null ? "the body" : name} is too long.`, { param: name });
+  throw new GatewayError(
+    "invalid_request",
+    `What stands beside messages may have at most ${maxCharacters} characters; ${name === null ? "the body" : name} is too long.`,
+    { param: name },
+  );
 }
 
 function lengthOf({ keyStart, valueEnd }: MemberSpan): number {
@@ -97,7 +138,11 @@ export function outlineOf({ messages: _messages, held: _held, params, extra, ...
 }
 
 /** The request of an outline with what was held of it. `whole` is the request as the caller sent it; `options` where the outline lacks some. */
-export function withConversation({ params, extra, rest }: RequestOutline, whole: ChatRequest, options = rest.options): ChatRequest {
+export function withConversation(
+  { params, extra, rest }: RequestOutline,
+  whole: ChatRequest,
+  options = rest.options,
+): ChatRequest {
   const { text, members } = rest.source;
   const spans = new Map<string, MemberSpan>();
   const ownExtra = parseBoundedJson(extra) as Record<string, Json>;
@@ -113,5 +158,12 @@ export function withConversation({ params, extra, rest }: RequestOutline, whole:
     copied = valueEnd;
     if (ownExtra[name] === MEMBER_STAND_IN && whole.extra[name] !== undefined) ownExtra[name] = whole.extra[name];
   }
-  return { ...rest, options, params: parseBoundedJson(params) as ChatRequest["params"], extra: ownExtra, messages: whole.messages, source: { text: joined + text.slice(copied), members: spans, rewritten: rest.source.rewritten } };
+  return {
+    ...rest,
+    options,
+    params: parseBoundedJson(params) as ChatRequest["params"],
+    extra: ownExtra,
+    messages: whole.messages,
+    source: { text: joined + text.slice(copied), members: spans, rewritten: rest.source.rewritten },
+  };
 }

@@ -11,23 +11,42 @@ export interface LegacyParams {
   readonly rewritten: readonly string[];
 }
 
-export function withToolsForFunctions(common: Readonly<Record<string, Json>>, gateway: Readonly<Record<string, Json>>): LegacyParams {
+export function withToolsForFunctions(
+  common: Readonly<Record<string, Json>>,
+  gateway: Readonly<Record<string, Json>>,
+): LegacyParams {
   const functions = gateway["functions"] as readonly JsonObject[] | undefined;
   const call = gateway["function_call"] as string | JsonObject | undefined;
   if (typeof call === "string" && call !== "none" && call !== "auto")
-    throw new GatewayError("invalid_request", `function_call must be "none", "auto" or an object with a name.`, { param: "function_call" });
+    throw new GatewayError("invalid_request", `function_call must be "none", "auto" or an object with a name.`, {
+      param: "function_call",
+    });
   if (functions === undefined) return withChoice(common, call);
   const servers = toolServersAlone(common["tools"]);
-  const clash = (["tools", "tool_choice", "parallel_tool_calls"] as const).find((name) => common[name] !== undefined && !(name === "tools" && servers !== null));
-  if (clash !== undefined) throw new GatewayError("invalid_request", `functions is the deprecated form of tools and cannot stand beside ${clash}; send tools and tool_choice alone.`, { param: "functions" });
+  const clash = (["tools", "tool_choice", "parallel_tool_calls"] as const).find(
+    (name) => common[name] !== undefined && !(name === "tools" && servers !== null),
+  );
+  if (clash !== undefined)
+    throw new GatewayError(
+      "invalid_request",
+      `functions is the deprecated form of tools and cannot stand beside ${clash}; send tools and tool_choice alone.`,
+      { param: "functions" },
+    );
   const params: Record<string, Json> = { ...common };
   if (functions.length > 0) {
-    params["tools"] = [...(servers ?? []), ...functions.map((definition): Json => ({ type: "function", function: definition }))];
+    params["tools"] = [
+      ...(servers ?? []),
+      ...functions.map((definition): Json => ({ type: "function", function: definition })),
+    ];
     // the old form answers with one call; a second one would be lost on the way back
     params["parallel_tool_calls"] = false;
   }
   if (call !== undefined) params["tool_choice"] = choiceOf(call);
-  return { params, active: true, rewritten: ["tools", "tool_choice", "parallel_tool_calls", "functions", "function_call"] };
+  return {
+    params,
+    active: true,
+    rewritten: ["tools", "tool_choice", "parallel_tool_calls", "functions", "function_call"],
+  };
 }
 
 /** Tool servers have no old form: they may stand in `tools` beside `functions`. Null: there are none, or others stand there too. */
@@ -39,8 +58,16 @@ function toolServersAlone(tools: Json | undefined): readonly Json[] | null {
 function withChoice(common: Readonly<Record<string, Json>>, call: string | JsonObject | undefined): LegacyParams {
   if (call === undefined || call === "auto") return { params: common, active: false, rewritten: [] };
   if (common["tool_choice"] !== undefined)
-    throw new GatewayError("invalid_request", "function_call is the deprecated form of tool_choice and cannot stand beside it; send tool_choice alone.", { param: "function_call" });
-  return { params: { ...common, tool_choice: choiceOf(call) }, active: false, rewritten: ["tool_choice", "function_call"] };
+    throw new GatewayError(
+      "invalid_request",
+      "function_call is the deprecated form of tool_choice and cannot stand beside it; send tool_choice alone.",
+      { param: "function_call" },
+    );
+  return {
+    params: { ...common, tool_choice: choiceOf(call) },
+    active: false,
+    rewritten: ["tool_choice", "function_call"],
+  };
 }
 
 function choiceOf(call: string | JsonObject): Json {
@@ -49,7 +76,9 @@ function choiceOf(call: string | JsonObject): Json {
 
 /** Whether a message is in the old form. */
 export function isLegacyMessage(message: JsonObject): boolean {
-  return message["role"] === "function" || (message["function_call"] !== undefined && message["function_call"] !== null);
+  return (
+    message["role"] === "function" || (message["function_call"] !== undefined && message["function_call"] !== null)
+  );
 }
 
 /** Old calls and their results as tool calls and tool messages, tied together by ids that are made from their place. A result may also answer a tool call. */
@@ -61,17 +90,23 @@ export function withToolCalls(messages: readonly Message[]): readonly Message[] 
       const { name, ...rest } = message;
       return { ...rest, role: "tool", tool_call_id: idsByName.get(name!) ?? (lastId || `call_${index}`) };
     }
-    for (const { id, function: called } of message.tool_calls ?? []) if (isObject(called)) idsByName.set(called.name, id);
+    for (const { id, function: called } of message.tool_calls ?? [])
+      if (isObject(called)) idsByName.set(called.name, id);
     const call = message.function_call;
     if (call === undefined || call === null) return message;
     lastId = `call_${index}`;
     idsByName.set(call.name, lastId);
     const { function_call: _call, ...rest } = message;
-    return { ...rest, tool_calls: [{ id: lastId, type: "function", function: { name: call.name, arguments: call.arguments } }] };
+    return {
+      ...rest,
+      tool_calls: [{ id: lastId, type: "function", function: { name: call.name, arguments: call.arguments } }],
+    };
   });
 }
 
 /** A message in the old form for a client that asked in it: its first call as `function_call`. */
-export function asFunctionCall(calls: readonly ToolCall[]): { readonly name: string; readonly arguments: string } | undefined {
+export function asFunctionCall(
+  calls: readonly ToolCall[],
+): { readonly name: string; readonly arguments: string } | undefined {
   return calls[0]?.function;
 }

@@ -8,7 +8,14 @@ import { GatewayError } from "../core/errors.ts";
 import type { PolicyTarget } from "../core/policy.ts";
 import type { PolicyTouch } from "../core/record.ts";
 import type { Principal } from "../core/identity.ts";
-import { DEFAULT_RETRIES, DIRECT_ROUTE, directRoute, type Route, type RouteTarget, type Sticky } from "../core/route.ts";
+import {
+  DEFAULT_RETRIES,
+  DIRECT_ROUTE,
+  directRoute,
+  type Route,
+  type RouteTarget,
+  type Sticky,
+} from "../core/route.ts";
 import { fingerprint } from "../credentials/fingerprint.ts";
 import { compileFallback } from "../routing/compile-routes.ts";
 import type { Candidate, Leg } from "../routing/plan.ts";
@@ -65,7 +72,8 @@ export interface Prepared {
 }
 
 /** All of a call that matters to what may answer it. */
-export type PlannedCall = PricedCall & Pick<Call, "bounded" | "planned" | "fitted" | "policies"> & { readonly context: Pick<ChatContext, "providers"> };
+export type PlannedCall = PricedCall &
+  Pick<Call, "bounded" | "planned" | "fitted" | "policies"> & { readonly context: Pick<ChatContext, "providers"> };
 
 /** What all legs of one call have in common. */
 interface Preparing {
@@ -99,26 +107,53 @@ interface Serving {
 }
 
 /** Throws `invalid_request`, `permission_required`, `route_not_found`, `model_not_found`, `model_not_in_route`; and for a direct call what its one target cannot take. */
-export function prepare(sent: ChatRequest, principal: Principal, http: Headers, call: PlannedCall, degradeTo: readonly string[] = []): Prepared {
+export function prepare(
+  sent: ChatRequest,
+  principal: Principal,
+  http: Headers,
+  call: PlannedCall,
+  degradeTo: readonly string[] = [],
+): Prepared {
   demandNoHeaders(sent, principal.narrowing);
   const { route, asked } = resolveRoute(sent.options, call.snapshot, principal);
   const preparing: Preparing = { sent, principal, http, call, entered: new Set([route.name]) };
-  const serving = servingOf(preparing, route, sent, { variant: "", covered: principal.narrowing?.coversRoute(route.name) === true, insteadOf: null, isAgain: false });
+  const serving = servingOf(preparing, route, sent, {
+    variant: "",
+    covered: principal.narrowing?.coversRoute(route.name) === true,
+    insteadOf: null,
+    isAgain: false,
+  });
   call.bounded(route.timeouts.totalMs, sent);
-  const legs = routeLegs(preparing, serving, asked, route.name === DIRECT_ROUTE ? (route.targets.length > 1 ? "model_list" : "direct") : `route ${route.name}`);
+  const legs = routeLegs(
+    preparing,
+    serving,
+    asked,
+    route.name === DIRECT_ROUTE ? (route.targets.length > 1 ? "model_list" : "direct") : `route ${route.name}`,
+  );
   const [first] = legs[0]!.candidates;
   call.planned(first!.target, route.name);
   // a call that names its target fails for what that cannot take, before anything else is looked at
   if ((asked !== null || route.targets.length === 1) && isPermitted(first!)) call.fitted(first!.ready().fitted);
-  for (const model of sent.options.contextWindowFallbacks.values()) splitModel(model, call.snapshot, "context_window_fallback_dict");
+  for (const model of sent.options.contextWindowFallbacks.values())
+    splitModel(model, call.snapshot, "context_window_fallback_dict");
   // what a request names is not covered by its route
-  for (const fallback of sent.options.fallbacks) legs.push(...atPath(fallback.path, fallback, () => entryLegs(preparing, serving, fallback, { ...serving.origin, covered: false })));
+  for (const fallback of sent.options.fallbacks)
+    legs.push(
+      ...atPath(fallback.path, fallback, () =>
+        entryLegs(preparing, serving, fallback, { ...serving.origin, covered: false }),
+      ),
+    );
   legs.push(...routeFallbacks(preparing, serving));
   if (principal.narrowing !== null) demandSomePermitted(legs);
   for (const name of degradeTo) legs.push(...insteadLegs(preparing, serving, name, false));
   // the budget that refuses at one of them may name one that was passed over
   for (const name of degradeTo.slice(0, -1)) legs.push(...insteadLegs(preparing, serving, name, true));
-  return { legs, route, contextLeg: ({ serving: own, target }) => own.contextLeg(target), contentPolicyLegs: ({ serving: own }) => own.contentPolicyLegs() };
+  return {
+    legs,
+    route,
+    contextLeg: ({ serving: own, target }) => own.contextLeg(target),
+    contentPolicyLegs: ({ serving: own }) => own.contentPolicyLegs(),
+  };
 }
 
 function servingOf(preparing: Preparing, route: Route, request: ChatRequest, origin: Origin): Serving {
@@ -128,7 +163,10 @@ function servingOf(preparing: Preparing, route: Route, request: ChatRequest, ori
     request,
     origin,
     contextLeg: (target) => contextLeg(preparing, serving, target),
-    contentPolicyLegs: () => (policyLegs ??= route.contentPolicyFallbacks.flatMap((fallback) => entryLegs({ ...preparing, entered: new Set([route.name]) }, serving, fallback, origin))),
+    contentPolicyLegs: () =>
+      (policyLegs ??= route.contentPolicyFallbacks.flatMap((fallback) =>
+        entryLegs({ ...preparing, entered: new Set([route.name]) }, serving, fallback, origin),
+      )),
   };
   return serving;
 }
@@ -147,7 +185,11 @@ export function* everyLeg(prepared: Prepared): Generator<RouteLeg> {
 /** Where a budget sends calls; what it names and is not there is left out, for it is no fault of the caller's. */
 function insteadLegs(preparing: Preparing, serving: Serving, name: string, isAgain: boolean): readonly RouteLeg[] {
   try {
-    return entryLegs({ ...preparing, entered: new Set() }, serving, compileFallback(name), { ...serving.origin, insteadOf: name, isAgain });
+    return entryLegs({ ...preparing, entered: new Set() }, serving, compileFallback(name), {
+      ...serving.origin,
+      insteadOf: name,
+      isAgain,
+    });
   } catch (thrown) {
     if (thrown instanceof GatewayError) return [];
     throw thrown;
@@ -182,7 +224,8 @@ function atPath<T>(path: string, { params }: Entry, make: () => T): T {
 function routeLegs(preparing: Preparing, serving: Serving, asked: RouteTarget | null, label: string): RouteLeg[] {
   const { route, request, origin } = serving;
   const group = {};
-  const leg = (targets: readonly RouteTarget[]): RouteLeg => legOf(preparing, serving, { request, origin, route, targets, label, group });
+  const leg = (targets: readonly RouteTarget[]): RouteLeg =>
+    legOf(preparing, serving, { request, origin, route, targets, label, group });
   if (asked === null) return [leg(route.targets)];
   const others = route.targets.filter((target) => target !== asked);
   return [leg([asked]), ...(others.length === 0 ? [] : [leg(others)])];
@@ -191,23 +234,48 @@ function routeLegs(preparing: Preparing, serving: Serving, asked: RouteTarget | 
 function routeFallbacks(preparing: Preparing, serving: Serving): readonly RouteLeg[] {
   const { route, origin } = serving;
   // a route that the token may not name leads nowhere, whatever it would fall back to
-  if (route.fallbacks.length === 0 || !(origin.covered || preparing.principal.narrowing?.permitsRoute(route.name) !== false)) return [];
+  if (
+    route.fallbacks.length === 0 ||
+    !(origin.covered || preparing.principal.narrowing?.permitsRoute(route.name) !== false)
+  )
+    return [];
   return route.fallbacks.flatMap((fallback) => entryLegs(preparing, serving, fallback, origin));
 }
 
 /** A fallback is a request: of one model, which the same route goes on to serve, or of another route, to which it hands the call. */
 function entryLegs(preparing: Preparing, serving: Serving, entry: Entry, from: Origin): RouteLeg[] {
-  const { call: { snapshot }, principal } = preparing;
+  const {
+    call: { snapshot },
+    principal,
+  } = preparing;
   const request = requestForEntry(serving.request, entry);
-  const { route, asked } = resolveRoute({ route: entry.route, model: entry.model, modelList: null }, snapshot, principal);
-  const origin: Origin = Object.keys(entry.params).length === 0 ? from : { ...from, variant: from.variant + JSON.stringify(entry.params) };
-  if (route.name !== DIRECT_ROUTE || entry.route !== null) return handedOver(preparing, servingOf(preparing, route, request, coveredBy(route, origin, principal)), asked);
-  return [legOf(preparing, serving, { request, origin, route: alone(serving.route, route.targets[0]!), targets: route.targets, label: route.targets[0]!.name, group: {} })];
+  const { route, asked } = resolveRoute(
+    { route: entry.route, model: entry.model, modelList: null },
+    snapshot,
+    principal,
+  );
+  const origin: Origin =
+    Object.keys(entry.params).length === 0 ? from : { ...from, variant: from.variant + JSON.stringify(entry.params) };
+  if (route.name !== DIRECT_ROUTE || entry.route !== null)
+    return handedOver(preparing, servingOf(preparing, route, request, coveredBy(route, origin, principal)), asked);
+  return [
+    legOf(preparing, serving, {
+      request,
+      origin,
+      route: alone(serving.route, route.targets[0]!),
+      targets: route.targets,
+      label: route.targets[0]!.name,
+      group: {},
+    }),
+  ];
 }
 
 /** The legs of a route that takes the call over, with its own fallbacks behind them. */
 function handedOver(preparing: Preparing, serving: Serving, asked: RouteTarget | null): RouteLeg[] {
-  const { route, origin: { variant, covered } } = serving;
+  const {
+    route,
+    origin: { variant, covered },
+  } = serving;
   if (route.name === DIRECT_ROUTE) return routeLegs(preparing, serving, asked, route.targets[0]!.name);
   const place = variant === "" && !covered ? route.name : `${route.name} ${covered ? "covered" : ""} ${variant}`;
   if (preparing.entered.has(place)) return [];
@@ -234,7 +302,10 @@ function contextLeg(preparing: Preparing, serving: Serving, target: RouteTarget)
     request: requestForEntry(request, entryOf(model)),
     // the caller's own map names models as a request does
     origin: asked === null ? origin : { ...origin, covered: false },
-    route: alone(route, longer!), targets: [longer!], label: longer!.name, group: {},
+    route: alone(route, longer!),
+    targets: [longer!],
+    label: longer!.name,
+    group: {},
   });
 }
 
@@ -251,7 +322,11 @@ interface LegParts {
   readonly group: object;
 }
 
-function legOf(preparing: Preparing, serving: Serving, { request, origin, route, targets, label, group }: LegParts): RouteLeg {
+function legOf(
+  preparing: Preparing,
+  serving: Serving,
+  { request, origin, route, targets, label, group }: LegParts,
+): RouteLeg {
   const { sent, http } = preparing;
   return {
     label,
@@ -265,7 +340,14 @@ function legOf(preparing: Preparing, serving: Serving, { request, origin, route,
   };
 }
 
-function candidateOf({ principal, call }: Preparing, serving: Serving, { variant, covered, insteadOf, isAgain }: Origin, request: ChatRequest, route: Route, target: RouteTarget): RouteCandidate {
+function candidateOf(
+  { principal, call }: Preparing,
+  serving: Serving,
+  { variant, covered, insteadOf, isAgain }: Origin,
+  request: ChatRequest,
+  route: Route,
+  target: RouteTarget,
+): RouteCandidate {
   let ready: Ready | null = null;
   const { policies } = call;
   const place: PolicyTarget = { provider: target.providerId, model: target.model, route: route.name };
@@ -289,7 +371,13 @@ function candidateOf({ principal, call }: Preparing, serving: Serving, { variant
     const own = policies === null ? asked : policies.input(asked, place);
     const outputGuards = policies === null ? NO_GUARDS : policies.output(place);
     const resolved = targetFor(target.providerId, target.model, own.options, call.snapshot, call.context.providers);
-    const fitted = fitRequest(own, resolved.provider, resolved.target, settingsAt(target, settingsFor(own.options, principal, call.snapshot, route)), principal);
+    const fitted = fitRequest(
+      own,
+      resolved.provider,
+      resolved.target,
+      settingsAt(target, settingsFor(own.options, principal, call.snapshot, route)),
+      principal,
+    );
     ready = { resolved, fitted: withheldLogprobs(fitted, outputGuards), outputGuards };
     return ready;
   };
@@ -323,7 +411,12 @@ function deploymentOf({ params }: ChatRequest, { brought, model }: RouteTarget):
   return typeof named === "string" && named !== model ? named : null;
 }
 
-function judgedAt(policies: CallPolicies, place: PolicyTarget, deployment: string | null, request: ChatRequest): ReturnType<CallPolicies["at"]> {
+function judgedAt(
+  policies: CallPolicies,
+  place: PolicyTarget,
+  deployment: string | null,
+  request: ChatRequest,
+): ReturnType<CallPolicies["at"]> {
   const judged = policies.at(place, request);
   if (deployment === null || judged.refusal !== null) return judged;
   const deployed = policies.at({ ...place, model: deployment }, request);
@@ -334,9 +427,17 @@ const NO_GUARDS: readonly GuardPolicy[] = [];
 const NO_TOUCHES: readonly PolicyTouch[] = [];
 
 /** What a caller brings has a health of its own: a wrong key or a dead address of somebody's says nothing about the operator's. */
-function healthKey(target: RouteTarget, request: ChatRequest, route: Route, { tokenId }: Principal, owner: string | undefined): string {
-  const { baseUrl, credentials } = (target.brought === undefined ? request : requestForTarget(request, target, route)).options;
-  if (target.brought === undefined && baseUrl === null && credentials.size === 0) return owner === undefined ? target.name : `${target.name} of ${owner}`;
+function healthKey(
+  target: RouteTarget,
+  request: ChatRequest,
+  route: Route,
+  { tokenId }: Principal,
+  owner: string | undefined,
+): string {
+  const { baseUrl, credentials } = (target.brought === undefined ? request : requestForTarget(request, target, route))
+    .options;
+  if (target.brought === undefined && baseUrl === null && credentials.size === 0)
+    return owner === undefined ? target.name : `${target.name} of ${owner}`;
   // two keys of one account are two targets: one may be out of its limit
   const keys = [...credentials.values()].map(({ stored }) => ` with ${fingerprint(stored).slice(0, 12)}`);
   return `${target.name} of ${tokenId}${baseUrl === null ? "" : ` at ${baseUrl}`}${keys.join("")}`;

@@ -8,12 +8,19 @@ import type { Resolved } from "./resolve.ts";
 export function lendCredential(resolved: Resolved, call: Call): Resolved | Promise<Resolved> {
   if (resolved.credentials.length === 0) return resolved;
   const lent = call.context.credentials.lend(resolved.credentials, lendContext(resolved, call));
-  return lent instanceof Promise ? call.waiting(lent).then((credential) => withCredential(resolved, credential)) : withCredential(resolved, lent);
+  return lent instanceof Promise
+    ? call.waiting(lent).then((credential) => withCredential(resolved, credential))
+    : withCredential(resolved, lent);
 }
 
 /** The provider refused the credential: it is set aside. */
-export function returnRefused({ target, provider }: Pick<Resolved, "target" | "provider">, reason: RefusalReason, call: Call): void {
-  if (target.credential !== null) call.context.credentials.refused(target.credential, reason, lendContext({ target, provider }, call));
+export function returnRefused(
+  { target, provider }: Pick<Resolved, "target" | "provider">,
+  reason: RefusalReason,
+  call: Call,
+): void {
+  if (target.credential !== null)
+    call.context.credentials.refused(target.credential, reason, lendContext({ target, provider }, call));
 }
 
 function lendContext({ target, provider }: Pick<Resolved, "target" | "provider">, call: Call): LendContext {

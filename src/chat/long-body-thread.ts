@@ -12,7 +12,12 @@ export const LONG_BODY_BYTES = 524_288;
 
 export interface LongBodyThread {
   /** Memory that is transferred goes over when it is the tenant's turn. Throws what was thrown there. */
-  ask<T extends object | string>(tenantId: string, method: string, question: unknown, transfer?: readonly ArrayBuffer[]): Promise<T>;
+  ask<T extends object | string>(
+    tenantId: string,
+    method: string,
+    question: unknown,
+    transfer?: readonly ArrayBuffer[],
+  ): Promise<T>;
   tell(method: string, question: unknown): void;
   close(): Promise<void>;
 }
@@ -28,8 +33,15 @@ export function openLongBodyThread(): LongBodyThread {
   });
   const turns = openTenantTurns();
   return {
-    async ask<T extends object | string>(tenantId: string, method: string, question: unknown, transfer: readonly ArrayBuffer[] = []) {
-      const result = await turns.run(tenantId, () => thread.ask<T | { readonly thrown: Thrown }>(method, [question], transfer));
+    async ask<T extends object | string>(
+      tenantId: string,
+      method: string,
+      question: unknown,
+      transfer: readonly ArrayBuffer[] = [],
+    ) {
+      const result = await turns.run(tenantId, () =>
+        thread.ask<T | { readonly thrown: Thrown }>(method, [question], transfer),
+      );
       if (isObject(result) && isObject(result["thrown"])) throw thrownAgain(result["thrown"] as unknown as Thrown);
       return result as T;
     },

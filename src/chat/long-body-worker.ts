@@ -70,7 +70,10 @@ async function encode({ conversation, outline, target, nowMs }: EncodeQuestion):
 
 function wholeOf(conversation: number): ChatRequest {
   const request = held.get(conversation);
-  if (request === undefined) throw new GatewayError("internal_error", "The gateway failed while it handled this request.", { detail: "the thread of long requests does not hold this conversation" });
+  if (request === undefined)
+    throw new GatewayError("internal_error", "The gateway failed while it handled this request.", {
+      detail: "the thread of long requests does not hold this conversation",
+    });
   return request;
 }
 
@@ -97,7 +100,10 @@ async function answer({ id, method, args: [question] }: ThreadRequest): Promise<
   }
   if (id === 0) return;
   const bytes = bytesIn(method, result);
-  parentPort!.postMessage({ id, result } satisfies ThreadReply, bytes === undefined ? [] : [bytes.buffer as ArrayBuffer]);
+  parentPort!.postMessage(
+    { id, result } satisfies ThreadReply,
+    bytes === undefined ? [] : [bytes.buffer as ArrayBuffer],
+  );
 }
 
 parentPort!.on("message", (request: ThreadRequest) => void answer(request));

@@ -18,12 +18,18 @@ export function isLongEvent({ data }: SseEvent): boolean {
 }
 
 /** Other calls have their turn before each long event. Gives the events up to the first that is refused, and the refusal. */
-export async function readableEvents(events: readonly SseEvent[]): Promise<{ readonly events: readonly SseEvent[]; readonly refusal: MalformedAnswer | null }> {
+export async function readableEvents(
+  events: readonly SseEvent[],
+): Promise<{ readonly events: readonly SseEvent[]; readonly refusal: MalformedAnswer | null }> {
   for (const [index, event] of events.entries()) {
     if (!isLongEvent(event)) continue;
     await nextTurn();
     const excess = excessOf(event.data);
-    if (excess !== null) return { events: events.slice(0, index), refusal: new MalformedAnswer(`One event of the provider's stream holds more than ${excess}.`) };
+    if (excess !== null)
+      return {
+        events: events.slice(0, index),
+        refusal: new MalformedAnswer(`One event of the provider's stream holds more than ${excess}.`),
+      };
     await nextTurn();
   }
   return { events, refusal: null };
@@ -31,7 +37,7 @@ export async function readableEvents(events: readonly SseEvent[]): Promise<{ rea
 
 /** Pieces of about as many characters; no pair of UTF-16 is cut, because each piece is encoded by itself. */
 export function* piecesOf(text: string, length: number): Generator<string> {
-  for (let start = 0; start < text.length; ) {
+  for (let start = 0; start < text.length;) {
     const cut = start + length;
     const end = cut < text.length && isLeading(text.charCodeAt(cut - 1)) ? cut - 1 : cut;
     yield text.slice(start, end);

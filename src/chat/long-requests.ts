@@ -30,7 +30,12 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
   const held = new Map<number, { readonly bytes: number; readonly tenantId: string }>();
   let last = 0;
 
-  const ask = <T extends object | string>(id: number, method: string, question: unknown, transfer: readonly ArrayBuffer[] = []): Promise<T> => thread.ask<T>(held.get(id)?.tenantId ?? "", method, question, transfer);
+  const ask = <T extends object | string>(
+    id: number,
+    method: string,
+    question: unknown,
+    transfer: readonly ArrayBuffer[] = [],
+  ): Promise<T> => thread.ask<T>(held.get(id)?.tenantId ?? "", method, question, transfer);
   const release = (id: number): void => {
     if (held.delete(id)) thread.tell("release", id);
   };
@@ -42,18 +47,34 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
         all += one.bytes;
         if (one.tenantId === tenantId) own += one.bytes;
       }
-      if (all > MAX_HELD_BYTES || own > MAX_TENANTS_BYTES) throw new GatewayError("gateway_overloaded", "The gateway holds as many long requests as it can, of all tenants or of one.", { headers: { "retry-after": "1" } });
+      if (all > MAX_HELD_BYTES || own > MAX_TENANTS_BYTES)
+        throw new GatewayError(
+          "gateway_overloaded",
+          "The gateway holds as many long requests as it can, of all tenants or of one.",
+          { headers: { "retry-after": "1" } },
+        );
       const id = ++last;
       held.set(id, { bytes: bytes.length, tenantId });
       try {
-        const question: OpenQuestion = { conversation: id, bytes, bounds, maxOutlineCharacters: MAX_OUTLINE_CHARACTERS };
+        const question: OpenQuestion = {
+          conversation: id,
+          bytes,
+          bounds,
+          maxOutlineCharacters: MAX_OUTLINE_CHARACTERS,
+        };
         return withoutConversation(await ask<Opened>(id, "open", question, [bytes.buffer as ArrayBuffer]));
       } catch (thrown) {
         release(id);
         throw thrown;
       }
     },
-    encode: (request, target, nowMs) => ask<EncodedRequest>(request.held!.id, "encode", { conversation: request.held!.id, outline: outlineOf(request), target, nowMs } satisfies EncodeQuestion),
+    encode: (request, target, nowMs) =>
+      ask<EncodedRequest>(request.held!.id, "encode", {
+        conversation: request.held!.id,
+        outline: outlineOf(request),
+        target,
+        nowMs,
+      } satisfies EncodeQuestion),
     async whole(request) {
       const text = await ask<string>(request.held!.id, "text", request.held!.id);
       return withConversation(outlineOf(request), parseChatRequest(text, null), request.options);
@@ -65,7 +86,15 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
 }
 
 /** What the serving thread works with. The body was found to be right, so that its rest is. */
-function withoutConversation({ outline, held, blocks, vendorForms, toolImages, legacyFunctions, isRewritten }: Opened): ChatRequest {
+function withoutConversation({
+  outline,
+  held,
+  blocks,
+  vendorForms,
+  toolImages,
+  legacyFunctions,
+  isRewritten,
+}: Opened): ChatRequest {
   const rest = parseChatRequest(outline, null);
   return {
     ...rest,

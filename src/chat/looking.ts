@@ -31,7 +31,12 @@ export class Looking {
    * What `work` gives, which looks at texts with guards; a promise where they are looked at in a thread. `visit` shows the texts; `work` is given what is found in
    * them, or null, and then looks itself.
    */
-  look<T>(guards: readonly GuardPolicy[], characters: number, visit: (guard: TextGuard) => unknown, work: (ahead: LookedAt | null) => T): T | Promise<T> {
+  look<T>(
+    guards: readonly GuardPolicy[],
+    characters: number,
+    visit: (guard: TextGuard) => unknown,
+    work: (ahead: LookedAt | null) => T,
+  ): T | Promise<T> {
     if (characters < LONG_TEXTS && characters * workOfGuards(guards) < POSSIBLE_STEPS) {
       try {
         return withinWork(STEPS_HERE, () => work(null));
@@ -51,14 +56,22 @@ export class Looking {
     const words = new Map<string, Found[]>(texts.words.map((text) => [text, []]));
     const json = new Map<string, Found[]>(texts.json.map((text) => [text, []]));
     const lists = [...words.values(), ...json.values()];
-    for (let at = 0; at < numbers.length; at += 5) lists[numbers[at]!]!.push({ policy: guards[numbers[at + 1]!]!, start: numbers[at + 2]!, end: numbers[at + 3]!, mask: masks[numbers[at + 4]!]! });
+    for (let at = 0; at < numbers.length; at += 5)
+      lists[numbers[at]!]!.push({
+        policy: guards[numbers[at + 1]!]!,
+        start: numbers[at + 2]!,
+        end: numbers[at + 3]!,
+        mask: masks[numbers[at + 4]!]!,
+      });
     return { words, json, unlooked: new Set(unlooked.map((rank) => guards[rank]!)) };
   }
 
   /** The chunks of one stream under guards. */
   stream(guards: readonly GuardPolicy[], spoke: GuardSpoke): StreamUnderGuards {
     const work = workOfGuards(guards);
-    return work <= MOST_WORK_HERE ? chunksHere(guards, spoke, work) : chunksAway(guards, spoke, this.#threads, this.#asker);
+    return work <= MOST_WORK_HERE
+      ? chunksHere(guards, spoke, work)
+      : chunksAway(guards, spoke, this.#threads, this.#asker);
   }
 }
 
@@ -69,13 +82,15 @@ function textsOf(visit: (guard: TextGuard) => unknown): Texts {
     if (text !== "") texts[kind].add(text);
     return text;
   };
-  visit(Object.assign(noted, {
-    fixed: (text: string) => void noted(text, "words"),
-    divided(parts: readonly string[]) {
-      texts.words.add(parts.join(""));
-      return parts;
-    },
-  }));
+  visit(
+    Object.assign(noted, {
+      fixed: (text: string) => void noted(text, "words"),
+      divided(parts: readonly string[]) {
+        texts.words.add(parts.join(""));
+        return parts;
+      },
+    }),
+  );
   return { words: [...texts.words], json: [...texts.json] };
 }
 
@@ -120,7 +135,12 @@ function chunksHere(guards: readonly GuardPolicy[], spoke: GuardSpoke, work: num
   };
 }
 
-function chunksAway(guards: readonly GuardPolicy[], spoke: GuardSpoke, threads: GuardThreads, asker: Asker): StreamUnderGuards {
+function chunksAway(
+  guards: readonly GuardPolicy[],
+  spoke: GuardSpoke,
+  threads: GuardThreads,
+  asker: Asker,
+): StreamUnderGuards {
   const stream = threads.open(guards, asker);
   let isLooking = true;
   const give = async (chunks: readonly ChatChunk[], isEnd: boolean): Promise<readonly ChatChunk[]> => {
@@ -141,5 +161,6 @@ function chunksAway(guards: readonly GuardPolicy[], spoke: GuardSpoke, threads: 
 
 function passUnlooked(policy: GuardPolicy, spoke: GuardSpoke): void {
   spoke(policy, UNLOOKED);
-  if (policy.mode === "enforce" && policy.guard.onError === "block") throw blockedError(new BlockedText(policy, UNLOOKED));
+  if (policy.mode === "enforce" && policy.guard.onError === "block")
+    throw blockedError(new BlockedText(policy, UNLOOKED));
 }

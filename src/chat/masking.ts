@@ -14,7 +14,8 @@ const MIN_SHOWN = 12;
 const MIN_SECRET = 8;
 
 const SECRET_HEADER = /key|token|secret|auth|cookie|passw|credential|signature/i;
-const SECRET_MEMBER = /(api|access|private|secret|auth|account|subscription|shared|signing)[-_]?key$|secret|token$|password|passwd|authorization|credential|cookie/i;
+const SECRET_MEMBER =
+  /(api|access|private|secret|auth|account|subscription|shared|signing)[-_]?key$|secret|token$|password|passwd|authorization|credential|cookie/i;
 const SECRET_QUERY = /([?&](?:[a-z-]*key|[a-z-]*token|sig|[a-z-]*signature|[a-z-]*secret|password|code)=)[^&#]*/gi;
 const NO_SECRETS: ReadonlySet<string> = new Set(COMMON_PARAMETERS);
 
@@ -30,7 +31,13 @@ export function maskedCredential(stored: StoredCredential): Credential {
     case "token":
       return { kind: stored.kind, secret: masked(stored.secret), fromCaller };
     case "aws_keys":
-      return { kind: "aws", secret: MASK, accessKeyId: masked(stored.accessKeyId), ...(stored.sessionToken !== null && { sessionToken: masked(stored.sessionToken) }), fromCaller };
+      return {
+        kind: "aws",
+        secret: MASK,
+        accessKeyId: masked(stored.accessKeyId),
+        ...(stored.sessionToken !== null && { sessionToken: masked(stored.sessionToken) }),
+        fromCaller,
+      };
     case "aws_chain":
       return { kind: "aws", secret: MASK, accessKeyId: MASK, fromCaller };
     default:
@@ -45,7 +52,11 @@ export function secretsOf(stored: StoredCredential): readonly string[] {
     case "token":
       return [stored.secret];
     case "aws_keys":
-      return [stored.secretAccessKey, stored.accessKeyId, ...(stored.sessionToken === null ? [] : [stored.sessionToken])];
+      return [
+        stored.secretAccessKey,
+        stored.accessKeyId,
+        ...(stored.sessionToken === null ? [] : [stored.sessionToken]),
+      ];
     case "google_service_account":
       return [stored.privateKey];
     case "entra_client":
@@ -61,7 +72,13 @@ export function secretsOf(stored: StoredCredential): readonly string[] {
 export function namedSecrets(value: Json | undefined): readonly string[] {
   if (Array.isArray(value)) return value.flatMap(namedSecrets);
   if (!isObject(value)) return [];
-  return Object.entries(value).flatMap(([name, member]) => (typeof member === "string" ? (SECRET_MEMBER.test(name) && !NO_SECRETS.has(name) ? [member] : []) : namedSecrets(member)));
+  return Object.entries(value).flatMap(([name, member]) =>
+    typeof member === "string"
+      ? SECRET_MEMBER.test(name) && !NO_SECRETS.has(name)
+        ? [member]
+        : []
+      : namedSecrets(member),
+  );
 }
 
 export interface Masker {
@@ -74,12 +91,21 @@ export interface Masker {
 
 export function openMasker(secrets: Iterable<string>): Masker {
   // the longest first: one may be a part of another
-  const known = [...new Set(secrets)].filter((secret) => secret.length >= MIN_SECRET).toSorted((a, b) => b.length - a.length).flatMap((secret) => spellings(secret).map((spelling) => [spelling, masked(secret)] as const));
-  const text = (plain: string): string => known.reduce((clean, [spelling, mask]) => (clean.includes(spelling) ? clean.replaceAll(spelling, () => mask) : clean), plain);
+  const known = [...new Set(secrets)]
+    .filter((secret) => secret.length >= MIN_SECRET)
+    .toSorted((a, b) => b.length - a.length)
+    .flatMap((secret) => spellings(secret).map((spelling) => [spelling, masked(secret)] as const));
+  const text = (plain: string): string =>
+    known.reduce(
+      (clean, [spelling, mask]) => (clean.includes(spelling) ? clean.replaceAll(spelling, () => mask) : clean),
+      plain,
+    );
   const value = (json: Json): Json => {
     if (typeof json === "string") return text(json);
     if (Array.isArray(json)) return json.map(value);
-    return isObject(json) ? Object.fromEntries(Object.entries(json).map(([name, member]) => [text(name), value(member!)])) : json;
+    return isObject(json)
+      ? Object.fromEntries(Object.entries(json).map(([name, member]) => [text(name), value(member!)]))
+      : json;
   };
   return {
     text,
@@ -103,7 +129,14 @@ export function openMasker(secrets: Iterable<string>): Masker {
 
 /** As it is, in an address, in JSON, and in JSON of those who escape slashes. */
 function spellings(secret: string): readonly string[] {
-  return [...new Set([secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1), JSON.stringify(secret).slice(1, -1).replaceAll("/", "\\/")])];
+  return [
+    ...new Set([
+      secret,
+      encodeURIComponent(secret),
+      JSON.stringify(secret).slice(1, -1),
+      JSON.stringify(secret).slice(1, -1).replaceAll("/", "\\/"),
+    ]),
+  ];
 }
 
 function jsonOf(text: string): Json | undefined {

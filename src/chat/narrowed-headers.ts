@@ -11,7 +11,8 @@ const ADDRESSES = ["base_url", "api_base"] as const;
 /** Throws `permission_required` with the path. */
 export function demandNoHeaders({ options, source }: ChatRequest, narrowing: Narrowing | null): void {
   if (narrowing === null || !options.needs.has("byo_endpoint")) return;
-  if (options.baseUrl === null && Object.keys(options.headers).length > 0) throw refused(HEADERS.find((name) => source.members.has(name)) ?? "headers");
+  if (options.baseUrl === null && Object.keys(options.headers).length > 0)
+    throw refused(HEADERS.find((name) => source.members.has(name)) ?? "headers");
   for (const { path, params } of [...options.fallbacks, ...(options.modelList ?? [])]) {
     const name = HEADERS.find((one) => isSet(params, one));
     if (name !== undefined && !ADDRESSES.some((one) => isSet(params, one))) throw refused(`${path}.${name}`);
@@ -23,5 +24,9 @@ function isSet(params: JsonObject, name: string): boolean {
 }
 
 function refused(param: string): GatewayError {
-  return new GatewayError("permission_required", `${param} may choose another model at the provider, and this access token is narrowed to some: only an address of the request's own takes them.`, { param });
+  return new GatewayError(
+    "permission_required",
+    `${param} may choose another model at the provider, and this access token is narrowed to some: only an address of the request's own takes them.`,
+    { param },
+  );
 }

@@ -15,5 +15,12 @@ export function targetStandings({ health, concurrency }: Routing, nowMs: number)
   return health
     .snapshot(nowMs)
     .filter(({ key }) => !key.includes(" "))
-    .map(({ key, state, inFlight, latencyMs, openUntilMs }) => ({ target: key, state, inFlight, waiting: concurrency.waiting(key), firstContentMs: latencyMs, openForMs: openUntilMs === null ? null : openUntilMs - nowMs }));
+    .map(({ key, state, inFlight, latencyMs, openUntilMs }) => ({
+      target: key,
+      state,
+      inFlight,
+      waiting: concurrency.waiting(key),
+      firstContentMs: latencyMs,
+      openForMs: openUntilMs === null ? null : openUntilMs - nowMs,
+    }));
 }

@@ -36,7 +36,10 @@ const MAX_NAME = 64;
 /** `replays`: what clients bring back of the rounds of earlier answers is put in its place; else it is left out. */
 export function parseMessages(value: Json | undefined, legacyParams: boolean, replays: boolean): Conversation {
   if (!Array.isArray(value)) throw invalid("messages", "an array of at least one message", value);
-  if (value.length === 0) throw new GatewayError("invalid_request", "messages must hold at least one message; got an empty array.", { param: "messages" });
+  if (value.length === 0)
+    throw new GatewayError("invalid_request", "messages must hold at least one message; got an empty array.", {
+      param: "messages",
+    });
   const found: Findings = { blocks: new Map(), forms: [], noted: new Map(), called: new Set() };
   let legacy = false;
   let brought = false;
@@ -52,7 +55,11 @@ export function parseMessages(value: Json | undefined, legacyParams: boolean, re
   const messages = legacy ? withToolCalls(sent) : sent;
   const known = { blocks: found.blocks, vendorForms: found.forms, legacy: legacy || legacyParams };
   if (!brought) return { ...known, messages, toolImages: NO_IMAGES, rewritten: known.legacy };
-  return { ...known, ...withReplays(messages, replays, (message, path) => checkMessage(message, path, { ...found, blocks: new Map() })), rewritten: true };
+  return {
+    ...known,
+    ...withReplays(messages, replays, (message, path) => checkMessage(message, path, { ...found, blocks: new Map() })),
+    rewritten: true,
+  };
 }
 const NO_IMAGES: ReadonlySet<number> = new Set();
 
@@ -65,7 +72,13 @@ function checkMessage(message: JsonObject, path: string, found: Findings): void 
   checkReasoning(message, path);
   if (role === "tool") {
     const id = message["tool_call_id"];
-    if (id === undefined || id === null || id === "") rule(found, "tool_without_id", `${path}.tool_call_id`, "is needed on a message of role tool: it names the call that the message answers");
+    if (id === undefined || id === null || id === "")
+      rule(
+        found,
+        "tool_without_id",
+        `${path}.tool_call_id`,
+        "is needed on a message of role tool: it names the call that the message answers",
+      );
     else if (typeof id !== "string") throw invalid(`${path}.tool_call_id`, "a string", id);
   }
 }
@@ -73,20 +86,25 @@ function checkMessage(message: JsonObject, path: string, found: Findings): void 
 function checkName(message: JsonObject, path: string, found: Findings): void {
   const name = message["name"];
   if (message["role"] === "function") {
-    const fits = typeof name === "string" && (FUNCTION_MESSAGE_NAME.test(name) || (found.called.has(name) && /^[a-zA-Z0-9_-]{1,64}$/.test(name)));
+    const fits =
+      typeof name === "string" &&
+      (FUNCTION_MESSAGE_NAME.test(name) || (found.called.has(name) && /^[a-zA-Z0-9_-]{1,64}$/.test(name)));
     if (!fits) throw invalid(`${path}.name`, "the function's name: 1 to 64 letters, digits or underscores", name);
     return;
   }
   if (name === undefined || name === null) return;
-  if (typeof name !== "string" || name.length < 1 || name.length > MAX_NAME) throw invalid(`${path}.name`, `a string of 1 to ${MAX_NAME} characters`, name);
+  if (typeof name !== "string" || name.length < 1 || name.length > MAX_NAME)
+    throw invalid(`${path}.name`, `a string of 1 to ${MAX_NAME} characters`, name);
 }
 
 /** `tool_calls` and `function_call` of earlier answers, as clients bring them back. */
 function checkCalls(message: JsonObject, path: string, found: Findings): void {
   const call = message["function_call"];
   if (call !== undefined && call !== null) {
-    if (!isObject(call) || typeof call["name"] !== "string") throw invalid(`${path}.function_call`, "an object with name and arguments", call);
-    if (typeof call["arguments"] !== "string") throw invalid(`${path}.function_call.arguments`, "a string", call["arguments"]);
+    if (!isObject(call) || typeof call["name"] !== "string")
+      throw invalid(`${path}.function_call`, "an object with name and arguments", call);
+    if (typeof call["arguments"] !== "string")
+      throw invalid(`${path}.function_call.arguments`, "a string", call["arguments"]);
     found.called.add(call["name"]);
   }
   const calls = message["tool_calls"];
@@ -100,13 +118,19 @@ function checkToolCall(call: Json, path: string, found: Findings): void {
   const type = call["type"] ?? "function";
   if (typeof type !== "string") throw invalid(`${path}.type`, '"function"', type);
   if (type !== "function") {
-    note(found, { kind: "tool", value: type, path: `${path}.type` }, `must be "function"; got ${JSON.stringify(type.slice(0, 64))}`);
+    note(
+      found,
+      { kind: "tool", value: type, path: `${path}.type` },
+      `must be "function"; got ${JSON.stringify(type.slice(0, 64))}`,
+    );
     return;
   }
   const called = call["function"];
   if (!isObject(called)) throw invalid(`${path}.function`, "an object with name and arguments", called);
-  if (typeof called["name"] !== "string" || called["name"] === "") throw invalid(`${path}.function.name`, "a string", called["name"]);
-  if (typeof called["arguments"] !== "string") rule(found, "arguments_not_text", `${path}.function.arguments`, "must be a string that holds JSON");
+  if (typeof called["name"] !== "string" || called["name"] === "")
+    throw invalid(`${path}.function.name`, "a string", called["name"]);
+  if (typeof called["arguments"] !== "string")
+    rule(found, "arguments_not_text", `${path}.function.arguments`, "must be a string that holds JSON");
   if (typeof call["id"] !== "string") rule(found, "call_without_id", `${path}.id`, "must be a string");
   found.called.add(called["name"]);
 }
@@ -126,12 +150,18 @@ function checkContent(message: JsonObject, path: string, found: Findings): void 
   if (typeof content === "string") return;
   if (content === undefined || content === null) {
     if (message["role"] === "assistant" && carriesCalls(message)) return;
-    rule(found, "no_content", `${path}.content`, "must be a string or an array of content blocks; it may be null only on an assistant message that carries calls");
+    rule(
+      found,
+      "no_content",
+      `${path}.content`,
+      "must be a string or an array of content blocks; it may be null only on an assistant message that carries calls",
+    );
     return;
   }
   if (!Array.isArray(content)) throw invalid(`${path}.content`, "a string or an array of content blocks", content);
   if (content.length === 0) rule(found, "empty_content", `${path}.content`, "must hold at least one content block");
-  for (let index = 0; index < content.length; index++) checkBlock(content[index] as Json, `${path}.content[${index}]`, found);
+  for (let index = 0; index < content.length; index++)
+    checkBlock(content[index] as Json, `${path}.content[${index}]`, found);
 }
 
 function carriesCalls(message: JsonObject): boolean {
@@ -144,7 +174,11 @@ function checkBlock(block: Json, path: string, found: Findings): void {
   const type = block["type"];
   if (typeof type !== "string") throw invalid(`${path}.type`, `one of ${BLOCK_TYPES.join(", ")}`, type);
   if (!BLOCKS.has(type)) {
-    note(found, { kind: "block", value: type, path: `${path}.type` }, `must be one of ${BLOCK_TYPES.join(", ")}; got ${JSON.stringify(type.slice(0, 64))}`);
+    note(
+      found,
+      { kind: "block", value: type, path: `${path}.type` },
+      `must be one of ${BLOCK_TYPES.join(", ")}; got ${JSON.stringify(type.slice(0, 64))}`,
+    );
     return;
   }
   const known = type as BlockType;
@@ -155,7 +189,8 @@ function checkBlock(block: Json, path: string, found: Findings): void {
 const BLOCK_CHECKS: Readonly<Record<BlockType, (block: JsonObject, path: string, found: Findings) => void>> = {
   text: (block, path) => needText(block, "text", path),
   image_url: (block, path, found) => {
-    if (typeof block["image_url"] === "string") rule(found, "image_url_text", `${path}.image_url`, "must be an object with a url");
+    if (typeof block["image_url"] === "string")
+      rule(found, "image_url_text", `${path}.image_url`, "must be an object with a url");
     else {
       const image = needObject(block, "image_url", path);
       needText(image, "url", `${path}.image_url`);
@@ -163,7 +198,8 @@ const BLOCK_CHECKS: Readonly<Record<BlockType, (block: JsonObject, path: string,
     }
   },
   input_audio: (block, path, found) => {
-    if (typeof block["input_audio"] === "string") return rule(found, "input_audio_text", `${path}.input_audio`, "must be an object with data and format");
+    if (typeof block["input_audio"] === "string")
+      return rule(found, "input_audio_text", `${path}.input_audio`, "must be an object with data and format");
     const audio = needObject(block, "input_audio", path);
     needText(audio, "data", `${path}.input_audio`);
     needText(audio, "format", `${path}.input_audio`);
@@ -175,10 +211,14 @@ const BLOCK_CHECKS: Readonly<Record<BlockType, (block: JsonObject, path: string,
     checkAddress(video["url"] as string, `${path}.video_url.url`, found);
   },
   file: (block, path, found) => {
-    if (block["file"] === undefined && typeof block["file_id"] === "string") return rule(found, "file_id_alone", `${path}.file`, "must be an object with file_id or file_data");
+    if (block["file"] === undefined && typeof block["file_id"] === "string")
+      return rule(found, "file_id_alone", `${path}.file`, "must be an object with file_id or file_data");
     const file = needObject(block, "file", path);
     const given = ["file_id", "file_data"].filter((name) => file[name] !== undefined && file[name] !== null);
-    if (given.length === 0) throw new GatewayError("invalid_request", `${path}.file must hold file_id or file_data.`, { param: `${path}.file` });
+    if (given.length === 0)
+      throw new GatewayError("invalid_request", `${path}.file must hold file_id or file_data.`, {
+        param: `${path}.file`,
+      });
     for (const name of given) {
       needText(file, name, `${path}.file`);
       if (file[name] === "") throw invalid(`${path}.file.${name}`, "a string that is not empty", file[name]);
@@ -186,10 +226,12 @@ const BLOCK_CHECKS: Readonly<Record<BlockType, (block: JsonObject, path: string,
     }
   },
   document: (block, path, found) => {
-    if (block["source"] === undefined && isObject(block["document"])) return rule(found, "document_inline", `${path}.source`, "must be an object");
+    if (block["source"] === undefined && isObject(block["document"]))
+      return rule(found, "document_inline", `${path}.source`, "must be an object");
     const source = needObject(block, "source", path);
     needText(source, "type", `${path}.source`);
-    if (source["type"] === "base64" && typeof source["data"] === "string") checkBase64(source["data"], 0, `${path}.source.data`);
+    if (source["type"] === "base64" && typeof source["data"] === "string")
+      checkBase64(source["data"], 0, `${path}.source.data`);
   },
 };
 
@@ -218,7 +260,12 @@ function checkDataUri(address: string, path: string): void {
 
 function checkBase64(text: string, from: number, path: string): void {
   BASE64.lastIndex = from;
-  if (!BASE64.test(text)) throw new GatewayError("invalid_request", `${path} must be base64, and holds characters that base64 does not have.`, { param: path });
+  if (!BASE64.test(text))
+    throw new GatewayError(
+      "invalid_request",
+      `${path} must be base64, and holds characters that base64 does not have.`,
+      { param: path },
+    );
 }
 
 function needObject(parent: JsonObject, name: string, path: string): JsonObject {

@@ -11,7 +11,19 @@ const MAX_FALLBACKS = 32;
 const MAX_LIST = 128;
 /** What belongs to the call as a whole, and what would make another answer of it than the client waits for. */
 const OF_THE_CALL: ReadonlySet<string> = new Set([
-  "tenant_id", "project_id", "metadata", "messages", "stream", "stream_options", "functions", "function_call", "max_tool_rounds", "timeout", "fallbacks", "context_window_fallback_dict", "model_list",
+  "tenant_id",
+  "project_id",
+  "metadata",
+  "messages",
+  "stream",
+  "stream_options",
+  "functions",
+  "function_call",
+  "max_tool_rounds",
+  "timeout",
+  "fallbacks",
+  "context_window_fallback_dict",
+  "model_list",
 ]);
 const OF_THE_LIST: ReadonlySet<string> = new Set([...OF_THE_CALL, "route", "num_retries"]);
 const LIST_KEYS: ReadonlySet<string> = new Set(["model_name", "params", "weight", "order"]);
@@ -24,19 +36,37 @@ export function parseRouting(gateway: Readonly<Record<string, Json>>): RoutingOp
   const { num_retries: retries, fallbacks, context_window_fallback_dict: models, model_list: list } = gateway;
   return {
     numRetries: (retries as number | undefined) ?? null,
-    fallbacks: fallbacks === undefined ? NO_FALLBACKS : parseFallbacks(fallbacks as readonly (string | JsonObject)[], selector(gateway["model"] as string | undefined, gateway["route"] as string | undefined)),
+    fallbacks:
+      fallbacks === undefined
+        ? NO_FALLBACKS
+        : parseFallbacks(
+            fallbacks as readonly (string | JsonObject)[],
+            selector(gateway["model"] as string | undefined, gateway["route"] as string | undefined),
+          ),
     contextWindowFallbacks: models === undefined ? NO_MODELS : parseModels(models as JsonObject),
     modelList: list === undefined ? null : parseList(list as readonly JsonObject[]),
   };
 }
 
 function parseFallbacks(entries: readonly (string | JsonObject)[], asked: string | null): readonly RequestFallback[] {
-  if (entries.length > MAX_FALLBACKS) throw new GatewayError("invalid_request", `fallbacks may have at most ${MAX_FALLBACKS} entries; got ${entries.length}.`, { param: "fallbacks" });
+  if (entries.length > MAX_FALLBACKS)
+    throw new GatewayError(
+      "invalid_request",
+      `fallbacks may have at most ${MAX_FALLBACKS} entries; got ${entries.length}.`,
+      { param: "fallbacks" },
+    );
   return entries.map((entry, index) => {
     const path = `fallbacks[${index}]`;
     const fallback = typeof entry === "string" ? namedFallback(entry, path) : fallbackOf(entry, path);
-    if (Object.keys(fallback.params).length === 0 && selector(fallback.model ?? undefined, fallback.route ?? undefined) === asked)
-      throw new GatewayError("invalid_request", `${path} is a fallback to what the request asks for already; num_retries repeats a call.`, { param: path });
+    if (
+      Object.keys(fallback.params).length === 0 &&
+      selector(fallback.model ?? undefined, fallback.route ?? undefined) === asked
+    )
+      throw new GatewayError(
+        "invalid_request",
+        `${path} is a fallback to what the request asks for already; num_retries repeats a call.`,
+        { param: path },
+      );
     return fallback;
   });
 }
@@ -49,17 +79,31 @@ function namedFallback(name: string, path: string): RequestFallback {
 
 function fallbackOf(entry: JsonObject, path: string): RequestFallback {
   const { model, route, ...params } = entry;
-  const named = { model: (model as string | null | undefined) || null, route: (route as string | null | undefined) || null };
+  const named = {
+    model: (model as string | null | undefined) || null,
+    route: (route as string | null | undefined) || null,
+  };
   if (named.model === null && named.route === null) throw invalid(`${path}.model`, "present, or route", model);
   return { ...named, params: entryParams(params, OF_THE_CALL, path), path };
 }
 
 function parseList(entries: readonly JsonObject[]): readonly ModelListEntry[] | null {
   if (entries.length === 0) return null;
-  if (entries.length > MAX_LIST) throw new GatewayError("invalid_request", `model_list may have at most ${MAX_LIST} entries; got ${entries.length}.`, { param: "model_list" });
+  if (entries.length > MAX_LIST)
+    throw new GatewayError(
+      "invalid_request",
+      `model_list may have at most ${MAX_LIST} entries; got ${entries.length}.`,
+      { param: "model_list" },
+    );
   return entries.map((entry, index) => {
     const path = `model_list[${index}]`;
-    for (const key of Object.keys(entry)) if (!LIST_KEYS.has(key) && entry[key] !== null) throw new GatewayError("invalid_request", `${path}.${key} is not known: an entry has ${[...LIST_KEYS].join(", ")}.`, { param: `${path}.${key}` });
+    for (const key of Object.keys(entry))
+      if (!LIST_KEYS.has(key) && entry[key] !== null)
+        throw new GatewayError(
+          "invalid_request",
+          `${path}.${key} is not known: an entry has ${[...LIST_KEYS].join(", ")}.`,
+          { param: `${path}.${key}` },
+        );
     const { model, ...params } = entry["params"] as JsonObject;
     return {
       modelName: entry["model_name"] as string,
@@ -76,7 +120,12 @@ function entryParams(params: JsonObject, refused: ReadonlySet<string>, path: str
   const kept: [string, Json][] = [];
   for (const [name, value] of Object.entries(params)) {
     if (value === undefined || (refused.has(name) && value === null)) continue;
-    if (refused.has(name)) throw new GatewayError("invalid_request", `${path}.${name} cannot stand in an entry: it is the same for the whole call.`, { param: `${path}.${name}` });
+    if (refused.has(name))
+      throw new GatewayError(
+        "invalid_request",
+        `${path}.${name} cannot stand in an entry: it is the same for the whole call.`,
+        { param: `${path}.${name}` },
+      );
     kept.push([name, value]);
   }
   return Object.fromEntries(kept);
@@ -88,7 +137,8 @@ function parseModels(models: JsonObject): ReadonlyMap<string, string> {
     if (typeof to !== "string") continue;
     const path = `context_window_fallback_dict.${from}`;
     if (to === "") throw invalid(path, "the name of a model", to);
-    if (selector(from, undefined) === selector(to, undefined)) throw new GatewayError("invalid_request", `${path} is a fallback to itself.`, { param: path });
+    if (selector(from, undefined) === selector(to, undefined))
+      throw new GatewayError("invalid_request", `${path} is a fallback to itself.`, { param: path });
     found.set(from, to);
   }
   return found;
@@ -97,6 +147,7 @@ function parseModels(models: JsonObject): ReadonlyMap<string, string> {
 /** What a call asks for, in one form; null: nothing. */
 function selector(model: string | undefined, route: string | undefined): string | null {
   const name = model === undefined || model === "" ? null : model.replace(/[:/]/, ":");
-  if (route !== undefined && route !== "direct") return `${ROUTE_PREFIX}${route}${name === null || name === route ? "" : ` ${name}`}`;
+  if (route !== undefined && route !== "direct")
+    return `${ROUTE_PREFIX}${route}${name === null || name === route ? "" : ` ${name}`}`;
   return name === null || name.includes(":") ? name : `${ROUTE_PREFIX}${name}`;
 }

@@ -20,8 +20,22 @@ import { parseResponseFormat, parseToolChoice, parseTools } from "./parse-tools.
 
 /** Gateway fields of a request that need the permission `byo_endpoint` (decisions 2.4). */
 const BYO_FIELDS = [
-  "base_url", "api_base", "api_key", "api_version", "deployment_id", "model_list", "headers", "extra_headers",
-  "aws_region_name", "aws_access_key_id", "aws_secret_access_key", "aws_session_token", "vertex_project", "vertex_location", "vertex_credentials", "vertex_access_token",
+  "base_url",
+  "api_base",
+  "api_key",
+  "api_version",
+  "deployment_id",
+  "model_list",
+  "headers",
+  "extra_headers",
+  "aws_region_name",
+  "aws_access_key_id",
+  "aws_secret_access_key",
+  "aws_session_token",
+  "vertex_project",
+  "vertex_location",
+  "vertex_credentials",
+  "vertex_access_token",
 ] as const;
 const BYO_PREFIX = /^(aws|vertex)_/;
 /** Whether a field of a request brings an address or a credential, or belongs to one. */
@@ -55,7 +69,15 @@ export function parseChatRequest(text: string, bounds: BodyBounds | null = LEAST
     vendorForms: forms,
     offered: null,
     toolImages: conversation.toolImages,
-    source: { text, members, rewritten: rewrittenMembers(body, params, [...legacy.rewritten, ...(toolServers.length > 0 ? ["tools"] : []), ...(conversation.rewritten ? ["messages"] : [])]) },
+    source: {
+      text,
+      members,
+      rewritten: rewrittenMembers(body, params, [
+        ...legacy.rewritten,
+        ...(toolServers.length > 0 ? ["tools"] : []),
+        ...(conversation.rewritten ? ["messages"] : []),
+      ]),
+    },
     warnings: [],
   };
 }
@@ -73,7 +95,8 @@ function parseBody(text: string, bounds: BodyBounds | null) {
     return parseJsonObject(text, bounds === null ? {} : jsonBounds(bounds));
   } catch (thrown) {
     if (thrown instanceof JsonError && thrown.beyond !== null) throw beyondBound(thrown.message, thrown.beyond);
-    if (thrown instanceof JsonError) throw new GatewayError("invalid_json", `The body is not a JSON object: ${thrown.message}`);
+    if (thrown instanceof JsonError)
+      throw new GatewayError("invalid_json", `The body is not a JSON object: ${thrown.message}`);
     throw thrown;
   }
 }
@@ -111,15 +134,28 @@ function checkParams(common: Readonly<Record<string, Json>>, toolServers: readon
   for (const name of BOUNDS) if (params[name] === -1) delete params[name];
   const { max_tokens: bound, max_completion_tokens: completionBound } = params;
   if (bound !== undefined && completionBound !== undefined && bound !== completionBound)
-    throw new GatewayError("invalid_request", "max_tokens and max_completion_tokens mean the same and differ; send one of them.", { param: "max_tokens" });
+    throw new GatewayError(
+      "invalid_request",
+      "max_tokens and max_completion_tokens mean the same and differ; send one of them.",
+      { param: "max_tokens" },
+    );
   const either = bound ?? completionBound;
   if (either !== undefined) params["max_tokens"] = params["max_completion_tokens"] = either;
   if (params["stream_options"] !== undefined && params["stream"] !== true)
-    throw new GatewayError("invalid_request", "stream_options may be set only when stream is true.", { param: "stream_options" });
+    throw new GatewayError("invalid_request", "stream_options may be set only when stream is true.", {
+      param: "stream_options",
+    });
   if (params["top_logprobs"] !== undefined && params["logprobs"] !== true)
-    throw new GatewayError("invalid_request", "top_logprobs may be set only when logprobs is true.", { param: "top_logprobs" });
+    throw new GatewayError("invalid_request", "top_logprobs may be set only when logprobs is true.", {
+      param: "top_logprobs",
+    });
   if (toolServers.length > 0) {
-    if (typeof params["n"] === "number" && params["n"] > 1) throw new GatewayError("invalid_request", "n must be 1 in a call with tool servers: each choice would go another way.", { param: "n" });
+    if (typeof params["n"] === "number" && params["n"] > 1)
+      throw new GatewayError(
+        "invalid_request",
+        "n must be 1 in a call with tool servers: each choice would go another way.",
+        { param: "n" },
+      );
     const functions = (params["tools"] as readonly Json[]).filter((tool) => !isToolServer(tool));
     if (functions.length > 0) params["tools"] = functions;
     else delete params["tools"];
@@ -127,12 +163,20 @@ function checkParams(common: Readonly<Record<string, Json>>, toolServers: readon
   return params;
 }
 
-function readOptions(gateway: Readonly<Record<string, Json>>, common: Readonly<Record<string, Json>>, extra: JsonObject, toolServers: readonly AskedToolServer[], legacyFunctions: boolean): CallOptions {
+function readOptions(
+  gateway: Readonly<Record<string, Json>>,
+  common: Readonly<Record<string, Json>>,
+  extra: JsonObject,
+  toolServers: readonly AskedToolServer[],
+  legacyFunctions: boolean,
+): CallOptions {
   const text = (name: string): string | null => (gateway[name] as string | undefined) ?? null;
   const baseUrl = text("base_url");
   const apiBase = text("api_base");
   if (baseUrl !== null && apiBase !== null && baseUrl !== apiBase)
-    throw new GatewayError("invalid_request", "base_url and api_base mean the same and differ; send one of them.", { param: "base_url" });
+    throw new GatewayError("invalid_request", "base_url and api_base mean the same and differ; send one of them.", {
+      param: "base_url",
+    });
   const timeout = gateway["timeout"] as number | undefined;
   return {
     tenantId: text("tenant_id"),
@@ -142,7 +186,10 @@ function readOptions(gateway: Readonly<Record<string, Json>>, common: Readonly<R
     timeoutMs: timeout === undefined ? null : timeout * 1000,
     metadata: (gateway["metadata"] as JsonObject | undefined) ?? null,
     dropParams: (gateway["drop_params"] as boolean | undefined) ?? null,
-    headers: parseCallerHeaders(gateway["headers"] as JsonObject | undefined, gateway["extra_headers"] as JsonObject | undefined),
+    headers: parseCallerHeaders(
+      gateway["headers"] as JsonObject | undefined,
+      gateway["extra_headers"] as JsonObject | undefined,
+    ),
     baseUrl: baseUrl ?? apiBase,
     baseUrlField: baseUrl === null && apiBase !== null ? "api_base" : "base_url",
     credentials: parseCallerCredentials(gateway),
@@ -156,13 +203,27 @@ function readOptions(gateway: Readonly<Record<string, Json>>, common: Readonly<R
   };
 }
 
-function parseOwnPrice({ input_cost_per_token: prompt, output_cost_per_token: completion }: Readonly<Record<string, Json>>): CallOptions["ownPrice"] {
+function parseOwnPrice({
+  input_cost_per_token: prompt,
+  output_cost_per_token: completion,
+}: Readonly<Record<string, Json>>): CallOptions["ownPrice"] {
   if (prompt === undefined && completion === undefined) return null;
-  return { prompt: typeof prompt === "number" ? rateOfToken(prompt) : null, completion: typeof completion === "number" ? rateOfToken(completion) : null };
+  return {
+    prompt: typeof prompt === "number" ? rateOfToken(prompt) : null,
+    completion: typeof completion === "number" ? rateOfToken(completion) : null,
+  };
 }
 
-function neededPermissions(gateway: Readonly<Record<string, Json>>, common: Readonly<Record<string, Json>>, extra: JsonObject, toolServers: readonly AskedToolServer[]): ReadonlyMap<Permission, string> {
-  const first = BYO_FIELDS.find((name) => gateway[name] !== undefined || common[name] !== undefined) ?? Object.keys(extra).find((name) => BYO_PREFIX.test(name)) ?? broughtField(toolServers);
+function neededPermissions(
+  gateway: Readonly<Record<string, Json>>,
+  common: Readonly<Record<string, Json>>,
+  extra: JsonObject,
+  toolServers: readonly AskedToolServer[],
+): ReadonlyMap<Permission, string> {
+  const first =
+    BYO_FIELDS.find((name) => gateway[name] !== undefined || common[name] !== undefined) ??
+    Object.keys(extra).find((name) => BYO_PREFIX.test(name)) ??
+    broughtField(toolServers);
   return first === undefined ? NO_NEEDS : new Map([["byo_endpoint", first]]);
 }
 
@@ -179,8 +240,14 @@ const NO_NEEDS: ReadonlyMap<Permission, string> = new Map();
 function mergeExtraBody(extra: JsonObject, explicit: Json | undefined, body: JsonObject): JsonObject {
   if (!isObject(explicit)) return extra;
   for (const name of Object.keys(explicit)) {
-    const taken = Object.hasOwn(GATEWAY, name) || (Object.hasOwn(COMMON, name) && body[name] !== undefined && body[name] !== null);
-    if (taken) throw new GatewayError("reserved_parameter", `extra_body.${name} would overwrite a field of the request; send it as ${name} instead.`, { param: `extra_body.${name}` });
+    const taken =
+      Object.hasOwn(GATEWAY, name) || (Object.hasOwn(COMMON, name) && body[name] !== undefined && body[name] !== null);
+    if (taken)
+      throw new GatewayError(
+        "reserved_parameter",
+        `extra_body.${name} would overwrite a field of the request; send it as ${name} instead.`,
+        { param: `extra_body.${name}` },
+      );
   }
   return mergeObjects(extra, explicit, (_path, _there, added) => added);
 }

@@ -3,7 +3,10 @@ import { BlockedText } from "../auth/guarded-text.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Policy } from "../core/policy.ts";
 
-export function violation({ name, message }: Pick<Policy, "name" | "message">, more: { readonly detail?: string } = {}): GatewayError {
+export function violation(
+  { name, message }: Pick<Policy, "name" | "message">,
+  more: { readonly detail?: string } = {},
+): GatewayError {
   return new GatewayError("policy_violation", message, { metadata: { policy: name }, ...more });
 }
 

@@ -7,9 +7,17 @@ const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 /** Throws `unsupported_media_type`, `body_too_large`, `body_timeout`, `invalid_json`. */
 export async function readBody(request: Request, limits: ServerLimits): Promise<Uint8Array> {
   const type = request.headers.get("content-type");
-  if (type === null || !JSON_TYPE.test(type)) throw new GatewayError("unsupported_media_type", `The body must be JSON: send content-type: application/json${type === null ? "" : `; got ${JSON.stringify(type.slice(0, 100))}`}.`);
+  if (type === null || !JSON_TYPE.test(type))
+    throw new GatewayError(
+      "unsupported_media_type",
+      `The body must be JSON: send content-type: application/json${type === null ? "" : `; got ${JSON.stringify(type.slice(0, 100))}`}.`,
+    );
   const encoding = request.headers.get("content-encoding");
-  if (encoding !== null && encoding !== "identity") throw new GatewayError("unsupported_media_type", `The body must come without content-encoding; got ${JSON.stringify(encoding.slice(0, 100))}.`);
+  if (encoding !== null && encoding !== "identity")
+    throw new GatewayError(
+      "unsupported_media_type",
+      `The body must come without content-encoding; got ${JSON.stringify(encoding.slice(0, 100))}.`,
+    );
   const length = request.headers.get("content-length");
   if (length !== null && Number(length) > limits.maxBodyBytes) throw tooLarge(limits);
   const reading = length === null ? readCounted(request, limits) : request.bytes();
@@ -46,13 +54,24 @@ async function readCounted(request: Request, limits: ServerLimits): Promise<Uint
 async function inTime(reading: Promise<Uint8Array>, timeoutMs: number): Promise<Uint8Array> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new GatewayError("body_timeout", `The body did not arrive within ${timeoutMs / 1000} s.`, { headers: { connection: "close" } })), timeoutMs);
+    timer = setTimeout(
+      () =>
+        reject(
+          new GatewayError("body_timeout", `The body did not arrive within ${timeoutMs / 1000} s.`, {
+            headers: { connection: "close" },
+          }),
+        ),
+      timeoutMs,
+    );
   });
   try {
     return await Promise.race([reading, late]);
   } catch (thrown) {
     if (thrown instanceof GatewayError) throw thrown;
-    throw new GatewayError("invalid_json", "The body broke off before its end.", { headers: { connection: "close" }, cause: thrown });
+    throw new GatewayError("invalid_json", "The body broke off before its end.", {
+      headers: { connection: "close" },
+      cause: thrown,
+    });
   } finally {
     clearTimeout(timer);
     reading.catch(() => {});

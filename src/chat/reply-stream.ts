@@ -25,7 +25,11 @@ import { strictUsage } from "./strict-fields.ts";
 import { StreamGrammar } from "./stream-grammar.ts";
 import { type Sending, StreamSession } from "./stream-session.ts";
 
-const PARSERS = { sse: createSseParser, ndjson: createNdjsonParser, "aws-event-stream": createAwsEventStreamParser } as const;
+const PARSERS = {
+  sse: createSseParser,
+  ndjson: createNdjsonParser,
+  "aws-event-stream": createAwsEventStreamParser,
+} as const;
 /** Text without content that is held back for its head at most. */
 const MAX_HELD = 1024 * 1024;
 
@@ -42,26 +46,47 @@ export interface BegunStream {
 
 /** `begin`: of an answer over several rounds, what one attempt at its next round adds. */
 export function streaming(call: Call, begin: () => RoundPart | null = () => null): Attempting<BegunStream> {
-  return { run: (tried) => tryStream(tried, call, begin()), isEmpty: ({ grammar }) => grammar.isEmpty, discard: ({ stream }) => stream.cancel() };
+  return {
+    run: (tried) => tryStream(tried, call, begin()),
+    isEmpty: ({ grammar }) => grammar.isEmpty,
+    discard: ({ stream }) => stream.cancel(),
+  };
 }
 
 /** One attempt at a stream, up to its first content or its end. Throws GatewayError. */
 async function tryStream(tried: Tried, call: Call, part: RoundPart | null): Promise<BegunStream> {
   const { fitted, resolved, route, outputGuards, scope } = tried;
   const includeUsage = fitted.request.params.stream_options?.include_usage === true;
-  const grammar = new StreamGrammar(answerFrame(call, fitted, resolved, route), includeUsage, outputGuards.length > 0, part);
+  const grammar = new StreamGrammar(
+    answerFrame(call, fitted, resolved, route),
+    includeUsage,
+    outputGuards.length > 0,
+    part,
+  );
   const usage = () => grammar.reportedUsage ?? estimatedUsage(conversationTokens(fitted.request), grammar.generated);
   scope.reported = () => grammar.reportedUsage;
   scope.usage = () => streamUsage(fitted.request, grammar)?.usage ?? null;
   scope.isEstimated = () => streamUsage(fitted.request, grammar)?.isEstimated ?? true;
   const openStream = (open: OpenAnswer, writer: ChunkWriter): AnswerStream => {
     const guarded = outputGuards.length === 0 ? null : call.policies!.stream(outputGuards);
-    if (/^application\/json/i.test(open.response.header("content-type") ?? "")) return oneChunk(open, resolved, call, writer, guarded, usage);
+    if (/^application\/json/i.test(open.response.header("content-type") ?? ""))
+      return oneChunk(open, resolved, call, writer, guarded, usage);
     const parser = PARSERS[resolved.provider.framing]({ maxEventBytes: call.snapshot.limits.maxEventBytes });
-    return openAnswerStream(open.response.body, parser, decoderWithoutKeys(resolved.provider.openStream(open.decode), resolved.target.credential), writer, guarded, call, usage);
+    return openAnswerStream(
+      open.response.body,
+      parser,
+      decoderWithoutKeys(resolved.provider.openStream(open.decode), resolved.target.credential),
+      writer,
+      guarded,
+      call,
+      usage,
+    );
   };
   const answers = attempts(fitted.request, resolved, call, scope);
-  const stream = answers.length === 1 ? streamOf(answers[0]!, (open) => openStream(open, part === null ? grammar : listening(grammar, scope))) : fannedStream(answers, openStream, grammar, usage, scope);
+  const stream =
+    answers.length === 1
+      ? streamOf(answers[0]!, (open) => openStream(open, part === null ? grammar : listening(grammar, scope)))
+      : fannedStream(answers, openStream, grammar, usage, scope);
   try {
     let held = "";
     while ((!grammar.hasContent || grammar.isEmpty) && held.length < MAX_HELD) {
@@ -105,14 +130,22 @@ function listening(grammar: StreamGrammar, scope: AttemptScope): ChunkWriter {
 
 /** The head is held for the winner at most `head_hold_s`; after that it goes first, and the winner comes when it comes. */
 export async function replyStream(winner: Promise<Won<BegunStream>>, call: Call): Promise<Response> {
-  return replySending(winner.then((won) => sendingOf(won, call)), call);
+  return replySending(
+    winner.then((won) => sendingOf(won, call)),
+    call,
+  );
 }
 
 /** What is sent when it comes, with its head. */
 export async function replySending(begun: Promise<Sending>, call: Call): Promise<Response> {
   const session = new StreamSession(begun, call);
   const sending = await session.holdHead();
-  const headers = answerHeaders(call, sending?.tried.fitted ?? null, sending?.tried.resolved.target ?? null, "text/event-stream; charset=utf-8");
+  const headers = answerHeaders(
+    call,
+    sending?.tried.fitted ?? null,
+    sending?.tried.resolved.target ?? null,
+    "text/event-stream; charset=utf-8",
+  );
   headers["cache-control"] = "no-cache, no-transform";
   headers["x-accel-buffering"] = "no";
   return new Response(session.readable(), { headers });
@@ -128,7 +161,13 @@ function streamOf(answer: Promise<OpenAnswer>, openStream: (open: OpenAnswer) =>
   return { next: () => stream?.next() ?? first(), failure: () => stream?.failure(), cancel: () => stream?.cancel() };
 }
 
-function fannedStream(answers: readonly Promise<OpenAnswer>[], openStream: (open: OpenAnswer, writer: ChunkWriter) => AnswerStream, grammar: StreamGrammar, usage: () => Usage, scope: AttemptScope): AnswerStream {
+function fannedStream(
+  answers: readonly Promise<OpenAnswer>[],
+  openStream: (open: OpenAnswer, writer: ChunkWriter) => AnswerStream,
+  grammar: StreamGrammar,
+  usage: () => Usage,
+  scope: AttemptScope,
+): AnswerStream {
   const writers = answers.map((_, index) => new ChoiceWriter(grammar, index));
   scope.reported = (index) => strictUsage(writers[index]?.usage);
   const streams = answers.map((answer, index) => streamOf(answer, (open) => openStream(open, writers[index]!)));
@@ -144,7 +183,14 @@ function fannedStream(answers: readonly Promise<OpenAnswer>[], openStream: (open
 }
 
 /** A server that ignores `stream` and answers with JSON. */
-function oneChunk(open: OpenAnswer, resolved: Resolved, call: Call, writer: ChunkWriter, guarded: StreamUnderGuards | null, usage: () => Usage): AnswerStream {
+function oneChunk(
+  open: OpenAnswer,
+  resolved: Resolved,
+  call: Call,
+  writer: ChunkWriter,
+  guarded: StreamUnderGuards | null,
+  usage: () => Usage,
+): AnswerStream {
   let told = false;
   return {
     cancel() {
@@ -155,11 +201,17 @@ function oneChunk(open: OpenAnswer, resolved: Resolved, call: Call, writer: Chun
     async next() {
       if (told) return null;
       told = true;
-      const text = answerWithoutKeys(await call.waiting(open.response.body.text(call.snapshot.limits.maxAnswerBytes)), resolved.target.credential);
+      const text = answerWithoutKeys(
+        await call.waiting(open.response.body.text(call.snapshot.limits.maxAnswerBytes)),
+        resolved.target.credential,
+      );
       const answer = resolved.provider.decodeResponse(text, open.decode);
       if (answer.choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
       // a plain answer is whole by its transport, also where the server names no reason
-      const choices = answer.choices.map((choice) => ({ ...choice, finish_reason: choice.finish_reason ?? ("stop" as const) }));
+      const choices = answer.choices.map((choice) => ({
+        ...choice,
+        finish_reason: choice.finish_reason ?? ("stop" as const),
+      }));
       const chunk = chunkOfAnswer({ ...answer, choices });
       if (guarded === null) return writer.write(chunk) + writer.finish(usage());
       writer.hear(chunk);
@@ -172,7 +224,9 @@ function oneChunk(open: OpenAnswer, resolved: Resolved, call: Call, writer: Chun
 function sendingOf({ answer, tried, settle }: Won<BegunStream>, call: Call): Sending {
   const { stream, grammar, held } = answer;
   return {
-    held, tried, settle,
+    held,
+    tried,
+    settle,
     next: () => stream.next(),
     cancel: () => stream.cancel(),
     get hasContent() {
@@ -190,7 +244,10 @@ function sendingOf({ answer, tried, settle }: Won<BegunStream>, call: Call): Sen
 }
 
 /** Notes in the record what a stream has said and used by now, and charges it. */
-export function noteStream({ answer: { grammar }, tried }: Pick<Won<BegunStream>, "answer" | "tried">, call: Call): void {
+export function noteStream(
+  { answer: { grammar }, tried }: Pick<Won<BegunStream>, "answer" | "tried">,
+  call: Call,
+): void {
   const { record } = call;
   record.finishReasons = [...grammar.finishReasons];
   record.nativeFinishReasons = [...grammar.nativeFinishReasons];

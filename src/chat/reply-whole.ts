@@ -43,19 +43,33 @@ async function tryWhole(tried: Tried, call: Call): Promise<Reply> {
   const open = await opened(tried, call);
   const { longAnswers } = call.context;
   // several answers are put together, guards look at the value, and what is kept is made of it
-  if (longAnswers === null || open.length > 1 || tried.outputGuards.length > 0 || call.content !== null) return madeHere(open, tried, call);
+  if (longAnswers === null || open.length > 1 || tried.outputGuards.length > 0 || call.content !== null)
+    return madeHere(open, tried, call);
   const bytes = await closing(open[0]!, tried, call, () => answerBytes(open[0]!, tried, call));
-  return bytes.length < LONG_BODY_BYTES ? madeHere(open, tried, call, false, bytes) : writtenThere(open[0]!, bytes, longAnswers, tried, call);
+  return bytes.length < LONG_BODY_BYTES
+    ? madeHere(open, tried, call, false, bytes)
+    : writtenThere(open[0]!, bytes, longAnswers, tried, call);
 }
 
 /** `bytes`: of the only answer, where they were read. */
-async function madeHere(open: readonly OpenAnswer[], tried: Tried, call: Call, isRound = false, bytes?: Uint8Array): Promise<WholeAnswer> {
+async function madeHere(
+  open: readonly OpenAnswer[],
+  tried: Tried,
+  call: Call,
+  isRound = false,
+  bytes?: Uint8Array,
+): Promise<WholeAnswer> {
   const { fitted, resolved, route, scope } = tried;
-  const answers = open.length === 1 ? [await decoded(open[0]!, tried, call, bytes)] : await allDecoded(open, tried, call);
+  const answers =
+    open.length === 1 ? [await decoded(open[0]!, tried, call, bytes)] : await allDecoded(open, tried, call);
   scope.reported = (index) => strictUsage(answers[index]?.usage);
   try {
     const frame = answerFrame(call, fitted, resolved, route);
-    const made = wholeAnswer(mergedAnswer(answers), isRound ? { ...frame, legacyFunctions: false } : frame, (generated) => estimatedUsage(conversationTokens(fitted.request), generated));
+    const made = wholeAnswer(
+      mergedAnswer(answers),
+      isRound ? { ...frame, legacyFunctions: false } : frame,
+      (generated) => estimatedUsage(conversationTokens(fitted.request), generated),
+    );
     if (answers.length === 1) scope.reported = () => (made.usageEstimated ? null : made.usage);
     noteMade(made, answers[0]!["model"], tried, call);
     return tried.outputGuards.length === 0 ? made : await guarded(made, tried, call);
@@ -65,11 +79,22 @@ async function madeHere(open: readonly OpenAnswer[], tried: Tried, call: Call, i
 }
 
 /** A long answer, read and written in the thread of long bodies. */
-function writtenThere(open: OpenAnswer, bytes: Uint8Array, longAnswers: LongAnswers, tried: Tried, call: Call): Promise<WrittenAnswer> {
+function writtenThere(
+  open: OpenAnswer,
+  bytes: Uint8Array,
+  longAnswers: LongAnswers,
+  tried: Tried,
+  call: Call,
+): Promise<WrittenAnswer> {
   const { fitted, resolved, route, scope } = tried;
   return closing(open, tried, call, async () => {
     const question: AnswerQuestion = {
-      bytes, family: resolved.target.family, decode: open.decode, credential: resolved.target.credential, frame: answerFrame(call, fitted, resolved, route), promptTokens: conversationTokens(fitted.request),
+      bytes,
+      family: resolved.target.family,
+      decode: open.decode,
+      credential: resolved.target.credential,
+      frame: answerFrame(call, fitted, resolved, route),
+      promptTokens: conversationTokens(fitted.request),
     };
     const made = await longAnswers.write(question, call.record.tenantId ?? "");
     scope.reported = () => (made.usageEstimated ? null : made.usage);
@@ -130,7 +155,12 @@ function answerBytes({ response }: OpenAnswer, { scope }: Tried, call: Call): Pr
 }
 
 /** Closes the attempt where the work on its answer fails. */
-async function closing<T>({ response, attempt }: OpenAnswer, { resolved, scope }: Tried, call: Call, work: () => Promise<T>): Promise<T> {
+async function closing<T>(
+  { response, attempt }: OpenAnswer,
+  { resolved, scope }: Tried,
+  call: Call,
+  work: () => Promise<T>,
+): Promise<T> {
   try {
     return await work();
   } catch (thrown) {
@@ -144,7 +174,9 @@ export function replyWhole(won: Won<Reply>, call: Call): Response {
   noteWhole(won, call);
   const { answer, tried, settle } = won;
   const settled = (): void => settle("success");
-  return "bytes" in answer ? sendBody(answer.bytes, tried, call, settled) : sendWhole(answer.body, tried, call, settled);
+  return "bytes" in answer
+    ? sendBody(answer.bytes, tried, call, settled)
+    : sendWhole(answer.body, tried, call, settled);
 }
 
 /** Notes in the record what an answer says and used, and charges it. */

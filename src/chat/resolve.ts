@@ -23,16 +23,30 @@ const NO_CREDENTIALS: readonly StoredCredential[] = [];
  * A model of a provider as a target: its address, its settings, what is known of it, and the credentials that may be lent to it. `options` are those of
  * the request that goes there. Throws `model_not_found`, `invalid_request`.
  */
-export function targetFor(providerId: string, model: string, options: CallOptions, snapshot: Snapshot, providers: ReadonlyMap<string, Provider>): Resolved {
+export function targetFor(
+  providerId: string,
+  model: string,
+  options: CallOptions,
+  snapshot: Snapshot,
+  providers: ReadonlyMap<string, Provider>,
+): Resolved {
   const settings = snapshot.providers.get(providerId);
   const provider = settings === undefined ? undefined : providers.get(settings.family);
-  if (settings === undefined || provider === undefined) throw new GatewayError("model_not_found", `The provider ${quoted(providerId)} is not served.`, { param: "model" });
+  if (settings === undefined || provider === undefined)
+    throw new GatewayError("model_not_found", `The provider ${quoted(providerId)} is not served.`, { param: "model" });
   const { baseUrl: ownAddress, baseUrlField } = options;
-  const template = ownAddress === null ? (settings.baseUrl ?? provider.baseUrl) : trimmedBaseUrl(ownAddress, baseUrlField);
+  const template =
+    ownAddress === null ? (settings.baseUrl ?? provider.baseUrl) : trimmedBaseUrl(ownAddress, baseUrlField);
   const brought = broughtCredential(options, provider);
   if (!settings.enabled && brought === null && ownAddress === null) throw notEnabled(settings, provider);
-  if (brought === null && ownAddress === null && lacksCredential(settings, provider)) throw noCredential(settings, provider);
-  if (template === null) throw new GatewayError("invalid_request", `The provider ${quoted(settings.id)} has no address of its own; send base_url, or configure providers.${settings.id}.base_url.`, { param: "base_url" });
+  if (brought === null && ownAddress === null && lacksCredential(settings, provider))
+    throw noCredential(settings, provider);
+  if (template === null)
+    throw new GatewayError(
+      "invalid_request",
+      `The provider ${quoted(settings.id)} has no address of its own; send base_url, or configure providers.${settings.id}.base_url.`,
+      { param: "base_url" },
+    );
   const values = settingsOf(options, settings, provider);
   const target: Target = {
     providerId: settings.id,
@@ -48,21 +62,31 @@ export function targetFor(providerId: string, model: string, options: CallOption
     sharesConnections: settings.sharesConnections === true && ownAddress === null && brought === null,
   };
   // a stored credential goes only to the address that was configured with it (decisions 2.9)
-  return { provider, target, credentials: brought !== null ? [brought] : ownAddress === null ? settings.credentials : NO_CREDENTIALS };
+  return {
+    provider,
+    target,
+    credentials: brought !== null ? [brought] : ownAddress === null ? settings.credentials : NO_CREDENTIALS,
+  };
 }
 
 /** The credential that the request brings; one of a cloud goes before `api_key`. Throws `invalid_request` for a form that the provider does not take. */
 function broughtCredential({ credentials }: CallOptions, provider: Provider): StoredCredential | null {
   if (credentials.size === 0) return null;
   for (const [form, { field }] of credentials)
-    if (form !== "key" && !provider.credentials.includes(form)) throw new GatewayError("invalid_request", `${provider.label} is not called with ${field}.`, { param: field });
+    if (form !== "key" && !provider.credentials.includes(form))
+      throw new GatewayError("invalid_request", `${provider.label} is not called with ${field}.`, { param: field });
   const { stored } = credentials.get("aws") ?? credentials.get("google") ?? credentials.get("key")!;
-  if (stored.kind === "key" && provider.credentials[0] === "ibm_iam") return { kind: "ibm_iam", apiKey: stored.secret, tokenUrl: IBM_TOKEN_URL, weight: 1, fromCaller: true };
+  if (stored.kind === "key" && provider.credentials[0] === "ibm_iam")
+    return { kind: "ibm_iam", apiKey: stored.secret, tokenUrl: IBM_TOKEN_URL, weight: 1, fromCaller: true };
   return stored;
 }
 
 /** What means nothing to the provider is left out here, and told in fit.ts. */
-function settingsOf({ settings: brought }: CallOptions, { settings: stored }: ProviderSettings, provider: Provider): Readonly<Record<string, string>> {
+function settingsOf(
+  { settings: brought }: CallOptions,
+  { settings: stored }: ProviderSettings,
+  provider: Provider,
+): Readonly<Record<string, string>> {
   let values: Record<string, string> | null = null;
   for (const field in brought) {
     const setting = provider.settings.find((one) => one.field === field);
@@ -72,15 +96,26 @@ function settingsOf({ settings: brought }: CallOptions, { settings: stored }: Pr
 }
 
 /** Throws `invalid_request` that names the setting, where to set it, and the field of a request. */
-function filledAddress(template: string, values: Readonly<Record<string, string>>, { settings: brought }: CallOptions, { id }: ProviderSettings, provider: Provider): string {
+function filledAddress(
+  template: string,
+  values: Readonly<Record<string, string>>,
+  { settings: brought }: CallOptions,
+  { id }: ProviderSettings,
+  provider: Provider,
+): string {
   return template.replaceAll(/\{(\w+)\}/g, (_, name: string, at: number) => {
     const value = values[name];
     const field = provider.settings.find((one) => one.name === name)?.field;
     // a dot would make another host of the same domain, which may be anybody's: `s3.us-east-1`
-    if (value?.includes(".") === true && field !== undefined && brought[field] !== undefined && inHost(template, at)) throw new GatewayError("invalid_request", `${field} is one word of a host's name, and has no dots.`, { param: field });
+    if (value?.includes(".") === true && field !== undefined && brought[field] !== undefined && inHost(template, at))
+      throw new GatewayError("invalid_request", `${field} is one word of a host's name, and has no dots.`, {
+        param: field,
+      });
     if (value !== undefined) return value;
     const ways = [...(field === undefined ? [] : [field]), ...settingWays(name, id, provider)];
-    throw new GatewayError("invalid_request", `${provider.label} needs a ${name}: set ${ways.join(", or ")}.`, { param: field ?? null });
+    throw new GatewayError("invalid_request", `${provider.label} needs a ${name}: set ${ways.join(", or ")}.`, {
+      param: field ?? null,
+    });
   });
 }
 
@@ -91,35 +126,68 @@ function inHost(template: string, at: number): boolean {
 /** Where an operator sets it. */
 function settingWays(name: string, id: string, provider: Provider): readonly string[] {
   const variable = provider.settings.find((one) => one.name === name)?.variables[0];
-  return [`providers.${id}.${name} in the file`, ...(variable === undefined ? [] : [`${variable} in the environment of the gateway`])];
+  return [
+    `providers.${id}.${name} in the file`,
+    ...(variable === undefined ? [] : [`${variable} in the environment of the gateway`]),
+  ];
 }
 
 function notEnabled(settings: ProviderSettings, provider: Provider): GatewayError {
   const open = settings.baseUrl === null ? [] : openSettings(settings.baseUrl, settings.settings);
-  const also = open.map((name) => ` It needs a ${name} as well: set ${settingWays(name, settings.id, provider).join(", or ")}.`).join("");
-  return new GatewayError("model_not_found", `The provider ${quoted(settings.id)} is not enabled: ${credentialCure(provider, settings.id)}.${also}`, { param: "model" });
+  const also = open
+    .map((name) => ` It needs a ${name} as well: set ${settingWays(name, settings.id, provider).join(", or ")}.`)
+    .join("");
+  return new GatewayError(
+    "model_not_found",
+    `The provider ${quoted(settings.id)} is not enabled: ${credentialCure(provider, settings.id)}.${also}`,
+    { param: "model" },
+  );
 }
 
 /** Whether it would only be refused: a cloud is never called without a credential at its own address. */
 function lacksCredential({ enabled, credentials, baseUrl }: ProviderSettings, provider: Provider): boolean {
-  return enabled && credentials.length === 0 && provider.credentials.some((form) => form !== "key") && baseUrl === provider.baseUrl;
+  return (
+    enabled &&
+    credentials.length === 0 &&
+    provider.credentials.some((form) => form !== "key") &&
+    baseUrl === provider.baseUrl
+  );
 }
 
 function noCredential({ id }: ProviderSettings, provider: Provider): GatewayError {
-  return new GatewayError("model_not_found", `The provider ${quoted(id)} has no credential: ${credentialCure(provider, id)}.`, { param: "model" });
+  return new GatewayError(
+    "model_not_found",
+    `The provider ${quoted(id)} has no credential: ${credentialCure(provider, id)}.`,
+    { param: "model" },
+  );
 }
 
 /** Throws `invalid_request` for what is no plain http or https address. */
 function trimmedBaseUrl(text: string, param: string): string {
   // patterns run over an address that take the square of its length
-  if (text.length > MAX_ADDRESS) throw new GatewayError("invalid_request", `${param} must have at most ${MAX_ADDRESS} characters; got ${text.length}.`, { param });
+  if (text.length > MAX_ADDRESS)
+    throw new GatewayError(
+      "invalid_request",
+      `${param} must have at most ${MAX_ADDRESS} characters; got ${text.length}.`,
+      { param },
+    );
   let url: URL;
   try {
     url = new URL(text);
   } catch {
     throw new GatewayError("invalid_request", `${param} must be an absolute http or https address.`, { param });
   }
-  if ((url.protocol !== "http:" && url.protocol !== "https:") || url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
-    throw new GatewayError("invalid_request", `${param} must be an http or https address without user, query and fragment.`, { param });
+  if (
+    (url.protocol !== "http:" && url.protocol !== "https:") ||
+    url.username !== "" ||
+    url.password !== "" ||
+    url.search !== "" ||
+    url.hash !== ""
+  )
+    throw new GatewayError(
+      "invalid_request",
+      `${param} must be an http or https address without user, query and fragment.`,
+      { param },
+    );
   return url.href.replace(/\/+$/, "");
 }

@@ -1,13 +1,33 @@
 // Loose chunks of a decoder -> the one stream grammar that every client can read, whatever the provider did (decisions 8.1, 8.2, 8.6 to 8.8;
 // docs/clients.md, S1 to S28): role once, one kind of content per delta, dense indexes, tool id and name once, one finish reason, usage only in its place.
 import { newTally, tally } from "../accounting/estimate.ts";
-import { type ChatChunk, type ChunkChoice, type ChunkDelta, type FinishReason, isFinishReason, type ReasoningDetail, type ToolCallDelta, type Usage } from "../core/chat.ts";
+import {
+  type ChatChunk,
+  type ChunkChoice,
+  type ChunkDelta,
+  type FinishReason,
+  isFinishReason,
+  type ReasoningDetail,
+  type ToolCallDelta,
+  type Usage,
+} from "../core/chat.ts";
 import { isObject, type JsonObject } from "../core/json.ts";
 import type { ToolActivity } from "../core/tool.ts";
 import { MalformedAnswer } from "../providers/provider.ts";
 import { isThreadText, type RoundPart } from "./tools/answer-thread.ts";
 import { strictAnnotations, strictFinishReason, strictLogprobs, strictUsage } from "./strict-fields.ts";
-import { argumentsDelta, callOf, type CallState, isOpened, isWholeCall, legacyArgumentsDelta, legacyOpeningDelta, openingDelta, openingId, takeDelta } from "./tool-call-deltas.ts";
+import {
+  argumentsDelta,
+  callOf,
+  type CallState,
+  isOpened,
+  isWholeCall,
+  legacyArgumentsDelta,
+  legacyOpeningDelta,
+  openingDelta,
+  openingId,
+  takeDelta,
+} from "./tool-call-deltas.ts";
 import { VendorFields } from "./vendor-fields.ts";
 import { type AnswerFrame, answerId, answerTime, isNothing } from "./whole-answer.ts";
 
@@ -114,8 +134,13 @@ export class StreamGrammar {
    * every call is whole (decisions 8.3). `source`: of one choice alone. True: it has its reason now.
    */
   inferFinish(source: number | null = null): boolean {
-    const ending = source === null ? this.#choices : this.#choices.filter((choice) => choice === this.#bySource.get(source));
-    if (ending.length === 0 || ending.some((choice) => choice.finish !== null || !choice.hasSaid || !choice.calls.every(isWholeCall))) return false;
+    const ending =
+      source === null ? this.#choices : this.#choices.filter((choice) => choice === this.#bySource.get(source));
+    if (
+      ending.length === 0 ||
+      ending.some((choice) => choice.finish !== null || !choice.hasSaid || !choice.calls.every(isWholeCall))
+    )
+      return false;
     for (const choice of ending) choice.finish = choice.calls.length > 0 ? "tool_calls" : "stop";
     this.#isInferred = true;
     return true;
@@ -128,7 +153,10 @@ export class StreamGrammar {
       if (!isObject(delta)) continue;
       for (const text of [delta.reasoning_content, delta.content, delta.refusal]) if (isText(text)) this.#made(text);
       if (Array.isArray(delta.reasoning_details) && delta.reasoning_details.length > 0) this.#hasSaid = true;
-      if (Array.isArray(delta.tool_calls)) for (const call of delta.tool_calls as readonly ToolCallDelta[]) if (isObject(call) && isObject(call.function) && isText(call.function["arguments"])) tally(this.generated, call.function["arguments"]);
+      if (Array.isArray(delta.tool_calls))
+        for (const call of delta.tool_calls as readonly ToolCallDelta[])
+          if (isObject(call) && isObject(call.function) && isText(call.function["arguments"]))
+            tally(this.generated, call.function["arguments"]);
     }
   }
 
@@ -145,7 +173,9 @@ export class StreamGrammar {
     if (this.#toldModel === null && isText(chunk["model"])) this.#toldModel = chunk["model"];
     this.#vendor.take(chunk);
     let out = "";
-    if (Array.isArray(chunk.choices)) for (const choice of chunk.choices as readonly ChunkChoice[]) if (isObject(choice)) out += this.#writeChoice(choice);
+    if (Array.isArray(chunk.choices))
+      for (const choice of chunk.choices as readonly ChunkChoice[])
+        if (isObject(choice)) out += this.#writeChoice(choice);
     this.#vendor.keep(chunk);
     return out;
   }
@@ -177,10 +207,19 @@ export class StreamGrammar {
   #open(chunk: ChatChunk): void {
     const { traceId, nowSeconds, model, route } = this.#frame;
     // every event begins with it: a string put together of pieces would be walked again for each
-    this.#head = flat(`data: {"id":${JSON.stringify(answerId(chunk.id, traceId))},"object":"chat.completion.chunk","created":${answerTime(chunk.created, nowSeconds)},"model":${JSON.stringify(model)},"route":${JSON.stringify(route)},"x_gateway_trace_id":"${traceId}"`);
+    this.#head = flat(
+      `data: {"id":${JSON.stringify(answerId(chunk.id, traceId))},"object":"chat.completion.chunk","created":${answerTime(chunk.created, nowSeconds)},"model":${JSON.stringify(model)},"route":${JSON.stringify(route)},"x_gateway_trace_id":"${traceId}"`,
+    );
   }
 
-  #event(choice: ChoiceState, delta: string, finish: FinishReason | null, logprobs: string, extra: string, along = ""): string {
+  #event(
+    choice: ChoiceState,
+    delta: string,
+    finish: FinishReason | null,
+    logprobs: string,
+    extra: string,
+    along = "",
+  ): string {
     return `${this.#head}${this.#vendor.use()}${along},"choices":[{"index":${choice.index},"delta":${delta},"logprobs":${logprobs},"finish_reason":${finish === null ? "null" : `"${finish}"`}${extra}}]${this.#tail}`;
   }
 
@@ -204,14 +243,17 @@ export class StreamGrammar {
 
   #companions(source: ChunkChoice): Companions {
     const { logprobs } = source;
-    return { logprobs: logprobs !== null && logprobs !== undefined ? JSON.stringify(strictLogprobs(logprobs)) : "null", extra: choiceExtra(source) };
+    return {
+      logprobs: logprobs !== null && logprobs !== undefined ? JSON.stringify(strictLogprobs(logprobs)) : "null",
+      extra: choiceExtra(source),
+    };
   }
 
   /** A provider's own numbers stand while they fit what was asked for; others are numbered by order. */
   #begin(source: number): ChoiceState {
     const taken = (index: number): boolean => this.#choices.some((other) => other.index === index);
     let index = source;
-    if (source >= this.#frame.choices || taken(source)) for (index = 0; taken(index); ) index++;
+    if (source >= this.#frame.choices || taken(source)) for (index = 0; taken(index);) index++;
     const choice: ChoiceState = { index, calls: [], finish: null, native: null, hasSaid: false };
     this.#choices.push(choice);
     this.#bySource.set(source, choice);
@@ -220,13 +262,22 @@ export class StreamGrammar {
 
   #writeDelta(choice: ChoiceState, delta: ChunkDelta, along: Companions): string {
     let out = "";
-    if (isText(delta.reasoning_content)) out += this.#sayText(choice, "reasoning_content", delta.reasoning_content, along);
-    if (Array.isArray(delta.reasoning_details) && delta.reasoning_details.length > 0) out += this.#sayDetails(choice, delta.reasoning_details as readonly ReasoningDetail[], along);
+    if (isText(delta.reasoning_content))
+      out += this.#sayText(choice, "reasoning_content", delta.reasoning_content, along);
+    if (Array.isArray(delta.reasoning_details) && delta.reasoning_details.length > 0)
+      out += this.#sayDetails(choice, delta.reasoning_details as readonly ReasoningDetail[], along);
     if (isText(delta.content)) out += this.#sayText(choice, "content", delta.content, along);
     if (isText(delta.refusal)) out += this.#sayText(choice, "refusal", delta.refusal, along);
-    if (Array.isArray(delta.tool_calls)) for (const call of delta.tool_calls as readonly ToolCallDelta[]) if (isObject(call)) out += this.#writeCall(choice, call, along);
+    if (Array.isArray(delta.tool_calls))
+      for (const call of delta.tool_calls as readonly ToolCallDelta[])
+        if (isObject(call)) out += this.#writeCall(choice, call, along);
     const annotations = strictAnnotations(delta["annotations"]);
-    if (annotations !== null) out += this.#say(choice, `{"annotations":${JSON.stringify(this.#part === null ? annotations : this.#part.annotations(annotations))}}`, along);
+    if (annotations !== null)
+      out += this.#say(
+        choice,
+        `{"annotations":${JSON.stringify(this.#part === null ? annotations : this.#part.annotations(annotations))}}`,
+        along,
+      );
     const others = vendorDelta(this.#part === null ? delta : this.#keepExtra(delta, this.#part));
     if (others !== "") out += this.#sayContent(choice, others, along);
     return out;
@@ -254,14 +305,21 @@ export class StreamGrammar {
     if (!isOpened(call)) {
       const opened = choice.calls.filter(isOpened).length;
       // the old form has room for one call of the client's
-      if (legacy && opened > 0 && (this.#part === null || (call.name !== "" && !this.#part.hides(call.name)))) return "";
+      if (legacy && opened > 0 && (this.#part === null || (call.name !== "" && !this.#part.hides(call.name))))
+        return "";
       call.held += text;
       this.#heldArguments += text.length;
-      if (this.#heldArguments > MAX_HELD_ARGUMENTS) throw new MalformedAnswer("The provider's stream has arguments of tool calls without end, and no names of the calls.");
+      if (this.#heldArguments > MAX_HELD_ARGUMENTS)
+        throw new MalformedAnswer(
+          "The provider's stream has arguments of tool calls without end, and no names of the calls.",
+        );
       if (call.name === "") return "";
       tally(this.generated, call.name);
       const place = `call_${this.#frame.traceId.slice(0, 20)}_${choice.index}_`;
-      const id = this.#part === null ? openingId(call, place + opened, this.#callIds) : this.#part.callId(call.sourceId ?? place + choice.calls.indexOf(call), choice.calls.indexOf(call));
+      const id =
+        this.#part === null
+          ? openingId(call, place + opened, this.#callIds)
+          : this.#part.callId(call.sourceId ?? place + choice.calls.indexOf(call), choice.calls.indexOf(call));
       if (this.#part !== null) call.made = this.#part.addCall(id, call.name, call.held, call.extra);
       this.#hasSaid = true;
       this.#heldArguments -= call.held.length;
@@ -283,10 +341,22 @@ export class StreamGrammar {
     let out = "";
     const legacy = this.#frame.legacyFunctions;
     // a call without arguments gets an empty object, unless it was cut off before them
-    for (const call of choice.calls) if (choice.finish !== "length" && isOpened(call) && !call.hasArguments) out += this.#event(choice, legacy ? legacyArgumentsDelta("{}") : argumentsDelta(call, "{}"), null, "null", "");
+    for (const call of choice.calls)
+      if (choice.finish !== "length" && isOpened(call) && !call.hasArguments)
+        out += this.#event(choice, legacy ? legacyArgumentsDelta("{}") : argumentsDelta(call, "{}"), null, "null", "");
     const reason = strictFinishReason(choice.finish!, choice.calls.some(isOpened), this.#frame.sameShape, legacy);
     choice.finish = reason;
-    return out + this.#event(choice, "{}", reason, "null", choice.native === null ? "" : `,"native_finish_reason":${JSON.stringify(choice.native)}`, along);
+    return (
+      out +
+      this.#event(
+        choice,
+        "{}",
+        reason,
+        "null",
+        choice.native === null ? "" : `,"native_finish_reason":${JSON.stringify(choice.native)}`,
+        along,
+      )
+    );
   }
 
   #textDelta(name: string, shown: string): string {
@@ -351,7 +421,8 @@ function choiceExtra(choice: ChunkChoice): string {
       case "message":
         break;
       default:
-        if (choice[name] !== null && choice[name] !== undefined) extra += `,${JSON.stringify(name)}:${JSON.stringify(choice[name])}`;
+        if (choice[name] !== null && choice[name] !== undefined)
+          extra += `,${JSON.stringify(name)}:${JSON.stringify(choice[name])}`;
     }
   }
   return extra;
@@ -372,7 +443,8 @@ function vendorDelta(delta: ChunkDelta): string {
       case "annotations":
         break;
       default:
-        if (delta[name] !== null && delta[name] !== undefined) members += `${members === "" ? "" : ","}${JSON.stringify(name)}:${JSON.stringify(delta[name])}`;
+        if (delta[name] !== null && delta[name] !== undefined)
+          members += `${members === "" ? "" : ","}${JSON.stringify(name)}:${JSON.stringify(delta[name])}`;
     }
   }
   return members === "" ? "" : `{${members}}`;

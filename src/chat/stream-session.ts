@@ -61,7 +61,10 @@ export class StreamSession {
     this.#call = call;
     this.#tellPiece = call.context.integrations?.chunks?.(call.record) ?? null;
     // while the head waits alone nobody may be listening any more
-    begun.then((sending) => (this.#untaken = sending), () => {});
+    begun.then(
+      (sending) => (this.#untaken = sending),
+      () => {},
+    );
     call.signal.addEventListener("abort", this);
   }
 
@@ -77,7 +80,9 @@ export class StreamSession {
   /** Null when the time is over and the head has to go first. Throws what the engine gave up with. */
   async holdHead(): Promise<Sending | null> {
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<null>((resolve) => (timer = setTimeout(resolve, this.#call.snapshot.limits.headHoldMs, null)));
+    const late = new Promise<null>(
+      (resolve) => (timer = setTimeout(resolve, this.#call.snapshot.limits.headHoldMs, null)),
+    );
     try {
       const sending = await Promise.race([this.#begun, late]);
       if (sending !== null) this.#take(sending);
@@ -159,7 +164,9 @@ export class StreamSession {
   }
 
   #failed(thrown: unknown): string {
-    return this.#errorEvent(asGatewayError(withAttempts(this.#sending === null ? thrown : this.#sending.fail(thrown), this.#call)));
+    return this.#errorEvent(
+      asGatewayError(withAttempts(this.#sending === null ? thrown : this.#sending.fail(thrown), this.#call)),
+    );
   }
 
   #complete(): string {

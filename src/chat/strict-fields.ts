@@ -7,7 +7,12 @@ import { withUnnamedOf } from "../core/usage.ts";
 const SERVICE_TIERS: ReadonlySet<unknown> = new Set(["auto", "default", "flex", "scale", "priority", "fast"]);
 
 /** Where the wire form is translated, an answer with tool calls that ended normally says so; a same-shape answer keeps the provider's word. */
-export function strictFinishReason(reason: FinishReason, hasToolCalls: boolean, sameShape: boolean, legacyFunctions: boolean): FinishReason {
+export function strictFinishReason(
+  reason: FinishReason,
+  hasToolCalls: boolean,
+  sameShape: boolean,
+  legacyFunctions: boolean,
+): FinishReason {
   const said = !sameShape && reason === "stop" && hasToolCalls ? "tool_calls" : reason;
   return legacyFunctions && hasToolCalls && said === "tool_calls" ? "function_call" : said;
 }
@@ -43,7 +48,11 @@ export function strictUsage(usage: JsonObject | null | undefined): Usage | null 
   if (!isCount(prompt) && !isCount(completion)) return null;
   const promptTokens = isCount(prompt) ? prompt : isCount(total) ? Math.max(0, total - (completion as number)) : 0;
   const completionTokens = isCount(completion) ? completion : isCount(total) ? Math.max(0, total - promptTokens) : 0;
-  const whole: Record<string, Json> = { prompt_tokens: promptTokens, completion_tokens: completionTokens, total_tokens: isCount(total) ? total : promptTokens + completionTokens };
+  const whole: Record<string, Json> = {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    total_tokens: isCount(total) ? total : promptTokens + completionTokens,
+  };
   for (const [name, value] of Object.entries(usage)) {
     if (name in whole || value === null || value === undefined) continue;
     whole[name] = isObject(value) ? withoutNulls(value) : value;
@@ -65,16 +74,31 @@ export function strictLogprobs(logprobs: JsonObject | null | undefined): JsonObj
   if (!isObject(logprobs)) return null;
   const { content, refusal, reasoning_content: reasoning } = logprobs;
   if (!Array.isArray(content) && !Array.isArray(refusal) && !Array.isArray(reasoning)) return null;
-  return { content: strictEntries(content), refusal: strictEntries(refusal), ...(Array.isArray(reasoning) && { reasoning_content: strictEntries(reasoning) }) };
+  return {
+    content: strictEntries(content),
+    refusal: strictEntries(refusal),
+    ...(Array.isArray(reasoning) && { reasoning_content: strictEntries(reasoning) }),
+  };
 }
 
 function strictEntries(entries: Json | undefined): Json {
   if (!Array.isArray(entries)) return null;
-  return (entries as readonly Json[]).filter(isObject).map((entry) => ({ ...strictToken(entry), top_logprobs: Array.isArray(entry["top_logprobs"]) ? (entry["top_logprobs"] as readonly Json[]).filter(isObject).map(strictToken) : [] }));
+  return (entries as readonly Json[])
+    .filter(isObject)
+    .map((entry) => ({
+      ...strictToken(entry),
+      top_logprobs: Array.isArray(entry["top_logprobs"])
+        ? (entry["top_logprobs"] as readonly Json[]).filter(isObject).map(strictToken)
+        : [],
+    }));
 }
 
 function strictToken(entry: JsonObject): JsonObject {
-  return { token: typeof entry["token"] === "string" ? entry["token"] : "", logprob: typeof entry["logprob"] === "number" ? entry["logprob"] : -9999, bytes: Array.isArray(entry["bytes"]) ? entry["bytes"] : null };
+  return {
+    token: typeof entry["token"] === "string" ? entry["token"] : "",
+    logprob: typeof entry["logprob"] === "number" ? entry["logprob"] : -9999,
+    bytes: Array.isArray(entry["bytes"]) ? entry["bytes"] : null,
+  };
 }
 
 /** Annotations that clients know: url citations with all their fields. */
@@ -82,7 +106,13 @@ export function strictAnnotations(annotations: Json | undefined): readonly Json[
   if (!Array.isArray(annotations)) return null;
   const kept = (annotations as readonly Json[]).filter((annotation) => {
     const citation = isObject(annotation) && annotation["type"] === "url_citation" ? annotation["url_citation"] : null;
-    return isObject(citation) && typeof citation["url"] === "string" && typeof citation["title"] === "string" && typeof citation["start_index"] === "number" && typeof citation["end_index"] === "number";
+    return (
+      isObject(citation) &&
+      typeof citation["url"] === "string" &&
+      typeof citation["title"] === "string" &&
+      typeof citation["start_index"] === "number" &&
+      typeof citation["end_index"] === "number"
+    );
   });
   return kept.length > 0 ? kept.map((annotation) => withUri(annotation as JsonObject)) : null;
 }

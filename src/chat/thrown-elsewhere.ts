@@ -17,7 +17,8 @@ interface Told {
 export type Thrown = { readonly error: Told } | { readonly failure: UpstreamFailure } | { readonly malformed: string };
 
 export function thrownAs(thrown: unknown): Thrown {
-  if (thrown instanceof StreamError) return { failure: { ...thrown.failure, message: thrown.failure.message.slice(0, MAX_WORDS) } };
+  if (thrown instanceof StreamError)
+    return { failure: { ...thrown.failure, message: thrown.failure.message.slice(0, MAX_WORDS) } };
   if (thrown instanceof MalformedAnswer) return { malformed: thrown.message };
   const { code, message, param, metadata, headers, detail } = asGatewayError(thrown);
   return { error: { code, message, param, metadata, headers, detail } };
@@ -27,5 +28,9 @@ export function thrownAgain(thrown: Thrown): Error {
   if ("failure" in thrown) return new StreamError(thrown.failure);
   if ("malformed" in thrown) return new MalformedAnswer(thrown.malformed);
   const { code, message, metadata, detail, ...more } = thrown.error;
-  return new GatewayError(code, message, { ...more, ...(metadata && { metadata }), ...(detail !== null && { detail }) });
+  return new GatewayError(code, message, {
+    ...more,
+    ...(metadata && { metadata }),
+    ...(detail !== null && { detail }),
+  });
 }

@@ -35,18 +35,38 @@ export function callOf(calls: CallState[], delta: ToolCallDelta): CallState {
   const number = typeof delta.index === "number" && Number.isInteger(delta.index) ? delta.index : null;
   const known = number === null ? unnumberedCall(calls, delta, id) : numberedCall(calls, delta, number, id);
   if (known !== undefined) return known;
-  if (calls.length >= MAX_CALLS) throw new MalformedAnswer(`The provider's answer has more than ${MAX_CALLS} tool calls.`);
-  if (id !== null && id.length > MAX_WORD) throw new MalformedAnswer("The provider's answer has a tool call whose id is too long.");
-  const call: CallState = { index: -1, sourceIndex: number, sourceId: id, name: "", held: "", hasArguments: false, argumentText: "", extra: undefined, made: null };
+  if (calls.length >= MAX_CALLS)
+    throw new MalformedAnswer(`The provider's answer has more than ${MAX_CALLS} tool calls.`);
+  if (id !== null && id.length > MAX_WORD)
+    throw new MalformedAnswer("The provider's answer has a tool call whose id is too long.");
+  const call: CallState = {
+    index: -1,
+    sourceIndex: number,
+    sourceId: id,
+    name: "",
+    held: "",
+    hasArguments: false,
+    argumentText: "",
+    extra: undefined,
+    made: null,
+  };
   calls.push(call);
   return call;
 }
 
 /** Some servers number every call 0 and tell them apart by id alone; others give each delta of one call an id of its own. */
-function numberedCall(calls: readonly CallState[], delta: ToolCallDelta, number: number, id: string | null): CallState | undefined {
+function numberedCall(
+  calls: readonly CallState[],
+  delta: ToolCallDelta,
+  number: number,
+  id: string | null,
+): CallState | undefined {
   const last = calls.findLast((call) => call.sourceIndex === number);
   if (last === undefined || id === null || last.sourceId === null || last.sourceId === id) return last;
-  return calls.find((call) => call.sourceIndex === number && call.sourceId === id) ?? (namesAnother(delta, last) ? undefined : last);
+  return (
+    calls.find((call) => call.sourceIndex === number && call.sourceId === id) ??
+    (namesAnother(delta, last) ? undefined : last)
+  );
 }
 
 function unnumberedCall(calls: readonly CallState[], delta: ToolCallDelta, id: string | null): CallState | undefined {
@@ -63,7 +83,13 @@ export function isOpened(call: CallState): boolean {
 /** A delta without number and id that brings a name begins a call, unless it only repeats the name of the one that is open without arguments. */
 function namesAnother(delta: ToolCallDelta, open: CallState | undefined): boolean {
   const name = delta.function?.name;
-  return typeof name === "string" && name !== "" && open !== undefined && open.name !== "" && (open.hasArguments || open.name !== name);
+  return (
+    typeof name === "string" &&
+    name !== "" &&
+    open !== undefined &&
+    open.name !== "" &&
+    (open.hasArguments || open.name !== name)
+  );
 }
 
 /** Notes what a delta says; gives its piece of arguments. Throws MalformedAnswer. */
@@ -72,7 +98,8 @@ export function takeDelta(call: CallState, delta: ToolCallDelta): string {
   const text = typeof said["arguments"] === "string" ? said["arguments"] : "";
   if (delta.extra_content !== undefined && delta.extra_content !== null) call.extra = delta.extra_content as Json;
   if (call.name === "" && typeof said["name"] === "string") {
-    if (said["name"].length > MAX_WORD) throw new MalformedAnswer("The provider's answer has a tool call whose name is too long.");
+    if (said["name"].length > MAX_WORD)
+      throw new MalformedAnswer("The provider's answer has a tool call whose name is too long.");
     call.name = said["name"];
   }
   if (text !== "") {

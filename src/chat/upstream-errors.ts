@@ -2,7 +2,13 @@
 import { type ErrorCode, GatewayError } from "../core/errors.ts";
 import { withoutSecrets } from "../core/redaction.ts";
 import { secretsOf, type Target } from "../core/target.ts";
-import { type FailureClass, MalformedAnswer, type Provider, StreamError, type UpstreamFailure } from "../providers/provider.ts";
+import {
+  type FailureClass,
+  MalformedAnswer,
+  type Provider,
+  StreamError,
+  type UpstreamFailure,
+} from "../providers/provider.ts";
 import { formatRetryAfter } from "../wire/retry-after.ts";
 import { UpstreamFault, type UpstreamFaultKind } from "../wire/upstream.ts";
 
@@ -20,7 +26,11 @@ const CODES: Readonly<Record<FailureClass, ErrorCode>> = {
   timeout: "upstream_timeout",
 };
 /** Where the caller brought the credential, its refusal and its account are the caller's to see. */
-const CALLER_CODES: Readonly<Partial<Record<FailureClass, ErrorCode>>> = { authentication: "credential_rejected", permission: "credential_forbidden", quota: "insufficient_quota" };
+const CALLER_CODES: Readonly<Partial<Record<FailureClass, ErrorCode>>> = {
+  authentication: "credential_rejected",
+  permission: "credential_forbidden",
+  quota: "insufficient_quota",
+};
 /** Told when a provider names no time: clients of the field give up at once without one. */
 const DEFAULT_RETRY_AFTER_MS = 1000;
 const MAX_MESSAGE = 2000;
@@ -42,12 +52,22 @@ export function failureError(failure: UpstreamFailure, context: FailureContext):
   const code = (ownCredential ? undefined : callerCode(failure, context.status)) ?? CODES[failure.class];
   const retryAfter = context.retryAfterMs ?? failure.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS;
   if (code === "upstream_authentication" || code === "upstream_quota") {
-    const what = code === "upstream_quota" ? "reports that the gateway's account is exhausted" : "refused the gateway's own credential";
-    return new GatewayError(code, `${context.provider.label} ${what}. The operator finds the provider's words in the log under the trace id.`, { detail: redacted(failure.message, context.target) });
+    const what =
+      code === "upstream_quota"
+        ? "reports that the gateway's account is exhausted"
+        : "refused the gateway's own credential";
+    return new GatewayError(
+      code,
+      `${context.provider.label} ${what}. The operator finds the provider's words in the log under the trace id.`,
+      { detail: redacted(failure.message, context.target) },
+    );
   }
   const words = redacted(failure.message, context.target).slice(0, MAX_MESSAGE);
   if (code === "rate_limit_exceeded") return rateLimited(words, retryAfter, failure, context.target);
-  const message = code === "context_length_exceeded" && !/maximum context length/i.test(words) ? `The conversation exceeds the model's maximum context length. ${words}` : words;
+  const message =
+    code === "context_length_exceeded" && !/maximum context length/i.test(words)
+      ? `The conversation exceeds the model's maximum context length. ${words}`
+      : words;
   return new GatewayError(code, message, {
     ...(code === "upstream_invalid_request" && { param: namedField(failure, context.target) }),
     ...(code === "upstream_overloaded" && { headers: formatRetryAfter(retryAfter) }),
@@ -60,7 +80,9 @@ function callerCode(failure: UpstreamFailure, status: number | null): ErrorCode 
 
 function rateLimited(words: string, retryAfterMs: number, failure: UpstreamFailure, target: Target): GatewayError {
   const headers = formatRetryAfter(retryAfterMs);
-  const told = /(try again|retry) (in|after) \d/i.test(words) ? words : `${words.replace(/[.\s]*$/, "")}. Please try again in ${Math.ceil(retryAfterMs / 1000)} s.`;
+  const told = /(try again|retry) (in|after) \d/i.test(words)
+    ? words
+    : `${words.replace(/[.\s]*$/, "")}. Please try again in ${Math.ceil(retryAfterMs / 1000)} s.`;
   return new GatewayError("rate_limit_exceeded", told, { headers, param: namedField(failure, target) });
 }
 
@@ -82,10 +104,15 @@ const FAULT_WORDS: Readonly<Record<UpstreamFaultKind, string>> = {
 /** Any failure of an attempt as an error of the catalogue; errors of the gateway pass through. */
 export function attemptError(thrown: unknown, context: FailureContext): unknown {
   if (thrown instanceof StreamError) return failureError(thrown.failure, context);
-  if (thrown instanceof MalformedAnswer) return new GatewayError("upstream_invalid_response", redacted(thrown.message, context.target), { cause: thrown });
+  if (thrown instanceof MalformedAnswer)
+    return new GatewayError("upstream_invalid_response", redacted(thrown.message, context.target), { cause: thrown });
   if (thrown instanceof UpstreamFault) {
     const clock = thrown.kind === "timeout" ? ` (${redacted(thrown.message, context.target)})` : "";
-    return new GatewayError(FAULT_CODES[thrown.kind], `${context.provider.label} ${FAULT_WORDS[thrown.kind]}${clock}.`, { detail: thrown.message, cause: thrown });
+    return new GatewayError(
+      FAULT_CODES[thrown.kind],
+      `${context.provider.label} ${FAULT_WORDS[thrown.kind]}${clock}.`,
+      { detail: thrown.message, cause: thrown },
+    );
   }
   return thrown;
 }

@@ -52,14 +52,20 @@ export class VendorFields {
 
   #wait(waiting: Map<string, string>, name: string, value: unknown): void {
     const json = JSON.stringify(value);
-    if (name.length + json.length <= MAX_WAITING && (waiting.size < MAX_FIELDS || waiting.has(name))) waiting.set(name, json);
+    if (name.length + json.length <= MAX_WAITING && (waiting.size < MAX_FIELDS || waiting.has(name)))
+      waiting.set(name, json);
   }
 
   #member(name: string, value: unknown): string {
     const known = this.#repeated.get(name);
     if (known !== undefined && known.value === value) return known.json;
     const json = `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
-    if (typeof value === "string" && json.length <= MAX_REMEMBERED && (known !== undefined || this.#repeated.size < MAX_FIELDS)) this.#repeated.set(name, { value, json });
+    if (
+      typeof value === "string" &&
+      json.length <= MAX_REMEMBERED &&
+      (known !== undefined || this.#repeated.size < MAX_FIELDS)
+    )
+      this.#repeated.set(name, { value, json });
     return json;
   }
 }

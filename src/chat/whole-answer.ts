@@ -1,7 +1,14 @@
 // A decoder's loose answer -> the body that the client gets: every field that the schema demands, nothing that clients stumble over
 // (decisions 2.5 and 8.6 to 8.9; docs/clients.md, N1 to N5).
 import { newTally, tally, type TokenTally } from "../accounting/estimate.ts";
-import { type AnswerChoice, type ChatAnswer, type FinishReason, isFinishReason, type ToolCall, type Usage } from "../core/chat.ts";
+import {
+  type AnswerChoice,
+  type ChatAnswer,
+  type FinishReason,
+  isFinishReason,
+  type ToolCall,
+  type Usage,
+} from "../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { MalformedAnswer } from "../providers/provider.ts";
 import { asFunctionCall } from "./legacy-functions.ts";
@@ -35,12 +42,17 @@ export interface WholeAnswer extends AnswerFigures {
 }
 
 /** Throws MalformedAnswer when there is no choice. `estimate` is asked only when the provider gave no figures. */
-export function wholeAnswer(answer: ChatAnswer, frame: AnswerFrame, estimate: (generated: TokenTally) => Usage): WholeAnswer {
+export function wholeAnswer(
+  answer: ChatAnswer,
+  frame: AnswerFrame,
+  estimate: (generated: TokenTally) => Usage,
+): WholeAnswer {
   // a decoder hands on what the provider sent
   const given: unknown = answer.choices;
   if (!Array.isArray(given) || given.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
   const choices = answer.choices.map((choice, position) => wholeChoice(choice, position, frame));
-  if (choices.length > 1 && denseIndexes(answer.choices)) choices.forEach((choice, position) => (choice.json["index"] = answer.choices[position]!.index as number));
+  if (choices.length > 1 && denseIndexes(answer.choices))
+    choices.forEach((choice, position) => (choice.json["index"] = answer.choices[position]!.index as number));
   const reported = strictUsage(answer.usage);
   const usage = reported ?? estimate(generatedBy(choices));
   const body: Record<string, Json> = {
@@ -58,7 +70,9 @@ export function wholeAnswer(answer: ChatAnswer, frame: AnswerFrame, estimate: (g
   return {
     body,
     finishReasons,
-    nativeFinishReasons: answer.choices.flatMap((choice) => (typeof choice.native_finish_reason === "string" ? [choice.native_finish_reason] : [])),
+    nativeFinishReasons: answer.choices.flatMap((choice) =>
+      typeof choice.native_finish_reason === "string" ? [choice.native_finish_reason] : [],
+    ),
     usage,
     usageEstimated: reported === null,
     isEmpty: choices.every(saysNothing) && isNothing(finishReasons, reported),
@@ -107,15 +121,21 @@ interface WholeChoice {
 function generatedBy(choices: readonly WholeChoice[]): TokenTally {
   const generated = newTally();
   for (const { message, calls } of choices) {
-    for (const text of [message["content"], message["refusal"], message["reasoning_content"]]) if (typeof text === "string") tally(generated, text);
-    for (const call of calls) if (call.function !== undefined) tally(generated, call.function.name + call.function.arguments);
+    for (const text of [message["content"], message["refusal"], message["reasoning_content"]])
+      if (typeof text === "string") tally(generated, text);
+    for (const call of calls)
+      if (call.function !== undefined) tally(generated, call.function.name + call.function.arguments);
   }
   return generated;
 }
 
 function wholeChoice(choice: AnswerChoice, position: number, frame: AnswerFrame): WholeChoice {
   const source: JsonObject = isObject(choice.message) ? choice.message : {};
-  const message: Record<string, Json> = { role: "assistant", content: typeof source["content"] === "string" ? source["content"] : null, refusal: typeof source["refusal"] === "string" ? source["refusal"] : null };
+  const message: Record<string, Json> = {
+    role: "assistant",
+    content: typeof source["content"] === "string" ? source["content"] : null,
+    refusal: typeof source["refusal"] === "string" ? source["refusal"] : null,
+  };
   for (const name in source) {
     const value = source[name];
     if (value === null || value === undefined || name in message || name === "tool_calls") continue;
@@ -130,9 +150,20 @@ function wholeChoice(choice: AnswerChoice, position: number, frame: AnswerFrame)
     else message["tool_calls"] = calls;
   }
   // a plain answer whose transport ended as it should is complete, also where the server names no reason
-  const finishReason = strictFinishReason(isFinishReason(choice.finish_reason) ? choice.finish_reason : "stop", calls.length > 0, frame.sameShape, frame.legacyFunctions);
-  const json: Record<string, Json> = { index: position, message, logprobs: strictLogprobs(choice.logprobs), finish_reason: finishReason };
-  for (const name in choice) if (!(name in json) && choice[name] !== null && choice[name] !== undefined) json[name] = choice[name]!;
+  const finishReason = strictFinishReason(
+    isFinishReason(choice.finish_reason) ? choice.finish_reason : "stop",
+    calls.length > 0,
+    frame.sameShape,
+    frame.legacyFunctions,
+  );
+  const json: Record<string, Json> = {
+    index: position,
+    message,
+    logprobs: strictLogprobs(choice.logprobs),
+    finish_reason: finishReason,
+  };
+  for (const name in choice)
+    if (!(name in json) && choice[name] !== null && choice[name] !== undefined) json[name] = choice[name]!;
   return { json, message, calls, finishReason };
 }
 
@@ -141,14 +172,26 @@ function wholeCalls(value: Json | undefined, frame: AnswerFrame, position: numbe
   const ids = new Set<string>();
   return (value as readonly Json[]).filter(isObject).map((call, index) => {
     // the provider's own, which it gets back as it wrote it: what another one demands of ids is seen to when a request goes there
-    const made = typeof call["id"] === "string" && call["id"] !== "" ? call["id"] : `call_${frame.traceId.slice(0, 20)}_${position}_${index}`;
+    const made =
+      typeof call["id"] === "string" && call["id"] !== ""
+        ? call["id"]
+        : `call_${frame.traceId.slice(0, 20)}_${position}_${index}`;
     const id = ids.has(made) ? `${made}_${index}` : made;
     ids.add(id);
     const { index: _index, ...rest } = call;
-    if (typeof call["type"] === "string" && call["type"] !== "function" && isObject(call[call["type"]])) return { ...rest, id } as unknown as ToolCall;
+    if (typeof call["type"] === "string" && call["type"] !== "function" && isObject(call[call["type"]]))
+      return { ...rest, id } as unknown as ToolCall;
     const called = isObject(call["function"]) ? call["function"] : {};
     const text = called["arguments"];
-    return { ...rest, id, type: "function", function: { ...called, name: typeof called["name"] === "string" ? called["name"] : "", arguments: typeof text === "string" ? text : text === null || text === undefined ? "{}" : JSON.stringify(text) } };
+    return {
+      ...rest,
+      id,
+      type: "function",
+      function: {
+        ...called,
+        name: typeof called["name"] === "string" ? called["name"] : "",
+        arguments: typeof text === "string" ? text : text === null || text === undefined ? "{}" : JSON.stringify(text),
+      },
+    };
   });
 }
-

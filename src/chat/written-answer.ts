@@ -29,10 +29,17 @@ export interface WrittenAnswer extends AnswerFigures {
 const MAX_MODEL = 1024;
 
 /** Throws StreamError, MalformedAnswer. */
-export function writtenAnswer({ bytes, decode, credential, frame, promptTokens }: AnswerQuestion, provider: Provider): WrittenAnswer {
+export function writtenAnswer(
+  { bytes, decode, credential, frame, promptTokens }: AnswerQuestion,
+  provider: Provider,
+): WrittenAnswer {
   const answer = provider.decodeResponse(answerWithoutKeys(utf8Of(bytes), credential), decode);
   if (answer.choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
   const { model } = answer;
   const { body, ...figures } = wholeAnswer(answer, frame, (generated) => estimatedUsage(promptTokens, generated));
-  return { ...figures, bytes: new TextEncoder().encode(JSON.stringify(body)), model: typeof model === "string" && model.length <= MAX_MODEL ? model : null };
+  return {
+    ...figures,
+    bytes: new TextEncoder().encode(JSON.stringify(body)),
+    model: typeof model === "string" && model.length <= MAX_MODEL ? model : null,
+  };
 }

@@ -38,15 +38,35 @@ export async function conformance(model: string, flags: ConformanceFlags, enviro
   const snapshot = snapshotWithoutStore(flags, environment);
   const at = model.search(/[:/]/);
   const settings = snapshot.providers.get(at < 0 ? model : model.slice(0, at));
-  if (settings === undefined || at < 0 || at === model.length - 1) throw new Error(`${JSON.stringify(model)} is no model; write <provider>:<model_name> with one of: ${[...snapshot.providers.keys()].join(", ")}`);
-  const { upstreamProxy } = loadConfiguration({ file: resolveConfigFile({ flags, environment }), families: PROVIDER_FAMILIES, environment }).server;
-  const caller = openCaller(snapshot, (joined) => openCallContext({ ...joined, allowPrivateAddresses: true }, upstreamProxy));
-  const base = { model, timeout: flags.timeout ?? TIMEOUT_S, ...(flags.baseUrl !== undefined && { base_url: flags.baseUrl }), ...(flags.apiKey !== undefined && { api_key: flags.apiKey }) };
+  if (settings === undefined || at < 0 || at === model.length - 1)
+    throw new Error(
+      `${JSON.stringify(model)} is no model; write <provider>:<model_name> with one of: ${[...snapshot.providers.keys()].join(", ")}`,
+    );
+  const { upstreamProxy } = loadConfiguration({
+    file: resolveConfigFile({ flags, environment }),
+    families: PROVIDER_FAMILIES,
+    environment,
+  }).server;
+  const caller = openCaller(snapshot, (joined) =>
+    openCallContext({ ...joined, allowPrivateAddresses: true }, upstreamProxy),
+  );
+  const base = {
+    model,
+    timeout: flags.timeout ?? TIMEOUT_S,
+    ...(flags.baseUrl !== undefined && { base_url: flags.baseUrl }),
+    ...(flags.apiKey !== undefined && { api_key: flags.apiKey }),
+  };
   const { capabilities } = providers.get(settings.family)!;
   const results: Result[] = [];
   for (const check of chosen) {
-    const lacking = check.needs.find((feature) => capabilityOf(capabilities, feature, model.slice(at + 1)).support === "unsupported");
-    results.push(lacking === undefined ? await resultOf(check, caller, base) : { check: check.id, title: check.title, outcome: "not offered", ms: null, note: `no ${lacking}` });
+    const lacking = check.needs.find(
+      (feature) => capabilityOf(capabilities, feature, model.slice(at + 1)).support === "unsupported",
+    );
+    results.push(
+      lacking === undefined
+        ? await resultOf(check, caller, base)
+        : { check: check.id, title: check.title, outcome: "not offered", ms: null, note: `no ${lacking}` },
+    );
   }
   print(model, results, flags);
   return results.some(({ outcome }) => outcome === "lost" || outcome === "refused") ? 1 : 0;
@@ -54,21 +74,45 @@ export async function conformance(model: string, flags: ConformanceFlags, enviro
 
 function chosenChecks(only: readonly string[] | undefined): readonly Check[] {
   const unknown = only?.find((id) => !CHECKS.some((check) => check.id === id));
-  if (unknown !== undefined) throw new Error(`there is no check ${JSON.stringify(unknown)}; there are: ${CHECKS.map(({ id }) => id).join(", ")}`);
+  if (unknown !== undefined)
+    throw new Error(
+      `there is no check ${JSON.stringify(unknown)}; there are: ${CHECKS.map(({ id }) => id).join(", ")}`,
+    );
   return only === undefined ? CHECKS : CHECKS.filter(({ id }) => only.includes(id));
 }
 
 async function resultOf(check: Check, caller: Caller, base: Base): Promise<Result> {
-  const { came, fault, note } = await check.run(caller, base).catch((thrown: unknown): Verdict => ({ came: null, fault: thrown instanceof Error ? thrown.message : String(thrown) }));
+  const { came, fault, note } = await check
+    .run(caller, base)
+    .catch((thrown: unknown): Verdict => ({
+      came: null,
+      fault: thrown instanceof Error ? thrown.message : String(thrown),
+    }));
   const told = { check: check.id, title: check.title, ms: came === null ? null : Math.round(came.tookMs) };
   if (fault !== null) return { ...told, outcome: "lost", note: fault };
   const error = came?.error ?? null;
-  return error === null ? { ...told, outcome: "kept", note: note ?? "" } : { ...told, outcome: "refused", note: `${came!.status} ${error.code}: ${error.message.replaceAll(/\s+/g, " ").slice(0, 100)}` };
+  return error === null
+    ? { ...told, outcome: "kept", note: note ?? "" }
+    : {
+        ...told,
+        outcome: "refused",
+        note: `${came!.status} ${error.code}: ${error.message.replaceAll(/\s+/g, " ").slice(0, 100)}`,
+      };
 }
 
 function print(model: string, results: readonly Result[], flags: ConformanceFlags): void {
-  const counts = (["kept", "lost", "refused", "not offered"] as const).map((outcome) => [outcome, results.filter((result) => result.outcome === outcome).length] as const);
-  if (flags.json === true) return printJson({ model, results, ...Object.fromEntries(counts.map(([outcome, count]) => [outcome.replace(" ", "_"), count])) });
-  printTable(["CHECK", "WHAT", "RESULT", "MS", "NOTE"], results.map(({ check, title, outcome, ms, note }) => [check, title, outcome, ms === null ? "-" : String(ms), note]));
+  const counts = (["kept", "lost", "refused", "not offered"] as const).map(
+    (outcome) => [outcome, results.filter((result) => result.outcome === outcome).length] as const,
+  );
+  if (flags.json === true)
+    return printJson({
+      model,
+      results,
+      ...Object.fromEntries(counts.map(([outcome, count]) => [outcome.replace(" ", "_"), count])),
+    });
+  printTable(
+    ["CHECK", "WHAT", "RESULT", "MS", "NOTE"],
+    results.map(({ check, title, outcome, ms, note }) => [check, title, outcome, ms === null ? "-" : String(ms), note]),
+  );
   printLine(`\n${model}: ${counts.map(([outcome, count]) => `${count} ${outcome}`).join(", ")}`);
 }

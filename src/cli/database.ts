@@ -6,7 +6,12 @@ import { resolveConfigFile, resolveServerOptions } from "../config/server-option
 import { PROVIDER_FAMILIES } from "../gateway.ts";
 import { loadConfiguration } from "../snapshot/configuration.ts";
 import { databaseFile } from "../store/data-folder.ts";
-import { type DatabaseOptions, openDatabase, openExistingDatabase, type SealedDatabase } from "../store/open-database.ts";
+import {
+  type DatabaseOptions,
+  openDatabase,
+  openExistingDatabase,
+  type SealedDatabase,
+} from "../store/open-database.ts";
 import { printJson, printLine } from "./output.ts";
 
 export interface DatabaseFlags {
@@ -16,12 +21,20 @@ export interface DatabaseFlags {
 }
 
 /** Throws StoreError where there is none. */
-export function withDatabase<T>(flags: DatabaseFlags, environment: Environment, work: (database: SealedDatabase) => Promise<T>): Promise<T> {
+export function withDatabase<T>(
+  flags: DatabaseFlags,
+  environment: Environment,
+  work: (database: SealedDatabase) => Promise<T>,
+): Promise<T> {
   return using(openExistingDatabase({ ...placeOf(flags, environment), environment }), work);
 }
 
 /** Makes it where there is none. */
-export function withAnyDatabase<T>(flags: DatabaseFlags, environment: Environment, work: (database: SealedDatabase, dataFolder: string) => Promise<T>): Promise<T> {
+export function withAnyDatabase<T>(
+  flags: DatabaseFlags,
+  environment: Environment,
+  work: (database: SealedDatabase, dataFolder: string) => Promise<T>,
+): Promise<T> {
   const place = placeOf(flags, environment);
   return using(openDatabase({ ...place, environment }), (database) => work(database, place.dataFolder));
 }
@@ -32,7 +45,10 @@ export async function create(flags: DatabaseFlags, environment: Environment): Pr
   await using(openDatabase({ ...place, environment }, true), () => Promise.resolve());
   const where = place.databaseUrl === null ? resolve(databaseFile(place.dataFolder)) : "the PostgreSQL database";
   if (flags.json === true) printJson({ database: where });
-  else printLine(`There is a database now: ${where}. The next start of the server makes the first access token, if it has none.`);
+  else
+    printLine(
+      `There is a database now: ${where}. The next start of the server makes the first access token, if it has none.`,
+    );
 }
 
 async function using<T>(opened: Promise<SealedDatabase>, work: (database: SealedDatabase) => Promise<T>): Promise<T> {
@@ -49,8 +65,13 @@ function placeOf(flags: DatabaseFlags, environment: Environment): Omit<DatabaseO
   const file = resolveConfigFile({ flags, environment });
   const named = flags.data ?? environment.dataFolder ?? "";
   const { databaseUrl } = environment;
-  if (named !== "" && (databaseUrl !== null || file === null || !namesDatabase(file))) return { dataFolder: named, databaseUrl };
-  return resolveServerOptions({ flags: { data: flags.data }, environment, file: loadConfiguration({ file, families: PROVIDER_FAMILIES, environment }) });
+  if (named !== "" && (databaseUrl !== null || file === null || !namesDatabase(file)))
+    return { dataFolder: named, databaseUrl };
+  return resolveServerOptions({
+    flags: { data: flags.data },
+    environment,
+    file: loadConfiguration({ file, families: PROVIDER_FAMILIES, environment }),
+  });
 }
 
 function namesDatabase(file: string): boolean {

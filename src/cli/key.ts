@@ -15,7 +15,10 @@ export async function rotate(flags: DatabaseFlags, environment: Environment): Pr
   if (flags.json === true) printJson({ resealed, unopened, key_file: file });
   else {
     printLine(`${resealed} ${resealed === 1 ? "row is" : "rows are"} sealed under the newest master key.`);
-    if (file !== null) printLine(`The new key stands first in ${file}. Keep a copy of the file; the older keys in it open backups from before.`);
+    if (file !== null)
+      printLine(
+        `The new key stands first in ${file}. Keep a copy of the file; the older keys in it open backups from before.`,
+      );
     for (const one of unopened) printError(`not opened: ${one}`);
   }
   return unopened.length === 0 ? 0 : 1;

@@ -25,7 +25,18 @@ export function status(flags: LedgerFlags, environment: Environment): number {
     printJson(found.map(told));
     return 0;
   }
-  const rows = found.map(({ folder, segments, bytes, unshippedBytes, closings, unsettled, openings, damages, gaps, setAside }) => [folder, segments, bytes, unshippedBytes, closings + unsettled, openings, damages.length + gaps.length + setAside.length].map(String));
+  const rows = found.map(
+    ({ folder, segments, bytes, unshippedBytes, closings, unsettled, openings, damages, gaps, setAside }) =>
+      [
+        folder,
+        segments,
+        bytes,
+        unshippedBytes,
+        closings + unsettled,
+        openings,
+        damages.length + gaps.length + setAside.length,
+      ].map(String),
+  );
   printTable(["FOLDER", "SEGMENTS", "BYTES", "UNSHIPPED", "ENDED CALLS", "OPEN CALLS", "DAMAGES"], rows);
   return 0;
 }
@@ -37,9 +48,15 @@ export function verify(flags: LedgerFlags, environment: Environment): number {
   if (flags.json === true) printJson(damaged.map(told));
   else {
     for (const { folder, damages, gaps, setAside } of damaged) {
-      for (const { from, to } of gaps) printLine(`${segmentPath(folder, from)}${to > from ? ` to ${segmentPath(folder, to)}` : ""}: missing; what stood there and is not in the database is lost`);
+      for (const { from, to } of gaps)
+        printLine(
+          `${segmentPath(folder, from)}${to > from ? ` to ${segmentPath(folder, to)}` : ""}: missing; what stood there and is not in the database is lost`,
+        );
       for (const damage of damages) printLine(`${segmentPath(folder, damage.segment)}: ${wordsOf(damage)}`);
-      for (const name of setAside) printLine(`${join(folder, name)}: set aside because something in it cannot be read; the rest of it has been shipped. Remove the file when you do not need it any more`);
+      for (const name of setAside)
+        printLine(
+          `${join(folder, name)}: set aside because something in it cannot be read; the rest of it has been shipped. Remove the file when you do not need it any more`,
+        );
     }
     if (damaged.length === 0) printLine("No segment is missing, and every entry is whole.");
   }
@@ -49,20 +66,52 @@ export function verify(flags: LedgerFlags, environment: Environment): number {
 /** Throws StoreError. */
 function statusOf(flags: LedgerFlags, environment: Environment): readonly LedgerStatus[] {
   const file = resolveConfigFile({ flags, environment });
-  const options = resolveServerOptions({ flags: { data: flags.data }, environment, file: loadConfiguration({ file, families: PROVIDER_FAMILIES, environment }) });
+  const options = resolveServerOptions({
+    flags: { data: flags.data },
+    environment,
+    file: loadConfiguration({ file, families: PROVIDER_FAMILIES, environment }),
+  });
   const folder = ledgerFolderOf({ dataFolder: options.dataFolder, ledgerFolder: options.ledger.folder });
-  if (!existsSync(folder)) throw new StoreError("unusable", `There is no ledger in ${folder}. Name the server's data folder with --data (DRAGOMAN_DATA), or its configuration with --config.`);
+  if (!existsSync(folder))
+    throw new StoreError(
+      "unusable",
+      `There is no ledger in ${folder}. Name the server's data folder with --data (DRAGOMAN_DATA), or its configuration with --config.`,
+    );
   return ledgerStatus(folder);
 }
 
 function wordsOf({ offset, bytes, isTail }: Damage): string {
-  return isTail ? `${bytes} bytes at the end, from byte ${offset}, are no whole entry: one that is being written, or what a crash left; the next start cuts it` : `bytes ${offset} to ${offset + bytes} are damaged; what stood there is lost`;
+  return isTail
+    ? `${bytes} bytes at the end, from byte ${offset}, are no whole entry: one that is being written, or what a crash left; the next start cuts it`
+    : `bytes ${offset} to ${offset + bytes} are damaged; what stood there is lost`;
 }
 
-function told({ folder, segments, bytes, unshippedBytes, closings, unsettled, openings, damages, gaps, setAside }: LedgerStatus) {
+function told({
+  folder,
+  segments,
+  bytes,
+  unshippedBytes,
+  closings,
+  unsettled,
+  openings,
+  damages,
+  gaps,
+  setAside,
+}: LedgerStatus) {
   return {
-    folder, segments, bytes, unshipped_bytes: unshippedBytes, closings, unsettled, open_calls: openings,
-    damages: damages.map(({ segment, offset, bytes: length, isTail }) => ({ file: segmentPath(folder, segment), offset, bytes: length, tail: isTail })),
+    folder,
+    segments,
+    bytes,
+    unshipped_bytes: unshippedBytes,
+    closings,
+    unsettled,
+    open_calls: openings,
+    damages: damages.map(({ segment, offset, bytes: length, isTail }) => ({
+      file: segmentPath(folder, segment),
+      offset,
+      bytes: length,
+      tail: isTail,
+    })),
     missing: gaps.map(({ from, to }) => ({ from: segmentPath(folder, from), to: segmentPath(folder, to) })),
     set_aside: setAside.map((name) => join(folder, name)),
   };

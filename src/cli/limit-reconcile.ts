@@ -17,20 +17,48 @@ export interface ReconcileFlags {
 /** Throws ConfigurationError and StoreError. */
 export async function limitReconcile(flags: ReconcileFlags, environment: Environment): Promise<void> {
   const file = resolveConfigFile({ flags, environment });
-  const { limitStore } = resolveServerOptions({ flags: {}, environment, file: loadConfiguration({ file, families: PROVIDER_FAMILIES, environment }) });
-  if (limitStore === null) throw new StoreError("unusable", "No store of limits is configured (limit_store.url, DRAGOMAN_LIMIT_STORE_URL): one gateway counts alone, and nothing is borrowed.");
+  const { limitStore } = resolveServerOptions({
+    flags: {},
+    environment,
+    file: loadConfiguration({ file, families: PROVIDER_FAMILIES, environment }),
+  });
+  if (limitStore === null)
+    throw new StoreError(
+      "unusable",
+      "No store of limits is configured (limit_store.url, DRAGOMAN_LIMIT_STORE_URL): one gateway counts alone, and nothing is borrowed.",
+    );
   const dryRun = flags.dryRun === true;
   let found: readonly WrittenOff[];
   try {
     found = await reconcile({ ...limitStore, replicas: flags.replica ?? null, dryRun });
   } catch (error) {
-    throw new StoreError("busy", `The store of the limits at ${new URL(limitStore.url).host} did not answer: ${error instanceof Error ? error.message : String(error)}`);
+    throw new StoreError(
+      "busy",
+      `The store of the limits at ${new URL(limitStore.url).host} did not answer: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
   if (flags.json === true) {
-    printJson({ dry_run: dryRun, written_off: found.map(({ seenMs, ...rest }) => ({ ...rest, last_seen: new Date(seenMs).toISOString() })) });
+    printJson({
+      dry_run: dryRun,
+      written_off: found.map(({ seenMs, ...rest }) => ({ ...rest, last_seen: new Date(seenMs).toISOString() })),
+    });
     return;
   }
-  if (found.length > 0) printTable(["REPLICA", "LAST SEEN", "TENANT", "BUDGET", "VALUE", "UNIT", "UNITS", "RESERVED"], found.map(({ replica, seenMs, tenant, budget, value, unit, units, reserved }) => [replica, new Date(seenMs).toISOString(), tenant, budget, value, unit, String(units), String(reserved)]));
-  if (found.length === 0) printLine("Nothing is borrowed or reserved of budgets without end by gateways that are gone.");
+  if (found.length > 0)
+    printTable(
+      ["REPLICA", "LAST SEEN", "TENANT", "BUDGET", "VALUE", "UNIT", "UNITS", "RESERVED"],
+      found.map(({ replica, seenMs, tenant, budget, value, unit, units, reserved }) => [
+        replica,
+        new Date(seenMs).toISOString(),
+        tenant,
+        budget,
+        value,
+        unit,
+        String(units),
+        String(reserved),
+      ]),
+    );
+  if (found.length === 0)
+    printLine("Nothing is borrowed or reserved of budgets without end by gateways that are gone.");
   else printLine(dryRun ? "This would be written off; run it again without --dry-run." : "This is written off.");
 }

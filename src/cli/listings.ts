@@ -24,36 +24,87 @@ const NOBODY = { tenantId: null, projectId: null };
 
 export function models(flags: ListingFlags, environment: Environment): void {
   const snapshot = snapshotWithoutStore(flags, environment);
-  const listed = listModels({ snapshot, scope: NOBODY, narrowing: null, nowMs: systemClock.now() }, namedRoutes(snapshot.routes), { providers, builtIn: BUILT_IN_MODELS });
+  const listed = listModels(
+    { snapshot, scope: NOBODY, narrowing: null, nowMs: systemClock.now() },
+    namedRoutes(snapshot.routes),
+    { providers, builtIn: BUILT_IN_MODELS },
+  );
   if (flags.json === true) return printJson(listed);
-  printTable(["MODEL", "NAME"], listed.map((model) => [model["id"] as string, model["name"] as string]));
-  printLine("\nModels that are not listed work as well: write <provider>:<model_name>, with the name that the provider gives it.");
+  printTable(
+    ["MODEL", "NAME"],
+    listed.map((model) => [model["id"] as string, model["name"] as string]),
+  );
+  printLine(
+    "\nModels that are not listed work as well: write <provider>:<model_name>, with the name that the provider gives it.",
+  );
 }
 
 /** Each where it stands in the file, with what it inherits there. */
 export function routes(flags: ListingFlags, environment: Environment): void {
   const configuration = configurationOf(flags, environment);
   const { global, tenants, projects } = routesOf(configuration);
-  const listed = (scope: string, own: RouteScope, seen: readonly RouteScope[]) => [...routesSeen(seen).values()].filter(({ name }) => Object.hasOwn(own.routes, name)).map((route) => listedRoute(scope, route));
+  const listed = (scope: string, own: RouteScope, seen: readonly RouteScope[]) =>
+    [...routesSeen(seen).values()]
+      .filter(({ name }) => Object.hasOwn(own.routes, name))
+      .map((route) => listedRoute(scope, route));
   const rows = [
     ...listed("global", global, [global]),
     ...[...tenants].flatMap(([id, scope]) => listed(`tenant ${id}`, scope, [scope, global])),
     ...[...projects].flatMap(([id, scope]) => listed(`project ${id}`, scope, [scope, global])),
   ];
   if (flags.json === true) return printJson(rows);
-  const names = (entries: readonly RouteFallback[]): string => entries.map(({ model, route }) => model ?? `route:${route}`).join(", ") || "-";
-  printTable(["ROUTE", "SCOPE", "STRATEGY", "TARGETS", "FALLBACKS"], rows.map((row) => [row.name, row.scope, row.strategy, row.targets.map(({ name }) => name).join(", "), names(row.fallbacks)]));
+  const names = (entries: readonly RouteFallback[]): string =>
+    entries.map(({ model, route }) => model ?? `route:${route}`).join(", ") || "-";
+  printTable(
+    ["ROUTE", "SCOPE", "STRATEGY", "TARGETS", "FALLBACKS"],
+    rows.map((row) => [
+      row.name,
+      row.scope,
+      row.strategy,
+      row.targets.map(({ name }) => name).join(", "),
+      names(row.fallbacks),
+    ]),
+  );
 }
 
-function listedRoute(scope: string, { contextWindowFallbacks, contentPolicyFallbacks, onExhausted, dropParams, disableStopSequenceLimit, targets, ...route }: Route) {
+function listedRoute(
+  scope: string,
+  {
+    contextWindowFallbacks,
+    contentPolicyFallbacks,
+    onExhausted,
+    dropParams,
+    disableStopSequenceLimit,
+    targets,
+    ...route
+  }: Route,
+) {
   return {
     ...route,
     scope,
-    targets: targets.map(({ name, weight, order, params: parameters, drop, maxConcurrency }) => ({ name, weight, order, params: parameters, drop: [...(drop ?? [])], max_concurrency: maxConcurrency })),
+    targets: targets.map(({ name, weight, order, params: parameters, drop, maxConcurrency }) => ({
+      name,
+      weight,
+      order,
+      params: parameters,
+      drop: [...(drop ?? [])],
+      max_concurrency: maxConcurrency,
+    })),
     context_window_fallbacks: Object.fromEntries(contextWindowFallbacks),
     content_policy_fallbacks: contentPolicyFallbacks,
-    timeouts: { connect_ms: route.timeouts.connectMs, first_byte_ms: route.timeouts.firstByteMs, first_token_ms: route.timeouts.firstTokenMs, between_chunks_ms: route.timeouts.betweenChunksMs, total_ms: route.timeouts.totalMs },
-    breaker: { failures: route.breaker.failures, ratio: route.breaker.ratio, window_ms: route.breaker.windowMs, open_ms: route.breaker.openMs },
+    timeouts: {
+      connect_ms: route.timeouts.connectMs,
+      first_byte_ms: route.timeouts.firstByteMs,
+      first_token_ms: route.timeouts.firstTokenMs,
+      between_chunks_ms: route.timeouts.betweenChunksMs,
+      total_ms: route.timeouts.totalMs,
+    },
+    breaker: {
+      failures: route.breaker.failures,
+      ratio: route.breaker.ratio,
+      window_ms: route.breaker.windowMs,
+      open_ms: route.breaker.openMs,
+    },
     on_exhausted: onExhausted,
     hedge: route.hedge === null ? null : { after: route.hedge.after, max_extra: route.hedge.maxExtra },
     queue: { max: route.queue.max, timeout_ms: route.queue.timeoutMs },
@@ -66,10 +117,28 @@ export function providersList(flags: ListingFlags, environment: Environment): vo
   const rows = [...snapshotWithoutStore(flags, environment).providers.values()].map((settings) => {
     const provider = providers.get(settings.family)!;
     const { verified } = provider.capabilities;
-    return { id: settings.id, family: settings.family, label: provider.label, enabled: settings.enabled, base_url: settings.baseUrl, key_variables: provider.keyVariables, verified: verified === "unverified" ? null : verified.date, docs: provider.docs };
+    return {
+      id: settings.id,
+      family: settings.family,
+      label: provider.label,
+      enabled: settings.enabled,
+      base_url: settings.baseUrl,
+      key_variables: provider.keyVariables,
+      verified: verified === "unverified" ? null : verified.date,
+      docs: provider.docs,
+    };
   });
   if (flags.json === true) return printJson(rows);
-  printTable(["ID", "LABEL", "ENABLED", "KEY VARIABLE", "BASE URL"], rows.map((row) => [row.id, row.label, row.enabled ? "yes" : "no", row.key_variables[0] ?? "-", row.base_url ?? "-"]));
+  printTable(
+    ["ID", "LABEL", "ENABLED", "KEY VARIABLE", "BASE URL"],
+    rows.map((row) => [
+      row.id,
+      row.label,
+      row.enabled ? "yes" : "no",
+      row.key_variables[0] ?? "-",
+      row.base_url ?? "-",
+    ]),
+  );
 }
 
 /** Throws Error for an unknown provider. */
@@ -77,20 +146,46 @@ export function params(name: string, flags: ListingFlags, environment: Environme
   const at = name.search(/[:/]/);
   const known = snapshotWithoutStore(flags, environment).providers;
   const settings = known.get(at < 0 ? name : name.slice(0, at));
-  if (settings === undefined) throw new Error(`there is no provider ${JSON.stringify(name.slice(0, at < 0 ? undefined : at))}; there are: ${[...known.keys()].join(", ")}`);
+  if (settings === undefined)
+    throw new Error(
+      `there is no provider ${JSON.stringify(name.slice(0, at < 0 ? undefined : at))}; there are: ${[...known.keys()].join(", ")}`,
+    );
   const provider = providers.get(settings.family)!;
   const listing = listCapabilities(settings.id, provider, at < 0 || at === name.length - 1 ? null : name.slice(at + 1));
   if (flags.json === true) return printJson(listing);
-  const lines = (kind: string, rows: readonly ListedCapability[]) => rows.map((row) => [row.name, kind, row.support, [row.note, row.values?.join(" | "), row.range?.join(" to ")].filter(Boolean).join("; ")]);
-  printTable(["NAME", "KIND", "SUPPORT", "NOTE"], [...lines("parameter", listing.parameters), ...lines("content block", listing.content_blocks)]);
-  printLine(listing.verified === null ? "\nNot checked against a page of the vendor: what the wire form promises." : `\nChecked on ${listing.verified.date} against ${listing.verified.source}`);
+  const lines = (kind: string, rows: readonly ListedCapability[]) =>
+    rows.map((row) => [
+      row.name,
+      kind,
+      row.support,
+      [row.note, row.values?.join(" | "), row.range?.join(" to ")].filter(Boolean).join("; "),
+    ]);
+  printTable(
+    ["NAME", "KIND", "SUPPORT", "NOTE"],
+    [...lines("parameter", listing.parameters), ...lines("content block", listing.content_blocks)],
+  );
+  printLine(
+    listing.verified === null
+      ? "\nNot checked against a page of the vendor: what the wire form promises."
+      : `\nChecked on ${listing.verified.date} against ${listing.verified.source}`,
+  );
 }
 
 function configurationOf(flags: Pick<ListingFlags, "config">, environment: Environment): Configuration {
-  return loadConfiguration({ file: resolveConfigFile({ flags, environment }), families: PROVIDER_FAMILIES, environment });
+  return loadConfiguration({
+    file: resolveConfigFile({ flags, environment }),
+    families: PROVIDER_FAMILIES,
+    environment,
+  });
 }
 
 /** What file and environment say; nobody has an access token in it. */
 export function snapshotWithoutStore(flags: Pick<ListingFlags, "config">, environment: Environment): Snapshot {
-  return compileSnapshot({ configuration: configurationOf(flags, environment), identities: { tenants: [], projects: [], users: [], memberships: [], tokens: [] }, families: PROVIDER_FAMILIES, environment, version: 0 });
+  return compileSnapshot({
+    configuration: configurationOf(flags, environment),
+    identities: { tenants: [], projects: [], users: [], memberships: [], tokens: [] },
+    families: PROVIDER_FAMILIES,
+    environment,
+    version: 0,
+  });
 }

@@ -19,7 +19,18 @@ export interface LogFlags extends GatewayFlags, PlaceFlags {
   readonly dryRun?: true;
 }
 
-const COLUMNS = { AT: "at", "TRACE ID": "trace_id", PROJECT: "project_id", MODEL: "model", STATUS: "status", CODE: "code", PROMPT: "prompt_tokens", COMPLETION: "completion_tokens", USD: "cost_usd", MS: "total_ms" } as const;
+const COLUMNS = {
+  AT: "at",
+  "TRACE ID": "trace_id",
+  PROJECT: "project_id",
+  MODEL: "model",
+  STATUS: "status",
+  CODE: "code",
+  PROMPT: "prompt_tokens",
+  COMPLETION: "completion_tokens",
+  USD: "cost_usd",
+  MS: "total_ms",
+} as const;
 const MOST = 100;
 const EVERY_MS = 1000;
 /** Rows come to the database some time after their calls have ended, and not in that order. */
@@ -30,10 +41,19 @@ export async function logs(traceId: string | undefined, flags: LogFlags, environ
   const client = openAdminClient(flags, environment);
   const place = flags.all === true ? "" : placePath({ place: "either" }, flags);
   if (flags.purgeContent === true) return await purge(client, place, flags);
-  if (traceId !== undefined) return await printOne(client, `${place}/logs/${encodeURIComponent(traceId)}${flags.content === true ? "/content" : ""}`, flags);
+  if (traceId !== undefined)
+    return await printOne(
+      client,
+      `${place}/logs/${encodeURIComponent(traceId)}${flags.content === true ? "/content" : ""}`,
+      flags,
+    );
   const filters = filtersOf(flags.filter ?? []);
   if (flags.follow === true) return await follow(client, `${place}/logs`, filters, flags);
-  const calls = await client.list(`${place}/logs`, { ...filters, ...(flags.oldest === true && { order: "oldest" }) }, flags.most ?? MOST);
+  const calls = await client.list(
+    `${place}/logs`,
+    { ...filters, ...(flags.oldest === true && { order: "oldest" }) },
+    flags.most ?? MOST,
+  );
   if (flags.json === true) return printJson(calls);
   printTable(Object.keys(COLUMNS), calls.map(rowOf));
 }
@@ -47,10 +67,16 @@ async function printOne(client: AdminClient, path: string, flags: LogFlags): Pro
 
 async function purge(client: AdminClient, place: string, { dryRun, json }: LogFlags): Promise<void> {
   if (place === "") throw new Error("Say of which tenant, or of which project: --tenant, --project.");
-  const answer = await client.send("DELETE", `${place}/content`, { query: { dry_run: dryRun === true ? "true" : undefined } });
+  const answer = await client.send("DELETE", `${place}/content`, {
+    query: { dry_run: dryRun === true ? "true" : undefined },
+  });
   if (json === true) return printJson(answer);
   const calls = isObject(answer) ? cell(answer, "removed") : "0";
-  printLine(dryRun === true ? `What was said in ${calls} calls would be removed: this was a dry run.` : `What was said in ${calls} calls is removed.`);
+  printLine(
+    dryRun === true
+      ? `What was said in ${calls} calls would be removed: this was a dry run.`
+      : `What was said in ${calls} calls is removed.`,
+  );
 }
 
 /** What there is to filter by the gateway says itself. */
@@ -58,7 +84,10 @@ function filtersOf(filters: readonly string[]): Readonly<Record<string, string>>
   return Object.fromEntries(
     filters.map((text) => {
       const at = text.indexOf("=");
-      if (at < 1) throw new Error(`--filter expects <field>=<value>, such as status_class=5xx. Got ${JSON.stringify(text.slice(0, 100))}.`);
+      if (at < 1)
+        throw new Error(
+          `--filter expects <field>=<value>, such as status_class=5xx. Got ${JSON.stringify(text.slice(0, 100))}.`,
+        );
       return [text.slice(0, at), text.slice(at + 1)] as const;
     }),
   );
@@ -66,7 +95,12 @@ function filtersOf(filters: readonly string[]): Readonly<Record<string, string>>
 
 const rowOf = (call: JsonObject): readonly string[] => Object.values(COLUMNS).map((field) => cell(call, field));
 
-async function follow(client: AdminClient, path: string, filters: Readonly<Record<string, string>>, { json }: LogFlags): Promise<void> {
+async function follow(
+  client: AdminClient,
+  path: string,
+  filters: Readonly<Record<string, string>>,
+  { json }: LogFlags,
+): Promise<void> {
   const seen = new Map<string, number>();
   // by the gateway's clock, which need not be ours; of all calls, so that of rare ones no look-up begins far back
   const newest = async (): Promise<JsonObject | undefined> => (await client.list(path, {}, 1))[0];
@@ -78,13 +112,18 @@ async function follow(client: AdminClient, path: string, filters: Readonly<Recor
   for (;;) {
     const fromMs = Math.max(0, sinceMs - OVERLAP_MS);
     try {
-      for (const call of await client.list(path, { ...filters, order: "ended", ended_from: new Date(fromMs).toISOString() })) {
+      for (const call of await client.list(path, {
+        ...filters,
+        order: "ended",
+        ended_from: new Date(fromMs).toISOString(),
+      })) {
         const id = cell(call, "trace_id");
         const endMs = endOf(call);
         const isNew = !seen.has(id);
         seen.set(id, endMs);
         sinceMs = Math.max(sinceMs, endMs);
-        if (isNew && (isBegun || endMs > begunMs)) printLine(json === true ? JSON.stringify(call) : rowOf(call).join("  "));
+        if (isNew && (isBegun || endMs > begunMs))
+          printLine(json === true ? JSON.stringify(call) : rowOf(call).join("  "));
       }
       isBegun = true;
       const latest = await newest();

@@ -37,5 +37,6 @@ export function printJson(value: unknown): void {
 export function printTable(header: readonly string[], rows: readonly (readonly string[])[]): void {
   const all = [header, ...rows].map((row) => row.map((cell) => printable(cell).replaceAll(BREAKS, coded)));
   const widths = header.map((_, column) => Math.max(...all.map((row) => (row[column] ?? "").length)));
-  for (const row of all) printLine(row.map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column]!))).join("  "));
+  for (const row of all)
+    printLine(row.map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column]!))).join("  "));
 }

@@ -43,7 +43,14 @@ const sampleSchema = z.strictObject({
   request: z.record(z.string(), z.unknown()),
   tenant: z.string().default("default"),
   project: z.string().default("default"),
-  token: z.strictObject({ id: z.string().default("sample"), role: z.enum(ROLES).default("developer"), user: z.string().optional(), permissions: z.array(z.enum(PERMISSIONS)).default([]) }).prefault({}),
+  token: z
+    .strictObject({
+      id: z.string().default("sample"),
+      role: z.enum(ROLES).default("developer"),
+      user: z.string().optional(),
+      permissions: z.array(z.enum(PERMISSIONS)).default([]),
+    })
+    .prefault({}),
   client_ip: z.string().default(""),
   /** The moment of the call; now, if left out. */
   now: z.iso.datetime({ offset: true }).optional(),
@@ -77,7 +84,9 @@ interface Result {
 /** Gives the exit code: 1 where an expectation is not met. Throws ConfigurationError. */
 export function policyTest({ file, request, json }: PolicyTestFlags, environment: Environment): number {
   const configured = readPolicies(file, environment);
-  const results = request.flatMap(sampleFiles).flatMap((path) => readSamples(path).map(({ name, sample }) => judge(name, sample, configured)));
+  const results = request
+    .flatMap(sampleFiles)
+    .flatMap((path) => readSamples(path).map(({ name, sample }) => judge(name, sample, configured)));
   const isMet = results.every(({ met }) => met !== false);
   const guards = costsOf(configured);
   if (json === true) printJson({ ok: isMet, samples: results, guards });
@@ -94,10 +103,17 @@ const TOLD_STEPS = 2000;
 type GuardCost = { readonly policy: string } & ReturnType<typeof toldCost>;
 
 function costsOf({ policies }: PlacedPolicies): readonly GuardCost[] {
-  return policies.flatMap(({ id, document: { guard } }) => (guard === undefined ? [] : [{ policy: id, ...toldCost(compileGuard(guard).work) }]));
+  return policies.flatMap(({ id, document: { guard } }) =>
+    guard === undefined ? [] : [{ policy: id, ...toldCost(compileGuard(guard).work) }],
+  );
 }
 
-function costWords({ policy, steps_per_character: steps, worst_ms_per_1000_characters: ms, a_tenth_of_a_second_from_characters: from }: GuardCost): string {
+function costWords({
+  policy,
+  steps_per_character: steps,
+  worst_ms_per_1000_characters: ms,
+  a_tenth_of_a_second_from_characters: from,
+}: GuardCost): string {
   return `the guard of ${policy} may take ${steps} steps for each character: at the worst ${ms} ms for 1,000 characters, and a tenth of a second from ${from} characters on`;
 }
 
@@ -106,9 +122,25 @@ interface PlacedPolicies {
 }
 
 function readPolicies(file: string, environment: Environment): PlacedPolicies {
-  const { policies, tenants, projects } = readConfigFile({ file, text: readConfigText(file), schema: policyFile, environment });
-  const of = (documents: Readonly<Record<string, PolicyDocument>>, place: Pick<Configured<unknown>, "tenantId" | "projectId">): readonly Configured<PolicyDocument>[] =>
-    Object.entries(documents).map(([name, document]) => ({ id: name, name, origin: "file", setBy: null, version: 0, ...place, document }));
+  const { policies, tenants, projects } = readConfigFile({
+    file,
+    text: readConfigText(file),
+    schema: policyFile,
+    environment,
+  });
+  const of = (
+    documents: Readonly<Record<string, PolicyDocument>>,
+    place: Pick<Configured<unknown>, "tenantId" | "projectId">,
+  ): readonly Configured<PolicyDocument>[] =>
+    Object.entries(documents).map(([name, document]) => ({
+      id: name,
+      name,
+      origin: "file",
+      setBy: null,
+      version: 0,
+      ...place,
+      document,
+    }));
   return {
     policies: [
       ...of(policies, { tenantId: null, projectId: null }),
@@ -120,7 +152,12 @@ function readPolicies(file: string, environment: Environment): PlacedPolicies {
 
 function sampleFiles(path: string): readonly string[] {
   const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
-  return isFolder ? readdirSync(path).filter((name) => /\.(json|ya?ml)$/.test(name)).toSorted().map((name) => join(path, name)) : [path];
+  return isFolder
+    ? readdirSync(path)
+        .filter((name) => /\.(json|ya?ml)$/.test(name))
+        .toSorted()
+        .map((name) => join(path, name))
+    : [path];
 }
 
 /** A sample, a list of them, or a request alone. */
@@ -131,7 +168,11 @@ function readSamples(file: string): readonly { readonly name: string; readonly s
     const place = list.length === 1 ? file : `${file}[${index}]`;
     const isBare = typeof one === "object" && one !== null && "messages" in one;
     const result = sampleSchema.safeParse(isBare ? { request: one } : one);
-    if (!result.success) throw problem(file, result.error.issues.map(({ path, message }) => `${place} ${path.join(".")}: ${message}`).join("\n"));
+    if (!result.success)
+      throw problem(
+        file,
+        result.error.issues.map(({ path, message }) => `${place} ${path.join(".")}: ${message}`).join("\n"),
+      );
     return { name: result.data.name ?? place, sample: result.data };
   });
 }
@@ -156,7 +197,12 @@ function judge(name: string, sample: Sample, { policies }: PlacedPolicies): Resu
   const spoke = all.flatMap((policy) => spokenBy(policy, request, targets, sample));
   const outcome = outcomeOf(spoke, targets);
   const expected = sample.expect ?? null;
-  const met = expected === null ? null : expected.outcome === outcome && (expected.policy === undefined || spoke.some(({ policy, effect }) => policy === expected.policy && effect !== "would_deny"));
+  const met =
+    expected === null
+      ? null
+      : expected.outcome === outcome &&
+        (expected.policy === undefined ||
+          spoke.some(({ policy, effect }) => policy === expected.policy && effect !== "would_deny"));
   return { sample: name, outcome, spoke, expected, met };
 }
 
@@ -175,28 +221,55 @@ function targetsOf({ options: { model } }: ChatRequest, { targets, route }: Samp
   });
 }
 
-function spokenBy(policy: Policy, request: ChatRequest, targets: readonly PolicyTarget[], sample: Sample): readonly Spoken[] {
+function spokenBy(
+  policy: Policy,
+  request: ChatRequest,
+  targets: readonly PolicyTarget[],
+  sample: Sample,
+): readonly Spoken[] {
   const spoke: Spoken[] = [];
   const looked = (at: string, look: (policies: CallPolicies) => void): void => {
     const touches: PolicyTouch[] = [];
     try {
-      look(new CallPolicies(projectPolicies([policy]), { sent: request, principal: principalOf(sample), clientIp: () => sample.client_ip, now: () => (sample.now === undefined ? systemClock.now() : Date.parse(sample.now)), touches, looking: null }));
+      look(
+        new CallPolicies(projectPolicies([policy]), {
+          sent: request,
+          principal: principalOf(sample),
+          clientIp: () => sample.client_ip,
+          now: () => (sample.now === undefined ? systemClock.now() : Date.parse(sample.now)),
+          touches,
+          looking: null,
+        }),
+      );
     } catch (thrown) {
       if (!(thrown instanceof GatewayError)) throw thrown;
     }
     const failed = touches.some(({ effect }) => effect === "failed");
-    for (const { effect, why } of touches) if (!(failed && effect === "denied")) spoke.push({ policy: policy.name, mode: policy.mode, effect, at, why: why ?? (policy.rule === null ? "the guard found something" : "the rule holds") });
+    for (const { effect, why } of touches)
+      if (!(failed && effect === "denied"))
+        spoke.push({
+          policy: policy.name,
+          mode: policy.mode,
+          effect,
+          at,
+          why: why ?? (policy.rule === null ? "the guard found something" : "the rule holds"),
+        });
   };
-  if (!policy.perTarget) 
+  if (!policy.perTarget)
     looked("request", (policies) => {
       policies.rules();
       policies.input(request, null);
     });
-  else for (const target of targets) looked(`${target.provider}:${target.model}`, (policies) => lookAt(policies, target, request));
+  else
+    for (const target of targets)
+      looked(`${target.provider}:${target.model}`, (policies) => lookAt(policies, target, request));
   const { answer } = sample;
   if (answer !== undefined && policy.guard?.onOutput === true)
     looked("answer", (policies) => {
-      const guards = targets.length === 0 ? [policy as GuardPolicy] : [...new Set(targets.flatMap((target) => policies.output(target)))];
+      const guards =
+        targets.length === 0
+          ? [policy as GuardPolicy]
+          : [...new Set(targets.flatMap((target) => policies.output(target)))];
       policies.guarded(() => guardText(answer, guards, policies.guardSpoke));
     });
   return spoke;
@@ -211,20 +284,43 @@ function lookAt(policies: CallPolicies, target: PolicyTarget, request: ChatReque
 
 function principalOf({ tenant, project, token }: Sample): Principal {
   const { id, role, user, permissions } = token;
-  return { tokenId: id, tokenKind: user === undefined ? "project" : "personal", tenantId: tenant, projectId: project, userId: user ?? null, role, permissions: new Set(permissions), narrowing: null };
+  return {
+    tokenId: id,
+    tokenKind: user === undefined ? "project" : "personal",
+    tenantId: tenant,
+    projectId: project,
+    userId: user ?? null,
+    role,
+    permissions: new Set(permissions),
+    narrowing: null,
+  };
 }
 
 /** Denied: before any target, at every one of them, or in the answer. */
 function outcomeOf(spoke: readonly Spoken[], targets: readonly PolicyTarget[]): Outcome {
-  const denied = new Set(spoke.filter(({ mode, effect }) => mode === "enforce" && (effect === "denied" || effect === "failed")).map(({ at }) => at));
-  if (denied.has("request") || denied.has("answer") || (targets.length > 0 && targets.every(({ provider, model }) => denied.has(`${provider}:${model}`)))) return "deny";
+  const denied = new Set(
+    spoke
+      .filter(({ mode, effect }) => mode === "enforce" && (effect === "denied" || effect === "failed"))
+      .map(({ at }) => at),
+  );
+  if (
+    denied.has("request") ||
+    denied.has("answer") ||
+    (targets.length > 0 && targets.every(({ provider, model }) => denied.has(`${provider}:${model}`)))
+  )
+    return "deny";
   return spoke.some(({ effect }) => effect === "masked") ? "mask" : "allow";
 }
 
 const WORDS: Readonly<Record<Outcome, string>> = { allow: "allowed", deny: "denied", mask: "masked" };
 
 function print({ sample, outcome, spoke, expected, met }: Result): void {
-  const wanted = expected === null ? "" : met === true ? " (as expected)" : ` (NOT as expected: ${WORDS[expected.outcome]}${expected.policy === undefined ? "" : ` by ${expected.policy}`})`;
+  const wanted =
+    expected === null
+      ? ""
+      : met === true
+        ? " (as expected)"
+        : ` (NOT as expected: ${WORDS[expected.outcome]}${expected.policy === undefined ? "" : ` by ${expected.policy}`})`;
   printLine(`${sample}: ${WORDS[outcome]}${wanted}`);
   for (const { policy, effect, at, why } of spoke) printLine(`  ${policy}: ${effect} at ${at}: ${why}`);
 }

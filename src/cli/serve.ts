@@ -1,7 +1,12 @@
 // `dragoman serve`: start, the first words, and a quiet end.
 import { join, relative, sep } from "node:path";
 import type { Environment } from "../config/environment.ts";
-import { resolveConfigFile, resolveServerOptions, type ServerFlags, type ServerOptions } from "../config/server-options.ts";
+import {
+  resolveConfigFile,
+  resolveServerOptions,
+  type ServerFlags,
+  type ServerOptions,
+} from "../config/server-options.ts";
 import { systemClock } from "../core/clock.ts";
 import { VERSION } from "../core/version.ts";
 import { type Gateway, openGateway, PROVIDER_FAMILIES } from "../gateway.ts";
@@ -12,7 +17,11 @@ import { printError, printLine } from "./output.ts";
 /** Runs until a signal ends it. Gives the exit code. */
 export async function serve(flags: ServerFlags, environment: Environment): Promise<number> {
   const file = resolveConfigFile({ flags, environment });
-  const options = resolveServerOptions({ flags, environment, file: loadConfiguration({ file, families: PROVIDER_FAMILIES, environment }) });
+  const options = resolveServerOptions({
+    flags,
+    environment,
+    file: loadConfiguration({ file, families: PROVIDER_FAMILIES, environment }),
+  });
   if (options.upstreamProxy !== null) assertFetchConcurrency(environment.get(requiredEnvironment));
   let gateway: Gateway;
   try {
@@ -29,11 +38,17 @@ export async function serve(flags: ServerFlags, environment: Environment): Promi
   return await ended(gateway);
 }
 
-function startFailure(thrown: unknown, { host, port }: { readonly host: string; readonly port: number }): string | null {
+function startFailure(
+  thrown: unknown,
+  { host, port }: { readonly host: string; readonly port: number },
+): string | null {
   const code = (thrown as { readonly code?: unknown } | null)?.code;
-  if (code === "EADDRINUSE") return `port ${port} on ${host} is in use; stop what listens there, or start with --port <another> (PORT=<another>)`;
-  if (code === "EACCES") return `port ${port} on ${host} may not be opened by this user; start with --port <another> above 1023`;
-  if (code === "EADDRNOTAVAIL") return `the address ${host} is not one of this machine; start with --host <another> (DRAGOMAN_HOST=<another>)`;
+  if (code === "EADDRINUSE")
+    return `port ${port} on ${host} is in use; stop what listens there, or start with --port <another> (PORT=<another>)`;
+  if (code === "EACCES")
+    return `port ${port} on ${host} may not be opened by this user; start with --port <another> above 1023`;
+  if (code === "EADDRNOTAVAIL")
+    return `the address ${host} is not one of this machine; start with --host <another> (DRAGOMAN_HOST=<another>)`;
   return null;
 }
 
@@ -44,7 +59,9 @@ function greet(gateway: Gateway, options: ServerOptions, configFile: string | nu
     return;
   }
   printLine(`\nAccess token, shown this once:\n\n  ${gateway.firstToken}\n\nTry it:\n`);
-  printLine(`curl ${gateway.url}/api/v1/chat/completions -H "Authorization: Bearer ${gateway.firstToken}" -H "Content-Type: application/json" -d '{"model": "sandbox:echo", "messages": [{"role": "user", "content": "Hello, Dragoman!"}]}'\n`);
+  printLine(
+    `curl ${gateway.url}/api/v1/chat/completions -H "Authorization: Bearer ${gateway.firstToken}" -H "Content-Type: application/json" -d '{"model": "sandbox:echo", "messages": [{"role": "user", "content": "Hello, Dragoman!"}]}'\n`,
+  );
 }
 
 /** What leads the command to this gateway's database. A PostgreSQL database is found by `DATABASE_URL`, or by the configuration file that names it. */
@@ -56,7 +73,9 @@ function databaseFlags({ databaseUrl, dataFolder }: ServerOptions, configFile: s
 /** What runs the command line in this folder, as it can be pasted: a checkout has it on no path. */
 function commandHere(): string {
   const packageFolder = join(import.meta.dir, "../..");
-  return packageFolder.split(sep).includes("node_modules") ? "npx dragoman" : `node ${quoted(relative(process.cwd(), join(packageFolder, "bin/dragoman.mjs")))}`;
+  return packageFolder.split(sep).includes("node_modules")
+    ? "npx dragoman"
+    : `node ${quoted(relative(process.cwd(), join(packageFolder, "bin/dragoman.mjs")))}`;
 }
 
 function quoted(path: string): string {
@@ -78,7 +97,10 @@ function ended(gateway: Gateway): Promise<number> {
       }
       endingSinceMs = nowMs;
       void gateway.close().then((cut) => {
-        if (cut > 0) printError(`${cut} ${cut === 1 ? "call was" : "calls were"} still under way at the end of server.drain_s, and cut: ${cut === 1 ? "its client was" : "their clients were"} answered with the error shutting_down`);
+        if (cut > 0)
+          printError(
+            `${cut} ${cut === 1 ? "call was" : "calls were"} still under way at the end of server.drain_s, and cut: ${cut === 1 ? "its client was" : "their clients were"} answered with the error shutting_down`,
+          );
         resolve(0);
         process.exit(0);
       });

@@ -4,7 +4,16 @@ import { PROVIDER_FAMILIES } from "../gateway.ts";
 import { loadConfiguration } from "../snapshot/configuration.ts";
 import { printJson, printLine, printTable } from "./output.ts";
 import { chanceOf } from "./simulation/chance.ts";
-import { type CallRow, type Counts, type FaultRow, type OpeningRow, type Report, reportOf, type TargetRow, type Totals } from "./simulation/report.ts";
+import {
+  type CallRow,
+  type Counts,
+  type FaultRow,
+  type OpeningRow,
+  type Report,
+  reportOf,
+  type TargetRow,
+  type Totals,
+} from "./simulation/report.ts";
 import { type Run, runCalls } from "./simulation/run-calls.ts";
 import { readTraffic, type Traffic } from "./simulation/traffic.ts";
 import { createCourses } from "./simulation/upstream-course.ts";
@@ -30,26 +39,45 @@ export function simulation(file: string, flags: SimulateFlags, environment: Envi
 }
 
 /** Throws ConfigurationError. */
-export function played(file: string, { traffic: trafficFile, seed: ownSeed }: SimulateFlags, environment: Environment): { readonly run: Run; readonly traffic: Traffic; readonly seed: number } {
+export function played(
+  file: string,
+  { traffic: trafficFile, seed: ownSeed }: SimulateFlags,
+  environment: Environment,
+): { readonly run: Run; readonly traffic: Traffic; readonly seed: number } {
   const configuration = loadConfiguration({ file, families: PROVIDER_FAMILIES, environment });
   const traffic = readTraffic(trafficFile, environment, { configuration, environment });
   const seed = ownSeed ?? traffic.seed;
   // chance of its own for each, so that a change of the routing leaves the targets as they are
   const courses = createCourses({ latencies: traffic.latencies, faults: traffic.faults, random: chanceOf(~seed) });
-  return { run: runCalls({ calls: traffic.prepared.calls, courses, limits: traffic.prepared.snapshot.limits, random: chanceOf(seed) }), traffic, seed };
+  return {
+    run: runCalls({
+      calls: traffic.prepared.calls,
+      courses,
+      limits: traffic.prepared.snapshot.limits,
+      random: chanceOf(seed),
+    }),
+    traffic,
+    seed,
+  };
 }
 
 function printReport({ seed, targets, health, faults, totals, calls }: Report): void {
   for (const call of calls ?? []) printLine(callLine(call));
   if (calls !== undefined) printLine("");
-  printTable(["ROUTE", "TARGET", "CALLS", "ATTEMPTS", "SUCCESSES", "SHARE", "ADDED P50", "ADDED P95", "ENDED OTHERWISE"], targets.map(targetCells));
+  printTable(
+    ["ROUTE", "TARGET", "CALLS", "ATTEMPTS", "SUCCESSES", "SHARE", "ADDED P50", "ADDED P95", "ENDED OTHERWISE"],
+    targets.map(targetCells),
+  );
   if (health.length > 0) {
     printLine("");
     printTable(["AT", "TARGET", "HEALTH"], health.map(healthCells));
   }
   if (faults.length > 0) {
     printLine("");
-    printTable(["FAULT", "FROM", "TO", "TARGET", "CALLS", "SUCCEEDED", "ADDED P95", "ATTEMPTS", "OPENED", "BACK AFTER"], faults.map(faultCells));
+    printTable(
+      ["FAULT", "FROM", "TO", "TARGET", "CALLS", "SUCCEEDED", "ADDED P95", "ATTEMPTS", "OPENED", "BACK AFTER"],
+      faults.map(faultCells),
+    );
   }
   printLine("");
   printLine(totalsLine(totals));
@@ -57,11 +85,32 @@ function printReport({ seed, targets, health, faults, totals, calls }: Report): 
 }
 
 function targetCells(row: TargetRow): readonly string[] {
-  const others = [countsText(row.failures), told(row.cancelled, "cancelled"), told(row.hedges, "hedges"), told(row.refused, "refused"), told(row.shed, "shed")].filter((text) => text !== "");
-  return [row.asked, row.target, String(row.calls), String(row.attempts), String(row.successes), row.share === null ? "-" : `${(row.share * 100).toFixed(1)} %`, ms(row.added_p50_ms), ms(row.added_p95_ms), others.join(", ") || "-"];
+  const others = [
+    countsText(row.failures),
+    told(row.cancelled, "cancelled"),
+    told(row.hedges, "hedges"),
+    told(row.refused, "refused"),
+    told(row.shed, "shed"),
+  ].filter((text) => text !== "");
+  return [
+    row.asked,
+    row.target,
+    String(row.calls),
+    String(row.attempts),
+    String(row.successes),
+    row.share === null ? "-" : `${(row.share * 100).toFixed(1)} %`,
+    ms(row.added_p50_ms),
+    ms(row.added_p95_ms),
+    others.join(", ") || "-",
+  ];
 }
 
-const HEALTH_WORDS: Readonly<Record<string, string>> = { opened: "breaker open", probed: "probe", closed: "breaker closed", rate_limited: "rate limited" };
+const HEALTH_WORDS: Readonly<Record<string, string>> = {
+  opened: "breaker open",
+  probed: "probe",
+  closed: "breaker closed",
+  rate_limited: "rate limited",
+};
 
 function healthCells({ at_ms: atMs, target, what, until_ms: untilMs }: OpeningRow): readonly string[] {
   return [ms(atMs), target, `${HEALTH_WORDS[what] ?? what}${untilMs === null ? "" : ` until ${ms(untilMs)}`}`];
@@ -69,8 +118,16 @@ function healthCells({ at_ms: atMs, target, what, until_ms: untilMs }: OpeningRo
 
 function faultCells(row: FaultRow): readonly string[] {
   return [
-    row.status === null ? row.kind : String(row.status), ms(row.from_ms), ms(row.to_ms), row.target, String(row.calls), String(row.succeeded), ms(row.added_p95_ms),
-    `${row.attempts}${Object.keys(row.failures).length === 0 ? "" : ` (${countsText(row.failures)})`}`, String(row.breaker_opened), ms(row.back_after_ms),
+    row.status === null ? row.kind : String(row.status),
+    ms(row.from_ms),
+    ms(row.to_ms),
+    row.target,
+    String(row.calls),
+    String(row.succeeded),
+    ms(row.added_p95_ms),
+    `${row.attempts}${Object.keys(row.failures).length === 0 ? "" : ` (${countsText(row.failures)})`}`,
+    String(row.breaker_opened),
+    ms(row.back_after_ms),
   ];
 }
 
@@ -83,14 +140,30 @@ function totalsLine(totals: Totals): string {
 }
 
 /** `1200 ms chat: answered by b after 340 ms (added 20 ms); a at 1200 ms: upstream_error 500 after 20 ms (first by order); b at ...`. */
-function callLine({ at_ms: atMs, asked, ok, code, target, added_ms: addedMs, total_ms: totalMs, attempts }: CallRow): string {
-  const end = ok ? `answered by ${target}, added ${ms(addedMs)}` : `failed with ${code}${target === null ? "" : ` after content of ${target}`}`;
-  const steps = attempts.map((each) => `${each.target} at ${ms(each.at_ms)}: ${each.code ?? each.ending}${each.status === null ? "" : ` ${each.status}`} after ${ms(each.after_ms)} (${each.why})`);
+function callLine({
+  at_ms: atMs,
+  asked,
+  ok,
+  code,
+  target,
+  added_ms: addedMs,
+  total_ms: totalMs,
+  attempts,
+}: CallRow): string {
+  const end = ok
+    ? `answered by ${target}, added ${ms(addedMs)}`
+    : `failed with ${code}${target === null ? "" : ` after content of ${target}`}`;
+  const steps = attempts.map(
+    (each) =>
+      `${each.target} at ${ms(each.at_ms)}: ${each.code ?? each.ending}${each.status === null ? "" : ` ${each.status}`} after ${ms(each.after_ms)} (${each.why})`,
+  );
   return [`${ms(atMs)} ${asked}: ${end}, in ${ms(totalMs)}`, ...steps].join("; ");
 }
 
 function countsText(counts: Counts): string {
-  return Object.entries(counts).map(([name, count]) => `${count} ${name}`).join(", ");
+  return Object.entries(counts)
+    .map(([name, count]) => `${count} ${name}`)
+    .join(", ");
 }
 
 function told(count: number, name: string): string {

@@ -50,8 +50,12 @@ export async function create(flags: CreateFlags, environment: Environment): Prom
     ipRanges: flags.ip ?? [],
     expiresInDays: flags.expiresInDays ?? null,
   };
-  const make = async (store: Store): Promise<IssuedToken> => (await store.change(LOCAL_ACTOR, (writer) => createToken(writer, request, systemClock.now()))).result;
-  await printIssued(await (isForFirstOwner(flags) ? withOwner(flags, environment, make) : withStore(flags, environment, make)), flags);
+  const make = async (store: Store): Promise<IssuedToken> =>
+    (await store.change(LOCAL_ACTOR, (writer) => createToken(writer, request, systemClock.now()))).result;
+  await printIssued(
+    await (isForFirstOwner(flags) ? withOwner(flags, environment, make) : withStore(flags, environment, make)),
+    flags,
+  );
 }
 
 /** An administrator's token may be made before the server is started for the first time. */
@@ -61,14 +65,20 @@ function isForFirstOwner({ personal, role, user }: CreateFlags): boolean {
 
 function withOwner<T>(flags: DatabaseFlags, environment: Environment, work: (store: Store) => Promise<T>): Promise<T> {
   return withAnyDatabase(flags, environment, async ({ store }, dataFolder) => {
-    if (await makeOwner(store)) printError(`the database was empty: its first tenant, project and owner are made (data in ${resolve(dataFolder)}); the first start of the server shows its project token`);
+    if (await makeOwner(store))
+      printError(
+        `the database was empty: its first tenant, project and owner are made (data in ${resolve(dataFolder)}); the first start of the server shows its project token`,
+      );
     return await work(store);
   });
 }
 
 export async function rotate(id: string, flags: RotateFlags, environment: Environment): Promise<void> {
   const overlapMs = flags.overlapMinutes === undefined ? null : flags.overlapMinutes * 60_000;
-  await printIssued(await withChange(flags, environment, (writer) => rotateToken(writer, id, { overlapMs }, systemClock.now())), flags);
+  await printIssued(
+    await withChange(flags, environment, (writer) => rotateToken(writer, id, { overlapMs }, systemClock.now())),
+    flags,
+  );
 }
 
 export async function revoke(id: string, flags: ListFlags, environment: Environment): Promise<void> {
@@ -82,14 +92,36 @@ export async function list(flags: ListFlags, environment: Environment): Promise<
   if (flags.json === true)
     printJson(
       tokens.map((token) => ({
-        id: token.id, kind: token.kind, name: token.name, tenant: token.tenantId, project: token.projectId, user: token.userId, role: token.role, permissions: token.permissions, models: token.models, routes: token.routes, ip: token.ipRanges, state: token.state,
-        created_at: iso(token.createdAtMs), expires_at: iso(token.expiresAtMs), revoked_at: token.revokedAtMs === null ? null : iso(token.revokedAtMs),
+        id: token.id,
+        kind: token.kind,
+        name: token.name,
+        tenant: token.tenantId,
+        project: token.projectId,
+        user: token.userId,
+        role: token.role,
+        permissions: token.permissions,
+        models: token.models,
+        routes: token.routes,
+        ip: token.ipRanges,
+        state: token.state,
+        created_at: iso(token.createdAtMs),
+        expires_at: iso(token.expiresAtMs),
+        revoked_at: token.revokedAtMs === null ? null : iso(token.revokedAtMs),
       })),
     );
   else
     printTable(
       ["ID", "NAME", "KIND", "OF", "ROLE", "PERMISSIONS", "STATE", "EXPIRES"],
-      tokens.map((token) => [token.id, token.name, token.kind, token.projectId ?? token.userId ?? "", token.role ?? "-", token.permissions.join(",") || "-", token.state, iso(token.expiresAtMs).slice(0, 10)]),
+      tokens.map((token) => [
+        token.id,
+        token.name,
+        token.kind,
+        token.projectId ?? token.userId ?? "",
+        token.role ?? "-",
+        token.permissions.join(",") || "-",
+        token.state,
+        iso(token.expiresAtMs).slice(0, 10),
+      ]),
     );
 }
 
@@ -97,11 +129,32 @@ export async function list(flags: ListFlags, environment: Environment): Promise<
 async function printIssued({ id, text, record }: IssuedToken, flags: DatabaseFlags): Promise<void> {
   await Bun.sleep(2 * POLL_MS);
   if (flags.json === true)
-    printJson({ id, token: text, name: record.name, kind: record.kind, tenant: record.tenantId, project: record.projectId, user: record.userId, role: record.role, permissions: record.permissions, models: record.models, routes: record.routes, ip: record.ipRanges, expires_at: iso(record.expiresAtMs) });
-  else printLine(`${text}\n\nThis is access token ${id} (${record.name}), valid until ${iso(record.expiresAtMs).slice(0, 10)}. Its text is shown this once.`);
+    printJson({
+      id,
+      token: text,
+      name: record.name,
+      kind: record.kind,
+      tenant: record.tenantId,
+      project: record.projectId,
+      user: record.userId,
+      role: record.role,
+      permissions: record.permissions,
+      models: record.models,
+      routes: record.routes,
+      ip: record.ipRanges,
+      expires_at: iso(record.expiresAtMs),
+    });
+  else
+    printLine(
+      `${text}\n\nThis is access token ${id} (${record.name}), valid until ${iso(record.expiresAtMs).slice(0, 10)}. Its text is shown this once.`,
+    );
 }
 
-async function withChange<T>(flags: DatabaseFlags, environment: Environment, work: (writer: Writer) => Promise<T>): Promise<T> {
+async function withChange<T>(
+  flags: DatabaseFlags,
+  environment: Environment,
+  work: (writer: Writer) => Promise<T>,
+): Promise<T> {
   return withStore(flags, environment, async (store) => (await store.change(LOCAL_ACTOR, work)).result);
 }
 

@@ -8,15 +8,20 @@ export const VARIABLES = {
   PORT: "Port to listen on.",
   DRAGOMAN_HOST: "Address to listen on.",
   DRAGOMAN_DATA: "Folder of the database.",
-  DATABASE_URL: "Address of a PostgreSQL database, `postgresql://user:password@host:port/database`, in place of SQLite in the data folder.",
-  DRAGOMAN_MASTER_KEY: "Key that seals the secrets in the database: 32 bytes in base64. Several with commas: the first seals, all of them open.",
-  DRAGOMAN_MASTER_KEY_FILE: "Absolute path of a file with the master key, one key a line. Without both, SQLite's is `master.key` in the data folder, which the first start makes.",
+  DATABASE_URL:
+    "Address of a PostgreSQL database, `postgresql://user:password@host:port/database`, in place of SQLite in the data folder.",
+  DRAGOMAN_MASTER_KEY:
+    "Key that seals the secrets in the database: 32 bytes in base64. Several with commas: the first seals, all of them open.",
+  DRAGOMAN_MASTER_KEY_FILE:
+    "Absolute path of a file with the master key, one key a line. Without both, SQLite's is `master.key` in the data folder, which the first start makes.",
   DRAGOMAN_CONFIG: "Configuration file. Without it `dragoman.yaml` of the working directory is read, if there is one.",
   DRAGOMAN_URL: "Address of the gateway that the command line administers.",
   DRAGOMAN_TOKEN: "Access token with which the command line calls the gateway.",
   DRAGOMAN_LOG_LEVEL: `Least important level that is logged: ${LOG_LEVELS.join(", ")}.`,
-  DRAGOMAN_LIMIT_STORE_URL: "Address of the Valkey or Redis in which replicas share their limits: `redis://user:password@host:6379/0`.",
-  DRAGOMAN_ALLOW_PRIVATE_ADDRESSES: "`1`: addresses that come with a request may lie in private networks; `0`: they may not, whatever the file says.",
+  DRAGOMAN_LIMIT_STORE_URL:
+    "Address of the Valkey or Redis in which replicas share their limits: `redis://user:password@host:6379/0`.",
+  DRAGOMAN_ALLOW_PRIVATE_ADDRESSES:
+    "`1`: addresses that come with a request may lie in private networks; `0`: they may not, whatever the file says.",
 } as const;
 type Variable = keyof typeof VARIABLES;
 
@@ -35,13 +40,16 @@ export interface Environment {
 
 /** Takes a copy: a later change of the source changes nothing. Throws ConfigurationError when a variable has a value that it cannot have. */
 export function readEnvironment(source: Readonly<Record<string, string | undefined>> = process.env): Environment {
-  const values = new Map(Object.entries(source).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ""));
+  const values = new Map(
+    Object.entries(source).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ""),
+  );
   const problems: ConfigurationProblem[] = [];
   const read = <T>(name: Variable, expected: string, parse: (text: string) => T | undefined): T | null => {
     const text = values.get(name);
     if (text === undefined) return null;
     const value = parse(text.trim());
-    if (value === undefined) problems.push({ file: "environment", line: null, column: null, path: name, message: `expected ${expected}` });
+    if (value === undefined)
+      problems.push({ file: "environment", line: null, column: null, path: name, message: `expected ${expected}` });
     return value ?? null;
   };
   const text = (value: string): string | undefined => value || undefined;
@@ -49,9 +57,13 @@ export function readEnvironment(source: Readonly<Record<string, string | undefin
     port: read("PORT", "a port from 0 to 65535", parsePort),
     host: read("DRAGOMAN_HOST", "a host name or an address, without scheme and port", parseHost),
     dataFolder: read("DRAGOMAN_DATA", "a path", text),
-    databaseUrl: read("DATABASE_URL", "an address such as postgresql://user:password@host:5432/dragoman", (value) => (isDatabaseUrl(value) ? value : undefined)),
+    databaseUrl: read("DATABASE_URL", "an address such as postgresql://user:password@host:5432/dragoman", (value) =>
+      isDatabaseUrl(value) ? value : undefined,
+    ),
     configFile: read("DRAGOMAN_CONFIG", "a path", text),
-    logLevel: read("DRAGOMAN_LOG_LEVEL", `one of ${LOG_LEVELS.join(", ")}`, (value) => LOG_LEVELS.find((level) => level === value.toLowerCase())),
+    logLevel: read("DRAGOMAN_LOG_LEVEL", `one of ${LOG_LEVELS.join(", ")}`, (value) =>
+      LOG_LEVELS.find((level) => level === value.toLowerCase()),
+    ),
     limitStoreUrl: read("DRAGOMAN_LIMIT_STORE_URL", "an address that begins with redis:// or rediss://", parseStoreUrl),
     allowPrivateAddresses: read("DRAGOMAN_ALLOW_PRIVATE_ADDRESSES", "1 or 0", parseSwitch),
     get: (name: string) => values.get(name),

@@ -99,7 +99,10 @@ export class FileFollower {
     try {
       const text = readConfigText(this.#options.file);
       // Whoever cuts a file to nothing is about to write it, or has no room left on the disk.
-      if (text.trim() === "" && this.#text.trim() !== "") throw new ConfigurationError([{ file: this.#options.file, line: null, column: null, path: "", message: "is empty now" }]);
+      if (text.trim() === "" && this.#text.trim() !== "")
+        throw new ConfigurationError([
+          { file: this.#options.file, line: null, column: null, path: "", message: "is empty now" },
+        ]);
       const changed = text !== this.#text;
       this.#text = text;
       this.#fault = null;
@@ -132,7 +135,10 @@ interface Stamp {
 function stampOf(file: string): Stamp | null {
   try {
     const stat = statSync(file, { bigint: true });
-    return { text: `${stat.dev}:${stat.ino}:${stat.size}:${stat.mtimeNs}:${stat.ctimeNs}`, mtimeMs: Number(stat.mtimeMs) };
+    return {
+      text: `${stat.dev}:${stat.ino}:${stat.size}:${stat.mtimeNs}:${stat.ctimeNs}`,
+      mtimeMs: Number(stat.mtimeMs),
+    };
   } catch {
     // Reading it says why.
     return null;

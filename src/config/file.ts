@@ -14,7 +14,8 @@ export const MAX_CONFIG_FILE_BYTES = 1024 * 1024;
  * not UTF-8. Blocks: it runs at the start and when the file has changed, and a file of this size takes a millisecond.
  */
 export function readConfigText(file: string): string {
-  const problem = (message: string): ConfigurationError => new ConfigurationError([{ file, line: null, column: null, path: "", message }]);
+  const problem = (message: string): ConfigurationError =>
+    new ConfigurationError([{ file, line: null, column: null, path: "", message }]);
   let bytes: Uint8Array;
   try {
     // Without O_NONBLOCK a named pipe would hold the process until somebody writes to it.
@@ -24,14 +25,19 @@ export function readConfigText(file: string): string {
       // One byte more than allowed tells a file that is too large from one that just fits, whatever its size was a moment ago.
       const buffer = Buffer.alloc(MAX_CONFIG_FILE_BYTES + 1);
       let length = 0;
-      for (let count = -1; count !== 0 && length < buffer.length; length += count) count = readSync(descriptor, buffer, length, buffer.length - length, null);
+      for (let count = -1; count !== 0 && length < buffer.length; length += count)
+        count = readSync(descriptor, buffer, length, buffer.length - length, null);
       bytes = buffer.subarray(0, length);
     } finally {
       closeSync(descriptor);
     }
   } catch (thrown) {
     if (thrown instanceof ConfigurationError) throw thrown;
-    throw problem((thrown as NodeJS.ErrnoException).code === "ENOENT" ? "there is no such file" : `cannot be read: ${(thrown as Error).message}`);
+    throw problem(
+      (thrown as NodeJS.ErrnoException).code === "ENOENT"
+        ? "there is no such file"
+        : `cannot be read: ${(thrown as Error).message}`,
+    );
   }
   if (bytes.length > MAX_CONFIG_FILE_BYTES) throw problem(`is larger than ${MAX_CONFIG_FILE_BYTES} bytes`);
   try {
@@ -50,8 +56,16 @@ export interface ConfigFile<Schema extends z.ZodType> {
 }
 
 /** The value of a configuration file. An empty text is an empty mapping. Throws ConfigurationError. */
-export function readConfigFile<Schema extends z.ZodType>({ file, text, schema, environment }: ConfigFile<Schema>): z.output<Schema> {
-  if (Buffer.byteLength(text) > MAX_CONFIG_FILE_BYTES) throw new ConfigurationError([{ file, line: null, column: null, path: "", message: `is larger than ${MAX_CONFIG_FILE_BYTES} bytes` }]);
+export function readConfigFile<Schema extends z.ZodType>({
+  file,
+  text,
+  schema,
+  environment,
+}: ConfigFile<Schema>): z.output<Schema> {
+  if (Buffer.byteLength(text) > MAX_CONFIG_FILE_BYTES)
+    throw new ConfigurationError([
+      { file, line: null, column: null, path: "", message: `is larger than ${MAX_CONFIG_FILE_BYTES} bytes` },
+    ]);
   const document = parseYaml(file, text, environment);
   const value = document.value ?? {};
   let result = schema.safeParse(value);
@@ -60,9 +74,13 @@ export function readConfigFile<Schema extends z.ZodType>({ file, text, schema, e
   // A part that could not be read is missing in the value: what the schema says about that part is not worth saying.
   const known = new Set(problems.map(({ path }) => path));
   if (!result.success && !problems.some(({ path }) => path === "")) {
-    for (const problem of issueProblems(result.error.issues, value, schema, document)) if (!known.has(problem.path)) problems.push(problem);
+    for (const problem of issueProblems(result.error.issues, value, schema, document))
+      if (!known.has(problem.path)) problems.push(problem);
   }
-  if (problems.length > 0) throw new ConfigurationError(problems.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0)));
+  if (problems.length > 0)
+    throw new ConfigurationError(
+      problems.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0)),
+    );
   return result.data as z.output<Schema>;
 }
 
@@ -88,7 +106,9 @@ function coerceExpanded(value: unknown, issues: readonly z.core.$ZodIssue[], { e
     const text = expanded.get(JSON.stringify(path));
     const replacement = text === undefined ? undefined : scalarOf(text.trim(), issue.expected);
     if (replacement === undefined) continue;
-    const parent = path.slice(0, -1).reduce<unknown>((node, step) => (node as Record<string | number, unknown>)[step], value);
+    const parent = path
+      .slice(0, -1)
+      .reduce<unknown>((node, step) => (node as Record<string | number, unknown>)[step], value);
     (parent as Record<string | number, unknown>)[path.at(-1)!] = replacement;
     coerced = true;
   }

@@ -13,21 +13,35 @@ interface Finding {
 }
 type JsonSchema = z.core.JSONSchema.BaseSchema;
 
-export function issueProblems(issues: readonly Issue[], value: unknown, schema: z.ZodType, document: YamlDocument): readonly ConfigurationProblem[] {
+export function issueProblems(
+  issues: readonly Issue[],
+  value: unknown,
+  schema: z.ZodType,
+  document: YamlDocument,
+): readonly ConfigurationProblem[] {
   return issueFindings(issues, value, schema).map(({ path, message }) => document.problemAt(path, message));
 }
 
 /** The same without a place in a text: for values that did not come from a file. At most `MAX_PROBLEMS`. */
-export function issueFindings(issues: readonly Issue[], value: unknown, schema: z.ZodType): readonly { readonly path: Path; readonly message: string }[] {
+export function issueFindings(
+  issues: readonly Issue[],
+  value: unknown,
+  schema: z.ZodType,
+): readonly { readonly path: Path; readonly message: string }[] {
   let shape: JsonSchema | undefined;
-  const shapeAt = (path: Path): JsonSchema | undefined => walk((shape ??= z.toJSONSchema(schema, { io: "input", unrepresentable: "any" })), path);
+  const shapeAt = (path: Path): JsonSchema | undefined =>
+    walk((shape ??= z.toJSONSchema(schema, { io: "input", unrepresentable: "any" })), path);
   const findings: { readonly path: Path; readonly message: string }[] = [];
   for (const issue of issues.flatMap((each) => flatten(each, valueAt(value, each.path as Path)))) {
     if (findings.length >= MAX_PROBLEMS) break;
     const path = issue.path as Path;
     if (issue.code === "unrecognized_keys") {
       const known = keysOf(shapeAt(path));
-      for (const key of issue.keys.slice(0, MAX_PROBLEMS)) findings.push({ path: [...path, key], message: `unknown key ${JSON.stringify(formatKey(key))}${didYouMean(key, known)}` });
+      for (const key of issue.keys.slice(0, MAX_PROBLEMS))
+        findings.push({
+          path: [...path, key],
+          message: `unknown key ${JSON.stringify(formatKey(key))}${didYouMean(key, known)}`,
+        });
     } else findings.push({ path, message: wordsOf(issue, valueAt(value, path)) + otherKey(issue, path, shapeAt) });
   }
   return findings;
@@ -35,31 +49,53 @@ export function issueFindings(issues: readonly Issue[], value: unknown, schema: 
 
 /** Of a mapping, or of the one among several forms. */
 function keysOf(shape: JsonSchema | undefined): readonly string[] {
-  return [shape, ...((shape?.anyOf ?? []) as readonly JsonSchema[])].flatMap((form) => Object.keys(form?.properties ?? {}));
+  return [shape, ...((shape?.anyOf ?? []) as readonly JsonSchema[])].flatMap((form) =>
+    Object.keys(form?.properties ?? {}),
+  );
 }
 
 /** In a mapping that takes any key, a mistyped key of its own shows as a value of the wrong type. */
 function otherKey(issue: Issue | Finding, path: Path, shapeAt: (path: Path) => JsonSchema | undefined): string {
   const key = path.at(-1);
-  const own = issue.code === "invalid_type" && typeof key === "string" ? Object.keys(shapeAt(path.slice(0, -1))?.properties ?? {}) : [];
+  const own =
+    issue.code === "invalid_type" && typeof key === "string"
+      ? Object.keys(shapeAt(path.slice(0, -1))?.properties ?? {})
+      : [];
   return typeof key === "string" && !own.includes(key) ? didYouMean(key, own) : "";
 }
 
 /** Of a value that may have one of several forms, only the form that it has the type of is worth a word. */
 function flatten(issue: Issue, value: unknown): readonly (Issue | Finding)[] {
   if (issue.code !== "invalid_union") return [issue];
-  const forms = issue.errors.filter((form) => !form.some(({ code, path }) => code === "invalid_type" && path.length === 0));
+  const forms = issue.errors.filter(
+    (form) => !form.some(({ code, path }) => code === "invalid_type" && path.length === 0),
+  );
   if (forms.length !== 1) {
-    const expected = issue.errors.flat().flatMap((each) => (each.code === "invalid_type" && each.path.length === 0 ? [nounOf(each.expected)] : []));
-    return [{ code: "finding", path: issue.path, message: expected.length === 0 ? issue.message : `expected ${[...new Set(expected)].join(" or ")}, got ${kindOf(value)}` }];
+    const expected = issue.errors
+      .flat()
+      .flatMap((each) => (each.code === "invalid_type" && each.path.length === 0 ? [nounOf(each.expected)] : []));
+    return [
+      {
+        code: "finding",
+        path: issue.path,
+        message:
+          expected.length === 0
+            ? issue.message
+            : `expected ${[...new Set(expected)].join(" or ")}, got ${kindOf(value)}`,
+      },
+    ];
   }
-  return forms[0]!.flatMap((each) => flatten({ ...each, path: [...issue.path, ...each.path] }, valueAt(value, each.path as Path)));
+  return forms[0]!.flatMap((each) =>
+    flatten({ ...each, path: [...issue.path, ...each.path] }, valueAt(value, each.path as Path)),
+  );
 }
 
 function wordsOf(issue: Issue | Finding, value: unknown): string {
   switch (issue.code) {
     case "invalid_type":
-      return value === undefined ? `is missing: expected ${nounOf(issue.expected)}` : `expected ${nounOf(issue.expected)}, got ${kindOf(value)}`;
+      return value === undefined
+        ? `is missing: expected ${nounOf(issue.expected)}`
+        : `expected ${nounOf(issue.expected)}, got ${kindOf(value)}`;
     case "invalid_value":
       return `expected one of ${issue.values.join(", ")}${typeof value === "string" ? didYouMean(value, issue.values.map(String)) : `, got ${kindOf(value)}`}`;
     case "too_small":
@@ -86,7 +122,8 @@ function nounOf(expected: string): string {
 function kindOf(value: unknown): string {
   if (value === null || value === undefined) return "nothing";
   if (Array.isArray(value)) return "a list";
-  if (typeof value === "number" && !Number.isInteger(value)) return Number.isFinite(value) ? "a fraction" : "no finite number";
+  if (typeof value === "number" && !Number.isInteger(value))
+    return Number.isFinite(value) ? "a fraction" : "no finite number";
   return typeof value === "object" ? "a mapping" : typeof value;
 }
 
@@ -96,7 +133,13 @@ function unitOf(origin: string): string {
 }
 
 function valueAt(value: unknown, path: Path): unknown {
-  return path.reduce<unknown>((node, step) => (typeof node === "object" && node !== null && Object.hasOwn(node, step) ? (node as Record<string | number, unknown>)[step] : undefined), value);
+  return path.reduce<unknown>(
+    (node, step) =>
+      typeof node === "object" && node !== null && Object.hasOwn(node, step)
+        ? (node as Record<string | number, unknown>)[step]
+        : undefined,
+    value,
+  );
 }
 
 /** The schema of what stands at `path`. */

@@ -1,6 +1,17 @@
 // The master key under which secrets are sealed: from the environment, or from a file, which the first start makes in the data folder where nothing is set.
 // Several keys stand one after the other: the first one seals, and all of them open, so that a key can be changed while everything runs.
-import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
 import { randomBytes } from "node:crypto";
 import { join, resolve } from "node:path";
 import type { Variables } from "./expansion.ts";
@@ -23,7 +34,15 @@ const CURE = "make one with: openssl rand -base64 32";
  * `mayCreate`: where nothing is set and no file is there, one is made. Null: there is none, and none may be made. Throws ConfigurationError, whose message
  * never holds a key.
  */
-export function findMasterKeys({ environment, dataFolder, mayCreate }: { readonly environment: Variables; readonly dataFolder: string; readonly mayCreate: boolean }): MasterKeys | null {
+export function findMasterKeys({
+  environment,
+  dataFolder,
+  mayCreate,
+}: {
+  readonly environment: Variables;
+  readonly dataFolder: string;
+  readonly mayCreate: boolean;
+}): MasterKeys | null {
   const text = environment.get(VARIABLE);
   if (text !== undefined) {
     const keys = parseKeys(text, VARIABLE);
@@ -52,7 +71,10 @@ export function isReadableByOthers(file: string): boolean {
 /** Puts a new key before those that are there. */
 export function addMasterKey(keys: MasterKeys): void {
   const { file } = keys;
-  if (file === null) throw new Error(`The master key comes from ${VARIABLE}: put a new one before it, divided by a comma, and start every gateway again.`);
+  if (file === null)
+    throw new Error(
+      `The master key comes from ${VARIABLE}: put a new one before it, divided by a comma, and start every gateway again.`,
+    );
   const beside = `${file}.${randomBytes(6).toString("hex")}`;
   writeKeys(beside, [randomBytes(MASTER_KEY_BYTES), ...keys.read()]);
   renameSync(beside, file);
@@ -63,13 +85,22 @@ function parseKeys(text: string, place: string): readonly Uint8Array[] {
   if (words.length === 0) throw problem(place, `expected a key of 32 bytes in base64; ${CURE}`);
   return words.map((word) => {
     const bytes = Buffer.from(word, "base64");
-    if (bytes.length !== MASTER_KEY_BYTES || !/^[A-Za-z0-9+/_-]{43}=?$/.test(word)) throw problem(place, `expected keys of 32 bytes in base64, the newest first; ${CURE}`);
+    if (bytes.length !== MASTER_KEY_BYTES || !/^[A-Za-z0-9+/_-]{43}=?$/.test(word))
+      throw problem(place, `expected keys of 32 bytes in base64, the newest first; ${CURE}`);
     return new Uint8Array(bytes);
   });
 }
 
 function problem(path: string, message: string): ConfigurationError {
-  return new ConfigurationError([{ file: path === VARIABLE || path === FILE_VARIABLE ? "environment" : path, line: null, column: null, path: path === VARIABLE || path === FILE_VARIABLE ? path : "", message }]);
+  return new ConfigurationError([
+    {
+      file: path === VARIABLE || path === FILE_VARIABLE ? "environment" : path,
+      line: null,
+      column: null,
+      path: path === VARIABLE || path === FILE_VARIABLE ? path : "",
+      message,
+    },
+  ]);
 }
 
 /** Of several that start at once, one makes it: a link is there whole or not at all. */

@@ -41,6 +41,7 @@ export function formatKey(key: string): string {
 
 export function formatPath(path: Path): string {
   let text = "";
-  for (const step of path) text += typeof step === "number" ? `[${step}]` : `${text === "" ? "" : "."}${formatKey(step)}`;
+  for (const step of path)
+    text += typeof step === "number" ? `[${step}]` : `${text === "" ? "" : "."}${formatKey(step)}`;
   return text;
 }

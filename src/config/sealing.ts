@@ -30,7 +30,10 @@ export class SealError extends Error {
  * The first key seals, all of them open. Each has 32 bytes. `readAgain`: where the keys are, asked when a text names a key that is not known: somebody may
  * have put a new one there.
  */
-export function openSealer(keys: readonly Uint8Array[], readAgain: (() => readonly Uint8Array[]) | null = null): Sealer {
+export function openSealer(
+  keys: readonly Uint8Array[],
+  readAgain: (() => readonly Uint8Array[]) | null = null,
+): Sealer {
   if (keys.length === 0) throw new Error("a sealer needs a key");
   let byId = new Map(keys.map((key) => [keyIdOf(key), key]));
   const newest = (): readonly [id: string, key: Uint8Array] => byId.entries().next().value!;
@@ -42,7 +45,10 @@ export function openSealer(keys: readonly Uint8Array[], readAgain: (() => readon
     const [, keyId = "", handle = "", text = ""] = SEALED.exec(sealed) ?? [];
     if (keyId === "") throw new SealError("it is no sealed text of this version");
     const key = keyOf(keyId);
-    if (key === undefined) throw new SealError(`it was sealed with the master key ${keyId}, which is not among ${[...byId.keys()].join(", ")}`);
+    if (key === undefined)
+      throw new SealError(
+        `it was sealed with the master key ${keyId}, which is not among ${[...byId.keys()].join(", ")}`,
+      );
     const bytes = Buffer.from(text, "base64url");
     // several texts decode to the same bytes; only the one that was written is it
     if (bytes.toString("base64url") !== text) throw new SealError("it was changed since it was sealed");
@@ -51,7 +57,10 @@ export function openSealer(keys: readonly Uint8Array[], readAgain: (() => readon
   return {
     seal: (secret, place) => encrypted(newest(), randomBytes(6).toString("hex"), secret, place),
     open,
-    reseal: (text, place) => (text.startsWith(`${PREFIX}${newest()[0]}:`) ? text : encrypted(newest(), handleOf(text) ?? "", open(text, place), place)),
+    reseal: (text, place) =>
+      text.startsWith(`${PREFIX}${newest()[0]}:`)
+        ? text
+        : encrypted(newest(), handleOf(text) ?? "", open(text, place), place),
   };
 }
 
@@ -60,7 +69,9 @@ function asked(readAgain: () => readonly Uint8Array[]): readonly Uint8Array[] {
   try {
     return readAgain();
   } catch (error) {
-    throw new SealError(`the master keys cannot be read again: ${error instanceof Error ? error.message : String(error)}`);
+    throw new SealError(
+      `the master keys cannot be read again: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
 }
 
@@ -86,7 +97,9 @@ function encrypted([keyId, key]: readonly [string, Uint8Array], handle: string, 
 }
 
 function decrypted(key: Uint8Array, bytes: Buffer, bound: Buffer, keyId: string): string {
-  const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, NONCE_BYTES)).setAAD(bound).setAuthTag(bytes.subarray(-TAG_BYTES));
+  const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, NONCE_BYTES))
+    .setAAD(bound)
+    .setAuthTag(bytes.subarray(-TAG_BYTES));
   try {
     return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString("utf8");
   } catch {

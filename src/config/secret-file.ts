@@ -10,7 +10,8 @@ export function readSecretFile(path: string): { readonly text: string } | { read
   if (!isAbsolute(path)) return { problem: "expected the absolute path of a file in ${file:/path}" };
   const bytes = boundedBytes(path);
   if (typeof bytes === "string") return { problem: `the file ${path} cannot be read: ${bytes}` };
-  if (bytes.length > MAX_SECRET_FILE_BYTES) return { problem: `the file ${path} is larger than ${MAX_SECRET_FILE_BYTES} bytes` };
+  if (bytes.length > MAX_SECRET_FILE_BYTES)
+    return { problem: `the file ${path} is larger than ${MAX_SECRET_FILE_BYTES} bytes` };
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes).replace(/[\r\n]+$/, "");
     return text === "" ? { problem: `the file ${path} is empty` } : { text };
@@ -27,7 +28,8 @@ function boundedBytes(path: string): Uint8Array | string {
       if (!fstatSync(descriptor).isFile()) return "it is not a file";
       const buffer = Buffer.alloc(MAX_SECRET_FILE_BYTES + 1);
       let length = 0;
-      for (let count = -1; count !== 0 && length < buffer.length; length += count) count = readSync(descriptor, buffer, length, buffer.length - length, null);
+      for (let count = -1; count !== 0 && length < buffer.length; length += count)
+        count = readSync(descriptor, buffer, length, buffer.length - length, null);
       return buffer.subarray(0, length);
     } finally {
       closeSync(descriptor);

@@ -32,10 +32,24 @@ export interface ServerOptions {
 
 /** The part of the file that is read once, at the start. Its defaults are filled in. */
 export interface StartOptions {
-  readonly server: { readonly host: string; readonly port: number; readonly data: string; readonly databaseUrl: string | null; readonly upstreamProxy: string | null };
+  readonly server: {
+    readonly host: string;
+    readonly port: number;
+    readonly data: string;
+    readonly databaseUrl: string | null;
+    readonly upstreamProxy: string | null;
+  };
   readonly log: { readonly level: LogLevel };
-  readonly limit_store: { readonly driver: "memory" | "valkey" | null; readonly url: string | null; readonly clusterNodes: readonly string[] | null };
-  readonly ledger: { readonly sync: "background" | "before_answer"; readonly onFull: "refuse" | "continue"; readonly folder: string | null };
+  readonly limit_store: {
+    readonly driver: "memory" | "valkey" | null;
+    readonly url: string | null;
+    readonly clusterNodes: readonly string[] | null;
+  };
+  readonly ledger: {
+    readonly sync: "background" | "before_answer";
+    readonly onFull: "refuse" | "continue";
+    readonly folder: string | null;
+  };
   readonly calls: { readonly keepDays: number | null; readonly keepDetailsDays: number | null };
   readonly audit: { readonly keepDays: number | null; readonly keepRefusedDays: number | null };
 }
@@ -46,17 +60,39 @@ export const DEFAULT_CONFIG_FILE = "dragoman.yaml";
  * The configuration file to read, or null for none: `dragoman.yaml` is read when it is there, a file that was named is read in any case (and
  * when it is not there, that is the reader's error).
  */
-export function resolveConfigFile({ flags, environment, exists = existsSync }: { readonly flags: ServerFlags; readonly environment: Environment; readonly exists?: (file: string) => boolean }): string | null {
+export function resolveConfigFile({
+  flags,
+  environment,
+  exists = existsSync,
+}: {
+  readonly flags: ServerFlags;
+  readonly environment: Environment;
+  readonly exists?: (file: string) => boolean;
+}): string | null {
   return flags.config ?? environment.configFile ?? (exists(DEFAULT_CONFIG_FILE) ? DEFAULT_CONFIG_FILE : null);
 }
 
 /** Throws ConfigurationError when a flag has a value that it cannot have. */
-export function resolveServerOptions({ flags, environment, file }: { readonly flags: ServerFlags; readonly environment: Environment; readonly file: StartOptions }): ServerOptions {
+export function resolveServerOptions({
+  flags,
+  environment,
+  file,
+}: {
+  readonly flags: ServerFlags;
+  readonly environment: Environment;
+  readonly file: StartOptions;
+}): ServerOptions {
   const problems: ConfigurationProblem[] = [];
-  const read = <T>(flag: string, value: string | number | undefined, expected: string, parse: (text: string) => T | undefined): T | null => {
+  const read = <T>(
+    flag: string,
+    value: string | number | undefined,
+    expected: string,
+    parse: (text: string) => T | undefined,
+  ): T | null => {
     if (value === undefined) return null;
     const parsed = parse(String(value));
-    if (parsed === undefined) problems.push({ file: "command line", line: null, column: null, path: flag, message: `expected ${expected}` });
+    if (parsed === undefined)
+      problems.push({ file: "command line", line: null, column: null, path: flag, message: `expected ${expected}` });
     return parsed ?? null;
   };
   const port = read("--port", flags.port, "a port from 0 to 65535", parsePort);
@@ -78,10 +114,21 @@ export function resolveServerOptions({ flags, environment, file }: { readonly fl
 }
 
 /** Throws ConfigurationError when the driver has no address. */
-function limitStore({ driver, url, clusterNodes }: StartOptions["limit_store"], environment: Environment): ServerOptions["limitStore"] {
+function limitStore(
+  { driver, url, clusterNodes }: StartOptions["limit_store"],
+  environment: Environment,
+): ServerOptions["limitStore"] {
   const address = environment.limitStoreUrl ?? url;
   if (driver === "memory") return null;
   if (address !== null) return { url: address, clusterNodes };
   if (driver === null && clusterNodes === null) return null;
-  throw new ConfigurationError([{ file: "configuration", line: null, column: null, path: "limit_store.url", message: "expected the address of a Valkey or Redis, here or in DRAGOMAN_LIMIT_STORE_URL" }]);
+  throw new ConfigurationError([
+    {
+      file: "configuration",
+      line: null,
+      column: null,
+      path: "limit_store.url",
+      message: "expected the address of a Valkey or Redis, here or in DRAGOMAN_LIMIT_STORE_URL",
+    },
+  ]);
 }

@@ -26,7 +26,8 @@ function editDistance(a: string, b: string): number {
     for (let column = 1; column <= b.length; column++) {
       const change = a[row - 1] === b[column - 1] ? 0 : 1;
       let distance = Math.min(last[column]! + 1, current[column - 1]! + 1, last[column - 1]! + change);
-      if (row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]) distance = Math.min(distance, beforeLast[column - 2]! + 1);
+      if (row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1])
+        distance = Math.min(distance, beforeLast[column - 2]! + 1);
       current.push(distance);
     }
     [beforeLast, last] = [last, current];

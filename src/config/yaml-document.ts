@@ -1,6 +1,15 @@
 // YAML 1.2 (core schema) as a plain value that remembers where each part of it stood, with the environment and files of secrets filled in. Refused are the parts
 // of YAML that make a file mean something other than it shows: anchors, aliases, tags, directives, duplicate keys, keys that are no text.
-import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document, type ErrorCode, type ParsedNode } from "yaml";
+import {
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseDocument,
+  type Document,
+  type ErrorCode,
+  type ParsedNode,
+} from "yaml";
 import { expand, type Variables } from "./expansion.ts";
 import { readSecretFile } from "./secret-file.ts";
 import { formatPath, MAX_PROBLEMS, type ConfigurationProblem, type Path } from "./problem.ts";
@@ -60,9 +69,11 @@ export function parseYaml(file: string, text: string, variables: Variables): Yam
   if (root === null) problems.push({ file, line: null, column: null, path: "", message: SYNTAX.RESOURCE_EXHAUSTION });
   for (const { code, pos } of root?.errors ?? []) problems.push(problemAtOffset(pos[0], [], SYNTAX[code]));
   // A tag that is not known is a warning of the parser, and reported with its key below.
-  for (const { code, pos } of root?.warnings ?? []) if (code !== "TAG_RESOLVE_FAILED") problems.push(problemAtOffset(pos[0], [], SYNTAX[code]));
+  for (const { code, pos } of root?.warnings ?? [])
+    if (code !== "TAG_RESOLVE_FAILED") problems.push(problemAtOffset(pos[0], [], SYNTAX[code]));
   // A %YAML or %TAG directive is known to the parser and therefore no warning of it.
-  if (root?.directives.yaml.explicit === true || Object.keys(root?.directives.tags ?? {}).length > 1) problems.push(problemAtOffset(Math.max(text.search(/^%/m), 0), [], SYNTAX.BAD_DIRECTIVE));
+  if (root?.directives.yaml.explicit === true || Object.keys(root?.directives.tags ?? {}).length > 1)
+    problems.push(problemAtOffset(Math.max(text.search(/^%/m), 0), [], SYNTAX.BAD_DIRECTIVE));
 
   const expanded = new Map<string, string>();
   const report = (node: ParsedNode, path: Path, message: string, at = offsetOf(root, path) ?? node.range[0]): void => {
@@ -70,7 +81,12 @@ export function parseYaml(file: string, text: string, variables: Variables): Yam
   };
   const readable = root !== null && root.errors.length === 0;
   const value = readable ? read(root.contents, [], { variables, expanded, report }) : null;
-  return { value, problems, expanded, problemAt: (path, message) => problemAtOffset(offsetOf(root, path) ?? 0, path, message) };
+  return {
+    value,
+    problems,
+    expanded,
+    problemAt: (path, message) => problemAtOffset(offsetOf(root, path) ?? 0, path, message),
+  };
 }
 
 function parse(text: string, lines: LineCounter): Root | null {
@@ -98,18 +114,21 @@ function read(node: Node, path: Path, reading: Reading): unknown {
   if (isMap(node)) {
     // The parser's own check compares every key with every other: 17 s for 50,000 of them.
     const seen = new Set<string>();
-    const members = (node.items as readonly { readonly key: ParsedNode; readonly value: ParsedNode | null }[]).map(({ key, value }): [string, unknown] => {
-      const name = isScalar(key) ? String(key.value) : "";
-      // Schemas leave this one out in silence.
-      if (name === "__proto__") reading.report(key, [...path, name], "unknown key");
-      if (seen.has(name)) reading.report(key, [...path, name], SYNTAX.DUPLICATE_KEY, key.range[0]);
-      seen.add(name);
-      return [name, read(value, [...path, name], reading) ?? undefined];
-    });
+    const members = (node.items as readonly { readonly key: ParsedNode; readonly value: ParsedNode | null }[]).map(
+      ({ key, value }): [string, unknown] => {
+        const name = isScalar(key) ? String(key.value) : "";
+        // Schemas leave this one out in silence.
+        if (name === "__proto__") reading.report(key, [...path, name], "unknown key");
+        if (seen.has(name)) reading.report(key, [...path, name], SYNTAX.DUPLICATE_KEY, key.range[0]);
+        seen.add(name);
+        return [name, read(value, [...path, name], reading) ?? undefined];
+      },
+    );
     // Not an assignment: the key may be `__proto__`.
     return Object.fromEntries(members);
   }
-  if (isSeq(node)) return (node.items as readonly ParsedNode[]).map((item, index) => read(item, [...path, index], reading));
+  if (isSeq(node))
+    return (node.items as readonly ParsedNode[]).map((item, index) => read(item, [...path, index], reading));
   if (!isScalar(node)) return reading.report(node, path, "aliases are not allowed");
   return typeof node.value === "string" ? readText(node, node.value, path, reading) : node.value;
 }
@@ -128,7 +147,9 @@ function offsetOf(root: Root | null, path: Path): number | null {
   let offset: number | null = null;
   for (const step of path) {
     if (isMap(node)) {
-      const pair: { key: ParsedNode; value: ParsedNode | null } | undefined = (node.items as { key: ParsedNode; value: ParsedNode | null }[]).find(({ key }) => isScalar(key) && String(key.value) === step);
+      const pair: { key: ParsedNode; value: ParsedNode | null } | undefined = (
+        node.items as { key: ParsedNode; value: ParsedNode | null }[]
+      ).find(({ key }) => isScalar(key) && String(key.value) === step);
       if (pair === undefined) break;
       offset = pair.key.range[0];
       node = pair.value;

@@ -15,4 +15,12 @@ export interface BodyBounds {
 }
 
 /** Operators can raise them. */
-export const LEAST_BODY_BOUNDS: BodyBounds = { maxValues: 250_000, maxLevels: 64, maxMessages: 10_000, maxTools: 2048, maxItems: 10_000, maxNameCharacters: 256, maxNumberDigits: 64 };
+export const LEAST_BODY_BOUNDS: BodyBounds = {
+  maxValues: 250_000,
+  maxLevels: 64,
+  maxMessages: 10_000,
+  maxTools: 2048,
+  maxItems: 10_000,
+  maxNameCharacters: 256,
+  maxNumberDigits: 64,
+};

@@ -47,7 +47,10 @@ export function capabilityOf(table: CapabilityTable, feature: Feature, model: st
 }
 
 /** The two names of the output bound are one parameter: a provider that has either has both (decisions 5.5). */
-export const SYNONYMS: Readonly<Partial<Record<Feature, Feature>>> = { max_tokens: "max_completion_tokens", max_completion_tokens: "max_tokens" };
+export const SYNONYMS: Readonly<Partial<Record<Feature, Feature>>> = {
+  max_tokens: "max_completion_tokens",
+  max_completion_tokens: "max_tokens",
+};
 
 /** What a request is held to. `model` null: what holds for models without an exception. */
 export function effectiveCapability(table: CapabilityTable, feature: Feature, model: string | null): Capability {
@@ -62,7 +65,10 @@ export interface CapabilityRow extends Capability {
 }
 
 /** The whole table for one model: what the HTTP API, the command line and the documentation show. */
-export function capabilityRows(table: CapabilityTable, model: string | null): { readonly parameters: readonly CapabilityRow[]; readonly contentBlocks: readonly CapabilityRow[] } {
+export function capabilityRows(
+  table: CapabilityTable,
+  model: string | null,
+): { readonly parameters: readonly CapabilityRow[]; readonly contentBlocks: readonly CapabilityRow[] } {
   const row = (name: Feature): CapabilityRow => ({ name, ...effectiveCapability(table, name, model) });
   return { parameters: COMMON_PARAMETERS.map(row), contentBlocks: BLOCK_TYPES.map(row) };
 }
@@ -70,6 +76,10 @@ export function capabilityRows(table: CapabilityTable, model: string | null): { 
 export const NATIVE: Capability = { support: "native" };
 export const UNSUPPORTED: Capability = { support: "unsupported" };
 /** A parameter of which the model takes its default alone (decisions 6.3). */
-export const defaultOnly = (value: number, note = `the model takes its default ${value} only`): Capability => ({ support: "unsupported", note, neutral: (given) => given === value });
+export const defaultOnly = (value: number, note = `the model takes its default ${value} only`): Capability => ({
+  support: "unsupported",
+  note,
+  neutral: (given) => given === value,
+});
 export const mapped = (note: string): Capability => ({ support: "mapped", note });
 export const emulated = (note: string): Capability => ({ support: "emulated", note });

@@ -63,7 +63,12 @@ export interface FilePart extends ContentPart {
 }
 export interface DocumentPart extends ContentPart {
   readonly type: "document";
-  readonly source: { readonly type: string; readonly media_type?: string; readonly data?: string; readonly url?: string };
+  readonly source: {
+    readonly type: string;
+    readonly media_type?: string;
+    readonly data?: string;
+    readonly url?: string;
+  };
 }
 
 export interface ToolCall extends JsonObject {
@@ -89,7 +94,15 @@ export interface FunctionTool extends JsonObject {
 export type ResponseFormat =
   | { readonly type: "text" }
   | { readonly type: "json_object" }
-  | { readonly type: "json_schema"; readonly json_schema: { readonly name: string; readonly schema?: JsonObject; readonly strict?: boolean | null; readonly description?: string } };
+  | {
+      readonly type: "json_schema";
+      readonly json_schema: {
+        readonly name: string;
+        readonly schema?: JsonObject;
+        readonly strict?: boolean | null;
+        readonly description?: string;
+      };
+    };
 
 /**
  * The common parameters that the caller sent, with the wire's spelling; a key that was absent or null is absent.
@@ -137,7 +150,9 @@ export interface ChatParams {
 }
 
 /** Values of provider settings that the request brings, by field; each fits `ADDRESS_WORD`. */
-export type CallerSettings = Readonly<Partial<Record<"api_version" | "aws_region_name" | "vertex_project" | "vertex_location", string>>>;
+export type CallerSettings = Readonly<
+  Partial<Record<"api_version" | "aws_region_name" | "vertex_project" | "vertex_location", string>>
+>;
 
 /** What the gateway itself acts on. */
 export interface CallOptions {
@@ -308,7 +323,11 @@ export interface Usage extends JsonObject {
   readonly completion_tokens: number;
   readonly total_tokens: number;
   /** `cache_write_1h_tokens`: those of `cache_write_tokens` that live for an hour. */
-  readonly prompt_tokens_details?: JsonObject & { readonly cached_tokens?: number; readonly cache_write_tokens?: number; readonly cache_write_1h_tokens?: number };
+  readonly prompt_tokens_details?: JsonObject & {
+    readonly cached_tokens?: number;
+    readonly cache_write_tokens?: number;
+    readonly cache_write_1h_tokens?: number;
+  };
   readonly completion_tokens_details?: JsonObject & { readonly reasoning_tokens?: number };
   /** What other models used within the call: a part of the figures above, at the prices of those models. */
   readonly other_models?: readonly (Usage & { readonly model: string })[];

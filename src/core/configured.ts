@@ -2,7 +2,17 @@
 import type { Role } from "./identity.ts";
 
 /** The kinds of things that the file and the store both can hold, by their words in paths and audit rows. */
-export const CONFIGURED_KINDS = ["provider", "route", "policy", "limit", "budget", "price", "tool_server", "webhook", "setting"] as const;
+export const CONFIGURED_KINDS = [
+  "provider",
+  "route",
+  "policy",
+  "limit",
+  "budget",
+  "price",
+  "tool_server",
+  "webhook",
+  "setting",
+] as const;
 export type ConfiguredKind = (typeof CONFIGURED_KINDS)[number];
 
 /** `T` is what the kind's own schema gives. */

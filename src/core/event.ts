@@ -3,8 +3,15 @@ import type { JsonObject } from "./json.ts";
 
 /** What happens by itself. */
 export const EVENT_TYPES = [
-  "budget.threshold_reached", "call.refused", "target.breaker_opened", "target.breaker_closed",
-  "token.created", "token.rotated", "token.revoked", "token.expiring", "token.expired",
+  "budget.threshold_reached",
+  "call.refused",
+  "target.breaker_opened",
+  "target.breaker_closed",
+  "token.created",
+  "token.rotated",
+  "token.revoked",
+  "token.expiring",
+  "token.expired",
 ] as const;
 /** What somebody asks for, in order to see whether it arrives: it goes to one webhook, whatever that listens to. */
 export const TEST_EVENT = "webhook.test";

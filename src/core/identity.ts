@@ -77,7 +77,11 @@ export interface AccessToken {
   readonly revokedAtMs: number | null;
 }
 /** A token that may do all that its role allows, from everywhere. */
-export const NOT_NARROWED: Pick<AccessToken, "models" | "routes" | "ipRanges"> = { models: [], routes: [], ipRanges: [] };
+export const NOT_NARROWED: Pick<AccessToken, "models" | "routes" | "ipRanges"> = {
+  models: [],
+  routes: [],
+  ipRanges: [],
+};
 
 export interface TokenSecret {
   /** 32 bytes. */

@@ -15,7 +15,12 @@ export function isObject(value: unknown): value is JsonObject {
 
 /** A RawNumber is the only object in a parsed body without a prototype. */
 export function isRawNumber(value: unknown): value is RawNumber {
-  return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === null && typeof (value as { rawJSON?: unknown }).rawJSON === "string";
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    Object.getPrototypeOf(value) === null &&
+    typeof (value as { rawJSON?: unknown }).rawJSON === "string"
+  );
 }
 
 /** How a value is named in an error message: its JSON type, and short values as they are. */
@@ -25,7 +30,8 @@ export function describe(value: unknown): string {
   if (Array.isArray(value)) return "an array";
   if (isRawNumber(value)) return `the number ${value.rawJSON.slice(0, 40)}`;
   if (typeof value === "object") return "an object";
-  if (typeof value === "string") return value.length <= 40 ? `the string ${JSON.stringify(value)}` : `a string of ${value.length} characters`;
+  if (typeof value === "string")
+    return value.length <= 40 ? `the string ${JSON.stringify(value)}` : `a string of ${value.length} characters`;
   return `the ${typeof value} ${JSON.stringify(value)}`;
 }
 
@@ -33,14 +39,23 @@ export function describe(value: unknown): string {
  * Adds members, objects key by key. Where both have a value that is no object, `conflict` gives the one that stands, or throws. Any name is a member
  * like others, `__proto__` too.
  */
-export function mergeObjects(base: JsonObject, added: JsonObject, conflict: (path: string, there: Json, added: Json) => Json, path = ""): JsonObject {
+export function mergeObjects(
+  base: JsonObject,
+  added: JsonObject,
+  conflict: (path: string, there: Json, added: Json) => Json,
+  path = "",
+): JsonObject {
   const merged = new Map(Object.entries(base));
   for (const [name, value] of Object.entries(added)) {
     if (value === undefined) continue;
     const there = merged.get(name);
     const at = path === "" ? name : `${path}.${name}`;
     if (there === undefined) merged.set(name, value);
-    else merged.set(name, isObject(there) && isObject(value) ? mergeObjects(there, value, conflict, at) : conflict(at, there, value));
+    else
+      merged.set(
+        name,
+        isObject(there) && isObject(value) ? mergeObjects(there, value, conflict, at) : conflict(at, there, value),
+      );
   }
   return Object.fromEntries(merged);
 }

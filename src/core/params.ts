@@ -21,16 +21,26 @@ export function invalid(path: string, expected: string, value: Json | undefined)
   return new GatewayError("invalid_request", `${path} must be ${expected}; got ${describe(value)}.`, { param: path });
 }
 
-const number = (min: number, max: number): Check => (value, path) => {
-  if (typeof value !== "number" || value < min || value > max) throw invalid(path, `a number from ${min} to ${max}`, value);
-};
+const number =
+  (min: number, max: number): Check =>
+  (value, path) => {
+    if (typeof value !== "number" || value < min || value > max)
+      throw invalid(path, `a number from ${min} to ${max}`, value);
+  };
 const aboveZero: Check = (value, path) => {
-  if (typeof value !== "number" || !(value > 0) || !Number.isFinite(value)) throw invalid(path, "a number above 0", value);
+  if (typeof value !== "number" || !(value > 0) || !Number.isFinite(value))
+    throw invalid(path, "a number above 0", value);
 };
-const integer = (min: number, max: number = Number.MAX_SAFE_INTEGER): Check => (value, path) => {
-  if (typeof value !== "number" || !Number.isInteger(value) || value < min || value > max)
-    throw invalid(path, max === Number.MAX_SAFE_INTEGER ? `an integer of at least ${min}` : `an integer from ${min} to ${max}`, value);
-};
+const integer =
+  (min: number, max: number = Number.MAX_SAFE_INTEGER): Check =>
+  (value, path) => {
+    if (typeof value !== "number" || !Number.isInteger(value) || value < min || value > max)
+      throw invalid(
+        path,
+        max === Number.MAX_SAFE_INTEGER ? `an integer of at least ${min}` : `an integer from ${min} to ${max}`,
+        value,
+      );
+  };
 const boolean: Check = (value, path) => {
   if (typeof value !== "boolean") throw invalid(path, "true or false", value);
 };
@@ -38,7 +48,8 @@ const string: Check = (value, path) => {
   if (typeof value !== "string") throw invalid(path, "a string", value);
 };
 const addressWord: Check = (value, path) => {
-  if (typeof value !== "string" || !ADDRESS_WORD.test(value)) throw invalid(path, "1 to 128 letters, digits, dots, underscores or dashes", value);
+  if (typeof value !== "string" || !ADDRESS_WORD.test(value))
+    throw invalid(path, "1 to 128 letters, digits, dots, underscores or dashes", value);
 };
 const object: Check = (value, path) => {
   if (!isObject(value)) throw invalid(path, "an object", value);
@@ -46,41 +57,66 @@ const object: Check = (value, path) => {
 const array: Check = (value, path) => {
   if (!Array.isArray(value)) throw invalid(path, "an array", value);
 };
-const listOf = (check: Check): Check => (value, path) => {
-  array(value, path);
-  (value as readonly Json[]).forEach((item, index) => check(item, `${path}[${index}]`));
-};
-const anyOf = (expected: string, ...checks: readonly ((value: Json) => boolean)[]): Check => (value, path) => {
-  if (!checks.some((check) => check(value))) throw invalid(path, expected, value);
-};
-const shape = (fields: Readonly<Record<string, Check>>): Check => (value, path) => {
-  object(value, path);
-  for (const [name, check] of Object.entries(fields)) {
-    const member = (value as JsonObject)[name];
-    if (member !== undefined && member !== null) check(member, `${path}.${name}`);
-  }
-};
-const required = (name: string, check: Check): Check => (value, path) => {
-  const member = isObject(value) ? value[name] : undefined;
-  if (member === undefined || member === null) throw invalid(`${path}.${name}`, "present", member);
-  check(member, `${path}.${name}`);
-};
-const mapOf = (check: Check): Check => (value, path) => {
-  object(value, path);
-  for (const [name, member] of Object.entries(value as JsonObject)) if (member !== undefined && member !== null) check(member, `${path}.${name}`);
-};
-const all = (...checks: readonly Check[]): Check => (value, path) => checks.forEach((check) => check(value, path));
-const oneOf = (...words: readonly string[]): Check => (value, path) => {
-  if (typeof value !== "string" || !words.includes(value)) throw invalid(path, `one of ${words.map((word) => JSON.stringify(word)).join(", ")}`, value);
-};
+const listOf =
+  (check: Check): Check =>
+  (value, path) => {
+    array(value, path);
+    (value as readonly Json[]).forEach((item, index) => check(item, `${path}[${index}]`));
+  };
+const anyOf =
+  (expected: string, ...checks: readonly ((value: Json) => boolean)[]): Check =>
+  (value, path) => {
+    if (!checks.some((check) => check(value))) throw invalid(path, expected, value);
+  };
+const shape =
+  (fields: Readonly<Record<string, Check>>): Check =>
+  (value, path) => {
+    object(value, path);
+    for (const [name, check] of Object.entries(fields)) {
+      const member = (value as JsonObject)[name];
+      if (member !== undefined && member !== null) check(member, `${path}.${name}`);
+    }
+  };
+const required =
+  (name: string, check: Check): Check =>
+  (value, path) => {
+    const member = isObject(value) ? value[name] : undefined;
+    if (member === undefined || member === null) throw invalid(`${path}.${name}`, "present", member);
+    check(member, `${path}.${name}`);
+  };
+const mapOf =
+  (check: Check): Check =>
+  (value, path) => {
+    object(value, path);
+    for (const [name, member] of Object.entries(value as JsonObject))
+      if (member !== undefined && member !== null) check(member, `${path}.${name}`);
+  };
+const all =
+  (...checks: readonly Check[]): Check =>
+  (value, path) =>
+    checks.forEach((check) => check(value, path));
+const oneOf =
+  (...words: readonly string[]): Check =>
+  (value, path) => {
+    if (typeof value !== "string" || !words.includes(value))
+      throw invalid(path, `one of ${words.map((word) => JSON.stringify(word)).join(", ")}`, value);
+  };
 
 const METADATA_MAX_BYTES = 64 * 1024;
 const METADATA_MAX_DEPTH = 32;
 const metadata: Check = (value, path) => {
   object(value, path);
-  if (depthOf(value, METADATA_MAX_DEPTH) > METADATA_MAX_DEPTH) throw new GatewayError("invalid_request", `${path} may be at most ${METADATA_MAX_DEPTH} levels deep.`, { param: path });
+  if (depthOf(value, METADATA_MAX_DEPTH) > METADATA_MAX_DEPTH)
+    throw new GatewayError("invalid_request", `${path} may be at most ${METADATA_MAX_DEPTH} levels deep.`, {
+      param: path,
+    });
   const bytes = Buffer.byteLength(JSON.stringify(value));
-  if (bytes > METADATA_MAX_BYTES) throw new GatewayError("invalid_request", `${path} may have at most ${METADATA_MAX_BYTES} bytes as JSON; got ${bytes}.`, { param: path });
+  if (bytes > METADATA_MAX_BYTES)
+    throw new GatewayError(
+      "invalid_request",
+      `${path} may have at most ${METADATA_MAX_BYTES} bytes as JSON; got ${bytes}.`,
+      { param: path },
+    );
 };
 /** Levels of nesting, counted no further than one past `limit`. */
 function depthOf(value: Json | undefined, limit: number): number {
@@ -94,7 +130,9 @@ function depthOf(value: Json | undefined, limit: number): number {
 }
 
 const seed: Check = (value, path) => {
-  const whole = isRawNumber(value) ? /^-?\d+$/.test(value.rawJSON) : typeof value === "number" && Number.isInteger(value);
+  const whole = isRawNumber(value)
+    ? /^-?\d+$/.test(value.rawJSON)
+    : typeof value === "number" && Number.isInteger(value);
   if (!whole) throw invalid(path, "an integer", value);
 };
 
@@ -103,7 +141,10 @@ const isStringList = (value: Json): boolean => Array.isArray(value) && value.eve
 const responseFormat: Check = (value, path) => {
   required("type", oneOf("text", "json_object", "json_schema"))(value, path);
   if ((value as JsonObject)["type"] === "json_schema")
-    required("json_schema", all(object, shape({ name: string, schema: object, strict: boolean, description: string })))(value, path);
+    required("json_schema", all(object, shape({ name: string, schema: object, strict: boolean, description: string })))(
+      value,
+      path,
+    );
 };
 
 /** `{role: {pre_message, post_message}}`, and nothing else: a slip would change the prompt in silence (decisions 6.7). */
@@ -111,38 +152,67 @@ const promptRoles: Check = (value, path) => {
   object(value, path);
   for (const [role, form] of Object.entries(value as JsonObject)) {
     const at = `${path}.${role.slice(0, 64)}`;
-    if (!(MESSAGE_ROLES as readonly string[]).includes(role)) throw new GatewayError("invalid_request", `${at} is no role of a message: roles takes ${MESSAGE_ROLES.join(", ")}.`, { param: at });
+    if (!(MESSAGE_ROLES as readonly string[]).includes(role))
+      throw new GatewayError(
+        "invalid_request",
+        `${at} is no role of a message: roles takes ${MESSAGE_ROLES.join(", ")}.`,
+        { param: at },
+      );
     if (form === undefined || form === null) continue;
     shape({ pre_message: string, post_message: string })(form, at);
     const unknown = Object.keys(form as JsonObject).find((name) => name !== "pre_message" && name !== "post_message");
-    if (unknown !== undefined) throw new GatewayError("invalid_request", `${at}.${unknown.slice(0, 64)} is not known: a role takes pre_message and post_message.`, { param: `${at}.${unknown.slice(0, 64)}` });
+    if (unknown !== undefined)
+      throw new GatewayError(
+        "invalid_request",
+        `${at}.${unknown.slice(0, 64)} is not known: a role takes pre_message and post_message.`,
+        { param: `${at}.${unknown.slice(0, 64)}` },
+      );
   }
 };
 
 /** Function names (decisions 5.5). */
 export const FUNCTION_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 export const functionName: Check = (value, path) => {
-  if (typeof value !== "string" || !FUNCTION_NAME.test(value)) throw invalid(path, "a name of 1 to 64 letters, digits, underscores or dashes", value);
+  if (typeof value !== "string" || !FUNCTION_NAME.test(value))
+    throw invalid(path, "a name of 1 to 64 letters, digits, underscores or dashes", value);
 };
-const functionDefinition: Check = all(object, required("name", functionName), shape({ description: string, parameters: object, strict: boolean }));
+const functionDefinition: Check = all(
+  object,
+  required("name", functionName),
+  shape({ description: string, parameters: object, strict: boolean }),
+);
 
 /** A model's name, or a request of its own (decisions 7.3). */
 const fallback: Check = (value, path) => {
   if (typeof value === "string") return;
   if (!isObject(value)) throw invalid(path, "a string or an object", value);
   shape({ model: string, route: string })(value, path);
-  if ((value["model"] ?? value["route"] ?? null) === null) throw invalid(`${path}.model`, "present, or route", value["model"]);
+  if ((value["model"] ?? value["route"] ?? null) === null)
+    throw invalid(`${path}.model`, "present, or route", value["model"]);
 };
 /** An entry of an inline route (decisions 1.6). */
-const modelListEntry: Check = all(object, required("model_name", string), required("params", all(object, required("model", string))), shape({ weight: aboveZero, order: integer(0) }));
+const modelListEntry: Check = all(
+  object,
+  required("model_name", string),
+  required("params", all(object, required("model", string))),
+  shape({ weight: aboveZero, order: integer(0) }),
+);
 
 const tokenBound = integer(-1);
 const cost: Check = number(0, 1);
 const isZero = (value: Json): boolean => value === 0;
 const isEmptyList = (value: Json): boolean => Array.isArray(value) && value.length === 0;
 
-const common = (meaning: string, check: Check, neutral?: (value: Json) => boolean): Field & { readonly class: "common" } => ({ class: "common", check, meaning, ...(neutral && { neutral }) });
-const gateway = (meaning: string, check: Check): Field & { readonly class: "gateway" } => ({ class: "gateway", check, meaning });
+const common = (
+  meaning: string,
+  check: Check,
+  neutral?: (value: Json) => boolean,
+): Field & { readonly class: "common" } => ({ class: "common", check, meaning, ...(neutral && { neutral }) });
+const gateway = (meaning: string, check: Check): Field & { readonly class: "gateway" } => ({
+  class: "gateway",
+  check,
+  meaning,
+});
 
 /** `max_tokens` -1 means "not set" (decisions 5.5); clients such as n8n send it by default. */
 export const COMMON = {
@@ -150,16 +220,31 @@ export const COMMON = {
   top_p: common("Nucleus sampling, 0 to 1.", number(0, 1), (value) => value === 1),
   n: common("Number of choices, 1 to 128.", integer(1, 128), (value) => value === 1),
   stream: common("Send the answer as server-sent events.", boolean),
-  stream_options: common("Only with `stream`: `include_usage` asks for a last chunk with the usage.", shape({ include_usage: boolean })),
-  stop: common("Up to 4 sequences at which the model stops.", anyOf("a string or an array of strings", isWord, isStringList), (value) => value === "" || isEmptyList(value)),
+  stream_options: common(
+    "Only with `stream`: `include_usage` asks for a last chunk with the usage.",
+    shape({ include_usage: boolean }),
+  ),
+  stop: common(
+    "Up to 4 sequences at which the model stops.",
+    anyOf("a string or an array of strings", isWord, isStringList),
+    (value) => value === "" || isEmptyList(value),
+  ),
   max_tokens: common("Upper bound on generated tokens; the same as `max_completion_tokens`.", tokenBound),
   max_completion_tokens: common("Upper bound on generated tokens, reasoning included.", tokenBound),
   presence_penalty: common("Penalty on tokens that occur already, -2 to 2.", number(-2, 2), isZero),
   frequency_penalty: common("Penalty on tokens by how often they occur already, -2 to 2.", number(-2, 2), isZero),
-  logit_bias: common("Bias for single tokens, by token id.", object, (value) => isObject(value) && Object.keys(value).length === 0),
+  logit_bias: common(
+    "Bias for single tokens, by token id.",
+    object,
+    (value) => isObject(value) && Object.keys(value).length === 0,
+  ),
   user: common("Identifier of the end user, for abuse monitoring.", string),
   safety_identifier: common("Identifier of the end user for safety monitoring.", string),
-  response_format: common("`text`, `json_object` or `json_schema`.", responseFormat, (value) => isObject(value) && value["type"] === "text"),
+  response_format: common(
+    "`text`, `json_object` or `json_schema`.",
+    responseFormat,
+    (value) => isObject(value) && value["type"] === "text",
+  ),
   seed: common("Seed for sampling that repeats as far as the provider can.", seed),
   tools: common("Tools that the model may call.", array, isEmptyList),
   tool_choice: common("`none`, `auto`, `required`, or one function.", anyOf("a string or an object", isWord, isObject)),
@@ -188,7 +273,12 @@ export type CommonParameter = keyof typeof COMMON;
 export const COMMON_PARAMETERS = Object.keys(COMMON) as readonly CommonParameter[];
 
 /** Served everywhere by the gateway itself, and forwarded where the provider has a place for them (decisions 6.3). */
-export const NEVER_UNSUPPORTED: ReadonlySet<CommonParameter> = new Set(["user", "safety_identifier", "stream", "stream_options"]);
+export const NEVER_UNSUPPORTED: ReadonlySet<CommonParameter> = new Set([
+  "user",
+  "safety_identifier",
+  "stream",
+  "stream_options",
+]);
 
 export const GATEWAY = {
   tenant_id: gateway("Tenant of the call; the token's, if left out.", string),
@@ -197,7 +287,8 @@ export const GATEWAY = {
   model: gateway("`<provider>:<model_name>`, or the name of a route.", string),
   messages: gateway("The conversation so far.", array),
   timeout: gateway("Seconds for the whole call; 600 if left out.", (value, path) => {
-    if (typeof value !== "number" || !(value > 0) || !Number.isFinite(value)) throw invalid(path, "a number of seconds above 0", value);
+    if (typeof value !== "number" || !(value > 0) || !Number.isFinite(value))
+      throw invalid(path, "a number of seconds above 0", value);
   }),
   metadata: gateway("Data that is recorded with the call.", metadata),
   drop_params: gateway("Drop common parameters that the provider does not have.", boolean),
@@ -214,10 +305,20 @@ export const GATEWAY = {
   aws_session_token: gateway("Token of a temporary AWS credential.", string),
   vertex_project: gateway("Google Cloud project for this call.", string),
   vertex_location: gateway("Google Cloud location for this call.", string),
-  vertex_credentials: gateway("Key file of a Google service account for this call, as JSON or as text.", anyOf("an object or a string", isWord, isObject)),
+  vertex_credentials: gateway(
+    "Key file of a Google service account for this call, as JSON or as text.",
+    anyOf("an object or a string", isWord, isObject),
+  ),
   vertex_access_token: gateway("Google access token for this call.", string),
   functions: gateway("Deprecated form of `tools`.", listOf(functionDefinition)),
-  function_call: gateway("Deprecated form of `tool_choice`.", anyOf('"none", "auto" or an object with a name', isWord, (value) => isObject(value) && typeof value["name"] === "string")),
+  function_call: gateway(
+    "Deprecated form of `tool_choice`.",
+    anyOf(
+      '"none", "auto" or an object with a name',
+      isWord,
+      (value) => isObject(value) && typeof value["name"] === "string",
+    ),
+  ),
   num_retries: gateway("Further attempts after a failure that may pass, 0 to 10.", integer(0, 10)),
   fallbacks: gateway("Models to try when the first fails.", listOf(fallback)),
   context_window_fallback_dict: gateway("Model to use when the conversation is too long for another.", mapOf(string)),
@@ -228,6 +329,9 @@ export const GATEWAY = {
 } as const satisfies Record<string, Field>;
 
 /** Every field that is not passed through. */
-export const FIELDS: ReadonlyMap<string, Field> = new Map<string, Field>([...Object.entries(GATEWAY), ...Object.entries(COMMON)]);
+export const FIELDS: ReadonlyMap<string, Field> = new Map<string, Field>([
+  ...Object.entries(GATEWAY),
+  ...Object.entries(COMMON),
+]);
 
 export { functionDefinition };

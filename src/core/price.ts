@@ -26,8 +26,18 @@ export interface Rates {
 }
 
 export const NO_RATES: Rates = {
-  prompt: null, completion: null, cacheRead: null, cacheWrite: null, cacheWriteHour: null, reasoning: null,
-  audioPrompt: null, audioCacheRead: null, audioCompletion: null, imagePrompt: null, imageCompletion: null, request: null,
+  prompt: null,
+  completion: null,
+  cacheRead: null,
+  cacheWrite: null,
+  cacheWriteHour: null,
+  reasoning: null,
+  audioPrompt: null,
+  audioCacheRead: null,
+  audioCompletion: null,
+  imagePrompt: null,
+  imageCompletion: null,
+  request: null,
 };
 
 export interface PricePeriod {

@@ -16,7 +16,9 @@ export function isKey(secret: string): boolean {
 
 export function withoutKeys(text: string, keys: readonly string[]): string {
   let clean = text;
-  for (const key of keys) for (const spelled of spellingsOf(key)) if (clean.includes(spelled)) clean = clean.replaceAll(spelled, () => CREDENTIAL);
+  for (const key of keys)
+    for (const spelled of spellingsOf(key))
+      if (clean.includes(spelled)) clean = clean.replaceAll(spelled, () => CREDENTIAL);
   return clean;
 }
 
@@ -24,11 +26,25 @@ function spellingsOf(key: string): readonly string[] {
   const found = known.get(key);
   if (found !== undefined) return found;
   const bytes = Buffer.from(key);
-  const spellings = new Set([key, JSON.stringify(key).slice(1, -1), encodeURIComponent(key), key.toUpperCase(), Array.from(key).toReversed().join(""), bytes.toString("hex"), bytes.toString("hex").toUpperCase()]);
+  const spellings = new Set([
+    key,
+    JSON.stringify(key).slice(1, -1),
+    encodeURIComponent(key),
+    key.toUpperCase(),
+    Array.from(key).toReversed().join(""),
+    bytes.toString("hex"),
+    bytes.toString("hex").toUpperCase(),
+  ]);
   // what stands before it in the same base64 shifts it by a third of its own; its ends then depend on what is beside it
   for (const before of [0, 1, 2]) {
     const shifted = Buffer.concat([Buffer.alloc(before), bytes]);
-    for (const alphabet of ["base64", "base64url"] as const) spellings.add(shifted.toString(alphabet).replace(/=+$/, "").slice(before === 0 ? 0 : before + 1, -1));
+    for (const alphabet of ["base64", "base64url"] as const)
+      spellings.add(
+        shifted
+          .toString(alphabet)
+          .replace(/=+$/, "")
+          .slice(before === 0 ? 0 : before + 1, -1),
+      );
   }
   if (known.size >= MAX_KNOWN) known.clear();
   const made = [...spellings];
@@ -59,7 +75,8 @@ export class KeyWatch {
     let text = this.#held + piece;
     for (let at = this.#held.length; at < text.length; at++) {
       const code = text.charCodeAt(at);
-      while (this.#matched > 0 && this.#key.charCodeAt(this.#matched) !== code) this.#matched = this.#fallback[this.#matched - 1]!;
+      while (this.#matched > 0 && this.#key.charCodeAt(this.#matched) !== code)
+        this.#matched = this.#fallback[this.#matched - 1]!;
       if (this.#key.charCodeAt(this.#matched) === code) this.#matched++;
       if (this.#matched < this.#key.length) continue;
       out += text.slice(0, Math.max(0, at + 1 - this.#key.length)) + CREDENTIAL;

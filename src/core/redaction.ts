@@ -52,7 +52,9 @@ function needlesOf(key: string): readonly string[] {
     needles.add(own).add(Array.from(own).toReversed().join("")).add(bytes.toString("hex"));
     // what stands before it in the same base64 shifts it by a third of its own; its ends then depend on what is beside it
     for (const before of [0, 1, 2]) {
-      const spelled = Buffer.concat([Buffer.alloc(before), bytes]).toString("base64").replace(/=+$/, "");
+      const spelled = Buffer.concat([Buffer.alloc(before), bytes])
+        .toString("base64")
+        .replace(/=+$/, "");
       needles.add(letters(spelled.slice(before === 0 ? 0 : before + 1, -1)));
     }
   }
@@ -83,13 +85,19 @@ function rangesOfParts({ text, starts, ends }: Reading, needles: readonly string
     if (behind > 0) found.push([starts[from]!, ends[behind - 1]!]);
   }
   for (let length = Math.min(MIN_PART, text.length); length >= MIN_KEY; length--)
-    if (needles.some((needle) => text.endsWith(needle.slice(0, length)) && needle.length >= length)) return [...found, [starts[text.length - length]!, ends.at(-1)!]];
+    if (needles.some((needle) => text.endsWith(needle.slice(0, length)) && needle.length >= length))
+      return [...found, [starts[text.length - length]!, ends.at(-1)!]];
   return found;
 }
 
 function rangesOf({ text, starts, ends }: Reading, needle: string): Range[] {
   const found: Range[] = [];
-  for (let at = text.indexOf(needle); needle.length >= MIN_KEY && at >= 0; at = text.indexOf(needle, at + needle.length)) found.push([starts[at]!, ends[at + needle.length - 1]!]);
+  for (
+    let at = text.indexOf(needle);
+    needle.length >= MIN_KEY && at >= 0;
+    at = text.indexOf(needle, at + needle.length)
+  )
+    found.push([starts[at]!, ends[at + needle.length - 1]!]);
   return found;
 }
 
@@ -122,11 +130,34 @@ function lettersOf({ text, starts, ends }: Reading): Reading {
 }
 
 /** Backslashes of JSON, percent signs and entities, one inside of the other. */
-const QUOTED = /\\+u[0-9a-f]{4}|\\+x[0-9a-f]{2}|\\+|%[0-9a-f]{2}|&#x[0-9a-f]{1,6};|&#\d{1,7};|&(?:amp|quot|apos|lt|gt|sol|plus|equals|lowbar|hyphen|dash|period|colon|percnt|bsol|num|semi);/gi;
-const ENTITIES: Readonly<Record<string, string>> = { amp: "&", quot: '"', apos: "'", lt: "<", gt: ">", sol: "/", plus: "+", equals: "=", lowbar: "_", hyphen: "-", dash: "-", period: ".", colon: ":", percnt: "%", bsol: "\\", num: "#", semi: ";" };
+const QUOTED =
+  /\\+u[0-9a-f]{4}|\\+x[0-9a-f]{2}|\\+|%[0-9a-f]{2}|&#x[0-9a-f]{1,6};|&#\d{1,7};|&(?:amp|quot|apos|lt|gt|sol|plus|equals|lowbar|hyphen|dash|period|colon|percnt|bsol|num|semi);/gi;
+const ENTITIES: Readonly<Record<string, string>> = {
+  amp: "&",
+  quot: '"',
+  apos: "'",
+  lt: "<",
+  gt: ">",
+  sol: "/",
+  plus: "+",
+  equals: "=",
+  lowbar: "_",
+  hyphen: "-",
+  dash: "-",
+  period: ".",
+  colon: ":",
+  percnt: "%",
+  bsol: "\\",
+  num: "#",
+  semi: ";",
+};
 
 function unquoted(text: string): Reading {
-  let reading: Reading = { text, starts: Array.from({ length: text.length }, (_, at) => at), ends: Array.from({ length: text.length }, (_, at) => at + 1) };
+  let reading: Reading = {
+    text,
+    starts: Array.from({ length: text.length }, (_, at) => at),
+    ends: Array.from({ length: text.length }, (_, at) => at + 1),
+  };
   for (let quotings = 0; quotings < MAX_QUOTINGS; quotings++) {
     const next = withoutOneQuoting(reading);
     if (next === reading) break;

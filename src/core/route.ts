@@ -59,7 +59,10 @@ export interface BreakerSettings {
 }
 
 /** What keeps calls of one kind at one target: a field of the request, a header of the client, or the first part of the conversation. */
-export type Sticky = { readonly by: "user" } | { readonly by: "header"; readonly name: string } | { readonly by: "prompt" };
+export type Sticky =
+  | { readonly by: "user" }
+  | { readonly by: "header"; readonly name: string }
+  | { readonly by: "prompt" };
 
 export interface Hedge {
   /** The second attempt goes out when the first content is so late; `p95` of the target's own times. */
@@ -91,7 +94,13 @@ export interface Route {
 }
 
 export const DEFAULT_BREAKER: BreakerSettings = { failures: 5, ratio: 0.5, windowMs: 30_000, openMs: 10_000 };
-export const NO_TIMEOUTS: RouteTimeouts = { connectMs: null, firstByteMs: null, firstTokenMs: null, betweenChunksMs: null, totalMs: null };
+export const NO_TIMEOUTS: RouteTimeouts = {
+  connectMs: null,
+  firstByteMs: null,
+  firstTokenMs: null,
+  betweenChunksMs: null,
+  totalMs: null,
+};
 export const DEFAULT_QUEUE = { max: 64, timeoutMs: 5_000 } as const;
 /** `num_retries` where neither request nor route says anything (decisions 7.1). */
 export const DEFAULT_RETRIES = 1;
@@ -99,7 +108,20 @@ export const DEFAULT_RETRIES = 1;
 /** A direct call, as a route of one target: retries, clocks and breaker are the defaults of its scope, if it has any. */
 export function directRoute(target: Pick<RouteTarget, "name" | "providerId" | "model">, defaults?: Route): Route {
   return {
-    name: DIRECT_ROUTE, strategy: "priority", targets: [{ ...target, weight: 1, order: 0, params: {}, maxConcurrency: null }], retries: defaults?.retries ?? null, timeouts: defaults?.timeouts ?? NO_TIMEOUTS, fallbacks: [],
-    contextWindowFallbacks: new Map(), contentPolicyFallbacks: [], breaker: defaults?.breaker ?? DEFAULT_BREAKER, onExhausted: "least_bad", sticky: null, hedge: null, queue: DEFAULT_QUEUE, dropParams: null, disableStopSequenceLimit: null,
+    name: DIRECT_ROUTE,
+    strategy: "priority",
+    targets: [{ ...target, weight: 1, order: 0, params: {}, maxConcurrency: null }],
+    retries: defaults?.retries ?? null,
+    timeouts: defaults?.timeouts ?? NO_TIMEOUTS,
+    fallbacks: [],
+    contextWindowFallbacks: new Map(),
+    contentPolicyFallbacks: [],
+    breaker: defaults?.breaker ?? DEFAULT_BREAKER,
+    onExhausted: "least_bad",
+    sticky: null,
+    hedge: null,
+    queue: DEFAULT_QUEUE,
+    dropParams: null,
+    disableStopSequenceLimit: null,
   };
 }

@@ -29,7 +29,11 @@ export interface ContentLogSettings {
   readonly sample?: number;
   readonly keepIn?: "store" | "integrations";
   readonly maxCharacters?: number;
-  readonly redact?: { readonly classes?: readonly string[]; readonly nationalIds?: readonly string[]; readonly patterns?: readonly string[] };
+  readonly redact?: {
+    readonly classes?: readonly string[];
+    readonly nationalIds?: readonly string[];
+    readonly patterns?: readonly string[];
+  };
 }
 
 export interface ModelListing {
@@ -144,7 +148,10 @@ export interface ServerLimits {
 const views = new WeakMap<Snapshot, Map<string, Snapshot>>();
 
 /** The snapshot with the providers that are seen at a place. For most it is the very snapshot; of every other place there is one. `projectId` null: the whole tenant. */
-export function snapshotSeenBy(snapshot: Snapshot, { tenantId, projectId }: { readonly tenantId: string; readonly projectId: string | null }): Snapshot {
+export function snapshotSeenBy(
+  snapshot: Snapshot,
+  { tenantId, projectId }: { readonly tenantId: string; readonly projectId: string | null },
+): Snapshot {
   const { tenantProviders, projectProviders } = snapshot;
   if (tenantProviders.size === 0 && projectProviders.size === 0) return snapshot;
   const providers = (projectId === null ? undefined : projectProviders.get(projectId)) ?? tenantProviders.get(tenantId);

@@ -4,12 +4,27 @@ import type { Role } from "./identity.ts";
 import type { Json, JsonObject } from "./json.ts";
 
 /** Tools that wait for the client's word, and tools that run without asking. A tool that stands in both lists waits; one in neither waits where there is a list `neverFor`, and else does what its server's settings say. */
-export type ToolApproval = "always" | "never" | { readonly neverFor: ReadonlySet<string> | null; readonly alwaysFor: ReadonlySet<string> };
+export type ToolApproval =
+  | "always"
+  | "never"
+  | { readonly neverFor: ReadonlySet<string> | null; readonly alwaysFor: ReadonlySet<string> };
 
 /** How a server is reached. `auto` is Streamable HTTP, and SSE where an older server does not know that. */
 export type ToolTransport =
-  | { readonly kind: "auto" | "streamable_http" | "sse"; readonly url: string; readonly headers: Readonly<Record<string, string>>; readonly oauth: ToolOauth | null; /** The address is not the operator's, and passes the guard at each connection (decisions 2.12). */ readonly guarded: boolean }
-  | { readonly kind: "stdio"; readonly command: string; readonly args: readonly string[]; readonly environment: Readonly<Record<string, string>>; readonly folder: string | null };
+  | {
+      readonly kind: "auto" | "streamable_http" | "sse";
+      readonly url: string;
+      readonly headers: Readonly<Record<string, string>>;
+      readonly oauth: ToolOauth | null;
+      /** The address is not the operator's, and passes the guard at each connection (decisions 2.12). */ readonly guarded: boolean;
+    }
+  | {
+      readonly kind: "stdio";
+      readonly command: string;
+      readonly args: readonly string[];
+      readonly environment: Readonly<Record<string, string>>;
+      readonly folder: string | null;
+    };
 
 /** Client credentials: https://www.rfc-editor.org/rfc/rfc6749#section-4.4 */
 export interface ToolOauth {
@@ -64,7 +79,9 @@ export interface ToolDefinition {
 }
 
 /** A block of a result. What is neither text nor image is told as text. */
-export type ToolResultPart = { readonly kind: "text"; readonly text: string } | { readonly kind: "image"; readonly mediaType: string; readonly base64: string };
+export type ToolResultPart =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "image"; readonly mediaType: string; readonly base64: string };
 
 export interface ToolResult {
   readonly parts: readonly ToolResultPart[];

@@ -52,7 +52,10 @@ const MEMBER = /^[a-z0-9][a-z0-9_\-*/@]{0,255}=[ -+\--<>-~]{0,255}[!-+\--<>-~]$/
 /** The list as it may go on: without the last members where it is too long. Null: absent, or one of its members is none by the letter. */
 export function parseTracestate(header: string | null): string | null {
   if (header === null) return null;
-  const members = header.split(",").map((member) => member.trim()).filter((member) => member !== "");
+  const members = header
+    .split(",")
+    .map((member) => member.trim())
+    .filter((member) => member !== "");
   if (members.length > MAX_MEMBERS || !members.every((member) => MEMBER.test(member))) return null;
   while (members.length > 0 && members.join(",").length > MAX_STATE) members.pop();
   return members.length === 0 ? null : members.join(",");
@@ -67,10 +70,20 @@ export function isKept(traceId: string, ratio: number): boolean {
 }
 
 /** Goes on with the caller's trace, or begins one under the call's own id. */
-export function beginTrace(headers: { readonly traceparent: string | null; readonly tracestate: string | null }, own: { readonly traceId: string; readonly spanId: string }, { sampleRatio }: Tracing): TraceContext {
+export function beginTrace(
+  headers: { readonly traceparent: string | null; readonly tracestate: string | null },
+  own: { readonly traceId: string; readonly spanId: string },
+  { sampleRatio }: Tracing,
+): TraceContext {
   const caller = parseTraceparent(headers.traceparent);
   if (caller === null) return { ...own, parentSpanId: null, sampled: isKept(own.traceId, sampleRatio), state: null };
-  return { traceId: caller.traceId, spanId: own.spanId, parentSpanId: caller.spanId, sampled: caller.sampled, state: parseTracestate(headers.tracestate) };
+  return {
+    traceId: caller.traceId,
+    spanId: own.spanId,
+    parentSpanId: caller.spanId,
+    sampled: caller.sampled,
+    state: parseTracestate(headers.tracestate),
+  };
 }
 
 /** What goes along with a request that is made under the span. */

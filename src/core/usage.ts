@@ -4,7 +4,11 @@ import type { Usage } from "./chat.ts";
 import { isObject, type Json, type JsonObject } from "./json.ts";
 
 /** The tokens that limits count: the parts, where they say more than the total (decisions 8.9). */
-export function countedTokens({ prompt_tokens: prompt, completion_tokens: completion, total_tokens: total }: Usage): number {
+export function countedTokens({
+  prompt_tokens: prompt,
+  completion_tokens: completion,
+  total_tokens: total,
+}: Usage): number {
   return Math.max(total, prompt + completion);
 }
 
@@ -63,5 +67,10 @@ function keep(place: string, value: Json, into: Record<string, Json>): void {
   if (place.length > MAX_NAME || Object.hasOwn(into, place) || Object.keys(into).length >= MAX_FIGURES) return;
   // nothing is billed for nought
   if (value === 0 || value === false || value === "") return;
-  if (typeof value === "number" || typeof value === "boolean" || (typeof value === "string" && value.length <= MAX_TEXT)) into[place] = value;
+  if (
+    typeof value === "number" ||
+    typeof value === "boolean" ||
+    (typeof value === "string" && value.length <= MAX_TEXT)
+  )
+    into[place] = value;
 }

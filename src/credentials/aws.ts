@@ -25,8 +25,19 @@ export async function chainKeys(profile: string | null, nowMs: number, chain: Aw
     found = await chain(profile);
   } catch (thrown) {
     const why = thrown instanceof Error ? thrown.message : String(thrown);
-    throw new ExchangeFault("failed", `AWS's chain found no credentials${profile === null ? "" : ` for the profile ${profile}`}: ${why.slice(0, 500)}`, thrown);
+    throw new ExchangeFault(
+      "failed",
+      `AWS's chain found no credentials${profile === null ? "" : ` for the profile ${profile}`}: ${why.slice(0, 500)}`,
+      thrown,
+    );
   }
   const { accessKeyId, secretAccessKey, sessionToken, expiration } = found;
-  return { kind: "aws", secret: secretAccessKey, accessKeyId, ...(sessionToken !== undefined && { sessionToken }), issuedAtMs: nowMs, expiresAtMs: expiration?.getTime() ?? nowMs + LASTING_LIFE_MS };
+  return {
+    kind: "aws",
+    secret: secretAccessKey,
+    accessKeyId,
+    ...(sessionToken !== undefined && { sessionToken }),
+    issuedAtMs: nowMs,
+    expiresAtMs: expiration?.getTime() ?? nowMs + LASTING_LIFE_MS,
+  };
 }

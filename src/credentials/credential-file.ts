@@ -14,7 +14,8 @@ export async function readCredentialFile(path: string): Promise<string> {
       if (!(await file.stat()).isFile()) throw new ExchangeFault("unusable", `${path} is not a file`);
       const buffer = Buffer.alloc(MAX_BYTES + 1);
       let length = 0;
-      for (let count = -1; count !== 0 && length < buffer.length; length += count) count = (await file.read(buffer, length, buffer.length - length, null)).bytesRead;
+      for (let count = -1; count !== 0 && length < buffer.length; length += count)
+        count = (await file.read(buffer, length, buffer.length - length, null)).bytesRead;
       if (length > MAX_BYTES) throw new ExchangeFault("unusable", `the file ${path} is larger than ${MAX_BYTES} bytes`);
       return buffer.toString("utf8", 0, length);
     } finally {
@@ -22,6 +23,10 @@ export async function readCredentialFile(path: string): Promise<string> {
     }
   } catch (thrown) {
     if (thrown instanceof ExchangeFault) throw thrown;
-    throw new ExchangeFault("unusable", `the file ${path} cannot be read (${(thrown as NodeJS.ErrnoException).code ?? "unknown"})`, thrown);
+    throw new ExchangeFault(
+      "unusable",
+      `the file ${path} cannot be read (${(thrown as NodeJS.ErrnoException).code ?? "unknown"})`,
+      thrown,
+    );
   }
 }

@@ -9,7 +9,9 @@ export function fingerprint(stored: StoredCredential): string {
   const found = known.get(stored);
   if (found !== undefined) return found;
   const { weight: _, ...content } = stored;
-  const made = createHash("sha256").update(JSON.stringify(Object.entries(content).toSorted(([a], [b]) => (a < b ? -1 : 1)))).digest("hex");
+  const made = createHash("sha256")
+    .update(JSON.stringify(Object.entries(content).toSorted(([a], [b]) => (a < b ? -1 : 1))))
+    .digest("hex");
   known.set(stored, made);
   return made;
 }

@@ -16,7 +16,10 @@ const LIFE_S = 3600;
 /** Signing takes the cube of the length: a key that somebody brings must not hold the gateway up. */
 const MAX_KEY_BITS = 4096;
 
-export async function serviceAccountRequest({ clientEmail, privateKey, privateKeyId, tokenUrl }: ServiceAccount, nowMs: number): Promise<TokenRequest> {
+export async function serviceAccountRequest(
+  { clientEmail, privateKey, privateKeyId, tokenUrl }: ServiceAccount,
+  nowMs: number,
+): Promise<TokenRequest> {
   const issuedAtS = Math.floor(nowMs / 1000);
   const { importPKCS8, SignJWT } = await import("jose");
   const assertion = await new SignJWT({ scope: SCOPE })
@@ -26,7 +29,11 @@ export async function serviceAccountRequest({ clientEmail, privateKey, privateKe
     .setIssuedAt(issuedAtS)
     .setExpirationTime(issuedAtS + LIFE_S)
     .sign(await importPKCS8(readablePkcs8(privateKey), "RS256"));
-  return { url: tokenUrl, form: { grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer", assertion }, secrets: [assertion, privateKey] };
+  return {
+    url: tokenUrl,
+    form: { grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer", assertion },
+    secrets: [assertion, privateKey],
+  };
 }
 
 function readablePkcs8(pem: string): string {
@@ -38,17 +45,25 @@ function readablePkcs8(pem: string): string {
     throw new ExchangeFault("unusable", "the private_key of the service account cannot be read");
   }
   const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
-  if (key.asymmetricKeyType !== "rsa" || bits > MAX_KEY_BITS || bits < 2048) throw new ExchangeFault("unusable", `the private_key of the service account is no RSA key of 2048 to ${MAX_KEY_BITS} bits`);
+  if (key.asymmetricKeyType !== "rsa" || bits > MAX_KEY_BITS || bits < 2048)
+    throw new ExchangeFault(
+      "unusable",
+      `the private_key of the service account is no RSA key of 2048 to ${MAX_KEY_BITS} bits`,
+    );
   return key.export({ type: "pkcs8", format: "pem" });
 }
 
 /** What a credentials file asks for; `library`: it is of a type that only google-auth-library understands. */
-export async function fileRequest({ path, tokenUrl }: Pick<Of<"google_file">, "path" | "tokenUrl">, nowMs: number): Promise<TokenRequest | "library"> {
+export async function fileRequest(
+  { path, tokenUrl }: Pick<Of<"google_file">, "path" | "tokenUrl">,
+  nowMs: number,
+): Promise<TokenRequest | "library"> {
   const file = parsedFile(await readCredentialFile(path), path);
   if (file["type"] === "authorized_user") return refreshRequest(file, path, tokenUrl);
   if (file["type"] !== "service_account") return "library";
   const account = googleServiceAccount(file);
-  if (typeof account === "string") throw new ExchangeFault("unusable", `the file ${path} cannot be used: expected ${account}`);
+  if (typeof account === "string")
+    throw new ExchangeFault("unusable", `the file ${path} cannot be used: expected ${account}`);
   return serviceAccountRequest({ ...account, tokenUrl }, nowMs);
 }
 
@@ -59,20 +74,33 @@ function parsedFile(text: string, path: string): JsonObject {
   } catch {
     // said below
   }
-  throw new ExchangeFault("unusable", `the file ${path} cannot be used: expected a JSON object with a type, such as service_account`);
+  throw new ExchangeFault(
+    "unusable",
+    `the file ${path} cannot be used: expected a JSON object with a type, such as service_account`,
+  );
 }
 
 function refreshRequest(file: JsonObject, path: string, url: string): TokenRequest {
   const { client_id, client_secret, refresh_token } = file;
   if (typeof client_id !== "string" || typeof client_secret !== "string" || typeof refresh_token !== "string")
-    throw new ExchangeFault("unusable", `the file ${path} cannot be used: an authorized_user has client_id, client_secret and refresh_token`);
-  return { url, form: { grant_type: "refresh_token", client_id, client_secret, refresh_token }, secrets: [client_secret, refresh_token] };
+    throw new ExchangeFault(
+      "unusable",
+      `the file ${path} cannot be used: an authorized_user has client_id, client_secret and refresh_token`,
+    );
+  return {
+    url,
+    form: { grant_type: "refresh_token", client_id, client_secret, refresh_token },
+    secrets: [client_secret, refresh_token],
+  };
 }
 
 /** The part of google-auth-library that is used. */
 export interface GoogleAuthLibrary {
   readonly GoogleAuth: new (options: { readonly scopes: readonly string[]; readonly keyFilename?: string }) => {
-    getClient(): Promise<{ getAccessToken(): Promise<{ readonly token?: string | null }>; readonly credentials: { readonly expiry_date?: number | null } }>;
+    getClient(): Promise<{
+      getAccessToken(): Promise<{ readonly token?: string | null }>;
+      readonly credentials: { readonly expiry_date?: number | null };
+    }>;
   };
 }
 
@@ -81,12 +109,17 @@ export async function importGoogleAuth(): Promise<GoogleAuthLibrary> {
   return (await import("google-auth-library")) as unknown as GoogleAuthLibrary;
 }
 
-export const GOOGLE_AUTH_MISSING = "Application default credentials need the package google-auth-library: npm install google-auth-library";
+export const GOOGLE_AUTH_MISSING =
+  "Application default credentials need the package google-auth-library: npm install google-auth-library";
 /** Where the library does not say when a token ends. */
 const LIBRARY_LIFE_MS = 300_000;
 
 /** Application default credentials, or those of a file of any type. */
-export async function libraryToken(path: string | null, nowMs: number, load: () => Promise<GoogleAuthLibrary>): Promise<Issued> {
+export async function libraryToken(
+  path: string | null,
+  nowMs: number,
+  load: () => Promise<GoogleAuthLibrary>,
+): Promise<Issued> {
   let library: GoogleAuthLibrary;
   try {
     library = await load();
@@ -94,8 +127,16 @@ export async function libraryToken(path: string | null, nowMs: number, load: () 
     throw new ExchangeFault("unusable", GOOGLE_AUTH_MISSING, thrown);
   }
   // a new one each time: the library keeps tokens of its own, also one that was refused
-  const client = await new library.GoogleAuth({ scopes: [SCOPE], ...(path !== null && { keyFilename: path }) }).getClient();
+  const client = await new library.GoogleAuth({
+    scopes: [SCOPE],
+    ...(path !== null && { keyFilename: path }),
+  }).getClient();
   const { token } = await client.getAccessToken();
   if (typeof token !== "string" || token === "") throw new ExchangeFault("failed", "google-auth-library gave no token");
-  return { kind: "token", secret: token, issuedAtMs: nowMs, expiresAtMs: client.credentials.expiry_date ?? nowMs + LIBRARY_LIFE_MS };
+  return {
+    kind: "token",
+    secret: token,
+    issuedAtMs: nowMs,
+    expiresAtMs: client.credentials.expiry_date ?? nowMs + LIBRARY_LIFE_MS,
+  };
 }

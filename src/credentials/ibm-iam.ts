@@ -2,6 +2,13 @@
 import type { StoredCredential } from "../core/credential.ts";
 import type { TokenRequest } from "./token-exchange.ts";
 
-export function apiKeyRequest({ apiKey, tokenUrl }: Extract<StoredCredential, { readonly kind: "ibm_iam" }>): TokenRequest {
-  return { url: tokenUrl, form: { grant_type: "urn:ibm:params:oauth:grant-type:apikey", apikey: apiKey }, secrets: [apiKey] };
+export function apiKeyRequest({
+  apiKey,
+  tokenUrl,
+}: Extract<StoredCredential, { readonly kind: "ibm_iam" }>): TokenRequest {
+  return {
+    url: tokenUrl,
+    form: { grant_type: "urn:ibm:params:oauth:grant-type:apikey", apikey: apiKey },
+    secrets: [apiKey],
+  };
 }

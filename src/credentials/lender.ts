@@ -35,19 +35,33 @@ export function openCredentialLender(options: LenderOptions): CredentialLender {
   };
 
   /** On to the next credential where this one could not be exchanged. Throws GatewayError, or the signal's reason. */
-  const afterFault = (thrown: unknown, stored: StoredCredential, all: readonly StoredCredential[], context: LendContext, tried: ReadonlySet<StoredCredential>): Credential | Promise<Credential> => {
+  const afterFault = (
+    thrown: unknown,
+    stored: StoredCredential,
+    all: readonly StoredCredential[],
+    context: LendContext,
+    tried: ReadonlySet<StoredCredential>,
+  ): Credential | Promise<Credential> => {
     if (!(thrown instanceof ExchangeFault)) throw thrown;
     if (thrown.kind === "refused") setAside(stored, "authentication", context);
     const without = new Set([...tried, stored]);
-    const next = thrown.kind === "refused" || thrown.kind === "unusable" ? rotation.next(context.providerId, all, without) : null;
+    const next =
+      thrown.kind === "refused" || thrown.kind === "unusable" ? rotation.next(context.providerId, all, without) : null;
     if (next === null) throw exchangeError(thrown, stored, context);
     return lendFirst(next, all, context, without);
   };
 
-  const lendFirst = (stored: StoredCredential, all: readonly StoredCredential[], context: LendContext, tried: ReadonlySet<StoredCredential> = NOTHING_TRIED): Credential | Promise<Credential> => {
+  const lendFirst = (
+    stored: StoredCredential,
+    all: readonly StoredCredential[],
+    context: LendContext,
+    tried: ReadonlySet<StoredCredential> = NOTHING_TRIED,
+  ): Credential | Promise<Credential> => {
     try {
       const lent = supply.take(stored, context.signal);
-      return lent instanceof Promise ? lent.catch((thrown: unknown) => afterFault(thrown, stored, all, context, tried)) : lent;
+      return lent instanceof Promise
+        ? lent.catch((thrown: unknown) => afterFault(thrown, stored, all, context, tried))
+        : lent;
     } catch (thrown) {
       return afterFault(thrown, stored, all, context, tried);
     }
@@ -71,12 +85,26 @@ export function openCredentialLender(options: LenderOptions): CredentialLender {
 function exchangeError(fault: ExchangeFault, stored: StoredCredential, { label }: LendContext): GatewayError {
   if (stored.fromCaller) return callersError(fault, label);
   const cure = fault.message === GOOGLE_AUTH_MISSING ? ` ${GOOGLE_AUTH_MISSING}.` : "";
-  return new GatewayError("upstream_authentication", `${label} cannot be called with the gateway's own credential: no token could be had for it.${cure} The operator finds the reason in the log under the trace id.`, { detail: fault.message, cause: fault });
+  return new GatewayError(
+    "upstream_authentication",
+    `${label} cannot be called with the gateway's own credential: no token could be had for it.${cure} The operator finds the reason in the log under the trace id.`,
+    { detail: fault.message, cause: fault },
+  );
 }
 
 /** A service that does not answer says nothing about the credential. */
 function callersError(fault: ExchangeFault, label: string): GatewayError {
-  if (fault.kind === "timeout") return new GatewayError("upstream_timeout", `${label}: ${fault.message}.`, { cause: fault });
-  if (fault.kind === "failed") return new GatewayError("upstream_connection", `${label}: no token could be had for the credential of the request: ${fault.message}.`, { cause: fault });
-  return new GatewayError("credential_rejected", `${label}: no token could be had for the credential of the request: ${fault.message}.`, { cause: fault });
+  if (fault.kind === "timeout")
+    return new GatewayError("upstream_timeout", `${label}: ${fault.message}.`, { cause: fault });
+  if (fault.kind === "failed")
+    return new GatewayError(
+      "upstream_connection",
+      `${label}: no token could be had for the credential of the request: ${fault.message}.`,
+      { cause: fault },
+    );
+  return new GatewayError(
+    "credential_rejected",
+    `${label}: no token could be had for the credential of the request: ${fault.message}.`,
+    { cause: fault },
+  );
 }

@@ -24,7 +24,11 @@ const MAX_STANDINGS = 10_000;
 
 export interface Rotation {
   /** One of at least one; of those that are all set aside the one that is free first. Null: all of them are excluded. */
-  next(providerId: string, stored: readonly StoredCredential[], excluded?: ReadonlySet<StoredCredential>): StoredCredential | null;
+  next(
+    providerId: string,
+    stored: readonly StoredCredential[],
+    excluded?: ReadonlySet<StoredCredential>,
+  ): StoredCredential | null;
   /** For how long it is set aside now; null: it was already. */
   setAside(providerId: string, stored: StoredCredential, reason: RefusalReason): number | null;
 }
@@ -55,7 +59,8 @@ export function openRotation(monotonicMs: () => number): Rotation {
         if (excluded?.has(one) === true) continue;
         const standing = standingOf(providerId, one);
         if (standing.asideUntilMs > nowMs) {
-          if (soonest === null || standing.asideUntilMs < soonest.standing.asideUntilMs) soonest = { stored: one, standing };
+          if (soonest === null || standing.asideUntilMs < soonest.standing.asideUntilMs)
+            soonest = { stored: one, standing };
           continue;
         }
         total += one.weight;

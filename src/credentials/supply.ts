@@ -8,7 +8,13 @@ import type { UpstreamClient } from "../wire/upstream.ts";
 import { type AwsChain, chainKeys, nodeChain } from "./aws.ts";
 import { clientRequest, federatedRequest } from "./entra.ts";
 import { fingerprint } from "./fingerprint.ts";
-import { fileRequest, type GoogleAuthLibrary, importGoogleAuth, libraryToken, serviceAccountRequest } from "./google.ts";
+import {
+  fileRequest,
+  type GoogleAuthLibrary,
+  importGoogleAuth,
+  libraryToken,
+  serviceAccountRequest,
+} from "./google.ts";
 import { apiKeyRequest } from "./ibm-iam.ts";
 import { openTokenCache, type TokenMaker } from "./token-cache.ts";
 import { exchange, EXCHANGE_TIMEOUT_MS, ExchangeFault, type Issued, type TokenRequest } from "./token-exchange.ts";
@@ -75,31 +81,54 @@ function readyForTheWire(stored: StoredCredential): Credential | null {
     case "token":
       return { kind: stored.kind, secret: stored.secret, fromCaller };
     case "aws_keys":
-      return { kind: "aws", secret: stored.secretAccessKey, accessKeyId: stored.accessKeyId, ...(stored.sessionToken !== null && { sessionToken: stored.sessionToken }), fromCaller };
+      return {
+        kind: "aws",
+        secret: stored.secretAccessKey,
+        accessKeyId: stored.accessKeyId,
+        ...(stored.sessionToken !== null && { sessionToken: stored.sessionToken }),
+        fromCaller,
+      };
     default:
       return null;
   }
 }
 
 function bearer({ kind, secret, accessKeyId, sessionToken }: Issued, stored: StoredCredential): Credential {
-  const origin = stored.kind === "ibm_iam" ? [stored.apiKey] : stored.kind === "entra_client" ? [stored.clientSecret] : [];
-  return { kind, secret, ...(accessKeyId !== undefined && { accessKeyId }), ...(sessionToken !== undefined && { sessionToken }), ...(origin.length > 0 && { origin }), fromCaller: stored.fromCaller };
+  const origin =
+    stored.kind === "ibm_iam" ? [stored.apiKey] : stored.kind === "entra_client" ? [stored.clientSecret] : [];
+  return {
+    kind,
+    secret,
+    ...(accessKeyId !== undefined && { accessKeyId }),
+    ...(sessionToken !== undefined && { sessionToken }),
+    ...(origin.length > 0 && { origin }),
+    fromCaller: stored.fromCaller,
+  };
 }
 
 async function issue(stored: StoredCredential, options: SupplyOptions): Promise<Issued> {
   const nowMs = options.clock.now();
   if (stored.fromCaller) allowedToCallers(stored);
-  if (stored.kind === "aws_chain") return bounded(chainKeys(stored.profile, nowMs, options.awsChain ?? nodeChain), options);
-  if (stored.kind === "google_default") return bounded(libraryToken(null, nowMs, options.googleAuth ?? importGoogleAuth), options);
+  if (stored.kind === "aws_chain")
+    return bounded(chainKeys(stored.profile, nowMs, options.awsChain ?? nodeChain), options);
+  if (stored.kind === "google_default")
+    return bounded(libraryToken(null, nowMs, options.googleAuth ?? importGoogleAuth), options);
   const request = await tokenRequest(stored, nowMs);
-  if (request === "library") return bounded(libraryToken(stored.kind === "google_file" ? stored.path : null, nowMs, options.googleAuth ?? importGoogleAuth), options);
+  if (request === "library")
+    return bounded(
+      libraryToken(stored.kind === "google_file" ? stored.path : null, nowMs, options.googleAuth ?? importGoogleAuth),
+      options,
+    );
   return exchange(request, options.upstream, () => options.clock.now(), options.exchangeTimeoutMs);
 }
 
 /** A caller's credential goes to the vendors' own services, and is never a path, a chain or a library's to read. */
 function allowedToCallers(stored: StoredCredential): void {
-  const allowed = (stored.kind === "google_service_account" && stored.tokenUrl === GOOGLE_TOKEN_URL) || (stored.kind === "ibm_iam" && stored.tokenUrl === IBM_TOKEN_URL);
-  if (!allowed) throw new GatewayError("internal_error", `A credential of the kind ${stored.kind} cannot come with a request.`);
+  const allowed =
+    (stored.kind === "google_service_account" && stored.tokenUrl === GOOGLE_TOKEN_URL) ||
+    (stored.kind === "ibm_iam" && stored.tokenUrl === IBM_TOKEN_URL);
+  if (!allowed)
+    throw new GatewayError("internal_error", `A credential of the kind ${stored.kind} cannot come with a request.`);
 }
 
 async function tokenRequest(stored: StoredCredential, nowMs: number): Promise<TokenRequest | "library"> {
@@ -120,10 +149,16 @@ async function tokenRequest(stored: StoredCredential, nowMs: number): Promise<To
 }
 
 /** Libraries have clocks of their own, or none. */
-async function bounded(work: Promise<Issued>, { exchangeTimeoutMs = EXCHANGE_TIMEOUT_MS }: SupplyOptions): Promise<Issued> {
+async function bounded(
+  work: Promise<Issued>,
+  { exchangeTimeoutMs = EXCHANGE_TIMEOUT_MS }: SupplyOptions,
+): Promise<Issued> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new ExchangeFault("timeout", `there was no credential within ${exchangeTimeoutMs / 1000} s`)), exchangeTimeoutMs);
+    timer = setTimeout(
+      () => reject(new ExchangeFault("timeout", `there was no credential within ${exchangeTimeoutMs / 1000} s`)),
+      exchangeTimeoutMs,
+    );
   });
   try {
     return await Promise.race([work, late]);

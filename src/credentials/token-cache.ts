@@ -39,7 +39,13 @@ export function openTokenCache(clock: Clock, max: number): TokenCache {
   const entries = new Map<string, Entry>();
 
   const entryOf = (key: string): Entry => {
-    const entry = entries.get(key) ?? { issued: null, credential: null, pending: null, fault: null, notBeforeMs: Number.NEGATIVE_INFINITY };
+    const entry = entries.get(key) ?? {
+      issued: null,
+      credential: null,
+      pending: null,
+      fault: null,
+      notBeforeMs: Number.NEGATIVE_INFINITY,
+    };
     entries.delete(key);
     entries.set(key, entry);
     if (entries.size > max) entries.delete(entries.keys().next().value!);
@@ -74,7 +80,12 @@ export function openTokenCache(clock: Clock, max: number): TokenCache {
         const leftMs = issued.expiresAtMs - clock.now();
         const lifeMs = issued.expiresAtMs - issued.issuedAtMs;
         if (leftMs > Math.min(MARGIN_MS, lifeMs * MARGIN_SHARE)) {
-          if (leftMs < Math.min(AHEAD_MS, lifeMs * AHEAD_SHARE) && entry.pending === null && clock.monotonic() >= entry.notBeforeMs) void start(entry, make);
+          if (
+            leftMs < Math.min(AHEAD_MS, lifeMs * AHEAD_SHARE) &&
+            entry.pending === null &&
+            clock.monotonic() >= entry.notBeforeMs
+          )
+            void start(entry, make);
           return credential;
         }
         entry.issued = entry.credential = null;
@@ -93,7 +104,8 @@ export function openTokenCache(clock: Clock, max: number): TokenCache {
 /** Waits, but no longer than the signal allows; what is waited for goes on. */
 export function unlessCancelled<T>(promise: Promise<T>, signal: CancelSignal): Promise<T> {
   return new Promise((resolve, reject) => {
-    const cancelled = (): void => reject(signal.reason instanceof Error ? signal.reason : new Error("the wait was ended"));
+    const cancelled = (): void =>
+      reject(signal.reason instanceof Error ? signal.reason : new Error("the wait was ended"));
     if (signal.aborted) return cancelled();
     signal.addEventListener("abort", cancelled);
     promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", cancelled));

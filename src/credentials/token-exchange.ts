@@ -49,9 +49,18 @@ const MAX_LIFE_S = 86_400;
 const TOKEN = /^[\x21-\x7e]{1,16384}$/;
 
 /** Throws ExchangeFault. */
-export async function exchange(request: TokenRequest, upstream: UpstreamClient, now: () => number, timeoutMs = EXCHANGE_TIMEOUT_MS): Promise<Issued> {
+export async function exchange(
+  request: TokenRequest,
+  upstream: UpstreamClient,
+  now: () => number,
+  timeoutMs = EXCHANGE_TIMEOUT_MS,
+): Promise<Issued> {
   const cancellation = new Cancellation();
-  const timer = setTimeout(() => cancellation.abort(new ExchangeFault("timeout", `the token service did not answer within ${timeoutMs / 1000} s`)), timeoutMs);
+  const timer = setTimeout(
+    () =>
+      cancellation.abort(new ExchangeFault("timeout", `the token service did not answer within ${timeoutMs / 1000} s`)),
+    timeoutMs,
+  );
   try {
     return await ask(request, upstream, now, cancellation).catch((thrown: unknown) => {
       if (cancellation.aborted || !(thrown instanceof ExchangeFault) || thrown.kind !== "failed") throw thrown;
@@ -62,21 +71,45 @@ export async function exchange(request: TokenRequest, upstream: UpstreamClient, 
   }
 }
 
-async function ask({ url, form, authorization, secrets, pinnedAddress }: TokenRequest, upstream: UpstreamClient, now: () => number, signal: Cancellation): Promise<Issued> {
+async function ask(
+  { url, form, authorization, secrets, pinnedAddress }: TokenRequest,
+  upstream: UpstreamClient,
+  now: () => number,
+  signal: Cancellation,
+): Promise<Issued> {
   const askedAtMs = now();
-  const limits = { connectTimeoutMs: CONNECT_TIMEOUT_MS, firstByteTimeoutMs: EXCHANGE_TIMEOUT_MS, betweenBytesTimeoutMs: EXCHANGE_TIMEOUT_MS };
+  const limits = {
+    connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    firstByteTimeoutMs: EXCHANGE_TIMEOUT_MS,
+    betweenBytesTimeoutMs: EXCHANGE_TIMEOUT_MS,
+  };
   try {
-    const headers = { "content-type": "application/x-www-form-urlencoded", accept: "application/json", ...(authorization !== undefined && { authorization }) };
-    const response = await upstream.send({ url, headers, body: new URLSearchParams(form).toString() }, { ...limits, signal, pinnedAddress, partition: `token\n${secrets.join("\n")}` });
+    const headers = {
+      "content-type": "application/x-www-form-urlencoded",
+      accept: "application/json",
+      ...(authorization !== undefined && { authorization }),
+    };
+    const response = await upstream.send(
+      { url, headers, body: new URLSearchParams(form).toString() },
+      { ...limits, signal, pinnedAddress, partition: `token\n${secrets.join("\n")}` },
+    );
     if (response.status >= 300 && response.status < 400) {
       response.body.cancel();
-      throw new ExchangeFault("failed", `the token service answered with a redirect (${response.status}), which is not followed`);
+      throw new ExchangeFault(
+        "failed",
+        `the token service answered with a redirect (${response.status}), which is not followed`,
+      );
     }
     const answer = parsed(await response.body.text(MAX_ANSWER_BYTES));
     if (response.status < 200 || response.status > 299) throw refusal(response.status, answer, secrets);
     return issued(answer, askedAtMs);
   } catch (thrown) {
-    if (thrown instanceof UpstreamFault) throw new ExchangeFault(thrown.kind === "timeout" ? "timeout" : "failed", `the token service: ${withoutSecrets(thrown.message, secrets)}`, thrown);
+    if (thrown instanceof UpstreamFault)
+      throw new ExchangeFault(
+        thrown.kind === "timeout" ? "timeout" : "failed",
+        `the token service: ${withoutSecrets(thrown.message, secrets)}`,
+        thrown,
+      );
     throw thrown;
   }
 }
@@ -94,15 +127,21 @@ function parsed(text: string): Answer {
 
 /** `error` and `error_description` of RFC 6749, or `errorCode` and `errorMessage` as IBM has it. Other text of an answer is not repeated. */
 function refusal(status: number, answer: Answer, secrets: readonly string[]): ExchangeFault {
-  const words = ["error", "error_description", "errorCode", "errorMessage"].flatMap((name) => (typeof answer[name] === "string" ? [answer[name]] : []));
+  const words = ["error", "error_description", "errorCode", "errorMessage"].flatMap((name) =>
+    typeof answer[name] === "string" ? [answer[name]] : [],
+  );
   const told = withoutSecrets(words.join(": "), secrets).slice(0, MAX_WORDS);
   const refused = status >= 400 && status < 500 && status !== 408 && status !== 429;
-  return new ExchangeFault(refused ? "refused" : "failed", `the token service answered ${status}${told === "" ? "" : `: ${told}`}`);
+  return new ExchangeFault(
+    refused ? "refused" : "failed",
+    `the token service answered ${status}${told === "" ? "" : `: ${told}`}`,
+  );
 }
 
 function issued(answer: Answer, askedAtMs: number): Issued {
   const token = answer["access_token"];
-  if (typeof token !== "string" || !TOKEN.test(token)) throw new ExchangeFault("failed", "the token service's answer holds no access_token");
+  if (typeof token !== "string" || !TOKEN.test(token))
+    throw new ExchangeFault("failed", "the token service's answer holds no access_token");
   // some versions of Entra write the seconds as text
   const seconds = Number(answer["expires_in"] ?? DEFAULT_LIFE_S);
   const lifeS = seconds > 0 ? Math.min(seconds, MAX_LIFE_S) : DEFAULT_LIFE_S;

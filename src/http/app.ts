@@ -27,7 +27,15 @@ import type { AdminContents, AdminStore } from "./admin/operation.ts";
 import type { AdminBindings, AdminEnv } from "./admin/serve.ts";
 import { type RefuseUnserved, unservedOperation } from "./unserved-operations.ts";
 import { ADMIN_BASE, CHAT_PATHS, KEY_PATHS, MODEL_PATHS, OPENAPI_PATHS, PARAMS_PATHS } from "./paths.ts";
-import { describeModel, describeRoute, findModel, type ListingView, listModels, type ModelSources, type NamedModel } from "./models.ts";
+import {
+  describeModel,
+  describeRoute,
+  findModel,
+  type ListingView,
+  listModels,
+  type ModelSources,
+  type NamedModel,
+} from "./models.ts";
 
 export interface AppContext {
   readonly clock: Clock;
@@ -67,14 +75,18 @@ interface Bindings {
 type AppEnv = { Bindings: Bindings; Variables: { traceId: string; startedMs: number } };
 
 const CORS_MAX_AGE_S = "600";
-const PREFLIGHT_CURE = " Calls from web pages are allowed only for the origins that cors.origins in the configuration names.";
+const PREFLIGHT_CURE =
+  " Calls from web pages are allowed only for the origins that cors.origins in the configuration names.";
 
 export function createApp(context: AppContext): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
   const ownMs = (c: Context<AppEnv>): number => context.clock.monotonic() - c.get("startedMs");
   const cors = (c: Context<AppEnv>) => corsHeaders(c.req.header("origin") ?? null, context.snapshot().corsOrigins);
   const reply = (c: Context<AppEnv>, body: JsonObject, status = 200): Response =>
-    new Response(JSON.stringify(body), { status, headers: { ...baseHeaders(c.get("traceId"), ownMs(c)), ...cors(c), "content-type": "application/json" } });
+    new Response(JSON.stringify(body), {
+      status,
+      headers: { ...baseHeaders(c.get("traceId"), ownMs(c)), ...cors(c), "content-type": "application/json" },
+    });
 
   app.use(async (c, next) => {
     c.set("traceId", newTraceId());
@@ -85,15 +97,25 @@ export function createApp(context: AppContext): Hono<AppEnv> {
   app.notFound((c) => {
     const operation = unservedOperation(c.req.method, c.req.path);
     if (operation !== null) return context.refuseUnserved(operation, c.req.raw, c.env.peer);
-    throw new GatewayError("not_found", `There is nothing at ${c.req.method} ${c.req.path.slice(0, 200)}. The operation is POST /api/v1/chat/completions.`);
+    throw new GatewayError(
+      "not_found",
+      `There is nothing at ${c.req.method} ${c.req.path.slice(0, 200)}. The operation is POST /api/v1/chat/completions.`,
+    );
   });
 
   app.options("*", (c, next) => {
     const allowed = cors(c);
     // without CORS it is a method like any other: a path that exists refuses it and names the methods that it takes
     if (Object.keys(allowed).length === 0) return next();
-    const preflight = { "access-control-allow-methods": "GET, POST, OPTIONS", "access-control-allow-headers": c.req.header("access-control-request-headers") ?? "authorization, content-type", "access-control-max-age": CORS_MAX_AGE_S };
-    return new Response(null, { status: 204, headers: { ...baseHeaders(c.get("traceId"), ownMs(c)), ...allowed, ...preflight } });
+    const preflight = {
+      "access-control-allow-methods": "GET, POST, OPTIONS",
+      "access-control-allow-headers": c.req.header("access-control-request-headers") ?? "authorization, content-type",
+      "access-control-max-age": CORS_MAX_AGE_S,
+    };
+    return new Response(null, {
+      status: 204,
+      headers: { ...baseHeaders(c.get("traceId"), ownMs(c)), ...allowed, ...preflight },
+    });
   });
 
   serveListings(app, context, reply);
@@ -103,7 +125,12 @@ export function createApp(context: AppContext): Hono<AppEnv> {
   app.get("/healthz", (c) => reply(c, { status: "ok" }));
   app.get("/readyz", async (c) => {
     const why = context.notReady();
-    if (c.req.query("verbose") === undefined) return reply(c, why === null ? { status: "ready" } : { status: "not_ready", reason: why }, why === null ? 200 : 503);
+    if (c.req.query("verbose") === undefined)
+      return reply(
+        c,
+        why === null ? { status: "ready" } : { status: "not_ready", reason: why },
+        why === null ? 200 : 503,
+      );
     await demandInsider(c, context);
     return reply(c, readiness(context, why), why === null ? 200 : 503);
   });
@@ -117,12 +144,29 @@ export function createApp(context: AppContext): Hono<AppEnv> {
 }
 
 /** Its code comes with the first request for it. */
-function serveAdmin(app: Hono<AppEnv>, context: AppContext, headersOf: (c: Context<AppEnv>) => Readonly<Record<string, string>>): void {
+function serveAdmin(
+  app: Hono<AppEnv>,
+  context: AppContext,
+  headersOf: (c: Context<AppEnv>) => Readonly<Record<string, string>>,
+): void {
   const { admin } = context;
   if (admin === undefined) return;
   const opened = loadedOnce(async (): Promise<Hono<AdminEnv>> => {
     const { createAdminApp } = await import("./admin/app.ts");
-    return createAdminApp({ clock: context.clock, version: context.version, store: admin.store, limits: admin.limits, calls: admin.calls, contents: admin.contents, toolServers: admin.toolServers, snapshot: () => context.snapshot(), reload: () => admin.reload() }, admin);
+    return createAdminApp(
+      {
+        clock: context.clock,
+        version: context.version,
+        store: admin.store,
+        limits: admin.limits,
+        calls: admin.calls,
+        contents: admin.contents,
+        toolServers: admin.toolServers,
+        snapshot: () => context.snapshot(),
+        reload: () => admin.reload(),
+      },
+      admin,
+    );
   });
   for (const path of [ADMIN_BASE, `${ADMIN_BASE}/*`, ...KEY_PATHS, ...OPENAPI_PATHS])
     app.all(path, async (c) => {
@@ -136,24 +180,41 @@ function serveAdmin(app: Hono<AppEnv>, context: AppContext, headersOf: (c: Conte
 }
 
 /** What may be called, and what becomes of each parameter there; both for whoever has a token. */
-function serveListings(app: Hono<AppEnv>, context: AppContext, reply: (c: Context<AppEnv>, body: JsonObject) => Response): void {
+function serveListings(
+  app: Hono<AppEnv>,
+  context: AppContext,
+  reply: (c: Context<AppEnv>, body: JsonObject) => Response,
+): void {
   const demandToken = async (c: Context<AppEnv>): Promise<AccessToken> => {
     const token = await authenticated(c, context);
     demandMoreThanOps(token);
     return token;
   };
-  const viewOf = (token: AccessToken): ListingView => ({ snapshot: snapshotSeenBy(context.snapshot(), token), scope: token, narrowing: narrowingOf(token), nowMs: context.clock.now() });
+  const viewOf = (token: AccessToken): ListingView => ({
+    snapshot: snapshotSeenBy(context.snapshot(), token),
+    scope: token,
+    narrowing: narrowingOf(token),
+    nowMs: context.clock.now(),
+  });
   for (const path of MODEL_PATHS) {
     const list = async (c: Context<AppEnv>): Promise<Response> => {
       const token = await demandToken(c);
-      return reply(c, { object: "list", data: listModels(viewOf(token), callableRoutes(token, context), context.models) });
+      return reply(c, {
+        object: "list",
+        data: listModels(viewOf(token), callableRoutes(token, context), context.models),
+      });
     };
     app.get(path, list).get(`${path}/`, list);
     app.get(`${path}/*`, async (c) => {
       const id = decodedTail(c.req.path, path);
       const token = await demandToken(c);
       const route = callableRoutes(token, context).find(({ name }) => name === id);
-      return reply(c, route === undefined ? describeModel(namedModel(id, token, context), context.models, viewOf(token)) : describeRoute(route, viewOf(token).snapshot, context.models));
+      return reply(
+        c,
+        route === undefined
+          ? describeModel(namedModel(id, token, context), context.models, viewOf(token))
+          : describeRoute(route, viewOf(token).snapshot, context.models),
+      );
     });
     refuseOthers(app, path, "GET");
   }
@@ -161,7 +222,10 @@ function serveListings(app: Hono<AppEnv>, context: AppContext, reply: (c: Contex
     const params = async (c: Context<AppEnv>): Promise<Response> => {
       const token = await demandToken(c);
       const id = c.req.query("model") ?? "";
-      if (id === "") throw new GatewayError("invalid_request", `${path} needs the query parameter model: <provider>:<model_name>.`, { param: "model" });
+      if (id === "")
+        throw new GatewayError("invalid_request", `${path} needs the query parameter model: <provider>:<model_name>.`, {
+          param: "model",
+        });
       const { settings, provider, model } = namedModel(id, token, context);
       return reply(c, listCapabilities(settings.id, provider, model));
     };
@@ -180,24 +244,38 @@ async function authenticated(c: Context<AppEnv>, context: AppContext): Promise<A
 function callableRoutes(token: AccessToken, context: AppContext): readonly Route[] {
   const narrowing = narrowingOf(token);
   const snapshot = context.snapshot();
-  return namedRoutes(routesFor(snapshot, token)).filter((route) => permitsRoute(narrowing, route) && mayAnswer(route, snapshot, token));
+  return namedRoutes(routesFor(snapshot, token)).filter(
+    (route) => permitsRoute(narrowing, route) && mayAnswer(route, snapshot, token),
+  );
 }
 
 /** Whether something that it names is enabled there. */
 function mayAnswer({ targets, fallbacks }: Route, snapshot: Snapshot, token: AccessToken): boolean {
-  return targets.some(({ name }) => isEnabled(snapshot, token, name)) || fallbacks.some(({ model }) => model === null || isEnabled(snapshot, token, model.replace("/", ":")));
+  return (
+    targets.some(({ name }) => isEnabled(snapshot, token, name)) ||
+    fallbacks.some(({ model }) => model === null || isEnabled(snapshot, token, model.replace("/", ":")))
+  );
 }
 
 /** Throws `model_not_found`. */
 function namedModel(id: string, token: AccessToken, context: AppContext): NamedModel {
   const found = findModel(id, snapshotSeenBy(context.snapshot(), token), context.models, narrowingOf(token), token);
-  if (found === null) throw new GatewayError("model_not_found", `The model ${JSON.stringify(id.slice(0, 100))} is unknown or not enabled.`, { param: "model" });
+  if (found === null)
+    throw new GatewayError(
+      "model_not_found",
+      `The model ${JSON.stringify(id.slice(0, 100))} is unknown or not enabled.`,
+      { param: "model" },
+    );
   return found;
 }
 
 function refuseOthers(app: Hono<AppEnv>, path: string, allow: string): void {
   const refuse = (c: Context<AppEnv>): never => {
-    throw new GatewayError("method_not_allowed", `${path} takes ${allow}; got ${c.req.method}.${c.req.method === "OPTIONS" ? PREFLIGHT_CURE : ""}`, { headers: { allow } });
+    throw new GatewayError(
+      "method_not_allowed",
+      `${path} takes ${allow}; got ${c.req.method}.${c.req.method === "OPTIONS" ? PREFLIGHT_CURE : ""}`,
+      { headers: { allow } },
+    );
   };
   app.all(path, refuse).all(`${path}/`, refuse);
 }
@@ -217,7 +295,10 @@ async function demandInsider(c: Context<AppEnv>, context: AppContext): Promise<v
   if (snapshot.opsOpen || isOnThisMachine(c.env.peer, c.req.raw.headers)) return;
   const token = await authenticated(c, context);
   if (!runsGateway(token, snapshot) && !token.permissions.includes(OPS))
-    throw new GatewayError("insufficient_role", "This path answers programs on the gateway's own machine, personal tokens of operators, and tokens with the permission ops; ops.open in the configuration opens it.");
+    throw new GatewayError(
+      "insufficient_role",
+      "This path answers programs on the gateway's own machine, personal tokens of operators, and tokens with the permission ops; ops.open in the configuration opens it.",
+    );
 }
 
 function readiness(context: AppContext, why: string | null): JsonObject {
@@ -231,7 +312,12 @@ function readiness(context: AppContext, why: string | null): JsonObject {
     ...context.dependencies?.(),
     providers: [...snapshot.providers.values()].filter((settings) => settings.enabled).map((settings) => settings.id),
     targets: context.targets().map(({ target, state, inFlight, waiting, firstContentMs, openForMs }) => ({
-      target, state, calls_in_flight: inFlight, calls_waiting: waiting, first_content_ms: rounded(firstContentMs), open_for_ms: rounded(openForMs),
+      target,
+      state,
+      calls_in_flight: inFlight,
+      calls_waiting: waiting,
+      first_content_ms: rounded(firstContentMs),
+      open_for_ms: rounded(openForMs),
     })),
   };
 }

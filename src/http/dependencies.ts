@@ -5,13 +5,22 @@ import type { ReplicaWatch } from "../snapshot/replica-watch.ts";
 import type { SnapshotSource } from "../snapshot/source.ts";
 import type { OpenLedger } from "../store/open-ledger.ts";
 
-export function dependencies(source: Pick<SnapshotSource, "storeStanding" | "fingerprint">, limits: Pick<LimitStore, "away">, ledger: Pick<OpenLedger, "standing">, replicas: Pick<ReplicaWatch, "others">): JsonObject {
+export function dependencies(
+  source: Pick<SnapshotSource, "storeStanding" | "fingerprint">,
+  limits: Pick<LimitStore, "away">,
+  ledger: Pick<OpenLedger, "standing">,
+  replicas: Pick<ReplicaWatch, "others">,
+): JsonObject {
   const { unreachedMs, problems } = source.storeStanding();
   const away = limits.away?.() ?? null;
   const { fault, unshippedBytes, lost } = ledger.standing();
   return {
     database: { reached_ms_ago: Math.round(unreachedMs), problems: [...problems] },
-    limit_store: { driver: limits.away === undefined ? "memory" : "valkey", away_for_ms: away === null ? null : Math.round(away.forMs), reason: away?.reason ?? null },
+    limit_store: {
+      driver: limits.away === undefined ? "memory" : "valkey",
+      away_for_ms: away === null ? null : Math.round(away.forMs),
+      reason: away?.reason ?? null,
+    },
     ledger: { writable: fault === null, reason: fault, unshipped_bytes: unshippedBytes, lost_rows: lost },
     replicas: { fingerprint: source.fingerprint(), others: replicas.others().map((other) => ({ ...other })) },
   };

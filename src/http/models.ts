@@ -18,7 +18,10 @@ import { MODEL_ID } from "../providers/settings.ts";
 export interface ModelSources {
   readonly providers: ReadonlyMap<string, Provider>;
   /** Models that need no configuration, by provider. */
-  readonly builtIn: ReadonlyMap<string, readonly { readonly id: string; readonly name: string; readonly fails?: true }[]>;
+  readonly builtIn: ReadonlyMap<
+    string,
+    readonly { readonly id: string; readonly name: string; readonly fails?: true }[]
+  >;
 }
 
 /** Seconds since 1970; clients want a number and read nothing from it. */
@@ -48,20 +51,38 @@ export function listModels(view: ListingView, routes: Iterable<Route>, sources: 
   const { snapshot, narrowing, scope } = view;
   const models = callableProviders(snapshot).flatMap((settings) => {
     const provider = sources.providers.get(settings.family);
-    return provider === undefined ? [] : listedNames(settings, provider, sources)
-          .filter((model) => isEnabled(snapshot, scope, `${settings.id}:${model}`) && (narrowing === null || narrowing.permitsModel(`${settings.id}:${model}`)))
+    return provider === undefined
+      ? []
+      : listedNames(settings, provider, sources)
+          .filter(
+            (model) =>
+              isEnabled(snapshot, scope, `${settings.id}:${model}`) &&
+              (narrowing === null || narrowing.permitsModel(`${settings.id}:${model}`)),
+          )
           .map((model) => describeModel({ settings, provider, model }, sources, view));
   });
   return [...Array.from(routes, (route) => describeRoute(route, snapshot, sources)), ...models];
 }
 
 /** A model that may be called, listed or not; null when there is none of this name. */
-export function findModel(id: string, snapshot: Snapshot, sources: ModelSources, narrowing: Narrowing | null, scope: PriceScope): NamedModel | null {
+export function findModel(
+  id: string,
+  snapshot: Snapshot,
+  sources: ModelSources,
+  narrowing: Narrowing | null,
+  scope: PriceScope,
+): NamedModel | null {
   const at = id.search(/[:/]/);
   const settings = at > 0 ? callableProviders(snapshot).find((one) => one.id === id.slice(0, at)) : undefined;
   const provider = settings === undefined ? undefined : sources.providers.get(settings.family);
   const model = id.slice(at + 1);
-  return settings === undefined || provider === undefined || !MODEL_ID.test(model) || narrowing?.permitsModel(`${settings.id}:${model}`) === false || !isEnabled(snapshot, scope, `${settings.id}:${model}`) ? null : { settings, provider, model };
+  return settings === undefined ||
+    provider === undefined ||
+    !MODEL_ID.test(model) ||
+    narrowing?.permitsModel(`${settings.id}:${model}`) === false ||
+    !isEnabled(snapshot, scope, `${settings.id}:${model}`)
+    ? null
+    : { settings, provider, model };
 }
 
 /** The file's, else the built-in ones that answer, else what the catalogue has of the provider at its own address. */
@@ -72,7 +93,11 @@ function listedNames(settings: ProviderSettings, provider: Provider, { builtIn }
   return settings.baseUrl === null || settings.baseUrl === provider.baseUrl ? cataloguedModels(provider) : [];
 }
 
-export function describeModel({ settings, provider, model }: NamedModel, { builtIn }: ModelSources, { snapshot, scope, nowMs }: ListingView): JsonObject {
+export function describeModel(
+  { settings, provider, model }: NamedModel,
+  { builtIn }: ModelSources,
+  { snapshot, scope, nowMs }: ListingView,
+): JsonObject {
   const { name, facts, generates } = modelKnowledge(settings, provider, model);
   const id = `${settings.id}:${model}`;
   const price = priceAt(snapshot.prices, scope, settings, provider, model, nowMs);
@@ -84,7 +109,10 @@ export function describeModel({ settings, provider, model }: NamedModel, { built
     name: name ?? builtIn.get(settings.family)?.find((known) => known.id === model)?.name ?? id,
     ...(facts.contextTokens !== null && { context_length: facts.contextTokens }),
     ...(facts.maxOutputTokens !== null && { top_provider: { max_completion_tokens: facts.maxOutputTokens } }),
-    architecture: { input_modalities: inputModalities(provider, model), output_modalities: outputModalities(provider, model, generates) },
+    architecture: {
+      input_modalities: inputModalities(provider, model),
+      output_modalities: outputModalities(provider, model, generates),
+    },
     ...(price !== null && { pricing: listedPrice(price.rates, 0), ...priceTiers(price.rates), price_id: price.id }),
     supported_parameters: supportedParameters(provider, model),
   };
@@ -95,7 +123,9 @@ export function describeRoute(route: Route, snapshot: Snapshot, { providers }: M
   const targets = route.targets.flatMap(({ providerId, model }) => {
     const settings = snapshot.providers.get(providerId);
     const provider = settings?.enabled === true ? providers.get(settings.family) : undefined;
-    return settings === undefined || provider === undefined ? [] : [{ provider, model, ...modelKnowledge(settings, provider, model) }];
+    return settings === undefined || provider === undefined
+      ? []
+      : [{ provider, model, ...modelKnowledge(settings, provider, model) }];
   });
   const contextLength = smallest(targets.map(({ facts }) => facts.contextTokens));
   const maxOutput = smallest(targets.map(({ facts }) => facts.maxOutputTokens));
@@ -109,7 +139,9 @@ export function describeRoute(route: Route, snapshot: Snapshot, { providers }: M
     ...(maxOutput !== null && { top_provider: { max_completion_tokens: maxOutput } }),
     architecture: {
       input_modalities: common(targets.map(({ provider, model }) => inputModalities(provider, model))),
-      output_modalities: common(targets.map(({ provider, model, generates }) => outputModalities(provider, model, generates))),
+      output_modalities: common(
+        targets.map(({ provider, model, generates }) => outputModalities(provider, model, generates)),
+      ),
     },
     supported_parameters: common(targets.map(({ provider, model }) => supportedParameters(provider, model))),
   };
@@ -126,27 +158,47 @@ function common([first, ...others]: readonly (readonly string[])[]): readonly st
 }
 
 function supportedParameters({ capabilities }: Provider, model: string): readonly string[] {
-  return COMMON_PARAMETERS.filter((parameter) => effectiveCapability(capabilities, parameter, model).support !== "unsupported");
+  return COMMON_PARAMETERS.filter(
+    (parameter) => effectiveCapability(capabilities, parameter, model).support !== "unsupported",
+  );
 }
 
-const MODALITIES: readonly (readonly [block: BlockType, word: string])[] = [["text", "text"], ["image_url", "image"], ["input_audio", "audio"], ["video_url", "video"], ["file", "file"]];
+const MODALITIES: readonly (readonly [block: BlockType, word: string])[] = [
+  ["text", "text"],
+  ["image_url", "image"],
+  ["input_audio", "audio"],
+  ["video_url", "video"],
+  ["file", "file"],
+];
 
 function inputModalities({ capabilities }: Provider, model: string): readonly string[] {
-  return MODALITIES.filter(([block]) => effectiveCapability(capabilities, block, model).support !== "unsupported").map(([, word]) => word);
+  return MODALITIES.filter(([block]) => effectiveCapability(capabilities, block, model).support !== "unsupported").map(
+    ([, word]) => word,
+  );
 }
 
 /** A provider whose table has `audio` for some models by name has it for these; of others only a price says that they speak or draw. */
 function outputModalities({ capabilities }: Provider, model: string, generates: readonly string[]): readonly string[] {
-  const speaks = capabilities.cells.audio.support === "unsupported" && effectiveCapability(capabilities, "audio", model).support !== "unsupported";
+  const speaks =
+    capabilities.cells.audio.support === "unsupported" &&
+    effectiveCapability(capabilities, "audio", model).support !== "unsupported";
   return [...new Set(["text", ...(speaks ? ["audio"] : []), ...generates])];
 }
 
 function listedPrice(rates: Rates, promptTokens: number): JsonObject {
   const fields = [
-    ["prompt", rates.prompt], ["completion", rates.completion], ["input_cache_read", rates.cacheRead], ["input_cache_write", rates.cacheWrite], ["internal_reasoning", rates.reasoning],
-    ["audio", rates.audioPrompt], ["image_output", rates.imageCompletion], ["request", rates.request],
+    ["prompt", rates.prompt],
+    ["completion", rates.completion],
+    ["input_cache_read", rates.cacheRead],
+    ["input_cache_write", rates.cacheWrite],
+    ["internal_reasoning", rates.reasoning],
+    ["audio", rates.audioPrompt],
+    ["image_output", rates.imageCompletion],
+    ["request", rates.request],
   ] as const;
-  return Object.fromEntries(fields.flatMap(([field, rate]) => (rate === null ? [] : [[field, usdPerToken(rateFor(rate, promptTokens))]])));
+  return Object.fromEntries(
+    fields.flatMap(([field, rate]) => (rate === null ? [] : [[field, usdPerToken(rateFor(rate, promptTokens))]])),
+  );
 }
 
 /** Where a long prompt makes the whole call dearer. */
@@ -154,5 +206,9 @@ function priceTiers(rates: Rates): JsonObject {
   const all: readonly (Rate | null)[] = Object.values(rates);
   const bounds = new Set(all.flatMap((rate) => rate?.tiers.map(({ above }) => above) ?? []));
   if (bounds.size === 0) return {};
-  return { pricing_tiers: [...bounds].toSorted((a, b) => a - b).map((above) => ({ above_prompt_tokens: above, ...listedPrice(rates, above + 1) })) };
+  return {
+    pricing_tiers: [...bounds]
+      .toSorted((a, b) => a - b)
+      .map((above) => ({ above_prompt_tokens: above, ...listedPrice(rates, above + 1) })),
+  };
 }

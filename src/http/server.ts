@@ -42,7 +42,12 @@ const LOOK_MS = 20;
  * Bun ends a request with trailer fields (7.1.2) by a bare 400 of its own, in the middle of its answer: where they are announced the caller is told so first.
  */
 function refusedHead({ headers }: Request): Response | null {
-  const fault = headers.get("host")?.includes(",") === true ? TWO_HOSTS : headers.has("trailer") && !headers.has("content-length") ? TRAILERS : null;
+  const fault =
+    headers.get("host")?.includes(",") === true
+      ? TWO_HOSTS
+      : headers.has("trailer") && !headers.has("content-length")
+        ? TRAILERS
+        : null;
   if (fault === null) return null;
   const answer = errorResponse(new GatewayError("invalid_request", fault), newTraceId(), 0, {});
   answer.headers.set("connection", "close");
@@ -74,7 +79,12 @@ export function openServer({ host, port, chat, app, onFault }: ServerOptions): O
     development: false,
     idleTimeout: IDLE_SECONDS,
     maxRequestBodySize: MAX_BODY_BYTES,
-    routes: Object.fromEntries(CHAT_PATHS.flatMap((path) => [[path, hot], [`${path}/`, hot]])),
+    routes: Object.fromEntries(
+      CHAT_PATHS.flatMap((path) => [
+        [path, hot],
+        [`${path}/`, hot],
+      ]),
+    ),
     fetch: async (request, own) => {
       const refused = refusedHead(request);
       if (refused !== null) return refused;
@@ -92,7 +102,8 @@ export function openServer({ host, port, chat, app, onFault }: ServerOptions): O
     async retire() {
       isRetiring = true;
       const endsMs = performance.now() + RETIRE_MS;
-      for (let nowMs = performance.now(); nowMs < endsMs && nowMs - lastCallMs < QUIET_MS; nowMs = performance.now()) await Bun.sleep(LOOK_MS);
+      for (let nowMs = performance.now(); nowMs < endsMs && nowMs - lastCallMs < QUIET_MS; nowMs = performance.now())
+        await Bun.sleep(LOOK_MS);
     },
     stop: () => server.stop(),
     cut: () => server.stop(true),

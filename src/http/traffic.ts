@@ -22,10 +22,19 @@ export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => 
       if (draining) throw goingDown("The gateway is going down and takes no new calls.");
       const tooOld = refusal();
       if (tooOld !== null) throw new GatewayError("stale_snapshot", tooOld, { headers: { "retry-after": "1" } });
-      if (calls.size >= maxConcurrentCalls) throw new GatewayError("gateway_overloaded", `The gateway holds ${maxConcurrentCalls} calls, as many as it is configured to.`, { headers: { "retry-after": "1" } });
+      if (calls.size >= maxConcurrentCalls)
+        throw new GatewayError(
+          "gateway_overloaded",
+          `The gateway holds ${maxConcurrentCalls} calls, as many as it is configured to.`,
+          { headers: { "retry-after": "1" } },
+        );
       const own = ofTenant.get(call.tenantId) ?? 0;
       if (maxConcurrentCallsPerTenant !== null && own >= maxConcurrentCallsPerTenant)
-        throw new GatewayError("gateway_overloaded", `The gateway holds ${maxConcurrentCallsPerTenant} calls of the tenant, as many as it is configured to hold of one.`, { headers: { "retry-after": "1" } });
+        throw new GatewayError(
+          "gateway_overloaded",
+          `The gateway holds ${maxConcurrentCallsPerTenant} calls of the tenant, as many as it is configured to hold of one.`,
+          { headers: { "retry-after": "1" } },
+        );
       ofTenant.set(call.tenantId, own + 1);
       calls.add(call);
       gauge.inc();
@@ -50,7 +59,10 @@ export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => 
     },
     cut() {
       const cut = [...calls];
-      for (const call of cut) call.abandon(goingDown("The gateway is going down, and the call did not end in the time that was left for it."));
+      for (const call of cut)
+        call.abandon(
+          goingDown("The gateway is going down, and the call did not end in the time that was left for it."),
+        );
       return cut.length;
     },
   };

@@ -13,7 +13,8 @@ const MAX_PATH = 200;
 const HINTS: Readonly<Record<string, string>> = {
   responses:
     'The Responses operation is not served. Make the client call chat completions: in the AI SDK use `provider.chat(model)`, in the Agents SDK set the default API to `chat_completions`, in LangChain `useResponsesApi: false`; in n8n turn "Use Responses API" off. Codex CLI speaks this operation alone.',
-  messages: "The Messages operation is not served, so that programs which speak it alone, such as Claude Code, cannot use this gateway. A client of chat completions reaches the same models.",
+  messages:
+    "The Messages operation is not served, so that programs which speak it alone, such as Claude Code, cannot use this gateway. A client of chat completions reaches the same models.",
   embeddings: "Embeddings are not served. Configure the client to ask the provider of the embedding model itself.",
   completions: `Legacy completions are not served. Send the prompt as a message to ${CHAT}; models that take a raw prompt get one from it.`,
   rerank: "Rerank is not served. Configure the client to ask the provider of the rerank model itself.",
@@ -22,7 +23,8 @@ const HINTS: Readonly<Record<string, string>> = {
   assistants: `Assistants are not served. Use ${CHAT} with tools.`,
   threads: "Threads are not kept here. Send the whole conversation with each call.",
   images: "Image operations are not served. Models that draw do so in chat completions, with `modalities`.",
-  audio: "Audio operations are not served. Models that listen and speak do so in chat completions, with `modalities` and `audio`.",
+  audio:
+    "Audio operations are not served. Models that listen and speak do so in chat completions, with `modalities` and `audio`.",
   files: "Files are not kept here. Send content in the message, as a data URI or an address.",
   batches: "Batches are not served. Send the calls one by one.",
   realtime: `Realtime sessions are not served. Use ${CHAT} with \`stream: true\`.`,
@@ -45,7 +47,15 @@ export function refuseUnservedWith(context: ChatContext): RefuseUnserved {
   return async (operation, http, peer) => {
     const call = new Call(context, http, { requestIP: () => (peer === null ? null : { address: peer }) });
     try {
-      call.authenticated(await identify(http.headers.get("authorization"), call.clientIp, call.snapshot, context.logins, context.clock.now()));
+      call.authenticated(
+        await identify(
+          http.headers.get("authorization"),
+          call.clientIp,
+          call.snapshot,
+          context.logins,
+          context.clock.now(),
+        ),
+      );
     } catch {
       // the record names no tenant
     }

@@ -50,14 +50,27 @@ const ASIDE_PER_SECOND = 256 * 1024;
 
 export type BoundedFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
-export function boundedFetch({ clock, upstream, partition, origin, headers, pinned, bounds }: FetchWorld): BoundedFetch {
+export function boundedFetch({
+  clock,
+  upstream,
+  partition,
+  origin,
+  headers,
+  pinned,
+  bounds,
+}: FetchWorld): BoundedFetch {
   const maxAsked = bounds.maxCallBytes + FRAME_BYTES + ASIDE_BYTES;
-  const unasked = openMeter(clock, { burst: 2 * bounds.maxMessageBytes, perSecond: ASIDE_PER_SECOND, maxExpected: bounds.maxCalls * maxAsked });
+  const unasked = openMeter(clock, {
+    burst: 2 * bounds.maxMessageBytes,
+    perSecond: ASIDE_PER_SECOND,
+    maxExpected: bounds.maxCalls * maxAsked,
+  });
   return async (url, init = {}) => {
     const method = (init.method ?? "GET") as "GET" | "POST" | "DELETE";
     const body = typeof init.body === "string" ? init.body : "";
     const address = String(url);
-    if (new URL(address).origin !== origin) throw new UpstreamFault("connection", "the server names another origin, which is not called");
+    if (new URL(address).origin !== origin)
+      throw new UpstreamFault("connection", "the server names another origin, which is not called");
     const pinnedAddress = await pinned?.of(address);
     const own = new Headers(init.headers);
     const longLived = method === "GET" || own.get("mcp-method") === LISTEN;
@@ -82,10 +95,17 @@ export function boundedFetch({ clock, upstream, partition, origin, headers, pinn
     });
     if (response.status >= 300 && response.status < 400) {
       response.body.cancel();
-      throw new UpstreamFault("malformed", `the server answered with a redirect (${response.status}), which is not followed`);
+      throw new UpstreamFault(
+        "malformed",
+        `the server answered with a redirect (${response.status}), which is not followed`,
+      );
     }
     const late = (): string | null => (!longLived && clock.monotonic() > endsMs ? "the answer took too long" : null);
-    return answered(response, { unasked: longLived ? unasked : null, late, maxBytes: isCall ? bounds.maxCallBytes + FRAME_BYTES : bounds.maxMessageBytes });
+    return answered(response, {
+      unasked: longLived ? unasked : null,
+      late,
+      maxBytes: isCall ? bounds.maxCallBytes + FRAME_BYTES : bounds.maxMessageBytes,
+    });
   };
 }
 
@@ -108,8 +128,13 @@ function answered(response: UpstreamResponse, { unasked, late, maxBytes }: ReadB
     return new Response(null, init);
   }
   const isStream = (response.header("content-type") ?? "").toLowerCase().includes(STREAM);
-  const count = isStream ? eventCounter(maxBytes, unasked === null ? totalCounter(maxBytes + ASIDE_BYTES) : meteredCounter(unasked)) : totalCounter(maxBytes);
-  return new Response(counted(response.body, (bytes) => late() ?? count(bytes)), init);
+  const count = isStream
+    ? eventCounter(maxBytes, unasked === null ? totalCounter(maxBytes + ASIDE_BYTES) : meteredCounter(unasked))
+    : totalCounter(maxBytes);
+  return new Response(
+    counted(response.body, (bytes) => late() ?? count(bytes)),
+    init,
+  );
 }
 
 /** Says what is wrong with what came so far; null: nothing. */

@@ -13,16 +13,32 @@ type Named = ReadonlyMap<string, ToolServer | null>;
 
 export function compileToolServers(all: readonly Configured<ToolServerDocument>[]): ToolServerSet {
   const compiled = all.map((one) => ({ one, server: one.document.enabled === false ? null : compileToolServer(one) }));
-  const byName = (some: typeof compiled = []): Named => new Map(some.map(({ one, server }) => [one.name ?? one.id, server]));
-  const ofTenant = Map.groupBy(compiled.filter(({ one }) => one.projectId === null), ({ one }) => one.tenantId);
-  const ofProject = Map.groupBy(compiled.filter(({ one }) => one.projectId !== null), ({ one }) => one.projectId!);
+  const byName = (some: typeof compiled = []): Named =>
+    new Map(some.map(({ one, server }) => [one.name ?? one.id, server]));
+  const ofTenant = Map.groupBy(
+    compiled.filter(({ one }) => one.projectId === null),
+    ({ one }) => one.tenantId,
+  );
+  const ofProject = Map.groupBy(
+    compiled.filter(({ one }) => one.projectId !== null),
+    ({ one }) => one.projectId!,
+  );
   const everybody = byName(ofTenant.get(null));
-  const tenants = new Map([...ofTenant].flatMap(([id, own]) => (id === null ? [] : [[id, new Map([...everybody, ...byName(own)])]])));
-  const projects = new Map([...ofProject].map(([id, own]) => [id, new Map([...(tenants.get(own[0]!.one.tenantId!) ?? everybody), ...byName(own)])]));
-  const shown = (named: ReadonlyMap<string, Named>): ReadonlyMap<string, ReadonlyMap<string, ToolServer>> => new Map([...named].map(([id, servers]) => [id, enabled(servers)]));
+  const tenants = new Map(
+    [...ofTenant].flatMap(([id, own]) => (id === null ? [] : [[id, new Map([...everybody, ...byName(own)])]])),
+  );
+  const projects = new Map(
+    [...ofProject].map(([id, own]) => [
+      id,
+      new Map([...(tenants.get(own[0]!.one.tenantId!) ?? everybody), ...byName(own)]),
+    ]),
+  );
+  const shown = (named: ReadonlyMap<string, Named>): ReadonlyMap<string, ReadonlyMap<string, ToolServer>> =>
+    new Map([...named].map(([id, servers]) => [id, enabled(servers)]));
   const [ofAll, ofTenants, ofProjects] = [enabled(everybody), shown(tenants), shown(projects)];
   return {
-    of: (tenantId, projectId) => (projectId === null ? undefined : ofProjects.get(projectId)) ?? ofTenants.get(tenantId) ?? ofAll,
+    of: (tenantId, projectId) =>
+      (projectId === null ? undefined : ofProjects.get(projectId)) ?? ofTenants.get(tenantId) ?? ofAll,
     keys: new Set(compiled.flatMap(({ server }) => (server === null ? [] : [server.key]))),
   };
 }
@@ -31,7 +47,13 @@ function enabled(servers: Named): ReadonlyMap<string, ToolServer> {
   return new Map([...servers].flatMap(([label, server]) => (server === null ? [] : [[label, server]])));
 }
 
-export function compileToolServer({ id, name, origin, byOperator, document }: Configured<ToolServerDocument>): ToolServer {
+export function compileToolServer({
+  id,
+  name,
+  origin,
+  byOperator,
+  document,
+}: Configured<ToolServerDocument>): ToolServer {
   const transport = transportOf(document, origin === "store" && byOperator !== true);
   const label = name ?? id;
   return {
@@ -47,13 +69,27 @@ export function compileToolServer({ id, name, origin, byOperator, document }: Co
   };
 }
 
-function transportOf({ transport, url, headers = {}, oauth, command, args = [], environment = {}, folder }: ToolServerDocument, guarded: boolean): ToolTransport {
-  if (transport === "stdio" || (transport === undefined && command !== undefined)) return { kind: "stdio", command: command!, args, environment, folder: folder ?? null };
+function transportOf(
+  { transport, url, headers = {}, oauth, command, args = [], environment = {}, folder }: ToolServerDocument,
+  guarded: boolean,
+): ToolTransport {
+  if (transport === "stdio" || (transport === undefined && command !== undefined))
+    return { kind: "stdio", command: command!, args, environment, folder: folder ?? null };
   return {
     kind: transport ?? "auto",
     url: url!,
     headers: Object.fromEntries(Object.entries(headers).map(([header, value]) => [header.toLowerCase(), value])),
-    oauth: oauth === undefined ? null : { tokenUrl: oauth.token_url, clientId: oauth.client_id, clientSecret: oauth.client_secret, clientAuth: oauth.client_auth ?? "post", scope: oauth.scope ?? null, audience: oauth.audience ?? null },
+    oauth:
+      oauth === undefined
+        ? null
+        : {
+            tokenUrl: oauth.token_url,
+            clientId: oauth.client_id,
+            clientSecret: oauth.client_secret,
+            clientAuth: oauth.client_auth ?? "post",
+            scope: oauth.scope ?? null,
+            audience: oauth.audience ?? null,
+          },
     guarded,
   };
 }

@@ -58,7 +58,11 @@ export interface ToolConnection {
 
 const ANYTHING = z.unknown();
 /** Schemas of outputs are the server's own word for its own answer, and are not compiled. */
-const NO_VALIDATION: jsonSchemaValidator = { getValidator: <T>(): JsonSchemaValidator<T> => (input) => ({ valid: true, data: input as T, errorMessage: undefined }) };
+const NO_VALIDATION: jsonSchemaValidator = {
+  getValidator:
+    <T>(): JsonSchemaValidator<T> =>
+    (input) => ({ valid: true, data: input as T, errorMessage: undefined }),
+};
 const MAX_PROBE_MS = 10_000;
 const MAX_WORDS = 1000;
 /** Notifications, requests of the server's own, and whatever is no message. */
@@ -77,7 +81,12 @@ export async function connect(server: ToolServer, world: ConnectionWorld, timeou
   }
 }
 
-async function connectBy(kind: TransportKind, server: ToolServer, world: ConnectionWorld, timeoutMs: number): Promise<ToolConnection> {
+async function connectBy(
+  kind: TransportKind,
+  server: ToolServer,
+  world: ConnectionWorld,
+  timeoutMs: number,
+): Promise<ToolConnection> {
   const sdk = await import("@modelcontextprotocol/client");
   const opened = await openTransport(kind, server, world, timeoutMs);
   const client = new sdk.Client(
@@ -87,12 +96,19 @@ async function connectBy(kind: TransportKind, server: ToolServer, world: Connect
       jsonSchemaValidator: NO_VALIDATION,
       inputRequired: { autoFulfill: false },
       listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => world.onListChanged() } },
-      ...(kind !== "sse" && { versionNegotiation: { mode: "auto" as const, probe: { timeoutMs: Math.min(timeoutMs, MAX_PROBE_MS) } } }),
+      ...(kind !== "sse" && {
+        versionNegotiation: { mode: "auto" as const, probe: { timeoutMs: Math.min(timeoutMs, MAX_PROBE_MS) } },
+      }),
     },
   );
   // one that never stood does not end either
   let stands = false;
-  watch(client, { ...world, onClosed: () => stands && world.onClosed() }, opened, (thrown) => thrown instanceof sdk.SseError);
+  watch(
+    client,
+    { ...world, onClosed: () => stands && world.onClosed() },
+    opened,
+    (thrown) => thrown instanceof sdk.SseError,
+  );
   try {
     await client.connect(opened.transport, { timeout: timeoutMs });
     stands = true;
@@ -104,7 +120,12 @@ async function connectBy(kind: TransportKind, server: ToolServer, world: Connect
 }
 
 /** Before the client listens: it keeps what is already there, and tells it first. */
-function watch(client: Client, world: ConnectionWorld, opened: OpenedTransport, isEnd: (thrown: Error) => boolean): void {
+function watch(
+  client: Client,
+  world: ConnectionWorld,
+  opened: OpenedTransport,
+  isEnd: (thrown: Error) => boolean,
+): void {
   let closed = false;
   const meter = openMeter(world.clock, UNASKED);
   const count = (): void => {
@@ -149,7 +170,10 @@ function connectionOf(client: Client, opened: OpenedTransport, kind: TransportKi
   const named = client.getServerVersion();
   let asking = 0;
   let left = false;
-  const asked = async <T>({ timeoutMs, signal }: Timing, ask: (options: { readonly timeout: number; readonly signal: AbortSignal }) => Promise<T>): Promise<T> => {
+  const asked = async <T>(
+    { timeoutMs, signal }: Timing,
+    ask: (options: { readonly timeout: number; readonly signal: AbortSignal }) => Promise<T>,
+  ): Promise<T> => {
     signal.throwIfAborted();
     const abort = new AbortController();
     // the reason is the caller's, and reaches the server
@@ -168,9 +192,23 @@ function connectionOf(client: Client, opened: OpenedTransport, kind: TransportKi
     }
   };
   return {
-    about: { transport: kind, protocolVersion: client.getNegotiatedProtocolVersion() ?? "", name: named?.name ?? null, version: named?.version ?? null },
-    page: (cursor, timing) => asked(timing, (options) => client.request({ method: "tools/list", params: cursor === undefined ? {} : { cursor } }, ANYTHING, options)),
-    call: ({ tool: name, args, schema, trace }, timing) => asked(timing, (options) => client.callTool({ name, arguments: args, ...(trace !== null && { _meta: { ...trace } }) }, { ...options, toolDefinition: { name, inputSchema: { type: "object", ...schema } } })),
+    about: {
+      transport: kind,
+      protocolVersion: client.getNegotiatedProtocolVersion() ?? "",
+      name: named?.name ?? null,
+      version: named?.version ?? null,
+    },
+    page: (cursor, timing) =>
+      asked(timing, (options) =>
+        client.request({ method: "tools/list", params: cursor === undefined ? {} : { cursor } }, ANYTHING, options),
+      ),
+    call: ({ tool: name, args, schema, trace }, timing) =>
+      asked(timing, (options) =>
+        client.callTool(
+          { name, arguments: args, ...(trace !== null && { _meta: { ...trace } }) },
+          { ...options, toolDefinition: { name, inputSchema: { type: "object", ...schema } } },
+        ),
+      ),
     leave() {
       left = true;
       if (asking === 0) void opened.end();

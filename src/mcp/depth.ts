@@ -6,7 +6,9 @@ export function isDeeperThan(value: Json, levels: number): boolean {
   let level: readonly Json[] = [value];
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > levels) return true;
-    level = level.flatMap((one): readonly Json[] => (typeof one === "object" && one !== null ? (Object.values(one) as Json[]) : []));
+    level = level.flatMap((one): readonly Json[] =>
+      typeof one === "object" && one !== null ? (Object.values(one) as Json[]) : [],
+    );
   }
   return false;
 }

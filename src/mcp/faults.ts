@@ -14,7 +14,11 @@ export class ToolFault extends Error {
   /** Status of the answer; null: there was none, or another way to say it. */
   readonly status: number | null;
 
-  constructor(kind: ToolFaultKind, message: string, { status = null, cause }: { readonly status?: number | null; readonly cause?: unknown } = {}) {
+  constructor(
+    kind: ToolFaultKind,
+    message: string,
+    { status = null, cause }: { readonly status?: number | null; readonly cause?: unknown } = {},
+  ) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = "ToolFault";
     this.kind = kind;
@@ -43,9 +47,14 @@ export function faultOf(thrown: unknown): ToolFault | GatewayError {
   const { code, status } = thrown as { readonly code?: unknown; readonly status?: unknown };
   const words = thrown.message.slice(0, MAX_WORDS);
   // before any look at words: these are the server's own, and may hold whatever it likes
-  if (typeof code === "number" && thrown.name === "ProtocolError") return new ToolFault(code === STREAM_ENDED ? "failed" : "answered", words, { cause: thrown });
+  if (typeof code === "number" && thrown.name === "ProtocolError")
+    return new ToolFault(code === STREAM_ENDED ? "failed" : "answered", words, { cause: thrown });
   const told = typeof status === "number" ? status : Number(STATUS_IN_WORDS.exec(thrown.message)?.[1] ?? Number.NaN);
-  if (!Number.isNaN(told)) return new ToolFault(told === 404 || told === 400 ? "lost" : "failed", `the server answered ${told}: ${words}`, { status: told, cause: thrown });
+  if (!Number.isNaN(told))
+    return new ToolFault(told === 404 || told === 400 ? "lost" : "failed", `the server answered ${told}: ${words}`, {
+      status: told,
+      cause: thrown,
+    });
   if (code === "REQUEST_TIMEOUT") return new ToolFault("timeout", words, { cause: thrown });
   return new ToolFault("failed", words, { cause: thrown });
 }
@@ -54,7 +63,12 @@ export function faultOf(thrown: unknown): ToolFault | GatewayError {
 function causeOf(thrown: unknown): ToolFault | GatewayError | null {
   for (let [at, depth] = [thrown, 0]; at instanceof Error && depth < 5; [at, depth] = [at.cause, depth + 1]) {
     if (at instanceof ToolFault || at instanceof GatewayError) return at;
-    if (at instanceof UpstreamFault) return new ToolFault(at.kind === "timeout" ? "timeout" : "failed", at.message.replace("the provider", "the server"), { cause: at });
+    if (at instanceof UpstreamFault)
+      return new ToolFault(
+        at.kind === "timeout" ? "timeout" : "failed",
+        at.message.replace("the provider", "the server"),
+        { cause: at },
+      );
     if (at instanceof ExchangeFault) return new ToolFault("failed", at.message, { cause: at });
   }
   return null;

@@ -37,7 +37,8 @@ export function openLinks({ idleMs, maxLinks, maxAskedListBytes }: LinkBounds): 
   const sweep = (): void => {
     for (const [key, link] of links) if (link.idleMs() >= idleMs) end(key, link);
   };
-  const likeIt = (key: string): [string, ServerLink][] => [...links].filter(([other]) => known.has(other) === known.has(key));
+  const likeIt = (key: string): [string, ServerLink][] =>
+    [...links].filter(([other]) => known.has(other) === known.has(key));
 
   return {
     of: (key) => links.get(key),

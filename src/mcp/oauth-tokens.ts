@@ -35,9 +35,25 @@ export function openOauthTokens(upstream: UpstreamClient, clock: Clock): OauthTo
       const key = digestOf(oauth);
       const { tokenUrl: url, clientId, clientSecret, clientAuth, scope, audience } = oauth;
       const isBasic = clientAuth === "basic";
-      const form = { grant_type: "client_credentials", ...(!isBasic && { client_id: clientId, client_secret: clientSecret }), ...(scope !== null && { scope }), ...(audience !== null && { audience }) };
+      const form = {
+        grant_type: "client_credentials",
+        ...(!isBasic && { client_id: clientId, client_secret: clientSecret }),
+        ...(scope !== null && { scope }),
+        ...(audience !== null && { audience }),
+      };
       const maker: TokenMaker = {
-        issue: async () => exchange({ url, form, ...(isBasic && { authorization: basic(clientId, clientSecret) }), secrets: [clientSecret], pinnedAddress: await pinned(url) }, upstream, () => clock.now()),
+        issue: async () =>
+          exchange(
+            {
+              url,
+              form,
+              ...(isBasic && { authorization: basic(clientId, clientSecret) }),
+              secrets: [clientSecret],
+              pinnedAddress: await pinned(url),
+            },
+            upstream,
+            () => clock.now(),
+          ),
         toCredential: ({ secret }) => ({ kind: "token", secret, fromCaller: false }),
       };
       let given: Credential | null = null;

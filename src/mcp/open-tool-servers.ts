@@ -38,10 +38,16 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
   const linkOf = (server: ToolServer): ServerLink => {
     const there = links.of(server.key);
     if (there !== undefined) return there;
-    if (!links.makeRoom(server.key)) throw new GatewayError("tool_server_failed", `Too many tool servers are in use at once; ${server.label} was not asked.`);
+    if (!links.makeRoom(server.key))
+      throw new GatewayError(
+        "tool_server_failed",
+        `Too many tool servers are in use at once; ${server.label} was not asked.`,
+      );
     const tell = linesOf(options, server.label);
     const link = new ServerLink(server, {
-      clock, upstream, tokens,
+      clock,
+      upstream,
+      tokens,
       allowPrivateAddresses: () => options.allowPrivateAddresses(),
       onWords: (line) => tell("info", "a tool server says", line),
       onFault: (words) => tell("info", "a fault at a tool server", words),
@@ -68,7 +74,11 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
       return allowed === null ? tools : tools.filter(({ name }) => allowed(name));
     },
     call: async (server, tool, args, signal, trace) => {
-      if (allowList(server)?.(tool) === false) throw new GatewayError("tool_server_failed", `The tool server ${server.label} is not allowed to run ${JSON.stringify(tool)} here.`);
+      if (allowList(server)?.(tool) === false)
+        throw new GatewayError(
+          "tool_server_failed",
+          `The tool server ${server.label} is not allowed to run ${JSON.stringify(tool)} here.`,
+        );
       return await asked(server, (link) => answered(link.call(tool, args, trace, server.timeoutMs, signal)));
     },
     async test(server, signal) {
@@ -96,26 +106,45 @@ async function answered(call: ReturnType<ServerLink["call"]>): ReturnType<Server
     return await call;
   } catch (thrown) {
     if (!(thrown instanceof ToolFault) || thrown.kind !== "answered") throw thrown;
-    return { parts: [{ kind: "text", text: thrown.message }], structured: undefined, isError: true, bytes: Buffer.byteLength(thrown.message) };
+    return {
+      parts: [{ kind: "text", text: thrown.message }],
+      structured: undefined,
+      isError: true,
+      bytes: Buffer.byteLength(thrown.message),
+    };
   }
 }
 
 function toldError(thrown: unknown, label: string): unknown {
-  const failed = (detail: string): GatewayError => new GatewayError("tool_server_failed", `The tool server ${label} failed.`, { detail, cause: thrown });
+  const failed = (detail: string): GatewayError =>
+    new GatewayError("tool_server_failed", `The tool server ${label} failed.`, { detail, cause: thrown });
   // a name that could not be looked up
-  if (thrown instanceof GatewayError) return thrown.code === "upstream_connection" ? failed(thrown.detail ?? thrown.message) : thrown;
+  if (thrown instanceof GatewayError)
+    return thrown.code === "upstream_connection" ? failed(thrown.detail ?? thrown.message) : thrown;
   if (!(thrown instanceof ToolFault)) return thrown;
-  if (thrown.kind === "timeout") return new GatewayError("tool_timeout", `The tool server ${label} did not answer in time.`, { detail: thrown.message, cause: thrown });
+  if (thrown.kind === "timeout")
+    return new GatewayError("tool_timeout", `The tool server ${label} did not answer in time.`, {
+      detail: thrown.message,
+      cause: thrown,
+    });
   return failed(thrown.message);
 }
 
 /** A server that writes without end does not fill the log. */
-function linesOf(options: ToolServersOptions, server: string): (level: "info" | "warn", words: string, detail?: string) => void {
+function linesOf(
+  options: ToolServersOptions,
+  server: string,
+): (level: "info" | "warn", words: string, detail?: string) => void {
   const { clock } = options;
   let sinceMs = Number.NEGATIVE_INFINITY;
   let told = 0;
   return (level, words, detail) => {
     if (clock.monotonic() - sinceMs > MINUTE_MS) [sinceMs, told] = [clock.monotonic(), 0];
-    if (told++ < MAX_LINES) options.tell(level, words, { source: "tool_server", server, ...(detail !== undefined && { error_detail: detail.slice(0, 1000) }) });
+    if (told++ < MAX_LINES)
+      options.tell(level, words, {
+        source: "tool_server",
+        server,
+        ...(detail !== undefined && { error_detail: detail.slice(0, 1000) }),
+      });
   };
 }

@@ -22,7 +22,8 @@ export function endRequestStreams(transport: Transport): void {
   };
   transport.send = (message, options) => {
     const { id, method, params } = message as Message;
-    if (method === "notifications/cancelled") return send(message, options).finally(() => forget(params?.requestId)?.abort());
+    if (method === "notifications/cancelled")
+      return send(message, options).finally(() => forget(params?.requestId)?.abort());
     if (id === undefined || method === undefined) return send(message, options);
     const stream = new AbortController();
     open.set(id, stream);
@@ -34,7 +35,12 @@ export function endRequestStreams(transport: Transport): void {
     });
     const onRequestStreamEnd = (): void => {
       options?.onRequestStreamEnd?.();
-      if (open.delete(id)) transport.onmessage?.({ jsonrpc: "2.0", id: id as string | number, error: { code: STREAM_ENDED, message: "the stream ended without an answer" } });
+      if (open.delete(id))
+        transport.onmessage?.({
+          jsonrpc: "2.0",
+          id: id as string | number,
+          error: { code: STREAM_ENDED, message: "the stream ended without an answer" },
+        });
     };
     return send(message, { ...options, onRequestStreamEnd, requestSignal: stream.signal }).catch((thrown: unknown) => {
       open.delete(id);

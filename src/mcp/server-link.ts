@@ -72,7 +72,8 @@ export class ServerLink {
   tools(timeoutMs: number, signal: CancelSignal, afresh = false): Promise<readonly ToolDefinition[]> {
     const list = this.#list;
     const ageMs = list === null ? Number.POSITIVE_INFINITY : this.#world.clock.monotonic() - list.atMs;
-    if (!afresh && list !== null && ageMs < (this.#listChanged ? LIST_PAUSE_MS : LIST_LIFE_MS)) return Promise.resolve(list.tools);
+    if (!afresh && list !== null && ageMs < (this.#listChanged ? LIST_PAUSE_MS : LIST_LIFE_MS))
+      return Promise.resolve(list.tools);
     return this.#used(() => {
       this.#listing ??= this.#readList().finally(() => (this.#listing = null));
       return until(this.#listing, timeoutMs, signal);
@@ -80,7 +81,13 @@ export class ServerLink {
   }
 
   /** Throws ToolFault, GatewayError, or the signal's reason. */
-  call(tool: string, args: JsonObject, trace: TraceHeaders | null, timeoutMs: number, signal: CancelSignal): Promise<ToolResult> {
+  call(
+    tool: string,
+    args: JsonObject,
+    trace: TraceHeaders | null,
+    timeoutMs: number,
+    signal: CancelSignal,
+  ): Promise<ToolResult> {
     const endsMs = this.#world.clock.monotonic() + timeoutMs;
     return this.#used(async () => {
       const waiting = this.#places.take(this.server.maxConcurrent);
@@ -94,7 +101,9 @@ export class ServerLink {
       }
       try {
         const schema = this.#list?.tools.find(({ name }) => name === tool)?.inputSchema ?? null;
-        const answer = await this.#ask(endsMs, signal, (connection, leftMs) => connection.call({ tool, args, schema, trace }, { timeoutMs: leftMs, signal }));
+        const answer = await this.#ask(endsMs, signal, (connection, leftMs) =>
+          connection.call({ tool, args, schema, trace }, { timeoutMs: leftMs, signal }),
+        );
         return readResult(answer, this.server.maxResultBytes);
       } finally {
         this.#places.free();
@@ -103,7 +112,10 @@ export class ServerLink {
   }
 
   /** How it answers, with times in milliseconds. Over the connection that there is, or a new one. */
-  async about(timeoutMs: number, signal: CancelSignal): Promise<{ readonly about: AboutServer; readonly connectMs: number }> {
+  async about(
+    timeoutMs: number,
+    signal: CancelSignal,
+  ): Promise<{ readonly about: AboutServer; readonly connectMs: number }> {
     return this.#used(async () => {
       const beganMs = this.#world.clock.monotonic();
       const { about } = await until(this.#connected(), timeoutMs, signal);
@@ -136,7 +148,11 @@ export class ServerLink {
   }
 
   /** A session that the server does not know any more did not let anything run: over a new one the same is asked once more. */
-  async #ask<T>(endsMs: number, signal: CancelSignal, ask: (connection: ToolConnection, leftMs: number) => Promise<T>): Promise<T> {
+  async #ask<T>(
+    endsMs: number,
+    signal: CancelSignal,
+    ask: (connection: ToolConnection, leftMs: number) => Promise<T>,
+  ): Promise<T> {
     const leftMs = (): number => endsMs - this.#world.clock.monotonic();
     const wasThere = this.#connection;
     const connection = this.#connected();
@@ -156,7 +172,10 @@ export class ServerLink {
     if (this.#connection !== null) return this.#connection;
     const { clock } = this.#world;
     const beganMs = clock.monotonic();
-    if (beganMs < this.#notBeforeMs) return Promise.reject(new ToolFault("failed", "the program ended soon after each start, and is left alone for a while"));
+    if (beganMs < this.#notBeforeMs)
+      return Promise.reject(
+        new ToolFault("failed", "the program ended soon after each start, and is left alone for a while"),
+      );
     const world: ConnectionWorld = {
       ...this.#world,
       onListChanged: () => (this.#listChanged = true),
@@ -188,7 +207,10 @@ export class ServerLink {
     this.#earlyEnds = nowMs - beganMs < GOOD_LIFE_MS ? this.#earlyEnds + 1 : 0;
     const pauseMs = this.#earlyEnds < 2 ? 0 : Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (this.#earlyEnds - 2));
     this.#notBeforeMs = nowMs + pauseMs;
-    this.#world.tell("the program has ended", pauseMs === 0 ? "it is started again when it is needed" : `it is left alone for ${pauseMs / 1000} s`);
+    this.#world.tell(
+      "the program has ended",
+      pauseMs === 0 ? "it is started again when it is needed" : `it is left alone for ${pauseMs / 1000} s`,
+    );
   }
 
   #drop(connection: Promise<ToolConnection>): void {
@@ -198,11 +220,21 @@ export class ServerLink {
   }
 
   async #readList(): Promise<readonly ToolDefinition[]> {
-    const never = { aborted: false, reason: undefined, addEventListener: () => {}, removeEventListener: () => {}, throwIfAborted: () => {} };
+    const never = {
+      aborted: false,
+      reason: undefined,
+      addEventListener: () => {},
+      removeEventListener: () => {},
+      throwIfAborted: () => {},
+    };
     const endsMs = this.#world.clock.monotonic() + Math.max(this.server.timeoutMs, CONNECT_TIMEOUT_MS);
     this.#listChanged = false;
     try {
-      const { tools, problems, bytes } = await this.#ask(endsMs, never, (connection) => readList((cursor) => connection.page(cursor, { timeoutMs: endsMs - this.#world.clock.monotonic(), signal: never })));
+      const { tools, problems, bytes } = await this.#ask(endsMs, never, (connection) =>
+        readList((cursor) =>
+          connection.page(cursor, { timeoutMs: endsMs - this.#world.clock.monotonic(), signal: never }),
+        ),
+      );
       for (const problem of problems.slice(0, 10)) this.#world.tell("a tool is left out", problem);
       this.#list = { tools, bytes, atMs: this.#world.clock.monotonic() };
       return tools;
@@ -216,7 +248,8 @@ export class ServerLink {
 /** Waits no longer than that; what is waited for goes on. */
 function until<T>(promise: Promise<T>, timeoutMs: number, signal: CancelSignal): Promise<T> {
   return new Promise((resolve, reject) => {
-    const stopped = (): void => reject(signal.reason instanceof Error ? signal.reason : new Error("the wait was ended"));
+    const stopped = (): void =>
+      reject(signal.reason instanceof Error ? signal.reason : new Error("the wait was ended"));
     if (signal.aborted) {
       promise.catch(() => undefined);
       return stopped();

@@ -33,7 +33,8 @@ export async function readList(page: (cursor: string | undefined) => Promise<unk
   for (let pages = 0; pages === 0 || cursor !== undefined; pages++) {
     if (pages >= MAX_PAGES) throw new ToolFault("failed", `its list of tools has more than ${MAX_PAGES} pages`);
     const answer = await page(cursor);
-    if (!isObject(answer) || !Array.isArray(answer["tools"])) throw new ToolFault("failed", "its list of tools is no list");
+    if (!isObject(answer) || !Array.isArray(answer["tools"]))
+      throw new ToolFault("failed", "its list of tools is no list");
     const { tools: listed, nextCursor } = answer as { readonly tools: readonly Json[]; readonly nextCursor?: Json };
     for (const one of listed) {
       const read = readTool(one);
@@ -41,10 +42,12 @@ export async function readList(page: (cursor: string | undefined) => Promise<unk
       else if (tools.has(read.tool.name)) problems.push(`the tool ${read.tool.name} is listed twice`);
       else {
         bytes += read.bytes;
-        if (bytes > MAX_LIST_BYTES) throw new ToolFault("failed", `its list of tools is larger than ${MAX_LIST_BYTES} bytes`);
+        if (bytes > MAX_LIST_BYTES)
+          throw new ToolFault("failed", `its list of tools is larger than ${MAX_LIST_BYTES} bytes`);
         tools.set(read.tool.name, read.tool);
       }
-      if (tools.size > MAX_TOOLS || problems.length > MAX_TOOLS) throw new ToolFault("failed", `it lists more than ${MAX_TOOLS} tools`);
+      if (tools.size > MAX_TOOLS || problems.length > MAX_TOOLS)
+        throw new ToolFault("failed", `it lists more than ${MAX_TOOLS} tools`);
     }
     const next = typeof nextCursor === "string" && nextCursor !== "" ? nextCursor : undefined;
     if (next !== undefined && next === cursor) throw new ToolFault("failed", "its list of tools goes round");
@@ -57,13 +60,28 @@ export async function readList(page: (cursor: string | undefined) => Promise<unk
 function readTool(listed: Json): { readonly tool: ToolDefinition; readonly bytes: number } | string {
   if (!isObject(listed)) return "an entry is no tool";
   const { name, title, description, inputSchema, annotations } = listed;
-  if (typeof name !== "string" || name === "" || name.length > MAX_NAME || CONTROL.test(name)) return `a tool has no name of 1 to ${MAX_NAME} characters`;
-  if (!isObject(inputSchema) || inputSchema["type"] !== "object") return `the tool ${name} takes no object: its inputSchema has to be of type object`;
-  if (isDeeperThan(inputSchema, MAX_SCHEMA_DEPTH)) return `the inputSchema of the tool ${name} is deeper than ${MAX_SCHEMA_DEPTH} levels`;
+  if (typeof name !== "string" || name === "" || name.length > MAX_NAME || CONTROL.test(name))
+    return `a tool has no name of 1 to ${MAX_NAME} characters`;
+  if (!isObject(inputSchema) || inputSchema["type"] !== "object")
+    return `the tool ${name} takes no object: its inputSchema has to be of type object`;
+  if (isDeeperThan(inputSchema, MAX_SCHEMA_DEPTH))
+    return `the inputSchema of the tool ${name} is deeper than ${MAX_SCHEMA_DEPTH} levels`;
   const schemaBytes = JSON.stringify(inputSchema).length;
-  if (schemaBytes > MAX_SCHEMA_BYTES) return `the inputSchema of the tool ${name} is larger than ${MAX_SCHEMA_BYTES} bytes`;
-  if (typeof description === "string" && description.length > MAX_DESCRIPTION) return `the description of the tool ${name} is longer than ${MAX_DESCRIPTION} characters`;
-  const said = typeof title === "string" ? title : isObject(annotations) && typeof annotations["title"] === "string" ? annotations["title"] : null;
-  const tool = { name, title: said?.slice(0, MAX_NAME) ?? null, description: typeof description === "string" ? description : null, inputSchema };
+  if (schemaBytes > MAX_SCHEMA_BYTES)
+    return `the inputSchema of the tool ${name} is larger than ${MAX_SCHEMA_BYTES} bytes`;
+  if (typeof description === "string" && description.length > MAX_DESCRIPTION)
+    return `the description of the tool ${name} is longer than ${MAX_DESCRIPTION} characters`;
+  const said =
+    typeof title === "string"
+      ? title
+      : isObject(annotations) && typeof annotations["title"] === "string"
+        ? annotations["title"]
+        : null;
+  const tool = {
+    name,
+    title: said?.slice(0, MAX_NAME) ?? null,
+    description: typeof description === "string" ? description : null,
+    inputSchema,
+  };
   return { tool, bytes: schemaBytes + name.length + (tool.description?.length ?? 0) };
 }

@@ -11,9 +11,15 @@ const MAX_DEPTH = 100;
 
 /** Throws ToolFault for what is no result, or larger or deeper than allowed. */
 export function readResult(answer: unknown, maxBytes: number): ToolResult {
-  if (!isObject(answer) || !Array.isArray(answer["content"] ?? [])) throw new ToolFault("failed", "the answer is no result of a tool");
-  const { content = [], structuredContent: structured, isError } = answer as { readonly content?: readonly Json[]; readonly structuredContent?: Json; readonly isError?: Json };
-  if (isDeeperThan([content, structured ?? null], MAX_DEPTH)) throw new ToolFault("failed", `the result is deeper than ${MAX_DEPTH} levels`);
+  if (!isObject(answer) || !Array.isArray(answer["content"] ?? []))
+    throw new ToolFault("failed", "the answer is no result of a tool");
+  const {
+    content = [],
+    structuredContent: structured,
+    isError,
+  } = answer as { readonly content?: readonly Json[]; readonly structuredContent?: Json; readonly isError?: Json };
+  if (isDeeperThan([content, structured ?? null], MAX_DEPTH))
+    throw new ToolFault("failed", `the result is deeper than ${MAX_DEPTH} levels`);
   const bytes = Buffer.byteLength(JSON.stringify(structured === undefined ? content : [content, structured]));
   if (bytes > maxBytes) throw new ToolFault("failed", `the result is larger than ${maxBytes} bytes`);
   return { parts: content.map(readPart), structured, isError: isError === true, bytes };
@@ -23,16 +29,36 @@ function readPart(block: Json): ToolResultPart {
   if (!isObject(block)) return text(JSON.stringify(block));
   const { type, text: words, data, mimeType } = block;
   if (type === "text" && typeof words === "string") return text(words);
-  if (type === "image" && typeof data === "string" && typeof mimeType === "string" && MEDIA_TYPE.test(mimeType) && BASE64.test(data)) return { kind: "image", mediaType: mimeType.toLowerCase(), base64: data.replaceAll(/\s/g, "") };
+  if (
+    type === "image" &&
+    typeof data === "string" &&
+    typeof mimeType === "string" &&
+    MEDIA_TYPE.test(mimeType) &&
+    BASE64.test(data)
+  )
+    return { kind: "image", mediaType: mimeType.toLowerCase(), base64: data.replaceAll(/\s/g, "") };
   if (type === "resource" && isObject(block["resource"])) return embedded(block["resource"]);
-  if (type === "resource_link") return text(["Resource:", block["name"], block["uri"], block["description"]].filter((word) => typeof word === "string").join(" "));
-  if ((type === "audio" || type === "image") && typeof data === "string") return text(`[${type} of ${JSON.stringify(mimeType)}, ${data.length} characters of base64, which cannot be shown]`);
+  if (type === "resource_link")
+    return text(
+      ["Resource:", block["name"], block["uri"], block["description"]]
+        .filter((word) => typeof word === "string")
+        .join(" "),
+    );
+  if ((type === "audio" || type === "image") && typeof data === "string")
+    return text(`[${type} of ${JSON.stringify(mimeType)}, ${data.length} characters of base64, which cannot be shown]`);
   return text(JSON.stringify(block));
 }
 
 function embedded({ uri, text: words, blob, mimeType }: JsonObject): ToolResultPart {
   if (typeof words === "string") return text(words);
-  if (typeof blob === "string" && typeof mimeType === "string" && mimeType.startsWith("image/") && MEDIA_TYPE.test(mimeType) && BASE64.test(blob)) return { kind: "image", mediaType: mimeType.toLowerCase(), base64: blob.replaceAll(/\s/g, "") };
+  if (
+    typeof blob === "string" &&
+    typeof mimeType === "string" &&
+    mimeType.startsWith("image/") &&
+    MEDIA_TYPE.test(mimeType) &&
+    BASE64.test(blob)
+  )
+    return { kind: "image", mediaType: mimeType.toLowerCase(), base64: blob.replaceAll(/\s/g, "") };
   return text(`[resource ${JSON.stringify(uri)} of ${JSON.stringify(mimeType)}, which cannot be shown]`);
 }
 

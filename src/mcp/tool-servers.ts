@@ -9,7 +9,13 @@ export interface ToolServers {
   /** The tools that may be used there, by the server's own allow-list. Kept until the server says that they changed. Throws `tool_server_failed`, `address_not_allowed`, or the signal's reason. */
   list(server: ToolServer, signal: CancelSignal): Promise<readonly ToolDefinition[]>;
   /** Runs one; `trace` goes along as `_meta` of the request (https://modelcontextprotocol.io/seps/414-request-meta). A tool that says itself that it failed is a result. Throws `tool_server_failed`, `tool_timeout`, `address_not_allowed`, or the signal's reason. */
-  call(server: ToolServer, tool: string, args: JsonObject, signal: CancelSignal, trace: TraceHeaders | null): Promise<ToolResult>;
+  call(
+    server: ToolServer,
+    tool: string,
+    args: JsonObject,
+    signal: CancelSignal,
+    trace: TraceHeaders | null,
+  ): Promise<ToolResult>;
   /** Reaches it as a call would, and says how. Throws like `list`. */
   test(server: ToolServer, signal: CancelSignal): Promise<ToolServerStanding>;
   /** The keys of all that are configured: connections to what no longer is are ended when their calls are. */

@@ -51,16 +51,30 @@ const MIN_REOPEN_MS = 1000;
 const MAX_REOPEN_MS = 60_000;
 const MAX_WORDS_LINE = 500;
 
-export async function openTransport(kind: TransportKind, server: ToolServer, world: TransportWorld, timeoutMs: number): Promise<OpenedTransport> {
+export async function openTransport(
+  kind: TransportKind,
+  server: ToolServer,
+  world: TransportWorld,
+  timeoutMs: number,
+): Promise<OpenedTransport> {
   const { transport } = server;
   if (transport.kind === "stdio") return await openProgram(transport, server, world);
   return await openHttp(kind, transport, server, world, timeoutMs);
 }
 
-async function openHttp(kind: TransportKind, to: HttpTransport, server: ToolServer, world: TransportWorld, timeoutMs: number): Promise<OpenedTransport> {
+async function openHttp(
+  kind: TransportKind,
+  to: HttpTransport,
+  server: ToolServer,
+  world: TransportWorld,
+  timeoutMs: number,
+): Promise<OpenedTransport> {
   const { SSEClientTransport, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
   const url = new URL(to.url);
-  const check = to.guarded ? async (address: string): Promise<string> => (await checkAddress(address, { allowPrivate: world.allowPrivateAddresses(), param: "url" })).pinnedAddress : null;
+  const check = to.guarded
+    ? async (address: string): Promise<string> =>
+        (await checkAddress(address, { allowPrivate: world.allowPrivateAddresses(), param: "url" })).pinnedAddress
+    : null;
   const fetch: BoundedFetch = boundedFetch({
     clock: world.clock,
     upstream: world.upstream,
@@ -68,11 +82,21 @@ async function openHttp(kind: TransportKind, to: HttpTransport, server: ToolServ
     origin: url.origin,
     headers: to.headers,
     pinned: check === null ? null : openPinnedOrigins(check),
-    bounds: { connectTimeoutMs: CONNECT_TIMEOUT_MS, answerTimeoutMs: Math.max(timeoutMs, server.timeoutMs), streamSilenceMs: STREAM_SILENCE_MS, maxCallBytes: server.maxResultBytes, maxMessageBytes: Math.max(MAX_MESSAGE_BYTES, server.maxResultBytes), maxCalls: server.maxConcurrent },
+    bounds: {
+      connectTimeoutMs: CONNECT_TIMEOUT_MS,
+      answerTimeoutMs: Math.max(timeoutMs, server.timeoutMs),
+      streamSilenceMs: STREAM_SILENCE_MS,
+      maxCallBytes: server.maxResultBytes,
+      maxMessageBytes: Math.max(MAX_MESSAGE_BYTES, server.maxResultBytes),
+      maxCalls: server.maxConcurrent,
+    },
   });
   const tokens = to.oauth === null ? null : world.tokens.of(to.oauth, check ?? (() => Promise.resolve(undefined)));
   const secrets = (): readonly string[] => [...secretsOf(to), ...(tokens === null ? [] : tokens.given())];
-  const authProvider = tokens === null ? undefined : { token: () => tokens.take(new Cancellation()), onUnauthorized: () => Promise.resolve(tokens.refused()) };
+  const authProvider =
+    tokens === null
+      ? undefined
+      : { token: () => tokens.take(new Cancellation()), onUnauthorized: () => Promise.resolve(tokens.refused()) };
   const options = { fetch, redirectPolicy: "follow" as const, ...(authProvider !== undefined && { authProvider }) };
   if (kind === "sse") {
     const transport = new SSEClientTransport(url, options);
@@ -84,7 +108,12 @@ async function openHttp(kind: TransportKind, to: HttpTransport, server: ToolServ
   };
   const transport = new StreamableHTTPClientTransport(url, { ...options, reconnectionScheduler });
   endRequestStreams(transport);
-  return opened({ transport, hasSession: () => transport.sessionId !== undefined, secrets: () => [...secrets(), transport.sessionId ?? ""], farewell: () => transport.terminateSession() });
+  return opened({
+    transport,
+    hasSession: () => transport.sessionId !== undefined,
+    secrets: () => [...secrets(), transport.sessionId ?? ""],
+    farewell: () => transport.terminateSession(),
+  });
 }
 
 interface Opened extends Pick<OpenedTransport, "transport" | "hasSession" | "secrets"> {
@@ -101,7 +130,9 @@ function opened({ transport, hasSession, secrets, farewell }: Opened): OpenedTra
     await close();
   };
   return {
-    transport, hasSession, secrets,
+    transport,
+    hasSession,
+    secrets,
     fault: () => fault,
     cut(thrown) {
       fault ??= thrown;
@@ -114,7 +145,11 @@ function opened({ transport, hasSession, secrets, farewell }: Opened): OpenedTra
 /** A header is `Bearer` and a token, and a server may quote the token alone. */
 function secretsOf({ url, headers, oauth }: HttpTransport): readonly string[] {
   const values = [...Object.values(headers), ...new URL(url).searchParams.values()];
-  return [...values, ...values.flatMap((value) => value.split(" ").slice(1)), ...(oauth === null ? [] : [oauth.clientSecret])];
+  return [
+    ...values,
+    ...values.flatMap((value) => value.split(" ").slice(1)),
+    ...(oauth === null ? [] : [oauth.clientSecret]),
+  ];
 }
 
 async function openProgram(to: ProgramTransport, server: ToolServer, world: TransportWorld): Promise<OpenedTransport> {
@@ -128,8 +163,15 @@ async function openProgram(to: ProgramTransport, server: ToolServer, world: Tran
     ...(to.folder !== null && { cwd: to.folder }),
   });
   tellWords(transport.stderr as NodeJS.ReadableStream | null, world);
-  const program = opened({ transport, hasSession: () => false, secrets: () => Object.values(to.environment), farewell: null });
-  boundUnread(transport, 2 * server.maxConcurrent, () => program.cut(new ToolFault("failed", "the program does not read what it is asked")));
+  const program = opened({
+    transport,
+    hasSession: () => false,
+    secrets: () => Object.values(to.environment),
+    farewell: null,
+  });
+  boundUnread(transport, 2 * server.maxConcurrent, () =>
+    program.cut(new ToolFault("failed", "the program does not read what it is asked")),
+  );
   return program;
 }
 

@@ -35,7 +35,11 @@ export interface ContentLogOptions {
   readonly maxWaitingCharacters?: number;
 }
 
-export function openContentLog({ store, onProblem, maxWaitingCharacters = MAX_WAITING_CHARACTERS }: ContentLogOptions): ContentLog {
+export function openContentLog({
+  store,
+  onProblem,
+  maxWaitingCharacters = MAX_WAITING_CHARACTERS,
+}: ContentLogOptions): ContentLog {
   let queue: SaidText[] = [];
   let waitingCharacters = 0;
   let timer: ReturnType<typeof setTimeout> | null = null;
@@ -46,7 +50,12 @@ export function openContentLog({ store, onProblem, maxWaitingCharacters = MAX_WA
   const takeBatch = (): readonly SaidText[] => {
     let characters = 0;
     let count = 0;
-    while (count < queue.length && count < BATCH && (count === 0 || characters + queue[count]!.text.length <= BATCH_CHARACTERS)) characters += queue[count++]!.text.length;
+    while (
+      count < queue.length &&
+      count < BATCH &&
+      (count === 0 || characters + queue[count]!.text.length <= BATCH_CHARACTERS)
+    )
+      characters += queue[count++]!.text.length;
     return queue.slice(0, count);
   };
   const write = async (): Promise<void> => {
@@ -106,13 +115,28 @@ export function openContentLog({ store, onProblem, maxWaitingCharacters = MAX_WA
   };
 }
 
-function saidText({ traceId }: CallRecord, tenantId: string, projectId: string, { messages, tools, rounds, answers, leftOut }: CallContent, expiresMs: number): SaidText {
+function saidText(
+  { traceId }: CallRecord,
+  tenantId: string,
+  projectId: string,
+  { messages, tools, rounds, answers, leftOut }: CallContent,
+  expiresMs: number,
+): SaidText {
   const said = {
     messages,
     ...(tools.length > 0 && { tools }),
     ...(rounds !== undefined && rounds.length > 0 && { rounds }),
-    answers: answers.map(({ index, content, reasoning, refusal, toolCalls, finishReason }) => ({ index, content, ...(reasoning !== null && { reasoning_content: reasoning }), ...(refusal !== null && { refusal }), ...(toolCalls.length > 0 && { tool_calls: toolCalls }), finish_reason: finishReason })),
-    ...(leftOut != null && { left_out: { messages: leftOut.messages, tools: leftOut.tools, answer_cut: leftOut.isAnswerCut } }),
+    answers: answers.map(({ index, content, reasoning, refusal, toolCalls, finishReason }) => ({
+      index,
+      content,
+      ...(reasoning !== null && { reasoning_content: reasoning }),
+      ...(refusal !== null && { refusal }),
+      ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
+      finish_reason: finishReason,
+    })),
+    ...(leftOut != null && {
+      left_out: { messages: leftOut.messages, tools: leftOut.tools, answer_cut: leftOut.isAnswerCut },
+    }),
   };
   return { traceId, tenantId, projectId, expiresMs, text: JSON.stringify(said) };
 }

@@ -32,14 +32,30 @@ const FLUSH_MS = 200;
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 
 export function openLog(options: { readonly level: LogLevel; readonly fileDescriptor: number }): Log {
-  const sink = openLineSink({ fileDescriptor: options.fileDescriptor, blockBytes: BLOCK_BYTES, maxWaitingBytes: MAX_WAITING_BYTES });
-  const logger = pino({ level: options.level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: (label) => ({ level: label }) } }, sink);
+  const sink = openLineSink({
+    fileDescriptor: options.fileDescriptor,
+    blockBytes: BLOCK_BYTES,
+    maxWaitingBytes: MAX_WAITING_BYTES,
+  });
+  const logger = pino(
+    {
+      level: options.level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    sink,
+  );
   const publishes = logger.isLevelEnabled("info");
   let told = 0;
   const strangers = new Strangers();
   const timer = setInterval(() => {
     const held = strangers.held();
-    if (held > 0) logger.warn({ calls: held }, "more calls came without a token that is known here; they stand in the metrics alone");
+    if (held > 0)
+      logger.warn(
+        { calls: held },
+        "more calls came without a token that is known here; they stand in the metrics alone",
+      );
     const dropped = sink.dropped();
     if (dropped > told) logger.warn({ lines: dropped - told }, "log lines were dropped: their reader is too slow");
     told = dropped;
@@ -108,7 +124,9 @@ export function callLine(record: CallRecord): string {
     text("model", record.model),
     `,"stream":${record.stream}`,
     record.explained ? ',"explained":true' : "",
-    usage === null ? "" : `,"prompt_tokens":${usage.prompt_tokens},"completion_tokens":${usage.completion_tokens},"total_tokens":${usage.total_tokens},"usage_source":"${record.usageSource}"`,
+    usage === null
+      ? ""
+      : `,"prompt_tokens":${usage.prompt_tokens},"completion_tokens":${usage.completion_tokens},"total_tokens":${usage.total_tokens},"usage_source":"${record.usageSource}"`,
     number("cached_tokens", usage?.prompt_tokens_details?.cached_tokens),
     number("reasoning_tokens", usage?.completion_tokens_details?.reasoning_tokens),
     // rows of an earlier version do not have it
@@ -116,12 +134,16 @@ export function callLine(record: CallRecord): string {
     record.cost === null ? "" : costJson(record.cost),
     number("caller_cost_nano_usd", record.callerCost?.nanoUsd),
     record.finishReasons.length === 0 ? "" : `,"finish":${JSON.stringify(record.finishReasons)}`,
-    record.nativeFinishReasons.length === 0 ? "" : `,"native_finish":${JSON.stringify(record.nativeFinishReasons.map((word) => cut(word, MAX_WORDS)))}`,
+    record.nativeFinishReasons.length === 0
+      ? ""
+      : `,"native_finish":${JSON.stringify(record.nativeFinishReasons.map((word) => cut(word, MAX_WORDS)))}`,
     record.finishInferred ? ',"finish_inferred":true' : "",
     text("provider_model", record.providerModel ?? null),
     text("provider_request_id", record.providerRequestId ?? null),
     `,"params":${JSON.stringify(boundedFates(record.fates))}`,
-    messages === null ? "" : `,"messages":{"count":${messages.count},"roles":${JSON.stringify(messages.roles)},"blocks":${JSON.stringify(messages.blocks)},"body_characters":${messages.bodyCharacters}}`,
+    messages === null
+      ? ""
+      : `,"messages":{"count":${messages.count},"roles":${JSON.stringify(messages.roles)},"blocks":${JSON.stringify(messages.blocks)},"body_characters":${messages.bodyCharacters}}`,
     `,"attempts":[${record.attempts.map(attemptJson).join(",")}]`,
     record.tools.length === 0 && record.rounds === 1 ? "" : toolsJson(record),
     record.limits.length === 0 ? "" : `,"limits":[${record.limits.map(limitJson).join(",")}]`,
@@ -139,14 +161,21 @@ export function callLine(record: CallRecord): string {
 
 /** The line of a call as fields, for whoever looks at a call that was kept. */
 export function callFields(record: CallRecord): Readonly<Record<string, unknown>> {
-  const { level: _level, msg: _msg, ...fields } = parseRecord<JsonObject & Partial<Pick<CallRecord, "metadata">>>(callLine(record));
+  const {
+    level: _level,
+    msg: _msg,
+    ...fields
+  } = parseRecord<JsonObject & Partial<Pick<CallRecord, "metadata">>>(callLine(record));
   return fields;
 }
 
 function attemptJson(attempt: Attempt): string {
   const code = attempt.code === null ? "" : `,"code":"${attempt.code}"`;
   const { usage } = attempt;
-  const used = usage === null ? "" : `,"prompt_tokens":${usage.prompt_tokens},"completion_tokens":${usage.completion_tokens}${attempt.usageSource === "estimated" ? ',"usage_source":"estimated"' : ""}`;
+  const used =
+    usage === null
+      ? ""
+      : `,"prompt_tokens":${usage.prompt_tokens},"completion_tokens":${usage.completion_tokens}${attempt.usageSource === "estimated" ? ',"usage_source":"estimated"' : ""}`;
   return `{"provider":${JSON.stringify(attempt.provider)}${text("model", attempt.model)}${attempt.round > 1 ? `,"round":${attempt.round}` : ""}${number("status", attempt.status)}${code}${text("native_code", attempt.nativeCode)}${number("retry_after_ms", attempt.retryAfterMs)}${used}${milliseconds("start_ms", attempt.startMs)}${milliseconds("head_ms", attempt.headMs)}${milliseconds("first_content_ms", attempt.firstContentMs)}${milliseconds("total_ms", attempt.totalMs)}}`;
 }
 
@@ -191,7 +220,10 @@ function boundedFates(fates: CallRecord["fates"]): CallRecord["fates"] | Readonl
   }
   if (names <= MAX_PARAMS && longest <= MAX_WORDS) return fates;
   const told = Object.entries(fates).slice(0, MAX_PARAMS);
-  return { ...Object.fromEntries(told.map(([name, fate]) => [cut(name, MAX_WORDS), fate])), ...(names > MAX_PARAMS && { "…": `${names - MAX_PARAMS} more` }) };
+  return {
+    ...Object.fromEntries(told.map(([name, fate]) => [cut(name, MAX_WORDS), fate])),
+    ...(names > MAX_PARAMS && { "…": `${names - MAX_PARAMS} more` }),
+  };
 }
 function milliseconds(name: string, ms: number | null): string {
   return ms === null ? "" : `,"${name}":${Math.round(ms * 10) / 10}`;

@@ -17,10 +17,20 @@ export interface SigningScope {
 const SIGNED_HEADERS = new Set(["host", "content-type"]);
 
 /** Throws GatewayError `invalid_request` where no region is known. */
-export async function signAws(request: UpstreamRequest, credential: Credential, { nowMs, settings }: SignContext, { service, regionOfHost }: SigningScope): Promise<UpstreamRequest> {
+export async function signAws(
+  request: UpstreamRequest,
+  credential: Credential,
+  { nowMs, settings }: SignContext,
+  { service, regionOfHost }: SigningScope,
+): Promise<UpstreamRequest> {
   const url = new URL(request.url);
   const region = settings["region"] ?? regionOfHost.exec(url.hostname)?.[1];
-  if (region === undefined) throw new GatewayError("invalid_request", "A signature with a pair of AWS keys names a region: set aws_region_name, or region in the provider's configuration.", { param: "aws_region_name" });
+  if (region === undefined)
+    throw new GatewayError(
+      "invalid_request",
+      "A signature with a pair of AWS keys names a region: set aws_region_name, or region in the provider's configuration.",
+      { param: "aws_region_name" },
+    );
   // loaded with the first pair that signs: most gateways never need it
   const { SignatureV4 } = await import("@smithy/signature-v4");
   const { secret, accessKeyId = "", sessionToken } = credential;
@@ -35,7 +45,9 @@ export async function signAws(request: UpstreamRequest, credential: Credential, 
     headers: { ...request.headers, host: url.host },
     body: request.body,
   };
-  const unsignableHeaders = new Set(Object.keys(request.headers).filter((name) => !SIGNED_HEADERS.has(name) && !name.startsWith("x-amz-")));
+  const unsignableHeaders = new Set(
+    Object.keys(request.headers).filter((name) => !SIGNED_HEADERS.has(name) && !name.startsWith("x-amz-")),
+  );
   const { headers } = await signer.sign(unsigned, { signingDate: new Date(nowMs), unsignableHeaders });
   // the driver writes Host itself, from the same address
   const { host: _host, ...signed } = headers as Record<string, string>;
@@ -61,5 +73,7 @@ export class Sha256 {
 
 function bytesOf(data: string | ArrayBuffer | ArrayBufferView): string | Uint8Array {
   if (typeof data === "string") return data;
-  return ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : new Uint8Array(data);
+  return ArrayBuffer.isView(data)
+    ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
+    : new Uint8Array(data);
 }

@@ -25,7 +25,11 @@ export interface ListedCapability extends JsonObject {
 }
 
 /** `id` is the provider's in the configuration. `model` null: what holds for models without an exception. */
-export function listCapabilities(id: string, { label, docs, capabilities }: Provider, model: string | null): CapabilityListing {
+export function listCapabilities(
+  id: string,
+  { label, docs, capabilities }: Provider,
+  model: string | null,
+): CapabilityListing {
   const { parameters, contentBlocks } = capabilityRows(capabilities, model);
   return {
     object: "capabilities",

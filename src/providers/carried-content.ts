@@ -22,19 +22,28 @@ export function packedFor(message: JsonObject, vendor: string): JsonObject | nul
  * The blocks that came with a message; null where there are none, or where they no longer say what the message says: a client or a guard has changed
  * it, and what it says now is what counts.
  */
-export function carriedBlocks(message: Message, vendor: string, saidBy: (blocks: readonly JsonObject[]) => SaidInChat): readonly JsonObject[] | null {
+export function carriedBlocks(
+  message: Message,
+  vendor: string,
+  saidBy: (blocks: readonly JsonObject[]) => SaidInChat,
+): readonly JsonObject[] | null {
   const content = packedFor(message, vendor)?.["content"];
   if (!Array.isArray(content) || content.length === 0 || !(content as readonly Json[]).every(isObject)) return null;
   const blocks = content as readonly JsonObject[];
   const { text, calls } = saidBy(blocks);
   const made = message.tool_calls ?? [];
-  const isSame = text === textOf(message.content) && calls.length === made.length && calls.every(({ id, input }, index) => isSameCall(made[index]!, id, input));
+  const isSame =
+    text === textOf(message.content) &&
+    calls.length === made.length &&
+    calls.every(({ id, input }, index) => isSameCall(made[index]!, id, input));
   return isSame ? blocks : null;
 }
 
 function textOf(content: Message["content"]): string {
   if (!Array.isArray(content)) return typeof content === "string" ? content : "";
-  return (content as readonly JsonObject[]).map((part) => (part["type"] === "text" && typeof part["text"] === "string" ? part["text"] : "")).join("");
+  return (content as readonly JsonObject[])
+    .map((part) => (part["type"] === "text" && typeof part["text"] === "string" ? part["text"] : ""))
+    .join("");
 }
 
 function isSameCall({ id, function: called }: Partial<ToolCall>, wanted: string, input: Json | undefined): boolean {

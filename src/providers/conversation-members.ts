@@ -62,11 +62,20 @@ const COMMON_PARTS: readonly (readonly [type: string, own: readonly string[]])[]
 export function conversationMembers(table: MemberTable): ConversationMembers {
   const { source, everyPart = [], parts = {}, extraContent = [] } = table;
   const system = members(table.system);
-  const common = COMMON_PARTS.map(([type, own]) => [type, members(everyPart, [...own, ...(parts[type] ?? [])])] as const);
+  const common = COMMON_PARTS.map(
+    ([type, own]) => [type, members(everyPart, [...own, ...(parts[type] ?? [])])] as const,
+  );
   const further = Object.entries(parts).filter(([type]) => !COMMON_PARTS.some(([known]) => known === type));
   return {
     source,
-    messages: { system, developer: system, user: members(table.user), assistant: members(table.assistant, ["tool_calls"]), tool: members(table.tool, ["tool_call_id"]), function: members(table.function, ["name"]) },
+    messages: {
+      system,
+      developer: system,
+      user: members(table.user),
+      assistant: members(table.assistant, ["tool_calls"]),
+      tool: members(table.tool, ["tool_call_id"]),
+      function: members(table.function, ["name"]),
+    },
     parts: new Map([...common, ...further.map(([type, names]) => [type, members(everyPart, names)] as const)]),
     calls: members(table.calls),
     functions: members(table.functions, ["name", "arguments"]),
@@ -81,5 +90,17 @@ function members(names: Names = [], more: readonly string[] = []): Members {
 
 /** For servers that pass over what they do not know. `extraContent` stays to be named: what one vendor packs for itself means nothing to another. */
 export function openTable(source: string, extraContent: readonly string[] = []): MemberTable {
-  return { source, system: "any", user: "any", assistant: "any", tool: "any", function: "any", everyPart: "any", calls: "any", functions: "any", tools: "any", extraContent };
+  return {
+    source,
+    system: "any",
+    user: "any",
+    assistant: "any",
+    tool: "any",
+    function: "any",
+    everyPart: "any",
+    calls: "any",
+    functions: "any",
+    tools: "any",
+    extraContent,
+  };
 }

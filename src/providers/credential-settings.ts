@@ -2,7 +2,14 @@
 // Forms: AWS https://docs.aws.amazon.com/sdkref/latest/guide/creds-config-files.html, Google https://cloud.google.com/docs/authentication,
 // Entra https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow, IBM https://cloud.ibm.com/docs/account?topic=account-iamtoken_from_apikey
 import { z } from "zod";
-import { type CredentialForm, ENTRA_TOKEN_URL, GOOGLE_TOKEN_URL, googleServiceAccount, IBM_TOKEN_URL, type StoredCredential } from "../core/credential.ts";
+import {
+  type CredentialForm,
+  ENTRA_TOKEN_URL,
+  GOOGLE_TOKEN_URL,
+  googleServiceAccount,
+  IBM_TOKEN_URL,
+  type StoredCredential,
+} from "../core/credential.ts";
 import { isObject, type Json } from "../core/json.ts";
 import { ADDRESS_WORD } from "../core/target.ts";
 import type { Provider } from "./provider.ts";
@@ -28,13 +35,29 @@ export function trimmedAddress(text: string): string {
 
 const PRINTABLE = "expected printable characters without spaces and line breaks";
 const secret = (title: string, description: string) => z.string().regex(SECRET, PRINTABLE).meta({ title, description });
-const word = (title: string, description: string) => z.string().regex(ADDRESS_WORD, "expected 1 to 128 letters, digits, dots, underscores or dashes").meta({ title, description });
-const path = (title: string, description: string) => z.string().regex(ABSOLUTE_PATH, "expected an absolute path").meta({ title, description });
-const byDefault = z.string().regex(/^default$/, 'expected "default" or a mapping').meta({ title: "default", description: "What the cloud's own chain finds." });
+const word = (title: string, description: string) =>
+  z
+    .string()
+    .regex(ADDRESS_WORD, "expected 1 to 128 letters, digits, dots, underscores or dashes")
+    .meta({ title, description });
+const path = (title: string, description: string) =>
+  z.string().regex(ABSOLUTE_PATH, "expected an absolute path").meta({ title, description });
+const byDefault = z
+  .string()
+  .regex(/^default$/, 'expected "default" or a mapping')
+  .meta({ title: "default", description: "What the cloud's own chain finds." });
 
 const weighted = z.strictObject({
   key: secret("Key", "The key, best as an expansion."),
-  weight: z.int().min(1).max(1000).default(1).meta({ title: "Weight", description: "Share of the calls: a key of weight 2 gets twice as many as one of weight 1." }),
+  weight: z
+    .int()
+    .min(1)
+    .max(1000)
+    .default(1)
+    .meta({
+      title: "Weight",
+      description: "Share of the calls: a key of weight 2 gets twice as many as one of weight 1.",
+    }),
 });
 
 export const CREDENTIAL_KEYS = {
@@ -43,10 +66,16 @@ export const CREDENTIAL_KEYS = {
     description:
       'Credential, best as `"${NAME}"` or `"${file:/run/secrets/name}"`. Not set or empty: the provider\'s own environment variable, which goes to the provider\'s own address only; another address, and an id of one\'s own, get the key that stands here, or none.',
   }),
-  api_keys: z.array(z.union([secret("Key", "A key."), weighted])).min(1).max(1000).optional().meta({
-    title: "API keys",
-    description: "Several keys in place of one, among which calls are divided by weight. One that the provider refuses is set aside for a while.",
-  }),
+  api_keys: z
+    .array(z.union([secret("Key", "A key."), weighted]))
+    .min(1)
+    .max(1000)
+    .optional()
+    .meta({
+      title: "API keys",
+      description:
+        "Several keys in place of one, among which calls are divided by weight. One that the provider refuses is set aside for a while.",
+    }),
   aws: z
     .union([
       byDefault,
@@ -54,35 +83,70 @@ export const CREDENTIAL_KEYS = {
         access_key_id: secret("Access key id", "Of a pair of keys.").optional(),
         secret_access_key: secret("Secret access key", "The other half of the pair.").optional(),
         session_token: secret("Session token", "Where the pair is temporary.").optional(),
-        profile: z.string().regex(/^[^\p{Cc}]{1,128}$/u, "expected the name of a profile").optional().meta({ title: "Profile", description: "A profile of the shared files of AWS, in place of a pair." }),
+        profile: z
+          .string()
+          .regex(/^[^\p{Cc}]{1,128}$/u, "expected the name of a profile")
+          .optional()
+          .meta({ title: "Profile", description: "A profile of the shared files of AWS, in place of a pair." }),
       }),
     ])
     .optional()
-    .meta({ title: "AWS", description: "Pair of keys or profile, or `default` for AWS's own chain: environment, shared files, web identity, container, instance." }),
+    .meta({
+      title: "AWS",
+      description:
+        "Pair of keys or profile, or `default` for AWS's own chain: environment, shared files, web identity, container, instance.",
+    }),
   google: z
     .union([
       byDefault,
       z.strictObject({
-        credentials_file: path("Credentials file", "Absolute path of a credentials file, read when a token is needed.").optional(),
-        service_account: z.string().min(1).max(65_536).optional().meta({ title: "Service account", description: 'JSON of a service account\'s key file, best as `"${file:/run/secrets/name}"`.' }),
+        credentials_file: path(
+          "Credentials file",
+          "Absolute path of a credentials file, read when a token is needed.",
+        ).optional(),
+        service_account: z
+          .string()
+          .min(1)
+          .max(65_536)
+          .optional()
+          .meta({
+            title: "Service account",
+            description: 'JSON of a service account\'s key file, best as `"${file:/run/secrets/name}"`.',
+          }),
       }),
     ])
     .optional()
-    .meta({ title: "Google", description: "Key of a service account, or `default` for Google's application default credentials, which need the package `google-auth-library`." }),
+    .meta({
+      title: "Google",
+      description:
+        "Key of a service account, or `default` for Google's application default credentials, which need the package `google-auth-library`.",
+    }),
   entra: z
     .strictObject({
       tenant_id: word("Tenant", "The directory's id."),
       client_id: word("Client", "The application's id."),
       client_secret: secret("Client secret", "The application's secret.").optional(),
-      federated_token_file: path("Token file", "Absolute path of a file with an assertion, in place of a secret: workload identity.").optional(),
+      federated_token_file: path(
+        "Token file",
+        "Absolute path of a file with an assertion, in place of a secret: workload identity.",
+      ).optional(),
       scope: secret("Scope", `What the token is asked for. Not set: \`${ENTRA_SCOPE}\`.`).optional(),
     })
     .optional()
-    .meta({ title: "Entra ID", description: "Application of Microsoft Entra ID, whose tokens the provider is called with." }),
-  token_url: z.string().refine(isPlainAddress, "expected an http or https address without user name, query and fragment").transform(trimmedAddress).optional().meta({
-    title: "Token URL",
-    description: "Address of the token service, where it is not the vendor's public one: a sovereign cloud, a proxy. Credentials of the environment do not go there.",
-  }),
+    .meta({
+      title: "Entra ID",
+      description: "Application of Microsoft Entra ID, whose tokens the provider is called with.",
+    }),
+  token_url: z
+    .string()
+    .refine(isPlainAddress, "expected an http or https address without user name, query and fragment")
+    .transform(trimmedAddress)
+    .optional()
+    .meta({
+      title: "Token URL",
+      description:
+        "Address of the token service, where it is not the vendor's public one: a sovereign cloud, a proxy. Credentials of the environment do not go there.",
+    }),
 } as const;
 const CREDENTIALS_SCHEMA = z.strictObject(CREDENTIAL_KEYS);
 type CredentialSection = z.output<typeof CREDENTIALS_SCHEMA>;
@@ -99,7 +163,11 @@ export function lentByMachine({ kind }: StoredCredential): boolean {
 
 /** Keys of an entry by which `family` can be called, such as `api_key` and `aws`. */
 export function entryKeysOf({ credentials }: Pick<Provider, "credentials">): readonly EntryKey[] {
-  return ENTRY_KEYS.filter((key) => (key === "api_key" || key === "api_keys" ? credentials.includes("key") || credentials.includes("ibm_iam") : credentials.includes(key)));
+  return ENTRY_KEYS.filter((key) =>
+    key === "api_key" || key === "api_keys"
+      ? credentials.includes("key") || credentials.includes("ibm_iam")
+      : credentials.includes(key),
+  );
 }
 
 interface Finding {
@@ -111,30 +179,47 @@ export function credentialProblem(section: CredentialSection, family: Family): F
   const present = ENTRY_KEYS.filter((key) => section[key] !== undefined && section[key] !== "");
   const known = entryKeysOf(family);
   const foreign = present.find((key) => !known.includes(key));
-  if (foreign !== undefined) return { path: [foreign], message: `${family.label} is not called with this; it takes ${known.join(", ")}` };
-  if (present.length > 1) return { path: [present[1]!], message: `stands beside ${present[0]}, and a provider is called with one of them; a second account is an id of its own` };
-  if (section.token_url !== undefined && !family.credentials.some((form) => EXCHANGED.has(form))) return { path: ["token_url"], message: `${family.label} has no token service` };
+  if (foreign !== undefined)
+    return { path: [foreign], message: `${family.label} is not called with this; it takes ${known.join(", ")}` };
+  if (present.length > 1)
+    return {
+      path: [present[1]!],
+      message: `stands beside ${present[0]}, and a provider is called with one of them; a second account is an id of its own`,
+    };
+  if (section.token_url !== undefined && !family.credentials.some((form) => EXCHANGED.has(form)))
+    return { path: ["token_url"], message: `${family.label} has no token service` };
   return awsProblem(section.aws) ?? googleProblem(section.google) ?? entraProblem(section.entra);
 }
 
 function awsProblem(aws: CredentialSection["aws"]): Finding | null {
   if (aws === undefined || typeof aws === "string") return null;
   const { access_key_id: id, secret_access_key: other, session_token: session, profile } = aws;
-  if (profile !== undefined) return id === undefined && other === undefined && session === undefined ? null : { path: ["aws", "profile"], message: "expected a profile or a pair of keys, not both" };
-  if (id === undefined) return { path: ["aws", "access_key_id"], message: "is missing: expected access_key_id and secret_access_key, or profile, or aws: default" };
-  return other === undefined ? { path: ["aws", "secret_access_key"], message: "is missing: it is the other half of access_key_id" } : null;
+  if (profile !== undefined)
+    return id === undefined && other === undefined && session === undefined
+      ? null
+      : { path: ["aws", "profile"], message: "expected a profile or a pair of keys, not both" };
+  if (id === undefined)
+    return {
+      path: ["aws", "access_key_id"],
+      message: "is missing: expected access_key_id and secret_access_key, or profile, or aws: default",
+    };
+  return other === undefined
+    ? { path: ["aws", "secret_access_key"], message: "is missing: it is the other half of access_key_id" }
+    : null;
 }
 
 function googleProblem(google: CredentialSection["google"]): Finding | null {
   if (google === undefined || typeof google === "string") return null;
   const { credentials_file: file, service_account: account } = google;
-  if ((file === undefined) === (account === undefined)) return { path: ["google"], message: "expected one of credentials_file and service_account, or google: default" };
+  if ((file === undefined) === (account === undefined))
+    return { path: ["google"], message: "expected one of credentials_file and service_account, or google: default" };
   const parsed = account === undefined ? null : serviceAccount(account);
   return typeof parsed === "string" ? { path: ["google", "service_account"], message: `expected ${parsed}` } : null;
 }
 
 function entraProblem(entra: CredentialSection["entra"]): Finding | null {
-  if (entra === undefined || (entra.client_secret === undefined) !== (entra.federated_token_file === undefined)) return null;
+  if (entra === undefined || (entra.client_secret === undefined) !== (entra.federated_token_file === undefined))
+    return null;
   return { path: ["entra"], message: "expected one of client_secret and federated_token_file" };
 }
 
@@ -153,21 +238,51 @@ function serviceAccount(text: string): ReturnType<typeof googleServiceAccount> {
 export function storedCredentials(section: CredentialSection, family: Family): readonly StoredCredential[] {
   const { aws, google, entra, token_url: tokenUrl } = section;
   if (section.api_key) return [bareKey(section.api_key, family, { tokenUrl })];
-  if (section.api_keys !== undefined) return section.api_keys.map((one) => (typeof one === "string" ? bareKey(one, family, { tokenUrl }) : bareKey(one.key, family, { tokenUrl, weight: one.weight })));
+  if (section.api_keys !== undefined)
+    return section.api_keys.map((one) =>
+      typeof one === "string"
+        ? bareKey(one, family, { tokenUrl })
+        : bareKey(one.key, family, { tokenUrl, weight: one.weight }),
+    );
   if (aws === "default") return [{ kind: "aws_chain", profile: null, ...OPERATORS }];
-  if (typeof aws === "object" && aws.profile !== undefined) return [{ kind: "aws_chain", profile: aws.profile, ...OPERATORS }];
-  if (typeof aws === "object") return [{ kind: "aws_keys", accessKeyId: aws.access_key_id!, secretAccessKey: aws.secret_access_key!, sessionToken: aws.session_token ?? null, ...OPERATORS }];
+  if (typeof aws === "object" && aws.profile !== undefined)
+    return [{ kind: "aws_chain", profile: aws.profile, ...OPERATORS }];
+  if (typeof aws === "object")
+    return [
+      {
+        kind: "aws_keys",
+        accessKeyId: aws.access_key_id!,
+        secretAccessKey: aws.secret_access_key!,
+        sessionToken: aws.session_token ?? null,
+        ...OPERATORS,
+      },
+    ];
   if (google === "default") return [{ kind: "google_default", ...OPERATORS }];
-  if (typeof google === "object" && google.credentials_file !== undefined) return [{ kind: "google_file", path: google.credentials_file, tokenUrl: tokenUrl ?? GOOGLE_TOKEN_URL, ...OPERATORS }];
-  if (typeof google === "object") return [{ ...(serviceAccount(google.service_account!) as Exclude<ReturnType<typeof serviceAccount>, string>), ...(tokenUrl !== undefined && { tokenUrl }), ...OPERATORS }];
+  if (typeof google === "object" && google.credentials_file !== undefined)
+    return [
+      { kind: "google_file", path: google.credentials_file, tokenUrl: tokenUrl ?? GOOGLE_TOKEN_URL, ...OPERATORS },
+    ];
+  if (typeof google === "object")
+    return [
+      {
+        ...(serviceAccount(google.service_account!) as Exclude<ReturnType<typeof serviceAccount>, string>),
+        ...(tokenUrl !== undefined && { tokenUrl }),
+        ...OPERATORS,
+      },
+    ];
   return entra === undefined ? [] : [entraCredential({ ...entra, tokenUrl })];
 }
 
 export const OPERATORS = { weight: 1, fromCaller: false } as const;
 
 /** What a bare key means to the family: the key itself, or what is exchanged for a token. */
-export function bareKey(key: string, { credentials }: Pick<Provider, "credentials">, { tokenUrl, weight = 1 }: { readonly tokenUrl?: string | undefined; readonly weight?: number } = {}): StoredCredential {
-  if (credentials[0] === "ibm_iam") return { kind: "ibm_iam", apiKey: key, tokenUrl: tokenUrl ?? IBM_TOKEN_URL, weight, fromCaller: false };
+export function bareKey(
+  key: string,
+  { credentials }: Pick<Provider, "credentials">,
+  { tokenUrl, weight = 1 }: { readonly tokenUrl?: string | undefined; readonly weight?: number } = {},
+): StoredCredential {
+  if (credentials[0] === "ibm_iam")
+    return { kind: "ibm_iam", apiKey: key, tokenUrl: tokenUrl ?? IBM_TOKEN_URL, weight, fromCaller: false };
   return { kind: "key", secret: key, weight, fromCaller: false };
 }
 
@@ -180,7 +295,22 @@ interface EntraApplication {
   readonly tokenUrl?: string | undefined;
 }
 
-export function entraCredential({ tenant_id: tenantId, client_id: clientId, client_secret: clientSecret, federated_token_file: tokenFile, scope = ENTRA_SCOPE, tokenUrl }: EntraApplication): StoredCredential {
-  const application = { tenantId, clientId, scope, tokenUrl: tokenUrl ?? ENTRA_TOKEN_URL.replace("{tenant}", tenantId), ...OPERATORS };
-  return clientSecret === undefined ? { kind: "entra_federated", tokenFile: tokenFile!, ...application } : { kind: "entra_client", clientSecret, ...application };
+export function entraCredential({
+  tenant_id: tenantId,
+  client_id: clientId,
+  client_secret: clientSecret,
+  federated_token_file: tokenFile,
+  scope = ENTRA_SCOPE,
+  tokenUrl,
+}: EntraApplication): StoredCredential {
+  const application = {
+    tenantId,
+    clientId,
+    scope,
+    tokenUrl: tokenUrl ?? ENTRA_TOKEN_URL.replace("{tenant}", tenantId),
+    ...OPERATORS,
+  };
+  return clientSecret === undefined
+    ? { kind: "entra_federated", tokenFile: tokenFile!, ...application }
+    : { kind: "entra_client", clientSecret, ...application };
 }

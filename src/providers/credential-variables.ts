@@ -4,7 +4,15 @@
 import type { Variables } from "../config/expansion.ts";
 import { type CredentialForm, GOOGLE_TOKEN_URL, type StoredCredential } from "../core/credential.ts";
 import { ADDRESS_WORD } from "../core/target.ts";
-import { API_KEY, bareKey, entraCredential, entryKeysOf, isPlainAddress, OPERATORS, trimmedAddress } from "./credential-settings.ts";
+import {
+  API_KEY,
+  bareKey,
+  entraCredential,
+  entryKeysOf,
+  isPlainAddress,
+  OPERATORS,
+  trimmedAddress,
+} from "./credential-settings.ts";
 import type { ProviderFamily } from "./settings.ts";
 
 /** Null: it is not there. A fault is a sentence for the operator. */
@@ -22,11 +30,23 @@ const FORM_VARIABLES: Readonly<Partial<Record<CredentialForm, string>>> = {
 };
 
 /** The one that the vendor's library would take. `settings`: those of the family that are set. */
-export function environmentCredential(family: ProviderFamily, settings: Readonly<Record<string, string>>, environment: Variables): Found<StoredCredential> {
+export function environmentCredential(
+  family: ProviderFamily,
+  settings: Readonly<Record<string, string>>,
+  environment: Variables,
+): Found<StoredCredential> {
   const { credentials } = family;
   const faults: string[] = [];
-  const google = (): Found<StoredCredential> => (credentials.includes("google") && (settings["project"] !== undefined || !takesProject(family)) ? googleFile(environment) : NOTHING);
-  const ways = [google, () => environmentKey(family, environment), ...(credentials.includes("aws") ? [() => awsPair(environment)] : []), ...(credentials.includes("entra") ? [() => entraApplication(environment)] : [])];
+  const google = (): Found<StoredCredential> =>
+    credentials.includes("google") && (settings["project"] !== undefined || !takesProject(family))
+      ? googleFile(environment)
+      : NOTHING;
+  const ways = [
+    google,
+    () => environmentKey(family, environment),
+    ...(credentials.includes("aws") ? [() => awsPair(environment)] : []),
+    ...(credentials.includes("entra") ? [() => entraApplication(environment)] : []),
+  ];
   for (const way of ways) {
     const found = way();
     faults.push(...found.faults);
@@ -57,26 +77,52 @@ function environmentKey(family: ProviderFamily, environment: Variables): Found<S
 
 function awsPair(environment: Variables): Found<StoredCredential> {
   const names = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"] as const;
-  const [accessKeyId, secretAccessKey, sessionToken] = names.map((name) => textOf(environment, name)) as [string | null, string | null, string | null];
-  if (accessKeyId === null || secretAccessKey === null) return accessKeyId === secretAccessKey ? NOTHING : { value: null, faults: [`of ${names[0]} and ${names[1]} only one is set, and it is not used`] };
+  const [accessKeyId, secretAccessKey, sessionToken] = names.map((name) => textOf(environment, name)) as [
+    string | null,
+    string | null,
+    string | null,
+  ];
+  if (accessKeyId === null || secretAccessKey === null)
+    return accessKeyId === secretAccessKey
+      ? NOTHING
+      : { value: null, faults: [`of ${names[0]} and ${names[1]} only one is set, and it is not used`] };
   const bad = names.find((name) => !API_KEY.test(textOf(environment, name) ?? ""));
-  return bad === undefined ? { value: { kind: "aws_keys", accessKeyId, secretAccessKey, sessionToken, ...OPERATORS }, faults: [] } : unfit(bad, NO_KEY);
+  return bad === undefined
+    ? { value: { kind: "aws_keys", accessKeyId, secretAccessKey, sessionToken, ...OPERATORS }, faults: [] }
+    : unfit(bad, NO_KEY);
 }
 
 function googleFile(environment: Variables): Found<StoredCredential> {
   const path = textOf(environment, "GOOGLE_APPLICATION_CREDENTIALS");
-  return path === null ? NOTHING : { value: { kind: "google_file", path, tokenUrl: GOOGLE_TOKEN_URL, ...OPERATORS }, faults: [] };
+  return path === null
+    ? NOTHING
+    : { value: { kind: "google_file", path, tokenUrl: GOOGLE_TOKEN_URL, ...OPERATORS }, faults: [] };
 }
 
 function entraApplication(environment: Variables): Found<StoredCredential> {
-  const [tenant, client, secret, file] = ["AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET", "AZURE_FEDERATED_TOKEN_FILE"].map((name) => textOf(environment, name));
+  const [tenant, client, secret, file] = [
+    "AZURE_TENANT_ID",
+    "AZURE_CLIENT_ID",
+    "AZURE_CLIENT_SECRET",
+    "AZURE_FEDERATED_TOKEN_FILE",
+  ].map((name) => textOf(environment, name));
   if (!tenant || !client || (!secret && !file)) return NOTHING;
   if (!ADDRESS_WORD.test(tenant)) return unfit("AZURE_TENANT_ID", "no id of a directory");
-  return { value: entraCredential({ tenant_id: tenant, client_id: client, ...(secret ? { client_secret: secret } : { federated_token_file: file! }) }), faults: [] };
+  return {
+    value: entraCredential({
+      tenant_id: tenant,
+      client_id: client,
+      ...(secret ? { client_secret: secret } : { federated_token_file: file! }),
+    }),
+    faults: [],
+  };
 }
 
 /** Each setting that has a value: of the environment, else by default. */
-export function environmentSettings({ settings }: ProviderFamily, environment: Variables): { readonly values: Readonly<Record<string, string>>; readonly faults: readonly string[] } {
+export function environmentSettings(
+  { settings }: ProviderFamily,
+  environment: Variables,
+): { readonly values: Readonly<Record<string, string>>; readonly faults: readonly string[] } {
   const values: Record<string, string> = {};
   const faults: string[] = [];
   for (const { name, variables, default: fallback } of settings) {
@@ -85,7 +131,8 @@ export function environmentSettings({ settings }: ProviderFamily, environment: V
     if (value !== null && ADDRESS_WORD.test(value)) values[name] = value;
     else {
       if (fallback !== undefined) values[name] = fallback;
-      if (value !== null) faults.push(...unfit(variable!, "more than letters, digits, dots, underscores and dashes").faults);
+      if (value !== null)
+        faults.push(...unfit(variable!, "more than letters, digits, dots, underscores and dashes").faults);
     }
   }
   return { values, faults };
@@ -95,14 +142,20 @@ export function environmentBaseUrl({ baseUrlVariables }: ProviderFamily, environ
   const name = baseUrlVariables.find((each) => textOf(environment, each) !== null);
   if (name === undefined) return NOTHING;
   const text = textOf(environment, name)!;
-  return isPlainAddress(text) ? { value: trimmedAddress(text), faults: [] } : unfit(name, "no plain http or https address");
+  return isPlainAddress(text)
+    ? { value: trimmedAddress(text), faults: [] }
+    : unfit(name, "no plain http or https address");
 }
 
 /** `set A, or B and C, in the environment of the gateway, or providers.x.api_key or providers.x.aws in the file`. */
 export function credentialCure(family: Pick<ProviderFamily, "keyVariables" | "credentials">, id: string): string {
-  const variables = [family.keyVariables[0], ...family.credentials.map((form) => FORM_VARIABLES[form])].filter((name) => name !== undefined);
+  const variables = [family.keyVariables[0], ...family.credentials.map((form) => FORM_VARIABLES[form])].filter(
+    (name) => name !== undefined,
+  );
   if (variables.length === 0) return `configure providers.${id} in the file`;
-  const keys = entryKeysOf(family).filter((key) => key !== "api_keys").map((key) => `providers.${id}.${key}`);
+  const keys = entryKeysOf(family)
+    .filter((key) => key !== "api_keys")
+    .map((key) => `providers.${id}.${key}`);
   return `set ${variables.join(", or ")} in the environment of the gateway, or ${keys.join(" or ")} in the file`;
 }
 

@@ -6,7 +6,11 @@ const TEXT_MEDIA = /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|javascript|x
 
 /** Throws GatewayError `unsupported_content_block` at `path`, the block's, for what is no text. */
 export function documentText({ type, media_type: mediaType, data }: JsonObject, path: string): string {
-  if (typeof data === "string" && type === "text" && (typeof mediaType !== "string" || TEXT_MEDIA.test(mediaType))) return data;
-  if (typeof data === "string" && type === "base64" && typeof mediaType === "string" && TEXT_MEDIA.test(mediaType)) return Buffer.from(data, "base64").toString("utf8");
-  throw new GatewayError("unsupported_content_block", `${path}: this provider takes documents as text only.`, { param: path });
+  if (typeof data === "string" && type === "text" && (typeof mediaType !== "string" || TEXT_MEDIA.test(mediaType)))
+    return data;
+  if (typeof data === "string" && type === "base64" && typeof mediaType === "string" && TEXT_MEDIA.test(mediaType))
+    return Buffer.from(data, "base64").toString("utf8");
+  throw new GatewayError("unsupported_content_block", `${path}: this provider takes documents as text only.`, {
+    param: path,
+  });
 }

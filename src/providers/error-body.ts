@@ -62,7 +62,10 @@ export function describeErrorBody(status: number, body: string): string {
 }
 
 function oneLine(text: string): string {
-  return text.slice(0, MAX_QUOTE * 4).replaceAll(/[\s\p{Cc}]+/gu, " ").slice(0, MAX_QUOTE);
+  return text
+    .slice(0, MAX_QUOTE * 4)
+    .replaceAll(/[\s\p{Cc}]+/gu, " ")
+    .slice(0, MAX_QUOTE);
 }
 
 /** By search, not by a pattern: a page of ten thousand unfinished tags takes as long as any other. */

@@ -5,5 +5,9 @@ import type { Json } from "../core/json.ts";
 /** For `mergeObjects`: what the gateway encoded is never overwritten; the same value again, or null, changes nothing. Throws GatewayError `reserved_parameter`. */
 export function keepEncoded(path: string, there: Json, added: Json): Json {
   if (added === null || JSON.stringify(there) === JSON.stringify(added)) return there;
-  throw new GatewayError("reserved_parameter", `${path} would overwrite what another field of the request says; send one of the two.`, { param: path });
+  throw new GatewayError(
+    "reserved_parameter",
+    `${path} would overwrite what another field of the request says; send one of the two.`,
+    { param: path },
+  );
 }

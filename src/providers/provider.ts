@@ -112,9 +112,14 @@ export interface StreamDecoder {
 
 /** `inner` with another `push` and `end`. Everything else that it says of its stream stays what it says at that moment. */
 export function decoderAround(inner: StreamDecoder, { push, end }: Pick<StreamDecoder, "push" | "end">): StreamDecoder {
-  const around: StreamDecoder = { push, end, ...(inner.isPlainText !== undefined && { isPlainText: inner.isPlainText }) };
+  const around: StreamDecoder = {
+    push,
+    end,
+    ...(inner.isPlainText !== undefined && { isPlainText: inner.isPlainText }),
+  };
   // whether the form has a terminator is known from the start, and whether it has come changes
-  if (inner.isTerminated !== undefined) Object.defineProperty(around, "isTerminated", { enumerable: true, get: () => inner.isTerminated });
+  if (inner.isTerminated !== undefined)
+    Object.defineProperty(around, "isTerminated", { enumerable: true, get: () => inner.isTerminated });
   return around;
 }
 
@@ -196,7 +201,11 @@ export interface Provider {
   /** `request` has been fitted to the target: what it cannot take is gone. Throws GatewayError `unsupported_value`, `invalid_request` with the path. */
   encodeRequest(request: ChatRequest, target: Target): EncodedRequest;
   /** Adds the credential. Null: the provider is called without one. */
-  sign(request: UpstreamRequest, credential: Credential | null, context: SignContext): UpstreamRequest | Promise<UpstreamRequest>;
+  sign(
+    request: UpstreamRequest,
+    credential: Credential | null,
+    context: SignContext,
+  ): UpstreamRequest | Promise<UpstreamRequest>;
   /** The request that has to follow on this answer, or null when it is the answer. Absent: no answer of this provider needs one. Throws as decodeResponse does. */
   followUp?(body: string, context: DecodeContext): FollowUp | null;
   /** Throws StreamError for an error inside a 200, MalformedAnswer for what is no answer. */

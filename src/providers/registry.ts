@@ -25,7 +25,9 @@ const ownForms: readonly Provider[] = [
   replicate,
 ];
 
-export const providers: ReadonlyMap<string, Provider> = new Map([...ownForms, ...openaiCompatibleProviders, ...completionProviders].map((provider) => [provider.id, provider]));
+export const providers: ReadonlyMap<string, Provider> = new Map(
+  [...ownForms, ...openaiCompatibleProviders, ...completionProviders].map((provider) => [provider.id, provider]),
+);
 
 /** Models of providers that live in the gateway, for listings. */
 export const BUILT_IN_MODELS: ReadonlyMap<string, readonly BuiltInModel[]> = new Map([[sandbox.id, SANDBOX_MODELS]]);

@@ -5,11 +5,20 @@ import type { ModelListing } from "../core/snapshot.ts";
 import { didYouMean } from "../config/suggestion.ts";
 import type { StoredCredential } from "../core/credential.ts";
 import { ADDRESS_WORD } from "../core/target.ts";
-import { CREDENTIAL_KEYS, credentialProblem, isPlainAddress, storedCredentials, trimmedAddress } from "./credential-settings.ts";
+import {
+  CREDENTIAL_KEYS,
+  credentialProblem,
+  isPlainAddress,
+  storedCredentials,
+  trimmedAddress,
+} from "./credential-settings.ts";
 import type { Provider } from "./provider.ts";
 
 /** What the configuration has to know of a provider's implementation or row. */
-export type ProviderFamily = Pick<Provider, "id" | "label" | "baseUrl" | "baseUrlVariables" | "keyVariables" | "credentials" | "settings">;
+export type ProviderFamily = Pick<
+  Provider,
+  "id" | "label" | "baseUrl" | "baseUrlVariables" | "keyVariables" | "credentials" | "settings"
+>;
 
 /** Whether the family answers inside the gateway: it needs neither key nor address, and is always enabled. Its own address then is no http one. */
 export function runsInside(family: ProviderFamily): boolean {
@@ -42,9 +51,18 @@ export const PROVIDER_ID = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 export const MODEL_ID = /^(?!.*\.\.)(?!(?:.*\/)?\.(?:\/|$))[\x21-\x22\x24-\x3e\x40-\x7e]{1,256}$/;
 const USD = /^(0(\.\d{1,18})?|1(\.0{1,18})?)$/;
 const price = (description: string) =>
-  z.string().regex(USD, 'expected US dollars for one token as a decimal number in quotes, "0" to "1", such as "0.00000025"').meta({ title: "USD per token", description });
-const tokens = (description: string) => z.int().min(1).max(1_000_000_000).optional().meta({ title: "Tokens", description });
-const modelId = z.string().regex(MODEL_ID, "expected a model's name: printable characters without spaces, `..`, `?`, `#` and a `.` that stands alone");
+  z
+    .string()
+    .regex(USD, 'expected US dollars for one token as a decimal number in quotes, "0" to "1", such as "0.00000025"')
+    .meta({ title: "USD per token", description });
+const tokens = (description: string) =>
+  z.int().min(1).max(1_000_000_000).optional().meta({ title: "Tokens", description });
+const modelId = z
+  .string()
+  .regex(
+    MODEL_ID,
+    "expected a model's name: printable characters without spaces, `..`, `?`, `#` and a `.` that stands alone",
+  );
 
 const modelSchema = z.union([
   modelId.meta({ title: "Model", description: "The provider's own name of the model." }),
@@ -59,23 +77,51 @@ const modelSchema = z.union([
         .optional()
         .meta({ title: "Pricing", description: "Price in US dollars for one token, as decimal numbers in quotes." }),
     })
-    .meta({ title: "Model", description: "A model with what is known of it: it wins over the bundled price list, whose models of the provider are listed where the file names none. `max_completion_tokens` is also what is sent to a provider that wants a bound where the call has none." }),
+    .meta({
+      title: "Model",
+      description:
+        "A model with what is known of it: it wins over the bundled price list, whose models of the provider are listed where the file names none. `max_completion_tokens` is also what is sent to a provider that wants a bound where the call has none.",
+    }),
 ]);
 
 function toModelListing(model: z.output<typeof modelSchema>): ModelListing {
-  if (typeof model === "string") return { id: model, name: null, contextLength: null, maxCompletionTokens: null, pricing: null };
-  return { id: model.id, name: model.name ?? null, contextLength: model.context_length ?? null, maxCompletionTokens: model.max_completion_tokens ?? null, pricing: model.pricing ?? null };
+  if (typeof model === "string")
+    return { id: model, name: null, contextLength: null, maxCompletionTokens: null, pricing: null };
+  return {
+    id: model.id,
+    name: model.name ?? null,
+    contextLength: model.context_length ?? null,
+    maxCompletionTokens: model.max_completion_tokens ?? null,
+    pricing: model.pricing ?? null,
+  };
 }
 
 const ENTRY_SHAPE = {
-  type: z.string().optional().meta({ title: "Type", description: "The known provider that stands behind an id of one's own, such as `custom` for any server that speaks OpenAI's API. A known provider's own id needs none." }),
-  enabled: z.boolean().default(true).meta({ title: "Enabled", description: "False switches the provider off, also when its key is in the environment." }),
+  type: z
+    .string()
+    .optional()
+    .meta({
+      title: "Type",
+      description:
+        "The known provider that stands behind an id of one's own, such as `custom` for any server that speaks OpenAI's API. A known provider's own id needs none.",
+    }),
+  enabled: z
+    .boolean()
+    .default(true)
+    .meta({
+      title: "Enabled",
+      description: "False switches the provider off, also when its key is in the environment.",
+    }),
   base_url: z
     .string()
     .refine(isPlainAddress, "expected an http or https address without user name, query and fragment")
     .transform(trimmedAddress)
     .optional()
-    .meta({ title: "Base URL", description: "What the vendor's own client library calls its base URL. Not set: the provider's public address. It may lie in a private network." }),
+    .meta({
+      title: "Base URL",
+      description:
+        "What the vendor's own client library calls its base URL. Not set: the provider's public address. It may lie in a private network.",
+    }),
   ...CREDENTIAL_KEYS,
   shared_connections: z.boolean().default(false).meta({
     title: "Shared connections",
@@ -84,27 +130,41 @@ const ENTRY_SHAPE = {
   }),
   models: z.array(modelSchema).max(10_000).default([]).meta({
     title: "Models",
-    description: "Models that `GET /api/v1/models` lists, each as a name or as a mapping. Calls to others go through as well.",
+    description:
+      "Models that `GET /api/v1/models` lists, each as a name or as a mapping. Calls to others go through as well.",
   }),
 };
 
 /** Of one entry, whatever its id: `providerProblem` tells what is wrong beyond its form. */
 export function providerEntrySchema(families: readonly ProviderFamily[]) {
   const shape: typeof ENTRY_SHAPE = { ...ENTRY_SHAPE, ...settingsShape(families) };
-  return z.strictObject(shape).prefault({}).meta({ title: "Provider", description: "A provider. An empty mapping is enough for one that needs no key." });
+  return z
+    .strictObject(shape)
+    .prefault({})
+    .meta({ title: "Provider", description: "A provider. An empty mapping is enough for one that needs no key." });
 }
 
 function settingsShape(families: readonly ProviderFamily[]): Readonly<Record<string, z.ZodType>> {
   const meanings = new Map<string, Set<string>>();
   for (const { label, settings } of families)
     for (const { name, meaning, default: fallback } of settings) {
-      if (Object.hasOwn(ENTRY_SHAPE, name)) throw new Error(`${label} has a setting ${name}, which is a key of every provider`);
-      meanings.set(name, (meanings.get(name) ?? new Set()).add(`${label}: ${meaning.replace(/\.$/, "")}${fallback === undefined || meaning.includes(fallback) ? "" : `, by default \`${fallback}\``}.`));
+      if (Object.hasOwn(ENTRY_SHAPE, name))
+        throw new Error(`${label} has a setting ${name}, which is a key of every provider`);
+      meanings.set(
+        name,
+        (meanings.get(name) ?? new Set()).add(
+          `${label}: ${meaning.replace(/\.$/, "")}${fallback === undefined || meaning.includes(fallback) ? "" : `, by default \`${fallback}\``}.`,
+        ),
+      );
     }
   return Object.fromEntries(
     [...meanings].map(([name, words]) => [
       name,
-      z.string().regex(ADDRESS_WORD, "expected 1 to 128 letters, digits, dots, underscores or dashes").optional().meta({ title: name, description: [...words].join(" ") }),
+      z
+        .string()
+        .regex(ADDRESS_WORD, "expected 1 to 128 letters, digits, dots, underscores or dashes")
+        .optional()
+        .meta({ title: name, description: [...words].join(" ") }),
     ]),
   );
 }
@@ -116,7 +176,8 @@ export function providersSection(families: readonly ProviderFamily[]) {
     .object({
       allow_private_addresses: z.boolean().default(false).meta({
         title: "Private addresses",
-        description: "Whether an address that comes with a request may lie in a private network. Addresses in this file always may.",
+        description:
+          "Whether an address that comes with a request may lie in a private network. Addresses in this file always may.",
         variable: "DRAGOMAN_ALLOW_PRIVATE_ADDRESSES",
       }),
     })
@@ -124,14 +185,19 @@ export function providersSection(families: readonly ProviderFamily[]) {
     .superRefine((section, context) => {
       for (const [id, entry] of entriesOf(section)) {
         const problem = providerProblem(id, entry, known);
-        if (problem !== null) context.addIssue({ code: "custom", path: [id, ...problem.path], message: problem.message });
+        if (problem !== null)
+          context.addIssue({ code: "custom", path: [id, ...problem.path], message: problem.message });
       }
     })
-    .transform((section): ProvidersConfiguration => ({ allowPrivateAddresses: section.allow_private_addresses, entries: new Map(entriesOf(section).map(([id, entry]) => [id, toProviderEntry(id, entry, known)])) }))
+    .transform((section): ProvidersConfiguration => ({
+      allowPrivateAddresses: section.allow_private_addresses,
+      entries: new Map(entriesOf(section).map(([id, entry]) => [id, toProviderEntry(id, entry, known)])),
+    }))
     .prefault({})
     .meta({
       title: "Providers",
-      description: "Providers by id. A known provider is enabled by its key in the environment, or by standing here; an id of one's own with a `type` is a further account or address.",
+      description:
+        "Providers by id. A known provider is enabled by its key in the environment, or by standing here; an id of one's own with a `type` is a further account or address.",
     });
 }
 
@@ -143,34 +209,71 @@ function entriesOf(section: Readonly<Record<string, unknown>>): readonly (readon
 
 /** `entry` has no problem: its family is known. */
 /** Of an entry without problems. */
-export function toProviderEntry(id: string, entry: FileEntry, known: ReadonlyMap<string, ProviderFamily>): ProviderEntry {
+export function toProviderEntry(
+  id: string,
+  entry: FileEntry,
+  known: ReadonlyMap<string, ProviderFamily>,
+): ProviderEntry {
   const family = known.get(entry.type ?? id)!;
   const { enabled, base_url: baseUrl = null, token_url: tokenUrl = null } = entry;
-  return { family: family.id, enabled, baseUrl, credentials: storedCredentials(entry, family), tokenUrl, settings: Object.fromEntries(settingsOf(entry)), models: entry.models.map(toModelListing), sharesConnections: entry.shared_connections };
+  return {
+    family: family.id,
+    enabled,
+    baseUrl,
+    credentials: storedCredentials(entry, family),
+    tokenUrl,
+    settings: Object.fromEntries(settingsOf(entry)),
+    models: entry.models.map(toModelListing),
+    sharesConnections: entry.shared_connections,
+  };
 }
 
 /** Members that are no key of every entry: settings of families. */
 function settingsOf(entry: FileEntry): readonly (readonly [string, string])[] {
-  return Object.entries(entry).filter(([name, value]) => !Object.hasOwn(ENTRY_SHAPE, name) && value !== undefined) as [string, string][];
+  return Object.entries(entry).filter(([name, value]) => !Object.hasOwn(ENTRY_SHAPE, name) && value !== undefined) as [
+    string,
+    string,
+  ][];
 }
 
-function settingProblem(entry: FileEntry, { label, settings }: ProviderFamily): { readonly path: readonly string[]; readonly message: string } | null {
+function settingProblem(
+  entry: FileEntry,
+  { label, settings }: ProviderFamily,
+): { readonly path: readonly string[]; readonly message: string } | null {
   const foreign = settingsOf(entry).find(([name]) => !settings.some((one) => one.name === name));
   if (foreign === undefined) return null;
-  return { path: [foreign[0]], message: `${label} has no such setting; ${settings.length === 0 ? "it has none" : `it has ${settings.map(({ name }) => name).join(", ")}`}` };
+  return {
+    path: [foreign[0]],
+    message: `${label} has no such setting; ${settings.length === 0 ? "it has none" : `it has ${settings.map(({ name }) => name).join(", ")}`}`,
+  };
 }
 
-export function providerProblem(id: string, entry: FileEntry, known: ReadonlyMap<string, ProviderFamily>): { readonly path: readonly (string | number)[]; readonly message: string } | null {
-  if (!PROVIDER_ID.test(id)) return { path: [], message: "expected an id of 1 to 64 small letters, digits, dashes and underscores" };
-  if (known.has(id) && entry.type !== undefined && entry.type !== id) return { path: ["type"], message: `${JSON.stringify(id)} is a known provider itself; leave \`type\` out, or take another id` };
+export function providerProblem(
+  id: string,
+  entry: FileEntry,
+  known: ReadonlyMap<string, ProviderFamily>,
+): { readonly path: readonly (string | number)[]; readonly message: string } | null {
+  if (!PROVIDER_ID.test(id))
+    return { path: [], message: "expected an id of 1 to 64 small letters, digits, dashes and underscores" };
+  if (known.has(id) && entry.type !== undefined && entry.type !== id)
+    return {
+      path: ["type"],
+      message: `${JSON.stringify(id)} is a known provider itself; leave \`type\` out, or take another id`,
+    };
   const family = known.get(entry.type ?? id);
   if (family === undefined) {
-    if (entry.type !== undefined) return { path: ["type"], message: `no known provider has this name${didYouMean(entry.type, known.keys())}` };
-    return { path: [], message: `no known provider has this id${didYouMean(id, known.keys()) || ";"} an id of your own needs \`type\`` };
+    if (entry.type !== undefined)
+      return { path: ["type"], message: `no known provider has this name${didYouMean(entry.type, known.keys())}` };
+    return {
+      path: [],
+      message: `no known provider has this id${didYouMean(id, known.keys()) || ";"} an id of your own needs \`type\``,
+    };
   }
   const elsewhere = id === family.id && family.baseUrlVariables.length > 0;
-  if (family.baseUrl === null && entry.base_url === undefined && !elsewhere) return { path: ["base_url"], message: `is missing: ${family.label} has no address of its own` };
-  if (runsInside(family) && entry.base_url !== undefined) return { path: ["base_url"], message: `${family.label} answers inside the gateway and takes no address` };
+  if (family.baseUrl === null && entry.base_url === undefined && !elsewhere)
+    return { path: ["base_url"], message: `is missing: ${family.label} has no address of its own` };
+  if (runsInside(family) && entry.base_url !== undefined)
+    return { path: ["base_url"], message: `${family.label} answers inside the gateway and takes no address` };
   const problem = credentialProblem(entry, family) ?? settingProblem(entry, family);
   if (problem !== null) return problem;
   const seen = new Set<string>();

@@ -95,7 +95,10 @@ function closeBreaker(breaker: Breaker): void {
 }
 
 /** What it has counted within its window. */
-export function countedBy({ faults, all }: Breaker, nowMs: number): { readonly faults: number; readonly calls: number } {
+export function countedBy(
+  { faults, all }: Breaker,
+  nowMs: number,
+): { readonly faults: number; readonly calls: number } {
   return { faults: sumOf(faults, nowMs), calls: sumOf(all, nowMs) };
 }
 

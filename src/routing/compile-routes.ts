@@ -2,7 +2,18 @@
 import { SYNONYMS } from "../core/capability.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { CommonParameter } from "../core/params.ts";
-import { DEFAULT_BREAKER, DEFAULT_QUEUE, DIRECT_ROUTE, type Hedge, NO_TIMEOUTS, type Route, type RouteFallback, type RouteTarget, type RouteTimeouts, type Sticky } from "../core/route.ts";
+import {
+  DEFAULT_BREAKER,
+  DEFAULT_QUEUE,
+  DIRECT_ROUTE,
+  type Hedge,
+  NO_TIMEOUTS,
+  type Route,
+  type RouteFallback,
+  type RouteTarget,
+  type RouteTimeouts,
+  type Sticky,
+} from "../core/route.ts";
 import type { FallbackEntry, RouteDefaults, RouteEntries, RouteEntry, TargetEntry } from "./settings.ts";
 
 /** What one scope of the file says: the file as a whole, a tenant, a project. */
@@ -16,13 +27,15 @@ export function routesSeen(scopes: readonly RouteScope[]): ReadonlyMap<string, R
   const defaults = scopes.map((scope) => scope.defaults);
   // no route can have this name: what direct calls take from the defaults
   const seen = new Map<string, Route>([[DIRECT_ROUTE, compileRoute(DIRECT_ROUTE, { targets: [] }, defaults)]]);
-  for (const { routes } of scopes.toReversed()) for (const [name, entry] of Object.entries(routes)) seen.set(name, compileRoute(name, entry, defaults));
+  for (const { routes } of scopes.toReversed())
+    for (const [name, entry] of Object.entries(routes)) seen.set(name, compileRoute(name, entry, defaults));
   return seen;
 }
 
 function compileRoute(name: string, entry: RouteEntry, defaults: readonly RouteDefaults[]): Route {
   const said: readonly RouteDefaults[] = [entry, ...defaults];
-  const first = <Value>(read: (scope: RouteDefaults) => Value | undefined): Value | null => said.map(read).find((value) => value !== undefined) ?? null;
+  const first = <Value>(read: (scope: RouteDefaults) => Value | undefined): Value | null =>
+    said.map(read).find((value) => value !== undefined) ?? null;
   const strategy = first((scope) => scope.strategy) ?? "priority";
   return {
     name,
@@ -30,9 +43,17 @@ function compileRoute(name: string, entry: RouteEntry, defaults: readonly RouteD
     targets: entry.targets.map(compileTarget),
     retries: first((scope) => scope.retries),
     timeouts: compileTimeouts(first),
-    fallbacks: inheritedFallbacks(name, entry.fallbacks, defaults.map((scope) => scope.fallbacks)),
+    fallbacks: inheritedFallbacks(
+      name,
+      entry.fallbacks,
+      defaults.map((scope) => scope.fallbacks),
+    ),
     contextWindowFallbacks: new Map(Object.entries(first((scope) => scope.context_window_fallbacks) ?? {})),
-    contentPolicyFallbacks: inheritedFallbacks(name, entry.content_policy_fallbacks, defaults.map((scope) => scope.content_policy_fallbacks)),
+    contentPolicyFallbacks: inheritedFallbacks(
+      name,
+      entry.content_policy_fallbacks,
+      defaults.map((scope) => scope.content_policy_fallbacks),
+    ),
     breaker: {
       failures: first((scope) => scope.breaker?.failures) ?? DEFAULT_BREAKER.failures,
       ratio: first((scope) => scope.breaker?.ratio) ?? DEFAULT_BREAKER.ratio,
@@ -42,13 +63,18 @@ function compileRoute(name: string, entry: RouteEntry, defaults: readonly RouteD
     onExhausted: first((scope) => scope.on_exhausted) ?? "least_bad",
     sticky: compileSticky(first(stickyOf)),
     hedge: compileHedge(first((scope) => scope.hedge)),
-    queue: { max: first((scope) => scope.queue?.max) ?? DEFAULT_QUEUE.max, timeoutMs: first((scope) => scope.queue?.timeout_ms) ?? DEFAULT_QUEUE.timeoutMs },
+    queue: {
+      max: first((scope) => scope.queue?.max) ?? DEFAULT_QUEUE.max,
+      timeoutMs: first((scope) => scope.queue?.timeout_ms) ?? DEFAULT_QUEUE.timeoutMs,
+    },
     dropParams: first((scope) => scope.drop_params),
     disableStopSequenceLimit: first((scope) => scope.disable_stop_sequence_limit),
   };
 }
 
-function compileTimeouts(first: <Value>(read: (scope: RouteDefaults) => Value | undefined) => Value | null): RouteTimeouts {
+function compileTimeouts(
+  first: <Value>(read: (scope: RouteDefaults) => Value | undefined) => Value | null,
+): RouteTimeouts {
   const timeouts = {
     connectMs: first((scope) => scope.timeouts?.connect_ms),
     firstByteMs: first((scope) => scope.timeouts?.first_byte_ms),
@@ -60,15 +86,33 @@ function compileTimeouts(first: <Value>(read: (scope: RouteDefaults) => Value | 
 }
 
 function compileTarget(entry: TargetEntry): RouteTarget {
-  const { model, weight = 1, order = 0, params, drop = [], max_concurrency: maxConcurrency = null } = typeof entry === "string" ? { model: entry } : entry;
+  const {
+    model,
+    weight = 1,
+    order = 0,
+    params,
+    drop = [],
+    max_concurrency: maxConcurrency = null,
+  } = typeof entry === "string" ? { model: entry } : entry;
   // what is no model is told by route-problems.ts, which compiles routes to find loops
   const { providerId, model: own } = splitName(model) ?? { providerId: "", model };
-  return { name: `${providerId}:${own}`, providerId, model: own, weight, order, params: jsonObject(params ?? {}), maxConcurrency, ...(drop.length > 0 && { drop: withSynonyms(drop) }) };
+  return {
+    name: `${providerId}:${own}`,
+    providerId,
+    model: own,
+    weight,
+    order,
+    params: jsonObject(params ?? {}),
+    maxConcurrency,
+    ...(drop.length > 0 && { drop: withSynonyms(drop) }),
+  };
 }
 
 /** The two names of the output bound are one parameter (decisions 5.5). */
 function withSynonyms(names: readonly CommonParameter[]): ReadonlySet<CommonParameter> {
-  return new Set(names.flatMap((name) => [name, ...(SYNONYMS[name] === undefined ? [] : [SYNONYMS[name] as CommonParameter])]));
+  return new Set(
+    names.flatMap((name) => [name, ...(SYNONYMS[name] === undefined ? [] : [SYNONYMS[name] as CommonParameter])]),
+  );
 }
 
 /** At the first `:` or `/`; null where there is none, or nothing on one side of it. */
@@ -78,15 +122,27 @@ export function splitName(name: string): { readonly providerId: string; readonly
 }
 
 /** A list of defaults is not for the routes that it names: they would fall back to themselves, or to one another. */
-function inheritedFallbacks(name: string, own: readonly FallbackEntry[] | undefined, inherited: readonly (readonly FallbackEntry[] | undefined)[]): readonly RouteFallback[] {
-  const list = own ?? inherited.find((entries) => entries !== undefined && !entries.some((entry) => compileFallback(entry).route === name)) ?? [];
+function inheritedFallbacks(
+  name: string,
+  own: readonly FallbackEntry[] | undefined,
+  inherited: readonly (readonly FallbackEntry[] | undefined)[],
+): readonly RouteFallback[] {
+  const list =
+    own ??
+    inherited.find(
+      (entries) => entries !== undefined && !entries.some((entry) => compileFallback(entry).route === name),
+    ) ??
+    [];
   return list.map(compileFallback);
 }
 
 const ROUTE_PREFIX = "route:";
 
 export function compileFallback(entry: FallbackEntry): RouteFallback {
-  if (typeof entry === "string") return entry.startsWith(ROUTE_PREFIX) ? { model: null, route: entry.slice(ROUTE_PREFIX.length), params: {} } : { model: entry, route: null, params: {} };
+  if (typeof entry === "string")
+    return entry.startsWith(ROUTE_PREFIX)
+      ? { model: null, route: entry.slice(ROUTE_PREFIX.length), params: {} }
+      : { model: entry, route: null, params: {} };
   const { model = null, route = null, ...params } = entry;
   return { model, route, params: jsonObject(params) };
 }
@@ -108,5 +164,7 @@ function compileSticky(entry: StickyEntry | null): Sticky | null {
 }
 
 function compileHedge(entry: NonNullable<RouteDefaults["hedge"]> | null): Hedge | null {
-  return entry === null || typeof entry === "boolean" ? null : { after: entry.after ?? "p95", maxExtra: entry.max_extra ?? 0.05 };
+  return entry === null || typeof entry === "boolean"
+    ? null
+    : { after: entry.after ?? "p95", maxExtra: entry.max_extra ?? 0.05 };
 }

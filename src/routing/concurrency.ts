@@ -11,7 +11,13 @@ export type Turn = "entered" | "shed";
 
 export interface Concurrency {
   /** `onTurn` is called once, and only where a ticket was given that was not cancelled before. */
-  enter(key: string, tenant: string, max: number, queueMax: number, onTurn: (turn: Turn) => void): "entered" | "full" | Ticket;
+  enter(
+    key: string,
+    tenant: string,
+    max: number,
+    queueMax: number,
+    onTurn: (turn: Turn) => void,
+  ): "entered" | "full" | Ticket;
   /** Hands the place to whoever is next. */
   leave(key: string): void;
   /** For metrics. */

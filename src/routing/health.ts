@@ -1,6 +1,16 @@
 // What is known of each upstream from its answers: breaker, latency, calls under way, rate limits, retry budget. State of this process, with the time handed in.
 import type { BreakerSettings } from "../core/route.ts";
-import { breakerFreeAtMs, countedBy, enterBreaker, leaveBreaker, newBreaker, phaseOf, probeAnswers, type Breaker, type Outcome } from "./breaker.ts";
+import {
+  breakerFreeAtMs,
+  countedBy,
+  enterBreaker,
+  leaveBreaker,
+  newBreaker,
+  phaseOf,
+  probeAnswers,
+  type Breaker,
+  type Outcome,
+} from "./breaker.ts";
 import { openKeyedState, type Kept } from "./keyed-state.ts";
 import { latencyAt, measure, newLatency, p95Of, type Latency } from "./latency.ts";
 import { openRetryBudget } from "./retry-budget.ts";
@@ -21,7 +31,13 @@ export interface Health {
    * It ended. `firstContentMs`: from its beginning to its first content, on success. `retryAfterMs`: of a 429, until when it is left alone; such an end does not
    * count toward the breaker. `probe`: what `begin` gave; without it the end of any attempt is taken for that of the probe.
    */
-  end(key: string, breaker: BreakerSettings, outcome: Outcome, nowMs: number, told: { readonly firstContentMs?: number; readonly retryAfterMs?: number; readonly probe?: number }): void;
+  end(
+    key: string,
+    breaker: BreakerSettings,
+    outcome: Outcome,
+    nowMs: number,
+    told: { readonly firstContentMs?: number; readonly retryAfterMs?: number; readonly probe?: number },
+  ): void;
   /** Calls under way. */
   inFlight(key: string): number;
   /** Peak EWMA of the time to the first content; null: never measured. */
@@ -75,13 +91,29 @@ const MAX_LIMITED_MS = 24 * 60 * 60_000;
 export function openHealth(onChange: (change: BreakerChange) => void = () => {}): Health {
   const budget = openRetryBudget();
   const keys = openKeyedState<KeyHealth>({
-    create: (nowMs) => ({ usedMs: nowMs, lookedMs: nowMs, inFlight: 0, limitedUntilMs: Number.NEGATIVE_INFINITY, latency: null, breakers: [] }),
+    create: (nowMs) => ({
+      usedMs: nowMs,
+      lookedMs: nowMs,
+      inFlight: 0,
+      limitedUntilMs: Number.NEGATIVE_INFINITY,
+      latency: null,
+      breakers: [],
+    }),
     isBusy: ({ inFlight }) => inFlight > 0,
   });
   const changed = (key: string, { breakers }: KeyHealth, breaker: Breaker, nowMs: number): void => {
     if (breakers.some((other) => other !== breaker && other.isTripped)) return;
-    const { settings: { windowMs }, openForMs } = breaker;
-    onChange({ key, state: breaker.isTripped ? "opened" : "closed", ...countedBy(breaker, nowMs), windowMs, openForMs });
+    const {
+      settings: { windowMs },
+      openForMs,
+    } = breaker;
+    onChange({
+      key,
+      state: breaker.isTripped ? "opened" : "closed",
+      ...countedBy(breaker, nowMs),
+      windowMs,
+      openForMs,
+    });
   };
   return {
     closedReason(key, settings, nowMs) {
@@ -117,7 +149,8 @@ export function openHealth(onChange: (change: BreakerChange) => void = () => {})
       const kept = keys.of(key, nowMs);
       kept.inFlight = Math.max(0, kept.inFlight - 1);
       if (firstContentMs !== undefined) record(kept, firstContentMs, nowMs);
-      if (retryAfterMs !== undefined) kept.limitedUntilMs = Math.max(kept.limitedUntilMs, nowMs + Math.min(retryAfterMs, MAX_LIMITED_MS));
+      if (retryAfterMs !== undefined)
+        kept.limitedUntilMs = Math.max(kept.limitedUntilMs, nowMs + Math.min(retryAfterMs, MAX_LIMITED_MS));
       const own = breakerOf(kept, settings) ?? addBreaker(kept, settings);
       for (const breaker of kept.breakers) {
         const was = breaker.isTripped;
@@ -147,7 +180,13 @@ export function openHealth(onChange: (change: BreakerChange) => void = () => {})
 function breakerOf({ breakers }: KeyHealth, settings: BreakerSettings): Breaker | undefined {
   for (const breaker of breakers) if (breaker.settings === settings) return breaker;
   // Each snapshot of the configuration has objects of its own for the same words.
-  const same = breakers.find(({ settings: { failures, ratio, windowMs, openMs } }) => failures === settings.failures && ratio === settings.ratio && windowMs === settings.windowMs && openMs === settings.openMs);
+  const same = breakers.find(
+    ({ settings: { failures, ratio, windowMs, openMs } }) =>
+      failures === settings.failures &&
+      ratio === settings.ratio &&
+      windowMs === settings.windowMs &&
+      openMs === settings.openMs,
+  );
   if (same !== undefined) same.settings = settings;
   return same;
 }
@@ -166,7 +205,10 @@ function record(kept: KeyHealth, firstContentMs: number, nowMs: number): void {
 
 function standing(key: string, kept: KeyHealth, nowMs: number): TargetHealth {
   const tripped = kept.breakers.filter(({ isTripped }) => isTripped);
-  const openUntilMs = Math.max(Number.NEGATIVE_INFINITY, ...tripped.filter((each) => phaseOf(each, nowMs) === "open").map((each) => each.openUntilMs));
+  const openUntilMs = Math.max(
+    Number.NEGATIVE_INFINITY,
+    ...tripped.filter((each) => phaseOf(each, nowMs) === "open").map((each) => each.openUntilMs),
+  );
   const isLimited = nowMs < kept.limitedUntilMs;
   const isOpen = openUntilMs > nowMs;
   const closedState = tripped.length > 0 ? "half_open" : "closed";

@@ -25,7 +25,12 @@ const BUCKETS = 30;
 
 export function openHedging(health: Pick<Health, "p95Ms" | "takeRetry">): Hedging {
   const routes = openKeyedState<RouteHedges>({
-    create: (nowMs) => ({ usedMs: nowMs, lookedMs: nowMs, calls: slidingCount(WINDOW_MS, BUCKETS), extra: slidingCount(WINDOW_MS, BUCKETS) }),
+    create: (nowMs) => ({
+      usedMs: nowMs,
+      lookedMs: nowMs,
+      calls: slidingCount(WINDOW_MS, BUCKETS),
+      extra: slidingCount(WINDOW_MS, BUCKETS),
+    }),
     isBusy: () => false,
   });
   return {
@@ -33,7 +38,8 @@ export function openHedging(health: Pick<Health, "p95Ms" | "takeRetry">): Hedgin
     delayMs: (hedge, key) => (hedge.after === "p95" ? health.p95Ms(key) : hedge.after),
     take(route, hedge, upstream, nowMs) {
       const { calls, extra } = routes.of(route, nowMs);
-      if (sumOf(extra, nowMs) + 1 > hedge.maxExtra * sumOf(calls, nowMs) || !health.takeRetry(upstream, nowMs)) return false;
+      if (sumOf(extra, nowMs) + 1 > hedge.maxExtra * sumOf(calls, nowMs) || !health.takeRetry(upstream, nowMs))
+        return false;
       addTo(extra, nowMs);
       return true;
     },

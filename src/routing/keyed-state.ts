@@ -29,7 +29,12 @@ const LOOKS = 4;
 /** Looked at most where the bound is reached; when all of these are busy, the bound holds all the same. */
 const LOOKS_WHEN_FULL = 1_000;
 
-export function openKeyedState<T extends Kept>({ create, isBusy, max = MAX_KEYS, idleMs = IDLE_MS }: KeyedStateOptions<T>): KeyedState<T> {
+export function openKeyedState<T extends Kept>({
+  create,
+  isBusy,
+  max = MAX_KEYS,
+  idleMs = IDLE_MS,
+}: KeyedStateOptions<T>): KeyedState<T> {
   const kept = new Map<string, T>();
   // One that goes round: to begin anew each time would step over all that was deleted before.
   let hand = kept.entries();

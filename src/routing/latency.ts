@@ -21,7 +21,15 @@ const MIN_SAMPLES = 20;
 const PERCENTILE_EVERY = 8;
 
 export function newLatency(firstMs: number, nowMs: number): Latency {
-  return { measuredAtMs: nowMs, meanMs: firstMs, peakMs: firstMs, samples: [firstMs], next: 0, sincePercentile: 0, p95Ms: null };
+  return {
+    measuredAtMs: nowMs,
+    meanMs: firstMs,
+    peakMs: firstMs,
+    samples: [firstMs],
+    next: 0,
+    sincePercentile: 0,
+    p95Ms: null,
+  };
 }
 
 export function measure(latency: Latency, sampleMs: number, nowMs: number): void {

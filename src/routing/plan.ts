@@ -41,7 +41,14 @@ export interface Failure {
    * fallback may take it, and no further target of the same route. `content_policy`: the same, with a list of its own that comes first. `context_length`: at any other target, with a map of its own
    * that comes first. `final`: the call has ended. `refused`: the target was not called at all, because a policy or a limit forbids it: the next one is tried, never this one, and no attempt is counted.
    */
-  readonly kind: "retryable" | "elsewhere" | "request_fault" | "context_length" | "content_policy" | "final" | "refused";
+  readonly kind:
+    | "retryable"
+    | "elsewhere"
+    | "request_fault"
+    | "context_length"
+    | "content_policy"
+    | "final"
+    | "refused";
   /** What the upstream said to wait. */
   readonly retryAfterMs: number | null;
 }
@@ -127,11 +134,31 @@ const MAX_REQUEST_FAULTS = 3;
 const REQUEST_FAULTS: ReadonlySet<Failure["kind"]> = new Set(["request_fault", "context_length", "content_policy"]);
 
 export function createPlan<T extends Candidate>(input: PlanInput<T>): Plan<T> {
-  const agenda = input.legs.map((leg, place): Planned<T> => ({ leg, prefix: place === 0 ? "" : `fallback ${place}: ${leg.label}`, isResumed: false }));
-  const state: State<T> = { input, tallies: [], last: null, attempts: 0, requestFaults: 0, current: null, agenda, entered: [], policyLists: new Set(), end: null };
+  const agenda = input.legs.map((leg, place): Planned<T> => ({
+    leg,
+    prefix: place === 0 ? "" : `fallback ${place}: ${leg.label}`,
+    isResumed: false,
+  }));
+  const state: State<T> = {
+    input,
+    tallies: [],
+    last: null,
+    attempts: 0,
+    requestFaults: 0,
+    current: null,
+    agenda,
+    entered: [],
+    policyLists: new Set(),
+    end: null,
+  };
   return {
-    next: (failure, nowMs, leftMs) => state.end ?? (failure === null || state.last === null ? first(state, nowMs, leftMs) : after(state, state.last, failure, nowMs, leftMs)),
-    second: (nowMs, mayGo = () => true) => (state.end !== null || state.last === null ? null : beside(state, state.last, nowMs, mayGo)),
+    next: (failure, nowMs, leftMs) =>
+      state.end ??
+      (failure === null || state.last === null
+        ? first(state, nowMs, leftMs)
+        : after(state, state.last, failure, nowMs, leftMs)),
+    second: (nowMs, mayGo = () => true) =>
+      state.end !== null || state.last === null ? null : beside(state, state.last, nowMs, mayGo),
   };
 }
 
@@ -139,7 +166,13 @@ function first<T extends Candidate>(state: State<T>, nowMs: number, leftMs: numb
   return leftMs <= 0 ? giveUp(state, "deadline") : (moveOn(state, nowMs) ?? giveUp(state, "no_target"));
 }
 
-function after<T extends Candidate>(state: State<T>, failed: Tally<T>, failure: Failure, nowMs: number, leftMs: number): Step<T> {
+function after<T extends Candidate>(
+  state: State<T>,
+  failed: Tally<T>,
+  failure: Failure,
+  nowMs: number,
+  leftMs: number,
+): Step<T> {
   failed.failedAtMs = nowMs;
   failed.retryAfterMs = Math.max(0, failure.retryAfterMs ?? 0);
   failed.backoffMs = null;
@@ -226,11 +259,15 @@ function hasFree<T extends Candidate>(state: State<T>, leg: Leg<T>, nowMs: numbe
 }
 
 function isEnterable<T extends Candidate>(state: State<T>, { leg, isResumed }: Planned<T>, nowMs: number): boolean {
-  return !isResumed && leg.onExhausted === "least_bad" ? leg.candidates.some((candidate) => tallyOf(state, candidate) === null) : hasFree(state, leg, nowMs);
+  return !isResumed && leg.onExhausted === "least_bad"
+    ? leg.candidates.some((candidate) => tallyOf(state, candidate) === null)
+    : hasFree(state, leg, nowMs);
 }
 
 function isFree<T extends Candidate>(state: State<T>, leg: Leg<T>, candidate: T, nowMs: number): boolean {
-  return tallyOf(state, candidate) === null && state.input.health.closedReason(candidate.key, leg.breaker, nowMs) === null;
+  return (
+    tallyOf(state, candidate) === null && state.input.health.closedReason(candidate.key, leg.breaker, nowMs) === null
+  );
 }
 
 function tallyOf<T extends Candidate>({ tallies }: State<T>, { key, variant }: T): Tally<T> | null {
@@ -255,12 +292,22 @@ function moveOn<T extends Candidate>(state: State<T>, nowMs: number): Step<T> | 
 
 function chooseIn<T extends Candidate>(state: State<T>, leg: Leg<T>, nowMs: number): Step<T> | null {
   const choice = chosenIn(state, leg, nowMs);
-  return choice === null ? null : begin(state, leg, choice.candidate, 0, explained(state, leg.candidates.length === 1 ? "" : choice.why));
+  return choice === null
+    ? null
+    : begin(state, leg, choice.candidate, 0, explained(state, leg.candidates.length === 1 ? "" : choice.why));
 }
 
 function chosenIn<T extends Candidate>(state: State<T>, leg: Leg<T>, nowMs: number): Choice<T> | null {
   const { health, random } = state.input;
-  return choose({ strategy: leg.strategy, stickyKey: leg.stickyKey, candidates: leg.candidates, isFree: (candidate) => isFree(state, leg, candidate, nowMs), health, nowMs, random });
+  return choose({
+    strategy: leg.strategy,
+    stickyKey: leg.stickyKey,
+    candidates: leg.candidates,
+    isFree: (candidate) => isFree(state, leg, candidate, nowMs),
+    health,
+    nowMs,
+    random,
+  });
 }
 
 /** Of a leg in which none is healthy: the one that is free first. Only one, for the others are as bad. */
@@ -276,7 +323,10 @@ function leastBadOf<T extends Candidate>(state: State<T>, leg: Leg<T>, nowMs: nu
     bestAtMs = atMs;
   }
   if (best === null) return null;
-  const why = leg.candidates.length === 1 ? `${explained(state, "")}, although it is not healthy` : explained(state, "least bad: none is healthy, this one is free first");
+  const why =
+    leg.candidates.length === 1
+      ? `${explained(state, "")}, although it is not healthy`
+      : explained(state, "least bad: none is healthy, this one is free first");
   return begin(state, leg, best, 0, why);
 }
 
@@ -286,7 +336,13 @@ function explained<T extends Candidate>({ current }: State<T>, why: string): str
   return prefix === "" ? why : `${prefix}, ${why}`;
 }
 
-function begin<T extends Candidate>(state: State<T>, leg: Leg<T>, candidate: T, waitMs: number, why: string): TryStep<T> {
+function begin<T extends Candidate>(
+  state: State<T>,
+  leg: Leg<T>,
+  candidate: T,
+  waitMs: number,
+  why: string,
+): TryStep<T> {
   state.last = { candidate, leg, attempts: 1, isSpent: false, failedAtMs: 0, retryAfterMs: 0, backoffMs: null };
   state.tallies.push(state.last);
   state.attempts += 1;
@@ -304,15 +360,24 @@ function repeat<T extends Candidate>(state: State<T>, tally: Tally<T>, waitMs: n
 /** Every target was tried or is not healthy: what is worth waiting for, first who is ready first. */
 function waitFor<T extends Candidate>(state: State<T>, nowMs: number, leftMs: number): Step<T> {
   let isTooLate = false;
-  const waits: { readonly waitMs: number; readonly tally: Tally<T> | null; readonly leg: Leg<T>; readonly candidate: T }[] = [];
+  const waits: {
+    readonly waitMs: number;
+    readonly tally: Tally<T> | null;
+    readonly leg: Leg<T>;
+    readonly candidate: T;
+  }[] = [];
   const consider = (waitMs: number, tally: Tally<T> | null, leg: Leg<T>, candidate: T): void => {
     if (waitMs > MAX_WAIT_MS) return;
     if (waitMs >= leftMs) isTooLate = true;
     else waits.push({ waitMs, tally, leg, candidate });
   };
   for (const leg of state.entered)
-    for (const candidate of leg.candidates) if (tallyOf(state, candidate) === null) consider(waitOfUntried(state, leg, candidate, nowMs), null, leg, candidate);
-  for (const tally of state.tallies) if (!tally.isSpent && tally.attempts <= tally.leg.retries) consider(waitOfRepeat(state, tally, nowMs), tally, tally.leg, tally.candidate);
+    for (const candidate of leg.candidates)
+      if (tallyOf(state, candidate) === null)
+        consider(waitOfUntried(state, leg, candidate, nowMs), null, leg, candidate);
+  for (const tally of state.tallies)
+    if (!tally.isSpent && tally.attempts <= tally.leg.retries)
+      consider(waitOfRepeat(state, tally, nowMs), tally, tally.leg, tally.candidate);
   waits.sort((a, b) => a.waitMs - b.waitMs);
   for (const { waitMs, tally, leg, candidate } of waits) {
     if (tally === null) return begin(state, leg, candidate, waitMs, "passed over before, free by then");
@@ -323,21 +388,36 @@ function waitFor<T extends Candidate>(state: State<T>, nowMs: number, leftMs: nu
 }
 
 /** A rate limit ends when it was said to end, which can be waited for; that an upstream works again when its breaker is half-open is a mere hope. */
-function waitOfUntried<T extends Candidate>({ input: { health } }: State<T>, leg: Leg<T>, { key }: T, nowMs: number): number {
+function waitOfUntried<T extends Candidate>(
+  { input: { health } }: State<T>,
+  leg: Leg<T>,
+  { key }: T,
+  nowMs: number,
+): number {
   const closed = health.closedReason(key, leg.breaker, nowMs);
   if (closed === null) return 0;
   return closed === "rate_limited" ? health.freeAtMs(key, leg.breaker, nowMs) - nowMs : Number.POSITIVE_INFINITY;
 }
 
-function waitOfRepeat<T extends Candidate>({ input: { health, random } }: State<T>, tally: Tally<T>, nowMs: number): number {
+function waitOfRepeat<T extends Candidate>(
+  { input: { health, random } }: State<T>,
+  tally: Tally<T>,
+  nowMs: number,
+): number {
   tally.backoffMs ??= backoffMs(tally.attempts - 1, random());
   const ownWaitMs = Math.max(0, tally.failedAtMs + Math.max(tally.backoffMs, tally.retryAfterMs) - nowMs);
   const closed = health.closedReason(tally.candidate.key, tally.leg.breaker, nowMs);
-  if (closed === "rate_limited") return Math.max(ownWaitMs, health.freeAtMs(tally.candidate.key, tally.leg.breaker, nowMs) - nowMs);
+  if (closed === "rate_limited")
+    return Math.max(ownWaitMs, health.freeAtMs(tally.candidate.key, tally.leg.breaker, nowMs) - nowMs);
   return closed === null || tally.leg.onExhausted === "least_bad" ? ownWaitMs : Number.POSITIVE_INFINITY;
 }
 
-function beside<T extends Candidate>(state: State<T>, last: Tally<T>, nowMs: number, mayGo: (candidate: T) => boolean): TryStep<T> | null {
+function beside<T extends Candidate>(
+  state: State<T>,
+  last: Tally<T>,
+  nowMs: number,
+  mayGo: (candidate: T) => boolean,
+): TryStep<T> | null {
   const { leg } = last;
   const choice = chosenIn(state, leg, nowMs);
   if (choice !== null) {
@@ -347,7 +427,8 @@ function beside<T extends Candidate>(state: State<T>, last: Tally<T>, nowMs: num
     state.last = last;
     return step;
   }
-  if (state.input.health.closedReason(last.candidate.key, last.leg.breaker, nowMs) !== null || !mayGo(last.candidate)) return null;
+  if (state.input.health.closedReason(last.candidate.key, last.leg.breaker, nowMs) !== null || !mayGo(last.candidate))
+    return null;
   state.attempts += 1;
   return { kind: "try", candidate: last.candidate, leg: last.leg, waitMs: 0, why: "second attempt at the same target" };
 }

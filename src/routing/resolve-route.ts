@@ -20,15 +20,29 @@ export interface ResolvedRoute {
 /** Throws `invalid_request`, `route_not_found`, `model_not_found`, `model_not_in_route`, each with `param`. */
 export function resolveRoute({ route, model, modelList }: Selection, snapshot: Snapshot, scope: Scope): ResolvedRoute {
   const asked = model === "" ? null : model;
-  if (modelList !== null) return { route: inlineRoute(modelList, route, asked, snapshot, routesFor(snapshot, scope).get(DIRECT_ROUTE)), asked: null };
+  if (modelList !== null)
+    return {
+      route: inlineRoute(modelList, route, asked, snapshot, routesFor(snapshot, scope).get(DIRECT_ROUTE)),
+      asked: null,
+    };
   if (route !== null && route !== DIRECT_ROUTE) return withinRoute(namedRoute(route, snapshot, scope), asked);
-  if (asked === null) throw new GatewayError("invalid_request", "model or route is required: a model is <provider>:<model_name>, and GET /api/v1/models lists models and routes.", { param: "model" });
+  if (asked === null)
+    throw new GatewayError(
+      "invalid_request",
+      "model or route is required: a model is <provider>:<model_name>, and GET /api/v1/models lists models and routes.",
+      { param: "model" },
+    );
   const same = route === null && isBareName(asked) ? routesFor(snapshot, scope).get(asked) : undefined;
-  return same === undefined ? { route: directRoute(splitModel(asked, snapshot), routesFor(snapshot, scope).get(DIRECT_ROUTE)), asked: null } : { route: same, asked: null };
+  return same === undefined
+    ? { route: directRoute(splitModel(asked, snapshot), routesFor(snapshot, scope).get(DIRECT_ROUTE)), asked: null }
+    : { route: same, asked: null };
 }
 
 /** All routes that are seen in a project, or in a tenant where no project is known. */
-export function routesFor({ routes, tenantRoutes, projectRoutes }: Routes, { tenantId, projectId }: Scope): ReadonlyMap<string, Route> {
+export function routesFor(
+  { routes, tenantRoutes, projectRoutes }: Routes,
+  { tenantId, projectId }: Scope,
+): ReadonlyMap<string, Route> {
   return (projectId === null ? undefined : projectRoutes.get(projectId)) ?? tenantRoutes.get(tenantId) ?? routes;
 }
 
@@ -38,7 +52,10 @@ export function namedRoutes(routes: ReadonlyMap<string, Route>): readonly Route[
 }
 
 /** The model for a conversation that is too long for `target`, by its whole name or its own; null: none is named. */
-export function contextWindowFallback(models: ReadonlyMap<string, string>, { providerId, model }: Pick<RouteTarget, "providerId" | "model">): string | null {
+export function contextWindowFallback(
+  models: ReadonlyMap<string, string>,
+  { providerId, model }: Pick<RouteTarget, "providerId" | "model">,
+): string | null {
   if (models.size === 0) return null;
   return models.get(`${providerId}:${model}`) ?? models.get(`${providerId}/${model}`) ?? models.get(model) ?? null;
 }
@@ -49,7 +66,8 @@ function isBareName(model: string): boolean {
 
 function namedRoute(name: string, snapshot: Snapshot, scope: Scope): Route {
   const found = routesFor(snapshot, scope).get(name);
-  if (found === undefined) throw new GatewayError("route_not_found", `There is no route ${quoted(name)}.`, { param: "route" });
+  if (found === undefined)
+    throw new GatewayError("route_not_found", `There is no route ${quoted(name)}.`, { param: "route" });
   return found;
 }
 
@@ -60,28 +78,73 @@ function withinRoute(route: Route, model: string | null): ResolvedRoute {
   const name = at < 0 ? model : `${model.slice(0, at)}:${model.slice(at + 1)}`;
   const asked = route.targets.find((target) => target.name === name);
   if (asked === undefined)
-    throw new GatewayError("model_not_in_route", `The model ${quoted(model)} is no target of the route ${quoted(route.name)}; it has ${route.targets.map((target) => target.name).join(", ")}.`, { param: "model" });
+    throw new GatewayError(
+      "model_not_in_route",
+      `The model ${quoted(model)} is no target of the route ${quoted(route.name)}; it has ${route.targets.map((target) => target.name).join(", ")}.`,
+      { param: "model" },
+    );
   return { route, asked };
 }
 
 /** By order, then weight, then place in the list; one at a time. */
-function inlineRoute(list: readonly ModelListEntry[], route: string | null, model: string | null, snapshot: Snapshot, defaults: Route | undefined): Route {
-  if (route !== null && route !== DIRECT_ROUTE) throw new GatewayError("invalid_request", "model_list is a route of this call alone; leave route out, or model_list.", { param: "model_list" });
-  if (model === null) throw new GatewayError("invalid_request", "model is required beside model_list: it says which model_name of the list is meant.", { param: "model" });
-  const entries = list.filter((entry) => entry.modelName === model).toSorted((a, b) => a.order - b.order || b.weight - a.weight);
-  if (entries.length === 0) throw new GatewayError("model_not_found", `No entry of model_list has the model_name ${quoted(model)}.`, { param: "model" });
-  const targets = entries.map((entry, place): RouteTarget => ({ ...splitModel(entry.model, snapshot, `${entry.path}.model`), weight: entry.weight, order: place, params: {}, maxConcurrency: null, brought: entry }));
+function inlineRoute(
+  list: readonly ModelListEntry[],
+  route: string | null,
+  model: string | null,
+  snapshot: Snapshot,
+  defaults: Route | undefined,
+): Route {
+  if (route !== null && route !== DIRECT_ROUTE)
+    throw new GatewayError(
+      "invalid_request",
+      "model_list is a route of this call alone; leave route out, or model_list.",
+      { param: "model_list" },
+    );
+  if (model === null)
+    throw new GatewayError(
+      "invalid_request",
+      "model is required beside model_list: it says which model_name of the list is meant.",
+      { param: "model" },
+    );
+  const entries = list
+    .filter((entry) => entry.modelName === model)
+    .toSorted((a, b) => a.order - b.order || b.weight - a.weight);
+  if (entries.length === 0)
+    throw new GatewayError("model_not_found", `No entry of model_list has the model_name ${quoted(model)}.`, {
+      param: "model",
+    });
+  const targets = entries.map((entry, place): RouteTarget => ({
+    ...splitModel(entry.model, snapshot, `${entry.path}.model`),
+    weight: entry.weight,
+    order: place,
+    params: {},
+    maxConcurrency: null,
+    brought: entry,
+  }));
   return { ...directRoute(targets[0]!, defaults), targets };
 }
 
 /** At the first `:` or `/`, where what stands before it is a known provider; what follows may hold both. Throws `model_not_found`, `invalid_request`. */
-export function splitModel(asked: string, snapshot: Pick<Snapshot, "providers">, param = "model"): Pick<RouteTarget, "name" | "providerId" | "model"> {
+export function splitModel(
+  asked: string,
+  snapshot: Pick<Snapshot, "providers">,
+  param = "model",
+): Pick<RouteTarget, "name" | "providerId" | "model"> {
   const at = asked.search(/[:/]/);
   const providerId = asked.slice(0, Math.max(at, 0));
   if (at <= 0 || at === asked.length - 1 || !snapshot.providers.has(providerId))
-    throw new GatewayError("model_not_found", `The model ${quoted(asked)} is unknown. A model is written <provider>:<model_name>; GET /api/v1/models lists what this token may call.`, { param });
+    throw new GatewayError(
+      "model_not_found",
+      `The model ${quoted(asked)} is unknown. A model is written <provider>:<model_name>; GET /api/v1/models lists what this token may call.`,
+      { param },
+    );
   const model = asked.slice(at + 1);
-  if (!MODEL_ID.test(model)) throw new GatewayError("invalid_request", "A model name is at most 256 printable ASCII characters without spaces, '..', '?', '#' and a '.' that stands alone.", { param });
+  if (!MODEL_ID.test(model))
+    throw new GatewayError(
+      "invalid_request",
+      "A model name is at most 256 printable ASCII characters without spaces, '..', '?', '#' and a '.' that stands alone.",
+      { param },
+    );
   return { name: `${providerId}:${model}`, providerId, model };
 }
 

@@ -20,7 +20,12 @@ const FLOOR = 3 * (WINDOW_MS / 1_000);
 
 export function openRetryBudget(): RetryBudget {
   const spendings = openKeyedState<Spending>({
-    create: (nowMs) => ({ usedMs: nowMs, lookedMs: nowMs, calls: slidingCount(WINDOW_MS), retries: slidingCount(WINDOW_MS) }),
+    create: (nowMs) => ({
+      usedMs: nowMs,
+      lookedMs: nowMs,
+      calls: slidingCount(WINDOW_MS),
+      retries: slidingCount(WINDOW_MS),
+    }),
     isBusy: () => false,
   });
   return {

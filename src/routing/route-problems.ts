@@ -21,11 +21,16 @@ export interface RouteConfiguration {
 }
 
 /** In no order. `providers`: the ids that a model may have before its name. */
-export function routeProblems({ global, tenants, projects }: RouteConfiguration, providers: ReadonlySet<string>): readonly RouteProblem[] {
+export function routeProblems(
+  { global, tenants, projects }: RouteConfiguration,
+  providers: ReadonlySet<string>,
+): readonly RouteProblem[] {
   // which tenant a project belongs to is known to the database only
   const ofTenants = [...tenants.values()].flatMap(({ routes }) => Object.keys(routes));
   return [
-    ...(providers.has("route") ? [{ path: ["providers", "route"], message: "this id is reserved: `route:` stands before the name of a route" }] : []),
+    ...(providers.has("route")
+      ? [{ path: ["providers", "route"], message: "this id is reserved: `route:` stands before the name of a route" }]
+      : []),
     ...scopeProblems([], [global], [], providers),
     ...[...tenants].flatMap(([id, scope]) => scopeProblems(["tenants", id], [scope, global], [], providers)),
     ...[...projects].flatMap(([id, scope]) => scopeProblems(["projects", id], [scope, global], ofTenants, providers)),
@@ -33,7 +38,11 @@ export function routeProblems({ global, tenants, projects }: RouteConfiguration,
 }
 
 /** Of one scope alone; `wider` are those whose routes and defaults it sees, the nearest first. Paths begin with `routes` or `route_defaults`. */
-export function scopeRouteProblems(own: RouteScope, wider: readonly RouteScope[], providers: ReadonlySet<string>): readonly RouteProblem[] {
+export function scopeRouteProblems(
+  own: RouteScope,
+  wider: readonly RouteScope[],
+  providers: ReadonlySet<string>,
+): readonly RouteProblem[] {
   return scopeProblems([], [own, ...wider], [], providers);
 }
 
@@ -43,13 +52,24 @@ interface Known {
 }
 
 /** Of the first of `scopes`, which sees those after it. */
-function scopeProblems(base: Path, scopes: readonly RouteScope[], further: readonly string[], providers: ReadonlySet<string>): readonly RouteProblem[] {
+function scopeProblems(
+  base: Path,
+  scopes: readonly RouteScope[],
+  further: readonly string[],
+  providers: ReadonlySet<string>,
+): readonly RouteProblem[] {
   const [own] = scopes as readonly [RouteScope];
-  const known: Known = { providers, routes: new Set([...scopes.flatMap(({ routes }) => Object.keys(routes)), ...further]) };
+  const known: Known = {
+    providers,
+    routes: new Set([...scopes.flatMap(({ routes }) => Object.keys(routes)), ...further]),
+  };
   const entries = Object.entries(own.routes);
   return [
     ...settingProblems(own.defaults, [...base, "route_defaults"], known),
-    ...entries.flatMap(([name, entry]) => [...targetProblems(entry, [...base, "routes", name], known), ...settingProblems(entry, [...base, "routes", name], known)]),
+    ...entries.flatMap(([name, entry]) => [
+      ...targetProblems(entry, [...base, "routes", name], known),
+      ...settingProblems(entry, [...base, "routes", name], known),
+    ]),
     ...loopProblems(base, own, scopes),
   ];
 }
@@ -61,26 +81,41 @@ function targetProblems({ targets }: RouteEntry, base: Path, known: Known): read
     const [name, place] = typeof entry === "string" ? [entry, at] : [entry.model, [...at, "model"]];
     const split = splitName(name);
     const key = split === null ? name : `${split.providerId}:${split.model}`;
-    const twice: readonly RouteProblem[] = seen.has(key) ? [{ path: at, message: "this target is in the list twice; give it a weight instead" }] : [];
+    const twice: readonly RouteProblem[] = seen.has(key)
+      ? [{ path: at, message: "this target is in the list twice; give it a weight instead" }]
+      : [];
     seen.add(key);
-    return [...modelProblems(name, place, known), ...twice, ...(typeof entry === "string" ? [] : [...paramProblems(entry.params ?? {}, [...at, "params"]), ...dropProblems(entry, [...at, "drop"])])];
+    return [
+      ...modelProblems(name, place, known),
+      ...twice,
+      ...(typeof entry === "string"
+        ? []
+        : [...paramProblems(entry.params ?? {}, [...at, "params"]), ...dropProblems(entry, [...at, "drop"])]),
+    ];
   });
 }
 
 /** What is dropped of a request and set by the target would be dropped again. */
 function dropProblems({ params = {}, drop = [] }: Exclude<TargetEntry, string>, at: Path): readonly RouteProblem[] {
-  return drop.flatMap((name, index): readonly RouteProblem[] => (params[name] === undefined ? [] : [{ path: [...at, index], message: "the target's `params` set this parameter, and `drop` would drop it again" }]));
+  return drop.flatMap((name, index): readonly RouteProblem[] =>
+    params[name] === undefined
+      ? []
+      : [{ path: [...at, index], message: "the target's `params` set this parameter, and `drop` would drop it again" }],
+  );
 }
 
 function settingProblems(entry: RouteDefaults, base: Path, known: Known): readonly RouteProblem[] {
-  const list = (key: "fallbacks" | "content_policy_fallbacks"): readonly RouteProblem[] => (entry[key] ?? []).flatMap((one, index) => fallbackProblems(one, [...base, key, index], known));
+  const list = (key: "fallbacks" | "content_policy_fallbacks"): readonly RouteProblem[] =>
+    (entry[key] ?? []).flatMap((one, index) => fallbackProblems(one, [...base, key, index], known));
   const twice = entry.sticky !== undefined && typeof entry.strategy === "object" && entry.strategy.sticky !== undefined;
   return [
     ...list("fallbacks"),
     ...list("content_policy_fallbacks"),
     ...Object.entries(entry.context_window_fallbacks ?? {}).flatMap(([from, to]) => [
       ...modelProblems(to, [...base, "context_window_fallbacks", from], known),
-      ...(sameModel(from, to) ? [{ path: [...base, "context_window_fallbacks", from], message: "this is a fallback to itself" }] : []),
+      ...(sameModel(from, to)
+        ? [{ path: [...base, "context_window_fallbacks", from], message: "this is a fallback to itself" }]
+        : []),
     ]),
     ...(twice ? [{ path: [...base, "sticky"], message: "this is said twice: here and in strategy.sticky" }] : []),
   ];
@@ -88,16 +123,21 @@ function settingProblems(entry: RouteDefaults, base: Path, known: Known): readon
 
 function sameModel(from: string, to: string): boolean {
   const split = splitName(to);
-  return from === to || (split !== null && (from === split.model || from.replace("/", ":") === `${split.providerId}:${split.model}`));
+  return (
+    from === to ||
+    (split !== null && (from === split.model || from.replace("/", ":") === `${split.providerId}:${split.model}`))
+  );
 }
 
 function fallbackProblems(entry: FallbackEntry, at: Path, known: Known): readonly RouteProblem[] {
   const { model, route, params } = compileFallback(entry);
-  if (typeof entry !== "string" && model !== null && route !== null) return [{ path: at, message: "expected a model or a route, got both" }];
+  if (typeof entry !== "string" && model !== null && route !== null)
+    return [{ path: at, message: "expected a model or a route, got both" }];
   const place = (key: string): Path => (typeof entry === "string" ? at : [...at, key]);
   if (route !== null) return [...routeNameProblems(route, place("route"), known), ...paramProblems(params, at)];
   if (model === null) return [{ path: at, message: "expected a model or a route" }];
-  if (known.routes.has(model)) return [{ path: place("model"), message: `expected <provider>:<model_name>; a route is written "route:${model}"` }];
+  if (known.routes.has(model))
+    return [{ path: place("model"), message: `expected <provider>:<model_name>; a route is written "route:${model}"` }];
   return [...modelProblems(model, place("model"), known), ...paramProblems(params, at)];
 }
 
@@ -105,14 +145,30 @@ function fallbackProblems(entry: FallbackEntry, at: Path, known: Known): readonl
 const MAX_COMPARED = 500;
 
 function routeNameProblems(name: string, at: Path, { routes }: Known): readonly RouteProblem[] {
-  return routes.has(name) ? [] : [{ path: at, message: `there is no route of this name${routes.size > MAX_COMPARED ? "" : didYouMean(name, routes)}` }];
+  return routes.has(name)
+    ? []
+    : [
+        {
+          path: at,
+          message: `there is no route of this name${routes.size > MAX_COMPARED ? "" : didYouMean(name, routes)}`,
+        },
+      ];
 }
 
 function modelProblems(name: string, at: Path, { providers }: Known): readonly RouteProblem[] {
   const split = splitName(name);
   if (split === null) return [{ path: at, message: "expected <provider>:<model_name>" }];
-  if (!providers.has(split.providerId)) return [{ path: at, message: `no provider has the id before the colon${didYouMean(split.providerId, providers)}` }];
-  return MODEL_ID.test(split.model) ? [] : [{ path: at, message: "expected a model's name after the provider: printable characters without spaces, `..`, `?`, `#` and a `.` that stands alone" }];
+  if (!providers.has(split.providerId))
+    return [{ path: at, message: `no provider has the id before the colon${didYouMean(split.providerId, providers)}` }];
+  return MODEL_ID.test(split.model)
+    ? []
+    : [
+        {
+          path: at,
+          message:
+            "expected a model's name after the provider: printable characters without spaces, `..`, `?`, `#` and a `.` that stands alone",
+        },
+      ];
 }
 
 /** The form of the answer is the caller's to choose. */
@@ -123,7 +179,8 @@ function paramProblems(params: Readonly<Record<string, unknown>>, base: Path): r
     if (value === undefined) return [];
     const path = [...base, name];
     const field = FIELDS.get(name);
-    if (field?.class === "gateway" || OF_THE_CALLER.has(name)) return [{ path, message: "a route cannot set this field: only parameters of a model can stand here" }];
+    if (field?.class === "gateway" || OF_THE_CALLER.has(name))
+      return [{ path, message: "a route cannot set this field: only parameters of a model can stand here" }];
     if (!isFiniteThroughout(value)) return [{ path, message: "expected a finite number" }];
     const expected = field === undefined ? null : expectation(() => field.check(value as Json, name));
     return expected === null ? [] : [{ path, message: expected }];
@@ -150,7 +207,10 @@ function expectation(check: () => void): string | null {
 /** Each loop once, at a route of this scope. Further lists are loops of their own: one that ends in another list ends. */
 function loopProblems(base: Path, own: RouteScope, scopes: readonly RouteScope[]): readonly RouteProblem[] {
   const seen = routesSeen(scopes);
-  const lists = [["fallbacks", (route: Route) => route.fallbacks], ["content_policy_fallbacks", (route: Route) => route.contentPolicyFallbacks]] as const;
+  const lists = [
+    ["fallbacks", (route: Route) => route.fallbacks],
+    ["content_policy_fallbacks", (route: Route) => route.contentPolicyFallbacks],
+  ] as const;
   return lists.flatMap(([key, read]) => {
     const told = new Set<string>();
     const endless = withoutEnd(seen, read);
@@ -160,7 +220,10 @@ function loopProblems(base: Path, own: RouteScope, scopes: readonly RouteScope[]
         const loop = next === null ? null : wayTo(name, next, seen, read);
         if (loop === null) continue;
         for (const one of loop) told.add(one);
-        const message = loop.length === 1 ? "this is a fallback to the route itself" : `this leads back to the route: ${[name, ...loop].join(" -> ")}`;
+        const message =
+          loop.length === 1
+            ? "this is a fallback to the route itself"
+            : `this leads back to the route: ${[name, ...loop].join(" -> ")}`;
         return [{ path: [...base, "routes", name, ...(entry[key] === undefined ? [] : [key, index])], message }];
       }
       return [];
@@ -169,7 +232,10 @@ function loopProblems(base: Path, own: RouteScope, scopes: readonly RouteScope[]
 }
 
 /** Routes from which some way never ends: those that lead to a loop. In the time that it takes to look at each fallback once. */
-function withoutEnd(seen: ReadonlyMap<string, Route>, read: (route: Route) => readonly RouteFallback[]): ReadonlySet<string> {
+function withoutEnd(
+  seen: ReadonlyMap<string, Route>,
+  read: (route: Route) => readonly RouteFallback[],
+): ReadonlySet<string> {
   const open = new Map<string, number>();
   const leadingTo = new Map<string, string[]>();
   for (const [name, route] of seen) {
@@ -194,7 +260,12 @@ function withoutEnd(seen: ReadonlyMap<string, Route>, read: (route: Route) => re
 }
 
 /** The routes from `from` to `goal`, both included; null: no way leads there. */
-function wayTo(goal: string, from: string, seen: ReadonlyMap<string, Route>, read: (route: Route) => readonly RouteFallback[]): readonly string[] | null {
+function wayTo(
+  goal: string,
+  from: string,
+  seen: ReadonlyMap<string, Route>,
+  read: (route: Route) => readonly RouteFallback[],
+): readonly string[] | null {
   const cameFrom = new Map<string, string | null>([[from, null]]);
   for (const name of cameFrom.keys()) {
     if (name === goal) {
@@ -203,7 +274,8 @@ function wayTo(goal: string, from: string, seen: ReadonlyMap<string, Route>, rea
       return way;
     }
     const route = seen.get(name);
-    for (const { route: next } of route === undefined ? [] : read(route)) if (next !== null && !cameFrom.has(next)) cameFrom.set(next, name);
+    for (const { route: next } of route === undefined ? [] : read(route))
+      if (next !== null && !cameFrom.has(next)) cameFrom.set(next, name);
   }
   return null;
 }

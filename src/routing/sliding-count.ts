@@ -10,7 +10,12 @@ export interface SlidingCount {
 }
 
 export function slidingCount(windowMs: number, buckets = 10): SlidingCount {
-  return { bucketMs: windowMs / buckets, buckets: Array.from({ length: buckets }, () => 0), newest: Number.NEGATIVE_INFINITY, sum: 0 };
+  return {
+    bucketMs: windowMs / buckets,
+    buckets: Array.from({ length: buckets }, () => 0),
+    newest: Number.NEGATIVE_INFINITY,
+    sum: 0,
+  };
 }
 
 /** A time before the newest one counts as the newest: callers on one clock never notice. */

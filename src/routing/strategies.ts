@@ -43,13 +43,16 @@ const CHOOSERS: Readonly<Record<StrategyType, Chooser>> = {
 
 /** Null: none is free. */
 export function choose<T extends Choosable>(choosing: Choosing<T>): Choice<T> | null {
-  return choosing.stickyKey === null ? CHOOSERS[choosing.strategy](choosing) : chooseSticky(choosing, choosing.stickyKey);
+  return choosing.stickyKey === null
+    ? CHOOSERS[choosing.strategy](choosing)
+    : chooseSticky(choosing, choosing.stickyKey);
 }
 
 function chooseFirst<T extends Choosable>({ candidates, isFree }: Choosing<T>): Choice<T> | null {
   let best: T | null = null;
   for (const each of candidates) {
-    if (best !== null && (each.order > best.order || (each.order === best.order && each.weight <= best.weight))) continue;
+    if (best !== null && (each.order > best.order || (each.order === best.order && each.weight <= best.weight)))
+      continue;
     if (isFree(each)) best = each;
   }
   return best === null ? null : { candidate: best, why: "first by order" };
@@ -71,7 +74,13 @@ function chooseByWeight<T extends Choosable>({ candidates, isFree, random }: Cho
   return drawn === null ? null : { candidate: drawn, why: `weight ${drawn.weight} of ${total}` };
 }
 
-function chooseFaster<T extends Choosable>({ candidates, isFree, random, health, nowMs }: Choosing<T>): Choice<T> | null {
+function chooseFaster<T extends Choosable>({
+  candidates,
+  isFree,
+  random,
+  health,
+  nowMs,
+}: Choosing<T>): Choice<T> | null {
   let one: T | null = null;
   let other: T | null = null;
   let seen = 0;
@@ -92,21 +101,36 @@ function chooseFaster<T extends Choosable>({ candidates, isFree, random, health,
     }
   }
   if (one === null) return null;
-  return other === null ? { candidate: one, why: "the only free one" } : fasterOf(one, other, { random, health, nowMs });
+  return other === null
+    ? { candidate: one, why: "the only free one" }
+    : fasterOf(one, other, { random, health, nowMs });
 }
 
-function fasterOf<T extends Choosable>(one: T, other: T, { random, health, nowMs }: Pick<Choosing<T>, "random" | "health" | "nowMs">): Choice<T> {
+function fasterOf<T extends Choosable>(
+  one: T,
+  other: T,
+  { random, health, nowMs }: Pick<Choosing<T>, "random" | "health" | "nowMs">,
+): Choice<T> {
   const oneMs = health.latencyMs(one.key, nowMs);
   const otherMs = health.latencyMs(other.key, nowMs);
   if (oneMs === null && otherMs === null) {
-    const isOtherIdler = health.inFlight(other.key) < health.inFlight(one.key) || (health.inFlight(other.key) === health.inFlight(one.key) && random() < 0.5);
+    const isOtherIdler =
+      health.inFlight(other.key) < health.inFlight(one.key) ||
+      (health.inFlight(other.key) === health.inFlight(one.key) && random() < 0.5);
     return { candidate: isOtherIdler ? other : one, why: "not measured yet" };
   }
   // One call at a time measures: an unknown target that stalls must not draw everything to itself.
-  if (oneMs === null) return health.inFlight(one.key) === 0 ? { candidate: one, why: "not measured yet" } : { candidate: other, why: `${shown(otherMs)} against one not measured yet` };
-  if (otherMs === null) return health.inFlight(other.key) === 0 ? { candidate: other, why: "not measured yet" } : { candidate: one, why: `${shown(oneMs)} against one not measured yet` };
+  if (oneMs === null)
+    return health.inFlight(one.key) === 0
+      ? { candidate: one, why: "not measured yet" }
+      : { candidate: other, why: `${shown(otherMs)} against one not measured yet` };
+  if (otherMs === null)
+    return health.inFlight(other.key) === 0
+      ? { candidate: other, why: "not measured yet" }
+      : { candidate: one, why: `${shown(oneMs)} against one not measured yet` };
   const [faster, slower] = oneMs <= otherMs ? [one, other] : [other, one];
-  if ((health.latencyAgeMs(slower.key, nowMs) ?? 0) >= STALE_MS && random() < REMEASURE_CHANCE) return { candidate: slower, why: "measured anew" };
+  if ((health.latencyAgeMs(slower.key, nowMs) ?? 0) >= STALE_MS && random() < REMEASURE_CHANCE)
+    return { candidate: slower, why: "measured anew" };
   return { candidate: faster, why: `${shown(Math.min(oneMs, otherMs))} against ${shown(Math.max(oneMs, otherMs))}` };
 }
 
@@ -117,10 +141,13 @@ function shown(latencyMs: number | null): string {
 function chooseCheapest<T extends Choosable>({ candidates, isFree }: Choosing<T>): Choice<T> | null {
   let best: T | null = null;
   for (const each of candidates) {
-    if (best !== null && (each.order > best.order || (each.order === best.order && costOf(each) >= costOf(best)))) continue;
+    if (best !== null && (each.order > best.order || (each.order === best.order && costOf(each) >= costOf(best))))
+      continue;
     if (isFree(each)) best = each;
   }
-  return best === null ? null : { candidate: best, why: best.costNanoUsd === null ? "first of those without a price" : "cheapest" };
+  return best === null
+    ? null
+    : { candidate: best, why: best.costNanoUsd === null ? "first of those without a price" : "cheapest" };
 }
 
 function costOf({ costNanoUsd }: Choosable): number {

@@ -32,25 +32,70 @@ export interface CompileInput {
   readonly remember?: Remember;
 }
 
-const NO_RESOURCES: Contents["resources"] = { provider: [], route: [], policy: [], limit: [], budget: [], price: [], tool_server: [], webhook: [], setting: [] };
+const NO_RESOURCES: Contents["resources"] = {
+  provider: [],
+  route: [],
+  policy: [],
+  limit: [],
+  budget: [],
+  price: [],
+  tool_server: [],
+  webhook: [],
+  setting: [],
+};
 
 export function compileSnapshot(input: CompileInput): Snapshot {
   const { identities, families, environment, version, remember = openMemory() } = input;
   const file = input.configuration;
   const { projects } = identities;
-  const { configuration, prices, limits, policies, webhooks, providers: stored, toolServers } = joinedOf(input, remember);
-  const providers = remember("providers", [file, families, environment], () => compileProviders(file.providers, families, environment).providers);
+  const {
+    configuration,
+    prices,
+    limits,
+    policies,
+    webhooks,
+    providers: stored,
+    toolServers,
+  } = joinedOf(input, remember);
+  const providers = remember(
+    "providers",
+    [file, families, environment],
+    () => compileProviders(file.providers, families, environment).providers,
+  );
   return {
     version,
     tokens: remember("tokens", [identities.tokens], () => new Map(identities.tokens.map((token) => [token.id, token]))),
     projects: remember("projects", [projects], () => new Map(projects.map((project) => [project.id, project]))),
-    memberships: remember("memberships", [identities.memberships], () => Map.groupBy(identities.memberships, ({ userId }) => userId)),
-    operators: remember("operators", [identities.users], () => new Map(identities.users.flatMap(({ id, tenantId, isOperator }) => (isOperator === true ? [[id, tenantId] as const] : [])))),
+    memberships: remember("memberships", [identities.memberships], () =>
+      Map.groupBy(identities.memberships, ({ userId }) => userId),
+    ),
+    operators: remember(
+      "operators",
+      [identities.users],
+      () =>
+        new Map(
+          identities.users.flatMap(({ id, tenantId, isOperator }) =>
+            isOperator === true ? [[id, tenantId] as const] : [],
+          ),
+        ),
+    ),
     providers,
-    ...remember("scoped providers", [providers, stored, projects], () => scopedProviders(providers, stored, identities)),
+    ...remember("scoped providers", [providers, stored, projects], () =>
+      scopedProviders(providers, stored, identities),
+    ),
     settings: configuration.settings,
-    contentLogs: remember("content logs", [configuration, projects], () => compileContentLogs(configuration.content_log.allowed, projects, settingsById(configuration.tenants), settingsById(configuration.projects))),
-    ...remember("settings", [configuration], () => ({ tenantSettings: settingsById(configuration.tenants), projectSettings: settingsById(configuration.projects) })),
+    contentLogs: remember("content logs", [configuration, projects], () =>
+      compileContentLogs(
+        configuration.content_log.allowed,
+        projects,
+        settingsById(configuration.tenants),
+        settingsById(configuration.projects),
+      ),
+    ),
+    ...remember("settings", [configuration], () => ({
+      tenantSettings: settingsById(configuration.tenants),
+      projectSettings: settingsById(configuration.projects),
+    })),
     ...remember("routes", [configuration, projects], () => compileRoutes(configuration, identities, remember)),
     prices: remember("prices", [prices], () => compilePrices(prices)),
     limitRules: remember("limits", [limits], () => compileLimits(limits)),
@@ -58,10 +103,21 @@ export function compileSnapshot(input: CompileInput): Snapshot {
     toolServers: remember("tool servers", [toolServers], () => compileToolServers(toolServers)),
     webhooks: remember("webhooks", [webhooks], () => compileWebhooks(webhooks)),
     allowPrivateAddresses: environment.allowPrivateAddresses ?? configuration.providers.allowPrivateAddresses,
-    limits: remember("server limits", [configuration.server.limits, projects], () => serverLimits(configuration.server.limits, projects)),
+    limits: remember("server limits", [configuration.server.limits, projects], () =>
+      serverLimits(configuration.server.limits, projects),
+    ),
     proxyTrust: configuration.server.proxyTrust,
     logins: configuration.oidc,
-    loginUsers: remember("logins", [identities.users], () => new Map(identities.users.flatMap((user) => (user.login == null ? [] : [[loginKey(user.tenantId, user.login), user] as const])))),
+    loginUsers: remember(
+      "logins",
+      [identities.users],
+      () =>
+        new Map(
+          identities.users.flatMap((user) =>
+            user.login == null ? [] : [[loginKey(user.tenantId, user.login), user] as const],
+          ),
+        ),
+    ),
     corsOrigins: configuration.cors.origins,
     opsOpen: configuration.ops.open,
   };
@@ -73,27 +129,67 @@ const SHARE_OF_OTHERS = 0.2;
 function serverLimits(limits: ServerLimits, projects: Identities["projects"]): ServerLimits {
   const { maxConcurrentCalls, maxConcurrentCallsPerTenant } = limits;
   const hasSeveralTenants = new Set(projects.map(({ tenantId }) => tenantId)).size > 1;
-  return { ...limits, maxConcurrentCallsPerTenant: maxConcurrentCallsPerTenant ?? (hasSeveralTenants ? Math.max(1, Math.floor(maxConcurrentCalls * (1 - SHARE_OF_OTHERS))) : null) };
+  return {
+    ...limits,
+    maxConcurrentCallsPerTenant:
+      maxConcurrentCallsPerTenant ??
+      (hasSeveralTenants ? Math.max(1, Math.floor(maxConcurrentCalls * (1 - SHARE_OF_OTHERS))) : null),
+  };
 }
 
-function joinedOf({ configuration, identities, resources = NO_RESOURCES, families }: Pick<CompileInput, "configuration" | "identities" | "resources" | "families">, remember: Remember): Joined {
-  return remember("joined", [configuration, identities.projects, resources, families], () => joined({ configuration, identities, resources, families, remember }));
+function joinedOf(
+  {
+    configuration,
+    identities,
+    resources = NO_RESOURCES,
+    families,
+  }: Pick<CompileInput, "configuration" | "identities" | "resources" | "families">,
+  remember: Remember,
+): Joined {
+  return remember("joined", [configuration, identities.projects, resources, families], () =>
+    joined({ configuration, identities, resources, families, remember }),
+  );
 }
 
 /** What of the store is not used, and why; a sentence each. */
-export function storedProblems(input: Pick<CompileInput, "configuration" | "identities" | "resources" | "families" | "remember"> & Partial<Pick<Contents, "unreadable">>): readonly string[] {
-  const unreadable = [...(input.unreadable ?? [])].map(([name, why]) => `the ${name.replace(" ", " with the id ")} in the database is left out: ${why}`);
+export function storedProblems(
+  input: Pick<CompileInput, "configuration" | "identities" | "resources" | "families" | "remember"> &
+    Partial<Pick<Contents, "unreadable">>,
+): readonly string[] {
+  const unreadable = [...(input.unreadable ?? [])].map(
+    ([name, why]) => `the ${name.replace(" ", " with the id ")} in the database is left out: ${why}`,
+  );
   return [...unreadable, ...joinedOf(input, input.remember ?? openMemory()).problems];
 }
 
 /** A tenant's own providers go before everybody's, a project's before its tenant's. */
-function scopedProviders(all: Snapshot["providers"], stored: readonly Configured<ProviderSettings>[], { projects }: Identities): Pick<Snapshot, "tenantProviders" | "projectProviders"> {
+function scopedProviders(
+  all: Snapshot["providers"],
+  stored: readonly Configured<ProviderSettings>[],
+  { projects }: Identities,
+): Pick<Snapshot, "tenantProviders" | "projectProviders"> {
   const tenants = new Map<string, Map<string, ProviderSettings>>();
-  const ofTenants = Map.groupBy(stored.filter(({ projectId }) => projectId === null), ({ tenantId }) => tenantId!);
-  for (const [id, own] of ofTenants) tenants.set(id, new Map([...all, ...own.map(({ document }) => [document.id, document] as const)]));
+  const ofTenants = Map.groupBy(
+    stored.filter(({ projectId }) => projectId === null),
+    ({ tenantId }) => tenantId!,
+  );
+  for (const [id, own] of ofTenants)
+    tenants.set(id, new Map([...all, ...own.map(({ document }) => [document.id, document] as const)]));
   const tenantOf = new Map(projects.map(({ id, tenantId }) => [id, tenantId]));
-  const ofProjects = Map.groupBy(stored.filter(({ projectId }) => projectId !== null), ({ projectId }) => projectId!);
-  const seen = [...ofProjects].map(([id, own]) => [id, new Map([...(tenants.get(tenantOf.get(id) ?? "") ?? all), ...own.map(({ document }) => [document.id, document] as const)])] as const);
+  const ofProjects = Map.groupBy(
+    stored.filter(({ projectId }) => projectId !== null),
+    ({ projectId }) => projectId!,
+  );
+  const seen = [...ofProjects].map(
+    ([id, own]) =>
+      [
+        id,
+        new Map([
+          ...(tenants.get(tenantOf.get(id) ?? "") ?? all),
+          ...own.map(({ document }) => [document.id, document] as const),
+        ]),
+      ] as const,
+  );
   return { tenantProviders: tenants, projectProviders: new Map(seen) };
 }
 
@@ -102,12 +198,31 @@ function settingsById(scopes: ReadonlyMap<string, ScopeConfiguration>): Readonly
 }
 
 /** A tenant or project that says nothing of routes has no entry: what the next wider scope sees holds for it. */
-function compileRoutes(configuration: Configuration, identities: Identities, remember: Remember): Pick<Snapshot, "routes" | "tenantRoutes" | "projectRoutes"> {
+function compileRoutes(
+  configuration: Configuration,
+  identities: Identities,
+  remember: Remember,
+): Pick<Snapshot, "routes" | "tenantRoutes" | "projectRoutes"> {
   const { tenants, projects } = configuration;
-  const global: RouteScope = remember("global scope", [configuration.routes, configuration.route_defaults], () => routesOf(configuration).global);
+  const global: RouteScope = remember(
+    "global scope",
+    [configuration.routes, configuration.route_defaults],
+    () => routesOf(configuration).global,
+  );
   const tenantOf = new Map(identities.projects.map(({ id, tenantId }) => [id, tenantId]));
-  const seenBy = (kind: string, scopes: ReadonlyMap<string, RouteScope>, wider: (id: string) => readonly RouteScope[]): ReadonlyMap<string, ReadonlyMap<string, Route>> =>
-    new Map([...scopes].filter(([, scope]) => saysSomething(scope)).map(([id, scope]) => [id, remember(`routes of ${kind}/${id}`, [scope, ...wider(id)], () => routesSeen([scope, ...wider(id)]))]));
+  const seenBy = (
+    kind: string,
+    scopes: ReadonlyMap<string, RouteScope>,
+    wider: (id: string) => readonly RouteScope[],
+  ): ReadonlyMap<string, ReadonlyMap<string, Route>> =>
+    new Map(
+      [...scopes]
+        .filter(([, scope]) => saysSomething(scope))
+        .map(([id, scope]) => [
+          id,
+          remember(`routes of ${kind}/${id}`, [scope, ...wider(id)], () => routesSeen([scope, ...wider(id)])),
+        ]),
+    );
   return {
     routes: routesSeen([global]),
     tenantRoutes: seenBy("tenants", tenants, () => [global]),
@@ -123,10 +238,21 @@ function saysSomething({ routes, defaults }: RouteScope): boolean {
 }
 
 /** What is no mistake and yet probably not what was meant; each a sentence for the log. */
-export function configurationNotices({ configuration, identities, families, environment }: Omit<CompileInput, "version">): readonly string[] {
-  const unknown = (section: string, ids: Iterable<string>, known: readonly { readonly id: string }[]): readonly string[] => {
+export function configurationNotices({
+  configuration,
+  identities,
+  families,
+  environment,
+}: Omit<CompileInput, "version">): readonly string[] {
+  const unknown = (
+    section: string,
+    ids: Iterable<string>,
+    known: readonly { readonly id: string }[],
+  ): readonly string[] => {
     const there = new Set(known.map(({ id }) => id));
-    return [...ids].filter((id) => !there.has(id)).map((id) => `${section}.${id} has settings in the file, and the database has no such ${section.slice(0, -1)}`);
+    return [...ids]
+      .filter((id) => !there.has(id))
+      .map((id) => `${section}.${id} has settings in the file, and the database has no such ${section.slice(0, -1)}`);
   };
   const { providers, notices } = compileProviders(configuration.providers, families, environment);
   return [
@@ -140,11 +266,20 @@ export function configurationNotices({ configuration, identities, families, envi
 /** Models of routes that no call of the gateway's own can reach. */
 function deadTargets(configuration: Configuration, providers: Snapshot["providers"]): readonly string[] {
   const { global, tenants, projects } = routesOf(configuration);
-  const places = [["", global], ...[...tenants].map(([id, scope]) => [`tenants.${id}.`, scope] as const), ...[...projects].map(([id, scope]) => [`projects.${id}.`, scope] as const)] as const;
+  const places = [
+    ["", global],
+    ...[...tenants].map(([id, scope]) => [`tenants.${id}.`, scope] as const),
+    ...[...projects].map(([id, scope]) => [`projects.${id}.`, scope] as const),
+  ] as const;
   return places.flatMap(([place, scope]) =>
     [...routesSeen([scope]).values()].flatMap(({ name, targets, fallbacks }) => {
-      const models = new Set([...targets.map((target) => target.name), ...fallbacks.flatMap(({ model }) => (model === null ? [] : [model]))]);
-      return [...models].filter((model) => providers.get(splitName(model)?.providerId ?? "")?.enabled === false).map((model) => `${place}routes.${name} names ${model}, whose provider is not enabled`);
+      const models = new Set([
+        ...targets.map((target) => target.name),
+        ...fallbacks.flatMap(({ model }) => (model === null ? [] : [model])),
+      ]);
+      return [...models]
+        .filter((model) => providers.get(splitName(model)?.providerId ?? "")?.enabled === false)
+        .map((model) => `${place}routes.${name} names ${model}, whose provider is not enabled`);
     }),
   );
 }

@@ -39,7 +39,10 @@ export function configurationSchema(families: readonly ProviderFamily[]) {
     prices: pricesSection,
     limits: limitsSection,
     budgets: budgetsSection,
-    policies: policiesSection.meta({ title: "Policies", description: "Rules that deny calls, and guards over their text, for all tenants: docs/policies.md." }),
+    policies: policiesSection.meta({
+      title: "Policies",
+      description: "Rules that deny calls, and guards over their text, for all tenants: docs/policies.md.",
+    }),
     webhooks: webhooksSection,
     tool_servers: toolServersSection,
     content_log: contentLogSection,
@@ -51,11 +54,17 @@ export function configurationSchema(families: readonly ProviderFamily[]) {
     // a section with a mistake is not compiled, and there is nothing to compare with
     if (context.issues.length > 0) return;
     const providers = new Set([...families.map(({ id }) => id), ...file.providers.entries.keys()]);
-    for (const { path, message } of routeProblems(routesOf(file), providers)) context.addIssue({ code: "custom", path: [...path], message });
+    for (const { path, message } of routeProblems(routesOf(file), providers))
+      context.addIssue({ code: "custom", path: [...path], message });
   });
 }
 
-export function routesOf({ routes, route_defaults: defaults, tenants, projects }: Pick<Configuration, "routes" | "route_defaults" | "tenants" | "projects">): RouteConfiguration {
+export function routesOf({
+  routes,
+  route_defaults: defaults,
+  tenants,
+  projects,
+}: Pick<Configuration, "routes" | "route_defaults" | "tenants" | "projects">): RouteConfiguration {
   return { global: { routes, defaults }, tenants, projects };
 }
 
@@ -75,6 +84,9 @@ export function parseConfiguration({ file, text, families, environment }: Config
 }
 
 /** The configuration of a file, or the defaults where there is none. Throws ConfigurationError. */
-export function loadConfiguration({ file, ...rest }: Omit<ConfigurationInput, "text" | "file"> & { readonly file: string | null }): Configuration {
+export function loadConfiguration({
+  file,
+  ...rest
+}: Omit<ConfigurationInput, "text" | "file"> & { readonly file: string | null }): Configuration {
   return parseConfiguration({ ...rest, file: file ?? "defaults", text: file === null ? "" : readConfigText(file) });
 }

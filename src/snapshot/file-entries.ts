@@ -10,13 +10,35 @@ type Scope = Configuration["tenants"] extends ReadonlyMap<string, infer S> ? S :
  * `section`: their word in the file, and in their ids, which stay the same for as long as the entries stand there. `own`: those of one scope. A project that the database does not have has no
  * tenant and no calls: what is named for it is left out.
  */
-export function entriesOfFile<T>(section: string, global: Readonly<Record<string, T>>, { tenants, projects }: Scopes, own: (scope: Scope) => Readonly<Record<string, T>>, identities: Pick<Identities, "projects">): readonly Configured<T>[] {
-  const at = (path: string, entries: Readonly<Record<string, T>>, tenantId: string | null, projectId: string | null): readonly Configured<T>[] =>
-    Object.entries(entries).map(([name, document]) => ({ id: `${path}.${section}.${name}`, name, tenantId, projectId, origin: "file", setBy: null, version: 0, document }));
+export function entriesOfFile<T>(
+  section: string,
+  global: Readonly<Record<string, T>>,
+  { tenants, projects }: Scopes,
+  own: (scope: Scope) => Readonly<Record<string, T>>,
+  identities: Pick<Identities, "projects">,
+): readonly Configured<T>[] {
+  const at = (
+    path: string,
+    entries: Readonly<Record<string, T>>,
+    tenantId: string | null,
+    projectId: string | null,
+  ): readonly Configured<T>[] =>
+    Object.entries(entries).map(([name, document]) => ({
+      id: `${path}.${section}.${name}`,
+      name,
+      tenantId,
+      projectId,
+      origin: "file",
+      setBy: null,
+      version: 0,
+      document,
+    }));
   const tenantOf = new Map(identities.projects.map(({ id, tenantId }) => [id, tenantId]));
   return [
     ...at("file", global, null, null),
     ...[...tenants].flatMap(([id, scope]) => at(`file.tenants.${id}`, own(scope), id, null)),
-    ...[...projects].flatMap(([id, scope]) => (tenantOf.has(id) ? at(`file.projects.${id}`, own(scope), tenantOf.get(id)!, id) : [])),
+    ...[...projects].flatMap(([id, scope]) =>
+      tenantOf.has(id) ? at(`file.projects.${id}`, own(scope), tenantOf.get(id)!, id) : [],
+    ),
   ];
 }

@@ -46,43 +46,97 @@ export function joined({ configuration, identities, resources, families, remembe
   const { projects } = identities;
   const stored = readStored(resources, families, remember);
   const { route, provider, setting, price, limit, budget, policy, webhook, tool_server: toolServer } = resources;
-  const { usable, problems } = remember("usable routes", [configuration, route, provider, families], () => usableRoutes(configuration, stored, families, remember));
+  const { usable, problems } = remember("usable routes", [configuration, route, provider, families], () =>
+    usableRoutes(configuration, stored, families, remember),
+  );
   return {
-    configuration: remember("joined configuration", [configuration, usable, setting], () => withStored(configuration, usable, stored.settings, remember)),
-    prices: remember("joined prices", [configuration, projects, price], () => fileFirst(pricesOfFile(configuration, identities), stored.prices)),
+    configuration: remember("joined configuration", [configuration, usable, setting], () =>
+      withStored(configuration, usable, stored.settings, remember),
+    ),
+    prices: remember("joined prices", [configuration, projects, price], () =>
+      fileFirst(pricesOfFile(configuration, identities), stored.prices),
+    ),
     limits: remember("joined limits", [configuration, projects, limit, budget], () => ({
-      limits: fileFirst(entriesOfFile("limits", configuration.limits, configuration, (scope) => scope.limits, identities), stored.limits),
-      budgets: fileFirst(entriesOfFile("budgets", configuration.budgets, configuration, (scope) => scope.budgets, identities), stored.budgets),
+      limits: fileFirst(
+        entriesOfFile("limits", configuration.limits, configuration, (scope) => scope.limits, identities),
+        stored.limits,
+      ),
+      budgets: fileFirst(
+        entriesOfFile("budgets", configuration.budgets, configuration, (scope) => scope.budgets, identities),
+        stored.budgets,
+      ),
     })),
-    policies: remember("joined policies", [configuration, projects, policy], () => fileFirst(entriesOfFile("policies", configuration.policies, configuration, (scope) => scope.policies, identities), stored.policies)),
-    webhooks: remember("joined webhooks", [configuration, projects, webhook], () => fileFirst(entriesOfFile("webhooks", configuration.webhooks, configuration, (scope) => scope.webhooks, identities), stored.webhooks)),
+    policies: remember("joined policies", [configuration, projects, policy], () =>
+      fileFirst(
+        entriesOfFile("policies", configuration.policies, configuration, (scope) => scope.policies, identities),
+        stored.policies,
+      ),
+    ),
+    webhooks: remember("joined webhooks", [configuration, projects, webhook], () =>
+      fileFirst(
+        entriesOfFile("webhooks", configuration.webhooks, configuration, (scope) => scope.webhooks, identities),
+        stored.webhooks,
+      ),
+    ),
     providers: stored.providers,
-    toolServers: remember("joined tool servers", [configuration, projects, toolServer], () => fileFirst(entriesOfFile("tool_servers", configuration.tool_servers, configuration, (scope) => scope.toolServers, identities), stored.toolServers)),
+    toolServers: remember("joined tool servers", [configuration, projects, toolServer], () =>
+      fileFirst(
+        entriesOfFile(
+          "tool_servers",
+          configuration.tool_servers,
+          configuration,
+          (scope) => scope.toolServers,
+          identities,
+        ),
+        stored.toolServers,
+      ),
+    ),
     problems: [...stored.problems, ...problems],
   };
 }
 
 function fileFirst<T>(file: readonly Configured<T>[], store: readonly Configured<T>[]): readonly Configured<T>[] {
   if (store.length === 0) return file;
-  const key = ({ tenantId, projectId, name, id }: Configured<T>): string => JSON.stringify([tenantId, projectId, name ?? id]);
+  const key = ({ tenantId, projectId, name, id }: Configured<T>): string =>
+    JSON.stringify([tenantId, projectId, name ?? id]);
   const taken = new Set(file.map(key));
   return [...file, ...store.filter((one) => !taken.has(key(one)))];
 }
 
-const NOTHING: ScopeConfiguration = { settings: { dropParams: null, disableStopSequenceLimit: null }, routes: {}, defaults: {}, prices: {}, limits: {}, budgets: {}, policies: {}, webhooks: {}, toolServers: {} };
+const NOTHING: ScopeConfiguration = {
+  settings: { dropParams: null, disableStopSequenceLimit: null },
+  routes: {},
+  defaults: {},
+  prices: {},
+  limits: {},
+  budgets: {},
+  policies: {},
+  webhooks: {},
+  toolServers: {},
+};
 
 type Stock = readonly Configured<RouteEntry>[];
 
 /** `tenants/<id>` or `projects/<id>`. */
-const scopeOf = ({ tenantId, projectId }: Configured<unknown>): string => (projectId === null ? `tenants/${tenantId}` : `projects/${projectId}`);
+const scopeOf = ({ tenantId, projectId }: Configured<unknown>): string =>
+  projectId === null ? `tenants/${tenantId}` : `projects/${projectId}`;
 
 function inFile(configuration: Configuration, key: string): ScopeConfiguration {
-  const [, scopes, id] = /^(tenants|projects)\/(.*)$/s.exec(key) as unknown as readonly [string, "tenants" | "projects", string];
+  const [, scopes, id] = /^(tenants|projects)\/(.*)$/s.exec(key) as unknown as readonly [
+    string,
+    "tenants" | "projects",
+    string,
+  ];
   return configuration[scopes].get(id) ?? NOTHING;
 }
 
 /** Scopes with the routes and settings of the store in them; each is the very same value for as long as nothing in it changes. */
-function withStored(configuration: Configuration, routes: Stock, settings: readonly Configured<ScopeSettings>[], remember: Remember): Configuration {
+function withStored(
+  configuration: Configuration,
+  routes: Stock,
+  settings: readonly Configured<ScopeSettings>[],
+  remember: Remember,
+): Configuration {
   if (routes.length === 0 && settings.length === 0) return configuration;
   const routesOf = Map.groupBy(routes, scopeOf);
   const settingsOf = new Map(settings.map((one) => [scopeOf(one), one]));
@@ -92,7 +146,10 @@ function withStored(configuration: Configuration, routes: Stock, settings: reado
     const file = inFile(configuration, key);
     const own = routesOf.get(key) ?? [];
     const setting = settingsOf.get(key);
-    const scope = remember(`scope ${key}`, [file, setting, ...own], (): ScopeConfiguration => ({ ...withRoutes(file, own), settings: setting === undefined ? file.settings : narrowed(file.settings, setting.document) }));
+    const scope = remember(`scope ${key}`, [file, setting, ...own], (): ScopeConfiguration => ({
+      ...withRoutes(file, own),
+      settings: setting === undefined ? file.settings : narrowed(file.settings, setting.document),
+    }));
     (key.startsWith("tenants/") ? tenants : projects).set(key.slice(key.indexOf("/") + 1), scope);
   }
   return { ...configuration, tenants, projects };
@@ -100,14 +157,22 @@ function withStored(configuration: Configuration, routes: Stock, settings: reado
 
 /** For the same name the file wins. */
 function withRoutes<T extends RouteScope>(file: T, own: Stock): T {
-  return { ...file, routes: { ...Object.fromEntries(own.map(({ name, document }) => [name!, document])), ...file.routes } };
+  return {
+    ...file,
+    routes: { ...Object.fromEntries(own.map(({ name, document }) => [name!, document])), ...file.routes },
+  };
 }
 
 /** Each setting by itself: what the file does not say, the store may. */
 function narrowed(file: ScopeSettings, store: ScopeSettings): ScopeSettings {
   const models = file.models ?? store.models;
   const contentLog = file.contentLog ?? store.contentLog;
-  return { dropParams: file.dropParams ?? store.dropParams, disableStopSequenceLimit: file.disableStopSequenceLimit ?? store.disableStopSequenceLimit, ...(models !== undefined && { models }), ...(contentLog !== undefined && { contentLog }) };
+  return {
+    dropParams: file.dropParams ?? store.dropParams,
+    disableStopSequenceLimit: file.disableStopSequenceLimit ?? store.disableStopSequenceLimit,
+    ...(models !== undefined && { models }),
+    ...(contentLog !== undefined && { contentLog }),
+  };
 }
 
 interface Usable {
@@ -117,49 +182,92 @@ interface Usable {
 }
 
 /** Routes of the store that name what is there. What one tenant's routes are costs and touches no other tenant. */
-function usableRoutes(configuration: Configuration, { routes, providers }: Stored, families: readonly ProviderFamily[], remember: Remember): Usable {
+function usableRoutes(
+  configuration: Configuration,
+  { routes, providers }: Stored,
+  families: readonly ProviderFamily[],
+  remember: Remember,
+): Usable {
   if (routes.length === 0) return { usable: [], problems: [] };
-  const ids = [...families.map(({ id }) => id), ...configuration.providers.entries.keys(), ...providers.flatMap(({ name }) => name ?? [])];
+  const ids = [
+    ...families.map(({ id }) => id),
+    ...configuration.providers.entries.keys(),
+    ...providers.flatMap(({ name }) => name ?? []),
+  ];
   const known = remember("known providers", [...new Set(ids)].toSorted(), () => new Set(ids));
-  const global: RouteScope = remember("global routes", [configuration.routes, configuration.route_defaults], () => ({ routes: configuration.routes, defaults: configuration.route_defaults }));
+  const global: RouteScope = remember("global routes", [configuration.routes, configuration.route_defaults], () => ({
+    routes: configuration.routes,
+    defaults: configuration.route_defaults,
+  }));
   const byScope = Map.groupBy(routes, scopeOf);
   const inScope = (key: string, own: Stock, wider: readonly RouteScope[]): Usable => {
     const file = inFile(configuration, key);
-    return remember(`usable routes of ${key}`, [file, known, wider.length, ...wider, ...own], () => usableInScope(file, own, wider, known));
+    return remember(`usable routes of ${key}`, [file, known, wider.length, ...wider, ...own], () =>
+      usableInScope(file, own, wider, known),
+    );
   };
-  const ofTenants = new Map([...byScope].filter(([key]) => key.startsWith("tenants/")).map(([key, own]) => [key, inScope(key, own, [global])]));
-  const ofProjects = [...byScope].filter(([key]) => key.startsWith("projects/")).map(([key, own]) => {
-    const tenant = `tenants/${own[0]!.tenantId}`;
-    const file = inFile(configuration, tenant);
-    const above = ofTenants.get(tenant)?.usable ?? [];
-    const wider = remember(`wider routes ${tenant}`, [file, ...above], () => withRoutes(file, above));
-    return inScope(key, own, [wider, global]);
-  });
+  const ofTenants = new Map(
+    [...byScope].filter(([key]) => key.startsWith("tenants/")).map(([key, own]) => [key, inScope(key, own, [global])]),
+  );
+  const ofProjects = [...byScope]
+    .filter(([key]) => key.startsWith("projects/"))
+    .map(([key, own]) => {
+      const tenant = `tenants/${own[0]!.tenantId}`;
+      const file = inFile(configuration, tenant);
+      const above = ofTenants.get(tenant)?.usable ?? [];
+      const wider = remember(`wider routes ${tenant}`, [file, ...above], () => withRoutes(file, above));
+      return inScope(key, own, [wider, global]);
+    });
   const all = [...ofTenants.values(), ...ofProjects];
   return { usable: all.flatMap(({ usable }) => usable), problems: all.flatMap(({ problems }) => problems) };
 }
 
 /** One that is left out takes along those that fall back to it. */
-function usableInScope(file: ScopeConfiguration, own: Stock, wider: readonly RouteScope[], providers: ReadonlySet<string>): Usable {
+function usableInScope(
+  file: ScopeConfiguration,
+  own: Stock,
+  wider: readonly RouteScope[],
+  providers: ReadonlySet<string>,
+): Usable {
   const problems: string[] = [];
   let usable = own;
   for (;;) {
-    const wrong = new Map<unknown, string>(scopeRouteProblems(withRoutes(file, usable), wider, providers).flatMap(({ path, message }) => (path[0] === "routes" ? [[path[1], message] as const] : [])));
-    const without = new Map([...usable].flatMap((route) => (wrong.has(route.name) && !Object.hasOwn(file.routes, route.name!) ? [[route.name!, wrong.get(route.name)!] as const] : [])));
+    const wrong = new Map<unknown, string>(
+      scopeRouteProblems(withRoutes(file, usable), wider, providers).flatMap(({ path, message }) =>
+        path[0] === "routes" ? [[path[1], message] as const] : [],
+      ),
+    );
+    const without = new Map(
+      [...usable].flatMap((route) =>
+        wrong.has(route.name) && !Object.hasOwn(file.routes, route.name!)
+          ? [[route.name!, wrong.get(route.name)!] as const]
+          : [],
+      ),
+    );
     if (without.size === 0) return { usable, problems };
-    const isElsewhere = (name: string): boolean => Object.hasOwn(file.routes, name) || wider.some(({ routes }) => Object.hasOwn(routes, name));
+    const isElsewhere = (name: string): boolean =>
+      Object.hasOwn(file.routes, name) || wider.some(({ routes }) => Object.hasOwn(routes, name));
     takeAlong(without, usable, isElsewhere);
-    for (const { name, tenantId, projectId } of usable) if (without.has(name!)) problems.push(`the stored route ${name} of ${projectId === null ? `the tenant ${tenantId}` : `the project ${projectId}`} is left out: ${without.get(name!)!}`);
+    for (const { name, tenantId, projectId } of usable)
+      if (without.has(name!))
+        problems.push(
+          `the stored route ${name} of ${projectId === null ? `the tenant ${tenantId}` : `the project ${projectId}`} is left out: ${without.get(name!)!}`,
+        );
     usable = usable.filter(({ name }) => !without.has(name!));
   }
 }
 
 /** Adds to `without` the routes that fall back to one in it, and those that fall back to them. */
 function takeAlong(without: Map<string, string>, routes: Stock, isElsewhere: (name: string) => boolean): void {
-  const leadingTo = Map.groupBy(routes.flatMap(({ name, document }) => fallbacksOf(document).map((to) => ({ name: name!, to }))), ({ to }) => to);
+  const leadingTo = Map.groupBy(
+    routes.flatMap(({ name, document }) => fallbacksOf(document).map((to) => ({ name: name!, to }))),
+    ({ to }) => to,
+  );
   for (const gone of without.keys()) {
     if (isElsewhere(gone)) continue;
-    for (const { name } of leadingTo.get(gone) ?? []) if (!without.has(name) && !isElsewhere(name)) without.set(name, `it falls back to the route ${gone}, which is left out`);
+    for (const { name } of leadingTo.get(gone) ?? [])
+      if (!without.has(name) && !isElsewhere(name))
+        without.set(name, `it falls back to the route ${gone}, which is left out`);
   }
 }
 

@@ -8,7 +8,12 @@ export function openMemory(): Remember {
   const made = new Map<string, { readonly inputs: readonly unknown[]; readonly value: unknown }>();
   return <T>(name: string, inputs: readonly unknown[], make: () => T): T => {
     const before = made.get(name);
-    if (before !== undefined && before.inputs.length === inputs.length && before.inputs.every((input, index) => input === inputs[index])) return before.value as T;
+    if (
+      before !== undefined &&
+      before.inputs.length === inputs.length &&
+      before.inputs.every((input, index) => input === inputs[index])
+    )
+      return before.value as T;
     const value = make();
     // names of scopes that are gone would stay for ever
     if (made.size >= MAX_MADE) made.clear();

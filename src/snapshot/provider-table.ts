@@ -3,8 +3,20 @@ import type { Variables } from "../config/expansion.ts";
 import type { StoredCredential } from "../core/credential.ts";
 import type { ProviderSettings } from "../core/snapshot.ts";
 import { entryKeysOf } from "../providers/credential-settings.ts";
-import { credentialCure, environmentBaseUrl, environmentCredential, environmentSettings, type Found, openSettings } from "../providers/credential-variables.ts";
-import { runsInside, type ProviderEntry, type ProviderFamily, type ProvidersConfiguration } from "../providers/settings.ts";
+import {
+  credentialCure,
+  environmentBaseUrl,
+  environmentCredential,
+  environmentSettings,
+  type Found,
+  openSettings,
+} from "../providers/credential-variables.ts";
+import {
+  runsInside,
+  type ProviderEntry,
+  type ProviderFamily,
+  type ProvidersConfiguration,
+} from "../providers/settings.ts";
 
 export interface ProviderTable {
   readonly providers: ReadonlyMap<string, ProviderSettings>;
@@ -13,10 +25,15 @@ export interface ProviderTable {
 }
 
 /** Every known family is in the table; those that nothing enables are there for calls that bring their own key. */
-export function compileProviders(configuration: ProvidersConfiguration, families: readonly ProviderFamily[], environment: Variables): ProviderTable {
+export function compileProviders(
+  configuration: ProvidersConfiguration,
+  families: readonly ProviderFamily[],
+  environment: Variables,
+): ProviderTable {
   const providers = new Map<string, ProviderSettings>();
   const notices: string[] = [];
-  for (const family of families) if (!configuration.entries.has(family.id)) providers.set(family.id, familySettings(family, environment, notices));
+  for (const family of families)
+    if (!configuration.entries.has(family.id)) providers.set(family.id, familySettings(family, environment, notices));
   const known = new Map(families.map((family) => [family.id, family]));
   for (const [id, entry] of configuration.entries) {
     const family = known.get(entry.family);
@@ -35,9 +52,20 @@ function familySettings(family: ProviderFamily, environment: Variables, notices:
   const credential = environmentCredential(family, settings.values, environment);
   notices.push(...settings.faults, ...address.faults, ...credential.faults);
   const baseUrl = address.value ?? family.baseUrl;
-  const mayBeCalled = credential.value !== null || ((needsNone(family) || runsLocally(family)) && address.value !== null);
-  const enabled = runsInside(family) || (mayBeCalled && baseUrl !== null && openSettings(baseUrl, settings.values).length === 0);
-  return { id: family.id, family: family.id, baseUrl, credentials: enabled && credential.value !== null ? [credential.value] : [], settings: settings.values, enabled, models: [], ...guardedWhere(!enabled && address.value === null, family) };
+  const mayBeCalled =
+    credential.value !== null || ((needsNone(family) || runsLocally(family)) && address.value !== null);
+  const enabled =
+    runsInside(family) || (mayBeCalled && baseUrl !== null && openSettings(baseUrl, settings.values).length === 0);
+  return {
+    id: family.id,
+    family: family.id,
+    baseUrl,
+    credentials: enabled && credential.value !== null ? [credential.value] : [],
+    settings: settings.values,
+    enabled,
+    models: [],
+    ...guardedWhere(!enabled && address.value === null, family),
+  };
 }
 
 /** An address that only stands in the family's row is called for callers with a key of their own; the operator has not said that it may be (decisions 2.12). */
@@ -50,17 +78,39 @@ function needsNone({ keyVariables, credentials }: ProviderFamily): boolean {
 }
 
 /** What an entry stands for. `told`: what an operator wants to know of it. */
-export function entrySettings(id: string, entry: ProviderEntry, family: ProviderFamily, environment: Variables, notices: string[]): ProviderSettings {
+export function entrySettings(
+  id: string,
+  entry: ProviderEntry,
+  family: ProviderFamily,
+  environment: Variables,
+  notices: string[],
+): ProviderSettings {
   const ofEnvironment = environmentSettings(family, environment);
   const settings = { ...ofEnvironment.values, ...entry.settings };
   // the address belongs to the account whose id is the family's, like the key
-  const address: Found<string> = entry.baseUrl === null && id === family.id ? environmentBaseUrl(family, environment) : { value: null, faults: [] };
+  const address: Found<string> =
+    entry.baseUrl === null && id === family.id ? environmentBaseUrl(family, environment) : { value: null, faults: [] };
   const baseUrl = entry.baseUrl ?? address.value ?? family.baseUrl;
   const credentials = entry.enabled ? entryCredentials(id, entry, family, { settings, environment, notices }) : [];
   notices.push(...ofEnvironment.faults, ...address.faults);
-  if (baseUrl === null) notices.push(`providers.${id} has no address: set ${family.baseUrlVariables[0] ?? "base_url"}, or base_url in the file`);
-  else for (const name of openSettings(baseUrl, settings)) notices.push(`providers.${id} has no ${name}: ${settingCure(name, family)}`);
-  return { id, family: family.id, baseUrl, credentials, settings, enabled: entry.enabled, models: entry.models, ...(entry.sharesConnections && { sharesConnections: true }), ...guardedWhere(!entry.enabled && entry.baseUrl === null && address.value === null, family) };
+  if (baseUrl === null)
+    notices.push(
+      `providers.${id} has no address: set ${family.baseUrlVariables[0] ?? "base_url"}, or base_url in the file`,
+    );
+  else
+    for (const name of openSettings(baseUrl, settings))
+      notices.push(`providers.${id} has no ${name}: ${settingCure(name, family)}`);
+  return {
+    id,
+    family: family.id,
+    baseUrl,
+    credentials,
+    settings,
+    enabled: entry.enabled,
+    models: entry.models,
+    ...(entry.sharesConnections && { sharesConnections: true }),
+    ...guardedWhere(!entry.enabled && entry.baseUrl === null && address.value === null, family),
+  };
 }
 
 function settingCure(name: string, { settings }: ProviderFamily): string {
@@ -74,7 +124,12 @@ interface Surroundings {
   readonly notices: string[];
 }
 
-function entryCredentials(id: string, entry: ProviderEntry, family: ProviderFamily, { settings, environment, notices }: Surroundings): readonly StoredCredential[] {
+function entryCredentials(
+  id: string,
+  entry: ProviderEntry,
+  family: ProviderFamily,
+  { settings, environment, notices }: Surroundings,
+): readonly StoredCredential[] {
   if (entry.credentials.length > 0) return entry.credentials;
   const place = `providers.${id}`;
   const [variable] = family.keyVariables;
@@ -82,7 +137,10 @@ function entryCredentials(id: string, entry: ProviderEntry, family: ProviderFami
   if (needsNone(family)) return [];
   if (id !== family.id) {
     // the variable belongs to the account whose id is the family's; another account has its own
-    if (entry.baseUrl === null) notices.push(`${place} has no ${keys.join(" or ")}; an id of one's own does not take ${variable ?? "the environment's"} by itself`);
+    if (entry.baseUrl === null)
+      notices.push(
+        `${place} has no ${keys.join(" or ")}; an id of one's own does not take ${variable ?? "the environment's"} by itself`,
+      );
     return [];
   }
   const found = environmentCredential(family, settings, environment);
@@ -91,16 +149,27 @@ function entryCredentials(id: string, entry: ProviderEntry, family: ProviderFami
     if (found.faults.length === 0 && entry.baseUrl === null) notices.push(noCredential(id, family));
     return [];
   }
-  if (entry.tokenUrl !== null) notices.push(`${place}: the credential of the environment does not go to the token_url of the file; write it beside token_url`);
+  if (entry.tokenUrl !== null)
+    notices.push(
+      `${place}: the credential of the environment does not go to the token_url of the file; write it beside token_url`,
+    );
   else if (isOwnAddress(entry.baseUrl, family)) return [found.value];
-  else if (found.value.kind === "key") notices.push(`${place}: the key of the environment is for ${family.label}'s own address and does not go to another; write api_key: "\${${variable}}" to send it there`);
-  else notices.push(`${place}: the credential of the environment is for ${family.label}'s own address and does not go to another; write it in the file to send it there`);
+  else if (found.value.kind === "key")
+    notices.push(
+      `${place}: the key of the environment is for ${family.label}'s own address and does not go to another; write api_key: "\${${variable}}" to send it there`,
+    );
+  else
+    notices.push(
+      `${place}: the credential of the environment is for ${family.label}'s own address and does not go to another; write it in the file to send it there`,
+    );
   return [];
 }
 
 function noCredential(id: string, family: ProviderFamily): string {
   const plain = family.credentials.every((form) => form === "key");
-  return plain ? `providers.${id} has no key: set ${family.keyVariables[0]}, or api_key in the file` : `providers.${id} has no credential: ${credentialCure(family, id)}`;
+  return plain
+    ? `providers.${id} has no key: set ${family.keyVariables[0]}, or api_key in the file`
+    : `providers.${id} has no credential: ${credentialCure(family, id)}`;
 }
 
 /** Servers that people run themselves, on this machine unless they say otherwise: what a key is for, if anything, is theirs to say. */

@@ -98,7 +98,9 @@ class FollowedReplicas implements ReplicaWatch {
     const { table, own, fingerprint, clock } = this.#options;
     const gone = [...this.#known.values()].filter(isGone).map(({ row: { id, beat } }) => ({ id, beat }));
     try {
-      this.#take(await table.meetReplicas({ ...own, fingerprint: fingerprint(), beat: ++this.#beat, seenMs: clock.now() }, gone));
+      this.#take(
+        await table.meetReplicas({ ...own, fingerprint: fingerprint(), beat: ++this.#beat, seenMs: clock.now() }, gone),
+      );
     } catch {
       return;
     }
@@ -117,7 +119,9 @@ class FollowedReplicas implements ReplicaWatch {
     const knownOf = (row: Replica): Known => {
       const before = this.#known.get(row.id);
       if (before === undefined) return { row, isAlive: false, unchangedLooks: 0 };
-      return before.row.beat === row.beat ? { ...before, unchangedLooks: before.unchangedLooks + 1 } : { row, isAlive: true, unchangedLooks: 0 };
+      return before.row.beat === row.beat
+        ? { ...before, unchangedLooks: before.unchangedLooks + 1 }
+        : { row, isAlive: true, unchangedLooks: 0 };
     };
     this.#known = new Map(rows.map((row) => [row.id, knownOf(row)]));
   }

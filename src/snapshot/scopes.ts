@@ -29,20 +29,63 @@ const scopesSection = (title: string, noun: "tenant" | "project") =>
       z
         .strictObject({
           settings: scopeSettingsSection(noun),
-          routes: routesSection.meta({ title: "Routes", description: `Routes of this ${noun}, as in \`routes\`. They go before wider ones of the same name.`, like: "routes" }),
-          route_defaults: routeDefaultsSection.meta({ title: "Route defaults", description: `As in \`route_defaults\`, for every route that is used by this ${noun}.`, like: "route_defaults" }),
-          prices: pricesSection.meta({ title: "Prices", description: `Prices of this ${noun}, as in \`prices\`. They go before wider ones.`, like: "prices" }),
-          limits: limitsSection.meta({ title: "Limits", description: `Limits of this ${noun}, as in \`limits\`.`, like: "limits" }),
-          budgets: budgetsSection.meta({ title: "Budgets", description: `Budgets of this ${noun}, as in \`budgets\`.`, like: "budgets" }),
-          policies: policiesSection.meta({ title: "Policies", description: `Policies of this ${noun}, as in \`policies\`. They are asked after wider ones.`, like: "policies" }),
-          webhooks: webhooksSection.meta({ title: "Webhooks", description: `Webhooks of this ${noun}, as in \`webhooks\`. They hear of events of this ${noun} alone.`, like: "webhooks" }),
-          tool_servers: toolServersSection.meta({ title: "Tool servers", description: `Tool servers of this ${noun}, as in \`tool_servers\`. They go before wider ones of the same name.`, like: "tool_servers" }),
+          routes: routesSection.meta({
+            title: "Routes",
+            description: `Routes of this ${noun}, as in \`routes\`. They go before wider ones of the same name.`,
+            like: "routes",
+          }),
+          route_defaults: routeDefaultsSection.meta({
+            title: "Route defaults",
+            description: `As in \`route_defaults\`, for every route that is used by this ${noun}.`,
+            like: "route_defaults",
+          }),
+          prices: pricesSection.meta({
+            title: "Prices",
+            description: `Prices of this ${noun}, as in \`prices\`. They go before wider ones.`,
+            like: "prices",
+          }),
+          limits: limitsSection.meta({
+            title: "Limits",
+            description: `Limits of this ${noun}, as in \`limits\`.`,
+            like: "limits",
+          }),
+          budgets: budgetsSection.meta({
+            title: "Budgets",
+            description: `Budgets of this ${noun}, as in \`budgets\`.`,
+            like: "budgets",
+          }),
+          policies: policiesSection.meta({
+            title: "Policies",
+            description: `Policies of this ${noun}, as in \`policies\`. They are asked after wider ones.`,
+            like: "policies",
+          }),
+          webhooks: webhooksSection.meta({
+            title: "Webhooks",
+            description: `Webhooks of this ${noun}, as in \`webhooks\`. They hear of events of this ${noun} alone.`,
+            like: "webhooks",
+          }),
+          tool_servers: toolServersSection.meta({
+            title: "Tool servers",
+            description: `Tool servers of this ${noun}, as in \`tool_servers\`. They go before wider ones of the same name.`,
+            like: "tool_servers",
+          }),
         })
         .prefault({}),
     )
-    .transform((file): ReadonlyMap<string, ScopeConfiguration> => new Map(Object.entries(file).map(([id, { route_defaults: defaults, tool_servers: toolServers, ...own }]) => [id, { ...own, defaults, toolServers }])))
+    .transform(
+      (file): ReadonlyMap<string, ScopeConfiguration> =>
+        new Map(
+          Object.entries(file).map(([id, { route_defaults: defaults, tool_servers: toolServers, ...own }]) => [
+            id,
+            { ...own, defaults, toolServers },
+          ]),
+        ),
+    )
     .prefault({})
-    .meta({ title, description: `Settings, routes, prices, limits, budgets, policies, webhooks and tool servers of single ${title.toLowerCase()}, by id. They narrow or widen what the file says for all; the ${title.toLowerCase()} themselves are kept in the database.` });
+    .meta({
+      title,
+      description: `Settings, routes, prices, limits, budgets, policies, webhooks and tool servers of single ${title.toLowerCase()}, by id. They narrow or widen what the file says for all; the ${title.toLowerCase()} themselves are kept in the database.`,
+    });
 
 export const tenantsSection = scopesSection("Tenants", "tenant");
 export const projectsSection = scopesSection("Projects", "project");

@@ -130,7 +130,17 @@ class FollowingSource implements SnapshotSource {
     this.#reportNotices(this.#noticesOf(configuration, contents));
     const pollMs = options.pollMs ?? POLL_MS;
     const { file } = options;
-    this.#follower = file === null ? null : new FileFollower({ file, text, pollMs, clock: this.#clock, onText: (changed) => this.#takeText(file, changed), onFault: (fault) => this.#report("file", fault) });
+    this.#follower =
+      file === null
+        ? null
+        : new FileFollower({
+            file,
+            text,
+            pollMs,
+            clock: this.#clock,
+            onText: (changed) => this.#takeText(file, changed),
+            onFault: (fault) => this.#report("file", fault),
+          });
     this.#storeTimer = setInterval(() => this.#pollStore(), pollMs);
     this.#storeTimer.unref();
     this.#endWatch = options.store.watch(() => void this.#lookAtStore({ again: false }));
@@ -154,7 +164,10 @@ class FollowingSource implements SnapshotSource {
   }
 
   storeStanding(): { readonly unreachedMs: number; readonly problems: readonly string[] } {
-    return { unreachedMs: this.#unreachedMs(), problems: [...(this.#storeFailed === null ? [] : [this.#storeFailed]), ...this.#storedProblems] };
+    return {
+      unreachedMs: this.#unreachedMs(),
+      problems: [...(this.#storeFailed === null ? [] : [this.#storeFailed]), ...this.#storedProblems],
+    };
   }
 
   async reload(): Promise<void> {
@@ -190,14 +203,22 @@ class FollowingSource implements SnapshotSource {
     const nowMs = this.#clock.monotonic();
     if (nowMs - Math.max(this.#storeReachedMs, this.#staleToldMs) < STALE_MS) return;
     this.#staleToldMs = nowMs;
-    const what = this.#configuration.server.staleSnapshot === "refuse" ? "new calls are refused until it is" : "calls go on with what is known here, so that a token that was revoked meanwhile still works";
-    this.#options.onProblem({ source: "store", message: `the database has not been reached for ${Math.round(this.#unreachedMs() / 1000)} s; ${what} (server.stale_snapshot)`, cause: null });
+    const what =
+      this.#configuration.server.staleSnapshot === "refuse"
+        ? "new calls are refused until it is"
+        : "calls go on with what is known here, so that a token that was revoked meanwhile still works";
+    this.#options.onProblem({
+      source: "store",
+      message: `the database has not been reached for ${Math.round(this.#unreachedMs() / 1000)} s; ${what} (server.stale_snapshot)`,
+      cause: null,
+    });
   }
 
   #pollStore(): void {
     this.#tellStaleness();
     if (this.#storeAskedAtMs === null) void this.#lookAtStore({ again: false });
-    else if (this.#clock.monotonic() - this.#storeAskedAtMs > STORE_SILENCE_MS) this.#storeFault(new Error(`the database has not answered for ${STORE_SILENCE_MS / 1000} s`));
+    else if (this.#clock.monotonic() - this.#storeAskedAtMs > STORE_SILENCE_MS)
+      this.#storeFault(new Error(`the database has not answered for ${STORE_SILENCE_MS / 1000} s`));
   }
 
   /** One reading follows the other, each for a bounded time, so that a database that never answers holds up neither the next reading nor an admin's change. */
@@ -211,7 +232,11 @@ class FollowingSource implements SnapshotSource {
     this.#storeAskedAtMs = askedAtMs;
     const timeoutMs = this.#options.readTimeoutMs ?? READ_TIMEOUT_MS;
     try {
-      await withTimeout(this.#takeStore(++this.#readings, again), timeoutMs, () => new Error(`the database has not answered for ${timeoutMs / 1000} s`));
+      await withTimeout(
+        this.#takeStore(++this.#readings, again),
+        timeoutMs,
+        () => new Error(`the database has not answered for ${timeoutMs / 1000} s`),
+      );
       this.#storeFailed = null;
       this.#storeReachedMs = askedAtMs;
     } catch (thrown) {
@@ -243,7 +268,13 @@ class FollowingSource implements SnapshotSource {
   /** What throws before the assignments leaves the former snapshot in use, whole; what comes after them cannot take the new one back. */
   #swap(configuration: Configuration, contents: Contents): void {
     if (this.#closed) return;
-    const snapshot = compileSnapshot({ ...this.#options, configuration, ...contents, version: this.#snapshot.version + 1, remember: this.#remember });
+    const snapshot = compileSnapshot({
+      ...this.#options,
+      configuration,
+      ...contents,
+      version: this.#snapshot.version + 1,
+      remember: this.#remember,
+    });
     const notices = this.#noticesOf(configuration, contents);
     this.#configuration = configuration;
     this.#contents = contents;
@@ -257,20 +288,31 @@ class FollowingSource implements SnapshotSource {
       listener(snapshot);
     } catch (thrown) {
       const why = thrown instanceof Error ? thrown.message : String(thrown);
-      this.#options.onProblem({ source: "listener", message: `the new configuration is in use, but a part of the gateway failed while it took it over: ${why}`, cause: thrown });
+      this.#options.onProblem({
+        source: "listener",
+        message: `the new configuration is in use, but a part of the gateway failed while it took it over: ${why}`,
+        cause: thrown,
+      });
     }
   }
 
   #noticesOf(configuration: Configuration, contents: Contents): Notices {
     const input = { ...this.#options, configuration, ...contents, remember: this.#remember };
     const { tenants, projects } = contents.identities;
-    return { notices: this.#remember("notices", [configuration, tenants, projects], () => configurationNotices(input)), stored: storedProblems(input) };
+    return {
+      notices: this.#remember("notices", [configuration, tenants, projects], () => configurationNotices(input)),
+      stored: storedProblems(input),
+    };
   }
 
   #reportNotices({ notices, stored }: Notices): void {
     this.#storedProblems = stored;
-    const told = new Map([...notices.map((message) => [message, "notice"] as const), ...stored.map((message) => [message, "store"] as const)]);
-    for (const [message, source] of told) if (!this.#told.has(message)) this.#options.onProblem({ source, message, cause: null });
+    const told = new Map([
+      ...notices.map((message) => [message, "notice"] as const),
+      ...stored.map((message) => [message, "store"] as const),
+    ]);
+    for (const [message, source] of told)
+      if (!this.#told.has(message)) this.#options.onProblem({ source, message, cause: null });
     this.#told = new Set(told.keys());
   }
 

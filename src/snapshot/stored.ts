@@ -12,7 +12,13 @@ import type { Configured } from "../core/configured.ts";
 import type { ProviderSettings, ScopeSettings } from "../core/snapshot.ts";
 import { isObject } from "../core/json.ts";
 import { lentByMachine } from "../providers/credential-settings.ts";
-import { type ProviderFamily, providerEntrySchema, providerProblem, runsInside, toProviderEntry } from "../providers/settings.ts";
+import {
+  type ProviderFamily,
+  providerEntrySchema,
+  providerProblem,
+  runsInside,
+  toProviderEntry,
+} from "../providers/settings.ts";
 import { type ToolServerDocument, toolServerSchema } from "../mcp/settings.ts";
 import { compileToolServer } from "../mcp/compile-servers.ts";
 import { compileWebhooks, type WebhookDocument, webhookSchema } from "../observe/webhooks/webhook-settings.ts";
@@ -38,7 +44,9 @@ export interface Stored {
 }
 
 /** What stands in its place, and what it does there. */
-type Reading<T> = { readonly value: T } | { readonly problem: string; readonly instead: T | null; readonly does?: string };
+type Reading<T> =
+  | { readonly value: T }
+  | { readonly problem: string; readonly instead: T | null; readonly does?: string };
 type Read<T> = (resource: OpenedResource) => Reading<T>;
 
 interface Readers {
@@ -65,46 +73,93 @@ const readings = new WeakMap<OpenedResource, Known>();
 function readersOf(families: readonly ProviderFamily[]): Readers {
   return {
     price: unlessThrown(bySchema(priceSchema), (price) => compilePrices([price])),
-    limit: unlessThrown(bySchema(limitSchema), (limit) => compileLimits({ limits: [limit], budgets: [] }).forCaller(limit.tenantId!, limit.projectId ?? "", "")),
-    budget: unlessThrown(bySchema(budgetSchema), (budget) => compileLimits({ limits: [], budgets: [budget] }).forCaller(budget.tenantId!, budget.projectId ?? "", "")),
+    limit: unlessThrown(bySchema(limitSchema), (limit) =>
+      compileLimits({ limits: [limit], budgets: [] }).forCaller(limit.tenantId!, limit.projectId ?? "", ""),
+    ),
+    budget: unlessThrown(bySchema(budgetSchema), (budget) =>
+      compileLimits({ limits: [], budgets: [budget] }).forCaller(budget.tenantId!, budget.projectId ?? "", ""),
+    ),
     policy: unlessThrown(readPolicy, (policy) => compilePolicies([policy]), unreadable),
-    route: unlessThrown(readRoute, ({ name, document }) => routesSeen([{ routes: { [name!]: document }, defaults: {} }])),
+    route: unlessThrown(readRoute, ({ name, document }) =>
+      routesSeen([{ routes: { [name!]: document }, defaults: {} }]),
+    ),
     setting: unlessThrown(readSettings, () => {}),
-    provider: unlessThrown(providerReader(families), () => {}, (resource) => ({ instead: switchedOff(resource, families) })),
-    tool_server: unlessThrown(readToolServer, (server) => compileToolServer(server), () => SWITCHED_OFF_SERVER),
+    provider: unlessThrown(
+      providerReader(families),
+      () => {},
+      (resource) => ({ instead: switchedOff(resource, families) }),
+    ),
+    tool_server: unlessThrown(
+      readToolServer,
+      (server) => compileToolServer(server),
+      () => SWITCHED_OFF_SERVER,
+    ),
     webhook: unlessThrown(bySchema(webhookSchema), (webhook) => compileWebhooks([webhook])),
   };
 }
 
 /** What its schema took and still cannot be compiled, or makes a reader fail, is left out like what the schema refuses: one document stops no other. */
-function unlessThrown<T>(read: Read<T>, compile: (one: Configured<T>) => unknown, instead: (resource: OpenedResource) => { readonly instead: T | null; readonly does?: string } = () => ({ instead: null })): Read<T> {
+function unlessThrown<T>(
+  read: Read<T>,
+  compile: (one: Configured<T>) => unknown,
+  instead: (resource: OpenedResource) => { readonly instead: T | null; readonly does?: string } = () => ({
+    instead: null,
+  }),
+): Read<T> {
   return (resource) => {
     try {
       const reading = read(resource);
       if ("value" in reading) compile(configured(resource, reading.value));
       return reading;
     } catch (thrown) {
-      return { problem: `it cannot be used: ${thrown instanceof Error ? thrown.message : String(thrown)}`, ...instead(resource) };
+      return {
+        problem: `it cannot be used: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
+        ...instead(resource),
+      };
     }
   };
 }
 
-export function readStored(resources: Contents["resources"], families: readonly ProviderFamily[], remember: Remember): Stored {
+export function readStored(
+  resources: Contents["resources"],
+  families: readonly ProviderFamily[],
+  remember: Remember,
+): Stored {
   const readers = readersOf(families);
   const problems: string[] = [];
   const all = <T>(kind: keyof Readers): readonly Configured<T>[] => {
-    const read = remember(`stored ${kind}`, [resources[kind], families], () => readKind(kind, resources[kind], readers[kind]));
+    const read = remember(`stored ${kind}`, [resources[kind], families], () =>
+      readKind(kind, resources[kind], readers[kind]),
+    );
     problems.push(...read.problems);
     return read.all as readonly Configured<T>[];
   };
-  return { prices: all("price"), limits: all("limit"), budgets: all("budget"), policies: all("policy"), webhooks: all("webhook"), routes: all("route"), settings: all("setting"), providers: all("provider"), toolServers: all("tool_server"), problems };
+  return {
+    prices: all("price"),
+    limits: all("limit"),
+    budgets: all("budget"),
+    policies: all("policy"),
+    webhooks: all("webhook"),
+    routes: all("route"),
+    settings: all("setting"),
+    providers: all("provider"),
+    toolServers: all("tool_server"),
+    problems,
+  };
 }
 
-function readKind(kind: keyof Readers, resources: readonly OpenedResource[], read: Read<unknown>): { readonly all: readonly Configured<unknown>[]; readonly problems: readonly string[] } {
+function readKind(
+  kind: keyof Readers,
+  resources: readonly OpenedResource[],
+  read: Read<unknown>,
+): { readonly all: readonly Configured<unknown>[]; readonly problems: readonly string[] } {
   const problems: string[] = [];
   const all = resources.toSorted(byName).flatMap((resource) => {
     const { one, problem } = readingOf(resource, read);
-    if (problem !== null) problems.push(`the stored ${kind.replace("_", " ")} ${resource.name ?? resource.id} of ${placeOf(resource)} ${problem}`);
+    if (problem !== null)
+      problems.push(
+        `the stored ${kind.replace("_", " ")} ${resource.name ?? resource.id} of ${placeOf(resource)} ${problem}`,
+      );
     return one ?? [];
   });
   return { all, problems };
@@ -117,7 +172,10 @@ function readingOf(resource: OpenedResource, read: Read<unknown>): Known {
   const made: Known =
     "value" in reading
       ? { one: configured(resource, reading.value), problem: null }
-      : { one: reading.instead === null ? null : configured(resource, reading.instead), problem: `${reading.instead === null ? "is left out" : (reading.does ?? "is switched off")}: ${reading.problem}` };
+      : {
+          one: reading.instead === null ? null : configured(resource, reading.instead),
+          problem: `${reading.instead === null ? "is left out" : (reading.does ?? "is switched off")}: ${reading.problem}`,
+        };
   readings.set(resource, made);
   return made;
 }
@@ -126,7 +184,11 @@ function readingOf(resource: OpenedResource, read: Read<unknown>): Known {
 const SLICE_MS = 5;
 
 /** Reads what is new, which compiles rules and patterns, a slice at a time: calls go on in between, and readStored() finds it done. */
-export async function readAhead(resources: Contents["resources"], families: readonly ProviderFamily[], clock: Pick<Clock, "monotonic">): Promise<void> {
+export async function readAhead(
+  resources: Contents["resources"],
+  families: readonly ProviderFamily[],
+  clock: Pick<Clock, "monotonic">,
+): Promise<void> {
   const readers = readersOf(families);
   let endsMs = clock.monotonic() + SLICE_MS;
   for (const kind of Object.keys(readers) as (keyof Readers)[])
@@ -146,7 +208,10 @@ function readPolicy(resource: OpenedResource): Reading<PolicyDocument> {
 }
 
 function unreadable({ document }: OpenedResource): { readonly instead: PolicyDocument; readonly does: string } {
-  return { instead: unreadablePolicy(document["mode"] === "audit" ? "audit" : "enforce"), does: "denies every call that it may be for" };
+  return {
+    instead: unreadablePolicy(document["mode"] === "audit" ? "audit" : "enforce"),
+    does: "denies every call that it may be for",
+  };
 }
 
 /** Settings that can no longer be read may have said that nothing is kept there, how it is redacted, and which models are enabled. */
@@ -155,7 +220,11 @@ function readSettings(resource: OpenedResource): Reading<ScopeSettings> {
   if ("value" in reading) return reading;
   const models = stillNamed(resource.document);
   const does = `is left out, nothing of what is said is kept there${models === undefined ? "" : models.length === 0 ? ", and no model is enabled" : ", and only the models that it names are enabled"}`;
-  return { ...reading, instead: toScopeSettings({ content_log: { enabled: false }, ...(models !== undefined && { models: [...models] }) }), does };
+  return {
+    ...reading,
+    instead: toScopeSettings({ content_log: { enabled: false }, ...(models !== undefined && { models: [...models] }) }),
+    does,
+  };
 }
 
 /** The models that settings of another version still name; undefined: they name none. */
@@ -171,7 +240,10 @@ function byName(a: OpenedResource, b: OpenedResource): number {
   return one < other ? -1 : one > other ? 1 : a.id < b.id ? -1 : 1;
 }
 
-function configured<T>({ id, name, tenantId, projectId, setBy, byOperator = false, version }: OpenedResource, document: T): Configured<T> {
+function configured<T>(
+  { id, name, tenantId, projectId, setBy, byOperator = false, version }: OpenedResource,
+  document: T,
+): Configured<T> {
   return { id, name, tenantId, projectId, origin: "store", setBy, byOperator, version, document };
 }
 
@@ -188,7 +260,10 @@ function bySchema<T>(schema: z.ZodType<T>): (resource: OpenedResource) => Readin
 }
 
 function wordsOf(error: z.ZodError): string {
-  return error.issues.slice(0, 3).map(({ path, message }) => (path.length === 0 ? message : `${path.join(".")}: ${message}`)).join("; ");
+  return error.issues
+    .slice(0, 3)
+    .map(({ path, message }) => (path.length === 0 ? message : `${path.join(".")}: ${message}`))
+    .join("; ");
 }
 
 /** A wider one of the same name is another server, and nobody meant that one. */
@@ -205,10 +280,23 @@ function readRoute(resource: OpenedResource): Reading<RouteEntry> {
 }
 
 /** Of its tenant or project, so that its name stands for no other there. */
-function switchedOff({ name, id: own, tenantId, projectId }: OpenedResource, families: readonly ProviderFamily[]): ProviderSettings {
+function switchedOff(
+  { name, id: own, tenantId, projectId }: OpenedResource,
+  families: readonly ProviderFamily[],
+): ProviderSettings {
   const id = name ?? own;
   const owner = projectId === null ? tenantId : `${tenantId}/${projectId}`;
-  return { id, family: families.find((family) => family.id === id)?.id ?? families[0]!.id, baseUrl: null, credentials: [], settings: {}, enabled: false, models: [], owner, guarded: true };
+  return {
+    id,
+    family: families.find((family) => family.id === id)?.id ?? families[0]!.id,
+    baseUrl: null,
+    credentials: [],
+    settings: {},
+    enabled: false,
+    models: [],
+    owner,
+    guarded: true,
+  };
 }
 
 function providerReader(families: readonly ProviderFamily[]): (resource: OpenedResource) => Reading<ProviderSettings> {
@@ -221,14 +309,21 @@ function providerReader(families: readonly ProviderFamily[]): (resource: OpenedR
     if (!parsed.success) return { problem: wordsOf(parsed.error), instead: off };
     if (resource.fault !== null) return { problem: resource.fault, instead: off };
     const problem = providerProblem(id, parsed.data, known);
-    if (problem !== null) return { problem: [problem.path.join("."), problem.message].filter(Boolean).join(": "), instead: off };
+    if (problem !== null)
+      return { problem: [problem.path.join("."), problem.message].filter(Boolean).join(": "), instead: off };
     const operators = resource.byOperator === true;
     const entry = toProviderEntry(id, parsed.data, known);
-    if (!operators && entry.tokenUrl !== null) return { problem: "token_url: only an operator of the gateway may set one", instead: off };
+    if (!operators && entry.tokenUrl !== null)
+      return { problem: "token_url: only an operator of the gateway may set one", instead: off };
     // the variables of the process are the operator's, and so are its files and identities
     const told: string[] = [];
     const settings = entrySettings(id, entry, known.get(entry.family)!, NO_VARIABLES, told);
-    if (!operators && settings.credentials.some(lentByMachine)) return { problem: "it uses an identity or a file of the gateway's machine, which only an operator of the gateway may lend", instead: off };
+    if (!operators && settings.credentials.some(lentByMachine))
+      return {
+        problem:
+          "it uses an identity or a file of the gateway's machine, which only an operator of the gateway may lend",
+        instead: off,
+      };
     // what answers inside the gateway calls no address; a vendor's own address may lead into the operator's network as well, where names there say so
     return { value: { ...settings, owner: off.owner!, guarded: !operators && !runsInside(known.get(entry.family)!) } };
   };

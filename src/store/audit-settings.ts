@@ -13,26 +13,49 @@ export interface AuditSettings {
 const FOREVER = "forever";
 const DEFAULT_REFUSED_DAYS = 400;
 const days = (fallback: number | typeof FOREVER, description: string) =>
-  z.union([z.int().min(1).max(36_500), z.enum([FOREVER])]).default(fallback).transform((given) => (given === FOREVER ? null : given)).meta({ title: "Days", description });
+  z
+    .union([z.int().min(1).max(36_500), z.enum([FOREVER])])
+    .default(fallback)
+    .transform((given) => (given === FOREVER ? null : given))
+    .meta({ title: "Days", description });
 
 export const auditSection = z
   .strictObject({
-    keep_days: days(FOREVER, "How long rows of the audit log are kept that say what was done; `forever` removes none. Versions, and the way back to them, stay in any case."),
-    keep_refused_days: days(DEFAULT_REFUSED_DAYS, "How long rows are kept that say what was refused, never longer than the others."),
+    keep_days: days(
+      FOREVER,
+      "How long rows of the audit log are kept that say what was done; `forever` removes none. Versions, and the way back to them, stay in any case.",
+    ),
+    keep_refused_days: days(
+      DEFAULT_REFUSED_DAYS,
+      "How long rows are kept that say what was refused, never longer than the others.",
+    ),
   })
   .transform((file): AuditSettings => ({ keepDays: file.keep_days, keepRefusedDays: file.keep_refused_days }))
   .prefault({})
   .meta({ title: "Audit log", description: "How long the audit log is kept. Read at the start." });
 
 /** Removes what is too old by now. Gives how many rows went. */
-export async function pruneAudit(store: Pick<Store, "pruneAudit">, { keepDays, keepRefusedDays }: AuditSettings, nowMs: number, isEnding: () => boolean = () => false): Promise<number> {
+export async function pruneAudit(
+  store: Pick<Store, "pruneAudit">,
+  { keepDays, keepRefusedDays }: AuditSettings,
+  nowMs: number,
+  isEnding: () => boolean = () => false,
+): Promise<number> {
   const before = (given: number | null): number | null => (given === null ? null : nowMs - given * DAY_MS);
   const [doneMs, refusedMs] = [before(keepDays), before(keepRefusedDays)];
-  const moments = { doneMs, refusedMs: doneMs === null || refusedMs === null ? (doneMs ?? refusedMs) : Math.max(doneMs, refusedMs) };
+  const moments = {
+    doneMs,
+    refusedMs: doneMs === null || refusedMs === null ? (doneMs ?? refusedMs) : Math.max(doneMs, refusedMs),
+  };
   return moments.refusedMs === null ? 0 : await pruneInRounds(() => store.pruneAudit(moments), isEnding);
 }
 
 /** As everyHour(). */
-export function keepAuditPruned(store: Pick<Store, "pruneAudit">, settings: AuditSettings, now: () => number, onFault: (words: string) => void): () => Promise<void> {
+export function keepAuditPruned(
+  store: Pick<Store, "pruneAudit">,
+  settings: AuditSettings,
+  now: () => number,
+  onFault: (words: string) => void,
+): () => Promise<void> {
   return everyHour((isEnding) => pruneAudit(store, settings, now(), isEnding), onFault);
 }

@@ -2,7 +2,16 @@
 // SQLite's own busy timeout would stop the whole process while it waits for another one, and for ever when the lock's holder is in the same
 // process; so it is off, and a busy statement is tried again from here.
 import type { Database, SQLQueryBindings } from "bun:sqlite";
-import { SqliteIntrospector, SqliteQueryCompiler, type CompiledQuery, type DatabaseConnection, type Dialect, type DialectAdapter, type Driver, type QueryResult } from "kysely";
+import {
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type DialectAdapter,
+  type Driver,
+  type QueryResult,
+} from "kysely";
 import { StoreError } from "./store.ts";
 
 /** How long one holder may keep the connection while somebody waits for it. */
@@ -51,7 +60,8 @@ function createDriver(options: BunSqliteConnection): Driver {
     },
     releaseConnection: async () => turns.give(),
     // `immediate` takes the write lock at once: a transaction that reads first and then writes could otherwise fail at the write.
-    beginTransaction: async (_, settings) => void (await run(() => options.database.run(settings.accessMode === "read only" ? "begin" : "begin immediate"))),
+    beginTransaction: async (_, settings) =>
+      void (await run(() => options.database.run(settings.accessMode === "read only" ? "begin" : "begin immediate"))),
     commitTransaction: async () => void (await run(() => options.database.run("commit"))),
     // After some errors (a full disk, say) SQLite has rolled back by itself.
     rollbackTransaction: async () => void (options.database.inTransaction && options.database.run("rollback")),
@@ -59,7 +69,10 @@ function createDriver(options: BunSqliteConnection): Driver {
   };
 }
 
-function createConnection({ database }: BunSqliteConnection, run: <T>(statement: () => T) => Promise<T>): DatabaseConnection {
+function createConnection(
+  { database }: BunSqliteConnection,
+  run: <T>(statement: () => T) => Promise<T>,
+): DatabaseConnection {
   return {
     executeQuery: <R>(query: CompiledQuery) => run(() => execute<R>(database, query)),
     async *streamQuery<R>(query: CompiledQuery, chunkSize: number) {
@@ -94,7 +107,11 @@ function execute<R>(database: Database, query: CompiledQuery): QueryResult<R> {
 const bindings = (query: CompiledQuery): SQLQueryBindings[] => query.parameters as SQLQueryBindings[];
 
 /** Runs a statement, again while another process holds the lock. A statement that was busy has done nothing. */
-export async function whenFree<T>(statement: () => T, { busyTimeoutMs, explain }: Omit<BunSqliteConnection, "database">, turns?: ConnectionTurns): Promise<T> {
+export async function whenFree<T>(
+  statement: () => T,
+  { busyTimeoutMs, explain }: Omit<BunSqliteConnection, "database">,
+  turns?: ConnectionTurns,
+): Promise<T> {
   const startedAtMs = performance.now();
   for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
     try {

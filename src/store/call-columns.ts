@@ -36,7 +36,8 @@ export function columnsOf({ record, settled }: LedgerRow): CallColumns {
     reasoning_tokens: count(usage?.completion_tokens_details?.reasoning_tokens),
     cost_nano_usd: cost === null || cost === undefined ? null : count(cost.nanoUsd),
     total_ms: count(record.totalMs),
-    first_content_ms: record.firstContentMs === null || record.firstContentMs === undefined ? null : count(record.firstContentMs),
+    first_content_ms:
+      record.firstContentMs === null || record.firstContentMs === undefined ? null : count(record.firstContentMs),
     settled: flag(settled),
     model_asked: word(record.modelAsked),
     finish_reason: word(record.finishReasons?.[0]),
@@ -51,8 +52,16 @@ function tagsText(record: LedgerRow["record"]): string {
 
 export type Tagged = Pick<CallColumns, "tags" | "time_ms" | "trace_id" | "tenant_id" | "project_id">;
 
-export function tagRowsOf({ tags, time_ms, trace_id, tenant_id, project_id }: Tagged): readonly CallSchema["call_tag"][] {
-  return tags === "" ? [] : (JSON.parse(tags) as readonly string[]).map((tag) => ({ tag, time_ms, trace_id, tenant_id, project_id }));
+export function tagRowsOf({
+  tags,
+  time_ms,
+  trace_id,
+  tenant_id,
+  project_id,
+}: Tagged): readonly CallSchema["call_tag"][] {
+  return tags === ""
+    ? []
+    : (JSON.parse(tags) as readonly string[]).map((tag) => ({ tag, time_ms, trace_id, tenant_id, project_id }));
 }
 
 function word(text: string | null | undefined): string {
@@ -112,20 +121,43 @@ export function raisedSum(table: string, column: string): string {
 
 /** What calls add to the hours. In the order of their keys, so that two writers never wait for each other. */
 export function hourSums(calls: readonly CallColumns[]): readonly SumRow[] {
-  return gathered(calls, HOUR_MS, (hour_ms, call) => ({ hour_ms, ...dimensionsOf(call) }), () => "");
+  return gathered(
+    calls,
+    HOUR_MS,
+    (hour_ms, call) => ({ hour_ms, ...dimensionsOf(call) }),
+    () => "",
+  );
 }
 
 /** What calls add to the days of the end users that they name. */
 export function userDaySums(calls: readonly CallColumns[]): readonly SumRow[] {
-  return gathered(calls.filter((call) => call.end_user !== ""), DAY_MS, (day_ms, call) => ({ day_ms, ...dimensionsOf(call), end_user: call.end_user }), (call) => call.end_user);
+  return gathered(
+    calls.filter((call) => call.end_user !== ""),
+    DAY_MS,
+    (day_ms, call) => ({ day_ms, ...dimensionsOf(call), end_user: call.end_user }),
+    (call) => call.end_user,
+  );
 }
 
-function dimensionsOf({ tenant_id, project_id, token_id, user_id, route, provider, model }: CallColumns): DimensionColumns {
+function dimensionsOf({
+  tenant_id,
+  project_id,
+  token_id,
+  user_id,
+  route,
+  provider,
+  model,
+}: CallColumns): DimensionColumns {
   return { tenant_id, project_id, token_id, user_id, route, provider, model };
 }
 
 /** By time and dimensions, and what `further` tells apart. An explanation is in no sum. */
-function gathered(calls: readonly CallColumns[], spanMs: bigint, keyOf: (atMs: bigint, call: CallColumns) => SumRow["key"], further: (call: CallColumns) => string): readonly SumRow[] {
+function gathered(
+  calls: readonly CallColumns[],
+  spanMs: bigint,
+  keyOf: (atMs: bigint, call: CallColumns) => SumRow["key"],
+  further: (call: CallColumns) => string,
+): readonly SumRow[] {
   const rows = new Map<string, SumRow>();
   for (const call of calls) {
     if (call.explained !== 0n) continue;

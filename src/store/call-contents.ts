@@ -12,30 +12,64 @@ const ROWS_AT_ONCE = 50;
 const REMOVED_AT_ONCE = 500;
 
 export async function contentKey(db: Db, tenantId: string, sealed: string): Promise<string> {
-  await db.insertInto("content_key").values({ tenant_id: tenantId, sealed }).onConflict((conflict) => conflict.column("tenant_id").doNothing()).execute();
-  return (await db.selectFrom("content_key").select("sealed").where("tenant_id", "=", tenantId).executeTakeFirstOrThrow()).sealed;
+  await db
+    .insertInto("content_key")
+    .values({ tenant_id: tenantId, sealed })
+    .onConflict((conflict) => conflict.column("tenant_id").doNothing())
+    .execute();
+  return (
+    await db.selectFrom("content_key").select("sealed").where("tenant_id", "=", tenantId).executeTakeFirstOrThrow()
+  ).sealed;
 }
 
 export async function keepContents(db: Db, contents: readonly StoredContent[]): Promise<void> {
   if (contents.length === 0) return;
   await db.transaction().execute(async (tx) => {
-    const { rows: projects } = await sql<{ readonly id: string; readonly tenant_id: string }>`select id, tenant_id from projects where id in (${sql.join([...new Set(contents.map(({ projectId }) => projectId))])})`.execute(tx);
+    const { rows: projects } = await sql<{
+      readonly id: string;
+      readonly tenant_id: string;
+    }>`select id, tenant_id from projects where id in (${sql.join([...new Set(contents.map(({ projectId }) => projectId))])})`.execute(
+      tx,
+    );
     const tenants = new Map(projects.map(({ id, tenant_id: tenantId }) => [id, tenantId]));
     // what waited while its project or tenant was removed goes with it
     const wanted = contents.filter(({ projectId, tenantId }) => tenants.get(projectId) === tenantId);
     for (let at = 0; at < wanted.length; at += ROWS_AT_ONCE) {
-      const rows = wanted.slice(at, at + ROWS_AT_ONCE).map(({ traceId, tenantId, projectId, expiresMs, body }) => ({ trace_id: traceId, tenant_id: tenantId, project_id: projectId, expires_ms: toInteger(expiresMs), body }));
-      await tx.insertInto("call_content").values(rows).onConflict((conflict) => conflict.column("trace_id").doNothing()).execute();
+      const rows = wanted
+        .slice(at, at + ROWS_AT_ONCE)
+        .map(({ traceId, tenantId, projectId, expiresMs, body }) => ({
+          trace_id: traceId,
+          tenant_id: tenantId,
+          project_id: projectId,
+          expires_ms: toInteger(expiresMs),
+          body,
+        }));
+      await tx
+        .insertInto("call_content")
+        .values(rows)
+        .onConflict((conflict) => conflict.column("trace_id").doNothing())
+        .execute();
     }
   });
 }
 
 export async function findContent(db: Db, traceId: string): Promise<StoredContent | null> {
   const row = await db.selectFrom("call_content").selectAll().where("trace_id", "=", traceId).executeTakeFirst();
-  return row === undefined ? null : { traceId, tenantId: row.tenant_id, projectId: row.project_id, expiresMs: fromInteger(row.expires_ms), body: new Uint8Array(row.body) };
+  return row === undefined
+    ? null
+    : {
+        traceId,
+        tenantId: row.tenant_id,
+        projectId: row.project_id,
+        expiresMs: fromInteger(row.expires_ms),
+        body: new Uint8Array(row.body),
+      };
 }
 
-export async function countContents(db: Db, { tenantId, projectId }: Parameters<CallStore["countContents"]>[0]): Promise<number> {
+export async function countContents(
+  db: Db,
+  { tenantId, projectId }: Parameters<CallStore["countContents"]>[0],
+): Promise<number> {
   const counted = await db
     .selectFrom("call_content")
     .select((of) => of.fn.countAll<bigint | number | string>().as("calls"))
@@ -49,9 +83,17 @@ export async function removeContents(db: Db, which: Parameters<CallStore["remove
   const some = db
     .selectFrom("call_content")
     .select("trace_id")
-    .$if("expiredMs" in which, (query) => query.where("expires_ms", "<=", toInteger((which as { readonly expiredMs: number }).expiredMs)).orderBy("expires_ms"))
-    .$if("tenantId" in which, (query) => query.where("tenant_id", "=", (which as { readonly tenantId: string }).tenantId))
-    .$if("projectId" in which && which.projectId !== null, (query) => query.where("project_id", "=", (which as { readonly projectId: string }).projectId))
+    .$if("expiredMs" in which, (query) =>
+      query
+        .where("expires_ms", "<=", toInteger((which as { readonly expiredMs: number }).expiredMs))
+        .orderBy("expires_ms"),
+    )
+    .$if("tenantId" in which, (query) =>
+      query.where("tenant_id", "=", (which as { readonly tenantId: string }).tenantId),
+    )
+    .$if("projectId" in which && which.projectId !== null, (query) =>
+      query.where("project_id", "=", (which as { readonly projectId: string }).projectId),
+    )
     .limit(sql.lit(REMOVED_AT_ONCE));
   return Number((await db.deleteFrom("call_content").where("trace_id", "in", some).executeTakeFirst()).numDeletedRows);
 }

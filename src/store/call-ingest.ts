@@ -3,7 +3,14 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import { insertMany, ROWS_AT_ONCE } from "./bulk-insert.ts";
 import { columnsOf, hourSums, raisedSum, type SumRow, type Tagged, tagRowsOf, userDaySums } from "./call-columns.ts";
-import { CALL_COLUMNS, type CallColumns, type CallSchema, DETAIL_COLUMNS, SUM_COLUMNS, TAG_COLUMNS } from "./call-schema.ts";
+import {
+  CALL_COLUMNS,
+  type CallColumns,
+  type CallSchema,
+  DETAIL_COLUMNS,
+  SUM_COLUMNS,
+  TAG_COLUMNS,
+} from "./call-schema.ts";
 import { keepPlace } from "./journal-places.ts";
 import type { LedgerRow, ShippedPlace } from "./ledger.ts";
 
@@ -32,7 +39,12 @@ export function incomingOf(row: LedgerRow): Incoming {
   return { columns: columnsOf(row), detail: row.text ?? JSON.stringify(row.record) };
 }
 
-export async function ingestCalls(db: Kysely<CallSchema>, rows: readonly Incoming[], place: ShippedPlace | undefined, inserts: CallInserts = BY_STATEMENTS_OF_MANY): Promise<void> {
+export async function ingestCalls(
+  db: Kysely<CallSchema>,
+  rows: readonly Incoming[],
+  place: ShippedPlace | undefined,
+  inserts: CallInserts = BY_STATEMENTS_OF_MANY,
+): Promise<void> {
   const batch = deduplicated(rows);
   if (batch.size === 0) return;
   await db.transaction().execute(async (tx) => {
@@ -43,7 +55,10 @@ export async function ingestCalls(db: Kysely<CallSchema>, rows: readonly Incomin
     const late = again.filter(({ columns }) => columns.settled === 1n);
     const before = late.length === 0 ? [] : await takeUnsettled(tx, late);
     const replaced = late.filter(({ columns }) => before.some(({ trace_id: id }) => id === columns.trace_id));
-    for (const { columns: { trace_id: id, ...columns }, detail } of replaced) {
+    for (const {
+      columns: { trace_id: id, ...columns },
+      detail,
+    } of replaced) {
       await tx.updateTable("call").set(columns).where("trace_id", "=", id).execute();
       await tx.updateTable("call_detail").set({ record: detail }).where("trace_id", "=", id).execute();
     }
@@ -73,14 +88,32 @@ function deduplicated(rows: readonly Incoming[]): ReadonlyMap<string, Incoming> 
 async function takeUnsettled(tx: Tx, calls: readonly Incoming[]): Promise<readonly CallColumns[]> {
   const taken: CallColumns[] = [];
   for (const part of parts(calls))
-    taken.push(...(await tx.updateTable("call").set({ settled: 1n }).where("trace_id", "in", part.map(({ columns }) => columns.trace_id)).where("settled", "=", 0n).returningAll().execute()));
+    taken.push(
+      ...(await tx
+        .updateTable("call")
+        .set({ settled: 1n })
+        .where(
+          "trace_id",
+          "in",
+          part.map(({ columns }) => columns.trace_id),
+        )
+        .where("settled", "=", 0n)
+        .returningAll()
+        .execute()),
+    );
   return taken;
 }
 
 /** Of calls, by their own rows. */
 export async function removeTags(db: Kysely<CallSchema>, calls: readonly Tagged[]): Promise<void> {
   for (const part of parts(calls.flatMap(tagRowsOf))) {
-    const these = sql.join(part.map(({ tag, time_ms: timeMs, trace_id: traceId }) => sql`(tag = ${tag} and time_ms = ${timeMs} and trace_id = ${traceId})`), sql` or `);
+    const these = sql.join(
+      part.map(
+        ({ tag, time_ms: timeMs, trace_id: traceId }) =>
+          sql`(tag = ${tag} and time_ms = ${timeMs} and trace_id = ${traceId})`,
+      ),
+      sql` or `,
+    );
     await sql`delete from call_tag where ${these}`.execute(db);
   }
 }
@@ -90,37 +123,75 @@ const BY_STATEMENTS_OF_MANY: CallInserts = {
   async calls(tx, rows) {
     const ids = new Set<string>();
     for (const part of parts(rows)) {
-      const inserted = await insertMany<{ readonly trace_id: string }>(tx, "call", CALL_COLUMNS, part.map(({ columns }) => ({ ...columns })), () => sql`on conflict (trace_id) do nothing returning trace_id`);
+      const inserted = await insertMany<{ readonly trace_id: string }>(
+        tx,
+        "call",
+        CALL_COLUMNS,
+        part.map(({ columns }) => ({ ...columns })),
+        () => sql`on conflict (trace_id) do nothing returning trace_id`,
+      );
       for (const { trace_id: id } of inserted) ids.add(id);
     }
     return rows.filter(({ columns }) => ids.has(columns.trace_id));
   },
   async details(tx, rows) {
     for (const part of parts(rows))
-      await insertMany(tx, "call_detail", DETAIL_COLUMNS, part.map(({ columns, detail }) => ({ trace_id: columns.trace_id, time_ms: columns.time_ms, record: detail })), () => sql`on conflict (trace_id) do nothing`);
+      await insertMany(
+        tx,
+        "call_detail",
+        DETAIL_COLUMNS,
+        part.map(({ columns, detail }) => ({ trace_id: columns.trace_id, time_ms: columns.time_ms, record: detail })),
+        () => sql`on conflict (trace_id) do nothing`,
+      );
   },
   async tags(tx, rows) {
-    for (const part of parts(rows)) await insertMany(tx, "call_tag", TAG_COLUMNS, part.map((row) => ({ ...row })), () => sql`on conflict (tag, time_ms, trace_id) do nothing`);
+    for (const part of parts(rows))
+      await insertMany(
+        tx,
+        "call_tag",
+        TAG_COLUMNS,
+        part.map((row) => ({ ...row })),
+        () => sql`on conflict (tag, time_ms, trace_id) do nothing`,
+      );
   },
   async addUp(tx, table, rows) {
     for (const part of parts(rows)) {
       const keys = Object.keys(part[0]!.key);
-      const values = part.map(({ key, sums }) => ({ ...key, ...Object.fromEntries(SUM_COLUMNS.map((column, index) => [column, sums[index]!])) }));
+      const values = part.map(({ key, sums }) => ({
+        ...key,
+        ...Object.fromEntries(SUM_COLUMNS.map((column, index) => [column, sums[index]!])),
+      }));
       const raised = () => sql.raw(SUM_COLUMNS.map((column) => raisedSum(table, column)).join(", "));
-      await insertMany(tx, table, [...keys, ...SUM_COLUMNS], values, () => sql`on conflict (${sql.join(keys.map((column) => sql.ref(column)))}) do update set ${raised()}`);
+      await insertMany(
+        tx,
+        table,
+        [...keys, ...SUM_COLUMNS],
+        values,
+        () => sql`on conflict (${sql.join(keys.map((column) => sql.ref(column)))}) do update set ${raised()}`,
+      );
     }
   },
 };
 
 async function takeOff(tx: Tx, table: SumTable, rows: readonly SumRow[]): Promise<void> {
   for (const { key, sums } of rows) {
-    const same = sql.join(Object.entries(key).map(([column, value]) => sql`${sql.ref(column)} = ${value}`), sql` and `);
-    const lowered = sql.join(SUM_COLUMNS.map((column, index) => sql`${sql.ref(column)} = case when ${sql.ref(column)} < ${sums[index]!} then 0 else ${sql.ref(column)} - ${sums[index]!} end`));
+    const same = sql.join(
+      Object.entries(key).map(([column, value]) => sql`${sql.ref(column)} = ${value}`),
+      sql` and `,
+    );
+    const lowered = sql.join(
+      SUM_COLUMNS.map(
+        (column, index) =>
+          sql`${sql.ref(column)} = case when ${sql.ref(column)} < ${sums[index]!} then 0 else ${sql.ref(column)} - ${sums[index]!} end`,
+      ),
+    );
     await sql`update ${sql.table(table)} set ${lowered} where ${same}`.execute(tx);
     await sql`delete from ${sql.table(table)} where ${same} and calls = 0`.execute(tx);
   }
 }
 
 function parts<T>(rows: readonly T[]): readonly (readonly T[])[] {
-  return Array.from({ length: Math.ceil(rows.length / ROWS_AT_ONCE) }, (_, index) => rows.slice(index * ROWS_AT_ONCE, (index + 1) * ROWS_AT_ONCE));
+  return Array.from({ length: Math.ceil(rows.length / ROWS_AT_ONCE) }, (_, index) =>
+    rows.slice(index * ROWS_AT_ONCE, (index + 1) * ROWS_AT_ONCE),
+  );
 }

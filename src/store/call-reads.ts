@@ -10,7 +10,14 @@ import { toInteger } from "./schema.ts";
 type Db = Kysely<CallSchema>;
 
 const SCOPE_COLUMNS: readonly (readonly [keyof CallScope, string])[] = [
-  ["tokenId", "token_id"], ["projectId", "project_id"], ["tenantId", "tenant_id"], ["userId", "user_id"], ["endUser", "end_user"], ["route", "route"], ["provider", "provider"], ["model", "model"],
+  ["tokenId", "token_id"],
+  ["projectId", "project_id"],
+  ["tenantId", "tenant_id"],
+  ["userId", "user_id"],
+  ["endUser", "end_user"],
+  ["route", "route"],
+  ["provider", "provider"],
+  ["model", "model"],
 ];
 /** Of these the first that is given is looked up in its index, because it is the narrowest; the database has no figures to know that. */
 const INDEXED = ["tokenId", "projectId", "tenantId"] as const;
@@ -32,11 +39,18 @@ export interface FoundCall {
 }
 
 export function storedCall(found: FoundCall | null): StoredCall | null {
-  return found === null ? null : { summary: found.summary, record: found.detail === null ? null : parseClosing(found.detail) };
+  return found === null
+    ? null
+    : { summary: found.summary, record: found.detail === null ? null : parseClosing(found.detail) };
 }
 
 export async function findCall(db: Db, traceId: string, tenantId: string | undefined): Promise<FoundCall | null> {
-  const row = await db.selectFrom("call").selectAll().where("trace_id", "=", traceId).$if(tenantId !== undefined, (query) => query.where("tenant_id", "=", tenantId!)).executeTakeFirst();
+  const row = await db
+    .selectFrom("call")
+    .selectAll()
+    .where("trace_id", "=", traceId)
+    .$if(tenantId !== undefined, (query) => query.where("tenant_id", "=", tenantId!))
+    .executeTakeFirst();
   if (row === undefined) return null;
   const detail = await db.selectFrom("call_detail").select("record").where("trace_id", "=", traceId).executeTakeFirst();
   return { summary: summaryOf(row), detail: detail?.record ?? null };
@@ -45,11 +59,29 @@ export async function findCall(db: Db, traceId: string, tenantId: string | undef
 /** So many rows of each table at a time: a long removal would keep others from writing. */
 const PRUNED_AT_ONCE = 2000;
 
-export async function prune(db: Db, { callsMs, detailsMs }: { readonly callsMs: number | null; readonly detailsMs: number | null }): Promise<number> {
-  if (callsMs !== null) await removeTags(db, await db.selectFrom("call").select(["tags", "time_ms", "trace_id", "tenant_id", "project_id"]).where("time_ms", "<", toInteger(callsMs)).orderBy("time_ms").limit(sql.lit(PRUNED_AT_ONCE)).execute());
+export async function prune(
+  db: Db,
+  { callsMs, detailsMs }: { readonly callsMs: number | null; readonly detailsMs: number | null },
+): Promise<number> {
+  if (callsMs !== null)
+    await removeTags(
+      db,
+      await db
+        .selectFrom("call")
+        .select(["tags", "time_ms", "trace_id", "tenant_id", "project_id"])
+        .where("time_ms", "<", toInteger(callsMs))
+        .orderBy("time_ms")
+        .limit(sql.lit(PRUNED_AT_ONCE))
+        .execute(),
+    );
   const remove = async (table: "call" | "call_detail", beforeMs: number | null): Promise<number> => {
     if (beforeMs === null) return 0;
-    const old = db.selectFrom(table).select("trace_id").where("time_ms", "<", toInteger(beforeMs)).orderBy("time_ms").limit(sql.lit(PRUNED_AT_ONCE));
+    const old = db
+      .selectFrom(table)
+      .select("trace_id")
+      .where("time_ms", "<", toInteger(beforeMs))
+      .orderBy("time_ms")
+      .limit(sql.lit(PRUNED_AT_ONCE));
     return Number((await db.deleteFrom(table).where("trace_id", "in", old).executeTakeFirst()).numDeletedRows);
   };
   // a detail without its call could not be found

@@ -13,7 +13,15 @@ export interface DimensionColumns {
   readonly provider: string;
   readonly model: string;
 }
-export const DIMENSION_COLUMNS = ["tenant_id", "project_id", "token_id", "user_id", "route", "provider", "model"] as const satisfies readonly (keyof DimensionColumns)[];
+export const DIMENSION_COLUMNS = [
+  "tenant_id",
+  "project_id",
+  "token_id",
+  "user_id",
+  "route",
+  "provider",
+  "model",
+] as const satisfies readonly (keyof DimensionColumns)[];
 
 export interface CallColumns extends DimensionColumns {
   readonly trace_id: string;
@@ -43,15 +51,45 @@ export interface CallColumns extends DimensionColumns {
 }
 
 export const CALL_COLUMNS = [
-  "trace_id", "time_ms", ...DIMENSION_COLUMNS, "end_user", "status", "code", "stream", "cancelled", "explained", "attempts", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost_nano_usd", "total_ms",
-  "first_content_ms", "settled", "model_asked", "finish_reason", "tags",
+  "trace_id",
+  "time_ms",
+  ...DIMENSION_COLUMNS,
+  "end_user",
+  "status",
+  "code",
+  "stream",
+  "cancelled",
+  "explained",
+  "attempts",
+  "prompt_tokens",
+  "completion_tokens",
+  "cached_tokens",
+  "reasoning_tokens",
+  "cost_nano_usd",
+  "total_ms",
+  "first_content_ms",
+  "settled",
+  "model_asked",
+  "finish_reason",
+  "tags",
 ] as const satisfies readonly (keyof CallColumns)[];
 
 export const DETAIL_COLUMNS = ["trace_id", "time_ms", "record"] as const;
 export const TAG_COLUMNS = ["tag", "time_ms", "trace_id", "tenant_id", "project_id"] as const;
 
 export const LATENCY_COLUMNS: readonly string[] = [...LATENCY_BOUNDS_MS.map((bound) => `within_${bound}_ms`), "beyond"];
-export const SUM_COLUMNS: readonly string[] = ["calls", "errors", "unpriced", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost_nano_usd", "total_ms", ...LATENCY_COLUMNS];
+export const SUM_COLUMNS: readonly string[] = [
+  "calls",
+  "errors",
+  "unpriced",
+  "prompt_tokens",
+  "completion_tokens",
+  "cached_tokens",
+  "reasoning_tokens",
+  "cost_nano_usd",
+  "total_ms",
+  ...LATENCY_COLUMNS,
+];
 
 export interface ContentColumns {
   readonly trace_id: string;
@@ -76,7 +114,13 @@ export interface CallSchema extends ReplicaSchema {
   /** `record`: JSON of the whole record. */
   readonly call_detail: { readonly trace_id: string; readonly time_ms: bigint; readonly record: string };
   /** What a call can be found by and most calls do not have: see call-tags.ts. */
-  readonly call_tag: { readonly tag: string; readonly time_ms: bigint; readonly trace_id: string; readonly tenant_id: string; readonly project_id: string };
+  readonly call_tag: {
+    readonly tag: string;
+    readonly time_ms: bigint;
+    readonly trace_id: string;
+    readonly tenant_id: string;
+    readonly project_id: string;
+  };
   /** What was said, where a tenant keeps it: see call-contents.ts. */
   readonly call_content: ContentColumns;
   /** The key of a tenant's contents, sealed. */
@@ -90,18 +134,42 @@ export interface CallSchema extends ReplicaSchema {
 }
 
 const WORDS = [...DIMENSION_COLUMNS, "end_user", "code"] as const;
-const COUNTS = ["status", "stream", "cancelled", "explained", "attempts", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "total_ms", "settled"] as const;
+const COUNTS = [
+  "status",
+  "stream",
+  "cancelled",
+  "explained",
+  "attempts",
+  "prompt_tokens",
+  "completion_tokens",
+  "cached_tokens",
+  "reasoning_tokens",
+  "total_ms",
+  "settled",
+] as const;
 
 export async function createCalls(db: Kysely<unknown>): Promise<void> {
-  let call = db.schema.createTable("call").addColumn("trace_id", "text", (column) => column.primaryKey()).addColumn("time_ms", "bigint", (column) => column.notNull());
+  let call = db.schema
+    .createTable("call")
+    .addColumn("trace_id", "text", (column) => column.primaryKey())
+    .addColumn("time_ms", "bigint", (column) => column.notNull());
   for (const word of WORDS) call = call.addColumn(word, "text", (column) => column.notNull());
   for (const count of COUNTS) call = call.addColumn(count, "bigint", (column) => column.notNull());
   await call.addColumn("cost_nano_usd", "bigint").addColumn("first_content_ms", "bigint").execute();
   // the order of the listing, alone and below what it is most often narrowed to
   await db.schema.createIndex("call_by_time").on("call").columns(["time_ms", "trace_id"]).execute();
-  for (const [name, column] of [["tenant", "tenant_id"], ["project", "project_id"], ["token", "token_id"]] as const)
+  for (const [name, column] of [
+    ["tenant", "tenant_id"],
+    ["project", "project_id"],
+    ["token", "token_id"],
+  ] as const)
     await db.schema.createIndex(`call_by_${name}`).on("call").columns([column, "time_ms", "trace_id"]).execute();
-  await db.schema.createIndex("call_failed").on("call").columns(["tenant_id", "time_ms", "trace_id"]).where(sql.ref("status"), ">=", sql.lit(400)).execute();
+  await db.schema
+    .createIndex("call_failed")
+    .on("call")
+    .columns(["tenant_id", "time_ms", "trace_id"])
+    .where(sql.ref("status"), ">=", sql.lit(400))
+    .execute();
   await db.schema
     .createTable("call_detail")
     .addColumn("trace_id", "text", (column) => column.primaryKey())
@@ -115,9 +183,22 @@ export async function createCalls(db: Kysely<unknown>): Promise<void> {
 
 /** What calls are looked up by. Each of these costs those calls alone that have it, but for the order of their ends, which is written in its own order and so cheap. */
 export async function createLookUps(db: Kysely<unknown>): Promise<void> {
-  for (const column of ["model_asked", "finish_reason", "tags"]) await db.schema.alterTable("call").addColumn(column, "text", (definition) => definition.notNull().defaultTo("")).execute();
-  for (const [name, column] of [["end_user", "end_user"], ["user", "user_id"], ["code", "code"]] as const)
-    await db.schema.createIndex(`call_by_${name}`).on("call").columns([column, "time_ms", "trace_id"]).where(sql.ref(column), "<>", sql.lit("")).execute();
+  for (const column of ["model_asked", "finish_reason", "tags"])
+    await db.schema
+      .alterTable("call")
+      .addColumn(column, "text", (definition) => definition.notNull().defaultTo(""))
+      .execute();
+  for (const [name, column] of [
+    ["end_user", "end_user"],
+    ["user", "user_id"],
+    ["code", "code"],
+  ] as const)
+    await db.schema
+      .createIndex(`call_by_${name}`)
+      .on("call")
+      .columns([column, "time_ms", "trace_id"])
+      .where(sql.ref(column), "<>", sql.lit(""))
+      .execute();
   await sql`create index call_by_end on call ((time_ms + total_ms), trace_id)`.execute(db);
   const tags = db.schema
     .createTable("call_tag")
@@ -140,16 +221,25 @@ export async function createContents(db: Kysely<unknown>): Promise<void> {
     .addColumn("expires_ms", "bigint", (column) => column.notNull())
     .addColumn("body", "bytea", (column) => column.notNull())
     .execute();
-  await db.schema.createIndex("call_content_by_place").on("call_content").columns(["tenant_id", "project_id"]).execute();
+  await db.schema
+    .createIndex("call_content_by_place")
+    .on("call_content")
+    .columns(["tenant_id", "project_id"])
+    .execute();
   await db.schema.createIndex("call_content_by_end").on("call_content").column("expires_ms").execute();
-  await db.schema.createTable("content_key").addColumn("tenant_id", "text", (column) => column.primaryKey()).addColumn("sealed", "text", (column) => column.notNull()).execute();
+  await db.schema
+    .createTable("content_key")
+    .addColumn("tenant_id", "text", (column) => column.primaryKey())
+    .addColumn("sealed", "text", (column) => column.notNull())
+    .execute();
 }
 
 async function createSums(db: Kysely<unknown>, table: string, time: string, further: readonly string[]): Promise<void> {
   // the tenant first and then the time: a report is of one tenant, or of a time
   const key = ["tenant_id", time, ...DIMENSION_COLUMNS.filter((column) => column !== "tenant_id"), ...further];
   let sums = db.schema.createTable(table).addColumn(time, "bigint", (column) => column.notNull());
-  for (const column of [...DIMENSION_COLUMNS, ...further]) sums = sums.addColumn(column, "text", (definition) => definition.notNull());
+  for (const column of [...DIMENSION_COLUMNS, ...further])
+    sums = sums.addColumn(column, "text", (definition) => definition.notNull());
   for (const column of SUM_COLUMNS) sums = sums.addColumn(column, "bigint", (definition) => definition.notNull());
   await sums.addPrimaryKeyConstraint(`${table}_key`, key).execute();
   await db.schema.createIndex(`${table}_by_time`).on(table).column(time).execute();
@@ -167,5 +257,9 @@ export async function createPlaces(db: Kysely<unknown>): Promise<void> {
     .addPrimaryKeyConstraint("journal_place_key", ["journal", "run"])
     .execute();
   await db.schema.createIndex("journal_place_by_run").on("journal_place").column("run").execute();
-  await db.schema.createIndex("journal_place_by_rows").on("journal_place").columns(["journal", "shipped_rows"]).execute();
+  await db.schema
+    .createIndex("journal_place_by_rows")
+    .on("journal_place")
+    .columns(["journal", "shipped_rows"])
+    .execute();
 }

@@ -12,32 +12,61 @@ export interface CallSettings {
 const DEFAULT_DAYS = 90;
 const DEFAULT_DETAILS_DAYS = 30;
 const days = (fallback: number, description: string) =>
-  z.union([z.int().min(1).max(36_500), z.enum(["forever"])]).default(fallback).meta({ title: "Days", description });
+  z
+    .union([z.int().min(1).max(36_500), z.enum(["forever"])])
+    .default(fallback)
+    .meta({ title: "Days", description });
 
 export const callsSection = z
   .strictObject({
-    keep_days: days(DEFAULT_DAYS, "How long single calls are kept; `forever` removes none. Sums by hour, from which usage reports and budgets are made, stay in any case."),
-    keep_details_days: days(DEFAULT_DETAILS_DAYS, "How long the whole record of a call is kept, never longer than the call."),
+    keep_days: days(
+      DEFAULT_DAYS,
+      "How long single calls are kept; `forever` removes none. Sums by hour, from which usage reports and budgets are made, stay in any case.",
+    ),
+    keep_details_days: days(
+      DEFAULT_DETAILS_DAYS,
+      "How long the whole record of a call is kept, never longer than the call.",
+    ),
   })
-  .transform((file): CallSettings => ({ keepDays: daysOrNull(file.keep_days), keepDetailsDays: daysOrNull(file.keep_details_days) }))
+  .transform((file): CallSettings => ({
+    keepDays: daysOrNull(file.keep_days),
+    keepDetailsDays: daysOrNull(file.keep_details_days),
+  }))
   .prefault({})
   .meta({ title: "Calls", description: "What is kept of calls in the database. Read at the start." });
 
 const daysOrNull = (given: number | "forever"): number | null => (given === "forever" ? null : given);
 
 /** Removes what is too old by now, until there is none. Gives how many rows went. */
-export async function pruneOld(calls: Pick<CallStore, "prune">, { keepDays, keepDetailsDays }: CallSettings, nowMs: number, isEnding: () => boolean = () => false): Promise<number> {
+export async function pruneOld(
+  calls: Pick<CallStore, "prune">,
+  { keepDays, keepDetailsDays }: CallSettings,
+  nowMs: number,
+  isEnding: () => boolean = () => false,
+): Promise<number> {
   if (keepDays === null && keepDetailsDays === null) return 0;
-  const before = { callsMs: keepDays === null ? null : nowMs - keepDays * DAY_MS, detailsMs: keepDetailsDays === null ? null : nowMs - keepDetailsDays * DAY_MS };
+  const before = {
+    callsMs: keepDays === null ? null : nowMs - keepDays * DAY_MS,
+    detailsMs: keepDetailsDays === null ? null : nowMs - keepDetailsDays * DAY_MS,
+  };
   return await pruneInRounds(() => calls.prune(before), isEnding);
 }
 
 /** What was said in calls and has been kept for its time goes. As everyHour(). */
-export function keepContentsPruned(calls: Pick<CallStore, "removeContents">, now: () => number, onFault: (words: string) => void): () => Promise<void> {
+export function keepContentsPruned(
+  calls: Pick<CallStore, "removeContents">,
+  now: () => number,
+  onFault: (words: string) => void,
+): () => Promise<void> {
   return everyHour((isEnding) => pruneInRounds(() => calls.removeContents({ expiredMs: now() }), isEnding), onFault);
 }
 
 /** As everyHour(). */
-export function keepPruned(calls: Pick<CallStore, "prune">, settings: CallSettings, now: () => number, onFault: (words: string) => void): () => Promise<void> {
+export function keepPruned(
+  calls: Pick<CallStore, "prune">,
+  settings: CallSettings,
+  now: () => number,
+  onFault: (words: string) => void,
+): () => Promise<void> {
   return everyHour((isEnding) => pruneOld(calls, settings, now(), isEnding), onFault);
 }

@@ -19,10 +19,25 @@ export function tagOf(kind: TagKind, words: string): string {
 }
 
 /** Rows of the journal may be of an earlier version: what a record did not have then is absent. */
-export function tagsOf({ metadata, clientRequestId, otelTraceId, tools, policies, limits }: Partial<CallRecord>): readonly string[] {
+export function tagsOf({
+  metadata,
+  clientRequestId,
+  otelTraceId,
+  tools,
+  policies,
+  limits,
+}: Partial<CallRecord>): readonly string[] {
   const hasTools = tools !== undefined && tools.length > 0;
   const hasLimits = limits?.some(isRefusal) === true;
-  if (metadata == null && clientRequestId == null && otelTraceId == null && !hasTools && !hasLimits && (policies === undefined || policies.length === 0)) return NONE;
+  if (
+    metadata == null &&
+    clientRequestId == null &&
+    otelTraceId == null &&
+    !hasTools &&
+    !hasLimits &&
+    (policies === undefined || policies.length === 0)
+  )
+    return NONE;
   const tags = new Set<string>();
   if (clientRequestId != null) tags.add(tagOf("request", clientRequestId));
   if (otelTraceId != null) tags.add(tagOf("otel", otelTraceId));
@@ -30,7 +45,10 @@ export function tagsOf({ metadata, clientRequestId, otelTraceId, tools, policies
   for (const { name } of policies ?? []) tags.add(tagOf("policy", name));
   for (const touch of limits ?? []) if (isRefusal(touch)) tags.add(tagOf("limit", touch.id));
   for (const { server, tool } of tools ?? []) tags.add(tagOf("tool", server)).add(tagOf("tool", `${server}/${tool}`));
-  return [...tags].filter((tag) => tag.length <= MAX_TAG).slice(0, MAX_TAGS).map(plain);
+  return [...tags]
+    .filter((tag) => tag.length <= MAX_TAG)
+    .slice(0, MAX_TAGS)
+    .map(plain);
 }
 
 const NONE: readonly string[] = [];
@@ -43,7 +61,8 @@ function addMetadata(metadata: JsonObject, tags: Set<string>): void {
   for (const name of Object.keys(metadata).slice(0, MAX_METADATA_TAGS)) {
     const value = metadata[name];
     if (isRawNumber(value)) tags.add(tagOf("meta", `${name}=${value.rawJSON}`));
-    else if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") tags.add(tagOf("meta", `${name}=${value}`));
+    else if (typeof value === "string" || typeof value === "number" || typeof value === "boolean")
+      tags.add(tagOf("meta", `${name}=${value}`));
   }
 }
 

@@ -39,20 +39,26 @@ interface OpenCalls {
 }
 
 const METHODS = {
-  ingest: ({ db, inserts }: OpenCalls, rows: WrittenRows, place: ShippedPlace | undefined) => ingestCalls(db, incomingRows(rows), place, inserts),
+  ingest: ({ db, inserts }: OpenCalls, rows: WrittenRows, place: ShippedPlace | undefined) =>
+    ingestCalls(db, incomingRows(rows), place, inserts),
   places: ({ db }: OpenCalls, journals: readonly string[], runs: readonly string[]) => findPlaces(db, journals, runs),
   prune: ({ db }: OpenCalls, before: Parameters<typeof prune>[1]) => prune(db, before),
   findCall: ({ db }: OpenCalls, traceId: string, tenantId: string | undefined) => findCall(db, traceId, tenantId),
-  searchCalls: ({ db }: OpenCalls, ...args: Parameters<typeof searchCalls> extends [Db, ...infer Rest] ? Rest : never) => searchCalls(db, ...args),
+  searchCalls: (
+    { db }: OpenCalls,
+    ...args: Parameters<typeof searchCalls> extends [Db, ...infer Rest] ? Rest : never
+  ) => searchCalls(db, ...args),
   contentKey: ({ db }: OpenCalls, tenantId: string, sealed: string) => contentKey(db, tenantId, sealed),
   keepContents: ({ db }: OpenCalls, contents: Parameters<typeof keepContents>[1]) => keepContents(db, contents),
   findContent: ({ db }: OpenCalls, traceId: string) => findContent(db, traceId),
   countContents: ({ db }: OpenCalls, place: Parameters<typeof countContents>[1]) => countContents(db, place),
   removeContents: ({ db }: OpenCalls, which: Parameters<typeof removeContents>[1]) => removeContents(db, which),
-  usage: ({ db }: OpenCalls, ...args: Parameters<typeof usage> extends [Db, ...infer Rest] ? Rest : never) => usage(db, ...args),
+  usage: ({ db }: OpenCalls, ...args: Parameters<typeof usage> extends [Db, ...infer Rest] ? Rest : never) =>
+    usage(db, ...args),
   usageTotals: ({ db }: OpenCalls, query: Parameters<typeof usageTotals>[1]) => usageTotals(db, query),
   spent: ({ db }: OpenCalls, query: Parameters<typeof spent>[1]) => spent(db, query),
-  meetReplicas: ({ db }: OpenCalls, own: Replica, gone: readonly Pick<Replica, "id" | "beat">[]) => meetReplicas(db, own, gone),
+  meetReplicas: ({ db }: OpenCalls, own: Replica, gone: readonly Pick<Replica, "id" | "beat">[]) =>
+    meetReplicas(db, own, gone),
   leaveReplicas: ({ db }: OpenCalls, id: string) => leaveReplicas(db, id),
 };
 
@@ -84,4 +90,9 @@ async function openCalls({ file, role }: WorkerSetup): Promise<OpenCalls> {
 }
 
 if (parentPort !== null)
-  answerRequests(parentPort, openCalls(workerData as WorkerSetup), (calls, { method, args }) => (METHODS[method as keyof typeof METHODS] as (calls: OpenCalls, ...args: readonly unknown[]) => Promise<unknown>)(calls, ...args));
+  answerRequests(parentPort, openCalls(workerData as WorkerSetup), (calls, { method, args }) =>
+    (METHODS[method as keyof typeof METHODS] as (calls: OpenCalls, ...args: readonly unknown[]) => Promise<unknown>)(
+      calls,
+      ...args,
+    ),
+  );

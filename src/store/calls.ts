@@ -114,7 +114,17 @@ export interface StoredContent {
 }
 
 /** What sums can be told apart by. `day` is a day in UTC. */
-export const USAGE_DIMENSIONS = ["tenant", "project", "token", "user", "end_user", "route", "provider", "model", "day"] as const;
+export const USAGE_DIMENSIONS = [
+  "tenant",
+  "project",
+  "token",
+  "user",
+  "end_user",
+  "route",
+  "provider",
+  "model",
+  "day",
+] as const;
 export type UsageDimension = (typeof USAGE_DIMENSIONS)[number];
 
 export const USAGE_ORDERS = ["group", "cost", "tokens", "calls"] as const;
@@ -190,7 +200,9 @@ export interface CallStore extends LedgerSink, ReplicaTable {
   /** Of how many calls something is kept in a place. */
   countContents(place: { readonly tenantId: string; readonly projectId: string | null }): Promise<number>;
   /** Removes contents whose time is over, or all of a place; some at a time, so ask until it is 0. Gives how many went. */
-  removeContents(which: { readonly expiredMs: number } | { readonly tenantId: string; readonly projectId: string | null }): Promise<number>;
+  removeContents(
+    which: { readonly expiredMs: number } | { readonly tenantId: string; readonly projectId: string | null },
+  ): Promise<number>;
   /** Null also where it is of another tenant than `tenantId`. */
   findCall(traceId: string, tenantId?: string): Promise<StoredCall | null>;
   /** Sums by group. An order other than `group` gives one page, whose cursor is null. */

@@ -7,19 +7,41 @@ type Db = Kysely<unknown>;
 /** Counts up with each change of the row. */
 async function addVersions(db: Db): Promise<void> {
   for (const table of ["tenants", "projects", "users", "memberships"]) {
-    await db.schema.alterTable(table).addColumn("version", "bigint", (column) => column.notNull().defaultTo(1)).execute();
-    for (const time of ["created_at_ms", "updated_at_ms"]) await db.schema.alterTable(table).addColumn(time, "bigint").execute();
+    await db.schema
+      .alterTable(table)
+      .addColumn("version", "bigint", (column) => column.notNull().defaultTo(1))
+      .execute();
+    for (const time of ["created_at_ms", "updated_at_ms"])
+      await db.schema.alterTable(table).addColumn(time, "bigint").execute();
   }
-  await db.schema.alterTable("access_tokens").addColumn("version", "bigint", (column) => column.notNull().defaultTo(1)).execute();
+  await db.schema
+    .alterTable("access_tokens")
+    .addColumn("version", "bigint", (column) => column.notNull().defaultTo(1))
+    .execute();
   await db.schema.alterTable("access_tokens").addColumn("updated_at_ms", "bigint").execute();
 }
 
 async function addIdentityColumns(db: Db): Promise<void> {
-  for (const list of ["models", "routes", "ip_ranges"]) await db.schema.alterTable("access_tokens").addColumn(list, "text", (column) => column.notNull().defaultTo("[]")).execute();
+  for (const list of ["models", "routes", "ip_ranges"])
+    await db.schema
+      .alterTable("access_tokens")
+      .addColumn(list, "text", (column) => column.notNull().defaultTo("[]"))
+      .execute();
   await db.schema.alterTable("access_tokens").addColumn("created_by", "text").execute();
-  await db.schema.createIndex("access_tokens_by_scope").on("access_tokens").columns(["tenant_id", "project_id"]).execute();
-  for (const text of ["email", "issuer", "subject"]) await db.schema.alterTable("users").addColumn(text, "text").execute();
-  await db.schema.createIndex("users_by_login").unique().on("users").columns(["issuer", "subject"]).where(sql.ref("issuer"), "is not", null).execute();
+  await db.schema
+    .createIndex("access_tokens_by_scope")
+    .on("access_tokens")
+    .columns(["tenant_id", "project_id"])
+    .execute();
+  for (const text of ["email", "issuer", "subject"])
+    await db.schema.alterTable("users").addColumn(text, "text").execute();
+  await db.schema
+    .createIndex("users_by_login")
+    .unique()
+    .on("users")
+    .columns(["issuer", "subject"])
+    .where(sql.ref("issuer"), "is not", null)
+    .execute();
 }
 
 async function createResources(db: Db): Promise<void> {
@@ -35,14 +57,33 @@ async function createResources(db: Db): Promise<void> {
     .addColumn("version", "bigint", (column) => column.notNull())
     .addColumn("created_at_ms", "bigint", (column) => column.notNull())
     .addColumn("updated_at_ms", "bigint", (column) => column.notNull())
-    .addForeignKeyConstraint("resources_project", ["tenant_id", "project_id"], "projects", ["tenant_id", "id"], (key) => key.onDelete("cascade"))
+    .addForeignKeyConstraint("resources_project", ["tenant_id", "project_id"], "projects", ["tenant_id", "id"], (key) =>
+      key.onDelete("cascade"),
+    )
     .execute();
-  await db.schema.createIndex("resources_in_project").unique().on("resources").columns(["tenant_id", "project_id", "kind", "name"]).where(sql.ref("project_id"), "is not", null).execute();
-  await db.schema.createIndex("resources_in_tenant").unique().on("resources").columns(["tenant_id", "kind", "name"]).where(sql.ref("project_id"), "is", null).execute();
+  await db.schema
+    .createIndex("resources_in_project")
+    .unique()
+    .on("resources")
+    .columns(["tenant_id", "project_id", "kind", "name"])
+    .where(sql.ref("project_id"), "is not", null)
+    .execute();
+  await db.schema
+    .createIndex("resources_in_tenant")
+    .unique()
+    .on("resources")
+    .columns(["tenant_id", "kind", "name"])
+    .where(sql.ref("project_id"), "is", null)
+    .execute();
 }
 
 const withActor = <T extends string>(table: CreateTableBuilder<T>): CreateTableBuilder<T> =>
-  table.addColumn("actor_token_id", "text").addColumn("actor_user_id", "text").addColumn("actor_role", "text").addColumn("actor_tenant_id", "text").addColumn("actor_address", "text") as CreateTableBuilder<T>;
+  table
+    .addColumn("actor_token_id", "text")
+    .addColumn("actor_user_id", "text")
+    .addColumn("actor_role", "text")
+    .addColumn("actor_tenant_id", "text")
+    .addColumn("actor_address", "text") as CreateTableBuilder<T>;
 
 async function createHistory(db: Db): Promise<void> {
   await withActor(
@@ -66,8 +107,19 @@ async function createHistory(db: Db): Promise<void> {
   await db.schema.createIndex("audit_log_by_time").on("audit_log").columns(["at_ms", "id"]).execute();
   await db.schema.createIndex("audit_log_of_tenant").on("audit_log").columns(["tenant_id", "at_ms", "id"]).execute();
   await db.schema.createIndex("audit_log_of_target").on("audit_log").columns(["kind", "target_id", "at_ms"]).execute();
-  await db.schema.createIndex("audit_log_by_revision").on("audit_log").column("revision").where(sql.ref("revision"), "is not", null).execute();
-  await withActor(db.schema.createTable("versions").addColumn("number", "bigint", (column) => column.primaryKey()).addColumn("at_ms", "bigint", (column) => column.notNull()).addColumn("rolled_back_to", "bigint")).execute();
+  await db.schema
+    .createIndex("audit_log_by_revision")
+    .on("audit_log")
+    .column("revision")
+    .where(sql.ref("revision"), "is not", null)
+    .execute();
+  await withActor(
+    db.schema
+      .createTable("versions")
+      .addColumn("number", "bigint", (column) => column.primaryKey())
+      .addColumn("at_ms", "bigint", (column) => column.notNull())
+      .addColumn("rolled_back_to", "bigint"),
+  ).execute();
   await db.schema
     .createTable("version_changes")
     .addColumn("version", "bigint", (column) => column.notNull().references("versions.number").onDelete("cascade"))
@@ -82,7 +134,11 @@ async function createHistory(db: Db): Promise<void> {
     .addColumn("value_after", "text")
     .addPrimaryKeyConstraint("version_changes_key", ["version", "ordinal"])
     .execute();
-  await db.schema.createIndex("version_changes_of_scope").on("version_changes").columns(["tenant_id", "project_id", "version"]).execute();
+  await db.schema
+    .createIndex("version_changes_of_scope")
+    .on("version_changes")
+    .columns(["tenant_id", "project_id", "version"])
+    .execute();
 }
 
 async function createKeptAnswers(db: Db): Promise<void> {

@@ -27,7 +27,9 @@ export interface ContentStore {
   /** All of them, or it rejects. */
   keep(said: readonly SaidText[]): Promise<void>;
   /** Null: nothing is kept, or its time is over. Throws StoreError `sealed` where its key does not open. */
-  find(traceId: string): Promise<{ readonly content: JsonObject; readonly expiresMs: number } & ConfigurationScope | null>;
+  find(
+    traceId: string,
+  ): Promise<({ readonly content: JsonObject; readonly expiresMs: number } & ConfigurationScope) | null>;
   /** Until when it is kept, in milliseconds since 1970, or null as of find(); its key is not asked for. */
   keptUntilMs(traceId: string): Promise<number | null>;
   /** Of how many calls something is kept in a place. */
@@ -63,7 +65,11 @@ export function openContentStore({ calls, sealer, now }: ContentStoreOptions): C
     try {
       return Buffer.from(sealer.open(sealed, place), "base64");
     } catch (error) {
-      throw new StoreError("sealed", `What the tenant ${tenantId} keeps of its calls cannot be opened: ${error instanceof Error ? error.message : String(error)}.`, error);
+      throw new StoreError(
+        "sealed",
+        `What the tenant ${tenantId} keeps of its calls cannot be opened: ${error instanceof Error ? error.message : String(error)}.`,
+        error,
+      );
     }
   };
   const findKept = async (traceId: string): Promise<StoredContent | null> => {
@@ -72,14 +78,26 @@ export function openContentStore({ calls, sealer, now }: ContentStoreOptions): C
   };
   return {
     async keep(said) {
-      const rows = await Promise.all(said.map(async ({ text, ...one }): Promise<StoredContent> => ({ ...one, body: encrypted(await keyOf(one.tenantId), await compressed(text), boundTo(one)) })));
+      const rows = await Promise.all(
+        said.map(async ({ text, ...one }): Promise<StoredContent> => ({
+          ...one,
+          body: encrypted(await keyOf(one.tenantId), await compressed(text), boundTo(one)),
+        })),
+      );
       await calls.keepContents(rows);
     },
     async find(traceId) {
       const row = await findKept(traceId);
       if (row === null) return null;
-      const text = await expanded(decrypted(await keyOf(row.tenantId), row.body, boundTo(row)), { maxOutputLength: MAX_TEXT_BYTES });
-      return { tenantId: row.tenantId, projectId: row.projectId, expiresMs: row.expiresMs, content: JSON.parse(text.toString("utf8")) as JsonObject };
+      const text = await expanded(decrypted(await keyOf(row.tenantId), row.body, boundTo(row)), {
+        maxOutputLength: MAX_TEXT_BYTES,
+      });
+      return {
+        tenantId: row.tenantId,
+        projectId: row.projectId,
+        expiresMs: row.expiresMs,
+        content: JSON.parse(text.toString("utf8")) as JsonObject,
+      };
     },
     keptUntilMs: async (traceId) => (await findKept(traceId))?.expiresMs ?? null,
     count: (place) => calls.countContents(place),
@@ -113,9 +131,15 @@ function decrypted(key: Buffer, body: Uint8Array, bound: Buffer): Buffer {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   try {
     if (bytes[0] !== FORMAT) throw new Error("it is of a later version");
-    const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(1, 1 + NONCE_BYTES)).setAAD(bound).setAuthTag(bytes.subarray(-TAG_BYTES));
+    const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(1, 1 + NONCE_BYTES))
+      .setAAD(bound)
+      .setAuthTag(bytes.subarray(-TAG_BYTES));
     return Buffer.concat([decipher.update(bytes.subarray(1 + NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
   } catch (error) {
-    throw new StoreError("sealed", `What is kept of the call cannot be opened: it was changed, or its key is another one (${error instanceof Error ? error.message : String(error)}).`, error);
+    throw new StoreError(
+      "sealed",
+      `What is kept of the call cannot be opened: it was changed, or its key is another one (${error instanceof Error ? error.message : String(error)}).`,
+      error,
+    );
   }
 }

@@ -24,9 +24,17 @@ export function ledgerFolderOf({ dataFolder, ledgerFolder }: DataPlace): string 
 export function ownFiles(place: DataPlace): readonly string[] {
   const { dataFolder } = place;
   const ledger = ledgerFolderOf(place);
-  const slots = existsSync(ledger) ? [ledger, ...slotsOf(ledger).flatMap((slot) => withContent(join(ledger, slot)))] : [];
+  const slots = existsSync(ledger)
+    ? [ledger, ...slotsOf(ledger).flatMap((slot) => withContent(join(ledger, slot)))]
+    : [];
   const leases = join(dataFolder, LEASES);
-  return [...readdirSync(dataFolder).filter((name) => OWN_FILE.test(name)).map((name) => join(dataFolder, name)), ...slots, ...(existsSync(leases) ? withContent(leases) : [])];
+  return [
+    ...readdirSync(dataFolder)
+      .filter((name) => OWN_FILE.test(name))
+      .map((name) => join(dataFolder, name)),
+    ...slots,
+    ...(existsSync(leases) ? withContent(leases) : []),
+  ];
 }
 
 function withContent(folder: string): readonly string[] {

@@ -4,7 +4,11 @@ import { AskedThread, type ThreadReply, type ThreadRequest } from "../wire/asked
 import { StoreError, type StoreErrorKind } from "./store.ts";
 
 /** What the thread's program does with each message: in the order in which they come, and `close` is the last. */
-export function answerRequests<Open extends { close(): Promise<void> }>(port: MessagePort, opening: Promise<Open>, run: (open: Open, request: ThreadRequest) => Promise<unknown>): void {
+export function answerRequests<Open extends { close(): Promise<void> }>(
+  port: MessagePort,
+  opening: Promise<Open>,
+  run: (open: Open, request: ThreadRequest) => Promise<unknown>,
+): void {
   // told with the first answer
   opening.catch(() => {});
   let turn: Promise<unknown> = Promise.resolve();
@@ -12,9 +16,18 @@ export function answerRequests<Open extends { close(): Promise<void> }>(port: Me
     const { id, method } = request;
     try {
       const open = await opening;
-      port.postMessage({ id, result: method === "close" ? await open.close() : await run(open, request) } satisfies ThreadReply);
+      port.postMessage({
+        id,
+        result: method === "close" ? await open.close() : await run(open, request),
+      } satisfies ThreadReply);
     } catch (thrown) {
-      port.postMessage({ id, error: { kind: thrown instanceof StoreError ? thrown.kind : null, message: thrown instanceof Error ? thrown.message : String(thrown) } } satisfies ThreadReply);
+      port.postMessage({
+        id,
+        error: {
+          kind: thrown instanceof StoreError ? thrown.kind : null,
+          message: thrown instanceof Error ? thrown.message : String(thrown),
+        },
+      } satisfies ThreadReply);
     }
   };
   port.on("message", (request: ThreadRequest) => {
@@ -31,9 +44,11 @@ export class DatabaseThread {
   constructor(program: URL, setup: unknown, name: string) {
     this.#name = name;
     this.#thread = new AskedThread({
-      program, setup,
+      program,
+      setup,
       ended: (why) => new StoreError("unusable", `${name} ended${why}.`),
-      failed: ({ kind, message }) => (kind === null ? new Error(message) : new StoreError(kind as StoreErrorKind, message)),
+      failed: ({ kind, message }) =>
+        kind === null ? new Error(message) : new StoreError(kind as StoreErrorKind, message),
     });
   }
 
@@ -49,5 +64,10 @@ export class DatabaseThread {
 
 /** Rows are nobody else's, so their bytes go over as they are. */
 function transferable(argument: unknown): ArrayBuffer[] {
-  return typeof argument === "object" && argument !== null && "bytes" in argument && argument.bytes instanceof Uint8Array ? [argument.bytes.buffer as ArrayBuffer] : [];
+  return typeof argument === "object" &&
+    argument !== null &&
+    "bytes" in argument &&
+    argument.bytes instanceof Uint8Array
+    ? [argument.bytes.buffer as ArrayBuffer]
+    : [];
 }

@@ -69,7 +69,19 @@ export async function createEvents(db: Kysely<unknown>): Promise<void> {
     .addColumn("history", "text", (column) => column.notNull())
     .addUniqueConstraint("webhook_delivery_once", ["event_id", "webhook_id"])
     .execute();
-  await db.schema.createIndex("webhook_delivery_due").on("webhook_delivery").columns(["state", "webhook_id", "next_at_ms"]).execute();
-  await db.schema.createIndex("webhook_delivery_by_time").on("webhook_delivery").columns(["created_at_ms", "id"]).execute();
-  await db.schema.createIndex("webhook_delivery_of_tenant").on("webhook_delivery").columns(["tenant_id", "created_at_ms", "id"]).execute();
+  await db.schema
+    .createIndex("webhook_delivery_due")
+    .on("webhook_delivery")
+    .columns(["state", "webhook_id", "next_at_ms"])
+    .execute();
+  await db.schema
+    .createIndex("webhook_delivery_by_time")
+    .on("webhook_delivery")
+    .columns(["created_at_ms", "id"])
+    .execute();
+  await db.schema
+    .createIndex("webhook_delivery_of_tenant")
+    .on("webhook_delivery")
+    .columns(["tenant_id", "created_at_ms", "id"])
+    .execute();
 }

@@ -23,4 +23,6 @@ async function openQueue({ file, mostWaiting }: EventWorkerSetup): Promise<Event
 }
 
 if (parentPort !== null)
-  answerRequests(parentPort, openQueue(workerData as EventWorkerSetup), (queue, { method, args }) => (queue[method as keyof EventQueue] as (...args: readonly unknown[]) => Promise<unknown>)(...args));
+  answerRequests(parentPort, openQueue(workerData as EventWorkerSetup), (queue, { method, args }) =>
+    (queue[method as keyof EventQueue] as (...args: readonly unknown[]) => Promise<unknown>)(...args),
+  );

@@ -1,5 +1,18 @@
 // What the journal asks of the disk, so that tests can make one that is full, slow or broken; and the real one.
-import { close, closeSync, fdatasync, fsync, ftruncateSync, open, openSync, renameSync, rmSync, statfsSync, write, writeSync } from "node:fs";
+import {
+  close,
+  closeSync,
+  fdatasync,
+  fsync,
+  ftruncateSync,
+  open,
+  openSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  write,
+  writeSync,
+} from "node:fs";
 import { appendFile, rename, statfs, writeFile } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { OWNERS_FILE } from "./owner-only.ts";
@@ -34,7 +47,15 @@ const ZEROS = Buffer.alloc(128 * 1024);
 async function writeZeros(fd: number, from: number, to: number): Promise<void> {
   for (let at = from; at < to; at += ZEROS.length) {
     const length = Math.min(ZEROS.length, to - at);
-    await new Promise<void>((resolve, reject) => write(fd, ZEROS, 0, length, at, (fault, taken) => (fault === null || fault === undefined ? (taken === length ? resolve() : reject(new Error(`the disk took ${taken} of ${length} bytes`))) : reject(fault))));
+    await new Promise<void>((resolve, reject) =>
+      write(fd, ZEROS, 0, length, at, (fault, taken) =>
+        fault === null || fault === undefined
+          ? taken === length
+            ? resolve()
+            : reject(new Error(`the disk took ${taken} of ${length} bytes`))
+          : reject(fault),
+      ),
+    );
   }
 }
 
@@ -43,7 +64,10 @@ export const systemDisk: JournalDisk = {
   write: (fd, bytes, length, position) => writeSync(fd, bytes, 0, length, position),
   truncate: (fd, length) => ftruncateSync(fd, length),
   zero: writeZeros,
-  sync: (fd) => new Promise((resolve, reject) => fdatasync(fd, (fault) => (fault === null || fault === undefined ? resolve() : reject(fault)))),
+  sync: (fd) =>
+    new Promise((resolve, reject) =>
+      fdatasync(fd, (fault) => (fault === null || fault === undefined ? resolve() : reject(fault))),
+    ),
   syncFolder: (folder) =>
     new Promise((resolve, reject) => {
       open(folder, "r", (fault, fd) => {
@@ -56,7 +80,12 @@ export const systemDisk: JournalDisk = {
     // an attempt would take the room that closing rows may need meanwhile
     const { bavail, bsize } = await statfs(dirname(path));
     if (bavail * bsize < 2 * bytes)
-      throw Object.assign(new Error(`the disk of ${dirname(path)} has ${bavail * bsize} bytes left, and ${2 * bytes} have to be free, half of which are set aside in the file ${basename(path)} for the rows of calls under way when the disk fills`), { code: "ENOSPC" });
+      throw Object.assign(
+        new Error(
+          `the disk of ${dirname(path)} has ${bavail * bsize} bytes left, and ${2 * bytes} have to be free, half of which are set aside in the file ${basename(path)} for the rows of calls under way when the disk fills`,
+        ),
+        { code: "ENOSPC" },
+      );
     // no zeros: a file system may keep those without taking room
     await writeFile(path, Buffer.alloc(bytes, 0x1e), { mode: OWNERS_FILE, flush: true });
   },

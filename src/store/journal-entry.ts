@@ -51,14 +51,16 @@ export class EntryEncoder {
 /** The entry that begins at `from`. `partial`: what is there may be the front of one. `damaged`: it is none. */
 export function readEntry(bytes: Buffer, from: number): JournalEntry | "partial" | "damaged" {
   const left = bytes.length - from;
-  for (let index = 0; index < Math.min(MARK.length, left); index++) if (bytes[from + index] !== MARK[index]) return "damaged";
+  for (let index = 0; index < Math.min(MARK.length, left); index++)
+    if (bytes[from + index] !== MARK[index]) return "damaged";
   if (left < TEXT_AT) return "partial";
   const length = bytes.readUInt32LE(from + LENGTH_AT);
   const kind = KINDS[bytes[from + KIND_AT]!];
   if (length > MAX_TEXT_BYTES || kind === undefined) return "damaged";
   const end = from + TEXT_AT + length;
   if (end > bytes.length) return "partial";
-  if (Bun.hash.crc32(bytes.subarray(from + LENGTH_AT, end)) !== bytes.readUInt32LE(from + CHECKSUM_AT)) return "damaged";
+  if (Bun.hash.crc32(bytes.subarray(from + LENGTH_AT, end)) !== bytes.readUInt32LE(from + CHECKSUM_AT))
+    return "damaged";
   const text = bytes.subarray(from + TEXT_AT, end);
   return {
     kind,
@@ -79,6 +81,7 @@ export function withoutZeros(bytes: Buffer): Buffer {
 
 /** Where the next whole entry begins, at or after `from`; null: there is none. */
 export function nextEntry(bytes: Buffer, from: number): number | null {
-  for (let at = bytes.indexOf(MARK, from); at >= 0; at = bytes.indexOf(MARK, at + 1)) if (typeof readEntry(bytes, at) === "object") return at;
+  for (let at = bytes.indexOf(MARK, from); at >= 0; at = bytes.indexOf(MARK, at + 1))
+    if (typeof readEntry(bytes, at) === "object") return at;
   return null;
 }

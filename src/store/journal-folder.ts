@@ -14,12 +14,16 @@ export function segmentPath(folder: string, segment: number): string {
 
 /** Numbers of the segments that are there, ascending. */
 export function segmentsOf(folder: string): readonly number[] {
-  return readdirSync(folder).flatMap((name) => (SEGMENT.test(name) ? [Number(name.slice(0, 8))] : [])).toSorted((one, other) => one - other);
+  return readdirSync(folder)
+    .flatMap((name) => (SEGMENT.test(name) ? [Number(name.slice(0, 8))] : []))
+    .toSorted((one, other) => one - other);
 }
 
 /** Names of the files that were set aside because something in them cannot be read. */
 export function setAsideOf(folder: string): readonly string[] {
-  return readdirSync(folder).filter((name) => SET_ASIDE.test(name)).toSorted();
+  return readdirSync(folder)
+    .filter((name) => SET_ASIDE.test(name))
+    .toSorted();
 }
 
 /** Where a damaged segment, or the bytes that were cut from its end, are kept. Several journals may have stood in one folder, so that a number alone would not do. */
@@ -39,7 +43,9 @@ export const lockPath = (folder: string): string => join(folder, "lock");
 
 /** Journals of one ledger: a folder for each process that runs at the same time. */
 export function slotsOf(ledgerFolder: string): readonly string[] {
-  return readdirSync(ledgerFolder).filter((name) => /^\d{1,2}$/.test(name)).toSorted((one, other) => Number(one) - Number(other));
+  return readdirSync(ledgerFolder)
+    .filter((name) => /^\d{1,2}$/.test(name))
+    .toSorted((one, other) => Number(one) - Number(other));
 }
 
 export interface FolderLock {
@@ -61,7 +67,8 @@ export function lockFile(path: string): FolderLock | null {
   closeSync(openSync(path, "a", OWNERS_FILE));
   const database = new Database(path, { create: true });
   try {
-    for (const pragma of ["busy_timeout = 0", "locking_mode = EXCLUSIVE", "journal_mode = MEMORY"]) database.run(`PRAGMA ${pragma}`);
+    for (const pragma of ["busy_timeout = 0", "locking_mode = EXCLUSIVE", "journal_mode = MEMORY"])
+      database.run(`PRAGMA ${pragma}`);
     database.run("BEGIN EXCLUSIVE");
   } catch (thrown) {
     database.close();

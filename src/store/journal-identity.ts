@@ -41,7 +41,10 @@ export function identityOfBytes(bytes: Buffer, segment: number): SegmentIdentity
   }
   const at = nextEntry(bytes, 0);
   const entry = at === null ? null : readEntry(bytes, at);
-  return { run: `unnamed-${digestOf(entry === null || typeof entry !== "object" ? bytes : bytes.subarray(at!, entry.end))}`, segment: 0 };
+  return {
+    run: `unnamed-${digestOf(entry === null || typeof entry !== "object" ? bytes : bytes.subarray(at!, entry.end))}`,
+    segment: 0,
+  };
 }
 
 function digestOf(bytes: Buffer): string {

@@ -30,14 +30,31 @@ export function tellMissing({ folder, journals, lastOf, shippedOf, findings }: M
     const lost = Math.max(0, behind - again);
     const hasUntilMs = Math.max(...met.map(({ last }) => last?.lastMs ?? 0));
     const hadUntilMs = Math.max(...lacking.map(({ shipped }) => shipped!.lastMs));
-    const fields = { folder, rows: behind, shipped_again: again, lost, has_until: moment(hasUntilMs), had_until: moment(hadUntilMs) };
-    if (lost === 0) tell("warn", "the database is older than what the ledger has shipped to it, and gets all of it again", fields);
-    else tell("error", "the database is older than what the ledger has shipped to it: rows of calls between the two times are not in the ledger any more, and are lost unless a newer copy of the database has them", fields);
+    const fields = {
+      folder,
+      rows: behind,
+      shipped_again: again,
+      lost,
+      has_until: moment(hasUntilMs),
+      had_until: moment(hadUntilMs),
+    };
+    if (lost === 0)
+      tell("warn", "the database is older than what the ledger has shipped to it, and gets all of it again", fields);
+    else
+      tell(
+        "error",
+        "the database is older than what the ledger has shipped to it: rows of calls between the two times are not in the ledger any more, and are lost unless a newer copy of the database has them",
+        fields,
+      );
   }
   for (const { isMet, last, shipped, written } of met) {
     // later, an original that goes on beside its copy is ahead of it by right
     if (isMet || last === null || last.rows <= (shipped?.rows ?? 0) || !isBehind(last, written)) continue;
-    tell("error", "the ledger is an older copy: the database has rows from later. What the original had not shipped by then is lost", { folder, database_has_until: moment(last.lastMs) });
+    tell(
+      "error",
+      "the ledger is an older copy: the database has rows from later. What the original had not shipped by then is lost",
+      { folder, database_has_until: moment(last.lastMs) },
+    );
   }
 }
 
@@ -67,14 +84,17 @@ function isBehind(place: JournalPlace, other: JournalPlace): boolean {
 }
 
 /** Rows that the database had, has no more, and gets again: they are still there. */
-function rowsAgain({ folder, shippedOf, findings: { identities } }: Pick<Meeting, "folder" | "shippedOf" | "findings">, { segment: lastSegment, offset }: JournalPlace): number {
+function rowsAgain(
+  { folder, shippedOf, findings: { identities } }: Pick<Meeting, "folder" | "shippedOf" | "findings">,
+  { segment: lastSegment, offset }: JournalPlace,
+): number {
   let rows = 0;
   for (const [segment, identity] of identities) {
     if (segment > lastSegment) continue;
     const from = shippedOf(identity);
     const bytes = readFileSync(segmentPath(folder, segment));
     const end = segment === lastSegment ? Math.min(offset, bytes.length) : bytes.length;
-    for (let at: number | null = from > end ? null : from; at !== null && at < end; ) {
+    for (let at: number | null = from > end ? null : from; at !== null && at < end;) {
       const entry = readEntry(bytes, at);
       if (typeof entry !== "object") {
         at = nextEntry(bytes, at + 1);

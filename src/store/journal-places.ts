@@ -5,16 +5,35 @@ import type { CallSchema } from "./call-schema.ts";
 import type { ShippedPlace } from "./ledger.ts";
 
 /** A batch that was given up, and is committed late, does not take the place back. */
-export async function keepPlace(tx: Transaction<CallSchema>, { journal, run, segment, offset, rows, lastMs }: ShippedPlace): Promise<void> {
+export async function keepPlace(
+  tx: Transaction<CallSchema>,
+  { journal, run, segment, offset, rows, lastMs }: ShippedPlace,
+): Promise<void> {
   await sql`insert into journal_place (journal, run, segment, position, shipped_rows, last_ms) values (${journal}, ${run}, ${BigInt(segment)}, ${BigInt(offset)}, ${BigInt(rows)}, ${BigInt(Math.floor(lastMs))})
-    on conflict (journal, run) do update set segment = excluded.segment, position = excluded.position, shipped_rows = excluded.shipped_rows, last_ms = excluded.last_ms where excluded.shipped_rows > journal_place.shipped_rows`.execute(tx);
+    on conflict (journal, run) do update set segment = excluded.segment, position = excluded.position, shipped_rows = excluded.shipped_rows, last_ms = excluded.last_ms where excluded.shipped_rows > journal_place.shipped_rows`.execute(
+    tx,
+  );
 }
 
 /** Those of these runs, and the last one of each of the journals. */
-export async function findPlaces(db: Kysely<CallSchema>, journals: readonly string[], runs: readonly string[]): Promise<readonly ShippedPlace[]> {
+export async function findPlaces(
+  db: Kysely<CallSchema>,
+  journals: readonly string[],
+  runs: readonly string[],
+): Promise<readonly ShippedPlace[]> {
   const all = db.selectFrom("journal_place").selectAll();
   const last = [];
-  for (const journal of journals) last.push(...(await all.where("journal", "=", journal).orderBy("shipped_rows", "desc").limit(sql.lit(1)).execute()));
+  for (const journal of journals)
+    last.push(
+      ...(await all.where("journal", "=", journal).orderBy("shipped_rows", "desc").limit(sql.lit(1)).execute()),
+    );
   const ofRuns = runs.length === 0 ? [] : await all.where("run", "in", runs).execute();
-  return [...last, ...ofRuns].map((row) => ({ journal: row.journal, run: row.run, segment: Number(row.segment), offset: Number(row.position), rows: Number(row.shipped_rows), lastMs: Number(row.last_ms) }));
+  return [...last, ...ofRuns].map((row) => ({
+    journal: row.journal,
+    run: row.run,
+    segment: Number(row.segment),
+    offset: Number(row.position),
+    rows: Number(row.shipped_rows),
+    lastMs: Number(row.last_ms),
+  }));
 }

@@ -49,7 +49,10 @@ export interface InspectOptions {
 }
 
 /** Reads all segments and changes nothing. Throws the system's error. */
-export function inspectJournal(folder: string, { state = null, sinceMs = Number.POSITIVE_INFINITY, hear = () => {} }: InspectOptions = {}): JournalFindings {
+export function inspectJournal(
+  folder: string,
+  { state = null, sinceMs = Number.POSITIVE_INFINITY, hear = () => {} }: InspectOptions = {},
+): JournalFindings {
   const openings = new Map<string, string>();
   const damages: Damage[] = [];
   const count = { opening: 0, closing: 0, unsettled: 0, heading: 0 };
@@ -62,7 +65,7 @@ export function inspectJournal(folder: string, { state = null, sinceMs = Number.
     const identity = identityOfBytes(bytes, segment);
     if (identity !== null) identities.set(segment, identity);
     const isHeard = sinceMs < Number.POSITIVE_INFINITY && writtenMs(segmentPath(folder, segment)) >= sinceMs;
-    for (let at = 0; at < bytes.length; ) {
+    for (let at = 0; at < bytes.length;) {
       const entry = readEntry(bytes, at);
       if (typeof entry === "object") {
         at = entry.end;
@@ -82,14 +85,27 @@ export function inspectJournal(folder: string, { state = null, sinceMs = Number.
     }
   }
   const numbers = [...sizes.keys()];
-  return { openings: [...openings.values()], damages, gaps: gapsIn(numbers, state), closings: count.closing, unsettled: count.unsettled, lastSegment: numbers.at(-1) ?? 0, lastMs, sizes, identities };
+  return {
+    openings: [...openings.values()],
+    damages,
+    gaps: gapsIn(numbers, state),
+    closings: count.closing,
+    unsettled: count.unsettled,
+    lastSegment: numbers.at(-1) ?? 0,
+    lastMs,
+    sizes,
+    identities,
+  };
 }
 
 /** Numbers are given one after the other, and a segment goes only when it and all before it have been shipped: what else is not there is missing. */
 function gapsIn(segments: readonly number[], state: JournalState | null): readonly Gap[] {
   const last = segments.at(-1) ?? 0;
   const from = state === null ? (segments[0] ?? 1) : Math.max(state.first, state.shipped?.segment ?? 0);
-  const to = state === null ? last : Math.max(last, state.written.offset > 0 ? state.written.segment : state.written.segment - 1);
+  const to =
+    state === null
+      ? last
+      : Math.max(last, state.written.offset > 0 ? state.written.segment : state.written.segment - 1);
   const gaps: Gap[] = [];
   let expected = from;
   for (const segment of [...segments.filter((number) => number >= from), to + 1]) {
@@ -119,9 +135,16 @@ function bytesOf(path: string): Buffer {
  */
 export function cutTorn(folder: string, { damages, lastSegment, sizes, identities }: JournalFindings): void {
   for (const [segment, size] of sizes) {
-    const torn = segment === lastSegment ? damages.find((damage) => damage.isTail && damage.segment === segment) : undefined;
+    const torn =
+      segment === lastSegment ? damages.find((damage) => damage.isTail && damage.segment === segment) : undefined;
     const end = torn?.offset ?? size;
-    if (torn !== undefined) writeFileSync(setAsidePath(folder, segment, identities.get(segment)?.run ?? "", "end"), bytesOf(segmentPath(folder, segment)).subarray(torn.offset, size), { mode: OWNERS_FILE });
-    if ((statSync(segmentPath(folder, segment), { throwIfNoEntry: false })?.size ?? 0) > end) truncateSync(segmentPath(folder, segment), end);
+    if (torn !== undefined)
+      writeFileSync(
+        setAsidePath(folder, segment, identities.get(segment)?.run ?? "", "end"),
+        bytesOf(segmentPath(folder, segment)).subarray(torn.offset, size),
+        { mode: OWNERS_FILE },
+      );
+    if ((statSync(segmentPath(folder, segment), { throwIfNoEntry: false })?.size ?? 0) > end)
+      truncateSync(segmentPath(folder, segment), end);
   }
 }

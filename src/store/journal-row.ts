@@ -13,22 +13,81 @@ const MAX_DETAIL = 16_384;
 /** What an opening says. */
 type Opening = Pick<
   CallRecord,
-  "traceId" | "startedAtMs" | "clientRequestId" | "otelTraceId" | "snapshotVersion" | "tokenId" | "tenantId" | "projectId" | "userId" | "endUser" | "modelAsked" | "route" | "provider" | "model" | "stream" | "metadata" | "limits"
+  | "traceId"
+  | "startedAtMs"
+  | "clientRequestId"
+  | "otelTraceId"
+  | "snapshotVersion"
+  | "tokenId"
+  | "tenantId"
+  | "projectId"
+  | "userId"
+  | "endUser"
+  | "modelAsked"
+  | "route"
+  | "provider"
+  | "model"
+  | "stream"
+  | "metadata"
+  | "limits"
 >;
 
 export function openingText(record: CallRecord): string {
-  const { traceId, startedAtMs, clientRequestId, otelTraceId, snapshotVersion, tokenId, tenantId, projectId, userId, endUser, modelAsked, route, provider, model, stream, metadata, limits } = record;
-  const opening: Opening = { traceId, startedAtMs, clientRequestId, otelTraceId, snapshotVersion, tokenId, tenantId, projectId, userId, endUser, modelAsked, route, provider, model, stream, metadata, limits };
+  const {
+    traceId,
+    startedAtMs,
+    clientRequestId,
+    otelTraceId,
+    snapshotVersion,
+    tokenId,
+    tenantId,
+    projectId,
+    userId,
+    endUser,
+    modelAsked,
+    route,
+    provider,
+    model,
+    stream,
+    metadata,
+    limits,
+  } = record;
+  const opening: Opening = {
+    traceId,
+    startedAtMs,
+    clientRequestId,
+    otelTraceId,
+    snapshotVersion,
+    tokenId,
+    tenantId,
+    projectId,
+    userId,
+    endUser,
+    modelAsked,
+    route,
+    provider,
+    model,
+    stream,
+    metadata,
+    limits,
+  };
   const text = JSON.stringify(opening);
-  return text.length <= MAX_TEXT ? text : JSON.stringify({ ...opening, modelAsked: opening.modelAsked?.slice(0, MAX_DETAIL) ?? null, metadata: null });
+  return text.length <= MAX_TEXT
+    ? text
+    : JSON.stringify({ ...opening, modelAsked: opening.modelAsked?.slice(0, MAX_DETAIL) ?? null, metadata: null });
 }
 
 export function closingText(record: CallRecord): string {
   const text = recordText(record);
   if (text.length <= MAX_TEXT) return text;
   const bounded: CallRecord = {
-    ...record, modelAsked: record.modelAsked?.slice(0, MAX_DETAIL) ?? null, errorDetail: record.errorDetail?.slice(0, MAX_DETAIL) ?? null,
-    fates: {}, metadata: null, nativeFinishReasons: [], warnings: [...record.warnings, "record_cut"],
+    ...record,
+    modelAsked: record.modelAsked?.slice(0, MAX_DETAIL) ?? null,
+    errorDetail: record.errorDetail?.slice(0, MAX_DETAIL) ?? null,
+    fates: {},
+    metadata: null,
+    nativeFinishReasons: [],
+    warnings: [...record.warnings, "record_cut"],
   };
   return JSON.stringify(bounded);
 }
@@ -36,7 +95,12 @@ export function closingText(record: CallRecord): string {
 /** A record of any version: what it did not know yet is empty. Throws SyntaxError. */
 export function parseClosing(text: string): CallRecord {
   const record = { ...EMPTY, ...parseRecord<CallRecord>(text) };
-  return { ...record, attempts: record.attempts.map((attempt) => ("requestId" in attempt ? attempt : { ...LATER_OF_ATTEMPTS, ...(attempt as Attempt) })) };
+  return {
+    ...record,
+    attempts: record.attempts.map((attempt) =>
+      "requestId" in attempt ? attempt : { ...LATER_OF_ATTEMPTS, ...(attempt as Attempt) },
+    ),
+  };
 }
 
 /** A row for the database, whose text is read and whose record is parsed only where they are looked at. */
@@ -70,11 +134,14 @@ const START_WITHIN = 96;
 export function unsettledRecord(openingJson: string): CallRecord {
   const opening = parseRecord<Opening>(openingJson);
   const limits = (opening.limits ?? []).map((touch): LimitTouch => ({ ...touch, settled: touch.reserved }));
-  const reserved = (unit: LimitTouch["unit"]): number => Math.max(0, ...limits.filter((touch) => touch.unit === unit).map((touch) => touch.reserved));
+  const reserved = (unit: LimitTouch["unit"]): number =>
+    Math.max(0, ...limits.filter((touch) => touch.unit === unit).map((touch) => touch.reserved));
   const tokens = reserved("tokens");
   const nanoUsd = reserved("nano_usd");
   return {
-    ...EMPTY, ...opening, limits,
+    ...EMPTY,
+    ...opening,
+    limits,
     status: 500,
     code: "internal_error",
     errorDetail: "the process ended before the call did",
@@ -85,12 +152,59 @@ export function unsettledRecord(openingJson: string): CallRecord {
   };
 }
 
-const LATER_OF_ATTEMPTS = { toldModel: null, requestId: null, vendor: null, round: 1, startMs: 0, spanId: null, usage: null, usageSource: null } satisfies Partial<Attempt>;
+const LATER_OF_ATTEMPTS = {
+  toldModel: null,
+  requestId: null,
+  vendor: null,
+  round: 1,
+  startMs: 0,
+  spanId: null,
+  usage: null,
+  usageSource: null,
+} satisfies Partial<Attempt>;
 
 const EMPTY: CallRecord = {
-  traceId: "", startedAtMs: 0, clientRequestId: null, otelTraceId: null, trace: null, snapshotVersion: 0,
-  tokenId: null, tenantId: null, projectId: null, userId: null, endUser: null,
-  modelAsked: null, route: null, provider: null, model: null, stream: false, explained: false, status: 0, code: null, errorDetail: null,
-  fates: {}, messages: null, attempts: [], rounds: 1, tools: [], finishReasons: [], nativeFinishReasons: [], finishInferred: false, providerModel: null, providerRequestId: null, usage: null, usageSource: null, unnamedUsage: null, cost: null, callerCost: null, limits: [], policies: [],
-  warnings: [], cancelled: false, metadata: null as JsonObject | null, firstContentMs: null, totalMs: 0, ownMs: 0,
+  traceId: "",
+  startedAtMs: 0,
+  clientRequestId: null,
+  otelTraceId: null,
+  trace: null,
+  snapshotVersion: 0,
+  tokenId: null,
+  tenantId: null,
+  projectId: null,
+  userId: null,
+  endUser: null,
+  modelAsked: null,
+  route: null,
+  provider: null,
+  model: null,
+  stream: false,
+  explained: false,
+  status: 0,
+  code: null,
+  errorDetail: null,
+  fates: {},
+  messages: null,
+  attempts: [],
+  rounds: 1,
+  tools: [],
+  finishReasons: [],
+  nativeFinishReasons: [],
+  finishInferred: false,
+  providerModel: null,
+  providerRequestId: null,
+  usage: null,
+  usageSource: null,
+  unnamedUsage: null,
+  cost: null,
+  callerCost: null,
+  limits: [],
+  policies: [],
+  warnings: [],
+  cancelled: false,
+  metadata: null as JsonObject | null,
+  firstContentMs: null,
+  totalMs: 0,
+  ownMs: 0,
 };

@@ -57,7 +57,10 @@ export interface ShipperOptions {
   /** Every row stands before it; behind it there may be zeros. */
   readonly writtenTo: () => JournalPlace;
   /** Hears once, before anything is shipped, what the database has of this journal and of those that it goes on from. `shippedOf` says how many bytes of a segment it has. */
-  readonly onLearned?: (lastOf: (journal: string) => ShippedPlace | null, shippedOf: (identity: SegmentIdentity) => number) => void;
+  readonly onLearned?: (
+    lastOf: (journal: string) => ShippedPlace | null,
+    shippedOf: (identity: SegmentIdentity) => number,
+  ) => void;
   /** Keeps how far it came, for those who read the folder. Null: the database has not been asked yet. */
   readonly keep?: (progress: Progress | null) => Promise<void>;
   readonly onProblem: (words: string) => void;
@@ -114,7 +117,9 @@ export class JournalShipper {
   }
   /** Null: the database has not said yet what it has. */
   get progress(): Progress | null {
-    return this.#known === null ? null : { place: this.#place === NOWHERE ? null : this.#place, rows: this.#rows, lastMs: this.#lastMs };
+    return this.#known === null
+      ? null
+      : { place: this.#place === NOWHERE ? null : this.#place, rows: this.#rows, lastMs: this.#lastMs };
   }
   /** Rows since the start. */
   get shipped(): number {
@@ -158,7 +163,11 @@ export class JournalShipper {
       try {
         // a batch that is not full is what there is
         if (await this.#round()) waitMs = this.#failures === 0 ? 0 : waitMs;
-        if (this.#failures > 0) waitMs = Math.min(MAX_BACKOFF_MS, (this.#options.backoffMs ?? MIN_BACKOFF_MS) * 2 ** Math.min(this.#failures - 1, 10));
+        if (this.#failures > 0)
+          waitMs = Math.min(
+            MAX_BACKOFF_MS,
+            (this.#options.backoffMs ?? MIN_BACKOFF_MS) * 2 ** Math.min(this.#failures - 1, 10),
+          );
       } catch (fault) {
         this.#tell(`rows of the ledger cannot be read for the database: ${wordsOf(fault)}`);
         waitMs = MAX_BACKOFF_MS;
@@ -186,7 +195,10 @@ export class JournalShipper {
     const identities = segmentsOf(folder).flatMap((segment) => identityOf(folder, segment) ?? []);
     const places = await this.#placesOf(identities.map(({ run }) => run));
     if (places === null) return false;
-    const lastOf = (name: string) => places.filter((place) => place.journal === name).reduce<ShippedPlace | null>((most, place) => (most === null || place.rows > most.rows ? place : most), null);
+    const lastOf = (name: string) =>
+      places
+        .filter((place) => place.journal === name)
+        .reduce<ShippedPlace | null>((most, place) => (most === null || place.rows > most.rows ? place : most), null);
     const last = lastOf(journal);
     [this.#rows, this.#lastMs] = [last?.rows ?? 0, last?.lastMs ?? 0];
     const known = new Map<string, JournalPlace>();
@@ -202,7 +214,12 @@ export class JournalShipper {
   /** What the database has taken of these runs becomes known. Null: it does not say. */
   async #placesOf(runs: readonly string[]): Promise<readonly ShippedPlace[] | null> {
     try {
-      return await this.#answered(this.#options.sink.places([...new Set([this.#options.journal, ...(this.#options.earlierNames ?? [])])], [...new Set(runs)]));
+      return await this.#answered(
+        this.#options.sink.places(
+          [...new Set([this.#options.journal, ...(this.#options.earlierNames ?? [])])],
+          [...new Set(runs)],
+        ),
+      );
     } catch (fault) {
       this.#failures += 1;
       this.#tell(`the database does not take rows of the ledger, which wait on the disk: ${wordsOf(fault)}`);
@@ -221,7 +238,10 @@ export class JournalShipper {
     if (offset === null) return false;
     this.#entered = identity;
     this.#isDamaged = false;
-    this.#place = { segment: first, offset: Math.min(offset, statSync(segmentPath(folder, first), { throwIfNoEntry: false })?.size ?? 0) };
+    this.#place = {
+      segment: first,
+      offset: Math.min(offset, statSync(segmentPath(folder, first), { throwIfNoEntry: false })?.size ?? 0),
+    };
     return true;
   }
 
@@ -268,7 +288,11 @@ export class JournalShipper {
       const written = this.#options.writtenTo();
       // it takes no more rows
       const isSealed = segment < written.segment;
-      const { bytes, isLast } = await this.#chunk(segment, end, isSealed ? chunkBytes : Math.max(0, Math.min(chunkBytes, written.offset - end)));
+      const { bytes, isLast } = await this.#chunk(
+        segment,
+        end,
+        isSealed ? chunkBytes : Math.max(0, Math.min(chunkBytes, written.offset - end)),
+      );
       let at = 0;
       while (!isFull()) {
         const entry = readEntry(bytes, at);
@@ -288,7 +312,8 @@ export class JournalShipper {
       }
       end += at;
       if (isFull()) break;
-      if (!isSealed && end + bytes.length - at >= written.offset) return { rows, ends, end, isSegmentOver: false, isFull: false };
+      if (!isSealed && end + bytes.length - at >= written.offset)
+        return { rows, ends, end, isSegmentOver: false, isFull: false };
       if (isLast) {
         const rest = withoutZeros(bytes.subarray(at));
         if (rest.length > 0) this.#tellDamage(segment, end, end + rest.length);
@@ -299,7 +324,11 @@ export class JournalShipper {
     return { rows, ends, end, isSegmentOver: false, isFull: true };
   }
 
-  async #chunk(segment: number, offset: number, length: number): Promise<{ readonly bytes: Buffer; readonly isLast: boolean }> {
+  async #chunk(
+    segment: number,
+    offset: number,
+    length: number,
+  ): Promise<{ readonly bytes: Buffer; readonly isLast: boolean }> {
     if (this.#file?.segment !== segment) {
       await this.#file?.handle.close();
       this.#file = { segment, handle: await open(segmentPath(this.#options.folder, segment), "r") };
@@ -316,7 +345,13 @@ export class JournalShipper {
       const place = { segment, offset: ends.at(-1)! };
       const lastMs = startOf(Buffer.from(rows.at(-1)!.bytes!.subarray(0, FRONT_BYTES)).toString("latin1"));
       const counted = this.#rows + rows.length;
-      await this.#ingest(rows, { ...this.#entered!, journal: this.#options.journal, offset: place.offset, rows: counted, lastMs });
+      await this.#ingest(rows, {
+        ...this.#entered!,
+        journal: this.#options.journal,
+        offset: place.offset,
+        rows: counted,
+        lastMs,
+      });
       this.#shipped += rows.length;
       this.#rows = counted;
       this.#lastMs = lastMs;
@@ -325,10 +360,20 @@ export class JournalShipper {
       this.#failures += 1;
       this.#tell(`the database does not take rows of the ledger, which wait on the disk: ${wordsOf(fault)}`);
       if (this.#failures % FAILURES_TO_HALVE === 0) this.#batchRows = Math.max(1, Math.floor(rows.length / 2));
-      if (rows.length > 1 || this.#failures < FAILURES_TO_SET_ASIDE || !(await this.#isRefusedAlone(rows[0]!, ends[0]!))) return false;
+      if (
+        rows.length > 1 ||
+        this.#failures < FAILURES_TO_SET_ASIDE ||
+        !(await this.#isRefusedAlone(rows[0]!, ends[0]!))
+      )
+        return false;
       const { record, settled } = rows[0]!;
-      await this.#options.disk.append(rejectedPath(this.#options.folder), `${JSON.stringify({ record, settled, fault: wordsOf(fault) })}\n`);
-      this.#options.onProblem(`the database takes every row of the ledger but that of the call ${record.traceId}: ${wordsOf(fault)}; it is set aside in ${rejectedPath(this.#options.folder)}`);
+      await this.#options.disk.append(
+        rejectedPath(this.#options.folder),
+        `${JSON.stringify({ record, settled, fault: wordsOf(fault) })}\n`,
+      );
+      this.#options.onProblem(
+        `the database takes every row of the ledger but that of the call ${record.traceId}: ${wordsOf(fault)}; it is set aside in ${rejectedPath(this.#options.folder)}`,
+      );
       this.#place = { segment, offset: ends[0]! };
     }
     this.#failures = 0;
@@ -403,10 +448,13 @@ export class JournalShipper {
 
   /** Once for each place, however often it is read. */
   #tellDamage(segment: number, from: number, to: number): void {
-    if (segment < this.#damageTold.segment || (segment === this.#damageTold.segment && from <= this.#damageTold.offset)) return;
+    if (segment < this.#damageTold.segment || (segment === this.#damageTold.segment && from <= this.#damageTold.offset))
+      return;
     this.#damageTold = { segment, offset: from };
     this.#isDamaged = true;
-    this.#options.onProblem(`segment ${segment} of the ledger is damaged from byte ${from} to ${to}: rows in there are lost`);
+    this.#options.onProblem(
+      `segment ${segment} of the ledger is damaged from byte ${from} to ${to}: rows in there are lost`,
+    );
   }
 
   /** What goes on is told once a minute. */
@@ -430,7 +478,10 @@ export class JournalShipper {
 
 /** Several journals may have shipped parts of a run, where one is a copy of another: the furthest counts. */
 function learn(known: Map<string, JournalPlace>, run: string, places: readonly ShippedPlace[]): void {
-  const furthest = places.filter((place) => place.run === run).toSorted((one, other) => one.segment - other.segment || one.offset - other.offset).at(-1);
+  const furthest = places
+    .filter((place) => place.run === run)
+    .toSorted((one, other) => one.segment - other.segment || one.offset - other.offset)
+    .at(-1);
   known.set(run, furthest ?? NOWHERE);
 }
 

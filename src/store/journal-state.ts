@@ -77,7 +77,11 @@ export function earlierNumber(folder: string): number {
 }
 
 /** On the disk when it resolves. Rejects with the system's error. */
-export async function writeState(disk: Pick<JournalDisk, "replace" | "remove">, folder: string, state: JournalState): Promise<void> {
+export async function writeState(
+  disk: Pick<JournalDisk, "replace" | "remove">,
+  folder: string,
+  state: JournalState,
+): Promise<void> {
   await disk.replace(statePath(folder), `${JSON.stringify(state)}\n`);
   // read by an earlier version that is started here again, it would pass over rows
   disk.remove(earlierStatePath(folder));

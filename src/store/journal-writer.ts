@@ -77,7 +77,9 @@ export class JournalWriter {
   }
   /** All entries stand before it. */
   get writtenTo(): JournalPlace {
-    return this.#open === null ? { segment: this.#segment + 1, offset: 0 } : { segment: this.#segment, offset: this.#open.position };
+    return this.#open === null
+      ? { segment: this.#segment + 1, offset: 0 }
+      : { segment: this.#segment, offset: this.#open.position };
   }
   /** How long the disk took last. */
   get lastSyncMs(): number | null {
@@ -95,7 +97,13 @@ export class JournalWriter {
     }
     target.position += length;
     this.#written += length;
-    if (target.position >= ZEROS_FROM_BYTES && target.zeroing === NOWHERE && target.zeroed - target.position < MIN_AHEAD_BYTES && target.position < this.#options.segmentBytes) target.quiet = this.#zero(target);
+    if (
+      target.position >= ZEROS_FROM_BYTES &&
+      target.zeroing === NOWHERE &&
+      target.zeroed - target.position < MIN_AHEAD_BYTES &&
+      target.position < this.#options.segmentBytes
+    )
+      target.quiet = this.#zero(target);
     if (this.#timer === null && this.#syncing === null) this.#timer = setTimeout(this.#syncSoon, SYNC_DELAY_MS);
   }
 
@@ -173,7 +181,14 @@ export class JournalWriter {
       try {
         const path = segmentPath(folder, segment);
         const fd = disk.create(path);
-        return { fd, number: segment, position: this.#begin(fd, path, segment), zeroed: 0, zeroing: NOWHERE, quiet: Promise.resolve() };
+        return {
+          fd,
+          number: segment,
+          position: this.#begin(fd, path, segment),
+          zeroed: 0,
+          zeroing: NOWHERE,
+          quiet: Promise.resolve(),
+        };
       } catch (fault) {
         if ((fault as NodeJS.ErrnoException).code !== "EEXIST") throw fault;
       }
@@ -245,7 +260,8 @@ export class JournalWriter {
     this.#waiters = waiting.filter((waiter) => waiter.upTo > upTo);
     for (const waiter of waiting) if (waiter.upTo <= upTo) waiter.resolve();
     if (this.#waiters.length > 0) this.#syncSoon();
-    else if (this.#written > upTo || this.#retired.length > 0) this.#timer ??= setTimeout(this.#syncSoon, SYNC_DELAY_MS);
+    else if (this.#written > upTo || this.#retired.length > 0)
+      this.#timer ??= setTimeout(this.#syncSoon, SYNC_DELAY_MS);
   }
 }
 

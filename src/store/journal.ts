@@ -106,11 +106,21 @@ export class Journal implements Ledger {
   }
 
   refusal(): string | null {
-    return this.#fault === null || this.#options.settings.onFull === "continue" ? null : `the ledger cannot be written: ${this.#fault}`;
+    return this.#fault === null || this.#options.settings.onFull === "continue"
+      ? null
+      : `the ledger cannot be written: ${this.#fault}`;
   }
 
   standing(): JournalStanding {
-    return { fault: this.#fault, rows: this.#rows, unrecorded: this.#unrecorded, lost: this.#lost, openCalls: this.#open.size, waitingRows: this.#waiting.length, lastSyncMs: this.#writer.lastSyncMs };
+    return {
+      fault: this.#fault,
+      rows: this.#rows,
+      unrecorded: this.#unrecorded,
+      lost: this.#lost,
+      openCalls: this.#open.size,
+      waitingRows: this.#waiting.length,
+      lastSyncMs: this.#writer.lastSyncMs,
+    };
   }
 
   open(record: CallRecord): OpenEntry {
@@ -201,7 +211,10 @@ export class Journal implements Ledger {
 
   #mayGoOn(): void {
     if (this.#options.settings.onFull === "continue") return;
-    throw new GatewayError("ledger_unavailable", "The ledger cannot be written, and no call runs without it.", { headers: { "retry-after": "1" }, detail: this.#fault ?? "" });
+    throw new GatewayError("ledger_unavailable", "The ledger cannot be written, and no call runs without it.", {
+      headers: { "retry-after": "1" },
+      detail: this.#fault ?? "",
+    });
   }
 
   #syncFailed(fault: unknown): void {

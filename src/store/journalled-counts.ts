@@ -13,7 +13,8 @@ export class JournalledCounts {
       if (counted === undefined) continue;
       const { kind, window, stamp } = counted;
       const key = JSON.stringify([tenantId, id, kind, unit, window, value]);
-      if (stamp > (this.#last.get(key)?.stamp ?? 0)) this.#last.set(key, { tenantId, id, kind, unit, window, value, stamp, total: after });
+      if (stamp > (this.#last.get(key)?.stamp ?? 0))
+        this.#last.set(key, { tenantId, id, kind, unit, window, value, stamp, total: after });
     }
   };
 

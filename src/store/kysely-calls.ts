@@ -11,7 +11,11 @@ import { leaveReplicas, meetReplicas } from "./replicas.ts";
 import { spent, usage, usageTotals } from "./usage-reads.ts";
 
 /** `reports`: what long reads go to; `close` closes both. */
-export function kyselyCalls(db: Kysely<CallSchema>, reports: Kysely<CallSchema>, close: () => Promise<void>): CallStore {
+export function kyselyCalls(
+  db: Kysely<CallSchema>,
+  reports: Kysely<CallSchema>,
+  close: () => Promise<void>,
+): CallStore {
   return {
     ingest: (rows, place) => ingestCalls(db, rows.map(incomingOf), place),
     places: (journals, runs) => findPlaces(db, journals, runs),

@@ -41,7 +41,12 @@ interface Shelves {
 type Unreadable = Map<string, string>;
 
 /** What was written by a newer version or by somebody else's hand, and damaged rows, are left out one by one. */
-function readable<R, T>(unreadable: Unreadable, rows: readonly R[], nameOf: (row: R) => string, valueOf: (row: R) => T): readonly T[] {
+function readable<R, T>(
+  unreadable: Unreadable,
+  rows: readonly R[],
+  nameOf: (row: R) => string,
+  valueOf: (row: R) => T,
+): readonly T[] {
   return rows.flatMap((row) => {
     try {
       return [valueOf(row)];
@@ -56,9 +61,19 @@ type TokenRow = Selectable<Schema["access_tokens"]>;
 type ResourceRow = Selectable<Schema["resources"]>;
 type MembershipRow = Selectable<Schema["memberships"]>;
 
-const named = (kind: string) => ({ id }: Row): string => `${kind} ${id}`;
-const memberships = (unreadable: Unreadable, rows: readonly MembershipRow[]) => readable(unreadable, rows, (row) => `membership ${row.user_id}/${row.project_id ?? ""}`, plainMembershipOf);
-const resourcesOf = (unreadable: Unreadable, rows: readonly ResourceRow[], sealer: Sealer | null) => readable(unreadable, rows, (row) => `${row.kind} ${row.id}`, (row) => openedResource(row, sealer));
+const named =
+  (kind: string) =>
+  ({ id }: Row): string =>
+    `${kind} ${id}`;
+const memberships = (unreadable: Unreadable, rows: readonly MembershipRow[]) =>
+  readable(unreadable, rows, (row) => `membership ${row.user_id}/${row.project_id ?? ""}`, plainMembershipOf);
+const resourcesOf = (unreadable: Unreadable, rows: readonly ResourceRow[], sealer: Sealer | null) =>
+  readable(
+    unreadable,
+    rows,
+    (row) => `${row.kind} ${row.id}`,
+    (row) => openedResource(row, sealer),
+  );
 
 export async function readContents(db: Db, sealer: Sealer | null, known: Contents | null): Promise<Contents> {
   if (known !== null) {
@@ -75,16 +90,25 @@ export async function readContents(db: Db, sealer: Sealer | null, known: Content
 }
 
 async function counterOf(db: Db): Promise<bigint> {
-  return (await db.selectFrom("revisions").select("counter").where("name", "=", WATCHED).executeTakeFirstOrThrow()).counter;
+  return (await db.selectFrom("revisions").select("counter").where("name", "=", WATCHED).executeTakeFirstOrThrow())
+    .counter;
 }
 
 // all of it
 
 async function readAll(db: Db, sealer: Sealer | null): Promise<Shelves> {
   const unreadable: Unreadable = new Map();
-  const members = memberships(unreadable, await db.selectFrom("memberships").selectAll().orderBy("user_id").orderBy("project_id").execute());
-  const resources = await readPages(db, "resources", async (rows: readonly ResourceRow[]) => resourcesOf(unreadable, rows, sealer));
-  const all = <R extends Row, T>(kind: string, valueOf: (row: R) => T) => async (rows: readonly R[]): Promise<readonly T[]> => readable(unreadable, rows, named(kind), valueOf);
+  const members = memberships(
+    unreadable,
+    await db.selectFrom("memberships").selectAll().orderBy("user_id").orderBy("project_id").execute(),
+  );
+  const resources = await readPages(db, "resources", async (rows: readonly ResourceRow[]) =>
+    resourcesOf(unreadable, rows, sealer),
+  );
+  const all =
+    <R extends Row, T>(kind: string, valueOf: (row: R) => T) =>
+    async (rows: readonly R[]): Promise<readonly T[]> =>
+      readable(unreadable, rows, named(kind), valueOf);
   return {
     tenants: await readPages(db, "tenants", all("tenant", plainTenantOf)),
     projects: await readPages(db, "projects", all("project", plainProjectOf)),
@@ -96,10 +120,20 @@ async function readAll(db: Db, sealer: Sealer | null): Promise<Shelves> {
   };
 }
 
-async function readPages<R extends Row, T extends Row>(db: Db, table: Table, valuesOf: (rows: readonly R[]) => Promise<readonly T[]>): Promise<Map<string, T>> {
+async function readPages<R extends Row, T extends Row>(
+  db: Db,
+  table: Table,
+  valuesOf: (rows: readonly R[]) => Promise<readonly T[]>,
+): Promise<Map<string, T>> {
   const all = new Map<string, T>();
-  for (let last = ""; ; ) {
-    const rows = (await db.selectFrom(table).selectAll().where("id", ">", last).orderBy("id").limit(PAGE).execute()) as unknown as readonly R[];
+  for (let last = ""; ;) {
+    const rows = (await db
+      .selectFrom(table)
+      .selectAll()
+      .where("id", ">", last)
+      .orderBy("id")
+      .limit(PAGE)
+      .execute()) as unknown as readonly R[];
     for (const value of await valuesOf(rows)) all.set(value.id, value);
     if (rows.length < PAGE) return all;
     last = rows.at(-1)!.id;
@@ -110,14 +144,28 @@ async function readPages<R extends Row, T extends Row>(db: Db, table: Table, val
 
 async function tokensOf(db: Db, unreadable: Unreadable, rows: readonly TokenRow[]): Promise<Identities["tokens"]> {
   if (rows.length === 0) return [];
-  const secrets = Map.groupBy(await db.selectFrom("token_secrets").selectAll().where("token_id", "in", rows.map(({ id }) => id)).orderBy("sha256").execute(), (secret) => secret.token_id);
+  const secrets = Map.groupBy(
+    await db
+      .selectFrom("token_secrets")
+      .selectAll()
+      .where(
+        "token_id",
+        "in",
+        rows.map(({ id }) => id),
+      )
+      .orderBy("sha256")
+      .execute(),
+    (secret) => secret.token_id,
+  );
   return readable(unreadable, rows, named("token"), (row) => plainTokenOf(row, secrets.get(row.id) ?? []));
 }
 
 function openedResource(row: ResourceRow, sealer: Sealer | null): OpenedResource {
   const fault = isJsonObject(row.document) ? null : "its document is no JSON object";
   const resource = resourceOf(fault === null ? row : { ...row, document: "{}" });
-  return fault === null ? { ...resource, ...openedDocument({ kind: resource.kind, id: resource.id, sealer }, resource.document) } : { ...resource, fault };
+  return fault === null
+    ? { ...resource, ...openedDocument({ kind: resource.kind, id: resource.id, sealer }, resource.document) }
+    : { ...resource, fault };
 }
 
 function isJsonObject(text: string): boolean {
@@ -147,7 +195,13 @@ function changedSince(db: Db, sealer: Sealer | null, known: Contents): Promise<C
       const since = BigInt(known.revision);
       if (now === since) return known;
       if (now < since) return null;
-      const rows = await tx.selectFrom("audit_log").select(["kind", "target_id", "revision"]).where("revision", ">", since).orderBy("revision").limit(MOST_CHANGES + 1).execute();
+      const rows = await tx
+        .selectFrom("audit_log")
+        .select(["kind", "target_id", "revision"])
+        .where("revision", ">", since)
+        .orderBy("revision")
+        .limit(MOST_CHANGES + 1)
+        .execute();
       const told = new Set(rows.map(({ revision }) => revision));
       if (rows.length > MOST_CHANGES || BigInt(told.size) !== now - since) return null;
       return contentsOf(now, await shelvesWith(tx, sealer, known, changedIds(rows)), known);
@@ -165,25 +219,65 @@ function changedIds(rows: readonly { readonly kind: string; readonly target_id: 
   return ids;
 }
 
-async function shelvesWith(tx: Tx, sealer: Sealer | null, { identities, resources, unreadable: before }: Contents, ids: ChangedIds): Promise<Shelves> {
+async function shelvesWith(
+  tx: Tx,
+  sealer: Sealer | null,
+  { identities, resources, unreadable: before }: Contents,
+  ids: ChangedIds,
+): Promise<Shelves> {
   const unreadable: Unreadable = new Map([...before].filter(([name]) => !isAmong(ids, name)));
-  const shelf = <T extends Row>(values: readonly T[]): Map<string, T> => new Map(values.map((value) => [value.id, value]));
+  const shelf = <T extends Row>(values: readonly T[]): Map<string, T> =>
+    new Map(values.map((value) => [value.id, value]));
   const members = Map.groupBy(identities.memberships, ({ userId }) => userId) as Map<string, Identities["memberships"]>;
   const changed = new Set([...(ids.get("membership") ?? [])].map((id) => id.slice(0, id.lastIndexOf("/"))));
-  const again = await inChunks(changed, (some) => tx.selectFrom("memberships").selectAll().where("user_id", "in", [...some]).orderBy("user_id").orderBy("project_id").execute());
+  const again = await inChunks(changed, (some) =>
+    tx
+      .selectFrom("memberships")
+      .selectAll()
+      .where("user_id", "in", [...some])
+      .orderBy("user_id")
+      .orderBy("project_id")
+      .execute(),
+  );
   for (const userId of changed) members.delete(userId);
-  for (const [userId, own] of Map.groupBy(memberships(unreadable, again), (membership) => membership.userId)) members.set(userId, own);
+  for (const [userId, own] of Map.groupBy(memberships(unreadable, again), (membership) => membership.userId))
+    members.set(userId, own);
   const kinds = new Map(CONFIGURED_KINDS.map((kind) => [kind, shelf(resources[kind])]));
   for (const kind of CONFIGURED_KINDS)
-    await refreshed(kinds.get(kind)!, ids.get(kind), (some) => rowsOf<ResourceRow>(tx, "resources", some), async (rows) => resourcesOf(unreadable, rows, sealer));
+    await refreshed(
+      kinds.get(kind)!,
+      ids.get(kind),
+      (some) => rowsOf<ResourceRow>(tx, "resources", some),
+      async (rows) => resourcesOf(unreadable, rows, sealer),
+    );
   const tenants = shelf(identities.tenants);
   const projects = shelf(identities.projects);
   const users = shelf(identities.users);
   const tokens = shelf(identities.tokens);
-  await refreshed(tenants, ids.get("tenant"), (some) => rowsOf<Selectable<Schema["tenants"]>>(tx, "tenants", some), async (rows) => readable(unreadable, rows, named("tenant"), plainTenantOf));
-  await refreshed(projects, ids.get("project"), (some) => rowsOf<Selectable<Schema["projects"]>>(tx, "projects", some), async (rows) => readable(unreadable, rows, named("project"), plainProjectOf));
-  await refreshed(users, ids.get("user"), (some) => rowsOf<Selectable<Schema["users"]>>(tx, "users", some), async (rows) => readable(unreadable, rows, named("user"), plainUserOf));
-  await refreshed(tokens, ids.get("token"), (some) => rowsOf<TokenRow>(tx, "access_tokens", some), (rows) => tokensOf(tx, unreadable, rows));
+  await refreshed(
+    tenants,
+    ids.get("tenant"),
+    (some) => rowsOf<Selectable<Schema["tenants"]>>(tx, "tenants", some),
+    async (rows) => readable(unreadable, rows, named("tenant"), plainTenantOf),
+  );
+  await refreshed(
+    projects,
+    ids.get("project"),
+    (some) => rowsOf<Selectable<Schema["projects"]>>(tx, "projects", some),
+    async (rows) => readable(unreadable, rows, named("project"), plainProjectOf),
+  );
+  await refreshed(
+    users,
+    ids.get("user"),
+    (some) => rowsOf<Selectable<Schema["users"]>>(tx, "users", some),
+    async (rows) => readable(unreadable, rows, named("user"), plainUserOf),
+  );
+  await refreshed(
+    tokens,
+    ids.get("token"),
+    (some) => rowsOf<TokenRow>(tx, "access_tokens", some),
+    (rows) => tokensOf(tx, unreadable, rows),
+  );
   return { tenants, projects, users, memberships: members, tokens, resources: kinds, unreadable };
 }
 
@@ -194,17 +288,29 @@ function isAmong(ids: ChangedIds, name: string): boolean {
 }
 
 async function rowsOf<R>(tx: Tx, table: Table, ids: readonly string[]): Promise<readonly R[]> {
-  return (await tx.selectFrom(table).selectAll().where("id", "in", [...ids]).execute()) as unknown as readonly R[];
+  return (await tx
+    .selectFrom(table)
+    .selectAll()
+    .where("id", "in", [...ids])
+    .execute()) as unknown as readonly R[];
 }
 
-async function inChunks<T>(ids: ReadonlySet<string>, read: (some: readonly string[]) => Promise<readonly T[]>): Promise<readonly T[]> {
+async function inChunks<T>(
+  ids: ReadonlySet<string>,
+  read: (some: readonly string[]) => Promise<readonly T[]>,
+): Promise<readonly T[]> {
   const all = [...ids];
   const found: T[] = [];
   for (let at = 0; at < all.length; at += IDS_AT_ONCE) found.push(...(await read(all.slice(at, at + IDS_AT_ONCE))));
   return found;
 }
 
-async function refreshed<R, T extends Row>(shelf: Map<string, T>, ids: ReadonlySet<string> | undefined, read: (some: readonly string[]) => Promise<readonly R[]>, valuesOf: (rows: readonly R[]) => Promise<readonly T[]>): Promise<void> {
+async function refreshed<R, T extends Row>(
+  shelf: Map<string, T>,
+  ids: ReadonlySet<string> | undefined,
+  read: (some: readonly string[]) => Promise<readonly R[]>,
+  valuesOf: (rows: readonly R[]) => Promise<readonly T[]>,
+): Promise<void> {
   if (ids === undefined) return;
   for (const id of ids) shelf.delete(id);
   for (const value of await valuesOf(await inChunks(ids, read))) shelf.set(value.id, value);
@@ -220,11 +326,16 @@ function inOrder<T extends Row>(values: readonly T[]): readonly T[] {
 function contentsOf(revision: bigint, shelves: Shelves, known: Contents | null): Contents {
   const list = <T>(values: Iterable<T>, before: readonly T[] | undefined): readonly T[] => {
     const now = [...values];
-    return before !== undefined && before.length === now.length && now.every((value, index) => value === before[index]) ? before : now;
+    return before !== undefined && before.length === now.length && now.every((value, index) => value === before[index])
+      ? before
+      : now;
   };
-  const ordered = <T extends Row>(shelf: ReadonlyMap<string, T>, before: readonly T[] | undefined): readonly T[] => list(inOrder([...shelf.values()]), before);
+  const ordered = <T extends Row>(shelf: ReadonlyMap<string, T>, before: readonly T[] | undefined): readonly T[] =>
+    list(inOrder([...shelf.values()]), before);
   const { identities } = known ?? {};
-  const kinds = CONFIGURED_KINDS.map((kind) => [kind, ordered(shelves.resources.get(kind)!, known?.resources[kind])] as const);
+  const kinds = CONFIGURED_KINDS.map(
+    (kind) => [kind, ordered(shelves.resources.get(kind)!, known?.resources[kind])] as const,
+  );
   return {
     revision: revision.toString(),
     identities: {

@@ -15,47 +15,115 @@ function typeOf({ action, before, after }: Change): "token.created" | "token.rot
   const isRevoked = before?.["revoked_at"] != null;
   if (action === "remove" || (after?.["revoked_at"] != null && !isRevoked)) return isRevoked ? null : "token.revoked";
   // a secret more and a new end: nothing but a rotation changes them
-  return before?.["expires_at"] === after?.["expires_at"] && before?.["live_secrets"] === after?.["live_secrets"] ? null : "token.rotated";
+  return before?.["expires_at"] === after?.["expires_at"] && before?.["live_secrets"] === after?.["live_secrets"]
+    ? null
+    : "token.rotated";
 }
 
-function tokenEvents(changes: readonly Change[], { tokenId, userId, role }: Actor, atMs: number): readonly GatewayEvent[] {
+function tokenEvents(
+  changes: readonly Change[],
+  { tokenId, userId, role }: Actor,
+  atMs: number,
+): readonly GatewayEvent[] {
   return changes.flatMap((change): readonly GatewayEvent[] => {
     const type = change.kind === "token" ? typeOf(change) : null;
     const token = change.after ?? change.before;
     if (type === null || token === null) return [];
     const { kind, user_id, role: cap, expires_at } = token;
-    const data = { token_id: change.id, name: change.name, kind: kind ?? null, user_id: user_id ?? null, role: cap ?? null, expires_at: expires_at ?? null, by: { token_id: tokenId, user_id: userId, role } };
+    const data = {
+      token_id: change.id,
+      name: change.name,
+      kind: kind ?? null,
+      user_id: user_id ?? null,
+      role: cap ?? null,
+      expires_at: expires_at ?? null,
+      by: { token_id: tokenId, user_id: userId, role },
+    };
     return [{ id: newEventId(), type, atMs, tenantId: change.tenantId, projectId: change.projectId, data }];
   });
 }
 
 /** After everything else that a change has done. */
-export async function tellEvents(tx: Transaction<Schema>, changes: readonly Change[], actor: Actor, atMs: number): Promise<void> {
-  for (const event of tokenEvents(changes, actor, atMs)) await tx.insertInto("event").values(eventColumns(event, false)).execute();
+export async function tellEvents(
+  tx: Transaction<Schema>,
+  changes: readonly Change[],
+  actor: Actor,
+  atMs: number,
+): Promise<void> {
+  for (const event of tokenEvents(changes, actor, atMs))
+    await tx.insertInto("event").values(eventColumns(event, false)).execute();
   // whoever takes the name next is somebody else, and sees nothing of what was sent here
   for (const { action, kind, id } of changes)
-    if (action === "remove" && (kind === "tenant" || kind === "project")) await tx.deleteFrom("webhook_delivery").where(kind === "tenant" ? "tenant_id" : "project_id", "=", id).execute();
+    if (action === "remove" && (kind === "tenant" || kind === "project"))
+      await tx
+        .deleteFrom("webhook_delivery")
+        .where(kind === "tenant" ? "tenant_id" : "project_id", "=", id)
+        .execute();
 }
 
 const FORGOTTEN_AT_ONCE = 1000;
 
 /** Changes to tokens are told whether or not anybody listens: where nobody does, what they tell would stay for ever, and be sent to whoever listens one day. */
 export async function forgetUnheardEvents(db: Kysely<Schema>, beforeMs: number): Promise<boolean> {
-  const old = await db.selectFrom("event").select("id").where("spread", "=", 0n).where("at_ms", "<", toInteger(beforeMs)).limit(sql.lit(FORGOTTEN_AT_ONCE)).execute();
-  if (old.length > 0) await db.deleteFrom("event").where("spread", "=", 0n).where("id", "in", old.map(({ id }) => id)).execute();
-  return (await db.selectFrom("webhook_delivery").select("id").where("state", "=", "pending").limit(sql.lit(1)).executeTakeFirst()) !== undefined;
+  const old = await db
+    .selectFrom("event")
+    .select("id")
+    .where("spread", "=", 0n)
+    .where("at_ms", "<", toInteger(beforeMs))
+    .limit(sql.lit(FORGOTTEN_AT_ONCE))
+    .execute();
+  if (old.length > 0)
+    await db
+      .deleteFrom("event")
+      .where("spread", "=", 0n)
+      .where(
+        "id",
+        "in",
+        old.map(({ id }) => id),
+      )
+      .execute();
+  return (
+    (await db
+      .selectFrom("webhook_delivery")
+      .select("id")
+      .where("state", "=", "pending")
+      .limit(sql.lit(1))
+      .executeTakeFirst()) !== undefined
+  );
 }
 
 export function deliveryWrites(work: Work): Pick<Writer, "redeliver" | "queueEvent"> {
   const { tx, nowMs } = work;
-  const entry = (action: string, deliveryId: string, event: GatewayEvent, { webhookId, webhookName, tenantId, projectId }: Recipient, before: string | null, after: string): void => {
+  const entry = (
+    action: string,
+    deliveryId: string,
+    event: GatewayEvent,
+    { webhookId, webhookName, tenantId, projectId }: Recipient,
+    before: string | null,
+    after: string,
+  ): void => {
     const shown = (state: string) => ({ webhook_id: webhookId, event_id: event.id, type: event.type, state });
-    work.entries.push({ action, outcome: "done", kind: "webhook_delivery", targetId: deliveryId, targetName: webhookName, tenantId, projectId, before: before === null ? null : shown(before), after: shown(after), isChange: true });
+    work.entries.push({
+      action,
+      outcome: "done",
+      kind: "webhook_delivery",
+      targetId: deliveryId,
+      targetName: webhookName,
+      tenantId,
+      projectId,
+      before: before === null ? null : shown(before),
+      after: shown(after),
+      isChange: true,
+    });
   };
   return {
     async redeliver(id) {
       const delivery = there(await findDelivery(tx, id), "webhook delivery", id);
-      await tx.updateTable("webhook_delivery").set({ state: "pending", attempts: 0n, next_at_ms: toInteger(nowMs), ended_at_ms: null, lease: null }).where("id", "=", id).execute();
+      await tx
+        .updateTable("webhook_delivery")
+        .set({ state: "pending", attempts: 0n, next_at_ms: toInteger(nowMs), ended_at_ms: null, lease: null })
+        .where("id", "=", id)
+        .execute();
       entry("change", id, delivery.event, delivery, delivery.state, "pending");
     },
     async queueEvent(event, recipient) {

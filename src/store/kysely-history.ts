@@ -4,7 +4,16 @@ import { type SelectQueryBuilder, sql } from "kysely";
 import type { Actor, AuditNote, AuditRow, Change, ConfigurationScope, Version, VersionSummary } from "./records.ts";
 import { afterCursor, inOrderOf, type ListKey, pageOf, rowsAsked } from "./pages.ts";
 import type { AuditFilter, Page, PageRequest } from "./reader.ts";
-import { actorColumns, actorOf, auditRowOf, changeOf, type ResourceStep, resourceOf, stepOf, type StoredResource } from "./rows.ts";
+import {
+  actorColumns,
+  actorOf,
+  auditRowOf,
+  changeOf,
+  type ResourceStep,
+  resourceOf,
+  stepOf,
+  type StoredResource,
+} from "./rows.ts";
 import { fromInteger, fromIntegerOrNull, toInteger, type Schema } from "./schema.ts";
 import type { Kysely } from "kysely";
 import { StoreError } from "./store.ts";
@@ -14,7 +23,14 @@ type Db = Kysely<Schema>;
 /** Rows of one insert: databases bound the values of a statement. */
 const ROWS_AT_ONCE = 200;
 
-const AUDIT: ListKey = { list: "audit", columns: [["at_ms", "integer"], ["id", "text"]], newestFirst: true };
+const AUDIT: ListKey = {
+  list: "audit",
+  columns: [
+    ["at_ms", "integer"],
+    ["id", "text"],
+  ],
+  newestFirst: true,
+};
 const VERSIONS: ListKey = { list: "versions", columns: [["number", "integer"]], newestFirst: true };
 
 export async function listAudit(db: Db, page: PageRequest, filter: AuditFilter): Promise<Page<AuditRow>> {
@@ -28,8 +44,14 @@ export async function listAudit(db: Db, page: PageRequest, filter: AuditFilter):
     kind: filter.kind,
     target_id: filter.targetId,
   } as const;
-  let query = db.selectFrom("audit_log").selectAll().where(afterCursor(page, AUDIT)).orderBy(inOrderOf(AUDIT)).limit(rowsAsked(page));
-  for (const [column, value] of Object.entries(equal)) if (value !== undefined) query = query.where(column as keyof typeof equal, "=", value);
+  let query = db
+    .selectFrom("audit_log")
+    .selectAll()
+    .where(afterCursor(page, AUDIT))
+    .orderBy(inOrderOf(AUDIT))
+    .limit(rowsAsked(page));
+  for (const [column, value] of Object.entries(equal))
+    if (value !== undefined) query = query.where(column as keyof typeof equal, "=", value);
   if (filter.version !== undefined) query = query.where("version", "=", toInteger(filter.version));
   if (filter.fromMs !== undefined) query = query.where("at_ms", ">=", toInteger(filter.fromMs));
   if (filter.toMs !== undefined) query = query.where("at_ms", "<", toInteger(filter.toMs));
@@ -39,10 +61,19 @@ export async function listAudit(db: Db, page: PageRequest, filter: AuditFilter):
 /** So many rows at a time: a long removal would keep others from writing. */
 const PRUNED_AT_ONCE = 1000;
 
-export async function pruneAudit(db: Db, { doneMs, refusedMs }: { readonly doneMs: number | null; readonly refusedMs: number | null }): Promise<number> {
+export async function pruneAudit(
+  db: Db,
+  { doneMs, refusedMs }: { readonly doneMs: number | null; readonly refusedMs: number | null },
+): Promise<number> {
   const remove = async (outcome: AuditRow["outcome"], beforeMs: number | null): Promise<number> => {
     if (beforeMs === null) return 0;
-    const old = db.selectFrom("audit_log").select("id").where("at_ms", "<", toInteger(beforeMs)).where("outcome", "=", outcome).orderBy("at_ms").limit(sql.lit(PRUNED_AT_ONCE));
+    const old = db
+      .selectFrom("audit_log")
+      .select("id")
+      .where("at_ms", "<", toInteger(beforeMs))
+      .where("outcome", "=", outcome)
+      .orderBy("at_ms")
+      .limit(sql.lit(PRUNED_AT_ONCE));
     return Number((await db.deleteFrom("audit_log").where("id", "in", old).executeTakeFirst()).numDeletedRows);
   };
   return (await remove("done", doneMs)) + (await remove("refused", refusedMs));
@@ -53,21 +84,58 @@ export async function findAudit(db: Db, id: string): Promise<AuditRow | null> {
   return row === undefined ? null : auditRowOf(row);
 }
 
-export async function listVersions(db: Db, page: PageRequest, scope?: ConfigurationScope): Promise<Page<VersionSummary>> {
-  let query = db.selectFrom("versions").selectAll().where(afterCursor(page, VERSIONS)).orderBy(inOrderOf(VERSIONS)).limit(rowsAsked(page));
-  if (scope !== undefined) query = query.where("number", "in", inScope(db.selectFrom("version_changes").select("version"), scope));
+export async function listVersions(
+  db: Db,
+  page: PageRequest,
+  scope?: ConfigurationScope,
+): Promise<Page<VersionSummary>> {
+  let query = db
+    .selectFrom("versions")
+    .selectAll()
+    .where(afterCursor(page, VERSIONS))
+    .orderBy(inOrderOf(VERSIONS))
+    .limit(rowsAsked(page));
+  if (scope !== undefined)
+    query = query.where("number", "in", inScope(db.selectFrom("version_changes").select("version"), scope));
   const rows = await query.execute();
-  const counts = await changesOf(db, rows.map(({ number }) => number), scope);
-  return pageOf(rows, page, VERSIONS, (row) => [row.number], (row) => ({ ...versionOf(row), changes: counts.get(row.number) ?? 0 }));
+  const counts = await changesOf(
+    db,
+    rows.map(({ number }) => number),
+    scope,
+  );
+  return pageOf(
+    rows,
+    page,
+    VERSIONS,
+    (row) => [row.number],
+    (row) => ({ ...versionOf(row), changes: counts.get(row.number) ?? 0 }),
+  );
 }
 
-function versionOf(row: { readonly number: bigint; readonly at_ms: bigint; readonly rolled_back_to: bigint | null } & Parameters<typeof actorOf>[0]): Omit<VersionSummary, "changes"> {
-  return { number: fromInteger(row.number), atMs: fromInteger(row.at_ms), actor: actorOf(row), rolledBackTo: fromIntegerOrNull(row.rolled_back_to) };
+function versionOf(
+  row: { readonly number: bigint; readonly at_ms: bigint; readonly rolled_back_to: bigint | null } & Parameters<
+    typeof actorOf
+  >[0],
+): Omit<VersionSummary, "changes"> {
+  return {
+    number: fromInteger(row.number),
+    atMs: fromInteger(row.at_ms),
+    actor: actorOf(row),
+    rolledBackTo: fromIntegerOrNull(row.rolled_back_to),
+  };
 }
 
-async function changesOf(db: Db, versions: readonly bigint[], scope: ConfigurationScope | undefined): Promise<ReadonlyMap<bigint, number>> {
+async function changesOf(
+  db: Db,
+  versions: readonly bigint[],
+  scope: ConfigurationScope | undefined,
+): Promise<ReadonlyMap<bigint, number>> {
   if (versions.length === 0) return new Map();
-  const query = db.selectFrom("version_changes").select((row) => ["version", row.fn.countAll<bigint>().as("changes")] as const).where("version", "in", [...versions]).groupBy("version");
+  const query = db
+    .selectFrom("version_changes")
+    .select((row) => ["version", row.fn.countAll<bigint>().as("changes")] as const)
+    .where("version", "in", [...versions])
+    .groupBy("version");
   const rows = await (scope === undefined ? query : inScope(query, scope)).execute();
   return new Map(rows.map(({ version, changes }) => [version, Number(changes)]));
 }
@@ -80,10 +148,18 @@ export async function findVersion(db: Db, number: number, scope?: ConfigurationS
   return steps.length === 0 && scope !== undefined ? null : { ...versionOf(row), changes: steps.map(changeOf) };
 }
 
-export async function diffVersions(db: Db, from: number, to: number, scope?: ConfigurationScope): Promise<readonly Change[]> {
+export async function diffVersions(
+  db: Db,
+  from: number,
+  to: number,
+  scope?: ConfigurationScope,
+): Promise<readonly Change[]> {
   const [low, high] = from <= to ? [from, to] : [to, from];
   const whole = [...joined(await stepsBetween(db, low, high, scope)).values()];
-  return whole.map((step) => (from <= to ? step : { before: step.after, after: step.before })).filter(({ before, after }) => content(before) !== content(after)).map(changeOf);
+  return whole
+    .map((step) => (from <= to ? step : { before: step.after, after: step.before }))
+    .filter(({ before, after }) => content(before) !== content(after))
+    .map(changeOf);
 }
 
 /** What a step leads over, resource by resource. */
@@ -103,24 +179,47 @@ function content(resource: StoredResource | null): string {
 }
 
 /** After `low`, up to and with `high`, in their order. */
-async function stepsBetween(db: Db, low: number, high: number, scope?: ConfigurationScope): Promise<readonly ResourceStep[]> {
-  if (!Number.isSafeInteger(low) || !Number.isSafeInteger(high)) throw new StoreError("invalid", "A version is a whole number.");
-  const query = db.selectFrom("version_changes").selectAll().where("version", ">", toInteger(low)).where("version", "<=", toInteger(high)).orderBy("version").orderBy("ordinal");
+async function stepsBetween(
+  db: Db,
+  low: number,
+  high: number,
+  scope?: ConfigurationScope,
+): Promise<readonly ResourceStep[]> {
+  if (!Number.isSafeInteger(low) || !Number.isSafeInteger(high))
+    throw new StoreError("invalid", "A version is a whole number.");
+  const query = db
+    .selectFrom("version_changes")
+    .selectAll()
+    .where("version", ">", toInteger(low))
+    .where("version", "<=", toInteger(high))
+    .orderBy("version")
+    .orderBy("ordinal");
   return (await (scope === undefined ? query : inScope(query, scope)).execute()).map(stepOf);
 }
 
-function inScope<Output>(query: SelectQueryBuilder<Schema, "version_changes", Output>, { tenantId, projectId }: ConfigurationScope): SelectQueryBuilder<Schema, "version_changes", Output> {
+function inScope<Output>(
+  query: SelectQueryBuilder<Schema, "version_changes", Output>,
+  { tenantId, projectId }: ConfigurationScope,
+): SelectQueryBuilder<Schema, "version_changes", Output> {
   const ofTenant = query.where("tenant_id", "=", tenantId);
   return projectId === null ? ofTenant : ofTenant.where("project_id", "=", projectId);
 }
 
-
 /** Steps that lead back to the state after version `to`. Resources of projects that are gone are left out. */
 export async function planRollBack(tx: Db, scope: ConfigurationScope, to: number): Promise<readonly ResourceStep[]> {
   if (!Number.isSafeInteger(to) || to < 0) throw new StoreError("invalid", "A version is a whole number.");
-  if (to > 0 && (await tx.selectFrom("versions").select("number").where("number", "=", toInteger(to)).executeTakeFirst()) === undefined) throw new StoreError("unknown", `There is no version ${to}.`);
+  if (
+    to > 0 &&
+    (await tx.selectFrom("versions").select("number").where("number", "=", toInteger(to)).executeTakeFirst()) ===
+      undefined
+  )
+    throw new StoreError("unknown", `There is no version ${to}.`);
   const later = joined(await stepsBetween(tx, to, Number.MAX_SAFE_INTEGER, scope));
-  const projects = new Set((await tx.selectFrom("projects").select("id").where("tenant_id", "=", scope.tenantId).execute()).map(({ id }) => id));
+  const projects = new Set(
+    (await tx.selectFrom("projects").select("id").where("tenant_id", "=", scope.tenantId).execute()).map(
+      ({ id }) => id,
+    ),
+  );
   const steps: ResourceStep[] = [];
   for (const [id, { before: was }] of later) {
     const row = await tx.selectFrom("resources").selectAll().where("id", "=", id).executeTakeFirst();
@@ -154,20 +253,43 @@ export async function writeHistory(tx: Db, history: History): Promise<number | n
 }
 
 async function writeVersion(tx: Db, { actor, atMs, steps, rolledBackTo }: History): Promise<number> {
-  const newest = await tx.selectFrom("versions").select((row) => row.fn.max("number").as("number")).executeTakeFirst();
+  const newest = await tx
+    .selectFrom("versions")
+    .select((row) => row.fn.max("number").as("number"))
+    .executeTakeFirst();
   const number = (newest?.number ?? 0n) + 1n;
   await tx
     .insertInto("versions")
-    .values({ number, at_ms: toInteger(atMs), rolled_back_to: rolledBackTo === null ? null : toInteger(rolledBackTo), ...actorColumns(actor) })
+    .values({
+      number,
+      at_ms: toInteger(atMs),
+      rolled_back_to: rolledBackTo === null ? null : toInteger(rolledBackTo),
+      ...actorColumns(actor),
+    })
     .execute();
   const rows = steps.map((step, index) => {
     const { before, after } = step;
     const { kind, id, name, tenantId, projectId } = (after ?? before)!;
     const action = before === null ? "create" : after === null ? "remove" : "change";
     const [value_before, value_after] = [before, after].map((value) => (value === null ? null : JSON.stringify(value)));
-    return { version: number, ordinal: BigInt(index), action, kind, resource_id: id, name, tenant_id: tenantId, project_id: projectId, value_before: value_before!, value_after: value_after! };
+    return {
+      version: number,
+      ordinal: BigInt(index),
+      action,
+      kind,
+      resource_id: id,
+      name,
+      tenant_id: tenantId,
+      project_id: projectId,
+      value_before: value_before!,
+      value_after: value_after!,
+    };
   });
-  for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) await tx.insertInto("version_changes").values(rows.slice(at, at + ROWS_AT_ONCE)).execute();
+  for (let at = 0; at < rows.length; at += ROWS_AT_ONCE)
+    await tx
+      .insertInto("version_changes")
+      .values(rows.slice(at, at + ROWS_AT_ONCE))
+      .execute();
   return fromInteger(number);
 }
 
@@ -190,5 +312,9 @@ async function writeAudit(tx: Db, { actor, atMs, revision, entries }: History, v
     version: entry.isChange && version !== null ? toInteger(version) : null,
     revision: entry.isChange ? revision : null,
   }));
-  for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) await tx.insertInto("audit_log").values(rows.slice(at, at + ROWS_AT_ONCE)).execute();
+  for (let at = 0; at < rows.length; at += ROWS_AT_ONCE)
+    await tx
+      .insertInto("audit_log")
+      .values(rows.slice(at, at + ROWS_AT_ONCE))
+      .execute();
 }

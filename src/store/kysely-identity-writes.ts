@@ -4,9 +4,29 @@ import { sql } from "kysely";
 import type { Membership, Project } from "../core/identity.ts";
 import { findToken, kyselyReader, type Db } from "./kysely-reader.ts";
 import { removeResourcesOf } from "./kysely-resource-writes.ts";
-import { changed, demandInTenant, demandTenant, demandTexts, demandVersion, made, record, refuseTaken, there, type Work } from "./kysely-work.ts";
+import {
+  changed,
+  demandInTenant,
+  demandTenant,
+  demandTexts,
+  demandVersion,
+  made,
+  record,
+  refuseTaken,
+  there,
+  type Work,
+} from "./kysely-work.ts";
 import type { Kept, StoredTenant, StoredToken, StoredUser } from "./records.ts";
-import { auditedMembership, auditedProject, auditedTenant, auditedToken, auditedUser, capColumns, changeableTokenColumns, NO_CAPS } from "./rows.ts";
+import {
+  auditedMembership,
+  auditedProject,
+  auditedTenant,
+  auditedToken,
+  auditedUser,
+  capColumns,
+  changeableTokenColumns,
+  NO_CAPS,
+} from "./rows.ts";
 import { toHex, toInteger, toIntegerOrNull } from "./schema.ts";
 import { StoreError } from "./store.ts";
 import type { ExpectedVersion, Writer } from "./writer.ts";
@@ -17,7 +37,15 @@ export function tenantWrites(work: Work): Pick<Writer, "createTenant" | "changeT
   const { tx, nowMs } = work;
   const reader = kyselyReader(tx, { clock: { now: () => nowMs }, sealer: null });
   const recorded = (id: string, before: StoredTenant | null, after: StoredTenant | null): void =>
-    record(work, { kind: "tenant", id, name: (after ?? before)!.name, tenantId: id, projectId: null, before: before && auditedTenant(before), after: after && auditedTenant(after) });
+    record(work, {
+      kind: "tenant",
+      id,
+      name: (after ?? before)!.name,
+      tenantId: id,
+      projectId: null,
+      before: before && auditedTenant(before),
+      after: after && auditedTenant(after),
+    });
   return {
     async createTenant(tenant) {
       demandTexts(tenant.name);
@@ -45,16 +73,23 @@ export function tenantWrites(work: Work): Pick<Writer, "createTenant" | "changeT
     async removeTenant(id, expected) {
       const tenant = there(await reader.findTenant(id), "tenant", id);
       demandVersion("tenant", tenant.version, expected);
-      if ((await tx.selectFrom("tenants").select("id").where("id", "!=", id).limit(1).executeTakeFirst()) === undefined) throw new StoreError("conflict", "The last tenant cannot be removed.");
-      for (const project of await tx.selectFrom("projects").select("id").where("tenant_id", "=", id).execute()) await projectWrites(work).removeProject(project.id);
-      for (const user of await tx.selectFrom("users").select("id").where("tenant_id", "=", id).execute()) await userWrites(work).removeUser(user.id);
+      if ((await tx.selectFrom("tenants").select("id").where("id", "!=", id).limit(1).executeTakeFirst()) === undefined)
+        throw new StoreError("conflict", "The last tenant cannot be removed.");
+      for (const project of await tx.selectFrom("projects").select("id").where("tenant_id", "=", id).execute())
+        await projectWrites(work).removeProject(project.id);
+      for (const user of await tx.selectFrom("users").select("id").where("tenant_id", "=", id).execute())
+        await userWrites(work).removeUser(user.id);
       await removeResourcesOf(work, id, null);
       await tx.deleteFrom("tenants").where("id", "=", id).execute();
       // sealed credentials must not outlive their tenant, nor be there for another one of the same name
       await tx.deleteFrom("version_changes").where("tenant_id", "=", id).execute();
       await sql`delete from call_content where tenant_id = ${id}`.execute(tx);
       await sql`delete from content_key where tenant_id = ${id}`.execute(tx);
-      work.steps.splice(0, work.steps.length, ...work.steps.filter((step) => (step.after ?? step.before)!.tenantId !== id));
+      work.steps.splice(
+        0,
+        work.steps.length,
+        ...work.steps.filter((step) => (step.after ?? step.before)!.tenantId !== id),
+      );
       recorded(id, tenant, null);
     },
   };
@@ -66,7 +101,15 @@ export function projectWrites(work: Work): Pick<Writer, "createProject" | "chang
   const { tx, nowMs } = work;
   const reader = kyselyReader(tx, { clock: { now: () => nowMs }, sealer: null });
   const recorded = (project: Project, before: Project | null, after: Project | null): void =>
-    record(work, { kind: "project", id: project.id, name: (after ?? before)!.name, tenantId: project.tenantId, projectId: project.id, before: before && auditedProject(before), after: after && auditedProject(after) });
+    record(work, {
+      kind: "project",
+      id: project.id,
+      name: (after ?? before)!.name,
+      tenantId: project.tenantId,
+      projectId: project.id,
+      before: before && auditedProject(before),
+      after: after && auditedProject(after),
+    });
   return {
     async createProject(project) {
       demandTexts(project.name);
@@ -95,8 +138,14 @@ export function projectWrites(work: Work): Pick<Writer, "createProject" | "chang
     async removeProject(id, expected) {
       const project = there(await reader.findProject(id), "project", id);
       demandVersion("project", project.version, expected);
-      for (const { user_id: userId } of await tx.selectFrom("memberships").select("user_id").where("project_id", "=", id).execute()) await removeMembership(work, userId, id);
-      for (const token of await tx.selectFrom("access_tokens").select("id").where("project_id", "=", id).execute()) await tokenWrites(work).removeToken(token.id);
+      for (const { user_id: userId } of await tx
+        .selectFrom("memberships")
+        .select("user_id")
+        .where("project_id", "=", id)
+        .execute())
+        await removeMembership(work, userId, id);
+      for (const token of await tx.selectFrom("access_tokens").select("id").where("project_id", "=", id).execute())
+        await tokenWrites(work).removeToken(token.id);
       await removeResourcesOf(work, project.tenantId, id);
       await tx.deleteFrom("projects").where("id", "=", id).execute();
       // another project of the same name has other people
@@ -112,13 +161,28 @@ export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser"
   const { tx, nowMs } = work;
   const reader = kyselyReader(tx, { clock: { now: () => nowMs }, sealer: null });
   const recorded = (user: StoredUser, before: StoredUser | null, after: StoredUser | null): void =>
-    record(work, { kind: "user", id: user.id, name: (after ?? before)!.name, tenantId: user.tenantId, projectId: null, before: before && auditedUser(before), after: after && auditedUser(after) });
+    record(work, {
+      kind: "user",
+      id: user.id,
+      name: (after ?? before)!.name,
+      tenantId: user.tenantId,
+      projectId: null,
+      before: before && auditedUser(before),
+      after: after && auditedUser(after),
+    });
   const columns = async (user: StoredUser) => {
     const { name, email = null, login = null } = user;
     demandTexts(name, email, login?.issuer, login?.subject);
     const other = login === null ? null : await reader.findUserByLogin(user.tenantId, login.issuer, login.subject);
-    if (other !== null && other.id !== user.id) throw new StoreError("exists", "Another user of the tenant has this login.");
-    return { name, email, issuer: login?.issuer ?? null, subject: login?.subject ?? null, is_operator: user.isOperator === true ? 1n : 0n };
+    if (other !== null && other.id !== user.id)
+      throw new StoreError("exists", "Another user of the tenant has this login.");
+    return {
+      name,
+      email,
+      issuer: login?.issuer ?? null,
+      subject: login?.subject ?? null,
+      is_operator: user.isOperator === true ? 1n : 0n,
+    };
   };
   return {
     async createUser(user) {
@@ -146,20 +210,43 @@ export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser"
     async removeUser(id, expected) {
       const user = there(await reader.findUser(id), "user", id);
       demandVersion("user", user.version, expected);
-      for (const token of await tx.selectFrom("access_tokens").select("id").where("user_id", "=", id).execute()) await tokenWrites(work).removeToken(token.id);
-      for (const { project_id: projectId } of await tx.selectFrom("memberships").select("project_id").where("user_id", "=", id).execute()) await removeMembership(work, id, projectId);
+      for (const token of await tx.selectFrom("access_tokens").select("id").where("user_id", "=", id).execute())
+        await tokenWrites(work).removeToken(token.id);
+      for (const { project_id: projectId } of await tx
+        .selectFrom("memberships")
+        .select("project_id")
+        .where("user_id", "=", id)
+        .execute())
+        await removeMembership(work, id, projectId);
       await tx.deleteFrom("users").where("id", "=", id).execute();
       recorded(user, user, null);
     },
   };
 }
 
-function recordMembership(work: Work, membership: Membership, before: Membership | null, after: Membership | null): void {
+function recordMembership(
+  work: Work,
+  membership: Membership,
+  before: Membership | null,
+  after: Membership | null,
+): void {
   const { userId, tenantId, projectId } = membership;
-  record(work, { kind: "membership", id: `${userId}/${projectId ?? ""}`, name: null, tenantId, projectId, before: before && auditedMembership(before), after: after && auditedMembership(after) });
+  record(work, {
+    kind: "membership",
+    id: `${userId}/${projectId ?? ""}`,
+    name: null,
+    tenantId,
+    projectId,
+    before: before && auditedMembership(before),
+    after: after && auditedMembership(after),
+  });
 }
 
-export async function putMembership(work: Work, membership: Membership, expected: ExpectedVersion): Promise<Kept<Membership>> {
+export async function putMembership(
+  work: Work,
+  membership: Membership,
+  expected: ExpectedVersion,
+): Promise<Kept<Membership>> {
   const { tx, nowMs } = work;
   const { userId, tenantId, projectId, role } = membership;
   await demandInTenant(tx, "users", userId, tenantId);
@@ -184,9 +271,18 @@ export async function putMembership(work: Work, membership: Membership, expected
   return (await reader.findMembership(userId, projectId))!;
 }
 
-export async function removeMembership(work: Work, userId: string, projectId: string | null, expected?: ExpectedVersion): Promise<void> {
+export async function removeMembership(
+  work: Work,
+  userId: string,
+  projectId: string | null,
+  expected?: ExpectedVersion,
+): Promise<void> {
   const { tx, nowMs } = work;
-  const membership = there(await kyselyReader(tx, { clock: { now: () => nowMs }, sealer: null }).findMembership(userId, projectId), "membership of", userId);
+  const membership = there(
+    await kyselyReader(tx, { clock: { now: () => nowMs }, sealer: null }).findMembership(userId, projectId),
+    "membership of",
+    userId,
+  );
   demandVersion("membership", membership.version, expected);
   await tx
     .deleteFrom("memberships")
@@ -194,16 +290,50 @@ export async function removeMembership(work: Work, userId: string, projectId: st
     .where("project_id", projectId === null ? "is" : "=", projectId)
     .execute();
   recordMembership(work, membership, membership, null);
-  if ((await tx.selectFrom("memberships").select("role").where("user_id", "=", userId).limit(1).executeTakeFirst()) !== undefined) return;
-  const live = await tx.selectFrom("access_tokens").select("id").where("user_id", "=", userId).where("revoked_at_ms", "is", null).execute();
-  for (const { id } of live) await changeToken(work, id, (token) => ({ ...token, revokedAtMs: nowMs }), null, "The user's last membership was removed.");
+  if (
+    (await tx.selectFrom("memberships").select("role").where("user_id", "=", userId).limit(1).executeTakeFirst()) !==
+    undefined
+  )
+    return;
+  const live = await tx
+    .selectFrom("access_tokens")
+    .select("id")
+    .where("user_id", "=", userId)
+    .where("revoked_at_ms", "is", null)
+    .execute();
+  for (const { id } of live)
+    await changeToken(
+      work,
+      id,
+      (token) => ({ ...token, revokedAtMs: nowMs }),
+      null,
+      "The user's last membership was removed.",
+    );
 }
 
 // access tokens
 
-function recordToken(work: Work, token: StoredToken, before: StoredToken | null, after: StoredToken | null, note: string | null = null): void {
+function recordToken(
+  work: Work,
+  token: StoredToken,
+  before: StoredToken | null,
+  after: StoredToken | null,
+  note: string | null = null,
+): void {
   const { id, tenantId, projectId } = token;
-  record(work, { kind: "token", id, name: (after ?? before)!.name, tenantId, projectId, before: before && auditedToken(before), after: after && auditedToken(after) }, note);
+  record(
+    work,
+    {
+      kind: "token",
+      id,
+      name: (after ?? before)!.name,
+      tenantId,
+      projectId,
+      before: before && auditedToken(before),
+      after: after && auditedToken(after),
+    },
+    note,
+  );
 }
 
 export function tokenWrites(work: Work): Pick<Writer, "createToken" | "changeToken" | "removeToken"> {
@@ -217,7 +347,18 @@ export function tokenWrites(work: Work): Pick<Writer, "createToken" | "changeTok
       const { id, kind, tenantId, projectId, userId, role, createdBy = null } = token;
       await tx
         .insertInto("access_tokens")
-        .values({ id, kind, tenant_id: tenantId, project_id: projectId, user_id: userId, role, created_by: createdBy, created_at_ms: toInteger(token.createdAtMs), updated_at_ms: toInteger(nowMs), ...changeableTokenColumns(token) })
+        .values({
+          id,
+          kind,
+          tenant_id: tenantId,
+          project_id: projectId,
+          user_id: userId,
+          role,
+          created_by: createdBy,
+          created_at_ms: toInteger(token.createdAtMs),
+          updated_at_ms: toInteger(nowMs),
+          ...changeableTokenColumns(token),
+        })
         .execute();
       await insertSecrets(tx, token);
       recordToken(work, token, null, token);
@@ -233,7 +374,13 @@ export function tokenWrites(work: Work): Pick<Writer, "createToken" | "changeTok
   };
 }
 
-async function changeToken(work: Work, id: string, change: (token: Kept<StoredToken>) => StoredToken, expected: ExpectedVersion, note: string | null = null): Promise<Kept<StoredToken>> {
+async function changeToken(
+  work: Work,
+  id: string,
+  change: (token: Kept<StoredToken>) => StoredToken,
+  expected: ExpectedVersion,
+  note: string | null = null,
+): Promise<Kept<StoredToken>> {
   const { tx, nowMs } = work;
   const before = there(await findToken(tx, id), "access token", id);
   demandVersion("access token", before.version, expected);
@@ -254,6 +401,10 @@ async function changeToken(work: Work, id: string, change: (token: Kept<StoredTo
 
 async function insertSecrets(tx: Db, token: StoredToken): Promise<void> {
   if (token.secrets.length === 0) return;
-  const rows = token.secrets.map((secret) => ({ token_id: token.id, sha256: toHex(secret.sha256), retires_at_ms: toIntegerOrNull(secret.retiresAtMs) }));
+  const rows = token.secrets.map((secret) => ({
+    token_id: token.id,
+    sha256: toHex(secret.sha256),
+    retires_at_ms: toIntegerOrNull(secret.retiresAtMs),
+  }));
   await tx.insertInto("token_secrets").values(rows).execute();
 }

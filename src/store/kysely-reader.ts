@@ -8,8 +8,27 @@ import { answerPlace, KEPT_ANSWER_MS } from "./kept-answers.ts";
 import { findDelivery, listDeliveries } from "./event-rows.ts";
 import { diffVersions, findAudit, findVersion, listAudit, listVersions } from "./kysely-history.ts";
 import { afterCursor, containing, inOrderOf, type ListKey, pageOf, rowsAsked } from "./pages.ts";
-import type { MembershipFilter, Page, PageRequest, ProjectFilter, Reader, ResourceFilter, TenantFilter, TokenFilter, UserFilter } from "./reader.ts";
-import { maskedResource, membershipOf, projectOf, resourceOf, tenantOf, tokenOf, userOf, type StoredResource } from "./rows.ts";
+import type {
+  MembershipFilter,
+  Page,
+  PageRequest,
+  ProjectFilter,
+  Reader,
+  ResourceFilter,
+  TenantFilter,
+  TokenFilter,
+  UserFilter,
+} from "./reader.ts";
+import {
+  maskedResource,
+  membershipOf,
+  projectOf,
+  resourceOf,
+  tenantOf,
+  tokenOf,
+  userOf,
+  type StoredResource,
+} from "./rows.ts";
 import { fromInteger, toInteger, type Schema } from "./schema.ts";
 import { StoreError } from "./store.ts";
 
@@ -22,18 +41,46 @@ export interface ReaderContext {
 
 export function kyselyReader(db: Db, { clock, sealer }: ReaderContext): Reader {
   return {
-    findTenant: async (id) => orNull(await db.selectFrom("tenants").selectAll().where("id", "=", id).executeTakeFirst(), tenantOf),
-    findProject: async (id) => orNull(await db.selectFrom("projects").selectAll().where("id", "=", id).executeTakeFirst(), projectOf),
-    findUser: async (id) => orNull(await db.selectFrom("users").selectAll().where("id", "=", id).executeTakeFirst(), userOf),
-    findUserByLogin: async (tenantId, issuer, subject) => orNull(await db.selectFrom("users").selectAll().where("tenant_id", "=", tenantId).where("issuer", "=", issuer).where("subject", "=", subject).executeTakeFirst(), userOf),
+    findTenant: async (id) =>
+      orNull(await db.selectFrom("tenants").selectAll().where("id", "=", id).executeTakeFirst(), tenantOf),
+    findProject: async (id) =>
+      orNull(await db.selectFrom("projects").selectAll().where("id", "=", id).executeTakeFirst(), projectOf),
+    findUser: async (id) =>
+      orNull(await db.selectFrom("users").selectAll().where("id", "=", id).executeTakeFirst(), userOf),
+    findUserByLogin: async (tenantId, issuer, subject) =>
+      orNull(
+        await db
+          .selectFrom("users")
+          .selectAll()
+          .where("tenant_id", "=", tenantId)
+          .where("issuer", "=", issuer)
+          .where("subject", "=", subject)
+          .executeTakeFirst(),
+        userOf,
+      ),
     findMembership: async (userId, projectId) =>
-      orNull(await db.selectFrom("memberships").selectAll().where("user_id", "=", userId).where("project_id", projectId === null ? "is" : "=", projectId).executeTakeFirst(), membershipOf),
+      orNull(
+        await db
+          .selectFrom("memberships")
+          .selectAll()
+          .where("user_id", "=", userId)
+          .where("project_id", projectId === null ? "is" : "=", projectId)
+          .executeTakeFirst(),
+        membershipOf,
+      ),
     listDeliveries: (page, filter = {}) => listDeliveries(db, page, filter),
     findDelivery: (id) => findDelivery(db, id),
     findToken: (id) => findToken(db, id),
     findResource: async (kind, id) => orNull(await findStoredResource(db, kind, id), maskedResource),
     findResourceByName: async (kind, scope, name) => {
-      const row = await db.selectFrom("resources").selectAll().where("kind", "=", kind).where("tenant_id", "=", scope.tenantId).where("project_id", scope.projectId === null ? "is" : "=", scope.projectId).where("name", "=", name).executeTakeFirst();
+      const row = await db
+        .selectFrom("resources")
+        .selectAll()
+        .where("kind", "=", kind)
+        .where("tenant_id", "=", scope.tenantId)
+        .where("project_id", scope.projectId === null ? "is" : "=", scope.projectId)
+        .where("name", "=", name)
+        .executeTakeFirst();
       return orNull(row, (found) => maskedResource(resourceOf(found)));
     },
     listTenants: (page, filter = {}) => listTenants(db, page, filter),
@@ -51,37 +98,76 @@ export function kyselyReader(db: Db, { clock, sealer }: ReaderContext): Reader {
   };
 }
 
-export const orNull = <Row, T>(row: Row | null | undefined, valueOf: (row: Row) => T): T | null => (row === undefined || row === null ? null : valueOf(row));
+export const orNull = <Row, T>(row: Row | null | undefined, valueOf: (row: Row) => T): T | null =>
+  row === undefined || row === null ? null : valueOf(row);
 
 export async function findToken(db: Db, id: string): Promise<Kept<StoredToken> | null> {
   const row = await db.selectFrom("access_tokens").selectAll().where("id", "=", id).executeTakeFirst();
   if (row === undefined) return null;
-  return tokenOf(row, await db.selectFrom("token_secrets").selectAll().where("token_id", "=", id).orderBy("sha256").execute());
+  return tokenOf(
+    row,
+    await db.selectFrom("token_secrets").selectAll().where("token_id", "=", id).orderBy("sha256").execute(),
+  );
 }
 
 /** With its secrets sealed. */
 export async function findStoredResource(db: Db, kind: ConfiguredKind, id: string): Promise<StoredResource | null> {
-  return orNull(await db.selectFrom("resources").selectAll().where("id", "=", id).where("kind", "=", kind).executeTakeFirst(), resourceOf);
+  return orNull(
+    await db.selectFrom("resources").selectAll().where("id", "=", id).where("kind", "=", kind).executeTakeFirst(),
+    resourceOf,
+  );
 }
 
 const byId = (list: string): ListKey => ({ list, columns: [["id", "text"]], newestFirst: false });
 const TENANTS = byId("tenants");
 const PROJECTS = byId("projects");
 const USERS = byId("users");
-const MEMBERSHIPS: ListKey = { list: "memberships", columns: [["user_id", "text"], ["coalesce(project_id, '')", "text"]], newestFirst: false };
-const TOKENS: ListKey = { list: "tokens", columns: [["created_at_ms", "integer"], ["id", "text"]], newestFirst: true };
-const RESOURCES: ListKey = { list: "resources", columns: [["kind", "text"], ["coalesce(name, '')", "text"], ["id", "text"]], newestFirst: false };
+const MEMBERSHIPS: ListKey = {
+  list: "memberships",
+  columns: [
+    ["user_id", "text"],
+    ["coalesce(project_id, '')", "text"],
+  ],
+  newestFirst: false,
+};
+const TOKENS: ListKey = {
+  list: "tokens",
+  columns: [
+    ["created_at_ms", "integer"],
+    ["id", "text"],
+  ],
+  newestFirst: true,
+};
+const RESOURCES: ListKey = {
+  list: "resources",
+  columns: [
+    ["kind", "text"],
+    ["coalesce(name, '')", "text"],
+    ["id", "text"],
+  ],
+  newestFirst: false,
+};
 const NAMED = ["id", "name"];
 
 async function listTenants(db: Db, page: PageRequest, { id, search }: TenantFilter) {
-  let query = db.selectFrom("tenants").selectAll().where(afterCursor(page, TENANTS)).orderBy(inOrderOf(TENANTS)).limit(rowsAsked(page));
+  let query = db
+    .selectFrom("tenants")
+    .selectAll()
+    .where(afterCursor(page, TENANTS))
+    .orderBy(inOrderOf(TENANTS))
+    .limit(rowsAsked(page));
   if (id !== undefined) query = query.where("id", "=", id);
   if (search !== undefined) query = query.where(containing(NAMED, search));
   return pageOf(await query.execute(), page, TENANTS, (row) => [row.id], tenantOf);
 }
 
 async function listProjects(db: Db, page: PageRequest, { tenantId, id, search }: ProjectFilter) {
-  let query = db.selectFrom("projects").selectAll().where(afterCursor(page, PROJECTS)).orderBy(inOrderOf(PROJECTS)).limit(rowsAsked(page));
+  let query = db
+    .selectFrom("projects")
+    .selectAll()
+    .where(afterCursor(page, PROJECTS))
+    .orderBy(inOrderOf(PROJECTS))
+    .limit(rowsAsked(page));
   if (tenantId !== undefined) query = query.where("tenant_id", "=", tenantId);
   if (id !== undefined) query = query.where("id", "=", id);
   if (search !== undefined) query = query.where(containing(NAMED, search));
@@ -89,7 +175,12 @@ async function listProjects(db: Db, page: PageRequest, { tenantId, id, search }:
 }
 
 async function listUsers(db: Db, page: PageRequest, { tenantId, id, email, isOperator, search }: UserFilter) {
-  let query = db.selectFrom("users").selectAll().where(afterCursor(page, USERS)).orderBy(inOrderOf(USERS)).limit(rowsAsked(page));
+  let query = db
+    .selectFrom("users")
+    .selectAll()
+    .where(afterCursor(page, USERS))
+    .orderBy(inOrderOf(USERS))
+    .limit(rowsAsked(page));
   if (tenantId !== undefined) query = query.where("tenant_id", "=", tenantId);
   if (id !== undefined) query = query.where("id", "=", id);
   if (email !== undefined) query = query.where("email", "=", email);
@@ -99,7 +190,12 @@ async function listUsers(db: Db, page: PageRequest, { tenantId, id, email, isOpe
 }
 
 async function listMemberships(db: Db, page: PageRequest, { tenantId, userId, projectId, role }: MembershipFilter) {
-  let query = db.selectFrom("memberships").selectAll().where(afterCursor(page, MEMBERSHIPS)).orderBy(inOrderOf(MEMBERSHIPS)).limit(rowsAsked(page));
+  let query = db
+    .selectFrom("memberships")
+    .selectAll()
+    .where(afterCursor(page, MEMBERSHIPS))
+    .orderBy(inOrderOf(MEMBERSHIPS))
+    .limit(rowsAsked(page));
   if (tenantId !== undefined) query = query.where("tenant_id", "=", tenantId);
   if (userId !== undefined) query = query.where("user_id", "=", userId);
   if (projectId !== undefined) query = query.where("project_id", projectId === null ? "is" : "=", projectId);
@@ -107,8 +203,18 @@ async function listMemberships(db: Db, page: PageRequest, { tenantId, userId, pr
   return pageOf(await query.execute(), page, MEMBERSHIPS, (row) => [row.user_id, row.project_id ?? ""], membershipOf);
 }
 
-async function listTokens(db: Db, page: PageRequest, { tenantId, projectId, userId, kind, state, search }: TokenFilter, nowMs: number): Promise<Page<Kept<StoredToken>>> {
-  let query = db.selectFrom("access_tokens").selectAll().where(afterCursor(page, TOKENS)).orderBy(inOrderOf(TOKENS)).limit(rowsAsked(page));
+async function listTokens(
+  db: Db,
+  page: PageRequest,
+  { tenantId, projectId, userId, kind, state, search }: TokenFilter,
+  nowMs: number,
+): Promise<Page<Kept<StoredToken>>> {
+  let query = db
+    .selectFrom("access_tokens")
+    .selectAll()
+    .where(afterCursor(page, TOKENS))
+    .orderBy(inOrderOf(TOKENS))
+    .limit(rowsAsked(page));
   if (tenantId !== undefined) query = query.where("tenant_id", "=", tenantId);
   if (projectId !== undefined) query = query.where("project_id", "=", projectId);
   if (userId !== undefined) query = query.where("user_id", "=", userId);
@@ -118,38 +224,95 @@ async function listTokens(db: Db, page: PageRequest, { tenantId, projectId, user
   if (state === "expired") query = query.where("expires_at_ms", "<=", toInteger(nowMs));
   if (search !== undefined) query = query.where(containing(NAMED, search));
   const rows = await query.execute();
-  const secrets = await secretsOf(db, rows.map(({ id }) => id));
-  return pageOf(rows, page, TOKENS, (row) => [row.created_at_ms, row.id], (row) => tokenOf(row, secrets.get(row.id) ?? []));
+  const secrets = await secretsOf(
+    db,
+    rows.map(({ id }) => id),
+  );
+  return pageOf(
+    rows,
+    page,
+    TOKENS,
+    (row) => [row.created_at_ms, row.id],
+    (row) => tokenOf(row, secrets.get(row.id) ?? []),
+  );
 }
 
-async function secretsOf(db: Db, ids: readonly string[]): Promise<ReadonlyMap<string, readonly Selectable<Schema["token_secrets"]>[]>> {
+async function secretsOf(
+  db: Db,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, readonly Selectable<Schema["token_secrets"]>[]>> {
   if (ids.length === 0) return new Map();
-  return Map.groupBy(await db.selectFrom("token_secrets").selectAll().where("token_id", "in", [...ids]).orderBy("sha256").execute(), (secret) => secret.token_id);
+  return Map.groupBy(
+    await db
+      .selectFrom("token_secrets")
+      .selectAll()
+      .where("token_id", "in", [...ids])
+      .orderBy("sha256")
+      .execute(),
+    (secret) => secret.token_id,
+  );
 }
 
-async function listResources(db: Db, page: PageRequest, { kind, tenantId, projectId, name, setBy, search }: ResourceFilter): Promise<Page<Resource>> {
-  let query = db.selectFrom("resources").selectAll().where(afterCursor(page, RESOURCES)).orderBy(inOrderOf(RESOURCES)).limit(rowsAsked(page));
+async function listResources(
+  db: Db,
+  page: PageRequest,
+  { kind, tenantId, projectId, name, setBy, search }: ResourceFilter,
+): Promise<Page<Resource>> {
+  let query = db
+    .selectFrom("resources")
+    .selectAll()
+    .where(afterCursor(page, RESOURCES))
+    .orderBy(inOrderOf(RESOURCES))
+    .limit(rowsAsked(page));
   if (kind !== undefined) query = query.where("kind", "=", kind);
   if (tenantId !== undefined) query = query.where("tenant_id", "=", tenantId);
   if (projectId !== undefined) query = query.where("project_id", projectId === null ? "is" : "=", projectId);
   if (name !== undefined) query = query.where("name", "=", name);
   if (setBy !== undefined) query = query.where("set_by", "=", setBy);
   if (search !== undefined) query = query.where(containing(NAMED, search));
-  return pageOf(await query.execute(), page, RESOURCES, (row) => [row.kind, row.name ?? "", row.id], (row) => maskedResource(resourceOf(row)));
+  return pageOf(
+    await query.execute(),
+    page,
+    RESOURCES,
+    (row) => [row.kind, row.name ?? "", row.id],
+    (row) => maskedResource(resourceOf(row)),
+  );
 }
 
-async function findAnswer(db: Db, tokenId: string, key: string, { clock, sealer }: ReaderContext): Promise<KeptAnswer | null> {
+async function findAnswer(
+  db: Db,
+  tokenId: string,
+  key: string,
+  { clock, sealer }: ReaderContext,
+): Promise<KeptAnswer | null> {
   const oldestMs = toInteger(clock.now() - KEPT_ANSWER_MS);
-  const row = await db.selectFrom("kept_answers").selectAll().where("token_id", "=", tokenId).where("answer_key", "=", key).where("at_ms", ">", oldestMs).executeTakeFirst();
+  const row = await db
+    .selectFrom("kept_answers")
+    .selectAll()
+    .where("token_id", "=", tokenId)
+    .where("answer_key", "=", key)
+    .where("at_ms", ">", oldestMs)
+    .executeTakeFirst();
   if (row === undefined) return null;
-  return { tokenId, key, requestHash: row.request_hash, status: fromInteger(row.status), body: sealer === null ? row.body : openedAnswer(sealer, row.body, tokenId, key) };
+  return {
+    tokenId,
+    key,
+    requestHash: row.request_hash,
+    status: fromInteger(row.status),
+    body: sealer === null ? row.body : openedAnswer(sealer, row.body, tokenId, key),
+  };
 }
 
 function openedAnswer(sealer: Sealer, body: string, tokenId: string, key: string): string {
   try {
     return sealer.open(body, answerPlace(tokenId, key));
   } catch (error) {
-    if (error instanceof SealError) throw new StoreError("sealed", `What was answered under this idempotency key cannot be opened: ${error.message}. Look whether it was done, and use another key.`, error);
+    if (error instanceof SealError)
+      throw new StoreError(
+        "sealed",
+        `What was answered under this idempotency key cannot be opened: ${error.message}. Look whether it was done, and use another key.`,
+        error,
+      );
     throw error;
   }
 }

@@ -28,14 +28,20 @@ export async function reseal(tx: Tx, sealer: Sealer): Promise<Resealed> {
     }
   };
   for (const { id, kind, name, document } of await tx.selectFrom("resources").selectAll().execute()) {
-    const made = again(`${kind} ${name ?? id}`, document, () => JSON.stringify(resealedDocument(kind as StoredResource["kind"], id, JSON.parse(document) as JsonObject, sealer)));
+    const made = again(`${kind} ${name ?? id}`, document, () =>
+      JSON.stringify(resealedDocument(kind as StoredResource["kind"], id, JSON.parse(document) as JsonObject, sealer)),
+    );
     if (made === null) continue;
     await tx.updateTable("resources").set({ document: made }).where("id", "=", id).execute();
     resealed++;
   }
   for (const row of await tx.selectFrom("version_changes").selectAll().execute()) {
     const state = (text: string | null): string | null =>
-      text === null ? null : again(`${row.kind} ${row.name ?? row.resource_id} in version ${row.version}`, text, () => JSON.stringify(resealedState(JSON.parse(text) as StoredResource, sealer)));
+      text === null
+        ? null
+        : again(`${row.kind} ${row.name ?? row.resource_id} in version ${row.version}`, text, () =>
+            JSON.stringify(resealedState(JSON.parse(text) as StoredResource, sealer)),
+          );
     const [before, after] = [state(row.value_before), state(row.value_after)];
     if (before === null && after === null) continue;
     await tx
@@ -46,14 +52,26 @@ export async function reseal(tx: Tx, sealer: Sealer): Promise<Resealed> {
       .execute();
     resealed++;
   }
-  for (const { token_id: tokenId, answer_key: key, body } of await tx.selectFrom("kept_answers").select(["token_id", "answer_key", "body"]).execute()) {
+  for (const { token_id: tokenId, answer_key: key, body } of await tx
+    .selectFrom("kept_answers")
+    .select(["token_id", "answer_key", "body"])
+    .execute()) {
     const made = again("an answer that is kept", body, () => sealer.reseal(body, answerPlace(tokenId, key)));
     if (made === null) continue;
-    await tx.updateTable("kept_answers").set({ body: made }).where("token_id", "=", tokenId).where("answer_key", "=", key).execute();
+    await tx
+      .updateTable("kept_answers")
+      .set({ body: made })
+      .where("token_id", "=", tokenId)
+      .where("answer_key", "=", key)
+      .execute();
     resealed++;
   }
-  for (const { tenant_id: tenantId, sealed } of (await sql<CallSchema["content_key"]>`select * from content_key`.execute(tx)).rows) {
-    const made = again(`the key of what the tenant ${tenantId} keeps of its calls`, sealed, () => sealer.reseal(sealed, contentKeyPlace(tenantId)));
+  for (const { tenant_id: tenantId, sealed } of (
+    await sql<CallSchema["content_key"]>`select * from content_key`.execute(tx)
+  ).rows) {
+    const made = again(`the key of what the tenant ${tenantId} keeps of its calls`, sealed, () =>
+      sealer.reseal(sealed, contentKeyPlace(tenantId)),
+    );
     if (made === null) continue;
     await sql`update content_key set sealed = ${made} where tenant_id = ${tenantId}`.execute(tx);
     resealed++;

@@ -2,14 +2,40 @@
 import type { ConfiguredKind } from "../core/configured.ts";
 import { planRollBack } from "./kysely-history.ts";
 import { findStoredResource } from "./kysely-reader.ts";
-import { demandInTenant, demandTenant, demandTexts, demandVersion, record, refuseTaken, there, type Work } from "./kysely-work.ts";
+import {
+  demandInTenant,
+  demandTenant,
+  demandTexts,
+  demandVersion,
+  record,
+  refuseTaken,
+  there,
+  type Work,
+} from "./kysely-work.ts";
 import type { Change, NewResource } from "./records.ts";
-import { changeOf, maskedResource, type ResourceStep, resourceColumns, resourceOf, type StoredResource } from "./rows.ts";
+import {
+  changeOf,
+  maskedResource,
+  type ResourceStep,
+  resourceColumns,
+  resourceOf,
+  type StoredResource,
+} from "./rows.ts";
 import { sealedDocument } from "./secret-fields.ts";
 import { StoreError } from "./store.ts";
 import type { Writer } from "./writer.ts";
 
-const ID_PREFIX: Readonly<Record<ConfiguredKind, string>> = { provider: "prv", route: "rte", policy: "pol", limit: "lim", budget: "bud", price: "prc", tool_server: "tsv", webhook: "whk", setting: "set" };
+const ID_PREFIX: Readonly<Record<ConfiguredKind, string>> = {
+  provider: "prv",
+  route: "rte",
+  policy: "pol",
+  limit: "lim",
+  budget: "bud",
+  price: "prc",
+  tool_server: "tsv",
+  webhook: "whk",
+  setting: "set",
+};
 
 function newResourceId(kind: ConfiguredKind): string {
   return `${ID_PREFIX[kind]}_${crypto.getRandomValues(new Uint8Array(10)).toHex()}`;
@@ -17,12 +43,17 @@ function newResourceId(kind: ConfiguredKind): string {
 
 function recordStep(work: Work, step: ResourceStep): void {
   const { action: _, ...what } = changeOf(step);
-  const renamed = step.before !== null && step.after !== null && step.before.name !== step.after.name ? `It was named ${JSON.stringify(step.before.name)}.` : null;
+  const renamed =
+    step.before !== null && step.after !== null && step.before.name !== step.after.name
+      ? `It was named ${JSON.stringify(step.before.name)}.`
+      : null;
   record(work, what, renamed);
   work.steps.push(step);
 }
 
-export function resourceWrites(work: Work): Pick<Writer, "createResource" | "changeResource" | "removeResource" | "rollBack"> {
+export function resourceWrites(
+  work: Work,
+): Pick<Writer, "createResource" | "changeResource" | "removeResource" | "rollBack"> {
   const { tx, nowMs, sealer, actor } = work;
   return {
     async createResource(resource) {
@@ -33,7 +64,19 @@ export function resourceWrites(work: Work): Pick<Writer, "createResource" | "cha
       await refuseTaken(tx, "resources", id);
       await refuseTakenName(work, { ...resource, id });
       const document = sealedDocument({ kind, id, sealer }, resource.document, null);
-      const after: StoredResource = { kind, id, tenantId, projectId, name, document, setBy: resource.setBy ?? actor.role ?? "owner", byOperator: resource.byOperator ?? actor.isOperator === true, version: 1, createdAtMs: nowMs, updatedAtMs: nowMs };
+      const after: StoredResource = {
+        kind,
+        id,
+        tenantId,
+        projectId,
+        name,
+        document,
+        setBy: resource.setBy ?? actor.role ?? "owner",
+        byOperator: resource.byOperator ?? actor.isOperator === true,
+        version: 1,
+        createdAtMs: nowMs,
+        updatedAtMs: nowMs,
+      };
       await tx.insertInto("resources").values(resourceColumns(after)).execute();
       recordStep(work, { before: null, after });
       return maskedResource(after);
@@ -45,7 +88,15 @@ export function resourceWrites(work: Work): Pick<Writer, "createResource" | "cha
       demandTexts(name);
       if (name !== before.name) await refuseTakenName(work, { ...before, name });
       const sealed = sealedDocument({ kind, id, sealer }, document, before.document);
-      const after: StoredResource = { ...before, name, document: sealed, setBy: actor.role ?? "owner", byOperator: actor.isOperator === true, version: before.version + 1, updatedAtMs: nowMs };
+      const after: StoredResource = {
+        ...before,
+        name,
+        document: sealed,
+        setBy: actor.role ?? "owner",
+        byOperator: actor.isOperator === true,
+        version: before.version + 1,
+        updatedAtMs: nowMs,
+      };
       await tx.updateTable("resources").set(resourceColumns(after)).where("id", "=", id).execute();
       recordStep(work, { before, after });
       return maskedResource(after);
@@ -60,26 +111,55 @@ export function resourceWrites(work: Work): Pick<Writer, "createResource" | "cha
   };
 }
 
-async function refuseTakenName({ tx }: Work, { kind, id, tenantId, projectId, name }: NewResource & { readonly id: string }): Promise<void> {
+async function refuseTakenName(
+  { tx }: Work,
+  { kind, id, tenantId, projectId, name }: NewResource & { readonly id: string },
+): Promise<void> {
   if (name === null) return;
-  const other = await tx.selectFrom("resources").select("id").where("kind", "=", kind).where("tenant_id", "=", tenantId).where("project_id", projectId === null ? "is" : "=", projectId).where("name", "=", name).where("id", "!=", id).executeTakeFirst();
-  if (other !== undefined) throw new StoreError("exists", `The name ${JSON.stringify(name)} is taken by another ${kind.replace("_", " ")}.`);
+  const other = await tx
+    .selectFrom("resources")
+    .select("id")
+    .where("kind", "=", kind)
+    .where("tenant_id", "=", tenantId)
+    .where("project_id", projectId === null ? "is" : "=", projectId)
+    .where("name", "=", name)
+    .where("id", "!=", id)
+    .executeTakeFirst();
+  if (other !== undefined)
+    throw new StoreError("exists", `The name ${JSON.stringify(name)} is taken by another ${kind.replace("_", " ")}.`);
 }
 
 export async function removeResourcesOf(work: Work, tenantId: string, projectId: string | null): Promise<void> {
-  const rows = await work.tx.selectFrom("resources").selectAll().where("tenant_id", "=", tenantId).where("project_id", projectId === null ? "is" : "=", projectId).execute();
+  const rows = await work.tx
+    .selectFrom("resources")
+    .selectAll()
+    .where("tenant_id", "=", tenantId)
+    .where("project_id", projectId === null ? "is" : "=", projectId)
+    .execute();
   for (const row of rows) {
     await work.tx.deleteFrom("resources").where("id", "=", row.id).execute();
     recordStep(work, { before: resourceOf(row), after: null });
   }
 }
 
-async function rollBack(work: Work, scope: { readonly tenantId: string; readonly projectId: string | null }, to: number): Promise<readonly Change[]> {
+async function rollBack(
+  work: Work,
+  scope: { readonly tenantId: string; readonly projectId: string | null },
+  to: number,
+): Promise<readonly Change[]> {
   const { tx, nowMs } = work;
-  if (work.steps.length > 0) throw new StoreError("conflict", "Going back to a version is a change of its own: nothing else can change with it.");
-  const steps = (await planRollBack(tx, scope, to)).map(({ before, after }): ResourceStep => ({ before, after: after && { ...after, version: Math.max(before?.version ?? 0, after.version) + 1, updatedAtMs: nowMs } }));
+  if (work.steps.length > 0)
+    throw new StoreError(
+      "conflict",
+      "Going back to a version is a change of its own: nothing else can change with it.",
+    );
+  const steps = (await planRollBack(tx, scope, to)).map(({ before, after }): ResourceStep => ({
+    before,
+    after: after && { ...after, version: Math.max(before?.version ?? 0, after.version) + 1, updatedAtMs: nowMs },
+  }));
   // all of them first: two may have changed names with each other
-  for (const { before } of steps) if (before !== null) await tx.deleteFrom("resources").where("id", "=", before.id).execute();
+  for (const { before } of steps)
+    if (before !== null) await tx.deleteFrom("resources").where("id", "=", before.id).execute();
   for (const step of steps) {
     if (step.after !== null) {
       await refuseTakenName(work, step.after);

@@ -43,15 +43,25 @@ export function kyselyStore(db: Db, options: KyselyStoreOptions): Store {
     migrate: () => migrate(db, databaseName, options.explain),
     revision: () => revision(db),
     watch: options.watch ?? (() => () => {}),
-    readIdentities: () => db.transaction().setIsolationLevel("repeatable read").setAccessMode("read only").execute(readIdentities),
+    readIdentities: () =>
+      db.transaction().setIsolationLevel("repeatable read").setAccessMode("read only").execute(readIdentities),
     readContents: (known = null) => readContents(db, sealer, known),
     change,
-    note: async (actor, note) => void (await writeHistory(db, { actor, atMs: clock.now(), revision: null, entries: [{ ...note, isChange: false }], steps: [], rolledBackTo: null })),
+    note: async (actor, note) =>
+      void (await writeHistory(db, {
+        actor,
+        atMs: clock.now(),
+        revision: null,
+        entries: [{ ...note, isChange: false }],
+        steps: [],
+        rolledBackTo: null,
+      })),
     pruneAudit: (before) => pruneAudit(db, before),
     forgetUnheardEvents: (beforeMs) => forgetUnheardEvents(db, beforeMs),
     reseal: () => resealing(db, options),
     // Asked before the lock too, so that an ordinary start does not wait for it.
-    createFirst: async (first) => (await mayBeFirst(db)) && (await change(LOCAL_ACTOR, (writer) => createFirst(writer, first))).result,
+    createFirst: async (first) =>
+      (await mayBeFirst(db)) && (await change(LOCAL_ACTOR, (writer) => createFirst(writer, first))).result,
     close,
   };
 }
@@ -69,7 +79,13 @@ class TakenBack extends Error {
 const beginWriting = (db: Db) => db.transaction().setIsolationLevel("read committed");
 
 /** One transaction of writes. It moves the revision first: that row is the lock under which reading, deciding and writing is one step on every database. */
-async function changing<T>(db: Db, { sealer, clock = systemClock, announce }: KyselyStoreOptions, actor: Actor, work: (writer: Writer) => Promise<T>, { dryRun = false }: ChangeOptions): Promise<Changed<T>> {
+async function changing<T>(
+  db: Db,
+  { sealer, clock = systemClock, announce }: KyselyStoreOptions,
+  actor: Actor,
+  work: (writer: Writer) => Promise<T>,
+  { dryRun = false }: ChangeOptions,
+): Promise<Changed<T>> {
   try {
     return await beginWriting(db).execute(async (tx) => {
       const counter = await moveRevision(tx);
@@ -96,7 +112,14 @@ function resealing(db: Db, { sealer, clock = systemClock, announce }: KyselyStor
     const counter = await moveRevision(tx);
     const done = await reseal(tx, sealer);
     const note = `${done.resealed} rows are under the newest key${done.unopened.length === 0 ? "" : `, ${done.unopened.length} could not be opened`}.`;
-    await writeHistory(tx, { actor: LOCAL_ACTOR, atMs: clock.now(), revision: null, entries: [{ action: "rotate", outcome: "done", kind: "master_key", tenantId: null, note, isChange: false }], steps: [], rolledBackTo: null });
+    await writeHistory(tx, {
+      actor: LOCAL_ACTOR,
+      atMs: clock.now(),
+      revision: null,
+      entries: [{ action: "rotate", outcome: "done", kind: "master_key", tenantId: null, note, isChange: false }],
+      steps: [],
+      rolledBackTo: null,
+    });
     await announce?.(tx, counter);
     return done;
   });
@@ -125,7 +148,10 @@ async function readIdentities(tx: Tx): Promise<Identities> {
   const users = await tx.selectFrom("users").selectAll().orderBy("id").execute();
   const memberships = await tx.selectFrom("memberships").selectAll().orderBy("user_id").orderBy("project_id").execute();
   const tokens = await tx.selectFrom("access_tokens").selectAll().orderBy("id").execute();
-  const secrets = Map.groupBy(await tx.selectFrom("token_secrets").selectAll().orderBy("sha256").execute(), (secret) => secret.token_id);
+  const secrets = Map.groupBy(
+    await tx.selectFrom("token_secrets").selectAll().orderBy("sha256").execute(),
+    (secret) => secret.token_id,
+  );
   return {
     tenants: tenants.map(plainTenantOf),
     projects: projects.map(plainProjectOf),
@@ -136,10 +162,16 @@ async function readIdentities(tx: Tx): Promise<Identities> {
 }
 
 async function mayBeFirst(db: Db): Promise<boolean> {
-  return (await db.selectFrom("access_tokens").select("id").where("kind", "=", "project").limit(1).executeTakeFirst()) === undefined;
+  return (
+    (await db.selectFrom("access_tokens").select("id").where("kind", "=", "project").limit(1).executeTakeFirst()) ===
+    undefined
+  );
 }
 
-async function createFirst(writer: Writer, { tenant, project, user, membership, token }: FirstIdentities): Promise<boolean> {
+async function createFirst(
+  writer: Writer,
+  { tenant, project, user, membership, token }: FirstIdentities,
+): Promise<boolean> {
   const isEmpty = (await writer.listTenants({ limit: 1 })).data.length === 0;
   if (isEmpty) {
     await writer.createTenant(tenant);
@@ -154,5 +186,9 @@ async function createFirst(writer: Writer, { tenant, project, user, membership, 
 /** Tokens are revoked and never removed but with their project: where the project of the first start is the only one and has none, there never was one. */
 async function lacksFirstToken(writer: Writer, projectId: string): Promise<boolean> {
   const { data: projects } = await writer.listProjects({ limit: 2 });
-  return projects.length === 1 && projects[0]!.id === projectId && (await writer.listTokens({ limit: 1 }, { kind: "project" })).data.length === 0;
+  return (
+    projects.length === 1 &&
+    projects[0]!.id === projectId &&
+    (await writer.listTokens({ limit: 1 }, { kind: "project" })).data.length === 0
+  );
 }

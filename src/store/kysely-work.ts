@@ -28,10 +28,26 @@ export interface Work extends WriterContext, Written {
   readonly tx: Db;
 }
 
-export function record(work: Work, { before, after, ...what }: Omit<Change, "action">, note: string | null = null): void {
+export function record(
+  work: Work,
+  { before, after, ...what }: Omit<Change, "action">,
+  note: string | null = null,
+): void {
   const action = before === null ? "create" : after === null ? "remove" : "change";
   work.changes.push({ action, ...what, before, after });
-  work.entries.push({ action, outcome: "done", kind: what.kind, targetId: what.id, targetName: what.name, tenantId: what.tenantId, projectId: what.projectId, before, after, note, isChange: true });
+  work.entries.push({
+    action,
+    outcome: "done",
+    kind: what.kind,
+    targetId: what.id,
+    targetName: what.name,
+    tenantId: what.tenantId,
+    projectId: what.projectId,
+    before,
+    after,
+    note,
+    isChange: true,
+  });
 }
 
 // what has to be there, and what must not
@@ -44,20 +60,32 @@ export function there<T>(found: T | null, what: string, id: string): T {
 }
 
 export function demandVersion(what: string, version: number, expected: ExpectedVersion): void {
-  if (expected != null && expected !== version) throw new StoreError("stale", `The ${what} was changed since: it has version ${version}, and ${expected} was expected.`);
+  if (expected != null && expected !== version)
+    throw new StoreError(
+      "stale",
+      `The ${what} was changed since: it has version ${version}, and ${expected} was expected.`,
+    );
 }
 
 /** A text that PostgreSQL cannot keep, and that no name needs. */
 export function demandTexts(...texts: readonly (string | null | undefined)[]): void {
-  if (texts.some((text) => text?.includes("\0") === true)) throw new StoreError("invalid", "A text holds the character U+0000, which databases do not keep.");
+  if (texts.some((text) => text?.includes("\0") === true))
+    throw new StoreError("invalid", "A text holds the character U+0000, which databases do not keep.");
 }
 
-const SINGULAR = { tenants: "tenant", projects: "project", users: "user", access_tokens: "access token", resources: "resource" } as const;
+const SINGULAR = {
+  tenants: "tenant",
+  projects: "project",
+  users: "user",
+  access_tokens: "access token",
+  resources: "resource",
+} as const;
 
 export async function refuseTaken(tx: Db, table: keyof typeof SINGULAR, id: string): Promise<void> {
   demandTexts(id);
   const row = await tx.selectFrom(table).select("id").where("id", "=", id).executeTakeFirst();
-  if (row !== undefined) throw new StoreError("exists", `The id ${JSON.stringify(id)} is taken by another ${SINGULAR[table]}.`);
+  if (row !== undefined)
+    throw new StoreError("exists", `The id ${JSON.stringify(id)} is taken by another ${SINGULAR[table]}.`);
 }
 
 export async function demandTenant(tx: Db, tenantId: string): Promise<void> {
@@ -66,9 +94,18 @@ export async function demandTenant(tx: Db, tenantId: string): Promise<void> {
 }
 
 export async function demandInTenant(tx: Db, table: "projects" | "users", id: string, tenantId: string): Promise<void> {
-  const row = await tx.selectFrom(table).select("id").where("id", "=", id).where("tenant_id", "=", tenantId).executeTakeFirst();
-  if (row === undefined) throw unknown(`${SINGULAR[table]} ${JSON.stringify(id)} in the tenant ${JSON.stringify(tenantId)}`);
+  const row = await tx
+    .selectFrom(table)
+    .select("id")
+    .where("id", "=", id)
+    .where("tenant_id", "=", tenantId)
+    .executeTakeFirst();
+  if (row === undefined)
+    throw unknown(`${SINGULAR[table]} ${JSON.stringify(id)} in the tenant ${JSON.stringify(tenantId)}`);
 }
 
 export const made = (nowMs: number) => ({ created_at_ms: toInteger(nowMs), updated_at_ms: toInteger(nowMs) });
-export const changed = (row: { readonly version: number }, nowMs: number) => ({ version: toInteger(row.version + 1), updated_at_ms: toInteger(nowMs) });
+export const changed = (row: { readonly version: number }, nowMs: number) => ({
+  version: toInteger(row.version + 1),
+  updated_at_ms: toInteger(nowMs),
+});

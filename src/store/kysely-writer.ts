@@ -2,7 +2,14 @@
 // the commit. Each row that changes leaves an entry, from which audit log and version are written at the end.
 import { answerPlace, KEPT_ANSWER_MS } from "./kept-answers.ts";
 import { deliveryWrites } from "./kysely-event-writes.ts";
-import { projectWrites, putMembership, removeMembership, tenantWrites, tokenWrites, userWrites } from "./kysely-identity-writes.ts";
+import {
+  projectWrites,
+  putMembership,
+  removeMembership,
+  tenantWrites,
+  tokenWrites,
+  userWrites,
+} from "./kysely-identity-writes.ts";
 import { type Db, kyselyReader } from "./kysely-reader.ts";
 import { resourceWrites } from "./kysely-resource-writes.ts";
 import { demandTexts, type Work, type WriterContext, type Written } from "./kysely-work.ts";
@@ -39,12 +46,27 @@ async function keepAnswer(work: Work, { tokenId, key, requestHash, status, body 
   const { tx, nowMs, sealer } = work;
   if (sealer === null) throw new StoreError("sealed", "There is no master key to seal the answer with.");
   demandTexts(tokenId, key);
-  await tx.deleteFrom("kept_answers").where("at_ms", "<=", toInteger(nowMs - KEPT_ANSWER_MS)).execute();
-  const kept = await tx.selectFrom("kept_answers").select("token_id").where("token_id", "=", tokenId).where("answer_key", "=", key).executeTakeFirst();
+  await tx
+    .deleteFrom("kept_answers")
+    .where("at_ms", "<=", toInteger(nowMs - KEPT_ANSWER_MS))
+    .execute();
+  const kept = await tx
+    .selectFrom("kept_answers")
+    .select("token_id")
+    .where("token_id", "=", tokenId)
+    .where("answer_key", "=", key)
+    .executeTakeFirst();
   if (kept !== undefined) throw new StoreError("exists", "This idempotency key was used within the last 24 hours.");
   await tx
     .insertInto("kept_answers")
-    .values({ token_id: tokenId, answer_key: key, request_hash: requestHash, status: toInteger(status), body: sealer.seal(body, answerPlace(tokenId, key)), at_ms: toInteger(nowMs) })
+    .values({
+      token_id: tokenId,
+      answer_key: key,
+      request_hash: requestHash,
+      status: toInteger(status),
+      body: sealer.seal(body, answerPlace(tokenId, key)),
+      at_ms: toInteger(nowMs),
+    })
     .execute();
   work.keptAnswers++;
 }

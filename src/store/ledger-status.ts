@@ -23,12 +23,19 @@ export interface LedgerStatus {
 
 /** Bytes behind the place; files may go while they are counted. `writtenTo`: how far the one that is written to has come. */
 export function unshippedBytes(folder: string, place: JournalPlace, writtenTo?: JournalPlace): number {
-  return unshippedOf(segmentsOf(folder).map((segment) => [segment, segment === writtenTo?.segment ? writtenTo.offset : sizeOf(folder, segment)]), place);
+  return unshippedOf(
+    segmentsOf(folder).map((segment) => [
+      segment,
+      segment === writtenTo?.segment ? writtenTo.offset : sizeOf(folder, segment),
+    ]),
+    place,
+  );
 }
 
 function unshippedOf(sizes: Iterable<readonly [segment: number, bytes: number]>, place: JournalPlace): number {
   let sum = 0;
-  for (const [segment, bytes] of sizes) if (segment >= place.segment) sum += Math.max(0, bytes - (segment === place.segment ? place.offset : 0));
+  for (const [segment, bytes] of sizes)
+    if (segment >= place.segment) sum += Math.max(0, bytes - (segment === place.segment ? place.offset : 0));
   return sum;
 }
 
@@ -44,6 +51,17 @@ export function ledgerStatus(ledgerFolder: string): readonly LedgerStatus[] {
     const { closings, openings, unsettled, damages, gaps, sizes } = inspectJournal(folder, { state });
     const bytes = sizes.values().reduce((sum, size) => sum + size, 0);
     const unshipped = unshippedOf(sizes, state?.shipped ?? { segment: 0, offset: 0 });
-    return { folder, segments: sizes.size, bytes, unshippedBytes: unshipped, closings, openings: openings.length, unsettled, damages, gaps, setAside: setAsideOf(folder) };
+    return {
+      folder,
+      segments: sizes.size,
+      bytes,
+      unshippedBytes: unshipped,
+      closings,
+      openings: openings.length,
+      unsettled,
+      damages,
+      gaps,
+      setAside: setAsideOf(folder),
+    };
   });
 }

@@ -22,7 +22,12 @@ export interface Ledger {
 }
 
 /** For runs of the command line, which leave no trace. */
-export const noLedger: Ledger = { refusal: () => null, open: ({ traceId }) => ({ traceId }), reopen: () => {}, close: () => null };
+export const noLedger: Ledger = {
+  refusal: () => null,
+  open: ({ traceId }) => ({ traceId }),
+  reopen: () => {},
+  close: () => null,
+};
 
 /** One call as the call store takes it. */
 export interface LedgerRow {

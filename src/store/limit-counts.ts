@@ -53,7 +53,11 @@ export function openLimitCounts(file: string): LimitCounts {
     return openCounts(file);
   } catch (fault) {
     const words = fault instanceof Error ? fault.message : String(fault);
-    throw new StoreError("unusable", `What limits have counted cannot be read from ${file}: ${words}. Move ${file}, ${file}-wal and ${file}-shm to another place and start again: budgets are then counted from the rows of calls, and limits that slide from nothing.`, fault);
+    throw new StoreError(
+      "unusable",
+      `What limits have counted cannot be read from ${file}: ${words}. Move ${file}, ${file}-wal and ${file}-shm to another place and start again: budgets are then counted from the rows of calls, and limits that slide from nothing.`,
+      fault,
+    );
   }
 }
 
@@ -65,12 +69,19 @@ function openCounts(file: string): LimitCounts {
   database.run("PRAGMA journal_mode = WAL");
   database.run("PRAGMA synchronous = NORMAL");
   database.run("PRAGMA busy_timeout = 50");
-  if (database.query("SELECT 1 FROM sqlite_master WHERE name = 'limit_count'").get() === null) database.run(`PRAGMA user_version = ${UNKNOWN}`);
-  const isNew = database.query<{ readonly user_version: number }, []>("PRAGMA user_version").get()!.user_version === UNKNOWN;
-  database.run("CREATE TABLE IF NOT EXISTS limit_count (rule TEXT NOT NULL, value TEXT NOT NULL, state TEXT NOT NULL, PRIMARY KEY (rule, value)) WITHOUT ROWID");
-  const put = database.query<unknown, [string, string, string]>("INSERT INTO limit_count (rule, value, state) VALUES (?1, ?2, ?3) ON CONFLICT (rule, value) DO UPDATE SET state = excluded.state");
+  if (database.query("SELECT 1 FROM sqlite_master WHERE name = 'limit_count'").get() === null)
+    database.run(`PRAGMA user_version = ${UNKNOWN}`);
+  const isNew =
+    database.query<{ readonly user_version: number }, []>("PRAGMA user_version").get()!.user_version === UNKNOWN;
+  database.run(
+    "CREATE TABLE IF NOT EXISTS limit_count (rule TEXT NOT NULL, value TEXT NOT NULL, state TEXT NOT NULL, PRIMARY KEY (rule, value)) WITHOUT ROWID",
+  );
+  const put = database.query<unknown, [string, string, string]>(
+    "INSERT INTO limit_count (rule, value, state) VALUES (?1, ?2, ?3) ON CONFLICT (rule, value) DO UPDATE SET state = excluded.state",
+  );
   // damage is found now, and not where a count is asked for
-  for (const { state } of database.query<KeptCount, []>("SELECT rule, value, state FROM limit_count").all()) JSON.parse(state ?? "null");
+  for (const { state } of database.query<KeptCount, []>("SELECT rule, value, state FROM limit_count").all())
+    JSON.parse(state ?? "null");
   const { quick_check: verdict } = database.query<{ readonly quick_check: string }, []>("PRAGMA quick_check(1)").get()!;
   if (verdict !== "ok") throw new Error(verdict);
   let lock: FolderLock | null = lockFile(`${file}.lock`);
@@ -85,7 +96,12 @@ function openCounts(file: string): LimitCounts {
     isNew,
     known: () => database.run(`PRAGMA user_version = ${KNOWN}`),
     read: () => database.query<KeptCount, []>("SELECT rule, value, state FROM limit_count").all(),
-    keptAtMs: () => (database.query<{ readonly stamp: number | null }, []>("SELECT max(json_extract(state, '$.stamp')) AS stamp FROM limit_count").get()?.stamp ?? 0) / 1000,
+    keptAtMs: () =>
+      (database
+        .query<{ readonly stamp: number | null }, []>(
+          "SELECT max(json_extract(state, '$.stamp')) AS stamp FROM limit_count",
+        )
+        .get()?.stamp ?? 0) / 1000,
     hold: () => (lock ??= lockFile(`${file}.lock`)) !== null,
     write: (rows) => writeAll(rows),
     close() {

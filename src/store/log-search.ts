@@ -17,7 +17,17 @@ const MOST_SCATTERED = 12_000;
 
 /** What a look-up goes along. `by`: the index of one column, or of none. */
 interface Way {
-  readonly by: "trace_id" | "tag" | "token_id" | "end_user" | "user_id" | "code" | "project_id" | "tenant_id" | "time" | "end";
+  readonly by:
+    | "trace_id"
+    | "tag"
+    | "token_id"
+    | "end_user"
+    | "user_id"
+    | "code"
+    | "project_id"
+    | "tenant_id"
+    | "time"
+    | "end";
   readonly key: ListKey;
   readonly from: RawBuilder<unknown>;
   /** What the index answers. */
@@ -63,13 +73,18 @@ export function logQuery(page: PageRequest, filter: LogFilter): LogQuery {
   return {
     way: way.by,
     key,
-    end: rest.length === 0 || way.by === "trace_id" ? null : sql`select ${time!} as time_ms, ${id!} as trace_id from ${way.from} where ${allOf([...within, ...far])} order by ${order} limit 1 offset ${sql.lit(most - 1)}`,
+    end:
+      rest.length === 0 || way.by === "trace_id"
+        ? null
+        : sql`select ${time!} as time_ms, ${id!} as trace_id from ${way.from} where ${allOf([...within, ...far])} order by ${order} limit 1 offset ${sql.lit(most - 1)}`,
     // of two bounds at one side the database would go along the wider one
-    rows: (end) => sql`select call.*, ${time!} as key_ms from ${way.from}${way.join?.to ?? sql``} where ${allOf([...within, ...(way.join === undefined ? [] : [way.join.by]), ...(end === null ? far : [keyBound(key, key.newestFirst ? ">=" : "<=", end)]), ...rest])} order by ${order} limit ${sql.lit(asked)}`,
+    rows: (end) =>
+      sql`select call.*, ${time!} as key_ms from ${way.from}${way.join?.to ?? sql``} where ${allOf([...within, ...(way.join === undefined ? [] : [way.join.by]), ...(end === null ? far : [keyBound(key, key.newestFirst ? ">=" : "<=", end)]), ...rest])} order by ${order} limit ${sql.lit(asked)}`,
   };
 }
 
-const allOf = (conditions: readonly Condition[]): RawBuilder<unknown> => (conditions.length === 0 ? sql`1 = 1` : sql.join(conditions, sql` and `));
+const allOf = (conditions: readonly Condition[]): RawBuilder<unknown> =>
+  conditions.length === 0 ? sql`1 = 1` : sql.join(conditions, sql` and `);
 
 function keyBound({ columns }: ListKey, sign: string, parts: readonly KeyPart[]): Condition {
   return sql<boolean>`(${sql.raw(columns.map(([expression]) => expression).join(", "))}) ${sql.raw(sign)} (${sql.join(parts)})`;
@@ -82,7 +97,10 @@ function timeBound({ columns }: ListKey, sign: string, ms: number): Condition {
 function startOf(page: PageRequest, { key, fromMs, toMs }: Way): readonly Condition[] {
   const before = keyBefore(page, key);
   const nearMs = key.newestFirst ? toMs : fromMs;
-  const isBehind = before !== null && (nearMs === undefined || (key.newestFirst ? (before[0] as bigint) < toInteger(nearMs) : (before[0] as bigint) >= toInteger(nearMs)));
+  const isBehind =
+    before !== null &&
+    (nearMs === undefined ||
+      (key.newestFirst ? (before[0] as bigint) < toInteger(nearMs) : (before[0] as bigint) >= toInteger(nearMs)));
   if (!isBehind) return nearMs === undefined ? [] : [timeBound(key, key.newestFirst ? "<" : ">=", nearMs)];
   const behind = keyBound(key, key.newestFirst ? "<" : ">", before);
   // an index over an expression is gone along by a plain comparison alone
@@ -91,7 +109,14 @@ function startOf(page: PageRequest, { key, fromMs, toMs }: Way): readonly Condit
 
 /** As in the index. */
 const END = "(time_ms + total_ms)";
-const COLUMNS = { tokenId: "token_id", endUser: "end_user", userId: "user_id", code: "code", projectId: "project_id", tenantId: "tenant_id" } as const;
+const COLUMNS = {
+  tokenId: "token_id",
+  endUser: "end_user",
+  userId: "user_id",
+  code: "code",
+  projectId: "project_id",
+  tenantId: "tenant_id",
+} as const;
 /** What is narrowest is gone along; the database has no figures to know that. */
 const NARROWEST = Object.keys(COLUMNS) as readonly (keyof typeof COLUMNS)[];
 const SPARSE: ReadonlySet<string> = new Set(["end_user", "user_id", "code"]);
@@ -101,16 +126,56 @@ function wayOf(filter: LogFilter): Way {
   const newestFirst = order === "newest";
   const calls = sql`call`;
   const bounds = { fromMs, toMs };
-  const key = (time: string, id: string): ListKey => ({ list: `logs ${order}`, columns: [[time, "integer"], [id, "text"]], newestFirst });
-  if (order === "ended") return { by: "end", key: key(END, "trace_id"), from: calls, looked: [], fromMs: latest(endedFromMs, fromMs), toMs: undefined };
-  if (traceId !== undefined) return { by: "trace_id", key: key("time_ms", "trace_id"), from: calls, looked: [sql<boolean>`trace_id = ${traceId}`], ...bounds };
+  const key = (time: string, id: string): ListKey => ({
+    list: `logs ${order}`,
+    columns: [
+      [time, "integer"],
+      [id, "text"],
+    ],
+    newestFirst,
+  });
+  if (order === "ended")
+    return {
+      by: "end",
+      key: key(END, "trace_id"),
+      from: calls,
+      looked: [],
+      fromMs: latest(endedFromMs, fromMs),
+      toMs: undefined,
+    };
+  if (traceId !== undefined)
+    return {
+      by: "trace_id",
+      key: key("time_ms", "trace_id"),
+      from: calls,
+      looked: [sql<boolean>`trace_id = ${traceId}`],
+      ...bounds,
+    };
   // the order of the join is that of the words in SQLite
-  if (tags.length > 0) return { by: "tag", key: key("t.time_ms", "t.trace_id"), from: sql`call_tag as t`, looked: [sql<boolean>`t.tag = ${tags[0]!}`], join: { to: sql` cross join call`, by: sql<boolean>`call.trace_id = t.trace_id` }, ...bounds };
+  if (tags.length > 0)
+    return {
+      by: "tag",
+      key: key("t.time_ms", "t.trace_id"),
+      from: sql`call_tag as t`,
+      looked: [sql<boolean>`t.tag = ${tags[0]!}`],
+      join: { to: sql` cross join call`, by: sql<boolean>`call.trace_id = t.trace_id` },
+      ...bounds,
+    };
   const looked = NARROWEST.find((name) => filter[name] !== undefined);
   if (looked === undefined) return { by: "time", key: key("time_ms", "trace_id"), from: calls, looked: [], ...bounds };
   const by = COLUMNS[looked];
   const sparse = SPARSE.has(by) ? [sql<boolean>`${sql.ref(by)} <> ''`] : [];
-  return { by, key: key("time_ms", "trace_id"), from: calls, looked: [sql<boolean>`${sql.ref(by)} = ${filter[looked]!}`, ...sparse, ...(by === "tenant_id" ? failedOf(filter) : [])], ...bounds };
+  return {
+    by,
+    key: key("time_ms", "trace_id"),
+    from: calls,
+    looked: [
+      sql<boolean>`${sql.ref(by)} = ${filter[looked]!}`,
+      ...sparse,
+      ...(by === "tenant_id" ? failedOf(filter) : []),
+    ],
+    ...bounds,
+  };
 }
 
 /** Nothing ends before it begins. */
@@ -124,33 +189,84 @@ function failedOf({ outcome, status = 0, statusClass = 0 }: LogFilter): readonly
 }
 
 const BOUNDED: Readonly<Record<keyof LogBounds, string>> = {
-  totalMs: "total_ms", firstContentMs: "first_content_ms", attempts: "attempts", promptTokens: "prompt_tokens", completionTokens: "completion_tokens", tokens: "(prompt_tokens + completion_tokens)", costNanoUsd: "cost_nano_usd",
+  totalMs: "total_ms",
+  firstContentMs: "first_content_ms",
+  attempts: "attempts",
+  promptTokens: "prompt_tokens",
+  completionTokens: "completion_tokens",
+  tokens: "(prompt_tokens + completion_tokens)",
+  costNanoUsd: "cost_nano_usd",
 };
 
 /** What the index does not answer. A column whose index is not gone along stands in an expression, so that the database does not choose it. */
 function restOf(filter: LogFilter, by: Way["by"]): readonly Condition[] {
-  const words = (column: string, value: string | undefined): readonly Condition[] => (value === undefined || by === column ? [] : [sql<boolean>`${sql.ref(`call.${column}`)} || '' = ${value}`]);
-  const flag = (column: string, value: boolean | undefined): readonly Condition[] => (value === undefined ? [] : [sql<boolean>`${sql.ref(column)} = ${value ? 1n : 0n}`]);
-  const { status, statusClass, outcome, tags = [], atLeast = {}, atMost = {}, traceId, fromMs, toMs, endedFromMs, order } = filter;
+  const words = (column: string, value: string | undefined): readonly Condition[] =>
+    value === undefined || by === column ? [] : [sql<boolean>`${sql.ref(`call.${column}`)} || '' = ${value}`];
+  const flag = (column: string, value: boolean | undefined): readonly Condition[] =>
+    value === undefined ? [] : [sql<boolean>`${sql.ref(column)} = ${value ? 1n : 0n}`];
+  const {
+    status,
+    statusClass,
+    outcome,
+    tags = [],
+    atLeast = {},
+    atMost = {},
+    traceId,
+    fromMs,
+    toMs,
+    endedFromMs,
+    order,
+  } = filter;
   const among = (bounds: LogBounds, sign: string): readonly Condition[] =>
-    (Object.keys(BOUNDED) as (keyof LogBounds)[]).flatMap((name) => (bounds[name] === undefined ? [] : [sql<boolean>`${sql.raw(BOUNDED[name])} ${sql.raw(sign)} ${toInteger(bounds[name])}`]));
+    (Object.keys(BOUNDED) as (keyof LogBounds)[]).flatMap((name) =>
+      bounds[name] === undefined
+        ? []
+        : [sql<boolean>`${sql.raw(BOUNDED[name])} ${sql.raw(sign)} ${toInteger(bounds[name])}`],
+    );
   const others = by === "tag" ? tags.slice(1) : tags;
   // known without a look at the call
-  const place = by !== "tag" ? [] : [...(filter.tenantId === undefined ? [] : [sql<boolean>`t.tenant_id = ${filter.tenantId}`]), ...(filter.projectId === undefined ? [] : [sql<boolean>`t.project_id = ${filter.projectId}`])];
+  const place =
+    by !== "tag"
+      ? []
+      : [
+          ...(filter.tenantId === undefined ? [] : [sql<boolean>`t.tenant_id = ${filter.tenantId}`]),
+          ...(filter.projectId === undefined ? [] : [sql<boolean>`t.project_id = ${filter.projectId}`]),
+        ];
   const isFailedAlone = by === "tenant_id" && outcome === "failed";
   return [
     ...place,
-    ...NARROWEST.filter((name) => by !== "tag" || (name !== "tenantId" && name !== "projectId")).flatMap((name) => words(COLUMNS[name], filter[name])),
+    ...NARROWEST.filter((name) => by !== "tag" || (name !== "tenantId" && name !== "projectId")).flatMap((name) =>
+      words(COLUMNS[name], filter[name]),
+    ),
     ...(["route", "provider", "model"] as const).flatMap((name) => words(name, filter[name])),
     ...words("model_asked", filter.modelAsked),
     ...words("finish_reason", filter.finishReason),
-    ...(order === "ended" ? [...words("trace_id", traceId), ...(fromMs === undefined ? [] : [sql<boolean>`time_ms + 0 >= ${toInteger(fromMs)}`]), ...(toMs === undefined ? [] : [sql<boolean>`time_ms + 0 < ${toInteger(toMs)}`])] : []),
-    ...(order === "ended" || endedFromMs === undefined ? [] : [sql<boolean>`call.time_ms + total_ms + 0 >= ${toInteger(endedFromMs)}`]),
-    ...(outcome === undefined || isFailedAlone ? [] : [outcome === "ok" ? sql<boolean>`status < 400` : sql<boolean>`status >= 400`]),
+    ...(order === "ended"
+      ? [
+          ...words("trace_id", traceId),
+          ...(fromMs === undefined ? [] : [sql<boolean>`time_ms + 0 >= ${toInteger(fromMs)}`]),
+          ...(toMs === undefined ? [] : [sql<boolean>`time_ms + 0 < ${toInteger(toMs)}`]),
+        ]
+      : []),
+    ...(order === "ended" || endedFromMs === undefined
+      ? []
+      : [sql<boolean>`call.time_ms + total_ms + 0 >= ${toInteger(endedFromMs)}`]),
+    ...(outcome === undefined || isFailedAlone
+      ? []
+      : [outcome === "ok" ? sql<boolean>`status < 400` : sql<boolean>`status >= 400`]),
     ...(status === undefined ? [] : [sql<boolean>`status = ${toInteger(status)}`]),
-    ...(statusClass === undefined ? [] : [sql<boolean>`status >= ${toInteger(statusClass * 100)} and status < ${toInteger(statusClass * 100 + 100)}`]),
-    ...flag("stream", filter.stream), ...flag("cancelled", filter.cancelled), ...flag("explained", filter.explained), ...flag("settled", filter.settled),
-    ...among(atLeast, ">="), ...among(atMost, "<="),
-    ...others.map((tag) => sql<boolean>`exists (select 1 from call_tag as other where other.tag = ${tag} and other.time_ms = call.time_ms and other.trace_id = call.trace_id)`),
+    ...(statusClass === undefined
+      ? []
+      : [sql<boolean>`status >= ${toInteger(statusClass * 100)} and status < ${toInteger(statusClass * 100 + 100)}`]),
+    ...flag("stream", filter.stream),
+    ...flag("cancelled", filter.cancelled),
+    ...flag("explained", filter.explained),
+    ...flag("settled", filter.settled),
+    ...among(atLeast, ">="),
+    ...among(atMost, "<="),
+    ...others.map(
+      (tag) =>
+        sql<boolean>`exists (select 1 from call_tag as other where other.tag = ${tag} and other.time_ms = call.time_ms and other.trace_id = call.trace_id)`,
+    ),
   ];
 }

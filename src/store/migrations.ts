@@ -38,12 +38,32 @@ async function createMemberships(db: Db): Promise<void> {
     .addColumn("user_id", "text", (column) => column.notNull())
     .addColumn("project_id", "text")
     .addColumn("role", "text", (column) => column.notNull())
-    .addForeignKeyConstraint("memberships_user", ["tenant_id", "user_id"], "users", ["tenant_id", "id"], (key) => key.onDelete("cascade"))
-    .addForeignKeyConstraint("memberships_project", ["tenant_id", "project_id"], "projects", ["tenant_id", "id"], (key) => key.onDelete("cascade"))
+    .addForeignKeyConstraint("memberships_user", ["tenant_id", "user_id"], "users", ["tenant_id", "id"], (key) =>
+      key.onDelete("cascade"),
+    )
+    .addForeignKeyConstraint(
+      "memberships_project",
+      ["tenant_id", "project_id"],
+      "projects",
+      ["tenant_id", "id"],
+      (key) => key.onDelete("cascade"),
+    )
     .execute();
   // Two indexes, because nulls are never equal to each other in one.
-  await db.schema.createIndex("memberships_in_project").unique().on("memberships").columns(["user_id", "project_id"]).where(sql.ref("project_id"), "is not", null).execute();
-  await db.schema.createIndex("memberships_in_tenant").unique().on("memberships").column("user_id").where(sql.ref("project_id"), "is", null).execute();
+  await db.schema
+    .createIndex("memberships_in_project")
+    .unique()
+    .on("memberships")
+    .columns(["user_id", "project_id"])
+    .where(sql.ref("project_id"), "is not", null)
+    .execute();
+  await db.schema
+    .createIndex("memberships_in_tenant")
+    .unique()
+    .on("memberships")
+    .column("user_id")
+    .where(sql.ref("project_id"), "is", null)
+    .execute();
 }
 
 async function createAccessTokens(db: Db): Promise<void> {
@@ -61,9 +81,20 @@ async function createAccessTokens(db: Db): Promise<void> {
     .addColumn("lifetime_ms", "bigint", (column) => column.notNull())
     .addColumn("expires_at_ms", "bigint", (column) => column.notNull())
     .addColumn("revoked_at_ms", "bigint")
-    .addForeignKeyConstraint("access_tokens_project", ["tenant_id", "project_id"], "projects", ["tenant_id", "id"], (key) => key.onDelete("cascade"))
-    .addForeignKeyConstraint("access_tokens_user", ["tenant_id", "user_id"], "users", ["tenant_id", "id"], (key) => key.onDelete("cascade"))
-    .addCheckConstraint("access_tokens_kind", sql`(kind = 'project' and project_id is not null and user_id is null) or (kind = 'personal' and user_id is not null and project_id is null)`)
+    .addForeignKeyConstraint(
+      "access_tokens_project",
+      ["tenant_id", "project_id"],
+      "projects",
+      ["tenant_id", "id"],
+      (key) => key.onDelete("cascade"),
+    )
+    .addForeignKeyConstraint("access_tokens_user", ["tenant_id", "user_id"], "users", ["tenant_id", "id"], (key) =>
+      key.onDelete("cascade"),
+    )
+    .addCheckConstraint(
+      "access_tokens_kind",
+      sql`(kind = 'project' and project_id is not null and user_id is null) or (kind = 'personal' and user_id is not null and project_id is null)`,
+    )
     .execute();
   await db.schema.createIndex("access_tokens_by_user").on("access_tokens").column("user_id").execute();
   await db.schema
@@ -84,13 +115,23 @@ async function createRevisions(db: Db): Promise<void> {
     .addColumn("name", "text", (column) => column.primaryKey())
     .addColumn("counter", "bigint", (column) => column.notNull())
     .execute();
-  await db.$extendTables<Pick<Schema, "revisions">>().insertInto("revisions").values({ name: WATCHED, counter: 0n }).execute();
+  await db
+    .$extendTables<Pick<Schema, "revisions">>()
+    .insertInto("revisions")
+    .values({ name: WATCHED, counter: 0n })
+    .execute();
 }
 
 /** A login may be known in several tenants, each of which may know it as another user. */
 async function keepLoginsByTenant(db: Db): Promise<void> {
   await db.schema.dropIndex("users_by_login").execute();
-  await db.schema.createIndex("users_by_login").unique().on("users").columns(["tenant_id", "issuer", "subject"]).where(sql.ref("issuer"), "is not", null).execute();
+  await db.schema
+    .createIndex("users_by_login")
+    .unique()
+    .on("users")
+    .columns(["tenant_id", "issuer", "subject"])
+    .where(sql.ref("issuer"), "is not", null)
+    .execute();
 }
 
 /** Run in the order of their names. */
@@ -115,7 +156,11 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
 };
 
 /** Throws StoreError `unusable`, also where a newer version has been at work. */
-export async function migrate(db: Kysely<Schema>, databaseName: string, explain: (error: unknown) => unknown = (error) => error): Promise<void> {
+export async function migrate(
+  db: Kysely<Schema>,
+  databaseName: string,
+  explain: (error: unknown) => unknown = (error) => error,
+): Promise<void> {
   const migrator = new Migrator({ db, provider: { getMigrations: async () => ({ ...MIGRATIONS }) } });
   const { error: thrown } = await migrator.migrateToLatest();
   if (thrown === undefined) return;
@@ -124,13 +169,25 @@ export async function migrate(db: Kysely<Schema>, databaseName: string, explain:
   const known = Object.keys(MIGRATIONS);
   const unknown = (await migrationsRun(db)).filter((name) => !known.includes(name));
   if (unknown.length > 0)
-    throw new StoreError("unusable", `${databaseName} was migrated by a newer version of Dragoman (${unknown.join(", ")}). Run that version, or restore the backup from before it.`, error);
-  throw new StoreError("unusable", `${databaseName} could not be brought up to date: ${error instanceof Error ? error.message : JSON.stringify(error)}. Nothing of the failed step was kept. Does the database hold tables of another program?`, error);
+    throw new StoreError(
+      "unusable",
+      `${databaseName} was migrated by a newer version of Dragoman (${unknown.join(", ")}). Run that version, or restore the backup from before it.`,
+      error,
+    );
+  throw new StoreError(
+    "unusable",
+    `${databaseName} could not be brought up to date: ${error instanceof Error ? error.message : JSON.stringify(error)}. Nothing of the failed step was kept. Does the database hold tables of another program?`,
+    error,
+  );
 }
 
 async function migrationsRun(db: Kysely<Schema>): Promise<readonly string[]> {
   try {
-    const rows = await db.$extendTables<{ kysely_migration: { name: string } }>().selectFrom("kysely_migration").select("name").execute();
+    const rows = await db
+      .$extendTables<{ kysely_migration: { name: string } }>()
+      .selectFrom("kysely_migration")
+      .select("name")
+      .execute();
     return rows.map((row) => row.name);
   } catch {
     return []; // the table is not there: the failure was another one

@@ -35,7 +35,10 @@ export async function openExistingDatabase(options: DatabaseOptions): Promise<Se
   const { dataFolder, databaseUrl, ledger } = options;
   if (databaseUrl === null) demandNoLoss({ dataFolder, ledgerFolder: ledger?.folder ?? null });
   if (databaseUrl === null && !existsSync(databaseFile(dataFolder)))
-    throw new StoreError("unusable", `There is no database in ${resolve(dataFolder)}. Name the server's data folder with --data (DRAGOMAN_DATA); the first start of the server makes it.`);
+    throw new StoreError(
+      "unusable",
+      `There is no database in ${resolve(dataFolder)}. Name the server's data folder with --data (DRAGOMAN_DATA); the first start of the server makes it.`,
+    );
   return await openDatabase(options);
 }
 
@@ -43,19 +46,32 @@ export async function openExistingDatabase(options: DatabaseOptions): Promise<Se
  * Folder, database and, with SQLite, master key are made when they are not there. `mayReplace`: also where one has been before. Throws StoreError,
  * ConfigurationError.
  */
-export async function openDatabase({ dataFolder, databaseUrl, environment, ledger }: DatabaseOptions, mayReplace = false): Promise<SealedDatabase> {
+export async function openDatabase(
+  { dataFolder, databaseUrl, environment, ledger }: DatabaseOptions,
+  mayReplace = false,
+): Promise<SealedDatabase> {
   if (databaseUrl === null && !mayReplace) demandNoLoss({ dataFolder, ledgerFolder: ledger?.folder ?? null });
   try {
     mkdirSync(dataFolder, { recursive: true, mode: OWNERS_FOLDER });
   } catch (error) {
-    throw new StoreError("unusable", `The data folder ${resolve(dataFolder)} cannot be made (${(error as NodeJS.ErrnoException).code}). Name another with --data (DRAGOMAN_DATA).`, error);
+    throw new StoreError(
+      "unusable",
+      `The data folder ${resolve(dataFolder)} cannot be made (${(error as NodeJS.ErrnoException).code}). Name another with --data (DRAGOMAN_DATA).`,
+      error,
+    );
   }
   // a key that each replica made for itself would open nothing of the others
   const keys = findMasterKeys({ environment, dataFolder, mayCreate: databaseUrl === null });
   if (keys === null)
-    throw new StoreError("unusable", "With PostgreSQL the master key has to be given: set DRAGOMAN_MASTER_KEY to 32 random bytes in base64 (openssl rand -base64 32), or DRAGOMAN_MASTER_KEY_FILE to a file with it, the same for every replica. Keep a copy apart from the database.");
+    throw new StoreError(
+      "unusable",
+      "With PostgreSQL the master key has to be given: set DRAGOMAN_MASTER_KEY to 32 random bytes in base64 (openssl rand -base64 32), or DRAGOMAN_MASTER_KEY_FILE to a file with it, the same for every replica. Keep a copy apart from the database.",
+    );
   const sealer = openSealer(keys.read(), keys.file === null ? null : () => keys.read());
-  const database = databaseUrl === null ? await openSqliteDatabase({ file: databaseFile(dataFolder), sealer }) : await openPostgres(databaseUrl, { sealer });
+  const database =
+    databaseUrl === null
+      ? await openSqliteDatabase({ file: databaseFile(dataFolder), sealer })
+      : await openPostgres(databaseUrl, { sealer });
   try {
     await database.store.migrate();
   } catch (error) {
@@ -66,19 +82,28 @@ export async function openDatabase({ dataFolder, databaseUrl, environment, ledge
 }
 
 /** The calls that are in the same database, on connections of their own. */
-export async function openCalls({ dataFolder, databaseUrl }: Pick<DatabaseOptions, "dataFolder" | "databaseUrl">): Promise<CallStore> {
+export async function openCalls({
+  dataFolder,
+  databaseUrl,
+}: Pick<DatabaseOptions, "dataFolder" | "databaseUrl">): Promise<CallStore> {
   if (databaseUrl === null) return openSqliteCalls({ file: databaseFile(dataFolder) });
   return (await import("./postgres-calls.ts")).openPostgresCalls({ url: databaseUrl });
 }
 
 /** The queue of events in the same database, on connections of its own. */
-export async function openEvents({ dataFolder, databaseUrl }: Pick<DatabaseOptions, "dataFolder" | "databaseUrl">): Promise<EventQueue> {
+export async function openEvents({
+  dataFolder,
+  databaseUrl,
+}: Pick<DatabaseOptions, "dataFolder" | "databaseUrl">): Promise<EventQueue> {
   if (databaseUrl === null) return openSqliteEvents({ file: databaseFile(dataFolder) });
   return (await import("./postgres-events.ts")).openPostgresEvents({ url: databaseUrl });
 }
 
 /** The driver takes 20 ms and some megabytes to load, which nobody without it pays. */
-async function openPostgres(url: string, options: { readonly sealer: ReturnType<typeof openSealer> }): Promise<Database> {
+async function openPostgres(
+  url: string,
+  options: { readonly sealer: ReturnType<typeof openSealer> },
+): Promise<Database> {
   const { openPostgresDatabase } = await import("./postgres.ts");
   return openPostgresDatabase({ url, ...options });
 }
@@ -102,7 +127,9 @@ function lossOf(file: string): string | null {
     if (size === undefined) return "is missing";
     if (size === 0) return "is empty";
     const database = new SqliteFile(file, { readonly: true });
-    const tables = database.query<{ readonly count: number }, []>("select count(*) as count from sqlite_schema").get()!.count;
+    const tables = database
+      .query<{ readonly count: number }, []>("select count(*) as count from sqlite_schema")
+      .get()!.count;
     database.close();
     return tables === 0 ? "is empty" : null;
   } catch {

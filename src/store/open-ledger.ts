@@ -6,12 +6,29 @@ import type { Clock } from "../core/clock.ts";
 import type { CallRecord } from "../core/record.ts";
 import { Journal, type JournalStanding } from "./journal.ts";
 import { type JournalDisk, systemDisk } from "./journal-disk.ts";
-import { type FolderLock, type JournalPlace, lockFolder, lockPath, segmentPath, segmentsOf, setAsidePath, slotsOf } from "./journal-folder.ts";
+import {
+  type FolderLock,
+  type JournalPlace,
+  lockFolder,
+  lockPath,
+  segmentPath,
+  segmentsOf,
+  setAsidePath,
+  slotsOf,
+} from "./journal-folder.ts";
 import { identityOf, newRandomName } from "./journal-identity.ts";
 import { metJournals, moment, tellMissing } from "./journal-missing.ts";
 import { cutTorn, type InspectOptions, inspectJournal, type JournalFindings } from "./journal-recovery.ts";
 import { unsettledRecord } from "./journal-row.ts";
-import { type EarlierJournal, earlierNumber, type JournalState, type KnownJournal, lockIdentity, readState, writeState } from "./journal-state.ts";
+import {
+  type EarlierJournal,
+  earlierNumber,
+  type JournalState,
+  type KnownJournal,
+  lockIdentity,
+  readState,
+  writeState,
+} from "./journal-state.ts";
 import { JournalledCounts } from "./journalled-counts.ts";
 import { JournalShipper, type Progress } from "./journal-shipper.ts";
 import type { Ledger, LedgerSink, ShippedPlace } from "./ledger.ts";
@@ -87,19 +104,32 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
   const counts = new JournalledCounts();
   const later = new JournalledCounts();
   if (options.counted?.atStart === true) hearOthers(options, slot, counts);
-  const own = await openJournal(options, join(options.folder, slot), lock, options.counted?.atStart === true ? counts : null);
+  const own = await openJournal(
+    options,
+    join(options.folder, slot),
+    lock,
+    options.counted?.atStart === true ? counts : null,
+  );
   const { journal, shipper } = own;
   shipper.start();
   const met = new Set<string>();
   let adopting = adoptOthers(options, slot, later, met);
-  const timer = setInterval(() => void (adopting = adopting.then(() => adoptOthers(options, slot, later, met))), options.pace?.adoptMs ?? ADOPT_MS);
+  const timer = setInterval(
+    () => void (adopting = adopting.then(() => adoptOthers(options, slot, later, met))),
+    options.pace?.adoptMs ?? ADOPT_MS,
+  );
   timer.unref();
   return {
     refusal: () => journal.refusal(),
     open: (record) => journal.open(record),
     reopen: (entry, record) => journal.reopen(entry, record),
     close: (entry, record) => journal.close(entry, record),
-    standing: () => ({ ...journal.standing(), shipped: shipper.shipped, unshippedBytes: unshippedBytes(own.folder, shipper.place, journal.writtenTo), folder: own.folder }),
+    standing: () => ({
+      ...journal.standing(),
+      shipped: shipper.shipped,
+      unshippedBytes: unshippedBytes(own.folder, shipper.place, journal.writtenTo),
+      folder: own.folder,
+    }),
     recovered: own.recovered,
     counts: counts.all,
     laterCounts() {
@@ -128,35 +158,66 @@ interface OpenJournal {
 }
 
 /** The first that no other process holds. */
-function ownFolder({ folder, lock: take = lockFolder }: LedgerOptions): { readonly slot: string; readonly lock: FolderLock } {
+function ownFolder({ folder, lock: take = lockFolder }: LedgerOptions): {
+  readonly slot: string;
+  readonly lock: FolderLock;
+} {
   try {
     for (let slot = 0; slot < MAX_PROCESSES; slot++) {
       const lock = take(join(folder, String(slot)));
       if (lock !== null) return { slot: String(slot), lock };
     }
   } catch (error) {
-    throw new StoreError("unusable", `The ledger cannot be kept in ${folder} (${(error as { readonly code?: string }).code ?? String(error)}). Name another folder with ledger.folder, or make this one writable.`, error);
+    throw new StoreError(
+      "unusable",
+      `The ledger cannot be kept in ${folder} (${(error as { readonly code?: string }).code ?? String(error)}). Name another folder with ledger.folder, or make this one writable.`,
+      error,
+    );
   }
   throw new StoreError("busy", `${MAX_PROCESSES} processes hold ledgers in ${folder} already.`);
 }
 
 /** Recovers what an earlier process left. Throws StoreError. */
-async function openJournal({ settings, sink, clock, disk = systemDisk, counted, tell, segmentBytes, pace = {} }: LedgerOptions, folder: string, lock: FolderLock, counts: JournalledCounts | null): Promise<OpenJournal> {
-  const found = findingsOf(folder, counts === null || counted === undefined ? {} : { sinceMs: counted.sinceMs(), hear: counts.hear });
+async function openJournal(
+  { settings, sink, clock, disk = systemDisk, counted, tell, segmentBytes, pace = {} }: LedgerOptions,
+  folder: string,
+  lock: FolderLock,
+  counts: JournalledCounts | null,
+): Promise<OpenJournal> {
+  const found = findingsOf(
+    folder,
+    counts === null || counted === undefined ? {} : { sinceMs: counted.sinceMs(), hear: counts.hear },
+  );
   const { findings } = found;
   tellFindings(folder, found, tell);
   const run = newRandomName();
   const state = openState(found, folder, disk);
   const journal = new Journal({
-    folder, run, firstSegment: state.firstSegment, settings, disk, clock, ...(segmentBytes !== undefined && { segmentBytes }), ...(pace.probeMs !== undefined && { probeMs: pace.probeMs }),
-    onFault: (words) => tell("error", `the ledger cannot be written: ${words}; new calls ${settings.onFull === "refuse" ? "are refused" : "run without a row"} (ledger.on_full)`),
+    folder,
+    run,
+    firstSegment: state.firstSegment,
+    settings,
+    disk,
+    clock,
+    ...(segmentBytes !== undefined && { segmentBytes }),
+    ...(pace.probeMs !== undefined && { probeMs: pace.probeMs }),
+    onFault: (words) =>
+      tell(
+        "error",
+        `the ledger cannot be written: ${words}; new calls ${settings.onFull === "refuse" ? "are refused" : "run without a row"} (ledger.on_full)`,
+      ),
     onMended: (words) => tell("warn", `the ledger can be written again: ${words}`),
   });
   await journal.start();
   const recovered = findings.openings.map(unsettledRecord);
   for (const record of recovered) journal.addUnsettled(record);
   await journal.synced();
-  if (recovered.length > 0) tell("warn", "calls were under way when an earlier process ended; they are charged with what was reserved for them", { calls: recovered.length });
+  if (recovered.length > 0)
+    tell(
+      "warn",
+      "calls were under way when an earlier process ended; they are charged with what was reserved for them",
+      { calls: recovered.length },
+    );
   const keep = (progress: Progress | null) => state.keep(journal.writtenTo, progress);
   // on a full disk it is kept when there is room
   await keep(null).catch(() => {});
@@ -169,16 +230,33 @@ async function openJournal({ settings, sink, clock, disk = systemDisk, counted, 
     else marks.delete(segment);
     return !marks.has(segment);
   };
-  const damaged = new Set(findings.damages.filter(({ segment, isTail }) => !isTail || segment !== findings.lastSegment).map(({ segment }) => segment));
+  const damaged = new Set(
+    findings.damages
+      .filter(({ segment, isTail }) => !isTail || segment !== findings.lastSegment)
+      .map(({ segment }) => segment),
+  );
   const drop = (segment: number, isDamaged: boolean): void => {
     const path = segmentPath(folder, segment);
     if (!isDamaged && !damaged.has(segment)) return disk.remove(path);
     const kept = setAsidePath(folder, segment, identityOf(folder, segment)?.run ?? "", "whole");
     disk.rename(path, kept);
-    tell("error", "a segment of the ledger holds what cannot be read; its other rows are in the database, and it is set aside", { file: kept });
+    tell(
+      "error",
+      "a segment of the ledger holds what cannot be read; its other rows are in the database, and it is set aside",
+      { file: kept },
+    );
   };
   const shipper = new JournalShipper({
-    folder, journal: state.name, run, ...pace, earlierNames: state.known.map(({ journal: name }) => name), sink, clock, disk, keep, writtenTo: () => journal.writtenTo,
+    folder,
+    journal: state.name,
+    run,
+    ...pace,
+    earlierNames: state.known.map(({ journal: name }) => name),
+    sink,
+    clock,
+    disk,
+    keep,
+    writtenTo: () => journal.writtenTo,
     release: async (segment, isDamaged) => {
       if (!isKept(segment) || !(await journal.mayRelease(segment))) return false;
       drop(segment, isDamaged);
@@ -207,18 +285,36 @@ function findingsOf(folder: string, heard: Pick<InspectOptions, "sinceMs" | "hea
     cutTorn(folder, findings);
     return { findings, state, lock: lockIdentity(folder) };
   } catch (error) {
-    throw new StoreError("unusable", `The ledger in ${folder} cannot be read (${(error as { readonly code?: string }).code ?? String(error)}).`, error);
+    throw new StoreError(
+      "unusable",
+      `The ledger in ${folder} cannot be read (${(error as { readonly code?: string }).code ?? String(error)}).`,
+      error,
+    );
   }
 }
 
 function tellFindings(folder: string, { findings, state, lock }: Found, tell: LedgerOptions["tell"]): void {
   for (const { segment, offset, bytes, isTail } of findings.damages) {
     const isTorn = isTail && segment === findings.lastSegment;
-    tell(isTorn ? "warn" : "error", isTorn ? "the ledger ended in an entry that was being written; it is cut" : "the ledger is damaged; what stood there is lost", { file: segmentPath(folder, segment), offset, bytes });
+    tell(
+      isTorn ? "warn" : "error",
+      isTorn
+        ? "the ledger ended in an entry that was being written; it is cut"
+        : "the ledger is damaged; what stood there is lost",
+      { file: segmentPath(folder, segment), offset, bytes },
+    );
   }
-  for (const { from, to } of findings.gaps) tell("error", "segments of the ledger are missing; rows in them that the database does not have are lost", { from: segmentPath(folder, from), to: segmentPath(folder, to) });
+  for (const { from, to } of findings.gaps)
+    tell("error", "segments of the ledger are missing; rows in them that the database does not have are lost", {
+      from: segmentPath(folder, from),
+      to: segmentPath(folder, to),
+    });
   if (isCopy(state, lock))
-    tell("warn", "this ledger is a copy: of a backup that was restored, or of a folder that was moved. What the original recorded later is not in it", { folder, last_call: moment(Math.max(findings.lastMs, state?.shipped?.lastMs ?? 0)) });
+    tell(
+      "warn",
+      "this ledger is a copy: of a backup that was restored, or of a folder that was moved. What the original recorded later is not in it",
+      { folder, last_call: moment(Math.max(findings.lastMs, state?.shipped?.lastMs ?? 0)) },
+    );
 }
 
 function isCopy(state: JournalState | null, lock: string): boolean {
@@ -241,7 +337,12 @@ function openState({ findings, state, lock }: Found, folder: string, disk: Journ
   const own = isCopy(state, lock) ? null : state;
   const before = state === null ? [] : [{ ...knownOf(state, findings), isMet: false }];
   let earlier = [...(state?.earlier ?? []), ...(own === null ? before : [])].slice(-MAX_EARLIER);
-  const firstSegment = Math.max(findings.lastSegment + 1, earlierNumber(folder) + 1, freeBehind(state?.written ?? null), freeBehind(state?.shipped ?? null));
+  const firstSegment = Math.max(
+    findings.lastSegment + 1,
+    earlierNumber(folder) + 1,
+    freeBehind(state?.written ?? null),
+    freeBehind(state?.shipped ?? null),
+  );
   const name = own?.journal ?? newRandomName();
   let shipped = own?.shipped ?? null;
   return {
@@ -252,9 +353,17 @@ function openState({ findings, state, lock }: Found, folder: string, disk: Journ
     async keep(written, progress) {
       if (progress !== null) {
         const { place, rows, lastMs } = progress;
-        shipped = place === null && shipped === null ? null : { segment: 0, offset: 0, ...shipped, ...place, rows, lastMs };
+        shipped =
+          place === null && shipped === null ? null : { segment: 0, offset: 0, ...shipped, ...place, rows, lastMs };
       }
-      await writeState(disk, folder, { journal: name, lock, first: own?.first ?? firstSegment, written, shipped, earlier });
+      await writeState(disk, folder, {
+        journal: name,
+        lock,
+        first: own?.first ?? firstSegment,
+        written,
+        shipped,
+        earlier,
+      });
     },
   };
 }
@@ -272,13 +381,27 @@ function freeBehind(place: JournalPlace | null): number {
 }
 
 /** Files that hold nothing more go, once it is kept that they may. */
-async function endJournal({ folder, lock, journal, shipper, keep, isKept, drop }: OpenJournal, tell: LedgerOptions["tell"]): Promise<void> {
+async function endJournal(
+  { folder, lock, journal, shipper, keep, isKept, drop }: OpenJournal,
+  tell: LedgerOptions["tell"],
+): Promise<void> {
   const isShipped = await shipper.drain(LAST_ROWS_MS);
   await journal.end();
   const { openCalls, waitingRows } = journal.standing();
-  if (waitingRows > 0) tell("error", "the process ends before the disk took these rows of the ledger, which are lost", { folder, rows: waitingRows });
+  if (waitingRows > 0)
+    tell("error", "the process ends before the disk took these rows of the ledger, which are lost", {
+      folder,
+      rows: waitingRows,
+    });
   const { progress } = shipper;
-  if (isShipped && progress !== null && openCalls === 0 && waitingRows === 0 && unshippedBytes(folder, shipper.place) === 0 && isKept(Number.POSITIVE_INFINITY)) {
+  if (
+    isShipped &&
+    progress !== null &&
+    openCalls === 0 &&
+    waitingRows === 0 &&
+    unshippedBytes(folder, shipper.place) === 0 &&
+    isKept(Number.POSITIVE_INFINITY)
+  ) {
     await keep({ ...progress, place: journal.writtenTo }).catch(() => {});
     for (const segment of segmentsOf(folder)) drop(segment, false);
   }
@@ -286,7 +409,11 @@ async function endJournal({ folder, lock, journal, shipper, keep, isKept, drop }
 }
 
 /** The last one to count may have had another folder. Those of processes that run are theirs. */
-function hearOthers({ folder, lock: take = lockFolder, counted }: LedgerOptions, ownSlot: string, counts: JournalledCounts): void {
+function hearOthers(
+  { folder, lock: take = lockFolder, counted }: LedgerOptions,
+  ownSlot: string,
+  counts: JournalledCounts,
+): void {
   if (counted === undefined) return;
   for (const slot of slotsOf(folder)) {
     const lock = slot === ownSlot ? null : take(join(folder, slot));
@@ -304,7 +431,12 @@ function hearOthers({ folder, lock: take = lockFolder, counted }: LedgerOptions,
  * Ships what processes left that do not run any more. A journal without rows is opened once as well: it may be the one that knows what a database that was restored
  * does not have. Never rejects: the next look finds what this one did not.
  */
-async function adoptOthers(options: LedgerOptions, ownSlot: string, counts: JournalledCounts, met: Set<string>): Promise<void> {
+async function adoptOthers(
+  options: LedgerOptions,
+  ownSlot: string,
+  counts: JournalledCounts,
+  met: Set<string>,
+): Promise<void> {
   const { folder: all, lock: take = lockFolder } = options;
   try {
     for (const slot of slotsOf(all).filter((name) => name !== ownSlot)) {
@@ -319,6 +451,8 @@ async function adoptOthers(options: LedgerOptions, ownSlot: string, counts: Jour
       if (other.shipper.progress !== null) met.add(slot);
     }
   } catch (fault) {
-    options.tell("error", "rows of the ledger that another process left cannot be taken over", { error_detail: String(fault) });
+    options.tell("error", "rows of the ledger that another process left cannot be taken over", {
+      error_detail: String(fault),
+    });
   }
 }

@@ -9,27 +9,59 @@ const TENANT = "default";
 const READERS = ["maintainer", "admin", "owner"];
 
 export async function addOperators(untyped: Kysely<unknown>): Promise<void> {
-  for (const [table, column] of [["users", "is_operator"], ["resources", "by_operator"]] as const)
-    await untyped.schema.alterTable(table).addColumn(column, "bigint", (definition) => definition.notNull().defaultTo(0)).execute();
+  for (const [table, column] of [
+    ["users", "is_operator"],
+    ["resources", "by_operator"],
+  ] as const)
+    await untyped.schema
+      .alterTable(table)
+      .addColumn(column, "bigint", (definition) => definition.notNull().defaultTo(0))
+      .execute();
   const db = untyped as Kysely<Schema>;
   await db
     .updateTable("users")
     .set({ is_operator: 1n })
     .where("tenant_id", "=", TENANT)
-    .where("id", "in", (query) => query.selectFrom("memberships").select("user_id").where("tenant_id", "=", TENANT).where("project_id", "is", null).where("role", "=", "owner"))
+    .where("id", "in", (query) =>
+      query
+        .selectFrom("memberships")
+        .select("user_id")
+        .where("tenant_id", "=", TENANT)
+        .where("project_id", "is", null)
+        .where("role", "=", "owner"),
+    )
     .execute();
   // what an admin of the tenant wrote is the admin's
-  await db.updateTable("resources").set({ by_operator: 1n }).where("tenant_id", "=", TENANT).where("set_by", "=", "owner").execute();
+  await db
+    .updateTable("resources")
+    .set({ by_operator: 1n })
+    .where("tenant_id", "=", TENANT)
+    .where("set_by", "=", "owner")
+    .execute();
   await markSteps(db);
   await giveReadContent(db);
 }
 
 /** Going back to an earlier version brings back whose it was. */
 async function markSteps(db: Kysely<Schema>): Promise<void> {
-  const keys = await db.selectFrom("version_changes").select(["version", "ordinal"]).where("tenant_id", "=", TENANT).execute();
+  const keys = await db
+    .selectFrom("version_changes")
+    .select(["version", "ordinal"])
+    .where("tenant_id", "=", TENANT)
+    .execute();
   for (const { version, ordinal } of keys) {
-    const step = await db.selectFrom("version_changes").select(["value_before", "value_after"]).where("version", "=", version).where("ordinal", "=", ordinal).executeTakeFirstOrThrow();
-    await db.updateTable("version_changes").set({ value_before: marked(step.value_before), value_after: marked(step.value_after) }).where("version", "=", version).where("ordinal", "=", ordinal).execute();
+    const step = await db
+      .selectFrom("version_changes")
+      .select(["value_before", "value_after"])
+      .where("version", "=", version)
+      .where("ordinal", "=", ordinal)
+      .executeTakeFirstOrThrow();
+    await db
+      .updateTable("version_changes")
+      .set({ value_before: marked(step.value_before), value_after: marked(step.value_after) })
+      .where("version", "=", version)
+      .where("ordinal", "=", ordinal)
+      .execute();
   }
 }
 
@@ -53,6 +85,10 @@ async function giveReadContent(db: Kysely<Schema>): Promise<void> {
   for (const { id, permissions } of tokens) {
     const words: unknown = JSON.parse(permissions);
     if (!Array.isArray(words)) continue;
-    await db.updateTable("access_tokens").set({ permissions: JSON.stringify([...(words as readonly unknown[]), "read_content"]) }).where("id", "=", id).execute();
+    await db
+      .updateTable("access_tokens")
+      .set({ permissions: JSON.stringify([...(words as readonly unknown[]), "read_content"]) })
+      .where("id", "=", id)
+      .execute();
   }
 }

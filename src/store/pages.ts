@@ -29,7 +29,8 @@ export function inOrderOf({ columns, newestFirst }: ListKey): RawBuilder<unknown
 
 /** How many rows to ask for: one more than the page has says whether there is another page. */
 export function rowsAsked({ limit }: PageRequest): number {
-  if (!Number.isInteger(limit) || limit < 1 || limit > MOST_ROWS) throw new StoreError("invalid", `A page has 1 to ${MOST_ROWS} rows.`);
+  if (!Number.isInteger(limit) || limit < 1 || limit > MOST_ROWS)
+    throw new StoreError("invalid", `A page has 1 to ${MOST_ROWS} rows.`);
   return limit + 1;
 }
 
@@ -42,7 +43,13 @@ export function cursorAt({ list }: ListKey, parts: readonly KeyPart[]): string {
   return Buffer.from(JSON.stringify([list, ...parts.map(String)])).toString("base64url");
 }
 
-export function pageOf<Row, T>(rows: readonly Row[], { limit }: PageRequest, key: ListKey, keyOf: (row: Row) => readonly KeyPart[], valueOf: (row: Row) => T): Page<T> {
+export function pageOf<Row, T>(
+  rows: readonly Row[],
+  { limit }: PageRequest,
+  key: ListKey,
+  keyOf: (row: Row) => readonly KeyPart[],
+  valueOf: (row: Row) => T,
+): Page<T> {
   const shown = rows.slice(0, limit);
   const last = rows.length > limit ? shown.at(-1) : undefined;
   const nextCursor = last === undefined ? null : cursorAt(key, keyOf(last));

@@ -11,10 +11,17 @@ const READERS = 3;
 const REPORT_TIMEOUT_MS = 60_000;
 
 /** The database has to be migrated. Opens no connection yet. Throws StoreError `unusable` where the address is none. */
-export function openPostgresCalls({ url, connectTimeoutMs, reportTimeoutMs = REPORT_TIMEOUT_MS }: Pick<PostgresOptions, "url" | "connectTimeoutMs"> & { readonly reportTimeoutMs?: number }): CallStore {
+export function openPostgresCalls({
+  url,
+  connectTimeoutMs,
+  reportTimeoutMs = REPORT_TIMEOUT_MS,
+}: Pick<PostgresOptions, "url" | "connectTimeoutMs"> & { readonly reportTimeoutMs?: number }): CallStore {
   const connection = { url, ...(connectTimeoutMs !== undefined && { connectTimeoutMs }) };
   const writing = openPostgresDatabase({ ...connection, poolSize: WRITERS });
   const reports = openPostgresDatabase({ ...connection, poolSize: READERS, statementTimeoutMs: reportTimeoutMs });
   const close = async (): Promise<void> => void (await Promise.all([writing.store.close(), reports.store.close()]));
-  return explainingPostgres(kyselyCalls(writing.db as unknown as Kysely<CallSchema>, reports.db as unknown as Kysely<CallSchema>, close), url);
+  return explainingPostgres(
+    kyselyCalls(writing.db as unknown as Kysely<CallSchema>, reports.db as unknown as Kysely<CallSchema>, close),
+    url,
+  );
 }

@@ -8,7 +8,16 @@ import { explainingPostgres, openPostgresDatabase, type PostgresOptions } from "
 const CONNECTIONS = 2;
 
 /** The database has to be migrated. Opens no connection yet. Throws StoreError `unusable` where the address is none. */
-export function openPostgresEvents({ url, mostWaiting, ...timeouts }: Pick<PostgresOptions, "url" | "connectTimeoutMs" | "statementTimeoutMs"> & { readonly mostWaiting?: number }): EventQueue {
+export function openPostgresEvents({
+  url,
+  mostWaiting,
+  ...timeouts
+}: Pick<PostgresOptions, "url" | "connectTimeoutMs" | "statementTimeoutMs"> & {
+  readonly mostWaiting?: number;
+}): EventQueue {
   const { db, store } = openPostgresDatabase({ url, ...timeouts, poolSize: CONNECTIONS });
-  return explainingPostgres(kyselyEvents(db as unknown as Kysely<EventSchema>, { kind: "postgres", mostWaiting }, () => store.close()), url);
+  return explainingPostgres(
+    kyselyEvents(db as unknown as Kysely<EventSchema>, { kind: "postgres", mostWaiting }, () => store.close()),
+    url,
+  );
 }

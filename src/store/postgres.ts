@@ -31,7 +31,14 @@ const INT8 = 20;
 const NUMERIC = 1700;
 
 /** Opens no connection yet and leaves the schema alone: call migrate() first. Throws StoreError `unusable` where the address is none. */
-export function openPostgresDatabase({ url, sealer, clock, poolSize = 10, statementTimeoutMs = 10_000, connectTimeoutMs = 5_000 }: PostgresOptions): Database {
+export function openPostgresDatabase({
+  url,
+  sealer,
+  clock,
+  poolSize = 10,
+  statementTimeoutMs = 10_000,
+  connectTimeoutMs = 5_000,
+}: PostgresOptions): Database {
   const name = databaseName(url);
   const connection = {
     connectionString: url,
@@ -55,7 +62,8 @@ export function openPostgresDatabase({ url, sealer, clock, poolSize = 10, statem
     explain: (error) => explained(error, name),
     sealer: sealer ?? null,
     ...(clock !== undefined && { clock }),
-    announce: async (tx, revision) => void (await sql`select pg_notify(${CHANNEL}, ${revision.toString()})`.execute(tx)),
+    announce: async (tx, revision) =>
+      void (await sql`select pg_notify(${CHANNEL}, ${revision.toString()})`.execute(tx)),
     watch: (onChange) => listener.watch(onChange),
     close: async () => {
       if (closed) return;
@@ -82,7 +90,11 @@ function getTypeParser(oid: number, format?: "text" | "binary"): (value: string)
 
 /** The address without user, password and options. */
 function databaseName(url: string): string {
-  if (!isDatabaseUrl(url)) throw new StoreError("unusable", "The address of the database is none: expected postgresql://user:password@host:port/database (DATABASE_URL, server.database_url).");
+  if (!isDatabaseUrl(url))
+    throw new StoreError(
+      "unusable",
+      "The address of the database is none: expected postgresql://user:password@host:port/database (DATABASE_URL, server.database_url).",
+    );
   const { host, pathname } = new URL(url);
   return `The database ${host}${pathname}`;
 }
@@ -109,12 +121,14 @@ function explaining<T extends object>(store: T, explain: (error: unknown) => unk
   return Object.fromEntries(wrapped) as unknown as T;
 }
 
-const codeOf = (error: unknown): string => (error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "");
+const codeOf = (error: unknown): string =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
 
 /** What cannot be reached, by codes of the system and https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const UNREACHED = /^(ECONN|EHOST|ENET|ENOTFOUND|EAI_|EPIPE|ETIMEDOUT|08|57P0)/;
 const REFUSED = /^(28|3D)/;
-const WITHOUT_CODE = /^(Connection terminated|Client has encountered a connection error|The server does not support SSL)/;
+const WITHOUT_CODE =
+  /^(Connection terminated|Client has encountered a connection error|The server does not support SSL)/;
 
 /** What the pool says to whoever waited for a connection that others have; one that cannot be made ends as "Connection terminated". */
 const POOL_IN_USE = "timeout exceeded when trying to connect";
@@ -122,14 +136,43 @@ const POOL_IN_USE = "timeout exceeded when trying to connect";
 function explained(error: unknown, name: string): unknown {
   const code = codeOf(error);
   const message = error instanceof Error ? error.message : "";
-  const fault = (kind: "unusable" | "busy", what: string, cure: string): StoreError => new StoreError(kind, `${name} ${what}. ${cure}`, error);
-  if (UNREACHED.test(code) || WITHOUT_CODE.test(message)) return fault("unusable", `cannot be reached (${code || message.slice(0, 100)})`, "Start it, or mend its address (DATABASE_URL, server.database_url).");
-  if (message === POOL_IN_USE) return fault("busy", "is asked for more at once than it answers in time: every connection that the gateway has to it is in use", "Ask again; reports over long times take longest. Look for a statement that holds up others (pg_stat_activity).");
-  if (REFUSED.test(code)) return fault("unusable", `lets nobody in (${code})`, "Check user, password and name of the database in its address.");
-  if (code === "53300") return fault("unusable", "has no connection left (53300)", "Raise its max_connections, or run fewer replicas.");
-  if (code === "53100" || code === "53200") return fault("unusable", `has no room left (${code})`, "Make room on its disk or in its memory.");
-  if (code === "42501" || code === "25006") return fault("unusable", `cannot be written (${code})`, "Give its user the rights, and name the primary server, not a standby.");
-  if (code === "57014" || code === "55P03" || code === "40001" || code === "40P01" || message === "Query read timeout") return fault("busy", "did not answer in time", "Look for a statement that holds a lock for long (pg_stat_activity).");
-  if (code === "22021" || code === "22P05") return new StoreError("invalid", "A text holds a character that the database does not keep.", error);
+  const fault = (kind: "unusable" | "busy", what: string, cure: string): StoreError =>
+    new StoreError(kind, `${name} ${what}. ${cure}`, error);
+  if (UNREACHED.test(code) || WITHOUT_CODE.test(message))
+    return fault(
+      "unusable",
+      `cannot be reached (${code || message.slice(0, 100)})`,
+      "Start it, or mend its address (DATABASE_URL, server.database_url).",
+    );
+  if (message === POOL_IN_USE)
+    return fault(
+      "busy",
+      "is asked for more at once than it answers in time: every connection that the gateway has to it is in use",
+      "Ask again; reports over long times take longest. Look for a statement that holds up others (pg_stat_activity).",
+    );
+  if (REFUSED.test(code))
+    return fault(
+      "unusable",
+      `lets nobody in (${code})`,
+      "Check user, password and name of the database in its address.",
+    );
+  if (code === "53300")
+    return fault("unusable", "has no connection left (53300)", "Raise its max_connections, or run fewer replicas.");
+  if (code === "53100" || code === "53200")
+    return fault("unusable", `has no room left (${code})`, "Make room on its disk or in its memory.");
+  if (code === "42501" || code === "25006")
+    return fault(
+      "unusable",
+      `cannot be written (${code})`,
+      "Give its user the rights, and name the primary server, not a standby.",
+    );
+  if (code === "57014" || code === "55P03" || code === "40001" || code === "40P01" || message === "Query read timeout")
+    return fault(
+      "busy",
+      "did not answer in time",
+      "Look for a statement that holds a lock for long (pg_stat_activity).",
+    );
+  if (code === "22021" || code === "22P05")
+    return new StoreError("invalid", "A text holds a character that the database does not keep.", error);
   return error;
 }

@@ -18,11 +18,16 @@ export async function pruneInRounds(round: () => Promise<number>, isEnding: () =
 }
 
 /** The first time a minute after the start. Gives what ends it; that waits for a removal that is under way. */
-export function everyHour(prune: (isEnding: () => boolean) => Promise<unknown>, onFault: (words: string) => void): () => Promise<void> {
+export function everyHour(
+  prune: (isEnding: () => boolean) => Promise<unknown>,
+  onFault: (words: string) => void,
+): () => Promise<void> {
   let isEnding = false;
   let running: Promise<unknown> = Promise.resolve();
   const run = (): void => {
-    running = prune(() => isEnding).catch((error: unknown) => onFault(error instanceof Error ? error.message : String(error)));
+    running = prune(() => isEnding).catch((error: unknown) =>
+      onFault(error instanceof Error ? error.message : String(error)),
+    );
   };
   const first = setTimeout(run, FIRST_MS);
   const timer = setInterval(run, EVERY_MS);

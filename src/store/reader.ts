@@ -2,7 +2,19 @@
 import type { ConfiguredKind } from "../core/configured.ts";
 import type { Membership, Project, Role } from "../core/identity.ts";
 import type { Delivery, DeliveryFilter } from "./events.ts";
-import type { AuditRow, Change, ConfigurationScope, KeptAnswer, Kept, Resource, StoredTenant, StoredToken, StoredUser, Version, VersionSummary } from "./records.ts";
+import type {
+  AuditRow,
+  Change,
+  ConfigurationScope,
+  KeptAnswer,
+  Kept,
+  Resource,
+  StoredTenant,
+  StoredToken,
+  StoredUser,
+  Version,
+  VersionSummary,
+} from "./records.ts";
 
 export interface PageRequest {
   /** 1 to 1,000. */

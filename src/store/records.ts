@@ -4,7 +4,11 @@ import type { AccessToken, Login, Membership, Project, Role, Tenant, User } from
 import type { Json, JsonObject } from "../core/json.ts";
 
 /** A row with what its ETag is made of. Times are null where the row is older than their column. */
-export type Kept<T> = T & { readonly version: number; readonly createdAtMs: number | null; readonly updatedAtMs: number | null };
+export type Kept<T> = T & {
+  readonly version: number;
+  readonly createdAtMs: number | null;
+  readonly updatedAtMs: number | null;
+};
 
 /** The longest life that a tenant lets its access tokens have, in days; null: no cap (decisions 2.6). */
 export interface TokenCaps {
@@ -95,7 +99,14 @@ export interface Actor {
   readonly address: string | null;
 }
 
-export const LOCAL_ACTOR: Actor = { tokenId: null, userId: null, role: null, isOperator: true, tenantId: null, address: null };
+export const LOCAL_ACTOR: Actor = {
+  tokenId: null,
+  userId: null,
+  role: null,
+  isOperator: true,
+  tenantId: null,
+  address: null,
+};
 
 export const IDENTITY_KINDS = ["tenant", "project", "user", "membership", "token"] as const;
 export type KeptKind = (typeof IDENTITY_KINDS)[number] | ConfiguredKind;
@@ -135,7 +146,8 @@ export interface AuditRow {
 }
 
 /** A row for what changed nothing: a refused attempt, a login. */
-export type AuditNote = Pick<AuditRow, "action" | "outcome" | "kind" | "tenantId"> & Partial<Pick<AuditRow, "targetId" | "targetName" | "projectId" | "before" | "after" | "note">>;
+export type AuditNote = Pick<AuditRow, "action" | "outcome" | "kind" | "tenantId"> &
+  Partial<Pick<AuditRow, "targetId" | "targetName" | "projectId" | "before" | "after" | "note">>;
 
 /** A state of the configuration: each transaction that changed resources made one. */
 export interface VersionSummary {

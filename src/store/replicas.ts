@@ -45,13 +45,35 @@ export async function createReplicas(db: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
-export async function meetReplicas<Schema extends ReplicaSchema>(wider: Kysely<Schema>, { id, name, version, fingerprint, beat, seenMs }: Replica, gone: readonly Pick<Replica, "id" | "beat">[]): Promise<readonly Replica[]> {
+export async function meetReplicas<Schema extends ReplicaSchema>(
+  wider: Kysely<Schema>,
+  { id, name, version, fingerprint, beat, seenMs }: Replica,
+  gone: readonly Pick<Replica, "id" | "beat">[],
+): Promise<readonly Replica[]> {
   const db = wider as unknown as Kysely<ReplicaSchema>;
   const changing = { name, version, fingerprint, beat: toInteger(beat), seen_ms: toInteger(seenMs) };
-  await db.insertInto("gateway_replica").values({ id, ...changing }).onConflict((conflict) => conflict.column("id").doUpdateSet(changing)).execute();
-  for (const one of gone) await db.deleteFrom("gateway_replica").where("id", "=", one.id).where("beat", "=", toInteger(one.beat)).execute();
-  const rows = await db.selectFrom("gateway_replica").selectAll().where("id", "!=", id).orderBy("name").orderBy("id").execute();
-  return rows.map((row) => ({ id: row.id, name: row.name, version: row.version, fingerprint: row.fingerprint, beat: fromInteger(row.beat), seenMs: fromInteger(row.seen_ms) }));
+  await db
+    .insertInto("gateway_replica")
+    .values({ id, ...changing })
+    .onConflict((conflict) => conflict.column("id").doUpdateSet(changing))
+    .execute();
+  for (const one of gone)
+    await db.deleteFrom("gateway_replica").where("id", "=", one.id).where("beat", "=", toInteger(one.beat)).execute();
+  const rows = await db
+    .selectFrom("gateway_replica")
+    .selectAll()
+    .where("id", "!=", id)
+    .orderBy("name")
+    .orderBy("id")
+    .execute();
+  return rows.map((row) => ({
+    id: row.id,
+    name: row.name,
+    version: row.version,
+    fingerprint: row.fingerprint,
+    beat: fromInteger(row.beat),
+    seenMs: fromInteger(row.seen_ms),
+  }));
 }
 
 export async function leaveReplicas<Schema extends ReplicaSchema>(wider: Kysely<Schema>, id: string): Promise<void> {

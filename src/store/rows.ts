@@ -3,8 +3,28 @@ import type { Selectable } from "kysely";
 import { CONFIGURED_KINDS, type ConfiguredKind } from "../core/configured.ts";
 import type { Membership, Project, Tenant, User } from "../core/identity.ts";
 import type { JsonObject } from "../core/json.ts";
-import type { Actor, AuditRow, Change, Kept, Resource, StoredTenant, StoredToken, StoredUser, TokenCaps } from "./records.ts";
-import { fromHex, fromInteger, fromIntegerOrNull, fromPermissions, fromRole, fromTexts, toInteger, toIntegerOrNull, type Schema } from "./schema.ts";
+import type {
+  Actor,
+  AuditRow,
+  Change,
+  Kept,
+  Resource,
+  StoredTenant,
+  StoredToken,
+  StoredUser,
+  TokenCaps,
+} from "./records.ts";
+import {
+  fromHex,
+  fromInteger,
+  fromIntegerOrNull,
+  fromPermissions,
+  fromRole,
+  fromTexts,
+  toInteger,
+  toIntegerOrNull,
+  type Schema,
+} from "./schema.ts";
 import { maskedDocument } from "./secret-fields.ts";
 import { StoreError } from "./store.ts";
 
@@ -13,8 +33,16 @@ type Row<Table extends keyof Schema> = Selectable<Schema[Table]>;
 const DAY_MS = 86_400_000;
 export const NO_CAPS: TokenCaps = { personalDays: null, projectDays: null };
 
-function kept(row: { readonly version: bigint; readonly created_at_ms: bigint | null; readonly updated_at_ms: bigint | null }) {
-  return { version: fromInteger(row.version), createdAtMs: fromIntegerOrNull(row.created_at_ms), updatedAtMs: fromIntegerOrNull(row.updated_at_ms) };
+function kept(row: {
+  readonly version: bigint;
+  readonly created_at_ms: bigint | null;
+  readonly updated_at_ms: bigint | null;
+}) {
+  return {
+    version: fromInteger(row.version),
+    createdAtMs: fromIntegerOrNull(row.created_at_ms),
+    updatedAtMs: fromIntegerOrNull(row.updated_at_ms),
+  };
 }
 
 export function capColumns(caps: TokenCaps) {
@@ -28,26 +56,50 @@ export function plainTenantOf(row: Row<"tenants">): StoredTenant {
   const tenant: Tenant = { id: row.id, name: row.name };
   if (row.personal_token_max_ms === null && row.project_token_max_ms === null) return tenant;
   const days = (ms: bigint | null): number | null => (ms === null ? null : fromInteger(ms) / DAY_MS);
-  return { ...tenant, tokenCaps: { personalDays: days(row.personal_token_max_ms), projectDays: days(row.project_token_max_ms) } };
+  return {
+    ...tenant,
+    tokenCaps: { personalDays: days(row.personal_token_max_ms), projectDays: days(row.project_token_max_ms) },
+  };
 }
 export const tenantOf = (row: Row<"tenants">): Kept<StoredTenant> => ({ ...plainTenantOf(row), ...kept(row) });
 
-export const plainProjectOf = (row: Row<"projects">): Project => ({ id: row.id, tenantId: row.tenant_id, name: row.name });
+export const plainProjectOf = (row: Row<"projects">): Project => ({
+  id: row.id,
+  tenantId: row.tenant_id,
+  name: row.name,
+});
 export const projectOf = (row: Row<"projects">): Kept<Project> => ({ ...plainProjectOf(row), ...kept(row) });
 
 export function plainUserOf(row: Row<"users">): User {
-  return { id: row.id, tenantId: row.tenant_id, name: row.name, ...(row.is_operator !== 0n && { isOperator: true }), ...(row.issuer !== null && row.subject !== null && { login: { issuer: row.issuer, subject: row.subject } }) };
+  return {
+    id: row.id,
+    tenantId: row.tenant_id,
+    name: row.name,
+    ...(row.is_operator !== 0n && { isOperator: true }),
+    ...(row.issuer !== null && row.subject !== null && { login: { issuer: row.issuer, subject: row.subject } }),
+  };
 }
 
 export function userOf(row: Row<"users">): Kept<StoredUser> {
   const login = row.issuer === null || row.subject === null ? null : { issuer: row.issuer, subject: row.subject };
-  return { id: row.id, tenantId: row.tenant_id, name: row.name, email: row.email, login, isOperator: row.is_operator !== 0n, ...kept(row) };
+  return {
+    id: row.id,
+    tenantId: row.tenant_id,
+    name: row.name,
+    email: row.email,
+    login,
+    isOperator: row.is_operator !== 0n,
+    ...kept(row),
+  };
 }
 
 export function plainMembershipOf(row: Row<"memberships">): Membership {
   return { userId: row.user_id, tenantId: row.tenant_id, projectId: row.project_id, role: fromRole(row.role) };
 }
-export const membershipOf = (row: Row<"memberships">): Kept<Membership> => ({ ...plainMembershipOf(row), ...kept(row) });
+export const membershipOf = (row: Row<"memberships">): Kept<Membership> => ({
+  ...plainMembershipOf(row),
+  ...kept(row),
+});
 
 export function plainTokenOf(row: Row<"access_tokens">, secrets: readonly Row<"token_secrets">[]): StoredToken {
   return {
@@ -62,7 +114,10 @@ export function plainTokenOf(row: Row<"access_tokens">, secrets: readonly Row<"t
     models: fromTexts(row.models),
     routes: fromTexts(row.routes),
     ipRanges: fromTexts(row.ip_ranges),
-    secrets: secrets.map((secret) => ({ sha256: fromHex(secret.sha256), retiresAtMs: fromIntegerOrNull(secret.retires_at_ms) })),
+    secrets: secrets.map((secret) => ({
+      sha256: fromHex(secret.sha256),
+      retiresAtMs: fromIntegerOrNull(secret.retires_at_ms),
+    })),
     createdAtMs: fromInteger(row.created_at_ms),
     expiresAtMs: fromInteger(row.expires_at_ms),
     revokedAtMs: fromIntegerOrNull(row.revoked_at_ms),
@@ -71,7 +126,12 @@ export function plainTokenOf(row: Row<"access_tokens">, secrets: readonly Row<"t
   };
 }
 export function tokenOf(row: Row<"access_tokens">, secrets: readonly Row<"token_secrets">[]): Kept<StoredToken> {
-  return { ...plainTokenOf(row, secrets), version: fromInteger(row.version), createdAtMs: fromInteger(row.created_at_ms), updatedAtMs: fromIntegerOrNull(row.updated_at_ms) };
+  return {
+    ...plainTokenOf(row, secrets),
+    version: fromInteger(row.version),
+    createdAtMs: fromInteger(row.created_at_ms),
+    updatedAtMs: fromIntegerOrNull(row.updated_at_ms),
+  };
 }
 
 export function changeableTokenColumns(token: StoredToken) {
@@ -92,7 +152,11 @@ export type StoredResource = Resource;
 
 function kindOf(word: string): ConfiguredKind {
   const kind = CONFIGURED_KINDS.find((known) => known === word);
-  if (kind === undefined) throw new StoreError("unusable", `The database holds a ${JSON.stringify(word)}, which this version does not know. Run the version that wrote it.`);
+  if (kind === undefined)
+    throw new StoreError(
+      "unusable",
+      `The database holds a ${JSON.stringify(word)}, which this version does not know. Run the version that wrote it.`,
+    );
   return kind;
 }
 
@@ -128,14 +192,31 @@ export function resourceColumns(resource: StoredResource) {
   };
 }
 
-export const maskedResource = (resource: StoredResource): Resource => ({ ...resource, document: maskedDocument(resource.kind, resource.document) });
+export const maskedResource = (resource: StoredResource): Resource => ({
+  ...resource,
+  document: maskedDocument(resource.kind, resource.document),
+});
 
 export function actorColumns(actor: Actor) {
-  return { actor_token_id: actor.tokenId, actor_user_id: actor.userId, actor_role: actor.role, actor_tenant_id: actor.tenantId, actor_address: actor.address };
+  return {
+    actor_token_id: actor.tokenId,
+    actor_user_id: actor.userId,
+    actor_role: actor.role,
+    actor_tenant_id: actor.tenantId,
+    actor_address: actor.address,
+  };
 }
 
-export function actorOf(row: Pick<Row<"audit_log">, "actor_token_id" | "actor_user_id" | "actor_role" | "actor_tenant_id" | "actor_address">): Actor {
-  return { tokenId: row.actor_token_id, userId: row.actor_user_id, role: row.actor_role === null ? null : fromRole(row.actor_role), tenantId: row.actor_tenant_id, address: row.actor_address };
+export function actorOf(
+  row: Pick<Row<"audit_log">, "actor_token_id" | "actor_user_id" | "actor_role" | "actor_tenant_id" | "actor_address">,
+): Actor {
+  return {
+    tokenId: row.actor_token_id,
+    userId: row.actor_user_id,
+    role: row.actor_role === null ? null : fromRole(row.actor_role),
+    tenantId: row.actor_tenant_id,
+    address: row.actor_address,
+  };
 }
 
 const parsed = (text: string | null) => (text === null ? null : (JSON.parse(text) as JsonObject));
@@ -166,7 +247,8 @@ export interface ResourceStep {
 }
 
 export function stepOf(row: Row<"version_changes">): ResourceStep {
-  const resource = (text: string | null): StoredResource | null => (text === null ? null : (JSON.parse(text) as StoredResource));
+  const resource = (text: string | null): StoredResource | null =>
+    text === null ? null : (JSON.parse(text) as StoredResource);
   return { before: resource(row.value_before), after: resource(row.value_after) };
 }
 
@@ -174,7 +256,16 @@ export function stepOf(row: Row<"version_changes">): ResourceStep {
 export function changeOf({ before, after }: ResourceStep): Change {
   const { kind, id, name, tenantId, projectId } = (after ?? before)!;
   const action = before === null ? "create" : after === null ? "remove" : "change";
-  return { action, kind, id, name, tenantId, projectId, before: before === null ? null : maskedDocument(kind, before.document), after: after === null ? null : maskedDocument(kind, after.document) };
+  return {
+    action,
+    kind,
+    id,
+    name,
+    tenantId,
+    projectId,
+    before: before === null ? null : maskedDocument(kind, before.document),
+    after: after === null ? null : maskedDocument(kind, after.document),
+  };
 }
 
 // identities as the audit log shows them: in the words of the admin API, without secrets and their hashes
@@ -184,12 +275,29 @@ export function auditedTenant({ name, tokenCaps = NO_CAPS }: StoredTenant): Json
 }
 export const auditedProject = ({ name }: Project): JsonObject => ({ name });
 export function auditedUser({ name, email = null, login = null, isOperator = false }: StoredUser): JsonObject {
-  return { name, email, operator: isOperator, login: login === null ? null : { issuer: login.issuer, subject: login.subject } };
+  return {
+    name,
+    email,
+    operator: isOperator,
+    login: login === null ? null : { issuer: login.issuer, subject: login.subject },
+  };
 }
 export const auditedMembership = ({ role }: Membership): JsonObject => ({ role });
 export function auditedToken(token: StoredToken): JsonObject {
   const { kind, name, userId, role, permissions, models, routes, ipRanges, secrets, expiresAtMs, revokedAtMs } = token;
-  return { kind, name, user_id: userId, role, permissions, models, routes, ip: ipRanges, live_secrets: secrets.length, expires_at: isoOf(expiresAtMs), revoked_at: revokedAtMs === null ? null : isoOf(revokedAtMs) };
+  return {
+    kind,
+    name,
+    user_id: userId,
+    role,
+    permissions,
+    models,
+    routes,
+    ip: ipRanges,
+    live_secrets: secrets.length,
+    expires_at: isoOf(expiresAtMs),
+    revoked_at: revokedAtMs === null ? null : isoOf(revokedAtMs),
+  };
 }
 
 function isoOf(ms: number): string {

@@ -8,10 +8,28 @@ import { StoreError } from "./store.ts";
 export interface Schema extends EventSchema {
   /** One row for each thing that is watched for changes. Its row is also the lock under which that thing is written. */
   readonly revisions: { readonly name: string; readonly counter: bigint };
-  readonly tenants: KeptColumns & { readonly id: string; readonly name: string; readonly personal_token_max_ms: bigint | null; readonly project_token_max_ms: bigint | null };
+  readonly tenants: KeptColumns & {
+    readonly id: string;
+    readonly name: string;
+    readonly personal_token_max_ms: bigint | null;
+    readonly project_token_max_ms: bigint | null;
+  };
   readonly projects: KeptColumns & { readonly id: string; readonly tenant_id: string; readonly name: string };
-  readonly users: KeptColumns & { readonly id: string; readonly tenant_id: string; readonly name: string; readonly email: string | null; readonly issuer: string | null; readonly subject: string | null; /** 1 or 0. */ readonly is_operator: Generated<bigint> };
-  readonly memberships: KeptColumns & { readonly tenant_id: string; readonly user_id: string; readonly project_id: string | null; readonly role: string };
+  readonly users: KeptColumns & {
+    readonly id: string;
+    readonly tenant_id: string;
+    readonly name: string;
+    readonly email: string | null;
+    readonly issuer: string | null;
+    readonly subject: string | null;
+    /** 1 or 0. */ readonly is_operator: Generated<bigint>;
+  };
+  readonly memberships: KeptColumns & {
+    readonly tenant_id: string;
+    readonly user_id: string;
+    readonly project_id: string | null;
+    readonly role: string;
+  };
   readonly access_tokens: {
     readonly id: string;
     readonly kind: string;
@@ -72,7 +90,11 @@ export interface Schema extends EventSchema {
     /** The counter of `revisions` that its transaction made: rows since then say what has changed since then. Null: nothing did. */
     readonly revision: bigint | null;
   };
-  readonly versions: ActorColumns & { readonly number: bigint; readonly at_ms: bigint; readonly rolled_back_to: bigint | null };
+  readonly versions: ActorColumns & {
+    readonly number: bigint;
+    readonly at_ms: bigint;
+    readonly rolled_back_to: bigint | null;
+  };
   readonly version_changes: {
     readonly version: bigint;
     readonly ordinal: bigint;
@@ -115,19 +137,28 @@ export const toInteger = (value: number): bigint => BigInt(Math.round(value));
 /** Throws where a number cannot hold the integer. */
 export function fromInteger(value: bigint): number {
   const number = Number(value);
-  if (!Number.isSafeInteger(number)) throw new StoreError("unusable", `The database holds the integer ${value}, which is no time or duration in milliseconds. It was not written by Dragoman: restore a backup.`);
+  if (!Number.isSafeInteger(number))
+    throw new StoreError(
+      "unusable",
+      `The database holds the integer ${value}, which is no time or duration in milliseconds. It was not written by Dragoman: restore a backup.`,
+    );
   return number;
 }
 
 export const toIntegerOrNull = (value: number | null): bigint | null => (value === null ? null : toInteger(value));
 export const fromIntegerOrNull = (value: bigint | null): number | null => (value === null ? null : fromInteger(value));
 
-export const toHex = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");
+export const toHex = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");
 export const fromHex = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, "hex"));
 
 export function fromRole(word: string): Role {
   const role = ROLES.find((known) => known === word);
-  if (role === undefined) throw new StoreError("unusable", `The database holds the role ${JSON.stringify(word)}, which this version does not know. Run the version that wrote it.`);
+  if (role === undefined)
+    throw new StoreError(
+      "unusable",
+      `The database holds the role ${JSON.stringify(word)}, which this version does not know. Run the version that wrote it.`,
+    );
   return role;
 }
 

@@ -7,19 +7,49 @@ import { StoreError } from "./store.ts";
 
 /** Paths with `[]` for every entry of a list and `*` for every member; `?` after a field: what stands behind the first `?` of the address in it; a provider's forms of credentials are told by the members of them that are secret. */
 const SECRET_FIELDS: Readonly<Partial<Record<ConfiguredKind, readonly string[]>>> = {
-  provider: ["api_key", "api_keys[]", "api_keys[].key", "*.secret_access_key", "*.session_token", "*.service_account", "*.client_secret"],
+  provider: [
+    "api_key",
+    "api_keys[]",
+    "api_keys[].key",
+    "*.secret_access_key",
+    "*.session_token",
+    "*.service_account",
+    "*.client_secret",
+  ],
   tool_server: ["headers.*", "url?", "oauth.client_secret"],
   webhook: ["secret", "previous_secret", "url?"],
 };
 
 /** Secrets that are never sent anywhere: they stay when the address changes. */
-const SIGNING_FIELDS: Readonly<Partial<Record<ConfiguredKind, readonly string[]>>> = { webhook: ["secret", "previous_secret"] };
+const SIGNING_FIELDS: Readonly<Partial<Record<ConfiguredKind, readonly string[]>>> = {
+  webhook: ["secret", "previous_secret"],
+};
 
 /** What does not say where a secret goes. Whoever may change the rest without knowing the secret could have it sent to himself (decisions 2.9). */
 const HARMLESS_FIELDS: Readonly<Partial<Record<ConfiguredKind, readonly string[]>>> = {
   provider: ["api_key", "api_keys", "enabled", "models"],
-  tool_server: ["headers", "enabled", "name", "description", "timeout_s", "max_result_bytes", "max_concurrent", "allowed_tools", "role", "require_approval"],
-  webhook: ["secret", "previous_secret", "previous_secret_until", "events", "enabled", "description", "timeout_s", "max_attempts"],
+  tool_server: [
+    "headers",
+    "enabled",
+    "name",
+    "description",
+    "timeout_s",
+    "max_result_bytes",
+    "max_concurrent",
+    "allowed_tools",
+    "role",
+    "require_approval",
+  ],
+  webhook: [
+    "secret",
+    "previous_secret",
+    "previous_secret_until",
+    "events",
+    "enabled",
+    "description",
+    "timeout_s",
+    "max_attempts",
+  ],
 };
 
 const MASKED = /^\*\*\* ([0-9a-f]{12})$/;
@@ -52,7 +82,11 @@ function matches(pattern: string, path: string): boolean {
 }
 
 /** Only texts at secret places are looked at; all else is passed on as it is. */
-function rewritten(kind: ConfiguredKind, document: JsonObject, change: (text: string, path: string) => string): JsonObject {
+function rewritten(
+  kind: ConfiguredKind,
+  document: JsonObject,
+  change: (text: string, path: string) => string,
+): JsonObject {
   const ofText = (value: string, path: string): string => {
     if (isSecretField(kind, path)) return value === "" ? value : change(value, path);
     const at = isSecretField(kind, `${path}?`) ? queryAt(value) : 0;
@@ -61,7 +95,10 @@ function rewritten(kind: ConfiguredKind, document: JsonObject, change: (text: st
   const walk = (value: Json | undefined, path: string): Json | undefined => {
     if (typeof value === "string") return ofText(value, path);
     if (Array.isArray(value)) return value.map((entry: Json, index) => walk(entry, `${path}[${index}]`) ?? null);
-    if (isObject(value)) return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, walk(member, path === "" ? name : `${path}.${name}`)]));
+    if (isObject(value))
+      return Object.fromEntries(
+        Object.entries(value).map(([name, member]) => [name, walk(member, path === "" ? name : `${path}.${name}`)]),
+      );
     return value;
   };
   return SECRET_FIELDS[kind] === undefined ? document : (walk(document, "") as JsonObject);
@@ -77,7 +114,11 @@ export interface SealingContext {
 }
 
 /** `kept` is the sealed document that this one takes the place of. Throws StoreError `invalid` and `unusable`. */
-export function sealedDocument({ kind, id, sealer }: SealingContext, document: JsonObject, kept: JsonObject | null): JsonObject {
+export function sealedDocument(
+  { kind, id, sealer }: SealingContext,
+  document: JsonObject,
+  kept: JsonObject | null,
+): JsonObject {
   const handles = new Map<string, { readonly sealed: string; readonly path: string }>();
   if (kept !== null)
     rewritten(kind, kept, (sealed, path) => {
@@ -86,16 +127,27 @@ export function sealedDocument({ kind, id, sealer }: SealingContext, document: J
     });
   const moved = kept !== null && addressOf(kind, kept) !== addressOf(kind, document);
   const needed = (): Sealer => {
-    if (sealer === null) throw new StoreError("sealed", "There is no master key to seal a secret with. Set DRAGOMAN_MASTER_KEY to 32 random bytes in base64 (openssl rand -base64 32), and start again.");
+    if (sealer === null)
+      throw new StoreError(
+        "sealed",
+        "There is no master key to seal a secret with. Set DRAGOMAN_MASTER_KEY to 32 random bytes in base64 (openssl rand -base64 32), and start again.",
+      );
     return sealer;
   };
   return rewritten(kind, document, (text, path) => {
     const handle = MASKED.exec(text)?.[1];
     if (handle === undefined) return needed().seal(text, placeOf(kind, id, path));
     const before = handles.get(handle);
-    if (before === undefined) throw new StoreError("invalid", `${path} holds a masked secret that is not kept here. Send the secret itself.`);
-    if (moved && SIGNING_FIELDS[kind]?.includes(path) !== true) throw new StoreError("invalid", `${path} holds a masked secret, and the address that it goes to changes. Send the secret itself.`);
-    return before.path === path ? before.sealed : needed().seal(openedText(needed(), before.sealed, placeOf(kind, id, before.path)), placeOf(kind, id, path));
+    if (before === undefined)
+      throw new StoreError("invalid", `${path} holds a masked secret that is not kept here. Send the secret itself.`);
+    if (moved && SIGNING_FIELDS[kind]?.includes(path) !== true)
+      throw new StoreError(
+        "invalid",
+        `${path} holds a masked secret, and the address that it goes to changes. Send the secret itself.`,
+      );
+    return before.path === path
+      ? before.sealed
+      : needed().seal(openedText(needed(), before.sealed, placeOf(kind, id, before.path)), placeOf(kind, id, path));
   });
 }
 
@@ -103,7 +155,8 @@ function openedText(sealer: Sealer, sealed: string, place: string): string {
   try {
     return sealer.open(sealed, place);
   } catch (error) {
-    if (error instanceof SealError) throw new StoreError("sealed", `The secret at ${place} cannot be opened: ${error.message}.`, error);
+    if (error instanceof SealError)
+      throw new StoreError("sealed", `The secret at ${place} cannot be opened: ${error.message}.`, error);
     throw error;
   }
 }
@@ -118,7 +171,11 @@ function addressOf(kind: ConfiguredKind, document: JsonObject): string {
 function inOrder(value: Json | undefined): Json | undefined {
   if (Array.isArray(value)) return value.map((entry: Json) => inOrder(entry) ?? null);
   if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([name, member]) => [name, inOrder(member)]));
+  return Object.fromEntries(
+    Object.entries(value)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, member]) => [name, inOrder(member)]),
+  );
 }
 
 export function maskedDocument(kind: ConfiguredKind, sealed: JsonObject): JsonObject {

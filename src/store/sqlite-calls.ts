@@ -26,7 +26,8 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
       return await writer.ask("places", journals, runs);
     },
     prune: (before) => writer.ask("prune", before),
-    findCall: async (traceId, tenantId) => storedCall(await reader.ask<FoundCall | null>("findCall", traceId, tenantId)),
+    findCall: async (traceId, tenantId) =>
+      storedCall(await reader.ask<FoundCall | null>("findCall", traceId, tenantId)),
     searchCalls: (page, filter) => reader.ask("searchCalls", page, filter),
     contentKey: (tenantId, sealed) => writer.ask("contentKey", tenantId, sealed),
     keepContents: async (contents) => {
@@ -63,5 +64,9 @@ function writtenRows(rows: readonly LedgerRow[]): WrittenRows {
 }
 
 function threadOf(setup: WorkerSetup): DatabaseThread {
-  return new DatabaseThread(threadFile(import.meta.url, "store/call-worker.ts"), setup, `The thread of the calls in ${setup.file}`);
+  return new DatabaseThread(
+    threadFile(import.meta.url, "store/call-worker.ts"),
+    setup,
+    `The thread of the calls in ${setup.file}`,
+  );
 }

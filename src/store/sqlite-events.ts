@@ -10,7 +10,11 @@ import { demandInPlace } from "./sqlite.ts";
 export function openSqliteEvents({ file, mostWaiting }: EventWorkerSetup): EventQueue {
   const path = resolve(file);
   const demand = demandInPlace(path);
-  const thread = new DatabaseThread(threadFile(import.meta.url, "store/event-worker.ts"), { file: path, mostWaiting } satisfies EventWorkerSetup, `The thread of the events in ${path}`);
+  const thread = new DatabaseThread(
+    threadFile(import.meta.url, "store/event-worker.ts"),
+    { file: path, mostWaiting } satisfies EventWorkerSetup,
+    `The thread of the events in ${path}`,
+  );
   return {
     append: async (events) => {
       // they wait in memory: in a file that was removed they would be lost

@@ -13,7 +13,9 @@ export function sqliteInserts(database: Database, explain: (error: unknown) => u
   const prepared = (table: string, columns: readonly string[], rest: string): Insert => {
     const known = statements.get(table);
     if (known !== undefined) return known;
-    const statement = database.prepare<unknown, SQLQueryBindings[]>(`insert into "${table}" (${names(columns)}) values (${columns.map(() => "?").join(", ")}) ${rest}`);
+    const statement = database.prepare<unknown, SQLQueryBindings[]>(
+      `insert into "${table}" (${names(columns)}) values (${columns.map(() => "?").join(", ")}) ${rest}`,
+    );
     statements.set(table, statement);
     return statement;
   };
@@ -51,7 +53,11 @@ export function sqliteInserts(database: Database, explain: (error: unknown) => u
 
   function sumsInto(table: SumTable, { key }: SumRow): Insert {
     const keys = Object.keys(key);
-    return prepared(table, [...keys, ...SUM_COLUMNS], `on conflict (${names(keys)}) do update set ${SUM_COLUMNS.map((column) => raisedSum(table, column)).join(", ")}`);
+    return prepared(
+      table,
+      [...keys, ...SUM_COLUMNS],
+      `on conflict (${names(keys)}) do update set ${SUM_COLUMNS.map((column) => raisedSum(table, column)).join(", ")}`,
+    );
   }
 }
 

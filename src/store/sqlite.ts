@@ -34,8 +34,17 @@ export async function openSqliteDatabase(options: SqliteOptions): Promise<OpenDa
     await db.destroy();
     database.close(); // Kysely closes only what it has used
   };
-  const store = kyselyStore(db, { databaseName: connection.name, sealer: options.sealer ?? null, ...(options.clock !== undefined && { clock: options.clock }), close });
-  return { db, kind: "sqlite", store: options.file === ":memory:" ? store : whileInPlace(store, resolve(options.file)) };
+  const store = kyselyStore(db, {
+    databaseName: connection.name,
+    sealer: options.sealer ?? null,
+    ...(options.clock !== undefined && { clock: options.clock }),
+    close,
+  });
+  return {
+    db,
+    kind: "sqlite",
+    store: options.file === ":memory:" ? store : whileInPlace(store, resolve(options.file)),
+  };
 }
 
 /**
@@ -71,7 +80,11 @@ export function demandInPlace(path: string): () => void {
   const opened = identityOf(path);
   return () => {
     const now = identityOf(path);
-    if (now !== opened) throw new StoreError("unusable", `The database ${path} was ${now === null ? "removed" : "replaced"} while it was in use. What is changed there is not seen here: restart the gateway.`);
+    if (now !== opened)
+      throw new StoreError(
+        "unusable",
+        `The database ${path} was ${now === null ? "removed" : "replaced"} while it was in use. What is changed there is not seen here: restart the gateway.`,
+      );
   };
 }
 
@@ -84,9 +97,16 @@ function identityOf(path: string): string | null {
 /** A connection of its own to the file. Throws StoreError. */
 export async function openDatabase({ file, busyTimeoutMs = 10_000 }: Pick<SqliteOptions, "file" | "busyTimeoutMs">) {
   const path = file === ":memory:" ? file : resolve(file);
-  const connection = { name: `The database ${path}`, busyTimeoutMs, explain: (error: unknown) => explained(error, path, busyTimeoutMs) };
+  const connection = {
+    name: `The database ${path}`,
+    busyTimeoutMs,
+    explain: (error: unknown) => explained(error, path, busyTimeoutMs),
+  };
   if (path !== ":memory:") createFile(path, connection.explain);
-  const database = await whenFree(() => new Database(path, { create: true, readwrite: true, safeIntegers: true, strict: true }), connection);
+  const database = await whenFree(
+    () => new Database(path, { create: true, readwrite: true, safeIntegers: true, strict: true }),
+    connection,
+  );
   try {
     const run = (sql: string): Promise<unknown> => whenFree(() => database.run(sql), connection);
     await run("pragma busy_timeout = 0");
@@ -96,7 +116,10 @@ export async function openDatabase({ file, busyTimeoutMs = 10_000 }: Pick<Sqlite
     await run("pragma user_version = 1");
     await run("rollback");
     if (mode !== "wal" && path !== ":memory:")
-      throw new StoreError("unusable", `${connection.name} cannot use a write-ahead log, which it needs to be shared between processes. Put the file on a local disk: network file systems do not have it.`);
+      throw new StoreError(
+        "unusable",
+        `${connection.name} cannot use a write-ahead log, which it needs to be shared between processes. Put the file on a local disk: network file systems do not have it.`,
+      );
     await run("pragma foreign_keys = on");
     // Every commit reaches the disk: a revocation that was confirmed outlives a power cut. Writes here are rare.
     await run("pragma synchronous = full");
@@ -125,21 +148,44 @@ function createFile(path: string, explain: (error: unknown) => unknown): void {
   }
 }
 
-const codeOf = (error: unknown): string => (error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "");
+const codeOf = (error: unknown): string =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
 
 /** The error with file and cure; what is no fault of the file (a constraint, a misspelt query) stays as it is. */
 function explained(error: unknown, path: string, busyTimeoutMs: number): unknown {
   const code = codeOf(error);
-  const unusable = (what: string, cure: string): StoreError => new StoreError("unusable", `The database ${path} ${what}. ${cure}`, error);
+  const unusable = (what: string, cure: string): StoreError =>
+    new StoreError("unusable", `The database ${path} ${what}. ${cure}`, error);
   const access = `Give the user that runs Dragoman write access to the file and to its folder ${dirname(path)}, where SQLite puts two files beside it, or name another file.`;
-  if (code === "ENOENT" || code === "ENOTDIR") return unusable(`cannot be made: the folder ${dirname(path)} does not exist`, `Create the folder (mkdir -p ${dirname(path)}), or name another file.`);
+  if (code === "ENOENT" || code === "ENOTDIR")
+    return unusable(
+      `cannot be made: the folder ${dirname(path)} does not exist`,
+      `Create the folder (mkdir -p ${dirname(path)}), or name another file.`,
+    );
   if (code === "EISDIR") return unusable("is a folder", "Name a file in it.");
-  if (code === "EACCES" || code === "EPERM" || code === "EROFS" || code.startsWith("SQLITE_READONLY")) return unusable("cannot be written", access);
-  if (code.startsWith("SQLITE_CANTOPEN")) return unusable("cannot be opened", `It has to be a file, not a folder. ${access}`);
-  if (code === "SQLITE_NOTADB") return unusable("is no SQLite database", "Name another file, or move this one away: a new database is then made in its place.");
-  if (code.startsWith("SQLITE_CORRUPT")) return unusable("is damaged", "Restore a backup, together with the files beside it that end in -wal and -shm if the backup has them.");
-  if (code === "SQLITE_FULL" || code === "ENOSPC") return unusable("cannot grow: the disk is full", "Make room; nothing that was committed is lost.");
-  if (code.startsWith("SQLITE_IOERR")) return unusable(`could not be read or written (${code})`, "Check the disk and the system's log.");
-  if (code.startsWith("SQLITE_BUSY")) return new StoreError("busy", `The database ${path} was locked by another process for ${busyTimeoutMs} ms. Find the one that holds it (fuser ${path}), and end it or wait for it.`, error);
+  if (code === "EACCES" || code === "EPERM" || code === "EROFS" || code.startsWith("SQLITE_READONLY"))
+    return unusable("cannot be written", access);
+  if (code.startsWith("SQLITE_CANTOPEN"))
+    return unusable("cannot be opened", `It has to be a file, not a folder. ${access}`);
+  if (code === "SQLITE_NOTADB")
+    return unusable(
+      "is no SQLite database",
+      "Name another file, or move this one away: a new database is then made in its place.",
+    );
+  if (code.startsWith("SQLITE_CORRUPT"))
+    return unusable(
+      "is damaged",
+      "Restore a backup, together with the files beside it that end in -wal and -shm if the backup has them.",
+    );
+  if (code === "SQLITE_FULL" || code === "ENOSPC")
+    return unusable("cannot grow: the disk is full", "Make room; nothing that was committed is lost.");
+  if (code.startsWith("SQLITE_IOERR"))
+    return unusable(`could not be read or written (${code})`, "Check the disk and the system's log.");
+  if (code.startsWith("SQLITE_BUSY"))
+    return new StoreError(
+      "busy",
+      `The database ${path} was locked by another process for ${busyTimeoutMs} ms. Find the one that holds it (fuser ${path}), and end it or wait for it.`,
+      error,
+    );
   return error;
 }

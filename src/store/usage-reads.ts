@@ -4,7 +4,16 @@ import { type Kysely, sql, type RawBuilder } from "kysely";
 import { orNull } from "./call-columns.ts";
 import { type CallSchema, SUM_COLUMNS } from "./call-schema.ts";
 import { scopeConditions } from "./call-reads.ts";
-import type { CallScope, Spent, SpentQuery, UsageDimension, UsageOrder, UsageQuery, UsageRow, UsageSums } from "./calls.ts";
+import type {
+  CallScope,
+  Spent,
+  SpentQuery,
+  UsageDimension,
+  UsageOrder,
+  UsageQuery,
+  UsageRow,
+  UsageSums,
+} from "./calls.ts";
 import { afterCursor, type ListKey, pageOf, rowsAsked } from "./pages.ts";
 import type { Page, PageRequest } from "./reader.ts";
 import { toInteger } from "./schema.ts";
@@ -30,7 +39,14 @@ function sourceOf(scope: CallScope, by: readonly UsageDimension[]): Source {
 }
 
 const COLUMN_OF: Readonly<Record<Exclude<UsageDimension, "day">, string>> = {
-  tenant: "tenant_id", project: "project_id", token: "token_id", user: "user_id", end_user: "end_user", route: "route", provider: "provider", model: "model",
+  tenant: "tenant_id",
+  project: "project_id",
+  token: "token_id",
+  user: "user_id",
+  end_user: "end_user",
+  route: "route",
+  provider: "provider",
+  model: "model",
 };
 
 /** The expression of a dimension; a day is its first millisecond. */
@@ -44,11 +60,34 @@ const halves = (column: string): RawBuilder<unknown> =>
 type Sums = Readonly<Record<string, bigint | number | string>>;
 
 /** PostgreSQL's sums of wide integers come as text. */
-const wholeOf = (row: Sums, column: string): bigint => BigInt(row[`${column}_high`]!) * HALF + BigInt(row[`${column}_low`]!);
+const wholeOf = (row: Sums, column: string): bigint =>
+  BigInt(row[`${column}_high`]!) * HALF + BigInt(row[`${column}_low`]!);
 
 function sumsOf(row: Sums): UsageSums {
-  const [calls, errors, unpriced, promptTokens, completionTokens, cachedTokens, reasoningTokens, costNanoUsd, totalMs, ...latency] = SUM_COLUMNS.map((column) => wholeOf(row, column));
-  return { calls: calls!, errors: errors!, unpriced: unpriced!, promptTokens: promptTokens!, completionTokens: completionTokens!, cachedTokens: cachedTokens!, reasoningTokens: reasoningTokens!, costNanoUsd: costNanoUsd!, totalMs: totalMs!, latency };
+  const [
+    calls,
+    errors,
+    unpriced,
+    promptTokens,
+    completionTokens,
+    cachedTokens,
+    reasoningTokens,
+    costNanoUsd,
+    totalMs,
+    ...latency
+  ] = SUM_COLUMNS.map((column) => wholeOf(row, column));
+  return {
+    calls: calls!,
+    errors: errors!,
+    unpriced: unpriced!,
+    promptTokens: promptTokens!,
+    completionTokens: completionTokens!,
+    cachedTokens: cachedTokens!,
+    reasoningTokens: reasoningTokens!,
+    costNanoUsd: costNanoUsd!,
+    totalMs: totalMs!,
+    latency,
+  };
 }
 
 const ALL_SUMS = sql.join(SUM_COLUMNS.map(halves));
@@ -61,10 +100,20 @@ const LARGEST: Readonly<Record<Exclude<UsageOrder, "group">, string>> = {
 };
 
 /** Throws StoreError `invalid`. */
-function timeConditions({ fromMs, toMs }: Pick<UsageQuery, "fromMs" | "toMs">, { time, spanMs }: Source): readonly RawBuilder<boolean>[] {
+function timeConditions(
+  { fromMs, toMs }: Pick<UsageQuery, "fromMs" | "toMs">,
+  { time, spanMs }: Source,
+): readonly RawBuilder<boolean>[] {
   for (const moment of [fromMs, toMs])
-    if (moment !== undefined && moment % spanMs !== 0) throw new StoreError("invalid", `A report ${spanMs === DAY_MS ? "about end users begins and ends with a day" : "begins and ends with an hour"} in UTC.`);
-  return [...(fromMs === undefined ? [] : [sql<boolean>`${sql.ref(time)} >= ${toInteger(fromMs)}`]), ...(toMs === undefined ? [] : [sql<boolean>`${sql.ref(time)} < ${toInteger(toMs)}`])];
+    if (moment !== undefined && moment % spanMs !== 0)
+      throw new StoreError(
+        "invalid",
+        `A report ${spanMs === DAY_MS ? "about end users begins and ends with a day" : "begins and ends with an hour"} in UTC.`,
+      );
+  return [
+    ...(fromMs === undefined ? [] : [sql<boolean>`${sql.ref(time)} >= ${toInteger(fromMs)}`]),
+    ...(toMs === undefined ? [] : [sql<boolean>`${sql.ref(time)} < ${toInteger(toMs)}`]),
+  ];
 }
 
 const TRUE = sql<boolean>`1 = 1`;
@@ -72,16 +121,43 @@ const TRUE = sql<boolean>`1 = 1`;
 export async function usage(db: Db, page: PageRequest, query: UsageQuery): Promise<Page<UsageRow>> {
   const source = sourceOf(query, query.by);
   const by = query.by.map((dimension) => expressionOf(dimension, source));
-  const key: ListKey = { list: `usage by ${query.by.join()}`, columns: query.by.map((dimension, index) => [by[index]!, dimension === "day" ? "integer" : "text"] as const), newestFirst: false };
-  if (page.cursor != null && (by.length === 0 || query.order !== "group")) throw new StoreError("invalid", "The cursor is not one that this list has given.");
-  const wanted = sql.join([TRUE, ...scopeConditions(query), ...timeConditions(query, source), ...(by.length === 0 ? [] : [afterCursor(page, key)])], sql` and `);
+  const key: ListKey = {
+    list: `usage by ${query.by.join()}`,
+    columns: query.by.map((dimension, index) => [by[index]!, dimension === "day" ? "integer" : "text"] as const),
+    newestFirst: false,
+  };
+  if (page.cursor != null && (by.length === 0 || query.order !== "group"))
+    throw new StoreError("invalid", "The cursor is not one that this list has given.");
+  const wanted = sql.join(
+    [
+      TRUE,
+      ...scopeConditions(query),
+      ...timeConditions(query, source),
+      ...(by.length === 0 ? [] : [afterCursor(page, key)]),
+    ],
+    sql` and `,
+  );
   const values = by.map((expression, index) => sql`${sql.raw(expression)} as ${sql.ref(`value_${index}`)}`);
   const groups = sql.raw(by.join(", "));
   const order = query.order === "group" ? groups : sql`${sql.raw(LARGEST[query.order])} desc, ${groups}`;
   const grouping = by.length === 0 ? sql`` : sql`group by ${groups} order by ${order}`;
-  const { rows } = await sql<Sums>`select ${sql.join([...values, ALL_SUMS])} from ${sql.table(source.table)} where ${wanted} ${grouping} limit ${sql.lit(rowsAsked(page))}`.execute(db);
-  const filled = rows.map((row) => ({ row, values: by.map((_, index) => row[`value_${index}`]!) })).filter(({ row }) => wholeOf(row, "calls") > 0n);
-  const given = pageOf(filled, page, key, (one) => one.values.map((value) => (typeof value === "number" ? BigInt(value) : value)), (one): UsageRow => ({ group: query.by.map((dimension, index) => told(dimension, one.values[index]!)), sums: sumsOf(one.row) }));
+  const { rows } =
+    await sql<Sums>`select ${sql.join([...values, ALL_SUMS])} from ${sql.table(source.table)} where ${wanted} ${grouping} limit ${sql.lit(rowsAsked(page))}`.execute(
+      db,
+    );
+  const filled = rows
+    .map((row) => ({ row, values: by.map((_, index) => row[`value_${index}`]!) }))
+    .filter(({ row }) => wholeOf(row, "calls") > 0n);
+  const given = pageOf(
+    filled,
+    page,
+    key,
+    (one) => one.values.map((value) => (typeof value === "number" ? BigInt(value) : value)),
+    (one): UsageRow => ({
+      group: query.by.map((dimension, index) => told(dimension, one.values[index]!)),
+      sums: sumsOf(one.row),
+    }),
+  );
   return query.order === "group" ? given : { ...given, nextCursor: null };
 }
 
@@ -101,25 +177,54 @@ export async function spent(db: Db, query: SpentQuery): Promise<readonly Spent[]
   const source = sourceOf(query, query.by);
   const fullMs = Math.ceil(query.sinceMs / source.spanMs) * source.spanMs;
   const inSums = await spentFrom(db, query, source.table, sql`${sql.ref(source.time)} >= ${toInteger(fullMs)}`);
-  const before = query.sinceMs === fullMs ? [] : await spentFrom(db, query, "call", sql`explained = 0 and time_ms >= ${toInteger(query.sinceMs)} and time_ms < ${toInteger(fullMs)}`);
+  const before =
+    query.sinceMs === fullMs
+      ? []
+      : await spentFrom(
+          db,
+          query,
+          "call",
+          sql`explained = 0 and time_ms >= ${toInteger(query.sinceMs)} and time_ms < ${toInteger(fullMs)}`,
+        );
   const together = new Map<string, Spent>();
   for (const one of [...inSums, ...before]) {
     const name = JSON.stringify(one.values);
     const known = together.get(name);
-    together.set(name, known === undefined ? one : { values: one.values, calls: known.calls + one.calls, tokens: known.tokens + one.tokens, costNanoUsd: known.costNanoUsd + one.costNanoUsd });
+    together.set(
+      name,
+      known === undefined
+        ? one
+        : {
+            values: one.values,
+            calls: known.calls + one.calls,
+            tokens: known.tokens + one.tokens,
+            costNanoUsd: known.costNanoUsd + one.costNanoUsd,
+          },
+    );
   }
   return [...together.values()].filter(({ calls }) => calls > 0n);
 }
 
-async function spentFrom(db: Db, query: SpentQuery, table: "call" | Source["table"], time: RawBuilder<unknown>): Promise<readonly Spent[]> {
+async function spentFrom(
+  db: Db,
+  query: SpentQuery,
+  table: "call" | Source["table"],
+  time: RawBuilder<unknown>,
+): Promise<readonly Spent[]> {
   const by = query.by.map((dimension) => COLUMN_OF[dimension]);
   const values = by.map((column, index) => sql`${sql.ref(column)} as ${sql.ref(`value_${index}`)}`);
   const calls = table === "call" ? sql`count(*) as calls_low, 0 as calls_high` : halves("calls");
   // the days of end users know only calls that name one
-  const named = table === "call" && (query.endUser !== undefined || query.by.includes("end_user")) ? [sql<boolean>`end_user <> ''`] : [];
+  const named =
+    table === "call" && (query.endUser !== undefined || query.by.includes("end_user"))
+      ? [sql<boolean>`end_user <> ''`]
+      : [];
   const wanted = sql.join([...scopeConditions(query), ...named, time], sql` and `);
   const grouping = by.length === 0 ? sql`` : sql`group by ${sql.raw(by.join(", "))}`;
-  const { rows } = await sql<Sums>`select ${sql.join([...values, calls, halves("prompt_tokens"), halves("completion_tokens"), halves("cost_nano_usd")])} from ${sql.table(table)} where ${wanted} ${grouping}`.execute(db);
+  const { rows } =
+    await sql<Sums>`select ${sql.join([...values, calls, halves("prompt_tokens"), halves("completion_tokens"), halves("cost_nano_usd")])} from ${sql.table(table)} where ${wanted} ${grouping}`.execute(
+      db,
+    );
   return rows.map((row) => ({
     values: by.map((_, index) => orNull(String(row[`value_${index}`]))),
     calls: wholeOf(row, "calls"),

@@ -4,7 +4,19 @@ import type { ConfiguredKind } from "../core/configured.ts";
 import type { Membership, Project } from "../core/identity.ts";
 import type { GatewayEvent } from "../core/event.ts";
 import type { JsonObject } from "../core/json.ts";
-import type { Actor, AuditNote, Change, ConfigurationScope, Kept, KeptAnswer, NewResource, Resource, StoredTenant, StoredToken, StoredUser } from "./records.ts";
+import type {
+  Actor,
+  AuditNote,
+  Change,
+  ConfigurationScope,
+  Kept,
+  KeptAnswer,
+  NewResource,
+  Resource,
+  StoredTenant,
+  StoredToken,
+  StoredUser,
+} from "./records.ts";
 import type { Recipient } from "./events.ts";
 import type { Reader } from "./reader.ts";
 
@@ -18,17 +30,29 @@ export interface Writer extends Reader {
   readonly nowMs: number;
 
   createTenant(tenant: StoredTenant): Promise<Kept<StoredTenant>>;
-  changeTenant(id: string, change: (tenant: Kept<StoredTenant>) => StoredTenant, expected?: ExpectedVersion): Promise<Kept<StoredTenant>>;
+  changeTenant(
+    id: string,
+    change: (tenant: Kept<StoredTenant>) => StoredTenant,
+    expected?: ExpectedVersion,
+  ): Promise<Kept<StoredTenant>>;
   /** With everything in it. The last tenant stays: StoreError `conflict`. */
   removeTenant(id: string, expected?: ExpectedVersion): Promise<void>;
 
   createProject(project: Project): Promise<Kept<Project>>;
-  changeProject(id: string, change: (project: Kept<Project>) => Project, expected?: ExpectedVersion): Promise<Kept<Project>>;
+  changeProject(
+    id: string,
+    change: (project: Kept<Project>) => Project,
+    expected?: ExpectedVersion,
+  ): Promise<Kept<Project>>;
   /** With its tokens, resources and memberships; users who have no other lose their personal tokens. */
   removeProject(id: string, expected?: ExpectedVersion): Promise<void>;
 
   createUser(user: StoredUser): Promise<Kept<StoredUser>>;
-  changeUser(id: string, change: (user: Kept<StoredUser>) => StoredUser, expected?: ExpectedVersion): Promise<Kept<StoredUser>>;
+  changeUser(
+    id: string,
+    change: (user: Kept<StoredUser>) => StoredUser,
+    expected?: ExpectedVersion,
+  ): Promise<Kept<StoredUser>>;
   /** With memberships and personal tokens. */
   removeUser(id: string, expected?: ExpectedVersion): Promise<void>;
 
@@ -39,12 +63,21 @@ export interface Writer extends Reader {
 
   createToken(token: StoredToken): Promise<Kept<StoredToken>>;
   /** Writes everything but id, kind, scope, role and times of creation. */
-  changeToken(id: string, change: (token: Kept<StoredToken>) => StoredToken, expected?: ExpectedVersion): Promise<Kept<StoredToken>>;
+  changeToken(
+    id: string,
+    change: (token: Kept<StoredToken>) => StoredToken,
+    expected?: ExpectedVersion,
+  ): Promise<Kept<StoredToken>>;
   removeToken(id: string, expected?: ExpectedVersion): Promise<void>;
 
   createResource(resource: NewResource): Promise<Resource>;
   /** A secret that comes back masked stays; not where the address beside it changes: StoreError `invalid` (decisions 2.9). */
-  changeResource(kind: ConfiguredKind, id: string, change: (resource: Resource) => { readonly name: string | null; readonly document: JsonObject }, expected?: ExpectedVersion): Promise<Resource>;
+  changeResource(
+    kind: ConfiguredKind,
+    id: string,
+    change: (resource: Resource) => { readonly name: string | null; readonly document: JsonObject },
+    expected?: ExpectedVersion,
+  ): Promise<Resource>;
   removeResource(kind: ConfiguredKind, id: string, expected?: ExpectedVersion): Promise<void>;
 
   /**

@@ -30,7 +30,14 @@ export interface CheckedAddress {
 const RESOLVE_TIMEOUT_MS = 5_000;
 
 /** Names under which clouds serve metadata; refused before any look-up, which could give anything. */
-const METADATA_NAMES: ReadonlySet<string> = new Set(["instance-data", "instance-data.ec2.internal", "metadata", "metadata.goog", "metadata.google.internal", "metadata.tencentyun.com"]);
+const METADATA_NAMES: ReadonlySet<string> = new Set([
+  "instance-data",
+  "instance-data.ec2.internal",
+  "metadata",
+  "metadata.goog",
+  "metadata.google.internal",
+  "metadata.tencentyun.com",
+]);
 
 /** Throws GatewayError: `address_not_allowed` for what may not be called, `upstream_connection` for a name that cannot be looked up in time. */
 export async function checkAddress(address: string, options: AddressOptions): Promise<CheckedAddress> {
@@ -40,12 +47,17 @@ export async function checkAddress(address: string, options: AddressOptions): Pr
     const range = isIP(candidate) === 0 ? "private" : addressRange(candidate);
     if (range === "metadata" || (range === "private" && options.allowPrivate !== true)) {
       // Which address it was stays in the log: the answer would map the inside of the network for the caller.
-      const words = range === "metadata" ? "is a metadata service, which is never called" : `is not on the public Internet; ${options.allowPrivate === "never" ? "content is fetched from public addresses only" : "private addresses are off here"}`;
+      const words =
+        range === "metadata"
+          ? "is a metadata service, which is never called"
+          : `is not on the public Internet; ${options.allowPrivate === "never" ? "content is fetched from public addresses only" : "private addresses are off here"}`;
       throw refusal(options.param, `The host of \`${options.param}\` ${words}.`, `${host} is ${candidate}`);
     }
   }
   // IPv4 first: `localhost` often has both, and servers on it listen on IPv4 only. A URL cannot say the zone of an address.
-  const pinnedAddress = candidates.find((candidate) => isIPv4(candidate)) ?? candidates.find((candidate) => isIP(candidate) === 6 && !candidate.includes("%"));
+  const pinnedAddress =
+    candidates.find((candidate) => isIPv4(candidate)) ??
+    candidates.find((candidate) => isIP(candidate) === 6 && !candidate.includes("%"));
   if (pinnedAddress === undefined) throw unresolved(options.param, `${host} has no address`);
   return { url, pinnedAddress };
 }
@@ -53,15 +65,22 @@ export async function checkAddress(address: string, options: AddressOptions): Pr
 function parseAddress(address: string, param: string): { readonly url: string; readonly host: string } {
   const url = URL.parse(address);
   if (url === null) throw refusal(param, `\`${param}\` has to be an http or https URL.`);
-  if (url.protocol !== "http:" && url.protocol !== "https:") throw refusal(param, `\`${param}\` has to be an http or https URL; got the scheme ${JSON.stringify(url.protocol.slice(0, 32))}.`);
-  if (url.username !== "" || url.password !== "") throw refusal(param, `\`${param}\` cannot carry a user name or password; a credential goes in \`api_key\`.`);
+  if (url.protocol !== "http:" && url.protocol !== "https:")
+    throw refusal(
+      param,
+      `\`${param}\` has to be an http or https URL; got the scheme ${JSON.stringify(url.protocol.slice(0, 32))}.`,
+    );
+  if (url.username !== "" || url.password !== "")
+    throw refusal(param, `\`${param}\` cannot carry a user name or password; a credential goes in \`api_key\`.`);
   url.hash = "";
   // One dot at the end means the same host, but no certificate and no list of names has it.
   if (url.hostname.endsWith(".")) url.hostname = url.hostname.slice(0, -1);
   const host = url.hostname.startsWith("[") ? url.hostname.slice(1, -1) : url.hostname;
   if (isIP(host) === 0) {
-    if (host === "" || host.length > 253 || host.split(".").includes("")) throw refusal(param, `\`${param}\` has no valid host.`);
-    if (METADATA_NAMES.has(host)) throw refusal(param, `The host of \`${param}\` is a metadata service, which is never called.`, host);
+    if (host === "" || host.length > 253 || host.split(".").includes(""))
+      throw refusal(param, `\`${param}\` has no valid host.`);
+    if (METADATA_NAMES.has(host))
+      throw refusal(param, `The host of \`${param}\` is a metadata service, which is never called.`, host);
   }
   return { url: url.href, host };
 }
@@ -90,7 +109,11 @@ function refusal(param: string, message: string, detail?: string): GatewayError 
 }
 
 function unresolved(param: string, detail: string, cause?: unknown): GatewayError {
-  return new GatewayError("upstream_connection", `The host of \`${param}\` could not be looked up.`, { param, detail, cause });
+  return new GatewayError("upstream_connection", `The host of \`${param}\` could not be looked up.`, {
+    param,
+    detail,
+    cause,
+  });
 }
 
 /** Addresses as big-endian bit patterns; one prefix is the first `bits` of `value`. */
@@ -102,9 +125,13 @@ interface Prefix {
 const prefixes = (...texts: readonly string[]): readonly Prefix[] =>
   texts.map((text) => {
     const [address = "", bits] = text.split("/");
-    return { value: isIPv4(address) ? ipv4Value(address) : ipv6Value(address), bits: Number(bits ?? (isIPv4(address) ? 32 : 128)) };
+    return {
+      value: isIPv4(address) ? ipv4Value(address) : ipv6Value(address),
+      bits: Number(bits ?? (isIPv4(address) ? 32 : 128)),
+    };
   });
-const inPrefix = (value: bigint, width: number, prefix: Prefix): boolean => value >> BigInt(width - prefix.bits) === prefix.value >> BigInt(width - prefix.bits);
+const inPrefix = (value: bigint, width: number, prefix: Prefix): boolean =>
+  value >> BigInt(width - prefix.bits) === prefix.value >> BigInt(width - prefix.bits);
 
 const IPV4_METADATA = prefixes(
   "169.254.169.0/24", // AWS, Google, Azure, Oracle, DigitalOcean and most others, with Amazon's DNS, time and licence servers beside it
@@ -116,8 +143,21 @@ const IPV4_METADATA = prefixes(
   "192.0.0.192", // Oracle Cloud Classic
 );
 const IPV4_PRIVATE = prefixes(
-  "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16",
-  "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+  "0.0.0.0/8",
+  "10.0.0.0/8",
+  "100.64.0.0/10",
+  "127.0.0.0/8",
+  "169.254.0.0/16",
+  "172.16.0.0/12",
+  "192.0.0.0/24",
+  "192.0.2.0/24",
+  "192.88.99.0/24",
+  "192.168.0.0/16",
+  "198.18.0.0/15",
+  "198.51.100.0/24",
+  "203.0.113.0/24",
+  "224.0.0.0/4",
+  "240.0.0.0/4",
 );
 const IPV6_METADATA = prefixes(
   "fd00:ec2::/32", // Amazon: metadata, pod credentials, DNS, time
@@ -144,10 +184,13 @@ export function addressRange(address: string): AddressRange {
   if (version === 4) return ipv4Range(ipv4Value(address));
   if (version === 0) throw new TypeError(`no IP address: ${address}`);
   const value = ipv6Value(address);
-  for (const [prefix, shift] of IPV4_INSIDE) if (inPrefix(value, 128, prefix)) return ipv4Range((value >> shift) & 0xffff_ffffn);
+  for (const [prefix, shift] of IPV4_INSIDE)
+    if (inPrefix(value, 128, prefix)) return ipv4Range((value >> shift) & 0xffff_ffffn);
   if (IPV6_METADATA.some((prefix) => inPrefix(value, 128, prefix))) return "metadata";
   if (inPrefix(value, 128, LOCAL_NAT64)) return ipv4Range(value & 0xffff_ffffn) === "metadata" ? "metadata" : "private";
-  return inPrefix(value, 128, IPV6_PUBLIC) && !IPV6_PRIVATE.some((prefix) => inPrefix(value, 128, prefix)) ? "public" : "private";
+  return inPrefix(value, 128, IPV6_PUBLIC) && !IPV6_PRIVATE.some((prefix) => inPrefix(value, 128, prefix))
+    ? "public"
+    : "private";
 }
 
 function ipv4Range(value: bigint): AddressRange {

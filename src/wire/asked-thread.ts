@@ -51,7 +51,12 @@ export class AskedThread {
   }
 
   /** `transfer`: memory that goes over as it is, and is no longer here. `onAsked` is given what the question is called, for `tell`. */
-  ask<T>(method: string, args: readonly unknown[], transfer: readonly Transferable[] = [], onAsked?: (id: number) => void): Promise<T> {
+  ask<T>(
+    method: string,
+    args: readonly unknown[],
+    transfer: readonly Transferable[] = [],
+    onAsked?: (id: number) => void,
+  ): Promise<T> {
     if (this.#isClosed) return Promise.reject(this.#options.ended(" because it was closed"));
     return this.#send(method, args, transfer, onAsked) as Promise<T>;
   }
@@ -77,7 +82,12 @@ export class AskedThread {
     await worker.terminate();
   }
 
-  #send(method: string, args: readonly unknown[], transfer: readonly Transferable[], onAsked?: (id: number) => void): Promise<unknown> {
+  #send(
+    method: string,
+    args: readonly unknown[],
+    transfer: readonly Transferable[],
+    onAsked?: (id: number) => void,
+  ): Promise<unknown> {
     const worker = (this.#worker ??= this.#begin());
     const id = ++this.#asked;
     onAsked?.(id);

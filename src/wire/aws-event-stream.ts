@@ -106,9 +106,12 @@ function createMessageBuffer(): MessageBuffer {
 function messageBytes(bytes: Uint8Array, at: number, maxEventBytes: number): number {
   const total = uint32(bytes, at);
   const headers = uint32(bytes, at + 4);
-  if (crc32(bytes.subarray(at, at + 8)) !== uint32(bytes, at + 8)) throw malformed("a message whose prelude does not match its checksum");
-  if (total < PRELUDE_BYTES + headers + CHECKSUM_BYTES) throw malformed(`a message of ${total} bytes with ${headers} bytes of headers`);
-  if (total > maxEventBytes) throw new UpstreamFault("too_large", `A message of the event stream is larger than ${maxEventBytes} bytes.`);
+  if (crc32(bytes.subarray(at, at + 8)) !== uint32(bytes, at + 8))
+    throw malformed("a message whose prelude does not match its checksum");
+  if (total < PRELUDE_BYTES + headers + CHECKSUM_BYTES)
+    throw malformed(`a message of ${total} bytes with ${headers} bytes of headers`);
+  if (total > maxEventBytes)
+    throw new UpstreamFault("too_large", `A message of the event stream is larger than ${maxEventBytes} bytes.`);
   return total;
 }
 
@@ -121,7 +124,9 @@ let loaded: EventStreamCodec | null = null;
 /** Loaded with the first stream of this kind: most gateways never see one, and it would take longer than the rest of their start. */
 function codec(): EventStreamCodec {
   if (loaded === null) {
-    const library = createRequire(import.meta.url)("@smithy/eventstream-codec") as { readonly EventStreamCodec: typeof EventStreamCodec };
+    const library = createRequire(import.meta.url)("@smithy/eventstream-codec") as {
+      readonly EventStreamCodec: typeof EventStreamCodec;
+    };
     loaded = new library.EventStreamCodec(textOf, (text) => Buffer.from(text));
   }
   return loaded;
@@ -153,7 +158,13 @@ function eventOf({ headers, body }: ReturnType<EventStreamCodec["decode"]>): Sse
       return { event: "error", data: JSON.stringify({ code: text(":error-code"), message: text(":error-message") }) };
     default: {
       if (body.length === 0) return null;
-      return { event: text(":event-type"), data: text(":content-type") === "application/octet-stream" ? Buffer.from(body.buffer, body.byteOffset, body.length).toString("latin1") : textOf(body) };
+      return {
+        event: text(":event-type"),
+        data:
+          text(":content-type") === "application/octet-stream"
+            ? Buffer.from(body.buffer, body.byteOffset, body.length).toString("latin1")
+            : textOf(body),
+      };
     }
   }
 }

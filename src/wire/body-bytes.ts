@@ -15,7 +15,12 @@ export function utf8Of(bytes: Uint8Array): string {
 }
 
 /** What is left of the body. Over the bound it calls `stop` with the fault and throws it. */
-export async function bytesOf(body: Pick<UpstreamBody, "read">, maxBytes: number, stop: (fault: UpstreamFault) => void, goesOn?: (bytes: number) => boolean): Promise<Uint8Array> {
+export async function bytesOf(
+  body: Pick<UpstreamBody, "read">,
+  maxBytes: number,
+  stop: (fault: UpstreamFault) => void,
+  goesOn?: (bytes: number) => boolean,
+): Promise<Uint8Array> {
   let first: Uint8Array | undefined = undefined;
   let more: Uint8Array[] | undefined = undefined;
   let length = 0;

@@ -99,7 +99,11 @@ export class ConnectionPool implements ConnectionOwner {
   keep(connection: Connection, nowMs: number, peerTimeoutMs: number | undefined): void {
     const idleMs = Math.min(this.#bounds.idleTimeoutMs, (peerTimeoutMs ?? Infinity) - PEER_TIMEOUT_MARGIN_MS);
     let idle = this.#idle.get(connection.poolKey);
-    if (idleMs <= 0 || (idle !== undefined && idle.length >= this.#bounds.maxIdlePerTarget) || this.#bounds.maxIdle === 0) {
+    if (
+      idleMs <= 0 ||
+      (idle !== undefined && idle.length >= this.#bounds.maxIdlePerTarget) ||
+      this.#bounds.maxIdle === 0
+    ) {
       connection.retire();
       return;
     }
@@ -117,7 +121,8 @@ export class ConnectionPool implements ConnectionOwner {
 
   /** Ends a connection in whatever state it is, and at once. */
   drop(connection: Connection): void {
-    if (connection.abandon(this)) this.#hanging.set(connection.targetKey, (this.#hanging.get(connection.targetKey) ?? 0) + 1);
+    if (connection.abandon(this))
+      this.#hanging.set(connection.targetKey, (this.#hanging.get(connection.targetKey) ?? 0) + 1);
   }
 
   /** Never: an attempt that nobody waits for closes itself. */

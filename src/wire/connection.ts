@@ -66,7 +66,10 @@ export class Connection {
   }
 
   #connect({ hostname, port }: HttpTarget, tls: TLSOptions | undefined): void {
-    const attempt = tls === undefined ? Bun.connect<Connection>({ hostname, port, socket: PLAIN_HANDLERS, data: this }) : Bun.connect<Connection>({ hostname, port, tls, socket: TLS_HANDLERS, data: this });
+    const attempt =
+      tls === undefined
+        ? Bun.connect<Connection>({ hostname, port, socket: PLAIN_HANDLERS, data: this })
+        : Bun.connect<Connection>({ hostname, port, tls, socket: TLS_HANDLERS, data: this });
     attempt.catch((thrown: unknown) => this.#close(codeOf(thrown) ?? "ECONNREFUSED"));
   }
 
@@ -74,7 +77,8 @@ export class Connection {
   write(request: EncodedRequest): boolean {
     const written = this.#socket?.write(request.data) ?? -1;
     if (written < 0) return false;
-    if (written < request.byteLength) this.#unsent = (typeof request.data === "string" ? Buffer.from(request.data) : request.data).subarray(written);
+    if (written < request.byteLength)
+      this.#unsent = (typeof request.data === "string" ? Buffer.from(request.data) : request.data).subarray(written);
     return true;
   }
 

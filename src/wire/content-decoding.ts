@@ -1,6 +1,15 @@
 // Bodies in gzip, deflate and br (RFC 9110 8.4.1) as their reader asks for them: no more is decompressed than one buffer ahead, so that a small body that
 // becomes a large one stays the reader's to refuse. Not in zstd: the runtime takes a cut one for a whole one (Bun 1.4.4).
-import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw, type BrotliDecompress, type Gunzip, type Inflate, type InflateRaw } from "node:zlib";
+import {
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createInflateRaw,
+  type BrotliDecompress,
+  type Gunzip,
+  type Inflate,
+  type InflateRaw,
+} from "node:zlib";
 import type { CancelSignal } from "../core/cancellation.ts";
 import { bytesOf, utf8Of } from "./body-bytes.ts";
 import { UpstreamFault } from "./upstream.ts";
@@ -86,7 +95,10 @@ class DecodedBody implements UpstreamBody {
     stream.on("readable", () => this.#wake());
     stream.on("end", () => {
       // What stands behind the end of what was compressed is not taken in. The end of the raw body has not been seen then.
-      if (stream.bytesWritten < this.#writtenBytes) this.#stop(new UpstreamFault("malformed", "the provider's answer goes on after the end of what was compressed"));
+      if (stream.bytesWritten < this.#writtenBytes)
+        this.#stop(
+          new UpstreamFault("malformed", "the provider's answer goes on after the end of what was compressed"),
+        );
       else this.#hasEnded = true;
       this.#wake();
     });

@@ -11,9 +11,22 @@ const SP = 0x20;
 const SEMICOLON = 0x3b;
 /** The value of a hexadecimal digit, 255 for every other byte. */
 const HEX_DIGIT = new Uint8Array(256).fill(255);
-for (let digit = 0; digit < 16; digit++) for (const character of [digit.toString(16), digit.toString(16).toUpperCase()]) HEX_DIGIT[character.charCodeAt(0)] = digit;
+for (let digit = 0; digit < 16; digit++)
+  for (const character of [digit.toString(16), digit.toString(16).toUpperCase()])
+    HEX_DIGIT[character.charCodeAt(0)] = digit;
 
-type Phase = "size" | "padding" | "extension" | "size line feed" | "data" | "data end" | "data line feed" | "trailer" | "trailer text" | "trailer line feed" | "last line feed";
+type Phase =
+  | "size"
+  | "padding"
+  | "extension"
+  | "size line feed"
+  | "data"
+  | "data end"
+  | "data line feed"
+  | "trailer"
+  | "trailer text"
+  | "trailer line feed"
+  | "last line feed";
 
 export class ChunkReader {
   #phase: Phase = "size";
@@ -72,7 +85,11 @@ export class ChunkReader {
   #readPlainSize(bytes: Buffer, start: number): number {
     let at = start;
     let size = 0;
-    for (let digit = HEX_DIGIT[bytes[at] as number] as number; digit < 16 && at - start < 7; digit = HEX_DIGIT[bytes[at] as number] as number) {
+    for (
+      let digit = HEX_DIGIT[bytes[at] as number] as number;
+      digit < 16 && at - start < 7;
+      digit = HEX_DIGIT[bytes[at] as number] as number
+    ) {
       size = 16 * size + digit;
       at++;
     }
@@ -89,7 +106,8 @@ export class ChunkReader {
         const digit = HEX_DIGIT[byte] as number;
         if (digit < 16) {
           this.#left = 16 * this.#left + digit;
-          if (++this.#sizeDigits > 16 || this.#left > Number.MAX_SAFE_INTEGER) throw malformed("has a chunk of no possible size");
+          if (++this.#sizeDigits > 16 || this.#left > Number.MAX_SAFE_INTEGER)
+            throw malformed("has a chunk of no possible size");
           return;
         }
         if (this.#sizeDigits === 0) throw malformed("has a chunk whose size is no number");

@@ -20,9 +20,12 @@ export interface HttpTarget {
 /** Throws UpstreamFault `connection` for what cannot be called. `pinnedAddress` is connected to in place of the URL's host, which stays in Host and SNI. */
 export function httpTarget(address: string, pinnedAddress: string | undefined): HttpTarget {
   const url = URL.canParse(address) ? new URL(address) : null;
-  if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) throw new UpstreamFault("connection", "only http and https addresses can be called");
-  if (url.username !== "" || url.password !== "") throw new UpstreamFault("connection", "an address with a user name or password cannot be called");
-  if (pinnedAddress !== undefined && (isIP(pinnedAddress) === 0 || pinnedAddress.includes("%"))) throw new UpstreamFault("connection", "the checked address is no IP address");
+  if (url === null || (url.protocol !== "http:" && url.protocol !== "https:"))
+    throw new UpstreamFault("connection", "only http and https addresses can be called");
+  if (url.username !== "" || url.password !== "")
+    throw new UpstreamFault("connection", "an address with a user name or password cannot be called");
+  if (pinnedAddress !== undefined && (isIP(pinnedAddress) === 0 || pinnedAddress.includes("%")))
+    throw new UpstreamFault("connection", "the checked address is no IP address");
   const host = url.hostname.startsWith("[") ? url.hostname.slice(1, -1) : url.hostname;
   const secure = url.protocol === "https:";
   return {
@@ -42,7 +45,18 @@ export interface EncodedRequest {
 }
 
 /** What only the driver may say, because it is what frames the request or belongs to the connection. */
-const OWN_FIELDS: ReadonlySet<string> = new Set(["connection", "content-length", "expect", "host", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"]);
+const OWN_FIELDS: ReadonlySet<string> = new Set([
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
 
 const FIELD_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const ASCII_VALUE = /^[\t\x20-\x7e]*$/;
@@ -51,7 +65,10 @@ const LATIN1_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const USER_AGENT = `User-Agent: dragoman/${VERSION}\r\n`;
 
 /** Throws TypeError for a header that cannot be sent, without its value, which may be a secret. */
-export function encodeRequest(target: HttpTarget, { method = "POST", headers, body, bytes }: Omit<UpstreamRequest, "url">): EncodedRequest {
+export function encodeRequest(
+  target: HttpTarget,
+  { method = "POST", headers, body, bytes }: Omit<UpstreamRequest, "url">,
+): EncodedRequest {
   let head = method + target.headStart;
   let ascii = true;
   for (const name in headers) {
@@ -68,6 +85,9 @@ export function encodeRequest(target: HttpTarget, { method = "POST", headers, bo
   if (headers["accept-encoding"] === undefined) head += "Accept-Encoding: identity\r\n";
   const bodyLength = bytes?.length ?? Buffer.byteLength(body);
   head += method === "GET" ? "\r\n" : `Content-Length: ${bodyLength}\r\n\r\n`;
-  const data = ascii && bytes === undefined ? head + body : Buffer.concat([Buffer.from(head, "latin1"), bytes ?? Buffer.from(body)]);
+  const data =
+    ascii && bytes === undefined
+      ? head + body
+      : Buffer.concat([Buffer.from(head, "latin1"), bytes ?? Buffer.from(body)]);
   return { data, byteLength: head.length + bodyLength };
 }

@@ -20,7 +20,8 @@ const UPPER_Z = 0x5a;
 const VERSION_START = Buffer.from("HTTP/1.");
 /** 1 for the bytes that a field name may have. */
 const IN_TOKEN = new Uint8Array(256);
-for (const character of "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") IN_TOKEN[character.charCodeAt(0)] = 1;
+for (const character of "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+  IN_TOKEN[character.charCodeAt(0)] = 1;
 /** `head`: not all of the head is there. `close`: the body ends with the connection. */
 type Phase = "head" | "length" | "chunked" | "close" | "complete";
 
@@ -81,7 +82,9 @@ export class ResponseParser {
 
   /** In lower case; undefined without one. */
   get contentEncoding(): string | undefined {
-    return this.#contentEncoding === undefined || this.#contentEncoding === "identity" ? undefined : this.#contentEncoding;
+    return this.#contentEncoding === undefined || this.#contentEncoding === "identity"
+      ? undefined
+      : this.#contentEncoding;
   }
 
   /** The connection can take another request: the answer is complete, nothing came after it, and its sender keeps the connection. */
@@ -92,7 +95,10 @@ export class ResponseParser {
 
   /** How long the sender says that it keeps an idle connection, in ms. */
   get idleTimeoutMs(): number | undefined {
-    const seconds = this.#keepAlive === undefined ? undefined : /(?:^|[, \t])timeout[ \t]*=[ \t]*"?(\d{1,9})/.exec(this.#keepAlive)?.[1];
+    const seconds =
+      this.#keepAlive === undefined
+        ? undefined
+        : /(?:^|[, \t])timeout[ \t]*=[ \t]*"?(\d{1,9})/.exec(this.#keepAlive)?.[1];
     return seconds === undefined ? undefined : Number(seconds) * 1_000;
   }
 
@@ -124,7 +130,8 @@ export class ResponseParser {
   /** The sender has closed the connection in order: whether the answer is complete. */
   end(): boolean {
     // RFC 9112 8: chunks are complete with the last one, even if nothing ends the trailer.
-    if (this.#phase === "close" || (this.#phase === "chunked" && this.#chunks?.hasLastChunk === true)) this.#phase = "complete";
+    if (this.#phase === "close" || (this.#phase === "chunked" && this.#chunks?.hasLastChunk === true))
+      this.#phase = "complete";
     return this.#phase === "complete";
   }
 
@@ -135,7 +142,8 @@ export class ResponseParser {
     for (;;) {
       const end = this.#readLines();
       if (end < 0) {
-        if (this.#held - this.#headStart > MAX_HEAD_BYTES) throw malformed(`has a head of more than ${MAX_HEAD_BYTES} bytes`);
+        if (this.#held - this.#headStart > MAX_HEAD_BYTES)
+          throw malformed(`has a head of more than ${MAX_HEAD_BYTES} bytes`);
         return -1;
       }
       if (end - this.#headStart > MAX_HEAD_BYTES) throw malformed(`has a head of more than ${MAX_HEAD_BYTES} bytes`);
@@ -191,7 +199,8 @@ export class ResponseParser {
       let byte = 1;
       while (at < held && ((byte = buffer[at] as number) > CR || (byte !== CR && byte !== LF && byte !== 0))) at++;
       if (at === held) break;
-      if (byte !== CR) throw malformed(byte === LF ? "has a line feed by itself in its head" : "has a zero byte in its head");
+      if (byte !== CR)
+        throw malformed(byte === LF ? "has a line feed by itself in its head" : "has a zero byte in its head");
       if (at + 1 === held) break;
       if (buffer[at + 1] !== LF) throw malformed("has a carriage return by itself in its head");
       const line = lineStart;
@@ -217,7 +226,8 @@ export class ResponseParser {
     const version = start + VERSION_START.length;
     if (end < version + 5 || !startsLike(buffer, start, end)) throw notHttp();
     this.#minorVersion = digitAt(buffer, version);
-    const status = 100 * digitAt(buffer, version + 2) + 10 * digitAt(buffer, version + 3) + digitAt(buffer, version + 4);
+    const status =
+      100 * digitAt(buffer, version + 2) + 10 * digitAt(buffer, version + 3) + digitAt(buffer, version + 4);
     // NaN fails both.
     if (!(this.#minorVersion <= 1) || !(status >= 100)) throw notHttp();
     if (buffer[version + 1] !== SP || (end > version + 5 && buffer[version + 5] !== SP)) throw notHttp();
@@ -232,17 +242,21 @@ export class ResponseParser {
     if (colon === start || buffer[colon] !== COLON) throw malformed("has a line in its head that is no field");
     switch (colon - start) {
       case 10:
-        if (isName(buffer, start, "connection")) this.#connection = joined(this.#connection, lowerValue(buffer, colon, end));
+        if (isName(buffer, start, "connection"))
+          this.#connection = joined(this.#connection, lowerValue(buffer, colon, end));
         else if (isName(buffer, start, "keep-alive")) this.#keepAlive = lowerValue(buffer, colon, end);
         break;
       case 14:
-        if (isName(buffer, start, "content-length")) this.#readContentLength(withoutSpace(buffer.toString("latin1", colon + 1, end)));
+        if (isName(buffer, start, "content-length"))
+          this.#readContentLength(withoutSpace(buffer.toString("latin1", colon + 1, end)));
         break;
       case 16:
-        if (isName(buffer, start, "content-encoding")) this.#contentEncoding = joined(this.#contentEncoding, lowerValue(buffer, colon, end));
+        if (isName(buffer, start, "content-encoding"))
+          this.#contentEncoding = joined(this.#contentEncoding, lowerValue(buffer, colon, end));
         break;
       case 17:
-        if (isName(buffer, start, "transfer-encoding")) this.#transferEncoding = joined(this.#transferEncoding, lowerValue(buffer, colon, end));
+        if (isName(buffer, start, "transfer-encoding"))
+          this.#transferEncoding = joined(this.#transferEncoding, lowerValue(buffer, colon, end));
         break;
       default:
     }
@@ -263,7 +277,8 @@ export class ResponseParser {
   }
 
   #chooseFraming(): void {
-    if (this.#transferEncoding !== undefined && this.#transferEncoding !== "chunked") throw malformed("has a transfer encoding other than chunked");
+    if (this.#transferEncoding !== undefined && this.#transferEncoding !== "chunked")
+      throw malformed("has a transfer encoding other than chunked");
     // RFC 9112 6.3: what stands between us may have framed it by the other one.
     if (this.#transferEncoding !== undefined && this.#contentLength >= 0) this.#isMisframed = true;
     if (this.#status === 204 || this.#status === 304) this.#readNoBody();
@@ -277,7 +292,8 @@ export class ResponseParser {
 
   /** RFC 9110 8.6 and 15.4.5: a 204 announces no body, and a 304 answers a condition, which no request of ours has. */
   #readNoBody(): void {
-    if (this.#status === 304 || this.#contentLength > 0 || this.#transferEncoding !== undefined) this.#isMisframed = true;
+    if (this.#status === 304 || this.#contentLength > 0 || this.#transferEncoding !== undefined)
+      this.#isMisframed = true;
     this.#contentLength = 0;
     this.#phase = "complete";
   }
@@ -327,7 +343,8 @@ function digitAt(buffer: Buffer, at: number): number {
 
 /** `name` has letters and dashes, in lower case, and is as long as what stands at `start`, which is a token: there the bit only turns letters into letters. */
 function isName(buffer: Buffer, start: number, name: string): boolean {
-  for (let index = 0; index < name.length; index++) if (((buffer[start + index] as number) | 0x20) !== name.charCodeAt(index)) return false;
+  for (let index = 0; index < name.length; index++)
+    if (((buffer[start + index] as number) | 0x20) !== name.charCodeAt(index)) return false;
   return true;
 }
 

@@ -23,7 +23,13 @@ export function compileIpRanges(texts: readonly string[]): IpRanges {
   return {
     has: (address) => {
       const own = parseAddress(address);
-      return own !== null && ranges.some(({ width, value, bits }) => width === own.width && own.value >> BigInt(width - bits) === value >> BigInt(width - bits));
+      return (
+        own !== null &&
+        ranges.some(
+          ({ width, value, bits }) =>
+            width === own.width && own.value >> BigInt(width - bits) === value >> BigInt(width - bits),
+        )
+      );
     },
   };
 }
@@ -36,12 +42,14 @@ export function isIpRange(text: string): boolean {
 function parseIpRange(text: string): Range | null {
   const [address = "", length, ...rest] = text.split("/");
   const version = isIP(address);
-  if (version === 0 || address.includes("%") || rest.length > 0 || (length !== undefined && !/^\d{1,3}$/.test(length))) return null;
+  if (version === 0 || address.includes("%") || rest.length > 0 || (length !== undefined && !/^\d{1,3}$/.test(length)))
+    return null;
   const bits = length === undefined ? (version === 4 ? 32 : 128) : Number(length);
   if (bits > (version === 4 ? 32 : 128)) return null;
   const own = parseAddress(address)!;
   // what reaches beyond the mapped addresses is a range of IPv6
-  if (version === 6 && own.width === 32) return bits >= MAPPED_BITS ? { ...own, bits: bits - MAPPED_BITS } : { width: 128, value: ipv6Value(address), bits };
+  if (version === 6 && own.width === 32)
+    return bits >= MAPPED_BITS ? { ...own, bits: bits - MAPPED_BITS } : { width: 128, value: ipv6Value(address), bits };
   return { ...own, bits };
 }
 

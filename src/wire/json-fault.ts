@@ -52,7 +52,8 @@ function readList(cursor: Cursor, close: "}" | "]", readItem: (cursor: Cursor) =
     cursor.at += 1;
     if (separator === close) return null;
     skipSpace(cursor);
-    if (cursor.text[cursor.at] === close) return faultAt(cursor.text, comma, `There is a comma before the closing "${close}"`);
+    if (cursor.text[cursor.at] === close)
+      return faultAt(cursor.text, comma, `There is a comma before the closing "${close}"`);
   }
 }
 
@@ -92,7 +93,8 @@ function readNumber(cursor: Cursor): JsonFault | null {
   const start = cursor.at;
   const fault = readDigits(cursor, "a digit");
   if (fault !== null) return fault;
-  if (cursor.text[start] === "0" && cursor.at > start + 1) return faultAt(cursor.text, start, "A number begins with a zero that means nothing");
+  if (cursor.text[start] === "0" && cursor.at > start + 1)
+    return faultAt(cursor.text, start, "A number begins with a zero that means nothing");
   if (cursor.text[cursor.at] === ".") {
     cursor.at += 1;
     const fractionFault = readDigits(cursor, "a digit after the decimal point");

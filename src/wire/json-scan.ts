@@ -41,7 +41,15 @@ const OBJECTS = new Uint8Array(MAX_LEVELS);
 const NO_BOUND = Number.POSITIVE_INFINITY;
 
 function beginScan(text: string, bounds: SomeBounds): Scan {
-  return { text, bounds, values: 1, own: NO_BOUND, inside: NO_BOUND, least: bounds.maxMembers ?? NO_BOUND, changedNumbers: [] };
+  return {
+    text,
+    bounds,
+    values: 1,
+    own: NO_BOUND,
+    inside: NO_BOUND,
+    least: bounds.maxMembers ?? NO_BOUND,
+    changedNumbers: [],
+  };
 }
 
 /** Where numbers begin and end that a double would change. Throws JsonError. */
@@ -52,13 +60,20 @@ export function scanValue(text: string, bounds: SomeBounds): readonly number[] {
 }
 
 /** `members` is null where the text is no object. `keyOf` reads a quoted key that has escapes. Throws JsonError. */
-export function scanObject(text: string, bounds: SomeBounds, keyOf: (quoted: string) => string): { readonly members: ReadonlyMap<string, MemberSpan> | null; readonly changedNumbers: readonly number[] } {
+export function scanObject(
+  text: string,
+  bounds: SomeBounds,
+  keyOf: (quoted: string) => string,
+): { readonly members: ReadonlyMap<string, MemberSpan> | null; readonly changedNumbers: readonly number[] } {
   const scan = beginScan(text, bounds);
   return { members: findMembers(scan, keyOf), changedNumbers: scan.changedNumbers };
 }
 
 function findMembers(scan: Scan, keyOf: (quoted: string) => string): Map<string, MemberSpan> | null {
-  const { text, bounds: { maxMembers = NO_BOUND, maxName = NO_BOUND, maxValues = NO_BOUND, maxItems } } = scan;
+  const {
+    text,
+    bounds: { maxMembers = NO_BOUND, maxName = NO_BOUND, maxValues = NO_BOUND, maxItems },
+  } = scan;
   const open = skipSpace(text, 0);
   if (text.charCodeAt(open) !== OPEN_BRACE) {
     endOfValue(scan, open, 0);
@@ -70,12 +85,22 @@ function findMembers(scan: Scan, keyOf: (quoted: string) => string): Map<string,
     const keyEnd = endOfString(text, keyStart);
     const colon = skipSpace(text, keyEnd);
     if (text.charCodeAt(colon) !== COLON) return null;
-    if (keyEnd - keyStart - 2 > maxName) throw new JsonError(`The name of a member may have at most ${maxName} characters.`, keyStart, shortened(text.slice(keyStart + 1, keyStart + 1 + MAX_SHOWN + 1)));
+    if (keyEnd - keyStart - 2 > maxName)
+      throw new JsonError(
+        `The name of a member may have at most ${maxName} characters.`,
+        keyStart,
+        shortened(text.slice(keyStart + 1, keyStart + 1 + MAX_SHOWN + 1)),
+      );
     const written = text.slice(keyStart + 1, keyEnd - 1);
     const key = written.includes("\\") ? keyOf(text.slice(keyStart, keyEnd)) : written;
     // Two readers of the same body could disagree on which of the two counts, and one of them may be the provider.
-    if (members.has(key)) throw new JsonError(`The key ${JSON.stringify(key.slice(0, 64))} stands twice in the object, again at offset ${keyStart}.`, keyStart);
-    if (members.size === maxMembers) throw new JsonError(`The body may have at most ${maxMembers} members.`, keyStart, shortened(key));
+    if (members.has(key))
+      throw new JsonError(
+        `The key ${JSON.stringify(key.slice(0, 64))} stands twice in the object, again at offset ${keyStart}.`,
+        keyStart,
+      );
+    if (members.size === maxMembers)
+      throw new JsonError(`The body may have at most ${maxMembers} members.`, keyStart, shortened(key));
     if (++scan.values > maxValues) throw tooManyValues(scan, keyStart);
     if (maxItems !== undefined) {
       ({ own: scan.own, inside: scan.inside } = maxItems(key));
@@ -93,7 +118,11 @@ function findMembers(scan: Scan, keyOf: (quoted: string) => string): Map<string,
 
 /** One past the value that begins at `start`, inside `outerDepth` arrays and objects. */
 function endOfValue(scan: Scan, start: number, outerDepth: number): number {
-  const { text, bounds: { maxDepth, maxValues = NO_BOUND }, least } = scan;
+  const {
+    text,
+    bounds: { maxDepth, maxValues = NO_BOUND },
+    least,
+  } = scan;
   const { length } = text;
   let depth = outerDepth;
   let at = start;
@@ -113,7 +142,12 @@ function endOfValue(scan: Scan, start: number, outerDepth: number): number {
       at += 1;
     } else if (unit === OPEN_BRACE || unit === OPEN_BRACKET) {
       depth += 1;
-      if (depth > maxDepth) throw new JsonError(`The JSON is nested deeper than ${maxDepth} levels at offset ${at}.`, at, firstOf(pathAt(text, at, true)));
+      if (depth > maxDepth)
+        throw new JsonError(
+          `The JSON is nested deeper than ${maxDepth} levels at offset ${at}.`,
+          at,
+          firstOf(pathAt(text, at, true)),
+        );
       const first = text.charCodeAt(skipSpace(text, at + 1));
       const isEmpty = first === CLOSE_BRACE || first === CLOSE_BRACKET;
       COUNTS[depth] = isEmpty ? 0 : 1;
@@ -138,7 +172,11 @@ function demandRoom(scan: Scan, depth: number, outerDepth: number, at: number): 
 }
 
 function tooManyValues({ text, bounds: { maxValues } }: Scan, at: number): JsonError {
-  return new JsonError(`The body may hold at most ${maxValues} JSON values; there are more at offset ${at}.`, at, pathAt(text, at, true));
+  return new JsonError(
+    `The body may hold at most ${maxValues} JSON values; there are more at offset ${at}.`,
+    at,
+    pathAt(text, at, true),
+  );
 }
 
 /** One past the closing quote. Most strings are short; from where one is not, the runtime's search is many times as fast as ours. */
@@ -162,7 +200,10 @@ function endOfString(text: string, quote: number): number {
 }
 
 function endOfNumber(scan: Scan, start: number): number {
-  const { text, bounds: { maxDigits = NO_BOUND } } = scan;
+  const {
+    text,
+    bounds: { maxDigits = NO_BOUND },
+  } = scan;
   let at = start + 1;
   let exponent = false;
   for (;;) {
@@ -216,14 +257,19 @@ function pathAt(text: string, offset: number, ofValue: boolean): string {
       at = end;
       continue;
     }
-    if (unit === OPEN_BRACE || unit === OPEN_BRACKET) levels.push((level = { isObject: unit === OPEN_BRACE, keyStart: 0, keyEnd: 0, index: 0 }));
+    if (unit === OPEN_BRACE || unit === OPEN_BRACKET)
+      levels.push((level = { isObject: unit === OPEN_BRACE, keyStart: 0, keyEnd: 0, index: 0 }));
     else if (unit === CLOSE_BRACE || unit === CLOSE_BRACKET) {
       levels.pop();
       level = levels.at(-1);
     } else if (unit === COMMA && level !== undefined) level.index += 1;
     at += 1;
   }
-  const path = (ofValue ? levels : levels.slice(0, -1)).map(({ isObject, keyStart, keyEnd, index }) => (isObject ? `.${shortened(text.slice(keyStart, Math.min(keyEnd, keyStart + MAX_SHOWN + 1)))}` : `[${index}]`)).join("");
+  const path = (ofValue ? levels : levels.slice(0, -1))
+    .map(({ isObject, keyStart, keyEnd, index }) =>
+      isObject ? `.${shortened(text.slice(keyStart, Math.min(keyEnd, keyStart + MAX_SHOWN + 1)))}` : `[${index}]`,
+    )
+    .join("");
   return path.startsWith(".") ? path.slice(1) : path;
 }
 

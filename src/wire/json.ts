@@ -29,8 +29,13 @@ export function parseBoundedJson(text: string): Json {
  * One JSON object, and where its members stand in the text, by unescaped key. A number that a double would change is a RawNumber.
  * Throws JsonError: for what is no JSON or no object, a top-level key that stands twice, and nesting deeper than 512; and before a value is made for what is beyond a bound.
  */
-export function parseJsonObject(text: string, bounds: Partial<JsonBounds> = {}): { readonly value: JsonObject; readonly members: ReadonlyMap<string, MemberSpan> } {
-  const { members, changedNumbers } = scanObject(text, { maxDepth: MAX_DEPTH, ...bounds }, (quoted) => keyOf(text, quoted));
+export function parseJsonObject(
+  text: string,
+  bounds: Partial<JsonBounds> = {},
+): { readonly value: JsonObject; readonly members: ReadonlyMap<string, MemberSpan> } {
+  const { members, changedNumbers } = scanObject(text, { maxDepth: MAX_DEPTH, ...bounds }, (quoted) =>
+    keyOf(text, quoted),
+  );
   const value = parseScanned(text, changedNumbers);
   if (members === null || !isObject(value)) throw new JsonError(`Expected a JSON object, got ${describe(value)}.`, 0);
   return { value, members };
@@ -91,7 +96,8 @@ function withRawNumbers(value: Json): Json {
     const member = members[name]!;
     if (typeof member !== "string" && typeof member !== "object") continue;
     const read = withRawNumbers(member);
-    if (read !== member) Object.defineProperty(members, name, { value: read, enumerable: true, configurable: true, writable: true });
+    if (read !== member)
+      Object.defineProperty(members, name, { value: read, enumerable: true, configurable: true, writable: true });
   }
   return value;
 }
@@ -106,5 +112,7 @@ function parseNatively(text: string): Json {
 
 function explained(text: string, thrown: unknown): JsonError {
   const fault = findJsonFault(text);
-  return fault === null ? new JsonError(`The text could not be read as JSON: ${String(thrown)}`, null) : new JsonError(fault.message, fault.offset);
+  return fault === null
+    ? new JsonError(`The text could not be read as JSON: ${String(thrown)}`, null)
+    : new JsonError(fault.message, fault.offset);
 }

@@ -93,7 +93,8 @@ export class ProtobufWriter {
     this.#room(MAX_VARINT * 2 + digits.length);
     this.#tag(field, DELIMITED);
     this.#varint(digits.length / 2);
-    for (let index = 0; index < digits.length; index += 2) this.#bytes[this.#at++] = (nibble(digits.charCodeAt(index)) << 4) | nibble(digits.charCodeAt(index + 1));
+    for (let index = 0; index < digits.length; index += 2)
+      this.#bytes[this.#at++] = (nibble(digits.charCodeAt(index)) << 4) | nibble(digits.charCodeAt(index + 1));
   }
 
   /** Whole numbers up to 2^53, also negative ones. */

@@ -60,8 +60,19 @@ function untilDate(value: string | null, nowMs: number): number | null {
     if (parts === undefined) continue;
     const { day, month = "", year = "", hour, minute, second } = parts;
     const monthIndex = MONTHS.indexOf(month);
-    const inRange = monthIndex !== -1 && Number(day) >= 1 && Number(day) <= 31 && Number(hour) <= 23 && Number(minute) <= 59 && Number(second) <= 60;
-    return inRange ? until(Date.UTC(fullYear(year, nowMs), monthIndex, Number(day), Number(hour), Number(minute), Number(second)), nowMs) : null;
+    const inRange =
+      monthIndex !== -1 &&
+      Number(day) >= 1 &&
+      Number(day) <= 31 &&
+      Number(hour) <= 23 &&
+      Number(minute) <= 59 &&
+      Number(second) <= 60;
+    return inRange
+      ? until(
+          Date.UTC(fullYear(year, nowMs), monthIndex, Number(day), Number(hour), Number(minute), Number(second)),
+          nowMs,
+        )
+      : null;
   }
   return null;
 }
@@ -88,7 +99,12 @@ const VENDOR_LIMITS = ["requests", "tokens", "input-tokens", "output-tokens"];
  * shortest wait that is any, as the least that can help.
  */
 function untilReset(header: (name: string) => string | null, nowMs: number, vendor: string | undefined): number | null {
-  const own = vendor === undefined ? [] : VENDOR_LIMITS.map((limit) => [`${vendor}-ratelimit-${limit}-remaining`, `${vendor}-ratelimit-${limit}-reset`] as const);
+  const own =
+    vendor === undefined
+      ? []
+      : VENDOR_LIMITS.map(
+          (limit) => [`${vendor}-ratelimit-${limit}-remaining`, `${vendor}-ratelimit-${limit}-reset`] as const,
+        );
   const usedUp: number[] = [];
   const others: number[] = [];
   for (const [remaining, reset] of [...LIMITS, ...own]) {
@@ -110,7 +126,8 @@ function resetMs(value: string | null, nowMs: number): number | null {
   const text = value?.trim() ?? "";
   if (DURATION.test(text)) {
     let sum = 0;
-    for (const [, amount, unit = ""] of text.matchAll(/([\d.]+)(ms|[smhd])/g)) sum += Number(amount) * (UNIT_MS[unit] ?? 0);
+    for (const [, amount, unit = ""] of text.matchAll(/([\d.]+)(ms|[smhd])/g))
+      sum += Number(amount) * (UNIT_MS[unit] ?? 0);
     return sum;
   }
   if (RFC_3339.test(text)) return until(Date.parse(text), nowMs);

@@ -55,13 +55,23 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
   #rejectRead: (reason: unknown) => void = NOBODY;
 
   /** `resolve` and `reject` settle the answer's head. */
-  constructor(pool: ConnectionPool, target: HttpTarget, request: EncodedRequest, call: UpstreamCall, resolve: (response: UpstreamResponse) => void, reject: (reason: unknown) => void) {
+  constructor(
+    pool: ConnectionPool,
+    target: HttpTarget,
+    request: EncodedRequest,
+    call: UpstreamCall,
+    resolve: (response: UpstreamResponse) => void,
+    reject: (reason: unknown) => void,
+  ) {
     this.#pool = pool;
     this.#target = target;
     this.#poolKey = `${target.key}\n${call.partition}`;
     this.#request = request;
     this.#call = call;
-    this.#clock = new WaitClock(this, Math.min(call.connectTimeoutMs, call.firstByteTimeoutMs, call.betweenBytesTimeoutMs));
+    this.#clock = new WaitClock(
+      this,
+      Math.min(call.connectTimeoutMs, call.firstByteTimeoutMs, call.betweenBytesTimeoutMs),
+    );
     this.#resolveHead = resolve;
     this.#rejectHead = reject;
   }
@@ -148,7 +158,11 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
     const { contentEncoding } = parser;
     const resolve = this.#resolveHead;
     this.#resolveHead = this.#rejectHead = NOBODY;
-    resolve({ status: parser.status, header: (name) => parser.header(name), body: contentEncoding === undefined ? this : decodedBody(this, contentEncoding, this.#call.signal) });
+    resolve({
+      status: parser.status,
+      header: (name) => parser.header(name),
+      body: contentEncoding === undefined ? this : decodedBody(this, contentEncoding, this.#call.signal),
+    });
   }
 
   /** The whole answer is here: the connection goes back, or away. */
@@ -169,7 +183,8 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
     }
     this.#waiting.push(bytes);
     this.#waitingBytes += bytes.length;
-    if (this.#waitingBytes > MAX_WAITING_BYTES && this.#connection !== undefined && !connection.isPaused) connection.pause();
+    if (this.#waitingBytes > MAX_WAITING_BYTES && this.#connection !== undefined && !connection.isPaused)
+      connection.pause();
   }
 
   #wakeAtEnd(): void {
@@ -188,8 +203,12 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
 
   /** The connection is gone before the answer was complete. */
   #lose(code: string): void {
-    if (this.#state === "body") return this.#fail(new UpstreamFault("cut", `the provider's answer broke off (${code})`));
-    const isStale = this.#isReused && !this.#parser.started && (this.#state === "connecting" || performance.now() - this.#sentMs < STALE_CONNECTION_WINDOW_MS);
+    if (this.#state === "body")
+      return this.#fail(new UpstreamFault("cut", `the provider's answer broke off (${code})`));
+    const isStale =
+      this.#isReused &&
+      !this.#parser.started &&
+      (this.#state === "connecting" || performance.now() - this.#sentMs < STALE_CONNECTION_WINDOW_MS);
     if (!isStale) return this.#stop(new UpstreamFault("connection", `the provider could not be reached (${code})`));
     this.#call.onSent?.(false);
     this.#dropConnection();
@@ -266,7 +285,8 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
 
   bytes(maxBytes: number, goesOn?: (bytes: number) => boolean): Promise<Uint8Array> {
     const knownBytes = this.#parser.contentLength;
-    if (this.#stopped() === undefined && knownBytes !== undefined && knownBytes - this.#takenBytes > maxBytes) this.#stop(tooLarge(maxBytes));
+    if (this.#stopped() === undefined && knownBytes !== undefined && knownBytes - this.#takenBytes > maxBytes)
+      this.#stop(tooLarge(maxBytes));
     return bytesOf(this, maxBytes, (fault) => this.#stop(fault), goesOn);
   }
 
@@ -282,7 +302,8 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
   #expiredClock(): string {
     const { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs } = this.#call;
     if (this.#state === "connecting") return `connect: the provider took no connection within ${connectTimeoutMs} ms`;
-    if (this.#state === "waiting for the head") return `first byte: the provider sent no head within ${firstByteTimeoutMs} ms`;
+    if (this.#state === "waiting for the head")
+      return `first byte: the provider sent no head within ${firstByteTimeoutMs} ms`;
     return `between bytes: the provider's answer paused for ${betweenBytesTimeoutMs} ms`;
   }
 }

@@ -40,7 +40,11 @@ const MALFORMED_CODES: ReadonlySet<string> = new Set([
   "UnrequestedUpgrade",
   "UnsupportedTransferEncoding",
 ]);
-const DECOMPRESSION_CODES: ReadonlySet<string> = new Set(["BrotliDecompressionError", "ZlibError", "ZstdDecompressionError"]);
+const DECOMPRESSION_CODES: ReadonlySet<string> = new Set([
+  "BrotliDecompressionError",
+  "ZlibError",
+  "ZstdDecompressionError",
+]);
 
 /** Pools that are kept, one for each partition: the one that was used longest ago is closed for the next. */
 const MAX_SESSIONS = 2_048;
@@ -50,7 +54,8 @@ export function createFetchUpstream(options: FetchUpstreamOptions = {}): Upstrea
   const sessions = new Map<string, Bun.FetchSession>();
   function sessionOf(partition: string): Bun.FetchSession {
     const known = sessions.get(partition);
-    const session = known ?? new Bun.FetchSession({ proxy: options.proxy ?? false, keepAlive: { idleTimeout: IDLE_SECONDS } });
+    const session =
+      known ?? new Bun.FetchSession({ proxy: options.proxy ?? false, keepAlive: { idleTimeout: IDLE_SECONDS } });
     if (known !== undefined) sessions.delete(partition);
     else if (sessions.size >= MAX_SESSIONS) {
       const [[oldest, unused]] = sessions as unknown as readonly [readonly [string, Bun.FetchSession]];
@@ -64,7 +69,8 @@ export function createFetchUpstream(options: FetchUpstreamOptions = {}): Upstrea
   return {
     async send(request: UpstreamRequest, call: UpstreamCall): Promise<UpstreamResponse> {
       call.signal.throwIfAborted();
-      if (!/^https?:\/\//i.test(request.url)) throw new UpstreamFault("connection", "only http and https addresses can be called");
+      if (!/^https?:\/\//i.test(request.url))
+        throw new UpstreamFault("connection", "only http and https addresses can be called");
       const init = requestInit(request, options);
       const url = call.pinnedAddress === undefined ? request.url : pin(request.url, call.pinnedAddress, init);
       const session = sessionOf(call.partition);
@@ -76,7 +82,10 @@ export function createFetchUpstream(options: FetchUpstreamOptions = {}): Upstrea
       try {
         return exchange.answer(await fetch(url, init));
       } catch (thrown) {
-        const stale = !exchange.stopped && codeOf(thrown) === "ECONNRESET" && performance.now() - startedMs < STALE_CONNECTION_WINDOW_MS;
+        const stale =
+          !exchange.stopped &&
+          codeOf(thrown) === "ECONNRESET" &&
+          performance.now() - startedMs < STALE_CONNECTION_WINDOW_MS;
         if (!stale) throw exchange.faultBeforeHead(thrown);
       }
       try {
@@ -105,12 +114,14 @@ function requestInit(request: UpstreamRequest, options: FetchUpstreamOptions): B
 function pin(url: string, address: string, init: BunFetchRequestInit): string {
   const version = isIP(address);
   // A URL ignores a host that it cannot take: the call would go to the name.
-  if (version === 0 || address.includes("%")) throw new UpstreamFault("connection", "the checked address is no IP address");
+  if (version === 0 || address.includes("%"))
+    throw new UpstreamFault("connection", "the checked address is no IP address");
   const target = new URL(url);
   const name = target.hostname;
   init.headers = { ...(init.headers as Record<string, string>), host: target.host };
   target.hostname = version === 6 ? `[${address}]` : address;
-  if (target.protocol === "https:" && isIP(name) === 0 && !name.startsWith("[")) init.tls = { ...init.tls, serverName: name };
+  if (target.protocol === "https:" && isIP(name) === 0 && !name.startsWith("["))
+    init.tls = { ...init.tls, serverName: name };
   return target.href;
 }
 
@@ -161,7 +172,8 @@ class Exchange implements UpstreamBody, Waiting {
     const code = codeOf(thrown);
     // Without a code it is fetch that refuses our own request, such as a line break in a header.
     if (code === undefined || code.startsWith("ERR_INVALID_")) return thrown;
-    if (MALFORMED_CODES.has(code)) return new UpstreamFault("malformed", `the provider's answer is no HTTP (${code})`, thrown);
+    if (MALFORMED_CODES.has(code))
+      return new UpstreamFault("malformed", `the provider's answer is no HTTP (${code})`, thrown);
     // one that was reset was there
     if (code !== "ECONNRESET") this.#call.onSent?.(false);
     return new UpstreamFault("connection", `the provider could not be reached (${code})`, thrown);
@@ -197,9 +209,15 @@ class Exchange implements UpstreamBody, Waiting {
     // An empty answer that announces a body, or answers a condition that was not there: what follows may be taken for the next answer. Fetch does not say
     // which connection it came on, so that all that wait in the partition are closed.
     if (status === 304 || (status === 204 && announcesBody)) this.#session.close();
-    if (bytes > MAX_HEAD_BYTES) throw this.#stop(new UpstreamFault("malformed", `the head of the provider's answer has more than ${MAX_HEAD_BYTES} bytes`));
+    if (bytes > MAX_HEAD_BYTES)
+      throw this.#stop(
+        new UpstreamFault("malformed", `the head of the provider's answer has more than ${MAX_HEAD_BYTES} bytes`),
+      );
     // Fetch takes off the chunks and hands out the compressed bytes as if they were the body.
-    if (transferEncoding !== null && !/^chunked$/i.test(transferEncoding)) throw this.#stop(new UpstreamFault("malformed", "the provider's answer has a transfer encoding other than chunked"));
+    if (transferEncoding !== null && !/^chunked$/i.test(transferEncoding))
+      throw this.#stop(
+        new UpstreamFault("malformed", "the provider's answer has a transfer encoding other than chunked"),
+      );
     this.#delimitedByClose = length === null && transferEncoding === null;
     if (length !== null && transferEncoding === null && !encoded) this.#knownBytes = Number(length);
   }
@@ -256,8 +274,10 @@ class Exchange implements UpstreamBody, Waiting {
   #bodyFault(thrown: unknown): unknown {
     if (this.stopped) return this.#reason;
     const code = codeOf(thrown) ?? "no code";
-    if (DECOMPRESSION_CODES.has(code) && !this.#delimitedByClose) return this.#stop(new UpstreamFault("malformed", `the provider's answer does not decompress (${code})`, thrown));
-    if (MALFORMED_CODES.has(code)) return this.#stop(new UpstreamFault("malformed", `the provider's answer is no HTTP (${code})`, thrown));
+    if (DECOMPRESSION_CODES.has(code) && !this.#delimitedByClose)
+      return this.#stop(new UpstreamFault("malformed", `the provider's answer does not decompress (${code})`, thrown));
+    if (MALFORMED_CODES.has(code))
+      return this.#stop(new UpstreamFault("malformed", `the provider's answer is no HTTP (${code})`, thrown));
     return this.#stop(new UpstreamFault("cut", `the provider's answer broke off (${code})`, thrown));
   }
 
@@ -307,5 +327,7 @@ export function assertFetchConcurrency(value: string | undefined): void {
   const requests = value !== undefined && /^\d+$/.test(value) ? Number(value) : NaN;
   if (requests >= 257 && requests <= 65_535) return;
   const got = value === undefined ? "it is not set" : `it is ${JSON.stringify(value)}`;
-  throw new Error(`${requiredEnvironment} has to be 257 to 65535 in the environment before the process starts, and ${got}: without it 256 slow calls would stop all others. The dragoman command sets it.`);
+  throw new Error(
+    `${requiredEnvironment} has to be 257 to 65535 in the environment before the process starts, and ${got}: without it 256 slow calls would stop all others. The dragoman command sets it.`,
+  );
 }

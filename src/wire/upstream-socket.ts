@@ -22,7 +22,8 @@ const MAX_KEPT_ADDRESS = 4096;
 
 /** Throws Error when a proxy is configured. The client throws TypeError for a header that cannot be sent, as the one over fetch does. */
 export function createSocketUpstream(options: SocketUpstreamOptions = {}): UpstreamClient {
-  if (options.proxy !== undefined) throw new Error("the upstream client on sockets has no way through a proxy: use the one over fetch");
+  if (options.proxy !== undefined)
+    throw new Error("the upstream client on sockets has no way through a proxy: use the one over fetch");
   const pool = new ConnectionPool({ ...POOL_BOUNDS, ...options.pool }, options.ca);
   const targets = new Map<string, HttpTarget>();
 

@@ -9,11 +9,33 @@ const flat = (base: number): Rate => ({ base, tiers: [] });
 const MILLION = 1_000_000;
 /** Nano-dollars for one token are the digits of what each is. */
 const DISTINCT: Rates = {
-  prompt: flat(1 * MILLION), cacheRead: flat(10 * MILLION), cacheWrite: flat(100 * MILLION), cacheWriteHour: flat(1_000 * MILLION), audioPrompt: flat(10_000 * MILLION), imagePrompt: flat(100_000 * MILLION),
-  completion: flat(1_000_000 * MILLION), reasoning: flat(10_000_000 * MILLION), audioCompletion: flat(100_000_000 * MILLION), imageCompletion: flat(1_000_000_000 * MILLION), audioCacheRead: null, request: null,
+  prompt: flat(1 * MILLION),
+  cacheRead: flat(10 * MILLION),
+  cacheWrite: flat(100 * MILLION),
+  cacheWriteHour: flat(1_000 * MILLION),
+  audioPrompt: flat(10_000 * MILLION),
+  imagePrompt: flat(100_000 * MILLION),
+  completion: flat(1_000_000 * MILLION),
+  reasoning: flat(10_000_000 * MILLION),
+  audioCompletion: flat(100_000_000 * MILLION),
+  imageCompletion: flat(1_000_000_000 * MILLION),
+  audioCacheRead: null,
+  request: null,
 };
-const usage = (prompt: number, completion: number, prompted: object = {}, completed: object = {}, total = prompt + completion): Usage =>
-  ({ prompt_tokens: prompt, completion_tokens: completion, total_tokens: total, prompt_tokens_details: prompted, completion_tokens_details: completed }) as Usage;
+const usage = (
+  prompt: number,
+  completion: number,
+  prompted: object = {},
+  completed: object = {},
+  total = prompt + completion,
+): Usage =>
+  ({
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: total,
+    prompt_tokens_details: prompted,
+    completion_tokens_details: completed,
+  }) as Usage;
 
 describe("[d4.7] each token is counted once, at the price of its kind", () => {
   const CASES: readonly (readonly [what: string, used: Usage, nanoUsd: number])[] = [
@@ -26,23 +48,41 @@ describe("[d4.7] each token is counted once, at the price of its kind", () => {
     ["and stands beside it where only the total holds it", usage(1, 5, {}, { reasoning_tokens: 4 }, 10), 45_000_001],
     ["a total that is larger for no reason adds nothing", usage(1, 5, {}, {}, 900), 5_000_001],
     ["sound and pictures in the answer", usage(0, 9, {}, { audio_tokens: 2, image_tokens: 3 }), 3_204_000_000],
-    ["details that are more than their figure", usage(3, 0, { cached_tokens: 9, cache_write_tokens: 9, audio_tokens: 9 }), 30],
-    ["details that are no counts", usage(3, 2, { cached_tokens: -1, cache_write_tokens: 1.5, audio_tokens: "2" }, { reasoning_tokens: Number.NaN }), 2_000_003],
+    [
+      "details that are more than their figure",
+      usage(3, 0, { cached_tokens: 9, cache_write_tokens: 9, audio_tokens: 9 }),
+      30,
+    ],
+    [
+      "details that are no counts",
+      usage(3, 2, { cached_tokens: -1, cache_write_tokens: 1.5, audio_tokens: "2" }, { reasoning_tokens: Number.NaN }),
+      2_000_003,
+    ],
   ];
   for (const [what, used, nanoUsd] of CASES) test(what, () => expect(costOf(used, DISTINCT)).toBe(nanoUsd));
 
   test("whatever a provider says, the parts are together the prompt and the answer", () => {
     const count = fc.integer({ min: 0, max: 50 });
     const one = { ...NO_RATES, prompt: flat(MILLION), completion: flat(MILLION) };
-    const details = fc.record({ cached_tokens: count, cache_write_tokens: count, cache_write_1h_tokens: count, audio_tokens: count, image_tokens: count });
-    fc.assert(fc.property(count, count, details, details, (prompt, completion, prompted, completed) => {
-      expect(costOf(usage(prompt, completion, prompted, completed), one)).toBe(prompt + completion);
-    }));
+    const details = fc.record({
+      cached_tokens: count,
+      cache_write_tokens: count,
+      cache_write_1h_tokens: count,
+      audio_tokens: count,
+      image_tokens: count,
+    });
+    fc.assert(
+      fc.property(count, count, details, details, (prompt, completion, prompted, completed) => {
+        expect(costOf(usage(prompt, completion, prompted, completed), one)).toBe(prompt + completion);
+      }),
+    );
   });
   test("cached sound: as told, else text is taken to be cached first", () => {
     const rates: Rates = { ...DISTINCT, audioCacheRead: flat(7 * MILLION) };
     expect(costOf(usage(10, 0, { cached_tokens: 6, audio_tokens: 4 }), rates)).toBe(60 + 40_000);
-    expect(costOf(usage(10, 0, { cached_tokens: 6, audio_tokens: 4, cached_tokens_details: { audio_tokens: 3 } }), rates)).toBe(3 * 10 + 3 * 7 + 10_000 + 3);
+    expect(
+      costOf(usage(10, 0, { cached_tokens: 6, audio_tokens: 4, cached_tokens_details: { audio_tokens: 3 } }), rates),
+    ).toBe(3 * 10 + 3 * 7 + 10_000 + 3);
     expect(costOf(usage(10, 0, { cached_tokens: 8, audio_tokens: 9 }), rates)).toBe(10 + 7 * 7 + 2 * 10_000);
   });
 });
@@ -50,17 +90,35 @@ describe("[d4.7] each token is counted once, at the price of its kind", () => {
 describe("[d4.7] what a kind costs that has no price of its own", () => {
   const plain: Rates = { ...NO_RATES, prompt: flat(1 * MILLION), completion: flat(10 * MILLION) };
   test("is the price of the prompt or the answer, and of an hour's cache that of the minutes'", () => {
-    const all = usage(10, 10, { cached_tokens: 2, cache_write_tokens: 4, cache_write_1h_tokens: 1, audio_tokens: 1, image_tokens: 1 }, { reasoning_tokens: 3, audio_tokens: 2 });
+    const all = usage(
+      10,
+      10,
+      { cached_tokens: 2, cache_write_tokens: 4, cache_write_1h_tokens: 1, audio_tokens: 1, image_tokens: 1 },
+      { reasoning_tokens: 3, audio_tokens: 2 },
+    );
     expect(costOf(all, plain)).toBe(110);
-    expect(costOf(usage(4, 0, { cache_write_tokens: 4, cache_write_1h_tokens: 4 }), { ...plain, cacheWrite: flat(5 * MILLION) })).toBe(20);
+    expect(
+      costOf(usage(4, 0, { cache_write_tokens: 4, cache_write_1h_tokens: 4 }), {
+        ...plain,
+        cacheWrite: flat(5 * MILLION),
+      }),
+    ).toBe(20);
   });
   test("is not known where neither has one, unless nothing of it was used", () => {
     const prompts: Rates = { ...NO_RATES, prompt: flat(MILLION) };
-    expect([costOf(usage(3, 1), prompts), costOf(usage(3, 0), prompts), costOf(usage(1, 0), NO_RATES)]).toEqual([null, 3, null]);
+    expect([costOf(usage(3, 1), prompts), costOf(usage(3, 0), prompts), costOf(usage(1, 0), NO_RATES)]).toEqual([
+      null,
+      3,
+      null,
+    ]);
   });
   test("the price of a request is added once, and a tier is that of the whole prompt", () => {
     expect(costOf(usage(3, 0), { ...plain, request: flat(5 * MILLION) })).toBe(8);
-    const tiered: Rates = { ...plain, prompt: { base: MILLION, tiers: [{ above: 5, rate: 3 * MILLION }] }, completion: { base: MILLION, tiers: [{ above: 5, rate: 2 * MILLION }] } };
+    const tiered: Rates = {
+      ...plain,
+      prompt: { base: MILLION, tiers: [{ above: 5, rate: 3 * MILLION }] },
+      completion: { base: MILLION, tiers: [{ above: 5, rate: 2 * MILLION }] },
+    };
     expect([costOf(usage(5, 4, { cached_tokens: 5 }), tiered), costOf(usage(6, 4), tiered)]).toEqual([9, 26]);
   });
 });
@@ -68,28 +126,43 @@ describe("[d4.7] what a kind costs that has no price of its own", () => {
 test("[d4.7] a cost is what exact arithmetic gives, rounded up once, and no more than a number can count", () => {
   const tokens = fc.oneof(fc.integer({ min: 0, max: 10_000 }), fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }));
   const rate = fc.oneof(fc.integer({ min: 0, max: 100 }), fc.integer({ min: 0, max: 1_000_000_000_000_000 }));
-  fc.assert(fc.property(tokens, tokens, tokens, rate, rate, rate, (prompt, completion, cached, a, b, c) => {
-    const rates: Rates = { ...NO_RATES, prompt: flat(a), completion: flat(b), cacheRead: flat(c) };
-    const read = BigInt(Math.min(cached, prompt));
-    const exact = ((BigInt(prompt) - read) * BigInt(a) + read * BigInt(c) + BigInt(completion) * BigInt(b) + 999_999n) / 1_000_000n;
-    const most = BigInt(Number.MAX_SAFE_INTEGER);
-    expect(BigInt(costOf(usage(prompt, completion, { cached_tokens: cached }, {}, 0), rates)!)).toBe(exact > most ? most : exact);
-  }), { numRuns: 2000 });
+  fc.assert(
+    fc.property(tokens, tokens, tokens, rate, rate, rate, (prompt, completion, cached, a, b, c) => {
+      const rates: Rates = { ...NO_RATES, prompt: flat(a), completion: flat(b), cacheRead: flat(c) };
+      const read = BigInt(Math.min(cached, prompt));
+      const exact =
+        ((BigInt(prompt) - read) * BigInt(a) + read * BigInt(c) + BigInt(completion) * BigInt(b) + 999_999n) /
+        1_000_000n;
+      const most = BigInt(Number.MAX_SAFE_INTEGER);
+      expect(BigInt(costOf(usage(prompt, completion, { cached_tokens: cached }, {}, 0), rates)!)).toBe(
+        exact > most ? most : exact,
+      );
+    }),
+    { numRuns: 2000 },
+  );
 });
 
 describe("[d4.2] what a call is reserved at", () => {
   const rates: Rates = { ...NO_RATES, prompt: flat(1 * MILLION), completion: flat(10 * MILLION) };
   test("prompt and bound of every answer, times the price", () => {
-    expect([costBound(100, 50, 1, rates), costBound(100, 50, 3, rates), costBound(100, 50, 3, NO_RATES)]).toEqual([600, 1600, null]);
+    expect([costBound(100, 50, 1, rates), costBound(100, 50, 3, rates), costBound(100, 50, 3, NO_RATES)]).toEqual([
+      600,
+      1600,
+      null,
+    ]);
     expect(costBound(100, 50, 1, { ...rates, reasoning: flat(20 * MILLION), request: flat(7 * MILLION) })).toBe(1107);
     expect(costBound(100, 50, 1, { ...rates, reasoning: flat(2 * MILLION) })).toBe(600);
   });
   test("what text and reasoning use within it never costs more", () => {
     const count = fc.integer({ min: 0, max: 1_000_000 });
     const rate = fc.integer({ min: 0, max: 100_000_000_000 });
-    fc.assert(fc.property(count, count, count, rate, rate, rate, (prompt, completion, reasoning, a, b, c) => {
-      const own: Rates = { ...NO_RATES, prompt: flat(a), completion: flat(b), reasoning: flat(c) };
-      expect(costOf(usage(prompt, completion, {}, { reasoning_tokens: reasoning }), own)!).toBeLessThanOrEqual(costBound(prompt, completion, 1, own)!);
-    }));
+    fc.assert(
+      fc.property(count, count, count, rate, rate, rate, (prompt, completion, reasoning, a, b, c) => {
+        const own: Rates = { ...NO_RATES, prompt: flat(a), completion: flat(b), reasoning: flat(c) };
+        expect(costOf(usage(prompt, completion, {}, { reasoning_tokens: reasoning }), own)!).toBeLessThanOrEqual(
+          costBound(prompt, completion, 1, own)!,
+        );
+      }),
+    );
   });
 });

@@ -8,7 +8,9 @@ const seed = printedSeed("estimate");
 
 test("a text counts the same whole and cut into short pieces, also where a pair of surrogates is torn", () => {
   const character = fc.constantFrom("a", " ", "\u007f", "\u0080", "é", "字", "😀", "\ud83d", "\ude00");
-  const text = fc.tuple(fc.array(character, { maxLength: 700 }), fc.boolean()).map(([all, isAscii]) => (isAscii ? "a".repeat(all.length) : all.join("")));
+  const text = fc
+    .tuple(fc.array(character, { maxLength: 700 }), fc.boolean())
+    .map(([all, isAscii]) => (isAscii ? "a".repeat(all.length) : all.join("")));
   fc.assert(
     fc.property(text, (whole) => {
       const [once, pieces] = [newTally(), newTally()];

@@ -6,7 +6,8 @@ import type { ModelListing } from "../../src/core/snapshot.ts";
 import { providers } from "../../src/providers/registry.ts";
 import { providerSettings } from "../harness/targets.ts";
 
-const of = (id: string, model: string, listed: readonly ModelListing[] = []) => modelKnowledge(providerSettings({ id, models: listed }), providers.get(id)!, model);
+const of = (id: string, model: string, listed: readonly ModelListing[] = []) =>
+  modelKnowledge(providerSettings({ id, models: listed }), providers.get(id)!, model);
 const NOW = Date.UTC(2026, 10, 20);
 
 describe("[d9.1] what is known of a model", () => {
@@ -31,15 +32,32 @@ describe("[d9.1] what is known of a model", () => {
     expect(of("openai", "gpt-5").facts.maxOutputTokens).toBeNull();
   });
   test("the file's words win, one by one", () => {
-    const listed: ModelListing = { id: "gpt-5", name: "Ours", contextLength: 1000, maxCompletionTokens: null, pricing: { prompt: "0.000001", completion: "0.000002" } };
+    const listed: ModelListing = {
+      id: "gpt-5",
+      name: "Ours",
+      contextLength: 1000,
+      maxCompletionTokens: null,
+      pricing: { prompt: "0.000001", completion: "0.000002" },
+    };
     const { name, facts, price } = of("openai", "gpt-5", [listed]);
-    expect([name, facts, price!.id, ratesAt(price!, NOW).prompt]).toEqual(["Ours", { contextTokens: 1000, maxOutputTokens: null }, "configuration", { base: 1_000_000_000, tiers: [] }]);
-    const onlyBound = of("openai", "gpt-5", [{ ...listed, contextLength: null, maxCompletionTokens: 7, pricing: null }]);
+    expect([name, facts, price!.id, ratesAt(price!, NOW).prompt]).toEqual([
+      "Ours",
+      { contextTokens: 1000, maxOutputTokens: null },
+      "configuration",
+      { base: 1_000_000_000, tiers: [] },
+    ]);
+    const onlyBound = of("openai", "gpt-5", [
+      { ...listed, contextLength: null, maxCompletionTokens: 7, pricing: null },
+    ]);
     expect(onlyBound.facts.maxOutputTokens).toBe(7);
     expect(onlyBound.price!.id).toContain("genai-prices@");
   });
   test("nothing of models and providers that nobody knows: a part of a name is no name", () => {
-    expect(of("openai", "no-such-model")).toMatchObject({ name: null, facts: { contextTokens: null, maxOutputTokens: null }, price: null });
+    expect(of("openai", "no-such-model")).toMatchObject({
+      name: null,
+      facts: { contextTokens: null, maxOutputTokens: null },
+      price: null,
+    });
     const settings = providerSettings({ id: "mine" });
     for (const source of [{ id: "my-openai-proxy" }, { id: "openai", catalogue: null }]) {
       expect(modelKnowledge({ ...settings }, source, "gpt-5").price).toBeNull();
@@ -48,7 +66,9 @@ describe("[d9.1] what is known of a model", () => {
     expect(modelKnowledge({ ...settings }, { id: "x", catalogue: "openai" }, "gpt-5").price).not.toBeNull();
   });
   test("every provider that names a catalogue finds it", () => {
-    for (const provider of providers.values()) if (typeof provider.catalogue === "string") expect([provider.id, cataloguedModels(provider).length > 0]).toEqual([provider.id, true]);
+    for (const provider of providers.values())
+      if (typeof provider.catalogue === "string")
+        expect([provider.id, cataloguedModels(provider).length > 0]).toEqual([provider.id, true]);
   });
   test("is remembered for each provider, and no caller can make the memory grow without end", () => {
     const settings = providerSettings({ id: "openai" });
@@ -67,10 +87,14 @@ describe("[d9.1] the models of the catalogue", () => {
       const names = cataloguedModels(provider);
       expect([provider.id, names]).toEqual([provider.id, [...new Set(names)].toSorted()]);
       expect(names.length).toBeLessThanOrEqual(1000);
-      expect(names.filter((name) => !/^[\x21-\x7e]{1,256}$/.test(name) || /[?#]|\.\.|embedding|whisper|realtime/.test(name))).toEqual([]);
+      expect(
+        names.filter((name) => !/^[\x21-\x7e]{1,256}$/.test(name) || /[?#]|\.\.|embedding|whisper|realtime/.test(name)),
+      ).toEqual([]);
     }
     expect(cataloguedModels(providers.get("openai")!)).toEqual(expect.arrayContaining(["gpt-5", "o3"]));
-    expect(cataloguedModels(providers.get("openai")!).filter((name) => /davinci|dall-e|gpt-image|tts|transcribe/.test(name))).toEqual([]);
+    expect(
+      cataloguedModels(providers.get("openai")!).filter((name) => /davinci|dall-e|gpt-image|tts|transcribe/.test(name)),
+    ).toEqual([]);
     expect(cataloguedModels(providers.get("gemini")!).filter((name) => !/^gem(ini|ma)-/.test(name))).toEqual([]);
     expect(cataloguedModels(providers.get("sandbox")!)).toEqual([]);
   });

@@ -9,36 +9,99 @@ import type { ProviderSettings } from "../../src/core/snapshot.ts";
 import type { PriceDocument } from "../../src/accounting/price-settings.ts";
 
 type Scope = { readonly tenantId?: string; readonly projectId?: string; readonly version?: number };
-const configured = (id: string, document: object, { tenantId, projectId, version = 1 }: Scope = {}): Configured<PriceDocument> => ({
-  id, name: id, tenantId: tenantId ?? null, projectId: projectId ?? null, origin: "store", setBy: "owner", version, document: priceSchema.parse(document),
+const configured = (
+  id: string,
+  document: object,
+  { tenantId, projectId, version = 1 }: Scope = {},
+): Configured<PriceDocument> => ({
+  id,
+  name: id,
+  tenantId: tenantId ?? null,
+  projectId: projectId ?? null,
+  origin: "store",
+  setBy: "owner",
+  version,
+  document: priceSchema.parse(document),
 });
-const openai: ProviderSettings = { id: "openai", family: "openai", baseUrl: null, credentials: [], settings: {}, enabled: true, models: [{ id: "listed", name: null, contextLength: null, maxCompletionTokens: null, pricing: { prompt: "0.5", completion: "0.5" } }] };
+const openai: ProviderSettings = {
+  id: "openai",
+  family: "openai",
+  baseUrl: null,
+  credentials: [],
+  settings: {},
+  enabled: true,
+  models: [
+    {
+      id: "listed",
+      name: null,
+      contextLength: null,
+      maxCompletionTokens: null,
+      pricing: { prompt: "0.5", completion: "0.5" },
+    },
+  ],
+};
 const SOURCE = { id: "openai" };
 const SITE = { tenantId: "acme", projectId: "site" };
 const NOW = Date.UTC(2026, 5, 15);
-const found = (book: PriceBook, model: string, scope: { tenantId: string | null; projectId: string | null } = SITE, nowMs = NOW) => priceAt(book, scope, openai, SOURCE, model, nowMs);
-const idOf = (...args: Parameters<typeof found>): string | undefined => found(...args)?.id.replace(/^genai-prices.*/, "bundled");
+const found = (
+  book: PriceBook,
+  model: string,
+  scope: { tenantId: string | null; projectId: string | null } = SITE,
+  nowMs = NOW,
+) => priceAt(book, scope, openai, SOURCE, model, nowMs);
+const idOf = (...args: Parameters<typeof found>): string | undefined =>
+  found(...args)?.id.replace(/^genai-prices.*/, "bundled");
 
 describe("which price decides", () => {
   test("[d4.7] project over tenant over all over the provider's entry over the bundled list", () => {
-    const all = [configured("p", { model: "openai:gpt-4o", prompt: "1" }, SITE), configured("t", { model: "openai:gpt-4o", prompt: "2" }, { tenantId: "acme" }), configured("g", { model: "openai:gpt-4o", prompt: "3" })];
+    const all = [
+      configured("p", { model: "openai:gpt-4o", prompt: "1" }, SITE),
+      configured("t", { model: "openai:gpt-4o", prompt: "2" }, { tenantId: "acme" }),
+      configured("g", { model: "openai:gpt-4o", prompt: "3" }),
+    ];
     const ids = [0, 1, 2, 3].map((from) => idOf(compilePrices(all.slice(from)), "gpt-4o"));
     expect(ids).toEqual(["p@1", "t@1", "g@1", "bundled"]);
     const book = compilePrices(all);
-    expect([idOf(book, "gpt-4o", { tenantId: "acme", projectId: "other" }), idOf(book, "gpt-4o", { tenantId: "other", projectId: "else" }), idOf(book, "gpt-4o", { tenantId: null, projectId: null })]).toEqual(["t@1", "g@1", "g@1"]);
-    expect([idOf(book, "listed"), idOf(compilePrices([configured("g", { model: "openai:*", prompt: "3" })]), "listed"), idOf(book, "nobody-knows-it")]).toEqual(["configuration", "g@1", undefined]);
+    expect([
+      idOf(book, "gpt-4o", { tenantId: "acme", projectId: "other" }),
+      idOf(book, "gpt-4o", { tenantId: "other", projectId: "else" }),
+      idOf(book, "gpt-4o", { tenantId: null, projectId: null }),
+    ]).toEqual(["t@1", "g@1", "g@1"]);
+    expect([
+      idOf(book, "listed"),
+      idOf(compilePrices([configured("g", { model: "openai:*", prompt: "3" })]), "listed"),
+      idOf(book, "nobody-knows-it"),
+    ]).toEqual(["configuration", "g@1", undefined]);
   });
   test("the whole name over a pattern, the longer pattern over the shorter", () => {
-    const book = compilePrices([configured("any", { model: "*", prompt: "1" }), configured("four", { model: "openai:gpt-4*", prompt: "2" }), configured("exact", { model: "openai:gpt-4o", prompt: "3" }), configured("other", { model: "azure:*", prompt: "4" })]);
+    const book = compilePrices([
+      configured("any", { model: "*", prompt: "1" }),
+      configured("four", { model: "openai:gpt-4*", prompt: "2" }),
+      configured("exact", { model: "openai:gpt-4o", prompt: "3" }),
+      configured("other", { model: "azure:*", prompt: "4" }),
+    ]);
     expect([idOf(book, "gpt-4o"), idOf(book, "gpt-4.1"), idOf(book, "o3")]).toEqual(["exact@1", "four@1", "any@1"]);
   });
   test("the newest that has begun; one that has not leaves the call to the next", () => {
-    const book = compilePrices([configured("new", { model: "openai:gpt-4o", prompt: "1", from: "2026-06-01" }), configured("later", { model: "openai:gpt-4o", prompt: "1", from: "2026-07-01T12:00:00Z" }), configured("old", { model: "openai:gpt-4o", prompt: "1" })]);
+    const book = compilePrices([
+      configured("new", { model: "openai:gpt-4o", prompt: "1", from: "2026-06-01" }),
+      configured("later", { model: "openai:gpt-4o", prompt: "1", from: "2026-07-01T12:00:00Z" }),
+      configured("old", { model: "openai:gpt-4o", prompt: "1" }),
+    ]);
     const at = (nowMs: number): string | undefined => idOf(book, "gpt-4o", SITE, nowMs);
-    expect([at(Date.UTC(2026, 4, 31, 23)), at(Date.UTC(2026, 5, 1)), at(Date.UTC(2026, 6, 1, 11)), at(Date.UTC(2026, 6, 1, 12))]).toEqual(["old@1", "new@1", "new@1", "later@1"]);
+    expect([
+      at(Date.UTC(2026, 4, 31, 23)),
+      at(Date.UTC(2026, 5, 1)),
+      at(Date.UTC(2026, 6, 1, 11)),
+      at(Date.UTC(2026, 6, 1, 12)),
+    ]).toEqual(["old@1", "new@1", "new@1", "later@1"]);
   });
   test("the id tells the version, and in the file the text", () => {
-    const inFile = (prompt: string): string => found(compilePrices([{ ...configured("prices.x", { model: "openai:gpt-4o", prompt }), origin: "file", version: 0 }]), "gpt-4o")!.id;
+    const inFile = (prompt: string): string =>
+      found(
+        compilePrices([{ ...configured("prices.x", { model: "openai:gpt-4o", prompt }), origin: "file", version: 0 }]),
+        "gpt-4o",
+      )!.id;
     expect(idOf(compilePrices([configured("x", { model: "*", prompt: "1" }, { version: 7 })]), "gpt-4o")).toBe("x@7");
     expect(inFile("1")).toMatch(/^prices\.x@[0-9a-f]{8}$/);
     expect(inFile("1")).not.toBe(inFile("2"));
@@ -46,16 +109,43 @@ describe("which price decides", () => {
 });
 
 describe("figures", () => {
-  const ratesOf = (document: object): Rates => found(compilePrices([configured("x", { model: "openai:*", ...document })]), "m")!.rates;
+  const ratesOf = (document: object): Rates =>
+    found(compilePrices([configured("x", { model: "openai:*", ...document })]), "m")!.rates;
   test("[d4.7] decimal text becomes a rate exactly, for a million tokens or for one", () => {
-    const { prompt, completion, cacheWriteHour, request } = ratesOf({ prompt: "2.50", completion: "0.000000001", cache_write_1h: "0", request: "0.005" });
-    expect([usdPerToken(prompt!.base), completion!.base, cacheWriteHour!.base, request!.base]).toEqual(["0.0000025", 1, 0, 5_000_000_000_000]);
+    const { prompt, completion, cacheWriteHour, request } = ratesOf({
+      prompt: "2.50",
+      completion: "0.000000001",
+      cache_write_1h: "0",
+      request: "0.005",
+    });
+    expect([usdPerToken(prompt!.base), completion!.base, cacheWriteHour!.base, request!.base]).toEqual([
+      "0.0000025",
+      1,
+      0,
+      5_000_000_000_000,
+    ]);
     expect(usdPerToken(ratesOf({ per: "token", prompt: "0.000000000000001" }).prompt!.base)).toBe("0.000000000000001");
   });
   test("a tier changes the figures that it names, and stands above what stands in for a figure", () => {
-    const { prompt, cacheRead, completion } = ratesOf({ prompt: "1", completion: "2", tiers: [{ above_prompt_tokens: 100, prompt: "3", cache_read: "0.5" }, { above_prompt_tokens: 200, prompt: "4" }] });
-    expect(prompt).toEqual({ base: 1e9, tiers: [{ above: 100, rate: 3e9 }, { above: 200, rate: 4e9 }] });
-    expect([cacheRead, completion]).toEqual([{ base: 1e9, tiers: [{ above: 100, rate: 5e8 }] }, { base: 2e9, tiers: [] }]);
+    const { prompt, cacheRead, completion } = ratesOf({
+      prompt: "1",
+      completion: "2",
+      tiers: [
+        { above_prompt_tokens: 100, prompt: "3", cache_read: "0.5" },
+        { above_prompt_tokens: 200, prompt: "4" },
+      ],
+    });
+    expect(prompt).toEqual({
+      base: 1e9,
+      tiers: [
+        { above: 100, rate: 3e9 },
+        { above: 200, rate: 4e9 },
+      ],
+    });
+    expect([cacheRead, completion]).toEqual([
+      { base: 1e9, tiers: [{ above: 100, rate: 5e8 }] },
+      { base: 2e9, tiers: [] },
+    ]);
   });
   const WRONG: readonly (readonly [string, object, string])[] = [
     ["a number, which is a binary fraction", { prompt: 2.5 }, "prompt"],
@@ -65,14 +155,29 @@ describe("figures", () => {
     ["more digits than are exact", { prompt: "0.0000000001" }, "prompt"],
     ["more than a dollar for a token", { per: "token", completion: "1.01" }, "completion"],
     ["a million times too much", { prompt: "1000001" }, "prompt"],
-    ["tiers that do not ascend", { prompt: "1", tiers: [{ above_prompt_tokens: 5, prompt: "1" }, { above_prompt_tokens: 5, prompt: "2" }] }, "tiers.1.above_prompt_tokens"],
-    ["a figure of a tier that shorter prompts have not", { prompt: "1", tiers: [{ above_prompt_tokens: 5, completion: "1" }] }, "tiers.0.completion"],
+    [
+      "tiers that do not ascend",
+      {
+        prompt: "1",
+        tiers: [
+          { above_prompt_tokens: 5, prompt: "1" },
+          { above_prompt_tokens: 5, prompt: "2" },
+        ],
+      },
+      "tiers.1.above_prompt_tokens",
+    ],
+    [
+      "a figure of a tier that shorter prompts have not",
+      { prompt: "1", tiers: [{ above_prompt_tokens: 5, completion: "1" }] },
+      "tiers.0.completion",
+    ],
     ["a day that is none", { prompt: "1", from: "2026-13-01" }, "from"],
     ["a model without provider", { model: "gpt-4o", prompt: "1" }, "model"],
     ["an unknown member", { prompt: "1", promt: "1" }, ""],
   ];
-  for (const [what, document, path] of WRONG) test(`${what} is refused`, () => {
-    const { error } = priceSchema.safeParse({ model: "openai:*", ...document });
-    expect(error?.issues.map((issue) => issue.path.join("."))).toEqual([path]);
-  });
+  for (const [what, document, path] of WRONG)
+    test(`${what} is refused`, () => {
+      const { error } = priceSchema.safeParse({ model: "openai:*", ...document });
+      expect(error?.issues.map((issue) => issue.path.join("."))).toEqual([path]);
+    });
 });

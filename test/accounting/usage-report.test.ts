@@ -5,30 +5,79 @@ import { csvOf, latencyAt, shownSums } from "../../src/accounting/usage-report.t
 import { LATENCY_BOUNDS_MS, type UsageSums } from "../../src/store/calls.ts";
 
 const NONE = [...LATENCY_BOUNDS_MS, 0].map(() => 0n);
-const sums = (parts: Partial<UsageSums> = {}): UsageSums => ({ calls: 2n, errors: 0n, unpriced: 0n, promptTokens: 3n, completionTokens: 4n, cachedTokens: 0n, reasoningTokens: 0n, costNanoUsd: 1_500_000n, totalMs: 301n, latency: [1n, 1n, ...NONE.slice(2)], ...parts });
+const sums = (parts: Partial<UsageSums> = {}): UsageSums => ({
+  calls: 2n,
+  errors: 0n,
+  unpriced: 0n,
+  promptTokens: 3n,
+  completionTokens: 4n,
+  cachedTokens: 0n,
+  reasoningTokens: 0n,
+  costNanoUsd: 1_500_000n,
+  totalMs: 301n,
+  latency: [1n, 1n, ...NONE.slice(2)],
+  ...parts,
+});
 
 test("[d4.7] dollars and counts are exact, also beyond what a number counts", () => {
-  expect([0n, 1n, 1_000_000_000n, 12_345_678_901_234_567_890n].map(usd)).toEqual(["0", "0.000000001", "1", "12345678901.23456789"]);
-  const text = JSON.stringify(shownSums(sums({ promptTokens: 2n ** 53n + 1n, calls: 2n ** 53n - 1n, costNanoUsd: 10n ** 30n })));
+  expect([0n, 1n, 1_000_000_000n, 12_345_678_901_234_567_890n].map(usd)).toEqual([
+    "0",
+    "0.000000001",
+    "1",
+    "12345678901.23456789",
+  ]);
+  const text = JSON.stringify(
+    shownSums(sums({ promptTokens: 2n ** 53n + 1n, calls: 2n ** 53n - 1n, costNanoUsd: 10n ** 30n })),
+  );
   expect(text).toContain('"prompt_tokens":9007199254740993');
   expect(text).toContain('"calls":9007199254740991');
   expect(text).toContain('"cost_usd":"1000000000000000000000"');
 });
 
 test("times are told out of buckets: between the bounds of the one in which the share falls", () => {
-  const at = (latency: readonly (readonly [number, bigint])[], share: number): number | null => latencyAt(share, NONE.map((_, index) => latency.find(([one]) => one === index)?.[1] ?? 0n));
-  expect([at([], 0.5), at([[0, 10n]], 0.5), at([[1, 4n]], 0.5), at([[0, 50n], [3, 50n]], 0.95), at([[10, 3n]], 0.5)]).toEqual([null, 50, 175, 950, 120_000]);
+  const at = (latency: readonly (readonly [number, bigint])[], share: number): number | null =>
+    latencyAt(
+      share,
+      NONE.map((_, index) => latency.find(([one]) => one === index)?.[1] ?? 0n),
+    );
+  expect([
+    at([], 0.5),
+    at([[0, 10n]], 0.5),
+    at([[1, 4n]], 0.5),
+    at(
+      [
+        [0, 50n],
+        [3, 50n],
+      ],
+      0.95,
+    ),
+    at([[10, 3n]], 0.5),
+  ]).toEqual([null, 50, 175, 950, 120_000]);
   expect(shownSums(sums())).toMatchObject({ mean_ms: 150, p50_ms: 100 });
   expect(shownSums(sums({ calls: 0n, latency: NONE }))).toMatchObject({ mean_ms: null, p50_ms: null, p95_ms: null });
 });
 
 describe("CSV", () => {
   test("has a line of names, one for each group, and ends each as RFC 4180 says", () => {
-    expect(csvOf(["day", "model"], [{ group: ["2026-01-05", null], sums: sums() }])).toBe("day,model,calls,errors,unpriced,prompt_tokens,completion_tokens,cached_tokens,reasoning_tokens,cost_usd,total_ms,mean_ms,p50_ms,p95_ms\r\n2026-01-05,,2,0,0,3,4,0,0,0.0015,301,150,100,235\r\n");
+    expect(csvOf(["day", "model"], [{ group: ["2026-01-05", null], sums: sums() }])).toBe(
+      "day,model,calls,errors,unpriced,prompt_tokens,completion_tokens,cached_tokens,reasoning_tokens,cost_usd,total_ms,mean_ms,p50_ms,p95_ms\r\n2026-01-05,,2,0,0,3,4,0,0,0.0015,301,150,100,235\r\n",
+    );
   });
   test("a name that a spreadsheet would run is text, and a name cannot leave its cell", () => {
-    const cells = (value: string): string => csvOf(["model"], [{ group: [value], sums: sums() }]).split("\r\n").slice(1).join("\r\n").replace(/,2,0,0,3.*/s, "");
-    for (const formula of ["=1+1", "+1", "-1", "@x", " =1", "\t=1", "\r=1", "=HYPERLINK(\"http://x\")", "\u00a0=1"]) expect([formula, cells(formula).startsWith(`"'`)]).toEqual([formula, true]);
-    expect([cells("gpt-4o"), cells("a,b"), cells('a"b'), cells("a\r\nb"), cells("it's")]).toEqual(["gpt-4o", '"a,b"', '"a""b"', '"a\r\nb"', '"it\'s"']);
+    const cells = (value: string): string =>
+      csvOf(["model"], [{ group: [value], sums: sums() }])
+        .split("\r\n")
+        .slice(1)
+        .join("\r\n")
+        .replace(/,2,0,0,3.*/s, "");
+    for (const formula of ["=1+1", "+1", "-1", "@x", " =1", "\t=1", "\r=1", '=HYPERLINK("http://x")', "\u00a0=1"])
+      expect([formula, cells(formula).startsWith(`"'`)]).toEqual([formula, true]);
+    expect([cells("gpt-4o"), cells("a,b"), cells('a"b'), cells("a\r\nb"), cells("it's")]).toEqual([
+      "gpt-4o",
+      '"a,b"',
+      '"a""b"',
+      '"a\r\nb"',
+      '"it\'s"',
+    ]);
   });
 });

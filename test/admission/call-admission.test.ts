@@ -14,8 +14,15 @@ const seed = printedSeed("call admission");
 const demandOf = (tokens: number): Demand => ({ requests: 1, bound: () => tokens });
 const seen = (tokens: number) => () => ({ tokens, nanoUsd: tokens });
 
-const CALL = [accountOf({ id: "requests" }), accountOf({ id: "places", unit: "concurrency", window: null, limit: 1 }), accountOf({ id: "tokens", unit: "tokens", limit: 1_000 })];
-const AT_UP0 = [accountOf({ id: "there", scope: { provider: "up0" }, limit: 100 }), accountOf({ id: "places there", unit: "concurrency", window: null, limit: 5, scope: { model: "up0:*" } })];
+const CALL = [
+  accountOf({ id: "requests" }),
+  accountOf({ id: "places", unit: "concurrency", window: null, limit: 1 }),
+  accountOf({ id: "tokens", unit: "tokens", limit: 1_000 }),
+];
+const AT_UP0 = [
+  accountOf({ id: "there", scope: { provider: "up0" }, limit: 100 }),
+  accountOf({ id: "places there", unit: "concurrency", window: null, limit: 5, scope: { model: "up0:*" } }),
+];
 
 function openCall() {
   const store = openMemoryLimits({ clock: turnedClock() });
@@ -69,7 +76,10 @@ describe("one call", () => {
       attempt.end();
     }
     call.close();
-    expect([used(CALL[2]!), touches.find(({ id }) => id === "tokens")]).toMatchObject([420, { reserved: 220, settled: 420, after: 420 }]);
+    expect([used(CALL[2]!), touches.find(({ id }) => id === "tokens")]).toMatchObject([
+      420,
+      { reserved: 220, settled: 420, after: 420 },
+    ]);
   });
   test("an attempt that was admitted and never called used nothing, and no call is counted", () => {
     const { store, call, begin, used } = openCall();
@@ -107,56 +117,80 @@ function late(store: LimitStore, at: (ms: number, run: () => void) => void, dela
     close: () => store.close(),
     reserve: (needs) => {
       const delayMs = delaysMs[next++ % delaysMs.length]!;
-      return delayMs === 0 ? store.reserve(needs) : new Promise((answer) => at(delayMs, () => answer(store.reserve(needs))));
+      return delayMs === 0
+        ? store.reserve(needs)
+        : new Promise((answer) => at(delayMs, () => answer(store.reserve(needs))));
     },
   };
 }
 
 test("[d4.2] attempts at random, side by side, with a store that answers late: the call is one request, nothing stays open, what was seen is charged", async () => {
-  const act = fc.record({ bound: fc.integer({ min: 0, max: 50 }), tokens: fc.integer({ min: 0, max: 80 }), isCalled: fc.boolean(), beginsMs: fc.integer({ min: 0, max: 20 }), endsMs: fc.integer({ min: 1, max: 30 }), delayMs: fc.constantFrom(0, 0, 1, 5, 15) });
+  const act = fc.record({
+    bound: fc.integer({ min: 0, max: 50 }),
+    tokens: fc.integer({ min: 0, max: 80 }),
+    isCalled: fc.boolean(),
+    beginsMs: fc.integer({ min: 0, max: 20 }),
+    endsMs: fc.integer({ min: 1, max: 30 }),
+    delayMs: fc.constantFrom(0, 0, 1, 5, 15),
+  });
   await fc.assert(
-    fc.asyncProperty(fc.array(act, { minLength: 1, maxLength: 5 }), fc.integer({ min: 0, max: 45 }), fc.integer({ min: 60, max: 400 }), async (acts: readonly Act[], closesMs, limit) => {
-      const agenda: { readonly atMs: number; readonly run: () => void }[] = [];
-      let nowMs = 0;
-      const at = (ms: number, run: () => void): void => void agenda.push({ atMs: nowMs + ms, run });
-      const memory = openMemoryLimits({ clock: turnedClock() });
-      const accounts = [CALL[0]!, CALL[1]!, accountOf({ id: "tokens", unit: "tokens", limit }), ...AT_UP0];
-      const call = new CallAdmission(late(memory, at, acts.map(({ delayMs }) => delayMs)), [], () => {});
-      let isOver = false;
-      let charged = 0;
-      let calls = 0;
-      for (const { bound, tokens, isCalled, beginsMs, endsMs } of acts) {
-        at(beginsMs, () => {
-          if (isOver) return;
-          const take = (result: Awaited<ReturnType<typeof call.begin>>): void => {
-            if (isRefused(result)) return;
-            if (isOver) throw new Error("was admitted after the end");
-            if (isCalled) {
-              result.called(seen(tokens));
-              charged += tokens;
-              calls += 1;
-            }
-            at(endsMs, () => result.end());
-          };
-          const result = call.begin(accounts, demandOf(bound), false);
-          if (result instanceof Promise) void result.then(take);
-          else take(result);
+    fc.asyncProperty(
+      fc.array(act, { minLength: 1, maxLength: 5 }),
+      fc.integer({ min: 0, max: 45 }),
+      fc.integer({ min: 60, max: 400 }),
+      async (acts: readonly Act[], closesMs, limit) => {
+        const agenda: { readonly atMs: number; readonly run: () => void }[] = [];
+        let nowMs = 0;
+        const at = (ms: number, run: () => void): void => void agenda.push({ atMs: nowMs + ms, run });
+        const memory = openMemoryLimits({ clock: turnedClock() });
+        const accounts = [CALL[0]!, CALL[1]!, accountOf({ id: "tokens", unit: "tokens", limit }), ...AT_UP0];
+        const call = new CallAdmission(
+          late(
+            memory,
+            at,
+            acts.map(({ delayMs }) => delayMs),
+          ),
+          [],
+          () => {},
+        );
+        let isOver = false;
+        let charged = 0;
+        let calls = 0;
+        for (const { bound, tokens, isCalled, beginsMs, endsMs } of acts) {
+          at(beginsMs, () => {
+            if (isOver) return;
+            const take = (result: Awaited<ReturnType<typeof call.begin>>): void => {
+              if (isRefused(result)) return;
+              if (isOver) throw new Error("was admitted after the end");
+              if (isCalled) {
+                result.called(seen(tokens));
+                charged += tokens;
+                calls += 1;
+              }
+              at(endsMs, () => result.end());
+            };
+            const result = call.begin(accounts, demandOf(bound), false);
+            if (result instanceof Promise) void result.then(take);
+            else take(result);
+          });
+        }
+        at(closesMs, () => {
+          isOver = true;
+          call.close();
         });
-      }
-      at(closesMs, () => {
-        isOver = true;
-        call.close();
-      });
-      while (agenda.length > 0) {
-        agenda.sort((a, b) => a.atMs - b.atMs);
-        const { atMs, run } = agenda.shift()!;
-        nowMs = Math.max(nowMs, atMs);
-        run();
-        await new Promise<void>((resume) => setImmediate(resume));
-      }
-      const used = accounts.map((account) => memory.standing(account)).map((standing) => (standing instanceof Promise ? -1 : standing.used));
-      expect([memory.open(), used]).toEqual([0, [calls > 0 ? 1 : 0, 0, charged, calls, 0]]);
-    }),
+        while (agenda.length > 0) {
+          agenda.sort((a, b) => a.atMs - b.atMs);
+          const { atMs, run } = agenda.shift()!;
+          nowMs = Math.max(nowMs, atMs);
+          run();
+          await new Promise<void>((resume) => setImmediate(resume));
+        }
+        const used = accounts
+          .map((account) => memory.standing(account))
+          .map((standing) => (standing instanceof Promise ? -1 : standing.used));
+        expect([memory.open(), used]).toEqual([0, [calls > 0 ? 1 : 0, 0, charged, calls, 0]]);
+      },
+    ),
     { seed, numRuns: 1_000 },
   );
 });

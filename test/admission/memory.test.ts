@@ -50,7 +50,11 @@ interface Step {
 const steps = (windowMs: number): fc.Arbitrary<readonly Step[]> =>
   fc.array(
     fc.record({
-      waitMs: fc.oneof({ weight: 4, arbitrary: fc.integer({ min: 0, max: Math.ceil(windowMs / 20) }) }, fc.integer({ min: 0, max: windowMs * 2 }), fc.constantFrom(0, windowMs, windowMs - 1, windowMs + 1, Math.ceil(windowMs / 60))),
+      waitMs: fc.oneof(
+        { weight: 4, arbitrary: fc.integer({ min: 0, max: Math.ceil(windowMs / 20) }) },
+        fc.integer({ min: 0, max: windowMs * 2 }),
+        fc.constantFrom(0, windowMs, windowMs - 1, windowMs + 1, Math.ceil(windowMs / 60)),
+      ),
       units: fc.integer({ min: 1, max: 12 }),
       ends: fc.option(fc.record({ back: fc.integer({ min: 0, max: 5 }), share: fc.constantFrom(0, 0.5, 1, 1.5) })),
       jumpMs: fc.oneof({ weight: 8, arbitrary: fc.constant(0) }, fc.integer({ min: -2 * windowMs, max: 2 * windowMs })),
@@ -68,49 +72,55 @@ interface Taken {
 }
 
 describe("windows that slide", () => {
-  test.each(Object.keys(W) as (keyof typeof W)[])("[d4.1 d4.2] no window of a %s holds more than the limit, wherever it is laid, whatever the clocks do; and who is told when, has room then", (window) => {
-    const windowMs = W[window];
-    const account = accountOf({ unit: "tokens", window, limit: 20 });
-    fc.assert(
-      fc.property(steps(windowMs), (all) => {
-        const clock = turnedClock();
-        const store = openMemoryLimits({ clock });
-        const taken: Taken[] = [];
-        for (const { waitMs, units, ends, jumpMs, sleepMs } of all) {
-          clock.pass(waitMs);
-          if (jumpMs !== 0) clock.set(clock.now() + jumpMs);
-          if (sleepMs !== 0) clock.sleep(sleepMs);
-          const ending = ends === null ? undefined : taken.filter((each) => each.reservation !== null).at(-1 - ends.back);
-          if (ending !== undefined) {
-            const real = Math.floor(ending.of * ends!.share);
-            ending.reservation!.settle([real]);
-            ending.reservation = null;
-            ending.units = Math.min(real, ending.of);
+  test.each(Object.keys(W) as (keyof typeof W)[])(
+    "[d4.1 d4.2] no window of a %s holds more than the limit, wherever it is laid, whatever the clocks do; and who is told when, has room then",
+    (window) => {
+      const windowMs = W[window];
+      const account = accountOf({ unit: "tokens", window, limit: 20 });
+      fc.assert(
+        fc.property(steps(windowMs), (all) => {
+          const clock = turnedClock();
+          const store = openMemoryLimits({ clock });
+          const taken: Taken[] = [];
+          for (const { waitMs, units, ends, jumpMs, sleepMs } of all) {
+            clock.pass(waitMs);
+            if (jumpMs !== 0) clock.set(clock.now() + jumpMs);
+            if (sleepMs !== 0) clock.sleep(sleepMs);
+            const ending =
+              ends === null ? undefined : taken.filter((each) => each.reservation !== null).at(-1 - ends.back);
+            if (ending !== undefined) {
+              const real = Math.floor(ending.of * ends!.share);
+              ending.reservation!.settle([real]);
+              ending.reservation = null;
+              ending.units = Math.min(real, ending.of);
+            }
+            const atMs = clock.monotonic();
+            const result = store.reserve([needOf(account, units)]);
+            if (result instanceof Promise) throw new Error("waits");
+            if (!isShortage(result)) {
+              taken.push({ atMs, units, of: units, reservation: result });
+              // the window that ends with this admission: every other has been judged, or is judged with a later one
+              const inside = taken
+                .filter((each) => each.atMs > atMs - windowMs)
+                .reduce((sum, each) => sum + each.units, 0);
+              if (inside > 20) throw new Error(`${inside} within a ${window}`);
+            } else if (result.fitsAtMs !== null) {
+              const waits = Math.ceil(result.fitsAtMs - clock.now());
+              // a sixtieth late at most, counted from the newest that could be in the way
+              if (waits <= 0 || waits > windowMs + Math.ceil(windowMs / 60)) throw new Error(`waits ${waits} ms`);
+              clock.pass(waits);
+              const again = take(store, account, units);
+              if (again === null) throw new Error(`told to wait ${waits} ms, and refused then`);
+              taken.push({ atMs: clock.monotonic(), units, of: units, reservation: again });
+            }
           }
-          const atMs = clock.monotonic();
-          const result = store.reserve([needOf(account, units)]);
-          if (result instanceof Promise) throw new Error("waits");
-          if (!isShortage(result)) {
-            taken.push({ atMs, units, of: units, reservation: result });
-            // the window that ends with this admission: every other has been judged, or is judged with a later one
-            const inside = taken.filter((each) => each.atMs > atMs - windowMs).reduce((sum, each) => sum + each.units, 0);
-            if (inside > 20) throw new Error(`${inside} within a ${window}`);
-          } else if (result.fitsAtMs !== null) {
-            const waits = Math.ceil(result.fitsAtMs - clock.now());
-            // a sixtieth late at most, counted from the newest that could be in the way
-            if (waits <= 0 || waits > windowMs + Math.ceil(windowMs / 60)) throw new Error(`waits ${waits} ms`);
-            clock.pass(waits);
-            const again = take(store, account, units);
-            if (again === null) throw new Error(`told to wait ${waits} ms, and refused then`);
-            taken.push({ atMs: clock.monotonic(), units, of: units, reservation: again });
-          }
-        }
-        for (const each of taken) each.reservation?.release();
-        return store.open() === 0;
-      }),
-      { seed, numRuns: 400 },
-    );
-  });
+          for (const each of taken) each.reservation?.release();
+          return store.open() === 0;
+        }),
+        { seed, numRuns: 400 },
+      );
+    },
+  );
 
   test("[d4.2] nothing is short: what is refused would not fit into the window and its oldest part", () => {
     const account = accountOf({ unit: "tokens", window: "minute", limit: 20 });
@@ -123,7 +133,9 @@ describe("windows that slide", () => {
           clock.pass(waitMs);
           const atMs = clock.monotonic();
           const isAdmitted = take(store, account, units) !== null;
-          const near = taken.filter((each) => each.atMs > atMs - 60_000 - 1_000).reduce((sum, each) => sum + each.units, 0);
+          const near = taken
+            .filter((each) => each.atMs > atMs - 60_000 - 1_000)
+            .reduce((sum, each) => sum + each.units, 0);
           if (isAdmitted) taken.push({ atMs, units });
           else if (near + units <= 20) throw new Error(`${units} were refused beside ${near}`);
         }
@@ -169,7 +181,11 @@ describe("periods of the calendar", () => {
     const store = openMemoryLimits({ clock });
     const account = accountOf({ kind: "budget", unit: "nano_usd", window, limit: 10 });
     take(store, account, 10);
-    expect([take(store, account), fitsIn(store, clock, account), store.standing(account)]).toEqual([null, 1, { limit: 10, used: 10, remaining: 0, resetsAtMs: at(next) }]);
+    expect([take(store, account), fitsIn(store, clock, account), store.standing(account)]).toEqual([
+      null,
+      1,
+      { limit: 10, used: 10, remaining: 0, resetsAtMs: at(next) },
+    ]);
     clock.pass(1);
     expect(take(store, account, 10)).not.toBeNull();
   });
@@ -242,7 +258,10 @@ test("values that come and go do not pile up", () => {
 });
 
 describe("a restart", () => {
-  const restarted = (rule: Partial<LimitRule>, how: { readonly between: (clock: TurnedClock) => void; readonly value?: string; readonly units?: number }): readonly [number, number | null] => {
+  const restarted = (
+    rule: Partial<LimitRule>,
+    how: { readonly between: (clock: TurnedClock) => void; readonly value?: string; readonly units?: number },
+  ): readonly [number, number | null] => {
     const file = join(folder, `${++files}.sqlite`);
     const clock = turnedClock();
     const first = openMemoryLimits({ clock, keeper: openLimitCounts(file) });
@@ -264,7 +283,12 @@ describe("a restart", () => {
     ["a minute's requests", { unit: "requests", window: "minute" }],
     ["a user's day", { unit: "requests", window: "day", scope: { user: "*" } }],
   ] as const)("[d4.1] %s are not forgotten", (_, rule) => {
-    expect(restarted(rule as Partial<LimitRule>, { between: (clock) => clock.pass(1_000), ...("scope" in rule && { value: "ann\nb" }) })[0]).toBe(7);
+    expect(
+      restarted(rule as Partial<LimitRule>, {
+        between: (clock) => clock.pass(1_000),
+        ...("scope" in rule && { value: "ann\nb" }),
+      })[0],
+    ).toBe(7);
   });
   test("what has left its window meanwhile is gone; what has not, leaves when it would have", () => {
     expect(restarted({ window: "minute" }, { between: (clock) => clock.pass(62_000) })).toEqual([0, null]);
@@ -275,10 +299,19 @@ describe("a restart", () => {
     const slept = restarted({ window: "hour" }, { between: (clock) => clock.sleep(20_000) });
     expect([slept[0], slept[1]! >= W.hour - 20_000]).toEqual([7, true]);
     const setBack = restarted({ window: "hour" }, { between: (clock) => clock.set(clock.now() - 5 * W.day) });
-    expect([setBack[0], setBack[1]! >= W.hour - W.minute, setBack[1]! <= W.hour + 2 * W.minute]).toEqual([7, true, true]);
+    expect([setBack[0], setBack[1]! >= W.hour - W.minute, setBack[1]! <= W.hour + 2 * W.minute]).toEqual([
+      7,
+      true,
+      true,
+    ]);
   });
   test("a period that a clock opened too early is not opened twice by a restart", () => {
-    expect(restarted({ kind: "budget", unit: "tokens", window: "day" }, { between: (clock) => clock.set(clock.now() - W.day) })[0]).toBe(7);
+    expect(
+      restarted(
+        { kind: "budget", unit: "tokens", window: "day" },
+        { between: (clock) => clock.set(clock.now() - W.day) },
+      )[0],
+    ).toBe(7);
   });
   test("what could not be written is told once, and written when it can be", async () => {
     const clock = turnedClock();
@@ -288,7 +321,8 @@ describe("a restart", () => {
     let isFull = true;
     const keeper = {
       read: () => [],
-      keptAtMs: () => 0, hold: () => true,
+      keptAtMs: () => 0,
+      hold: () => true,
       write(rows: readonly KeptCount[]) {
         if (isFull && rows.length > 0) throw new Error("the disk is full");
         for (const { state } of rows) written.push(state ?? "");
@@ -308,58 +342,107 @@ describe("a restart", () => {
     const [clock, month] = [turnedClock(), accountOf({ kind: "budget", unit: "nano_usd", window: "month" })];
     const { tenantId, id, unit, kind, window } = month.rule;
     const restored = (journalled: Partial<JournalledCount>): number => {
-      const rows: KeptCount[] = [{ rule: [tenantId, id, kind, unit, window].join("\n"), value: "", state: JSON.stringify({ stamp: (clock.now() - 5) * 1000, parts: [[Date.UTC(2026, 0, 1), 3]] }) }];
+      const rows: KeptCount[] = [
+        {
+          rule: [tenantId, id, kind, unit, window].join("\n"),
+          value: "",
+          state: JSON.stringify({ stamp: (clock.now() - 5) * 1000, parts: [[Date.UTC(2026, 0, 1), 3]] }),
+        },
+      ];
       const keeper = { read: () => rows, keptAtMs: () => 0, hold: () => true, write: () => {}, close: () => {} };
-      const store = openMemoryLimits({ clock, keeper, journalled: [{ tenantId, id, unit, kind, window, value: "", stamp: clock.now() * 1000, total: 9, ...journalled }] });
+      const store = openMemoryLimits({
+        clock,
+        keeper,
+        journalled: [
+          { tenantId, id, unit, kind, window, value: "", stamp: clock.now() * 1000, total: 9, ...journalled },
+        ],
+      });
       const total = used(store, month);
       void store.close();
       return total;
     };
-    expect([restored({}), restored({ stamp: (clock.now() - 5) * 1000 }), restored({ stamp: (clock.now() - W.day) * 1000 }), restored({ total: 0 }), restored({ value: "x" }), restored({ window: "day" })]).toEqual([9, 3, 3, 0, 3, 3]);
+    expect([
+      restored({}),
+      restored({ stamp: (clock.now() - 5) * 1000 }),
+      restored({ stamp: (clock.now() - W.day) * 1000 }),
+      restored({ total: 0 }),
+      restored({ value: "x" }),
+      restored({ window: "day" }),
+    ]).toEqual([9, 3, 3, 0, 3, 3]);
   });
-  test.each([["limit", "minute"], ["limit", "hour"], ["limit", "day"], ["budget", "day"], ["budget", "month"], ["budget", "total"]] as const)("[d4.2 d11.2] killed at any moment: what its rows say beyond what was kept is counted (a %s of a %s)", (kind, window) => {
-    const act = fc.record({ waitMs: fc.integer({ min: 0, max: 5_000 }), units: fc.integer({ min: 1, max: 50 }), ends: fc.option(fc.integer({ min: 0, max: 80 })) });
-    fc.assert(
-      fc.property(fc.array(act, { minLength: 2, maxLength: 30 }), fc.nat(), (acts, chance) => {
-        const clock = turnedClock(Date.UTC(2026, 1, 27, 12));
-        const account = accountOf({ kind, window, unit: "tokens", limit: 1e9, scope: { user: "*" } }, "ann");
-        const { tenantId, id, unit } = account.rule;
-        let rows: KeptCount[] = [];
-        const kept: (typeof rows)[] = [];
-        const keeper = { read: () => [], keptAtMs: () => 0, hold: () => true, write: (some: readonly KeptCount[]) => void (rows = some.length === 0 ? rows : [...some]), close: () => {} };
-        const first = openMemoryLimits({ clock, keeper });
-        const journal: JournalledCount[] = [];
-        const write = (stamp: number): void => void journal.push({ tenantId, id, unit, kind, window, value: "ann", stamp, total: used(first, account) });
-        for (const { waitMs, units, ends } of acts) {
-          clock.pass(waitMs);
-          const one = take(first, account, units)!;
-          write(one.stamp!);
-          if (ends !== null) write(one.settle([ends])!.stamp!);
-          // writes all that was counted since
-          void first.close();
-          kept.push(rows);
-        }
-        // what was kept is from some time before
-        const at = chance % (kept.length + 1);
-        const second = openMemoryLimits({ clock, keeper: { ...keeper, read: () => (at === 0 ? [] : kept[at - 1]!) }, journalled: [journal.reduce((last, each) => (each.stamp > last.stamp ? each : last))] });
-        expect(used(second, account)).toBe(used(first, account));
-        for (let part = 0; part < 70; part++) {
-          clock.pass(window === "month" || window === "total" ? W.hour : W[window] / 60);
-          expect(used(second, account)).toBeGreaterThanOrEqual(used(first, account));
-        }
-        if (kind === "limit") expect(used(second, account)).toBe(0);
-        for (const store of [first, second]) void store.close();
-      }),
-      { seed, numRuns: 200 },
-    );
-  });
+  test.each([
+    ["limit", "minute"],
+    ["limit", "hour"],
+    ["limit", "day"],
+    ["budget", "day"],
+    ["budget", "month"],
+    ["budget", "total"],
+  ] as const)(
+    "[d4.2 d11.2] killed at any moment: what its rows say beyond what was kept is counted (a %s of a %s)",
+    (kind, window) => {
+      const act = fc.record({
+        waitMs: fc.integer({ min: 0, max: 5_000 }),
+        units: fc.integer({ min: 1, max: 50 }),
+        ends: fc.option(fc.integer({ min: 0, max: 80 })),
+      });
+      fc.assert(
+        fc.property(fc.array(act, { minLength: 2, maxLength: 30 }), fc.nat(), (acts, chance) => {
+          const clock = turnedClock(Date.UTC(2026, 1, 27, 12));
+          const account = accountOf({ kind, window, unit: "tokens", limit: 1e9, scope: { user: "*" } }, "ann");
+          const { tenantId, id, unit } = account.rule;
+          let rows: KeptCount[] = [];
+          const kept: (typeof rows)[] = [];
+          const keeper = {
+            read: () => [],
+            keptAtMs: () => 0,
+            hold: () => true,
+            write: (some: readonly KeptCount[]) => void (rows = some.length === 0 ? rows : [...some]),
+            close: () => {},
+          };
+          const first = openMemoryLimits({ clock, keeper });
+          const journal: JournalledCount[] = [];
+          const write = (stamp: number): void =>
+            void journal.push({ tenantId, id, unit, kind, window, value: "ann", stamp, total: used(first, account) });
+          for (const { waitMs, units, ends } of acts) {
+            clock.pass(waitMs);
+            const one = take(first, account, units)!;
+            write(one.stamp!);
+            if (ends !== null) write(one.settle([ends])!.stamp!);
+            // writes all that was counted since
+            void first.close();
+            kept.push(rows);
+          }
+          // what was kept is from some time before
+          const at = chance % (kept.length + 1);
+          const second = openMemoryLimits({
+            clock,
+            keeper: { ...keeper, read: () => (at === 0 ? [] : kept[at - 1]!) },
+            journalled: [journal.reduce((last, each) => (each.stamp > last.stamp ? each : last))],
+          });
+          expect(used(second, account)).toBe(used(first, account));
+          for (let part = 0; part < 70; part++) {
+            clock.pass(window === "month" || window === "total" ? W.hour : W[window] / 60);
+            expect(used(second, account)).toBeGreaterThanOrEqual(used(first, account));
+          }
+          if (kind === "limit") expect(used(second, account)).toBe(0);
+          for (const store of [first, second]) void store.close();
+        }),
+        { seed, numRuns: 200 },
+      );
+    },
+  );
   test("[d4.2] a second process on one file overwrites nothing, begins with what was kept, and takes over when the first has ended", async () => {
     const file = join(folder, `${++files}.sqlite`);
     const clock = turnedClock();
-    const [month, hour, user] = [accountOf({ id: "m", kind: "budget", unit: "nano_usd", window: "month", limit: 1_000 }), accountOf({ id: "h", unit: "tokens", window: "hour", limit: 1_000 }), accountOf({ id: "u", window: "day", scope: { user: "*" }, limit: 1_000 }, "ann")];
+    const [month, hour, user] = [
+      accountOf({ id: "m", kind: "budget", unit: "nano_usd", window: "month", limit: 1_000 }),
+      accountOf({ id: "h", unit: "tokens", window: "hour", limit: 1_000 }),
+      accountOf({ id: "u", window: "day", scope: { user: "*" }, limit: 1_000 }, "ann"),
+    ];
     const all = [month, hour, user];
     const open = (): LimitStore => openMemoryLimits({ clock, keeper: openLimitCounts(file) });
-    const spend = (store: LimitStore, units: number, accounts = all): void => accounts.forEach((account) => take(store, account, units)!.settle([units]));
+    const spend = (store: LimitStore, units: number, accounts = all): void =>
+      accounts.forEach((account) => take(store, account, units)!.settle([units]));
     const first = open();
     spend(first, 5, [month, hour]);
     await Bun.sleep(250);
@@ -383,7 +466,9 @@ describe("a restart", () => {
   test("a file that is none of ours is an error that says so", () => {
     const file = join(folder, `${++files}.sqlite`);
     writeFileSync(file, "no database, and long enough to be looked at as one".repeat(100));
-    expect(() => openLimitCounts(file)).toThrow(/What limits have counted cannot be read from .*: .* Move .* and start again/);
+    expect(() => openLimitCounts(file)).toThrow(
+      /What limits have counted cannot be read from .*: .* Move .* and start again/,
+    );
   });
   test("an event that was told is not told again", () => {
     const file = join(folder, `${++files}.sqlite`);

@@ -5,7 +5,10 @@ import { openReach } from "../../src/admission/valkey/reach.ts";
 function watched() {
   let nowMs = 0;
   const told: string[] = [];
-  const reach = openReach({ now: () => nowMs, onState: (state, error) => void told.push(state === "away" ? `${nowMs} away ${String(error)}` : `${nowMs} back`) });
+  const reach = openReach({
+    now: () => nowMs,
+    onState: (state, error) => void told.push(state === "away" ? `${nowMs} away ${String(error)}` : `${nowMs} back`),
+  });
   return { reach, told, at: (ms: number) => (nowMs = ms) };
 }
 

@@ -118,9 +118,20 @@ describe.skipIf(binary === null)("dragoman limit reconcile", () => {
     const charged = await usedOf("killed");
     expect(charged).toBeGreaterThan(used);
     const run = async (...flags: string[]) => {
-      const { code, stdout, stderr } = await runCli(["limit", "reconcile", "--json", ...flags], { DRAGOMAN_LIMIT_STORE_URL: redis.url });
+      const { code, stdout, stderr } = await runCli(["limit", "reconcile", "--json", ...flags], {
+        DRAGOMAN_LIMIT_STORE_URL: redis.url,
+      });
       expect([code, stderr]).toEqual([0, ""]);
-      return JSON.parse(stdout) as { readonly dry_run: boolean; readonly written_off: readonly { readonly replica: string; readonly tenant: string; readonly budget: string; readonly unit: string; readonly units: number }[] };
+      return JSON.parse(stdout) as {
+        readonly dry_run: boolean;
+        readonly written_off: readonly {
+          readonly replica: string;
+          readonly tenant: string;
+          readonly budget: string;
+          readonly unit: string;
+          readonly units: number;
+        }[];
+      };
     };
     // it was here just now
     expect((await run()).written_off).toEqual([]);
@@ -147,7 +158,9 @@ describe.skipIf(binary === null)("dragoman limit reconcile", () => {
     // within the minute only where it is named
     expect(found).toBeUndefined();
     const redisClient = new Redis(redis.url);
-    const replica = (await redisClient.hkeys((await redisClient.keys("dragoman:{t}:a:stopped:*"))[0]!)).find((field) => field.startsWith("h:"))!.slice(2);
+    const replica = (await redisClient.hkeys((await redisClient.keys("dragoman:{t}:a:stopped:*"))[0]!))
+      .find((field) => field.startsWith("h:"))!
+      .slice(2);
     redisClient.disconnect();
     const [written] = await reconcile({ url: redis.url, clusterNodes: null, replicas: [replica], dryRun: false });
     expect(written).toMatchObject({ replica, budget: "stopped" });
@@ -173,7 +186,10 @@ describe.skipIf(binary === null)("dragoman limit reconcile", () => {
     expect(await usedOfBoth("reserved")).toEqual([430, 330]);
     for (const id of ["reserved", "reserved-lent"]) await age(redis.url, id, 61_000);
     const planned = await reconcile({ url: redis.url, clusterNodes: null, replicas: null, dryRun: true });
-    expect(planned.map(({ budget, units, reserved: part }) => `${budget} ${units} ${part}`).toSorted()).toEqual(["reserved 400 400", "reserved-lent 300 300"]);
+    expect(planned.map(({ budget, units, reserved: part }) => `${budget} ${units} ${part}`).toSorted()).toEqual([
+      "reserved 400 400",
+      "reserved-lent 300 300",
+    ]);
     expect(await usedOfBoth("reserved")).toEqual([430, 330]);
     expect(await reconcile({ url: redis.url, clusterNodes: null, replicas: null, dryRun: false })).toEqual(planned);
     expect(await usedOfBoth("reserved")).toEqual([30, 30]);
@@ -198,7 +214,8 @@ describe.skipIf(binary === null)("dragoman limit reconcile", () => {
     const config = "budgets: { whole: { tokens: 60000, window: total, on_store_failure: closed } }\n";
     const environment = { DRAGOMAN_LIMIT_STORE_URL: redis.url };
     const first = await startGateway({ config, environment });
-    const ask = (gateway: GatewayProcess, model: string): Promise<Response> => gateway.chat({ model, max_tokens: 2000, messages: [{ role: "user", content: "hello" }] });
+    const ask = (gateway: GatewayProcess, model: string): Promise<Response> =>
+      gateway.chat({ model, max_tokens: 2000, messages: [{ role: "user", content: "hello" }] });
     const remaining = async (gateway: GatewayProcess): Promise<number> => {
       const response = await ask(gateway, "sandbox:echo");
       await response.text();
@@ -219,7 +236,11 @@ describe.skipIf(binary === null)("dragoman limit reconcile", () => {
     await age(redis.url, "*whole*", 61_000);
     const { code, stdout } = await runCli(["limit", "reconcile", "--json"], environment);
     expect(code).toBe(0);
-    const [written] = (JSON.parse(stdout) as { readonly written_off: readonly { readonly budget: string; readonly units: number; readonly reserved: number }[] }).written_off;
+    const [written] = (
+      JSON.parse(stdout) as {
+        readonly written_off: readonly { readonly budget: string; readonly units: number; readonly reserved: number }[];
+      }
+    ).written_off;
     expect(written!.units).toBe(written!.reserved);
     expect(written!.reserved).toBeGreaterThanOrEqual(3 * 2000);
     const next = await startGateway({ config, environment });
@@ -232,9 +253,15 @@ describe.skipIf(binary === null)("dragoman limit reconcile", () => {
 
   test("without a store of limits, and with one that is away, it says so", async () => {
     const nothing = await runCli(["limit", "reconcile"]);
-    expect([nothing.code, nothing.stderr]).toEqual([2, expect.stringContaining("DRAGOMAN_LIMIT_STORE_URL") as unknown as string]);
+    expect([nothing.code, nothing.stderr]).toEqual([
+      2,
+      expect.stringContaining("DRAGOMAN_LIMIT_STORE_URL") as unknown as string,
+    ]);
     const away = await runCli(["limit", "reconcile"], { DRAGOMAN_LIMIT_STORE_URL: "redis://:secret@127.0.0.1:1" });
-    expect([away.code, away.stderr]).toEqual([2, expect.stringContaining("127.0.0.1:1 did not answer") as unknown as string]);
+    expect([away.code, away.stderr]).toEqual([
+      2,
+      expect.stringContaining("127.0.0.1:1 did not answer") as unknown as string,
+    ]);
     expect(away.stderr).not.toContain("secret");
   }, 30_000);
 
@@ -249,13 +276,15 @@ describe.skipIf(binary === null)("dragoman limit reconcile", () => {
       await Bun.sleep(5200);
       const found = await reconcile({ url, clusterNodes: nodes, replicas: null, dryRun: true });
       expect(found).toEqual([]);
-      const holder = await Promise.all(cluster.servers.map(async (server) => {
-        const client = new Redis(server.url);
-        const [key] = await client.keys("dragoman:{t}:a:clustered:*");
-        const fields = key === undefined ? [] : await client.hkeys(key);
-        client.disconnect();
-        return fields.find((field) => field.startsWith("h:"))?.slice(2);
-      }));
+      const holder = await Promise.all(
+        cluster.servers.map(async (server) => {
+          const client = new Redis(server.url);
+          const [key] = await client.keys("dragoman:{t}:a:clustered:*");
+          const fields = key === undefined ? [] : await client.hkeys(key);
+          client.disconnect();
+          return fields.find((field) => field.startsWith("h:"))?.slice(2);
+        }),
+      );
       const replica = holder.find((each) => each !== undefined)!;
       const [one] = await reconcile({ url, clusterNodes: nodes, replicas: [replica], dryRun: false });
       expect(one).toMatchObject({ replica, budget: "clustered" });

@@ -53,7 +53,12 @@ function openWorld() {
 describe("a replica", () => {
   test("forgets the accounts of users that have gone, when their window has ended: memory does not grow with every user who ever came", () => {
     const { replica, pass, reserve } = openWorld();
-    for (let user = 0; user < 300; user++) reserve({ account: accountOf({ id: "each", scope: { user: "*" }, window: "minute" }, `u${user}`), units: 1, force: false }).settle([1]);
+    for (let user = 0; user < 300; user++)
+      reserve({
+        account: accountOf({ id: "each", scope: { user: "*" }, window: "minute" }, `u${user}`),
+        units: 1,
+        force: false,
+      }).settle([1]);
     const stays = accountOf({ id: "each-day", kind: "budget", window: "day", limit: 50 }, "u1");
     reserve({ account: stays, units: 1, force: false }).settle([1]);
     expect(replica.counts().accounts).toBe(301);
@@ -62,21 +67,30 @@ describe("a replica", () => {
     expect(replica.counts().accounts).toBe(1);
   });
 
-  test.each([Number.NaN, Number.POSITIVE_INFINITY, 1e300, -5, 0.5])("a figure of %p is no poison: what the store is told is whole and exact", (units) => {
-    const { sent, reserve } = openWorld();
-    const account = accountOf({ id: "odd", unit: "tokens", limit: 100 });
-    reserve({ account, units: 1, force: false }).settle([units]);
-    reserve({ account, units, force: true }).release();
-    const numbers = sent.flatMap(({ operations }) => operations.flatMap((operation) => operation.slice(1)));
-    expect(numbers.length).toBeGreaterThan(3);
-    expect(numbers.filter((each) => !Number.isSafeInteger(each))).toEqual([]);
-  });
+  test.each([Number.NaN, Number.POSITIVE_INFINITY, 1e300, -5, 0.5])(
+    "a figure of %p is no poison: what the store is told is whole and exact",
+    (units) => {
+      const { sent, reserve } = openWorld();
+      const account = accountOf({ id: "odd", unit: "tokens", limit: 100 });
+      reserve({ account, units: 1, force: false }).settle([units]);
+      reserve({ account, units, force: true }).release();
+      const numbers = sent.flatMap(({ operations }) => operations.flatMap((operation) => operation.slice(1)));
+      expect(numbers.length).toBeGreaterThan(3);
+      expect(numbers.filter((each) => !Number.isSafeInteger(each))).toEqual([]);
+    },
+  );
 
   test("many calls with many limits each go in messages of a bounded size", () => {
     const { replica, sent, pass } = openWorld();
-    const wide = (call: number): readonly Need[] => Array.from({ length: 50 }, (_, index) => ({ account: accountOf({ id: `l${index}` }, `call ${call}`), units: 1, force: false }));
+    const wide = (call: number): readonly Need[] =>
+      Array.from({ length: 50 }, (_, index) => ({
+        account: accountOf({ id: `l${index}` }, `call ${call}`),
+        units: 1,
+        force: false,
+      }));
     let admitted = 0;
-    for (let call = 0; call < 60; call++) replica.reserve(wide(call), (result) => (admitted += isShortage(result) ? 0 : 1));
+    for (let call = 0; call < 60; call++)
+      replica.reserve(wide(call), (result) => (admitted += isShortage(result) ? 0 : 1));
     pass(5000);
     expect(admitted).toBe(60);
     expect(Math.max(...sent.map(({ accounts }) => accounts.length))).toBeLessThan(300);
@@ -87,22 +101,33 @@ describe("a replica", () => {
     ["asleep", 4000, true, true],
     ["without CPU", 2500, false, false],
     ["without CPU", 4000, false, true],
-  ] as const)("[d4.2] %s for %p ms: its calls go on unless the store says that their places were free meanwhile", (_, ms, isAsleep, isLost) => {
-    const { pass, reserve, stand } = openWorld();
-    const slot = reserve({ account: accountOf({ id: "places", unit: "concurrency", window: null, onStoreFailure: "closed" }), units: 1, force: false });
-    let wasLost = false;
-    slot.whenLost!(() => (wasLost = true));
-    pass(3000);
-    expect(wasLost).toBe(false);
-    stand(ms, isAsleep);
-    pass(3000);
-    expect(wasLost).toBe(isLost);
-    slot.release();
-  });
+  ] as const)(
+    "[d4.2] %s for %p ms: its calls go on unless the store says that their places were free meanwhile",
+    (_, ms, isAsleep, isLost) => {
+      const { pass, reserve, stand } = openWorld();
+      const slot = reserve({
+        account: accountOf({ id: "places", unit: "concurrency", window: null, onStoreFailure: "closed" }),
+        units: 1,
+        force: false,
+      });
+      let wasLost = false;
+      slot.whenLost!(() => (wasLost = true));
+      pass(3000);
+      expect(wasLost).toBe(false);
+      stand(ms, isAsleep);
+      pass(3000);
+      expect(wasLost).toBe(isLost);
+      slot.release();
+    },
+  );
 
   test("[d4.2] places stay its own under one limit while it talks with the store of nothing but another", () => {
     const { pass, reserve } = openWorld();
-    const slot = reserve({ account: accountOf({ id: "places", unit: "concurrency", window: null, onStoreFailure: "closed" }), units: 1, force: false });
+    const slot = reserve({
+      account: accountOf({ id: "places", unit: "concurrency", window: null, onStoreFailure: "closed" }),
+      units: 1,
+      force: false,
+    });
     let wasLost = false;
     slot.whenLost!(() => (wasLost = true));
     for (let n = 0; n < 100; n++) {

@@ -13,7 +13,13 @@ const problems = (schema: typeof limitSchema | typeof budgetSchema, document: un
 describe("limits", () => {
   test("what is left out has a default", () => {
     expect(limitSchema.parse({ metric: "requests", window: "minute", limit: 10 })).toEqual({
-      metric: "requests", window: "minute", limit: 10, scope: {}, mode: "enforce", on_store_failure: "local_share", assume_output_tokens: 4096,
+      metric: "requests",
+      window: "minute",
+      limit: 10,
+      scope: {},
+      mode: "enforce",
+      on_store_failure: "local_share",
+      assume_output_tokens: 4096,
     });
   });
   test.each([
@@ -22,8 +28,16 @@ describe("limits", () => {
     ["a limit that is text", { metric: "requests", window: "minute", limit: "10" }, "limit"],
     ["a limit that no count holds", { metric: "tokens", window: "day", limit: 1e15 }, "limit"],
     ["an unknown scope", { metric: "requests", window: "minute", limit: 1, scope: { team: "a" } }, "scope"],
-    ["an empty value of a scope", { metric: "requests", window: "minute", limit: 1, scope: { user: "" } }, "scope.user"],
-    ["a line break in a scope", { metric: "requests", window: "minute", limit: 1, scope: { user: "a\nb" } }, "scope.user"],
+    [
+      "an empty value of a scope",
+      { metric: "requests", window: "minute", limit: 1, scope: { user: "" } },
+      "scope.user",
+    ],
+    [
+      "a line break in a scope",
+      { metric: "requests", window: "minute", limit: 1, scope: { user: "a\nb" } },
+      "scope.user",
+    ],
     ["no window", { metric: "requests", limit: 1 }, "window"],
     ["a budget's window", { metric: "tokens", window: "month", limit: 1 }, "window"],
     ["an unknown metric", { metric: "money", window: "day", limit: 1 }, "metric"],
@@ -35,7 +49,14 @@ describe("limits", () => {
 });
 
 describe("budgets", () => {
-  test.each([["12.50", 12_500_000_000], ["0.000000001", 1], ["0", 0], [12.5, 12_500_000_000], [0.1, 100_000_000], ["1000000", 1e15]] as const)("[d4.7] %p US dollars are whole nano-dollars", (usd, nano) => {
+  test.each([
+    ["12.50", 12_500_000_000],
+    ["0.000000001", 1],
+    ["0", 0],
+    [12.5, 12_500_000_000],
+    [0.1, 100_000_000],
+    ["1000000", 1e15],
+  ] as const)("[d4.7] %p US dollars are whole nano-dollars", (usd, nano) => {
     expect(nanoUsdOf(budgetSchema.parse({ usd, window: "month" }).usd!)).toBe(nano);
   });
   test.each([
@@ -50,37 +71,86 @@ describe("budgets", () => {
     ["a threshold above all", { usd: "1", window: "day", thresholds: [101] }, "thresholds.0"],
     ["a threshold of nothing", { usd: "1", window: "day", thresholds: [0] }, "thresholds.0"],
     ["a threshold twice", { usd: "1", window: "day", thresholds: [80, { percent: 80 }] }, "thresholds"],
-    ["a model without a provider", { usd: "1", window: "day", thresholds: [{ percent: 80, degrade_to: "cheap" }] }, "thresholds.0.degrade_to"],
+    [
+      "a model without a provider",
+      { usd: "1", window: "day", thresholds: [{ percent: 80, degrade_to: "cheap" }] },
+      "thresholds.0.degrade_to",
+    ],
   ])("[d4.1] %s is refused at its place", (_, document, path) => {
     const found = problems(budgetSchema, document);
     expect([found.length, found[0]?.split(":")[0]]).toEqual([1, path]);
   });
 });
 
-const at = (tenantId: string | null, projectId: string | null, id: string, limit: object): Configured<ReturnType<typeof limitSchema.parse>> => ({
-  id, name: id, tenantId, projectId, origin: "store", setBy: null, version: 1, document: limitSchema.parse({ metric: "requests", window: "minute", limit: 1, ...limit }),
+const at = (
+  tenantId: string | null,
+  projectId: string | null,
+  id: string,
+  limit: object,
+): Configured<ReturnType<typeof limitSchema.parse>> => ({
+  id,
+  name: id,
+  tenantId,
+  projectId,
+  origin: "store",
+  setBy: null,
+  version: 1,
+  document: limitSchema.parse({ metric: "requests", window: "minute", limit: 1, ...limit }),
 });
 const PLACE: LimitedPlace = { route: "chat", provider: "up", model: "up:big" };
 
-function accountsFound(limits: readonly Configured<ReturnType<typeof limitSchema.parse>>[], { tenant = "t", project = "p", token = "k", user = null as string | null, place = PLACE } = {}): readonly string[] {
-  return (compileLimits({ limits, budgets: [] }).forCaller(tenant, project, token)?.accountsAt(place, user) ?? []).map(({ rule, value }) => `${rule.tenantId}/${rule.id}=${value}`);
+function accountsFound(
+  limits: readonly Configured<ReturnType<typeof limitSchema.parse>>[],
+  { tenant = "t", project = "p", token = "k", user = null as string | null, place = PLACE } = {},
+): readonly string[] {
+  return (compileLimits({ limits, budgets: [] }).forCaller(tenant, project, token)?.accountsAt(place, user) ?? []).map(
+    ({ rule, value }) => `${rule.tenantId}/${rule.id}=${value}`,
+  );
 }
 
 describe("what applies to a call", () => {
   test("[d4.1] limits of the file, of the tenant and of the project; nothing of others", () => {
-    const all = [at(null, null, "file", {}), at("t", null, "tenant", {}), at("t", "p", "project", {}), at("t", "q", "other-project", {}), at("o", null, "other-tenant", {}), at("o", "p", "other-tenants", {})];
+    const all = [
+      at(null, null, "file", {}),
+      at("t", null, "tenant", {}),
+      at("t", "p", "project", {}),
+      at("t", "q", "other-project", {}),
+      at("o", null, "other-tenant", {}),
+      at("o", "p", "other-tenants", {}),
+    ];
     expect(accountsFound(all)).toEqual(["t/file=", "t/tenant=", "t/project="]);
     expect(accountsFound(all, { tenant: "o", project: "x" })).toEqual(["o/file=", "o/other-tenant="]);
     expect(compileLimits({ limits: all.slice(1), budgets: [] }).forCaller("nobody", "p", "k")).toBeNull();
   });
   test.each([
-    [{ token: "k" }, true], [{ token: "x" }, false], [{ route: "chat" }, true], [{ route: "ch*" }, true], [{ route: "direct" }, false], [{ provider: "up" }, true], [{ provider: "down" }, false],
-    [{ model: "up:*" }, true], [{ model: "up:small" }, false], [{ user: "u1" }, true], [{ user: "u*" }, true], [{ user: "v" }, false], [{ user: "u1", model: "up:big" }, true], [{ user: "u1", model: "up:small" }, false],
+    [{ token: "k" }, true],
+    [{ token: "x" }, false],
+    [{ route: "chat" }, true],
+    [{ route: "ch*" }, true],
+    [{ route: "direct" }, false],
+    [{ provider: "up" }, true],
+    [{ provider: "down" }, false],
+    [{ model: "up:*" }, true],
+    [{ model: "up:small" }, false],
+    [{ user: "u1" }, true],
+    [{ user: "u*" }, true],
+    [{ user: "v" }, false],
+    [{ user: "u1", model: "up:big" }, true],
+    [{ user: "u1", model: "up:small" }, false],
   ] as const)("[d4.1] the scope %p holds: %p", (scope, holds) => {
     expect(accountsFound([at("t", "p", "one", { scope })], { user: "u1" }).length).toBe(holds ? 1 : 0);
   });
   test("`*` gives each value a count of its own; a glob is one count for all that it matches", () => {
-    expect(accountsFound([at("t", "p", "a", { scope: { user: "*" } }), at("t", "p", "b", { scope: { token: "*", user: "*" } }), at("t", "p", "c", { scope: { user: "u*" } })], { user: "u1" })).toEqual(["t/a=u1", "t/b=k\nu1", "t/c="]);
+    expect(
+      accountsFound(
+        [
+          at("t", "p", "a", { scope: { user: "*" } }),
+          at("t", "p", "b", { scope: { token: "*", user: "*" } }),
+          at("t", "p", "c", { scope: { user: "u*" } }),
+        ],
+        { user: "u1" },
+      ),
+    ).toEqual(["t/a=u1", "t/b=k\nu1", "t/c="]);
   });
   test("who names no end user is not bounded by limits of end users", () => {
     expect(accountsFound([at("t", "p", "a", { scope: { user: "*" } })])).toEqual([]);

@@ -9,7 +9,16 @@ const WORLDS = 2000;
 /** Within so many worlds each planted fault has to show. */
 const WORLDS_A_FAULT = 3000;
 
-const PLANTED: readonly PlantedFault[] = ["surplus into the pocket", "guessing for the dead", "life from receipt", "monotonic clock asleep", "old epoch trusted", "window by fixed bucket", "refusal keeps the other account", "asked for by the dead"];
+const PLANTED: readonly PlantedFault[] = [
+  "surplus into the pocket",
+  "guessing for the dead",
+  "life from receipt",
+  "monotonic clock asleep",
+  "old epoch trusted",
+  "window by fixed bucket",
+  "refusal keeps the other account",
+  "asked for by the dead",
+];
 
 describe("replicas that borrow parts of limits", () => {
   test("[d4.2] never admit more than a limit, leave nothing charged that nobody used and forget nothing that was, whatever dies, sleeps, is cut off or comes back", () => {
@@ -32,10 +41,14 @@ describe("replicas that borrow parts of limits", () => {
     expect(simulate(7)).toEqual(simulate(7));
   });
 
-  test.each(PLANTED)("a planted fault is found: %s", (planted) => {
-    const found = seedsFrom(1, WORLDS_A_FAULT).find((seed) => simulate(seed, planted).fault !== null);
-    if (process.env["DRAGOMAN_TEST_SEED"] === undefined) expect(found).toBeDefined();
-  }, 120_000);
+  test.each(PLANTED)(
+    "a planted fault is found: %s",
+    (planted) => {
+      const found = seedsFrom(1, WORLDS_A_FAULT).find((seed) => simulate(seed, planted).fault !== null);
+      if (process.env["DRAGOMAN_TEST_SEED"] === undefined) expect(found).toBeDefined();
+    },
+    120_000,
+  );
 });
 
 const CUT_WORLDS = 300;

@@ -45,7 +45,8 @@ const journals = (folder: string): readonly string[] => readdirSync(folder).filt
 describe.skipIf(binary === null)("limits in Redis", () => {
   let redis: RedisServer;
   let folder: string;
-  const open = (onState?: (state: string) => void): Promise<LimitStore> => openValkeyLimits({ url: redis.url, clusterNodes: null, clock: systemClock, folder, ...(onState && { onState }) });
+  const open = (onState?: (state: string) => void): Promise<LimitStore> =>
+    openValkeyLimits({ url: redis.url, clusterNodes: null, clock: systemClock, folder, ...(onState && { onState }) });
   beforeAll(async () => {
     redis = await startRedis();
     folder = mkdtempSync(join(tmpdir(), "dragoman-leases-"));
@@ -60,7 +61,10 @@ describe.skipIf(binary === null)("limits in Redis", () => {
   beforeEach(() => expect(existsSync(folder) ? readdirSync(folder) : []).toEqual([]));
 
   test("[d4.2] what a killed process had borrowed and not used comes back with the next start of its data folder, to the unit", async () => {
-    const child = Bun.spawn([process.execPath, "-e", borrower(redis.url, folder)], { stdout: "pipe", stderr: "inherit" });
+    const child = Bun.spawn([process.execPath, "-e", borrower(redis.url, folder)], {
+      stdout: "pipe",
+      stderr: "inherit",
+    });
     const { used, atOnce } = JSON.parse(await new Response(child.stdout).text()) as { used: number; atOnce: number };
     expect(child.signalCode ?? (await child.exited.then(() => child.signalCode))).toBe("SIGKILL");
     expect(atOnce).toBeGreaterThan(20);
@@ -82,9 +86,14 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     const calendar = accountOf({ id: "calendar", kind: "budget", window: "day", limit: 1, unit: "tokens" });
     const sliding = accountOf({ id: "sliding", window: "minute", limit: 1, unit: "requests" });
     for (const aheadMs of [0, 3_600_000, -86_400_000]) {
-      const clock = { ...systemClock, now: () => systemClock.now() + aheadMs, monotonic: () => systemClock.monotonic() };
+      const clock = {
+        ...systemClock,
+        now: () => systemClock.now() + aheadMs,
+        monotonic: () => systemClock.monotonic(),
+      };
       const store = await openValkeyLimits({ url: redis.url, clusterNodes: null, clock, folder: null });
-      if (aheadMs === 0) for (const account of [calendar, sliding]) (await reserved(store, needOf(account))).settle([1]);
+      if (aheadMs === 0)
+        for (const account of [calendar, sliding]) (await reserved(store, needOf(account))).settle([1]);
       for (const account of [calendar, sliding]) {
         const refused = await store.reserve([needOf(account)]);
         if (!isShortage(refused)) throw new Error("there was room");
@@ -93,7 +102,8 @@ describe.skipIf(binary === null)("limits in Redis", () => {
       await store.close();
     }
     const [dayMs, minuteMs] = waits;
-    for (const [index, ms] of waits.entries()) expect(Math.abs(ms - (index % 2 === 0 ? dayMs! : minuteMs!))).toBeLessThan(5000);
+    for (const [index, ms] of waits.entries())
+      expect(Math.abs(ms - (index % 2 === 0 ? dayMs! : minuteMs!))).toBeLessThan(5000);
   }, 20_000);
 
   test("a process that ends in order leaves nothing behind: what it borrowed is back, and so is its file", async () => {
@@ -109,7 +119,8 @@ describe.skipIf(binary === null)("limits in Redis", () => {
   test("a `closed` slot that cannot be renewed for two heartbeats ends its call; other slots go on", async () => {
     const states: string[] = [];
     const store = await open((state) => states.push(state));
-    const slot = (id: string, onStoreFailure: "closed" | "local_share"): Promise<Reservation> => reserved(store, needOf(accountOf({ id, unit: "concurrency", window: null, limit: 4, onStoreFailure })));
+    const slot = (id: string, onStoreFailure: "closed" | "local_share"): Promise<Reservation> =>
+      reserved(store, needOf(accountOf({ id, unit: "concurrency", window: null, limit: 4, onStoreFailure })));
     const [closed, shared] = [await slot("closed-slots", "closed"), await slot("shared-slots", "local_share")];
     const ended: string[] = [];
     closed.whenLost!(() => ended.push("closed"));
@@ -129,11 +140,15 @@ describe.skipIf(binary === null)("limits in Redis", () => {
 
   test("eighty limits at once on one call, a rule that changes its limit, and a value that is no key", async () => {
     const store = await open();
-    const accounts = Array.from({ length: 80 }, (_, index) => accountOf({ id: `many-${index}`, limit: 3 }, `ü ${index} }{ ${"x".repeat(300)}`));
+    const accounts = Array.from({ length: 80 }, (_, index) =>
+      accountOf({ id: `many-${index}`, limit: 3 }, `ü ${index} }{ ${"x".repeat(300)}`),
+    );
     const one = await reserved(store, ...accounts.map((account) => needOf(account)));
     one.release();
     one.release();
-    expect(await Promise.all(accounts.map(async (account) => (await store.standing(account)).used))).toEqual(accounts.map(() => 0));
+    expect(await Promise.all(accounts.map(async (account) => (await store.standing(account)).used))).toEqual(
+      accounts.map(() => 0),
+    );
     expect(store.open()).toBe(0);
     const before = accountOf({ id: "changes", limit: 1 });
     (await reserved(store, needOf(before))).settle([1]);
@@ -148,7 +163,12 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     const account = accountOf({ id: "demoted" });
     (await reserved(store, needOf(account))).settle([1]);
     const redisClient = new Redis(redis.url);
-    const connections = async (): Promise<readonly string[]> => ((await redisClient.client("LIST")) as string).trim().split("\n").filter((line) => line.includes("cmd=evalsha") || line.includes("cmd=eval ") || line.includes("cmd=info")).map((line) => /id=(\d+)/.exec(line)![1]!);
+    const connections = async (): Promise<readonly string[]> =>
+      ((await redisClient.client("LIST")) as string)
+        .trim()
+        .split("\n")
+        .filter((line) => line.includes("cmd=evalsha") || line.includes("cmd=eval ") || line.includes("cmd=info"))
+        .map((line) => /id=(\d+)/.exec(line)![1]!);
     const before = await connections();
     await redisClient.call("REPLICAOF", "127.0.0.1", "1");
     expect((await store.reserve([needOf(account)])) as object).toMatchObject({ unavailable: true });
@@ -190,7 +210,12 @@ describe.skipIf(binary === null)("limits in Redis", () => {
   test("every count goes by itself when its window has passed, but for budgets without end", async () => {
     const store = await open();
     for (let user = 0; user < 20; user++) {
-      const accounts = [accountOf({ id: "ttl", scope: { user: "*" } }, `u${user}`), accountOf({ id: "ttl-day", kind: "budget", window: "day" }, `u${user}`), accountOf({ id: "ttl-total", kind: "budget", window: "total" }, `u${user}`), accountOf({ id: "ttl-slots", unit: "concurrency", window: null }, `u${user}`)];
+      const accounts = [
+        accountOf({ id: "ttl", scope: { user: "*" } }, `u${user}`),
+        accountOf({ id: "ttl-day", kind: "budget", window: "day" }, `u${user}`),
+        accountOf({ id: "ttl-total", kind: "budget", window: "total" }, `u${user}`),
+        accountOf({ id: "ttl-slots", unit: "concurrency", window: null }, `u${user}`),
+      ];
       const one = await reserved(store, ...accounts.map((account) => needOf(account)));
       if (user % 2 === 0) one.settle([1, 1, 1, 1]);
       else one.release();
@@ -213,11 +238,27 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     let store: Awaited<ReturnType<typeof openValkeyLimits>> | null = null;
     const metrics = openMetrics({ limitStore: () => store?.figures() ?? null });
     expect(await metrics.text()).not.toContain("way=");
-    store = await openValkeyLimits({ url: redis.url, clusterNodes: null, clock: systemClock, folder: null, onAnswered: metrics.limitStoreAnswered });
+    store = await openValkeyLimits({
+      url: redis.url,
+      clusterNodes: null,
+      clock: systemClock,
+      folder: null,
+      onAnswered: metrics.limitStoreAnswered,
+    });
     const account = accountOf({ id: "measured", unit: "tokens", limit: 100_000, onStoreFailure: "open" });
     for (let n = 0; n < 200; n++) (await reserved(store, needOf(account, 10))).settle([10]);
-    const figure = async (name: string): Promise<number> => Number((await metrics.text()).split("\n").find((line) => line.startsWith(`dragoman_limit_store_${name} `))?.split(" ").at(-1));
-    const [leased, asked] = [await figure('reservations_total{way="leased"}'), await figure('reservations_total{way="asked"}')];
+    const figure = async (name: string): Promise<number> =>
+      Number(
+        (await metrics.text())
+          .split("\n")
+          .find((line) => line.startsWith(`dragoman_limit_store_${name} `))
+          ?.split(" ")
+          .at(-1),
+      );
+    const [leased, asked] = [
+      await figure('reservations_total{way="leased"}'),
+      await figure('reservations_total{way="asked"}'),
+    ];
     expect(leased + asked).toBe(200);
     expect(leased).toBeGreaterThan(100);
     expect(await figure('leased_units{unit="tokens"}')).toBeGreaterThan(0);
@@ -227,7 +268,11 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     redis.freeze();
     while ((await figure("away")) === 0) await Bun.sleep(50);
     (await reserved(store, needOf(account, 10))).settle([10]);
-    expect([await figure("away"), await figure('reservations_total{way="alone"}'), await figure('leased_units{unit="tokens"}')]).toEqual([1, 1, Number.NaN]);
+    expect([
+      await figure("away"),
+      await figure('reservations_total{way="alone"}'),
+      await figure('leased_units{unit="tokens"}'),
+    ]).toEqual([1, 1, Number.NaN]);
     redis.thaw();
     while ((await figure("away")) === 1) await Bun.sleep(50);
     await store.close();
@@ -235,7 +280,13 @@ describe.skipIf(binary === null)("limits in Redis", () => {
 
   test("[d4.2] a store that answers late is waited for: nothing is decided alone while it may still answer", async () => {
     const store = await openValkeyLimits({ url: redis.url, clusterNodes: null, clock: systemClock, folder: null });
-    const account = accountOf({ id: "late", unit: "concurrency", window: null, limit: 1, onStoreFailure: "local_share" });
+    const account = accountOf({
+      id: "late",
+      unit: "concurrency",
+      window: null,
+      limit: 1,
+      onStoreFailure: "local_share",
+    });
     const first = await reserved(store, needOf(account));
     redis.freeze();
     const second = store.reserve([needOf(account)]);
@@ -252,7 +303,10 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     let aheadMs = 0;
     const clock = { now: () => systemClock.now() + aheadMs, monotonic: () => systemClock.monotonic() };
     const store = await openValkeyLimits({ url: redis.url, clusterNodes: null, clock, folder: null });
-    const slot = await reserved(store, needOf(accountOf({ id: "stepped", unit: "concurrency", window: null, limit: 4, onStoreFailure: "closed" })));
+    const slot = await reserved(
+      store,
+      needOf(accountOf({ id: "stepped", unit: "concurrency", window: null, limit: 4, onStoreFailure: "closed" })),
+    );
     let isLost = false;
     slot.whenLost!(() => (isLost = true));
     for (const stepMs of [5000, 3_600_000, -7_200_000, 5000]) {

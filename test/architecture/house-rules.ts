@@ -18,7 +18,11 @@ function judgeNodes(files: readonly SourceFile[], judge: Judge): readonly Violat
 }
 
 /** A use of one of these dotted names, or of anything below one; `allowed` says in which files it may stand. */
-export function useViolations(files: readonly SourceFile[], names: readonly string[], allowed: (path: string) => boolean): readonly Violation[] {
+export function useViolations(
+  files: readonly SourceFile[],
+  names: readonly string[],
+  allowed: (path: string) => boolean,
+): readonly Violation[] {
   const banned = new Set(names);
   return judgeNodes(
     files.filter(({ path }) => !allowed(path)),
@@ -28,7 +32,9 @@ export function useViolations(files: readonly SourceFile[], names: readonly stri
       // const { env } = process
       if (node.type !== "VariableDeclarator" || !isNode(node["id"]) || node["id"].type !== "ObjectPattern") return null;
       const object = dottedName(node["init"]);
-      const taken = (node["id"]["properties"] as readonly SyntaxNode[]).map((property) => `${object}.${dottedName(property["key"]) ?? ""}`);
+      const taken = (node["id"]["properties"] as readonly SyntaxNode[]).map(
+        (property) => `${object}.${dottedName(property["key"]) ?? ""}`,
+      );
       return taken.some((each) => banned.has(each) || banned.has(`${object}.*`)) ? `takes ${taken.join(", ")}` : null;
     },
   );
@@ -45,7 +51,10 @@ export function callViolations(files: readonly SourceFile[], names: ReadonlySet<
 /** `new Date()` and `Date()` read the clock; `new Date(ms)` does not. */
 export function bareDateViolations(files: readonly SourceFile[]): readonly Violation[] {
   return judgeNodes(files, (_, node) => {
-    const reads = (node.type === "NewExpression" || node.type === "CallExpression") && dottedName(node["callee"]) === "Date" && (node["arguments"] as readonly unknown[]).length === 0;
+    const reads =
+      (node.type === "NewExpression" || node.type === "CallExpression") &&
+      dottedName(node["callee"]) === "Date" &&
+      (node["arguments"] as readonly unknown[]).length === 0;
     return reads ? "reads the clock with Date()" : null;
   });
 }
@@ -56,11 +65,17 @@ export function moduleFormViolations(files: readonly SourceFile[]): readonly Vio
     const exported = node.type === "ExportSpecifier" ? dottedName(node["exported"]) : null;
     return exported === "default" ? "has a default export" : null;
   });
-  return [...defaults, ...files.filter(isBarrel).map((file) => ({ path: file.path, line: 1, what: "only hands on what other files export" }))];
+  return [
+    ...defaults,
+    ...files
+      .filter(isBarrel)
+      .map((file) => ({ path: file.path, line: 1, what: "only hands on what other files export" })),
+  ];
 }
 
 function isBarrel(file: SourceFile): boolean {
-  const handsOn = (node: SyntaxNode): boolean => node.type === "ExportAllDeclaration" || (node.type === "ExportNamedDeclaration" && node["declaration"] === null);
+  const handsOn = (node: SyntaxNode): boolean =>
+    node.type === "ExportAllDeclaration" || (node.type === "ExportNamedDeclaration" && node["declaration"] === null);
   return file.body.some(handsOn) && file.body.every((node) => handsOn(node) || node.type === "ImportDeclaration");
 }
 
@@ -70,7 +85,8 @@ export function languageViolations(files: readonly SourceFile[]): readonly Viola
     if (node.type === "TSModuleDeclaration" && node["kind"] === "namespace") return "declares a namespace";
     if (node.type === "Decorator") return "uses a decorator";
     const base = node.type === "ClassDeclaration" || node.type === "ClassExpression" ? node["superClass"] : null;
-    if (base !== null && base !== undefined && dottedName(base) !== "Error") return `extends ${dottedName(base) ?? "an expression"}; only Error may be extended`;
+    if (base !== null && base !== undefined && dottedName(base) !== "Error")
+      return `extends ${dottedName(base) ?? "an expression"}; only Error may be extended`;
     return null;
   });
 }
@@ -78,9 +94,12 @@ export function languageViolations(files: readonly SourceFile[]): readonly Viola
 export function fileNameViolations(paths: readonly string[]): readonly Violation[] {
   return paths.flatMap((path) => {
     const name = basename(path);
-    if (!/^[a-z0-9]+(-[a-z0-9]+)*(\.(test|suite|d))?\.(ts|tsx|mjs|mts)$/.test(name)) return [{ path, line: 1, what: "has a name that is not kebab-case" }];
+    if (!/^[a-z0-9]+(-[a-z0-9]+)*(\.(test|suite|d))?\.(ts|tsx|mjs|mts)$/.test(name))
+      return [{ path, line: 1, what: "has a name that is not kebab-case" }];
     const noun = name.split(/[-.]/).find((word) => FORBIDDEN_NOUNS.has(word));
-    return noun === undefined ? [] : [{ path, line: 1, what: `is called ${noun}, which says nothing about its concept` }];
+    return noun === undefined
+      ? []
+      : [{ path, line: 1, what: `is called ${noun}, which says nothing about its concept` }];
   });
 }
 
@@ -89,14 +108,22 @@ export function headCommentViolations(files: readonly SourceFile[]): readonly Vi
   return files.flatMap((file) => {
     const start = file.text.startsWith("#!") ? file.text.indexOf("\n") + 1 : 0;
     const first = file.comments.find((comment) => comment.start >= start);
-    if (first === undefined || file.text.slice(start, first.start).trim() !== "") return [{ path: file.path, line: 1, what: "has no head comment" }];
-    const length = first.type === "Block" ? first.value.split("\n").length : /^(\/\/.*\n?)+/.exec(file.text.slice(start))![0].trimEnd().split("\n").length;
-    return length > HEAD_LINES ? [{ path: file.path, line: 1, what: `has a head comment of ${length} lines; ${HEAD_LINES} are enough` }] : [];
+    if (first === undefined || file.text.slice(start, first.start).trim() !== "")
+      return [{ path: file.path, line: 1, what: "has no head comment" }];
+    const length =
+      first.type === "Block"
+        ? first.value.split("\n").length
+        : /^(\/\/.*\n?)+/.exec(file.text.slice(start))![0].trimEnd().split("\n").length;
+    return length > HEAD_LINES
+      ? [{ path: file.path, line: 1, what: `has a head comment of ${length} lines; ${HEAD_LINES} are enough` }]
+      : [];
   });
 }
 
 export function longFiles(files: readonly SourceFile[], maxLines: number): readonly Violation[] {
-  return files.filter(({ lines }) => lines > maxLines).map((file) => ({ path: file.path, line: 1, what: `has ${file.lines} lines` }));
+  return files
+    .filter(({ lines }) => lines > maxLines)
+    .map((file) => ({ path: file.path, line: 1, what: `has ${file.lines} lines` }));
 }
 
 export function longFunctions(files: readonly SourceFile[], maxLines: number): readonly Violation[] {

@@ -38,7 +38,9 @@ function rankOf(path: string): number {
 
 export function importLawViolations(files: readonly SourceFile[]): readonly Violation[] {
   return files.flatMap((file) => [
-    ...(rankOf(file.path) < 0 ? [{ path: file.path, line: 1, what: `\`${layerOf(file.path)}\` has no place in the import law` }] : []),
+    ...(rankOf(file.path) < 0
+      ? [{ path: file.path, line: 1, what: `\`${layerOf(file.path)}\` has no place in the import law` }]
+      : []),
     ...file.imports.flatMap(({ target, line }) => {
       const what = target === null ? null : judgeEdge(file.path, target);
       return what === null ? [] : [{ path: file.path, line, what }];
@@ -55,14 +57,36 @@ function judgeEdge(from: string, to: string): string | null {
 }
 
 /** Packages: `node:` builtins, Bun's own, and what package.json lists as a dependency of the running gateway. `computed`: files that load what somebody names. */
-export function packageViolations(files: readonly SourceFile[], dependencies: ReadonlySet<string>, computed: ReadonlySet<string> = new Set()): readonly Violation[] {
+export function packageViolations(
+  files: readonly SourceFile[],
+  dependencies: ReadonlySet<string>,
+  computed: ReadonlySet<string> = new Set(),
+): readonly Violation[] {
   return files.flatMap((file) =>
     file.imports.flatMap(({ specifier, target, line }) => {
-      if (specifier === null) return computed.has(file.path) ? [] : [{ path: file.path, line, what: "imports a path that is computed at run time" }];
-      if (target !== null) return /\.\w+$/.test(target) ? [] : [{ path: file.path, line, what: `imports ${specifier} without the file's ending` }];
+      if (specifier === null)
+        return computed.has(file.path)
+          ? []
+          : [{ path: file.path, line, what: "imports a path that is computed at run time" }];
+      if (target !== null)
+        return /\.\w+$/.test(target)
+          ? []
+          : [{ path: file.path, line, what: `imports ${specifier} without the file's ending` }];
       const name = specifier.startsWith("@") ? specifier.split("/").slice(0, 2).join("/") : specifier.split("/")[0]!;
-      if (specifier.startsWith("node:") || specifier.startsWith("bun:") || specifier === "bun" || dependencies.has(name)) return [];
-      return [{ path: file.path, line, what: `imports ${specifier}, which is neither a node: builtin nor a dependency of package.json` }];
+      if (
+        specifier.startsWith("node:") ||
+        specifier.startsWith("bun:") ||
+        specifier === "bun" ||
+        dependencies.has(name)
+      )
+        return [];
+      return [
+        {
+          path: file.path,
+          line,
+          what: `imports ${specifier}, which is neither a node: builtin nor a dependency of package.json`,
+        },
+      ];
     }),
   );
 }
@@ -70,7 +94,12 @@ export function packageViolations(files: readonly SourceFile[], dependencies: Re
 /** Every round of imports, as the files that it goes through; those that lead into a round are not part of it. */
 export function importRounds(files: readonly SourceFile[]): readonly (readonly string[])[] {
   const known = new Set(files.map((file) => file.path));
-  const targets = new Map(files.map((file) => [file.path, file.imports.flatMap(({ target }) => (target !== null && known.has(target) ? [target] : []))]));
+  const targets = new Map(
+    files.map((file) => [
+      file.path,
+      file.imports.flatMap(({ target }) => (target !== null && known.has(target) ? [target] : [])),
+    ]),
+  );
   const done = new Set<string>();
   const rounds: (readonly string[])[] = [];
   const visit = (path: string, trail: readonly string[]): void => {

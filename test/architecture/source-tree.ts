@@ -28,7 +28,12 @@ export interface SourceFile {
   readonly body: readonly SyntaxNode[];
   /** Every node, parents first. */
   readonly nodes: readonly SyntaxNode[];
-  readonly comments: readonly { readonly type: "Line" | "Block"; readonly value: string; readonly start: number; readonly end: number }[];
+  readonly comments: readonly {
+    readonly type: "Line" | "Block";
+    readonly value: string;
+    readonly start: number;
+    readonly end: number;
+  }[];
   readonly imports: readonly Import[];
   readonly parseErrors: readonly string[];
   lineAt(offset: number): number;
@@ -61,7 +66,9 @@ export function parseFile(path: string, text: string): SourceFile {
 
 /** The TypeScript and JavaScript files that the patterns match under `root`, in the order of their paths. */
 export function readTree(root: string, patterns: readonly string[]): readonly SourceFile[] {
-  const paths = patterns.flatMap((pattern) => [...new Glob(pattern).scanSync({ cwd: root })]).map((path) => path.replaceAll("\\", "/"));
+  const paths = patterns
+    .flatMap((pattern) => [...new Glob(pattern).scanSync({ cwd: root })])
+    .map((path) => path.replaceAll("\\", "/"));
   return paths.toSorted().map((path) => parseFile(path, readFileSync(join(root, path), "utf8")));
 }
 
@@ -96,14 +103,24 @@ export function literalText(value: unknown): string | null {
 function collect(node: SyntaxNode, into: SyntaxNode[]): void {
   into.push(node);
   for (const value of Object.values(node)) {
-    for (const child of Array.isArray(value) ? (value as readonly unknown[]) : [value]) if (isNode(child)) collect(child, into);
+    for (const child of Array.isArray(value) ? (value as readonly unknown[]) : [value])
+      if (isNode(child)) collect(child, into);
   }
 }
 
 function isImport(node: SyntaxNode): boolean {
-  if (node.type === "ImportDeclaration" || node.type === "ExportAllDeclaration" || node.type === "ImportExpression" || node.type === "TSImportType") return true;
+  if (
+    node.type === "ImportDeclaration" ||
+    node.type === "ExportAllDeclaration" ||
+    node.type === "ImportExpression" ||
+    node.type === "TSImportType"
+  )
+    return true;
   if (node.type === "ExportNamedDeclaration") return node["source"] !== null;
-  return node.type === "CallExpression" && ["require", "require.resolve", "import.meta.require"].includes(dottedName(node["callee"]) ?? "");
+  return (
+    node.type === "CallExpression" &&
+    ["require", "require.resolve", "import.meta.require"].includes(dottedName(node["callee"]) ?? "")
+  );
 }
 
 function readImport(node: SyntaxNode, path: string, lineAt: SourceFile["lineAt"]): Import {

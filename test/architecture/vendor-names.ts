@@ -5,7 +5,23 @@ import { isNode, literalText, violation, type SourceFile, type SyntaxNode, type 
 const PROVIDERS = "src/providers/";
 
 /** Ids that are ordinary words of English or of this code: only a literal that is the id and nothing else counts. */
-export const ORDINARY_WORDS: ReadonlySet<string> = new Set(["custom", "sandbox", "together", "fireworks", "replicate", "perplexity", "local", "openai-compatible", "prompt-template", "tgi", "nova", "writer", "morph", "inception", "v0"]);
+export const ORDINARY_WORDS: ReadonlySet<string> = new Set([
+  "custom",
+  "sandbox",
+  "together",
+  "fireworks",
+  "replicate",
+  "perplexity",
+  "local",
+  "openai-compatible",
+  "prompt-template",
+  "tgi",
+  "nova",
+  "writer",
+  "morph",
+  "inception",
+  "v0",
+]);
 
 /** Names of a wire shape and of the libraries that callers speak it with: a common language, no vendor's quirk. */
 const SHAPES = /\bopenai[- ](compatible|shaped|style|sdks?)\b/gi;
@@ -45,14 +61,22 @@ export function vendorNames(files: readonly SourceFile[]): VendorNames {
   return { ids, labels };
 }
 
-export function vendorNameViolations(files: readonly SourceFile[], names: VendorNames, allowed: readonly Allowance[]): readonly Violation[] {
+export function vendorNameViolations(
+  files: readonly SourceFile[],
+  names: VendorNames,
+  allowed: readonly Allowance[],
+): readonly Violation[] {
   const telling = [...names.ids].filter((id) => !ORDINARY_WORDS.has(id));
   const words = new RegExp(`(?<![a-z0-9])(${telling.map((id) => RegExp.escape(id)).join("|")})(?![a-z0-9])`, "i");
   const judgeText = (text: string): string | null => {
     const plain = text.replaceAll(SHAPES, "").replaceAll(FIELDS, "");
     if (names.ids.has(text)) return text;
     const word = telling.length === 0 ? undefined : words.exec(plain)?.[0];
-    return word ?? [...names.labels].find((label) => !ORDINARY_WORDS.has(label.toLowerCase()) && containsWord(plain, label)) ?? null;
+    return (
+      word ??
+      [...names.labels].find((label) => !ORDINARY_WORDS.has(label.toLowerCase()) && containsWord(plain, label)) ??
+      null
+    );
   };
   return files
     .filter(({ path }) => !path.startsWith(PROVIDERS))
@@ -68,7 +92,9 @@ export function vendorNameViolations(files: readonly SourceFile[], names: Vendor
 }
 
 function textProperty(object: SyntaxNode, name: string): string | null {
-  const property = (object["properties"] as readonly SyntaxNode[]).find((each) => isNode(each["key"]) && each["key"]["name"] === name);
+  const property = (object["properties"] as readonly SyntaxNode[]).find(
+    (each) => isNode(each["key"]) && each["key"]["name"] === name,
+  );
   return property === undefined ? null : literalText(property["value"]);
 }
 
@@ -86,8 +112,15 @@ function judgeIdentifier(node: SyntaxNode, telling: readonly string[]): string |
   if (node.type !== "Identifier" && node.type !== "PrivateIdentifier") return null;
   const name = String(node["name"]).replaceAll(FIELDS, "");
   const squashed = name.toLowerCase().replaceAll(/[^a-z0-9]/g, "");
-  const words = `-${name.replaceAll(/([a-z0-9])([A-Z])/g, "$1-$2").replaceAll(/[_$]/g, "-").toLowerCase()}-`;
-  return telling.find((id) => (id.length >= 6 ? squashed.includes(id.replaceAll(/[^a-z0-9]/g, "")) : words.includes(`-${id}-`))) ?? null;
+  const words = `-${name
+    .replaceAll(/([a-z0-9])([A-Z])/g, "$1-$2")
+    .replaceAll(/[_$]/g, "-")
+    .toLowerCase()}-`;
+  return (
+    telling.find((id) =>
+      id.length >= 6 ? squashed.includes(id.replaceAll(/[^a-z0-9]/g, "")) : words.includes(`-${id}-`),
+    ) ?? null
+  );
 }
 
 function containsWord(text: string, word: string): boolean {

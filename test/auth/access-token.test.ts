@@ -7,14 +7,18 @@ import { isSameSecret, newAccessToken, newTokenText, parseTokenText } from "../.
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /** In six characters, as a checksum is. */
-const base62 = (value: number): string => Array.from({ length: 6 }, (_, place) => BASE62[Math.floor(value / 62 ** (5 - place)) % 62]).join("");
-const valueOf = (digits: string): bigint => digits.split("").reduce((value, digit) => value * 62n + BigInt(BASE62.indexOf(digit)), 0n);
+const base62 = (value: number): string =>
+  Array.from({ length: 6 }, (_, place) => BASE62[Math.floor(value / 62 ** (5 - place)) % 62]).join("");
+const valueOf = (digits: string): bigint =>
+  digits.split("").reduce((value, digit) => value * 62n + BigInt(BASE62.indexOf(digit)), 0n);
 
 describe("the text of an access token", () => {
   test("has the published shape, and its last six characters are the CRC-32 of the rest", () => {
     for (const kind of ["project", "personal"] as const) {
       const { id, text } = newAccessToken(kind);
-      expect(text).toMatch(kind === "project" ? /^dgm_pt_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}$/ : /^dgm_ut_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}$/);
+      expect(text).toMatch(
+        kind === "project" ? /^dgm_pt_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}$/ : /^dgm_ut_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}$/,
+      );
       expect(text.split("_")[2]).toBe(id);
       expect(valueOf(text.slice(-6))).toBe(BigInt(crc32(text.slice(0, -6))));
     }
@@ -57,13 +61,21 @@ describe("the text of an access token", () => {
       const [before, own, after] = [text.slice(0, at), text[at]!, text.slice(at + 1)];
       expect(parseTokenText(before + after)).toBeNull();
       expect(parseTokenText(before + own + own + after)).toBeNull();
-      for (const other of ["A", "z", "0", "_", "é", "\n", " "]) if (other !== own) expect(parseTokenText(before + other + after)).toBeNull();
-      if (after !== "" && after[0] !== own) expect(parseTokenText(before + after[0]! + own + after.slice(1))).toBeNull();
+      for (const other of ["A", "z", "0", "_", "é", "\n", " "])
+        if (other !== own) expect(parseTokenText(before + other + after)).toBeNull();
+      if (after !== "" && after[0] !== own)
+        expect(parseTokenText(before + after[0]! + own + after.slice(1))).toBeNull();
     }
   });
 
   test("with a right checksum but other characters is no token", () => {
-    for (const body of [`dgm_pt_AAAA-AAAAAAA_${"A".repeat(43)}`, `dgm_pt_AAAAAAAAAAAAA${"A".repeat(43)}`, `dgm_pt_AAAAAAAAAAAA_${"A".repeat(42)}+`, `dgm_xt_AAAAAAAAAAAA_${"A".repeat(43)}`, `DGM_pt_AAAAAAAAAAAA_${"A".repeat(43)}`]) {
+    for (const body of [
+      `dgm_pt_AAAA-AAAAAAA_${"A".repeat(43)}`,
+      `dgm_pt_AAAAAAAAAAAAA${"A".repeat(43)}`,
+      `dgm_pt_AAAAAAAAAAAA_${"A".repeat(42)}+`,
+      `dgm_xt_AAAAAAAAAAAA_${"A".repeat(43)}`,
+      `DGM_pt_AAAAAAAAAAAA_${"A".repeat(43)}`,
+    ]) {
       expect(parseTokenText(body + base62(crc32(body)))).toBeNull();
     }
     const good = `dgm_pt_AAAAAAAAAAAA_${"A".repeat(43)}`;
@@ -72,13 +84,27 @@ describe("the text of an access token", () => {
 
   test("with whitespace, in another case, or cut short is no token", () => {
     const { text } = newAccessToken("personal");
-    for (const wrong of ["", "dgm_ut_", ` ${text}`, `${text}\n`, text.toUpperCase(), text.toLowerCase(), text.slice(0, -1), text.replace("dgm_ut_", "dgm_pt_"), text.replace("dgm_ut_", "dgm_xt_")])
+    for (const wrong of [
+      "",
+      "dgm_ut_",
+      ` ${text}`,
+      `${text}\n`,
+      text.toUpperCase(),
+      text.toLowerCase(),
+      text.slice(0, -1),
+      text.replace("dgm_ut_", "dgm_pt_"),
+      text.replace("dgm_ut_", "dgm_xt_"),
+    ])
       expect(parseTokenText(wrong)).toBeNull();
   });
 
   test("nothing that was not made here passes", () => {
     fc.assert(fc.property(fc.string({ unit: "binary", maxLength: 200 }), (text) => parseTokenText(text) === null));
-    const body = fc.tuple(fc.constantFrom("pt", "ut"), fc.stringMatching(/^[0-9A-Za-z]{12}$/), fc.stringMatching(/^[0-9A-Za-z]{43}$/));
+    const body = fc.tuple(
+      fc.constantFrom("pt", "ut"),
+      fc.stringMatching(/^[0-9A-Za-z]{12}$/),
+      fc.stringMatching(/^[0-9A-Za-z]{43}$/),
+    );
     fc.assert(
       fc.property(body, fc.integer({ min: 1, max: 0xffff_ffff }), ([kind, id, secret], offset) => {
         const start = `dgm_${kind}_${id}_${secret}`;
@@ -92,7 +118,13 @@ describe("the text of an access token", () => {
   test("hashes are compared whole, and another length is simply another secret", () => {
     const hash = newAccessToken("project").sha256;
     expect(isSameSecret(hash, Uint8Array.from(hash))).toBe(true);
-    for (const at of [0, 15, 31]) expect(isSameSecret(hash, Uint8Array.from(hash, (byte, index) => (index === at ? byte ^ 1 : byte)))).toBe(false);
+    for (const at of [0, 15, 31])
+      expect(
+        isSameSecret(
+          hash,
+          Uint8Array.from(hash, (byte, index) => (index === at ? byte ^ 1 : byte)),
+        ),
+      ).toBe(false);
     expect(isSameSecret(hash, hash.subarray(0, 31))).toBe(false);
     expect(isSameSecret(new Uint8Array(0), hash)).toBe(false);
   });

@@ -25,28 +25,55 @@ const stored: AccessToken = {
 };
 
 function snapshotOf(token: AccessToken, memberships: readonly Membership[] = []) {
-  return { tokens: new Map([[token.id, token]]), memberships: Map.groupBy(memberships, (membership) => membership.userId) };
+  return {
+    tokens: new Map([[token.id, token]]),
+    memberships: Map.groupBy(memberships, (membership) => membership.userId),
+  };
 }
-const call = (header: string | null, token: AccessToken = stored, nowMs = NOW): AccessToken => authenticate(header, snapshotOf(token), nowMs);
-const codeOf = async (header: string | null, token: AccessToken = stored, nowMs = NOW): Promise<string | undefined> => (await thrownBy(() => call(header, token, nowMs))).code;
+const call = (header: string | null, token: AccessToken = stored, nowMs = NOW): AccessToken =>
+  authenticate(header, snapshotOf(token), nowMs);
+const codeOf = async (header: string | null, token: AccessToken = stored, nowMs = NOW): Promise<string | undefined> =>
+  (await thrownBy(() => call(header, token, nowMs))).code;
 
 describe("authenticate", () => {
   test("takes the scheme in any case, with any number of spaces, and blanks around", () => {
-    for (const header of [`Bearer ${made.text}`, `bearer ${made.text}`, `BEARER   ${made.text}`, `  Bearer ${made.text}  `]) expect(call(header)).toBe(stored);
+    for (const header of [
+      `Bearer ${made.text}`,
+      `bearer ${made.text}`,
+      `BEARER   ${made.text}`,
+      `  Bearer ${made.text}  `,
+    ])
+      expect(call(header)).toBe(stored);
   });
 
   test("without a token it is missing_token", async () => {
-    for (const header of [null, "", "   ", "Bearer", "bearer ", "  Bearer   "]) expect([header, await codeOf(header)]).toEqual([header, "missing_token"]);
+    for (const header of [null, "", "   ", "Bearer", "bearer ", "  Bearer   "])
+      expect([header, await codeOf(header)]).toEqual([header, "missing_token"]);
   });
 
   test("another form or scheme is invalid_token", async () => {
-    const others = [made.text, `Basic ${btoa(`user:${made.text}`)}`, `Token ${made.text}`, `Bearer${made.text}`, `Bearer\t${made.text}`, `Bearer "${made.text}"`, `Bearer ${made.text} ${made.text}`, `Bearer Bearer ${made.text}`];
+    const others = [
+      made.text,
+      `Basic ${btoa(`user:${made.text}`)}`,
+      `Token ${made.text}`,
+      `Bearer${made.text}`,
+      `Bearer\t${made.text}`,
+      `Bearer "${made.text}"`,
+      `Bearer ${made.text} ${made.text}`,
+      `Bearer Bearer ${made.text}`,
+    ];
     for (const header of others) expect([header, await codeOf(header)]).toEqual([header, "invalid_token"]);
   });
 
   test("joined duplicates are refused, even of one and the same token", async () => {
     const other = newAccessToken("project").text;
-    for (const header of [`Bearer ${made.text}, Bearer ${made.text}`, `Bearer ${made.text},Bearer ${other}`, `Bearer ${made.text},`, `,Bearer ${made.text}`, "Bearer, x"]) {
+    for (const header of [
+      `Bearer ${made.text}, Bearer ${made.text}`,
+      `Bearer ${made.text},Bearer ${other}`,
+      `Bearer ${made.text},`,
+      `,Bearer ${made.text}`,
+      "Bearer, x",
+    ]) {
       const { code, message } = await thrownBy(() => call(header));
       expect([header, code, message.includes("sent twice")]).toEqual([header, "invalid_token", true]);
     }
@@ -69,7 +96,9 @@ describe("authenticate", () => {
     expect([unknownId.code, otherSecret.code]).toEqual(["invalid_token", "invalid_token"]);
     expect(otherSecret.message).toBe(unknownId.message);
     // Not even the state of a token is told to who does not have its secret.
-    expect(await codeOf(`Bearer ${newTokenText("project", made.id).text}`, { ...stored, revokedAtMs: 1 })).toBe("invalid_token");
+    expect(await codeOf(`Bearer ${newTokenText("project", made.id).text}`, { ...stored, revokedAtMs: 1 })).toBe(
+      "invalid_token",
+    );
   });
 
   test("a token ends at its very millisecond", async () => {
@@ -80,13 +109,20 @@ describe("authenticate", () => {
 
   test("a revoked token is revoked whatever the clocks say, and also when it has expired", async () => {
     const header = `Bearer ${made.text}`;
-    for (const revokedAtMs of [0, NOW, NOW + 60_000]) expect(await codeOf(header, { ...stored, revokedAtMs })).toBe("revoked_token");
+    for (const revokedAtMs of [0, NOW, NOW + 60_000])
+      expect(await codeOf(header, { ...stored, revokedAtMs })).toBe("revoked_token");
     expect(await codeOf(header, { ...stored, revokedAtMs: NOW }, stored.expiresAtMs + 1)).toBe("revoked_token");
   });
 
   test("of two live secrets each works until its own end", async () => {
     const next = newTokenText("project", made.id);
-    const rotated: AccessToken = { ...stored, secrets: [{ sha256: made.sha256, retiresAtMs: NOW + 10 }, { sha256: next.sha256, retiresAtMs: null }] };
+    const rotated: AccessToken = {
+      ...stored,
+      secrets: [
+        { sha256: made.sha256, retiresAtMs: NOW + 10 },
+        { sha256: next.sha256, retiresAtMs: null },
+      ],
+    };
     expect(call(`Bearer ${made.text}`, rotated, NOW + 9)).toBe(rotated);
     expect(await codeOf(`Bearer ${made.text}`, rotated, NOW + 10)).toBe("expired_token");
     expect(call(`Bearer ${next.text}`, rotated, NOW + 10)).toBe(rotated);
@@ -94,10 +130,23 @@ describe("authenticate", () => {
 
   test("a personal token needs its user to have a role in the token's tenant", async () => {
     const own = newAccessToken("personal");
-    const token: AccessToken = { ...stored, id: own.id, kind: "personal", projectId: null, userId: "ann", role: null, secrets: [{ sha256: own.sha256, retiresAtMs: null }] };
-    const attempt = (memberships: readonly Membership[]) => () => authenticate(`Bearer ${own.text}`, snapshotOf(token, memberships), NOW);
+    const token: AccessToken = {
+      ...stored,
+      id: own.id,
+      kind: "personal",
+      projectId: null,
+      userId: "ann",
+      role: null,
+      secrets: [{ sha256: own.sha256, retiresAtMs: null }],
+    };
+    const attempt = (memberships: readonly Membership[]) => () =>
+      authenticate(`Bearer ${own.text}`, snapshotOf(token, memberships), NOW);
     expect(attempt([{ userId: "ann", tenantId: "acme", projectId: "site", role: "viewer" }])()).toBe(token);
-    const others: readonly (readonly Membership[])[] = [[], [{ userId: "bob", tenantId: "acme", projectId: null, role: "owner" }], [{ userId: "ann", tenantId: "beta", projectId: null, role: "owner" }]];
+    const others: readonly (readonly Membership[])[] = [
+      [],
+      [{ userId: "bob", tenantId: "acme", projectId: null, role: "owner" }],
+      [{ userId: "ann", tenantId: "beta", projectId: null, role: "owner" }],
+    ];
     for (const memberships of others) expect((await thrownBy(attempt(memberships))).code).toBe("revoked_token");
   });
 

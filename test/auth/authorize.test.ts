@@ -3,7 +3,17 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { authorize, type RequestedScope } from "../../src/auth/authorize.ts";
 import { GatewayError } from "../../src/core/errors.ts";
-import { type AccessToken, type Membership, NOT_NARROWED, type Permission, PERMISSIONS, type Project, type Role, roleAtLeast, ROLES } from "../../src/core/identity.ts";
+import {
+  type AccessToken,
+  type Membership,
+  NOT_NARROWED,
+  type Permission,
+  PERMISSIONS,
+  type Project,
+  type Role,
+  roleAtLeast,
+  ROLES,
+} from "../../src/core/identity.ts";
 import { identityMaps, thrownBy } from "./identities.ts";
 
 const PROJECTS: readonly Project[] = [
@@ -28,21 +38,41 @@ const projectToken: AccessToken = {
 };
 const personalToken: AccessToken = { ...projectToken, kind: "personal", projectId: null, userId: "ann", role: null };
 const NOTHING: RequestedScope = { tenantId: null, projectId: null, needs: new Map() };
-const role = (projectId: string | null, its: Role): Membership => ({ userId: "ann", tenantId: "acme", projectId, role: its });
+const role = (projectId: string | null, its: Role): Membership => ({
+  userId: "ann",
+  tenantId: "acme",
+  projectId,
+  role: its,
+});
 
-const call = (token: AccessToken, scope: Partial<RequestedScope> = {}, memberships: readonly Membership[] = []) => authorize(token, { ...NOTHING, ...scope }, identityMaps({ tokens: [], projects: PROJECTS, memberships }));
+const call = (token: AccessToken, scope: Partial<RequestedScope> = {}, memberships: readonly Membership[] = []) =>
+  authorize(token, { ...NOTHING, ...scope }, identityMaps({ tokens: [], projects: PROJECTS, memberships }));
 const refusal = (...given: Parameters<typeof call>) => thrownBy(() => call(...given));
 
 describe("authorize, a project token", () => {
   test("names tenant and project by itself, and the request may repeat them", () => {
-    const principal = { tokenId: "AAAAAAAAAAAA", tokenKind: "project", tenantId: "acme", projectId: "site", userId: null, role: "developer", permissions: new Set<Permission>(), narrowing: null } as const;
-    for (const scope of [{}, { tenantId: "acme" }, { projectId: "site" }, { tenantId: "acme", projectId: "site" }]) expect(call(projectToken, scope)).toEqual(principal);
+    const principal = {
+      tokenId: "AAAAAAAAAAAA",
+      tokenKind: "project",
+      tenantId: "acme",
+      projectId: "site",
+      userId: null,
+      role: "developer",
+      permissions: new Set<Permission>(),
+      narrowing: null,
+    } as const;
+    for (const scope of [{}, { tenantId: "acme" }, { projectId: "site" }, { tenantId: "acme", projectId: "site" }])
+      expect(call(projectToken, scope)).toEqual(principal);
   });
 
   test("another tenant or project is scope_mismatch with the field", async () => {
-    expect(await refusal(projectToken, { tenantId: "beta" })).toMatchObject({ code: "scope_mismatch", param: "tenant_id" });
+    expect(await refusal(projectToken, { tenantId: "beta" })).toMatchObject({
+      code: "scope_mismatch",
+      param: "tenant_id",
+    });
     expect(await refusal(projectToken, { tenantId: "" })).toMatchObject({ code: "scope_mismatch", param: "tenant_id" });
-    for (const projectId of ["app", "lab", "unknown", ""]) expect(await refusal(projectToken, { projectId })).toMatchObject({ code: "scope_mismatch", param: "project_id" });
+    for (const projectId of ["app", "lab", "unknown", ""])
+      expect(await refusal(projectToken, { projectId })).toMatchObject({ code: "scope_mismatch", param: "project_id" });
   });
 
   test("whose project is gone, or is another tenant's by now, reaches nothing", async () => {
@@ -52,23 +82,48 @@ describe("authorize, a project token", () => {
   });
 
   test("has the role of its cap, developer without one, never above maintainer", async () => {
-    const roles = (["developer", "maintainer", "admin", "owner", null] as const).map((cap) => call({ ...projectToken, role: cap }).role);
+    const roles = (["developer", "maintainer", "admin", "owner", null] as const).map(
+      (cap) => call({ ...projectToken, role: cap }).role,
+    );
     expect(roles).toEqual(["developer", "maintainer", "maintainer", "maintainer", "developer"]);
     expect(await refusal({ ...projectToken, role: "viewer" })).toMatchObject({ code: "insufficient_role" });
   });
 
   test("a field that needs a permission is refused by its name without it", async () => {
-    const needs = new Map<Permission, string>([["byo_endpoint", "base_url"], ["debug", "x-gateway-explain"]]);
+    const needs = new Map<Permission, string>([
+      ["byo_endpoint", "base_url"],
+      ["debug", "x-gateway-explain"],
+    ]);
     expect(await refusal(projectToken, { needs })).toMatchObject({ code: "permission_required", param: "base_url" });
-    expect(await refusal({ ...projectToken, permissions: ["byo_endpoint"] }, { needs })).toMatchObject({ code: "permission_required", param: "x-gateway-explain" });
-    expect(call({ ...projectToken, permissions: ["debug", "byo_endpoint"] }, { needs }).permissions).toEqual(new Set<Permission>(["byo_endpoint", "debug"]));
+    expect(await refusal({ ...projectToken, permissions: ["byo_endpoint"] }, { needs })).toMatchObject({
+      code: "permission_required",
+      param: "x-gateway-explain",
+    });
+    expect(call({ ...projectToken, permissions: ["debug", "byo_endpoint"] }, { needs }).permissions).toEqual(
+      new Set<Permission>(["byo_endpoint", "debug"]),
+    );
   });
 });
 
 describe("authorize, a personal token", () => {
   test("goes to the only project that the user has a role in", () => {
-    expect(call(personalToken, {}, [role("app", "developer")])).toMatchObject({ projectId: "app", userId: "ann", role: "developer", tokenKind: "personal" });
-    expect(authorize({ ...personalToken, tenantId: "beta" }, NOTHING, identityMaps({ tokens: [], projects: PROJECTS, memberships: [{ userId: "ann", tenantId: "beta", projectId: null, role: "admin" }] }))).toMatchObject({ tenantId: "beta", projectId: "lab", role: "admin" });
+    expect(call(personalToken, {}, [role("app", "developer")])).toMatchObject({
+      projectId: "app",
+      userId: "ann",
+      role: "developer",
+      tokenKind: "personal",
+    });
+    expect(
+      authorize(
+        { ...personalToken, tenantId: "beta" },
+        NOTHING,
+        identityMaps({
+          tokens: [],
+          projects: PROJECTS,
+          memberships: [{ userId: "ann", tenantId: "beta", projectId: null, role: "admin" }],
+        }),
+      ),
+    ).toMatchObject({ tenantId: "beta", projectId: "lab", role: "admin" });
   });
 
   test("with several projects and none named it is project_required, which lists them and no others", async () => {
@@ -82,7 +137,9 @@ describe("authorize, a personal token", () => {
 
   test("a long list of projects is cut, and says so", async () => {
     const projects = Array.from({ length: 60 }, (_, index) => ({ id: `p${100 + index}`, tenantId: "acme", name: "P" }));
-    const error = await thrownBy(() => authorize(personalToken, NOTHING, identityMaps({ tokens: [], projects, memberships: [role(null, "owner")] })));
+    const error = await thrownBy(() =>
+      authorize(personalToken, NOTHING, identityMaps({ tokens: [], projects, memberships: [role(null, "owner")] })),
+    );
     expect(error.message).toContain("p149 and 10 more");
     expect(error.message).not.toContain("p150");
   });
@@ -96,8 +153,12 @@ describe("authorize, a personal token", () => {
     for (const inTenant of ROLES) {
       for (const inProject of ROLES) {
         const higher = roleAtLeast(inTenant, inProject) ? inTenant : inProject;
-        for (const memberships of [[role(null, inTenant), role("site", inProject)], [role("site", inProject), role(null, inTenant)]]) {
-          if (higher === "viewer") expect((await refusal(personalToken, { projectId: "site" }, memberships)).code).toBe("insufficient_role");
+        for (const memberships of [
+          [role(null, inTenant), role("site", inProject)],
+          [role("site", inProject), role(null, inTenant)],
+        ]) {
+          if (higher === "viewer")
+            expect((await refusal(personalToken, { projectId: "site" }, memberships)).code).toBe("insufficient_role");
           else expect(call(personalToken, { projectId: "site" }, memberships).role).toBe(higher);
         }
       }
@@ -111,16 +172,33 @@ describe("authorize, a personal token", () => {
   });
 
   test("a project that is unknown, hidden or another tenant's gets one and the same answer", async () => {
-    const answers = await Promise.all(["unknown", "app", "lab"].map((projectId) => refusal(personalToken, { projectId }, [role("site", "owner")])));
+    const answers = await Promise.all(
+      ["unknown", "app", "lab"].map((projectId) => refusal(personalToken, { projectId }, [role("site", "owner")])),
+    );
     // Nor does a role in the whole tenant reach into another.
-    answers.push(...(await Promise.all(["unknown", "lab"].map((projectId) => refusal(personalToken, { projectId }, [role(null, "owner")])))));
-    for (const answer of answers) expect({ code: answer.code, message: answer.message, param: answer.param }).toEqual({ code: "scope_mismatch", message: answers[0]!.message, param: "project_id" });
+    answers.push(
+      ...(await Promise.all(
+        ["unknown", "lab"].map((projectId) => refusal(personalToken, { projectId }, [role(null, "owner")])),
+      )),
+    );
+    for (const answer of answers)
+      expect({ code: answer.code, message: answer.message, param: answer.param }).toEqual({
+        code: "scope_mismatch",
+        message: answers[0]!.message,
+        param: "project_id",
+      });
   });
 
   test("carries its own permissions, whatever the user's role", async () => {
     const needs = new Map<Permission, string>([["debug", "x-gateway-explain"]]);
-    expect((await refusal(personalToken, { projectId: "site", needs }, [role(null, "owner")])).code).toBe("permission_required");
-    expect(call({ ...personalToken, permissions: ["debug"] }, { projectId: "site", needs }, [role(null, "owner")]).permissions.has("debug")).toBe(true);
+    expect((await refusal(personalToken, { projectId: "site", needs }, [role(null, "owner")])).code).toBe(
+      "permission_required",
+    );
+    expect(
+      call({ ...personalToken, permissions: ["debug"] }, { projectId: "site", needs }, [
+        role(null, "owner"),
+      ]).permissions.has("debug"),
+    ).toBe(true);
   });
 });
 
@@ -128,10 +206,35 @@ test("no principal ever is of another tenant than its token, nor in a project of
   const tenant: fc.Arbitrary<string> = fc.constantFrom("acme", "beta");
   const projectId = fc.constantFrom("site", "app", "lab", "gone");
   const anyRole = fc.constantFrom(...ROLES);
-  const anyToken: fc.Arbitrary<AccessToken> = fc.record({ kind: fc.constantFrom("project", "personal"), tenantId: tenant, projectId: fc.option(projectId), userId: fc.option(fc.constantFrom("ann", "bob")), role: fc.option(anyRole), permissions: fc.subarray([...PERMISSIONS]) }).map((fields) => ({ ...projectToken, ...fields }));
-  const anyScope = fc.record({ tenantId: fc.option(fc.constantFrom("acme", "beta", "gone"), { freq: 2 }), projectId: fc.option(projectId, { freq: 2 }), needs: fc.subarray([...PERMISSIONS], { maxLength: 1 }).map((needed) => new Map(needed.map((permission) => [permission, "field"]))) });
-  const memberships = fc.array(fc.record({ userId: fc.constantFrom("ann", "bob"), tenantId: tenant, projectId: fc.option(projectId), role: anyRole }), { maxLength: 5 });
-  const projects = fc.record({ site: tenant, app: tenant, lab: tenant }).map((owners) => Object.entries(owners).map(([id, tenantId]) => ({ id, tenantId, name: id })));
+  const anyToken: fc.Arbitrary<AccessToken> = fc
+    .record({
+      kind: fc.constantFrom("project", "personal"),
+      tenantId: tenant,
+      projectId: fc.option(projectId),
+      userId: fc.option(fc.constantFrom("ann", "bob")),
+      role: fc.option(anyRole),
+      permissions: fc.subarray([...PERMISSIONS]),
+    })
+    .map((fields) => ({ ...projectToken, ...fields }));
+  const anyScope = fc.record({
+    tenantId: fc.option(fc.constantFrom("acme", "beta", "gone"), { freq: 2 }),
+    projectId: fc.option(projectId, { freq: 2 }),
+    needs: fc
+      .subarray([...PERMISSIONS], { maxLength: 1 })
+      .map((needed) => new Map(needed.map((permission) => [permission, "field"]))),
+  });
+  const memberships = fc.array(
+    fc.record({
+      userId: fc.constantFrom("ann", "bob"),
+      tenantId: tenant,
+      projectId: fc.option(projectId),
+      role: anyRole,
+    }),
+    { maxLength: 5 },
+  );
+  const projects = fc
+    .record({ site: tenant, app: tenant, lab: tenant })
+    .map((owners) => Object.entries(owners).map(([id, tenantId]) => ({ id, tenantId, name: id })));
   // What was granted, by kind of token and by whether the request named a project: without all four the property would say little.
   const granted = new Map<string, number>();
   fc.assert(
@@ -150,12 +253,27 @@ test("no principal ever is of another tenant than its token, nor in a project of
       expect([null, token.tenantId]).toContain(scope.tenantId);
       expect([null, principal.projectId]).toContain(scope.projectId);
       expect(roleAtLeast(principal.role, "developer")).toBe(true);
-      if (token.kind === "project") expect([principal.projectId, roleAtLeast("maintainer", principal.role)]).toEqual([token.projectId!, true]);
-      else expect(given.some((one) => one.userId === token.userId && one.tenantId === token.tenantId && [null, principal.projectId].includes(one.projectId) && one.role === principal.role)).toBe(true);
+      if (token.kind === "project")
+        expect([principal.projectId, roleAtLeast("maintainer", principal.role)]).toEqual([token.projectId!, true]);
+      else
+        expect(
+          given.some(
+            (one) =>
+              one.userId === token.userId &&
+              one.tenantId === token.tenantId &&
+              [null, principal.projectId].includes(one.projectId) &&
+              one.role === principal.role,
+          ),
+        ).toBe(true);
       for (const permission of scope.needs.keys()) expect(token.permissions).toContain(permission);
     }),
     { numRuns: 10_000 },
   );
-  expect([...granted.keys()].toSorted()).toEqual(["personal, none named", "personal, one named", "project, none named", "project, one named"]);
+  expect([...granted.keys()].toSorted()).toEqual([
+    "personal, none named",
+    "personal, one named",
+    "project, none named",
+    "project, one named",
+  ]);
   expect(Math.min(...granted.values())).toBeGreaterThan(10);
 });

@@ -12,7 +12,10 @@ export function identityMaps(identities: Pick<Identities, "tokens" | "projects" 
   return {
     tokens: new Map(identities.tokens.map((token): [string, AccessToken] => [token.id, token])),
     projects: new Map(identities.projects.map((project): [string, Project] => [project.id, project])),
-    memberships: Map.groupBy(identities.memberships, (membership): string => membership.userId) as ReadonlyMap<string, readonly Membership[]>,
+    memberships: Map.groupBy(identities.memberships, (membership): string => membership.userId) as ReadonlyMap<
+      string,
+      readonly Membership[]
+    >,
   };
 }
 
@@ -21,15 +24,27 @@ export async function peopledStore(): Promise<Store> {
   const store = await openSqliteStore({ file: ":memory:" });
   await store.migrate();
   for (const id of ["acme", "beta"]) await writes(store).createTenant({ id, name: id });
-  for (const [id, tenantId] of [["site", "acme"], ["app", "acme"], ["lab", "beta"]] as const) await writes(store).createProject({ id, tenantId, name: id });
-  for (const [id, tenantId] of [["ann", "acme"], ["bob", "acme"], ["zoe", "beta"]] as const) await writes(store).createUser({ id, tenantId, name: id });
+  for (const [id, tenantId] of [
+    ["site", "acme"],
+    ["app", "acme"],
+    ["lab", "beta"],
+  ] as const)
+    await writes(store).createProject({ id, tenantId, name: id });
+  for (const [id, tenantId] of [
+    ["ann", "acme"],
+    ["bob", "acme"],
+    ["zoe", "beta"],
+  ] as const)
+    await writes(store).createUser({ id, tenantId, name: id });
   await writes(store).putMembership({ userId: "ann", tenantId: "acme", projectId: "site", role: "developer" });
   await writes(store).putMembership({ userId: "zoe", tenantId: "beta", projectId: null, role: "admin" });
   return store;
 }
 
 /** The GatewayError or Error that `attempt` throws. */
-export async function thrownBy(attempt: () => unknown): Promise<Error & { readonly code?: string; readonly param?: string | null }> {
+export async function thrownBy(
+  attempt: () => unknown,
+): Promise<Error & { readonly code?: string; readonly param?: string | null }> {
   try {
     await attempt();
   } catch (error) {

@@ -5,9 +5,22 @@ import type { Configured } from "../../src/core/configured.ts";
 import type { PolicySet } from "../../src/core/policy.ts";
 import type { GuardPolicy } from "../../src/auth/guarded-text.ts";
 
-export function configuredPolicy(document: object, place: Partial<Configured<PolicyDocument>> = {}): Configured<PolicyDocument> {
+export function configuredPolicy(
+  document: object,
+  place: Partial<Configured<PolicyDocument>> = {},
+): Configured<PolicyDocument> {
   const parsed = policySchema.parse(document);
-  return { id: `pol_${parsed.name ?? "unnamed"}`, name: parsed.name ?? null, tenantId: null, projectId: null, origin: "file", setBy: null, version: 0, ...place, document: parsed };
+  return {
+    id: `pol_${parsed.name ?? "unnamed"}`,
+    name: parsed.name ?? null,
+    tenantId: null,
+    projectId: null,
+    origin: "file",
+    setBy: null,
+    version: 0,
+    ...place,
+    document: parsed,
+  };
 }
 
 /** For everybody. */
@@ -16,5 +29,6 @@ export function policiesFor(...documents: readonly object[]): PolicySet {
 }
 
 export function guardsFor(...documents: readonly object[]): readonly GuardPolicy[] {
-  return policiesFor(...documents.map((guard, index) => ({ name: `guard-${index}`, guard }))).of("t", "p")!.all as readonly GuardPolicy[];
+  return policiesFor(...documents.map((guard, index) => ({ name: `guard-${index}`, guard }))).of("t", "p")!
+    .all as readonly GuardPolicy[];
 }

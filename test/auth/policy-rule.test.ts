@@ -1,6 +1,16 @@
 // Rules at load: what is refused, with its place, and what could make a rule slow. The library behind it is held to what this relies on.
 import { describe, expect, test } from "bun:test";
-import { ClientFacts, MAX_ITEMS, MAX_TEXT, ParameterFacts, PARAMETER_TYPES, RequestFacts, ScopeFacts, TargetFacts, TokenFacts } from "../../src/auth/policy-facts.ts";
+import {
+  ClientFacts,
+  MAX_ITEMS,
+  MAX_TEXT,
+  ParameterFacts,
+  PARAMETER_TYPES,
+  RequestFacts,
+  ScopeFacts,
+  TargetFacts,
+  TokenFacts,
+} from "../../src/auth/policy-facts.ts";
 import { compileRule, RuleError } from "../../src/auth/policy-rule.ts";
 import { parseChatRequest } from "../../src/chat/parse.ts";
 import { COMMON_PARAMETERS } from "../../src/core/params.ts";
@@ -9,9 +19,20 @@ import type { RuleFacts } from "../../src/core/policy.ts";
 const MESSAGES = [{ role: "user", content: "Hello" }];
 function facts(fields: object = {}): RuleFacts {
   return {
-    request: new RequestFacts(parseChatRequest(JSON.stringify({ model: "openai:gpt-4o", messages: MESSAGES, ...fields }))),
+    request: new RequestFacts(
+      parseChatRequest(JSON.stringify({ model: "openai:gpt-4o", messages: MESSAGES, ...fields })),
+    ),
     target: new TargetFacts({ provider: "openai", model: "gpt-4o", route: "direct" }),
-    token: new TokenFacts({ tokenId: "t", tokenKind: "project", tenantId: "a", projectId: "b", userId: null, role: "developer", permissions: new Set(), narrowing: null }),
+    token: new TokenFacts({
+      tokenId: "t",
+      tokenKind: "project",
+      tenantId: "a",
+      projectId: "b",
+      userId: null,
+      role: "developer",
+      permissions: new Set(),
+      narrowing: null,
+    }),
     tenant: new ScopeFacts("a"),
     project: new ScopeFacts("b"),
     client: new ClientFacts("192.0.2.1"),
@@ -31,7 +52,9 @@ function refusalOf(rule: string): string {
 
 describe("a rule that is wrong is refused at load", () => {
   test("[d3.1] with line, column and a caret below the place", () => {
-    expect(refusalOf('request.stream &&\n  request.tols.exists(t, t == "mcp")')).toBe('line 2, column 11: No such key: tols\n      request.tols.exists(t, t == "mcp")\n              ^');
+    expect(refusalOf('request.stream &&\n  request.tols.exists(t, t == "mcp")')).toBe(
+      'line 2, column 11: No such key: tols\n      request.tols.exists(t, t == "mcp")\n              ^',
+    );
   });
 
   test.each([
@@ -43,7 +66,11 @@ describe("a rule that is wrong is refused at load", () => {
     ["what is not true or false", "request.model", /true or false/],
     ["what was sent as it is", "request.metadata.flag", /compare it/],
     ["a macro inside a macro", "request.tools.exists(t, request.tool_names.exists(n, n == t))", /macros do not nest/],
-    ["a macro inside a macro, in disguise", "request.tools.all(t, request.tools.filter(u, u == t).size() == 1)", /macros do not nest/],
+    [
+      "a macro inside a macro, in disguise",
+      "request.tools.all(t, request.tools.filter(u, u == t).size() == 1)",
+      /macros do not nest/,
+    ],
     ["names for values", "cel.bind(m, request.model, m == 'x')", /bind\(\) is not there/],
     ["functions that make long values", "request.model.split(',').size() > 1", /split\(\) is not there/],
     ["texts that grow in a macro", "request.tools.exists(t, t + t == 'x')", /cannot be joined/],
@@ -53,7 +80,11 @@ describe("a rule that is wrong is refused at load", () => {
     ["a pattern that looks back", "request.model.matches('(?<=a)b')", /no pattern/],
     ["a time zone that is none", "now.getHours('Mars/Olympus') > 1", /time zone/],
     ["too many parts", Array.from({ length: 200 }, () => "request.stream").join(" || "), /at most/],
-    ["too much in a macro", `request.tools.all(t, ${Array.from({ length: 40 }, () => "t == 'x'").join(" || ")})`, /at most/],
+    [
+      "too much in a macro",
+      `request.tools.all(t, ${Array.from({ length: 40 }, () => "t == 'x'").join(" || ")})`,
+      /at most/,
+    ],
     ["too deep", `${"(".repeat(200)}true${")".repeat(200)}`, /depth|nest|exceed/i],
     ["too long", `request.model == "${"x".repeat(9000)}"`, /at most/],
   ])("[d3.1] %s", (_, rule, words) => {
@@ -67,11 +98,34 @@ describe("a rule cannot be slow", () => {
   const long = "a".repeat(MAX_TEXT);
   const many = Array.from({ length: 900 }, () => "a");
   const WORST: readonly (readonly [string, string, object])[] = [
-    ["patterns that make others backtrack", 'request.parameters.user.matches("^(a+)+$") && request.parameters.user.matches("(a|aa)+b") && request.parameters.user.matches("(.*)(.*)(.*)x")', { user: `${long.slice(1)}!` }],
-    ["a pattern on each of many items", 'request.metadata.list.exists(x, x.matches("(a|aa)+$b") || request.parameters.user.matches("(a+)+!"))', { user: long, metadata: { list: many } }],
-    ["long lists compared with each other, for each item", "request.metadata.list.all(x, request.metadata.list == request.metadata.same && request.metadata.list == request.metadata.same && request.metadata.list == request.metadata.same)", { metadata: { list: many.slice(0, 450), same: many.slice(0, 450) } }],
-    ["long texts searched for each item", `request.tools.all(t, ${Array.from({ length: 8 }, () => '!request.parameters.user.contains("aaaaaaab")').join(" && ")})`, { user: long, tools: Array.from({ length: 1000 }, (_, index) => ({ type: "function", function: { name: `f${index}` } })) }],
-    ["texts that are joined to long ones", `(${Array.from({ length: 70 }, () => "request.parameters.user").join(" + ")}).contains("b")`, { user: long }],
+    [
+      "patterns that make others backtrack",
+      'request.parameters.user.matches("^(a+)+$") && request.parameters.user.matches("(a|aa)+b") && request.parameters.user.matches("(.*)(.*)(.*)x")',
+      { user: `${long.slice(1)}!` },
+    ],
+    [
+      "a pattern on each of many items",
+      'request.metadata.list.exists(x, x.matches("(a|aa)+$b") || request.parameters.user.matches("(a+)+!"))',
+      { user: long, metadata: { list: many } },
+    ],
+    [
+      "long lists compared with each other, for each item",
+      "request.metadata.list.all(x, request.metadata.list == request.metadata.same && request.metadata.list == request.metadata.same && request.metadata.list == request.metadata.same)",
+      { metadata: { list: many.slice(0, 450), same: many.slice(0, 450) } },
+    ],
+    [
+      "long texts searched for each item",
+      `request.tools.all(t, ${Array.from({ length: 8 }, () => '!request.parameters.user.contains("aaaaaaab")').join(" && ")})`,
+      {
+        user: long,
+        tools: Array.from({ length: 1000 }, (_, index) => ({ type: "function", function: { name: `f${index}` } })),
+      },
+    ],
+    [
+      "texts that are joined to long ones",
+      `(${Array.from({ length: 70 }, () => "request.parameters.user").join(" + ")}).contains("b")`,
+      { user: long },
+    ],
   ];
   test.each(WORST)("[d3.1] %s", (_, text, fields) => {
     const rule = compileRule(text);
@@ -86,8 +140,14 @@ describe("a rule cannot be slow", () => {
   });
 
   test("[d3.1] texts and values of the request beyond the bounds are not given to rules: they fail", () => {
-    expect(() => compileRule('request.parameters.user == "x"').denies(facts({ user: "x".repeat(MAX_TEXT + 1) }))).toThrow(/longer/);
-    expect(() => compileRule("request.metadata.size() > 1").denies(facts({ metadata: Object.fromEntries(Array.from({ length: MAX_ITEMS + 1 }, (_, index) => [`k${index}`, 1])) }))).toThrow(/more than/);
+    expect(() =>
+      compileRule('request.parameters.user == "x"').denies(facts({ user: "x".repeat(MAX_TEXT + 1) })),
+    ).toThrow(/longer/);
+    expect(() =>
+      compileRule("request.metadata.size() > 1").denies(
+        facts({ metadata: Object.fromEntries(Array.from({ length: MAX_ITEMS + 1 }, (_, index) => [`k${index}`, 1])) }),
+      ),
+    ).toThrow(/more than/);
     let deep: unknown = "x";
     for (let level = 0; level < 30; level++) deep = [deep];
     expect(compileRule("request.metadata.deep.size() == 1").denies(facts({ metadata: { deep } }))).toBe(true);
@@ -95,12 +155,22 @@ describe("a rule cannot be slow", () => {
 
   test("[d3.1] a list that a rule puts together is bounded like one of the request", () => {
     const tools = Array.from({ length: 600 }, (_, index) => ({ type: "function", function: { name: `f${index}` } }));
-    expect(() => compileRule('(request.tools + request.tool_names).exists(t, t == "x")').denies(facts({ tools }))).toThrow(/at most 1000 items/);
-    expect(compileRule('(request.tools + request.tool_names).exists(t, t == "f1")').denies(facts({ tools: tools.slice(0, 400) }))).toBe(true);
+    expect(() =>
+      compileRule('(request.tools + request.tool_names).exists(t, t == "x")').denies(facts({ tools })),
+    ).toThrow(/at most 1000 items/);
+    expect(
+      compileRule('(request.tools + request.tool_names).exists(t, t == "f1")').denies(
+        facts({ tools: tools.slice(0, 400) }),
+      ),
+    ).toBe(true);
   });
 
   test("[d3.1] patterns look at a bounded number of characters in one evaluation", () => {
-    expect(() => compileRule('request.metadata.list.all(x, !request.parameters.user.matches("b"))').denies(facts({ user: "a".repeat(MAX_TEXT), metadata: { list: many } }))).toThrow(/characters/);
+    expect(() =>
+      compileRule('request.metadata.list.all(x, !request.parameters.user.matches("b"))').denies(
+        facts({ user: "a".repeat(MAX_TEXT), metadata: { list: many } }),
+      ),
+    ).toThrow(/characters/);
   });
 });
 
@@ -111,19 +181,35 @@ describe("the form of what rules see", () => {
   });
 
   test("a rule that does not ask for a long value does not fail by it", () => {
-    expect(compileRule("request.messages.count == 1").denies(facts({ user: "x".repeat(1_000_000), metadata: { list: Array.from({ length: 5000 }, () => 1) } }))).toBe(true);
+    expect(
+      compileRule("request.messages.count == 1").denies(
+        facts({ user: "x".repeat(1_000_000), metadata: { list: Array.from({ length: 5000 }, () => 1) } }),
+      ),
+    ).toBe(true);
   });
 
   test("a metadata key that the prototype has is not there", () => {
-    expect(compileRule("has(request.metadata.constructor) || 'toString' in request.metadata || has(request.extra.__proto__)").denies(facts({ metadata: { a: 1 } }))).toBe(false);
+    expect(
+      compileRule(
+        "has(request.metadata.constructor) || 'toString' in request.metadata || has(request.extra.__proto__)",
+      ).denies(facts({ metadata: { a: 1 } })),
+    ).toBe(false);
   });
 
   test("methods work on values of any type, and macros in a row", () => {
-    expect(compileRule('request.metadata.list.filter(x, x.matches("^b")).map(x, x).exists(x, x == "bc")').denies(facts({ metadata: { list: ["a", "bc"] } }))).toBe(true);
+    expect(
+      compileRule('request.metadata.list.filter(x, x.matches("^b")).map(x, x).exists(x, x == "bc")').denies(
+        facts({ metadata: { list: ["a", "bc"] } }),
+      ),
+    ).toBe(true);
   });
 
   test("[d3.1] macros run over the keys of a mapping as well", () => {
-    expect(compileRule("request.messages.roles.exists(role, role == 'user' && request.messages.roles[role] == 1)").denies(facts())).toBe(true);
+    expect(
+      compileRule("request.messages.roles.exists(role, role == 'user' && request.messages.roles[role] == 1)").denies(
+        facts(),
+      ),
+    ).toBe(true);
     expect(compileRule("request.metadata.exists(key, key == 'b')").denies(facts({ metadata: { a: 1 } }))).toBe(false);
     const many = Object.fromEntries(Array.from({ length: MAX_ITEMS + 1 }, (_, index) => [`k${index}`, 1]));
     expect(() => compileRule("request.metadata.exists(key, key == 'b')").denies(facts({ metadata: many }))).toThrow();
@@ -131,14 +217,31 @@ describe("the form of what rules see", () => {
 
   const zoned = (rule: string, now: string): boolean => compileRule(rule).denies({ ...facts(), now: new Date(now) });
   test("[d3.1] the calendar of a zone is the zone's, whatever that of the machine is, also where its clocks are put forward", () => {
-    expect(zoned('now.getHours("America/New_York") == 3 && now.getMinutes("America/New_York") == 30', "2026-03-08T07:30:00Z")).toBe(true);
+    expect(
+      zoned(
+        'now.getHours("America/New_York") == 3 && now.getMinutes("America/New_York") == 30',
+        "2026-03-08T07:30:00Z",
+      ),
+    ).toBe(true);
     expect(zoned('now.getHours("UTC") == 1 && now.getHours("Europe/Berlin") == 3', "2026-03-29T01:30:00Z")).toBe(true);
-    expect(zoned('now.getHours("Europe/Berlin") == 0 && now.getDate("Europe/Berlin") == 1 && now.getMonth("Europe/Berlin") == 0 && now.getFullYear("Europe/Berlin") == 2027 && now.getDayOfYear("Europe/Berlin") == 0 && now.getDayOfMonth("Europe/Berlin") == 0 && now.getDayOfWeek("Europe/Berlin") == 5', "2026-12-31T23:00:00Z")).toBe(true);
-    expect(zoned("now.getSeconds('Asia/Kolkata') == 7 && now.getMilliseconds('Asia/Kolkata') == 8 && now.getMinutes('Asia/Kolkata') == 30", "2026-12-31T23:00:07.008Z")).toBe(true);
+    expect(
+      zoned(
+        'now.getHours("Europe/Berlin") == 0 && now.getDate("Europe/Berlin") == 1 && now.getMonth("Europe/Berlin") == 0 && now.getFullYear("Europe/Berlin") == 2027 && now.getDayOfYear("Europe/Berlin") == 0 && now.getDayOfMonth("Europe/Berlin") == 0 && now.getDayOfWeek("Europe/Berlin") == 5',
+        "2026-12-31T23:00:00Z",
+      ),
+    ).toBe(true);
+    expect(
+      zoned(
+        "now.getSeconds('Asia/Kolkata') == 7 && now.getMilliseconds('Asia/Kolkata') == 8 && now.getMinutes('Asia/Kolkata') == 30",
+        "2026-12-31T23:00:07.008Z",
+      ),
+    ).toBe(true);
   });
 
   test("[d3.1] many rules that ask for it cost a look into the calendar once for a call", () => {
-    const rules = Array.from({ length: 1000 }, (_, index) => compileRule(`now.getHours("Europe/Berlin") == ${30 + index}`));
+    const rules = Array.from({ length: 1000 }, (_, index) =>
+      compileRule(`now.getHours("Europe/Berlin") == ${30 + index}`),
+    );
     const asked = (now: Date): number => {
       const known = { ...facts(), now };
       const started = performance.now();

@@ -15,52 +15,94 @@ beforeEach(async () => {
 });
 afterEach(() => store.close());
 
-const refusal = async (request: TokenRequest): Promise<string> => (await thrownBy(() => createToken(store, request, NOW))).message;
+const refusal = async (request: TokenRequest): Promise<string> =>
+  (await thrownBy(() => createToken(store, request, NOW))).message;
 
 describe("making a token", () => {
   test("a project token is of the project and its tenant, a developer's, without permissions", async () => {
     const { id, record } = await createToken(store, { name: "  ci  ", projectId: "lab" }, NOW);
-    expect(record).toMatchObject({ id, kind: "project", name: "ci", tenantId: "beta", projectId: "lab", userId: null, role: "developer", permissions: [], createdAtMs: NOW, revokedAtMs: null });
+    expect(record).toMatchObject({
+      id,
+      kind: "project",
+      name: "ci",
+      tenantId: "beta",
+      projectId: "lab",
+      userId: null,
+      role: "developer",
+      permissions: [],
+      createdAtMs: NOW,
+      revokedAtMs: null,
+    });
     // who made it is nothing that a call needs
     const { createdBy, ...kept } = { createdBy: null, ...record };
     expect([createdBy, (await store.readIdentities()).tokens]).toEqual([null, [kept]]);
   });
 
   test("a personal token is of the user and has no project and no role of its own", async () => {
-    const { record } = await createToken(store, { name: "ann's", personal: true, userId: "ann", permissions: ["debug", "byo_endpoint", "debug"] }, NOW);
-    expect(record).toMatchObject({ kind: "personal", tenantId: "acme", projectId: null, userId: "ann", role: null, permissions: ["byo_endpoint", "debug"] });
+    const { record } = await createToken(
+      store,
+      { name: "ann's", personal: true, userId: "ann", permissions: ["debug", "byo_endpoint", "debug"] },
+      NOW,
+    );
+    expect(record).toMatchObject({
+      kind: "personal",
+      tenantId: "acme",
+      projectId: null,
+      userId: "ann",
+      role: null,
+      permissions: ["byo_endpoint", "debug"],
+    });
   });
 
   test("what does not exist is refused with what does", async () => {
-    expect(await refusal({ name: "x", projectId: "nope" })).toBe('There is no project "nope". There are: app, lab, site.');
+    expect(await refusal({ name: "x", projectId: "nope" })).toBe(
+      'There is no project "nope". There are: app, lab, site.',
+    );
     expect(await refusal({ name: "x" })).toBe("There is more than one project: say which. There are: app, lab, site.");
-    expect(await refusal({ name: "x", personal: true, userId: "nobody" })).toBe('There is no user "nobody". There are: ann, bob, zoe.');
-    expect(await refusal({ name: "x", projectId: "site", role: "boss" })).toBe('There is no role "boss". A project token\'s roles are: viewer, developer, maintainer.');
-    expect(await refusal({ name: "x", projectId: "site", permissions: ["debug", "fly"] })).toBe('There is no permission "fly". The permissions are: byo_endpoint, custom_price, debug, read_content, ops.');
+    expect(await refusal({ name: "x", personal: true, userId: "nobody" })).toBe(
+      'There is no user "nobody". There are: ann, bob, zoe.',
+    );
+    expect(await refusal({ name: "x", projectId: "site", role: "boss" })).toBe(
+      'There is no role "boss". A project token\'s roles are: viewer, developer, maintainer.',
+    );
+    expect(await refusal({ name: "x", projectId: "site", permissions: ["debug", "fly"] })).toBe(
+      'There is no permission "fly". The permissions are: byo_endpoint, custom_price, debug, read_content, ops.',
+    );
     expect((await store.readIdentities()).tokens).toEqual([]);
   });
 
   test("a project token's role is at most maintainer", async () => {
-    expect((await createToken(store, { name: "x", projectId: "site", role: "maintainer" }, NOW)).record.role).toBe("maintainer");
-    for (const role of ["admin", "owner"]) expect(await refusal({ name: "x", projectId: "site", role })).toContain("never has a role above maintainer");
+    expect((await createToken(store, { name: "x", projectId: "site", role: "maintainer" }, NOW)).record.role).toBe(
+      "maintainer",
+    );
+    for (const role of ["admin", "owner"])
+      expect(await refusal({ name: "x", projectId: "site", role })).toContain("never has a role above maintainer");
   });
 
   test("a request that mixes the two kinds is refused, and so is a token that could do nothing", async () => {
     expect(await refusal({ name: "x", projectId: "site", userId: "ann" })).toContain("has no user");
-    expect(await refusal({ name: "x", personal: true, userId: "ann", projectId: "site" })).toContain("no project of its own");
-    expect(await refusal({ name: "x", personal: true, userId: "ann", role: "maintainer" })).toContain("ann is developer at most");
+    expect(await refusal({ name: "x", personal: true, userId: "ann", projectId: "site" })).toContain(
+      "no project of its own",
+    );
+    expect(await refusal({ name: "x", personal: true, userId: "ann", role: "maintainer" })).toContain(
+      "ann is developer at most",
+    );
     expect(await refusal({ name: "x", personal: true, userId: "bob" })).toContain("bob has no role");
   });
 
   test("a name has 1 to 100 characters and is no token", async () => {
     const { text } = newAccessToken("project");
-    for (const name of ["", "   ", "x".repeat(101), text]) expect(await refusal({ name, projectId: "site" })).toContain("name of an access token");
+    for (const name of ["", "   ", "x".repeat(101), text])
+      expect(await refusal({ name, projectId: "site" })).toContain("name of an access token");
     expect(await refusal({ name: text, projectId: "site" })).not.toContain(text.slice(20));
   });
 
   test("a lifetime is above 0 and at most a hundred years", async () => {
-    for (const expiresInDays of [0, -1, Number.NaN, Infinity, 36_501]) expect(await refusal({ name: "x", projectId: "site", expiresInDays })).toContain("above 0");
-    expect((await createToken(store, { name: "x", projectId: "site", expiresInDays: 0.5 }, NOW)).record.expiresAtMs).toBe(NOW + DAY_MS / 2);
+    for (const expiresInDays of [0, -1, Number.NaN, Infinity, 36_501])
+      expect(await refusal({ name: "x", projectId: "site", expiresInDays })).toContain("above 0");
+    expect(
+      (await createToken(store, { name: "x", projectId: "site", expiresInDays: 0.5 }, NOW)).record.expiresAtMs,
+    ).toBe(NOW + DAY_MS / 2);
   });
 
   test("the only project and the only user need no name, and before the first start there are none", async () => {
@@ -70,7 +112,9 @@ describe("making a token", () => {
     await bootstrap(fresh, NOW);
     expect((await createToken(fresh, { name: "x" }, NOW)).record.projectId).toBe("default");
     expect((await createToken(fresh, { name: "x", personal: true }, NOW)).record.userId).toBe("owner");
-    expect((await thrownBy(() => createToken(fresh, { name: "x", projectId: "nope" }, NOW))).message).toBe('There is no project "nope". There is: default.');
+    expect((await thrownBy(() => createToken(fresh, { name: "x", projectId: "nope" }, NOW))).message).toBe(
+      'There is no project "nope". There is: default.',
+    );
     await fresh.close();
   });
 });
@@ -79,7 +123,9 @@ describe("rotating and revoking", () => {
   test("a rotation lives as long as the token was made for, or as asked", async () => {
     const { id } = await createToken(store, { name: "x", projectId: "site", expiresInDays: 7 }, NOW);
     expect((await rotateToken(store, id, {}, NOW + DAY_MS)).record.expiresAtMs).toBe(NOW + 8 * DAY_MS);
-    expect((await rotateToken(store, id, { expiresInDays: 20 }, NOW + DAY_MS)).record.expiresAtMs).toBe(NOW + 21 * DAY_MS);
+    expect((await rotateToken(store, id, { expiresInDays: 20 }, NOW + DAY_MS)).record.expiresAtMs).toBe(
+      NOW + 21 * DAY_MS,
+    );
     expect((await rotateToken(store, id, {}, NOW + 2 * DAY_MS)).record.expiresAtMs).toBe(NOW + 22 * DAY_MS);
   });
 
@@ -127,9 +173,15 @@ describe("rotating and revoking", () => {
     const { id, text } = await createToken(store, { name: "ci", projectId: "site" }, NOW);
     expect((await rotateToken(store, text, {}, NOW)).id).toBe(id);
     const stranger = newAccessToken("project").text;
-    for (const attempt of [(given: string) => revokeToken(store, given, NOW), (given: string) => rotateToken(store, given, {}, NOW)]) {
-      expect((await thrownBy(() => attempt("nope"))).message).toBe(`There is no access token with the id nope. There are: ${id} (ci).`);
-      for (const given of [stranger, stranger.slice(0, -1), stranger.slice(20)]) expect((await thrownBy(() => attempt(given))).message).not.toContain(stranger.slice(25, 45));
+    for (const attempt of [
+      (given: string) => revokeToken(store, given, NOW),
+      (given: string) => rotateToken(store, given, {}, NOW),
+    ]) {
+      expect((await thrownBy(() => attempt("nope"))).message).toBe(
+        `There is no access token with the id nope. There are: ${id} (ci).`,
+      );
+      for (const given of [stranger, stranger.slice(0, -1), stranger.slice(20)])
+        expect((await thrownBy(() => attempt(given))).message).not.toContain(stranger.slice(25, 45));
     }
     expect((await revokeToken(store, text, NOW)).id).toBe(id);
   });

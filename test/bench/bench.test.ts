@@ -19,61 +19,112 @@ const MACHINE = { cpu: "CPU", cores: 2, kernel: "6", bun: "1", nginx: "nginx/1",
 
 function row(id: string, measured: Partial<RowResult>): RowResult {
   const scenario = SCENARIOS.find((each) => each.id === id)!;
-  return { scenario, perSecond: 1234, cpuMicros: 50, subjectShare: 1, loadIdle: 0.5, p50Ms: 0.1, p99Ms: 0.2, firstP50Ms: 0.1, firstP99Ms: 0.2, ...measured };
+  return {
+    scenario,
+    perSecond: 1234,
+    cpuMicros: 50,
+    subjectShare: 1,
+    loadIdle: 0.5,
+    p50Ms: 0.1,
+    p99Ms: 0.2,
+    firstP50Ms: 0.1,
+    firstP99Ms: 0.2,
+    ...measured,
+  };
 }
 
 describe("a quick run", () => {
-  test.skipIf(why !== null)("prints the rows that were asked for, and the targets", async () => {
-    const only = "direct-plain,bare-plain,gateway-plain,gateway-stream-anthropic,memory";
-    const child = Bun.spawn([process.execPath, ...isolation(packageFolder), join(packageFolder, "bench/run.ts"), "--quick", "--only", only], { stdout: "pipe", stderr: "pipe" });
-    const [text, words, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-    expect({ code, words: code === 0 ? "" : words }).toEqual({ code: 0, words: "" });
-    expect(text).toMatch(/^\| direct \| [\d,]+ \| {2}\|/m);
-    expect(text).toMatch(/^\| bare Bun\.serve \+ fetch \| ([\d,]+|void) \| \d+\.\d \|/m);
-    expect(text).toMatch(/^\| Dragoman, same shape \| ([\d,]+|void) \| \d+\.\d \| [\d,]+, [\d,]+ \| -?[\d,]+, -?[\d,]+ \| \d+ % \| \d+ % \|$/m);
-    expect(text).toMatch(/^\| Dragoman, Anthropic Messages \| ([\d,]+|void) \| [\d,]+ \|/m);
-    expect(text).toMatch(/^\| with 50 open streams \| \d+ \|$/m);
-    expect(text).toMatch(/^\| streamed events\/s per core, Anthropic Messages \| at least 200,000 \| [\d,]+ \| {2}\|$/m);
-    expect(text).toContain("| CPU per plain request, same shape | at most 3 times nginx's | not measured |  |");
-  }, 30_000);
+  test.skipIf(why !== null)(
+    "prints the rows that were asked for, and the targets",
+    async () => {
+      const only = "direct-plain,bare-plain,gateway-plain,gateway-stream-anthropic,memory";
+      const child = Bun.spawn(
+        [process.execPath, ...isolation(packageFolder), join(packageFolder, "bench/run.ts"), "--quick", "--only", only],
+        { stdout: "pipe", stderr: "pipe" },
+      );
+      const [text, words, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+      expect({ code, words: code === 0 ? "" : words }).toEqual({ code: 0, words: "" });
+      expect(text).toMatch(/^\| direct \| [\d,]+ \| {2}\|/m);
+      expect(text).toMatch(/^\| bare Bun\.serve \+ fetch \| ([\d,]+|void) \| \d+\.\d \|/m);
+      expect(text).toMatch(
+        /^\| Dragoman, same shape \| ([\d,]+|void) \| \d+\.\d \| [\d,]+, [\d,]+ \| -?[\d,]+, -?[\d,]+ \| \d+ % \| \d+ % \|$/m,
+      );
+      expect(text).toMatch(/^\| Dragoman, Anthropic Messages \| ([\d,]+|void) \| [\d,]+ \|/m);
+      expect(text).toMatch(/^\| with 50 open streams \| \d+ \|$/m);
+      expect(text).toMatch(
+        /^\| streamed events\/s per core, Anthropic Messages \| at least 200,000 \| [\d,]+ \| {2}\|$/m,
+      );
+      expect(text).toContain("| CPU per plain request, same shape | at most 3 times nginx's | not measured |  |");
+    },
+    30_000,
+  );
 
-  test.skipIf(why !== null)("prints what policies, limits and the ledger cost, and how soon a revoked token is refused", async () => {
-    const child = Bun.spawn([process.execPath, ...isolation(packageFolder), join(packageFolder, "bench/governance.ts"), "--quick"], { stdout: "pipe", stderr: "pipe" });
-    const [text, words, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-    expect({ code, words: words.includes("redis-server is not installed") ? "" : words }).toEqual({ code: 0, words: "" });
-    for (const label of ["nothing configured", "three policies, five limits"]) expect(text).toMatch(new RegExp(`^\\| ${label} \\| \\d+\\.\\d \\| -?\\d+\\.\\d \\| \\d+\\.\\d \\|.* \\| \\d+ \\|$`, "m"));
-    const seen = /refused after (\d+) ms/.exec(text);
-    expect(seen).not.toBeNull();
-  }, 60_000);
+  test.skipIf(why !== null)(
+    "prints what policies, limits and the ledger cost, and how soon a revoked token is refused",
+    async () => {
+      const child = Bun.spawn(
+        [process.execPath, ...isolation(packageFolder), join(packageFolder, "bench/governance.ts"), "--quick"],
+        { stdout: "pipe", stderr: "pipe" },
+      );
+      const [text, words, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+      expect({ code, words: words.includes("redis-server is not installed") ? "" : words }).toEqual({
+        code: 0,
+        words: "",
+      });
+      for (const label of ["nothing configured", "three policies, five limits"])
+        expect(text).toMatch(
+          new RegExp(`^\\| ${label} \\| \\d+\\.\\d \\| -?\\d+\\.\\d \\| \\d+\\.\\d \\|.* \\| \\d+ \\|$`, "m"),
+        );
+      const seen = /refused after (\d+) ms/.exec(text);
+      expect(seen).not.toBeNull();
+    },
+    60_000,
+  );
 
   test.skipIf(why !== null)("knows its rows", async () => {
-    const child = Bun.spawn([process.execPath, ...isolation(packageFolder), join(packageFolder, "bench/run.ts"), "--only", "no-such-row"], { stdout: "ignore", stderr: "pipe" });
+    const child = Bun.spawn(
+      [process.execPath, ...isolation(packageFolder), join(packageFolder, "bench/run.ts"), "--only", "no-such-row"],
+      { stdout: "ignore", stderr: "pipe" },
+    );
     expect(await child.stderr.text()).toContain("there is no row no-such-row; there are direct-plain,");
     expect(await child.exited).not.toBe(0);
   });
 });
 
 describe("the table", () => {
-  const text = (...rows: readonly RowResult[]): string => markdown({ machine: MACHINE, quick: false, rows, memory: null });
+  const text = (...rows: readonly RowResult[]): string =>
+    markdown({ machine: MACHINE, quick: false, rows, memory: null });
 
   test("calls a rate void when the load or somebody else may have limited it, and keeps the CPU time", () => {
     expect(text(row("gateway-plain", {}))).toContain("| Dragoman, same shape | 1,234 | 50.0 |");
     expect(text(row("gateway-plain", { loadIdle: 0.09 }))).toContain("| Dragoman, same shape | void | 50.0 |");
     expect(text(row("gateway-plain", { subjectShare: 0.5 }))).toContain("| Dragoman, same shape | void | 50.0 |");
-    expect(text(row("direct-plain", { loadIdle: 0, cpuMicros: null, subjectShare: null }))).toContain("| direct | 1,234 |  |");
+    expect(text(row("direct-plain", { loadIdle: 0, cpuMicros: null, subjectShare: null }))).toContain(
+      "| direct | 1,234 |  |",
+    );
   });
   test("subtracts the direct row of the same kind", () => {
-    expect(text(row("direct-plain", { p50Ms: 0.02, p99Ms: 0.05 }), row("gateway-plain", {}))).toContain("| 100, 200 | 80, 150 |");
-    expect(text(row("direct-stream", { firstP50Ms: 0.03 }), row("gateway-stream", {}))).toContain("| 100, 200 | 70, 0 |");
+    expect(text(row("direct-plain", { p50Ms: 0.02, p99Ms: 0.05 }), row("gateway-plain", {}))).toContain(
+      "| 100, 200 | 80, 150 |",
+    );
+    expect(text(row("direct-stream", { firstP50Ms: 0.03 }), row("gateway-stream", {}))).toContain(
+      "| 100, 200 | 70, 0 |",
+    );
   });
   test("says of each target whether it was met", () => {
-    expect(text(row("gateway-plain", { cpuMicros: 30 }), row("nginx-plain", { cpuMicros: 10 }))).toContain("| 3.0 times | met |");
-    expect(text(row("gateway-plain", { cpuMicros: 31 }), row("nginx-plain", { cpuMicros: 10 }))).toContain("| 3.1 times | **missed** |");
+    expect(text(row("gateway-plain", { cpuMicros: 30 }), row("nginx-plain", { cpuMicros: 10 }))).toContain(
+      "| 3.0 times | met |",
+    );
+    expect(text(row("gateway-plain", { cpuMicros: 31 }), row("nginx-plain", { cpuMicros: 10 }))).toContain(
+      "| 3.1 times | **missed** |",
+    );
     expect(text(row("gateway-stream", { cpuMicros: 500 }))).toContain("| 400,000 | met |");
     expect(text(row("gateway-stream-anthropic", { cpuMicros: 2000 }))).toContain("| 100,000 | **missed** |");
     const memory = { atRestMb: 60, streams: 1000, openMb: 130, settleMs: 30_000, afterMb: 70 };
     expect(markdown({ machine: MACHINE, quick: false, rows: [], memory })).toContain("| 130 MB | **missed** |");
-    expect(markdown({ machine: MACHINE, quick: true, rows: [], memory: { ...memory, streams: 50 } })).toContain("under 120 MB | not measured |");
+    expect(markdown({ machine: MACHINE, quick: true, rows: [], memory: { ...memory, streams: 50 } })).toContain(
+      "under 120 MB | not measured |",
+    );
   });
   test("has its place in the README", () => {
     const readme = readFileSync(join(packageFolder, "bench/README.md"), "utf8");
@@ -84,10 +135,14 @@ describe("the table", () => {
 });
 
 describe("the load", () => {
-  const chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1a\r\nabcdefghijklmnopqrstuvwxyz\r\n0\r\n\r\n";
+  const chunked =
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1a\r\nabcdefghijklmnopqrstuvwxyz\r\n0\r\n\r\n";
   const sized = "HTTP/1.1 201 Created\r\nContent-Length: 5\r\n\r\nhello";
 
-  test.each([[chunked, 200, 31], [sized, 201, 5]])("finds the end of an answer wherever it is cut", (answer, status, bodyBytes) => {
+  test.each([
+    [chunked, 200, 31],
+    [sized, 201, 5],
+  ])("finds the end of an answer wherever it is cut", (answer, status, bodyBytes) => {
     for (let cut = 1; cut < answer.length; cut++) {
       const reader = new AnswerReader();
       for (let round = 0; round < 2; round++) {
@@ -106,9 +161,13 @@ describe("the load", () => {
     const mock = startMock();
     try {
       const address = `http://127.0.0.1:${mock.port}`;
-      const ask = async (answer: string): Promise<string> => (await fetch(`${address}/${answer}/v1/x`, { method: "POST", body: "{}" })).text();
-      for (const answer of ["openai", ...PROTOCOLS.map(({ id }) => id)]) expect([answer, (await ask(`${answer}-plain`)).length > 800]).toEqual([answer, true]);
-      const openai = (await ask("openai-stream")).split("\n\n").filter((event) => event.includes('"delta":{"content":" '));
+      const ask = async (answer: string): Promise<string> =>
+        (await fetch(`${address}/${answer}/v1/x`, { method: "POST", body: "{}" })).text();
+      for (const answer of ["openai", ...PROTOCOLS.map(({ id }) => id)])
+        expect([answer, (await ask(`${answer}-plain`)).length > 800]).toEqual([answer, true]);
+      const openai = (await ask("openai-stream"))
+        .split("\n\n")
+        .filter((event) => event.includes('"delta":{"content":" '));
       expect(openai).toHaveLength(EVENTS_PER_STREAM);
       for (const event of openai) expect(event.length).toBeWithin(180, 260);
       for (const { id } of PROTOCOLS) {

@@ -13,8 +13,11 @@ import { openSqliteStore } from "../../src/store/sqlite.ts";
 
 test("50,000 calls: pages stay quick however deep, and reports delay nothing else", async () => {
   const { tookMs, longestPauseMs, rowsPerSecond } = await measureCalls(50_000);
-  console.log(`${Math.round(rowsPerSecond)} rows/s; own thread kept ${longestPauseMs.toFixed(1)} ms; ${JSON.stringify(tookMs)}`);
-  for (const [what, ms] of Object.entries(tookMs)) expect([what, ms < (what.includes("page") || what.includes("one call") ? 250 : 2500)]).toEqual([what, true]);
+  console.log(
+    `${Math.round(rowsPerSecond)} rows/s; own thread kept ${longestPauseMs.toFixed(1)} ms; ${JSON.stringify(tookMs)}`,
+  );
+  for (const [what, ms] of Object.entries(tookMs))
+    expect([what, ms < (what.includes("page") || what.includes("one call") ? 250 : 2500)]).toEqual([what, true]);
   expect(longestPauseMs).toBeLessThan(250);
 }, 120_000);
 
@@ -39,7 +42,11 @@ describe("no page looks at the whole table", () => {
     ["a model", { model: "m" }, "call_by_time"],
     ["a tenant", { tenantId: "a" }, "call_by_tenant"],
     ["slow ones of a project", { tenantId: "a", projectId: "p", atLeast: { totalMs: 9 } }, "call_by_project"],
-    ["a token, a model and a status", { tenantId: "a", projectId: "p", tokenId: "t", model: "m", status: 502 }, "call_by_token"],
+    [
+      "a token, a model and a status",
+      { tenantId: "a", projectId: "p", tokenId: "t", model: "m", status: 502 },
+      "call_by_token",
+    ],
     ["an end user of a tenant", { tenantId: "a", endUser: "e" }, "call_by_end_user"],
     ["a user of a project", { tenantId: "a", projectId: "p", userId: "u" }, "call_by_user"],
     ["a code of a tenant", { tenantId: "a", code: "c" }, "call_by_code"],
@@ -47,24 +54,46 @@ describe("no page looks at the whole table", () => {
     ["a class of status of a tenant", { tenantId: "a", statusClass: 5 }, "call_failed"],
     ["metadata of a tenant", { tenantId: "a", tags: ["meta:a=b"] }, "PRIMARY KEY"],
     ["a tool and metadata", { tags: ["tool:a", "meta:a=b"], model: "m" }, "PRIMARY KEY"],
-    ["everything at once", { tenantId: "a", projectId: "p", tokenId: "t", userId: "u", endUser: "e", code: "c", route: "r", model: "m", stream: true, atLeast: { tokens: 1 } }, "call_by_token"],
+    [
+      "everything at once",
+      {
+        tenantId: "a",
+        projectId: "p",
+        tokenId: "t",
+        userId: "u",
+        endUser: "e",
+        code: "c",
+        route: "r",
+        model: "m",
+        stream: true,
+        atLeast: { tokens: 1 },
+      },
+      "call_by_token",
+    ],
   ];
   for (const order of ["newest", "oldest", "ended"] as const)
     for (const [what, filter, index] of LOOK_UPS)
       for (const window of [{}, { fromMs: 1, toMs: 4_000_000_000_000 }])
         for (const isFirst of [true, false])
           test(`[d9.3] the log, ${order}, ${what}${isFirst ? "" : ", behind a cursor"}${"fromMs" in window ? ", in a time" : ""}: along ${order === "ended" ? "call_by_end" : index}, bounded and without sorting`, () => {
-            const from = isFirst ? null : Buffer.from(JSON.stringify([`logs ${order}`, "1767225600000", "0".repeat(32)])).toString("base64url");
+            const from = isFirst
+              ? null
+              : Buffer.from(JSON.stringify([`logs ${order}`, "1767225600000", "0".repeat(32)])).toString("base64url");
             const { end, rows } = logQuery({ limit: 50, cursor: from }, { order, ...window, ...filter });
             const plans = [...(end === null ? [] : [end]), rows(null), rows([5n, "x"])].map((query) => {
               const { sql, parameters } = query.compile(db);
-              return database.query<{ detail: string }, any>(`explain query plan ${sql}`).all(...(parameters as never[])).map(({ detail }) => detail).join("; ");
+              return database
+                .query<{ detail: string }, any>(`explain query plan ${sql}`)
+                .all(...(parameters as never[]))
+                .map(({ detail }) => detail)
+                .join("; ");
             });
             const [along] = order === "ended" ? ["call_by_end"] : [index];
             for (const one of plans) {
               expect(one).toMatch(new RegExp(`^(SEARCH|SCAN) (call|t) USING ((COVERING )?INDEX )?${along}\\b`));
               expect(one).not.toMatch(/TEMP B-TREE|MULTI-INDEX|; SCAN|AUTOMATIC/);
-              if (!isFirst || "fromMs" in window || (order !== "ended" && along !== "call_by_time")) expect(one).toStartWith("SEARCH");
+              if (!isFirst || "fromMs" in window || (order !== "ended" && along !== "call_by_time"))
+                expect(one).toStartWith("SEARCH");
               if (!isFirst && order === "ended") expect(one).toContain("<expr>>?");
             }
           });

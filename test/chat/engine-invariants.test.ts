@@ -6,7 +6,19 @@ import { OK, type Served, status, WORDS } from "../harness/faults.ts";
 import { routedGateway, routeOf, UPSTREAMS } from "../harness/routed.ts";
 import { turnTime } from "../harness/turned-time.ts";
 import { printedSeed } from "../routing/chance.ts";
-import { BETWEEN_MS, ELSEWHERE_STATUSES, type Heard, heardBy, modelAt, type Outcome, type Ran, REQUEST_FAULTS, run, type World, worlds } from "./engine-worlds.ts";
+import {
+  BETWEEN_MS,
+  ELSEWHERE_STATUSES,
+  type Heard,
+  heardBy,
+  modelAt,
+  type Outcome,
+  type Ran,
+  REQUEST_FAULTS,
+  run,
+  type World,
+  worlds,
+} from "./engine-worlds.ts";
 
 const seed = printedSeed("engine");
 const RUNS = 10_000;
@@ -36,11 +48,17 @@ const INVARIANTS: Readonly<Record<string, Judge>> = {
     const bound = 1 + retriesOf(world, outcome);
     return [...counts].find(([, count]) => count > bound)?.join(" ") ?? null;
   },
-  "one attempt at a time": ({ attempts }) => attempts.slice(1).find((attempt, index) => attempts[index]!.endedMs === null || attempts[index]!.endedMs > attempt.startedMs)?.mark ?? null,
+  "one attempt at a time": ({ attempts }) =>
+    attempts
+      .slice(1)
+      .find((attempt, index) => attempts[index]!.endedMs === null || attempts[index]!.endedMs > attempt.startedMs)
+      ?.mark ?? null,
   "no content of two attempts is mixed, and what is there is of this call": ({ attempts }, { content }) => {
     const marks = new Set(content.split(";").filter((word) => word !== ""));
     if (marks.size > 1) return [...marks].join();
-    return marks.size === 0 || attempts.some(({ mark }) => marks.has(mark.slice(0, -1))) ? null : `${[...marks].join()} is nobody's`;
+    return marks.size === 0 || attempts.some(({ mark }) => marks.has(mark.slice(0, -1)))
+      ? null
+      : `${[...marks].join()} is nobody's`;
   },
   "what looks complete is": ({ attempts }, { content, isWhole }) => {
     if (!isWhole) return null;
@@ -54,13 +72,16 @@ const INVARIANTS: Readonly<Record<string, Judge>> = {
   "nothing is repeated that is not retryable": ({ attempts }) => {
     for (const [index, attempt] of attempts.entries()) {
       const isSpent = isRequestFault(attempt) || ELSEWHERE_STATUSES.includes(statusOf(attempt) ?? 0);
-      if (isSpent && attempts.slice(index + 1).some((one) => keyOf(one) === keyOf(attempt))) return `${attempt.mark} ${statusOf(attempt)} was repeated`;
+      if (isSpent && attempts.slice(index + 1).some((one) => keyOf(one) === keyOf(attempt)))
+        return `${attempt.mark} ${statusOf(attempt)} was repeated`;
     }
     return null;
   },
   "a fault of the request reaches three targets at most, and the third ends the call": ({ attempts }) => {
     const faults = attempts.filter(isRequestFault);
-    return faults.length < 3 || (faults.length === 3 && attempts.at(-1) === faults[2]) ? null : `${faults.length} faults of ${attempts.length} attempts`;
+    return faults.length < 3 || (faults.length === 3 && attempts.at(-1) === faults[2])
+      ? null
+      : `${faults.length} faults of ${attempts.length} attempts`;
   },
   "a context length goes first where the dict says": ({ attempts, caller: { dict } }, _, { onExhausted }) => {
     // one whose breaker is open is passed over where the route says so
@@ -73,12 +94,22 @@ const INVARIANTS: Readonly<Record<string, Judge>> = {
     }
     return null;
   },
-  "what serves is the route that was asked for, or the one that it was handed to": ({ record, caller: { fallsToRoute } }) => (record!.route === "r" || (fallsToRoute && record!.route === "second") ? null : String(record!.route)),
-  "the whole takes no longer than its timeout": ({ tookMs, caller: { timeoutMs, pauseMs } }) => (tookMs <= timeoutMs + 50 || pauseMs > 0 ? null : `${tookMs} of ${timeoutMs} ms`),
-  "a target that cannot take the request is never called": ({ attempts }) => attempts.find((attempt) => modelOf(attempt) === "unfit")?.mark ?? null,
-  "after the client has left nothing begins": ({ attempts, leftMs }) => (leftMs === null ? null : (attempts.find(({ startedMs }) => startedMs > leftMs)?.mark ?? null)),
-  "one record, with every attempt": ({ records, record, attempts }) => (records === 1 && record!.attempts.length === attempts.length ? null : `${records} records, ${record?.attempts.length} of ${attempts.length} attempts`),
-  "a failure tells every attempt": ({ attempts }, { isWhole, attempts: told }) => (isWhole || (told ?? 0) === attempts.length ? null : `${told} of ${attempts.length}`),
+  "what serves is the route that was asked for, or the one that it was handed to": ({
+    record,
+    caller: { fallsToRoute },
+  }) => (record!.route === "r" || (fallsToRoute && record!.route === "second") ? null : String(record!.route)),
+  "the whole takes no longer than its timeout": ({ tookMs, caller: { timeoutMs, pauseMs } }) =>
+    tookMs <= timeoutMs + 50 || pauseMs > 0 ? null : `${tookMs} of ${timeoutMs} ms`,
+  "a target that cannot take the request is never called": ({ attempts }) =>
+    attempts.find((attempt) => modelOf(attempt) === "unfit")?.mark ?? null,
+  "after the client has left nothing begins": ({ attempts, leftMs }) =>
+    leftMs === null ? null : (attempts.find(({ startedMs }) => startedMs > leftMs)?.mark ?? null),
+  "one record, with every attempt": ({ records, record, attempts }) =>
+    records === 1 && record!.attempts.length === attempts.length
+      ? null
+      : `${records} records, ${record?.attempts.length} of ${attempts.length} attempts`,
+  "a failure tells every attempt": ({ attempts }, { isWhole, attempts: told }) =>
+    isWhole || (told ?? 0) === attempts.length ? null : `${told} of ${attempts.length}`,
   "no fault of the gateway's own": (_, { code }) => (code === "internal_error" ? code : null),
 };
 
@@ -93,13 +124,20 @@ function judge({ outcomes, unpaired, inFlight, timersLeft }: Ran, world: World):
     for (const [name, rule] of Object.entries(INVARIANTS)) {
       if (outcome.hasLeft && name === "what looks complete is") continue;
       const fault = rule(outcome, heard, world);
-      if (fault !== null) broken.push(`${name}: ${fault} (${outcome.id}, heard ${heard.code ?? heard.content}, attempts ${outcome.attempts.map(({ mark, fault: { kind } }) => `${mark}${kind}`).join(" ")})`);
+      if (fault !== null)
+        broken.push(
+          `${name}: ${fault} (${outcome.id}, heard ${heard.code ?? heard.content}, attempts ${outcome.attempts.map(({ mark, fault: { kind } }) => `${mark}${kind}`).join(" ")})`,
+        );
     }
   }
   if (broken.length > 0) throw new Error(broken.join("\n"));
 }
 
-async function holds(runs: number, adapt: (world: World) => World, more: (ran: Ran, world: World) => void = () => {}): Promise<void> {
+async function holds(
+  runs: number,
+  adapt: (world: World) => World,
+  more: (ran: Ran, world: World) => void = () => {},
+): Promise<void> {
   await fc.assert(
     fc.asyncProperty(worlds, async (drawn) => {
       const world = adapt(drawn);
@@ -142,16 +180,38 @@ describe("every call", () => {
     await holds(RUNS, withOneHealthy, ({ outcomes }) => {
       for (const outcome of outcomes) {
         const heard = heardBy(outcome);
-        if (!heard.isWhole && !isExcused(outcome, heard)) throw new Error(`${outcome.id} got ${heard.code} after ${outcome.tookMs} ms, attempts ${outcome.attempts.map(({ mark, fault }) => `${mark}${JSON.stringify(fault)}`).join(" ")}`);
+        if (!heard.isWhole && !isExcused(outcome, heard))
+          throw new Error(
+            `${outcome.id} got ${heard.code} after ${outcome.tookMs} ms, attempts ${outcome.attempts.map(({ mark, fault }) => `${mark}${JSON.stringify(fault)}`).join(" ")}`,
+          );
       }
     });
   }, 240_000);
 
   test("[d7.2] by the real clock too: over its timeout by 50 ms at most", async () => {
     for (let repeat = 0; repeat < 10; repeat++) {
-      const gateway = routedGateway([routeOf("r", UPSTREAMS.map((_, at) => modelAt(at)), { retries: 2, timeouts: { firstTokenMs: BETWEEN_MS } })], { up0: [status(429, { "retry-after-ms": "40" })], up1: [{ kind: "stall" }], up2: [{ kind: "silence" }], up3: [{ kind: "refused", delayMs: 15 }] });
+      const gateway = routedGateway(
+        [
+          routeOf(
+            "r",
+            UPSTREAMS.map((_, at) => modelAt(at)),
+            { retries: 2, timeouts: { firstTokenMs: BETWEEN_MS } },
+          ),
+        ],
+        {
+          up0: [status(429, { "retry-after-ms": "40" })],
+          up1: [{ kind: "stall" }],
+          up2: [{ kind: "silence" }],
+          up3: [{ kind: "refused", delayMs: 15 }],
+        },
+      );
       const startedMs = performance.now();
-      const response = await gateway.chat({ route: "r", messages: [{ role: "user", content: "Go." }], timeout: 0.3, stream: repeat % 2 === 0 });
+      const response = await gateway.chat({
+        route: "r",
+        messages: [{ role: "user", content: "Go." }],
+        timeout: 0.3,
+        stream: repeat % 2 === 0,
+      });
       await response.text();
       expect(performance.now() - startedMs).toBeLessThan(350);
       expect([502, 504]).toContain(response.status);

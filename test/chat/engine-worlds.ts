@@ -50,7 +50,11 @@ export const CONNECT_MS = 60;
 export const FIRST_BYTE_MS = 150;
 export const BETWEEN_MS = 90;
 
-const TOO_LONG = status(400, {}, { code: "context_length_exceeded", message: "This model's maximum context length is 8 tokens." });
+const TOO_LONG = status(
+  400,
+  {},
+  { code: "context_length_exceeded", message: "This model's maximum context length is 8 tokens." },
+);
 const UNFIT = status(400, {}, { code: "content_filter", message: "The content was flagged." });
 /** By these an upstream refuses the request itself. */
 export const REQUEST_FAULTS: readonly number[] = [400, 413, 422];
@@ -59,17 +63,57 @@ export const ELSEWHERE_STATUSES: readonly number[] = [401, 402, 403, 404];
 const RETRYABLE_STATUSES = [408, 429, 500, 502, 503, 504, 529];
 
 const delay = fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.integer({ min: 1, max: 200 }));
-const well = fc.record({ kind: fc.constant("ok" as const), words: fc.integer({ min: 1, max: 4 }), delayMs: delay, gapMs: fc.constantFrom(0, 0, 5, 40) });
+const well = fc.record({
+  kind: fc.constant("ok" as const),
+  words: fc.integer({ min: 1, max: 4 }),
+  delayMs: delay,
+  gapMs: fc.constantFrom(0, 0, 5, 40),
+});
 const fault: fc.Arbitrary<Fault> = fc.oneof(
   { weight: 3, arbitrary: well },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom("refused" as const, "garbage" as const, "empty" as const), delayMs: delay }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom("no_connection" as const, "stall" as const, "silence" as const) }) },
-  { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom("cut" as const, "error_event" as const, "falls_silent" as const), words: fc.integer({ min: 0, max: 3 }), delayMs: delay, gapMs: fc.constantFrom(0, 10) }) },
-  { weight: 3, arbitrary: fc.tuple(fc.constantFrom(...RETRYABLE_STATUSES), fc.constantFrom(null, 0, 40, 700, 20_000), delay).map(([code, wait, delayMs]) => ({ ...status(code, wait === null ? {} : { "retry-after-ms": String(wait) }), delayMs }) as Fault) },
-  { weight: 1, arbitrary: fc.constantFrom(...[...REQUEST_FAULTS, ...ELSEWHERE_STATUSES].map((code) => status(code)), TOO_LONG, UNFIT) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constantFrom("refused" as const, "garbage" as const, "empty" as const),
+      delayMs: delay,
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constantFrom("no_connection" as const, "stall" as const, "silence" as const) }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constantFrom("cut" as const, "error_event" as const, "falls_silent" as const),
+      words: fc.integer({ min: 0, max: 3 }),
+      delayMs: delay,
+      gapMs: fc.constantFrom(0, 10),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc
+      .tuple(fc.constantFrom(...RETRYABLE_STATUSES), fc.constantFrom(null, 0, 40, 700, 20_000), delay)
+      .map(
+        ([code, wait, delayMs]) =>
+          ({ ...status(code, wait === null ? {} : { "retry-after-ms": String(wait) }), delayMs }) as Fault,
+      ),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(
+      ...[...REQUEST_FAULTS, ...ELSEWHERE_STATUSES].map((code) => status(code)),
+      TOO_LONG,
+      UNFIT,
+    ),
+  },
 );
 const upstream = fc.integer({ min: 0, max: UPSTREAMS.length - 1 });
-const place: fc.Arbitrary<Place> = fc.record({ at: upstream, isUnfit: fc.integer({ min: 0, max: 7 }).map((drawn) => drawn === 0) });
+const place: fc.Arbitrary<Place> = fc.record({
+  at: upstream,
+  isUnfit: fc.integer({ min: 0, max: 7 }).map((drawn) => drawn === 0),
+});
 const places = (least: number) => fc.uniqueArray(place, { minLength: least, maxLength: 3, selector: ({ at }) => at });
 const anyCaller: fc.Arbitrary<Caller> = fc.record({
   startMs: fc.constantFrom(0, 0, 1, 30, 300),
@@ -84,7 +128,13 @@ const anyCaller: fc.Arbitrary<Caller> = fc.record({
 });
 
 export const worlds: fc.Arbitrary<World> = fc.record({
-  strategy: fc.constantFrom("priority" as const, "weighted" as const, "least_latency" as const, "least_cost" as const, "least_busy" as const),
+  strategy: fc.constantFrom(
+    "priority" as const,
+    "weighted" as const,
+    "least_latency" as const,
+    "least_cost" as const,
+    "least_busy" as const,
+  ),
   places: places(1),
   second: places(1),
   retries: fc.integer({ min: 0, max: 2 }),
@@ -93,7 +143,10 @@ export const worlds: fc.Arbitrary<World> = fc.record({
   firstTokenMs: fc.constantFrom(null, 120),
   headHoldMs: fc.constantFrom(10, 100, 10_000),
   policy: fc.option(upstream, { freq: 3 }),
-  scripts: fc.array(fc.array(fault, { minLength: 1, maxLength: 4 }), { minLength: UPSTREAMS.length, maxLength: UPSTREAMS.length }),
+  scripts: fc.array(fc.array(fault, { minLength: 1, maxLength: 4 }), {
+    minLength: UPSTREAMS.length,
+    maxLength: UPSTREAMS.length,
+  }),
   callers: fc.array(anyCaller, { minLength: 1, maxLength: 3 }),
   chance: fc.integer(),
 });
@@ -130,15 +183,37 @@ export function modelAt(at: number): string {
 
 function targetsOf(all: readonly Place[]) {
   // a parameter that no request may have: the target cannot take what is asked of it
-  return all.map(({ at, isUnfit }, index) => ({ name: isUnfit ? `${UPSTREAMS[at]}:unfit` : modelAt(at), order: index % 2, ...(isUnfit && { params: { temperature: 9 } }) }));
+  return all.map(({ at, isUnfit }, index) => ({
+    name: isUnfit ? `${UPSTREAMS[at]}:unfit` : modelAt(at),
+    order: index % 2,
+    ...(isUnfit && { params: { temperature: 9 } }),
+  }));
 }
 
-function routesOf({ strategy, places: first, second, retries, onExhausted, breakerFailures, firstTokenMs, policy }: World): readonly Route[] {
+function routesOf({
+  strategy,
+  places: first,
+  second,
+  retries,
+  onExhausted,
+  breakerFailures,
+  firstTokenMs,
+  policy,
+}: World): readonly Route[] {
   const timeouts = { connectMs: CONNECT_MS, firstByteMs: FIRST_BYTE_MS, betweenChunksMs: BETWEEN_MS, firstTokenMs };
-  const common = { strategy, retries, onExhausted, timeouts, breaker: { failures: breakerFailures, ratio: 0.5, windowMs: 10_000, openMs: 400 } };
+  const common = {
+    strategy,
+    retries,
+    onExhausted,
+    timeouts,
+    breaker: { failures: breakerFailures, ratio: 0.5, windowMs: 10_000, openMs: 400 },
+  };
   return [
     routeOf("direct", [], common),
-    routeOf("r", targetsOf(first), { ...common, ...(policy !== null && { contentPolicyFallbacks: [`${UPSTREAMS[policy]}:free`] }) }),
+    routeOf("r", targetsOf(first), {
+      ...common,
+      ...(policy !== null && { contentPolicyFallbacks: [`${UPSTREAMS[policy]}:free`] }),
+    }),
     routeOf("second", targetsOf(second), common),
   ];
 }
@@ -166,18 +241,38 @@ function watched(health: Health, unpaired: string[]): Health {
 }
 
 /** `limitRules`: none, if left out. */
-export async function run(world: World, time: TurnedTime, limitRules: LimitSet = NO_LIMITS, watchLimits: (store: LimitStore) => LimitStore = (store) => store): Promise<Ran> {
-  const gateway = routedGateway(routesOf(world), Object.fromEntries(UPSTREAMS.map((id, at) => [id, world.scripts[at]!])), { clock: time.clock, limits: { headHoldMs: world.headHoldMs, keepAliveMs: 50 }, snapshot: { limitRules } });
+export async function run(
+  world: World,
+  time: TurnedTime,
+  limitRules: LimitSet = NO_LIMITS,
+  watchLimits: (store: LimitStore) => LimitStore = (store) => store,
+): Promise<Ran> {
+  const gateway = routedGateway(
+    routesOf(world),
+    Object.fromEntries(UPSTREAMS.map((id, at) => [id, world.scripts[at]!])),
+    { clock: time.clock, limits: { headHoldMs: world.headHoldMs, keepAliveMs: 50 }, snapshot: { limitRules } },
+  );
   const unpaired: string[] = [];
-  Object.assign(gateway.context, { limits: watchLimits(gateway.context.limits), routing: { health: watched(gateway.context.routing.health, unpaired), random: chanceOf(world.chance) } });
+  Object.assign(gateway.context, {
+    limits: watchLimits(gateway.context.limits),
+    routing: { health: watched(gateway.context.routing.health, unpaired), random: chanceOf(world.chance) },
+  });
 
   const call = async (caller: Caller, index: number): Promise<Omit<Outcome, "attempts" | "record" | "records">> => {
     const id = `call-${index}-`;
     if (caller.startMs > 0) await new Promise((resume) => setTimeout(resume, caller.startMs));
     const { numRetries, timeoutMs, fallbacks, fallsToRoute, dict, leavesAfterMs, stream } = caller;
     const body = JSON.stringify({
-      route: "r", user: `user-${index % 2}`, max_tokens: index % 2 === 0 ? 20 : 1, messages: [{ role: "user", content: id }], metadata: { id }, timeout: timeoutMs / 1000, stream, ...(numRetries !== null && { num_retries: numRetries }),
-      fallbacks: [...fallbacks.map(modelAt), ...(fallsToRoute ? ["route:second"] : [])], ...(dict !== null && { context_window_fallback_dict: { m: `${UPSTREAMS[dict]}:long` } }),
+      route: "r",
+      user: `user-${index % 2}`,
+      max_tokens: index % 2 === 0 ? 20 : 1,
+      messages: [{ role: "user", content: id }],
+      metadata: { id },
+      timeout: timeoutMs / 1000,
+      stream,
+      ...(numRetries !== null && { num_retries: numRetries }),
+      fallbacks: [...fallbacks.map(modelAt), ...(fallsToRoute ? ["route:second"] : [])],
+      ...(dict !== null && { context_window_fallback_dict: { m: `${UPSTREAMS[dict]}:long` } }),
     });
     const startedMs = time.nowMs();
     const leaving = new AbortController();
@@ -199,10 +294,20 @@ export async function run(world: World, time: TurnedTime, limitRules: LimitSet =
         if (caller.pauseMs > 0) await new Promise((resume) => setTimeout(resume, caller.pauseMs));
         return reading.read();
       };
-      for (let part = await next(); !part.done; part = await next()) parts.push(typeof part.value === "string" ? Buffer.from(part.value) : part.value);
+      for (let part = await next(); !part.done; part = await next())
+        parts.push(typeof part.value === "string" ? Buffer.from(part.value) : part.value);
     } else await response.body?.cancel();
     if (timer !== null) clearTimeout(timer);
-    return { caller, id, startedMs, tookMs: time.nowMs() - startedMs, status: response.status, text: Buffer.concat(parts).toString("utf8"), hasLeft: leftMs !== null, leftMs };
+    return {
+      caller,
+      id,
+      startedMs,
+      tookMs: time.nowMs() - startedMs,
+      status: response.status,
+      text: Buffer.concat(parts).toString("utf8"),
+      hasLeft: leftMs !== null,
+      leftMs,
+    };
   };
 
   const answers = await time.until(Promise.all(world.callers.map(call)));
@@ -210,7 +315,12 @@ export async function run(world: World, time: TurnedTime, limitRules: LimitSet =
   const inFlight = gateway.context.routing.health.snapshot(time.nowMs()).reduce((sum, each) => sum + each.inFlight, 0);
   const outcomes = answers.map((answer): Outcome => {
     const records = gateway.records.filter(({ metadata }) => metadata?.["id"] === answer.id);
-    return { ...answer, attempts: gateway.upstream.served.filter(({ request }) => request.body.includes(answer.id)), record: records[0], records: records.length };
+    return {
+      ...answer,
+      attempts: gateway.upstream.served.filter(({ request }) => request.body.includes(answer.id)),
+      record: records[0],
+      records: records.length,
+    };
   });
   return { outcomes, unpaired, inFlight, timersLeft, limits: gateway.context.limits };
 }
@@ -227,14 +337,27 @@ export function heardBy({ status: code, text }: Outcome): Heard {
   if (!text.startsWith("data:") && !text.startsWith(":")) {
     const body = JSON.parse(text) as Record<string, any>;
     const error = body["error"] as Record<string, any> | undefined;
-    return { content: error === undefined ? body["choices"][0].message.content : "", isWhole: code === 200, code: error?.["code"] ?? null, attempts: error?.["metadata"]?.attempts?.length ?? null };
+    return {
+      content: error === undefined ? body["choices"][0].message.content : "",
+      isWhole: code === 200,
+      code: error?.["code"] ?? null,
+      attempts: error?.["metadata"]?.attempts?.length ?? null,
+    };
   }
   const read = readStream(text);
   const finishes = read.events.filter((event) => event["choices"]?.[0]?.finish_reason != null).length;
   if (!read.done) throw new Error("a stream without [DONE]");
-  if (read.events.filter((event) => event["error"] !== undefined).length > 1) throw new Error("more than one error event");
-  if (read.error !== null && (finishes > 0 || read.events.at(-1)!["error"] === undefined)) throw new Error("a stream that failed and looks complete");
+  if (read.events.filter((event) => event["error"] !== undefined).length > 1)
+    throw new Error("more than one error event");
+  if (read.error !== null && (finishes > 0 || read.events.at(-1)!["error"] === undefined))
+    throw new Error("a stream that failed and looks complete");
   if (read.error === null && finishes !== 1) throw new Error(`${finishes} finish reasons`);
-  if (new Set(read.events.flatMap(({ id, model }) => (id === undefined ? [] : [`${id} ${model}`]))).size > 1) throw new Error("events of two answers");
-  return { content: read.content, isWhole: read.error === null, code: read.error?.["code"] ?? null, attempts: read.error?.["metadata"]?.attempts?.length ?? null };
+  if (new Set(read.events.flatMap(({ id, model }) => (id === undefined ? [] : [`${id} ${model}`]))).size > 1)
+    throw new Error("events of two answers");
+  return {
+    content: read.content,
+    isWhole: read.error === null,
+    code: read.error?.["code"] ?? null,
+    attempts: read.error?.["metadata"]?.attempts?.length ?? null,
+  };
 }

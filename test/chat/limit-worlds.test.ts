@@ -2,7 +2,13 @@
 // over, and what stands in the records is what is counted. DRAGOMAN_TEST_SEED repeats a run.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { type Account, isShortage, type LimitStore, type Reservation, type Shortage } from "../../src/admission/limit-store.ts";
+import {
+  type Account,
+  isShortage,
+  type LimitStore,
+  type Reservation,
+  type Shortage,
+} from "../../src/admission/limit-store.ts";
 import type { LimitSet } from "../../src/core/limit.ts";
 import { limitSet } from "../harness/limited.ts";
 import { turnTime } from "../harness/turned-time.ts";
@@ -12,20 +18,57 @@ import { type Ran, run, worlds } from "./engine-worlds.ts";
 const seed = printedSeed("limits");
 const RUNS = 3_000;
 
-const scope = fc.constantFrom({}, {}, { user: "*" }, { user: "user-0" }, { route: "r" }, { route: "second" }, { provider: "up0" }, { provider: "*" }, { model: "*" }, { model: "up1:m", user: "*" });
-const limit = fc.oneof(
-  fc.record({ metric: fc.constant("requests"), window: fc.constant("day"), limit: fc.integer({ min: 0, max: 4 }), scope }),
-  fc.record({ metric: fc.constant("tokens"), window: fc.constant("day"), limit: fc.integer({ min: 0, max: 120 }), scope }),
-  fc.record({ metric: fc.constant("concurrency"), limit: fc.integer({ min: 1, max: 2 }), scope }),
-  fc.record({ metric: fc.constant("requests"), window: fc.constant("day"), limit: fc.integer({ min: 0, max: 1 }), scope, mode: fc.constant("audit") }),
+const scope = fc.constantFrom(
+  {},
+  {},
+  { user: "*" },
+  { user: "user-0" },
+  { route: "r" },
+  { route: "second" },
+  { provider: "up0" },
+  { provider: "*" },
+  { model: "*" },
+  { model: "up1:m", user: "*" },
 );
-const rules = fc.array(limit, { minLength: 1, maxLength: 6 }).map((all) => limitSet({ limits: Object.fromEntries(all.map((each, index) => [`l${index}`, each])) }));
+const limit = fc.oneof(
+  fc.record({
+    metric: fc.constant("requests"),
+    window: fc.constant("day"),
+    limit: fc.integer({ min: 0, max: 4 }),
+    scope,
+  }),
+  fc.record({
+    metric: fc.constant("tokens"),
+    window: fc.constant("day"),
+    limit: fc.integer({ min: 0, max: 120 }),
+    scope,
+  }),
+  fc.record({ metric: fc.constant("concurrency"), limit: fc.integer({ min: 1, max: 2 }), scope }),
+  fc.record({
+    metric: fc.constant("requests"),
+    window: fc.constant("day"),
+    limit: fc.integer({ min: 0, max: 1 }),
+    scope,
+    mode: fc.constant("audit"),
+  }),
+);
+const rules = fc
+  .array(limit, { minLength: 1, maxLength: 6 })
+  .map((all) => limitSet({ limits: Object.fromEntries(all.map((each, index) => [`l${index}`, each])) }));
 
 /** A store that hands everything on, and hears how each account stands when something is reserved. `waitMs`: it answers over a network; null: at once. */
 function watched(store: LimitStore, over: string[], waitMs: number | null): LimitStore {
   const look = ({ needs, after }: Reservation): void => {
-    for (const [index, { account: { rule }, units, force }] of needs.entries())
-      if (!force && units > 0 && after[index]!.used > rule.limit) over.push(`${rule.id}: ${after[index]!.used} of ${rule.limit}`);
+    for (const [
+      index,
+      {
+        account: { rule },
+        units,
+        force,
+      },
+    ] of needs.entries())
+      if (!force && units > 0 && after[index]!.used > rule.limit)
+        over.push(`${rule.id}: ${after[index]!.used} of ${rule.limit}`);
   };
   return {
     standing: (account) => store.standing(account),
@@ -62,24 +105,41 @@ function judge({ outcomes, limits }: Ran, accounts: Iterable<Account>, unscoped:
     if (record === undefined) continue;
     // what reached an upstream that did not refuse it is used, and each attempt is charged once
     const charged = record.attempts.reduce((sum, { usage }) => sum + (usage?.total_tokens ?? 0), 0);
-    const whole = record.limits.find(({ id, unit, value, refused }) => unit === "tokens" && value === "" && refused === undefined && unscoped.has(id));
-    if (whole !== undefined && whole.settled !== charged) throw new Error(`${whole.id}: ${whole.settled} are settled, and the attempts used ${charged}: ${JSON.stringify(record.attempts)}`);
-    const unpaid = attempts.findIndex(({ fault: { kind } }, index) => kind === "ok" && (record.attempts[index]?.usage?.prompt_tokens ?? 0) === 0);
-    if (unpaid >= 0) throw new Error(`attempt ${unpaid + 1} reached its upstream and is not charged: ${JSON.stringify(record.attempts[unpaid])}`);
+    const whole = record.limits.find(
+      ({ id, unit, value, refused }) => unit === "tokens" && value === "" && refused === undefined && unscoped.has(id),
+    );
+    if (whole !== undefined && whole.settled !== charged)
+      throw new Error(
+        `${whole.id}: ${whole.settled} are settled, and the attempts used ${charged}: ${JSON.stringify(record.attempts)}`,
+      );
+    const unpaid = attempts.findIndex(
+      ({ fault: { kind } }, index) => kind === "ok" && (record.attempts[index]?.usage?.prompt_tokens ?? 0) === 0,
+    );
+    if (unpaid >= 0)
+      throw new Error(
+        `attempt ${unpaid + 1} reached its upstream and is not charged: ${JSON.stringify(record.attempts[unpaid])}`,
+      );
   }
   for (const { record } of outcomes) {
     if (record?.status !== 200 || record.attempts.length !== 1) continue;
-    const wrong = record.limits.find(({ unit, reserved, settled }) => unit === "tokens" && reserved > 0 && settled !== record.usage!.total_tokens);
-    if (wrong !== undefined) throw new Error(`${wrong.id}: ${record.usage!.total_tokens} were used and ${wrong.settled} settled`);
+    const wrong = record.limits.find(
+      ({ unit, reserved, settled }) => unit === "tokens" && reserved > 0 && settled !== record.usage!.total_tokens,
+    );
+    if (wrong !== undefined)
+      throw new Error(`${wrong.id}: ${record.usage!.total_tokens} were used and ${wrong.settled} settled`);
   }
   for (const account of accounts) {
     const { rule, value } = account;
     const standing = limits.standing(account);
     if (standing instanceof Promise) throw new Error("waits");
-    const touches = outcomes.flatMap(({ record }) => record?.limits ?? []).filter((touch) => touch.id === rule.id && touch.value === value);
+    const touches = outcomes
+      .flatMap(({ record }) => record?.limits ?? [])
+      .filter((touch) => touch.id === rule.id && touch.value === value);
     const settled = touches.reduce((sum, touch) => sum + (touch.settled ?? 0), 0);
-    if (settled !== standing.used) throw new Error(`${rule.id} of ${value}: ${standing.used} are counted, and the records say ${settled}`);
-    if (rule.unit === "requests" && rule.mode === "enforce" && standing.used > rule.limit) throw new Error(`${rule.id}: ${standing.used} of ${rule.limit}`);
+    if (settled !== standing.used)
+      throw new Error(`${rule.id} of ${value}: ${standing.used} are counted, and the records say ${settled}`);
+    if (rule.unit === "requests" && rule.mode === "enforce" && standing.used > rule.limit)
+      throw new Error(`${rule.id}: ${standing.used} of ${rule.limit}`);
   }
 }
 
@@ -101,24 +161,35 @@ function remembered(set: LimitSet, into: Map<string, Account>): LimitSet {
   };
 }
 
-test.each([["at once", [null]], ["over a network", [1, 20, 90]]] as const)("[d4.2] whatever upstreams and clients do, nothing is over, nothing stays reserved, and the records say what is counted (the store answers %s)", async (_, waits) => {
-  let refusals = 0;
-  await fc.assert(
-    fc.asyncProperty(worlds, rules, fc.constantFrom(...waits), async (world, set, waitMs) => {
-      const time = turnTime();
-      const over: string[] = [];
-      const accounts = new Map<string, Account>();
-      try {
-        const ran = await run(world, time, remembered(set, accounts), (store) => watched(store, over, waitMs));
-        const unscoped = new Set([...accounts.values()].filter(({ rule }) => Object.keys(rule.scope).length === 0).map(({ rule: { id } }) => id));
-        judge(ran, accounts.values(), unscoped);
-        expect(over).toEqual([]);
-        refusals += ran.outcomes.filter(({ record }) => record?.code === "rate_limit_exceeded").length;
-      } finally {
-        time.stop();
-      }
-    }),
-    { seed, numRuns: RUNS },
-  );
-  expect(refusals).toBeGreaterThan(RUNS / 10);
-}, 120_000);
+test.each([
+  ["at once", [null]],
+  ["over a network", [1, 20, 90]],
+] as const)(
+  "[d4.2] whatever upstreams and clients do, nothing is over, nothing stays reserved, and the records say what is counted (the store answers %s)",
+  async (_, waits) => {
+    let refusals = 0;
+    await fc.assert(
+      fc.asyncProperty(worlds, rules, fc.constantFrom(...waits), async (world, set, waitMs) => {
+        const time = turnTime();
+        const over: string[] = [];
+        const accounts = new Map<string, Account>();
+        try {
+          const ran = await run(world, time, remembered(set, accounts), (store) => watched(store, over, waitMs));
+          const unscoped = new Set(
+            [...accounts.values()]
+              .filter(({ rule }) => Object.keys(rule.scope).length === 0)
+              .map(({ rule: { id } }) => id),
+          );
+          judge(ran, accounts.values(), unscoped);
+          expect(over).toEqual([]);
+          refusals += ran.outcomes.filter(({ record }) => record?.code === "rate_limit_exceeded").length;
+        } finally {
+          time.stop();
+        }
+      }),
+      { seed, numRuns: RUNS },
+    );
+    expect(refusals).toBeGreaterThan(RUNS / 10);
+  },
+  120_000,
+);

@@ -25,15 +25,26 @@ const CASES: readonly (readonly [string, readonly Fault[], readonly Fault[]])[] 
   ["a call that fails", [status(500)], [status(500)]],
 ];
 
-test.each(CASES.flatMap(([what, up0, up1]) => [[what, up0, up1, false] as const, [`${what}, streamed`, up0, up1, true] as const]))("[d11.1] nothing of a record changes when it has ended: %s", async (_, up0, up1, stream) => {
+test.each(
+  CASES.flatMap(([what, up0, up1]) => [
+    [what, up0, up1, false] as const,
+    [`${what}, streamed`, up0, up1, true] as const,
+  ]),
+)("[d11.1] nothing of a record changes when it has ended: %s", async (_, up0, up1, stream) => {
   const closed: (readonly [CallRecord, string])[] = [];
   const close = (_entry: unknown, record: CallRecord): null => {
     closed.push([record, recordText(record)]);
     return null;
   };
   const ledger = { ...noLedger, close };
-  const gateway = routedGateway([routeOf("r", ["up0:m", "up1:m"], { hedge: { after: 20, maxExtra: 1 } })], { up0, up1 }, { ledger });
-  await (await gateway.chat({ route: "r", messages: [{ role: "user", content: "Hello" }], num_retries: 0, stream })).text();
+  const gateway = routedGateway(
+    [routeOf("r", ["up0:m", "up1:m"], { hedge: { after: 20, maxExtra: 1 } })],
+    { up0, up1 },
+    { ledger },
+  );
+  await (
+    await gateway.chat({ route: "r", messages: [{ role: "user", content: "Hello" }], num_retries: 0, stream })
+  ).text();
   await Bun.sleep(150);
   expect(closed).toHaveLength(1);
   for (const [record, text] of closed) {

@@ -6,15 +6,42 @@ import { withSecrets } from "../../src/cli/apply/secrets.ts";
 
 const VARIABLES = { get: (name: string) => (name === "KEY" ? "sk-secret" : undefined) };
 const wanted = (text: string): readonly Wanted[] => documentsOf(text, "f.yaml", VARIABLES);
-const plan = (text: string, there: readonly There[] = [], options: Partial<PlanOptions> = {}): ApplyPlan => planOf(wanted(text), there, { prune: false, renewSecrets: false, ...options });
+const plan = (text: string, there: readonly There[] = [], options: Partial<PlanOptions> = {}): ApplyPlan =>
+  planOf(wanted(text), there, { prune: false, renewSecrets: false, ...options });
 const told = ({ steps }: ApplyPlan): readonly string[] => steps.map(({ action, what }) => `${action} ${titleOf(what)}`);
-const route = (name: string, spec: There["spec"], more: Partial<There> = {}): There => ({ kind: "route", tenant: null, project: "red", name, id: `rte_${name}`, spec, etag: '"1"', origin: "store", ...more });
+const route = (name: string, spec: There["spec"], more: Partial<There> = {}): There => ({
+  kind: "route",
+  tenant: null,
+  project: "red",
+  name,
+  id: `rte_${name}`,
+  spec,
+  etag: '"1"',
+  origin: "store",
+  ...more,
+});
 
 describe("documents", () => {
   test("are YAML with a kind, a place, a name and a spec, several in a file, also as JSON", () => {
-    const [tenant, fast, settings] = wanted('kind: tenant\nname: acme\n---\nkind: route\nproject: red\nname: fast\nspec: { targets: ["sandbox:echo"] }\n---\n{"kind": "settings", "spec": {"drop_params": true}}\n');
-    expect(tenant).toMatchObject({ kind: "tenant", tenant: null, project: null, name: "acme", spec: {}, from: "f.yaml:1" });
-    expect(fast).toMatchObject({ kind: "route", tenant: null, project: "red", name: "fast", spec: { targets: ["sandbox:echo"] }, from: "f.yaml:4" });
+    const [tenant, fast, settings] = wanted(
+      'kind: tenant\nname: acme\n---\nkind: route\nproject: red\nname: fast\nspec: { targets: ["sandbox:echo"] }\n---\n{"kind": "settings", "spec": {"drop_params": true}}\n',
+    );
+    expect(tenant).toMatchObject({
+      kind: "tenant",
+      tenant: null,
+      project: null,
+      name: "acme",
+      spec: {},
+      from: "f.yaml:1",
+    });
+    expect(fast).toMatchObject({
+      kind: "route",
+      tenant: null,
+      project: "red",
+      name: "fast",
+      spec: { targets: ["sandbox:echo"] },
+      from: "f.yaml:4",
+    });
     expect(settings).toMatchObject({ kind: "settings", tenant: "default", name: "settings" });
     expect(wanted("")).toEqual([]);
     expect(wanted("---\n# nothing\n---\n")).toEqual([]);
@@ -22,87 +49,203 @@ describe("documents", () => {
 
   test("take variables of the environment, and name one that is missing with its place", () => {
     expect(wanted("kind: provider\nname: p\nspec: { api_key: '${KEY}' }")[0]!.spec).toEqual({ api_key: "sk-secret" });
-    expect(() => wanted("kind: provider\nname: p\nspec: { api_key: '${OTHER}' }")).toThrow("f.yaml:1: the environment variable OTHER is not set");
+    expect(() => wanted("kind: provider\nname: p\nspec: { api_key: '${OTHER}' }")).toThrow(
+      "f.yaml:1: the environment variable OTHER is not set",
+    );
   });
 
   test.each([
-    ["kind: king\nname: x", "expected a kind"], ["name: x", "expected a kind"], ["kind: route", "needs a name"], ["kind: route\nname: x\ncolour: red", "colour is no field"], ["kind: route\nname: x\nspec: [1]", "spec is a mapping"],
-    ["kind: user\nname: x\nproject: red", "stands in no project"], ["kind: tenant\nname: x\ntenant: y", "stands in no other"], ["kind: route\nname: x\ntenant: a\nproject: b", "name one of the two"], ["- 1", "expected a mapping"], ["a: &x 1\nb: *x", "alias"], ["a: [", "f.yaml"],
+    ["kind: king\nname: x", "expected a kind"],
+    ["name: x", "expected a kind"],
+    ["kind: route", "needs a name"],
+    ["kind: route\nname: x\ncolour: red", "colour is no field"],
+    ["kind: route\nname: x\nspec: [1]", "spec is a mapping"],
+    ["kind: user\nname: x\nproject: red", "stands in no project"],
+    ["kind: tenant\nname: x\ntenant: y", "stands in no other"],
+    ["kind: route\nname: x\ntenant: a\nproject: b", "name one of the two"],
+    ["- 1", "expected a mapping"],
+    ["a: &x 1\nb: *x", "alias"],
+    ["a: [", "f.yaml"],
   ])("%j is refused", (text, words) => expect(() => wanted(text)).toThrow(new RegExp(words, "i")));
 });
 
 describe("a plan", () => {
   test("makes what others refer to first, whatever the order of the documents", () => {
-    const kinds = ["settings", "webhook", "budget", "limit", "policy", "route", "price", "tool_server", "provider", "member", "user", "project", "tenant"];
-    expect(plan(kinds.map((kind) => `kind: ${kind}\nname: x`).join("\n---\n")).steps.map(({ what }) => what.kind)).toEqual(kinds.toReversed() as never);
-    const routes = "kind: route\nname: a\nspec: {fallbacks: ['route:b']}\n---\nkind: route\nname: b\nspec: {fallbacks: [{route: c}]}\n---\nkind: route\nname: c\nspec: {fallbacks: ['route:a']}";
+    const kinds = [
+      "settings",
+      "webhook",
+      "budget",
+      "limit",
+      "policy",
+      "route",
+      "price",
+      "tool_server",
+      "provider",
+      "member",
+      "user",
+      "project",
+      "tenant",
+    ];
+    expect(
+      plan(kinds.map((kind) => `kind: ${kind}\nname: x`).join("\n---\n")).steps.map(({ what }) => what.kind),
+    ).toEqual(kinds.toReversed() as never);
+    const routes =
+      "kind: route\nname: a\nspec: {fallbacks: ['route:b']}\n---\nkind: route\nname: b\nspec: {fallbacks: [{route: c}]}\n---\nkind: route\nname: c\nspec: {fallbacks: ['route:a']}";
     expect(plan(routes).steps.map(({ what }) => what.name)).toEqual(["c", "b", "a"]);
   });
 
   test("leaves alone what is as it is wanted, whatever the order of its fields; null is not set", () => {
     const there = [route("fast", { targets: ["a"], retries: 2 })];
-    expect(plan("kind: route\nproject: red\nname: fast\nspec: {retries: 2, targets: [a], sticky: null}", there)).toMatchObject({ steps: [], unchanged: 1 });
+    expect(
+      plan("kind: route\nproject: red\nname: fast\nspec: {retries: 2, targets: [a], sticky: null}", there),
+    ).toMatchObject({ steps: [], unchanged: 1 });
   });
 
   test("says each difference by its path, and what is set no more", () => {
-    const { steps } = plan("kind: route\nproject: red\nname: fast\nspec: {targets: [{model: a, weight: 2}], strategy: weighted}", [route("fast", { targets: [{ model: "a", weight: 1 }], retries: 2 })]);
-    expect(steps).toMatchObject([{ action: "change", differences: [{ path: "targets[0].weight", from: 1, to: 2 }, { path: "retries", from: 2 }, { path: "strategy", to: "weighted" }] }]);
+    const { steps } = plan(
+      "kind: route\nproject: red\nname: fast\nspec: {targets: [{model: a, weight: 2}], strategy: weighted}",
+      [route("fast", { targets: [{ model: "a", weight: 1 }], retries: 2 })],
+    );
+    expect(steps).toMatchObject([
+      {
+        action: "change",
+        differences: [
+          { path: "targets[0].weight", from: 1, to: 2 },
+          { path: "retries", from: 2 },
+          { path: "strategy", to: "weighted" },
+        ],
+      },
+    ]);
   });
 
   test("compares of tenants, projects and users only what the document says", () => {
-    const there: There = { kind: "user", tenant: "default", project: null, name: "ann", id: "ann", spec: { name: "Ann", email: "ann@example.com" }, etag: null, origin: "store" };
+    const there: There = {
+      kind: "user",
+      tenant: "default",
+      project: null,
+      name: "ann",
+      id: "ann",
+      spec: { name: "Ann", email: "ann@example.com" },
+      etag: null,
+      origin: "store",
+    };
     expect(plan("kind: user\nname: ann", [there]).steps).toEqual([]);
-    expect(plan("kind: user\nname: ann\nspec: {name: Anna}", [there]).steps).toMatchObject([{ differences: [{ path: "name", from: "Ann", to: "Anna" }] }]);
+    expect(plan("kind: user\nname: ann\nspec: {name: Anna}", [there]).steps).toMatchObject([
+      { differences: [{ path: "name", from: "Ann", to: "Anna" }] },
+    ]);
   });
 
   test("finds by its id what has no name", () => {
     const there = route("", { limit: 1 }, { kind: "limit", name: "lim_1", id: "lim_1" });
-    expect(plan("kind: limit\nproject: red\nname: lim_1\nspec: {limit: 1}", [there])).toMatchObject({ steps: [], unchanged: 1 });
+    expect(plan("kind: limit\nproject: red\nname: lim_1\nspec: {limit: 1}", [there])).toMatchObject({
+      steps: [],
+      unchanged: 1,
+    });
   });
 
   test("takes a secret for the one that is kept, unless it is to be sent again", () => {
-    const there: There = { kind: "provider", tenant: "default", project: null, name: "p", id: "prv_1", spec: { api_key: "*** 0123456789ab" }, etag: null, origin: "store" };
+    const there: There = {
+      kind: "provider",
+      tenant: "default",
+      project: null,
+      name: "p",
+      id: "prv_1",
+      spec: { api_key: "*** 0123456789ab" },
+      etag: null,
+      origin: "store",
+    };
     const text = "kind: provider\nname: p\nspec: {api_key: '${KEY}'}";
     expect(plan(text, [there]).steps).toEqual([]);
     expect(told(plan(text, [there], { renewSecrets: true }))).toEqual(["change provider p (tenant default)"]);
-    expect(plan("kind: provider\nname: p\nspec: {api_key: '*** ffffffffffff'}", [there], { renewSecrets: true }).steps).toEqual([]);
-    expect(specToSend({ api_key: "*** ffffffffffff", a: [{ k: "*** x" }] }, { api_key: "*** 0123456789ab" })).toEqual({ api_key: "*** 0123456789ab", a: [{ k: "*** x" }] });
+    expect(
+      plan("kind: provider\nname: p\nspec: {api_key: '*** ffffffffffff'}", [there], { renewSecrets: true }).steps,
+    ).toEqual([]);
+    expect(specToSend({ api_key: "*** ffffffffffff", a: [{ k: "*** x" }] }, { api_key: "*** 0123456789ab" })).toEqual({
+      api_key: "*** 0123456789ab",
+      a: [{ k: "*** x" }],
+    });
   });
 
   test("changes nothing of the configuration file, and says so where something else is wanted", () => {
     const there = [route("fast", { targets: ["a"] }, { origin: "file" })];
-    expect(plan("kind: route\nproject: red\nname: fast\nspec: {targets: [a]}", there)).toMatchObject({ steps: [], unchanged: 1, readOnly: [] });
-    expect(plan("kind: route\nproject: red\nname: fast\nspec: {targets: [b]}", there)).toMatchObject({ steps: [], readOnly: [{ name: "fast" }] });
+    expect(plan("kind: route\nproject: red\nname: fast\nspec: {targets: [a]}", there)).toMatchObject({
+      steps: [],
+      unchanged: 1,
+      readOnly: [],
+    });
+    expect(plan("kind: route\nproject: red\nname: fast\nspec: {targets: [b]}", there)).toMatchObject({
+      steps: [],
+      readOnly: [{ name: "fast" }],
+    });
   });
 
   test("removes only when asked: of the same kinds and places, nothing of the file, no people, and what depends on others first", () => {
-    const other = (kind: There["kind"], name: string, more: Partial<There> = {}): There => route(name, {}, { kind, ...more });
-    const there = [route("old", {}), route("elsewhere", {}, { project: "blue" }), route("filed", {}, { origin: "file" }), other("limit", "l"), other("member", "ann"), other("price", "p"), other("policy", "q")];
-    const text = "kind: route\nproject: red\nname: new\n---\nkind: limit\nproject: red\nname: m\n---\nkind: member\nproject: red\nname: bob\n---\nkind: price\nproject: red\nname: p";
+    const other = (kind: There["kind"], name: string, more: Partial<There> = {}): There =>
+      route(name, {}, { kind, ...more });
+    const there = [
+      route("old", {}),
+      route("elsewhere", {}, { project: "blue" }),
+      route("filed", {}, { origin: "file" }),
+      other("limit", "l"),
+      other("member", "ann"),
+      other("price", "p"),
+      other("policy", "q"),
+    ];
+    const text =
+      "kind: route\nproject: red\nname: new\n---\nkind: limit\nproject: red\nname: m\n---\nkind: member\nproject: red\nname: bob\n---\nkind: price\nproject: red\nname: p";
     expect(told(plan(text, there)).filter((step) => step.startsWith("remove"))).toEqual([]);
-    expect(told(plan(text, there, { prune: true })).filter((step) => step.startsWith("remove"))).toEqual(["remove limit l (project red)", "remove route old (project red)"]);
+    expect(told(plan(text, there, { prune: true })).filter((step) => step.startsWith("remove"))).toEqual([
+      "remove limit l (project red)",
+      "remove route old (project red)",
+    ]);
   });
 
   test("removes a route after those that fall back to it", () => {
     const there = [route("a", {}), route("b", { fallbacks: ["route:a"] }), route("c", { fallbacks: [{ route: "b" }] })];
-    for (const order of [there, there.toReversed()]) expect(told(plan("kind: route\nproject: red\nname: new", order, { prune: true })).slice(1)).toEqual(["remove route c (project red)", "remove route b (project red)", "remove route a (project red)"]);
+    for (const order of [there, there.toReversed()])
+      expect(told(plan("kind: route\nproject: red\nname: new", order, { prune: true })).slice(1)).toEqual([
+        "remove route c (project red)",
+        "remove route b (project red)",
+        "remove route a (project red)",
+      ]);
   });
 });
 
 describe("secrets of another gateway", () => {
-  const text = "kind: provider\ntenant: acme\nname: their-own\nspec: {api_key: '*** 0123456789ab', aws: {secret_access_key: '*** 1123456789ab'}, models: [a]}\n---\nkind: provider\ntenant: acme\nname: their_own\nspec: {api_key: '*** 2123456789ab'}";
+  const text =
+    "kind: provider\ntenant: acme\nname: their-own\nspec: {api_key: '*** 0123456789ab', aws: {secret_access_key: '*** 1123456789ab'}, models: [a]}\n---\nkind: provider\ntenant: acme\nname: their_own\nspec: {api_key: '*** 2123456789ab'}";
   test("are asked for by name, each by its own, and stay where the gateway has one", () => {
     const { missing } = withSecrets(wanted(text), [], { get: () => undefined });
     expect(missing.map(({ variable, of }) => [variable, of])).toEqual([
-      ["SECRET_ACME_PROVIDER_THEIR_OWN_API_KEY", "provider their-own (tenant acme): api_key"], ["SECRET_ACME_PROVIDER_THEIR_OWN_AWS_SECRET_ACCESS_KEY", "provider their-own (tenant acme): aws.secret_access_key"],
+      ["SECRET_ACME_PROVIDER_THEIR_OWN_API_KEY", "provider their-own (tenant acme): api_key"],
+      [
+        "SECRET_ACME_PROVIDER_THEIR_OWN_AWS_SECRET_ACCESS_KEY",
+        "provider their-own (tenant acme): aws.secret_access_key",
+      ],
       ["SECRET_ACME_PROVIDER_THEIR_OWN_API_KEY_2", "provider their_own (tenant acme): api_key"],
     ]);
     const filled = withSecrets(wanted(text), [], { get: (name) => name.toLowerCase() });
     expect(filled.missing).toEqual([]);
-    expect(filled.wanted[0]!.spec).toEqual({ api_key: "secret_acme_provider_their_own_api_key", aws: { secret_access_key: "secret_acme_provider_their_own_aws_secret_access_key" }, models: ["a"] });
-    const there: There = { kind: "provider", tenant: "acme", project: null, name: "their-own", id: "prv_1", spec: { api_key: "*** ffffffffffff" }, etag: null, origin: "store" };
+    expect(filled.wanted[0]!.spec).toEqual({
+      api_key: "secret_acme_provider_their_own_api_key",
+      aws: { secret_access_key: "secret_acme_provider_their_own_aws_secret_access_key" },
+      models: ["a"],
+    });
+    const there: There = {
+      kind: "provider",
+      tenant: "acme",
+      project: null,
+      name: "their-own",
+      id: "prv_1",
+      spec: { api_key: "*** ffffffffffff" },
+      etag: null,
+      origin: "store",
+    };
     const kept = withSecrets(wanted(text), [there], { get: () => undefined });
-    expect(kept.missing.map(({ of }) => of)).toEqual(["provider their-own (tenant acme): aws.secret_access_key", "provider their_own (tenant acme): api_key"]);
+    expect(kept.missing.map(({ of }) => of)).toEqual([
+      "provider their-own (tenant acme): aws.secret_access_key",
+      "provider their_own (tenant acme): api_key",
+    ]);
     expect(kept.wanted[0]!.spec["api_key"]).toBe("*** 0123456789ab");
   });
 });

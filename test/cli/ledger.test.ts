@@ -25,13 +25,34 @@ test("[d11.2] status counts ended and open calls and what has not been shipped; 
   journal.open(aCall());
   const path = segmentPath(folder, 1);
   const bytes = readFileSync(path);
-  expect(await run("status", data)).toMatchObject({ code: 0, told: [{ folder, segments: 1, bytes: bytes.length, unshipped_bytes: bytes.length, closings: 3, unsettled: 0, open_calls: 1, damages: [] }] });
+  expect(await run("status", data)).toMatchObject({
+    code: 0,
+    told: [
+      {
+        folder,
+        segments: 1,
+        bytes: bytes.length,
+        unshipped_bytes: bytes.length,
+        closings: 3,
+        unsettled: 0,
+        open_calls: 1,
+        damages: [],
+      },
+    ],
+  });
   expect(await run("verify", data)).toMatchObject({ code: 0, told: [] });
   bytes[200]! ^= 1;
   writeFileSync(path, Buffer.concat([bytes, Buffer.from("torn")]));
   const { code, told } = await run("verify", data);
   expect(code).toBe(1);
-  expect(told).toMatchObject([{ damages: [{ file: path, offset: 67, tail: false }, { file: path, offset: bytes.length, bytes: 4, tail: true }] }]);
+  expect(told).toMatchObject([
+    {
+      damages: [
+        { file: path, offset: 67, tail: false },
+        { file: path, offset: bytes.length, bytes: 4, tail: true },
+      ],
+    },
+  ]);
   await journal.end();
 });
 
@@ -40,7 +61,15 @@ test("[d11.2] verify finds a segment that is missing, between others, before and
   const folder = join(data, "ledger");
   const sink = testSink();
   sink.refuses = () => true;
-  const open = () => openLedger({ folder, settings: { sync: "background", onFull: "refuse" }, sink, clock: systemClock, segmentBytes: 1500, tell: () => {} });
+  const open = () =>
+    openLedger({
+      folder,
+      settings: { sync: "background", onFull: "refuse" },
+      sink,
+      clock: systemClock,
+      segmentBytes: 1500,
+      tell: () => {},
+    });
   const ledger = await open();
   for (let count = 0; count < 12; count++) {
     const call = aCall();
@@ -50,12 +79,17 @@ test("[d11.2] verify finds a segment that is missing, between others, before and
   const own = join(folder, "0");
   const segments = segmentsOf(own);
   expect(await run("verify", data)).toMatchObject({ code: 0, told: [] });
-  const whole = segments.map((segment) => [segmentPath(own, segment), readFileSync(segmentPath(own, segment))] as const);
+  const whole = segments.map(
+    (segment) => [segmentPath(own, segment), readFileSync(segmentPath(own, segment))] as const,
+  );
   const [first, , third, fourth] = whole.map(([path]) => path);
   const last = whole.at(-1)![0];
   for (const gone of [[first!], [third!, fourth!], [last]]) {
     for (const path of gone) rmSync(path);
-    expect(await run("verify", data)).toMatchObject({ code: 1, told: [{ missing: [{ from: gone[0], to: gone.at(-1) }] }] });
+    expect(await run("verify", data)).toMatchObject({
+      code: 1,
+      told: [{ missing: [{ from: gone[0], to: gone.at(-1) }] }],
+    });
     for (const [path, bytes] of whole) writeFileSync(path, bytes);
   }
   // damage in the middle of one: what can be read is shipped, and the file stays

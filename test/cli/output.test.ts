@@ -21,7 +21,12 @@ function printed(print: () => void): string {
 }
 
 test("no text steers the terminal, in lines, tables, JSON and errors", () => {
-  for (const print of [() => printLine(HOSTILE), () => printTable([HOSTILE], [[HOSTILE, "b"]]), () => printJson({ [HOSTILE]: HOSTILE }), () => printError(HOSTILE)]) {
+  for (const print of [
+    () => printLine(HOSTILE),
+    () => printTable([HOSTILE], [[HOSTILE, "b"]]),
+    () => printJson({ [HOSTILE]: HOSTILE }),
+    () => printError(HOSTILE),
+  ]) {
     const text = printed(print);
     expect(STEERS.test(text)).toBe(false);
     expect(text).toContain("\\u001b]0;title\\u0007");

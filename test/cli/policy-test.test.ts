@@ -13,10 +13,26 @@ policies:
 projects:
   lab: {policies: {none: {rule: "true"}}}
 `;
-const request = (fields: object = {}): object => ({ model: "near:m", messages: [{ role: "user", content: "Hello" }], metadata: { team: "blue" }, ...fields });
+const request = (fields: object = {}): object => ({
+  model: "near:m",
+  messages: [{ role: "user", content: "Hello" }],
+  metadata: { team: "blue" },
+  ...fields,
+});
 
-async function tested(samples: unknown, policies = POLICIES): Promise<{ readonly code: number; readonly samples: readonly any[]; readonly stderr: string }> {
-  const { code, stdout, stderr } = await runCli(["policy", "test", "-f", writtenFile(policies), "--request", writtenFile(JSON.stringify(samples)), "--json"]);
+async function tested(
+  samples: unknown,
+  policies = POLICIES,
+): Promise<{ readonly code: number; readonly samples: readonly any[]; readonly stderr: string }> {
+  const { code, stdout, stderr } = await runCli([
+    "policy",
+    "test",
+    "-f",
+    writtenFile(policies),
+    "--request",
+    writtenFile(JSON.stringify(samples)),
+    "--json",
+  ]);
   return { code, samples: stdout === "" ? [] : (JSON.parse(stdout) as { samples: readonly any[] }).samples, stderr };
 }
 
@@ -33,15 +49,34 @@ describe("a sample", () => {
       { request: request(), project: "lab" },
     ]);
     expect(code).toBe(0);
-    expect(samples.map(({ outcome }) => outcome)).toEqual(["allow", "deny", "deny", "deny", "allow", "mask", "mask", "deny"]);
-    expect(samples[2].spoke).toEqual([{ policy: "team", mode: "enforce", effect: "failed", at: "request", why: "No such key: team" }]);
-    expect(samples[4].spoke).toEqual([{ policy: "elsewhere", mode: "enforce", effect: "denied", at: "far:m", why: "the rule holds" }]);
-    expect(samples[5].spoke.map(({ policy, effect, at }: any) => [policy, effect, at])).toEqual([["mail", "masked", "request"], ["watch", "would_deny", "request"]]);
+    expect(samples.map(({ outcome }) => outcome)).toEqual([
+      "allow",
+      "deny",
+      "deny",
+      "deny",
+      "allow",
+      "mask",
+      "mask",
+      "deny",
+    ]);
+    expect(samples[2].spoke).toEqual([
+      { policy: "team", mode: "enforce", effect: "failed", at: "request", why: "No such key: team" },
+    ]);
+    expect(samples[4].spoke).toEqual([
+      { policy: "elsewhere", mode: "enforce", effect: "denied", at: "far:m", why: "the rule holds" },
+    ]);
+    expect(samples[5].spoke.map(({ policy, effect, at }: any) => [policy, effect, at])).toEqual([
+      ["mail", "masked", "request"],
+      ["watch", "would_deny", "request"],
+    ]);
     expect(samples[6].spoke[0]).toMatchObject({ policy: "mail", effect: "masked", at: "answer" });
   }, 20_000);
 
   test("[d3.1] that is not as expected ends the command with 1, and says so", async () => {
-    const file = writtenFile(JSON.stringify({ name: "first", request: request(), expect: { outcome: "deny", policy: "team" } }), "samples/a.json");
+    const file = writtenFile(
+      JSON.stringify({ name: "first", request: request(), expect: { outcome: "deny", policy: "team" } }),
+      "samples/a.json",
+    );
     writtenFile(JSON.stringify(request()), "samples/b.json");
     const { code, stdout } = await runCli(["policy", "test", "-f", writtenFile(POLICIES), "--request", dirname(file)]);
     expect(code).toBe(1);
@@ -54,13 +89,25 @@ describe("what is wrong", () => {
   test("[d3.1] a rule: with the policy's name, line and caret, here and by `dragoman check`", async () => {
     const broken = "policies:\n  mine:\n    rule: |\n      request.stream &&\n        request.tols.size() > 1\n";
     const { code, stderr } = await tested([{ request: request() }], broken);
-    expect([code, stderr]).toEqual([2, expect.stringMatching(/:3:5 policies\.mine\.rule: the rule cannot be used: line 2, column 11: No such key: tols\n +request\.tols\.size\(\) > 1\n +\^/)]);
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(
+        /:3:5 policies\.mine\.rule: the rule cannot be used: line 2, column 11: No such key: tols\n +request\.tols\.size\(\) > 1\n +\^/,
+      ),
+    ]);
     const checked = await runCli(["check", writtenFile(broken)]);
-    expect([checked.code, checked.stderr]).toEqual([1, expect.stringContaining("policies.mine.rule: the rule cannot be used: line 2, column 11")]);
+    expect([checked.code, checked.stderr]).toEqual([
+      1,
+      expect.stringContaining("policies.mine.rule: the rule cannot be used: line 2, column 11"),
+    ]);
   }, 20_000);
 
   test("a sample: which, and what was expected there", async () => {
-    for (const [sample, words] of [[{ request: { model: 1 } }, "model"], [{ request: request(), outcom: 1 }, "outcom"], [{ request: request(), expect: { outcome: "maybe" } }, "outcome"]] as const) {
+    for (const [sample, words] of [
+      [{ request: { model: 1 } }, "model"],
+      [{ request: request(), outcom: 1 }, "outcom"],
+      [{ request: request(), expect: { outcome: "maybe" } }, "outcome"],
+    ] as const) {
       const { code, stderr } = await tested([{ request: request() }, sample]);
       expect([code, stderr]).toEqual([2, expect.stringContaining(words)]);
     }

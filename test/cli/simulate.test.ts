@@ -34,8 +34,16 @@ function written(text: string): string {
 }
 
 /** One route `r`; JSON is YAML. */
-function simulated(route: Readonly<Record<string, unknown>>, traffic: Traffic, flags: { readonly seed?: number } = {}): Report {
-  return simulation(written(JSON.stringify({ routes: { r: route } })), { traffic: written(JSON.stringify(traffic)), verbose: true, ...flags }, readEnvironment({}));
+function simulated(
+  route: Readonly<Record<string, unknown>>,
+  traffic: Traffic,
+  flags: { readonly seed?: number } = {},
+): Report {
+  return simulation(
+    written(JSON.stringify({ routes: { r: route } })),
+    { traffic: written(JSON.stringify(traffic)), verbose: true, ...flags },
+    readEnvironment({}),
+  );
 }
 
 function rowOf(report: Report, target: string): TargetRow {
@@ -46,8 +54,13 @@ function shareOf({ calls = [] }: Report, target: string, fromMs: number, toMs: n
   const within = calls.filter(({ at_ms: atMs }) => atMs >= fromMs && atMs < toMs);
   return within.filter((call) => call.ok && call.target === target).length / within.length;
 }
-const stepsOf = ({ attempts }: CallRow): readonly string[] => attempts.map(({ target, code, ending }) => `${target} ${code ?? ending}`);
-const healthOf = ({ health }: Report): readonly string[] => health.map(({ at_ms: atMs, target, what, until_ms: untilMs }) => `${atMs} ${target} ${what}${untilMs === null ? "" : ` ${untilMs}`}`);
+const stepsOf = ({ attempts }: CallRow): readonly string[] =>
+  attempts.map(({ target, code, ending }) => `${target} ${code ?? ending}`);
+const healthOf = ({ health }: Report): readonly string[] =>
+  health.map(
+    ({ at_ms: atMs, target, what, until_ms: untilMs }) =>
+      `${atMs} ${target} ${what}${untilMs === null ? "" : ` ${untilMs}`}`,
+  );
 
 const SLOW = [{ target: A, kind: "slow", added_ms: 3_000, from_ms: 60_000, to_ms: 120_000 }];
 /** Five minutes of ten calls a second. */
@@ -55,7 +68,11 @@ const STEADY = [{ route: "r", count: 3_000, every_ms: 100, stream: true }];
 
 describe("chance", () => {
   const route = { strategy: "weighted", targets: [A, B] };
-  const traffic = { calls: STEADY, latencies: { [A]: { jitter: 0.5 } }, faults: [{ target: B, kind: "dead", from_ms: 1_000, to_ms: 3_000 }] };
+  const traffic = {
+    calls: STEADY,
+    latencies: { [A]: { jitter: 0.5 } },
+    faults: [{ target: B, kind: "dead", from_ms: 1_000, to_ms: 3_000 }],
+  };
   test("the same seed gives the same report to the last digit, another seed another", () => {
     const first = simulated(route, { ...traffic, seed: 5 });
     expect(simulated(route, { ...traffic, seed: 5 })).toEqual(first);
@@ -69,7 +86,10 @@ describe("chance", () => {
 
 describe("strategies: their shares, and how they come back from a slow target", () => {
   test("priority: all to the first; while its first content is later than the route allows, all to the second", () => {
-    const report = simulated({ targets: [A, B], retries: 0, timeouts: { first_token_ms: 2_000 } }, { calls: STEADY, faults: SLOW });
+    const report = simulated(
+      { targets: [A, B], retries: 0, timeouts: { first_token_ms: 2_000 } },
+      { calls: STEADY, faults: SLOW },
+    );
     expect(shareOf(report, A, 0, 60_000)).toBe(1);
     expect(shareOf(report, A, 60_000, 120_000)).toBe(0);
     expect(shareOf(report, B, 60_000, 120_000)).toBe(1);
@@ -77,13 +97,23 @@ describe("strategies: their shares, and how they come back from a slow target", 
     expect(report.faults[0]).toMatchObject({ failed: 0 });
   });
   test("weighted: by weight, and in a lower order before all others", () => {
-    const report = simulated({ strategy: "weighted", targets: [{ model: A, weight: 3 }, B, { model: C, order: 1 }] }, { calls: STEADY });
+    const report = simulated(
+      { strategy: "weighted", targets: [{ model: A, weight: 3 }, B, { model: C, order: 1 }] },
+      { calls: STEADY },
+    );
     expect(rowOf(report, A).share!).toBeGreaterThan(0.72);
     expect(rowOf(report, A).share!).toBeLessThan(0.78);
     expect(rowOf(report, C)).toMatchObject({ calls: 0, attempts: 0, share: 0 });
   });
   test("least_latency: the faster one; away from it within seconds of its growing slow, and back once it is fast again", () => {
-    const report = simulated({ strategy: "least_latency", targets: [A, B] }, { calls: STEADY, latencies: { [A]: { first_token_ms: 200, jitter: 0.1 }, [B]: { first_token_ms: 400, jitter: 0.1 } }, faults: SLOW });
+    const report = simulated(
+      { strategy: "least_latency", targets: [A, B] },
+      {
+        calls: STEADY,
+        latencies: { [A]: { first_token_ms: 200, jitter: 0.1 }, [B]: { first_token_ms: 400, jitter: 0.1 } },
+        faults: SLOW,
+      },
+    );
     expect(shareOf(report, A, 10_000, 60_000)).toBeGreaterThan(0.9);
     expect(shareOf(report, A, 65_000, 120_000)).toBeLessThan(0.05);
     expect(shareOf(report, A, 240_000, 300_000)).toBeGreaterThan(0.85);
@@ -97,13 +127,26 @@ describe("strategies: their shares, and how they come back from a slow target", 
   });
   test("least_cost: the cheaper one by the prices of the configuration, the other one when it is dead", () => {
     const priced = (id: string, prompt: string) => ({ models: [{ id, pricing: { prompt, completion: prompt } }] });
-    const file = written(JSON.stringify({ providers: { openai: priced("a", "0.000002"), anthropic: priced("b", "0.000001") }, routes: { r: { strategy: "least_cost", targets: [A, B] } } }));
-    const traffic = written(JSON.stringify({ calls: [{ route: "r", count: 100, every_ms: 100, max_tokens: 100 }], faults: [{ target: B, kind: "dead", from_ms: 5_000, to_ms: 100_000 }] }));
+    const file = written(
+      JSON.stringify({
+        providers: { openai: priced("a", "0.000002"), anthropic: priced("b", "0.000001") },
+        routes: { r: { strategy: "least_cost", targets: [A, B] } },
+      }),
+    );
+    const traffic = written(
+      JSON.stringify({
+        calls: [{ route: "r", count: 100, every_ms: 100, max_tokens: 100 }],
+        faults: [{ target: B, kind: "dead", from_ms: 5_000, to_ms: 100_000 }],
+      }),
+    );
     const report = simulation(file, { traffic, verbose: true }, readEnvironment({}));
     expect([shareOf(report, B, 0, 3_000), shareOf(report, A, 5_000, 10_000)]).toEqual([1, 1]);
   });
   test("sticky: a user stays at one target, several users are spread", () => {
-    const { calls = [] } = simulated({ strategy: "weighted", sticky: "user", targets: [A, B] }, { calls: [{ route: "r", count: 200, every_ms: 10, users: 20 }] });
+    const { calls = [] } = simulated(
+      { strategy: "weighted", sticky: "user", targets: [A, B] },
+      { calls: [{ route: "r", count: 200, every_ms: 10, users: 20 }] },
+    );
     calls.forEach((call, at) => expect(call.target).toBe(calls[at % 20]!.target));
     expect(new Set(calls.map(({ target }) => target))).toEqual(new Set([A, B]));
   });
@@ -112,36 +155,78 @@ describe("strategies: their shares, and how they come back from a slow target", 
 describe("breakers", () => {
   const breaker = { failures: 5, ratio: 0.5, window_ms: 10_000, open_ms: 5_000 };
   test("open after so many failures, probe once when the time is over, stay open twice as long, close with the first content of a probe", () => {
-    const report = simulated({ targets: [A, B], retries: 0, breaker }, { calls: [{ route: "r", count: 400, every_ms: 100, stream: true }], faults: [{ target: A, kind: "dead", to_ms: 20_000 }] });
+    const report = simulated(
+      { targets: [A, B], retries: 0, breaker },
+      {
+        calls: [{ route: "r", count: 400, every_ms: 100, stream: true }],
+        faults: [{ target: A, kind: "dead", to_ms: 20_000 }],
+      },
+    );
     expect(healthOf(report)).toEqual([
       // refused after 1 ms, five times from 0 on
       `401 ${A} opened 5401`,
-      `5500 ${A} probed`, `5501 ${A} opened 15501`,
-      `15600 ${A} probed`, `15601 ${A} opened 35601`,
-      `35700 ${A} probed`, `36200 ${A} closed`,
+      `5500 ${A} probed`,
+      `5501 ${A} opened 15501`,
+      `15600 ${A} probed`,
+      `15601 ${A} opened 35601`,
+      `35700 ${A} probed`,
+      `36200 ${A} closed`,
     ]);
     expect(report.totals).toMatchObject({ calls: 400, succeeded: 400, failed: 0 });
-    expect(report.faults).toEqual([{ target: A, kind: "dead", status: null, from_ms: 0, to_ms: 20_000, calls: 7, attempts: 7, failures: { upstream_connection: 7 }, succeeded: 7, failed: 0, added_p50_ms: 1, added_p95_ms: 1, breaker_opened: 3, back_after_ms: 17_700 }]);
+    expect(report.faults).toEqual([
+      {
+        target: A,
+        kind: "dead",
+        status: null,
+        from_ms: 0,
+        to_ms: 20_000,
+        calls: 7,
+        attempts: 7,
+        failures: { upstream_connection: 7 },
+        succeeded: 7,
+        failed: 0,
+        added_p50_ms: 1,
+        added_p95_ms: 1,
+        breaker_opened: 3,
+        back_after_ms: 17_700,
+      },
+    ]);
   });
   test("never open on a client's fault", () => {
-    const report = simulated({ targets: [A, B], breaker }, { calls: [{ route: "r", count: 50, every_ms: 100 }], faults: [{ target: A, kind: "status", status: 400 }] });
+    const report = simulated(
+      { targets: [A, B], breaker },
+      { calls: [{ route: "r", count: 50, every_ms: 100 }], faults: [{ target: A, kind: "status", status: 400 }] },
+    );
     expect(healthOf(report)).toEqual([]);
     expect(report.totals).toMatchObject({ failed: 50, failures: { upstream_invalid_request: 50 }, attempts: 50 });
   });
   test("a 429 with a reset time: left alone until then, and back at once", () => {
-    const report = simulated({ targets: [A, B] }, { calls: [{ route: "r", count: 300, every_ms: 100, stream: true }], faults: [{ target: A, kind: "status", status: 429, retry_after_ms: 20_000, to_ms: 50 }] });
+    const report = simulated(
+      { targets: [A, B] },
+      {
+        calls: [{ route: "r", count: 300, every_ms: 100, stream: true }],
+        faults: [{ target: A, kind: "status", status: 429, retry_after_ms: 20_000, to_ms: 50 }],
+      },
+    );
     expect(healthOf(report)).toEqual([`20 ${A} rate_limited 20020`]);
     expect([shareOf(report, B, 0, 20_020), shareOf(report, A, 20_100, 30_000)]).toEqual([1, 1]);
     expect(rowOf(report, A).failures).toEqual({ rate_limit_exceeded: 1 });
   });
   test("on_exhausted: error gives up where nobody is healthy", () => {
-    const report = simulated({ targets: [A], retries: 0, breaker, on_exhausted: "error" }, { calls: [{ route: "r", count: 20, every_ms: 100 }], faults: [{ target: A, kind: "dead" }] });
+    const report = simulated(
+      { targets: [A], retries: 0, breaker, on_exhausted: "error" },
+      { calls: [{ route: "r", count: 20, every_ms: 100 }], faults: [{ target: A, kind: "dead" }] },
+    );
     expect(report.totals.failures).toEqual({ upstream_connection: 5, no_target_available: 15 });
   });
 });
 
 describe("what becomes of one call", () => {
-  const one = (route: Readonly<Record<string, unknown>>, call: Readonly<Record<string, unknown>>, faults: readonly Readonly<Record<string, unknown>>[]): CallRow => simulated(route, { calls: [{ route: "r", ...call }], faults }).calls![0]!;
+  const one = (
+    route: Readonly<Record<string, unknown>>,
+    call: Readonly<Record<string, unknown>>,
+    faults: readonly Readonly<Record<string, unknown>>[],
+  ): CallRow => simulated(route, { calls: [{ route: "r", ...call }], faults }).calls![0]!;
   const route = { targets: [A, B], retries: 0 };
   test.each([
     [{ kind: "dead" }, "upstream_connection", 1],
@@ -157,13 +242,33 @@ describe("what becomes of one call", () => {
     expect(call).toMatchObject({ ok: true, target: B, added_ms: afterMs, total_ms: afterMs + 2_000 });
   });
   test("a stream that is cut after its first content fails; one that dies on the way before it goes on elsewhere", () => {
-    expect(one(route, { stream: true }, [{ target: A, kind: "cut" }])).toMatchObject({ ok: false, code: "upstream_incomplete", target: A, first_content_ms: 500, total_ms: 1_100 });
-    expect(one(route, { stream: true }, [{ target: A, kind: "dead", from_ms: 1_000, to_ms: 2_000 }])).toMatchObject({ ok: false, code: "upstream_incomplete", total_ms: 1_000 });
-    expect(one(route, { stream: true }, [{ target: A, kind: "dead", from_ms: 300, to_ms: 2_000 }])).toMatchObject({ ok: true, target: B, added_ms: 300 });
+    expect(one(route, { stream: true }, [{ target: A, kind: "cut" }])).toMatchObject({
+      ok: false,
+      code: "upstream_incomplete",
+      target: A,
+      first_content_ms: 500,
+      total_ms: 1_100,
+    });
+    expect(one(route, { stream: true }, [{ target: A, kind: "dead", from_ms: 1_000, to_ms: 2_000 }])).toMatchObject({
+      ok: false,
+      code: "upstream_incomplete",
+      total_ms: 1_000,
+    });
+    expect(one(route, { stream: true }, [{ target: A, kind: "dead", from_ms: 300, to_ms: 2_000 }])).toMatchObject({
+      ok: true,
+      target: B,
+      added_ms: 300,
+    });
   });
   test("one that stalls is ended by the clock of the route, or by the call's own time, which is not the target's fault", () => {
-    expect(one({ ...route, timeouts: { first_token_ms: 700 } }, { stream: true }, [{ target: A, kind: "stall" }])).toMatchObject({ ok: true, target: B, added_ms: 700 });
-    expect(one(route, { timeout_ms: 900 }, [{ target: A, kind: "stall" }])).toMatchObject({ ok: false, code: "upstream_timeout", total_ms: 900 });
+    expect(
+      one({ ...route, timeouts: { first_token_ms: 700 } }, { stream: true }, [{ target: A, kind: "stall" }]),
+    ).toMatchObject({ ok: true, target: B, added_ms: 700 });
+    expect(one(route, { timeout_ms: 900 }, [{ target: A, kind: "stall" }])).toMatchObject({
+      ok: false,
+      code: "upstream_timeout",
+      total_ms: 900,
+    });
   });
   test("repeats wait and are bounded, in the request and in the route", () => {
     const call = one({ targets: [A], retries: 0 }, { num_retries: 2 }, [{ target: A, kind: "status", status: 500 }]);
@@ -171,12 +276,16 @@ describe("what becomes of one call", () => {
     expect(call.attempts[1]!.at_ms).toBeGreaterThan(20);
   });
   test("fallbacks of the request, and a call without a route", () => {
-    const call = one({ targets: [B] }, { route: undefined, model: A, num_retries: 0, fallbacks: [{ route: "r" }] }, [{ target: A, kind: "dead" }]);
+    const call = one({ targets: [B] }, { route: undefined, model: A, num_retries: 0, fallbacks: [{ route: "r" }] }, [
+      { target: A, kind: "dead" },
+    ]);
     expect(stepsOf(call)).toEqual([`${A} upstream_connection`, `${B} success`]);
     expect(call).toMatchObject({ asked: A, ok: true });
   });
   test("what a target cannot take is not sent there", () => {
-    expect(stepsOf(one({ targets: [{ model: "anthropic:b", params: { logit_bias: { "1": 1 } } }, C] }, {}, []))).toEqual([`${B} unsupported_parameter`, `${C} success`]);
+    expect(
+      stepsOf(one({ targets: [{ model: "anthropic:b", params: { logit_bias: { "1": 1 } } }, C] }, {}, [])),
+    ).toEqual([`${B} unsupported_parameter`, `${C} success`]);
   });
 });
 
@@ -185,13 +294,24 @@ describe("second attempts and places", () => {
     const calls = [{ route: "r", count: 100, every_ms: 1_000, stream: true }];
     const faults = [{ target: A, kind: "slow", added_ms: 3_000 }];
     const all = simulated({ targets: [A, B], hedge: { after: 300, max_extra: 1 } }, { calls, faults });
-    expect(all.totals).toMatchObject({ succeeded: 100, hedges: 100, attempts: 200, added_p50_ms: 300, first_content_p95_ms: 800 });
+    expect(all.totals).toMatchObject({
+      succeeded: 100,
+      hedges: 100,
+      attempts: 200,
+      added_p50_ms: 300,
+      first_content_p95_ms: 800,
+    });
     expect(rowOf(all, A)).toMatchObject({ cancelled: 100, successes: 0 });
-    expect(simulated({ targets: [A, B], hedge: { after: 300, max_extra: 0.1 } }, { calls, faults }).totals).toMatchObject({ succeeded: 100, hedges: 10 });
+    expect(
+      simulated({ targets: [A, B], hedge: { after: 300, max_extra: 0.1 } }, { calls, faults }).totals,
+    ).toMatchObject({ succeeded: 100, hedges: 10 });
     expect(healthOf(all)).toEqual([]);
   });
   test("max_concurrency: one inside, one waits for its turn, the third goes elsewhere", () => {
-    const report = simulated({ targets: [{ model: A, max_concurrency: 1 }, B], queue: { max: 1, timeout_ms: 5_000 } }, { calls: [{ route: "r", count: 3, stream: true }] });
+    const report = simulated(
+      { targets: [{ model: A, max_concurrency: 1 }, B], queue: { max: 1, timeout_ms: 5_000 } },
+      { calls: [{ route: "r", count: 3, stream: true }] },
+    );
     expect(report.calls!.map((call) => [call.target, call.added_ms, ...stepsOf(call)])).toEqual([
       [A, 0, `${A} success`],
       [A, 2_000, `${A} success`],
@@ -200,13 +320,22 @@ describe("second attempts and places", () => {
     expect(rowOf(report, A)).toMatchObject({ attempts: 2, shed: 1 });
   });
   test("a call that failed at one target and had no place at the next tells of the failure", () => {
-    const report = simulated({ targets: [A, { model: B, max_concurrency: 1 }], retries: 0, queue: { max: 0 } }, { calls: [{ model: B, route: "r" }, { route: "r" }], faults: [{ target: A, kind: "status", status: 500 }] });
+    const report = simulated(
+      { targets: [A, { model: B, max_concurrency: 1 }], retries: 0, queue: { max: 0 } },
+      { calls: [{ model: B, route: "r" }, { route: "r" }], faults: [{ target: A, kind: "status", status: 500 }] },
+    );
     expect(report.calls!.map(({ code }) => code)).toEqual([null, "upstream_error"]);
     expect(stepsOf(report.calls![1]!)).toEqual([`${A} upstream_error`, `${B} gateway_overloaded`]);
   });
   test("one waits no longer than the queue allows", () => {
-    const report = simulated({ targets: [{ model: A, max_concurrency: 1 }], queue: { max: 1, timeout_ms: 1_500 } }, { calls: [{ route: "r", count: 2 }] });
-    expect(report.calls!.map(({ code, total_ms: totalMs }) => [code, totalMs])).toEqual([[null, 2_000], ["gateway_overloaded", 1_500]]);
+    const report = simulated(
+      { targets: [{ model: A, max_concurrency: 1 }], queue: { max: 1, timeout_ms: 1_500 } },
+      { calls: [{ route: "r", count: 2 }] },
+    );
+    expect(report.calls!.map(({ code, total_ms: totalMs }) => [code, totalMs])).toEqual([
+      [null, 2_000],
+      ["gateway_overloaded", 1_500],
+    ]);
   });
 });
 
@@ -229,13 +358,28 @@ describe("files with mistakes", () => {
     ["calls:\n  - { model: nobody:m }", '2:7 calls[0].model: The model "nobody:m" is unknown.'],
     ["calls:\n  - { route: r, fallbacks: [route:q] }", "2:17 calls[0].fallbacks:"],
     ["calls:\n  - { route: r, user: u, users: 2 }", "2:26 calls[0].users: expected user or users, not both"],
-    ["calls:\n  - { route: r, count: 150000 }\n  - { route: r, count: 150000 }", "1:1 calls: expected at most 200000 calls, got 300000"],
-    ["calls: [{ route: r }]\nfaults:\n  - { target: openai:b, kind: dead }", '3:7 faults[0].target: no call of this file can reach this target; did you mean "openai:a"?'],
-    ["calls: [{ route: r }]\nfaults:\n  - { target: openai:a, kind: daed }", '3:25 faults[0].kind: expected one of dead, stall, status, cut, slow, garbage; did you mean "dead"?'],
+    [
+      "calls:\n  - { route: r, count: 150000 }\n  - { route: r, count: 150000 }",
+      "1:1 calls: expected at most 200000 calls, got 300000",
+    ],
+    [
+      "calls: [{ route: r }]\nfaults:\n  - { target: openai:b, kind: dead }",
+      '3:7 faults[0].target: no call of this file can reach this target; did you mean "openai:a"?',
+    ],
+    [
+      "calls: [{ route: r }]\nfaults:\n  - { target: openai:a, kind: daed }",
+      '3:25 faults[0].kind: expected one of dead, stall, status, cut, slow, garbage; did you mean "dead"?',
+    ],
     ["calls: [{ route: r }]\nfaults:\n  - { target: openai:a, kind: status }", "3:5 faults[0].status: is missing"],
     ["calls: [{ route: r }]\nfaults:\n  - { target: openai:a, kind: slow }", "3:5 faults[0].added_ms: is missing"],
-    ["calls: [{ route: r }]\nfaults:\n  - { target: openai:a, kind: dead, retry_after_ms: 5 }", "3:37 faults[0].retry_after_ms: belongs to a fault of the kind status"],
-    ["calls: [{ route: r }]\nfaults:\n  - { target: openai:a, kind: dead, from_ms: 9, to_ms: 9 }", "3:49 faults[0].to_ms: expected a time after from_ms"],
+    [
+      "calls: [{ route: r }]\nfaults:\n  - { target: openai:a, kind: dead, retry_after_ms: 5 }",
+      "3:37 faults[0].retry_after_ms: belongs to a fault of the kind status",
+    ],
+    [
+      "calls: [{ route: r }]\nfaults:\n  - { target: openai:a, kind: dead, from_ms: 9, to_ms: 9 }",
+      "3:49 faults[0].to_ms: expected a time after from_ms",
+    ],
     ["calls: [{ route: r }]\nlatencies:\n  openai:b: { total_ms: 5 }", "3:3 latencies.openai"],
     ["calls: [{ route: r ]", "1:"],
   ])("%p", (text, expected) => {
@@ -246,8 +390,20 @@ describe("files with mistakes", () => {
   test("a file that is not there, and the exit codes", async () => {
     const config = written(JSON.stringify({ routes: { r: { targets: [A] } } }));
     const missing = await runCli(["simulate", config, "--traffic", join(folder, "none.yaml")]);
-    expect([missing.code, missing.stdout, missing.stderr]).toEqual([2, "", `dragoman: ${join(folder, "none.yaml")}: there is no such file\n`]);
-    const fine = await runCli(["simulate", config, "--traffic", written(JSON.stringify({ calls: [{ route: "r" }] })), "--seed", "3", "--json"]);
+    expect([missing.code, missing.stdout, missing.stderr]).toEqual([
+      2,
+      "",
+      `dragoman: ${join(folder, "none.yaml")}: there is no such file\n`,
+    ]);
+    const fine = await runCli([
+      "simulate",
+      config,
+      "--traffic",
+      written(JSON.stringify({ calls: [{ route: "r" }] })),
+      "--seed",
+      "3",
+      "--json",
+    ]);
     expect([fine.code, fine.stderr, JSON.parse(fine.stdout).seed]).toEqual([0, "", 3]);
     expect((await runCli(["simulate", config, "--traffic", "x", "--seed", "-1"])).code).toBe(1);
   });
@@ -257,9 +413,15 @@ test("docs/routes.md has every key of the traffic file, and no other", () => {
   const keys = (schema: any, path: string): readonly string[] => {
     if (schema.items !== undefined) return keys(schema.items, `${path}[]`);
     if (typeof schema.additionalProperties === "object") return keys(schema.additionalProperties, `${path}.<target>`);
-    return schema.properties === undefined ? [path] : Object.entries(schema.properties).flatMap(([key, below]) => keys(below, path === "" ? key : `${path}.${key}`));
+    return schema.properties === undefined
+      ? [path]
+      : Object.entries(schema.properties).flatMap(([key, below]) => keys(below, path === "" ? key : `${path}.${key}`));
   };
-  const real = keys(z.toJSONSchema(trafficShape, { io: "input" }), "").map((key) => key.replace("fallbacks[]", "fallbacks"));
-  const told = tableBelow(readPage("docs/routes.md"), "### The traffic file").flatMap(([cell]) => [...cell!.matchAll(/`([^`]+)`/g)].map(([, key]) => key!));
+  const real = keys(z.toJSONSchema(trafficShape, { io: "input" }), "").map((key) =>
+    key.replace("fallbacks[]", "fallbacks"),
+  );
+  const told = tableBelow(readPage("docs/routes.md"), "### The traffic file").flatMap(([cell]) =>
+    [...cell!.matchAll(/`([^`]+)`/g)].map(([, key]) => key!),
+  );
   expect(told.toSorted()).toEqual([...real].toSorted());
 });

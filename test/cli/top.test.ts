@@ -5,16 +5,39 @@ import { figuresOf, quantile, type Reading } from "../../src/cli/top/figures.ts"
 import { plainText, screenOf, type View } from "../../src/cli/top/screen.ts";
 import { recent } from "../../src/cli/top/top.ts";
 import type { JsonObject } from "../../src/core/json.ts";
-import { cleanEnvironment, type GatewayProcess, projectFolder, runCli, startGateway } from "../harness/gateway-process.ts";
+import {
+  cleanEnvironment,
+  type GatewayProcess,
+  projectFolder,
+  runCli,
+  startGateway,
+} from "../harness/gateway-process.ts";
 
-const READY: JsonObject = { status: "ready", reason: null, version: "1.2.3", database: { reached_ms_ago: 10 }, limit_store: { away_for_ms: null }, ledger: { writable: true, lost_rows: 0, unshipped_bytes: 0 } };
-const reading = (atMs: number, lines: readonly string[], standing: JsonObject = READY): Reading => ({ atMs, metrics: parseExposition(lines.join("\n")), standing });
-const calls = (model: string, status: number, count: number): string => `dragoman_calls_total{provider="p",model="${model}",status="${status}",stream="true"} ${count}`;
+const READY: JsonObject = {
+  status: "ready",
+  reason: null,
+  version: "1.2.3",
+  database: { reached_ms_ago: 10 },
+  limit_store: { away_for_ms: null },
+  ledger: { writable: true, lost_rows: 0, unshipped_bytes: 0 },
+};
+const reading = (atMs: number, lines: readonly string[], standing: JsonObject = READY): Reading => ({
+  atMs,
+  metrics: parseExposition(lines.join("\n")),
+  standing,
+});
+const calls = (model: string, status: number, count: number): string =>
+  `dragoman_calls_total{provider="p",model="${model}",status="${status}",stream="true"} ${count}`;
 
 describe("the text that a gateway tells", () => {
   test("samples by name and labels, with what is escaped in them", () => {
-    const read = parseExposition('# HELP a b\n# TYPE a counter\na{x="1",y="say \\"hi\\" \\\\ \\n{}"} 5\na 2.5e3\n\nb_bucket{le="+Inf"} +Inf\nnonsense\n');
-    expect([...read.get("a")!.values()]).toEqual([{ labels: { x: "1", y: 'say "hi" \\ \n{}' }, value: 5 }, { labels: {}, value: 2500 }]);
+    const read = parseExposition(
+      '# HELP a b\n# TYPE a counter\na{x="1",y="say \\"hi\\" \\\\ \\n{}"} 5\na 2.5e3\n\nb_bucket{le="+Inf"} +Inf\nnonsense\n',
+    );
+    expect([...read.get("a")!.values()]).toEqual([
+      { labels: { x: "1", y: 'say "hi" \\ \n{}' }, value: 5 },
+      { labels: {}, value: 2500 },
+    ]);
     expect([...read.get("b_bucket")!.values()]).toEqual([{ labels: { le: "+Inf" }, value: Infinity }]);
     expect([...read.keys()]).toEqual(["a", "b_bucket"]);
   });
@@ -22,36 +45,94 @@ describe("the text that a gateway tells", () => {
 
 describe("figures between two readings", () => {
   test("are what has grown, by the time between: a series that was not there began at nothing", () => {
-    const of = figuresOf(reading(5000, [calls("a", 200, 100), calls("a", 500, 10)]), reading(7000, [calls("a", 200, 140), calls("a", 500, 14), calls("b", 429, 6)]));
+    const of = figuresOf(
+      reading(5000, [calls("a", 200, 100), calls("a", 500, 10)]),
+      reading(7000, [calls("a", 200, 140), calls("a", 500, 14), calls("b", 429, 6)]),
+    );
     expect(of.calls).toEqual({ per_second: 25, failed: 2, refused: 3, cancelled: 0, in_flight: 0 });
-    expect(of.targets.map(({ target, calls: rate, failed }) => [target, rate, failed])).toEqual([["p:a", 22, 2], ["p:b", 3, 0]]);
+    expect(of.targets.map(({ target, calls: rate, failed }) => [target, rate, failed])).toEqual([
+      ["p:a", 22, 2],
+      ["p:b", 3, 0],
+    ]);
     expect(of.interval_s).toBe(2);
   });
   test("of a process that began anew are what it has counted since, never less than nothing", () => {
-    const of = figuresOf(reading(0, [calls("a", 200, 5000), calls("gone", 200, 70)]), reading(10_000, [calls("a", 200, 30)]));
+    const of = figuresOf(
+      reading(0, [calls("a", 200, 5000), calls("gone", 200, 70)]),
+      reading(10_000, [calls("a", 200, 30)]),
+    );
     expect(of.calls.per_second).toBe(3);
     expect(of.targets.map(({ target }) => target)).toEqual(["p:a"]);
   });
   test("of the same moment divide by no zero", () => {
-    expect(Number.isFinite(figuresOf(reading(1, [calls("a", 200, 1)]), reading(1, [calls("a", 200, 2)])).calls.per_second)).toBe(true);
+    expect(
+      Number.isFinite(figuresOf(reading(1, [calls("a", 200, 1)]), reading(1, [calls("a", 200, 2)])).calls.per_second),
+    ).toBe(true);
   });
   test("quantiles are of the calls in between alone", () => {
-    const bucket = (le: string, count: number): string => `dragoman_first_token_seconds_bucket{provider="p",model="a",le="${le}"} ${count}`;
-    const of = figuresOf(reading(0, [bucket("0.1", 1000), bucket("0.5", 1000), bucket("+Inf", 1000)]), reading(1000, [bucket("0.1", 1000), bucket("0.5", 1010), bucket("+Inf", 1010)]));
+    const bucket = (le: string, count: number): string =>
+      `dragoman_first_token_seconds_bucket{provider="p",model="a",le="${le}"} ${count}`;
+    const of = figuresOf(
+      reading(0, [bucket("0.1", 1000), bucket("0.5", 1000), bucket("+Inf", 1000)]),
+      reading(1000, [bucket("0.1", 1000), bucket("0.5", 1010), bucket("+Inf", 1010)]),
+    );
     expect(of.first_token_ms!.p50).toBeCloseTo(300, 6);
     expect(of.first_token_ms!.p95).toBeCloseTo(480, 6);
     expect(figuresOf(reading(0, [bucket("+Inf", 5)]), reading(1000, [bucket("+Inf", 5)])).first_token_ms).toBeNull();
   });
   test("a quantile above the last bound is that bound, and an empty bucket holds none", () => {
-    expect(quantile(0.5, new Map([[1, 0], [2, 0], [Infinity, 4]]))).toBe(2);
-    expect(quantile(0.5, new Map([[Infinity, 4], [4, 4], [2, 0]]))).toBe(3);
-    expect(quantile(0.5, new Map([[1, 4], [2, 4], [Infinity, 4]]))).toBe(0.5);
+    expect(
+      quantile(
+        0.5,
+        new Map([
+          [1, 0],
+          [2, 0],
+          [Infinity, 4],
+        ]),
+      ),
+    ).toBe(2);
+    expect(
+      quantile(
+        0.5,
+        new Map([
+          [Infinity, 4],
+          [4, 4],
+          [2, 0],
+        ]),
+      ),
+    ).toBe(3);
+    expect(
+      quantile(
+        0.5,
+        new Map([
+          [1, 4],
+          [2, 4],
+          [Infinity, 4],
+        ]),
+      ),
+    ).toBe(0.5);
     expect(quantile(0.9, new Map())).toBeNull();
   });
   test("targets that are left alone stand first, and those without calls are there", () => {
-    const standing = { ...READY, targets: [{ target: "p:quiet", state: "open", calls_in_flight: 0, calls_waiting: 0 }, { target: "p:a", state: "closed", calls_in_flight: 3, calls_waiting: 2 }] };
-    const of = figuresOf(reading(0, []), reading(1000, [calls("a", 200, 3), 'dragoman_calls_total{provider="none",model="none",status="401",stream="false"} 9'], standing));
-    expect(of.targets.map(({ target, state, in_flight: now, waiting }) => [target, state, now, waiting])).toEqual([["p:quiet", "open", 0, 0], ["p:a", "closed", 3, 2]]);
+    const standing = {
+      ...READY,
+      targets: [
+        { target: "p:quiet", state: "open", calls_in_flight: 0, calls_waiting: 0 },
+        { target: "p:a", state: "closed", calls_in_flight: 3, calls_waiting: 2 },
+      ],
+    };
+    const of = figuresOf(
+      reading(0, []),
+      reading(
+        1000,
+        [calls("a", 200, 3), 'dragoman_calls_total{provider="none",model="none",status="401",stream="false"} 9'],
+        standing,
+      ),
+    );
+    expect(of.targets.map(({ target, state, in_flight: now, waiting }) => [target, state, now, waiting])).toEqual([
+      ["p:quiet", "open", 0, 0],
+      ["p:a", "closed", 3, 2],
+    ]);
   });
   test("readings are kept for as long as the window is, and one beyond it", () => {
     const all = [0, 1, 2, 8, 9].map((second) => reading(second * 1000, []));
@@ -62,42 +143,100 @@ describe("figures between two readings", () => {
 });
 
 test("budgets go by their names, and by their ids as well where two have the same", () => {
-  const metrics = ['{budget="bud_1",name="monthly"} 0.5', '{budget="bud_2",name="monthly"} 0.25', '{budget="bud_3",name="daily"} 0.75', '{budget="bud_4"} 0.1'].map((each) => `dragoman_budget_used_ratio${each}`);
-  expect(figuresOf(reading(0, []), reading(1000, metrics)).budgets.map(({ budget }) => budget)).toEqual(["daily", "monthly (bud_1)", "monthly (bud_2)", "bud_4"]);
+  const metrics = [
+    '{budget="bud_1",name="monthly"} 0.5',
+    '{budget="bud_2",name="monthly"} 0.25',
+    '{budget="bud_3",name="daily"} 0.75',
+    '{budget="bud_4"} 0.1',
+  ].map((each) => `dragoman_budget_used_ratio${each}`);
+  expect(figuresOf(reading(0, []), reading(1000, metrics)).budgets.map(({ budget }) => budget)).toEqual([
+    "daily",
+    "monthly (bud_1)",
+    "monthly (bud_2)",
+    "bud_4",
+  ]);
 });
 
 describe("the picture", () => {
-  const many = Array.from({ length: 40 }, (_, index) => calls(`a-model-with-quite-a-long-name-${index}`, 200, 40 - index));
+  const many = Array.from({ length: 40 }, (_, index) =>
+    calls(`a-model-with-quite-a-long-name-${index}`, 200, 40 - index),
+  );
   const others = [
-    ...Array.from({ length: 30 }, (_, index) => `dragoman_route_calls_total{route="route${index}",outcome="ok"} ${index}`),
+    ...Array.from(
+      { length: 30 },
+      (_, index) => `dragoman_route_calls_total{route="route${index}",outcome="ok"} ${index}`,
+    ),
     ...Array.from({ length: 9 }, (_, index) => `dragoman_budget_used_ratio{budget="budget${index}"} 0.${index}`),
-    'dragoman_integration_up{integration="lines",type="json_lines"} 0', 'dragoman_integration_shed_total{integration="lines",type="json_lines",reason="queue_full"} 12',
-    'dragoman_tool_runs_total{server="search",outcome="failed"} 5', "process_uptime_seconds 90000",
+    'dragoman_integration_up{integration="lines",type="json_lines"} 0',
+    'dragoman_integration_shed_total{integration="lines",type="json_lines",reason="queue_full"} 12',
+    'dragoman_tool_runs_total{server="search",outcome="failed"} 5',
+    "process_uptime_seconds 90000",
   ];
-  const view: View = { url: "http://127.0.0.1:4100", figures: figuresOf(reading(0, []), reading(1000, [...many, ...others])), away: null };
+  const view: View = {
+    url: "http://127.0.0.1:4100",
+    figures: figuresOf(reading(0, []), reading(1000, [...many, ...others])),
+    away: null,
+  };
   const widest = (lines: readonly string[]): number => Math.max(...lines.map((line) => Bun.stringWidth(line)));
 
-  test.each([[80, 24], [200, 60], [40, 10], [20, 5], [1, 1], [80, 4]])("fits %i columns and %i rows", (columns, rows) => {
+  test.each([
+    [80, 24],
+    [200, 60],
+    [40, 10],
+    [20, 5],
+    [1, 1],
+    [80, 4],
+  ])("fits %i columns and %i rows", (columns, rows) => {
     const lines = plainText(screenOf(view, { columns, rows })).split("\n");
     expect(lines.length).toBeLessThanOrEqual(rows);
     expect(widest(lines)).toBeLessThanOrEqual(columns);
   });
   test("of 80 by 24 shows a part of everything, and says how much", () => {
     const text = plainText(screenOf(view, { columns: 80, rows: 24 }));
-    for (const words of ["ready, up 25 h", "TARGET (", " of 40)", "ROUTE (", " of 30)", "BUDGET (", "INTEGRATION", "failing", "TOOL SERVER", "100 %", "calls 820/s"]) expect(text).toContain(words);
+    for (const words of [
+      "ready, up 25 h",
+      "TARGET (",
+      " of 40)",
+      "ROUTE (",
+      " of 30)",
+      "BUDGET (",
+      "INTEGRATION",
+      "failing",
+      "TOOL SERVER",
+      "100 %",
+      "calls 820/s",
+    ])
+      expect(text).toContain(words);
   });
   test("says that the gateway is away, and shows what was known", () => {
-    const text = plainText(screenOf({ ...view, away: { words: "cannot be reached", forMs: 65_000 } }, { columns: 80, rows: 24 }));
+    const text = plainText(
+      screenOf({ ...view, away: { words: "cannot be reached", forMs: 65_000 } }, { columns: 80, rows: 24 }),
+    );
     expect(text).toContain("AWAY for 65 s: cannot be reached");
     expect(text).toContain("calls 820/s");
-    expect(plainText(screenOf({ url: "u", figures: null, away: null }, { columns: 80, rows: 24 }))).toContain("reading");
+    expect(plainText(screenOf({ url: "u", figures: null, away: null }, { columns: 80, rows: 24 }))).toContain(
+      "reading",
+    );
   });
   test("names what calls lean on where it is not well", () => {
-    const figures = figuresOf(reading(0, []), reading(1000, [], { ...READY, database: { reached_ms_ago: 60_000 }, limit_store: { away_for_ms: 3000 }, ledger: { writable: false, lost_rows: 2, unshipped_bytes: 5e6 } }));
-    expect(plainText(screenOf({ ...view, figures }, { columns: 200, rows: 24 }))).toContain("database away 60 s, limit store away 3 s, LEDGER NOT WRITABLE, 2 rows lost, 5 MiB unshipped");
+    const figures = figuresOf(
+      reading(0, []),
+      reading(1000, [], {
+        ...READY,
+        database: { reached_ms_ago: 60_000 },
+        limit_store: { away_for_ms: 3000 },
+        ledger: { writable: false, lost_rows: 2, unshipped_bytes: 5e6 },
+      }),
+    );
+    expect(plainText(screenOf({ ...view, figures }, { columns: 200, rows: 24 }))).toContain(
+      "database away 60 s, limit store away 3 s, LEDGER NOT WRITABLE, 2 rows lost, 5 MiB unshipped",
+    );
   });
   test("prints nothing that steers a terminal, and counts wide letters as they are", () => {
-    const figures = figuresOf(reading(0, []), reading(1000, [calls("\u001b[2J\u009b31m\u202eevil", 200, 1), calls("模型".repeat(40), 200, 1)]));
+    const figures = figuresOf(
+      reading(0, []),
+      reading(1000, [calls("\u001b[2J\u009b31m\u202eevil", 200, 1), calls("模型".repeat(40), 200, 1)]),
+    );
     const text = plainText(screenOf({ ...view, figures }, { columns: 80, rows: 24 }));
     expect(Array.from(text).filter((letter) => letter !== "\n" && /[\p{Cc}\p{Cf}]/u.test(letter))).toEqual([]);
     expect(widest(text.split("\n"))).toBeLessThanOrEqual(80);
@@ -107,10 +246,14 @@ describe("the picture", () => {
 describe("against a running gateway", () => {
   let gateway: GatewayProcess;
   beforeAll(async () => {
-    gateway = await startGateway({ config: 'routes: { fast: { targets: ["sandbox:echo"] } }\nbudgets: { money: { usd: "5", window: day } }\nprices: { sandbox: { model: "sandbox:*", prompt: "1.00", completion: "2.00" } }\n' });
+    gateway = await startGateway({
+      config:
+        'routes: { fast: { targets: ["sandbox:echo"] } }\nbudgets: { money: { usd: "5", window: day } }\nprices: { sandbox: { model: "sandbox:*", prompt: "1.00", completion: "2.00" } }\n',
+    });
   });
   afterAll(() => gateway.stop());
-  const say = async (fields: object): Promise<void> => void (await (await gateway.chat({ messages: [{ role: "user", content: "Hi" }], ...fields })).text());
+  const say = async (fields: object): Promise<void> =>
+    void (await (await gateway.chat({ messages: [{ role: "user", content: "Hi" }], ...fields })).text());
   /** Calls all the time, until what is run beside them has ended. */
   async function underLoad<T>(run: Promise<T>): Promise<T> {
     let goesOn = true;
@@ -142,7 +285,8 @@ describe("against a running gateway", () => {
   test("--once is text without a terminal's codes", async () => {
     const { code, stdout } = await underLoad(runCli(["top", "--url", gateway.url, "--once", "--interval", "0.3"]));
     expect(code).toBe(0);
-    for (const words of [`dragoman `, gateway.url, "ready, up", "TARGET", "sandbox:echo", "ROUTE", "fast", "BUDGET"]) expect(stdout).toContain(words);
+    for (const words of [`dragoman `, gateway.url, "ready, up", "TARGET", "sandbox:echo", "ROUTE", "fast", "BUDGET"])
+      expect(stdout).toContain(words);
     expect(stdout).not.toContain("\u001b");
   });
   test("says in words that there is no gateway, or that it does not let itself be read", async () => {
@@ -150,51 +294,81 @@ describe("against a running gateway", () => {
     expect([nobody.code, nobody.stdout]).toEqual([1, ""]);
     expect(nobody.stderr).toContain("The gateway at http://127.0.0.1:1 cannot be reached");
     const other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("hello") });
-    expect((await runCli(["top", "--url", `http://127.0.0.1:${other.port}`, "--once"])).stderr).toContain("is no gateway");
+    expect((await runCli(["top", "--url", `http://127.0.0.1:${other.port}`, "--once"])).stderr).toContain(
+      "is no gateway",
+    );
     await other.stop(true);
     // through a proxy it asks for a token
-    const proxy = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: (request) => fetch(`${gateway.url}${new URL(request.url).pathname}${new URL(request.url).search}`, { headers: { ...Object.fromEntries(request.headers), "x-forwarded-for": "203.0.113.9" } }) });
+    const proxy = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: (request) =>
+        fetch(`${gateway.url}${new URL(request.url).pathname}${new URL(request.url).search}`, {
+          headers: { ...Object.fromEntries(request.headers), "x-forwarded-for": "203.0.113.9" },
+        }),
+    });
     const url = `http://127.0.0.1:${proxy.port}`;
     const stranger = await runCli(["top", "--url", url, "--once"]);
     expect([stranger.code, stranger.stderr.includes("a token with the permission ops")]).toEqual([1, true]);
     expect((await runCli(["top", "--url", url, "--once", "--token", gateway.firstToken!])).code).toBe(1);
     const admin = await gateway.createToken("--personal", "--role", "owner");
-    expect((await runCli(["top", "--url", url, "--once", "--interval", "0.1"], { ...cleanEnvironment(), DRAGOMAN_TOKEN: admin })).code).toBe(0);
+    expect(
+      (
+        await runCli(["top", "--url", url, "--once", "--interval", "0.1"], {
+          ...cleanEnvironment(),
+          DRAGOMAN_TOKEN: admin,
+        })
+      ).code,
+    ).toBe(0);
     await proxy.stop(true);
   });
 
   const hasScript = Bun.which("script") !== null;
   if (!hasScript) console.log("skipped: top in a terminal, because script cannot be found");
-  test.skipIf(!hasScript)("in a terminal it draws in place, outlives a gateway that goes away, and q puts everything back", async () => {
-    const own = await startGateway({});
-    const port = new URL(own.url).port;
-    const command = `stty columns 80 rows 24; exec ${process.execPath} --no-env-file --config=${projectFolder}/bunfig.toml --no-install ${projectFolder}/src/main.ts top --url ${own.url} --interval 0.2`;
-    const child = Bun.spawn(["script", "-qfec", command, "/dev/null"], { env: { ...cleanEnvironment(), TERM: "xterm", NO_COLOR: "1" }, stdin: "pipe", stdout: "pipe", stderr: "ignore" });
-    let seen = "";
-    const collecting = (async () => {
-      const decoder = new TextDecoder();
-      for await (const bytes of child.stdout) seen += decoder.decode(bytes, { stream: true });
-    })();
-    const until = async (words: string, from = 0): Promise<void> => {
-      for (let tries = 0; tries < 400 && !seen.slice(from).includes(words); tries++) await Bun.sleep(25);
-      expect(seen.slice(from)).toContain(words);
-    };
-    await until("ready, up");
-    await own.stop();
-    await until("AWAY for");
-    const back = await startGateway({ flags: ["--port", port] });
-    const from = seen.length;
-    await until("ready, up", from);
-    await child.stdin.write("q");
-    await child.stdin.flush();
-    expect(await child.exited).toBe(0);
-    await collecting;
-    await back.stop();
-    expect(seen).toContain("\u001b[?1049h");
-    expect(seen.trimEnd().endsWith("\u001b[?25h\u001b[?1049l")).toBe(true);
-    // never cleared as a whole, and no colour where NO_COLOR says so
-    expect(seen).not.toContain("\u001b[2J");
-    for (const code of [1, 2, 31, 33]) expect(seen).not.toContain(`\u001b[${code}m`);
-    expect(seen.replaceAll("\u001b[H", "\n").split("\n").every((line) => Bun.stringWidth(Bun.stripANSI(line).trimEnd()) <= 80)).toBe(true);
-  }, 30_000);
+  test.skipIf(!hasScript)(
+    "in a terminal it draws in place, outlives a gateway that goes away, and q puts everything back",
+    async () => {
+      const own = await startGateway({});
+      const port = new URL(own.url).port;
+      const command = `stty columns 80 rows 24; exec ${process.execPath} --no-env-file --config=${projectFolder}/bunfig.toml --no-install ${projectFolder}/src/main.ts top --url ${own.url} --interval 0.2`;
+      const child = Bun.spawn(["script", "-qfec", command, "/dev/null"], {
+        env: { ...cleanEnvironment(), TERM: "xterm", NO_COLOR: "1" },
+        stdin: "pipe",
+        stdout: "pipe",
+        stderr: "ignore",
+      });
+      let seen = "";
+      const collecting = (async () => {
+        const decoder = new TextDecoder();
+        for await (const bytes of child.stdout) seen += decoder.decode(bytes, { stream: true });
+      })();
+      const until = async (words: string, from = 0): Promise<void> => {
+        for (let tries = 0; tries < 400 && !seen.slice(from).includes(words); tries++) await Bun.sleep(25);
+        expect(seen.slice(from)).toContain(words);
+      };
+      await until("ready, up");
+      await own.stop();
+      await until("AWAY for");
+      const back = await startGateway({ flags: ["--port", port] });
+      const from = seen.length;
+      await until("ready, up", from);
+      await child.stdin.write("q");
+      await child.stdin.flush();
+      expect(await child.exited).toBe(0);
+      await collecting;
+      await back.stop();
+      expect(seen).toContain("\u001b[?1049h");
+      expect(seen.trimEnd().endsWith("\u001b[?25h\u001b[?1049l")).toBe(true);
+      // never cleared as a whole, and no colour where NO_COLOR says so
+      expect(seen).not.toContain("\u001b[2J");
+      for (const code of [1, 2, 31, 33]) expect(seen).not.toContain(`\u001b[${code}m`);
+      expect(
+        seen
+          .replaceAll("\u001b[H", "\n")
+          .split("\n")
+          .every((line) => Bun.stringWidth(Bun.stripANSI(line).trimEnd()) <= 80),
+      ).toBe(true);
+    },
+    30_000,
+  );
 });

@@ -18,7 +18,9 @@ const families = [...providers.values()];
 const environment = readEnvironment({ OPENAI_API_KEY: "one", OPENAI_EU_API_KEY: "two", MODEL: "m" });
 const load = (file: string, text: string): Configuration => parseConfiguration({ file, text, families, environment });
 /** The traffic of a simulation is no configuration; the page that shows what it comes to is run by test/docs/commands.test.ts. */
-const examples = readdirSync(join(root, "examples")).filter((name) => name.endsWith(".yaml") && name !== "simulation.yaml");
+const examples = readdirSync(join(root, "examples")).filter(
+  (name) => name.endsWith(".yaml") && name !== "simulation.yaml",
+);
 
 describe("generated texts", () => {
   test("dragoman.schema.json is up to date (npm run docs)", () => {
@@ -33,8 +35,16 @@ describe("generated texts", () => {
     const page = textOf("docs/configuration.md");
     const rows = page.split("\n").filter((line) => line.startsWith("| `"));
     expect(rows.length).toBeGreaterThan(40);
-    for (const row of rows) expect(row.split(/(?<!\\)\|/).slice(1, -1).at(-1)!.trim()).not.toBe("");
-    for (const variable of [...Object.keys(VARIABLES), ...families.flatMap(({ keyVariables }) => keyVariables)]) expect(page).toContain(`\`${variable}\``);
+    for (const row of rows)
+      expect(
+        row
+          .split(/(?<!\\)\|/)
+          .slice(1, -1)
+          .at(-1)!
+          .trim(),
+      ).not.toBe("");
+    for (const variable of [...Object.keys(VARIABLES), ...families.flatMap(({ keyVariables }) => keyVariables)])
+      expect(page).toContain(`\`${variable}\``);
     expect(page).not.toContain("undefined");
   });
 
@@ -62,29 +72,53 @@ describe("examples", () => {
     const identities = { tenants: [], projects: [], users: [], memberships: [], tokens: [] };
     const snapshot = compileSnapshot({ configuration, identities, families, environment, version: 1 });
     expect(snapshot.providers.get("openai")).toMatchObject({ enabled: true, credentials: [storedKey("one")] });
-    expect(snapshot.providers.get("openai-eu")).toMatchObject({ family: "openai", baseUrl: "https://eu.api.openai.com/v1", credentials: [storedKey("two")] });
-    expect(snapshot.providers.get("local")).toMatchObject({ family: "custom", credentials: [], models: [{ id: "qwen3-8b" }] });
+    expect(snapshot.providers.get("openai-eu")).toMatchObject({
+      family: "openai",
+      baseUrl: "https://eu.api.openai.com/v1",
+      credentials: [storedKey("two")],
+    });
+    expect(snapshot.providers.get("local")).toMatchObject({
+      family: "custom",
+      credentials: [],
+      models: [{ id: "qwen3-8b" }],
+    });
     expect(snapshot.projectSettings.get("default")).toEqual({ dropParams: true, disableStopSequenceLimit: null });
   });
 });
 
 describe("the JSON Schema", () => {
-  const validate = addFormats(new Ajv2020({ allErrors: true, strict: true, allowUnionTypes: true, strictTypes: false, strictRequired: false })).compile(JSON.parse(configurationJsonSchema(families)) as object);
+  const validate = addFormats(
+    new Ajv2020({ allErrors: true, strict: true, allowUnionTypes: true, strictTypes: false, strictRequired: false }),
+  ).compile(JSON.parse(configurationJsonSchema(families)) as object);
   const accepts = (text: string): boolean => validate(parseYaml(text));
 
   test.each(examples)("accepts %s", (name) => {
-    expect({ accepted: accepts(textOf(`examples/${name}`)), errors: validate.errors ?? [] }).toEqual({ accepted: true, errors: [] });
+    expect({ accepted: accepts(textOf(`examples/${name}`)), errors: validate.errors ?? [] }).toEqual({
+      accepted: true,
+      errors: [],
+    });
   });
 
-  test.each(["server:\nproviders:\n  sandbox:\n", 'server: {port: "${PORT}"}\nops: {open: "${O:-true}"}\nlog: {level: "${L}"}', "providers: {mine: {type: custom, base_url: 'http://a/v1'}, other: {type: \"${T}\", base_url: x}}"])("accepts %p", (text) => {
+  test.each([
+    "server:\nproviders:\n  sandbox:\n",
+    'server: {port: "${PORT}"}\nops: {open: "${O:-true}"}\nlog: {level: "${L}"}',
+    "providers: {mine: {type: custom, base_url: 'http://a/v1'}, other: {type: \"${T}\", base_url: x}}",
+  ])("accepts %p", (text) => {
     expect(accepts(text)).toBe(true);
   });
 
-  test.each(["sever: {}", "server: {port: 70000}", 'server: {port: "80"}', "log: {level: loud}", "providers: {mine: {base_url: 'http://a/v1'}}", "providers: {mine: {type: nobody}}", "providers: {openai: {apikey: x}}", "providers: {Mine: {type: custom}}", "tenants: {a: {drop_params: true}}"])(
-    "refuses %p, as the loader does",
-    (text) => {
-      expect(accepts(text)).toBe(false);
-      expect(() => load("f", text)).toThrow();
-    },
-  );
+  test.each([
+    "sever: {}",
+    "server: {port: 70000}",
+    'server: {port: "80"}',
+    "log: {level: loud}",
+    "providers: {mine: {base_url: 'http://a/v1'}}",
+    "providers: {mine: {type: nobody}}",
+    "providers: {openai: {apikey: x}}",
+    "providers: {Mine: {type: custom}}",
+    "tenants: {a: {drop_params: true}}",
+  ])("refuses %p, as the loader does", (text) => {
+    expect(accepts(text)).toBe(false);
+    expect(() => load("f", text)).toThrow();
+  });
 });

@@ -32,13 +32,19 @@ describe("expansion of ${NAME}", () => {
   });
 
   test("a variable that is not set, or empty, is a problem that names it", () => {
-    expect(expand("${NONE}${EMPTY}", variables).problems).toEqual(["the environment variable NONE is not set", "the environment variable EMPTY is not set"]);
+    expect(expand("${NONE}${EMPTY}", variables).problems).toEqual([
+      "the environment variable NONE is not set",
+      "the environment variable EMPTY is not set",
+    ]);
   });
 
-  test.each(["${", "${A", "${}", "${1A}", "${A B}", "${A-b}", "${A:-${B_2}}", "${sk-secret}"])("%p is a problem that does not show the text", (text) => {
-    const { problems } = expand(text, variables);
-    expect(problems).toEqual(["expected ${NAME}, ${NAME:-default} or ${file:/path}; a plain ${ is written $${"]);
-  });
+  test.each(["${", "${A", "${}", "${1A}", "${A B}", "${A-b}", "${A:-${B_2}}", "${sk-secret}"])(
+    "%p is a problem that does not show the text",
+    (text) => {
+      const { problems } = expand(text, variables);
+      expect(problems).toEqual(["expected ${NAME}, ${NAME:-default} or ${file:/path}; a plain ${ is written $${"]);
+    },
+  );
 
   test("only a reference counts as an expansion", () => {
     expect(expand("$${A}", variables).expanded).toBe(false);
@@ -55,7 +61,11 @@ describe("expansion of ${file:/path}", () => {
   const problemsOf = (path: string): readonly string[] => expand(`\${file:${path}}`, variables).problems;
 
   test("is what the file holds, without the line break at its end", () => {
-    expect(expand(`Bearer \${file:${file("a", "sk-1\n")}}!`, variables)).toEqual({ text: "Bearer sk-1!", expanded: true, problems: [] });
+    expect(expand(`Bearer \${file:${file("a", "sk-1\n")}}!`, variables)).toEqual({
+      text: "Bearer sk-1!",
+      expanded: true,
+      problems: [],
+    });
     expect(textOf(`\${file:${file("b", "two\nlines\r\n")}}`)).toBe("two\nlines");
     expect(textOf(`\${file:${file("c", "${A} $&")}}`)).toBe("${A} $&");
   });
@@ -64,13 +74,22 @@ describe("expansion of ${file:/path}", () => {
     mkdirSync(join(folder, "folder"));
     const gone = join(folder, "gone");
     expect(problemsOf(gone)).toEqual([`the file ${gone} cannot be read: there is no such file`]);
-    expect(problemsOf(join(folder, "folder"))).toEqual([`the file ${join(folder, "folder")} cannot be read: it is not a file`]);
+    expect(problemsOf(join(folder, "folder"))).toEqual([
+      `the file ${join(folder, "folder")} cannot be read: it is not a file`,
+    ]);
     expect(problemsOf(file("empty", "\n"))).toEqual([`the file ${join(folder, "empty")} is empty`]);
-    expect(problemsOf(file("binary", new Uint8Array([0xff, 0xfe, 0x41])))).toEqual([`the file ${join(folder, "binary")} is not UTF-8`]);
-    expect(problemsOf(file("large", "s".repeat(MAX_SECRET_FILE_BYTES + 1)))).toEqual([`the file ${join(folder, "large")} is larger than ${MAX_SECRET_FILE_BYTES} bytes`]);
+    expect(problemsOf(file("binary", new Uint8Array([0xff, 0xfe, 0x41])))).toEqual([
+      `the file ${join(folder, "binary")} is not UTF-8`,
+    ]);
+    expect(problemsOf(file("large", "s".repeat(MAX_SECRET_FILE_BYTES + 1)))).toEqual([
+      `the file ${join(folder, "large")} is larger than ${MAX_SECRET_FILE_BYTES} bytes`,
+    ]);
   });
 
-  test.each(["", "secret", "./secret", "../secret"])("the path %p is refused: only an absolute one means the same everywhere", (path) => {
-    expect(problemsOf(path)).toEqual(["expected the absolute path of a file in ${file:/path}"]);
-  });
+  test.each(["", "secret", "./secret", "../secret"])(
+    "the path %p is refused: only an absolute one means the same everywhere",
+    (path) => {
+      expect(problemsOf(path)).toEqual(["expected the absolute path of a file in ${file:/path}"]);
+    },
+  );
 });

@@ -1,6 +1,15 @@
 // A file that changes in all the ways in which editors, deployments and accidents change files.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FileFollower } from "../../src/config/file-follower.ts";
@@ -23,7 +32,13 @@ afterEach(() => {
 
 function follow(text: string, pollMs = 20): void {
   writeFileSync(file, text);
-  follower = new FileFollower({ file, text, pollMs, onText: (changed) => void told.push(changed), onFault: (fault) => void told.push(fault.message.replace(file, "F")) });
+  follower = new FileFollower({
+    file,
+    text,
+    pollMs,
+    onText: (changed) => void told.push(changed),
+    onFault: (fault) => void told.push(fault.message.replace(file, "F")),
+  });
 }
 /** Resolves when as much has been told; then waits a little longer for what should not come. */
 async function toldThings(count: number): Promise<readonly string[]> {
@@ -58,13 +73,22 @@ describe("a followed file", () => {
   });
 
   test("is found through a symbolic link whose target changes", async () => {
-    for (const [name, text] of [["one", "a"], ["two", "b"]] as const) {
+    for (const [name, text] of [
+      ["one", "a"],
+      ["two", "b"],
+    ] as const) {
       mkdirSync(join(folder, name));
       writeFileSync(join(folder, name, "dragoman.yaml"), text);
     }
     symlinkSync("one", join(folder, "data"));
     symlinkSync("data/dragoman.yaml", file);
-    follower = new FileFollower({ file, text: "a", pollMs: 20, onText: (changed) => void told.push(changed), onFault: (fault) => void told.push(fault.message) });
+    follower = new FileFollower({
+      file,
+      text: "a",
+      pollMs: 20,
+      onText: (changed) => void told.push(changed),
+      onFault: (fault) => void told.push(fault.message),
+    });
     await toldThings(0);
     symlinkSync("two", join(folder, "new"));
     renameSync(join(folder, "new"), join(folder, "data"));
@@ -118,7 +142,13 @@ describe("a followed file", () => {
     // The file of this one lies in a folder that is not there yet, and cannot be watched.
     const late = join(folder, "later", "dragoman.yaml");
     told = [];
-    follower = new FileFollower({ file: late, text: "a", pollMs: 20, onText: (changed) => void told.push(changed), onFault: () => undefined });
+    follower = new FileFollower({
+      file: late,
+      text: "a",
+      pollMs: 20,
+      onText: (changed) => void told.push(changed),
+      onFault: () => undefined,
+    });
     mkdirSync(join(folder, "later"));
     writeFileSync(late, "c");
     expect(await toldThings(1)).toEqual(["c"]);

@@ -9,9 +9,24 @@ import { MAX_CONFIG_FILE_BYTES, readConfigFile, readConfigText } from "../../src
 import { ConfigurationError } from "../../src/config/problem.ts";
 
 const schema = z.strictObject({
-  server: z.strictObject({ host: z.string().min(1).default("here"), port: z.int().min(1).max(65_535).default(80), ratio: z.number().gt(0).max(1).default(0.5), open: z.boolean().default(false) }).prefault({}),
+  server: z
+    .strictObject({
+      host: z.string().min(1).default("here"),
+      port: z.int().min(1).max(65_535).default(80),
+      ratio: z.number().gt(0).max(1).default(0.5),
+      open: z.boolean().default(false),
+    })
+    .prefault({}),
   level: z.enum(["debug", "info"]).default("info"),
-  providers: z.record(z.string().regex(/^[a-z]+$/, "expected small letters"), z.strictObject({ api_key: z.string().optional(), models: z.array(z.union([z.string(), z.strictObject({ id: z.string() })])).default([]) })).default({}),
+  providers: z
+    .record(
+      z.string().regex(/^[a-z]+$/, "expected small letters"),
+      z.strictObject({
+        api_key: z.string().optional(),
+        models: z.array(z.union([z.string(), z.strictObject({ id: z.string() })])).default([]),
+      }),
+    )
+    .default({}),
 });
 
 function read(text: string, environment: Readonly<Record<string, string>> = {}): z.output<typeof schema> {
@@ -34,7 +49,11 @@ describe("problems of a configuration file", () => {
   });
 
   test("come all at once, in the order of the file", () => {
-    expect(problemsOf('server:\n  prot: 1\n  port: 70000\n  ratio: 0\n  open: "yes"\nlevel: inof\nproviders:\n  a: {models: [m, 5, {name: x}]}\n')).toEqual([
+    expect(
+      problemsOf(
+        'server:\n  prot: 1\n  port: 70000\n  ratio: 0\n  open: "yes"\nlevel: inof\nproviders:\n  a: {models: [m, 5, {name: x}]}\n',
+      ),
+    ).toEqual([
       'dragoman.yaml:2:3 server.prot: unknown key "prot"; did you mean "port"?',
       "dragoman.yaml:3:3 server.port: expected at most 65535",
       "dragoman.yaml:4:3 server.ratio: expected more than 0",
@@ -49,21 +68,45 @@ describe("problems of a configuration file", () => {
   test.each([
     ["a list as the whole file", "[1]\n", "dragoman.yaml:1:1: expected a mapping, got a list"],
     ["a duplicate key", "level: info\nlevel: debug\n", "dragoman.yaml:2:1 level: this key is there twice"],
-    ["a duplicate key that is quoted", "level: info\n'level': debug\n", "dragoman.yaml:2:1 level: this key is there twice"],
+    [
+      "a duplicate key that is quoted",
+      "level: info\n'level': debug\n",
+      "dragoman.yaml:2:1 level: this key is there twice",
+    ],
     ["an anchor", "server: &s {port: 1}\n", "dragoman.yaml:1:1 server: anchors are not allowed"],
     ["an anchor that holds itself", "providers: &x [*x]\n", "dragoman.yaml:1:1 providers: anchors are not allowed"],
     ["an alias", "server:\n  host: &h a\nlevel: *h\n", "dragoman.yaml:3:1 level: aliases are not allowed"],
     ["a tag", "level: !word info\n", "dragoman.yaml:1:1 level: tags are not allowed"],
-    ["a directive that changes the meaning of words", "%YAML 1.1\n---\nserver: {open: on}\n", "dragoman.yaml:1:1: directives are not allowed"],
-    ["a directive for tags", "%TAG !e! tag:example.org,2000:\n---\nlevel: info\n", "dragoman.yaml:1:1: directives are not allowed"],
+    [
+      "a directive that changes the meaning of words",
+      "%YAML 1.1\n---\nserver: {open: on}\n",
+      "dragoman.yaml:1:1: directives are not allowed",
+    ],
+    [
+      "a directive for tags",
+      "%TAG !e! tag:example.org,2000:\n---\nlevel: info\n",
+      "dragoman.yaml:1:1: directives are not allowed",
+    ],
     ["an unknown directive", "%FOO bar\n---\nlevel: info\n", "dragoman.yaml:1:1: directives are not allowed"],
     ["a merge key", "server: {port: 1}\n<<: {level: info}\n", 'dragoman.yaml:2:1 <<: unknown key "<<"'],
-    ["two documents", "level: info\n---\nlevel: debug\n", "dragoman.yaml:2:1: one file holds one document; remove the `---`"],
+    [
+      "two documents",
+      "level: info\n---\nlevel: debug\n",
+      "dragoman.yaml:2:1: one file holds one document; remove the `---`",
+    ],
     ["a key that is no text", "? [a]\n: 1\n", "dragoman.yaml:1:3: a key has to be a text"],
     ["a tab", "server:\n\tport: 1\n", "dragoman.yaml:2:1: a tab cannot indent; use spaces"],
-    ["the key that JavaScript treats specially", "providers:\n  __proto__: {api_key: x}\n", "dragoman.yaml:2:3 providers.__proto__: unknown key"],
+    [
+      "the key that JavaScript treats specially",
+      "providers:\n  __proto__: {api_key: x}\n",
+      "dragoman.yaml:2:3 providers.__proto__: unknown key",
+    ],
     ["an id that cannot be", "providers:\n  Up: {}\n", "dragoman.yaml:2:3 providers.Up: expected small letters"],
-    ["a missing variable", 'providers:\n  a:\n    api_key: "${NOPE}"\n', "dragoman.yaml:3:5 providers.a.api_key: the environment variable NOPE is not set"],
+    [
+      "a missing variable",
+      'providers:\n  a:\n    api_key: "${NOPE}"\n',
+      "dragoman.yaml:3:5 providers.a.api_key: the environment variable NOPE is not set",
+    ],
   ])("%s", (_name, text, problem) => {
     expect(problemsOf(text)).toContain(problem);
   });
@@ -120,24 +163,45 @@ describe("problems of a configuration file", () => {
 
 describe("values of a configuration file", () => {
   test("an empty file, one of comments, and sections without members are the defaults", () => {
-    const defaults = { server: { host: "here", port: 80, ratio: 0.5, open: false }, level: "info" as const, providers: {} };
-    for (const text of ["", "# nothing\n", "---\n", "server:\nlevel:\nproviders:\n", "\ufeff# with a mark\n"]) expect(read(text)).toEqual(defaults);
+    const defaults = {
+      server: { host: "here", port: 80, ratio: 0.5, open: false },
+      level: "info" as const,
+      providers: {},
+    };
+    for (const text of ["", "# nothing\n", "---\n", "server:\nlevel:\nproviders:\n", "\ufeff# with a mark\n"])
+      expect(read(text)).toEqual(defaults);
   });
 
   test("the environment fills in texts, numbers and booleans as the schema asks", () => {
-    const text = 'server: {host: "${N}", port: "${N}", ratio: "${R:-0.25}", open: "${O}"}\nproviders: {a: {api_key: "${N}", models: ["${N}"]}}\n';
-    expect(read(text, { N: "8080", O: "true" })).toEqual({ server: { host: "8080", port: 8080, ratio: 0.25, open: true }, level: "info", providers: { a: { api_key: "8080", models: ["8080"] } } });
+    const text =
+      'server: {host: "${N}", port: "${N}", ratio: "${R:-0.25}", open: "${O}"}\nproviders: {a: {api_key: "${N}", models: ["${N}"]}}\n';
+    expect(read(text, { N: "8080", O: "true" })).toEqual({
+      server: { host: "8080", port: 8080, ratio: 0.25, open: true },
+      level: "info",
+      providers: { a: { api_key: "8080", models: ["8080"] } },
+    });
   });
 
   test("a number in quotes is no number, and a variable that holds none is none either", () => {
-    expect(problemsOf('server: {port: "8080"}\n')).toEqual(["dragoman.yaml:1:10 server.port: expected number, got string"]);
-    for (const value of ["80a", "0x50", "1e3", "", " "]) expect(problemsOf('server: {port: "${P:-x}"}\n', { P: value })).toEqual(["dragoman.yaml:1:10 server.port: expected number, got string"]);
-    expect(problemsOf('server: {port: "${P}"}\n', { P: "70000" })).toEqual(["dragoman.yaml:1:10 server.port: expected at most 65535"]);
-    expect(problemsOf('server: {open: "${P}"}\n', { P: "yes" })).toEqual(["dragoman.yaml:1:10 server.open: expected true or false, got string"]);
+    expect(problemsOf('server: {port: "8080"}\n')).toEqual([
+      "dragoman.yaml:1:10 server.port: expected number, got string",
+    ]);
+    for (const value of ["80a", "0x50", "1e3", "", " "])
+      expect(problemsOf('server: {port: "${P:-x}"}\n', { P: value })).toEqual([
+        "dragoman.yaml:1:10 server.port: expected number, got string",
+      ]);
+    expect(problemsOf('server: {port: "${P}"}\n', { P: "70000" })).toEqual([
+      "dragoman.yaml:1:10 server.port: expected at most 65535",
+    ]);
+    expect(problemsOf('server: {open: "${P}"}\n', { P: "yes" })).toEqual([
+      "dragoman.yaml:1:10 server.open: expected true or false, got string",
+    ]);
   });
 
   test("a value of the environment cannot change the structure of the file", () => {
-    expect(read('providers:\n  a:\n    api_key: ${KEY}\n', { KEY: "x\n    models: [m] # }" }).providers).toEqual({ a: { api_key: "x\n    models: [m] # }", models: [] } });
+    expect(read("providers:\n  a:\n    api_key: ${KEY}\n", { KEY: "x\n    models: [m] # }" }).providers).toEqual({
+      a: { api_key: "x\n    models: [m] # }", models: [] },
+    });
   });
 
   test("a text is bounded", () => {
@@ -168,6 +232,8 @@ describe("reading the bytes of a file", () => {
     ["too many bytes", () => put("large.yaml", "x".repeat(MAX_CONFIG_FILE_BYTES + 1)), "is larger than 1048576 bytes"],
   ])("refuses %s", (_name, make, message) => {
     const file = make();
-    expect(() => readConfigText(file)).toThrow(new ConfigurationError([{ file, line: null, column: null, path: "", message }]));
+    expect(() => readConfigText(file)).toThrow(
+      new ConfigurationError([{ file, line: null, column: null, path: "", message }]),
+    );
   });
 });

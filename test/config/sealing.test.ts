@@ -12,12 +12,14 @@ describe("a sealed secret", () => {
   const sealer = openSealer([A]);
 
   test("opens where it was sealed, whatever it holds", () => {
-    for (const secret of ["", "sk-1", "ü\0\u{1F600}", "x".repeat(70_000)]) expect(sealer.open(sealer.seal(secret, "provider/p/api_key"), "provider/p/api_key")).toBe(secret);
+    for (const secret of ["", "sk-1", "ü\0\u{1F600}", "x".repeat(70_000)])
+      expect(sealer.open(sealer.seal(secret, "provider/p/api_key"), "provider/p/api_key")).toBe(secret);
   });
 
   test("does not open in another place, when a bit of it is changed, or cut", () => {
     const text = sealer.seal("secret", "provider/p/api_key");
-    for (const place of ["provider/q/api_key", "provider/p/api_keys[0]", ""]) expect(() => sealer.open(text, place)).toThrow("moved from another place");
+    for (const place of ["provider/q/api_key", "provider/p/api_keys[0]", ""])
+      expect(() => sealer.open(text, place)).toThrow("moved from another place");
     const start = text.lastIndexOf(":") + 1;
     for (let at = start; at < text.length; at++) {
       const changed = `${text.slice(0, at)}${text[at] === "A" ? "B" : "A"}${text.slice(at + 1)}`;
@@ -25,7 +27,8 @@ describe("a sealed secret", () => {
     }
     const other = sealer.seal("secret", "provider/p/api_key");
     expect(() => sealer.open(text.replace(handleOf(text)!, handleOf(other)!), "provider/p/api_key")).toThrow();
-    for (const cut of ["", "sealed:1:", text.slice(0, -8), "secret"]) expect(() => sealer.open(cut, "provider/p/api_key")).toThrow();
+    for (const cut of ["", "sealed:1:", text.slice(0, -8), "secret"])
+      expect(() => sealer.open(cut, "provider/p/api_key")).toThrow();
   });
 
   test("is another text each time, and tells neither the secret nor its key", () => {
@@ -39,7 +42,11 @@ describe("a sealed secret", () => {
     const text = sealer.seal("secret", "x");
     const both = openSealer([B, A]);
     const again = both.reseal(text, "x");
-    expect([handleOf(again), openSealer([B]).open(again, "x"), both.reseal(again, "x")]).toEqual([handleOf(text), "secret", again]);
+    expect([handleOf(again), openSealer([B]).open(again, "x"), both.reseal(again, "x")]).toEqual([
+      handleOf(text),
+      "secret",
+      again,
+    ]);
     expect(() => openSealer([B]).open(text, "x")).toThrow(/master key [0-9a-f]{8}, which is not among [0-9a-f]{8}/);
   });
 
@@ -56,7 +63,8 @@ describe("the master key", () => {
   let dataFolder: string;
   beforeEach(() => void (dataFolder = mkdtempSync(join(tmpdir(), "dragoman-key-"))));
   afterEach(() => rmSync(dataFolder, { recursive: true }));
-  const find = (variables: Readonly<Record<string, string>> = {}, mayCreate = true) => findMasterKeys({ environment: { get: (name) => variables[name] }, dataFolder, mayCreate });
+  const find = (variables: Readonly<Record<string, string>> = {}, mayCreate = true) =>
+    findMasterKeys({ environment: { get: (name) => variables[name] }, dataFolder, mayCreate });
 
   test("is made by the first start, for its owner alone, and is the same afterwards", () => {
     const [key] = find()!.read();
@@ -72,15 +80,29 @@ describe("the master key", () => {
 
   test("is not made where it may not be, nor where a variable names one", () => {
     expect(find({}, false)).toBeNull();
-    expect(find({ DRAGOMAN_MASTER_KEY: `${Buffer.from(B).toString("base64")},${Buffer.from(A).toString("base64")}` })!.read()).toEqual([B, A]);
+    expect(
+      find({
+        DRAGOMAN_MASTER_KEY: `${Buffer.from(B).toString("base64")},${Buffer.from(A).toString("base64")}`,
+      })!.read(),
+    ).toEqual([B, A]);
     expect(readdirSync(dataFolder)).toEqual([]);
   });
 
   test("that is none is refused with the place and the cure, and never repeated", () => {
     const file = join(dataFolder, "mine.key");
     writeFileSync(file, "not-a-key-but-secret\n");
-    for (const variables of [{ DRAGOMAN_MASTER_KEY: "not-a-key-but-secret" }, { DRAGOMAN_MASTER_KEY: Buffer.alloc(31).toString("base64") }, { DRAGOMAN_MASTER_KEY: "," }, { DRAGOMAN_MASTER_KEY_FILE: file }, { DRAGOMAN_MASTER_KEY_FILE: join(dataFolder, "missing") }]) {
-      expect(() => find(variables)).toThrow(Object.keys(variables)[0] === "DRAGOMAN_MASTER_KEY" ? "openssl rand -base64 32" : /mine\.key|missing|DRAGOMAN_MASTER_KEY_FILE/);
+    for (const variables of [
+      { DRAGOMAN_MASTER_KEY: "not-a-key-but-secret" },
+      { DRAGOMAN_MASTER_KEY: Buffer.alloc(31).toString("base64") },
+      { DRAGOMAN_MASTER_KEY: "," },
+      { DRAGOMAN_MASTER_KEY_FILE: file },
+      { DRAGOMAN_MASTER_KEY_FILE: join(dataFolder, "missing") },
+    ]) {
+      expect(() => find(variables)).toThrow(
+        Object.keys(variables)[0] === "DRAGOMAN_MASTER_KEY"
+          ? "openssl rand -base64 32"
+          : /mine\.key|missing|DRAGOMAN_MASTER_KEY_FILE/,
+      );
       expect(() => find(variables)).not.toThrow("not-a-key-but-secret");
     }
   });

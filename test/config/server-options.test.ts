@@ -2,42 +2,103 @@
 import { describe, expect, test } from "bun:test";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { ConfigurationError } from "../../src/config/problem.ts";
-import { resolveConfigFile, resolveServerOptions, type ServerFlags, type StartOptions } from "../../src/config/server-options.ts";
+import {
+  resolveConfigFile,
+  resolveServerOptions,
+  type ServerFlags,
+  type StartOptions,
+} from "../../src/config/server-options.ts";
 
-const file: StartOptions = { server: { host: "file", port: 1, data: "file-data", databaseUrl: null, upstreamProxy: "http://proxy.test:3128" }, log: { level: "debug" }, ledger: { sync: "background", onFull: "refuse", folder: null }, calls: { keepDays: 90, keepDetailsDays: 30 }, audit: { keepDays: null, keepRefusedDays: 400 }, limit_store: { driver: null, url: null, clusterNodes: null } };
+const file: StartOptions = {
+  server: { host: "file", port: 1, data: "file-data", databaseUrl: null, upstreamProxy: "http://proxy.test:3128" },
+  log: { level: "debug" },
+  ledger: { sync: "background", onFull: "refuse", folder: null },
+  calls: { keepDays: 90, keepDetailsDays: 30 },
+  audit: { keepDays: null, keepRefusedDays: 400 },
+  limit_store: { driver: null, url: null, clusterNodes: null },
+};
 
 describe("what overrides what", () => {
-  const all = { PORT: "2", DRAGOMAN_HOST: "environment", DRAGOMAN_DATA: "environment-data", DRAGOMAN_LOG_LEVEL: "warn" };
+  const all = {
+    PORT: "2",
+    DRAGOMAN_HOST: "environment",
+    DRAGOMAN_DATA: "environment-data",
+    DRAGOMAN_LOG_LEVEL: "warn",
+  };
   test.each<[string, ServerFlags, Record<string, string>, object]>([
     ["the file", {}, {}, { host: "file", port: 1, dataFolder: "file-data", logLevel: "debug" }],
-    ["the environment before the file", {}, all, { host: "environment", port: 2, dataFolder: "environment-data", logLevel: "warn" }],
-    ["a flag before the environment", { port: "3", host: "flag", data: "flag-data" }, all, { host: "flag", port: 3, dataFolder: "flag-data", logLevel: "warn" }],
-    ["each by itself", { port: 0 }, { DRAGOMAN_HOST: "::1" }, { host: "::1", port: 0, dataFolder: "file-data", logLevel: "debug" }],
-    ["an empty variable is not set", {}, { PORT: "", DRAGOMAN_HOST: "" }, { host: "file", port: 1, dataFolder: "file-data", logLevel: "debug" }],
+    [
+      "the environment before the file",
+      {},
+      all,
+      { host: "environment", port: 2, dataFolder: "environment-data", logLevel: "warn" },
+    ],
+    [
+      "a flag before the environment",
+      { port: "3", host: "flag", data: "flag-data" },
+      all,
+      { host: "flag", port: 3, dataFolder: "flag-data", logLevel: "warn" },
+    ],
+    [
+      "each by itself",
+      { port: 0 },
+      { DRAGOMAN_HOST: "::1" },
+      { host: "::1", port: 0, dataFolder: "file-data", logLevel: "debug" },
+    ],
+    [
+      "an empty variable is not set",
+      {},
+      { PORT: "", DRAGOMAN_HOST: "" },
+      { host: "file", port: 1, dataFolder: "file-data", logLevel: "debug" },
+    ],
   ])("%s", (_name, flags, environment, expected) => {
-    expect(resolveServerOptions({ flags, environment: readEnvironment(environment), file })).toEqual({ ...expected, databaseUrl: null, upstreamProxy: "http://proxy.test:3128", ledger: file.ledger, calls: file.calls, audit: file.audit, limitStore: null } as ReturnType<typeof resolveServerOptions>);
+    expect(resolveServerOptions({ flags, environment: readEnvironment(environment), file })).toEqual({
+      ...expected,
+      databaseUrl: null,
+      upstreamProxy: "http://proxy.test:3128",
+      ledger: file.ledger,
+      calls: file.calls,
+      audit: file.audit,
+      limitStore: null,
+    } as ReturnType<typeof resolveServerOptions>);
   });
 
   test("limits are counted where an address says, the variable's first; memory is memory, and Valkey without an address is a mistake", () => {
-    const place = (settings: Partial<StartOptions["limit_store"]>, environment: Record<string, string> = {}): unknown => resolveServerOptions({ flags: {}, environment: readEnvironment(environment), file: { ...file, limit_store: { driver: null, url: null, clusterNodes: null, ...settings } } }).limitStore;
+    const place = (settings: Partial<StartOptions["limit_store"]>, environment: Record<string, string> = {}): unknown =>
+      resolveServerOptions({
+        flags: {},
+        environment: readEnvironment(environment),
+        file: { ...file, limit_store: { driver: null, url: null, clusterNodes: null, ...settings } },
+      }).limitStore;
     const variable = { DRAGOMAN_LIMIT_STORE_URL: "redis://:secret@one.test:6379" };
     expect(place({})).toBeNull();
     expect(place({}, variable)).toEqual({ url: variable.DRAGOMAN_LIMIT_STORE_URL, clusterNodes: null });
-    expect(place({ url: "redis://two.test", clusterNodes: [] }, variable)).toEqual({ url: variable.DRAGOMAN_LIMIT_STORE_URL, clusterNodes: [] });
+    expect(place({ url: "redis://two.test", clusterNodes: [] }, variable)).toEqual({
+      url: variable.DRAGOMAN_LIMIT_STORE_URL,
+      clusterNodes: [],
+    });
     expect(place({ driver: "memory", url: "redis://two.test" }, variable)).toBeNull();
     expect(() => place({ driver: "valkey" })).toThrow("limit_store.url");
     expect(() => readEnvironment({ DRAGOMAN_LIMIT_STORE_URL: "http://one.test" })).toThrow("redis://");
   });
 
   test("every wrong flag is told at once, by its name", () => {
-    const resolve = (): unknown => resolveServerOptions({ flags: { port: "http", host: "http://a", data: "" }, environment: readEnvironment({}), file });
+    const resolve = (): unknown =>
+      resolveServerOptions({
+        flags: { port: "http", host: "http://a", data: "" },
+        environment: readEnvironment({}),
+        file,
+      });
     expect(resolve).toThrow(ConfigurationError);
-    expect(resolve).toThrow("command line --port: expected a port from 0 to 65535\ncommand line --host: expected a host name or an address, without scheme and port\ncommand line --data: expected a path");
+    expect(resolve).toThrow(
+      "command line --port: expected a port from 0 to 65535\ncommand line --host: expected a host name or an address, without scheme and port\ncommand line --data: expected a path",
+    );
   });
 });
 
 describe("which file is read", () => {
-  const resolve = (flags: ServerFlags, environment: Record<string, string>, there: boolean): string | null => resolveConfigFile({ flags, environment: readEnvironment(environment), exists: () => there });
+  const resolve = (flags: ServerFlags, environment: Record<string, string>, there: boolean): string | null =>
+    resolveConfigFile({ flags, environment: readEnvironment(environment), exists: () => there });
   test("a named one in any case, the flag's first", () => {
     expect(resolve({ config: "flag.yaml" }, { DRAGOMAN_CONFIG: "environment.yaml" }, false)).toBe("flag.yaml");
     expect(resolve({}, { DRAGOMAN_CONFIG: "environment.yaml" }, true)).toBe("environment.yaml");
@@ -50,11 +111,28 @@ describe("which file is read", () => {
 
 describe("the environment", () => {
   test("is typed, frozen and a copy", () => {
-    const source: Record<string, string> = { PORT: " 8080 ", DRAGOMAN_ALLOW_PRIVATE_ADDRESSES: "1", DRAGOMAN_LOG_LEVEL: "WARN", KEY: "k", EMPTY: "" };
+    const source: Record<string, string> = {
+      PORT: " 8080 ",
+      DRAGOMAN_ALLOW_PRIVATE_ADDRESSES: "1",
+      DRAGOMAN_LOG_LEVEL: "WARN",
+      KEY: "k",
+      EMPTY: "",
+    };
     const environment = readEnvironment(source);
     source["KEY"] = "other";
-    expect(environment).toMatchObject({ port: 8080, host: null, dataFolder: null, configFile: null, logLevel: "warn", allowPrivateAddresses: true });
-    expect([environment.get("KEY"), environment.get("EMPTY"), environment.get("NONE")]).toEqual(["k", undefined, undefined]);
+    expect(environment).toMatchObject({
+      port: 8080,
+      host: null,
+      dataFolder: null,
+      configFile: null,
+      logLevel: "warn",
+      allowPrivateAddresses: true,
+    });
+    expect([environment.get("KEY"), environment.get("EMPTY"), environment.get("NONE")]).toEqual([
+      "k",
+      undefined,
+      undefined,
+    ]);
     expect(Object.isFrozen(environment)).toBe(true);
   });
 

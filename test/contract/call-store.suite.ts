@@ -5,7 +5,15 @@ import type { JsonObject } from "../../src/core/json.ts";
 import type { CallRecord } from "../../src/core/record.ts";
 import { tagOf } from "../../src/store/call-tags.ts";
 import { parseJson } from "../../src/wire/json.ts";
-import type { CallFilter, CallStore, CallSummary, UsageDimension, UsageQuery, UsageRow, UsageSums } from "../../src/store/calls.ts";
+import type {
+  CallFilter,
+  CallStore,
+  CallSummary,
+  UsageDimension,
+  UsageQuery,
+  UsageRow,
+  UsageSums,
+} from "../../src/store/calls.ts";
 import { LATENCY_BOUNDS_MS } from "../../src/store/calls.ts";
 import type { LedgerRow, ShippedPlace } from "../../src/store/ledger.ts";
 import type { Replica } from "../../src/store/replicas.ts";
@@ -39,13 +47,16 @@ export function callStoreSuite(name: string, open: () => Promise<CallPlace>): vo
   });
 }
 
-const totals = (calls: CallStore, query: Parameters<CallStore["usageTotals"]>[0] = {}): Promise<UsageSums> => calls.usageTotals(query);
+const totals = (calls: CallStore, query: Parameters<CallStore["usageTotals"]>[0] = {}): Promise<UsageSums> =>
+  calls.usageTotals(query);
 const ids = (list: readonly CallSummary[]): readonly string[] => list.map(({ traceId }) => traceId);
 
 function onceSuite(newStore: NewStore): void {
   describe("rows come in exactly once", () => {
     test("[d11.2] a batch that comes again, whole, in part or doubled in itself, changes nothing", async () => {
-      const rows = Array.from({ length: 250 }, (_, index) => rowOf({ startedAtMs: DAY_ONE + index * 60_000, endUser: index % 2 === 0 ? "eve" : null }));
+      const rows = Array.from({ length: 250 }, (_, index) =>
+        rowOf({ startedAtMs: DAY_ONE + index * 60_000, endUser: index % 2 === 0 ? "eve" : null }),
+      );
       const calls = await newStore(rows);
       const before = await totals(calls);
       expect(before).toMatchObject({ calls: 250n, promptTokens: 25_000n, costNanoUsd: 250_000n });
@@ -60,7 +71,14 @@ function onceSuite(newStore: NewStore): void {
 
     test("[d11.2] how far a journal was taken is kept with the rows, for each run, and does not go back with a batch that is late", async () => {
       const calls = await newStore();
-      const at = (run: string, segment: number, offset: number, rows: number): ShippedPlace => ({ journal: "j", run, segment, offset, rows, lastMs: DAY_ONE + rows });
+      const at = (run: string, segment: number, offset: number, rows: number): ShippedPlace => ({
+        journal: "j",
+        run,
+        segment,
+        offset,
+        rows,
+        lastMs: DAY_ONE + rows,
+      });
       expect(await calls.places(["j"], ["one"])).toEqual([]);
       await calls.ingest([rowOf()], at("one", 3, 100, 1));
       await calls.ingest([rowOf(), rowOf()], at("one", 4, 50, 3));
@@ -74,26 +92,78 @@ function onceSuite(newStore: NewStore): void {
       expect(all).toContainEqual(at("one", 4, 50, 3));
       expect(all).toContainEqual({ ...at("one", 9, 9, 1), journal: "a copy" });
       expect(all).toHaveLength(3);
-      expect(await calls.places(["j", "a copy"], [])).toEqual([at("two", 5, 10, 4), { ...at("one", 9, 9, 1), journal: "a copy" }]);
+      expect(await calls.places(["j", "a copy"], [])).toEqual([
+        at("two", 5, 10, 4),
+        { ...at("one", 9, 9, 1), journal: "a copy" },
+      ]);
       // rows that are not taken do not move it either
-      const broken = { ...rowOf(), get record(): never { throw new Error("no record"); }, bytes: Buffer.from("{"), text: "{" };
-      await calls.ingest([broken], at("two", 6, 10, 5)).then(() => expect.unreachable(), () => {});
+      const broken = {
+        ...rowOf(),
+        get record(): never {
+          throw new Error("no record");
+        },
+        bytes: Buffer.from("{"),
+        text: "{",
+      };
+      await calls.ingest([broken], at("two", 6, 10, 5)).then(
+        () => expect.unreachable(),
+        () => {},
+      );
       expect(await calls.places(["j"], [])).toEqual([at("two", 5, 10, 4)]);
     });
 
     test("[d11.2] a settled row takes the place of one that was charged with its reservation, and the sums are corrected", async () => {
       const traceId = newTraceId();
       const other = rowOf({ endUser: "eve" });
-      const calls = await newStore([other, rowOf({ traceId, endUser: "eve", tokens: [500, 500], costNanoUsd: 9000, status: 500, provider: "openai", totalMs: 90_000 }, false)]);
+      const calls = await newStore([
+        other,
+        rowOf(
+          {
+            traceId,
+            endUser: "eve",
+            tokens: [500, 500],
+            costNanoUsd: 9000,
+            status: 500,
+            provider: "openai",
+            totalMs: 90_000,
+          },
+          false,
+        ),
+      ]);
       expect(await totals(calls)).toMatchObject({ calls: 2n, errors: 1n, promptTokens: 600n, costNanoUsd: 10_000n });
-      const settled = rowOf({ traceId, endUser: "eve", tokens: [300, 20], costNanoUsd: 400, provider: "anthropic", totalMs: 50 });
+      const settled = rowOf({
+        traceId,
+        endUser: "eve",
+        tokens: [300, 20],
+        costNanoUsd: 400,
+        provider: "anthropic",
+        totalMs: 50,
+      });
       await calls.ingest([settled]);
       const after = await totals(calls);
-      expect(after).toMatchObject({ calls: 2n, errors: 0n, promptTokens: 400n, completionTokens: 30n, costNanoUsd: 1400n, totalMs: 250n });
+      expect(after).toMatchObject({
+        calls: 2n,
+        errors: 0n,
+        promptTokens: 400n,
+        completionTokens: 30n,
+        costNanoUsd: 1400n,
+        totalMs: 250n,
+      });
       expect(after.latency.slice(0, 3)).toEqual([1n, 1n, 0n]);
       expect(await totals(calls, { endUser: "eve" })).toMatchObject({ calls: 2n, costNanoUsd: 1400n });
-      expect((await calls.usage({ limit: 10 }, { by: ["provider"], order: "group" })).data.map(({ group, sums }) => [...group, sums.calls])).toEqual([["anthropic", 1n], ["openai", 1n]]);
-      expect(await calls.findCall(traceId)).toMatchObject({ summary: { settled: true, provider: "anthropic", status: 200 }, record: { provider: "anthropic", totalMs: 50 } });
+      expect(
+        (await calls.usage({ limit: 10 }, { by: ["provider"], order: "group" })).data.map(({ group, sums }) => [
+          ...group,
+          sums.calls,
+        ]),
+      ).toEqual([
+        ["anthropic", 1n],
+        ["openai", 1n],
+      ]);
+      expect(await calls.findCall(traceId)).toMatchObject({
+        summary: { settled: true, provider: "anthropic", status: 200 },
+        record: { provider: "anthropic", totalMs: 50 },
+      });
     });
 
     test("[d11.2] an unsettled row never takes the place of a settled one, nor does a second settled one", async () => {
@@ -102,7 +172,10 @@ function onceSuite(newStore: NewStore): void {
       await calls.ingest([rowOf({ traceId, tokens: [100, 100] }, false), rowOf({ traceId, tokens: [50, 50] })]);
       expect(await totals(calls)).toMatchObject({ calls: 1n, promptTokens: 7n });
       const both = newTraceId();
-      await calls.ingest([rowOf({ traceId: both, tokens: [100, 100] }, false), rowOf({ traceId: both, tokens: [2, 2] })]);
+      await calls.ingest([
+        rowOf({ traceId: both, tokens: [100, 100] }, false),
+        rowOf({ traceId: both, tokens: [2, 2] }),
+      ]);
       expect(await totals(calls)).toMatchObject({ calls: 2n, promptTokens: 9n });
       expect((await calls.searchCalls({ limit: 10 }, { order: "newest", settled: false })).data).toEqual([]);
     });
@@ -110,7 +183,9 @@ function onceSuite(newStore: NewStore): void {
     test("[d11.2] several writers of the same rows at once count them once", async () => {
       const rows = Array.from({ length: 300 }, () => rowOf());
       const calls = await newStore();
-      await Promise.all([0, 1, 2, 3].map((part) => calls.ingest([...rows.slice(part * 75), ...rows.slice(0, part * 75)])));
+      await Promise.all(
+        [0, 1, 2, 3].map((part) => calls.ingest([...rows.slice(part * 75), ...rows.slice(0, part * 75)])),
+      );
       expect(await totals(calls)).toMatchObject({ calls: 300n });
     });
 
@@ -122,22 +197,46 @@ function onceSuite(newStore: NewStore): void {
 
     test("what callers and providers may say does no harm: quotes, zeros, halves of pairs, figures without bound, records of earlier versions", async () => {
       const ugly = `'; drop table call; -- \0 \ud800 "${"x".repeat(2000)}`;
-      const record = { ...recordOf({ endUser: ugly, model: ugly, route: ugly, metadata: { a: ugly } }), usage: { prompt_tokens: 1e300, completion_tokens: -5, total_tokens: 1, prompt_tokens_details: { cached_tokens: "7" } } } as unknown as CallRecord;
+      const record = {
+        ...recordOf({ endUser: ugly, model: ugly, route: ugly, metadata: { a: ugly } }),
+        usage: {
+          prompt_tokens: 1e300,
+          completion_tokens: -5,
+          total_tokens: 1,
+          prompt_tokens_details: { cached_tokens: "7" },
+        },
+      } as unknown as CallRecord;
       const { endUser: _endUser, callerCost: _callerCost, cost: _cost, ...old } = recordOf();
-      const calls = await newStore([{ record, settled: true }, { record: old as CallRecord, settled: true }]);
+      const calls = await newStore([
+        { record, settled: true },
+        { record: old as CallRecord, settled: true },
+      ]);
       const { data } = await calls.searchCalls({ limit: 5 }, { order: "newest" });
       expect(data).toHaveLength(2);
-      expect(await totals(calls)).toMatchObject({ calls: 2n, promptTokens: 100n, completionTokens: 10n, cachedTokens: 0n, unpriced: 1n });
+      expect(await totals(calls)).toMatchObject({
+        calls: 2n,
+        promptTokens: 100n,
+        completionTokens: 10n,
+        cachedTokens: 0n,
+        unpriced: 1n,
+      });
       const found = await calls.findCall(record.traceId);
       expect(found!.summary.model).toStartWith("'; drop table call; -- \uFFFD \uFFFD \"xxx");
       expect((found!.record!.metadata!["a"] as string).length).toBe(ugly.length);
     });
 
     test("[d11.1] a call keeps the numbers of its metadata that no double holds, and is found by them", async () => {
-      const record = recordOf({ metadata: parseJson('{"order":12345678901234567890,"deep":[1e400],"metadata":null}') as JsonObject });
+      const record = recordOf({
+        metadata: parseJson('{"order":12345678901234567890,"deep":[1e400],"metadata":null}') as JsonObject,
+      });
       const calls = await newStore([{ record, settled: true }]);
-      expect(JSON.stringify((await calls.findCall(record.traceId))!.record!.metadata)).toBe(JSON.stringify(record.metadata));
-      const found = await calls.searchCalls({ limit: 5 }, { order: "newest", tags: ["order=12345678901234567890"].map((pair) => tagOf("meta", pair)) });
+      expect(JSON.stringify((await calls.findCall(record.traceId))!.record!.metadata)).toBe(
+        JSON.stringify(record.metadata),
+      );
+      const found = await calls.searchCalls(
+        { limit: 5 },
+        { order: "newest", tags: ["order=12345678901234567890"].map((pair) => tagOf("meta", pair)) },
+      );
       expect(found.data.map(({ traceId }) => traceId)).toEqual([record.traceId]);
     });
   });
@@ -146,11 +245,21 @@ function onceSuite(newStore: NewStore): void {
 function replicaSuite(newStore: NewStore): void {
   test("gateways write themselves down beside the calls, and a row goes only as it was read", async () => {
     const calls = await newStore();
-    const replica = (id: string, beat: number, fingerprint = "aa"): Replica => ({ id, name: `host-${id}:1`, version: "1.2.3", fingerprint, beat, seenMs: DAY_ONE + beat });
+    const replica = (id: string, beat: number, fingerprint = "aa"): Replica => ({
+      id,
+      name: `host-${id}:1`,
+      version: "1.2.3",
+      fingerprint,
+      beat,
+      seenMs: DAY_ONE + beat,
+    });
     expect(await calls.meetReplicas(replica("a", 1), [])).toEqual([]);
     expect(await calls.meetReplicas(replica("b", 1), [])).toEqual([replica("a", 1)]);
     expect(await calls.meetReplicas(replica("a", 2, "bb"), [])).toEqual([replica("b", 1)]);
-    expect(await calls.meetReplicas(replica("c", 1), [{ id: "a", beat: 1 }])).toEqual([replica("a", 2, "bb"), replica("b", 1)]);
+    expect(await calls.meetReplicas(replica("c", 1), [{ id: "a", beat: 1 }])).toEqual([
+      replica("a", 2, "bb"),
+      replica("b", 1),
+    ]);
     expect(await calls.meetReplicas(replica("c", 2), [{ id: "a", beat: 2 }])).toEqual([replica("b", 1)]);
     // one that was taken for dead and is not
     expect(await calls.meetReplicas(replica("a", 3), [])).toEqual([replica("b", 1), replica("c", 2)]);
@@ -165,16 +274,28 @@ function listSuite(newStore: NewStore): void {
     const rows = Array.from({ length: 130 }, (_, index) =>
       rowOf({
         // many at one moment: the trace id tells them apart
-        startedAtMs: DAY_ONE + Math.floor(index / 13) * 1000, tenantId: index % 2 === 0 ? "acme" : "other", projectId: `p${index % 4}`, tokenId: `t${index % 3}`, userId: index % 5 === 0 ? "ann" : null, endUser: index % 7 === 0 ? "eve" : null,
-        route: index % 3 === 0 ? "fast" : "direct", provider: index % 2 === 0 ? "openai" : "anthropic", model: `m${index % 3}`, status: index % 10 === 0 ? 502 : 200, code: index % 10 === 0 ? "upstream_error" : null,
-      }));
-    const newest = rows.map(({ record }) => record).toSorted((a, b) => b.startedAtMs - a.startedAtMs || (a.traceId < b.traceId ? 1 : -1));
+        startedAtMs: DAY_ONE + Math.floor(index / 13) * 1000,
+        tenantId: index % 2 === 0 ? "acme" : "other",
+        projectId: `p${index % 4}`,
+        tokenId: `t${index % 3}`,
+        userId: index % 5 === 0 ? "ann" : null,
+        endUser: index % 7 === 0 ? "eve" : null,
+        route: index % 3 === 0 ? "fast" : "direct",
+        provider: index % 2 === 0 ? "openai" : "anthropic",
+        model: `m${index % 3}`,
+        status: index % 10 === 0 ? 502 : 200,
+        code: index % 10 === 0 ? "upstream_error" : null,
+      }),
+    );
+    const newest = rows
+      .map(({ record }) => record)
+      .toSorted((a, b) => b.startedAtMs - a.startedAtMs || (a.traceId < b.traceId ? 1 : -1));
     let calls: CallStore;
     beforeAll(async () => void (calls = await newStore(rows)));
 
     const all = async (filter: CallFilter, limit: number): Promise<readonly string[]> => {
       const found: string[] = [];
-      for (let cursor: string | null = null; ; ) {
+      for (let cursor: string | null = null; ;) {
         const page = await calls.searchCalls({ limit, cursor }, { order: "newest", ...filter });
         found.push(...ids(page.data));
         expect(page.data.length).toBe(page.nextCursor === null ? page.data.length : limit);
@@ -187,19 +308,36 @@ function listSuite(newStore: NewStore): void {
       ["tenant", { tenantId: "acme" }, ({ tenantId }) => tenantId === "acme"],
       ["project and tenant", { tenantId: "acme", projectId: "p2" }, ({ projectId }) => projectId === "p2"],
       ["a project of another tenant", { tenantId: "other", projectId: "p2" }, () => false],
-      ["token, project and tenant", { tenantId: "acme", projectId: "p0", tokenId: "t1" }, ({ tokenId, projectId }) => tokenId === "t1" && projectId === "p0"],
+      [
+        "token, project and tenant",
+        { tenantId: "acme", projectId: "p0", tokenId: "t1" },
+        ({ tokenId, projectId }) => tokenId === "t1" && projectId === "p0",
+      ],
       ["user", { userId: "ann" }, ({ userId }) => userId === "ann"],
       ["end user", { endUser: "eve" }, ({ endUser }) => endUser === "eve"],
-      ["route, provider, model", { route: "fast", provider: "openai", model: "m0" }, ({ route, provider, model }) => route === "fast" && provider === "openai" && model === "m0"],
+      [
+        "route, provider, model",
+        { route: "fast", provider: "openai", model: "m0" },
+        ({ route, provider, model }) => route === "fast" && provider === "openai" && model === "m0",
+      ],
       ["failed", { outcome: "failed" }, ({ status }) => status >= 400],
-      ["those of a tenant that went well", { tenantId: "acme", outcome: "ok" }, ({ status, tenantId }) => status < 400 && tenantId === "acme"],
+      [
+        "those of a tenant that went well",
+        { tenantId: "acme", outcome: "ok" },
+        ({ status, tenantId }) => status < 400 && tenantId === "acme",
+      ],
       ["status and code", { status: 502, code: "upstream_error" }, ({ status }) => status === 502],
-      ["time", { fromMs: DAY_ONE + 2000, toMs: DAY_ONE + 5000 }, ({ startedAtMs }) => startedAtMs >= DAY_ONE + 2000 && startedAtMs < DAY_ONE + 5000],
+      [
+        "time",
+        { fromMs: DAY_ONE + 2000, toMs: DAY_ONE + 5000 },
+        ({ startedAtMs }) => startedAtMs >= DAY_ONE + 2000 && startedAtMs < DAY_ONE + 5000,
+      ],
     ];
-    for (const [what, filter, holds] of FILTERS) test(`filter: ${what}; pages of any size hold every call once, the newest first`, async () => {
-      const expected = newest.filter(holds).map(({ traceId }) => traceId);
-      for (const limit of [7, 13, 1000]) expect(await all(filter, limit)).toEqual([...expected]);
-    });
+    for (const [what, filter, holds] of FILTERS)
+      test(`filter: ${what}; pages of any size hold every call once, the newest first`, async () => {
+        const expected = newest.filter(holds).map(({ traceId }) => traceId);
+        for (const limit of [7, 13, 1000]) expect(await all(filter, limit)).toEqual([...expected]);
+      });
 
     test("calls that come meanwhile move nothing: the next page goes on where the last one ended", async () => {
       const own = await newStore(rows.slice(0, 40));
@@ -210,11 +348,54 @@ function listSuite(newStore: NewStore): void {
     });
 
     test("a row in short, and with its record; of another tenant it is not there", async () => {
-      const record = recordOf({ startedAtMs: DAY_ONE + 5, tokens: [10, 5, 4, 3], costNanoUsd: 9_007_199_254_740_991, attempts: [1, 2].map(() => ({ usageSource: null, round: 1, spanId: null, startMs: 0, usage: null, vendor: null, toldModel: null, requestId: null })) as unknown as CallRecord["attempts"], stream: true, cancelled: true, firstContentMs: 12.4, totalMs: 99.6, userId: "ann", endUser: "eve" });
+      const record = recordOf({
+        startedAtMs: DAY_ONE + 5,
+        tokens: [10, 5, 4, 3],
+        costNanoUsd: 9_007_199_254_740_991,
+        attempts: [1, 2].map(() => ({
+          usageSource: null,
+          round: 1,
+          spanId: null,
+          startMs: 0,
+          usage: null,
+          vendor: null,
+          toldModel: null,
+          requestId: null,
+        })) as unknown as CallRecord["attempts"],
+        stream: true,
+        cancelled: true,
+        firstContentMs: 12.4,
+        totalMs: 99.6,
+        userId: "ann",
+        endUser: "eve",
+      });
       const own = await newStore([{ record, settled: true }]);
       const summary: CallSummary = {
-        traceId: record.traceId, timeMs: DAY_ONE + 5, tenantId: "acme", projectId: "site", tokenId: "tok", userId: "ann", endUser: "eve", route: "direct", provider: "openai", model: "gpt-4o", status: 200, code: null, stream: true,
-        cancelled: true, attempts: 2, promptTokens: 10, completionTokens: 5, cachedTokens: 4, reasoningTokens: 3, costNanoUsd: 9_007_199_254_740_991, totalMs: 100, firstContentMs: 12, settled: true, modelAsked: "openai:gpt-4o", finishReason: "stop",
+        traceId: record.traceId,
+        timeMs: DAY_ONE + 5,
+        tenantId: "acme",
+        projectId: "site",
+        tokenId: "tok",
+        userId: "ann",
+        endUser: "eve",
+        route: "direct",
+        provider: "openai",
+        model: "gpt-4o",
+        status: 200,
+        code: null,
+        stream: true,
+        cancelled: true,
+        attempts: 2,
+        promptTokens: 10,
+        completionTokens: 5,
+        cachedTokens: 4,
+        reasoningTokens: 3,
+        costNanoUsd: 9_007_199_254_740_991,
+        totalMs: 100,
+        firstContentMs: 12,
+        settled: true,
+        modelAsked: "openai:gpt-4o",
+        finishReason: "stop",
       };
       expect((await own.searchCalls({ limit: 1 }, { order: "newest" })).data).toEqual([summary]);
       expect(await own.findCall(record.traceId, "acme")).toEqual({ summary, record });
@@ -222,46 +403,151 @@ function listSuite(newStore: NewStore): void {
     });
 
     test("a cursor or a size that is none is refused", async () => {
-      for (const page of [{ limit: 0 }, { limit: 1001 }, { limit: 1.5 }, { limit: 1, cursor: "x" }, { limit: 1, cursor: Buffer.from('["calls","1; drop","x"]').toString("base64url") }, { limit: 1, cursor: Buffer.from('["tokens","1","x"]').toString("base64url") }])
-        expect(await calls.searchCalls(page, { order: "newest" }).catch((error: unknown) => error)).toMatchObject({ name: "StoreError", kind: "invalid" });
+      for (const page of [
+        { limit: 0 },
+        { limit: 1001 },
+        { limit: 1.5 },
+        { limit: 1, cursor: "x" },
+        { limit: 1, cursor: Buffer.from('["calls","1; drop","x"]').toString("base64url") },
+        { limit: 1, cursor: Buffer.from('["tokens","1","x"]').toString("base64url") },
+      ])
+        expect(await calls.searchCalls(page, { order: "newest" }).catch((error: unknown) => error)).toMatchObject({
+          name: "StoreError",
+          kind: "invalid",
+        });
     });
   });
 }
 
 function usageSuite(newStore: NewStore): void {
   describe("usage", () => {
-    const report = async (calls: CallStore, query: Partial<UsageQuery> & { readonly by: UsageQuery["by"] }): Promise<readonly (readonly [...(string | null)[], bigint])[]> =>
-      (await calls.usage({ limit: 100 }, { order: "group", ...query })).data.map(({ group, sums }) => [...group, sums.calls] as const);
+    const report = async (
+      calls: CallStore,
+      query: Partial<UsageQuery> & { readonly by: UsageQuery["by"] },
+    ): Promise<readonly (readonly [...(string | null)[], bigint])[]> =>
+      (await calls.usage({ limit: 100 }, { order: "group", ...query })).data.map(
+        ({ group, sums }) => [...group, sums.calls] as const,
+      );
 
     test("[d9.3] is told by tenant, project, token, user, end user, route, provider, model, day, and by several at once", async () => {
       const calls = await newStore([
-        rowOf({ tenantId: "a", projectId: "p", tokenId: "t", userId: "u", endUser: "e", route: "r", provider: "x", model: "m", startedAtMs: DAY_ONE }),
-        rowOf({ tenantId: "b", projectId: "q", tokenId: "s", userId: null, endUser: null, route: null, provider: null, model: null, startedAtMs: DAY_ONE + DAY_MS + 5 * HOUR_MS, tokens: null, costNanoUsd: null, status: 401 }),
-        rowOf({ tenantId: "a", projectId: "p", tokenId: "t", userId: "u", endUser: "f", route: "r", provider: "x", model: "m", startedAtMs: DAY_ONE + DAY_MS - 1 }),
+        rowOf({
+          tenantId: "a",
+          projectId: "p",
+          tokenId: "t",
+          userId: "u",
+          endUser: "e",
+          route: "r",
+          provider: "x",
+          model: "m",
+          startedAtMs: DAY_ONE,
+        }),
+        rowOf({
+          tenantId: "b",
+          projectId: "q",
+          tokenId: "s",
+          userId: null,
+          endUser: null,
+          route: null,
+          provider: null,
+          model: null,
+          startedAtMs: DAY_ONE + DAY_MS + 5 * HOUR_MS,
+          tokens: null,
+          costNanoUsd: null,
+          status: 401,
+        }),
+        rowOf({
+          tenantId: "a",
+          projectId: "p",
+          tokenId: "t",
+          userId: "u",
+          endUser: "f",
+          route: "r",
+          provider: "x",
+          model: "m",
+          startedAtMs: DAY_ONE + DAY_MS - 1,
+        }),
       ]);
       const expected: Readonly<Record<UsageDimension, readonly (readonly [string | null, bigint])[]>> = {
-        tenant: [["a", 2n], ["b", 1n]], project: [["p", 2n], ["q", 1n]], token: [["s", 1n], ["t", 2n]], user: [[null, 1n], ["u", 2n]], end_user: [["e", 1n], ["f", 1n]], route: [[null, 1n], ["r", 2n]],
-        provider: [[null, 1n], ["x", 2n]], model: [[null, 1n], ["m", 2n]], day: [["2026-01-05", 2n], ["2026-01-06", 1n]],
+        tenant: [
+          ["a", 2n],
+          ["b", 1n],
+        ],
+        project: [
+          ["p", 2n],
+          ["q", 1n],
+        ],
+        token: [
+          ["s", 1n],
+          ["t", 2n],
+        ],
+        user: [
+          [null, 1n],
+          ["u", 2n],
+        ],
+        end_user: [
+          ["e", 1n],
+          ["f", 1n],
+        ],
+        route: [
+          [null, 1n],
+          ["r", 2n],
+        ],
+        provider: [
+          [null, 1n],
+          ["x", 2n],
+        ],
+        model: [
+          [null, 1n],
+          ["m", 2n],
+        ],
+        day: [
+          ["2026-01-05", 2n],
+          ["2026-01-06", 1n],
+        ],
       };
-      for (const [dimension, rows] of Object.entries(expected)) expect([dimension, await report(calls, { by: [dimension as UsageDimension] })]).toEqual([dimension, rows]);
-      expect(await report(calls, { by: ["day", "tenant", "model"] })).toEqual([["2026-01-05", "a", "m", 2n], ["2026-01-06", "b", null, 1n]]);
-      expect(await report(calls, { by: ["end_user", "day"], model: "m" })).toEqual([["e", "2026-01-05", 1n], ["f", "2026-01-05", 1n]]);
+      for (const [dimension, rows] of Object.entries(expected))
+        expect([dimension, await report(calls, { by: [dimension as UsageDimension] })]).toEqual([dimension, rows]);
+      expect(await report(calls, { by: ["day", "tenant", "model"] })).toEqual([
+        ["2026-01-05", "a", "m", 2n],
+        ["2026-01-06", "b", null, 1n],
+      ]);
+      expect(await report(calls, { by: ["end_user", "day"], model: "m" })).toEqual([
+        ["e", "2026-01-05", 1n],
+        ["f", "2026-01-05", 1n],
+      ]);
       expect(await report(calls, { by: [] })).toEqual([[3n]]);
       expect(await report(calls, { by: ["tenant"], projectId: "p", tenantId: "a" })).toEqual([["a", 2n]]);
       expect(await report(calls, { by: ["tenant"], projectId: "p", tenantId: "b" })).toEqual([]);
     });
 
     test("a time is full hours, of end users full days; what lies across is refused and not rounded", async () => {
-      const calls = await newStore([0, 59, 60, 119, 120].map((minute) => rowOf({ startedAtMs: DAY_ONE + minute * 60_000, endUser: "e" })));
-      expect(await totals(calls, { fromMs: DAY_ONE + HOUR_MS, toMs: DAY_ONE + 2 * HOUR_MS })).toMatchObject({ calls: 2n });
+      const calls = await newStore(
+        [0, 59, 60, 119, 120].map((minute) => rowOf({ startedAtMs: DAY_ONE + minute * 60_000, endUser: "e" })),
+      );
+      expect(await totals(calls, { fromMs: DAY_ONE + HOUR_MS, toMs: DAY_ONE + 2 * HOUR_MS })).toMatchObject({
+        calls: 2n,
+      });
       expect(await totals(calls, { fromMs: DAY_ONE, endUser: "e" })).toMatchObject({ calls: 5n });
-      for (const query of [{ fromMs: DAY_ONE + 1 }, { toMs: DAY_ONE + 60_000 }, { fromMs: DAY_ONE + HOUR_MS, endUser: "e" }])
+      for (const query of [
+        { fromMs: DAY_ONE + 1 },
+        { toMs: DAY_ONE + 60_000 },
+        { fromMs: DAY_ONE + HOUR_MS, endUser: "e" },
+      ])
         expect(await calls.usageTotals(query).catch((error: unknown) => error)).toMatchObject({ kind: "invalid" });
-      expect(await calls.usage({ limit: 1 }, { by: ["end_user"], order: "group", fromMs: DAY_ONE + HOUR_MS }).catch((error: unknown) => error)).toMatchObject({ kind: "invalid" });
+      expect(
+        await calls
+          .usage({ limit: 1 }, { by: ["end_user"], order: "group", fromMs: DAY_ONE + HOUR_MS })
+          .catch((error: unknown) => error),
+      ).toMatchObject({ kind: "invalid" });
     });
 
     test("times of calls are counted in buckets, and what was used without a price is counted", async () => {
-      const calls = await newStore([...[50, 100, 101, 999, 120_000, 120_001].map((totalMs) => rowOf({ totalMs })), rowOf({ costNanoUsd: null, totalMs: 1 }), rowOf({ costNanoUsd: null, tokens: null, totalMs: 1 })]);
+      const calls = await newStore([
+        ...[50, 100, 101, 999, 120_000, 120_001].map((totalMs) => rowOf({ totalMs })),
+        rowOf({ costNanoUsd: null, totalMs: 1 }),
+        rowOf({ costNanoUsd: null, tokens: null, totalMs: 1 }),
+      ]);
       const { latency, unpriced } = await totals(calls);
       expect(latency).toEqual([4n, 1n, 0n, 1n, 0n, 0n, 0n, 0n, 0n, 1n, 1n]);
       expect(latency).toHaveLength(LATENCY_BOUNDS_MS.length + 1);
@@ -270,36 +556,66 @@ function usageSuite(newStore: NewStore): void {
 
     test("[d4.7] sums beyond 2^53, and beyond 2^63, are exact", async () => {
       const most = Number.MAX_SAFE_INTEGER;
-      const calls = await newStore(Array.from({ length: 1030 }, (_, index) => rowOf({ tokens: [most, 1], costNanoUsd: most, startedAtMs: DAY_ONE + (index % 2) * HOUR_MS })));
+      const calls = await newStore(
+        Array.from({ length: 1030 }, (_, index) =>
+          rowOf({ tokens: [most, 1], costNanoUsd: most, startedAtMs: DAY_ONE + (index % 2) * HOUR_MS }),
+        ),
+      );
       const sums = await totals(calls);
       expect(sums.costNanoUsd).toBe(1030n * BigInt(most));
       expect(sums.promptTokens).toBe(1030n * BigInt(most));
       expect(sums.costNanoUsd > 2n ** 63n).toBe(true);
-      expect((await calls.spent({ tenantId: "acme", sinceMs: DAY_ONE, by: [] }))[0]).toMatchObject({ calls: 1030n, tokens: 1030n * BigInt(most) + 1030n, costNanoUsd: 1030n * BigInt(most) });
+      expect((await calls.spent({ tenantId: "acme", sinceMs: DAY_ONE, by: [] }))[0]).toMatchObject({
+        calls: 1030n,
+        tokens: 1030n * BigInt(most) + 1030n,
+        costNanoUsd: 1030n * BigInt(most),
+      });
       // one hour holds so much and no more: it never stops what comes behind it
       await calls.ingest(Array.from({ length: 1030 }, () => rowOf({ costNanoUsd: most })));
-      expect((await calls.usage({ limit: 10 }, { by: [], order: "group", toMs: DAY_ONE + HOUR_MS })).data[0]!.sums.costNanoUsd).toBe(9_000_000_000_000_000_000n);
+      expect(
+        (await calls.usage({ limit: 10 }, { by: [], order: "group", toMs: DAY_ONE + HOUR_MS })).data[0]!.sums
+          .costNanoUsd,
+      ).toBe(9_000_000_000_000_000_000n);
     });
 
     test("groups come in pages, in their own order; the largest first is one page", async () => {
-      const calls = await newStore(Array.from({ length: 60 }, (_, index) => rowOf({ model: `m${index % 20}`, startedAtMs: DAY_ONE + (index % 3) * DAY_MS, costNanoUsd: index % 20, tokens: [20 - (index % 20), 0] })));
+      const calls = await newStore(
+        Array.from({ length: 60 }, (_, index) =>
+          rowOf({
+            model: `m${index % 20}`,
+            startedAtMs: DAY_ONE + (index % 3) * DAY_MS,
+            costNanoUsd: index % 20,
+            tokens: [20 - (index % 20), 0],
+          }),
+        ),
+      );
       const query = { by: ["day", "model"], order: "group" } as const;
       const whole = (await calls.usage({ limit: 100 }, query)).data;
       expect(whole).toHaveLength(60);
       const paged: UsageRow[] = [];
-      for (let cursor: string | null | undefined; cursor !== null; ) {
+      for (let cursor: string | null | undefined; cursor !== null;) {
         const page = await calls.usage({ limit: 7, cursor: cursor ?? null }, query);
         paged.push(...page.data);
         cursor = page.nextCursor;
       }
       expect(paged).toEqual([...whole]);
-      const largest = async (order: "cost" | "tokens"): Promise<unknown> => (await calls.usage({ limit: 2 }, { by: ["model"], order })).data.map(({ group }) => group[0]);
-      expect([await largest("cost"), await largest("tokens")]).toEqual([["m19", "m18"], ["m0", "m1"]]);
+      const largest = async (order: "cost" | "tokens"): Promise<unknown> =>
+        (await calls.usage({ limit: 2 }, { by: ["model"], order })).data.map(({ group }) => group[0]);
+      expect([await largest("cost"), await largest("tokens")]).toEqual([
+        ["m19", "m18"],
+        ["m0", "m1"],
+      ]);
       const top = await calls.usage({ limit: 2 }, { by: ["model"], order: "cost" });
       expect(top.nextCursor).toBeNull();
       const { nextCursor } = await calls.usage({ limit: 7 }, query);
-      for (const wrong of [{ by: ["model"], order: "group" }, { by: ["day", "model"], order: "cost" }, { by: [], order: "group" }] as const)
-        expect(await calls.usage({ limit: 7, cursor: nextCursor }, wrong).catch((error: unknown) => error)).toMatchObject({ kind: "invalid" });
+      for (const wrong of [
+        { by: ["model"], order: "group" },
+        { by: ["day", "model"], order: "cost" },
+        { by: [], order: "group" },
+      ] as const)
+        expect(
+          await calls.usage({ limit: 7, cursor: nextCursor }, wrong).catch((error: unknown) => error),
+        ).toMatchObject({ kind: "invalid" });
     });
   });
 }
@@ -307,50 +623,132 @@ function usageSuite(newStore: NewStore): void {
 function randomSuite(newStore: NewStore): void {
   test("[d11.2] whatever comes in whatever order, the sums are those of the calls that are there", async () => {
     const word = fc.constantFrom("a", "b", null);
-    const call = fc.record({ id: fc.integer({ min: 0, max: 11 }), settled: fc.boolean(), hour: fc.integer({ min: 0, max: 30 }), projectId: word, endUser: word, model: word, status: fc.constantFrom(200, 429), prompt: fc.integer({ min: 0, max: 99 }), cost: fc.option(fc.integer({ min: 0, max: 99 })), totalMs: fc.integer({ min: 0, max: 3000 }) });
+    const call = fc.record({
+      id: fc.integer({ min: 0, max: 11 }),
+      settled: fc.boolean(),
+      hour: fc.integer({ min: 0, max: 30 }),
+      projectId: word,
+      endUser: word,
+      model: word,
+      status: fc.constantFrom(200, 429),
+      prompt: fc.integer({ min: 0, max: 99 }),
+      cost: fc.option(fc.integer({ min: 0, max: 99 })),
+      totalMs: fc.integer({ min: 0, max: 3000 }),
+    });
     const calls = await newStore();
     let runs = 0;
-    await fc.assert(fc.asyncProperty(fc.array(fc.array(call, { maxLength: 6 }), { maxLength: 5 }), async (batches) => {
-      const tenantId = `run${++runs}`;
-      const traceIds = Array.from({ length: 12 }, newTraceId);
-      const kept = new Map<string, LedgerRow>();
-      for (const batch of batches) {
-        const rows = batch.map(({ id, settled, hour, prompt, cost, ...parts }) => rowOf({ ...parts, tenantId, traceId: traceIds[id]!, startedAtMs: DAY_ONE + hour * HOUR_MS, tokens: [prompt, 1], costNanoUsd: cost }, settled));
-        await calls.ingest(rows);
-        for (const row of rows) {
-          const there = kept.get(row.record.traceId);
-          if (there === undefined || (!there.settled && row.settled)) kept.set(row.record.traceId, row);
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.array(call, { maxLength: 6 }), { maxLength: 5 }), async (batches) => {
+        const tenantId = `run${++runs}`;
+        const traceIds = Array.from({ length: 12 }, newTraceId);
+        const kept = new Map<string, LedgerRow>();
+        for (const batch of batches) {
+          const rows = batch.map(({ id, settled, hour, prompt, cost, ...parts }) =>
+            rowOf(
+              {
+                ...parts,
+                tenantId,
+                traceId: traceIds[id]!,
+                startedAtMs: DAY_ONE + hour * HOUR_MS,
+                tokens: [prompt, 1],
+                costNanoUsd: cost,
+              },
+              settled,
+            ),
+          );
+          await calls.ingest(rows);
+          for (const row of rows) {
+            const there = kept.get(row.record.traceId);
+            if (there === undefined || (!there.settled && row.settled)) kept.set(row.record.traceId, row);
+          }
         }
-      }
-      const records = [...kept.values()].map(({ record }) => record);
-      const sum = (list: readonly CallRecord[], of: (record: CallRecord) => number): bigint => list.reduce((total, record) => total + BigInt(of(record)), 0n);
-      for (const by of [[], ["project", "day"], ["model"], ["end_user"]] as const) {
-        const values = (record: CallRecord): readonly (string | null)[] => by.map((dimension) => ({ project: record.projectId, day: new Date(record.startedAtMs).toISOString().slice(0, 10), model: record.model, end_user: record.endUser })[dimension]);
-        const counted = records.filter(({ endUser }) => !(by as readonly string[]).includes("end_user") || endUser !== null);
-        const expected = [...Map.groupBy(counted, (record) => JSON.stringify(values(record)))].map(([key, list]) => [key, list.length, sum(list, ({ status }) => (status >= 400 ? 1 : 0)), sum(list, ({ usage }) => usage!.prompt_tokens), sum(list, ({ cost }) => cost?.nanoUsd ?? 0), sum(list, ({ totalMs }) => totalMs)].join(" "));
-        const { data } = await calls.usage({ limit: 100 }, { by, order: "group", tenantId });
-        const told = data.map(({ group, sums }) => [JSON.stringify(group), sums.calls, sums.errors, sums.promptTokens, sums.costNanoUsd, sums.totalMs].join(" "));
-        expect(told.toSorted()).toEqual(expected.toSorted());
-      }
-    }), { numRuns: 25 });
+        const records = [...kept.values()].map(({ record }) => record);
+        const sum = (list: readonly CallRecord[], of: (record: CallRecord) => number): bigint =>
+          list.reduce((total, record) => total + BigInt(of(record)), 0n);
+        for (const by of [[], ["project", "day"], ["model"], ["end_user"]] as const) {
+          const values = (record: CallRecord): readonly (string | null)[] =>
+            by.map(
+              (dimension) =>
+                ({
+                  project: record.projectId,
+                  day: new Date(record.startedAtMs).toISOString().slice(0, 10),
+                  model: record.model,
+                  end_user: record.endUser,
+                })[dimension],
+            );
+          const counted = records.filter(
+            ({ endUser }) => !(by as readonly string[]).includes("end_user") || endUser !== null,
+          );
+          const expected = [...Map.groupBy(counted, (record) => JSON.stringify(values(record)))].map(([key, list]) =>
+            [
+              key,
+              list.length,
+              sum(list, ({ status }) => (status >= 400 ? 1 : 0)),
+              sum(list, ({ usage }) => usage!.prompt_tokens),
+              sum(list, ({ cost }) => cost?.nanoUsd ?? 0),
+              sum(list, ({ totalMs }) => totalMs),
+            ].join(" "),
+          );
+          const { data } = await calls.usage({ limit: 100 }, { by, order: "group", tenantId });
+          const told = data.map(({ group, sums }) =>
+            [JSON.stringify(group), sums.calls, sums.errors, sums.promptTokens, sums.costNanoUsd, sums.totalMs].join(
+              " ",
+            ),
+          );
+          expect(told.toSorted()).toEqual(expected.toSorted());
+        }
+      }),
+      { numRuns: 25 },
+    );
   }, 60_000);
 }
 
 function spentSuite(newStore: NewStore): void {
   describe("what an account has used since a moment", () => {
     test("[d4.1 d4.2] is told for any moment, by what the account is of, from sums and single calls together", async () => {
-      const rows = Array.from({ length: 72 }, (_, index) => rowOf({ startedAtMs: DAY_ONE + index * 20 * 60_000 + 7, projectId: index % 2 === 0 ? "p" : "q", endUser: index % 3 === 0 ? "eve" : null, model: `m${index % 4}`, tokens: [index, 1], costNanoUsd: index * 10 }));
+      const rows = Array.from({ length: 72 }, (_, index) =>
+        rowOf({
+          startedAtMs: DAY_ONE + index * 20 * 60_000 + 7,
+          projectId: index % 2 === 0 ? "p" : "q",
+          endUser: index % 3 === 0 ? "eve" : null,
+          model: `m${index % 4}`,
+          tokens: [index, 1],
+          costNanoUsd: index * 10,
+        }),
+      );
       const calls = await newStore([...rows, rowOf({ tenantId: "other" })]);
-      for (const sinceMs of [DAY_ONE, DAY_ONE + HOUR_MS, DAY_ONE + 5 * HOUR_MS + 20 * 60_000 + 8, DAY_ONE + 20 * HOUR_MS]) {
+      for (const sinceMs of [
+        DAY_ONE,
+        DAY_ONE + HOUR_MS,
+        DAY_ONE + 5 * HOUR_MS + 20 * 60_000 + 8,
+        DAY_ONE + 20 * HOUR_MS,
+      ]) {
         const since = rows.map(({ record }) => record).filter(({ startedAtMs }) => startedAtMs >= sinceMs);
         const [all] = await calls.spent({ tenantId: "acme", sinceMs, by: [] });
         const tokens = since.reduce((sum, { usage }) => sum + usage!.total_tokens, 0);
-        expect([sinceMs, all]).toEqual([sinceMs, { values: [], calls: BigInt(since.length), tokens: BigInt(tokens), costNanoUsd: BigInt(since.reduce((sum, { cost }) => sum + cost!.nanoUsd, 0)) }]);
+        expect([sinceMs, all]).toEqual([
+          sinceMs,
+          {
+            values: [],
+            calls: BigInt(since.length),
+            tokens: BigInt(tokens),
+            costNanoUsd: BigInt(since.reduce((sum, { cost }) => sum + cost!.nanoUsd, 0)),
+          },
+        ]);
         const byModel = await calls.spent({ tenantId: "acme", projectId: "p", sinceMs, by: ["provider", "model"] });
-        const models = Map.groupBy(since.filter(({ projectId }) => projectId === "p"), ({ model }) => model);
-        expect(byModel.map(({ values, calls: count }) => `${values[1]} ${count}`).toSorted()).toEqual([...models].map(([model, list]) => `${model} ${list.length}`).toSorted());
+        const models = Map.groupBy(
+          since.filter(({ projectId }) => projectId === "p"),
+          ({ model }) => model,
+        );
+        expect(byModel.map(({ values, calls: count }) => `${values[1]} ${count}`).toSorted()).toEqual(
+          [...models].map(([model, list]) => `${model} ${list.length}`).toSorted(),
+        );
         const [eve, ...others] = await calls.spent({ tenantId: "acme", sinceMs, by: ["end_user"] });
-        expect([eve?.values, eve?.calls, others]).toEqual([["eve"], BigInt(since.filter(({ endUser }) => endUser === "eve").length), []]);
+        expect([eve?.values, eve?.calls, others]).toEqual([
+          ["eve"],
+          BigInt(since.filter(({ endUser }) => endUser === "eve").length),
+          [],
+        ]);
       }
       expect(await calls.spent({ tenantId: "acme", sinceMs: DAY_ONE + 30 * DAY_MS, by: [] })).toEqual([]);
     });
@@ -367,7 +765,9 @@ function lastsSuite(newStore: NewStore): void {
     expect(await calls.prune({ callsMs: null, detailsMs: DAY_ONE + 2450 })).toBe(2000);
     expect(await calls.prune({ callsMs: null, detailsMs: DAY_ONE + 2450 })).toBe(450);
     expect(await calls.findCall(traceId)).toMatchObject({ summary: { traceId }, record: null });
-    expect(await calls.findCall(rows[2450]!.record.traceId)).toMatchObject({ record: { traceId: rows[2450]!.record.traceId } });
+    expect(await calls.findCall(rows[2450]!.record.traceId)).toMatchObject({
+      record: { traceId: rows[2450]!.record.traceId },
+    });
     while ((await calls.prune({ callsMs: DAY_ONE + 2490, detailsMs: null })) > 0);
     expect((await calls.searchCalls({ limit: 100 }, { order: "newest" })).data).toHaveLength(10);
     expect(await calls.findCall(traceId)).toBeNull();

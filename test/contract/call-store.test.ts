@@ -21,7 +21,10 @@ let files = 0;
 
 /** Of which contents are kept. */
 async function addPlaces(store: Store): Promise<void> {
-  for (const [tenantId, projects] of [["acme", ["p", "q"]], ["other", ["r"]]] as const) {
+  for (const [tenantId, projects] of [
+    ["acme", ["p", "q"]],
+    ["other", ["r"]],
+  ] as const) {
     await writes(store).createTenant({ id: tenantId, name: tenantId });
     for (const id of projects) await writes(store).createProject({ id, tenantId, name: id });
   }
@@ -61,7 +64,17 @@ if (postgres !== null) {
     test("two processes that ship rows with the same sums at once wait for each other and count everything", async () => {
       const url = await newDatabase();
       const stores = [openPostgresCalls({ url }), openPostgresCalls({ url }), openPostgresCalls({ url })];
-      await Promise.all(stores.flatMap((calls) => Array.from({ length: 10 }, () => calls.ingest(Array.from({ length: 40 }, (_, index) => rowOf({ projectId: `p${(index * 7) % 13}`, endUser: `e${index % 5}` }))))));
+      await Promise.all(
+        stores.flatMap((calls) =>
+          Array.from({ length: 10 }, () =>
+            calls.ingest(
+              Array.from({ length: 40 }, (_, index) =>
+                rowOf({ projectId: `p${(index * 7) % 13}`, endUser: `e${index % 5}` }),
+              ),
+            ),
+          ),
+        ),
+      );
       expect(await stores[0]!.usageTotals({})).toMatchObject({ calls: 1200n });
       expect(await stores[0]!.usageTotals({ endUser: "e3" })).toMatchObject({ calls: 240n });
       await Promise.all(stores.map((calls) => calls.close()));
@@ -73,7 +86,10 @@ if (postgres !== null) {
       const { db, store } = openPostgresDatabase({ url });
       await db.transaction().execute(async (tx) => {
         await sql`lock table call_hour in access exclusive mode`.execute(tx);
-        expect(await calls.usageTotals({}).catch((error: unknown) => error)).toMatchObject({ name: "StoreError", kind: "busy" });
+        expect(await calls.usageTotals({}).catch((error: unknown) => error)).toMatchObject({
+          name: "StoreError",
+          kind: "busy",
+        });
       });
       await calls.ingest([rowOf()]);
       await store.close();
@@ -82,7 +98,10 @@ if (postgres !== null) {
     test("an address that is none, and a server that is away, are told", async () => {
       expect(() => openPostgresCalls({ url: "mysql://x" })).toThrow("DATABASE_URL");
       const calls = openPostgresCalls({ url: "postgresql://x@127.0.0.1:1/x", connectTimeoutMs: 500 });
-      expect(await calls.ingest([rowOf()]).catch((error: unknown) => error)).toMatchObject({ name: "StoreError", kind: "unusable" });
+      expect(await calls.ingest([rowOf()]).catch((error: unknown) => error)).toMatchObject({
+        name: "StoreError",
+        kind: "unusable",
+      });
       await calls.close();
     });
   });
@@ -103,10 +122,16 @@ describe("a SQLite file", () => {
 
   test("that is not migrated, or gone, is an error and no end of the process; what is asked after close() is refused", async () => {
     const calls = openSqliteCalls({ file: join(folder, "missing", "calls.db") });
-    expect(await calls.ingest([rowOf()]).catch((error: unknown) => error)).toMatchObject({ name: "StoreError", kind: "unusable" });
+    expect(await calls.ingest([rowOf()]).catch((error: unknown) => error)).toMatchObject({
+      name: "StoreError",
+      kind: "unusable",
+    });
     await calls.close();
     await calls.close();
-    expect(await calls.usageTotals({}).catch((error: unknown) => error)).toMatchObject({ name: "StoreError", kind: "unusable" });
+    expect(await calls.usageTotals({}).catch((error: unknown) => error)).toMatchObject({
+      name: "StoreError",
+      kind: "unusable",
+    });
     const empty = openSqliteCalls({ file: join(folder, "empty.db") });
     expect(((await empty.usageTotals({}).catch((error: unknown) => error)) as Error).message).toContain("call_hour");
     await empty.close();

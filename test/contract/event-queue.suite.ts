@@ -18,11 +18,36 @@ const NOW = 1_800_000_000_000;
 const HOUR = 3_600_000;
 
 export function someEvent(own: Partial<GatewayEvent> = {}): GatewayEvent {
-  return { id: newEventId(), type: "token.created", atMs: NOW, tenantId: "default", projectId: null, data: { token_id: "AAAAAAAAAAAA", name: "naïve ☂" }, ...own };
+  return {
+    id: newEventId(),
+    type: "token.created",
+    atMs: NOW,
+    tenantId: "default",
+    projectId: null,
+    data: { token_id: "AAAAAAAAAAAA", name: "naïve ☂" },
+    ...own,
+  };
 }
-const hook = (webhookId: string, own: Partial<Recipient> = {}): Recipient => ({ webhookId, webhookName: webhookId, tenantId: "default", projectId: null, ...own });
-const attempt = (own: Partial<DeliveryAttempt> = {}): DeliveryAttempt => ({ atMs: NOW, durationMs: 12, status: 500, error: "answered 500", answer: "no", ...own });
-const delivered = (): { readonly state: "delivered"; readonly nextAtMs: number; readonly attempt: DeliveryAttempt } => ({ state: "delivered", nextAtMs: NOW, attempt: attempt({ status: 200, error: null }) });
+const hook = (webhookId: string, own: Partial<Recipient> = {}): Recipient => ({
+  webhookId,
+  webhookName: webhookId,
+  tenantId: "default",
+  projectId: null,
+  ...own,
+});
+const attempt = (own: Partial<DeliveryAttempt> = {}): DeliveryAttempt => ({
+  atMs: NOW,
+  durationMs: 12,
+  status: 500,
+  error: "answered 500",
+  answer: "no",
+  ...own,
+});
+const delivered = (): {
+  readonly state: "delivered";
+  readonly nextAtMs: number;
+  readonly attempt: DeliveryAttempt;
+} => ({ state: "delivered", nextAtMs: NOW, attempt: attempt({ status: 200, error: null }) });
 
 export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>): void {
   describe(`the queue of events in ${name}`, () => {
@@ -45,7 +70,10 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
     });
     const put = async (events: readonly GatewayEvent[], ...hooks: readonly string[]): Promise<void> => {
       await queue.append(events);
-      await queue.spread(events.map((event) => ({ event, recipients: hooks.map((id) => hook(id)) })), NOW);
+      await queue.spread(
+        events.map((event) => ({ event, recipients: hooks.map((id) => hook(id)) })),
+        NOW,
+      );
     };
 
     test("[d4.6] what several gateways see happen is written down once", async () => {
@@ -55,7 +83,10 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
       expect(added.reduce((sum, count) => sum + count)).toBe(4);
       expect((await queue.unspread(10)).filter(({ id }) => id === event.id)).toEqual([event]);
       // and once more much later, after it was told
-      await queue.spread((await queue.unspread(10)).map((one) => ({ event: one, recipients: [] })), NOW);
+      await queue.spread(
+        (await queue.unspread(10)).map((one) => ({ event: one, recipients: [] })),
+        NOW,
+      );
       expect(await queue.append([event])).toBe(0);
       expect(await queue.unspread(10)).toEqual([]);
     });
@@ -74,16 +105,29 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
       await queue.append(events);
       const recipients = Array.from({ length: 500 }, (_, index) => hook(`many${index}`));
       let isDone = false;
-      const spreading = queue.spread(events.map((event) => ({ event, recipients })), NOW).finally(() => (isDone = true));
+      const spreading = queue
+        .spread(
+          events.map((event) => ({ event, recipients })),
+          NOW,
+        )
+        .finally(() => (isDone = true));
       let written = 0;
-      for (; !isDone && written < 5; written++) await place.store.change(LOCAL_ACTOR, (writer) => writer.createTenant({ id: `storm${written}`, name: "storm" }));
+      for (; !isDone && written < 5; written++)
+        await place.store.change(LOCAL_ACTOR, (writer) =>
+          writer.createTenant({ id: `storm${written}`, name: "storm" }),
+        );
       expect([written, isDone]).toEqual([5, false]);
       expect(await spreading).toEqual({ deliveries: 30_000, shed: 0 });
     }, 120_000);
     test("[d11.4] a delivery is in one gateway's hands at a time, and free again when its lease has ended", async () => {
-      await put(Array.from({ length: 30 }, () => someEvent()), "a");
+      await put(
+        Array.from({ length: 30 }, () => someEvent()),
+        "a",
+      );
       expect(await queue.due(NOW)).toEqual([{ webhookId: "a", sinceMs: NOW }]);
-      const claims = (await Promise.all([queue, another(), another(), another()].map((one) => one.claim("a", 20, NOW, 1000)))).flat();
+      const claims = (
+        await Promise.all([queue, another(), another(), another()].map((one) => one.claim("a", 20, NOW, 1000)))
+      ).flat();
       const left = await queue.claim("a", 100, NOW, 1000);
       expect(new Set([...claims, ...left].map(({ id }) => id)).size).toBe(claims.length + left.length);
       expect(claims.length + left.length).toBe(30);
@@ -107,10 +151,23 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
       expect(await queue.due(NOW + 4999)).toEqual([]);
       const [second] = (await queue.claim("a", 1, NOW + 5000, 1000)) as [ClaimedDelivery];
       expect(second).toMatchObject({ attempts: 2, history: [attempt()] });
-      await queue.settle(second, { state: "dead", nextAtMs: NOW, attempt: attempt({ atMs: NOW + 5000, status: null, error: "no answer within 1 s", answer: null }) });
+      await queue.settle(second, {
+        state: "dead",
+        nextAtMs: NOW,
+        attempt: attempt({ atMs: NOW + 5000, status: null, error: "no answer within 1 s", answer: null }),
+      });
       expect(await queue.due(NOW + HOUR)).toEqual([]);
       const shown = await place.store.findDelivery(first.id);
-      expect(shown).toMatchObject({ state: "dead", attempts: 2, event, lastStatus: null, lastError: "no answer within 1 s", nextAtMs: null, endedAtMs: NOW + 5012, history: [attempt(), { status: null }] });
+      expect(shown).toMatchObject({
+        state: "dead",
+        attempts: 2,
+        event,
+        lastStatus: null,
+        lastError: "no answer within 1 s",
+        nextAtMs: null,
+        endedAtMs: NOW + 5012,
+        history: [attempt(), { status: null }],
+      });
       expect(await queue.standing()).toEqual({ pending: 0, dead: 1, oldestPendingMs: null });
     });
 
@@ -121,7 +178,13 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
       await place.store.change(LOCAL_ACTOR, (writer) => writer.redeliver(claimed.id));
       const [again] = (await queue.claim("a", 1, Date.now() + HOUR, 1000)) as [ClaimedDelivery];
       expect(again).toMatchObject({ id: claimed.id, attempts: 1, history: [attempt()] });
-      expect((await place.store.listAudit({ limit: 1 })).data[0]).toMatchObject({ action: "change", kind: "webhook_delivery", targetId: claimed.id, before: { state: "dead" }, after: { state: "pending" } });
+      expect((await place.store.listAudit({ limit: 1 })).data[0]).toMatchObject({
+        action: "change",
+        kind: "webhook_delivery",
+        targetId: claimed.id,
+        before: { state: "dead" },
+        after: { state: "pending" },
+      });
     });
 
     test("[d11.4] a webhook's full queue sheds its oldest and nobody else's, and counts them", async () => {
@@ -130,7 +193,8 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
       await small.append(events);
       await small.spread([{ event: events[0]!, recipients: [hook("other")] }], NOW);
       let shed = 0;
-      for (const [index, event] of events.slice(1).entries()) shed += (await small.spread([{ event, recipients: [hook("full")] }], NOW + index)).shed;
+      for (const [index, event] of events.slice(1).entries())
+        shed += (await small.spread([{ event, recipients: [hook("full")] }], NOW + index)).shed;
       expect(shed).toBe(2);
       const left = await small.claim("full", 100, NOW + HOUR, 1000);
       expect(left.map(({ event }) => event.data["index"])).toEqual([3, 4, 5, 6, 7]);
@@ -140,17 +204,34 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
     test("what waits for a webhook that is gone is given up with the reason", async () => {
       await put([someEvent(), someEvent()], "a", "b");
       expect(await queue.abandon("a", "it is gone", NOW)).toBe(2);
-      expect((await place.store.listDeliveries({ limit: 10 }, { webhookId: "a" })).data.map(({ state, lastError }) => [state, lastError])).toEqual([["dead", "it is gone"], ["dead", "it is gone"]]);
+      expect(
+        (await place.store.listDeliveries({ limit: 10 }, { webhookId: "a" })).data.map(({ state, lastError }) => [
+          state,
+          lastError,
+        ]),
+      ).toEqual([
+        ["dead", "it is gone"],
+        ["dead", "it is gone"],
+      ]);
       expect(await queue.standing()).toEqual({ pending: 2, dead: 2, oldestPendingMs: NOW });
     });
 
     test("old events go with their deliveries, and none that one still waits for", async () => {
       const [done, waiting, young] = [someEvent({ atMs: NOW - HOUR }), someEvent({ atMs: NOW - HOUR }), someEvent()];
       await queue.append([done, waiting, young]);
-      await queue.spread([{ event: done, recipients: [hook("a")] }, { event: waiting, recipients: [hook("b")] }, { event: young, recipients: [hook("a")] }], NOW);
+      await queue.spread(
+        [
+          { event: done, recipients: [hook("a")] },
+          { event: waiting, recipients: [hook("b")] },
+          { event: young, recipients: [hook("a")] },
+        ],
+        NOW,
+      );
       for (const claimed of await queue.claim("a", 10, NOW, 1000)) await queue.settle(claimed, delivered());
       expect(await queue.prune(NOW - 1)).toBe(1);
-      expect((await place.store.listDeliveries({ limit: 10 })).data.map(({ event }) => event.id)).toEqual(expect.arrayContaining([waiting.id, young.id]));
+      expect((await place.store.listDeliveries({ limit: 10 })).data.map(({ event }) => event.id)).toEqual(
+        expect.arrayContaining([waiting.id, young.id]),
+      );
       expect(await queue.prune(NOW - 1)).toBe(0);
     });
 
@@ -158,38 +239,92 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
       const event = someEvent({ type: "call.refused" });
       await put([event], "a", "b");
       await queue.append([someEvent()]);
-      await queue.spread([{ event: (await queue.unspread(1))[0]!, recipients: [hook("a", { tenantId: "acme", projectId: "site" })] }], NOW + 1);
+      await queue.spread(
+        [{ event: (await queue.unspread(1))[0]!, recipients: [hook("a", { tenantId: "acme", projectId: "site" })] }],
+        NOW + 1,
+      );
       const all = (await place.store.listDeliveries({ limit: 10 })).data;
       expect(all).toHaveLength(3);
       expect(all[0]).toMatchObject({ tenantId: "acme", projectId: "site", createdAtMs: NOW + 1 });
       const first = await place.store.listDeliveries({ limit: 2 });
-      expect([...first.data, ...(await place.store.listDeliveries({ limit: 2, cursor: first.nextCursor })).data]).toEqual([...all]);
-      const count = async (filter: Parameters<Store["listDeliveries"]>[1]): Promise<number> => (await place.store.listDeliveries({ limit: 10 }, filter)).data.length;
-      expect([await count({ tenantId: "acme" }), await count({ projectId: "site" }), await count({ webhookId: "a" }), await count({ eventId: event.id }), await count({ type: "call.refused" }), await count({ state: "pending" }), await count({ state: "dead" }), await count({ fromMs: NOW + 1 }), await count({ toMs: NOW + 1 })]).toEqual([1, 1, 2, 2, 2, 3, 0, 1, 2]);
+      expect([
+        ...first.data,
+        ...(await place.store.listDeliveries({ limit: 2, cursor: first.nextCursor })).data,
+      ]).toEqual([...all]);
+      const count = async (filter: Parameters<Store["listDeliveries"]>[1]): Promise<number> =>
+        (await place.store.listDeliveries({ limit: 10 }, filter)).data.length;
+      expect([
+        await count({ tenantId: "acme" }),
+        await count({ projectId: "site" }),
+        await count({ webhookId: "a" }),
+        await count({ eventId: event.id }),
+        await count({ type: "call.refused" }),
+        await count({ state: "pending" }),
+        await count({ state: "dead" }),
+        await count({ fromMs: NOW + 1 }),
+        await count({ toMs: NOW + 1 }),
+      ]).toEqual([1, 1, 2, 2, 2, 3, 0, 1, 2]);
     });
 
     test("[d11.4] what a change does to tokens is an event of the very transaction: none where it is taken back, and none with a secret", async () => {
-      const token = (id: string) => ({ id, kind: "project" as const, name: "ci", tenantId: "default", projectId: "default", userId: null, role: "developer" as const, permissions: [], models: [], routes: [], ipRanges: [], secrets: [{ sha256: new Uint8Array(32).fill(7), retiresAtMs: null }], createdAtMs: NOW, lifetimeMs: HOUR, expiresAtMs: NOW + HOUR, revokedAtMs: null });
+      const token = (id: string) => ({
+        id,
+        kind: "project" as const,
+        name: "ci",
+        tenantId: "default",
+        projectId: "default",
+        userId: null,
+        role: "developer" as const,
+        permissions: [],
+        models: [],
+        routes: [],
+        ipRanges: [],
+        secrets: [{ sha256: new Uint8Array(32).fill(7), retiresAtMs: null }],
+        createdAtMs: NOW,
+        lifetimeMs: HOUR,
+        expiresAtMs: NOW + HOUR,
+        revokedAtMs: null,
+      });
       const types = async (): Promise<readonly string[]> => (await queue.unspread(100)).map(({ type }) => type);
       await place.store.change(LOCAL_ACTOR, async (writer) => {
         await writer.createTenant({ id: "default", name: "Default" });
         await writer.createProject({ id: "default", tenantId: "default", name: "Default" });
       });
       await place.store.change(LOCAL_ACTOR, (writer) => writer.createToken(token("AAAAAAAAAAAA")), { dryRun: true });
-      await place.store.change(LOCAL_ACTOR, async (writer) => {
-        await writer.createToken(token("AAAAAAAAAAAA"));
-        throw new Error("no");
-      }).catch(() => {});
+      await place.store
+        .change(LOCAL_ACTOR, async (writer) => {
+          await writer.createToken(token("AAAAAAAAAAAA"));
+          throw new Error("no");
+        })
+        .catch(() => {});
       expect(await types()).toEqual([]);
       await place.store.change(LOCAL_ACTOR, (writer) => writer.createToken(token("AAAAAAAAAAAA")));
-      await place.store.change(LOCAL_ACTOR, (writer) => writer.changeToken("AAAAAAAAAAAA", (now) => ({ ...now, name: "renamed" })));
-      await place.store.change(LOCAL_ACTOR, (writer) => writer.changeToken("AAAAAAAAAAAA", (now) => ({ ...now, secrets: [...now.secrets, { sha256: new Uint8Array(32).fill(8), retiresAtMs: null }], expiresAtMs: NOW + 2 * HOUR })));
-      await place.store.change(LOCAL_ACTOR, (writer) => writer.changeToken("AAAAAAAAAAAA", (now) => ({ ...now, revokedAtMs: NOW })));
+      await place.store.change(LOCAL_ACTOR, (writer) =>
+        writer.changeToken("AAAAAAAAAAAA", (now) => ({ ...now, name: "renamed" })),
+      );
+      await place.store.change(LOCAL_ACTOR, (writer) =>
+        writer.changeToken("AAAAAAAAAAAA", (now) => ({
+          ...now,
+          secrets: [...now.secrets, { sha256: new Uint8Array(32).fill(8), retiresAtMs: null }],
+          expiresAtMs: NOW + 2 * HOUR,
+        })),
+      );
+      await place.store.change(LOCAL_ACTOR, (writer) =>
+        writer.changeToken("AAAAAAAAAAAA", (now) => ({ ...now, revokedAtMs: NOW })),
+      );
       await place.store.change(LOCAL_ACTOR, (writer) => writer.createToken(token("BBBBBBBBBBBB")));
       await place.store.change(LOCAL_ACTOR, (writer) => writer.removeToken("BBBBBBBBBBBB"));
       await place.store.change(LOCAL_ACTOR, (writer) => writer.removeToken("AAAAAAAAAAAA"));
       const told = (await queue.unspread(100)).toSorted((a, b) => a.atMs - b.atMs);
-      expect(told.map(({ type, data }) => `${type} ${data["token_id"] as string}`).toSorted((a, b) => (a < b ? -1 : 1))).toEqual(["token.created AAAAAAAAAAAA", "token.created BBBBBBBBBBBB", "token.revoked AAAAAAAAAAAA", "token.revoked BBBBBBBBBBBB", "token.rotated AAAAAAAAAAAA"]);
+      expect(
+        told.map(({ type, data }) => `${type} ${data["token_id"] as string}`).toSorted((a, b) => (a < b ? -1 : 1)),
+      ).toEqual([
+        "token.created AAAAAAAAAAAA",
+        "token.created BBBBBBBBBBBB",
+        "token.revoked AAAAAAAAAAAA",
+        "token.revoked BBBBBBBBBBBB",
+        "token.rotated AAAAAAAAAAAA",
+      ]);
       expect(told.every(({ tenantId, projectId }) => tenantId === "default" && projectId === "default")).toBe(true);
       expect(/0707|0808|sha256|secret/.test(JSON.stringify(told))).toBe(false);
     });
@@ -200,7 +335,15 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
         await writer.createTenant({ id: "acme", name: "Acme" });
       });
       await queue.append([someEvent()]);
-      await queue.spread([{ event: (await queue.unspread(1))[0]!, recipients: [hook("a", { tenantId: "acme" }), hook("b", { tenantId: null })] }], NOW);
+      await queue.spread(
+        [
+          {
+            event: (await queue.unspread(1))[0]!,
+            recipients: [hook("a", { tenantId: "acme" }), hook("b", { tenantId: null })],
+          },
+        ],
+        NOW,
+      );
       await place.store.change(LOCAL_ACTOR, (writer) => writer.removeTenant("acme"));
       expect((await place.store.listDeliveries({ limit: 10 })).data.map(({ webhookId }) => webhookId)).toEqual(["b"]);
     });

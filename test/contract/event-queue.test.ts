@@ -29,7 +29,10 @@ describe("a SQLite file that was removed", () => {
     const queue = openSqliteEvents({ file });
     expect(await queue.append([someEvent()])).toBe(1);
     rmSync(file);
-    expect(await queue.append([someEvent()]).catch((error: unknown) => error)).toMatchObject({ name: "StoreError", kind: "unusable" });
+    expect(await queue.append([someEvent()]).catch((error: unknown) => error)).toMatchObject({
+      name: "StoreError",
+      kind: "unusable",
+    });
     await queue.close();
     await store.close();
   });

@@ -2,13 +2,26 @@
 import type { JsonObject } from "../../src/core/json.ts";
 import type { SseEvent } from "../../src/wire/sse.ts";
 
-const USAGE: JsonObject = { billed_units: { input_tokens: 2, output_tokens: 3 }, tokens: { input_tokens: 4, output_tokens: 3 }, cached_tokens: 1 };
-const whole = (message: JsonObject, finish: string): JsonObject => ({ id: "c14c80c3-example", message: { role: "assistant", ...message }, finish_reason: finish, usage: USAGE });
+const USAGE: JsonObject = {
+  billed_units: { input_tokens: 2, output_tokens: 3 },
+  tokens: { input_tokens: 4, output_tokens: 3 },
+  cached_tokens: 1,
+};
+const whole = (message: JsonObject, finish: string): JsonObject => ({
+  id: "c14c80c3-example",
+  message: { role: "assistant", ...message },
+  finish_reason: finish,
+  usage: USAGE,
+});
 
 const named = (type: string, rest: JsonObject): SseEvent => ({ event: type, data: JSON.stringify({ type, ...rest }) });
-const said = (type: string, message: JsonObject, index?: number): SseEvent => named(type, { ...(index !== undefined && { index }), delta: { message } });
+const said = (type: string, message: JsonObject, index?: number): SseEvent =>
+  named(type, { ...(index !== undefined && { index }), delta: { message } });
 const events = (finish: string, ...inner: readonly SseEvent[]): readonly SseEvent[] => [
-  named("message-start", { id: "c14c80c3-example", delta: { message: { role: "assistant", content: [], tool_plan: "", tool_calls: [], citations: [] } } }),
+  named("message-start", {
+    id: "c14c80c3-example",
+    delta: { message: { role: "assistant", content: [], tool_plan: "", tool_calls: [], citations: [] } },
+  }),
   ...inner,
   named("message-end", { delta: { finish_reason: finish, usage: USAGE } }),
   { event: "", data: "[DONE]" },
@@ -18,13 +31,24 @@ const block = (index: number, kind: "text" | "thinking", ...pieces: readonly str
   ...pieces.map((piece) => said("content-delta", { content: { [kind]: piece } }, index)),
   named("content-end", { index }),
 ];
-const call = (id: string, name: string, text: string): JsonObject => ({ id, type: "function", function: { name, arguments: text } });
+const call = (id: string, name: string, text: string): JsonObject => ({
+  id,
+  type: "function",
+  function: { name, arguments: text },
+});
 const called = (index: number, id: string, name: string, ...pieces: readonly string[]): readonly SseEvent[] => [
   said("tool-call-start", { tool_calls: call(id, name, "") }, index),
   ...pieces.map((piece) => said("tool-call-delta", { tool_calls: { function: { arguments: piece } } }, index)),
   named("tool-call-end", { index }),
 ];
-const citation: JsonObject = { start: 3, end: 7, text: "rain", type: "TEXT_CONTENT", content_index: 1, sources: [{ type: "document", id: "doc:0", document: { url: "https://example.com/a", title: "A", text: "rain" } }] };
+const citation: JsonObject = {
+  start: 3,
+  end: 7,
+  text: "rain",
+  type: "TEXT_CONTENT",
+  content_index: 1,
+  sources: [{ type: "document", id: "doc:0", document: { url: "https://example.com/a", title: "A", text: "rain" } }],
+};
 
 export const COHERE = {
   answers: [
@@ -36,22 +60,82 @@ export const COHERE = {
     },
     {
       name: "thinking before text, cut off",
-      whole: whole({ content: [{ type: "thinking", thinking: "Think first." }, { type: "text", text: "It is" }] }, "MAX_TOKENS"),
+      whole: whole(
+        {
+          content: [
+            { type: "thinking", thinking: "Think first." },
+            { type: "text", text: "It is" },
+          ],
+        },
+        "MAX_TOKENS",
+      ),
       events: events("MAX_TOKENS", ...block(0, "thinking", "Think ", "first."), ...block(1, "text", "It is")),
       choices: [{ text: "It is", reasoning: "Think first.", finish: "length" }],
     },
     {
       name: "a plan and two calls, one without arguments",
-      asked: { tools: [{ type: "function", function: { name: "weather" } }, { type: "function", function: { name: "clock" } }] },
-      whole: whole({ tool_plan: "I will look.", tool_calls: [call("weather_a", "weather", '{"city":"Wien"}'), call("clock_b", "clock", "null")] }, "TOOL_CALL"),
-      events: events("TOOL_CALL", said("tool-plan-delta", { tool_plan: "I will " }), said("tool-plan-delta", { tool_plan: "look." }), ...called(0, "weather_a", "weather", '{"city":', '"Wien"}'), ...called(1, "clock_b", "clock", "null")),
-      choices: [{ reasoning: "I will look.", calls: [{ name: "weather", arguments: '{"city":"Wien"}' }, { name: "clock", arguments: "{}" }], finish: "tool_calls" }],
+      asked: {
+        tools: [
+          { type: "function", function: { name: "weather" } },
+          { type: "function", function: { name: "clock" } },
+        ],
+      },
+      whole: whole(
+        {
+          tool_plan: "I will look.",
+          tool_calls: [call("weather_a", "weather", '{"city":"Wien"}'), call("clock_b", "clock", "null")],
+        },
+        "TOOL_CALL",
+      ),
+      events: events(
+        "TOOL_CALL",
+        said("tool-plan-delta", { tool_plan: "I will " }),
+        said("tool-plan-delta", { tool_plan: "look." }),
+        ...called(0, "weather_a", "weather", '{"city":', '"Wien"}'),
+        ...called(1, "clock_b", "clock", "null"),
+      ),
+      choices: [
+        {
+          reasoning: "I will look.",
+          calls: [
+            { name: "weather", arguments: '{"city":"Wien"}' },
+            { name: "clock", arguments: "{}" },
+          ],
+          finish: "tool_calls",
+        },
+      ],
     },
     {
       name: "a citation of the second block",
-      whole: whole({ content: [{ type: "text", text: "So: " }, { type: "text", text: "it rains." }], citations: [citation] }, "STOP_SEQUENCE"),
-      events: events("STOP_SEQUENCE", ...block(0, "text", "So: "), ...block(1, "text", "it ", "rains."), said("citation-start", { citations: citation }, 0), named("citation-end", { index: 0 })),
-      choices: [{ text: "So: it rains.", annotations: [{ type: "url_citation", url_citation: { start_index: 7, end_index: 11, url: "https://example.com/a", title: "A" } }], finish: "stop" }],
+      whole: whole(
+        {
+          content: [
+            { type: "text", text: "So: " },
+            { type: "text", text: "it rains." },
+          ],
+          citations: [citation],
+        },
+        "STOP_SEQUENCE",
+      ),
+      events: events(
+        "STOP_SEQUENCE",
+        ...block(0, "text", "So: "),
+        ...block(1, "text", "it ", "rains."),
+        said("citation-start", { citations: citation }, 0),
+        named("citation-end", { index: 0 }),
+      ),
+      choices: [
+        {
+          text: "So: it rains.",
+          annotations: [
+            {
+              type: "url_citation",
+              url_citation: { start_index: 7, end_index: 11, url: "https://example.com/a", title: "A" },
+            },
+          ],
+          finish: "stop",
+        },
+      ],
     },
     {
       name: "content that was withheld",
@@ -61,7 +145,16 @@ export const COHERE = {
     },
   ],
   errors: [
-    { event: "message-end", body: { type: "message-end", delta: { finish_reason: "ERROR", error: "The engine stopped." }, finish_reason: "ERROR", error: "The engine stopped." }, message: "The engine stopped." },
+    {
+      event: "message-end",
+      body: {
+        type: "message-end",
+        delta: { finish_reason: "ERROR", error: "The engine stopped." },
+        finish_reason: "ERROR",
+        error: "The engine stopped.",
+      },
+      message: "The engine stopped.",
+    },
     { event: "", body: { id: "e1", message: "The service is down." }, message: "The service is down." },
   ],
 };

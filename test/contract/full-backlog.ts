@@ -3,7 +3,9 @@ import { createConnection } from "node:net";
 import type { Socket } from "node:net";
 
 /** A listener in a process of its own that takes no connection until accept(), with its backlog full; `url` is null where it could not be filled. */
-export async function fullBacklog(): Promise<AsyncDisposable & { readonly url: string | null; readonly port: number; accept(): void }> {
+export async function fullBacklog(): Promise<
+  AsyncDisposable & { readonly url: string | null; readonly port: number; accept(): void }
+> {
   const program = `const server = require("node:net").createServer((socket) => { socket.on("error", () => {}); socket.on("data", () => socket.write("HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\n{}")); });
     server.listen({ port: 0, host: "127.0.0.1", backlog: 1 }, () => {
       require("node:fs").writeSync(1, server.address().port + "\\n");

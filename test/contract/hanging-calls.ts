@@ -12,8 +12,12 @@ export async function checkHangingCalls(client: UpstreamClient): Promise<void> {
   await using hanging = await rawServer(() => undefined);
   await using server = await answering(plain("quick"));
   const leave = new AbortController();
-  const calls = Array.from({ length: HANGING }, () => send(client, hanging.url, { signal: leave.signal, firstByteTimeoutMs: 30_000 }).catch((thrown: unknown) => thrown));
-  const outcome = await post(client, server.url, { connectTimeoutMs: 1_000, firstByteTimeoutMs: 1_000 }).catch((thrown: unknown) => thrown);
+  const calls = Array.from({ length: HANGING }, () =>
+    send(client, hanging.url, { signal: leave.signal, firstByteTimeoutMs: 30_000 }).catch((thrown: unknown) => thrown),
+  );
+  const outcome = await post(client, server.url, { connectTimeoutMs: 1_000, firstByteTimeoutMs: 1_000 }).catch(
+    (thrown: unknown) => thrown,
+  );
   const sent = hanging.requests.length;
   leave.abort("enough");
   const ends = new Set(await Promise.all(calls));

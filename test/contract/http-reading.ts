@@ -18,7 +18,15 @@ const MAX_HEAD = 64 * 1024;
 const MAX_FIELDS = 256;
 const MAX_BEFORE = 16;
 
-const result = (outcome: HttpReading["outcome"], more: Partial<HttpReading> = {}): HttpReading => ({ outcome, hasHead: false, status: 0, body: "", end: 0, reusable: false, ...more });
+const result = (outcome: HttpReading["outcome"], more: Partial<HttpReading> = {}): HttpReading => ({
+  outcome,
+  hasHead: false,
+  status: 0,
+  body: "",
+  end: 0,
+  reusable: false,
+  ...more,
+});
 
 /** `text`: one character for each byte. `ended`: the server has closed in order behind it. */
 export function readHttp(text: string, ended: boolean): HttpReading {
@@ -33,10 +41,23 @@ export function readHttp(text: string, ended: boolean): HttpReading {
     const [statusLine = "", ...lines] = headText.split("\r\n");
     const [, minor = "", digits = ""] = /^HTTP\/1\.([01]) (\d{3})(?: .*)?$/s.exec(statusLine) ?? [];
     const status = Number(digits);
-    const fields = lines.map((line) => [line.slice(0, line.indexOf(":")).toLowerCase(), line.slice(line.indexOf(":") + 1).replaceAll(/^[ \t]+|[ \t]+$/g, "")] as const);
-    const valuesOf = (name: string): readonly string[] => fields.filter(([field]) => field === name).map(([, value]) => value);
-    const lengths = valuesOf("content-length").flatMap((value) => value.split(",").map((one) => one.replaceAll(/^[ \t]+|[ \t]+$/g, "")));
-    if (lengths.some((length) => !/^\d{1,16}$/.test(length) || !Number.isSafeInteger(Number(length))) || new Set(lengths.map(Number)).size > 1) return result("malformed");
+    const fields = lines.map(
+      (line) =>
+        [
+          line.slice(0, line.indexOf(":")).toLowerCase(),
+          line.slice(line.indexOf(":") + 1).replaceAll(/^[ \t]+|[ \t]+$/g, ""),
+        ] as const,
+    );
+    const valuesOf = (name: string): readonly string[] =>
+      fields.filter(([field]) => field === name).map(([, value]) => value);
+    const lengths = valuesOf("content-length").flatMap((value) =>
+      value.split(",").map((one) => one.replaceAll(/^[ \t]+|[ \t]+$/g, "")),
+    );
+    if (
+      lengths.some((length) => !/^\d{1,16}$/.test(length) || !Number.isSafeInteger(Number(length))) ||
+      new Set(lengths.map(Number)).size > 1
+    )
+      return result("malformed");
     const codings = valuesOf("transfer-encoding");
     if (status < 200) {
       if (status < 100 || status === 101 || before >= MAX_BEFORE) return result("malformed");
@@ -44,14 +65,31 @@ export function readHttp(text: string, ended: boolean): HttpReading {
       at = headEnd + 4;
       continue;
     }
-    if (codings.length > 0 && (codings.length > 1 || codings[0]!.toLowerCase() !== "chunked")) return result("malformed");
-    const closes = valuesOf("connection").some((value) => value.toLowerCase().split(",").some((word) => word.trim() === "close"));
+    if (codings.length > 0 && (codings.length > 1 || codings[0]!.toLowerCase() !== "chunked"))
+      return result("malformed");
+    const closes = valuesOf("connection").some((value) =>
+      value
+        .toLowerCase()
+        .split(",")
+        .some((word) => word.trim() === "close"),
+    );
     if (lengths.length > 1 || (lengths.length > 0 && codings.length > 0)) isMisframed = true;
     const bodyStart = headEnd + 4;
-    const whole = (body: string, end: number, mayFollow = true): HttpReading => result("whole", { hasHead: true, status, body, end, reusable: mayFollow && !isMisframed && !closes && minor === "1" });
-    if (status === 204 || status === 304) return whole("", bodyStart, status === 204 && codings.length === 0 && Number(lengths[0] ?? 0) === 0);
+    const whole = (body: string, end: number, mayFollow = true): HttpReading =>
+      result("whole", {
+        hasHead: true,
+        status,
+        body,
+        end,
+        reusable: mayFollow && !isMisframed && !closes && minor === "1",
+      });
+    if (status === 204 || status === 304)
+      return whole("", bodyStart, status === 204 && codings.length === 0 && Number(lengths[0] ?? 0) === 0);
     if (codings.length > 0) return chunked(text, bodyStart, ended, status, whole);
-    if (lengths.length === 0) return ended ? whole(text.slice(bodyStart), text.length, false) : result("open", { hasHead: true, status, body: text.slice(bodyStart) });
+    if (lengths.length === 0)
+      return ended
+        ? whole(text.slice(bodyStart), text.length, false)
+        : result("open", { hasHead: true, status, body: text.slice(bodyStart) });
     const length = Number(lengths[0]);
     const body = text.slice(bodyStart, bodyStart + length);
     return body.length < length ? result("open", { hasHead: true, status, body }) : whole(body, bodyStart + length);
@@ -70,7 +108,13 @@ function headFault(head: string, isOpen: boolean): boolean {
   return complete.slice(1).some((line) => !FIELD.test(line)) || complete.length - 1 > MAX_FIELDS;
 }
 
-function chunked(text: string, start: number, ended: boolean, status: number, whole: (body: string, end: number, mayFollow?: boolean) => HttpReading): HttpReading {
+function chunked(
+  text: string,
+  start: number,
+  ended: boolean,
+  status: number,
+  whole: (body: string, end: number, mayFollow?: boolean) => HttpReading,
+): HttpReading {
   let body = "";
   let at = start;
   for (;;) {
@@ -78,7 +122,13 @@ function chunked(text: string, start: number, ended: boolean, status: number, wh
     const line = lineEnd < 0 ? text.slice(at) : text.slice(at, lineEnd);
     const open = result("open", { hasHead: true, status, body });
     const bad = result("malformed", { hasHead: true, status });
-    if (lineEnd < 0) return /^[0-9a-f]*(?:[ \t;]|\r?$)/i.test(line) && (line === "" || /^[0-9a-f]/i.test(line)) && !/[\n\0]/.test(line) && !/\r(?!$)/.test(line) ? open : bad;
+    if (lineEnd < 0)
+      return /^[0-9a-f]*(?:[ \t;]|\r?$)/i.test(line) &&
+        (line === "" || /^[0-9a-f]/i.test(line)) &&
+        !/[\n\0]/.test(line) &&
+        !/\r(?!$)/.test(line)
+        ? open
+        : bad;
     const [, digits = ""] = /^([0-9a-f]{1,16})[ \t]*(?:;[^\r\n\0]*)?$/i.exec(line) ?? [];
     if (digits === "") return bad;
     const size = Number.parseInt(digits, 16);
@@ -97,7 +147,8 @@ function chunked(text: string, start: number, ended: boolean, status: number, wh
   for (;;) {
     const lineEnd = text.indexOf("\r\n", at);
     const line = lineEnd < 0 ? text.slice(at) : text.slice(at, lineEnd);
-    if (/[\n\0]/.test(line) || /\r(?!$)/.test(line) || (lineEnd >= 0 && line.includes("\r"))) return result("malformed", { hasHead: true, status });
+    if (/[\n\0]/.test(line) || /\r(?!$)/.test(line) || (lineEnd >= 0 && line.includes("\r")))
+      return result("malformed", { hasHead: true, status });
     if (lineEnd < 0) return ended ? whole(body, text.length, false) : result("open", { hasHead: true, status, body });
     at = lineEnd + 2;
     if (line === "") return whole(body, at);

@@ -17,13 +17,16 @@ async function forget(urls: readonly string[]): Promise<void> {
   }
 }
 
-const open = (url: string, clusterNodes: readonly string[] | null = null): Promise<LimitStore> => openValkeyLimits({ url, clusterNodes, clock: systemClock, folder: null });
+const open = (url: string, clusterNodes: readonly string[] | null = null): Promise<LimitStore> =>
+  openValkeyLimits({ url, clusterNodes, clock: systemClock, folder: null });
 
 /** The first message ever makes an epoch, which opens a little later. */
 async function opened(url: string, clusterNodes: readonly string[] | null, tenants: readonly string[]): Promise<void> {
   const store = await open(url, clusterNodes);
   while (!(await reachable(store))) await Bun.sleep(50);
-  await Promise.all(tenants.map(async (tenantId) => (await reserved(store, needOf(accountOf({ tenantId, id: "warm" })))).settle([1])));
+  await Promise.all(
+    tenants.map(async (tenantId) => (await reserved(store, needOf(accountOf({ tenantId, id: "warm" })))).settle([1])),
+  );
   await store.close();
 }
 
@@ -54,9 +57,15 @@ for (const name of ["redis-server", "valkey-server"] as const) {
     test("[d4.2] two hundred at once over three replicas against room for ten: ten are admitted", async () => {
       await forget([server.url]);
       const stores = await Promise.all([open(server.url), open(server.url), open(server.url)]);
-      for (const [unit, window] of [["requests", "minute"], ["tokens", "second"], ["concurrency", null]] as const) {
+      for (const [unit, window] of [
+        ["requests", "minute"],
+        ["tokens", "second"],
+        ["concurrency", null],
+      ] as const) {
         const account = accountOf({ id: `three-${unit}`, unit, window });
-        const results = await Promise.all(Array.from({ length: 200 }, async (_, index) => stores[index % 3]!.reserve([needOf(account)])));
+        const results = await Promise.all(
+          Array.from({ length: 200 }, async (_, index) => stores[index % 3]!.reserve([needOf(account)])),
+        );
         const admitted = results.flatMap((result) => ("need" in result ? [] : [result]));
         expect(admitted).toHaveLength(10);
         for (const each of admitted) each.release();
@@ -94,7 +103,7 @@ for (const name of ["redis-server", "valkey-server"] as const) {
       expect(admitted).toBeLessThanOrEqual(3000);
       expect(refusals).toBe(3300 - admitted);
       // a replica that the machine let wait for longer than a call waits for it may have had some left: it gives that back, and all of it can be had
-      for (let silent = 0; silent < 20; ) {
+      for (let silent = 0; silent < 20;) {
         const given = await stores[0].reserve([needOf(account)]);
         if ("need" in given) {
           silent += 1;

@@ -1,13 +1,33 @@
 // What every driver of limits does, whatever it counts in: all accounts or none, exactly so many at once, what was not used comes back, and no need is ended
 // twice. Time stands still here, or goes on by so little that no window is left; what time does is tested with each driver.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { type Account, isShortage, type LimitStore, type Need, type Reservation, type Shortage } from "../../src/admission/limit-store.ts";
+import {
+  type Account,
+  isShortage,
+  type LimitStore,
+  type Need,
+  type Reservation,
+  type Shortage,
+} from "../../src/admission/limit-store.ts";
 import type { LimitRule } from "../../src/core/limit.ts";
 
 export function ruleOf(parts: Partial<LimitRule>): LimitRule {
   return {
-    id: "l", name: "l", kind: "limit", tenantId: "t", projectId: null, scope: {}, unit: "requests", window: "minute", limit: 10, mode: "enforce",
-    onStoreFailure: "closed", assumeOutputTokens: 4096, unpriced: "deny", thresholds: [], ...parts,
+    id: "l",
+    name: "l",
+    kind: "limit",
+    tenantId: "t",
+    projectId: null,
+    scope: {},
+    unit: "requests",
+    window: "minute",
+    limit: 10,
+    mode: "enforce",
+    onStoreFailure: "closed",
+    assumeOutputTokens: 4096,
+    unpriced: "deny",
+    thresholds: [],
+    ...parts,
   };
 }
 export const accountOf = (parts: Partial<LimitRule>, value = ""): Account => ({ rule: ruleOf(parts), value });
@@ -15,7 +35,8 @@ export const needOf = (account: Account, units = 1, force = false): Need => ({ a
 
 export async function reserved(store: LimitStore, ...needs: readonly Need[]): Promise<Reservation> {
   const result = await store.reserve(needs);
-  if (isShortage(result)) throw new Error(`refused: ${result.need.account.rule.id} has ${result.standing.remaining} left`);
+  if (isShortage(result))
+    throw new Error(`refused: ${result.need.account.rule.id} has ${result.standing.remaining} left`);
   return result;
 }
 export async function refused(store: LimitStore, ...needs: readonly Need[]): Promise<Shortage> {
@@ -37,7 +58,12 @@ export function limitStoreSuite(name: string, open: () => LimitStore | Promise<L
     });
     const used = async (account: Account): Promise<number> => (await store.standing(account)).used;
 
-    test.each([["requests", "minute"], ["requests", "day"], ["tokens", "hour"], ["concurrency", null]] as const)("[d4.2] two hundred at once against room for ten %s: ten are admitted", async (unit, window) => {
+    test.each([
+      ["requests", "minute"],
+      ["requests", "day"],
+      ["tokens", "hour"],
+      ["concurrency", null],
+    ] as const)("[d4.2] two hundred at once against room for ten %s: ten are admitted", async (unit, window) => {
       const account = accountOf({ id: `at-once-${unit}-${window}`, unit, window });
       const results = await Promise.all(Array.from({ length: 200 }, async () => store.reserve([needOf(account)])));
       const admitted = results.filter((result): result is Reservation => !isShortage(result));
@@ -80,7 +106,10 @@ export function limitStoreSuite(name: string, open: () => LimitStore | Promise<L
     });
 
     test("needs are ended one by one; the reservation is open until the last", async () => {
-      const [call, attempt] = [accountOf({ id: "call", unit: "tokens", limit: 100 }), accountOf({ id: "attempt", unit: "tokens", limit: 100 })];
+      const [call, attempt] = [
+        accountOf({ id: "call", unit: "tokens", limit: 100 }),
+        accountOf({ id: "attempt", unit: "tokens", limit: 100 }),
+      ];
       const both = await reserved(store, needOf(call, 50), needOf(attempt, 60));
       both.settle([null, 10]);
       expect([await used(call), await used(attempt), store.open()]).toEqual([50, 10, 1]);
@@ -101,7 +130,10 @@ export function limitStoreSuite(name: string, open: () => LimitStore | Promise<L
     });
 
     test("[d4.6] a forced need is charged and never refused; it says that it would have been", async () => {
-      const [audit, enforced] = [accountOf({ id: "audit", limit: 1, mode: "audit" }), accountOf({ id: "enforced", limit: 5 })];
+      const [audit, enforced] = [
+        accountOf({ id: "audit", limit: 1, mode: "audit" }),
+        accountOf({ id: "enforced", limit: 5 }),
+      ];
       const first = await reserved(store, needOf(audit, 1, true), needOf(enforced));
       const second = await reserved(store, needOf(enforced), needOf(audit, 1, true));
       expect([first.overdrawn, second.overdrawn, await used(audit)]).toEqual([[], [1], 2]);
@@ -111,7 +143,11 @@ export function limitStoreSuite(name: string, open: () => LimitStore | Promise<L
 
     test("[d4.3] a need above the whole limit never fits, and one of a budget without end neither", async () => {
       const limit = accountOf({ id: "small", limit: 5 });
-      expect(await refused(store, needOf(limit, 6))).toMatchObject({ exceedsLimit: true, fitsAtMs: null, unavailable: false });
+      expect(await refused(store, needOf(limit, 6))).toMatchObject({
+        exceedsLimit: true,
+        fitsAtMs: null,
+        unavailable: false,
+      });
       const total = accountOf({ id: "total", kind: "budget", unit: "nano_usd", window: "total", limit: 5 });
       const all = await reserved(store, needOf(total, 5));
       expect(await refused(store, needOf(total, 1))).toMatchObject({ exceedsLimit: false, fitsAtMs: null });
@@ -126,7 +162,10 @@ export function limitStoreSuite(name: string, open: () => LimitStore | Promise<L
     });
 
     test("[d4.3] of several accounts that are short the one is told whose need fits last", async () => {
-      const [minute, day] = [accountOf({ id: "minute", window: "minute", limit: 1 }), accountOf({ id: "day", window: "day", limit: 1 })];
+      const [minute, day] = [
+        accountOf({ id: "minute", window: "minute", limit: 1 }),
+        accountOf({ id: "day", window: "day", limit: 1 }),
+      ];
       const all = await reserved(store, needOf(day), needOf(minute));
       expect((await refused(store, needOf(minute), needOf(day))).need.account.rule.id).toBe("day");
       expect((await refused(store, needOf(day), needOf(minute))).need.account.rule.id).toBe("day");
@@ -134,7 +173,10 @@ export function limitStoreSuite(name: string, open: () => LimitStore | Promise<L
     });
 
     test("[d4.1] values of one rule, and rules of two tenants, are counted apart", async () => {
-      const [ann, bob] = [accountOf({ id: "per-user", limit: 1, scope: { user: "*" } }, "ann"), accountOf({ id: "per-user", limit: 1, scope: { user: "*" } }, "bob")];
+      const [ann, bob] = [
+        accountOf({ id: "per-user", limit: 1, scope: { user: "*" } }, "ann"),
+        accountOf({ id: "per-user", limit: 1, scope: { user: "*" } }, "bob"),
+      ];
       const other = accountOf({ id: "per-user", limit: 1, scope: { user: "*" }, tenantId: "other" }, "ann");
       for (const account of [ann, bob, other]) (await reserved(store, needOf(account))).settle([1]);
       for (const account of [ann, bob, other]) await refused(store, needOf(account));
@@ -143,14 +185,21 @@ export function limitStoreSuite(name: string, open: () => LimitStore | Promise<L
     test("standings before and after are those of the reservation", async () => {
       const account = accountOf({ id: "standing", limit: 10 });
       const one = await reserved(store, needOf(account, 3));
-      expect([one.before[0]!.used, one.after[0]!.used, one.after[0]!.remaining, one.after[0]!.limit]).toEqual([0, 3, 7, 10]);
+      expect([one.before[0]!.used, one.after[0]!.used, one.after[0]!.remaining, one.after[0]!.limit]).toEqual([
+        0, 3, 7, 10,
+      ]);
       expect(one.after[0]!.resetsAtMs).not.toBeNull();
       one.settle([3]);
     });
 
     test("[d4.6] an event is told to the first who asks in a window", async () => {
       const account = accountOf({ id: "marked", kind: "budget", unit: "nano_usd", window: "day" });
-      const asked = [await store.first(account, "80"), await store.first(account, "80"), await store.first(account, "100"), await store.first(accountOf({ id: "other", kind: "budget", unit: "nano_usd", window: "day" }), "80")];
+      const asked = [
+        await store.first(account, "80"),
+        await store.first(account, "80"),
+        await store.first(account, "100"),
+        await store.first(accountOf({ id: "other", kind: "budget", unit: "nano_usd", window: "day" }), "80"),
+      ];
       expect(asked).toEqual([true, false, true, true]);
     });
   });

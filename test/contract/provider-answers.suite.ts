@@ -20,11 +20,14 @@ export function providerAnswersSuite(provider: Provider): void {
 function answerSuite(provider: Provider): void {
   const { answers, errors } = examplesOf(provider);
   const model = modelNames(provider)[0]!;
-  test.each(answers.map((example) => [example.name, example] as const))("whole and streamed say the same: %s", (_, { asked = {}, whole, events, choices }) => {
-    const { memo } = encoded(provider, asked, { model, dropParams: true });
-    expect(choicesOfWhole(provider, whole, memo, model)).toEqual([...choices]);
-    expect(choicesOfStream(provider, events, memo, model, choices.length)).toEqual([...choices]);
-  });
+  test.each(answers.map((example) => [example.name, example] as const))(
+    "whole and streamed say the same: %s",
+    (_, { asked = {}, whole, events, choices }) => {
+      const { memo } = encoded(provider, asked, { model, dropParams: true });
+      expect(choicesOfWhole(provider, whole, memo, model)).toEqual([...choices]);
+      expect(choicesOfStream(provider, events, memo, model, choices.length)).toEqual([...choices]);
+    },
+  );
   test("two streams at once do not mix", () => {
     const [one, other] = [answers[0]!, answers[1]!];
     const decoders = [one, other].map(() => provider.openStream({ model, memo: null }));
@@ -38,17 +41,32 @@ function answerSuite(provider: Provider): void {
     decoders.forEach((decoder, index) => mixed[index]!.push(...decoder.end()));
     expect(mixed).toEqual(alone.map((chunks) => [...chunks]));
   });
-  test.each(errors.map((error) => [error.message, error] as const))("an error inside a 200 is the provider's failure: %s", (_, { event, body, message }) => {
-    const decoder = provider.openStream({ model, memo: null });
-    const streamed = thrownBy(() => decoder.push({ event, data: JSON.stringify(body) }));
-    expect(streamed).toBeInstanceOf(StreamError);
-    expect((streamed as StreamError).failure.message).toContain(message);
-    const whole = thrownBy(() => provider.decodeResponse(JSON.stringify(body), { model, memo: null }));
-    expect(whole).toBeInstanceOf(StreamError);
-    expect((whole as StreamError).failure.message).toContain(message);
-  });
+  test.each(errors.map((error) => [error.message, error] as const))(
+    "an error inside a 200 is the provider's failure: %s",
+    (_, { event, body, message }) => {
+      const decoder = provider.openStream({ model, memo: null });
+      const streamed = thrownBy(() => decoder.push({ event, data: JSON.stringify(body) }));
+      expect(streamed).toBeInstanceOf(StreamError);
+      expect((streamed as StreamError).failure.message).toContain(message);
+      const whole = thrownBy(() => provider.decodeResponse(JSON.stringify(body), { model, memo: null }));
+      expect(whole).toBeInstanceOf(StreamError);
+      expect((whole as StreamError).failure.message).toContain(message);
+    },
+  );
   test("what is no answer is a malformed one, and no text of it is repeated", () => {
-    for (const body of ["", "<html><title>It works: secret-word</title></html>", "secret-word", '"secret-word"', "7", "null", "[]", "{}", '{"secret-word": 1}', '{"choices"', "data: {}\n\n"]) {
+    for (const body of [
+      "",
+      "<html><title>It works: secret-word</title></html>",
+      "secret-word",
+      '"secret-word"',
+      "7",
+      "null",
+      "[]",
+      "{}",
+      '{"secret-word": 1}',
+      '{"choices"',
+      "data: {}\n\n",
+    ]) {
       const thrown = thrownBy(() => provider.decodeResponse(body, { model, memo: null }));
       if (thrown instanceof StreamError) continue;
       expect([body, thrown instanceof MalformedAnswer]).toEqual([body, true]);
@@ -57,7 +75,11 @@ function answerSuite(provider: Provider): void {
   });
 }
 
-function said(provider: Provider, events: readonly { readonly event: string; readonly data: string }[], model: string): readonly unknown[] {
+function said(
+  provider: Provider,
+  events: readonly { readonly event: string; readonly data: string }[],
+  model: string,
+): readonly unknown[] {
   const decoder = provider.openStream({ model, memo: null });
   return [...events.filter(({ data }) => data !== "[DONE]").flatMap((event) => decoder.push(event)), ...decoder.end()];
 }
@@ -72,7 +94,8 @@ function thrownBy(run: () => unknown): unknown {
   }
 }
 
-const isOwnFault = (thrown: unknown): boolean => thrown === undefined || thrown instanceof StreamError || thrown instanceof MalformedAnswer;
+const isOwnFault = (thrown: unknown): boolean =>
+  thrown === undefined || thrown instanceof StreamError || thrown instanceof MalformedAnswer;
 
 function strangeBytesSuite(provider: Provider): void {
   const examples = examplesOf(provider);
@@ -83,7 +106,8 @@ function strangeBytesSuite(provider: Provider): void {
         const thrown = thrownBy(() => {
           const answer = provider.decodeResponse(body, { model, memo: null });
           expect(Array.isArray(answer.choices)).toBe(true);
-          for (const choice of answer.choices) expect([isObject(choice), isObject(choice) && isObject(choice.message)]).toEqual([true, true]);
+          for (const choice of answer.choices)
+            expect([isObject(choice), isObject(choice) && isObject(choice.message)]).toEqual([true, true]);
         });
         if (!isOwnFault(thrown)) throw thrown;
         if (thrown instanceof StreamError) expect(thrown.failure.message.trim()).not.toBe("");
@@ -97,7 +121,8 @@ function strangeBytesSuite(provider: Provider): void {
         const thrown = thrownBy(() => {
           const decoder = provider.openStream({ model, memo: null });
           const chunks = events.flatMap((event) => decoder.push(event));
-          for (const chunk of [...chunks, ...decoder.end()]) expect([isObject(chunk), Array.isArray(chunk.choices)]).toEqual([true, true]);
+          for (const chunk of [...chunks, ...decoder.end()])
+            expect([isObject(chunk), Array.isArray(chunk.choices)]).toEqual([true, true]);
         });
         if (!isOwnFault(thrown)) throw thrown;
         if (thrown instanceof StreamError) expect(thrown.failure.message.trim()).not.toBe("");
@@ -111,7 +136,10 @@ function strangeBytesSuite(provider: Provider): void {
       ["classifyError", (body) => provider.classifyError({ status: 400, body })],
       ["decodeResponse", (body) => provider.decodeResponse(body, { model, memo: null })],
       ["openStream", (body) => provider.openStream({ model, memo: null }).push({ event: "", data: body })],
-      ["openStream, event error", (body) => provider.openStream({ model, memo: null }).push({ event: "error", data: body })],
+      [
+        "openStream, event error",
+        (body) => provider.openStream({ model, memo: null }).push({ event: "error", data: body }),
+      ],
     ];
     for (const [name, body] of SLOW_BODIES)
       for (const [way, run] of ways) {
@@ -125,13 +153,28 @@ function strangeBytesSuite(provider: Provider): void {
   }, 120_000);
 }
 
-const FAILURE_CLASSES: readonly string[] = ["authentication", "permission", "not_found", "rate_limit", "quota", "context_length", "content_policy", "invalid_request", "overloaded", "server", "timeout"];
+const FAILURE_CLASSES: readonly string[] = [
+  "authentication",
+  "permission",
+  "not_found",
+  "rate_limit",
+  "quota",
+  "context_length",
+  "content_policy",
+  "invalid_request",
+  "overloaded",
+  "server",
+  "timeout",
+];
 const WORDS = "The sum of the parts is odd.";
 /** Bodies that say something, in all the forms that vendors and the proxies before them have. */
 const TELLING: readonly (readonly [form: string, body: string])[] = [
   ["a text", WORDS],
   ["a JSON string", JSON.stringify(WORDS)],
-  ["{error: {message}}", JSON.stringify({ error: { message: WORDS, type: "some_error", code: "some_code", param: null } })],
+  [
+    "{error: {message}}",
+    JSON.stringify({ error: { message: WORDS, type: "some_error", code: "some_code", param: null } }),
+  ],
   ["{error: text}", JSON.stringify({ error: WORDS })],
   ["{message}", JSON.stringify({ message: WORDS })],
   ["{detail: text}", JSON.stringify({ detail: WORDS })],
@@ -160,18 +203,38 @@ function errorSuite(provider: Provider): void {
       for (const status of STATUSES) {
         const { class: failureClass, message, param } = provider.classifyError({ status, body });
         if (!FAILURE_CLASSES.includes(failureClass)) faults.push(`${form}: the class is ${failureClass}`);
-        if (!message.includes(WORDS) || /<html|secret-body/i.test(message)) faults.push(`${form} with ${status}: ${message}`);
+        if (!message.includes(WORDS) || /<html|secret-body/i.test(message))
+          faults.push(`${form} with ${status}: ${message}`);
         if (param === "") faults.push(`${form}: param is empty`);
       }
     expect(faults).toEqual([]);
   });
   test("tells the status of an error that has no words", () => {
-    const faults = SILENT.flatMap(([form, body]) => STATUSES.map((status) => [form, status, provider.classifyError({ status, body }).message] as const).filter(([, status, message]) => !message.includes(String(status)))).map(([form, status, message]) => `${form} with ${status}: ${JSON.stringify(message)}`);
+    const faults = SILENT.flatMap(([form, body]) =>
+      STATUSES.map((status) => [form, status, provider.classifyError({ status, body }).message] as const).filter(
+        ([, status, message]) => !message.includes(String(status)),
+      ),
+    ).map(([form, status, message]) => `${form} with ${status}: ${JSON.stringify(message)}`);
     expect(faults).toEqual([]);
   });
   test("the status decides where nothing else does", () => {
-    const classes = Object.fromEntries([400, 401, 403, 404, 429, 500, 502, 503, 504].map((status) => [status, provider.classifyError({ status, body: "" }).class]));
-    expect(classes).toEqual({ 400: "invalid_request", 401: "authentication", 403: "permission", 404: "not_found", 429: "rate_limit", 500: "server", 502: "server", 503: "overloaded", 504: "timeout" });
+    const classes = Object.fromEntries(
+      [400, 401, 403, 404, 429, 500, 502, 503, 504].map((status) => [
+        status,
+        provider.classifyError({ status, body: "" }).class,
+      ]),
+    );
+    expect(classes).toEqual({
+      400: "invalid_request",
+      401: "authentication",
+      403: "permission",
+      404: "not_found",
+      429: "rate_limit",
+      500: "server",
+      502: "server",
+      503: "overloaded",
+      504: "timeout",
+    });
   });
   test("any bytes get a class and words", () => {
     fc.assert(

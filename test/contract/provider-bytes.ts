@@ -8,24 +8,54 @@ import type { WireExamples } from "./wire-examples.ts";
 const anyText = fc.oneof(fc.string({ unit: "binary", maxLength: 200 }), fc.string({ maxLength: 200 }));
 const anyJson = fc.jsonValue({ maxDepth: 4 }) as fc.Arbitrary<Json>;
 /** What stands where it should not, more often than chance would have it. */
-const oddValue: fc.Arbitrary<Json | undefined> = fc.oneof(fc.constantFrom<(Json | undefined)[]>(null, undefined, "", 0, -1, 1.5, 1e308, true, [], {}, [null], [[]], "null", "-", 599, 200), anyJson);
+const oddValue: fc.Arbitrary<Json | undefined> = fc.oneof(
+  fc.constantFrom<(Json | undefined)[]>(
+    null,
+    undefined,
+    "",
+    0,
+    -1,
+    1.5,
+    1e308,
+    true,
+    [],
+    {},
+    [null],
+    [[]],
+    "null",
+    "-",
+    599,
+    200,
+  ),
+  anyJson,
+);
 
 type Path = readonly (string | number)[];
 
 function pathsOf(value: Json | undefined, path: Path = []): readonly Path[] {
   if (typeof value !== "object" || value === null) return [path];
-  return [path, ...Object.entries(value).flatMap(([key, member]) => pathsOf(member as Json, [...path, Array.isArray(value) ? Number(key) : key]))];
+  return [
+    path,
+    ...Object.entries(value).flatMap(([key, member]) =>
+      pathsOf(member as Json, [...path, Array.isArray(value) ? Number(key) : key]),
+    ),
+  ];
 }
 
 /** A copy with another value at the path; undefined takes the member away. */
 function withValueAt(value: Json, path: Path, other: Json | undefined): Json | undefined {
   const [step, ...rest] = path;
   if (step === undefined) return other;
-  if (Array.isArray(value)) return (value as readonly Json[]).flatMap((item, index) => (index === step ? [withValueAt(item, rest, other)] : [item])).filter((item) => item !== undefined);
-  return Object.fromEntries(Object.entries(value as JsonObject).flatMap(([key, member]) => {
-    const changed = key === step ? withValueAt(member as Json, rest, other) : (member as Json);
-    return changed === undefined ? [] : [[key, changed]];
-  }));
+  if (Array.isArray(value))
+    return (value as readonly Json[])
+      .flatMap((item, index) => (index === step ? [withValueAt(item, rest, other)] : [item]))
+      .filter((item) => item !== undefined);
+  return Object.fromEntries(
+    Object.entries(value as JsonObject).flatMap(([key, member]) => {
+      const changed = key === step ? withValueAt(member as Json, rest, other) : (member as Json);
+      return changed === undefined ? [] : [[key, changed]];
+    }),
+  );
 }
 
 /** One to three places of the value hold something else. */
@@ -46,17 +76,48 @@ const shortened = (text: string): fc.Arbitrary<string> => fc.nat({ max: text.len
 
 export function bodies({ answers, errors }: WireExamples): fc.Arbitrary<string> {
   const whole = [...answers.map((answer) => answer.whole), ...errors.map(({ body }) => body)];
-  return fc.oneof(anyText, anyJson.map((value) => JSON.stringify(value)), ...whole.map(exchanged), ...whole.map((value) => shortened(JSON.stringify(value))));
+  return fc.oneof(
+    anyText,
+    anyJson.map((value) => JSON.stringify(value)),
+    ...whole.map(exchanged),
+    ...whole.map((value) => shortened(JSON.stringify(value))),
+  );
 }
 
 /** A stream of the form in which some events are exchanged, doubled, left out or out of order. */
 export function streams({ answers }: WireExamples): fc.Arbitrary<readonly SseEvent[]> {
   const events = answers.flatMap((answer) => answer.events).filter(({ data }) => data !== "[DONE]");
-  const name = fc.oneof(fc.constantFrom(...new Set(events.map(({ event }) => event))), fc.constantFrom("", "message", "error", "done"), anyText);
-  const strange = fc.record({ event: name, data: fc.oneof(anyText.filter((text) => text !== ""), anyJson.map((value) => JSON.stringify(value))) });
-  const changed = fc.constantFrom(...events).chain(({ event, data }) => (data.startsWith("{") ? exchanged(JSON.parse(data) as JsonObject) : shortened(data).filter((text) => text !== "")).map((text) => ({ event, data: text })));
+  const name = fc.oneof(
+    fc.constantFrom(...new Set(events.map(({ event }) => event))),
+    fc.constantFrom("", "message", "error", "done"),
+    anyText,
+  );
+  const strange = fc.record({
+    event: name,
+    data: fc.oneof(
+      anyText.filter((text) => text !== ""),
+      anyJson.map((value) => JSON.stringify(value)),
+    ),
+  });
+  const changed = fc
+    .constantFrom(...events)
+    .chain(({ event, data }) =>
+      (data.startsWith("{")
+        ? exchanged(JSON.parse(data) as JsonObject)
+        : shortened(data).filter((text) => text !== "")
+      ).map((text) => ({ event, data: text })),
+    );
   const [first] = events;
-  return fc.array(fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...events) }, { weight: 3, arbitrary: changed }, { weight: 1, arbitrary: strange }), { maxLength: 12 }).map((list) => [first!, ...list]);
+  return fc
+    .array(
+      fc.oneof(
+        { weight: 4, arbitrary: fc.constantFrom(...events) },
+        { weight: 3, arbitrary: changed },
+        { weight: 1, arbitrary: strange },
+      ),
+      { maxLength: 12 },
+    )
+    .map((list) => [first!, ...list]);
 }
 
 const BYTES = 256 * 1024;
@@ -71,5 +132,25 @@ export const SLOW_BODIES: readonly (readonly [name: string, body: string])[] = [
   ["tags that do not end", fill("<")],
   ["titles that do not end", `<html>${fill("<title")}`],
   ["titles without a word", `<html>${fill("<title>")}`],
-  ...["model ", "input token count ", "tokens 1 ", "exceeds the ", "prompt: ", "try again in ", "maximum context ", "rate limit", "0", "{\\\"", "api key "].map((words) => [`a message of ${JSON.stringify(words)}`, JSON.stringify({ error: { message: fill(words), type: "invalid_request_error", status: "INVALID_ARGUMENT", code: 400 } })] as const),
+  ...[
+    "model ",
+    "input token count ",
+    "tokens 1 ",
+    "exceeds the ",
+    "prompt: ",
+    "try again in ",
+    "maximum context ",
+    "rate limit",
+    "0",
+    '{\\"',
+    "api key ",
+  ].map(
+    (words) =>
+      [
+        `a message of ${JSON.stringify(words)}`,
+        JSON.stringify({
+          error: { message: fill(words), type: "invalid_request_error", status: "INVALID_ARGUMENT", code: 400 },
+        }),
+      ] as const,
+  ),
 ];

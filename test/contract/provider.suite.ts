@@ -8,7 +8,15 @@ import { isObject, type Json, type JsonObject } from "../../src/core/json.ts";
 import { COMMON_PARAMETERS, type CommonParameter, NEVER_UNSUPPORTED } from "../../src/core/params.ts";
 import { ADDRESS_WORD } from "../../src/core/target.ts";
 import type { Provider } from "../../src/providers/provider.ts";
-import { PLACE_OF_FOREIGN_FIELDS, cellOf, foreignSampleFor, modelNames, neutralSamples, sampleFor, SAMPLES } from "../spec/parameter-samples.ts";
+import {
+  PLACE_OF_FOREIGN_FIELDS,
+  cellOf,
+  foreignSampleFor,
+  modelNames,
+  neutralSamples,
+  sampleFor,
+  SAMPLES,
+} from "../spec/parameter-samples.ts";
 import { providerAnswersSuite } from "./provider-answers.suite.ts";
 import { encoded, fitted, HELLO, onTheWire, refusalOf, targetOf, wireBody } from "./provider-requests.ts";
 import { keyCredential, SIGN_CONTEXT } from "../harness/targets.ts";
@@ -55,7 +63,17 @@ function dataSuite(provider: Provider): void {
     if (!host.includes("{")) return;
     const domain = host.slice(host.lastIndexOf("}") + 1);
     expect(domain).toMatch(/^\.[a-z0-9-]+(\.[a-z0-9-]+)+$/);
-    for (const value of ["a.b-c_d", "evil.example", "127.0.0.1", "0x7f000001", "-", "_", "..a", "a..", "x".repeat(128)]) {
+    for (const value of [
+      "a.b-c_d",
+      "evil.example",
+      "127.0.0.1",
+      "0x7f000001",
+      "-",
+      "_",
+      "..a",
+      "a..",
+      "x".repeat(128),
+    ]) {
       expect([value, ADDRESS_WORD.test(value)]).toEqual([value, true]);
       const address = baseUrl!.replaceAll(/\{\w+\}/g, value);
       // an address that is none is called by nobody
@@ -77,11 +95,18 @@ function dataSuite(provider: Provider): void {
 
 /** What has to stand beside a parameter, as far as the model takes it. */
 function besideOf(provider: Provider, name: CommonParameter, model: string): JsonObject {
-  return Object.fromEntries(Object.entries(SAMPLES[name].beside ?? {}).filter(([other]) => other !== "tools" || cellOf(provider, "tools", model).support !== "unsupported")) as JsonObject;
+  return Object.fromEntries(
+    Object.entries(SAMPLES[name].beside ?? {}).filter(
+      ([other]) => other !== "tools" || cellOf(provider, "tools", model).support !== "unsupported",
+    ),
+  ) as JsonObject;
 }
 
 /** Each cell of each model that the table tells apart. `judge` gives what is wrong; one run tells all of it. */
-function judgeCells(provider: Provider, judge: (name: CommonParameter, model: string, beside: JsonObject) => string | null): void {
+function judgeCells(
+  provider: Provider,
+  judge: (name: CommonParameter, model: string, beside: JsonObject) => string | null,
+): void {
   const faults: string[] = [];
   for (const model of modelNames(provider))
     for (const name of COMMON_PARAMETERS) {
@@ -103,25 +128,38 @@ function capabilitySuite(provider: Provider): void {
   const { capabilities } = provider;
   test("[d6.2] its table has a cell for every parameter and block type, and nothing else", () => {
     expect(Object.keys(capabilities.cells).toSorted()).toEqual([...COMMON_PARAMETERS, ...BLOCK_TYPES].toSorted());
-    const all = [capabilities.cells, ...capabilities.exceptions.map(({ cells }) => cells)].flatMap((cells) => Object.entries(cells));
+    const all = [capabilities.cells, ...capabilities.exceptions.map(({ cells }) => cells)].flatMap((cells) =>
+      Object.entries(cells),
+    );
     for (const [name, cell] of all) {
       expect(["native", "mapped", "emulated", "unsupported"]).toContain(cell.support);
       // where it is not passed as it is, the note says what becomes of it
-      if (cell.support === "mapped" || cell.support === "emulated") expect([name, cell.note?.trim() ?? ""]).not.toEqual([name, ""]);
+      if (cell.support === "mapped" || cell.support === "emulated")
+        expect([name, cell.note?.trim() ?? ""]).not.toEqual([name, ""]);
       // a parameter of which one value is taken is unsupported, and that value neutral
       if (cell.range !== undefined) expect([name, cell.range[0] < cell.range[1]]).toEqual([name, true]);
-      if (cell.values !== undefined) expect([name, cell.values.some((value) => !isDefaultWord(name, value))]).toEqual([name, true]);
+      if (cell.values !== undefined)
+        expect([name, cell.values.some((value) => !isDefaultWord(name, value))]).toEqual([name, true]);
       if (cell.neutral !== undefined) expect([name, cell.support]).toEqual([name, "unsupported"]);
     }
-    for (const { models } of capabilities.exceptions) expect([String(models), models.global || models.sticky]).toEqual([String(models), false]);
+    for (const { models } of capabilities.exceptions)
+      expect([String(models), models.global || models.sticky]).toEqual([String(models), false]);
   });
   test("[d6.9] an address in file_id is never sent as the id of an upload: it is fetched, mapped, or refused", () => {
     const model = modelNames(provider)[0]!;
-    if (effectiveCapability(capabilities, "file", model).support === "unsupported" || provider.inlines(model).has("file") || HANDING_ON.has(provider.id)) return;
+    if (
+      effectiveCapability(capabilities, "file", model).support === "unsupported" ||
+      provider.inlines(model).has("file") ||
+      HANDING_ON.has(provider.id)
+    )
+      return;
     const messages = [{ role: "user", content: [{ type: "file", file: { file_id: "https://files.example/a.pdf" } }] }];
     let wire = "";
     const refusal = refusalOf(() => void (wire = onTheWire(encoded(provider, { messages }, { model }))));
-    expect([refusal?.param?.startsWith("messages[0].content[0]") ?? true, wire.includes('"file_id":"https:')]).toEqual([true, false]);
+    expect([refusal?.param?.startsWith("messages[0].content[0]") ?? true, wire.includes('"file_id":"https:')]).toEqual([
+      true,
+      false,
+    ]);
   });
   test("[d6.2] each parameter that it takes changes what is sent, for every model that the table tells apart", () => {
     judgeCells(provider, (name, model, beside) => {
@@ -133,7 +171,9 @@ function capabilitySuite(provider: Provider): void {
       // as many calls, each for one choice: test/spec/several-choices.test.ts
       if (name === "n" && cell.support === "emulated") return null;
       const without = onTheWire(encoded(provider, beside, { model }));
-      return onTheWire(encoded(provider, { ...beside, [name]: value as Json }, { model })) === without ? `${JSON.stringify(value)} changes nothing` : null;
+      return onTheWire(encoded(provider, { ...beside, [name]: value as Json }, { model })) === without
+        ? `${JSON.stringify(value)} changes nothing`
+        : null;
     });
   });
   test("[d9.4] what the encoder tells of places for explain has one form: a common parameter, an arrow, where it went", () => {
@@ -141,7 +181,12 @@ function capabilitySuite(provider: Provider): void {
       const cell = cellOf(provider, name, model);
       const value = cell.support === "unsupported" ? undefined : sampleFor(name, cell);
       if (value === undefined) return null;
-      const wrong = (encoded(provider, { ...beside, [name]: value as Json }, { model }).mapped ?? []).filter((words) => !COMMON_PARAMETERS.some((parameter) => words.startsWith(`${parameter} -> `) && words.length > parameter.length + 4));
+      const wrong = (encoded(provider, { ...beside, [name]: value as Json }, { model }).mapped ?? []).filter(
+        (words) =>
+          !COMMON_PARAMETERS.some(
+            (parameter) => words.startsWith(`${parameter} -> `) && words.length > parameter.length + 4,
+          ),
+      );
       return wrong.length === 0 ? null : JSON.stringify(wrong);
     });
   });
@@ -154,7 +199,8 @@ function capabilitySuite(provider: Provider): void {
         // a model's own default is a value that it takes
         if (cell.neutral !== undefined && neutral.includes(value)) continue;
         const without = onTheWire(encoded(provider, beside, { model, dropParams: true }));
-        if (onTheWire(encoded(provider, { ...beside, [name]: value }, { model, dropParams: true })) !== without) return `${JSON.stringify(value)} is sent`;
+        if (onTheWire(encoded(provider, { ...beside, [name]: value }, { model, dropParams: true })) !== without)
+          return `${JSON.stringify(value)} is sent`;
         if (!NEVER_UNSUPPORTED.has(name) && !neutral.includes(value)) {
           const refusal = refusalOf(() => fitted(provider, { ...beside, [name]: value }, { model }));
           if (refusal?.code !== "unsupported_parameter") return `${JSON.stringify(value)} is not refused`;
@@ -168,7 +214,9 @@ function capabilitySuite(provider: Provider): void {
       const cell = cellOf(provider, name, model);
       const value = cell.support === "unsupported" ? undefined : foreignSampleFor(name, cell);
       if (value === undefined) return null;
-      const refusal = refusalOf(() => fitted(provider, { ...beside, [name]: value as Json }, { model, dropParams: true }));
+      const refusal = refusalOf(() =>
+        fitted(provider, { ...beside, [name]: value as Json }, { model, dropParams: true }),
+      );
       return refusal?.code === "unsupported_value" ? null : `${JSON.stringify(value)}: ${refusal?.code ?? "taken"}`;
     });
   });
@@ -179,15 +227,29 @@ const MARK = "c29tZSBieXRlcw==";
 const ADDRESS = "https://files.example/some-file";
 const BLOCKS: Readonly<Record<BlockType, readonly JsonObject[]>> = {
   text: [{ type: "text", text: MARK }],
-  image_url: [{ type: "image_url", image_url: { url: `data:image/png;base64,${MARK}` } }, { type: "image_url", image_url: { url: `${ADDRESS}.png` } }],
+  image_url: [
+    { type: "image_url", image_url: { url: `data:image/png;base64,${MARK}` } },
+    { type: "image_url", image_url: { url: `${ADDRESS}.png` } },
+  ],
   input_audio: [{ type: "input_audio", input_audio: { data: MARK, format: "wav" } }],
-  video_url: [{ type: "video_url", video_url: { url: `${ADDRESS}.mp4` } }, { type: "video_url", video_url: { url: `data:video/mp4;base64,${MARK}` } }],
-  file: [{ type: "file", file: { filename: "a.pdf", file_data: `data:application/pdf;base64,${MARK}` } }, { type: "file", file: { file_id: `${ADDRESS}.pdf` } }],
-  document: [{ type: "document", source: { type: "base64", media_type: "application/pdf", data: MARK } }, { type: "document", source: { type: "text", media_type: "text/plain", data: MARK } }],
+  video_url: [
+    { type: "video_url", video_url: { url: `${ADDRESS}.mp4` } },
+    { type: "video_url", video_url: { url: `data:video/mp4;base64,${MARK}` } },
+  ],
+  file: [
+    { type: "file", file: { filename: "a.pdf", file_data: `data:application/pdf;base64,${MARK}` } },
+    { type: "file", file: { file_id: `${ADDRESS}.pdf` } },
+  ],
+  document: [
+    { type: "document", source: { type: "base64", media_type: "application/pdf", data: MARK } },
+    { type: "document", source: { type: "text", media_type: "text/plain", data: MARK } },
+  ],
 };
 
 function blockSuite(provider: Provider): void {
-  const conversation = (block: JsonObject): JsonObject => ({ messages: [{ role: "user", content: [{ type: "text", text: "Look:" }, block] }] });
+  const conversation = (block: JsonObject): JsonObject => ({
+    messages: [{ role: "user", content: [{ type: "text", text: "Look:" }, block] }],
+  });
   test("[d6.2] the content of each block type that it takes reaches the wire, and one that it does not take is refused with its path", () => {
     const faults: string[] = [];
     for (const model of modelNames(provider))
@@ -199,7 +261,10 @@ function blockSuite(provider: Provider): void {
           const { body } = encoded(provider, conversation(block), { model }).request;
           return body.includes(MARK) || body.includes(ADDRESS) ? "sent" : "lost";
         });
-        const wanted = support === "unsupported" ? outcomes.every((outcome) => outcome === "unsupported_content_block messages[0].content[1]") : outcomes.includes("sent") && !outcomes.includes("lost");
+        const wanted =
+          support === "unsupported"
+            ? outcomes.every((outcome) => outcome === "unsupported_content_block messages[0].content[1]")
+            : outcomes.includes("sent") && !outcomes.includes("lost");
         if (!wanted) faults.push(`${model} ${type} (${support}): ${outcomes.join(", ")}`);
       }
     expect(faults).toEqual([]);
@@ -215,7 +280,8 @@ function fullRequest(provider: Provider, model: string): JsonObject {
     if (value !== undefined) Object.assign(request, besideOf(provider, name, model), { [name]: value as Json });
   }
   // reasoning beside a forced tool, and both samplings at once, are refused by some; a deployment stands in place of the model
-  for (const name of ["response_format", "reasoning_effort", "tool_choice", "top_p", "deployment_id"]) delete request[name];
+  for (const name of ["response_format", "reasoning_effort", "tool_choice", "top_p", "deployment_id"])
+    delete request[name];
   return { ...request, messages: [{ role: "system", content: "Be brief." }, ...HELLO], top_k: 7 };
 }
 
@@ -223,12 +289,17 @@ function encodeSuite(provider: Provider): void {
   test("changes nothing of the request, and says the same each time", () => {
     for (const model of modelNames(provider)) {
       const request = fitted(provider, fullRequest(provider, model), { model });
-      const before = structuredClone({ ...request, options: { ...request.options, needs: [...request.options.needs] } });
+      const before = structuredClone({
+        ...request,
+        options: { ...request.options, needs: [...request.options.needs] },
+      });
       deepFreeze(request);
       const target = deepFreeze(targetOf(provider, model));
       const first = provider.encodeRequest(request, target);
       expect(provider.encodeRequest(request, target)).toEqual(first);
-      expect(structuredClone({ ...request, options: { ...request.options, needs: [...request.options.needs] } })).toEqual(before);
+      expect(
+        structuredClone({ ...request, options: { ...request.options, needs: [...request.options.needs] } }),
+      ).toEqual(before);
       expect(provider.encodeRequest(fitted(provider, fullRequest(provider, model), { model }), target)).toEqual(first);
     }
   });
@@ -244,19 +315,59 @@ function encodeSuite(provider: Provider): void {
   });
   test("stays on the target's address, whatever the model is called", () => {
     const rules = (model: string): boolean => model !== "" && !model.includes("..") && !/[?#]/.test(model);
-    const printable = fc.string({ unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code)), minLength: 1, maxLength: 60 });
-    const spiteful = fc.array(fc.constantFrom("/", "//", ".", "./", "%2e%2e", "%2F", "\\", "@", "@evil.example", ":", ":80", "models/", "tunedModels/", ";", "&", "=", "a", "{model}", "$&", "\""), { minLength: 1, maxLength: 8 }).map((parts) => parts.join(""));
+    const printable = fc.string({
+      unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code)),
+      minLength: 1,
+      maxLength: 60,
+    });
+    const spiteful = fc
+      .array(
+        fc.constantFrom(
+          "/",
+          "//",
+          ".",
+          "./",
+          "%2e%2e",
+          "%2F",
+          "\\",
+          "@",
+          "@evil.example",
+          ":",
+          ":80",
+          "models/",
+          "tunedModels/",
+          ";",
+          "&",
+          "=",
+          "a",
+          "{model}",
+          "$&",
+          '"',
+        ),
+        { minLength: 1, maxLength: 8 },
+      )
+      .map((parts) => parts.join(""));
     fc.assert(
-      fc.property(fc.oneof(printable, spiteful).filter(rules), fc.constantFrom("", "/deep/path", ":8443/v1"), (model, tail) => {
-        const baseUrl = tail === "" ? targetOf(provider).baseUrl : `https://host.example${tail}`;
-        const request = parseAndEncode(provider, model, baseUrl);
-        const [base, url] = [new URL(baseUrl), new URL(request.url)];
-        expect([url.protocol, url.host, url.username, url.password, url.hash]).toEqual([base.protocol, base.host, "", "", ""]);
-        expect(url.pathname.startsWith(base.pathname.replace(/\/$/, ""))).toBe(true);
-        // nothing but what the address ends in for every model
-        expect(url.search).toBe(new URL(parseAndEncode(provider, "plain", baseUrl).url).search);
-        JSON.parse(request.body);
-      }),
+      fc.property(
+        fc.oneof(printable, spiteful).filter(rules),
+        fc.constantFrom("", "/deep/path", ":8443/v1"),
+        (model, tail) => {
+          const baseUrl = tail === "" ? targetOf(provider).baseUrl : `https://host.example${tail}`;
+          const request = parseAndEncode(provider, model, baseUrl);
+          const [base, url] = [new URL(baseUrl), new URL(request.url)];
+          expect([url.protocol, url.host, url.username, url.password, url.hash]).toEqual([
+            base.protocol,
+            base.host,
+            "",
+            "",
+            "",
+          ]);
+          expect(url.pathname.startsWith(base.pathname.replace(/\/$/, ""))).toBe(true);
+          // nothing but what the address ends in for every model
+          expect(url.search).toBe(new URL(parseAndEncode(provider, "plain", baseUrl).url).search);
+          JSON.parse(request.body);
+        },
+      ),
       { numRuns: RUNS },
     );
   });
@@ -297,7 +408,8 @@ function reservedSuite(provider: Provider): void {
       for (const path of paths) {
         const passed = passThrough(path, "another-value");
         const refusal = refusalOf(() => encoded(provider, { extra_body: passed }, { model }));
-        if (refusal?.code !== "reserved_parameter") faults.push(`${what} at ${path.join(".")}: ${refusal?.code ?? "taken"}`);
+        if (refusal?.code !== "reserved_parameter")
+          faults.push(`${what} at ${path.join(".")}: ${refusal?.code ?? "taken"}`);
       }
     expect(guarded.flatMap(([, paths]) => paths).length).toBeGreaterThan(2);
     expect(faults).toEqual([]);
@@ -313,7 +425,11 @@ function reservedSuite(provider: Provider): void {
         const passed = passThrough(path, "another-value");
         if (refusalOf(() => encoded(provider, { ...request, ...passed }, { model: each })) !== null) continue;
         const after = wireBody(encoded(provider, { ...request, ...passed }, { model: each }));
-        if (JSON.stringify(valueAt(after, path)) !== JSON.stringify(valueAt(before, path)) && !GIVES_WAY.has(path.join("."))) faults.push(`${each}: ${path.join(".")}`);
+        if (
+          JSON.stringify(valueAt(after, path)) !== JSON.stringify(valueAt(before, path)) &&
+          !GIVES_WAY.has(path.join("."))
+        )
+          faults.push(`${each}: ${path.join(".")}`);
       }
       expect(faults).toEqual([]);
     }
@@ -327,12 +443,19 @@ function reservedSuite(provider: Provider): void {
     }
   });
   test("[d6.5] metadata of the caller is never sent", () => {
-    expect(onTheWire(encoded(provider, { metadata: { who: "somebody-in-particular" } }, { model }))).not.toContain("somebody-in-particular");
+    expect(onTheWire(encoded(provider, { metadata: { who: "somebody-in-particular" } }, { model }))).not.toContain(
+      "somebody-in-particular",
+    );
   });
 }
 
 /** What a provider adds unasked and documents as giving way to the caller's own word. */
-const GIVES_WAY: ReadonlySet<string> = new Set(["generationConfig.thinkingConfig.includeThoughts", "user_id", "random_seed", "venice_parameters.enable_web_search"]);
+const GIVES_WAY: ReadonlySet<string> = new Set([
+  "generationConfig.thinkingConfig.includeThoughts",
+  "user_id",
+  "random_seed",
+  "venice_parameters.enable_web_search",
+]);
 
 type Path = readonly (string | number)[];
 
@@ -340,11 +463,15 @@ type Path = readonly (string | number)[];
 function changedPaths(before: Json | undefined, after: Json | undefined, path: Path = []): readonly Path[] {
   if (JSON.stringify(before) === JSON.stringify(after)) return [];
   if (!isObject(after) || (path.length > 0 && !isObject(before) && before !== undefined)) return [path];
-  return Object.keys(after).flatMap((name) => changedPaths(isObject(before) ? before[name] : undefined, after[name], [...path, name]));
+  return Object.keys(after).flatMap((name) =>
+    changedPaths(isObject(before) ? before[name] : undefined, after[name], [...path, name]),
+  );
 }
 
 function leafPaths(value: Json | undefined, path: Path = []): readonly Path[] {
-  return isObject(value) ? Object.entries(value).flatMap(([name, member]) => leafPaths(member, [...path, name])) : [path];
+  return isObject(value)
+    ? Object.entries(value).flatMap(([name, member]) => leafPaths(member, [...path, name]))
+    : [path];
 }
 
 function valueAt(value: Json | undefined, path: Path): Json | undefined {
@@ -365,7 +492,8 @@ function signSuite(provider: Provider): void {
     const added = Object.keys(signed.headers).filter((name) => signed.headers[name] !== before.headers[name]);
     expect(added).toHaveLength(1);
     expect(signed.headers[added[0]!]).toContain(apiKey);
-    for (const [name, value] of Object.entries(before.headers)) expect([name, signed.headers[name]]).toEqual([name, value]);
+    for (const [name, value] of Object.entries(before.headers))
+      expect([name, signed.headers[name]]).toEqual([name, value]);
     // a caller who could set that header could say who the gateway is
     expect(refusalOf(() => parseCallerHeaders({ [added[0]!]: "x" }, undefined))?.code).toBe("header_not_allowed");
   });

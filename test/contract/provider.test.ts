@@ -15,12 +15,18 @@ describe("the registry", () => {
   test("no variable is the key of two providers, but for two operations of one", () => {
     // one key of one vendor for two of its services
     const shared = new Set(["AWS_BEARER_TOKEN_BEDROCK"]);
-    const apart = all.filter(({ id }) => !(id.endsWith("-generate") && providers.has(id.slice(0, -"-generate".length))));
+    const apart = all.filter(
+      ({ id }) => !(id.endsWith("-generate") && providers.has(id.slice(0, -"-generate".length))),
+    );
     const variables = apart.flatMap(({ keyVariables }) => keyVariables).filter((name) => !shared.has(name));
     expect(variables.filter((name, index) => variables.indexOf(name) !== index)).toEqual([]);
   });
   test("the suite reaches every exception of every table", () => {
-    const unreached = all.flatMap((provider) => provider.capabilities.exceptions.filter(({ models }) => !modelNames(provider).some((name) => models.test(name))).map(({ models }) => `${provider.id} ${String(models)}`));
+    const unreached = all.flatMap((provider) =>
+      provider.capabilities.exceptions
+        .filter(({ models }) => !modelNames(provider).some((name) => models.test(name)))
+        .map(({ models }) => `${provider.id} ${String(models)}`),
+    );
     expect(unreached).toEqual([]);
   });
 });

@@ -24,11 +24,20 @@ export interface RawServer extends AsyncDisposable {
 }
 
 /** `answer` is called once for each whole request. */
-export async function rawServer(answer: (socket: Socket, request: RawRequest) => void, host = "127.0.0.1"): Promise<RawServer> {
+export async function rawServer(
+  answer: (socket: Socket, request: RawRequest) => void,
+  host = "127.0.0.1",
+): Promise<RawServer> {
   return serve(createServer(), "connection", "http", answer, host);
 }
 
-export async function serve(server: Server, event: "connection" | "secureConnection", scheme: "http" | "https", answer: (socket: Socket, request: RawRequest) => void, host = "127.0.0.1"): Promise<RawServer> {
+export async function serve(
+  server: Server,
+  event: "connection" | "secureConnection",
+  scheme: "http" | "https",
+  answer: (socket: Socket, request: RawRequest) => void,
+  host = "127.0.0.1",
+): Promise<RawServer> {
   const sockets = new Set<Socket>();
   const requests: RawRequest[] = [];
   let connections = 0;
@@ -48,7 +57,12 @@ export async function serve(server: Server, event: "connection" | "secureConnect
         const head = received.slice(0, headEnd);
         const end = headEnd + 4 + Number(/^content-length: *(\d+)/im.exec(head)?.[1] ?? 0);
         if (received.length < end) return;
-        const request: RawRequest = { head, body: Buffer.from(received.slice(headEnd + 4, end), "latin1").toString("utf8"), number: requests.length + 1, connection };
+        const request: RawRequest = {
+          head,
+          body: Buffer.from(received.slice(headEnd + 4, end), "latin1").toString("utf8"),
+          number: requests.length + 1,
+          connection,
+        };
         received = received.slice(end);
         requests.push(request);
         answer(socket, request);
@@ -66,7 +80,8 @@ export async function serve(server: Server, event: "connection" | "secureConnect
     async allClosed(timeoutMs) {
       const startedMs = performance.now();
       while (sockets.size > 0) {
-        if (performance.now() - startedMs > timeoutMs) throw new Error(`${sockets.size} connections are still open after ${timeoutMs} ms`);
+        if (performance.now() - startedMs > timeoutMs)
+          throw new Error(`${sockets.size} connections are still open after ${timeoutMs} ms`);
         await Bun.sleep(1);
       }
       return performance.now() - startedMs;

@@ -9,7 +9,10 @@ const HARNESS = join(import.meta.dir, "..", "harness");
 
 /** Starts a server in a process of its own, kills that, and gives the server's pid and folder. */
 async function orphaned(script: string): Promise<{ readonly pid: number; readonly folder: string }> {
-  const child = Bun.spawn([process.execPath, "-e", `${script}; console.log(JSON.stringify({ pid, folder })); await Bun.sleep(60_000);`], { stdin: "ignore", stdout: "pipe", stderr: "inherit" });
+  const child = Bun.spawn(
+    [process.execPath, "-e", `${script}; console.log(JSON.stringify({ pid, folder })); await Bun.sleep(60_000);`],
+    { stdin: "ignore", stdout: "pipe", stderr: "inherit" },
+  );
   const { value } = await child.stdout.getReader().read();
   child.kill("SIGKILL");
   await child.exited;
@@ -24,19 +27,27 @@ async function isGone({ pid, folder }: { readonly pid: number; readonly folder: 
   return false;
 }
 
-test.skipIf(postgresPrograms() === null || !existsSync("/proc/self"))("a PostgreSQL ends with a test that is killed, and its folder goes", async () => {
-  const left = await orphaned(`
+test.skipIf(postgresPrograms() === null || !existsSync("/proc/self"))(
+  "a PostgreSQL ends with a test that is killed, and its folder goes",
+  async () => {
+    const left = await orphaned(`
     const { startPostgres, statement } = await import(${JSON.stringify(join(HARNESS, "postgres-server.ts"))});
     const server = await startPostgres();
     const folder = (await statement(server.url, "show data_directory"))[0].data_directory.replace(/.data$/, "");
     const pid = Number((await Bun.file(folder + "/data/postmaster.pid").text()).split("\\n")[0])`);
-  expect(existsSync(dirname(left.folder))).toBe(true);
-  expect(await isGone(left)).toBe(true);
-}, 60_000);
+    expect(existsSync(dirname(left.folder))).toBe(true);
+    expect(await isGone(left)).toBe(true);
+  },
+  60_000,
+);
 
-test.skipIf(findServer("redis-server") === null || !existsSync("/proc/self"))("a Redis ends with a test that is killed, and its folder goes", async () => {
-  const left = await orphaned(`
+test.skipIf(findServer("redis-server") === null || !existsSync("/proc/self"))(
+  "a Redis ends with a test that is killed, and its folder goes",
+  async () => {
+    const left = await orphaned(`
     const { startRedis } = await import(${JSON.stringify(join(HARNESS, "redis-server.ts"))});
     const { pid, folder } = await startRedis()`);
-  expect(await isGone(left)).toBe(true);
-}, 60_000);
+    expect(await isGone(left)).toBe(true);
+  },
+  60_000,
+);

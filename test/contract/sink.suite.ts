@@ -37,7 +37,9 @@ export function recordedCalls(count: number, parts: Parameters<typeof recordOf>[
 /** As the parser of a request makes it: an own member of that name, and 32 objects one in the other. */
 function awkwardMetadata(): JsonObject {
   const deep = `${'{"in":'.repeat(31)}{"end":true}${"}".repeat(31)}`;
-  return JSON.parse(`{"__proto__":{"polluted":true},"constructor":{"prototype":1},"trace_id":"not ours","level":"mine","empty":"","number":1e21,"quoted":"a\\"b\\\\c\\n\\u2028","deep":${deep}}`) as JsonObject;
+  return JSON.parse(
+    `{"__proto__":{"polluted":true},"constructor":{"prototype":1},"trace_id":"not ours","level":"mine","empty":"","number":1e21,"quoted":"a\\"b\\\\c\\n\\u2028","deep":${deep}}`,
+  ) as JsonObject;
 }
 
 export function sinkSuite(name: string, open: () => Promise<Receiving>): void {
@@ -57,7 +59,9 @@ export function sinkSuite(name: string, open: () => Promise<Receiving>): void {
         const second = recordedCalls(1);
         await sink.deliver(first, AbortSignal.timeout(5000));
         await sink.deliver(second, AbortSignal.timeout(5000));
-        expect((await calls()).map(({ traceId }) => traceId).toSorted()).toEqual([...first, ...second].map(({ record }) => record.traceId).toSorted());
+        expect((await calls()).map(({ traceId }) => traceId).toSorted()).toEqual(
+          [...first, ...second].map(({ record }) => record.traceId).toSorted(),
+        );
       }));
     test("[d11.1] the client's metadata arrives untouched, with names of prototypes and 32 levels, and is mixed with nothing", () =>
       opened(async ({ sink, calls }) => {
@@ -83,10 +87,40 @@ export function sinkSuite(name: string, open: () => Promise<Receiving>): void {
     test("calls of every kind: refused before anything, cut, cancelled, without usage", () =>
       opened(async ({ sink, calls }) => {
         const kinds: readonly RecordedCall[] = [
-          { record: recordOf({ status: 401, code: "invalid_token", tenantId: null, projectId: null, tokenId: null, provider: null, model: null, route: null, modelAsked: null, tokens: null, costNanoUsd: null }), content: null },
-          { record: recordOf({ status: 499, code: "client_closed", cancelled: true, stream: true, firstContentMs: null }), content: null },
-          { record: recordOf({ status: 200, code: "upstream_error", stream: true, errorDetail: "it broke off" }), content: null },
-          { record: recordOf({ endUser: "Ünïcode \u0000 \ud800 \u2028", modelAsked: "x".repeat(10_000) }), content: null },
+          {
+            record: recordOf({
+              status: 401,
+              code: "invalid_token",
+              tenantId: null,
+              projectId: null,
+              tokenId: null,
+              provider: null,
+              model: null,
+              route: null,
+              modelAsked: null,
+              tokens: null,
+              costNanoUsd: null,
+            }),
+            content: null,
+          },
+          {
+            record: recordOf({
+              status: 499,
+              code: "client_closed",
+              cancelled: true,
+              stream: true,
+              firstContentMs: null,
+            }),
+            content: null,
+          },
+          {
+            record: recordOf({ status: 200, code: "upstream_error", stream: true, errorDetail: "it broke off" }),
+            content: null,
+          },
+          {
+            record: recordOf({ endUser: "Ünïcode \u0000 \ud800 \u2028", modelAsked: "x".repeat(10_000) }),
+            content: null,
+          },
         ];
         await sink.deliver(kinds, AbortSignal.timeout(5000));
         expect(await calls()).toHaveLength(kinds.length);
@@ -110,14 +144,25 @@ async function faultOf(sink: Sink, timeoutMs = 5000): Promise<unknown> {
 }
 
 /** True: it may be tried again. Whatever is no SinkFault counts as that. */
-const isRetryable = (fault: unknown): boolean => (fault instanceof SinkFault ? fault.isRetryable : fault instanceof Error);
+const isRetryable = (fault: unknown): boolean =>
+  fault instanceof SinkFault ? fault.isRetryable : fault instanceof Error;
 
 /** Statuses that mean "another time", and those that are final: a protocol may have a list of its own. */
-export const USUAL_STATUSES = { transient: ["500 Oops", "502 Bad", "503 Later", "504 Late", "429 Too Many", "408 Slow"], final: ["400 Bad", "401 Who", "403 No", "404 Where", "413 Large", "422 Odd"] } as const;
+export const USUAL_STATUSES = {
+  transient: ["500 Oops", "502 Bad", "503 Later", "504 Late", "429 Too Many", "408 Slow"],
+  final: ["400 Bad", "401 Who", "403 No", "404 Where", "413 Large", "422 Odd"],
+} as const;
 
 /** A sink that posts to an address. */
-export function httpSinkSuite(name: string, open: (url: string) => Promise<Sink>, statuses: { readonly transient: readonly string[]; readonly final: readonly string[] } = USUAL_STATUSES): void {
-  const against = async (answer: Parameters<typeof rawServer>[0], run: (sink: Sink, server: RawServer) => Promise<void>): Promise<void> => {
+export function httpSinkSuite(
+  name: string,
+  open: (url: string) => Promise<Sink>,
+  statuses: { readonly transient: readonly string[]; readonly final: readonly string[] } = USUAL_STATUSES,
+): void {
+  const against = async (
+    answer: Parameters<typeof rawServer>[0],
+    run: (sink: Sink, server: RawServer) => Promise<void>,
+  ): Promise<void> => {
     await using server = await rawServer(answer);
     const sink = await open(`${server.url}/in`);
     try {
@@ -126,20 +171,35 @@ export function httpSinkSuite(name: string, open: (url: string) => Promise<Sink>
       await sink.close();
     }
   };
-  const answering = (status: string, headers = "", body = "") => (socket: { write(text: string): unknown }) => void socket.write(`HTTP/1.1 ${status}\r\n${headers}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  const answering =
+    (status: string, headers = "", body = "") =>
+    (socket: { write(text: string): unknown }) =>
+      void socket.write(`HTTP/1.1 ${status}\r\n${headers}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
 
   describe(`${name}, against receivers that are dead, slow or lying`, () => {
     test.each(statuses.transient)("[d11.4] %s may be tried again", (status) =>
-      against(answering(status, "", "words"), async (sink) => expect(isRetryable(await faultOf(sink))).toBe(true)));
+      against(answering(status, "", "words"), async (sink) => expect(isRetryable(await faultOf(sink))).toBe(true)),
+    );
     test("[d11.4] what a receiver says to wait is passed on", () =>
-      against(answering("503 Later", "retry-after: 7\r\n"), async (sink) => expect(await faultOf(sink)).toMatchObject({ isRetryable: true, retryAfterMs: 7000 })));
+      against(answering("503 Later", "retry-after: 7\r\n"), async (sink) =>
+        expect(await faultOf(sink)).toMatchObject({ isRetryable: true, retryAfterMs: 7000 }),
+      ));
     test.each(statuses.final)("[d11.4] %s is not repeated", (status) =>
-      against(answering(status), async (sink) => expect(await faultOf(sink)).toMatchObject({ isRetryable: false })));
+      against(answering(status), async (sink) => expect(await faultOf(sink)).toMatchObject({ isRetryable: false })),
+    );
     test("[d11.4] a redirect is not followed", () =>
-      against((socket, { head }) => void socket.write(head.includes("/elsewhere") ? "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n" : "HTTP/1.1 307 There\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n"), async (sink, server) => {
-        expect(await faultOf(sink)).toMatchObject({ isRetryable: false });
-        expect(server.requests).toHaveLength(1);
-      }));
+      against(
+        (socket, { head }) =>
+          void socket.write(
+            head.includes("/elsewhere")
+              ? "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
+              : "HTTP/1.1 307 There\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n",
+          ),
+        async (sink, server) => {
+          expect(await faultOf(sink)).toMatchObject({ isRetryable: false });
+          expect(server.requests).toHaveLength(1);
+        },
+      ));
     test("[d11.4] nobody listens: it may be tried again", async () => {
       const gone = await rawServer(() => {});
       const url = `${gone.url}/in`;
@@ -155,32 +215,66 @@ export function httpSinkSuite(name: string, open: (url: string) => Promise<Sink>
     };
     const again = (fault: unknown): void => expect(isRetryable(fault)).toBe(true);
     const noRefusal = (fault: unknown): void => expect(fault === null || isRetryable(fault)).toBe(true);
-    test("[d11.4] one that never answers is left when the time is over", () => against(() => {}, (sink) => within(sink, again)));
-    test("[d11.4] one that never ends its head is left when the time is over", () => against((socket) => void socket.write("HTTP/1.1 200 OK\r\nx-a: "), (sink) => within(sink, again)));
-    test("[d11.4] one that closes without an answer may be tried again", () => against((socket) => void socket.destroy(), (sink) => within(sink, again)));
+    test("[d11.4] one that never answers is left when the time is over", () =>
+      against(
+        () => {},
+        (sink) => within(sink, again),
+      ));
+    test("[d11.4] one that never ends its head is left when the time is over", () =>
+      against(
+        (socket) => void socket.write("HTTP/1.1 200 OK\r\nx-a: "),
+        (sink) => within(sink, again),
+      ));
+    test("[d11.4] one that closes without an answer may be tried again", () =>
+      against(
+        (socket) => void socket.destroy(),
+        (sink) => within(sink, again),
+      ));
     test("[d11.4] one that closes in the middle of its answer is no refusal", () =>
-      against((socket) => {
-        socket.write("HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nhalf");
-        socket.end();
-      }, (sink) => within(sink, noRefusal)));
+      against(
+        (socket) => {
+          socket.write("HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nhalf");
+          socket.end();
+        },
+        (sink) => within(sink, noRefusal),
+      ));
     test("[d11.4] one that talks without end is not listened to for ever, and does not fill memory", () =>
-      against((socket) => {
-        socket.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
-        const piece = `10000\r\n${"x".repeat(65_536)}\r\n`;
-        const talk = (): void => {
-          if (!socket.destroyed) socket.write(piece, () => setTimeout(talk, 1));
-        };
-        talk();
-      }, (sink) => within(sink, noRefusal)));
-    test.each(["no JSON at all \u0000\u0001", '{"half":', "[1,2,3]", "x".repeat(200_000)])("[d11.4] 200 with rubbish is no refusal", (body) => against(answering("200 OK", "content-type: application/json\r\n", body), (sink) => within(sink, noRefusal)));
-    test("[d11.4] no HTTP at all may be tried again", () => against((socket) => void socket.end("SSH-2.0-OpenSSH_9.6\r\n"), (sink) => within(sink, again)));
+      against(
+        (socket) => {
+          socket.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
+          const piece = `10000\r\n${"x".repeat(65_536)}\r\n`;
+          const talk = (): void => {
+            if (!socket.destroyed) socket.write(piece, () => setTimeout(talk, 1));
+          };
+          talk();
+        },
+        (sink) => within(sink, noRefusal),
+      ));
+    test.each(["no JSON at all \u0000\u0001", '{"half":', "[1,2,3]", "x".repeat(200_000)])(
+      "[d11.4] 200 with rubbish is no refusal",
+      (body) =>
+        against(answering("200 OK", "content-type: application/json\r\n", body), (sink) => within(sink, noRefusal)),
+    );
+    test("[d11.4] no HTTP at all may be tried again", () =>
+      against(
+        (socket) => void socket.end("SSH-2.0-OpenSSH_9.6\r\n"),
+        (sink) => within(sink, again),
+      ));
     test("[d11.4] after failures the same sink works", async () => {
       let isDown = true;
-      await against((socket) => void socket.write(isDown ? "HTTP/1.1 503 No\r\ncontent-length: 0\r\n\r\n" : "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}"), async (sink) => {
-        expect(isRetryable(await faultOf(sink))).toBe(true);
-        isDown = false;
-        expect(await faultOf(sink)).toBe(null);
-      });
+      await against(
+        (socket) =>
+          void socket.write(
+            isDown
+              ? "HTTP/1.1 503 No\r\ncontent-length: 0\r\n\r\n"
+              : "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}",
+          ),
+        async (sink) => {
+          expect(isRetryable(await faultOf(sink))).toBe(true);
+          isDown = false;
+          expect(await faultOf(sink)).toBe(null);
+        },
+      );
     });
   });
 }

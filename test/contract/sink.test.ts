@@ -1,6 +1,15 @@
 // The contract of sinks on those that are files and webhooks, and what only they have.
 import { describe, expect, test } from "bun:test";
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
@@ -33,7 +42,11 @@ sinkSuite("json_lines", async () => {
   return {
     sink: await openJsonLinesSink({ ...FILE, path }),
     text: async () => text(),
-    calls: async () => text().trimEnd().split("\n").map((line) => received(JSON.parse(line) as Line)),
+    calls: async () =>
+      text()
+        .trimEnd()
+        .split("\n")
+        .map((line) => received(JSON.parse(line) as Line)),
     end: async () => rmSync(folder, { recursive: true }),
   };
 });
@@ -56,7 +69,8 @@ function webhookReceiver() {
   return { posts, url: `http://127.0.0.1:${server.port}/in`, end: () => server.stop(true) };
 }
 
-const callsOf = ({ body, headers }: Posted): readonly Line[] => (new Webhook(SECRET).verify(body, headers) as { data: { calls: readonly Line[] } }).data.calls;
+const callsOf = ({ body, headers }: Posted): readonly Line[] =>
+  (new Webhook(SECRET).verify(body, headers) as { data: { calls: readonly Line[] } }).data.calls;
 
 sinkSuite("webhook", async () => {
   const { posts, url, end } = webhookReceiver();
@@ -72,12 +86,25 @@ httpSinkSuite("webhook", async (url) => openRecordsWebhookSink({ url, secrets: [
 describe("webhook", () => {
   test("[d11.4] is signed with each secret, now, as the library of receivers checks it, and a changed body is seen", async () => {
     const { posts, url, end } = webhookReceiver();
-    await openRecordsWebhookSink({ url, secrets: [SECRET, OTHER], headers: { authorization: "Bearer mine" } }).deliver(recordedCalls(2), SOON());
+    await openRecordsWebhookSink({ url, secrets: [SECRET, OTHER], headers: { authorization: "Bearer mine" } }).deliver(
+      recordedCalls(2),
+      SOON(),
+    );
     const [{ body, headers }] = posts as [Posted];
-    for (const secret of [SECRET, OTHER]) expect(new Webhook(secret).verify(body, headers)).toMatchObject({ type: "calls.ended", data: { calls: [{}, {}] } });
+    for (const secret of [SECRET, OTHER])
+      expect(new Webhook(secret).verify(body, headers)).toMatchObject({
+        type: "calls.ended",
+        data: { calls: [{}, {}] },
+      });
     expect(() => new Webhook(SECRET).verify(body.replace("200", "201"), headers)).toThrow("signature");
-    expect(() => new Webhook(`whsec_${btoa("no secret of this receiver, none")}`).verify(body, headers)).toThrow("signature");
-    expect(headers).toMatchObject({ "authorization": "Bearer mine", "content-type": "application/json", "user-agent": expect.stringMatching(/^dragoman\//) });
+    expect(() => new Webhook(`whsec_${btoa("no secret of this receiver, none")}`).verify(body, headers)).toThrow(
+      "signature",
+    );
+    expect(headers).toMatchObject({
+      authorization: "Bearer mine",
+      "content-type": "application/json",
+      "user-agent": expect.stringMatching(/^dragoman\//),
+    });
     await end();
   });
   test("the same calls have the same id when they come again, and others have another", async () => {
@@ -91,7 +118,14 @@ describe("webhook", () => {
     await end();
   });
   test("[d11.4] a batch is taken with the status: what comes behind it is not waited for, and nothing is sent again for it", async () => {
-    const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode("for ever")) })) });
+    const server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () =>
+        new Response(
+          new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode("for ever")) }),
+        ),
+    });
     const sink = openRecordsWebhookSink({ url: `http://127.0.0.1:${server.port}/in`, secrets: [SECRET], headers: {} });
     const taken = sink.deliver(recordedCalls(1), AbortSignal.timeout(10_000)).then(() => "taken");
     expect(await Promise.race([taken, Bun.sleep(5000).then(() => "waits")])).toBe("taken");
@@ -108,12 +142,19 @@ describe("json_lines", () => {
       rmSync(folder, { recursive: true });
     }
   };
-  const linesOf = (file: string): readonly Line[] => (file.endsWith(".gz") ? gunzipSync(readFileSync(file)).toString() : readFileSync(file, "utf8")).split("\n").filter((line) => line !== "").map((line) => JSON.parse(line) as Line);
+  const linesOf = (file: string): readonly Line[] =>
+    (file.endsWith(".gz") ? gunzipSync(readFileSync(file)).toString() : readFileSync(file, "utf8"))
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => JSON.parse(line) as Line);
 
   test("a full file is put aside, compressed, and the oldest are removed; every line is in one of them, and no other user can read any", () =>
     inFolder(async (folder, path) => {
       let nowMs = Date.UTC(2026, 0, 1);
-      const sink = await openJsonLinesSink({ ...FILE, path, maxBytes: 5000, keepFiles: 3 }, { now: () => (nowMs += 1000) });
+      const sink = await openJsonLinesSink(
+        { ...FILE, path, maxBytes: 5000, keepFiles: 3 },
+        { now: () => (nowMs += 1000) },
+      );
       const calls = Array.from({ length: 12 }, () => recordedCalls(5));
       for (const batch of calls) await sink.deliver(batch, SOON());
       await sink.close();
@@ -121,7 +162,9 @@ describe("json_lines", () => {
       expect(files.filter((name) => name.endsWith(".gz"))).toHaveLength(3);
       expect(files).toHaveLength(4);
       for (const name of files) expect([name, statSync(join(folder, name)).mode & 0o777]).toEqual([name, 0o600]);
-      const kept = [...files.slice(1), files[0]!].flatMap((name) => linesOf(join(folder, name))).map(({ trace_id: id }) => id);
+      const kept = [...files.slice(1), files[0]!]
+        .flatMap((name) => linesOf(join(folder, name)))
+        .map(({ trace_id: id }) => id);
       const told = calls.flat().map(({ record }) => record.traceId);
       expect(kept).toEqual(told.slice(-kept.length));
       expect(kept.length).toBeGreaterThan(10);
@@ -129,7 +172,10 @@ describe("json_lines", () => {
   test("an old file is put aside, also when it is small", () =>
     inFolder(async (folder, path) => {
       let nowMs = Date.now();
-      const sink = await openJsonLinesSink({ ...FILE, path, rotateMs: 3_600_000, compress: false }, { now: () => nowMs });
+      const sink = await openJsonLinesSink(
+        { ...FILE, path, rotateMs: 3_600_000, compress: false },
+        { now: () => nowMs },
+      );
       await sink.deliver(recordedCalls(1), SOON());
       nowMs += 3_000_000;
       await sink.deliver(recordedCalls(1), SOON());
@@ -137,7 +183,11 @@ describe("json_lines", () => {
       nowMs += 700_000;
       await sink.deliver(recordedCalls(1), SOON());
       await sink.close();
-      expect(readdirSync(folder).toSorted().map((name) => linesOf(join(folder, name)).length)).toEqual([1, 2]);
+      expect(
+        readdirSync(folder)
+          .toSorted()
+          .map((name) => linesOf(join(folder, name)).length),
+      ).toEqual([1, 2]);
     }));
   test("a line that was left half written is cut, and what was put aside and not compressed is compressed at the next start", () =>
     inFolder(async (folder, path) => {
@@ -155,7 +205,8 @@ describe("json_lines", () => {
   test("a file without any line break is cut to nothing, and files of others stay", () =>
     inFolder(async (folder, path) => {
       writeFileSync(path, "x".repeat(200_000));
-      for (const other of ["calls.jsonl.bak", "calls.jsonl.2026", "other.jsonl"]) writeFileSync(join(folder, other), "mine");
+      for (const other of ["calls.jsonl.bak", "calls.jsonl.2026", "other.jsonl"])
+        writeFileSync(join(folder, other), "mine");
       const sink = await openJsonLinesSink({ ...FILE, path, keepFiles: 0 });
       await sink.deliver(recordedCalls(1), SOON());
       await sink.close();

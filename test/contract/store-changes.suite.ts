@@ -33,7 +33,13 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
       await store.change(LOCAL_ACTOR, async (writer) => {
         for (const id of ["acme", "beta"]) await writer.createTenant({ id, name: id });
         for (const id of ["site", "app"]) await writer.createProject({ id, tenantId: "acme", name: id });
-        await writer.createUser({ id: "ann", tenantId: "acme", name: "Ann", email: "ann@acme.test", login: { issuer: "https://login.test", subject: "a-1" } });
+        await writer.createUser({
+          id: "ann",
+          tenantId: "acme",
+          name: "Ann",
+          email: "ann@acme.test",
+          login: { issuer: "https://login.test", subject: "a-1" },
+        });
       });
     });
     afterEach(async () => {
@@ -41,7 +47,13 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
       await place.dispose();
     });
     const limit = (value: number, projectId: string | null = "site", named = "daily") =>
-      writes(store, ANN).createResource({ kind: "limit", tenantId: "acme", projectId, name: named, document: { metric: "requests", window: "day", limit: value } });
+      writes(store, ANN).createResource({
+        kind: "limit",
+        tenantId: "acme",
+        projectId,
+        name: named,
+        document: { metric: "requests", window: "day", limit: value },
+      });
 
     describe("an expected version", () => {
       test("that does not hold refuses the change of each noun, and nothing has happened", async () => {
@@ -72,7 +84,14 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         const { id, version } = await limit(1);
         const other = await open();
         const outcomes = await Promise.allSettled(
-          Array.from({ length: 8 }, (_, index) => writes(index % 2 === 0 ? store : other).changeResource("limit", id, (one) => ({ ...one, document: { ...one.document, limit: index } }), version)),
+          Array.from({ length: 8 }, (_, index) =>
+            writes(index % 2 === 0 ? store : other).changeResource(
+              "limit",
+              id,
+              (one) => ({ ...one, document: { ...one.document, limit: index } }),
+              version,
+            ),
+          ),
         );
         expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
         expect((await store.findResource("limit", id))?.version).toBe(2);
@@ -81,15 +100,33 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
 
     test("a dry run says what would be, and leaves no trace", async () => {
       const revision = await store.revision();
-      const dry = await store.change(ANN, (writer) => writer.createResource({ kind: "limit", tenantId: "acme", projectId: null, name: "x", document: { limit: 1 } }), { dryRun: true });
-      expect(dry).toMatchObject({ result: { name: "x", version: 1 }, version: null, changes: [{ action: "create", kind: "limit", after: { limit: 1 } }] });
+      const dry = await store.change(
+        ANN,
+        (writer) =>
+          writer.createResource({
+            kind: "limit",
+            tenantId: "acme",
+            projectId: null,
+            name: "x",
+            document: { limit: 1 },
+          }),
+        { dryRun: true },
+      );
+      expect(dry).toMatchObject({
+        result: { name: "x", version: 1 },
+        version: null,
+        changes: [{ action: "create", kind: "limit", after: { limit: 1 } }],
+      });
       expect(await store.revision()).toBe(revision);
       expect((await store.listResources({ limit: 10 })).data).toEqual([]);
       expect((await store.listAudit({ limit: 10 }, { kind: "limit" })).data).toEqual([]);
     });
 
     describe("pages", () => {
-      const everything = async <T>(list: (page: PageRequest) => Promise<Page<T>>, limitOfPage: number): Promise<readonly T[]> => {
+      const everything = async <T>(
+        list: (page: PageRequest) => Promise<Page<T>>,
+        limitOfPage: number,
+      ): Promise<readonly T[]> => {
         const all: T[] = [];
         let cursor: string | null = null;
         do {
@@ -106,14 +143,31 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
           for (let index = 0; index < 7; index++) {
             await writer.createToken(token(`T${index}AAAAAAAAAA`, 1000 + (index % 3)));
             await writer.createUser({ id: `user${index}`, tenantId: "acme", name: "same" });
-            await writer.putMembership({ userId: `user${index}`, tenantId: "acme", projectId: index % 2 === 0 ? null : "site", role: "viewer" });
-            await writer.createResource({ kind: "policy", tenantId: "acme", projectId: null, name: `p${index}`, document: {} });
+            await writer.putMembership({
+              userId: `user${index}`,
+              tenantId: "acme",
+              projectId: index % 2 === 0 ? null : "site",
+              role: "viewer",
+            });
+            await writer.createResource({
+              kind: "policy",
+              tenantId: "acme",
+              projectId: null,
+              name: `p${index}`,
+              document: {},
+            });
           }
         });
         for (const list of [
           (page: PageRequest) => store.listTokens(page).then(ids),
           (page: PageRequest) => store.listUsers(page).then(ids),
-          (page: PageRequest) => store.listMemberships(page).then((found) => ({ ...found, data: found.data.map(({ userId, projectId }) => `${userId}/${projectId}`) })),
+          (page: PageRequest) =>
+            store
+              .listMemberships(page)
+              .then((found) => ({
+                ...found,
+                data: found.data.map(({ userId, projectId }) => `${userId}/${projectId}`),
+              })),
           (page: PageRequest) => store.listResources(page).then(ids),
           (page: PageRequest) => store.listAudit(page).then(ids),
         ]) {
@@ -121,7 +175,15 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
           expect(new Set(whole).size).toBe(whole.length);
           for (const size of [1, 2, 3, 7]) expect(await everything(list, size)).toEqual(whole);
         }
-        expect(await everything((page) => store.listTokens(page).then((found) => ({ ...found, data: found.data.map(({ createdAtMs }) => createdAtMs) })), 2)).toEqual([1002, 1002, 1001, 1001, 1000, 1000, 1000]);
+        expect(
+          await everything(
+            (page) =>
+              store
+                .listTokens(page)
+                .then((found) => ({ ...found, data: found.data.map(({ createdAtMs }) => createdAtMs) })),
+            2,
+          ),
+        ).toEqual([1002, 1002, 1001, 1001, 1000, 1000, 1000]);
       });
 
       test("rows that come and go meanwhile move no other", async () => {
@@ -129,24 +191,44 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         const first = await store.listTenants({ limit: 3 });
         await writes(store).removeTenant("b");
         await writes(store).createTenant({ id: "a", name: "a" });
-        expect((await store.listTenants({ limit: 10, cursor: first.nextCursor })).data.map(({ id }) => id)).toEqual(["d", "f", "h"]);
+        expect((await store.listTenants({ limit: 10, cursor: first.nextCursor })).data.map(({ id }) => id)).toEqual([
+          "d",
+          "f",
+          "h",
+        ]);
       });
 
       test("a cursor of another list, a broken one and a size beyond the bounds are refused", async () => {
         await writes(store).createTenant({ id: "gamma", name: "g" });
         const { nextCursor } = await store.listTenants({ limit: 1 });
-        for (const cursor of [nextCursor!, "x", "", "é", Buffer.from('["users","a","b"]').toString("base64url"), Buffer.from('["users",1]').toString("base64url")]) expect(await failure(store.listUsers({ limit: 1, cursor }))).toMatchObject({ kind: "invalid" });
-        for (const size of [0, -1, 1001, 1.5, Number.NaN]) expect(await failure(store.listUsers({ limit: size }))).toMatchObject({ kind: "invalid" });
+        for (const cursor of [
+          nextCursor!,
+          "x",
+          "",
+          "é",
+          Buffer.from('["users","a","b"]').toString("base64url"),
+          Buffer.from('["users",1]').toString("base64url"),
+        ])
+          expect(await failure(store.listUsers({ limit: 1, cursor }))).toMatchObject({ kind: "invalid" });
+        for (const size of [0, -1, 1001, 1.5, Number.NaN])
+          expect(await failure(store.listUsers({ limit: size }))).toMatchObject({ kind: "invalid" });
       });
 
       test("filters narrow, and a search takes signs as they are", async () => {
         await writes(store).createTenant({ id: "odd", name: "100%_Sure\\" });
-        expect((await store.listTenants({ limit: 5 }, { search: "%_sure\\" })).data.map(({ id }) => id)).toEqual(["odd"]);
+        expect((await store.listTenants({ limit: 5 }, { search: "%_sure\\" })).data.map(({ id }) => id)).toEqual([
+          "odd",
+        ]);
         expect((await store.listTenants({ limit: 5 }, { search: "a%e" })).data).toEqual([]);
         await writes(store).createToken(token("LLLLLLLLLLLL"));
         await writes(store).createToken({ ...token("EEEEEEEEEEEE"), expiresAtMs: 5 });
         await writes(store).createToken({ ...token("RRRRRRRRRRRR"), revokedAtMs: 5 });
-        for (const [state, id] of [["live", "LLLLLLLLLLLL"], ["expired", "EEEEEEEEEEEE"], ["revoked", "RRRRRRRRRRRR"]] as const) expect((await store.listTokens({ limit: 5 }, { state })).data.map((one) => one.id)).toEqual([id]);
+        for (const [state, id] of [
+          ["live", "LLLLLLLLLLLL"],
+          ["expired", "EEEEEEEEEEEE"],
+          ["revoked", "RRRRRRRRRRRR"],
+        ] as const)
+          expect((await store.listTokens({ limit: 5 }, { state })).data.map((one) => one.id)).toEqual([id]);
         expect((await store.findUserByLogin("acme", "https://login.test", "a-1"))?.id).toBe("ann");
         expect((await store.listUsers({ limit: 5 }, { email: "ann@acme.test" })).data).toHaveLength(1);
       });
@@ -156,8 +238,13 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
       const login = { issuer: "https://login.test", subject: "a-1" };
       await writes(store).createTenant({ id: "delta", name: "Delta" });
       await writes(store).createUser({ id: "ann-of-delta", tenantId: "delta", name: "Ann", login });
-      expect([(await store.findUserByLogin("delta", login.issuer, login.subject))?.id, (await store.findUserByLogin("acme", login.issuer, login.subject))?.id]).toEqual(["ann-of-delta", "ann"]);
-      expect(await failure(writes(store).createUser({ id: "other", tenantId: "delta", name: "Other", login }))).toMatchObject({ kind: "exists" });
+      expect([
+        (await store.findUserByLogin("delta", login.issuer, login.subject))?.id,
+        (await store.findUserByLogin("acme", login.issuer, login.subject))?.id,
+      ]).toEqual(["ann-of-delta", "ann"]);
+      expect(
+        await failure(writes(store).createUser({ id: "other", tenantId: "delta", name: "Other", login })),
+      ).toMatchObject({ kind: "exists" });
       expect(await store.findUserByLogin("elsewhere", login.issuer, login.subject)).toBeNull();
     });
 
@@ -167,12 +254,32 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         await store.change(ANN, async (writer) => {
           await writer.createToken({ ...token("BBBBBBBBBBBB"), secrets: [{ sha256, retiresAtMs: null }] });
           await writer.changeToken("BBBBBBBBBBBB", (one) => ({ ...one, revokedAtMs: 9 }));
-          await writer.createResource({ kind: "provider", tenantId: "acme", projectId: null, name: "openai", document: { api_key: SECRET, models: ["a"] } });
+          await writer.createResource({
+            kind: "provider",
+            tenantId: "acme",
+            projectId: null,
+            name: "openai",
+            document: { api_key: SECRET, models: ["a"] },
+          });
         });
         const { data } = await store.listAudit({ limit: 10 }, { tokenId: "AAAAAAAAAAAA" });
-        expect(data.map(({ action, kind, targetId }) => [action, kind, targetId]).toReversed()).toEqual([["create", "token", "BBBBBBBBBBBB"], ["change", "token", "BBBBBBBBBBBB"], ["create", "provider", expect.stringMatching(/^prv_[0-9a-f]{20}$/)]]);
-        expect(data[1]).toMatchObject({ actor: ANN, outcome: "done", tenantId: "acme", projectId: "site", before: { revoked_at: null }, after: { revoked_at: "1970-01-01T00:00:00.009Z" } });
-        expect(data[0]).toMatchObject({ version: 1, after: { api_key: expect.stringMatching(/^\*\*\* [0-9a-f]{12}$/), models: ["a"] } });
+        expect(data.map(({ action, kind, targetId }) => [action, kind, targetId]).toReversed()).toEqual([
+          ["create", "token", "BBBBBBBBBBBB"],
+          ["change", "token", "BBBBBBBBBBBB"],
+          ["create", "provider", expect.stringMatching(/^prv_[0-9a-f]{20}$/)],
+        ]);
+        expect(data[1]).toMatchObject({
+          actor: ANN,
+          outcome: "done",
+          tenantId: "acme",
+          projectId: "site",
+          before: { revoked_at: null },
+          after: { revoked_at: "1970-01-01T00:00:00.009Z" },
+        });
+        expect(data[0]).toMatchObject({
+          version: 1,
+          after: { api_key: expect.stringMatching(/^\*\*\* [0-9a-f]{12}$/), models: ["a"] },
+        });
         const said = JSON.stringify(data);
         expect(said).not.toContain(SECRET);
         expect(said).not.toContain("abababab");
@@ -181,12 +288,22 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
 
       test("keeps what was refused, beside no change and by itself, and is filtered by time and outcome", async () => {
         const revision = await store.revision();
-        await store.note(ANN, { action: "create", outcome: "refused", kind: "token", tenantId: "acme", note: "insufficient_role" });
+        await store.note(ANN, {
+          action: "create",
+          outcome: "refused",
+          kind: "token",
+          tenantId: "acme",
+          note: "insufficient_role",
+        });
         expect(await store.revision()).toBe(revision);
         nowMs += 1000;
         await store.note(ANN, { action: "login", outcome: "done", kind: "user", tenantId: "acme" });
-        expect((await store.listAudit({ limit: 5 }, { outcome: "refused" })).data).toMatchObject([{ note: "insufficient_role", version: null }]);
-        expect((await store.listAudit({ limit: 5 }, { fromMs: nowMs, toMs: nowMs + 1 })).data).toMatchObject([{ action: "login" }]);
+        expect((await store.listAudit({ limit: 5 }, { outcome: "refused" })).data).toMatchObject([
+          { note: "insufficient_role", version: null },
+        ]);
+        expect((await store.listAudit({ limit: 5 }, { fromMs: nowMs, toMs: nowMs + 1 })).data).toMatchObject([
+          { action: "login" },
+        ]);
         expect((await store.listAudit({ limit: 5 }, { fromMs: nowMs + 1 })).data).toEqual([]);
       });
     });
@@ -198,13 +315,21 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         await writes(store).createProject({ id: "other", tenantId: "acme", name: "no version" });
         await limit(5, "app");
         const scope = { tenantId: "acme", projectId: "site" };
-        expect((await store.listVersions({ limit: 10 })).data.map(({ number, changes }) => [number, changes])).toEqual([[3, 1], [2, 1], [1, 1]]);
+        expect((await store.listVersions({ limit: 10 })).data.map(({ number, changes }) => [number, changes])).toEqual([
+          [3, 1],
+          [2, 1],
+          [1, 1],
+        ]);
         expect((await store.listVersions({ limit: 10 }, scope)).data.map(({ number }) => number)).toEqual([2, 1]);
-        expect((await store.findVersion(2, scope))?.changes).toMatchObject([{ action: "change", before: { limit: 1 }, after: { limit: 2 } }]);
+        expect((await store.findVersion(2, scope))?.changes).toMatchObject([
+          { action: "change", before: { limit: 1 }, after: { limit: 2 } },
+        ]);
         expect(await store.findVersion(3, scope)).toBeNull();
         expect(await store.findVersion(99)).toBeNull();
         expect(await store.diffVersions(0, 3, scope)).toMatchObject([{ action: "create", after: { limit: 2 } }]);
-        expect(await store.diffVersions(2, 1)).toMatchObject([{ action: "change", before: { limit: 2 }, after: { limit: 1 } }]);
+        expect(await store.diffVersions(2, 1)).toMatchObject([
+          { action: "change", before: { limit: 2 }, after: { limit: 1 } },
+        ]);
         expect(await store.diffVersions(1, 1)).toEqual([]);
       });
 
@@ -212,28 +337,47 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         const one = await limit(1, "site", "one");
         const two = await limit(2, "site", "two");
         const elsewhere = await limit(7, "app", "one");
-        const provider = await writes(store).createResource({ kind: "provider", tenantId: "acme", projectId: "site", name: "openai", document: { api_key: SECRET } });
+        const provider = await writes(store).createResource({
+          kind: "provider",
+          tenantId: "acme",
+          projectId: "site",
+          name: "openai",
+          document: { api_key: SECRET },
+        });
         await writes(store).createToken(token("BBBBBBBBBBBB"));
         const mark = (await store.listVersions({ limit: 1 })).data[0]!.number;
-        const rename = (id: string, named: string) => writes(store).changeResource("limit", id, (resource) => ({ ...resource, name: named }));
+        const rename = (id: string, named: string) =>
+          writes(store).changeResource("limit", id, (resource) => ({ ...resource, name: named }));
         await rename(one.id, "three");
         await rename(two.id, "one");
         await rename(one.id, "two");
         await writes(store).removeResource("provider", provider.id);
         await limit(9, "site", "later");
-        await writes(store).changeResource("limit", elsewhere.id, (resource) => ({ ...resource, document: { limit: 8 } }));
+        await writes(store).changeResource("limit", elsewhere.id, (resource) => ({
+          ...resource,
+          document: { limit: 8 },
+        }));
         await writes(store).changeToken("BBBBBBBBBBBB", (own) => ({ ...own, revokedAtMs: 5 }));
         const changes = await writes(store, ANN).rollBack({ tenantId: "acme", projectId: "site" }, mark);
         expect(changes).toHaveLength(4);
-        const named = async (projectId: string) => (await store.listResources({ limit: 10 }, { tenantId: "acme", projectId })).data.map((resource) => `${resource.name} ${resource.id}`);
+        const named = async (projectId: string) =>
+          (await store.listResources({ limit: 10 }, { tenantId: "acme", projectId })).data.map(
+            (resource) => `${resource.name} ${resource.id}`,
+          );
         expect(await named("site")).toEqual([`one ${one.id}`, `two ${two.id}`, `openai ${provider.id}`]);
         expect((await store.findResource("limit", elsewhere.id))?.document).toEqual({ limit: 8 });
         expect((await store.findToken("BBBBBBBBBBBB"))?.revokedAtMs).toBe(5);
-        expect((await store.listVersions({ limit: 1 })).data[0]).toMatchObject({ rolledBackTo: mark, changes: 4, actor: ANN });
+        expect((await store.listVersions({ limit: 1 })).data[0]).toMatchObject({
+          rolledBackTo: mark,
+          changes: 4,
+          actor: ANN,
+        });
         const opened = (await store.readContents()).resources.provider;
         expect(opened).toMatchObject([{ document: { api_key: SECRET }, fault: null }]);
         expect((await store.findResource("limit", one.id))!.version).toBeGreaterThan(2);
-        expect(await failure(writes(store).rollBack({ tenantId: "acme", projectId: null }, 999))).toMatchObject({ kind: "unknown" });
+        expect(await failure(writes(store).rollBack({ tenantId: "acme", projectId: null }, 999))).toMatchObject({
+          kind: "unknown",
+        });
       });
 
       test("of a tenant that is removed go with it, and nothing of a tenant reaches another's scope", async () => {
@@ -242,42 +386,80 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         await writes(store).removeTenant("acme");
         await writes(store).createTenant({ id: "acme", name: "another" });
         expect((await store.listVersions({ limit: 5 }, { tenantId: "acme", projectId: null })).data).toEqual([]);
-        expect(await failure(store.change(LOCAL_ACTOR, async (writer) => {
-          await writer.removeTenant("acme");
-          await writer.removeTenant("beta");
-        }))).toMatchObject({ kind: "conflict" });
+        expect(
+          await failure(
+            store.change(LOCAL_ACTOR, async (writer) => {
+              await writer.removeTenant("acme");
+              await writer.removeTenant("beta");
+            }),
+          ),
+        ).toMatchObject({ kind: "conflict" });
       });
     });
 
     test("rows of the audit log that are too old go, some at a time, and a reading after that misses nothing", async () => {
-      await store.note(LOCAL_ACTOR, { action: "create", outcome: "refused", kind: "token", tenantId: "acme", note: "early" });
+      await store.note(LOCAL_ACTOR, {
+        action: "create",
+        outcome: "refused",
+        kind: "token",
+        tenantId: "acme",
+        note: "early",
+      });
       const known = await store.readContents();
       await writes(store).createTenant({ id: "late", name: "late" });
       nowMs += 1000;
-      await store.note(LOCAL_ACTOR, { action: "create", outcome: "refused", kind: "token", tenantId: "acme", note: "late" });
-      const rows = async (outcome: "done" | "refused"): Promise<number> => (await store.listAudit({ limit: 100 }, { outcome })).data.length;
+      await store.note(LOCAL_ACTOR, {
+        action: "create",
+        outcome: "refused",
+        kind: "token",
+        tenantId: "acme",
+        note: "late",
+      });
+      const rows = async (outcome: "done" | "refused"): Promise<number> =>
+        (await store.listAudit({ limit: 100 }, { outcome })).data.length;
       const done = await rows("done");
       expect(await store.pruneAudit({ doneMs: null, refusedMs: null })).toBe(0);
       expect(await store.pruneAudit({ doneMs: null, refusedMs: nowMs })).toBe(1);
       expect([await rows("refused"), await rows("done")]).toEqual([1, done]);
       expect(await store.pruneAudit({ doneMs: nowMs, refusedMs: nowMs })).toBe(done);
       expect(await store.pruneAudit({ doneMs: nowMs, refusedMs: nowMs })).toBe(0);
-      expect((await store.readContents(known)).identities.tenants.map(({ id }) => id)).toEqual(["acme", "beta", "late"]);
+      expect((await store.readContents(known)).identities.tenants.map(({ id }) => id)).toEqual([
+        "acme",
+        "beta",
+        "late",
+      ]);
     });
 
     describe("secrets", () => {
-      const provider = (document = { api_key: SECRET, base_url: "https://a.test" }) => writes(store).createResource({ kind: "provider", tenantId: "acme", projectId: null, name: "mine", document });
+      const provider = (document = { api_key: SECRET, base_url: "https://a.test" }) =>
+        writes(store).createResource({ kind: "provider", tenantId: "acme", projectId: null, name: "mine", document });
 
       test("are sealed in every table, masked in every answer, and open only where they were sealed", async () => {
         const { id, document } = await provider();
         await writes(store).keepAnswer({ tokenId: "t", key: "k", requestHash: "h", status: 201, body: SECRET });
         expect(document["api_key"]).toMatch(/^\*\*\* [0-9a-f]{12}$/);
-        const rows = JSON.stringify([await place.read("select * from resources"), await place.read("select * from version_changes"), await place.read("select * from audit_log"), await place.read("select * from kept_answers")], (_, value: unknown) => (typeof value === "bigint" ? String(value) : value));
+        const rows = JSON.stringify(
+          [
+            await place.read("select * from resources"),
+            await place.read("select * from version_changes"),
+            await place.read("select * from audit_log"),
+            await place.read("select * from kept_answers"),
+          ],
+          (_, value: unknown) => (typeof value === "bigint" ? String(value) : value),
+        );
         expect(rows).not.toContain(SECRET);
         expect(rows).toContain("sealed:1:");
         expect((await store.readContents()).resources.provider).toMatchObject([{ document: { api_key: SECRET } }]);
-        const other = await writes(store).createResource({ kind: "provider", tenantId: "beta", projectId: null, name: "mine", document: {} });
-        await place.run(`update resources set document = (select document from resources where id = '${id}') where id = '${other.id}'`);
+        const other = await writes(store).createResource({
+          kind: "provider",
+          tenantId: "beta",
+          projectId: null,
+          name: "mine",
+          document: {},
+        });
+        await place.run(
+          `update resources set document = (select document from resources where id = '${id}') where id = '${other.id}'`,
+        );
         const moved = (await (await open()).readContents()).resources.provider.find((one) => one.id === other.id);
         expect(moved?.fault).toContain("moved from another place");
         expect(moved?.document["api_key"]).toBe("");
@@ -285,27 +467,44 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
 
       test("[d2.9] a masked one stands for what is kept, but not where its address changes, and not under another's name", async () => {
         const { id } = await provider();
-        const change = (changes: object) => writes(store).changeResource("provider", id, (one) => ({ ...one, document: { ...one.document, ...changes } }));
+        const change = (changes: object) =>
+          writes(store).changeResource("provider", id, (one) => ({
+            ...one,
+            document: { ...one.document, ...changes },
+          }));
         await change({ models: ["m"] });
-        expect((await store.readContents()).resources.provider).toMatchObject([{ document: { api_key: SECRET, models: ["m"] } }]);
+        expect((await store.readContents()).resources.provider).toMatchObject([
+          { document: { api_key: SECRET, models: ["m"] } },
+        ]);
         expect(await failure(change({ base_url: "https://evil.test" }))).toMatchObject({ kind: "invalid" });
         expect(await failure(change({ api_key: "*** 000000000000" }))).toMatchObject({ kind: "invalid" });
         await change({ base_url: "https://b.test", api_key: "sk-new" });
-        expect((await store.readContents()).resources.provider).toMatchObject([{ document: { api_key: "sk-new", base_url: "https://b.test" } }]);
+        expect((await store.readContents()).resources.provider).toMatchObject([
+          { document: { api_key: "sk-new", base_url: "https://b.test" } },
+        ]);
       });
 
       test("under another key are named and stay; after a rotation the new key alone opens everything, earlier versions too", async () => {
         const { id } = await provider();
-        await writes(store).changeResource("provider", id, (one) => ({ ...one, document: { ...one.document, api_key: "second" } }));
+        await writes(store).changeResource("provider", id, (one) => ({
+          ...one,
+          document: { ...one.document, api_key: "second" },
+        }));
         const NEW = new Uint8Array(32).fill(8);
         const stranger = await open([NEW]);
-        expect((await stranger.readContents()).resources.provider[0]?.fault).toMatch(/master key [0-9a-f]{8}, which is not among/);
+        expect((await stranger.readContents()).resources.provider[0]?.fault).toMatch(
+          /master key [0-9a-f]{8}, which is not among/,
+        );
         expect((await stranger.reseal()).unopened.length).toBeGreaterThan(0);
         expect(await (await open([NEW, KEY])).reseal()).toEqual({ resealed: 3, unopened: [] });
         const after = await open([NEW]);
-        expect((await after.readContents()).resources.provider).toMatchObject([{ document: { api_key: "second" }, fault: null }]);
+        expect((await after.readContents()).resources.provider).toMatchObject([
+          { document: { api_key: "second" }, fault: null },
+        ]);
         await writes(after).rollBack({ tenantId: "acme", projectId: null }, 1);
-        expect((await after.readContents()).resources.provider).toMatchObject([{ document: { api_key: SECRET }, fault: null }]);
+        expect((await after.readContents()).resources.provider).toMatchObject([
+          { document: { api_key: SECRET }, fault: null },
+        ]);
       });
     });
 
@@ -335,9 +534,21 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
       const { id } = await limit(1);
       await writes(store).createToken(token("BBBBBBBBBBBB"));
       await writes(store).putMembership({ userId: "ann", tenantId: "acme", projectId: "site", role: "developer" });
-      await writes(store).createToken({ ...token("CCCCCCCCCCCC"), kind: "personal", projectId: null, userId: "ann", role: null });
+      await writes(store).createToken({
+        ...token("CCCCCCCCCCCC"),
+        kind: "personal",
+        projectId: null,
+        userId: "ann",
+        role: null,
+      });
       const { changes } = await store.change(ANN, (writer) => writer.removeProject("site"));
-      expect(changes.map(({ action, kind }) => `${action} ${kind}`)).toEqual(["remove membership", "change token", "remove token", "remove limit", "remove project"]);
+      expect(changes.map(({ action, kind }) => `${action} ${kind}`)).toEqual([
+        "remove membership",
+        "change token",
+        "remove token",
+        "remove limit",
+        "remove project",
+      ]);
       expect([await store.findToken("BBBBBBBBBBBB"), await store.findResource("limit", id)]).toEqual([null, null]);
       expect((await store.findToken("CCCCCCCCCCCC"))?.revokedAtMs).toBe(nowMs);
     });
@@ -346,11 +557,24 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
       await limit(1, "site", "same");
       await limit(1, "app", "same");
       await limit(1, null, "same");
-      await writes(store).createResource({ kind: "budget", tenantId: "acme", projectId: "site", name: "same", document: {} });
-      for (const projectId of ["site", null]) expect(await failure(limit(2, projectId, "same"))).toMatchObject({ kind: "exists" });
-      expect((await store.findResourceByName("limit", { tenantId: "acme", projectId: null }, "same"))?.document).toMatchObject({ limit: 1 });
+      await writes(store).createResource({
+        kind: "budget",
+        tenantId: "acme",
+        projectId: "site",
+        name: "same",
+        document: {},
+      });
+      for (const projectId of ["site", null])
+        expect(await failure(limit(2, projectId, "same"))).toMatchObject({ kind: "exists" });
+      expect(
+        (await store.findResourceByName("limit", { tenantId: "acme", projectId: null }, "same"))?.document,
+      ).toMatchObject({ limit: 1 });
       expect(await store.findResourceByName("limit", { tenantId: "beta", projectId: null }, "same")).toBeNull();
-      expect(await failure(writes(store).createResource({ kind: "limit", tenantId: "beta", projectId: "site", name: "x", document: {} }))).toMatchObject({ kind: "unknown" });
+      expect(
+        await failure(
+          writes(store).createResource({ kind: "limit", tenantId: "beta", projectId: "site", name: "x", document: {} }),
+        ),
+      ).toMatchObject({ kind: "unknown" });
     });
 
     test("texts that are SQL elsewhere are texts here, in every field and filter", async () => {
@@ -358,20 +582,57 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
       await store.change({ ...ANN, tokenId: evil, userId: evil, address: evil }, async (writer) => {
         await writer.createTenant({ id: evil, name: evil });
         await writer.createProject({ id: evil, tenantId: evil, name: evil });
-        await writer.createUser({ id: evil, tenantId: evil, name: evil, email: evil, login: { issuer: evil, subject: evil } });
+        await writer.createUser({
+          id: evil,
+          tenantId: evil,
+          name: evil,
+          email: evil,
+          login: { issuer: evil, subject: evil },
+        });
         await writer.putMembership({ userId: evil, tenantId: evil, projectId: evil, role: "viewer" });
-        await writer.createToken({ ...token(evil), tenantId: evil, projectId: evil, name: evil, models: [evil], routes: [evil], ipRanges: [evil], createdBy: evil });
-        await writer.createResource({ kind: "policy", tenantId: evil, projectId: evil, name: evil, document: { [evil]: [evil, "\0"] } });
+        await writer.createToken({
+          ...token(evil),
+          tenantId: evil,
+          projectId: evil,
+          name: evil,
+          models: [evil],
+          routes: [evil],
+          ipRanges: [evil],
+          createdBy: evil,
+        });
+        await writer.createResource({
+          kind: "policy",
+          tenantId: evil,
+          projectId: evil,
+          name: evil,
+          document: { [evil]: [evil, "\0"] },
+        });
         await writer.keepAnswer({ tokenId: evil, key: evil, requestHash: evil, status: 200, body: evil });
-        writer.note({ action: evil, outcome: "refused", kind: evil, tenantId: evil, note: evil, targetId: evil, before: { [evil]: evil } });
+        writer.note({
+          action: evil,
+          outcome: "refused",
+          kind: evil,
+          tenantId: evil,
+          note: evil,
+          targetId: evil,
+          before: { [evil]: evil },
+        });
       });
       expect(await store.findToken(evil)).toMatchObject({ name: evil, models: [evil], createdBy: evil });
-      expect((await store.listResources({ limit: 5 }, { tenantId: evil, projectId: evil, name: evil, search: evil })).data).toMatchObject([{ document: { [evil]: [evil, "\0"] } }]);
-      expect((await store.listAudit({ limit: 50 }, { tenantId: evil, tokenId: evil, action: evil })).data).toMatchObject([{ note: evil }]);
+      expect(
+        (await store.listResources({ limit: 5 }, { tenantId: evil, projectId: evil, name: evil, search: evil })).data,
+      ).toMatchObject([{ document: { [evil]: [evil, "\0"] } }]);
+      expect(
+        (await store.listAudit({ limit: 50 }, { tenantId: evil, tokenId: evil, action: evil })).data,
+      ).toMatchObject([{ note: evil }]);
       expect(await store.findAnswer(evil, evil)).toMatchObject({ body: evil });
       expect((await store.listTenants({ limit: 5 }, { search: evil })).data).toHaveLength(1);
       expect((await store.readIdentities()).tenants).toHaveLength(3);
-      for (const attempt of [() => writes(store).createTenant({ id: "x", name: "a\0b" }), () => writes(store).createTenant({ id: "a\0b", name: "x" })]) expect(await failure(attempt())).toMatchObject({ kind: "invalid" });
+      for (const attempt of [
+        () => writes(store).createTenant({ id: "x", name: "a\0b" }),
+        () => writes(store).createTenant({ id: "a\0b", name: "x" }),
+      ])
+        expect(await failure(attempt())).toMatchObject({ kind: "invalid" });
     });
 
     describe("contents", () => {
@@ -395,7 +656,10 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
           const next = await store.readContents(known);
           expect(next).toEqual(await other.readContents());
           expect(next.revision).toBe(await store.revision());
-          if (next.identities.tokens.length === known.identities.tokens.length) for (const [index, one] of next.identities.tokens.entries()) if (one.revokedAtMs === known.identities.tokens[index]?.revokedAtMs) expect(one).toBe(known.identities.tokens[index]);
+          if (next.identities.tokens.length === known.identities.tokens.length)
+            for (const [index, one] of next.identities.tokens.entries())
+              if (one.revokedAtMs === known.identities.tokens[index]?.revokedAtMs)
+                expect(one).toBe(known.identities.tokens[index]);
           known = next;
         }
         expect(await store.readContents(known)).toBe(known);
@@ -405,17 +669,24 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         const known = await store.readContents();
         await place.run("update revisions set counter = counter + 1");
         await place.run("update projects set name = 'from outside' where id = 'site'");
-        expect((await store.readContents(known)).identities.projects.find(({ id }) => id === "site")?.name).toBe("from outside");
+        expect((await store.readContents(known)).identities.projects.find(({ id }) => id === "site")?.name).toBe(
+          "from outside",
+        );
         const later = await store.readContents();
         await place.run("update revisions set counter = counter - 2");
         await place.run("update projects set name = 'a backup' where id = 'site'");
-        expect((await store.readContents(later)).identities.projects.find(({ id }) => id === "site")?.name).toBe("a backup");
+        expect((await store.readContents(later)).identities.projects.find(({ id }) => id === "site")?.name).toBe(
+          "a backup",
+        );
       });
     });
   });
 }
 
-const ids = <T extends { readonly id: string }>({ data, nextCursor }: Page<T>): Page<string> => ({ data: data.map(({ id }) => id), nextCursor });
+const ids = <T extends { readonly id: string }>({ data, nextCursor }: Page<T>): Page<string> => ({
+  data: data.map(({ id }) => id),
+  nextCursor,
+});
 
 async function failure(attempt: Promise<unknown>): Promise<Error> {
   return attempt.then(
@@ -428,7 +699,21 @@ async function failure(attempt: Promise<unknown>): Promise<Error> {
 
 function token(id: string, createdAtMs = 1_699_999_999_000): StoredToken {
   return {
-    id, kind: "project", name: `token ${id}`, tenantId: "acme", projectId: "site", userId: null, role: "developer", permissions: [], models: [], routes: [], ipRanges: [],
-    secrets: [{ sha256: new Uint8Array(32).fill(id.charCodeAt(0)), retiresAtMs: null }], createdAtMs, lifetimeMs: 86_400_000, expiresAtMs: 1_800_000_000_000, revokedAtMs: null,
+    id,
+    kind: "project",
+    name: `token ${id}`,
+    tenantId: "acme",
+    projectId: "site",
+    userId: null,
+    role: "developer",
+    permissions: [],
+    models: [],
+    routes: [],
+    ipRanges: [],
+    secrets: [{ sha256: new Uint8Array(32).fill(id.charCodeAt(0)), retiresAtMs: null }],
+    createdAtMs,
+    lifetimeMs: 86_400_000,
+    expiresAtMs: 1_800_000_000_000,
+    revokedAtMs: null,
   };
 }

@@ -58,9 +58,20 @@ afterAll(async () => {
 async function holdsEverything(store: Store): Promise<void> {
   await store.migrate();
   const { tenants, projects, users, memberships, tokens } = (await store.readContents()).identities;
-  expect(tenants).toEqual([{ id: "acme", name: "Acme", tokenCaps: { personalDays: 10, projectDays: null } }, { id: "default", name: "Default" }]);
+  expect(tenants).toEqual([
+    { id: "acme", name: "Acme", tokenCaps: { personalDays: 10, projectDays: null } },
+    { id: "default", name: "Default" },
+  ]);
   expect([projects.length, users.length, memberships.length]).toEqual([2, 2, 3]);
-  expect(tokens[0]).toMatchObject({ id: "AAAAAAAAAAAA", permissions: ["byo_endpoint"], models: [], routes: [], ipRanges: [], expiresAtMs: 1_731_536_000_000, secrets: [{ sha256: new Uint8Array(32).fill(0xab), retiresAtMs: null }] });
+  expect(tokens[0]).toMatchObject({
+    id: "AAAAAAAAAAAA",
+    permissions: ["byo_endpoint"],
+    models: [],
+    routes: [],
+    ipRanges: [],
+    expiresAtMs: 1_731_536_000_000,
+    secrets: [{ sha256: new Uint8Array(32).fill(0xab), retiresAtMs: null }],
+  });
   expect(tokens[1]).toMatchObject({ id: "BBBBBBBBBBBB", userId: "ann", revokedAtMs: 1_700_000_001_000 });
   expect(await store.revision()).toBe("41");
   expect(await store.findUser("ann")).toMatchObject({ version: 1, createdAtMs: null, email: null, login: null });

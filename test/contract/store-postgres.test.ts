@@ -32,7 +32,11 @@ describe.skipIf(server === null)("a server that is away, frozen or cut off", () 
     await database.store.migrate();
     return { url, store: database.store };
   };
-  const failure = (attempt: Promise<unknown>): Promise<unknown> => attempt.then(() => null, (error: unknown) => error);
+  const failure = (attempt: Promise<unknown>): Promise<unknown> =>
+    attempt.then(
+      () => null,
+      (error: unknown) => error,
+    );
 
   test("a connection that is cut within a transaction, between two statements, fails that change and nothing else", async () => {
     const { url, store } = await opened();
@@ -41,7 +45,10 @@ describe.skipIf(server === null)("a server that is away, frozen or cut off", () 
     process.on("uncaughtException", note);
     const failed = await failure(
       store.change(LOCAL_ACTOR, async (writer) => {
-        await statement(url, "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()");
+        await statement(
+          url,
+          "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+        );
         await Bun.sleep(100);
         return writer.listTenants({ limit: 1 });
       }),
@@ -68,11 +75,16 @@ describe.skipIf(server === null)("a server that is away, frozen or cut off", () 
     await writes(other).createTenant({ id: "a", name: "a" });
     expect(await until(before + 1)).toBeLessThan(250);
     before = told;
-    await statement(url, "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()");
+    await statement(
+      url,
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+    );
     await until(before + 1); // it is back, and tells what may have been missed
     expect(told).toBeGreaterThan(before);
     before = told;
-    await writes(other).createTenant({ id: "b", name: "b" }).catch(() => writes(other).createTenant({ id: "b", name: "b" }));
+    await writes(other)
+      .createTenant({ id: "b", name: "b" })
+      .catch(() => writes(other).createTenant({ id: "b", name: "b" }));
     expect(await until(before + 1)).toBeLessThan(1_000);
     expect(await store.revision()).toBe(await other.revision());
     end();
@@ -142,10 +154,17 @@ describe.skipIf(server === null)("a server that is away, frozen or cut off", () 
 
   test("writers of several replicas wait for each other, also where the database is serializable by default", async () => {
     const url = await server!.newDatabase();
-    await statement(url, `alter database ${new URL(url).pathname.slice(1)} set default_transaction_isolation = 'serializable'`);
+    await statement(
+      url,
+      `alter database ${new URL(url).pathname.slice(1)} set default_transaction_isolation = 'serializable'`,
+    );
     const stores = [0, 1, 2].map(() => openPostgresDatabase({ url }).store);
     await stores[0]!.migrate();
-    await Promise.all(Array.from({ length: 60 }, (_, index) => writes(stores[index % 3]!).createTenant({ id: `t${index}`, name: "one of many" })));
+    await Promise.all(
+      Array.from({ length: 60 }, (_, index) =>
+        writes(stores[index % 3]!).createTenant({ id: `t${index}`, name: "one of many" }),
+      ),
+    );
     expect((await stores[0]!.readContents()).identities.tenants).toHaveLength(60);
     expect(await stores[1]!.revision()).toBe("60");
     for (const store of stores) await store.close();

@@ -80,7 +80,9 @@ function schemaTests(fresh: () => Promise<StorePlace>, open: Open): void {
   test("a database that a newer version has migrated is refused with the cure", async () => {
     const place = await fresh();
     const store = await open(place);
-    await place.run("insert into kysely_migration (name, timestamp) values ('9999-from-the-future', '2030-01-01T00:00:00.000Z')");
+    await place.run(
+      "insert into kysely_migration (name, timestamp) values ('9999-from-the-future', '2030-01-01T00:00:00.000Z')",
+    );
     const error = await failure(store.migrate());
     expect(error).toMatchObject({ name: "StoreError", kind: "unusable" });
     expect(error.message).toContain("9999-from-the-future");
@@ -147,7 +149,9 @@ function identityTests(opened: Opened): void {
     expect((await store.readIdentities()).tenants[0]?.tokenCaps).toEqual({ personalDays: 7.5, projectDays: 30 });
     await writes(store).setTokenCaps("acme", { personalDays: null, projectDays: null });
     expect((await store.readIdentities()).tenants[0]?.tokenCaps).toBeUndefined();
-    expect(await failure(writes(store).setTokenCaps("nobody", { personalDays: 1, projectDays: 1 }))).toMatchObject({ kind: "unknown" });
+    expect(await failure(writes(store).setTokenCaps("nobody", { personalDays: 1, projectDays: 1 }))).toMatchObject({
+      kind: "unknown",
+    });
   });
 
   test("an id that is taken and a tenant that is not there are errors that name them", async () => {
@@ -168,7 +172,9 @@ function identityTests(opened: Opened): void {
 
   test("the first identities are created once, also by six at once", async () => {
     const store = await opened();
-    const made = await Promise.all(Array.from({ length: 6 }, (_, index) => store.createFirst(firstIdentities(`${index}`.repeat(12)))));
+    const made = await Promise.all(
+      Array.from({ length: 6 }, (_, index) => store.createFirst(firstIdentities(`${index}`.repeat(12)))),
+    );
     expect(made.filter(Boolean)).toHaveLength(1);
     const { tenants, projects, users, memberships, tokens } = await store.readIdentities();
     expect([tenants.length, projects.length, users.length, memberships.length, tokens.length]).toEqual([1, 1, 1, 1, 1]);
@@ -201,7 +207,9 @@ function membershipTests(opened: Opened): void {
     expect(roles.toSorted()).toEqual(["null: admin", "site: maintainer"]);
     await writes(store).removeMembership("ann", null);
     expect(await failure(writes(store).removeMembership("ann", null))).toMatchObject({ kind: "unknown" });
-    expect((await store.readIdentities()).memberships).toEqual([{ userId: "ann", tenantId: "acme", projectId: "site", role: "maintainer" }]);
+    expect((await store.readIdentities()).memberships).toEqual([
+      { userId: "ann", tenantId: "acme", projectId: "site", role: "maintainer" },
+    ]);
   });
 
   test("no membership and no token crosses from one tenant into another", async () => {
@@ -260,10 +268,19 @@ function tokenTests(opened: Opened): void {
       { sha256: Uint8Array.from({ length: 32 }, (_, index) => index), retiresAtMs: null },
       { sha256: Uint8Array.from({ length: 32 }, (_, index) => 255 - index), retiresAtMs: 1_900_000_000_000 },
     ];
-    const token: StoredToken = { ...personalToken("AAAAAAAAAAAA"), permissions: ["byo_endpoint", "debug"], secrets, expiresAtMs: 8_640_000_000_000_000, revokedAtMs: 0 };
+    const token: StoredToken = {
+      ...personalToken("AAAAAAAAAAAA"),
+      permissions: ["byo_endpoint", "debug"],
+      secrets,
+      expiresAtMs: 8_640_000_000_000_000,
+      revokedAtMs: 0,
+    };
     await writes(store).createToken(token);
     await writes(store).createToken({ ...projectToken("BBBBBBBBBBBB"), role: "maintainer", secrets: [] });
-    expect((await store.readIdentities()).tokens).toEqual([token, { ...projectToken("BBBBBBBBBBBB"), role: "maintainer", secrets: [] }]);
+    expect((await store.readIdentities()).tokens).toEqual([
+      token,
+      { ...projectToken("BBBBBBBBBBBB"), role: "maintainer", secrets: [] },
+    ]);
     expect(await failure(writes(store).createToken(token))).toMatchObject({ kind: "exists" });
   });
 
@@ -271,7 +288,11 @@ function tokenTests(opened: Opened): void {
     const store = await opened();
     await firstTenant(store);
     await writes(store).createToken({ ...projectToken("AAAAAAAAAAAA"), lifetimeMs: 0 });
-    const longer = (token: StoredToken): StoredToken => ({ ...token, lifetimeMs: token.lifetimeMs + 1, secrets: [...token.secrets, { sha256: new Uint8Array(32).fill(token.lifetimeMs + 100), retiresAtMs: null }] });
+    const longer = (token: StoredToken): StoredToken => ({
+      ...token,
+      lifetimeMs: token.lifetimeMs + 1,
+      secrets: [...token.secrets, { sha256: new Uint8Array(32).fill(token.lifetimeMs + 100), retiresAtMs: null }],
+    });
     await Promise.all(Array.from({ length: 10 }, () => writes(store).changeToken("AAAAAAAAAAAA", longer)));
     const [token] = (await store.readIdentities()).tokens;
     expect(token).toMatchObject({ lifetimeMs: 10 });
@@ -341,7 +362,8 @@ function sharingTests(fresh: () => Promise<StorePlace>, open: Open): void {
 }
 
 /** Tokens without their secret: the two are written by one transaction. */
-const halfWritten = ({ tokens }: Identities): readonly string[] => tokens.filter((token) => token.secrets.length === 0).map((token) => token.id);
+const halfWritten = ({ tokens }: Identities): readonly string[] =>
+  tokens.filter((token) => token.secrets.length === 0).map((token) => token.id);
 
 async function failure(attempt: Promise<unknown>): Promise<Error> {
   try {
@@ -361,8 +383,25 @@ async function firstTenant(store: Store): Promise<void> {
 
 function projectToken(id: string): StoredToken {
   const secrets = [{ sha256: new Uint8Array(32).fill(id.charCodeAt(0)), retiresAtMs: null }];
-  const times = { createdAtMs: 1_700_000_000_000, lifetimeMs: 86_400_000, expiresAtMs: 1_700_086_400_000, revokedAtMs: null };
-  return { id, kind: "project", name: `token ${id}`, tenantId: "acme", projectId: "site", userId: null, role: "developer", permissions: [], ...NOT_NARROWED, secrets, ...times };
+  const times = {
+    createdAtMs: 1_700_000_000_000,
+    lifetimeMs: 86_400_000,
+    expiresAtMs: 1_700_086_400_000,
+    revokedAtMs: null,
+  };
+  return {
+    id,
+    kind: "project",
+    name: `token ${id}`,
+    tenantId: "acme",
+    projectId: "site",
+    userId: null,
+    role: "developer",
+    permissions: [],
+    ...NOT_NARROWED,
+    secrets,
+    ...times,
+  };
 }
 
 function personalToken(id: string): StoredToken {

@@ -112,7 +112,10 @@ const sourceFile = resolve(import.meta.dir, "../../src/store/sqlite.ts");
 
 /** Runs the script in a process of its own, which has openSqliteStore, and gives what it printed. */
 async function inProcess(script: string, cwd = folder): Promise<string> {
-  const child = Bun.spawn([process.execPath, "-e", `const { openSqliteStore } = await import(${JSON.stringify(sourceFile)});\n${script}`], { cwd, stdout: "pipe", stderr: "pipe" });
+  const child = Bun.spawn(
+    [process.execPath, "-e", `const { openSqliteStore } = await import(${JSON.stringify(sourceFile)});\n${script}`],
+    { cwd, stdout: "pipe", stderr: "pipe" },
+  );
   const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   if (code !== 0) throw new Error(`The process ended with ${code}: ${err}`);
   return out;
@@ -146,7 +149,10 @@ describe("one SQLite file and several processes", () => {
     const other = new Database(file);
     other.run("begin immediate");
     // Both wait for longer than a turn of the connection may take: that is the other process's doing and no fault here.
-    const written = Promise.all([writes(store).createTenant({ id: "one", name: "One" }), writes(store).createTenant({ id: "two", name: "Two" })]);
+    const written = Promise.all([
+      writes(store).createTenant({ id: "one", name: "One" }),
+      writes(store).createTenant({ id: "two", name: "Two" }),
+    ]);
     let ticks = 0;
     const timer = setInterval(() => ticks++, 10);
     await Bun.sleep(2_300);
@@ -168,7 +174,10 @@ describe("one SQLite file and several processes", () => {
   test("a path that looks like a URI is a path", async () => {
     const place = mkdtempSync(join(folder, "uri-"));
     for (const file of ["file:odd.db?mode=memory", "100% #1.db"]) {
-      await inProcess(`const store = await openSqliteStore({ file: ${JSON.stringify(file)} }); await store.migrate(); await store.close();`, place);
+      await inProcess(
+        `const store = await openSqliteStore({ file: ${JSON.stringify(file)} }); await store.migrate(); await store.close();`,
+        place,
+      );
       expect(statSync(join(place, file)).size).toBeGreaterThan(0);
     }
   });
@@ -195,7 +204,9 @@ interface Numbers {
 function memoryDb(): Kysely<Numbers> {
   const database = new Database(":memory:", { safeIntegers: true, strict: true });
   database.run("create table numbers (id bigint primary key, amount bigint not null)");
-  return new Kysely<Numbers>({ dialect: bunSqliteDialect({ database, busyTimeoutMs: 100, explain: (error) => error }) });
+  return new Kysely<Numbers>({
+    dialect: bunSqliteDialect({ database, busyTimeoutMs: 100, explain: (error) => error }),
+  });
 }
 
 describe("[d2.6] a SQLite file that goes while it is in use is told, because revocations would not be seen any more", () => {
@@ -214,9 +225,20 @@ describe("[d2.6] a SQLite file that goes while it is in use is told, because rev
       await store.revision();
       const calls = openSqliteCalls({ file });
       end(file);
-      const error = await store.revision().then(() => null, (thrown: unknown) => thrown);
-      const changed = await writes(store).createTenant({ id: "lost", name: "lost" }).then(() => null, (thrown: unknown) => thrown);
-      const shipped = await calls.ingest([rowOf({})]).then(() => null, (thrown: unknown) => thrown);
+      const error = await store.revision().then(
+        () => null,
+        (thrown: unknown) => thrown,
+      );
+      const changed = await writes(store)
+        .createTenant({ id: "lost", name: "lost" })
+        .then(
+          () => null,
+          (thrown: unknown) => thrown,
+        );
+      const shipped = await calls.ingest([rowOf({})]).then(
+        () => null,
+        (thrown: unknown) => thrown,
+      );
       await calls.close();
       await store.close();
       // what would be confirmed and lost is refused, and calls wait in the ledger
@@ -230,9 +252,24 @@ describe("[d2.6] a SQLite file that goes while it is in use is told, because rev
 describe("Kysely over bun:sqlite", () => {
   test("2^53 + 1 survives, alone and in a sum", async () => {
     const db = memoryDb();
-    await db.insertInto("numbers").values([{ id: 1n, amount: 2n ** 53n + 1n }, { id: 2n, amount: 2n ** 60n }]).execute();
-    expect(await db.selectFrom("numbers").select("amount").where("amount", "=", 2n ** 53n + 1n).execute()).toEqual([{ amount: 9007199254740993n }]);
-    const { total } = await db.selectFrom("numbers").select((row) => row.fn.sum<bigint>("amount").as("total")).executeTakeFirstOrThrow();
+    await db
+      .insertInto("numbers")
+      .values([
+        { id: 1n, amount: 2n ** 53n + 1n },
+        { id: 2n, amount: 2n ** 60n },
+      ])
+      .execute();
+    expect(
+      await db
+        .selectFrom("numbers")
+        .select("amount")
+        .where("amount", "=", 2n ** 53n + 1n)
+        .execute(),
+    ).toEqual([{ amount: 9007199254740993n }]);
+    const { total } = await db
+      .selectFrom("numbers")
+      .select((row) => row.fn.sum<bigint>("amount").as("total"))
+      .executeTakeFirstOrThrow();
     expect(total).toBe(2n ** 60n + 2n ** 53n + 1n);
     await db.destroy();
   });
@@ -242,9 +279,17 @@ describe("Kysely over bun:sqlite", () => {
     await db.insertInto("numbers").values({ id: 1n, amount: 5n }).execute();
     const step = (fails: boolean): Promise<void> =>
       db.transaction().execute(async (tx) => {
-        const { amount } = await tx.selectFrom("numbers").select("amount").where("id", "=", 1n).executeTakeFirstOrThrow();
+        const { amount } = await tx
+          .selectFrom("numbers")
+          .select("amount")
+          .where("id", "=", 1n)
+          .executeTakeFirstOrThrow();
         await Bun.sleep(1);
-        await tx.updateTable("numbers").set({ amount: amount + 1n }).where("id", "=", 1n).execute();
+        await tx
+          .updateTable("numbers")
+          .set({ amount: amount + 1n })
+          .where("id", "=", 1n)
+          .execute();
         if (fails) throw new Error("on purpose");
       });
     const results = await Promise.allSettled(Array.from({ length: 50 }, (_, index) => step(index % 5 === 0)));

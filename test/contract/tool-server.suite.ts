@@ -19,7 +19,18 @@ export interface ReferenceServer {
 }
 
 export function serverOf(transport: ToolTransport, more: Partial<ToolServer> = {}): ToolServer {
-  return { key: "reference", label: "everything", transport, timeoutMs: 20_000, maxResultBytes: 1024 * 1024, maxConcurrent: 32, allowedTools: null, role: null, approval: "never", ...more };
+  return {
+    key: "reference",
+    label: "everything",
+    transport,
+    timeoutMs: 20_000,
+    maxResultBytes: 1024 * 1024,
+    maxConcurrent: 32,
+    allowedTools: null,
+    role: null,
+    approval: "never",
+    ...more,
+  };
 }
 
 export function toolServerSuite(name: string, open: () => Promise<ReferenceServer>): void {
@@ -28,12 +39,22 @@ export function toolServerSuite(name: string, open: () => Promise<ReferenceServe
     let servers: OpenToolServers;
     let server: ToolServer;
     const told: string[] = [];
-    const call = (tool: string, args: JsonObject = {}, signal = new Cancellation(), more: Partial<ToolServer> = {}): Promise<ToolResult> => servers.call({ ...server, ...more }, tool, args, signal, null);
+    const call = (
+      tool: string,
+      args: JsonObject = {},
+      signal = new Cancellation(),
+      more: Partial<ToolServer> = {},
+    ): Promise<ToolResult> => servers.call({ ...server, ...more }, tool, args, signal, null);
 
     beforeAll(async () => {
       reference = await open();
       server = serverOf(reference.transport);
-      servers = openToolServers({ clock: systemClock, upstream: createSocketUpstream(), allowPrivateAddresses: () => false, tell: (_level, words, fields) => told.push(`${words} ${fields["error_detail"] ?? ""}`) });
+      servers = openToolServers({
+        clock: systemClock,
+        upstream: createSocketUpstream(),
+        allowPrivateAddresses: () => false,
+        tell: (_level, words, fields) => told.push(`${words} ${fields["error_detail"] ?? ""}`),
+      });
     }, 30_000);
     afterAll(async () => {
       await servers.close();
@@ -42,35 +63,66 @@ export function toolServerSuite(name: string, open: () => Promise<ReferenceServe
 
     test("tells how it is reached, and which version was agreed", async () => {
       const standing = await servers.test(server, new Cancellation());
-      expect(standing).toMatchObject({ transport: reference.reached, protocolVersion: "2025-11-25", name: "mcp-servers/everything", tools: 13 });
+      expect(standing).toMatchObject({
+        transport: reference.reached,
+        protocolVersion: "2025-11-25",
+        name: "mcp-servers/everything",
+        tools: 13,
+      });
     });
 
     test("lists its tools with their schemas, and none that would ask something of the gateway", async () => {
       const tools = await servers.list(server, new Cancellation());
-      expect(tools.find((tool) => tool.name === "get-sum")).toMatchObject({ name: "get-sum", description: "Returns the sum of two numbers", inputSchema: { type: "object", properties: { a: { type: "number" }, b: { type: "number" } }, required: ["a", "b"] } });
+      expect(tools.find((tool) => tool.name === "get-sum")).toMatchObject({
+        name: "get-sum",
+        description: "Returns the sum of two numbers",
+        inputSchema: {
+          type: "object",
+          properties: { a: { type: "number" }, b: { type: "number" } },
+          required: ["a", "b"],
+        },
+      });
       expect(tools.map((tool) => tool.name).filter((tool) => /elicitation|sampling|roots/.test(tool))).toEqual([]);
     });
 
     test("[d10.2] gives text, structured content, images, resources and links of a result as what a model can be told", async () => {
-      expect(await call("get-sum", { a: 2, b: 3 })).toEqual({ parts: [{ kind: "text", text: "The sum of 2 and 3 is 5." }], structured: undefined, isError: false, bytes: expect.any(Number) });
-      expect((await call("get-structured-content", { location: "New York" })).structured).toMatchObject({ temperature: expect.any(Number) });
+      expect(await call("get-sum", { a: 2, b: 3 })).toEqual({
+        parts: [{ kind: "text", text: "The sum of 2 and 3 is 5." }],
+        structured: undefined,
+        isError: false,
+        bytes: expect.any(Number),
+      });
+      expect((await call("get-structured-content", { location: "New York" })).structured).toMatchObject({
+        temperature: expect.any(Number),
+      });
       const image = (await call("get-tiny-image")).parts.find(({ kind }) => kind === "image");
       expect(image).toMatchObject({ mediaType: "image/png", base64: expect.stringMatching(/^iVBORw0KGgo/) });
       const links = (await call("get-resource-links", { count: 2 })).parts;
-      expect(links.map((part) => (part.kind === "text" ? part.text : part.kind)).join(" ")).toMatch(/Resource: .*demo:\/\/resource/);
-      expect((await call("get-resource-reference", { resourceType: "Text", resourceId: 1 })).parts.length).toBeGreaterThan(1);
+      expect(links.map((part) => (part.kind === "text" ? part.text : part.kind)).join(" ")).toMatch(
+        /Resource: .*demo:\/\/resource/,
+      );
+      expect(
+        (await call("get-resource-reference", { resourceType: "Text", resourceId: 1 })).parts.length,
+      ).toBeGreaterThan(1);
     });
 
     test("[d10.4] what the server refuses, an unknown tool or wrong arguments, is a result that says so", async () => {
-      for (const [tool, args] of [["nobody", {}], ["get-sum", { a: "two" }]] as const) {
+      for (const [tool, args] of [
+        ["nobody", {}],
+        ["get-sum", { a: "two" }],
+      ] as const) {
         const { isError, parts } = await call(tool, args);
         expect([tool, isError, parts[0]?.kind]).toEqual([tool, true, "text"]);
       }
     });
 
     test("gives each of many calls at once its own answer", async () => {
-      const answers = await Promise.all(Array.from({ length: 40 }, (_, index) => call("echo", { message: `number ${index}` })));
-      expect(answers.map(({ parts }) => (parts[0]!.kind === "text" ? parts[0]!.text : ""))).toEqual(Array.from({ length: 40 }, (_, index) => `Echo: number ${index}`));
+      const answers = await Promise.all(
+        Array.from({ length: 40 }, (_, index) => call("echo", { message: `number ${index}` })),
+      );
+      expect(answers.map(({ parts }) => (parts[0]!.kind === "text" ? parts[0]!.text : ""))).toEqual(
+        Array.from({ length: 40 }, (_, index) => `Echo: number ${index}`),
+      );
     });
 
     test("ends a call when its caller goes, and serves the next", async () => {
@@ -78,13 +130,19 @@ export function toolServerSuite(name: string, open: () => Promise<ReferenceServe
       const gone = new Error("the client left");
       setTimeout(() => signal.abort(gone), 100);
       const beganMs = performance.now();
-      expect(await call("trigger-long-running-operation", { duration: 10, steps: 10 }, signal).catch((thrown: unknown) => thrown)).toBe(gone);
+      expect(
+        await call("trigger-long-running-operation", { duration: 10, steps: 10 }, signal).catch(
+          (thrown: unknown) => thrown,
+        ),
+      ).toBe(gone);
       expect(performance.now() - beganMs).toBeLessThan(5000);
       expect((await call("echo", { message: "next" })).isError).toBe(false);
     });
 
     test("ends a call when its time is over, whatever progress it reports", async () => {
-      const error = await call("trigger-long-running-operation", { duration: 10, steps: 100 }, new Cancellation(), { timeoutMs: 400 }).catch((thrown: unknown) => thrown);
+      const error = await call("trigger-long-running-operation", { duration: 10, steps: 100 }, new Cancellation(), {
+        timeoutMs: 400,
+      }).catch((thrown: unknown) => thrown);
       expect(error instanceof GatewayError ? error.code : error).toBe("tool_timeout");
       expect((await call("echo", { message: "next" })).isError).toBe(false);
     });

@@ -10,9 +10,17 @@ import { eventually } from "../harness/faulty-tools.ts";
 import { openModernToolServer } from "../harness/modern-tool-server.ts";
 import { serverOf, toolServerSuite } from "./tool-server.suite.ts";
 
-const http = (kind: "auto" | "streamable_http" | "sse", url: string): ToolTransport => ({ kind, url, headers: {}, oauth: null, guarded: false });
+const http = (kind: "auto" | "streamable_http" | "sse", url: string): ToolTransport => ({
+  kind,
+  url,
+  headers: {},
+  oauth: null,
+  guarded: false,
+});
 
-toolServerSuite("a program's input and output", () => Promise.resolve({ transport: EVERYTHING_PROGRAM, reached: "stdio", stop: () => Promise.resolve() }));
+toolServerSuite("a program's input and output", () =>
+  Promise.resolve({ transport: EVERYTHING_PROGRAM, reached: "stdio", stop: () => Promise.resolve() }),
+);
 for (const kind of ["streamable_http", "auto"] as const)
   toolServerSuite(`Streamable HTTP (${kind})`, async () => {
     const { url, restart, stop } = await openEverything("streamableHttp");
@@ -26,7 +34,12 @@ for (const kind of ["sse", "auto"] as const)
 
 describe("a tool server of the newer protocol, without sessions", () => {
   const end = openModernToolServer();
-  const servers = openToolServers({ clock: systemClock, upstream: createSocketUpstream(), allowPrivateAddresses: () => false, tell: () => {} });
+  const servers = openToolServers({
+    clock: systemClock,
+    upstream: createSocketUpstream(),
+    allowPrivateAddresses: () => false,
+    tell: () => {},
+  });
   const server = serverOf(http("auto", end.url), { key: "modern", label: "modern", timeoutMs: 3000 });
   afterAll(async () => {
     await servers.close();
@@ -34,15 +47,28 @@ describe("a tool server of the newer protocol, without sessions", () => {
   });
 
   test("is spoken to in its own version", async () => {
-    expect(await servers.test(server, new Cancellation())).toMatchObject({ transport: "streamable_http", protocolVersion: "2026-07-28", name: "modern", tools: 4 });
-    expect(await servers.call(server, "echo", { message: "hello" }, new Cancellation(), null)).toMatchObject({ parts: [{ kind: "text", text: "hello" }], isError: false });
-    expect((await servers.call(server, "sum", { a: 1, b: 2 }, new Cancellation(), null)).structured).toEqual({ sum: 3 });
+    expect(await servers.test(server, new Cancellation())).toMatchObject({
+      transport: "streamable_http",
+      protocolVersion: "2026-07-28",
+      name: "modern",
+      tools: 4,
+    });
+    expect(await servers.call(server, "echo", { message: "hello" }, new Cancellation(), null)).toMatchObject({
+      parts: [{ kind: "text", text: "hello" }],
+      isError: false,
+    });
+    expect((await servers.call(server, "sum", { a: 1, b: 2 }, new Cancellation(), null)).structured).toEqual({
+      sum: 3,
+    });
     expect(end.methods.includes("initialize")).toBe(false);
   });
 
   test("that wants to be answered first is told no, and nobody is asked", async () => {
     const { isError, parts } = await servers.call(server, "asks", {}, new Cancellation(), null);
-    expect([isError, parts[0]]).toEqual([true, { kind: "text", text: expect.stringContaining("do not declare the required capability") }]);
+    expect([isError, parts[0]]).toEqual([
+      true,
+      { kind: "text", text: expect.stringContaining("do not declare the required capability") },
+    ]);
   });
 
   test("learns by the end of the stream that a caller has gone", async () => {
@@ -54,7 +80,8 @@ describe("a tool server of the newer protocol, without sessions", () => {
   });
 
   test("is asked for its list again when it says that it has changed", async () => {
-    const names = async (): Promise<readonly string[]> => (await servers.list(server, new Cancellation())).map(({ name }) => name);
+    const names = async (): Promise<readonly string[]> =>
+      (await servers.list(server, new Cancellation())).map(({ name }) => name);
     expect(await names()).not.toContain("grown");
     end.grow("grown");
     await Bun.sleep(1200);

@@ -14,7 +14,14 @@ export const REQUEST_BODY = JSON.stringify({ model: "m", messages: [{ role: "use
 export function send(client: UpstreamClient, url: string, call: Partial<UpstreamCall> = {}): Promise<UpstreamResponse> {
   return client.send(
     { url, headers: { "content-type": "application/json", "x-api-key": "key-of-the-provider" }, body: REQUEST_BODY },
-    { connectTimeoutMs: 2_000, firstByteTimeoutMs: 3_000, betweenBytesTimeoutMs: 3_000, signal: new AbortController().signal, partition: "p", ...call },
+    {
+      connectTimeoutMs: 2_000,
+      firstByteTimeoutMs: 3_000,
+      betweenBytesTimeoutMs: 3_000,
+      signal: new AbortController().signal,
+      partition: "p",
+      ...call,
+    },
   );
 }
 
@@ -24,7 +31,8 @@ export async function post(client: UpstreamClient, url: string, call: Partial<Up
 
 export async function readAll(response: UpstreamResponse): Promise<string> {
   let text = "";
-  for (let bytes = await response.body.read(); bytes !== null; bytes = await response.body.read()) text += Buffer.from(bytes).toString("utf8");
+  for (let bytes = await response.body.read(); bytes !== null; bytes = await response.body.read())
+    text += Buffer.from(bytes).toString("utf8");
   return text;
 }
 

@@ -10,7 +10,11 @@ import { upstreamConnectionSuite } from "./upstream-connection.suite.ts";
 import { upstreamTlsSuite } from "./upstream-tls.suite.ts";
 
 /** `checkHanging`: how the promise of hanging-calls.ts is checked where the test process itself cannot, because the driver needs another environment. */
-export function upstreamClientSuite(name: string, makeClient: MakeUpstreamClient, checkHanging?: () => Promise<void>): void {
+export function upstreamClientSuite(
+  name: string,
+  makeClient: MakeUpstreamClient,
+  checkHanging?: () => Promise<void>,
+): void {
   describe(`upstream client: ${name}`, () => {
     const client = makeClient();
     const stray: unknown[] = [];
@@ -49,9 +53,16 @@ const answersSuite = (client: UpstreamClient): void =>
 
     test("status and headers, whatever the status", async () => {
       for (const status of [200, 201, 400, 401, 404, 429, 500, 503, 529, 599]) {
-        await using server = await answering(`HTTP/1.1 ${status} Words\r\nRetry-After: 7\r\nX-Two: a\r\nX-Two: b\r\nContent-Length: 2\r\n\r\n{}`);
+        await using server = await answering(
+          `HTTP/1.1 ${status} Words\r\nRetry-After: 7\r\nX-Two: a\r\nX-Two: b\r\nContent-Length: 2\r\n\r\n{}`,
+        );
         const response = await send(client, server.url);
-        expect([response.status, response.header("retry-after"), response.header("x-two"), response.header("x-none")]).toEqual([status, "7", "a, b", null]);
+        expect([
+          response.status,
+          response.header("retry-after"),
+          response.header("x-two"),
+          response.header("x-none"),
+        ]).toEqual([status, "7", "a, b", null]);
         expect(await response.body.text(10)).toBe("{}");
       }
     });
@@ -59,9 +70,15 @@ const answersSuite = (client: UpstreamClient): void =>
     test("[d2.12] redirects are answers and are not followed, so no credential goes elsewhere", async () => {
       await using other = await answering(plain("stolen"));
       for (const status of [301, 302, 303, 307, 308]) {
-        await using server = await answering(`HTTP/1.1 ${status} Moved\r\nLocation: ${other.url}\r\nContent-Length: 0\r\n\r\n`);
+        await using server = await answering(
+          `HTTP/1.1 ${status} Moved\r\nLocation: ${other.url}\r\nContent-Length: 0\r\n\r\n`,
+        );
         const response = await send(client, server.url);
-        expect([response.status, response.header("location"), await response.body.text(10)]).toEqual([status, other.url, ""]);
+        expect([response.status, response.header("location"), await response.body.text(10)]).toEqual([
+          status,
+          other.url,
+          "",
+        ]);
       }
       expect(other.requests).toEqual([]);
     });
@@ -72,14 +89,28 @@ const answersSuite = (client: UpstreamClient): void =>
         const response = await send(client, server.url);
         expect([response.status, await response.body.read(), await response.body.text(10)]).toEqual([status, null, ""]);
       }
-      await using server = await answering(Buffer.concat([Buffer.from("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"), plain("late")]));
+      await using server = await answering(
+        Buffer.concat([
+          Buffer.from("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"),
+          plain("late"),
+        ]),
+      );
       expect(await post(client, server.url)).toBe("late");
     });
 
     test("text is UTF-8 without a byte order mark, wrong bytes replaced, the same for every framing and size", async () => {
       for (const size of [0, 100, 3 * 64 * 1024]) {
-        const bytes = Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from("ä世🙂"), Buffer.from([0xff]), Buffer.from("x".repeat(size))]);
-        const chunked = Buffer.concat([Buffer.from(`${CHUNKED_HEAD}${bytes.length.toString(16)}\r\n`), bytes, Buffer.from(`\r\n${LAST_CHUNK}`)]);
+        const bytes = Buffer.concat([
+          Buffer.from([0xef, 0xbb, 0xbf]),
+          Buffer.from("ä世🙂"),
+          Buffer.from([0xff]),
+          Buffer.from("x".repeat(size)),
+        ]);
+        const chunked = Buffer.concat([
+          Buffer.from(`${CHUNKED_HEAD}${bytes.length.toString(16)}\r\n`),
+          bytes,
+          Buffer.from(`\r\n${LAST_CHUNK}`),
+        ]);
         for (const answer of [plain(bytes), chunked, plain(gzipSync(bytes), "Content-Encoding: gzip\r\n")]) {
           await using server = await answering(answer);
           expect(await post(client, server.url)).toBe(`ä世🙂\ufffd${"x".repeat(size)}`);
@@ -102,12 +133,13 @@ const answersSuite = (client: UpstreamClient): void =>
 const headSuite = (client: UpstreamClient): void =>
   describe("heads that are no HTTP", () => {
     const malformed: Readonly<Record<string, string>> = {
-      "HTML": "<html><body>It works!</body></html>\r\n\r\n",
-      "words": "SSH-2.0-OpenSSH_9.9\r\n\r\n",
+      HTML: "<html><body>It works!</body></html>\r\n\r\n",
+      words: "SSH-2.0-OpenSSH_9.9\r\n\r\n",
       "two status lines": "HTTP/1.1 200 OK\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
       "two lengths": "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nhi!",
       "a length in words": "HTTP/1.1 200 OK\r\nContent-Length: two\r\n\r\nhi",
-      "a switch of protocols that nobody asked for": "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n",
+      "a switch of protocols that nobody asked for":
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n",
       "a transfer encoding under the chunks": "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n2\r\nhi\r\n",
       "one header of 100 KB": `HTTP/1.1 200 OK\r\nX: ${"a".repeat(100_000)}\r\nContent-Length: 200\r\n\r\nhi`,
       "many headers of 100 KB together": `HTTP/1.1 200 OK\r\n${Array.from({ length: 100 }, (_, index) => `X-${index}: ${"a".repeat(1_000)}\r\n`).join("")}Content-Length: 200\r\n\r\nhi`,
@@ -147,17 +179,27 @@ const headSuite = (client: UpstreamClient): void =>
 const bodySuite = (client: UpstreamClient): void =>
   describe("bodies that break off", () => {
     const gzipped = gzipSync(Buffer.from("hello, world. ".repeat(2_000)));
-    const inGzip = (framing: string, bytes: Uint8Array): Buffer => Buffer.concat([Buffer.from(`HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n${framing}\r\n`), bytes]);
-    const cut: readonly (readonly [title: string, bytes: string | Uint8Array, kinds: readonly UpstreamFaultKind[]])[] = [
-      ["fewer bytes than Content-Length", "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhello", ["cut"]],
-      ["fewer bytes than a large Content-Length", `HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n${"x".repeat(100_000)}`, ["cut"]],
-      ["no body at all", "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n", ["cut"]],
-      ["chunks without the last one", CHUNKED_HEAD + chunk("hello"), ["cut"]],
-      ["half a chunk", `${CHUNKED_HEAD}a\r\nhello`, ["cut"]],
-      ["gzip cut by its framing", inGzip(`Content-Length: ${gzipped.length}\r\n`, gzipped.subarray(0, -10)), ["cut"]],
-      ["gzip cut inside whole framing", inGzip(`Content-Length: ${gzipped.length - 10}\r\n`, gzipped.subarray(0, -10)), ["malformed", "cut"]],
-      ["gzip that is none", inGzip("Content-Length: 20\r\n", Buffer.alloc(20, "x")), ["malformed"]],
-    ];
+    const inGzip = (framing: string, bytes: Uint8Array): Buffer =>
+      Buffer.concat([Buffer.from(`HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n${framing}\r\n`), bytes]);
+    const cut: readonly (readonly [title: string, bytes: string | Uint8Array, kinds: readonly UpstreamFaultKind[]])[] =
+      [
+        ["fewer bytes than Content-Length", "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhello", ["cut"]],
+        [
+          "fewer bytes than a large Content-Length",
+          `HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n${"x".repeat(100_000)}`,
+          ["cut"],
+        ],
+        ["no body at all", "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n", ["cut"]],
+        ["chunks without the last one", CHUNKED_HEAD + chunk("hello"), ["cut"]],
+        ["half a chunk", `${CHUNKED_HEAD}a\r\nhello`, ["cut"]],
+        ["gzip cut by its framing", inGzip(`Content-Length: ${gzipped.length}\r\n`, gzipped.subarray(0, -10)), ["cut"]],
+        [
+          "gzip cut inside whole framing",
+          inGzip(`Content-Length: ${gzipped.length - 10}\r\n`, gzipped.subarray(0, -10)),
+          ["malformed", "cut"],
+        ],
+        ["gzip that is none", inGzip("Content-Length: 20\r\n", Buffer.alloc(20, "x")), ["malformed"]],
+      ];
     for (const [title, bytes, kinds] of cut) {
       test(`${title}: never a whole answer, read or as text`, async () => {
         for (const then of ["end", "reset"] as const) {
@@ -190,16 +232,26 @@ const bodySuite = (client: UpstreamClient): void =>
 
     test("text above its bound is too large, by Content-Length before any byte and by count without it", async () => {
       const body = "x".repeat(1_001);
-      for (const answer of [plain(body), CHUNKED_HEAD + chunk(body) + LAST_CHUNK, plain(gzipSync(Buffer.from(body)), "Content-Encoding: gzip\r\n")]) {
+      for (const answer of [
+        plain(body),
+        CHUNKED_HEAD + chunk(body) + LAST_CHUNK,
+        plain(gzipSync(Buffer.from(body)), "Content-Encoding: gzip\r\n"),
+      ]) {
         await using server = await answering(answer);
-        expect(await faultKind(send(client, server.url).then((response) => response.body.text(1_000)))).toBe("too_large");
+        expect(await faultKind(send(client, server.url).then((response) => response.body.text(1_000)))).toBe(
+          "too_large",
+        );
         expect(await (await send(client, server.url)).body.text(1_001)).toBe(body);
       }
     });
 
     test("a length beside chunks does not get around the bound", async () => {
-      await using server = await answering(`HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n${chunk("x".repeat(5_000))}${LAST_CHUNK}`);
-      const outcome = await send(client, server.url).then((response) => response.body.text(1_000)).catch((thrown: unknown) => (thrown as UpstreamFault).kind);
+      await using server = await answering(
+        `HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n${chunk("x".repeat(5_000))}${LAST_CHUNK}`,
+      );
+      const outcome = await send(client, server.url)
+        .then((response) => response.body.text(1_000))
+        .catch((thrown: unknown) => (thrown as UpstreamFault).kind);
       expect(["too_large", "malformed"]).toContain(outcome);
     });
   });
@@ -217,21 +269,35 @@ const clocksSuite = (client: UpstreamClient): void =>
     test("no head, and half a head that drips, end in a timeout that names its clock", async () => {
       // A driver that cannot tell connecting from waiting gives both clocks together.
       await using silent = await rawServer(() => undefined);
-      expect(await timedOut(send(client, silent.url, { connectTimeoutMs: 100, firstByteTimeoutMs: 150 }), 150, 250)).toContain("first byte");
+      expect(
+        await timedOut(send(client, silent.url, { connectTimeoutMs: 100, firstByteTimeoutMs: 150 }), 150, 250),
+      ).toContain("first byte");
       await silent.allClosed(CLOSE_MS);
       await using dripping = await rawServer((socket) => {
         socket.write("HTTP/1.1 200 OK\r\nX: ");
         const drip = setInterval(() => socket.write("a"), 20);
         socket.on("close", () => clearInterval(drip));
       });
-      expect(await timedOut(send(client, dripping.url, { connectTimeoutMs: 100, firstByteTimeoutMs: 150 }), 150, 250)).toContain("first byte");
+      expect(
+        await timedOut(send(client, dripping.url, { connectTimeoutMs: 100, firstByteTimeoutMs: 150 }), 150, 250),
+      ).toContain("first byte");
     });
 
     test("a body that pauses ends in a timeout that names its clock, read or as text, whatever its framing", async () => {
-      for (const answer of [CHUNKED_HEAD + chunk("hello"), "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhello", `HTTP/1.1 200 OK\r\nContent-Length: 500000\r\n\r\n${"x".repeat(1_000)}`]) {
+      for (const answer of [
+        CHUNKED_HEAD + chunk("hello"),
+        "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhello",
+        `HTTP/1.1 200 OK\r\nContent-Length: 500000\r\n\r\n${"x".repeat(1_000)}`,
+      ]) {
         await using server = await answering(answer);
-        const responses = await Promise.all([send(client, server.url, { betweenBytesTimeoutMs: 200 }), send(client, server.url, { betweenBytesTimeoutMs: 200 })]);
-        const messages = await Promise.all([timedOut(responses[0].body.text(MEGABYTE), 200), timedOut(readAll(responses[1]), 200)]);
+        const responses = await Promise.all([
+          send(client, server.url, { betweenBytesTimeoutMs: 200 }),
+          send(client, server.url, { betweenBytesTimeoutMs: 200 }),
+        ]);
+        const messages = await Promise.all([
+          timedOut(responses[0].body.text(MEGABYTE), 200),
+          timedOut(readAll(responses[1]), 200),
+        ]);
         expect(messages.map((message) => message.includes("between bytes"))).toEqual([true, true]);
         await server.allClosed(CLOSE_MS);
       }
@@ -246,7 +312,9 @@ const clocksSuite = (client: UpstreamClient): void =>
           if (left-- === 0) clearInterval(sending);
         }, 60);
       });
-      expect(await post(client, server.url, { connectTimeoutMs: 150, firstByteTimeoutMs: 150, betweenBytesTimeoutMs: 250 })).toBe("xxxxxxxx");
+      expect(
+        await post(client, server.url, { connectTimeoutMs: 150, firstByteTimeoutMs: 150, betweenBytesTimeoutMs: 250 }),
+      ).toBe("xxxxxxxx");
     });
 
     test("the pause of a reader does not count", async () => {
@@ -260,4 +328,3 @@ const clocksSuite = (client: UpstreamClient): void =>
       expect(await body.text(10)).toBe("two");
     });
   });
-

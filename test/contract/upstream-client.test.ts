@@ -11,7 +11,11 @@ import { upstreamClientSuite } from "./upstream-client.suite.ts";
 
 /** bun test does not take the variable over from the environment, so this runs in a process of its own. */
 async function hangingCalls(requestsAtOnce: string): Promise<{ readonly exitCode: number; readonly output: string }> {
-  const program = Bun.spawn([process.execPath, join(import.meta.dir, "hanging-calls.ts")], { env: { ...process.env, [requiredEnvironment]: requestsAtOnce }, stdout: "pipe", stderr: "pipe" });
+  const program = Bun.spawn([process.execPath, join(import.meta.dir, "hanging-calls.ts")], {
+    env: { ...process.env, [requiredEnvironment]: requestsAtOnce },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
   const [out, err, exitCode] = await Promise.all([program.stdout.text(), program.stderr.text(), program.exited]);
   return { exitCode, output: out + err };
 }
@@ -26,7 +30,9 @@ describe("fetch upstream", () => {
   test("a proxy is used where one is configured, and never because the environment names one", async () => {
     await using proxy = await answering(plain("through the proxy"));
     await using server = await answering(plain("direct"));
-    expect(await post(createFetchUpstream({ proxy: `http://127.0.0.1:${proxy.port}` }), server.url)).toBe("through the proxy");
+    expect(await post(createFetchUpstream({ proxy: `http://127.0.0.1:${proxy.port}` }), server.url)).toBe(
+      "through the proxy",
+    );
     expect(proxy.requests[0]?.head).toStartWith(`POST ${server.url} HTTP/1.1\r\n`);
     const before = process.env["HTTP_PROXY"];
     process.env["HTTP_PROXY"] = `http://127.0.0.1:${proxy.port}`;
@@ -41,7 +47,12 @@ describe("fetch upstream", () => {
   });
 
   test("[d2.9] behind a proxy too no connection serves two partitions, and one that is framed wrongly is not used again", async () => {
-    await using proxy = await rawServer((socket, { connection, number }) => void socket.write(number === 9 ? "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n" : plain(String(connection))));
+    await using proxy = await rawServer(
+      (socket, { connection, number }) =>
+        void socket.write(
+          number === 9 ? "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n" : plain(String(connection)),
+        ),
+    );
     const client = createFetchUpstream({ proxy: `http://127.0.0.1:${proxy.port}` });
     const on = async (partition: string): Promise<string> => post(client, "http://provider.example/v1", { partition });
     const seen: string[] = [];
@@ -51,7 +62,13 @@ describe("fetch upstream", () => {
   });
 
   test("a request that fetch itself refuses is an error of ours, no fault of the provider", async () => {
-    const call = { connectTimeoutMs: 500, firstByteTimeoutMs: 500, betweenBytesTimeoutMs: 500, signal: new AbortController().signal, partition: "p" };
+    const call = {
+      connectTimeoutMs: 500,
+      firstByteTimeoutMs: 500,
+      betweenBytesTimeoutMs: 500,
+      signal: new AbortController().signal,
+      partition: "p",
+    };
     const outcome = await createFetchUpstream()
       .send({ url: "http://127.0.0.1:1/", headers: { "x-broken": "a\r\nb" }, body: "{}" }, call)
       .catch((thrown: unknown) => thrown);
@@ -72,7 +89,11 @@ describe("fetch upstream", () => {
     const count = (): number => {
       Bun.gc(true);
       const { objectTypeCounts } = heapStats();
-      return (objectTypeCounts["Exchange"] ?? 0) + (objectTypeCounts["AbortController"] ?? 0) + (objectTypeCounts["Response"] ?? 0);
+      return (
+        (objectTypeCounts["Exchange"] ?? 0) +
+        (objectTypeCounts["AbortController"] ?? 0) +
+        (objectTypeCounts["Response"] ?? 0)
+      );
     };
     const before = count();
     for (let index = 0; index < 400; index++) {
@@ -93,6 +114,7 @@ describe("fetch upstream", () => {
   test("the process does not start with fetch's bound of 256 requests", () => {
     expect(requiredEnvironment).toBe("BUN_CONFIG_MAX_HTTP_REQUESTS");
     for (const value of ["257", "2000", "65535"]) expect(() => assertFetchConcurrency(value)).not.toThrow();
-    for (const value of [undefined, "", "0", "1", "256", "65536", "100000", "-300", "300.5", "3e2", "many", " 300"]) expect(() => assertFetchConcurrency(value)).toThrow(requiredEnvironment);
+    for (const value of [undefined, "", "0", "1", "256", "65536", "100000", "-300", "300.5", "3e2", "many", " 300"])
+      expect(() => assertFetchConcurrency(value)).toThrow(requiredEnvironment);
   });
 });

@@ -28,7 +28,8 @@ const connectionSuite = (client: UpstreamClient): void =>
     });
 
     test("a fault's message names neither host nor address", async () => {
-      for (const url of ["http://no-such-host.invalid/v1", "http://127.0.0.1:1/v1"]) expect((await faultOf(send(client, url))).message).not.toMatch(/no-such-host|127\.0\.0\.1/);
+      for (const url of ["http://no-such-host.invalid/v1", "http://127.0.0.1:1/v1"])
+        expect((await faultOf(send(client, url))).message).not.toMatch(/no-such-host|127\.0\.0\.1/);
     });
 
     test("a listener that takes no connection ends in a timeout within the clocks", async () => {
@@ -40,7 +41,11 @@ const connectionSuite = (client: UpstreamClient): void =>
       expect(performance.now() - startedMs).toBeWithin(90, 1_500);
     });
 
-    const headless = { "closed before the head": "", "closed in the status line": "HTTP/1.", "closed in the head": "HTTP/1.1 200 OK\r\nContent-Le" };
+    const headless = {
+      "closed before the head": "",
+      "closed in the status line": "HTTP/1.",
+      "closed in the head": "HTTP/1.1 200 OK\r\nContent-Le",
+    };
     for (const [title, bytes] of Object.entries(headless)) {
       test(`${title}: a connection fault`, async () => {
         for (const then of ["end", "reset"] as const) {
@@ -94,7 +99,9 @@ const cancellationSuite = (client: UpstreamClient): void =>
 
     test("a signal that has fired before sends nothing", async () => {
       await using server = await answering(plain("{}"));
-      expect(await send(client, server.url, { signal: AbortSignal.abort(reason) }).catch((thrown: unknown) => thrown)).toBe(reason);
+      expect(
+        await send(client, server.url, { signal: AbortSignal.abort(reason) }).catch((thrown: unknown) => thrown),
+      ).toBe(reason);
       expect(server.connections()).toBe(0);
     });
 
@@ -137,7 +144,9 @@ const cancellationSuite = (client: UpstreamClient): void =>
     });
 
     test("cancel closes the connection, before the first read, while reading and in an endless body", async () => {
-      await using server = await rawServer((socket) => void (socket.write(CHUNKED_HEAD), flood(socket, Buffer.from(chunk("x".repeat(4_096))))));
+      await using server = await rawServer(
+        (socket) => void (socket.write(CHUNKED_HEAD), flood(socket, Buffer.from(chunk("x".repeat(4_096))))),
+      );
       await using quiet = await answering(CHUNKED_HEAD);
       (await send(client, server.url)).body.cancel();
       await server.allClosed(CLOSE_MS);
@@ -151,7 +160,11 @@ const cancellationSuite = (client: UpstreamClient): void =>
       body.cancel();
       await quiet.allClosed(CLOSE_MS);
       // Nobody takes a body that was cancelled for a whole one.
-      expect([await pending, await faultKind(body.read()), await faultKind(body.text(10))]).toEqual(["cut", "cut", "cut"]);
+      expect([await pending, await faultKind(body.read()), await faultKind(body.text(10))]).toEqual([
+        "cut",
+        "cut",
+        "cut",
+      ]);
     });
 
     test("cancel and the signal after the end change nothing, and the connection is used again", async () => {
@@ -194,8 +207,12 @@ const cancellationSuite = (client: UpstreamClient): void =>
 const reuseSuite = (client: UpstreamClient): void =>
   describe("connections that are used again", () => {
     test("many calls go over one connection, read or as text", async () => {
-      await using server = await rawServer((socket, request) => void socket.write(request.number % 2 === 0 ? plain("{}") : CHUNKED_HEAD + chunk("{}") + LAST_CHUNK));
-      for (let index = 0; index < 40; index++) expect(await (index % 3 === 0 ? send(client, server.url).then(readAll) : post(client, server.url))).toBe("{}");
+      await using server = await rawServer(
+        (socket, request) =>
+          void socket.write(request.number % 2 === 0 ? plain("{}") : CHUNKED_HEAD + chunk("{}") + LAST_CHUNK),
+      );
+      for (let index = 0; index < 40; index++)
+        expect(await (index % 3 === 0 ? send(client, server.url).then(readAll) : post(client, server.url))).toBe("{}");
       expect([server.connections(), server.requests.length]).toEqual([1, 40]);
     });
 
@@ -226,7 +243,12 @@ const reuseSuite = (client: UpstreamClient): void =>
     });
 
     test("what follows a whole answer on the same connection is nobody's answer", async () => {
-      await using server = await rawServer((socket, request) => void socket.write(request.number === 1 ? Buffer.concat([plain("first"), plain("smuggled")]) : plain("second")));
+      await using server = await rawServer(
+        (socket, request) =>
+          void socket.write(
+            request.number === 1 ? Buffer.concat([plain("first"), plain("smuggled")]) : plain("second"),
+          ),
+      );
       expect(await post(client, server.url)).toBe("first");
       expect(await post(client, server.url)).toBe("second");
     });
@@ -258,7 +280,9 @@ const partitionSuite = (client: UpstreamClient): void =>
 
     for (const [title, answer] of Object.entries(MISFRAMED))
       test(`are closed after ${title}`, async () => {
-        await using server = await rawServer((socket, { number, connection }) => void socket.write(number === 1 ? answer : whichConnection(connection)));
+        await using server = await rawServer(
+          (socket, { number, connection }) => void socket.write(number === 1 ? answer : whichConnection(connection)),
+        );
         expect(await post(client, server.url)).toBe("");
         expect(await post(client, server.url)).toBe("2");
       });
@@ -283,7 +307,11 @@ const memorySuite = (client: UpstreamClient): void =>
 
     test("[d8.5] a reader that stops holds an endless body, and memory stays flat", async () => {
       let sent = (): number => 0;
-      await using server = await rawServer((socket) => void (socket.write(CHUNKED_HEAD), (sent = flood(socket, Buffer.from(chunk("x".repeat(64 * 1024))), 1024 * MEGABYTE))));
+      await using server = await rawServer(
+        (socket) =>
+          void (socket.write(CHUNKED_HEAD),
+          (sent = flood(socket, Buffer.from(chunk("x".repeat(64 * 1024))), 1024 * MEGABYTE))),
+      );
       const before = residentBytes();
       const { body } = await send(client, server.url);
       for (let index = 0; index < 3; index++) await body.read();
@@ -302,7 +330,10 @@ const memorySuite = (client: UpstreamClient): void =>
 
     test("a gzip bomb against text(maxBytes) is too large, and memory stays flat", async () => {
       const bomb = gzipBomb();
-      await using server = await rawServer((socket) => void socket.write(Buffer.concat([Buffer.from("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"), bomb])));
+      await using server = await rawServer(
+        (socket) =>
+          void socket.write(Buffer.concat([Buffer.from("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"), bomb])),
+      );
       const before = residentBytes();
       const { body } = await send(client, server.url);
       expect(await faultKind(body.text(MEGABYTE))).toBe("too_large");
@@ -311,7 +342,9 @@ const memorySuite = (client: UpstreamClient): void =>
     }, 20_000);
 
     test("a thousand calls of every end leave no connection behind", async () => {
-      await using server = await rawServer((socket, request) => void socket.write(request.number % 2 === 0 ? plain("{}") : CHUNKED_HEAD + chunk("hello")));
+      await using server = await rawServer(
+        (socket, request) => void socket.write(request.number % 2 === 0 ? plain("{}") : CHUNKED_HEAD + chunk("hello")),
+      );
       for (let round = 0; round < 20; round++) {
         await Promise.all(
           Array.from({ length: 50 }, async () => {

@@ -30,16 +30,60 @@ interface Play {
 }
 
 const word = fc.stringMatching(/^[a-z]{1,12}$/);
-const body = fc.oneof(word, fc.constant(""), fc.string({ maxLength: 60 }).map((text) => Buffer.from(text).toString("latin1")), fc.nat(40_000).map((size) => "y".repeat(size)));
-const status = fc.constantFrom("200 OK", "200 OK", "200 OK", "404 Not Found", "500", "429 Too Many Requests");
-const fields = fc.array(fc.constantFrom("X-A: b\r\n", "x-empty:\r\n", "Content-Type: text/plain\r\n", "Keep-Alive: timeout=30\r\n", "Connection: keep-alive\r\n"), { maxLength: 3 }).map((all) => all.join(""));
-const before = fc.array(fc.constantFrom("HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"), { maxLength: 2 }).map((all) => all.join(""));
-const byLength = fc.tuple(before, status, fields, body).map(([early, line, more, text]) => `${early}HTTP/1.1 ${line}\r\n${more}Content-Length: ${text.length}\r\n\r\n${text}`);
-const inChunks = fc.tuple(before, fields, fc.array(body, { maxLength: 4 }), fc.constantFrom("", ";a=b", " ;x=\"y z\"", ";"), fc.constantFrom("", "X-T: 1\r\n", "A: b\r\nC: d\r\n")).map(
-  ([early, more, parts, extension, trailer]) => `${early}HTTP/1.1 200 OK\r\n${more}Transfer-Encoding: chunked\r\n\r\n${parts.filter((part) => part !== "").map((part) => `${part.length.toString(16)}${extension}\r\n${part}\r\n`).join("")}0${extension}\r\n${trailer}\r\n`,
+const body = fc.oneof(
+  word,
+  fc.constant(""),
+  fc.string({ maxLength: 60 }).map((text) => Buffer.from(text).toString("latin1")),
+  fc.nat(40_000).map((size) => "y".repeat(size)),
 );
-const empty = fc.constantFrom("HTTP/1.1 204 No Content\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n");
-const ordinary = fc.oneof({ weight: 3, arbitrary: byLength }, { weight: 3, arbitrary: inChunks }, { weight: 1, arbitrary: empty });
+const status = fc.constantFrom("200 OK", "200 OK", "200 OK", "404 Not Found", "500", "429 Too Many Requests");
+const fields = fc
+  .array(
+    fc.constantFrom(
+      "X-A: b\r\n",
+      "x-empty:\r\n",
+      "Content-Type: text/plain\r\n",
+      "Keep-Alive: timeout=30\r\n",
+      "Connection: keep-alive\r\n",
+    ),
+    { maxLength: 3 },
+  )
+  .map((all) => all.join(""));
+const before = fc
+  .array(fc.constantFrom("HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"), {
+    maxLength: 2,
+  })
+  .map((all) => all.join(""));
+const byLength = fc
+  .tuple(before, status, fields, body)
+  .map(
+    ([early, line, more, text]) => `${early}HTTP/1.1 ${line}\r\n${more}Content-Length: ${text.length}\r\n\r\n${text}`,
+  );
+const inChunks = fc
+  .tuple(
+    before,
+    fields,
+    fc.array(body, { maxLength: 4 }),
+    fc.constantFrom("", ";a=b", ' ;x="y z"', ";"),
+    fc.constantFrom("", "X-T: 1\r\n", "A: b\r\nC: d\r\n"),
+  )
+  .map(
+    ([early, more, parts, extension, trailer]) =>
+      `${early}HTTP/1.1 200 OK\r\n${more}Transfer-Encoding: chunked\r\n\r\n${parts
+        .filter((part) => part !== "")
+        .map((part) => `${part.length.toString(16)}${extension}\r\n${part}\r\n`)
+        .join("")}0${extension}\r\n${trailer}\r\n`,
+  );
+const empty = fc.constantFrom(
+  "HTTP/1.1 204 No Content\r\n\r\n",
+  "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+  "HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n",
+);
+const ordinary = fc.oneof(
+  { weight: 3, arbitrary: byLength },
+  { weight: 3, arbitrary: inChunks },
+  { weight: 1, arbitrary: empty },
+);
 
 /** Damage of an answer. */
 const damage: fc.Arbitrary<(answer: string) => string> = fc.oneof(
@@ -72,11 +116,29 @@ const damage: fc.Arbitrary<(answer: string) => string> = fc.oneof(
     () => "SSH-2.0-x\r\n",
   ),
   fc.nat().map((at) => (answer: string) => answer.slice(0, at % (answer.length + 1))),
-  fc.tuple(fc.nat(), fc.integer({ min: 0, max: 255 })).map(([at, byte]) => (answer: string) => answer.slice(0, at % (answer.length + 1)) + String.fromCharCode(byte) + answer.slice((at % (answer.length + 1)) + 1)),
+  fc.tuple(fc.nat(), fc.integer({ min: 0, max: 255 })).map(
+    ([at, byte]) =>
+      (answer: string) =>
+        answer.slice(0, at % (answer.length + 1)) +
+        String.fromCharCode(byte) +
+        answer.slice((at % (answer.length + 1)) + 1),
+  ),
 );
-const bytesOfPlay = fc.oneof({ weight: 3, arbitrary: ordinary }, { weight: 2, arbitrary: fc.tuple(ordinary, damage).map(([answer, harm]) => harm(answer)) }, { weight: 1, arbitrary: fc.tuple(ordinary, damage, damage).map(([answer, harm, more]) => more(harm(answer))) });
-const cuts = fc.array(fc.record({ at: fc.nat(), wait: fc.constantFrom("none" as const, "turn" as const, "turn" as const, "ms" as const) }), { maxLength: 6 });
-const play: fc.Arbitrary<Play> = fc.record({ bytes: bytesOfPlay, cuts, afterwards: fc.constantFrom("keep", "keep", "keep", "keep", "end", "reset"), isEarly: fc.boolean() });
+const bytesOfPlay = fc.oneof(
+  { weight: 3, arbitrary: ordinary },
+  { weight: 2, arbitrary: fc.tuple(ordinary, damage).map(([answer, harm]) => harm(answer)) },
+  { weight: 1, arbitrary: fc.tuple(ordinary, damage, damage).map(([answer, harm, more]) => more(harm(answer))) },
+);
+const cuts = fc.array(
+  fc.record({ at: fc.nat(), wait: fc.constantFrom("none" as const, "turn" as const, "turn" as const, "ms" as const) }),
+  { maxLength: 6 },
+);
+const play: fc.Arbitrary<Play> = fc.record({
+  bytes: bytesOfPlay,
+  cuts,
+  afterwards: fc.constantFrom("keep", "keep", "keep", "keep", "end", "reset"),
+  isEarly: fc.boolean(),
+});
 
 // What the calls do.
 
@@ -88,7 +150,13 @@ interface Ask {
   /** Begins with the one before, or behind it; behind it at once, or after some milliseconds. */
   readonly begins: "beside" | "behind" | "later";
 }
-const ask: fc.Arbitrary<Ask> = fc.record({ partition: fc.constantFrom("a", "b"), play, isLarge: fc.nat(19).map((one) => one === 0), readsText: fc.boolean(), begins: fc.constantFrom("behind", "behind", "later", "beside") });
+const ask: fc.Arbitrary<Ask> = fc.record({
+  partition: fc.constantFrom("a", "b"),
+  play,
+  isLarge: fc.nat(19).map((one) => one === 0),
+  readsText: fc.boolean(),
+  begins: fc.constantFrom("behind", "behind", "later", "beside"),
+});
 
 interface Told {
   readonly fault: string | null;
@@ -149,7 +217,9 @@ async function openRandomServer(asks: () => readonly Ask[]) {
 }
 
 async function perform(socket: Socket, seen: SeenConnection, { bytes, cuts: at, afterwards }: Play): Promise<void> {
-  const places = at.map((cut) => ({ ...cut, at: cut.at % (bytes.length + 1) })).toSorted((one, other) => one.at - other.at);
+  const places = at
+    .map((cut) => ({ ...cut, at: cut.at % (bytes.length + 1) }))
+    .toSorted((one, other) => one.at - other.at);
   let from = 0;
   for (const { at: to, wait } of [...places, { at: bytes.length, wait: "none" as const }]) {
     if (socket.destroyed || !socket.writable) return;
@@ -171,12 +241,31 @@ async function perform(socket: Socket, seen: SeenConnection, { bytes, cuts: at, 
   }
 }
 
-async function call(client: UpstreamClient, url: string, id: number, { partition, isLarge, readsText }: Ask): Promise<Told> {
+async function call(
+  client: UpstreamClient,
+  url: string,
+  id: number,
+  { partition, isLarge, readsText }: Ask,
+): Promise<Told> {
   const startedMs = performance.now();
   let answeredStatus = 0;
-  const told = (fault: string | null, text: string): Told => ({ fault, body: text, status: answeredStatus, tookMs: performance.now() - startedMs });
+  const told = (fault: string | null, text: string): Told => ({
+    fault,
+    body: text,
+    status: answeredStatus,
+    tookMs: performance.now() - startedMs,
+  });
   try {
-    const response = await client.send({ url, headers: { "x-id": String(id) }, body: isLarge ? LARGE : "{}" }, { connectTimeoutMs: 5_000, firstByteTimeoutMs: CLOCK_MS, betweenBytesTimeoutMs: CLOCK_MS, signal: new Cancellation(), partition });
+    const response = await client.send(
+      { url, headers: { "x-id": String(id) }, body: isLarge ? LARGE : "{}" },
+      {
+        connectTimeoutMs: 5_000,
+        firstByteTimeoutMs: CLOCK_MS,
+        betweenBytesTimeoutMs: CLOCK_MS,
+        signal: new Cancellation(),
+        partition,
+      },
+    );
     answeredStatus = response.status;
     if (readsText) return told(null, await response.body.text(1024 * 1024));
     return told(null, await readAll(response));
@@ -187,18 +276,25 @@ async function call(client: UpstreamClient, url: string, id: number, { partition
 }
 
 /** Bytes of an answer as the client decodes them. */
-const asText = (bytes: string): string => Buffer.from(bytes, "latin1").toString("utf8").replace(/^\ufeff/, "");
+const asText = (bytes: string): string =>
+  Buffer.from(bytes, "latin1")
+    .toString("utf8")
+    .replace(/^\ufeff/, "");
 
 /** What is wrong with what calls told, by what the server wrote. */
 function judge(asks: readonly Ask[], told: readonly Told[], connections: readonly SeenConnection[]): readonly string[] {
   const wrong: string[] = [];
   const lastOf = new Map<number, string[] | null>();
   for (const { written, ended, reset, requests } of connections) {
-    if (new Set(requests.map(({ id }) => asks[id]!.partition)).size > 1) wrong.push("a connection served two partitions");
+    if (new Set(requests.map(({ id }) => asks[id]!.partition)).size > 1)
+      wrong.push("a connection served two partitions");
     let from = 0;
     let previous: HttpReading | null = null;
     requests.forEach(({ id }, index) => {
-      if (previous !== null && (previous.outcome !== "whole" || !previous.reusable)) wrong.push(`request ${id} came on a connection behind an answer that forbids it: ${JSON.stringify(previous).slice(0, 200)}`);
+      if (previous !== null && (previous.outcome !== "whole" || !previous.reusable))
+        wrong.push(
+          `request ${id} came on a connection behind an answer that forbids it: ${JSON.stringify(previous).slice(0, 200)}`,
+        );
       const isLast = index === requests.length - 1;
       const reading = readHttp(written.slice(from), ended && isLast);
       from += reading.end;
@@ -208,20 +304,32 @@ function judge(asks: readonly Ask[], told: readonly Told[], connections: readonl
   }
   for (const [id, faults] of lastOf) wrong.push(...(faults ?? []).map((words) => `call ${id}: ${words}`));
   told.forEach((one, id) => {
-    if (!lastOf.has(id) && one.fault === null) wrong.push(`call ${id} has an answer, and the server never had its request`);
+    if (!lastOf.has(id) && one.fault === null)
+      wrong.push(`call ${id} has an answer, and the server never had its request`);
   });
   return wrong;
 }
 
-function faultsOf(one: Told, reading: HttpReading, { ended, reset }: { readonly ended: boolean; readonly reset: boolean }): string[] {
+function faultsOf(
+  one: Told,
+  reading: HttpReading,
+  { ended, reset }: { readonly ended: boolean; readonly reset: boolean },
+): string[] {
   const about = `${JSON.stringify(one).slice(0, 200)}, where the other reading is ${JSON.stringify(reading).slice(0, 300)}, ${ended ? "ended" : reset ? "reset" : "open"}`;
   // a machine that is busy may be late
   if (one.fault === "timeout") return one.tookMs >= CLOCK_MS - 5 ? [] : [`a timeout before its time: ${about}`];
-  if (one.fault === null) return reading.outcome === "whole" && reading.status === one.status && asText(reading.body) === one.body ? [] : [`another answer than was sent: ${about}`];
+  if (one.fault === null)
+    return reading.outcome === "whole" && reading.status === one.status && asText(reading.body) === one.body
+      ? []
+      : [`another answer than was sent: ${about}`];
   // a reset overtakes what was sent before it
   if (reset) return ["connection", "cut", "malformed"].includes(one.fault) ? [] : [`another fault: ${about}`];
-  if (reading.outcome === "malformed") return one.fault === "malformed" ? [] : [`another fault than malformed: ${about}`];
-  if (reading.outcome === "open") return ended && one.fault === (reading.hasHead ? "cut" : "connection") ? [] : [`a fault without its reason: ${about}`];
+  if (reading.outcome === "malformed")
+    return one.fault === "malformed" ? [] : [`another fault than malformed: ${about}`];
+  if (reading.outcome === "open")
+    return ended && one.fault === (reading.hasHead ? "cut" : "connection")
+      ? []
+      : [`a fault without its reason: ${about}`];
   return [`a whole answer failed: ${about}`];
 }
 
@@ -259,5 +367,6 @@ test("random servers against an independent reading: no answer is another's, non
   expect(stray).toEqual([]);
   // the sequences reach what they are there for; how often differs from seed to seed
   const times = (...ends: readonly string[]): number => ends.reduce((sum, end) => sum + (counted.get(end) ?? 0), 0);
-  for (const reached of [times("answer"), times("malformed"), times("cut", "connection")]) expect(reached).toBeGreaterThan(0);
+  for (const reached of [times("answer"), times("malformed"), times("cut", "connection")])
+    expect(reached).toBeGreaterThan(0);
 }, 240_000);

@@ -14,7 +14,17 @@ import { VERSION } from "../../src/core/version.ts";
 import { UpstreamFault, type UpstreamClient } from "../../src/wire/upstream.ts";
 import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
 import { fullBacklog } from "./full-backlog.ts";
-import { CHUNKED_HEAD, LAST_CHUNK, answering, chunk, flood, plain, rawServer, serve, type RawRequest } from "./raw-server.ts";
+import {
+  CHUNKED_HEAD,
+  LAST_CHUNK,
+  answering,
+  chunk,
+  flood,
+  plain,
+  rawServer,
+  serve,
+  type RawRequest,
+} from "./raw-server.ts";
 import { CLOSE_MS, MEGABYTE, REQUEST_BODY, faultKind, faultOf, post, readAll, send } from "./upstream-calls.ts";
 import { selfSigned } from "./upstream-tls.suite.ts";
 
@@ -33,27 +43,74 @@ describe("requests", () => {
     await using server = await answering(plain("{}"));
     const client = createSocketUpstream();
     await post(client, server.url);
-    await (await client.send({ url: server.url, headers: { "user-agent": "mine", "accept": "text/event-stream", "accept-encoding": "gzip" }, body: "{}" }, { ...CALL, signal: new Cancellation(), partition: "p" })).body.text(10);
-    const fields = (index: number): string[] => (server.requests[index]?.head ?? "").split("\r\n").map((line) => line.toLowerCase());
-    for (const line of [`user-agent: dragoman/${VERSION}`, "accept: */*", "accept-encoding: identity"]) expect(fields(0)).toContain(line);
-    expect(fields(1).filter((line) => /^(user-agent|accept|accept-encoding):/.test(line))).toEqual(["user-agent: mine", "accept: text/event-stream", "accept-encoding: gzip"]);
+    await (
+      await client.send(
+        {
+          url: server.url,
+          headers: { "user-agent": "mine", accept: "text/event-stream", "accept-encoding": "gzip" },
+          body: "{}",
+        },
+        { ...CALL, signal: new Cancellation(), partition: "p" },
+      )
+    ).body.text(10);
+    const fields = (index: number): string[] =>
+      (server.requests[index]?.head ?? "").split("\r\n").map((line) => line.toLowerCase());
+    for (const line of [`user-agent: dragoman/${VERSION}`, "accept: */*", "accept-encoding: identity"])
+      expect(fields(0)).toContain(line);
+    expect(fields(1).filter((line) => /^(user-agent|accept|accept-encoding):/.test(line))).toEqual([
+      "user-agent: mine",
+      "accept: text/event-stream",
+      "accept-encoding: gzip",
+    ]);
   });
 
   test("keep their framing and their host, whatever the headers say", async () => {
     await using server = await answering(plain("{}"));
-    const headers = { "host": "elsewhere.example", "content-length": "1", "transfer-encoding": "chunked", "connection": "close", "expect": "100-continue", "x-kept": "yes" };
-    await (await createSocketUpstream().send({ url: server.url, headers, body: REQUEST_BODY }, { ...CALL, signal: new Cancellation(), partition: "p" })).body.text(10);
+    const headers = {
+      host: "elsewhere.example",
+      "content-length": "1",
+      "transfer-encoding": "chunked",
+      connection: "close",
+      expect: "100-continue",
+      "x-kept": "yes",
+    };
+    await (
+      await createSocketUpstream().send(
+        { url: server.url, headers, body: REQUEST_BODY },
+        { ...CALL, signal: new Cancellation(), partition: "p" },
+      )
+    ).body.text(10);
     const [request] = server.requests;
     expect(request?.body).toBe(REQUEST_BODY);
-    expect(request?.head.match(/^(host|content-length|transfer-encoding|connection|expect|x-kept): *.*$/gim)?.toSorted()).toEqual([`Content-Length: ${Buffer.byteLength(REQUEST_BODY)}`, `Host: 127.0.0.1:${server.port}`, "x-kept: yes"].toSorted());
+    expect(
+      request?.head.match(/^(host|content-length|transfer-encoding|connection|expect|x-kept): *.*$/gim)?.toSorted(),
+    ).toEqual(
+      [
+        `Content-Length: ${Buffer.byteLength(REQUEST_BODY)}`,
+        `Host: 127.0.0.1:${server.port}`,
+        "x-kept: yes",
+      ].toSorted(),
+    );
   });
 
   test("with a header that cannot be sent are an error of ours, which does not say its value, and go nowhere", async () => {
     await using server = await answering(plain("{}"));
     const client = createSocketUpstream();
-    const broken: Readonly<Record<string, string>>[] = [{ "x-key": "secret\r\nx: y" }, { "x-key": "secret\n" }, { "x-key": "secret\0" }, { "x-key": "secret\u{1f600}" }, { "x-key": "secret\u010d" }, { "x key": "secret" }, { "x\r\n": "secret" }, { "": "secret" }, { "x:y": "secret" }];
+    const broken: Readonly<Record<string, string>>[] = [
+      { "x-key": "secret\r\nx: y" },
+      { "x-key": "secret\n" },
+      { "x-key": "secret\0" },
+      { "x-key": "secret\u{1f600}" },
+      { "x-key": "secret\u010d" },
+      { "x key": "secret" },
+      { "x\r\n": "secret" },
+      { "": "secret" },
+      { "x:y": "secret" },
+    ];
     for (const headers of broken) {
-      const outcome = await client.send({ url: server.url, headers, body: "{}" }, { ...CALL, signal: new Cancellation(), partition: "p" }).catch((thrown: unknown) => thrown);
+      const outcome = await client
+        .send({ url: server.url, headers, body: "{}" }, { ...CALL, signal: new Cancellation(), partition: "p" })
+        .catch((thrown: unknown) => thrown);
       expect(outcome).toBeInstanceOf(TypeError);
       expect((outcome as Error).message).not.toContain("secret");
     }
@@ -70,7 +127,12 @@ describe("requests", () => {
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-    await (await createSocketUpstream().send({ url, headers: { "x-name": "K\xe4se" }, body: "ä世" }, { ...CALL, signal: new Cancellation(), partition: "p" })).body.text(10);
+    await (
+      await createSocketUpstream().send(
+        { url, headers: { "x-name": "K\xe4se" }, body: "ä世" },
+        { ...CALL, signal: new Cancellation(), partition: "p" },
+      )
+    ).body.text(10);
     server.close();
     const bytes = Buffer.concat(received);
     expect(bytes.includes(Buffer.from("x-name: K\xe4se\r\n", "latin1"))).toBe(true);
@@ -95,7 +157,10 @@ describe("requests", () => {
     await new Promise<void>((resolve) => slow.listen(0, "127.0.0.1", resolve));
     const url = `http://127.0.0.1:${(slow.address() as AddressInfo).port}/`;
     for (let index = 0; index < 2; index++) {
-      const response = await client.send({ url, headers: {}, body }, { ...CALL, firstByteTimeoutMs: 15_000, signal: new Cancellation(), partition: "p" });
+      const response = await client.send(
+        { url, headers: {}, body },
+        { ...CALL, firstByteTimeoutMs: 15_000, signal: new Cancellation(), partition: "p" },
+      );
       expect(await response.body.text(10)).toBe("true");
     }
     slow.close();
@@ -114,7 +179,10 @@ describe("requests", () => {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
     const client = createSocketUpstream();
     for (let index = 0; index < 5; index++) {
-      const response = await client.send({ url, headers: {}, body: "x".repeat(20 * MEGABYTE) }, { ...CALL, signal: new Cancellation(), partition: "p" });
+      const response = await client.send(
+        { url, headers: {}, body: "x".repeat(20 * MEGABYTE) },
+        { ...CALL, signal: new Cancellation(), partition: "p" },
+      );
       expect([response.status, await response.body.text(10)]).toEqual([413, "long"]);
     }
     server.close();
@@ -122,7 +190,18 @@ describe("requests", () => {
 
   test("to what is no address are faults, also with a user name, which would be left out", async () => {
     const client = createSocketUpstream();
-    for (const url of ["", "http:", "http://", "//x", "ftp://x/", "http://user@127.0.0.1:1/", "http://:secret@127.0.0.1:1/", "http://127.0.0.1:0/", "http://x y/", "http://%00/"]) {
+    for (const url of [
+      "",
+      "http:",
+      "http://",
+      "//x",
+      "ftp://x/",
+      "http://user@127.0.0.1:1/",
+      "http://:secret@127.0.0.1:1/",
+      "http://127.0.0.1:0/",
+      "http://x y/",
+      "http://%00/",
+    ]) {
       const fault = await faultOf(send(client, url));
       expect([url, fault.kind]).toEqual([url, "connection"]);
       expect(fault.message).not.toContain("secret");
@@ -160,8 +239,17 @@ describe("requests", () => {
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const leaving = new AbortController();
     const url = `http://127.0.0.1:${(server.address() as { readonly port: number }).port}/v1`;
-    const call = { connectTimeoutMs: 5_000, firstByteTimeoutMs: 60_000, betweenBytesTimeoutMs: 60_000, signal: leaving.signal, partition: "p", onSent: (isSent: boolean) => void told.push(isSent) };
-    const sending = createSocketUpstream().send({ url, headers: {}, body: "x".repeat(64 * MEGABYTE) }, call).catch(() => {});
+    const call = {
+      connectTimeoutMs: 5_000,
+      firstByteTimeoutMs: 60_000,
+      betweenBytesTimeoutMs: 60_000,
+      signal: leaving.signal,
+      partition: "p",
+      onSent: (isSent: boolean) => void told.push(isSent),
+    };
+    const sending = createSocketUpstream()
+      .send({ url, headers: {}, body: "x".repeat(64 * MEGABYTE) }, call)
+      .catch(() => {});
     await Bun.sleep(100);
     expect(told).toEqual([]);
     isReading = true;
@@ -191,7 +279,11 @@ describe("requests", () => {
 
 describe("connections", () => {
   test("are not used again when the answer says so, is of HTTP/1.0, or has a length beside chunks", async () => {
-    const answers = ["HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}", "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\n{}", `HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n${chunk("{}")}${LAST_CHUNK}`];
+    const answers = [
+      "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}",
+      "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\n{}",
+      `HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n${chunk("{}")}${LAST_CHUNK}`,
+    ];
     for (const answer of answers) {
       await using server = await answering(answer);
       const client = createSocketUpstream();
@@ -217,7 +309,8 @@ describe("connections", () => {
       }, 5);
     });
     const client = createSocketUpstream();
-    for (let round = 0; round < 5; round++) await Promise.all(Array.from({ length: 20 }, () => post(client, server.url)));
+    for (let round = 0; round < 5; round++)
+      await Promise.all(Array.from({ length: 20 }, () => post(client, server.url)));
     expect([server.connections(), most]).toEqual([20, 1]);
     const before = server.requests.length;
     for (let index = 0; index < 10; index++) {
@@ -246,7 +339,8 @@ describe("connections", () => {
     await using one = await answering(plain("{}"));
     await using other = await answering(plain("{}"));
     const client = createSocketUpstream({ pool: { maxIdle: 1 } });
-    for (let index = 0; index < 3; index++) for (const server of [one, other]) expect(await post(client, server.url)).toBe("{}");
+    for (let index = 0; index < 3; index++)
+      for (const server of [one, other]) expect(await post(client, server.url)).toBe("{}");
     await until(() => one.open() + other.open() === 1);
     expect([one.open(), other.open()]).toEqual([0, 1]);
     const others = createSocketUpstream({ pool: { maxIdle: 3 } });
@@ -310,15 +404,22 @@ describe("connections", () => {
     const { url } = hole;
     const before = socketsTo(hole.port);
     for (let round = 0; round < 6; round++) {
-      const faults = await Promise.all(Array.from({ length: 10 }, () => faultOf(send(client, url, { connectTimeoutMs: 50 }))));
-      for (const fault of faults) expect([fault.kind, fault.message]).toEqual(["timeout", "connect: the provider took no connection within 50 ms"]);
+      const faults = await Promise.all(
+        Array.from({ length: 10 }, () => faultOf(send(client, url, { connectTimeoutMs: 50 }))),
+      );
+      for (const fault of faults)
+        expect([fault.kind, fault.message]).toEqual([
+          "timeout",
+          "connect: the provider took no connection within 50 ms",
+        ]);
     }
     // The first sixteen, and those that set out with the last of them.
     expect(socketsTo(hole.port) - before).toBeLessThanOrEqual(25);
     // Through a probe, what answers again is reached.
     hole.accept();
     let answer = "";
-    for (let tries = 0; answer === "" && tries < 40; tries++) answer = await post(client, url, { connectTimeoutMs: 500, firstByteTimeoutMs: 500 }).catch(() => "");
+    for (let tries = 0; answer === "" && tries < 40; tries++)
+      answer = await post(client, url, { connectTimeoutMs: 500, firstByteTimeoutMs: 500 }).catch(() => "");
     expect(answer).toBe("{}");
   }, 60_000);
 });
@@ -355,7 +456,10 @@ describe("TLS", () => {
     await using server = await tlsServer((socket, request) => void socket.write(plain(request.body)));
     const client = createSocketUpstream({ ca });
     for (let index = 0; index < 2; index++) {
-      const response = await client.send({ url: at(server.port), headers: {}, body }, { ...CALL, ...pinned, firstByteTimeoutMs: 15_000, signal: new Cancellation(), partition: "p" });
+      const response = await client.send(
+        { url: at(server.port), headers: {}, body },
+        { ...CALL, ...pinned, firstByteTimeoutMs: 15_000, signal: new Cancellation(), partition: "p" },
+      );
       await Bun.sleep(100);
       expect((await response.body.text(16 * MEGABYTE)) === body).toBe(true);
     }
@@ -388,9 +492,12 @@ describe("TLS", () => {
 
   test("says why it failed, by code", async () => {
     await using server = await tlsServer((socket) => void socket.write(plain("{}")));
-    const message = async (client: UpstreamClient, name: string): Promise<string> => (await faultOf(send(client, `https://${name}:${server.port}/`, pinned))).message;
+    const message = async (client: UpstreamClient, name: string): Promise<string> =>
+      (await faultOf(send(client, `https://${name}:${server.port}/`, pinned))).message;
     expect(await message(createSocketUpstream({ ca }), "other.example")).toContain("(ERR_TLS_CERT_ALTNAME_INVALID)");
-    expect(await message(createSocketUpstream(), NAME)).toMatch(/\((DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN)\)/);
+    expect(await message(createSocketUpstream(), NAME)).toMatch(
+      /\((DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN)\)/,
+    );
     expect(server.requests).toEqual([]);
   });
 
@@ -400,7 +507,11 @@ describe("TLS", () => {
       const signal = new AbortController().signal;
       const call = { connectTimeoutMs: 1000, firstByteTimeoutMs: 1000, betweenBytesTimeoutMs: 1000, signal, partition: "p", pinnedAddress: "127.0.0.1" };
       console.log(await createSocketUpstream().send({ url: ${JSON.stringify(at(server.port))}, headers: {}, body: "{}" }, call).then(() => "answered", (fault) => fault.kind));`;
-    const run = Bun.spawn([process.execPath, "-e", program], { env: { ...process.env, NODE_TLS_REJECT_UNAUTHORIZED: "0" }, stdout: "pipe", stderr: "pipe" });
+    const run = Bun.spawn([process.execPath, "-e", program], {
+      env: { ...process.env, NODE_TLS_REJECT_UNAUTHORIZED: "0" },
+      stdout: "pipe",
+      stderr: "pipe",
+    });
     expect(await run.stdout.text()).toBe("connection\n");
     expect(server.requests).toEqual([]);
   });
@@ -436,7 +547,11 @@ describe("the one repetition", () => {
     expect(await faultKind(send(createSocketUpstream(), fresh.url))).toBe("connection");
     expect([fresh.connections(), fresh.requests.length]).toEqual([1, 1]);
 
-    for (const [waitMs, bytes] of [[20, "H"], [20, "HTTP/1.1 103 Early Hints\r\n\r\n"], [1_100, ""]] as const) {
+    for (const [waitMs, bytes] of [
+      [20, "H"],
+      [20, "HTTP/1.1 103 Early Hints\r\n\r\n"],
+      [1_100, ""],
+    ] as const) {
       await using server = await closingOnReuse(waitMs, bytes);
       const client = createSocketUpstream();
       expect(await post(client, server.url)).toBe("{}");
@@ -461,7 +576,10 @@ describe("bodies", () => {
   test("that end with their connection are whole after an end and cut after a reset", async () => {
     await using ended = await answering("HTTP/1.1 200 OK\r\n\r\nhello", "end");
     await using reset = await answering("HTTP/1.1 200 OK\r\n\r\nhello", "reset");
-    for (const reading of [(client: ReturnType<typeof createSocketUpstream>, url: string) => post(client, url), (client: ReturnType<typeof createSocketUpstream>, url: string) => send(client, url).then(readAll)]) {
+    for (const reading of [
+      (client: ReturnType<typeof createSocketUpstream>, url: string) => post(client, url),
+      (client: ReturnType<typeof createSocketUpstream>, url: string) => send(client, url).then(readAll),
+    ]) {
       expect(await reading(createSocketUpstream(), ended.url)).toBe("hello");
       expect(await faultKind(reading(createSocketUpstream(), reset.url))).toBe("cut");
     }
@@ -479,8 +597,19 @@ describe("bodies", () => {
     const client = createSocketUpstream();
     for (const [encoding, bytes] of encodings) {
       const head = `HTTP/1.1 200 OK\r\nContent-Encoding: ${encoding}\r\n`;
-      const inChunks = (size: number): Buffer => Buffer.concat([...Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) => bytes.subarray(index * size, (index + 1) * size)).flatMap((part) => [Buffer.from(`${part.length.toString(16)}\r\n`), part, Buffer.from("\r\n")]), Buffer.from(LAST_CHUNK)]);
-      const whole = [Buffer.concat([Buffer.from(`${head}Content-Length: ${bytes.length}\r\n\r\n`), bytes]), ...[7, 1_000].map((size) => Buffer.concat([Buffer.from(`${head}Transfer-Encoding: chunked\r\n\r\n`), inChunks(size)]))];
+      const inChunks = (size: number): Buffer =>
+        Buffer.concat([
+          ...Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
+            bytes.subarray(index * size, (index + 1) * size),
+          ).flatMap((part) => [Buffer.from(`${part.length.toString(16)}\r\n`), part, Buffer.from("\r\n")]),
+          Buffer.from(LAST_CHUNK),
+        ]);
+      const whole = [
+        Buffer.concat([Buffer.from(`${head}Content-Length: ${bytes.length}\r\n\r\n`), bytes]),
+        ...[7, 1_000].map((size) =>
+          Buffer.concat([Buffer.from(`${head}Transfer-Encoding: chunked\r\n\r\n`), inChunks(size)]),
+        ),
+      ];
       for (const answer of whole) {
         await using server = await answering(answer);
         for (let index = 0; index < 2; index++) {
@@ -493,7 +622,10 @@ describe("bodies", () => {
       if (encoding === "identity") continue;
       for (const length of [1, 5, Math.floor(bytes.length / 2), bytes.length - 1]) {
         for (const framing of ["", `Content-Length: ${length}\r\n`, `Content-Length: ${bytes.length}\r\n`]) {
-          await using server = await answering(Buffer.concat([Buffer.from(`${head}${framing}\r\n`), bytes.subarray(0, length)]), "end");
+          await using server = await answering(
+            Buffer.concat([Buffer.from(`${head}${framing}\r\n`), bytes.subarray(0, length)]),
+            "end",
+          );
           expect(["cut", "malformed"]).toContain(await faultKind(post(client, server.url)));
           expect(["cut", "malformed"]).toContain(await faultKind(send(client, server.url).then(readAll)));
         }
@@ -513,22 +645,39 @@ describe("bodies", () => {
 
   test("that go on after the end of what was compressed are never whole, and do not go on for ever", async () => {
     const client = createSocketUpstream();
-    for (const [encoding, bytes] of [["gzip", gzipSync(text)], ["deflate", deflateSync(text)], ["br", brotliCompressSync(text)]] as const) {
-      const start = Buffer.concat([Buffer.from(`${CHUNKED_HEAD.replace("\r\n\r\n", `\r\nContent-Encoding: ${encoding}\r\n\r\n`)}${bytes.length.toString(16)}\r\n`), bytes, Buffer.from("\r\n")]);
+    for (const [encoding, bytes] of [
+      ["gzip", gzipSync(text)],
+      ["deflate", deflateSync(text)],
+      ["br", brotliCompressSync(text)],
+    ] as const) {
+      const start = Buffer.concat([
+        Buffer.from(
+          `${CHUNKED_HEAD.replace("\r\n\r\n", `\r\nContent-Encoding: ${encoding}\r\n\r\n`)}${bytes.length.toString(16)}\r\n`,
+        ),
+        bytes,
+        Buffer.from("\r\n"),
+      ]);
       await using whole = await answering(Buffer.concat([start, Buffer.from(LAST_CHUNK)]));
       expect(await post(client, whole.url)).toBe(text);
       for (const rest of [chunk("j") + LAST_CHUNK, chunk("junk") + chunk("more of it") + LAST_CHUNK]) {
         await using server = await answering(Buffer.concat([start, Buffer.from(rest)]));
-        for (let index = 0; index < 3; index++) expect(["malformed", "cut"]).toContain(await faultKind(post(client, server.url)));
+        for (let index = 0; index < 3; index++)
+          expect(["malformed", "cut"]).toContain(await faultKind(post(client, server.url)));
       }
-      await using endless = await rawServer((socket) => void (socket.write(start), flood(socket, Buffer.from(chunk("x".repeat(4_096))))));
+      await using endless = await rawServer(
+        (socket) => void (socket.write(start), flood(socket, Buffer.from(chunk("x".repeat(4_096))))),
+      );
       expect(["malformed", "cut"]).toContain(await faultKind(post(client, endless.url)));
       await endless.allClosed(CLOSE_MS);
     }
   });
 
   test("compressed, and left by their reader or by the caller's signal, end as others do", async () => {
-    const answer = Buffer.concat([Buffer.from(`${CHUNKED_HEAD.replace("\r\n\r\n", "\r\nContent-Encoding: gzip\r\n\r\n")}400\r\n`), gzipSync(Buffer.from(Array.from({ length: 200_000 }, (_, index) => index % 251))).subarray(0, 0x400), Buffer.from("\r\n")]);
+    const answer = Buffer.concat([
+      Buffer.from(`${CHUNKED_HEAD.replace("\r\n\r\n", "\r\nContent-Encoding: gzip\r\n\r\n")}400\r\n`),
+      gzipSync(Buffer.from(Array.from({ length: 200_000 }, (_, index) => index % 251))).subarray(0, 0x400),
+      Buffer.from("\r\n"),
+    ]);
     await using server = await answering(answer);
     const client = createSocketUpstream();
     const left = new Cancellation();
@@ -538,7 +687,11 @@ describe("bodies", () => {
     })().catch((thrown: unknown) => thrown);
     await Bun.sleep(20);
     left.abort("left");
-    expect([await pending, await body.read().catch((thrown: unknown) => thrown), await body.text(10).catch((thrown: unknown) => thrown)]).toEqual(["left", "left", "left"]);
+    expect([
+      await pending,
+      await body.read().catch((thrown: unknown) => thrown),
+      await body.text(10).catch((thrown: unknown) => thrown),
+    ]).toEqual(["left", "left", "left"]);
     await server.allClosed(CLOSE_MS);
     const { body: cancelled } = await send(client, server.url);
     await cancelled.read();
@@ -563,7 +716,8 @@ describe("bodies", () => {
       expect(sent()).toBeLessThan(total);
       let bytes = 0;
       for (let part = await body.read(); part !== null; part = await body.read()) {
-        for (let at = 0; at < part.length; at += 4_099) if (part[at] !== 97 + ((bytes + at) % 8)) throw new Error(`a wrong byte at ${bytes + at}`);
+        for (let at = 0; at < part.length; at += 4_099)
+          if (part[at] !== 97 + ((bytes + at) % 8)) throw new Error(`a wrong byte at ${bytes + at}`);
         bytes += part.length;
         if (bytes < 2 * MEGABYTE) await Bun.sleep(1);
       }
@@ -600,8 +754,26 @@ describe("any peer", () => {
       if (close) socket.end();
     });
     const client = createSocketUpstream();
-    const parts = fc.constantFrom("HTTP/1.1 200 OK\r\n", "HTTP/1.1 100 Continue\r\n\r\n", "Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n", "Content-Encoding: gzip\r\n", "Connection: close\r\n", "\r\n", "5\r\nhello\r\n", "0\r\n\r\n", "hello", "\0");
-    const pieces = fc.array(fc.oneof({ weight: 5, arbitrary: parts.map((part) => Buffer.from(part)) }, { weight: 1, arbitrary: fc.uint8Array({ minLength: 1, maxLength: 20 }) }), { maxLength: 8 });
+    const parts = fc.constantFrom(
+      "HTTP/1.1 200 OK\r\n",
+      "HTTP/1.1 100 Continue\r\n\r\n",
+      "Content-Length: 5\r\n",
+      "Transfer-Encoding: chunked\r\n",
+      "Content-Encoding: gzip\r\n",
+      "Connection: close\r\n",
+      "\r\n",
+      "5\r\nhello\r\n",
+      "0\r\n\r\n",
+      "hello",
+      "\0",
+    );
+    const pieces = fc.array(
+      fc.oneof(
+        { weight: 5, arbitrary: parts.map((part) => Buffer.from(part)) },
+        { weight: 1, arbitrary: fc.uint8Array({ minLength: 1, maxLength: 20 }) },
+      ),
+      { maxLength: 8 },
+    );
     await fc.assert(
       fc.asyncProperty(pieces, fc.boolean(), fc.boolean(), async (bytes, close, whole) => {
         next = { pieces: bytes, close };
@@ -621,15 +793,24 @@ describe("any peer", () => {
   test("thousands of calls with cuts, resets, silence and callers that leave hold nothing when they are over", async () => {
     await using server = await rawServer((socket, { number }) => {
       switch (number % 9) {
-        case 0: return void socket.write(plain("{}"));
-        case 1: return void socket.write(CHUNKED_HEAD + chunk("hello") + LAST_CHUNK);
-        case 2: return void socket.end(CHUNKED_HEAD + chunk("hello"));
-        case 3: return void (socket.write("HTTP/1.1 200 OK\r\nContent-Le"), setImmediate(() => socket.resetAndDestroy()));
-        case 4: return void socket.write(CHUNKED_HEAD + chunk("hello"));
-        case 5: return undefined;
-        case 6: return void socket.write(plain(gzipSync("hello"), "Content-Encoding: gzip\r\n"));
-        case 7: return void socket.write("no HTTP\r\n\r\n");
-        default: return void socket.end();
+        case 0:
+          return void socket.write(plain("{}"));
+        case 1:
+          return void socket.write(CHUNKED_HEAD + chunk("hello") + LAST_CHUNK);
+        case 2:
+          return void socket.end(CHUNKED_HEAD + chunk("hello"));
+        case 3:
+          return void (socket.write("HTTP/1.1 200 OK\r\nContent-Le"), setImmediate(() => socket.resetAndDestroy()));
+        case 4:
+          return void socket.write(CHUNKED_HEAD + chunk("hello"));
+        case 5:
+          return undefined;
+        case 6:
+          return void socket.write(plain(gzipSync("hello"), "Content-Encoding: gzip\r\n"));
+        case 7:
+          return void socket.write("no HTTP\r\n\r\n");
+        default:
+          return void socket.end();
       }
     });
     const client = createSocketUpstream();
@@ -642,7 +823,11 @@ describe("any peer", () => {
       const leaving = new Cancellation();
       const timer = index % 3 === 0 ? setTimeout(() => leaving.abort("left"), index % 7) : undefined;
       try {
-        const response = await send(client, server.url, { signal: leaving, firstByteTimeoutMs: 15, betweenBytesTimeoutMs: 15 });
+        const response = await send(client, server.url, {
+          signal: leaving,
+          firstByteTimeoutMs: 15,
+          betweenBytesTimeoutMs: 15,
+        });
         if (index % 5 === 0) response.body.cancel();
         else if (index % 2 === 0) await response.body.text(100);
         else await readAll(response);
@@ -654,13 +839,20 @@ describe("any peer", () => {
       clearTimeout(timer);
     };
     const round = async (): Promise<void> => {
-      for (let index = 0; index < 1_500; index += 50) await Promise.all(Array.from({ length: 50 }, (_, offset) => call(index + offset)));
+      for (let index = 0; index < 1_500; index += 50)
+        await Promise.all(Array.from({ length: 50 }, (_, offset) => call(index + offset)));
       await Bun.sleep(30);
     };
     const kept = (): { readonly objects: number; readonly bytes: number } => {
       Bun.gc(true);
       const { objectTypeCounts, heapSize } = heapStats();
-      return { objects: (objectTypeCounts["Exchange"] ?? 0) + (objectTypeCounts["ResponseParser"] ?? 0) + (objectTypeCounts["DecodedBody"] ?? 0), bytes: heapSize };
+      return {
+        objects:
+          (objectTypeCounts["Exchange"] ?? 0) +
+          (objectTypeCounts["ResponseParser"] ?? 0) +
+          (objectTypeCounts["DecodedBody"] ?? 0),
+        bytes: heapSize,
+      };
     };
     await round();
     const before = kept();
@@ -668,7 +860,8 @@ describe("any peer", () => {
     const after = kept();
     process.off("unhandledRejection", keep);
     expect(stray).toEqual([]);
-    for (const end of ["answer", "connection", "timeout", "malformed", "cut", "left"]) expect(ends.get(end) ?? 0).toBeGreaterThan(100);
+    for (const end of ["answer", "connection", "timeout", "malformed", "cut", "left"])
+      expect(ends.get(end) ?? 0).toBeGreaterThan(100);
     expect(after.objects - before.objects).toBeLessThan(20);
     expect(after.bytes - before.bytes).toBeLessThan(4 * MEGABYTE);
     expect(server.open()).toBeLessThanOrEqual(50);
@@ -679,5 +872,7 @@ const TCP_TABLE = "/proc/self/net/tcp";
 /** Sockets of this machine that are connected, or on their way, to this port. */
 function socketsTo(port: number): number {
   const suffix = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
-  return readFileSync(TCP_TABLE, "utf8").split("\n").filter((line) => line.trim().split(/\s+/)[2]?.endsWith(suffix) === true).length;
+  return readFileSync(TCP_TABLE, "utf8")
+    .split("\n")
+    .filter((line) => line.trim().split(/\s+/)[2]?.endsWith(suffix) === true).length;
 }

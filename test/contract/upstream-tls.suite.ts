@@ -18,17 +18,22 @@ export function upstreamTlsSuite(makeClient: MakeUpstreamClient): void {
     test("[d2.12] the call goes to the checked address, with the URL's host in Host", async () => {
       const client = makeClient();
       await using server = await answering(plain("{}"));
-      expect(await post(client, `http://${NAME}:${server.port}/v1/chat?x=1`, { pinnedAddress: "127.0.0.1" })).toBe("{}");
+      expect(await post(client, `http://${NAME}:${server.port}/v1/chat?x=1`, { pinnedAddress: "127.0.0.1" })).toBe(
+        "{}",
+      );
       expect(server.requests[0]?.head).toMatch(/^POST \/v1\/chat\?x=1 HTTP\/1\.1\r\n/);
       expect(server.requests[0]?.head).toMatch(new RegExp(`\r\nhost: ${NAME}:${server.port}(\r\n|$)`, "i"));
       // Where the name would lead is not asked.
       expect(await post(client, `http://127.0.0.1:${server.port}/`, { pinnedAddress: "127.0.0.1" })).toBe("{}");
-      expect(await faultKind(send(client, `http://localhost:${server.port}/`, { pinnedAddress: "127.0.0.77" }))).toBe("connection");
+      expect(await faultKind(send(client, `http://localhost:${server.port}/`, { pinnedAddress: "127.0.0.77" }))).toBe(
+        "connection",
+      );
     });
 
     test("[d2.12] what is no IP address is never called, nor the name in its stead", async () => {
       await using server = await answering(plain("{}"));
-      for (const pinnedAddress of ["", "localhost", "no address", "127.0.0.1/x", "127.0.0.1:1", "fe80::1%lo"]) expect(await faultKind(send(makeClient(), server.url, { pinnedAddress }))).toBe("connection");
+      for (const pinnedAddress of ["", "localhost", "no address", "127.0.0.1/x", "127.0.0.1:1", "fe80::1%lo"])
+        expect(await faultKind(send(makeClient(), server.url, { pinnedAddress }))).toBe("connection");
       expect(server.connections()).toBe(0);
     });
 
@@ -48,7 +53,8 @@ export function upstreamTlsSuite(makeClient: MakeUpstreamClient): void {
       await using server = await tlsServer(identity, names);
       const client = makeClient({ ca: identity.cert });
       const at = (name: string): string => `https://${name}:${server.port}/`;
-      for (let index = 0; index < 3; index++) expect(await post(client, at(NAME), { pinnedAddress: "127.0.0.1" })).toBe("secret");
+      for (let index = 0; index < 3; index++)
+        expect(await post(client, at(NAME), { pinnedAddress: "127.0.0.1" })).toBe("secret");
       expect(new Set(names)).toEqual(new Set([NAME]));
       expect(server.requests[0]?.head).toMatch(new RegExp(`\r\nhost: ${NAME}:${server.port}(\r\n|$)`, "i"));
 
@@ -63,7 +69,9 @@ export function upstreamTlsSuite(makeClient: MakeUpstreamClient): void {
 
     test("plain text where TLS is expected is a connection fault", async () => {
       await using server = await answering(plain("{}"));
-      const outcome = faultKind(send(makeClient(), `https://127.0.0.1:${server.port}/`, { connectTimeoutMs: 300, firstByteTimeoutMs: 300 }));
+      const outcome = faultKind(
+        send(makeClient(), `https://127.0.0.1:${server.port}/`, { connectTimeoutMs: 300, firstByteTimeoutMs: 300 }),
+      );
       expect(["connection", "timeout"]).toContain(await outcome);
     });
   });
@@ -80,7 +88,23 @@ export function selfSigned(): Identity | null {
   try {
     const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
     const made = spawnSync("openssl", [
-      "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", `/CN=${NAME}`, "-addext", `subjectAltName=DNS:${NAME}`, "-keyout", key, "-out", cert,
+      "req",
+      "-x509",
+      "-newkey",
+      "ec",
+      "-pkeyopt",
+      "ec_paramgen_curve:prime256v1",
+      "-nodes",
+      "-days",
+      "2",
+      "-subj",
+      `/CN=${NAME}`,
+      "-addext",
+      `subjectAltName=DNS:${NAME}`,
+      "-keyout",
+      key,
+      "-out",
+      cert,
     ]);
     return made.status === 0 ? { key: readFileSync(key, "utf8"), cert: readFileSync(cert, "utf8") } : null;
   } finally {
@@ -90,7 +114,9 @@ export function selfSigned(): Identity | null {
 
 function tlsServer(identity: Identity, names: unknown[]): Promise<RawServer> {
   const server = createServer(identity);
-  server.on("secureConnection", (socket: TLSSocket) => names.push((socket as TLSSocket & { readonly servername?: unknown }).servername));
+  server.on("secureConnection", (socket: TLSSocket) =>
+    names.push((socket as TLSSocket & { readonly servername?: unknown }).servername),
+  );
   server.on("tlsClientError", () => undefined);
   return serve(server, "secureConnection", "https", (socket) => void socket.write(plain("secret")));
 }

@@ -19,8 +19,11 @@ describe("what is loaded with its first use", () => {
 
   test("is loaded again after a failure, which all who waited hear of", async () => {
     let loads = 0;
-    const load = loadedOnce(() => (++loads < 3 ? Promise.reject(new Error(`failure ${loads}`)) : Promise.resolve("here")));
-    const told = (ask: Promise<unknown>): Promise<string> => ask.then(String, (thrown: unknown) => (thrown as Error).message);
+    const load = loadedOnce(() =>
+      ++loads < 3 ? Promise.reject(new Error(`failure ${loads}`)) : Promise.resolve("here"),
+    );
+    const told = (ask: Promise<unknown>): Promise<string> =>
+      ask.then(String, (thrown: unknown) => (thrown as Error).message);
     expect(await Promise.all([told(load()), told(load())])).toEqual(["failure 1", "failure 1"]);
     expect([await told(load()), await told(load()), await told(load())]).toEqual(["failure 2", "here", "here"]);
     expect(loads).toBe(3);

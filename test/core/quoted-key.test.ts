@@ -10,19 +10,42 @@ const inPieces = (key: string, pieces: readonly string[]): readonly string[] => 
 };
 /** The first characters of a key may have left before it was one. */
 function withoutBeginnings(text: string, key: string): string {
-  const clean = Array.from({ length: 8 }, (_, at) => key.slice(0, 8 - at)).reduce((shown, beginning) => shown.replaceAll(`${beginning}[credential]`, "[credential]"), text);
+  const clean = Array.from({ length: 8 }, (_, at) => key.slice(0, 8 - at)).reduce(
+    (shown, beginning) => shown.replaceAll(`${beginning}[credential]`, "[credential]"),
+    text,
+  );
   return clean === text ? text : withoutBeginnings(clean, key);
 }
 
 describe("a key", () => {
   test("is long, of letters and digits, and neither path nor address", () => {
     expect([KEY, "0123456789abcdef", "AKIA/0123+456789abc="].map(isKey)).toEqual([true, true, true]);
-    expect(["lm-studio", "not-needed", "sk-no-key-required", "/usr/lib/node-18/bin/node", "./a0123456789bcdef", "https://host.example/0123456789", "0123456789012345", "short-1"].map(isKey)).toEqual(Array.from({ length: 8 }, () => false));
+    expect(
+      [
+        "lm-studio",
+        "not-needed",
+        "sk-no-key-required",
+        "/usr/lib/node-18/bin/node",
+        "./a0123456789bcdef",
+        "https://host.example/0123456789",
+        "0123456789012345",
+        "short-1",
+      ].map(isKey),
+    ).toEqual(Array.from({ length: 8 }, () => false));
   });
 
   test("is taken out of a text in every usual spelling, and nothing else is changed", () => {
     const bytes = Buffer.from(KEY);
-    for (const spelled of [KEY, KEY.toUpperCase(), Array.from(KEY).toReversed().join(""), bytes.toString("hex"), bytes.toString("hex").toUpperCase(), bytes.toString("base64"), Buffer.from(`x${KEY}y`).toString("base64"), Buffer.from(`xy${KEY}`).toString("base64url")]) {
+    for (const spelled of [
+      KEY,
+      KEY.toUpperCase(),
+      Array.from(KEY).toReversed().join(""),
+      bytes.toString("hex"),
+      bytes.toString("hex").toUpperCase(),
+      bytes.toString("base64"),
+      Buffer.from(`x${KEY}y`).toString("base64"),
+      Buffer.from(`xy${KEY}`).toString("base64url"),
+    ]) {
       const clean = withoutKeys(`{"content":"it is ${spelled}, then ${spelled}"}`, [KEY]);
       expect(clean).toMatch(/^\{"content":"it is .{0,4}\[credential\].{0,6}, then .{0,4}\[credential\].{0,6}"\}$/);
       expect(JSON.parse(clean)).toBeDefined();
@@ -35,21 +58,47 @@ describe("a text in pieces", () => {
   const keys = fc.oneof(fc.constant(KEY), fc.constant("aab1aab1aab1aabX"), fc.constant("abababababababac9"));
   test("is what the whole text is without the key, however it is cut", () => {
     fc.assert(
-      fc.property(keys, fc.array(fc.oneof(fc.constant("KEY"), fc.constant("HALF"), fc.constantFrom("a", "b", "1", "ab", "aab1", " ", "sk-", "\u{1f600}", "{")), { maxLength: 12 }), fc.array(fc.nat(400), { maxLength: 12 }), (key, words, cuts) => {
-        const text = words.map((word) => (word === "KEY" ? key : word === "HALF" ? key.slice(0, 11) : word)).join("");
-        const places = [0, ...cuts.map((cut) => cut % (text.length + 1)), text.length].toSorted((one, other) => one - other);
-        const pieces = places.slice(1).map((end, at) => text.slice(places[at], end));
-        const out = inPieces(key, pieces).join("");
-        expect(out).not.toContain(key);
-        expect(withoutBeginnings(out, key)).toBe(withoutBeginnings(text.replaceAll(key, "[credential]"), key));
-      }),
+      fc.property(
+        keys,
+        fc.array(
+          fc.oneof(
+            fc.constant("KEY"),
+            fc.constant("HALF"),
+            fc.constantFrom("a", "b", "1", "ab", "aab1", " ", "sk-", "\u{1f600}", "{"),
+          ),
+          { maxLength: 12 },
+        ),
+        fc.array(fc.nat(400), { maxLength: 12 }),
+        (key, words, cuts) => {
+          const text = words.map((word) => (word === "KEY" ? key : word === "HALF" ? key.slice(0, 11) : word)).join("");
+          const places = [0, ...cuts.map((cut) => cut % (text.length + 1)), text.length].toSorted(
+            (one, other) => one - other,
+          );
+          const pieces = places.slice(1).map((end, at) => text.slice(places[at], end));
+          const out = inPieces(key, pieces).join("");
+          expect(out).not.toContain(key);
+          expect(withoutBeginnings(out, key)).toBe(withoutBeginnings(text.replaceAll(key, "[credential]"), key));
+        },
+      ),
       { numRuns: 2_000 },
     );
   });
 
   test("waits for no more than what may be a key", () => {
-    expect(inPieces(KEY, ["so ", "sk-", "proj", " is", " a beginning"])).toEqual(["so ", "sk-", "proj", " is", " a beginning", ""]);
-    expect(inPieces(KEY, [`so ${KEY.slice(0, 12)}`, "!", ""])).toEqual([`so ${KEY.slice(0, 8)}`, `${KEY.slice(8, 12)}!`, "", ""]);
+    expect(inPieces(KEY, ["so ", "sk-", "proj", " is", " a beginning"])).toEqual([
+      "so ",
+      "sk-",
+      "proj",
+      " is",
+      " a beginning",
+      "",
+    ]);
+    expect(inPieces(KEY, [`so ${KEY.slice(0, 12)}`, "!", ""])).toEqual([
+      `so ${KEY.slice(0, 8)}`,
+      `${KEY.slice(8, 12)}!`,
+      "",
+      "",
+    ]);
     expect(inPieces(KEY, [KEY.slice(0, 12), KEY.slice(12), "."])).toEqual([KEY.slice(0, 8), "[credential]", ".", ""]);
     expect(inPieces(KEY, [KEY.slice(0, 12)])).toEqual([KEY.slice(0, 8), KEY.slice(8, 12)]);
   });

@@ -17,7 +17,9 @@ describe("words without secrets", () => {
     ["in an address, in small letters", encodeURIComponent(SECRET).replaceAll(/%../g, (part) => part.toLowerCase())],
     ["in JSON in an address", encodeURIComponent(json(SECRET))],
   ])("%s", (_, spelled) => {
-    expect(withoutSecrets(`key ${spelled}, again "${spelled}".`, [SECRET])).toBe('key [credential], again "[credential]".');
+    expect(withoutSecrets(`key ${spelled}, again "${spelled}".`, [SECRET])).toBe(
+      'key [credential], again "[credential]".',
+    );
     const cut = spelled.slice(0, -4);
     expect(withoutSecrets(`it ends in ${cut}`, [SECRET])).toMatch(/^it ends in \[credential\](=|%3d)?$/i);
   });
@@ -30,7 +32,10 @@ describe("words without secrets", () => {
     ["in base64", bytes.toString("base64")],
     ["in base64 behind one byte", Buffer.from(`x${KEY}`).toString("base64")],
     ["in base64 behind two", Buffer.from(`xy${KEY}; more`).toString("base64")],
-    ["in base64 for addresses, in lines", Buffer.from(`Bearer ${KEY}`).toString("base64url").replaceAll(/.{20}/g, "$&\n")],
+    [
+      "in base64 for addresses, in lines",
+      Buffer.from(`Bearer ${KEY}`).toString("base64url").replaceAll(/.{20}/g, "$&\n"),
+    ],
     ["in hexadecimal", bytes.toString("hex")],
     ["in hexadecimal with spaces and in capitals", bytes.toString("hex").toUpperCase().replaceAll(/../g, "$& ")],
     ["percent-encoded twice", each((character) => `%25${code(character)}`)],
@@ -39,8 +44,18 @@ describe("words without secrets", () => {
     ["as numbers in JSON in JSON", JSON.stringify(JSON.stringify(each((character) => `\\u00${code(character)}`)))],
     ["backwards", Array.from(KEY).toReversed().join("")],
     ["in capitals", KEY.toUpperCase()],
-    ["in letters of full width", each((character) => (/[!-~]/.test(character) ? String.fromCharCode(character.charCodeAt(0) + 0xfee0) : character))],
-    ["in bold letters", each((character) => (/[a-z]/.test(character) ? String.fromCodePoint(0x1d41a + character.charCodeAt(0) - 97) : character))],
+    [
+      "in letters of full width",
+      each((character) =>
+        /[!-~]/.test(character) ? String.fromCharCode(character.charCodeAt(0) + 0xfee0) : character,
+      ),
+    ],
+    [
+      "in bold letters",
+      each((character) =>
+        /[a-z]/.test(character) ? String.fromCodePoint(0x1d41a + character.charCodeAt(0) - 97) : character,
+      ),
+    ],
     ["with characters of no width", each((character) => `${character}\u200b`)],
     ["with spaces", each((character) => `${character} `)],
     ["by its end", KEY.slice(-16)],
@@ -51,24 +66,40 @@ describe("words without secrets", () => {
   });
 
   test("what is said about keys in general stays", () => {
-    for (const words of ["A key begins with sk-proj- and has 64 characters.", "Incorrect API key provided: sk-pr***qrST. You can find your API key at https://platform.example/account/api-keys."]) expect(withoutSecrets(words, [KEY])).toBe(words);
+    for (const words of [
+      "A key begins with sk-proj- and has 64 characters.",
+      "Incorrect API key provided: sk-pr***qrST. You can find your API key at https://platform.example/account/api-keys.",
+    ])
+      expect(withoutSecrets(words, [KEY])).toBe(words);
   });
 
   test("a key that itself looks quoted, and one of little but punctuation", () => {
-    for (const key of ["abc%2Fdef%2Bghi-jkl", "ab\\u0041cdefgh-1234", "&amp;key&amp;value1", "!#-/+a=b.:;"]) for (const spelled of [key, encodeURIComponent(key), json(key)]) expect(withoutSecrets(`it is ${spelled} indeed`, [key])).not.toContain(spelled);
+    for (const key of ["abc%2Fdef%2Bghi-jkl", "ab\\u0041cdefgh-1234", "&amp;key&amp;value1", "!#-/+a=b.:;"])
+      for (const spelled of [key, encodeURIComponent(key), json(key)])
+        expect(withoutSecrets(`it is ${spelled} indeed`, [key])).not.toContain(spelled);
   });
 
   test("all of several, the longer one first, and no short word", () => {
-    expect(withoutSecrets("aaaaaaaa-bbbbbbbb and aaaaaaaa short", ["aaaaaaaa", "aaaaaaaa-bbbbbbbb", "short"])).toBe("[credential] and [credential] short");
+    expect(withoutSecrets("aaaaaaaa-bbbbbbbb and aaaaaaaa short", ["aaaaaaaa", "aaaaaaaa-bbbbbbbb", "short"])).toBe(
+      "[credential] and [credential] short",
+    );
   });
 
   test("what holds none stays as it is", () => {
-    fc.assert(fc.property(fc.string({ maxLength: 200 }), (text) => withoutSecrets(text, ["0123456789abcdef~"]) === text));
+    fc.assert(
+      fc.property(fc.string({ maxLength: 200 }), (text) => withoutSecrets(text, ["0123456789abcdef~"]) === text),
+    );
   });
 
   test("a secret and a text made to be slow are not", () => {
     const startedMs = performance.now();
-    for (const [secret, text] of [["\\".repeat(16_000), "\\".repeat(250_000)], ["%5c".repeat(5000), "%5c".repeat(80_000)], ["a".repeat(16_000), "a".repeat(250_000)], [`${"a".repeat(16_000)}b`, "a".repeat(250_000)]] as const) withoutSecrets(text, [secret]);
+    for (const [secret, text] of [
+      ["\\".repeat(16_000), "\\".repeat(250_000)],
+      ["%5c".repeat(5000), "%5c".repeat(80_000)],
+      ["a".repeat(16_000), "a".repeat(250_000)],
+      [`${"a".repeat(16_000)}b`, "a".repeat(250_000)],
+    ] as const)
+      withoutSecrets(text, [secret]);
     expect(performance.now() - startedMs).toBeLessThan(2000);
   });
 });

@@ -2,8 +2,16 @@
 import { expect, test } from "bun:test";
 import { threadFile } from "../../src/core/thread-file.ts";
 
-test("beside the file that begins it", () => expect(threadFile("file:///app/src/observe/integrations/integrations.ts", "observe/integrations/integration-worker.ts").href).toBe("file:///app/src/observe/integrations/integration-worker.ts"));
+test("beside the file that begins it", () =>
+  expect(
+    threadFile("file:///app/src/observe/integrations/integrations.ts", "observe/integrations/integration-worker.ts")
+      .href,
+  ).toBe("file:///app/src/observe/integrations/integration-worker.ts"));
 test("in a single executable below its root, where all files are one", () => {
-  expect(threadFile("file:///$bunfs/root/dragoman", "observe/integrations/integration-worker.ts").href).toBe("file:///$bunfs/root/observe/integrations/integration-worker.ts");
-  expect(threadFile("file:///B:/~BUN/root/dragoman.exe", "observe/integrations/integration-worker.ts").href).toBe("file:///B:/~BUN/root/observe/integrations/integration-worker.ts");
+  expect(threadFile("file:///$bunfs/root/dragoman", "observe/integrations/integration-worker.ts").href).toBe(
+    "file:///$bunfs/root/observe/integrations/integration-worker.ts",
+  );
+  expect(threadFile("file:///B:/~BUN/root/dragoman.exe", "observe/integrations/integration-worker.ts").href).toBe(
+    "file:///B:/~BUN/root/observe/integrations/integration-worker.ts",
+  );
 });

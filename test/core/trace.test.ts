@@ -19,31 +19,80 @@ describe("traceparent", () => {
   });
 
   const broken = [
-    "", " ", "00", `00-${TRACE}-${SPAN}`, `00-${TRACE}-${SPAN}-`, `00-${TRACE}-${SPAN}-1`, `00-${TRACE}-${SPAN}-011`, `00-${TRACE}-${SPAN}-01-`, `00-${TRACE}-${SPAN}-01-extra`, `00-${TRACE}-${SPAN}-01.5`,
-    `ff-${TRACE}-${SPAN}-01`, `FF-${TRACE}-${SPAN}-01`, `0-${TRACE}-${SPAN}-01`, `000-${TRACE}-${SPAN}-01`, `00-${"0".repeat(32)}-${SPAN}-01`, `00-${TRACE}-${"0".repeat(16)}-01`, `00-${TRACE.toUpperCase()}-${SPAN}-01`,
-    `00-${TRACE}-${SPAN.toUpperCase()}-01`, `00-${TRACE}-${SPAN}-0X`, `00-${TRACE.slice(1)}-${SPAN}-01`, `00-${TRACE}0-${SPAN}-01`, `00-${TRACE}-${SPAN}0-01`, ` 00-${TRACE}-${SPAN}-01`, `00-${TRACE}-${SPAN}-01 `,
-    `00-${TRACE}-${SPAN}-01, 00-${TRACE}-${SPAN}-01`, `01-${TRACE}-${SPAN}-01extra`, `00-${TRACE}-${SPAN}-01\n`, `00_${TRACE}_${SPAN}_01`,
+    "",
+    " ",
+    "00",
+    `00-${TRACE}-${SPAN}`,
+    `00-${TRACE}-${SPAN}-`,
+    `00-${TRACE}-${SPAN}-1`,
+    `00-${TRACE}-${SPAN}-011`,
+    `00-${TRACE}-${SPAN}-01-`,
+    `00-${TRACE}-${SPAN}-01-extra`,
+    `00-${TRACE}-${SPAN}-01.5`,
+    `ff-${TRACE}-${SPAN}-01`,
+    `FF-${TRACE}-${SPAN}-01`,
+    `0-${TRACE}-${SPAN}-01`,
+    `000-${TRACE}-${SPAN}-01`,
+    `00-${"0".repeat(32)}-${SPAN}-01`,
+    `00-${TRACE}-${"0".repeat(16)}-01`,
+    `00-${TRACE.toUpperCase()}-${SPAN}-01`,
+    `00-${TRACE}-${SPAN.toUpperCase()}-01`,
+    `00-${TRACE}-${SPAN}-0X`,
+    `00-${TRACE.slice(1)}-${SPAN}-01`,
+    `00-${TRACE}0-${SPAN}-01`,
+    `00-${TRACE}-${SPAN}0-01`,
+    ` 00-${TRACE}-${SPAN}-01`,
+    `00-${TRACE}-${SPAN}-01 `,
+    `00-${TRACE}-${SPAN}-01, 00-${TRACE}-${SPAN}-01`,
+    `01-${TRACE}-${SPAN}-01extra`,
+    `00-${TRACE}-${SPAN}-01\n`,
+    `00_${TRACE}_${SPAN}_01`,
   ];
   test.each(broken)("none: %j", (header) => {
     expect(parseTraceparent(header)).toBeNull();
   });
 
   test("what goes out is read back as it was", () => {
-    fc.assert(fc.property(fc.boolean(), (sampled) => {
-      const [traceId, spanId, under] = [newTraceId(), newSpanId(), newSpanId()];
-      const { traceparent } = traceHeaders({ traceId, spanId, parentSpanId: null, sampled, state: null }, under);
-      expect(parseTraceparent(traceparent)).toEqual({ traceId, spanId: under, sampled });
-    }));
+    fc.assert(
+      fc.property(fc.boolean(), (sampled) => {
+        const [traceId, spanId, under] = [newTraceId(), newSpanId(), newSpanId()];
+        const { traceparent } = traceHeaders({ traceId, spanId, parentSpanId: null, sampled, state: null }, under);
+        expect(parseTraceparent(traceparent)).toEqual({ traceId, spanId: under, sampled });
+      }),
+    );
   });
 });
 
 describe("tracestate", () => {
   test("lists by the letter go on, without what is empty", () => {
-    for (const state of ["a=1", "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE", "fw529a3039@dt=FfAB", "a=b c", "foo@=1", "0a=x"]) expect(parseTracestate(state)).toBe(state);
+    for (const state of [
+      "a=1",
+      "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE",
+      "fw529a3039@dt=FfAB",
+      "a=b c",
+      "foo@=1",
+      "0a=x",
+    ])
+      expect(parseTracestate(state)).toBe(state);
     expect(parseTracestate("foo=1 , \tbar=2,, ")).toBe("foo=1,bar=2");
   });
   test("anything else does not", () => {
-    for (const state of ["", ",", "foo", "foo=", "=1", "Foo=1", "foo=1=2", "foo =1", "foo=\u00e4", "foo=1;bar=\u0007", `${"a".repeat(257)}=1`, `a=${"b".repeat(257)}`, Array.from({ length: 33 }, (_, index) => `a${index}=1`).join(",")]) expect([state, parseTracestate(state)]).toEqual([state, null]);
+    for (const state of [
+      "",
+      ",",
+      "foo",
+      "foo=",
+      "=1",
+      "Foo=1",
+      "foo=1=2",
+      "foo =1",
+      "foo=\u00e4",
+      "foo=1;bar=\u0007",
+      `${"a".repeat(257)}=1`,
+      `a=${"b".repeat(257)}`,
+      Array.from({ length: 33 }, (_, index) => `a${index}=1`).join(","),
+    ])
+      expect([state, parseTracestate(state)]).toEqual([state, null]);
     expect(parseTracestate(null)).toBeNull();
   });
   test("of a long one the last members are left out", () => {
@@ -62,14 +111,26 @@ test("of traces that begin here the share is kept that was asked for, the same o
 });
 
 describe("the trace of a call", () => {
-  const begin = (headers: { readonly traceparent?: string; readonly tracestate?: string }, sampleRatio = 1) => beginTrace({ traceparent: null, tracestate: null, ...headers }, OWN, { sampleRatio, propagate: true });
+  const begin = (headers: { readonly traceparent?: string; readonly tracestate?: string }, sampleRatio = 1) =>
+    beginTrace({ traceparent: null, tracestate: null, ...headers }, OWN, { sampleRatio, propagate: true });
   test("goes on where the caller has one, and the caller says whether it is kept", () => {
-    expect(begin({ traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: "a=1" }, 0)).toEqual({ traceId: TRACE, spanId: OWN.spanId, parentSpanId: SPAN, sampled: true, state: "a=1" });
+    expect(begin({ traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: "a=1" }, 0)).toEqual({
+      traceId: TRACE,
+      spanId: OWN.spanId,
+      parentSpanId: SPAN,
+      sampled: true,
+      state: "a=1",
+    });
     expect(begin({ traceparent: `00-${TRACE}-${SPAN}-00` }).sampled).toBe(false);
   });
   test("begins here without one, and a tracestate alone says nothing", () => {
     expect(begin({ tracestate: "a=1" })).toEqual({ ...OWN, parentSpanId: null, sampled: true, state: null });
-    expect(begin({ traceparent: "nonsense", tracestate: "a=1" }, 0)).toEqual({ ...OWN, parentSpanId: null, sampled: false, state: null });
+    expect(begin({ traceparent: "nonsense", tracestate: "a=1" }, 0)).toEqual({
+      ...OWN,
+      parentSpanId: null,
+      sampled: false,
+      state: null,
+    });
   });
 });
 

@@ -3,13 +3,25 @@ import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { Cancellation } from "../../src/core/cancellation.ts";
 import type { StoredCredential } from "../../src/core/credential.ts";
 import { type SeenRequest, startRawUpstream, startUpstream } from "../harness/upstream.ts";
-import { context, entraClient, HOUR_MS, iamKey, type Lending, lending, MINUTE_MS, OPERATORS, serviceAccount, wordsOf } from "./lending.ts";
+import {
+  context,
+  entraClient,
+  HOUR_MS,
+  iamKey,
+  type Lending,
+  lending,
+  MINUTE_MS,
+  OPERATORS,
+  serviceAccount,
+  wordsOf,
+} from "./lending.ts";
 
 let issued = 0;
 let answer: (request: SeenRequest) => Response | Promise<Response>;
 const service = startUpstream((request) => answer(request));
 afterAll(() => service.stop());
-const token = (lifeS: unknown = 3600): Response => Response.json({ access_token: `token-${++issued}-0123456789`, expires_in: lifeS, token_type: "Bearer" });
+const token = (lifeS: unknown = 3600): Response =>
+  Response.json({ access_token: `token-${++issued}-0123456789`, expires_in: lifeS, token_type: "Bearer" });
 const stored = iamKey(`${service.url}/identity/token`);
 const asked = (): number => service.seen.length;
 let before = 0;
@@ -30,9 +42,20 @@ async function until(done: () => boolean): Promise<void> {
 describe("a token", () => {
   test("is asked for with a form, and lent as a bearer token that knows what it was exchanged for", async () => {
     const { lend } = lending();
-    expect(await lend(stored)).toEqual({ kind: "token", secret: "token-1-0123456789", origin: ["iam-key-0123456789"], fromCaller: false });
-    expect(service.last().headers).toMatchObject({ "content-type": "application/x-www-form-urlencoded", accept: "application/json" });
-    expect(Object.fromEntries(new URLSearchParams(service.last().text))).toEqual({ grant_type: "urn:ibm:params:oauth:grant-type:apikey", apikey: "iam-key-0123456789" });
+    expect(await lend(stored)).toEqual({
+      kind: "token",
+      secret: "token-1-0123456789",
+      origin: ["iam-key-0123456789"],
+      fromCaller: false,
+    });
+    expect(service.last().headers).toMatchObject({
+      "content-type": "application/x-www-form-urlencoded",
+      accept: "application/json",
+    });
+    expect(Object.fromEntries(new URLSearchParams(service.last().text))).toEqual({
+      grant_type: "urn:ibm:params:oauth:grant-type:apikey",
+      apikey: "iam-key-0123456789",
+    });
   });
 
   test("is there at once while it is good, also for another object of the same content", async () => {
@@ -52,19 +75,24 @@ describe("a token", () => {
     ["an IBM key, as watsonx has it", stored],
     ["a service account of Google, as Vertex has it", serviceAccount(`${service.url}/token`)],
     ["an application of Entra, as Azure has it", entraClient(`${service.url}/oauth2/v2.0/token`)],
-  ] as const)("for %s is asked for once by 200 calls at the same time, and once again by 200 after its end", async (_, of) => {
-    const { lend, clock } = lending();
-    answer = async () => {
-      await Bun.sleep(20);
-      return token();
-    };
-    const calls = async (): Promise<readonly string[]> => [...new Set((await Promise.all(Array.from({ length: 200 }, () => lend({ ...of })))).map(({ secret }) => secret))];
-    expect(await calls()).toEqual(["token-1-0123456789"]);
-    expect(askedSince()).toBe(1);
-    clock.pass(HOUR_MS + 1);
-    expect(await calls()).toEqual(["token-2-0123456789"]);
-    expect(askedSince()).toBe(2);
-  });
+  ] as const)(
+    "for %s is asked for once by 200 calls at the same time, and once again by 200 after its end",
+    async (_, of) => {
+      const { lend, clock } = lending();
+      answer = async () => {
+        await Bun.sleep(20);
+        return token();
+      };
+      const calls = async (): Promise<readonly string[]> => [
+        ...new Set((await Promise.all(Array.from({ length: 200 }, () => lend({ ...of })))).map(({ secret }) => secret)),
+      ];
+      expect(await calls()).toEqual(["token-1-0123456789"]);
+      expect(askedSince()).toBe(1);
+      clock.pass(HOUR_MS + 1);
+      expect(await calls()).toEqual(["token-2-0123456789"]);
+      expect(askedSince()).toBe(2);
+    },
+  );
 
   test("of AWS, as Bedrock has it, is looked up once for 200 calls at the same time, by the vendor's library at a container's address, and once again after its end", async () => {
     const { nodeChain } = await import("../../src/credentials/aws.ts");
@@ -72,13 +100,37 @@ describe("a token", () => {
     answer = async () => {
       await Bun.sleep(20);
       const number = ++issued;
-      return Response.json({ AccessKeyId: `AKIA-${number}`, SecretAccessKey: "s", Token: "t", Expiration: new Date(clock.now() + HOUR_MS).toISOString() });
+      return Response.json({
+        AccessKeyId: `AKIA-${number}`,
+        SecretAccessKey: "s",
+        Token: "t",
+        Expiration: new Date(clock.now() + HOUR_MS).toISOString(),
+      });
     };
-    const kept = ["AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_EC2_METADATA_DISABLED", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "HOME"].map((name) => [name, process.env[name]] as const);
-    Object.assign(process.env, { AWS_CONTAINER_CREDENTIALS_FULL_URI: `${service.url}/credentials`, AWS_EC2_METADATA_DISABLED: "true", HOME: "/nonexistent" });
+    const kept = [
+      "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+      "AWS_EC2_METADATA_DISABLED",
+      "AWS_ACCESS_KEY_ID",
+      "AWS_SECRET_ACCESS_KEY",
+      "AWS_PROFILE",
+      "HOME",
+    ].map((name) => [name, process.env[name]] as const);
+    Object.assign(process.env, {
+      AWS_CONTAINER_CREDENTIALS_FULL_URI: `${service.url}/credentials`,
+      AWS_EC2_METADATA_DISABLED: "true",
+      HOME: "/nonexistent",
+    });
     for (const name of ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"]) delete process.env[name];
     try {
-      const calls = async () => [...new Set((await Promise.all(Array.from({ length: 200 }, () => lend({ kind: "aws_chain", profile: null, ...OPERATORS })))).map(({ accessKeyId }) => accessKeyId))];
+      const calls = async () => [
+        ...new Set(
+          (
+            await Promise.all(
+              Array.from({ length: 200 }, () => lend({ kind: "aws_chain", profile: null, ...OPERATORS })),
+            )
+          ).map(({ accessKeyId }) => accessKeyId),
+        ),
+      ];
       expect(await calls()).toEqual(["AKIA-1"]);
       expect(askedSince()).toBe(1);
       clock.pass(HOUR_MS + 1);
@@ -98,7 +150,8 @@ describe("a token", () => {
     expect(lender.lend([stored], context())).toMatchObject({ secret: "token-1-0123456789" });
     expect(askedSince()).toBe(1);
     clock.pass(2000);
-    for (let call = 0; call < 200; call++) expect(lender.lend([stored], context())).toMatchObject({ secret: "token-1-0123456789" });
+    for (let call = 0; call < 200; call++)
+      expect(lender.lend([stored], context())).toMatchObject({ secret: "token-1-0123456789" });
     await until(() => askedSince() === 2);
     await until(() => (lender.lend([stored], context()) as { secret?: string }).secret === "token-2-0123456789");
     expect(askedSince()).toBe(2);
@@ -173,18 +226,37 @@ const faultOf = async (of: Lending, one: StoredCredential = stored) => {
 describe("a token service that fails", () => {
   test.each<[string, () => Response, string]>([
     ["says 500", () => new Response("down", { status: 500 }), "the token service answered 500"],
-    ["says 429", () => Response.json({ error: "slow_down" }, { status: 429 }), "the token service answered 429: slow_down"],
+    [
+      "says 429",
+      () => Response.json({ error: "slow_down" }, { status: 429 }),
+      "the token service answered 429: slow_down",
+    ],
     ["talks garbage", () => new Response("<html>"), "the token service's answer holds no access_token"],
-    ["gives a token that no header can hold", () => Response.json({ access_token: "a\r\nb: c" }), "the token service's answer holds no access_token"],
-    ["redirects", () => new Response(null, { status: 307, headers: { location: "https://elsewhere.example/" } }), "the token service answered with a redirect (307), which is not followed"],
-    ["sends too much", () => new Response(`{"access_token":"${"t".repeat(70_000)}"}`), "the token service: the provider's answer has more than 65536 bytes"],
-  ])("because it %s is asked once more, and then the call fails with the reason in the log", async (_, response, detail) => {
-    answer = response;
-    const error = await faultOf(lending());
-    expect([error.code, error.detail]).toEqual(["upstream_authentication", detail]);
-    expect(error.message).not.toContain("token service");
-    expect(askedSince()).toBe(2);
-  });
+    [
+      "gives a token that no header can hold",
+      () => Response.json({ access_token: "a\r\nb: c" }),
+      "the token service's answer holds no access_token",
+    ],
+    [
+      "redirects",
+      () => new Response(null, { status: 307, headers: { location: "https://elsewhere.example/" } }),
+      "the token service answered with a redirect (307), which is not followed",
+    ],
+    [
+      "sends too much",
+      () => new Response(`{"access_token":"${"t".repeat(70_000)}"}`),
+      "the token service: the provider's answer has more than 65536 bytes",
+    ],
+  ])(
+    "because it %s is asked once more, and then the call fails with the reason in the log",
+    async (_, response, detail) => {
+      answer = response;
+      const error = await faultOf(lending());
+      expect([error.code, error.detail]).toEqual(["upstream_authentication", detail]);
+      expect(error.message).not.toContain("token service");
+      expect(askedSince()).toBe(2);
+    },
+  );
 
   test("once only is not noticed", async () => {
     answer = () => (askedSince() === 1 ? new Response("down", { status: 503 }) : token());
@@ -192,18 +264,28 @@ describe("a token service that fails", () => {
   });
 
   test("by refusing is not asked again, and the credential is told with its last four characters", async () => {
-    answer = () => Response.json({ errorCode: "BXNIM0415E", errorMessage: `Provided API key ${SECRET} could not be found.` }, { status: 400 });
+    answer = () =>
+      Response.json(
+        { errorCode: "BXNIM0415E", errorMessage: `Provided API key ${SECRET} could not be found.` },
+        { status: 400 },
+      );
     const of = lending();
     const error = await faultOf(of);
-    expect([error.code, error.detail]).toEqual(["upstream_authentication", "the token service answered 400: BXNIM0415E: Provided API key [credential] could not be found."]);
+    expect([error.code, error.detail]).toEqual([
+      "upstream_authentication",
+      "the token service answered 400: BXNIM0415E: Provided API key [credential] could not be found.",
+    ]);
     expect(askedSince()).toBe(1);
-    expect(of.refused).toEqual([{ providerId: "cloud", kind: "ibm_iam", lastFour: "6789", reason: "authentication", forMs: 10 * MINUTE_MS }]);
+    expect(of.refused).toEqual([
+      { providerId: "cloud", kind: "ibm_iam", lastFour: "6789", reason: "authentication", forMs: 10 * MINUTE_MS },
+    ]);
   });
 
   test("is left alone for a second, in which calls fail with the same words", async () => {
     answer = () => Response.json({ error: "invalid_client" }, { status: 401 });
     const of = lending();
-    for (let call = 0; call < 20; call++) expect((await faultOf(of)).detail).toBe("the token service answered 401: invalid_client");
+    for (let call = 0; call < 20; call++)
+      expect((await faultOf(of)).detail).toBe("the token service answered 401: invalid_client");
     expect(askedSince()).toBe(1);
     of.clock.pass(1001);
     answer = () => token();
@@ -216,7 +298,9 @@ describe("a token service that fails", () => {
     const startedMs = performance.now();
     const errors = await Promise.all([faultOf(of), faultOf(of), faultOf(of)]);
     expect(performance.now() - startedMs).toBeLessThan(1500);
-    expect(errors.map(({ detail }) => detail)).toEqual(Array<string>(3).fill("the token service did not answer within 0.06 s"));
+    expect(errors.map(({ detail }) => detail)).toEqual(
+      Array<string>(3).fill("the token service did not answer within 0.06 s"),
+    );
     expect(askedSince()).toBe(1);
   });
 
@@ -239,7 +323,11 @@ describe("a token service that fails", () => {
 });
 
 describe("a caller's credential", () => {
-  const fixed = { ...stored, tokenUrl: "https://iam.cloud.ibm.com/identity/token", fromCaller: true } as StoredCredential;
+  const fixed = {
+    ...stored,
+    tokenUrl: "https://iam.cloud.ibm.com/identity/token",
+    fromCaller: true,
+  } as StoredCredential;
   /** Sends every address to the test's service. */
   const rerouted = (seen: string[] = []): Lending =>
     lending({
@@ -247,7 +335,16 @@ describe("a caller's credential", () => {
         send: async (request) => {
           seen.push(request.url);
           const response = await fetch(`${service.url}/`, { method: "POST", body: request.body });
-          return { status: response.status, header: (name) => response.headers.get(name), body: { read: () => Promise.resolve(null), bytes: () => response.bytes(), text: () => response.text(), cancel: () => {} } };
+          return {
+            status: response.status,
+            header: (name) => response.headers.get(name),
+            body: {
+              read: () => Promise.resolve(null),
+              bytes: () => response.bytes(),
+              text: () => response.text(),
+              cancel: () => {},
+            },
+          };
         },
       },
     });
@@ -259,7 +356,11 @@ describe("a caller's credential", () => {
     expect(seen).toEqual(["https://iam.cloud.ibm.com/identity/token"]);
     const elsewhere = { ...stored, fromCaller: true } as StoredCredential;
     expect((await of.fault(elsewhere)).code).toBe("internal_error");
-    for (const kind of [{ kind: "google_file", path: "/etc/passwd", tokenUrl: "x" }, { kind: "google_default" }, { kind: "aws_chain", profile: null }] as const)
+    for (const kind of [
+      { kind: "google_file", path: "/etc/passwd", tokenUrl: "x" },
+      { kind: "google_default" },
+      { kind: "aws_chain", profile: null },
+    ] as const)
       expect((await of.fault({ ...kind, weight: 1, fromCaller: true })).code).toBe("internal_error");
     expect(seen).toHaveLength(1);
   });
@@ -276,7 +377,11 @@ describe("a caller's credential", () => {
     answer = () => Response.json({ errorCode: "BXNIM0415E", errorMessage: `unknown key ${SECRET}` }, { status: 400 });
     const of = rerouted();
     const error = await faultOf(of, fixed);
-    expect([error.code, error.message, error.detail]).toEqual(["credential_rejected", "Cloud: no token could be had for the credential of the request: the token service answered 400: BXNIM0415E: unknown key [credential].", null]);
+    expect([error.code, error.message, error.detail]).toEqual([
+      "credential_rejected",
+      "Cloud: no token could be had for the credential of the request: the token service answered 400: BXNIM0415E: unknown key [credential].",
+      null,
+    ]);
     expect(of.refused).toEqual([]);
   });
 
@@ -289,7 +394,8 @@ describe("a caller's credential", () => {
     const of = rerouted();
     const operators = await of.lend({ ...fixed, fromCaller: false });
     const first = await of.lend(fixed);
-    for (let other = 0; other < 1000; other++) await of.lend({ ...fixed, apiKey: `key-of-caller-${other}` } as StoredCredential);
+    for (let other = 0; other < 1000; other++)
+      await of.lend({ ...fixed, apiKey: `key-of-caller-${other}` } as StoredCredential);
     expect(await of.lend({ ...fixed, fromCaller: false })).toBe(operators);
     expect((await of.lend(fixed)).secret).not.toBe(first.secret);
   });

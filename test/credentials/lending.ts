@@ -27,17 +27,46 @@ export class TurnedClock {
 export const OPERATORS = { weight: 1, fromCaller: false } as const;
 export const CALLERS = { weight: 1, fromCaller: true } as const;
 
-const pair = generateKeyPairSync("rsa", { modulusLength: 2048, publicKeyEncoding: { type: "spki", format: "pem" }, privateKeyEncoding: { type: "pkcs8", format: "pem" } });
+const pair = generateKeyPairSync("rsa", {
+  modulusLength: 2048,
+  publicKeyEncoding: { type: "spki", format: "pem" },
+  privateKeyEncoding: { type: "pkcs8", format: "pem" },
+});
 export const PUBLIC_KEY = pair.publicKey;
 export const PRIVATE_KEY = pair.privateKey;
 export const PRIVATE_KEY_ID = "0f1e2d3c4b5a69788796a5b4c3d2e1f0";
 
-export const iamKey = (tokenUrl: string, apiKey = "iam-key-0123456789"): StoredCredential => ({ kind: "ibm_iam", apiKey, tokenUrl, ...OPERATORS });
-export const serviceAccount = (tokenUrl: string): Extract<StoredCredential, { readonly kind: "google_service_account" }> => ({
-  kind: "google_service_account", clientEmail: "robot@project.iam.example", privateKey: PRIVATE_KEY, privateKeyId: PRIVATE_KEY_ID, tokenUrl, ...OPERATORS,
+export const iamKey = (tokenUrl: string, apiKey = "iam-key-0123456789"): StoredCredential => ({
+  kind: "ibm_iam",
+  apiKey,
+  tokenUrl,
+  ...OPERATORS,
 });
-export const entraClient = (tokenUrl: string): StoredCredential => ({ kind: "entra_client", tenantId: "t-1", clientId: "c-1", clientSecret: "client~secret_0123456789", scope: "https://scope.example/.default", tokenUrl, ...OPERATORS });
-export const plainKey = (secret: string, weight = 1): StoredCredential => ({ kind: "key", secret, weight, fromCaller: false });
+export const serviceAccount = (
+  tokenUrl: string,
+): Extract<StoredCredential, { readonly kind: "google_service_account" }> => ({
+  kind: "google_service_account",
+  clientEmail: "robot@project.iam.example",
+  privateKey: PRIVATE_KEY,
+  privateKeyId: PRIVATE_KEY_ID,
+  tokenUrl,
+  ...OPERATORS,
+});
+export const entraClient = (tokenUrl: string): StoredCredential => ({
+  kind: "entra_client",
+  tenantId: "t-1",
+  clientId: "c-1",
+  clientSecret: "client~secret_0123456789",
+  scope: "https://scope.example/.default",
+  tokenUrl,
+  ...OPERATORS,
+});
+export const plainKey = (secret: string, weight = 1): StoredCredential => ({
+  kind: "key",
+  secret,
+  weight,
+  fromCaller: false,
+});
 
 export interface Lending {
   readonly clock: TurnedClock;
@@ -51,7 +80,12 @@ export interface Lending {
 export function lending(options: Partial<LenderOptions> = {}): Lending {
   const clock = new TurnedClock();
   const refused: Refused[] = [];
-  const lender = openCredentialLender({ upstream: createSocketUpstream(), clock, onRefused: (one) => refused.push(one), ...options });
+  const lender = openCredentialLender({
+    upstream: createSocketUpstream(),
+    clock,
+    onRefused: (one) => refused.push(one),
+    ...options,
+  });
   const lend = async (...stored: readonly StoredCredential[]): Promise<Credential> => lender.lend(stored, context());
   return {
     clock,
@@ -75,5 +109,7 @@ export function context(signal = new Cancellation()): LendContext {
 
 /** Everything that an error says, to anybody. */
 export function wordsOf(error: GatewayError): string {
-  return [error.message, error.detail, JSON.stringify(error.metadata), JSON.stringify(error.headers), error.param].join("\n");
+  return [error.message, error.detail, JSON.stringify(error.metadata), JSON.stringify(error.headers), error.param].join(
+    "\n",
+  );
 }

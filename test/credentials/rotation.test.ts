@@ -6,7 +6,11 @@ import { context, iamKey, type Lending, lending, MINUTE_MS, plainKey } from "./l
 
 const [A, B, C] = [plainKey("key-a-0123456789ab"), plainKey("key-b-0123456789cd"), plainKey("key-c-0123456789ef")];
 
-async function shares(of: Lending, stored: readonly StoredCredential[], calls: number): Promise<Readonly<Record<string, number>>> {
+async function shares(
+  of: Lending,
+  stored: readonly StoredCredential[],
+  calls: number,
+): Promise<Readonly<Record<string, number>>> {
   const counted: Record<string, number> = {};
   for (let call = 0; call < calls; call++) {
     const { secret } = await of.lend(...stored);
@@ -15,14 +19,22 @@ async function shares(of: Lending, stored: readonly StoredCredential[], calls: n
   }
   return counted;
 }
-async function refuse(of: Lending, one: StoredCredential, reason: "authentication" | "quota" = "authentication"): Promise<void> {
+async function refuse(
+  of: Lending,
+  one: StoredCredential,
+  reason: "authentication" | "quota" = "authentication",
+): Promise<void> {
   of.lender.refused(await of.lend(one), reason, context());
 }
 
 describe("calls are divided", () => {
   test("by weight, exactly, and without runs", async () => {
     const of = lending();
-    const [five, one, other] = [plainKey("key-a-0123456789ab", 5), plainKey("key-b-0123456789cd", 1), plainKey("key-c-0123456789ef", 1)];
+    const [five, one, other] = [
+      plainKey("key-a-0123456789ab", 5),
+      plainKey("key-b-0123456789cd", 1),
+      plainKey("key-c-0123456789ef", 1),
+    ];
     expect(await shares(of, [five, one, other], 70)).toEqual({ a: 50, b: 10, c: 10 });
     const order: string[] = [];
     for (let call = 0; call < 7; call++) order.push((await of.lend(five, one, other)).secret[4]!);
@@ -47,7 +59,9 @@ describe("a credential that is refused", () => {
     expect(await shares(of, [A, B], 10)).toEqual({ b: 10 });
     of.clock.pass(1);
     expect(await shares(of, [A, B], 10)).toEqual({ a: 5, b: 5 });
-    expect(of.refused).toEqual([{ providerId: "cloud", kind: "key", lastFour: "89ab", reason: "authentication", forMs: 10 * MINUTE_MS }]);
+    expect(of.refused).toEqual([
+      { providerId: "cloud", kind: "key", lastFour: "89ab", reason: "authentication", forMs: 10 * MINUTE_MS },
+    ]);
   });
 
   test("again and again is set aside for longer, up to 320 minutes, and begins anew after an hour without", async () => {
@@ -68,7 +82,11 @@ describe("a credential that is refused", () => {
       await refuse(of, A, "quota");
       of.clock.pass(5 * MINUTE_MS);
     }
-    expect(of.refused.map(({ reason, forMs }) => [reason, forMs / MINUTE_MS])).toEqual([["quota", 5], ["quota", 5], ["quota", 5]]);
+    expect(of.refused.map(({ reason, forMs }) => [reason, forMs / MINUTE_MS])).toEqual([
+      ["quota", 5],
+      ["quota", 5],
+      ["quota", 5],
+    ]);
   });
 
   test("stays set aside when the configuration is read again, and at this provider only", async () => {
@@ -76,7 +94,8 @@ describe("a credential that is refused", () => {
     await refuse(of, A);
     expect(await shares(of, [{ ...A }, { ...B }], 6)).toEqual({ b: 6 });
     const elsewhere = new Set<string>();
-    for (let call = 0; call < 6; call++) elsewhere.add((await of.lender.lend([A, B], { ...context(), providerId: "another" })).secret);
+    for (let call = 0; call < 6; call++)
+      elsewhere.add((await of.lender.lend([A, B], { ...context(), providerId: "another" })).secret);
     expect(elsewhere.size).toBe(2);
   });
 
@@ -100,7 +119,11 @@ describe("a credential that is refused", () => {
 });
 
 describe("a credential that cannot be exchanged", () => {
-  const service = startUpstream((request) => (request.text.includes("bad") ? Response.json({ error: "invalid_grant" }, { status: 400 }) : Response.json({ access_token: "key-t-0123456789", expires_in: 3600 })));
+  const service = startUpstream((request) =>
+    request.text.includes("bad")
+      ? Response.json({ error: "invalid_grant" }, { status: 400 })
+      : Response.json({ access_token: "key-t-0123456789", expires_in: 3600 }),
+  );
   afterAll(() => service.stop());
   const [bad, good] = [iamKey(service.url, "bad-key-0123456789"), iamKey(service.url, "good-key-0123456789")];
 

@@ -6,7 +6,16 @@ import { join } from "node:path";
 import { fencesOf, projectFolder, readPage } from "./pages.ts";
 
 const module = fencesOf(readPage("docs/integrations/callback.md")).find(({ info }) => info === "ts")!.text;
-const OPTIONS = { module: "preserve", target: "esnext", lib: ["esnext", "dom"], types: ["bun"], strict: true, noEmit: true, allowImportingTsExtensions: true, skipLibCheck: true };
+const OPTIONS = {
+  module: "preserve",
+  target: "esnext",
+  lib: ["esnext", "dom"],
+  types: ["bun"],
+  strict: true,
+  noEmit: true,
+  allowImportingTsExtensions: true,
+  skipLibCheck: true,
+};
 
 async function checked(text: string): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-callback-"));
@@ -16,7 +25,11 @@ async function checked(text: string): Promise<string> {
     symlinkSync(join(projectFolder, "node_modules/@types"), join(folder, "node_modules/@types"));
     writeFileSync(join(folder, "on-call.ts"), text);
     writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions: OPTIONS, files: ["on-call.ts"] }));
-    const child = Bun.spawn([process.execPath, join(projectFolder, "node_modules/typescript/bin/tsc"), "-p", folder], { cwd: folder, stdout: "pipe", stderr: "pipe" });
+    const child = Bun.spawn([process.execPath, join(projectFolder, "node_modules/typescript/bin/tsc"), "-p", folder], {
+      cwd: folder,
+      stdout: "pipe",
+      stderr: "pipe",
+    });
     const [said, code] = [await child.stdout.text(), await child.exited];
     return code === 0 ? "" : said;
   } finally {
@@ -24,5 +37,13 @@ async function checked(text: string): Promise<string> {
   }
 }
 
-test("the module of the page has the types that the package exports", async () => expect(await checked(module)).toBe(""), 60_000);
-test("a mistake in it is seen", async () => expect(await checked(module.replaceAll("modelAsked", "modelAskd"))).toContain("modelAskd"), 60_000);
+test(
+  "the module of the page has the types that the package exports",
+  async () => expect(await checked(module)).toBe(""),
+  60_000,
+);
+test(
+  "a mistake in it is seen",
+  async () => expect(await checked(module.replaceAll("modelAsked", "modelAskd"))).toContain("modelAskd"),
+  60_000,
+);

@@ -9,7 +9,8 @@ import { jsonDifference, textDifference } from "./output-match.ts";
 import { allPages, type Fence, fencesOf, type Page, projectFolder, readPage, tableBelow } from "./pages.ts";
 
 const missing = ["bash", "curl", "node"].filter((program) => Bun.which(program) === null);
-if (missing.length > 0) console.log(`skipped: the commands of the documentation, because ${missing.join(" and ")} cannot be found`);
+if (missing.length > 0)
+  console.log(`skipped: the commands of the documentation, because ${missing.join(" and ")} cannot be found`);
 
 interface Command {
   readonly fence: Fence;
@@ -40,12 +41,35 @@ async function openPlace(): Promise<Place> {
   symlinkSync(join(projectFolder, "examples"), join(folder, "examples"));
   const gateway = await startGateway();
   const base = cleanEnvironment();
-  return { folder, gateway, environment: { ...base, PATH: `${programs}:${base["PATH"] ?? ""}`, GATEWAY: gateway.url, TOKEN: gateway.firstToken!, DATA: gateway.dataFolder } };
+  return {
+    folder,
+    gateway,
+    environment: {
+      ...base,
+      PATH: `${programs}:${base["PATH"] ?? ""}`,
+      GATEWAY: gateway.url,
+      TOKEN: gateway.firstToken!,
+      DATA: gateway.dataFolder,
+    },
+  };
 }
 
-async function run(script: string, { folder, environment }: Place): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
-  const child = Bun.spawn(["bash", "-c", script], { cwd: folder, env: environment, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
-  const [stdout, stderr, code] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited]);
+async function run(
+  script: string,
+  { folder, environment }: Place,
+): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
+  const child = Bun.spawn(["bash", "-c", script], {
+    cwd: folder,
+    env: environment,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
   return { code, stdout, stderr };
 }
 
@@ -53,11 +77,21 @@ const pages = allPages().filter((page) => commandsOf(page).length > 0);
 
 describe.skipIf(missing.length > 0)("the commands of", () => {
   test("the pages are marked to be run where they can be", () => {
-    expect(pages.map(({ path }) => path)).toEqual(["README.md", "docs/admin-api.md", "docs/api.md", "docs/operations.md", "docs/routes.md", "docs/sandbox.md"]);
+    expect(pages.map(({ path }) => path)).toEqual([
+      "README.md",
+      "docs/admin-api.md",
+      "docs/api.md",
+      "docs/operations.md",
+      "docs/routes.md",
+      "docs/sandbox.md",
+    ]);
     for (const page of pages) {
       const outputs = fencesOf(page).filter(({ info }) => info.endsWith(" output"));
       // an output that follows no command would never be compared
-      expect([page.path, outputs.length]).toEqual([page.path, commandsOf(page).filter(({ shown }) => shown !== null).length]);
+      expect([page.path, outputs.length]).toEqual([
+        page.path,
+        commandsOf(page).filter(({ shown }) => shown !== null).length,
+      ]);
     }
   });
 
@@ -69,12 +103,16 @@ describe.skipIf(missing.length > 0)("the commands of", () => {
         await place.gateway.stop();
         rmSync(place.folder, { recursive: true, force: true });
       });
-      test.each(commandsOf(page).map(({ fence, shown }) => [fence.line, fence, shown] as const))("line %d", async (_, fence, shown) => {
-        const { code, stdout, stderr } = await run(fence.text, place);
-        expect({ code, stderr }).toEqual({ code: fence.text.includes("dragoman check broken") ? 1 : 0, stderr: "" });
-        if (shown?.info === "json output") expect(jsonDifference(JSON.parse(shown.text), JSON.parse(stdout))).toBeNull();
-        if (shown?.info === "text output") expect(textDifference(shown.text, stdout)).toBeNull();
-      });
+      test.each(commandsOf(page).map(({ fence, shown }) => [fence.line, fence, shown] as const))(
+        "line %d",
+        async (_, fence, shown) => {
+          const { code, stdout, stderr } = await run(fence.text, place);
+          expect({ code, stderr }).toEqual({ code: fence.text.includes("dragoman check broken") ? 1 : 0, stderr: "" });
+          if (shown?.info === "json output")
+            expect(jsonDifference(JSON.parse(shown.text), JSON.parse(stdout))).toBeNull();
+          if (shown?.info === "text output") expect(textDifference(shown.text, stdout)).toBeNull();
+        },
+      );
     });
   }
 
@@ -83,7 +121,11 @@ describe.skipIf(missing.length > 0)("the commands of", () => {
     try {
       for (const [model, status, code] of tableBelow(readPage("docs/sandbox.md"), "## Faults")) {
         const name = model!.replaceAll("`", "");
-        const answer = await place.gateway.chat({ model: `sandbox:${name}`, timeout: 0.5, messages: [{ role: "user", content: "Hello" }] });
+        const answer = await place.gateway.chat({
+          model: `sandbox:${name}`,
+          timeout: 0.5,
+          messages: [{ role: "user", content: "Hello" }],
+        });
         const body = (await answer.json()) as { readonly error: { readonly code: string } };
         expect([name, String(answer.status), `\`${body.error.code}\``]).toEqual([name, status!, code!]);
       }
@@ -95,7 +137,14 @@ describe.skipIf(missing.length > 0)("the commands of", () => {
 
   test("README.md: `npm start` in a checkout prints a command that works", async () => {
     const folder = mkdtempSync(join(tmpdir(), "dragoman-docs-"));
-    const child = Bun.spawn(["npm", "start", "--silent", "--", "--port", "0", "--data", join(folder, "data")], { cwd: projectFolder, env: cleanEnvironment({ DRAGOMAN_LOG_LEVEL: "silent" }), stdin: "ignore", stdout: "pipe", stderr: "inherit", detached: true });
+    const child = Bun.spawn(["npm", "start", "--silent", "--", "--port", "0", "--data", join(folder, "data")], {
+      cwd: projectFolder,
+      env: cleanEnvironment({ DRAGOMAN_LOG_LEVEL: "silent" }),
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "inherit",
+      detached: true,
+    });
     try {
       let printed = "";
       const decoder = new TextDecoder();
@@ -103,10 +152,20 @@ describe.skipIf(missing.length > 0)("the commands of", () => {
         printed += decoder.decode(bytes, { stream: true });
         if (/^curl .*\n/m.test(printed)) break;
       }
-      const shown = fencesOf(readPage("README.md")).find(({ info, text }) => info === "text" && text.includes("listens on"))!;
-      const like = (text: string): string => text.trim().replaceAll(/dgm_pt_(\w+|\.\.\.)/g, "TOKEN").replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, "URL").replaceAll(/data in .*\)/g, "data in DATA)");
+      const shown = fencesOf(readPage("README.md")).find(
+        ({ info, text }) => info === "text" && text.includes("listens on"),
+      )!;
+      const like = (text: string): string =>
+        text
+          .trim()
+          .replaceAll(/dgm_pt_(\w+|\.\.\.)/g, "TOKEN")
+          .replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, "URL")
+          .replaceAll(/data in .*\)/g, "data in DATA)");
       expect(like(printed)).toBe(like(shown.text));
-      const asked = Bun.spawn(["bash", "-c", `${/^curl .*$/m.exec(printed)![0]} --silent`], { env: cleanEnvironment(), stdout: "pipe" });
+      const asked = Bun.spawn(["bash", "-c", `${/^curl .*$/m.exec(printed)![0]} --silent`], {
+        env: cleanEnvironment(),
+        stdout: "pipe",
+      });
       expect(((await new Response(asked.stdout).json()) as any).choices[0].message.content).toBe("Hello, Dragoman!");
     } finally {
       // to the whole group, as Ctrl-C does it: the shell between npm and the gateway hands no signal on

@@ -17,27 +17,48 @@ import { codeWords, fencesOf, projectFolder, readPage, sortedRows, tableBelow } 
 
 const api = readPage("docs/api.md");
 const operations = readPage("docs/operations.md");
-const wordsIn = (rows: readonly (readonly string[])[], column = 0): readonly string[] => rows.flatMap((row) => codeWords(row[column]!));
+const wordsIn = (rows: readonly (readonly string[])[], column = 0): readonly string[] =>
+  rows.flatMap((row) => codeWords(row[column]!));
 const sorted = (words: Iterable<string>): readonly string[] => [...new Set(words)].toSorted();
-const found = (text: string, pattern: RegExp): readonly string[] => [...text.matchAll(pattern)].map((match) => match[1]!);
+const found = (text: string, pattern: RegExp): readonly string[] =>
+  [...text.matchAll(pattern)].map((match) => match[1]!);
 
 /** A text without its line breaks, so that a pattern finds what the formatter has put on several lines. */
-const onOneLine = (text: string): string => text.replaceAll(/([([])\s+/g, "$1").replaceAll(/,?\s+([)\]])/g, "$1").replaceAll(/,?\s+\}/g, " }").replaceAll(/\s+/g, " ");
+const onOneLine = (text: string): string =>
+  text
+    .replaceAll(/([([])\s+/g, "$1")
+    .replaceAll(/,?\s+([)\]])/g, "$1")
+    .replaceAll(/,?\s+\}/g, " }")
+    .replaceAll(/\s+/g, " ");
 
 /** The code that speaks with clients; caller-headers.ts is about headers for providers. */
-const clientSide = readTree(projectFolder, ["src/{chat,http,auth,admission}/**/*.ts"]).filter(({ path }) => path !== "src/chat/caller-headers.ts").map(({ path, text }) => ({ path, text: onOneLine(text) }));
+const clientSide = readTree(projectFolder, ["src/{chat,http,auth,admission}/**/*.ts"])
+  .filter(({ path }) => path !== "src/chat/caller-headers.ts")
+  .map(({ path, text }) => ({ path, text: onOneLine(text) }));
 
 describe("headers of docs/api.md", () => {
   test("sent by the client: those that the code reads", () => {
-    const read = clientSide.flatMap(({ text }) => [...found(text, /\bheaders\.get\("([a-z-]+)"\)/g), ...found(text, /\breq\.header\("([a-z-]+)"\)/g)]);
+    const read = clientSide.flatMap(({ text }) => [
+      ...found(text, /\bheaders\.get\("([a-z-]+)"\)/g),
+      ...found(text, /\breq\.header\("([a-z-]+)"\)/g),
+    ]);
     expect(read.length).toBeGreaterThan(5);
     expect(sorted(wordsIn(tableBelow(api, "## Headers")))).toEqual(sorted(read));
   });
   test("on the answer: those that the code writes", () => {
-    const inner = clientSide.flatMap(({ text }) => found(text, /headers: \{ ((?:"?[a-z-]+"?: [^{}]*)) \}/g).flatMap((list) => found(list, /(?:^|, )"?([a-z-]+)"?: /g)));
-    const quoted = clientSide.flatMap(({ text }) => found(text, /"((?:x|access-control|retry|content|cache|server|www|idempotent)-[a-z-]+)":/g));
+    const inner = clientSide.flatMap(({ text }) =>
+      found(text, /headers: \{ ((?:"?[a-z-]+"?: [^{}]*)) \}/g).flatMap((list) =>
+        found(list, /(?:^|, )"?([a-z-]+)"?: /g),
+      ),
+    );
+    const quoted = clientSide.flatMap(({ text }) =>
+      found(text, /"((?:x|access-control|retry|content|cache|server|www|idempotent)-[a-z-]+)":/g),
+    );
     const assigned = clientSide.flatMap(({ text }) => found(text, /\bheaders\["([a-z-]+)"\] = /g));
-    const shorthand = clientSide.flatMap(({ text }) => [...found(text, /, (vary): "origin"/g), ...found(text, /headers: \{ ([a-z]+) \}/g)]);
+    const shorthand = clientSide.flatMap(({ text }) => [
+      ...found(text, /, (vary): "origin"/g),
+      ...found(text, /headers: \{ ([a-z]+) \}/g),
+    ]);
     const written = [...inner, ...quoted, ...assigned, ...shorthand, ...Object.keys(formatRetryAfter(1))];
     expect(sorted(wordsIn(tableBelow(api, "On the answer:")))).toEqual(sorted(written));
   });
@@ -52,10 +73,15 @@ describe("headers of docs/api.md", () => {
         return thrown instanceof GatewayError ? thrown.code : String(thrown);
       }
     };
-    for (const name of names) expect([name, refusal(name.endsWith("-") ? `${name}other` : name)]).toEqual([name, "header_not_allowed"]);
-    for (const name of ["user-agent", "http-referer", "x-title", "anthropic-beta", "traceparent", "accept"]) expect([name, refusal(name)]).toEqual([name, null]);
+    for (const name of names)
+      expect([name, refusal(name.endsWith("-") ? `${name}other` : name)]).toEqual([name, "header_not_allowed"]);
+    for (const name of ["user-agent", "http-referer", "x-title", "anthropic-beta", "traceparent", "accept"])
+      expect([name, refusal(name)]).toEqual([name, null]);
     const source = readTree(projectFolder, ["src/chat/caller-headers.ts"])[0]!.text;
-    const listed = [...found(source, /"([a-z0-9-]+)"(?=[,\s\]])/g), ...found(source, /\^\(([a-z|-]+)\)/g)[0]!.split("|")].filter((word) => word !== "" && word !== "headers");
+    const listed = [
+      ...found(source, /"([a-z0-9-]+)"(?=[,\s\]])/g),
+      ...found(source, /\^\(([a-z|-]+)\)/g)[0]!.split("|"),
+    ].filter((word) => word !== "" && word !== "headers");
     expect(sorted(names)).toEqual(sorted(listed));
   });
   test("x-gateway-warnings: every word that the code can say", () => {
@@ -67,23 +93,106 @@ describe("headers of docs/api.md", () => {
 
 /** A record in which nothing is absent. */
 const FULL: Required<CallRecord> = {
-  traceId: "0af7651916cd43dd8448eb211c80319c", startedAtMs: 1_767_225_600_000, clientRequestId: "r", otelTraceId: "o", trace: null, rounds: 2, snapshotVersion: 1, tokenId: "t", tenantId: "default", projectId: "default", userId: "u", endUser: "e",
-  modelAsked: "sandbox:echo", route: "direct", provider: "sandbox", model: "echo", stream: true, explained: true, status: 502, code: "upstream_error", errorDetail: "words", fates: { stop: "native" },
+  traceId: "0af7651916cd43dd8448eb211c80319c",
+  startedAtMs: 1_767_225_600_000,
+  clientRequestId: "r",
+  otelTraceId: "o",
+  trace: null,
+  rounds: 2,
+  snapshotVersion: 1,
+  tokenId: "t",
+  tenantId: "default",
+  projectId: "default",
+  userId: "u",
+  endUser: "e",
+  modelAsked: "sandbox:echo",
+  route: "direct",
+  provider: "sandbox",
+  model: "echo",
+  stream: true,
+  explained: true,
+  status: 502,
+  code: "upstream_error",
+  errorDetail: "words",
+  fates: { stop: "native" },
   messages: { count: 1, roles: { user: 1 }, blocks: ["text"], bodyCharacters: 10 },
-  tools: Array.from({ length: 129 }, () => ({ callId: "call_1", server: "s", tool: "t", round: 1, startMs: 1, totalMs: 2, code: "tool_timeout" as const, isError: true, resultBytes: 1, spanId: null })),
-  attempts: [{ provider: "sandbox", vendor: null, model: "echo", status: 500, code: "upstream_error", round: 2, startMs: 1, spanId: null, usage: { prompt_tokens: 1, completion_tokens: 0, total_tokens: 1 }, usageSource: "estimated", toldModel: null, requestId: null, nativeCode: "server_error", retryAfterMs: 2000, headMs: 1, firstContentMs: 2, totalMs: 3 }],
-  finishReasons: ["stop"], nativeFinishReasons: ["eos"], finishInferred: true, providerModel: "m-2026", providerRequestId: "req-1", unnamedUsage: { odd: 1 },
-  usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, prompt_tokens_details: { cached_tokens: 1 }, completion_tokens_details: { reasoning_tokens: 1 } }, usageSource: "provider",
-  cost: { nanoUsd: 10, priceId: "p" }, callerCost: { nanoUsd: 1, priceId: "request" },
-  limits: [{ id: "lim_1", value: "u", unit: "tokens", before: 0, reserved: 5, settled: 3, after: 3, wouldRefuse: true, refused: "insufficient_quota" }], policies: [{ name: "p", effect: "failed", why: "No such key: team" }],
-  warnings: ["stop_truncated"], cancelled: true, metadata: { team: "a" }, firstContentMs: 2, totalMs: 3, ownMs: 1,
+  tools: Array.from({ length: 129 }, () => ({
+    callId: "call_1",
+    server: "s",
+    tool: "t",
+    round: 1,
+    startMs: 1,
+    totalMs: 2,
+    code: "tool_timeout" as const,
+    isError: true,
+    resultBytes: 1,
+    spanId: null,
+  })),
+  attempts: [
+    {
+      provider: "sandbox",
+      vendor: null,
+      model: "echo",
+      status: 500,
+      code: "upstream_error",
+      round: 2,
+      startMs: 1,
+      spanId: null,
+      usage: { prompt_tokens: 1, completion_tokens: 0, total_tokens: 1 },
+      usageSource: "estimated",
+      toldModel: null,
+      requestId: null,
+      nativeCode: "server_error",
+      retryAfterMs: 2000,
+      headMs: 1,
+      firstContentMs: 2,
+      totalMs: 3,
+    },
+  ],
+  finishReasons: ["stop"],
+  nativeFinishReasons: ["eos"],
+  finishInferred: true,
+  providerModel: "m-2026",
+  providerRequestId: "req-1",
+  unnamedUsage: { odd: 1 },
+  usage: {
+    prompt_tokens: 1,
+    completion_tokens: 2,
+    total_tokens: 3,
+    prompt_tokens_details: { cached_tokens: 1 },
+    completion_tokens_details: { reasoning_tokens: 1 },
+  },
+  usageSource: "provider",
+  cost: { nanoUsd: 10, priceId: "p" },
+  callerCost: { nanoUsd: 1, priceId: "request" },
+  limits: [
+    {
+      id: "lim_1",
+      value: "u",
+      unit: "tokens",
+      before: 0,
+      reserved: 5,
+      settled: 3,
+      after: 3,
+      wouldRefuse: true,
+      refused: "insufficient_quota",
+    },
+  ],
+  policies: [{ name: "p", effect: "failed", why: "No such key: team" }],
+  warnings: ["stop_truncated"],
+  cancelled: true,
+  metadata: { team: "a" },
+  firstContentMs: 2,
+  totalMs: 3,
+  ownMs: 1,
 };
 
 /** Names below free-form objects are the caller's. */
 function fieldNames(line: Readonly<Record<string, unknown>>): readonly string[] {
   return Object.entries(line).flatMap(([name, value]) => {
     if (name === "messages") return [name, ...Object.keys(value as object).map((member) => `messages.${member}`)];
-    if (["attempts", "tools", "limits", "policies"].includes(name)) return [name, ...Object.keys((value as readonly object[])[0]!).map((member) => `${name}[].${member}`)];
+    if (["attempts", "tools", "limits", "policies"].includes(name))
+      return [name, ...Object.keys((value as readonly object[])[0]!).map((member) => `${name}[].${member}`)];
     return [name];
   });
 }
@@ -94,33 +203,62 @@ describe("docs/operations.md", () => {
     expect(sorted(wordsIn(tableBelow(operations, "## Logs")))).toEqual(sorted(fieldNames(line)));
   });
   test("other lines: each message that the code writes, at its level", () => {
-    const written = readTree(projectFolder, ["src/gateway.ts", "src/admission/*.ts", "src/observe/**/*.ts", "src/cli/*.ts"]).flatMap(({ text }) => [...onOneLine(text).matchAll(/\blog(?:ger)?\.(info|warn|error)\(\{.*?\}, "([^"]+)"\)/g)].map(([, level, message]) => `${level!} ${message!}`));
-    const told = tableBelow(operations, "### Other lines").map(([message, level]) => `${level!} ${codeWords(message!)[0]!}`);
+    const written = readTree(projectFolder, [
+      "src/gateway.ts",
+      "src/admission/*.ts",
+      "src/observe/**/*.ts",
+      "src/cli/*.ts",
+    ]).flatMap(({ text }) =>
+      [...onOneLine(text).matchAll(/\blog(?:ger)?\.(info|warn|error)\(\{.*?\}, "([^"]+)"\)/g)].map(
+        ([, level, message]) => `${level!} ${message!}`,
+      ),
+    );
+    const told = tableBelow(operations, "### Other lines").map(
+      ([message, level]) => `${level!} ${codeWords(message!)[0]!}`,
+    );
     expect(sorted(told)).toEqual(sorted(written));
   });
   test("the command line: every command with its words and options", async () => {
     const real = await commandsBelow([]);
     expect(real.length).toBeGreaterThan(8);
-    const told = tableBelow(operations, "## Command line").map(([command, words, options]) => [codeWords(command!)[0]!, words!, codeWords(options!).toSorted().join(" ")]);
+    const told = tableBelow(operations, "## Command line").map(([command, words, options]) => [
+      codeWords(command!)[0]!,
+      words!,
+      codeWords(options!).toSorted().join(" "),
+    ]);
     expect(sortedRows(told)).toEqual(sortedRows(real));
   }, 30_000);
 });
 
 describe("docs/cli.md", () => {
   test("every noun of the admin API with its verbs, its places and what its list can be filtered by", () => {
-    const told = tableBelow(readPage("docs/cli.md"), "## Nouns").map(([noun, verbs, place, filters]) => [codeWords(noun!)[0]!, codeWords(verbs!).join(" "), place!, codeWords(filters!).join(" ")]);
+    const told = tableBelow(readPage("docs/cli.md"), "## Nouns").map(([noun, verbs, place, filters]) => [
+      codeWords(noun!)[0]!,
+      codeWords(verbs!).join(" "),
+      place!,
+      codeWords(filters!).join(" "),
+    ]);
     const places = { none: "-", tenant: "tenant", either: "tenant or project" } as const;
-    expect(told).toEqual(NOUNS.map(({ word, verbs, place, filters = [] }) => [word, verbs.join(" "), places[place], filters.join(" ")]));
+    expect(told).toEqual(
+      NOUNS.map(({ word, verbs, place, filters = [] }) => [word, verbs.join(" "), places[place], filters.join(" ")]),
+    );
   });
 });
 
 /** Commands as `dragoman --help` and the help of each tell them: usage, description, options. */
 async function commandsBelow(parents: readonly string[]): Promise<readonly (readonly string[])[]> {
   const { stdout } = await runCli([...parents, "--help"]);
-  const names = found(/\nCommands:\n([^]*)/.exec(stdout)?.[1] ?? "", /^ {2}([a-z][a-z-]*)\b/gm).filter((name) => name !== "help");
+  const names = found(/\nCommands:\n([^]*)/.exec(stdout)?.[1] ?? "", /^ {2}([a-z][a-z-]*)\b/gm).filter(
+    (name) => name !== "help",
+  );
   const noun = NOUNS.find(({ word }) => parents.length === 1 && parents[0] === word);
   // the verbs of the admin API stand on docs/cli.md
-  if (noun !== undefined) return (await Promise.all(names.filter((name) => !noun.verbs.includes(name as never)).map((name) => commandsBelow([...parents, name])))).flat();
+  if (noun !== undefined)
+    return (
+      await Promise.all(
+        names.filter((name) => !noun.verbs.includes(name as never)).map((name) => commandsBelow([...parents, name])),
+      )
+    ).flat();
   if (names.length > 0) return (await Promise.all(names.map((name) => commandsBelow([...parents, name])))).flat();
   const usage = /^Usage: (dragoman .*)$/m.exec(stdout)![1]!.replace(/ \[options\]/, "");
   const description = /^Usage: .*\n\n([^]*?)\n\nOptions:/m.exec(stdout)![1]!.replaceAll("\n", " ");
@@ -131,7 +269,8 @@ async function commandsBelow(parents: readonly string[]): Promise<readonly (read
 describe("docs/sandbox.md", () => {
   const page = readPage("docs/sandbox.md");
   test("every model that is listed has a row, and every row is a model", () => {
-    const kinds = (names: readonly string[]): readonly string[] => sorted(names.map((name) => name.replace(/^sandbox:/, "").replace(/-(<\w+>|\d+)$/, "")));
+    const kinds = (names: readonly string[]): readonly string[] =>
+      sorted(names.map((name) => name.replace(/^sandbox:/, "").replace(/-(<\w+>|\d+)$/, "")));
     expect(kinds(wordsIn(tableBelow(page, "# The sandbox")))).toEqual(kinds(SANDBOX_MODELS.map(({ id }) => id)));
   });
 });
@@ -152,11 +291,17 @@ describe("ARCHITECTURE.md", () => {
   });
   test("has a row for every folder of src/, and no file or folder that is not there", () => {
     const places = wordsIn(tableBelow(page, "## Layout"));
-    const folders = sorted(sources.map((path) => path.split("/").slice(0, 2).join("/") + (path.split("/").length > 2 ? "/" : "")));
+    const folders = sorted(
+      sources.map((path) => path.split("/").slice(0, 2).join("/") + (path.split("/").length > 2 ? "/" : "")),
+    );
     expect(places.filter((place) => place.startsWith("src/")).toSorted()).toEqual([...folders]);
     for (const place of places) expect([place, existsSync(join(projectFolder, place))]).toEqual([place, true]);
     const named = [...page.text.matchAll(/(?<![\w/.-])((?:[a-z-]+\/)*[a-z-]+\.ts)\b/g)].map(([, path]) => path!);
     expect(named.length).toBeGreaterThan(30);
-    expect(named.filter((path) => !existsSync(join(projectFolder, path)) && !sources.some((source) => source.endsWith(`/${path}`)))).toEqual([]);
+    expect(
+      named.filter(
+        (path) => !existsSync(join(projectFolder, path)) && !sources.some((source) => source.endsWith(`/${path}`)),
+      ),
+    ).toEqual([]);
   });
 });

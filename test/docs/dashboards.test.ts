@@ -30,13 +30,17 @@ interface Dashboard {
 }
 
 const textOf = (path: string): string => readFileSync(join(projectFolder, "examples", path), "utf8");
-const rulesOf = (path: string): readonly Rule[] => (Bun.YAML.parse(textOf(path)) as Rules).groups.flatMap(({ rules }) => rules);
+const rulesOf = (path: string): readonly Rule[] =>
+  (Bun.YAML.parse(textOf(path)) as Rules).groups.flatMap(({ rules }) => rules);
 const recording = rulesOf("prometheus/recording.yaml");
 const alerts = rulesOf("prometheus/alerts.yaml");
 const dashboard = JSON.parse(textOf("grafana/dragoman.json")) as Dashboard;
 
 const exposed = seriesOf(openMetrics().listing());
-const recorded = new Map([...exposed, ...recording.map(({ record, expr }) => [record!, { kind: "gauge", labels: resultOf(expr, exposed) }] as const)]);
+const recorded = new Map([
+  ...exposed,
+  ...recording.map(({ record, expr }) => [record!, { kind: "gauge", labels: resultOf(expr, exposed) }] as const),
+]);
 
 test("every rule records a series of a name of its own, by labels that are there", () => {
   expect(recording.length).toBeGreaterThan(5);
@@ -44,19 +48,30 @@ test("every rule records a series of a name of its own, by labels that are there
   expect(new Set(recording.map(({ record }) => record)).size).toBe(recording.length);
   // what is recorded and asked for nowhere costs memory for nothing, unless the page names it
   const page = readPage("docs/integrations/prometheus.md").text;
-  for (const { record } of recording) expect([record, alerts.some(({ expr }) => expr.includes(record!)) || page.includes(record!)]).toEqual([record, true]);
+  for (const { record } of recording)
+    expect([record, alerts.some(({ expr }) => expr.includes(record!)) || page.includes(record!)]).toEqual([
+      record,
+      true,
+    ]);
 });
 
 describe("alerts", () => {
-  test.each(alerts.map((alert) => [alert.alert!, alert] as const))("%s", (name, { expr, labels = {}, annotations = {}, for: duration }) => {
-    const result = resultOf(expr, recorded);
-    expect(name).toMatch(/^Dragoman[A-Z]\w+$/);
-    expect(["critical", "warning", "info"]).toContain(labels["severity"]!);
-    if (duration !== undefined) expect(duration).toMatch(/^\d+[mh]$/);
-    const named = [...Object.values(annotations).join(" ").matchAll(/\$labels\.(\w+)/g)].map(([, label]) => label!);
-    expect(named.filter((label) => !result.includes(label))).toEqual([]);
-    expect(annotations["summary"]).toMatch(/\.$/);
-  });
+  test.each(alerts.map((alert) => [alert.alert!, alert] as const))(
+    "%s",
+    (name, { expr, labels = {}, annotations = {}, for: duration }) => {
+      const result = resultOf(expr, recorded);
+      expect(name).toMatch(/^Dragoman[A-Z]\w+$/);
+      expect(["critical", "warning", "info"]).toContain(labels["severity"]!);
+      if (duration !== undefined) expect(duration).toMatch(/^\d+[mh]$/);
+      const named = [
+        ...Object.values(annotations)
+          .join(" ")
+          .matchAll(/\$labels\.(\w+)/g),
+      ].map(([, label]) => label!);
+      expect(named.filter((label) => !result.includes(label))).toEqual([]);
+      expect(annotations["summary"]).toMatch(/\.$/);
+    },
+  );
   test("each has a name of its own, and a line on the page", () => {
     expect(new Set(alerts.map(({ alert }) => alert)).size).toBe(alerts.length);
     const page = readPage("docs/integrations/prometheus.md").text;
@@ -65,7 +80,9 @@ describe("alerts", () => {
 });
 
 describe("the dashboard", () => {
-  const targets = dashboard.panels.flatMap(({ title, targets: own = [] }) => own.map((target) => [title, target.expr, target.legendFormat] as const));
+  const targets = dashboard.panels.flatMap(({ title, targets: own = [] }) =>
+    own.map((target) => [title, target.expr, target.legendFormat] as const),
+  );
   test("has something to show", () => expect(targets.length).toBeGreaterThan(25));
   test.each(targets)("%s: %s", (_, expr, legend) => {
     const result = resultOf(expr, exposed);
@@ -79,12 +96,22 @@ describe("the dashboard", () => {
       const [, metric, label] = /^label_values\((\w+)(?:\{[^}]*\})?, (\w+)\)$/.exec(definition)!;
       expect(exposed.get(metric!)!.labels).toContain(label!);
     }
-    const used = new Set([...targets.map(([, expr]) => expr).join(" ").matchAll(/\$(\w+)/g)].map(([, name]) => name!));
+    const used = new Set(
+      [
+        ...targets
+          .map(([, expr]) => expr)
+          .join(" ")
+          .matchAll(/\$(\w+)/g),
+      ].map(([, name]) => name!),
+    );
     expect([...used].filter((name) => name !== "__rate_interval" && !names.has(name))).toEqual([]);
   });
   test("its panels do not cover each other", () => {
     const cells = new Set<string>();
-    for (const { gridPos: { x, y, w, h }, title } of dashboard.panels) {
+    for (const {
+      gridPos: { x, y, w, h },
+      title,
+    } of dashboard.panels) {
       expect([title, x + w <= 24]).toEqual([title, true]);
       for (let column = x; column < x + w; column++)
         for (let row = y; row < y + h; row++) {
@@ -107,7 +134,8 @@ test("mistakes would be seen", () => {
     "rate(dragoman_calls_in_flight[5m])": "has no rate",
     "histogram_quantile(0.5, sum by (model) (rate(dragoman_own_seconds_bucket[5m])))": "by model, which",
     "histogram_quantile(0.5, sum(rate(dragoman_own_seconds_bucket[5m])))": "needs buckets by le",
-    "sum by (model) (rate(dragoman_calls_total[5m])) / sum(rate(dragoman_calls_total[5m]))": "between series by (model) and by ()",
+    "sum by (model) (rate(dragoman_calls_total[5m])) / sum(rate(dragoman_calls_total[5m]))":
+      "between series by (model) and by ()",
     "sum(rate(dragoman_calls_total[5m]": "ends too early",
     "sum(rate(dragoman_calls_total[5m])) %": "cannot be read",
     "dragoman_calls_in_flight dragoman_calls_in_flight": "goes on with",

@@ -18,16 +18,33 @@ interface Run {
   readonly stderr: string;
 }
 
-async function run(command: readonly string[], environment: Readonly<Record<string, string>> = { TOKEN: gateway.firstToken! }): Promise<Run> {
-  const child = Bun.spawn([...command], { cwd: join(projectFolder, "examples"), env: { ...cleanEnvironment(), GATEWAY: gateway.url, ...environment }, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
-  const [stdout, stderr, code] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited]);
+async function run(
+  command: readonly string[],
+  environment: Readonly<Record<string, string>> = { TOKEN: gateway.firstToken! },
+): Promise<Run> {
+  const child = Bun.spawn([...command], {
+    cwd: join(projectFolder, "examples"),
+    env: { ...cleanEnvironment(), GATEWAY: gateway.url, ...environment },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
   return { code, stdout, stderr };
 }
 
 const withBun = (name: string): readonly string[] => [process.execPath, "--no-env-file", "--no-install", name];
 
 test("every example is run here, loaded by the tests of the configuration, or read by those of dashboards", () => {
-  expect(readdirSync(join(projectFolder, "examples")).filter((name) => !name.endsWith(".yaml")).toSorted()).toEqual(["ai-sdk.ts", "chat.sh", "grafana", "openai-sdk.ts", "prometheus", "stream.sh"]);
+  expect(
+    readdirSync(join(projectFolder, "examples"))
+      .filter((name) => !name.endsWith(".yaml"))
+      .toSorted(),
+  ).toEqual(["ai-sdk.ts", "chat.sh", "grafana", "openai-sdk.ts", "prometheus", "stream.sh"]);
 });
 
 describe.skipIf(missing.length > 0)("chat.sh", () => {
@@ -64,11 +81,24 @@ describe.skipIf(missing.length > 0)("stream.sh", () => {
 test("openai-sdk.ts: answer, stream, tool call, typed refusal", async () => {
   const { code, stdout, stderr } = await run(withBun("openai-sdk.ts"));
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  expect(stdout.split("\n")).toEqual(["answer: Hello, Dragoman!", "tokens: 4", "streamed: the quick brown fox jumps", 'call: weather {"city":"Vienna"}', "refused: 400 unsupported_parameter logit_bias", ""]);
+  expect(stdout.split("\n")).toEqual([
+    "answer: Hello, Dragoman!",
+    "tokens: 4",
+    "streamed: the quick brown fox jumps",
+    'call: weather {"city":"Vienna"}',
+    "refused: 400 unsupported_parameter logit_bias",
+    "",
+  ]);
 });
 
 test("ai-sdk.ts: answer, stream, object by a schema", async () => {
   const { code, stdout, stderr } = await run(withBun("ai-sdk.ts"));
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  expect(stdout.split("\n")).toEqual(["answer: Hello, Dragoman!", "tokens: 4", "streamed: the quick brown fox jumps", 'object: {"city":"Vienna","inhabitants":1}', ""]);
+  expect(stdout.split("\n")).toEqual([
+    "answer: Hello, Dragoman!",
+    "tokens: 4",
+    "streamed: the quick brown fox jumps",
+    'object: {"city":"Vienna","inhabitants":1}',
+    "",
+  ]);
 });

@@ -14,7 +14,8 @@ import { SAMPLES } from "../spec/parameter-samples.ts";
 import { codeWords, projectFolder, readPage, sortedRows, tableBelow } from "./pages.ts";
 
 const generated = generatedFiles(projectFolder);
-const wordsOfFirstCells = (rows: readonly (readonly string[])[]): readonly string[] => rows.flatMap(([first]) => codeWords(first!));
+const wordsOfFirstCells = (rows: readonly (readonly string[])[]): readonly string[] =>
+  rows.flatMap(([first]) => codeWords(first!));
 
 describe("what `npm run docs` writes is checked in", () => {
   test.each([...generated.keys()])("%s", (path) => {
@@ -26,10 +27,12 @@ describe("what `npm run docs` writes is checked in", () => {
     expect(() => withGeneratedPart(page, "y", "new")).toThrow("no part");
   });
   test("no generated page has a table without rows", () => {
-    for (const [path, text] of generated) expect([path, /\n\|[ |:-]*-[ |:-]*\|\n(?!\|)/.exec(text)?.index]).toEqual([path, undefined]);
+    for (const [path, text] of generated)
+      expect([path, /\n\|[ |:-]*-[ |:-]*\|\n(?!\|)/.exec(text)?.index]).toEqual([path, undefined]);
   });
   test("no generated page says undefined", () => {
-    for (const [path, text] of generated) expect([path, /\bundefined\b|\[object|NaN/.test(text)]).toEqual([path, false]);
+    for (const [path, text] of generated)
+      expect([path, /\bundefined\b|\[object|NaN/.test(text)]).toEqual([path, false]);
   });
 });
 
@@ -43,40 +46,103 @@ describe("[d6.1] the fields of docs/api.md are those of the one table", () => {
   test("the fields that need byo_endpoint are those that the page names", () => {
     const row = tableBelow(page, "## Authentication").find(([first]) => first === "`byo_endpoint`")!;
     const samples: Readonly<Record<string, unknown>> = {
-      base_url: "https://a.example", api_base: "https://a.example", api_key: "k", api_version: "v1", headers: { "x-a": "b" }, extra_headers: { "x-a": "b" }, model_list: [],
-      route: "direct", timeout: 5, metadata: { a: "b" }, drop_params: true, extra_body: { a: 1 }, tenant_id: "t", project_id: "p", num_retries: 0, max_tool_rounds: 3, fallbacks: [], context_window_fallback_dict: {},
-      functions: [{ name: "f" }], function_call: "auto", ...Object.fromEntries(COMMON_PARAMETERS.map((name) => [name, SAMPLES[name].values[0]])),
-      aws_region_name: "r", aws_access_key_id: "a", aws_secret_access_key: "s", aws_session_token: "t", vertex_project: "p", vertex_location: "l", vertex_access_token: "t", top_k: 5,
-      vertex_credentials: { type: "service_account", client_email: "a@b", private_key: "-----BEGIN PRIVATE KEY-----\n" },
+      base_url: "https://a.example",
+      api_base: "https://a.example",
+      api_key: "k",
+      api_version: "v1",
+      headers: { "x-a": "b" },
+      extra_headers: { "x-a": "b" },
+      model_list: [],
+      route: "direct",
+      timeout: 5,
+      metadata: { a: "b" },
+      drop_params: true,
+      extra_body: { a: 1 },
+      tenant_id: "t",
+      project_id: "p",
+      num_retries: 0,
+      max_tool_rounds: 3,
+      fallbacks: [],
+      context_window_fallback_dict: {},
+      functions: [{ name: "f" }],
+      function_call: "auto",
+      ...Object.fromEntries(COMMON_PARAMETERS.map((name) => [name, SAMPLES[name].values[0]])),
+      aws_region_name: "r",
+      aws_access_key_id: "a",
+      aws_secret_access_key: "s",
+      aws_session_token: "t",
+      vertex_project: "p",
+      vertex_location: "l",
+      vertex_access_token: "t",
+      top_k: 5,
+      vertex_credentials: {
+        type: "service_account",
+        client_email: "a@b",
+        private_key: "-----BEGIN PRIVATE KEY-----\n",
+      },
     };
-    const beside: Readonly<Record<string, Json>> = { stream_options: { stream: true }, top_logprobs: { logprobs: true }, aws_access_key_id: { aws_secret_access_key: "s" }, aws_secret_access_key: { aws_access_key_id: "a" }, aws_session_token: { aws_access_key_id: "a", aws_secret_access_key: "s" } };
+    const beside: Readonly<Record<string, Json>> = {
+      stream_options: { stream: true },
+      top_logprobs: { logprobs: true },
+      aws_access_key_id: { aws_secret_access_key: "s" },
+      aws_secret_access_key: { aws_access_key_id: "a" },
+      aws_session_token: { aws_access_key_id: "a", aws_secret_access_key: "s" },
+    };
     const needing = Object.keys(samples).filter((name) => {
-      const request = { model: "sandbox:echo", messages: [{ role: "user", content: "a" }], ...(beside[name] as object), [name]: samples[name] };
+      const request = {
+        model: "sandbox:echo",
+        messages: [{ role: "user", content: "a" }],
+        ...(beside[name] as object),
+        [name]: samples[name],
+      };
       // a list that asks for something is refused before permissions are looked at
       return parseChatRequest(JSON.stringify(request)).options.needs.has("byo_endpoint");
     });
     const told = codeWords(row[1]!);
-    expect([...new Set(needing.map((name) => name.replace(/^(aws_|vertex_).*/, "$1")))].toSorted()).toEqual(told.filter((word) => !word.endsWith(".md")).toSorted());
-    const unasked = [...FIELDS.keys()].filter((name) => !(name in samples) && !["model", "messages", "input_cost_per_token", "output_cost_per_token"].includes(name));
+    expect([...new Set(needing.map((name) => name.replace(/^(aws_|vertex_).*/, "$1")))].toSorted()).toEqual(
+      told.filter((word) => !word.endsWith(".md")).toSorted(),
+    );
+    const unasked = [...FIELDS.keys()].filter(
+      (name) =>
+        !(name in samples) && !["model", "messages", "input_cost_per_token", "output_cost_per_token"].includes(name),
+    );
     expect(unasked).toEqual([]);
   });
 });
 
 describe("docs/errors.md and docs/providers.md", () => {
   test("every code of the catalogue, once, with its status", () => {
-    const rows = generated.get("docs/errors.md")!.split("\n").filter((line) => line.startsWith("| `")).filter((line) => !line.includes("status | `type`"));
-    const told = rows.map((row) => row.split("|").slice(1, 4).map((cell) => cell.trim().replaceAll("`", "")));
-    expect(sortedRows(told)).toEqual(sortedRows(Object.entries(CATALOGUE).map(([code, { status, type }]) => [code, String(status), type])));
+    const rows = generated
+      .get("docs/errors.md")!
+      .split("\n")
+      .filter((line) => line.startsWith("| `"))
+      .filter((line) => !line.includes("status | `type`"));
+    const told = rows.map((row) =>
+      row
+        .split("|")
+        .slice(1, 4)
+        .map((cell) => cell.trim().replaceAll("`", "")),
+    );
+    expect(sortedRows(told)).toEqual(
+      sortedRows(Object.entries(CATALOGUE).map(([code, { status, type }]) => [code, String(status), type])),
+    );
   });
   test("every provider has its section with address, key variables and all features", () => {
-    const sections = new Map(generated.get("docs/providers.md")!.split("\n## ").slice(1).map((section) => [section.split("\n")[0]!, section]));
+    const sections = new Map(
+      generated
+        .get("docs/providers.md")!
+        .split("\n## ")
+        .slice(1)
+        .map((section) => [section.split("\n")[0]!, section]),
+    );
     expect([...sections.keys()].toSorted()).toEqual([...providers.keys()].toSorted());
     for (const { id, docs, baseUrl, keyVariables } of providers.values()) {
       const section = sections.get(id)!;
       expect(section).toContain(`](${docs})`);
       if (baseUrl?.startsWith("http") === true) expect(section).toContain(`\`${baseUrl}\``);
       for (const name of keyVariables) expect(section).toContain(`\`${name}\``);
-      for (const feature of [...COMMON_PARAMETERS, ...BLOCK_TYPES]) expect([id, section.includes(`| \`${feature}\` | `)]).toEqual([id, true]);
+      for (const feature of [...COMMON_PARAMETERS, ...BLOCK_TYPES])
+        expect([id, section.includes(`| \`${feature}\` | `)]).toEqual([id, true]);
     }
   });
 });

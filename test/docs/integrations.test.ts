@@ -16,7 +16,10 @@ const isNode = (value: unknown): value is Node => typeof value === "object" && v
 
 /** The words that `type` takes in the mapping `integrations` of a file, by its JSON Schema. */
 function integrationTypes(document: unknown): readonly string[] {
-  const root = document as { readonly properties?: Readonly<Record<string, unknown>>; readonly $defs?: Readonly<Record<string, unknown>> };
+  const root = document as {
+    readonly properties?: Readonly<Record<string, unknown>>;
+    readonly $defs?: Readonly<Record<string, unknown>>;
+  };
   const words = new Set<string>();
   const collect = (node: unknown): void => {
     if (!isNode(node)) return;
@@ -33,7 +36,11 @@ function integrationTypes(document: unknown): readonly string[] {
 
 function typeWords(type: unknown): readonly string[] {
   if (!isNode(type)) return [];
-  const { const: one, enum: several = [], ...rest } = type as { readonly const?: unknown; readonly enum?: readonly unknown[] };
+  const {
+    const: one,
+    enum: several = [],
+    ...rest
+  } = type as { readonly const?: unknown; readonly enum?: readonly unknown[] };
   return [one, ...several].filter((word) => typeof word === "string").concat(Object.values(rest).flatMap(typeWords));
 }
 
@@ -45,7 +52,12 @@ const written = allPages().filter(({ path }) => path.startsWith("docs/integratio
 /** Made-up values of the variables that a text names: addresses, secrets of webhooks, else any word. */
 function variablesOf(text: string): Readonly<Record<string, string>> {
   const names = [...text.matchAll(/(?<!\$)\$\{(?!file:)([A-Z_a-z]\w*)/g)].map(([, name]) => name!);
-  const valueOf = (name: string): string => (/URL|ENDPOINT|ADDRESS/.test(name) ? "https://receiver.example.com/in" : /WEBHOOK.*SECRET|SIGNING/.test(name) ? `whsec_${btoa("a secret of thirty-two characters")}` : "made-up-0123456789");
+  const valueOf = (name: string): string =>
+    /URL|ENDPOINT|ADDRESS/.test(name)
+      ? "https://receiver.example.com/in"
+      : /WEBHOOK.*SECRET|SIGNING/.test(name)
+        ? `whsec_${btoa("a secret of thirty-two characters")}`
+        : "made-up-0123456789";
   return Object.fromEntries(names.map((name) => [name, valueOf(name)]));
 }
 
@@ -55,7 +67,12 @@ function load(text: string, path: string): void {
   try {
     writeFileSync(join(folder, "secret"), "made-up-0123456789", { mode: 0o600 });
     const known = text.replaceAll(/\$\{file:[^}]*\}/g, `\${file:${join(folder, "secret")}}`);
-    parseConfiguration({ file: path, text: known, families: PROVIDER_FAMILIES, environment: readEnvironment(variablesOf(known)) });
+    parseConfiguration({
+      file: path,
+      text: known,
+      families: PROVIDER_FAMILIES,
+      environment: readEnvironment(variablesOf(known)),
+    });
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -66,7 +83,12 @@ async function furtherPages(): Promise<readonly string[]> {
   const { stdout } = await runCli(["--help"]);
   const isCommand = (name: string): boolean => new RegExp(`^ {2}${name}\\b`, "m").test(stdout);
   const isNoun = (name: string): boolean => NOUNS.some(({ word }) => word === name);
-  return ["prometheus", ...(isNoun("webhook") ? ["webhooks"] : []), ...(isCommand("logs") ? ["content-log"] : []), ...(isCommand("tools") ? ["tools"] : [])];
+  return [
+    "prometheus",
+    ...(isNoun("webhook") ? ["webhooks"] : []),
+    ...(isCommand("logs") ? ["content-log"] : []),
+    ...(isCommand("tools") ? ["tools"] : []),
+  ];
 }
 
 test("each integration has its page", async () => {
@@ -75,8 +97,15 @@ test("each integration has its page", async () => {
 });
 
 test.each(types)("the page of type %s shows its configuration", (type) => {
-  const shown = fencesOf(readPage(pageOf(type))).filter(({ info }) => info === "yaml").map(({ text }) => Bun.YAML.parse(text) as { readonly integrations?: Readonly<Record<string, { readonly type?: string }>> } | null);
-  expect(shown.some((file) => Object.values(file?.integrations ?? {}).some((settings) => settings.type === type))).toBe(true);
+  const shown = fencesOf(readPage(pageOf(type)))
+    .filter(({ info }) => info === "yaml")
+    .map(
+      ({ text }) =>
+        Bun.YAML.parse(text) as { readonly integrations?: Readonly<Record<string, { readonly type?: string }>> } | null,
+    );
+  expect(shown.some((file) => Object.values(file?.integrations ?? {}).some((settings) => settings.type === type))).toBe(
+    true,
+  );
 });
 
 describe.each(written.map(({ path }) => path))("%s", (path) => {
@@ -89,21 +118,42 @@ describe.each(written.map(({ path }) => path))("%s", (path) => {
   });
   test("index, README and operations lead to it", () => {
     const ends = path.split("/").slice(1);
-    const links = indexed.map((index) => linksOf(readPage(index)).some((link) => link.endsWith(index === indexed[0] ? ends[1]! : ends.join("/"))));
+    const links = indexed.map((index) =>
+      linksOf(readPage(index)).some((link) => link.endsWith(index === indexed[0] ? ends[1]! : ends.join("/"))),
+    );
     expect(links).toEqual([true, true, true]);
   });
 });
 
 describe("this test", () => {
   test("finds the types of a mapping in each form that a schema has", () => {
-    const settings = (type: unknown) => ({ type: "object", properties: { type, auth: { properties: { type: { const: "not_this" } } } } });
-    const document = (each: unknown) => ({ properties: { integrations: { type: "object", additionalProperties: each } }, $defs: { one: settings({ const: "otlp" }) } });
-    expect(integrationTypes(document({ oneOf: [{ $ref: "#/$defs/one" }, settings({ anyOf: [{ enum: ["json_lines"] }, { type: "string", pattern: "x" }] })] }))).toEqual(["json_lines", "otlp"]);
+    const settings = (type: unknown) => ({
+      type: "object",
+      properties: { type, auth: { properties: { type: { const: "not_this" } } } },
+    });
+    const document = (each: unknown) => ({
+      properties: { integrations: { type: "object", additionalProperties: each } },
+      $defs: { one: settings({ const: "otlp" }) },
+    });
+    expect(
+      integrationTypes(
+        document({
+          oneOf: [
+            { $ref: "#/$defs/one" },
+            settings({ anyOf: [{ enum: ["json_lines"] }, { type: "string", pattern: "x" }] }),
+          ],
+        }),
+      ),
+    ).toEqual(["json_lines", "otlp"]);
     expect(integrationTypes(document({ anyOf: [settings({ type: "string", const: "a" })] }))).toEqual(["a"]);
     expect(integrationTypes({ properties: {} })).toEqual([]);
   });
   test("would see a mistake in a configuration, and gives variables their values", () => {
     expect(() => load("ops: {opened: true}", "a.md")).toThrow("opened");
-    expect(variablesOf("a: ${KEY} ${ITS_URL} $${NONE} ${MY_WEBHOOK_SECRET:-x} ${file:/a}")).toEqual({ KEY: "made-up-0123456789", ITS_URL: "https://receiver.example.com/in", MY_WEBHOOK_SECRET: expect.stringMatching(/^whsec_/) });
+    expect(variablesOf("a: ${KEY} ${ITS_URL} $${NONE} ${MY_WEBHOOK_SECRET:-x} ${file:/a}")).toEqual({
+      KEY: "made-up-0123456789",
+      ITS_URL: "https://receiver.example.com/in",
+      MY_WEBHOOK_SECRET: expect.stringMatching(/^whsec_/),
+    });
   });
 });

@@ -13,25 +13,57 @@ const api = readPage("docs/api.md");
 test("the pieces of configuration load, and have limits and budgets", () => {
   const pieces = fencesOf(page).filter(({ info }) => info === "yaml");
   expect(pieces.map(({ text }) => text.split(":", 1)[0])).toEqual(["limits", "limit_store"]);
-  const { limits, projects } = parseConfiguration({ file: "docs/limits.md", text: pieces[0]!.text, families: PROVIDER_FAMILIES, environment: readEnvironment({}) });
-  expect([Object.keys(limits), [...projects.values()].map((project) => [Object.keys(project.limits), Object.keys(project.budgets)])]).toEqual([["calls"], [[["per_user", "at_once"], ["monthly"]]]]);
+  const { limits, projects } = parseConfiguration({
+    file: "docs/limits.md",
+    text: pieces[0]!.text,
+    families: PROVIDER_FAMILIES,
+    environment: readEnvironment({}),
+  });
+  expect([
+    Object.keys(limits),
+    [...projects.values()].map((project) => [Object.keys(project.limits), Object.keys(project.budgets)]),
+  ]).toEqual([["calls"], [[["per_user", "at_once"], ["monthly"]]]]);
 });
 
 test("every scope of the table is taken, and no key of a scope is missing", () => {
   const scopes = tableBelow(page, "## What is counted, and for whom").flatMap(([scope]) => codeWords(scope!));
-  const read = scopes.map((text) => limitSchema.parse({ metric: "requests", window: "minute", limit: 1, scope: Bun.YAML.parse(text) }).scope);
-  expect([...new Set(read.flatMap((scope) => Object.keys(scope)))].toSorted()).toEqual(["model", "provider", "route", "token", "user"]);
+  const read = scopes.map(
+    (text) => limitSchema.parse({ metric: "requests", window: "minute", limit: 1, scope: Bun.YAML.parse(text) }).scope,
+  );
+  expect([...new Set(read.flatMap((scope) => Object.keys(scope)))].toSorted()).toEqual([
+    "model",
+    "provider",
+    "route",
+    "token",
+    "user",
+  ]);
 });
 
 test("words of the page are words of the schema", () => {
   const assumed = limitSchema.parse({ metric: "requests", window: "minute", limit: 1 });
   expect(Object.keys(assumed)).toEqual(expect.arrayContaining(["mode", "assume_output_tokens", "scope"]));
-  for (const word of ["assume_output_tokens", "unpriced: allow", "mode: audit", "degrade_to", "thresholds: [80, 100]"]) expect(page.text).toContain(word);
-  expect(budgetSchema.safeParse({ usd: "1", window: "month", unpriced: "allow", mode: "audit", thresholds: [80, { percent: 100, degrade_to: "mine:small" }, { percent: 95, degrade_to: "route:cheap" }] }).success).toBe(true);
+  for (const word of ["assume_output_tokens", "unpriced: allow", "mode: audit", "degrade_to", "thresholds: [80, 100]"])
+    expect(page.text).toContain(word);
+  expect(
+    budgetSchema.safeParse({
+      usd: "1",
+      window: "month",
+      unpriced: "allow",
+      mode: "audit",
+      thresholds: [80, { percent: 100, degrade_to: "mine:small" }, { percent: 95, degrade_to: "route:cheap" }],
+    }).success,
+  ).toBe(true);
 });
 
 test("the codes and types of refusals are those of the catalogue", () => {
-  const told = tableBelow(api, "### 429: too many requests").map(([, words]) => codeWords(words!)).filter((words) => words.length === 2);
+  const told = tableBelow(api, "### 429: too many requests")
+    .map(([, words]) => codeWords(words!))
+    .filter((words) => words.length === 2);
   expect(told.length).toBe(3);
-  for (const [code, type] of told) expect([code!, CATALOGUE[code as keyof typeof CATALOGUE].type, CATALOGUE[code as keyof typeof CATALOGUE].status]).toEqual([code!, type!, 429]);
+  for (const [code, type] of told)
+    expect([
+      code!,
+      CATALOGUE[code as keyof typeof CATALOGUE].type,
+      CATALOGUE[code as keyof typeof CATALOGUE].status,
+    ]).toEqual([code!, type!, 429]);
 });

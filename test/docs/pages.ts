@@ -18,7 +18,11 @@ export function readPage(path: string): Page {
 /** Every page that is written for people. */
 export function allPages(): readonly Page[] {
   const patterns = ["*.md", "docs/**/*.md"];
-  return patterns.flatMap((pattern) => [...new Glob(pattern).scanSync({ cwd: projectFolder })]).map((path) => path.replaceAll("\\", "/")).toSorted().map(readPage);
+  return patterns
+    .flatMap((pattern) => [...new Glob(pattern).scanSync({ cwd: projectFolder })])
+    .map((path) => path.replaceAll("\\", "/"))
+    .toSorted()
+    .map(readPage);
 }
 
 export interface Fence {
@@ -82,7 +86,14 @@ export function linksOf(page: Page): readonly string[] {
 
 /** The anchors of a page's headings, as the usual renderers make them. */
 export function anchorsOf(page: Page): ReadonlySet<string> {
-  return new Set([...prose(page).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading]) => heading!.toLowerCase().replaceAll(/[^\w\- ]/g, "").replaceAll(" ", "-")));
+  return new Set(
+    [...prose(page).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading]) =>
+      heading!
+        .toLowerCase()
+        .replaceAll(/[^\w\- ]/g, "")
+        .replaceAll(" ", "-"),
+    ),
+  );
 }
 
 /** Rows as lines in an order of their own, to be compared. */

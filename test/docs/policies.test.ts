@@ -16,22 +16,41 @@ const page = readPage("docs/policies.md");
 const pieces = fencesOf(page).filter(({ info }) => info === "yaml");
 
 test("the page has pieces of configuration", () => expect(pieces.length).toBe(3));
-test.each(pieces.map(({ line, text }) => [line, text] as const))("the piece at line %d loads and has policies", (_, text) => {
-  const configuration = parseConfiguration({ file: "docs/policies.md", text, families: PROVIDER_FAMILIES, environment: readEnvironment({}) });
-  expect(compilePolicies(entriesOfFile("policies", configuration.policies, configuration, (scope) => scope.policies, { projects: [{ id: "default", tenantId: "default", name: "default" }] })).of("default", "default")!.all.length).toBeGreaterThan(1);
-});
+test.each(pieces.map(({ line, text }) => [line, text] as const))(
+  "the piece at line %d loads and has policies",
+  (_, text) => {
+    const configuration = parseConfiguration({
+      file: "docs/policies.md",
+      text,
+      families: PROVIDER_FAMILIES,
+      environment: readEnvironment({}),
+    });
+    expect(
+      compilePolicies(
+        entriesOfFile("policies", configuration.policies, configuration, (scope) => scope.policies, {
+          projects: [{ id: "default", tenantId: "default", name: "default" }],
+        }),
+      ).of("default", "default")!.all.length,
+    ).toBeGreaterThan(1);
+  },
+);
 
 test("the sample is denied by the first piece, as it expects", () => {
   const sample = fencesOf(page).find(({ info }) => info === "json")!.text;
   const flags = { file: writtenFile(pieces[0]!.text), request: [writtenFile(sample)], json: true } as const;
   expect(policyTest(flags, readEnvironment({}))).toBe(0);
-  expect(policyTest({ ...flags, request: [writtenFile(sample.replace('"deny"', '"allow"'))] }, readEnvironment({}))).toBe(1);
+  expect(
+    policyTest({ ...flags, request: [writtenFile(sample.replace('"deny"', '"allow"'))] }, readEnvironment({})),
+  ).toBe(1);
 });
 
 test("every variable of a rule, every class and every national id", () => {
-  const names = tableBelow(page, "## Rules").map(([name]) => name!).join(" ");
+  const names = tableBelow(page, "## Rules")
+    .map(([name]) => name!)
+    .join(" ");
   for (const variable of RULE_VARIABLES) expect(names).toContain(`\`${variable}`);
   const classes = tableBelow(page, "## Guards");
   expect(classes.map(([name]) => name!.replaceAll("`", ""))).toEqual([...PII_CLASSES, "patterns"]);
-  for (const name of NATIONAL_ID_NAMES) expect(classes.find(([one]) => one === "`national_id`")![1]).toContain(`\`${name}\``);
+  for (const name of NATIONAL_ID_NAMES)
+    expect(classes.find(([one]) => one === "`national_id`")![1]).toContain(`\`${name}\``);
 });

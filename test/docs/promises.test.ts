@@ -8,7 +8,10 @@ import { projectFolder, readPage } from "./pages.ts";
 
 const original = join(trafficFolder, "../decisions.md");
 const originalMissing = !existsSync(original);
-if (originalMissing) console.log("skipped: the comparison of the numbers in docs/promises.md with their source, which lies beside the recorded traffic; DRAGOMAN_TRAFFIC names its folder");
+if (originalMissing)
+  console.log(
+    "skipped: the comparison of the numbers in docs/promises.md with their source, which lies beside the recorded traffic; DRAGOMAN_TRAFFIC names its folder",
+  );
 
 const promises = readPage("docs/promises.md").text;
 
@@ -34,10 +37,14 @@ describe("docs/promises.md", () => {
   test("has every number that a test's tag or a comment names", () => {
     const known = numbers(promises);
     expect(known.size).toBeGreaterThan(50);
-    const files = ["src/**/*.ts", "test/**/*.ts"].flatMap((pattern) => [...new Glob(pattern).scanSync({ cwd: projectFolder })]);
+    const files = ["src/**/*.ts", "test/**/*.ts"].flatMap((pattern) => [
+      ...new Glob(pattern).scanSync({ cwd: projectFolder }),
+    ]);
     const named = files.flatMap((path) => {
       const text = readFileSync(join(projectFolder, path), "utf8");
-      const tags = [...text.matchAll(/\[((?:d\d|s:)[^\]\n]*)\]/g)].flatMap(([, list]) => list!.split(/[ ,]+/)).filter((tag) => /^d\d+\.\d+$/.test(tag));
+      const tags = [...text.matchAll(/\[((?:d\d|s:)[^\]\n]*)\]/g)]
+        .flatMap(([, list]) => list!.split(/[ ,]+/))
+        .filter((tag) => /^d\d+\.\d+$/.test(tag));
       const comments = [...text.matchAll(/decisions (\d+\.\d+)/g)].map(([, number]) => `d${number!}`);
       return [...tags, ...comments].map((tag) => [path, tag] as const);
     });

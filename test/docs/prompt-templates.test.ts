@@ -8,9 +8,17 @@ import { codeWords, fencesOf, readPage, tableBelow } from "./pages.ts";
 
 const page = readPage("docs/prompt-templates.md");
 const fence = (info: string): string => fencesOf(page).find((each) => each.info === info)!.text;
-const textOf = (request: object): string => promptOf(parseChatRequest(JSON.stringify({ model: "vllm-generate:my-model", ...request })), "my-model", { serverAddsBos: true }).text;
+const textOf = (request: object): string =>
+  promptOf(parseChatRequest(JSON.stringify({ model: "vllm-generate:my-model", ...request })), "my-model", {
+    serverAddsBos: true,
+  }).text;
 
-const CONVERSATION = [{ role: "system", content: "Be brief." }, { role: "user", content: "Hello" }, { role: "assistant", content: "Hi." }, { role: "user", content: "Go on" }];
+const CONVERSATION = [
+  { role: "system", content: "Be brief." },
+  { role: "user", content: "Hello" },
+  { role: "assistant", content: "Hi." },
+  { role: "user", content: "Go on" },
+];
 
 describe("docs/prompt-templates.md", () => {
   test.each(["chatml", "mistral-v3"])("the prompt of %s is the one that goes out", (family) => {
@@ -21,10 +29,17 @@ describe("docs/prompt-templates.md", () => {
   });
   test("every family is in the table, with the page that it is written after", () => {
     const rows = tableBelow(page, "## Which form is taken");
-    expect(rows.map(([family]) => codeWords(family!)[0]!).toSorted()).toEqual([...PROMPT_FAMILIES, PLAIN_FAMILY].map(({ name }) => name).toSorted());
-    for (const { name, docs } of PROMPT_FAMILIES) expect(rows.find(([family]) => codeWords(family!)[0] === name)![2]).toContain(`(${docs})`);
+    expect(rows.map(([family]) => codeWords(family!)[0]!).toSorted()).toEqual(
+      [...PROMPT_FAMILIES, PLAIN_FAMILY].map(({ name }) => name).toSorted(),
+    );
+    for (const { name, docs } of PROMPT_FAMILIES)
+      expect(rows.find(([family]) => codeWords(family!)[0] === name)![2]).toContain(`(${docs})`);
   });
   test("every raw endpoint is in the table", () => {
-    expect(tableBelow(page, "# Prompts of raw endpoints").flatMap(([ids]) => codeWords(ids!)).toSorted()).toEqual([...completionProviders.map(({ id }) => id), "replicate"].toSorted());
+    expect(
+      tableBelow(page, "# Prompts of raw endpoints")
+        .flatMap(([ids]) => codeWords(ids!))
+        .toSorted(),
+    ).toEqual([...completionProviders.map(({ id }) => id), "replicate"].toSorted());
   });
 });

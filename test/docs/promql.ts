@@ -16,7 +16,13 @@ export function seriesOf(metrics: readonly MetricListing[]): Map<string, Series>
   for (const { name, type, labels: own } of metrics) {
     const labels = [...own, ...OF_TARGET];
     if (type !== "histogram") all.set(name, { kind: type, labels });
-    else for (const [suffix, kind] of [["_bucket", "bucket"], ["_sum", "counter"], ["_count", "counter"]] as const) all.set(`${name}${suffix}`, { kind, labels: kind === "bucket" ? [...labels, "le"] : labels });
+    else
+      for (const [suffix, kind] of [
+        ["_bucket", "bucket"],
+        ["_sum", "counter"],
+        ["_count", "counter"],
+      ] as const)
+        all.set(`${name}${suffix}`, { kind, labels: kind === "bucket" ? [...labels, "le"] : labels });
   }
   return all;
 }
@@ -27,8 +33,15 @@ type Result = { readonly labels: readonly string[] } | "number";
 
 const AGGREGATIONS = new Set(["sum", "max", "min", "avg", "count", "topk"]);
 const OVER_RANGE = new Set(["rate", "increase"]);
-const ORDER: readonly (readonly string[])[] = [["or"], ["and", "unless"], ["==", "!=", ">", "<", ">=", "<="], ["+", "-"], ["*", "/"]];
-const TOKEN = /\s*(?:("[^"]*")|(\d+(?:\.\d+)?(?:e\d+)?(?![\w.]))|([a-zA-Z_:][\w:]*)|(=~|!~|==|!=|>=|<=|[-+*/(){},=<>])|\[([^\]]+)\])/gy;
+const ORDER: readonly (readonly string[])[] = [
+  ["or"],
+  ["and", "unless"],
+  ["==", "!=", ">", "<", ">=", "<="],
+  ["+", "-"],
+  ["*", "/"],
+];
+const TOKEN =
+  /\s*(?:("[^"]*")|(\d+(?:\.\d+)?(?:e\d+)?(?![\w.]))|([a-zA-Z_:][\w:]*)|(=~|!~|==|!=|>=|<=|[-+*/(){},=<>])|\[([^\]]+)\])/gy;
 
 type Token = { readonly kind: "text" | "number" | "word" | "mark" | "range"; readonly text: string };
 
@@ -41,7 +54,8 @@ function tokensOf(text: string): Token[] {
     tokens.push({ kind: (["text", "number", "word", "mark", "range"] as const)[at]!, text: match[at + 1]! });
     end = TOKEN.lastIndex;
   }
-  if (text.slice(end).trim() !== "") throw new Error(`cannot be read from ${JSON.stringify(text.slice(end, end + 20))} on`);
+  if (text.slice(end).trim() !== "")
+    throw new Error(`cannot be read from ${JSON.stringify(text.slice(end, end + 20))} on`);
   return tokens;
 }
 
@@ -141,8 +155,12 @@ export function resultOf(text: string, series: ReadonlyMap<string, Series>): rea
       const range = take().text;
       if (!/^(\d+[smh]|\$__rate_interval)$/.test(range)) throw new Error(`${range} is no range`);
     }
-    if (hasRange !== (when === "range")) throw new Error(`${name} ${hasRange ? "has a range outside of rate" : "needs a range in rate"}`);
-    if ((found.kind === "gauge") === hasRange) throw new Error(`${name} is a ${found.kind} and ${hasRange ? "has no rate" : "says something by its rate alone"}`);
+    if (hasRange !== (when === "range"))
+      throw new Error(`${name} ${hasRange ? "has a range outside of rate" : "needs a range in rate"}`);
+    if ((found.kind === "gauge") === hasRange)
+      throw new Error(
+        `${name} is a ${found.kind} and ${hasRange ? "has no rate" : "says something by its rate alone"}`,
+      );
     return { labels: found.labels };
   };
   const result = labelsOf(binary(0));
@@ -159,17 +177,25 @@ function labelsOf(result: Result): readonly string[] {
 function matched(left: Result, right: Result, operator: string): Result {
   if (left === "number") return right;
   if (right === "number") return left;
-  if (left.labels.toSorted().join() !== right.labels.toSorted().join()) throw new Error(`${operator} between series by (${left.labels.join(", ")}) and by (${right.labels.join(", ")})`);
+  if (left.labels.toSorted().join() !== right.labels.toSorted().join())
+    throw new Error(`${operator} between series by (${left.labels.join(", ")}) and by (${right.labels.join(", ")})`);
   return left;
 }
 
-const WORDS: Readonly<Record<string, readonly string[]>> = { code: [...Object.keys(CATALOGUE), "none", "superseded"], status: ["200", ...new Set(Object.values(CATALOGUE).map(({ status }) => String(status)))] };
+const WORDS: Readonly<Record<string, readonly string[]>> = {
+  code: [...Object.keys(CATALOGUE), "none", "superseded"],
+  status: ["200", ...new Set(Object.values(CATALOGUE).map(({ status }) => String(status)))],
+};
 
 /** Words that the label never has find nothing, and nobody notices. */
 function demandValue(label: string, operator: string, value: string): void {
-  const known = WORDS[label] ?? (LABELS[label]?.most === null ? [...LABELS[label].values.matchAll(/`([^`]+)`/g)].map(([, word]) => word!) : null);
+  const known =
+    WORDS[label] ??
+    (LABELS[label]?.most === null ? [...LABELS[label].values.matchAll(/`([^`]+)`/g)].map(([, word]) => word!) : null);
   if (known === null || value.startsWith("$")) return;
   const parts = operator.endsWith("~") ? value.split("|") : [value];
-  const wrong = parts.filter((part) => !known.some((word) => (operator.endsWith("~") ? new RegExp(`^(?:${part})$`).test(word) : word === part)));
+  const wrong = parts.filter(
+    (part) => !known.some((word) => (operator.endsWith("~") ? new RegExp(`^(?:${part})$`).test(word) : word === part)),
+  );
   if (wrong.length > 0) throw new Error(`${label} is never ${wrong.join(", ")}`);
 }

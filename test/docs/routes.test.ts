@@ -10,13 +10,24 @@ import { fencesOf, readPage, tableBelow } from "./pages.ts";
 
 const page = readPage("docs/routes.md");
 const pieces = fencesOf(page).filter(({ info }) => info === "yaml");
-const keysBelow = (heading: string): readonly string[] => tableBelow(page, heading).map(([key]) => key!.replaceAll("`", "")).toSorted();
+const keysBelow = (heading: string): readonly string[] =>
+  tableBelow(page, heading)
+    .map(([key]) => key!.replaceAll("`", ""))
+    .toSorted();
 
 test("the page has pieces of configuration", () => expect(pieces.length).toBe(3));
-test.each(pieces.map(({ line, text }) => [line, text] as const))("the piece at line %d loads and has routes", (_, text) => {
-  const { routes } = parseConfiguration({ file: "docs/routes.md", text, families: PROVIDER_FAMILIES, environment: readEnvironment({}) });
-  expect(Object.keys(routes).length).toBeGreaterThan(0);
-});
+test.each(pieces.map(({ line, text }) => [line, text] as const))(
+  "the piece at line %d loads and has routes",
+  (_, text) => {
+    const { routes } = parseConfiguration({
+      file: "docs/routes.md",
+      text,
+      families: PROVIDER_FAMILIES,
+      environment: readEnvironment({}),
+    });
+    expect(Object.keys(routes).length).toBeGreaterThan(0);
+  },
+);
 
 test("every key of a route and of a target", () => {
   const schema = z.toJSONSchema(configurationSchema(PROVIDER_FAMILIES), { io: "input" }) as any;
@@ -27,7 +38,9 @@ test("every key of a route and of a target", () => {
   // the keys inside of a key stand in its own row
   for (const [key, member] of Object.entries<any>(route.properties)) {
     const row = tableBelow(page, "## Keys of a route").find(([name]) => name === `\`${key}\``)!;
-    if (key !== "targets") for (const inner of Object.keys(member.properties ?? {})) expect([key, row[1]]).toEqual([key, expect.stringContaining(`\`${inner}\``)]);
+    if (key !== "targets")
+      for (const inner of Object.keys(member.properties ?? {}))
+        expect([key, row[1]]).toEqual([key, expect.stringContaining(`\`${inner}\``)]);
   }
   for (const word of route.properties.strategy.anyOf[0].enum) expect(page.text).toContain(`\`${word}\``);
 });

@@ -11,8 +11,16 @@ describe("docs/tools.md", () => {
   test("shows configurations", () => {
     expect(pieces.length).toBeGreaterThan(0);
   });
-  test.each(pieces.map(({ text }, index) => [index + 1, text] as const))("configuration %d is one that the gateway takes", (_, text) => {
-    const { tool_servers: servers, projects } = parseConfiguration({ file: "tools.md", text, families: [...providers.values()], environment: readEnvironment({}) });
-    expect(Object.keys(servers).length + projects.size).toBeGreaterThan(0);
-  });
+  test.each(pieces.map(({ text }, index) => [index + 1, text] as const))(
+    "configuration %d is one that the gateway takes",
+    (_, text) => {
+      const { tool_servers: servers, projects } = parseConfiguration({
+        file: "tools.md",
+        text,
+        families: [...providers.values()],
+        environment: readEnvironment({}),
+      });
+      expect(Object.keys(servers).length + projects.size).toBeGreaterThan(0);
+    },
+  );
 });

@@ -25,20 +25,67 @@ const rows = new Map(tableBelow(page, "## Events").map(([type, , data]) => [code
 const folder = mkdtempSync(join(tmpdir(), "dragoman-webhook-page-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const TOKEN = { id: "AAAAAAAAAAAA", kind: "project" as const, name: "ci", tenantId: "default", projectId: "default", userId: null, role: "developer" as const, permissions: [], ...NOT_NARROWED, secrets: [{ sha256: new Uint8Array(32), retiresAtMs: null }], createdAtMs: 0, lifetimeMs: 1, expiresAtMs: 1000, revokedAtMs: null };
+const TOKEN = {
+  id: "AAAAAAAAAAAA",
+  kind: "project" as const,
+  name: "ci",
+  tenantId: "default",
+  projectId: "default",
+  userId: null,
+  role: "developer" as const,
+  permissions: [],
+  ...NOT_NARROWED,
+  secrets: [{ sha256: new Uint8Array(32), retiresAtMs: null }],
+  createdAtMs: 0,
+  lifetimeMs: 1,
+  expiresAtMs: 1000,
+  revokedAtMs: null,
+};
 
 /** Of each type one that was really told, but for those of the admin API. */
 async function examples(): Promise<ReadonlyMap<string, object>> {
   const told: Pick<NewEvent, "type" | "data">[] = [];
   const events = { emit: (event: NewEvent) => told.push(event) };
-  const rule = { id: "b", name: "b", kind: "budget", tenantId: "t", projectId: null, scope: {}, unit: "tokens", window: "day", limit: 10, mode: "enforce", onStoreFailure: "open", assumeOutputTokens: 1, unpriced: "allow", thresholds: [] } as const;
-  events.emit(thresholdEvent({ account: { rule, value: "" }, threshold: { percent: 80, degradeTo: null }, standing: { used: 9, limit: 10, resetsAtMs: 1 } as never }));
-  for (const state of ["opened", "closed"] as const) events.emit(breakerEvent({ key: "a:b", state, faults: 1, calls: 1, windowMs: 1, openForMs: 1 }, "g")!);
+  const rule = {
+    id: "b",
+    name: "b",
+    kind: "budget",
+    tenantId: "t",
+    projectId: null,
+    scope: {},
+    unit: "tokens",
+    window: "day",
+    limit: 10,
+    mode: "enforce",
+    onStoreFailure: "open",
+    assumeOutputTokens: 1,
+    unpriced: "allow",
+    thresholds: [],
+  } as const;
+  events.emit(
+    thresholdEvent({
+      account: { rule, value: "" },
+      threshold: { percent: 80, degradeTo: null },
+      standing: { used: 9, limit: 10, resetsAtMs: 1 } as never,
+    }),
+  );
+  for (const state of ["opened", "closed"] as const)
+    events.emit(breakerEvent({ key: "a:b", state, faults: 1, calls: 1, windowMs: 1, openForMs: 1 }, "g")!);
   const refusals = refusalEvents(events, { now: () => 0 });
-  refusals.publish({ ...rowOf({}).record, status: 403, code: "policy_violation", tenantId: "t", policies: [{ name: "p", effect: "denied" }] });
+  refusals.publish({
+    ...rowOf({}).record,
+    status: 403,
+    code: "policy_violation",
+    tenantId: "t",
+    policies: [{ name: "p", effect: "denied" }],
+  });
   refusals.close();
   for (const nowMs of [900, 1000]) {
-    const watch = watchTokenExpiry(events, () => ({ tokens: new Map([[TOKEN.id, TOKEN]]), webhooks: { ...NO_WEBHOOKS, size: 1 } }), { now: () => nowMs });
+    const watch = watchTokenExpiry(
+      events,
+      () => ({ tokens: new Map([[TOKEN.id, TOKEN]]), webhooks: { ...NO_WEBHOOKS, size: 1 } }),
+      { now: () => nowMs },
+    );
     watch.look();
     watch.close();
   }
@@ -69,7 +116,10 @@ describe("the table of events", () => {
     for (const [type, data] of real) expect([type, ...Object.keys(data)]).toEqual([type, ...rows.get(type)!]);
   });
   test("has an example with exactly these fields", () => {
-    const example = JSON.parse(fencesOf(page).find(({ info }) => info === "json")!.text) as { readonly type: string; readonly data: object };
+    const example = JSON.parse(fencesOf(page).find(({ info }) => info === "json")!.text) as {
+      readonly type: string;
+      readonly data: object;
+    };
     expect(Object.keys(example.data)).toEqual([...rows.get(example.type)!]);
     expect(Object.keys(example)).toEqual(Object.keys(JSON.parse(webhookBody(someEvent())) as object));
   });
@@ -86,8 +136,14 @@ describe("the receiver of the page", () => {
     const code = fencesOf(page).find(({ info }) => info === "ts")!.text;
     const program = join(projectFolder, "node_modules", `.receiver-${process.pid}.ts`);
     writeFileSync(program, code);
-    receiver = Bun.spawn([process.execPath, program], { env: { WEBHOOK_SECRET: secret, PORT: new URL(url).port, PATH: process.env["PATH"] ?? "" }, stdin: "ignore", stdout: "pipe", stderr: "inherit" });
-    for (let tries = 0; tries < 200 && (await fetch(url, { method: "POST" }).catch(() => null)) === null; tries++) await Bun.sleep(25);
+    receiver = Bun.spawn([process.execPath, program], {
+      env: { WEBHOOK_SECRET: secret, PORT: new URL(url).port, PATH: process.env["PATH"] ?? "" },
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "inherit",
+    });
+    for (let tries = 0; tries < 200 && (await fetch(url, { method: "POST" }).catch(() => null)) === null; tries++)
+      await Bun.sleep(25);
     rmSync(program);
   });
   afterAll(() => receiver.kill());
@@ -95,7 +151,17 @@ describe("the receiver of the page", () => {
   test("takes what the gateway sends, once, and nothing that is signed by another", async () => {
     const event = someEvent({ data: { token_id: "AAAAAAAAAAAA" } });
     const body = webhookBody(event);
-    const send = async (by: string): Promise<number> => (await fetch(url, { method: "POST", body, headers: { "content-type": "application/json", ...webhookHeaders({ id: event.id, atMs: Date.now(), body }, [by]) } })).status;
+    const send = async (by: string): Promise<number> =>
+      (
+        await fetch(url, {
+          method: "POST",
+          body,
+          headers: {
+            "content-type": "application/json",
+            ...webhookHeaders({ id: event.id, atMs: Date.now(), body }, [by]),
+          },
+        })
+      ).status;
     expect([await send(secret), await send(secret), await send(newWebhookSecret())]).toEqual([204, 204, 400]);
     receiver.kill();
     expect(await new Response(receiver.stdout).text()).toBe('token.created {"token_id":"AAAAAAAAAAAA"}\n');

@@ -9,8 +9,20 @@ let token: string;
 const MASTER_KEY = Buffer.alloc(32, 7).toString("base64");
 
 beforeAll(async () => {
-  gateway = await startGateway({ environment: { DRAGOMAN_MASTER_KEY: MASTER_KEY }, config: 'routes: { filed: { targets: ["sandbox:echo"] } }\n' });
-  const made = await runCli(["token", "create", "--personal", "--role", "owner", "--json", "--data", gateway.dataFolder]);
+  gateway = await startGateway({
+    environment: { DRAGOMAN_MASTER_KEY: MASTER_KEY },
+    config: 'routes: { filed: { targets: ["sandbox:echo"] } }\n',
+  });
+  const made = await runCli([
+    "token",
+    "create",
+    "--personal",
+    "--role",
+    "owner",
+    "--json",
+    "--data",
+    gateway.dataFolder,
+  ]);
   token = (JSON.parse(made.stdout) as { readonly token: string }).token;
   for (let tries = 0; tries < 100 && (await cli("tenant", "list")).code !== 0; tries++) await Bun.sleep(50);
 }, 30_000);
@@ -25,7 +37,11 @@ interface Ran {
 }
 
 function cli(...args: readonly string[]): Promise<Ran> {
-  return runCli(args, cleanEnvironment({ DRAGOMAN_URL: gateway.url, DRAGOMAN_TOKEN: token, PROVIDER_KEY: "sk-very-secret-key" }), gateway.folder);
+  return runCli(
+    args,
+    cleanEnvironment({ DRAGOMAN_URL: gateway.url, DRAGOMAN_TOKEN: token, PROVIDER_KEY: "sk-very-secret-key" }),
+    gateway.folder,
+  );
 }
 async function json(...args: readonly string[]): Promise<any> {
   const { code, stdout, stderr } = await cli(...args, "--json");
@@ -37,23 +53,70 @@ describe("the nouns", () => {
   test("[d9.3] tenants, projects, users, roles, and what is configured are made, shown, changed and removed", async () => {
     expect(await json("tenant", "create", "acme", "--set", "name=Acme")).toMatchObject({ id: "acme", name: "Acme" });
     expect((await json("tenant", "list")).map((one: any) => one.id)).toEqual(["acme", "default"]);
-    expect(await json("project", "create", "site", "--tenant", "acme")).toMatchObject({ id: "site", tenant_id: "acme" });
+    expect(await json("project", "create", "site", "--tenant", "acme")).toMatchObject({
+      id: "site",
+      tenant_id: "acme",
+    });
     expect((await json("project", "list", "--tenant", "acme")).map((one: any) => one.id)).toEqual(["site"]);
-    expect(await json("user", "create", "ann", "--tenant", "acme", "--set", "role=developer", "--set", "email=ann@example.com")).toMatchObject({ id: "ann", email: "ann@example.com" });
-    expect(await json("member", "set", "ann", "--role", "maintainer", "--project", "site")).toMatchObject({ user_id: "ann", project_id: "site", role: "maintainer" });
-    expect((await json("member", "list", "--tenant", "acme")).map((one: any) => [one.user_id, one.role])).toEqual([["ann", "developer"]]);
-    expect(await json("route", "create", "fast", "--project", "site", "--set", 'targets=["sandbox:echo"]')).toMatchObject({ name: "fast", targets: ["sandbox:echo"], version: 1 });
-    expect(await json("route", "update", "fast", "--project", "site", "--set", "retries=2")).toMatchObject({ targets: ["sandbox:echo"], retries: 2, version: 2 });
-    const limit = await json("limit", "create", "--project", "site", "--set", "metric=requests", "--set", "window=minute", "--set", "limit=10", "--set", "scope.user=*");
+    expect(
+      await json(
+        "user",
+        "create",
+        "ann",
+        "--tenant",
+        "acme",
+        "--set",
+        "role=developer",
+        "--set",
+        "email=ann@example.com",
+      ),
+    ).toMatchObject({ id: "ann", email: "ann@example.com" });
+    expect(await json("member", "set", "ann", "--role", "maintainer", "--project", "site")).toMatchObject({
+      user_id: "ann",
+      project_id: "site",
+      role: "maintainer",
+    });
+    expect((await json("member", "list", "--tenant", "acme")).map((one: any) => [one.user_id, one.role])).toEqual([
+      ["ann", "developer"],
+    ]);
+    expect(
+      await json("route", "create", "fast", "--project", "site", "--set", 'targets=["sandbox:echo"]'),
+    ).toMatchObject({ name: "fast", targets: ["sandbox:echo"], version: 1 });
+    expect(await json("route", "update", "fast", "--project", "site", "--set", "retries=2")).toMatchObject({
+      targets: ["sandbox:echo"],
+      retries: 2,
+      version: 2,
+    });
+    const limit = await json(
+      "limit",
+      "create",
+      "--project",
+      "site",
+      "--set",
+      "metric=requests",
+      "--set",
+      "window=minute",
+      "--set",
+      "limit=10",
+      "--set",
+      "scope.user=*",
+    );
     expect(limit).toMatchObject({ metric: "requests", limit: 10, scope: { user: "*" } });
     expect((await json("limit", "get", limit.id, "--project", "site")).etag).toBe(limit.etag);
-    expect(await json("settings", "update", "--project", "site", "--set", "drop_params=true")).toMatchObject({ drop_params: true });
-    expect((await json("audit", "list", "--project", "site", "--filter", "kind=route")).map((one: any) => one.action)).toEqual(["change", "create"]);
+    expect(await json("settings", "update", "--project", "site", "--set", "drop_params=true")).toMatchObject({
+      drop_params: true,
+    });
+    expect(
+      (await json("audit", "list", "--project", "site", "--filter", "kind=route")).map((one: any) => one.action),
+    ).toEqual(["change", "create"]);
     expect((await cli("route", "delete", "fast", "--project", "site", "--dry-run")).stdout).toContain("dry run");
     expect((await cli("route", "delete", "fast", "--project", "site")).stdout).toBe("The route fast is removed.\n");
-    expect((await json("route", "list", "--project", "site", "--filter", "origin=store"))).toEqual([]);
+    expect(await json("route", "list", "--project", "site", "--filter", "origin=store")).toEqual([]);
     const unconfirmed = await cli("project", "delete", "site");
-    expect([unconfirmed.code, unconfirmed.stderr]).toEqual([1, "dragoman: This removes the project site with its tokens, memberships and configuration. Repeat the command with --yes to confirm it; --dry-run only checks it.\n"]);
+    expect([unconfirmed.code, unconfirmed.stderr]).toEqual([
+      1,
+      "dragoman: This removes the project site with its tokens, memberships and configuration. Repeat the command with --yes to confirm it; --dry-run only checks it.\n",
+    ]);
     expect((await cli("project", "delete", "site", "--dry-run")).code).toBe(0);
     expect((await cli("project", "get", "site")).code).toBe(0);
     expect((await cli("tenant", "delete", "acme", "--yes")).code).toBe(0);
@@ -61,21 +124,35 @@ describe("the nouns", () => {
 
   test("[d9.3] every token that the caller sees is listed, and what is missing is named", async () => {
     await json("project", "create", "second");
-    const made = [await json("token", "create", "--name", "one", "--url", gateway.url), await json("token", "create", "--name", "two", "--project", "second", "--url", gateway.url)];
+    const made = [
+      await json("token", "create", "--name", "one", "--url", gateway.url),
+      await json("token", "create", "--name", "two", "--project", "second", "--url", gateway.url),
+    ];
     const ids = (await json("token", "list", "--url", gateway.url)).map((one: any) => one.id);
     for (const { id } of made) expect(ids).toContain(id);
     const owners = (await json("token", "list", "--url", gateway.url)).filter((one: any) => one.kind === "personal");
     expect(owners.length).toBeGreaterThan(0);
-    expect((await json("token", "list", "--project", "second", "--url", gateway.url)).map((one: any) => one.name)).toEqual(["two"]);
+    expect(
+      (await json("token", "list", "--project", "second", "--url", gateway.url)).map((one: any) => one.name),
+    ).toEqual(["two"]);
 
-    expect((await cli("token", "rotate", "nosuch", "--project", "second", "--url", gateway.url)).stderr).toContain("This access token sees no access token nosuch of the project second.");
-    expect((await cli("token", "create", "--name", "x", "--project", "nosuch", "--url", gateway.url)).stderr).toContain("This access token sees no project nosuch.");
-    expect((await cli("usage", "--by", "team")).stderr).toStartWith("dragoman: --by expects words out of tenant, project, token,");
+    expect((await cli("token", "rotate", "nosuch", "--project", "second", "--url", gateway.url)).stderr).toContain(
+      "This access token sees no access token nosuch of the project second.",
+    );
+    expect((await cli("token", "create", "--name", "x", "--project", "nosuch", "--url", gateway.url)).stderr).toContain(
+      "This access token sees no project nosuch.",
+    );
+    expect((await cli("usage", "--by", "team")).stderr).toStartWith(
+      "dragoman: --by expects words out of tenant, project, token,",
+    );
     expect((await cli("project", "delete", "second", "--yes")).code).toBe(0);
   }, 30_000);
 
   test("[d9.3] usage and calls are told, as tables, JSON and CSV", async () => {
-    for (let times = 0; times < 3; times++) expect((await gateway.chat({ model: "sandbox:echo", messages: [{ role: "user", content: "Hello" }] })).status).toBe(200);
+    for (let times = 0; times < 3; times++)
+      expect(
+        (await gateway.chat({ model: "sandbox:echo", messages: [{ role: "user", content: "Hello" }] })).status,
+      ).toBe(200);
     let calls: readonly any[] = [];
     for (let tries = 0; tries < 100 && calls.length < 3; tries++) {
       calls = await json("call", "list");
@@ -89,19 +166,33 @@ describe("the nouns", () => {
       await Bun.sleep(50);
     }
     expect(usage).toMatchObject([{ group: { project: "default", model: "echo" }, calls: 3, errors: 0 }]);
-    expect((await cli("usage", "--by", "model", "--csv")).stdout.split("\n").slice(0, 2).map((line) => line.split(",").slice(0, 3))).toEqual([["model", "calls", "errors"], ["echo", "3", "0"]]);
+    expect(
+      (await cli("usage", "--by", "model", "--csv")).stdout
+        .split("\n")
+        .slice(0, 2)
+        .map((line) => line.split(",").slice(0, 3)),
+    ).toEqual([
+      ["model", "calls", "errors"],
+      ["echo", "3", "0"],
+    ]);
     expect((await cli("usage", "--by", "model")).stdout).toMatch(/^model=echo +3 +0 /m);
   }, 30_000);
 
   test("tables have a head and a row for each thing", async () => {
     const { stdout } = await cli("project", "list");
-    expect(stdout.split("\n").map((line) => line.split(/ {2,}/))).toEqual([["ID", "TENANT", "NAME"], ["default", "default", "Default"], [""]]);
+    expect(stdout.split("\n").map((line) => line.split(/ {2,}/))).toEqual([
+      ["ID", "TENANT", "NAME"],
+      ["default", "default", "Default"],
+      [""],
+    ]);
     expect((await cli("route", "list")).stdout).toMatch(/^filed +- +sandbox:echo +file +- +0$/m);
   });
 
   test("a document comes from a file or standard input", async () => {
     writeFileSync(join(gateway.folder, "route.yaml"), "targets:\n  - sandbox:echo\nretries: 1\n");
-    expect(await json("route", "create", "file", "-f", "route.yaml", "--set", "retries=3")).toMatchObject({ retries: 3 });
+    expect(await json("route", "create", "file", "-f", "route.yaml", "--set", "retries=3")).toMatchObject({
+      retries: 3,
+    });
     expect((await cli("route", "delete", "file")).code).toBe(0);
   });
 
@@ -130,7 +221,13 @@ describe("the nouns", () => {
 
   test("tokens are made, listed, rotated and revoked over the API too", async () => {
     const made = await json("token", "create", "--name", "over http", "--model", "sandbox:*", "--role", "viewer");
-    expect(made).toMatchObject({ kind: "project", project_id: "default", role: "viewer", models: ["sandbox:*"], token: expect.stringMatching(/^dgm_pt_/) });
+    expect(made).toMatchObject({
+      kind: "project",
+      project_id: "default",
+      role: "viewer",
+      models: ["sandbox:*"],
+      token: expect.stringMatching(/^dgm_pt_/),
+    });
     const personal = await json("token", "create", "--personal", "--user", "owner");
     expect(personal).toMatchObject({ kind: "personal", user_id: "owner" });
     expect((await json("token", "list", "--project", "default")).map((one: any) => one.name)).toContain("over http");
@@ -160,7 +257,15 @@ describe("apply and export", () => {
     const dry = await cli("apply", "-f", path, "--dry-run");
     expect([dry.code, dry.stderr]).toEqual([0, ""]);
     expect(dry.stdout.split("\n").slice(0, 9)).toEqual([
-      "+ project search (tenant default)", "+ user kim (tenant default)", "+ member kim (project search)", "+ provider local (tenant default)", "+ route slow (project search)", "+ route fast (project search)", "+ limit per-user (project search)", "+ budget monthly (project search)", "+ settings (project search)",
+      "+ project search (tenant default)",
+      "+ user kim (tenant default)",
+      "+ member kim (project search)",
+      "+ provider local (tenant default)",
+      "+ route slow (project search)",
+      "+ route fast (project search)",
+      "+ limit per-user (project search)",
+      "+ budget monthly (project search)",
+      "+ settings (project search)",
     ]);
     expect((await json("project", "list")).map((one: any) => one.id)).toEqual(["default"]);
     const first = await cli("apply", "-f", path);
@@ -174,38 +279,72 @@ describe("apply and export", () => {
     const before = await json("history", "list");
     writeFileSync(join(path, "a.yaml"), readFileSync(join(path, "a.yaml"), "utf8").replace("limit: 10", "limit: 20"));
     const { code, stdout } = await cli("apply", "-f", path);
-    expect([code, stdout]).toEqual([0, "~ limit per-user (project search)\n    limit: 10 -> 20\nDone: 0 made, 1 changed, 0 removed, 8 unchanged.\n"]);
+    expect([code, stdout]).toEqual([
+      0,
+      "~ limit per-user (project search)\n    limit: 10 -> 20\nDone: 0 made, 1 changed, 0 removed, 8 unchanged.\n",
+    ]);
     expect((await json("history", "list")).length).toBe(before.length + 1);
-    expect(await json("apply", "-f", path)).toEqual({ dry_run: false, unchanged: 9, changes: [], read_only: [], error: null });
+    expect(await json("apply", "-f", path)).toEqual({
+      dry_run: false,
+      unchanged: 9,
+      changes: [],
+      read_only: [],
+      error: null,
+    });
   }, 30_000);
 
   test("what is exported is what is applied: doing so changes nothing", async () => {
     const out = join(gateway.folder, "exported");
     expect((await cli("export", "-o", out)).code).toBe(0);
-    const texts = readdirSync(out).map((file) => readFileSync(join(out, file), "utf8")).join("\n");
+    const texts = readdirSync(out)
+      .map((file) => readFileSync(join(out, file), "utf8"))
+      .join("\n");
     expect(texts).not.toContain("filed");
     const again = await cli("apply", "-f", out);
-    expect([again.code, again.stderr, again.stdout]).toEqual([0, "", expect.stringMatching(/^Nothing to do: \d+ unchanged\.\n$/)]);
+    expect([again.code, again.stderr, again.stdout]).toEqual([
+      0,
+      "",
+      expect.stringMatching(/^Nothing to do: \d+ unchanged\.\n$/),
+    ]);
     writeFileSync(join(gateway.folder, "all.yaml"), (await cli("export")).stdout);
     expect((await cli("apply", "-f", "all.yaml")).stdout).toBe(again.stdout);
   }, 30_000);
 
   test("[d9.3] the whole configuration of one gateway is made on another that is empty: secrets are asked for by name, all at once and before anything is made", async () => {
-    const documents = "kind: tenant\nname: moved\n---\nkind: project\ntenant: moved\nname: here\n---\nkind: provider\ntenant: moved\nname: theirs\nspec: {type: custom, base_url: 'https://93.184.215.14/v1', api_key: '${PROVIDER_KEY}'}\n---\nkind: route\nproject: here\nname: fast\nspec: {targets: ['theirs:small']}\n";
+    const documents =
+      "kind: tenant\nname: moved\n---\nkind: project\ntenant: moved\nname: here\n---\nkind: provider\ntenant: moved\nname: theirs\nspec: {type: custom, base_url: 'https://93.184.215.14/v1', api_key: '${PROVIDER_KEY}'}\n---\nkind: route\nproject: here\nname: fast\nspec: {targets: ['theirs:small']}\n";
     writeFileSync(join(gateway.folder, "moved.yaml"), documents);
     expect((await cli("apply", "-f", "moved.yaml")).code).toBe(0);
     const whole = join(gateway.folder, "whole");
     expect((await cli("export", "--all", "-o", whole)).code).toBe(0);
     const empty = await startGateway({ environment: { DRAGOMAN_MASTER_KEY: MASTER_KEY } });
     try {
-      const made = await runCli(["token", "create", "--personal", "--role", "owner", "--json", "--data", empty.dataFolder]);
-      const there = { DRAGOMAN_URL: empty.url, DRAGOMAN_TOKEN: (JSON.parse(made.stdout) as { readonly token: string }).token };
-      const run = (args: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<Ran> => runCli(args, cleanEnvironment({ ...there, ...more }), gateway.folder);
+      const made = await runCli([
+        "token",
+        "create",
+        "--personal",
+        "--role",
+        "owner",
+        "--json",
+        "--data",
+        empty.dataFolder,
+      ]);
+      const there = {
+        DRAGOMAN_URL: empty.url,
+        DRAGOMAN_TOKEN: (JSON.parse(made.stdout) as { readonly token: string }).token,
+      };
+      const run = (args: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<Ran> =>
+        runCli(args, cleanEnvironment({ ...there, ...more }), gateway.folder);
       const asked = await run(["apply", "-f", whole]);
       const variables = [...new Set(asked.stderr.match(/SECRET_[A-Z0-9_]+/g))];
       expect([asked.code, variables.includes("SECRET_MOVED_PROVIDER_THEIRS_API_KEY")]).toEqual([1, true]);
-      expect(JSON.parse((await run(["tenant", "list", "--json"])).stdout).map((one: any) => one.id)).toEqual(["default"]);
-      const applied = await run(["apply", "-f", whole], Object.fromEntries(variables.map((name) => [name, "sk-given-anew"])));
+      expect(JSON.parse((await run(["tenant", "list", "--json"])).stdout).map((one: any) => one.id)).toEqual([
+        "default",
+      ]);
+      const applied = await run(
+        ["apply", "-f", whole],
+        Object.fromEntries(variables.map((name) => [name, "sk-given-anew"])),
+      );
       expect([applied.stderr, applied.code]).toEqual(["", 0]);
       expect((await run(["apply", "-f", whole])).stdout).toContain("Nothing to do");
       const masked = (text: string): string => text.replaceAll(/\*\*\* [0-9a-f]{12}/g, "***");
@@ -218,7 +357,10 @@ describe("apply and export", () => {
 
   test("secrets come from variables, are kept and never shown; an export has placeholders for them, which stand for what is kept", async () => {
     const file = join(gateway.folder, "sealed.yaml");
-    writeFileSync(file, 'kind: provider\nname: sealed\nspec: { type: custom, base_url: "http://127.0.0.1:9/v1", api_key: "${PROVIDER_KEY}" }\n');
+    writeFileSync(
+      file,
+      'kind: provider\nname: sealed\nspec: { type: custom, base_url: "http://127.0.0.1:9/v1", api_key: "${PROVIDER_KEY}" }\n',
+    );
     const first = await cli("apply", "-f", file);
     expect([first.code, first.stderr]).toEqual([0, ""]);
     const again = await cli("apply", "-f", file);
@@ -226,29 +368,46 @@ describe("apply and export", () => {
     const exported = await cli("export", "--json");
     const document = (JSON.parse(exported.stdout) as readonly any[]).find((one) => one.name === "sealed");
     expect(document.spec.api_key).toMatch(/^\*\*\* [0-9a-f]{12}$/);
-    writeFileSync(join(gateway.folder, "p.json"), JSON.stringify({ ...document, spec: { ...document.spec, models: ["m"] } }));
+    writeFileSync(
+      join(gateway.folder, "p.json"),
+      JSON.stringify({ ...document, spec: { ...document.spec, models: ["m"] } }),
+    );
     const changed = await cli("apply", "-f", "p.json");
-    expect([changed.code, changed.stderr, changed.stdout.split("\n")[0]]).toEqual([0, "", "~ provider sealed (tenant default)"]);
+    expect([changed.code, changed.stderr, changed.stdout.split("\n")[0]]).toEqual([
+      0,
+      "",
+      "~ provider sealed (tenant default)",
+    ]);
     const renewed = await cli("apply", "-f", file, "--renew-secrets");
     expect(renewed.stdout).toMatch(/api_key: "\*\*\* [0-9a-f]{12}" -> \*\*\*\n/);
-    for (const { stdout, stderr } of [first, again, exported, changed, renewed]) expect(stdout + stderr).not.toContain("sk-very");
+    for (const { stdout, stderr } of [first, again, exported, changed, renewed])
+      expect(stdout + stderr).not.toContain("sk-very");
     expect((await cli("provider", "delete", "sealed")).code).toBe(0);
   }, 30_000);
 
   test("prune removes what no document names, and nothing else", async () => {
     const path = folder();
-    expect((await cli("route", "create", "extra", "--project", "search", "--set", 'targets=["sandbox:echo"]')).code).toBe(0);
+    expect(
+      (await cli("route", "create", "extra", "--project", "search", "--set", 'targets=["sandbox:echo"]')).code,
+    ).toBe(0);
     const { stdout } = await cli("apply", "-f", path, "--prune");
     expect(stdout.split("\n").filter((line) => line.startsWith("- "))).toEqual(["- route extra (project search)"]);
-    expect((await json("route", "list", "--project", "search", "--filter", "origin=store")).map((one: any) => one.name)).toEqual(["fast", "slow"]);
+    expect(
+      (await json("route", "list", "--project", "search", "--filter", "origin=store")).map((one: any) => one.name),
+    ).toEqual(["fast", "slow"]);
   }, 30_000);
 
   test("it stops at the first refusal and says what was done; what the file holds is not touched", async () => {
-    writeFileSync(join(gateway.folder, "wrong.yaml"), 'kind: route\nname: good\nspec: { targets: ["sandbox:echo"] }\n---\nkind: limit\nname: wrong\nspec: { metric: requests, window: minute, limit: -5 }\n---\nkind: budget\nname: never\nspec: { usd: "1.00", window: day }\n');
+    writeFileSync(
+      join(gateway.folder, "wrong.yaml"),
+      'kind: route\nname: good\nspec: { targets: ["sandbox:echo"] }\n---\nkind: limit\nname: wrong\nspec: { metric: requests, window: minute, limit: -5 }\n---\nkind: budget\nname: never\nspec: { usd: "1.00", window: day }\n',
+    );
     const { code, stdout, stderr } = await cli("apply", "-f", "wrong.yaml");
     expect(code).toBe(1);
     expect(stdout).not.toContain("Done");
-    expect(stderr).toMatch(/^dragoman: 1 of 3 changes are made\. It stopped at limit wrong \(tenant default\) \(wrong\.yaml:5\): .*limit.* trace id [0-9a-f]{32}\)\n$/);
+    expect(stderr).toMatch(
+      /^dragoman: 1 of 3 changes are made\. It stopped at limit wrong \(tenant default\) \(wrong\.yaml:5\): .*limit.* trace id [0-9a-f]{32}\)\n$/,
+    );
     expect((await json("budget", "list")).map((one: any) => one.name)).toEqual([]);
     expect((await json("route", "list", "--filter", "origin=store")).map((one: any) => one.name)).toEqual(["good"]);
     expect((await cli("apply", "-f", "/nowhere")).stderr).toContain("/nowhere");
@@ -260,22 +419,53 @@ describe("a master key that is not the one that sealed", () => {
     const folder = join(gateway.folder, "sealed");
     const before = await startGateway({ dataFolder: folder, environment: { DRAGOMAN_MASTER_KEY: MASTER_KEY } });
     const owner = await before.createToken("--personal", "--role", "owner");
-    const providers = (url: string, method: string, path: string, body: object, headers: Readonly<Record<string, string>> = {}): Promise<Response> =>
-      fetch(`${url}/api/v1/admin/tenants/default/providers${path}`, { method, headers: { authorization: `Bearer ${owner}`, "content-type": "application/json", ...headers }, body: JSON.stringify(body) });
+    const providers = (
+      url: string,
+      method: string,
+      path: string,
+      body: object,
+      headers: Readonly<Record<string, string>> = {},
+    ): Promise<Response> =>
+      fetch(`${url}/api/v1/admin/tenants/default/providers${path}`, {
+        method,
+        headers: { authorization: `Bearer ${owner}`, "content-type": "application/json", ...headers },
+        body: JSON.stringify(body),
+      });
     const sealed = { name: "sealed", type: "custom", base_url: "http://127.0.0.1:9/v1", api_key: "sk-very-secret-key" };
     const once = { "idempotency-key": "once" };
     const made = (await (await providers(before.url, "POST", "", sealed, once)).json()) as { readonly api_key: string };
     await before.stop("SIGKILL");
-    const after = await startGateway({ dataFolder: folder, environment: { DRAGOMAN_MASTER_KEY: Buffer.alloc(32, 9).toString("base64") } });
-    for (const answer of [await providers(after.url, "POST", "", sealed, once), await providers(after.url, "PATCH", "/sealed", { api_key: null, api_keys: [made.api_key] })]) {
+    const after = await startGateway({
+      dataFolder: folder,
+      environment: { DRAGOMAN_MASTER_KEY: Buffer.alloc(32, 9).toString("base64") },
+    });
+    for (const answer of [
+      await providers(after.url, "POST", "", sealed, once),
+      await providers(after.url, "PATCH", "/sealed", { api_key: null, api_keys: [made.api_key] }),
+    ]) {
       const text = await answer.text();
-      expect([answer.status, answer.headers.get("x-should-retry"), answer.headers.get("retry-after"), JSON.parse(text).error.code]).toEqual([503, "false", null, "store_unavailable"]);
-      expect(text).toMatch(/cannot be opened: it was sealed with the master key [0-9a-f]{8}, which is not among [0-9a-f]{8}/);
+      expect([
+        answer.status,
+        answer.headers.get("x-should-retry"),
+        answer.headers.get("retry-after"),
+        JSON.parse(text).error.code,
+      ]).toEqual([503, "false", null, "store_unavailable"]);
+      expect(text).toMatch(
+        /cannot be opened: it was sealed with the master key [0-9a-f]{8}, which is not among [0-9a-f]{8}/,
+      );
       expect(/sk-very|sealed:1|reached/.test(text)).toBe(false);
     }
     // a new secret mends it
     expect((await providers(after.url, "PATCH", "/sealed", { api_key: "sk-another" })).status).toBe(200);
-    expect((await fetch(`${after.url}/api/v1/chat/completions`, { method: "POST", headers: { authorization: `Bearer ${owner}`, "content-type": "application/json" }, body: JSON.stringify({ model: "sandbox:echo", messages: [{ role: "user", content: "x" }] }) })).status).toBe(200);
+    expect(
+      (
+        await fetch(`${after.url}/api/v1/chat/completions`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${owner}`, "content-type": "application/json" },
+          body: JSON.stringify({ model: "sandbox:echo", messages: [{ role: "user", content: "x" }] }),
+        })
+      ).status,
+    ).toBe(200);
     await after.stop();
   }, 30_000);
 });

@@ -15,7 +15,11 @@ beforeAll(async () => {
   stage = await startAimockGateway();
   stage.mock
     .onMessage("healthy", { content: "All is well." })
-    .onMessage("told to wait", { error: { message: "Slow down.", type: "rate_limit_error" }, status: 429, retryAfter: 7 })
+    .onMessage("told to wait", {
+      error: { message: "Slow down.", type: "rate_limit_error" },
+      status: 429,
+      retryAfter: 7,
+    })
     .onMessage("rate chaos", { content: LONG }, { chaos: { rateLimitRate: 1 } })
     .onMessage("error-500", { error: { message: "The engine stopped.", type: "server_error" }, status: 500 })
     .onMessage("error-503", { error: { message: "Come back later.", type: "overloaded_error" }, status: 503 })
@@ -24,7 +28,11 @@ beforeAll(async () => {
     .onMessage("malformed", { content: LONG }, { chaos: { malformedRate: 1 } })
     .onMessage("vanish", { content: LONG }, { chaos: { disconnectRate: 1 } })
     .onMessage("truncated-now", { content: LONG }, { chunkSize: 10, truncateAfterChunks: 4 })
-    .onMessage("truncated-calls", { toolCalls: [{ id: "call_a", name: "weather", arguments: JSON.stringify({ city: LONG }) }] }, { chunkSize: 10, truncateAfterChunks: 5 })
+    .onMessage(
+      "truncated-calls",
+      { toolCalls: [{ id: "call_a", name: "weather", arguments: JSON.stringify({ city: LONG }) }] },
+      { chunkSize: 10, truncateAfterChunks: 5 },
+    )
     .onMessage("truncated-slowly", { content: LONG }, { chunkSize: 10, latency: 40, truncateAfterChunks: 6 })
     .onMessage("cut-after-ms", { content: LONG }, { chunkSize: 10, latency: 20, disconnectAfterMs: 150 })
     .onMessage("late", { content: "Late, but whole." }, { chaos: { latencyMs: 250 } })
@@ -34,14 +42,31 @@ beforeAll(async () => {
 afterAll(() => stage.stop());
 
 /** An error with its own status, in the one body. */
-async function refusal(response: Response): Promise<{ readonly status: number; readonly code: string; readonly message: string; readonly headers: Headers }> {
+async function refusal(
+  response: Response,
+): Promise<{ readonly status: number; readonly code: string; readonly message: string; readonly headers: Headers }> {
   expect(response.headers.get("content-type")).toBe("application/json");
   const { error, x_gateway_trace_id: traceId, ...rest } = (await response.json()) as Record<string, any>;
   expect(rest).toEqual({});
   expect(traceId).toMatch(TRACE_ID);
   expect(response.headers.get("x-request-id")).toBe(traceId);
   // what was tried goes along (decisions 7.6)
-  expect(error).toEqual({ message: expect.any(String), type: expect.any(String), param: null, code: expect.any(String), metadata: { attempts: [{ provider: expect.any(String), model: expect.any(String), status: error.metadata.attempts[0].status, code: error.code }] } });
+  expect(error).toEqual({
+    message: expect.any(String),
+    type: expect.any(String),
+    param: null,
+    code: expect.any(String),
+    metadata: {
+      attempts: [
+        {
+          provider: expect.any(String),
+          model: expect.any(String),
+          status: error.metadata.attempts[0].status,
+          code: error.code,
+        },
+      ],
+    },
+  });
   return { status: response.status, code: error.code, message: error.message, headers: response.headers };
 }
 
@@ -50,7 +75,13 @@ function expectBroken(read: ReadStream, code: string): void {
   expect(read.done).toBe(true);
   const [last, ...before] = read.events.toReversed();
   expect(Object.keys(last!)).toEqual(["error", "x_gateway_trace_id"]);
-  expect(read.error).toEqual({ message: expect.any(String), type: "server_error", param: null, code, metadata: { attempts: [expect.objectContaining({ code })] } });
+  expect(read.error).toEqual({
+    message: expect.any(String),
+    type: "server_error",
+    param: null,
+    code,
+    metadata: { attempts: [expect.objectContaining({ code })] },
+  });
   expect(before.length).toBeGreaterThan(0);
   for (const event of before) {
     expect(event["error"]).toBeUndefined();
@@ -60,29 +91,59 @@ function expectBroken(read: ReadStream, code: string): void {
 }
 
 describe.each([...PLAYED])("$played", ({ model, piecesOfCalls }) => {
-  const plainAndStreamed = [["plain", {}], ["streamed", { stream: true }]] as const;
+  const plainAndStreamed = [
+    ["plain", {}],
+    ["streamed", { stream: true }],
+  ] as const;
 
-  test.concurrent.each(plainAndStreamed)("[s:errors.5xx, d9.7] %s: each refusal keeps its class and words, and the wait is passed on", async (_, how) => {
-    const waiting = await refusal(await stage.ask(model, "told to wait", how));
-    expect(waiting).toMatchObject({ status: 429, code: "rate_limit_exceeded", message: "Slow down. Please try again in 7 s." });
-    expect([waiting.headers.get("retry-after"), waiting.headers.get("retry-after-ms"), waiting.headers.get("x-should-retry")]).toEqual(["7", "7000", null]);
-    const chaos = await refusal(await stage.ask(model, "rate chaos", how));
-    expect([chaos.status, chaos.code, chaos.headers.get("retry-after")]).toEqual([429, "rate_limit_exceeded", "1"]);
-    expect(await refusal(await stage.ask(model, "error-500", how))).toMatchObject({ status: 502, code: "upstream_error", message: "The engine stopped." });
-    const overloaded = await refusal(await stage.ask(model, "error-503", how));
-    expect(overloaded).toMatchObject({ status: 503, code: "upstream_overloaded", message: "Come back later." });
-    expect(overloaded.headers.get("retry-after")).toBe("1");
-    const invalid = await refusal(await stage.ask(model, "error-400", how));
-    expect(invalid).toMatchObject({ status: 400, code: "upstream_invalid_request", message: "The sum is odd." });
-    expect(invalid.headers.get("x-should-retry")).toBe("false");
-  });
+  test.concurrent.each(plainAndStreamed)(
+    "[s:errors.5xx, d9.7] %s: each refusal keeps its class and words, and the wait is passed on",
+    async (_, how) => {
+      const waiting = await refusal(await stage.ask(model, "told to wait", how));
+      expect(waiting).toMatchObject({
+        status: 429,
+        code: "rate_limit_exceeded",
+        message: "Slow down. Please try again in 7 s.",
+      });
+      expect([
+        waiting.headers.get("retry-after"),
+        waiting.headers.get("retry-after-ms"),
+        waiting.headers.get("x-should-retry"),
+      ]).toEqual(["7", "7000", null]);
+      const chaos = await refusal(await stage.ask(model, "rate chaos", how));
+      expect([chaos.status, chaos.code, chaos.headers.get("retry-after")]).toEqual([429, "rate_limit_exceeded", "1"]);
+      expect(await refusal(await stage.ask(model, "error-500", how))).toMatchObject({
+        status: 502,
+        code: "upstream_error",
+        message: "The engine stopped.",
+      });
+      const overloaded = await refusal(await stage.ask(model, "error-503", how));
+      expect(overloaded).toMatchObject({ status: 503, code: "upstream_overloaded", message: "Come back later." });
+      expect(overloaded.headers.get("retry-after")).toBe("1");
+      const invalid = await refusal(await stage.ask(model, "error-400", how));
+      expect(invalid).toMatchObject({ status: 400, code: "upstream_invalid_request", message: "The sum is odd." });
+      expect(invalid.headers.get("x-should-retry")).toBe("false");
+    },
+  );
 
-  test.concurrent.each(plainAndStreamed)("[s:errors.5xx, d8.3] %s: what fails before any content is a 502 of its own, never an empty answer", async (_, how) => {
-    for (const [fault, code] of [["drop", "upstream_error"], ["malformed", "upstream_invalid_response"], ["vanish", "upstream_connection"]] as const)
-      expect(await refusal(await stage.ask(model, fault, how))).toMatchObject({ status: 502, code });
-  });
+  test.concurrent.each(plainAndStreamed)(
+    "[s:errors.5xx, d8.3] %s: what fails before any content is a 502 of its own, never an empty answer",
+    async (_, how) => {
+      for (const [fault, code] of [
+        ["drop", "upstream_error"],
+        ["malformed", "upstream_invalid_response"],
+        ["vanish", "upstream_connection"],
+      ] as const)
+        expect(await refusal(await stage.ask(model, fault, how))).toMatchObject({ status: 502, code });
+    },
+  );
 
-  test.concurrent.each(["truncated-now", "truncated-slowly", "cut-after-ms", ...(piecesOfCalls ? ["truncated-calls"] : [])])("[d8.3] a stream that is cut (%s) never looks complete", async (fault) => {
+  test.concurrent.each([
+    "truncated-now",
+    "truncated-slowly",
+    "cut-after-ms",
+    ...(piecesOfCalls ? ["truncated-calls"] : []),
+  ])("[d8.3] a stream that is cut (%s) never looks complete", async (fault) => {
     const response = await stage.ask(model, fault, { stream: true, stream_options: { include_usage: true } });
     if (response.status === 200) {
       const read = readStream(await response.text());
@@ -103,14 +164,22 @@ describe.each([...PLAYED])("$played", ({ model, piecesOfCalls }) => {
     const tookMs = performance.now() - started;
     expect(tookMs).toBeGreaterThanOrEqual(250);
     expect(response.status).toBe(200);
-    expect("stream" in how ? readStream(text).content : JSON.parse(text).choices[0].message.content).toBe("Late, but whole.");
+    expect("stream" in how ? readStream(text).content : JSON.parse(text).choices[0].message.content).toBe(
+      "Late, but whole.",
+    );
     // what the provider took is not the gateway's own time
     expect(Number(/gw;dur=([\d.]+)/.exec(response.headers.get("server-timing")!)![1])).toBeLessThan(tookMs - 200);
   });
 
-  test.concurrent.each(plainAndStreamed)("[s:errors.5xx] %s: a provider that is too slow for the timeout of the call is a 504", async (_, how) => {
-    expect(await refusal(await stage.ask(model, "never in time", { ...how, timeout: 0.3 }))).toMatchObject({ status: 504, code: "upstream_timeout" });
-  });
+  test.concurrent.each(plainAndStreamed)(
+    "[s:errors.5xx] %s: a provider that is too slow for the timeout of the call is a 504",
+    async (_, how) => {
+      expect(await refusal(await stage.ask(model, "never in time", { ...how, timeout: 0.3 }))).toMatchObject({
+        status: 504,
+        code: "upstream_timeout",
+      });
+    },
+  );
 
   test.concurrent("[d8.3] a stream that is too slow for the timeout of the call ends with an error, after what was said", async () => {
     const response = await stage.ask(model, "dripping", { stream: true, timeout: 0.6 });
@@ -132,28 +201,46 @@ describe("with a second target beside it", () => {
   const CHAOS = ["drop", "malformed", "vanish", "rate chaos", "error-500", "error-503", "told to wait"] as const;
   const second = { num_retries: 0, fallbacks: ["sandbox:echo"] };
 
-  test.concurrent.each(PLAYED.flatMap(({ played, model }) => [[played, "plain", model, {}] as const, [played, "streamed", model, { stream: true }] as const]))("[d7.1] [d7.3] %s, %s: what fails before its first content is answered by the second", async (_, __, model, how) => {
-    for (const fault of CHAOS) {
-      const response = await stage.ask(model, fault, { ...how, ...second });
-      const text = await response.text();
-      expect([fault, response.status, response.headers.get("x-gateway-model"), response.headers.get("x-gateway-attempts")]).toEqual([fault, 200, "sandbox:echo", "2"]);
-      if (!("stream" in how)) expect((JSON.parse(text) as Record<string, any>)["choices"][0].finish_reason).toBe("stop");
-      else expect([readStream(text).error, readStream(text).done]).toEqual([null, true]);
-    }
-  });
+  test.concurrent.each(
+    PLAYED.flatMap(({ played, model }) => [
+      [played, "plain", model, {}] as const,
+      [played, "streamed", model, { stream: true }] as const,
+    ]),
+  )(
+    "[d7.1] [d7.3] %s, %s: what fails before its first content is answered by the second",
+    async (_, __, model, how) => {
+      for (const fault of CHAOS) {
+        const response = await stage.ask(model, fault, { ...how, ...second });
+        const text = await response.text();
+        expect([
+          fault,
+          response.status,
+          response.headers.get("x-gateway-model"),
+          response.headers.get("x-gateway-attempts"),
+        ]).toEqual([fault, 200, "sandbox:echo", "2"]);
+        if (!("stream" in how))
+          expect((JSON.parse(text) as Record<string, any>)["choices"][0].finish_reason).toBe("stop");
+        else expect([readStream(text).error, readStream(text).done]).toEqual([null, true]);
+      }
+    },
+  );
 
-  test.concurrent.each([...PLAYED])("[d7.4] [d8.3] $played: a stream that is cut is told where it has begun, and the second's where it has not", async ({ model }) => {
-    for (const fault of ["truncated-now", "truncated-slowly", "cut-after-ms"]) {
-      const response = await stage.ask(model, fault, { stream: true, ...second });
-      expect(response.status).toBe(200);
-      const read = readStream(await response.text());
-      if (response.headers.get("x-gateway-model") === "sandbox:echo") expect([read.error, read.done]).toEqual([null, true]);
-      else if (read.error !== null) expectBroken(read, "upstream_incomplete");
-      // in a form whose answer is one event there is nothing to cut
-      else expect([model, read.content]).toEqual([expect.stringMatching(/^(gemini|vertex|ollama):/), LONG]);
-      expect(new Set(read.events.flatMap((event) => event["model"] ?? [])).size).toBe(1);
-    }
-  });
+  test.concurrent.each([...PLAYED])(
+    "[d7.4] [d8.3] $played: a stream that is cut is told where it has begun, and the second's where it has not",
+    async ({ model }) => {
+      for (const fault of ["truncated-now", "truncated-slowly", "cut-after-ms"]) {
+        const response = await stage.ask(model, fault, { stream: true, ...second });
+        expect(response.status).toBe(200);
+        const read = readStream(await response.text());
+        if (response.headers.get("x-gateway-model") === "sandbox:echo")
+          expect([read.error, read.done]).toEqual([null, true]);
+        else if (read.error !== null) expectBroken(read, "upstream_incomplete");
+        // in a form whose answer is one event there is nothing to cut
+        else expect([model, read.content]).toEqual([expect.stringMatching(/^(gemini|vertex|ollama):/), LONG]);
+        expect(new Set(read.events.flatMap((event) => event["model"] ?? [])).size).toBe(1);
+      }
+    },
+  );
 });
 
 describe("one fault among healthy calls", () => {
@@ -166,7 +253,10 @@ describe("one fault among healthy calls", () => {
   });
 
   test("[d8.3] cut streams and whole ones side by side do not mix", async () => {
-    const asked = Array.from({ length: 6 * PLAYED.length }, (_, index) => ({ model: PLAYED[index % PLAYED.length]!.model, fault: (["healthy", "truncated-slowly", "vanish"] as const)[Math.floor(index / PLAYED.length) % 3]! }));
+    const asked = Array.from({ length: 6 * PLAYED.length }, (_, index) => ({
+      model: PLAYED[index % PLAYED.length]!.model,
+      fault: (["healthy", "truncated-slowly", "vanish"] as const)[Math.floor(index / PLAYED.length) % 3]!,
+    }));
     const outcomes = await Promise.all(
       asked.map(async ({ model, fault }) => {
         const response = await stage.ask(model, fault, { stream: true });
@@ -175,7 +265,11 @@ describe("one fault among healthy calls", () => {
         return [fault, error === null ? content : error["code"]];
       }),
     );
-    const expected = { healthy: "All is well.", "truncated-slowly": "upstream_incomplete", vanish: "upstream_connection" };
+    const expected = {
+      healthy: "All is well.",
+      "truncated-slowly": "upstream_incomplete",
+      vanish: "upstream_connection",
+    };
     expect(outcomes).toEqual(asked.map(({ fault }) => [fault, expected[fault]]));
   });
 });

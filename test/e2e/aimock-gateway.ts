@@ -27,15 +27,64 @@ const BEDROCK_MODEL = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
 
 export const PLAYED: readonly Played[] = [
   { ...FAITHFUL, played: "OpenAI", model: "played-openai:gpt-4o", id: /^chatcmpl-/, path: "/v1/chat/completions" },
-  { ...FAITHFUL, played: "Azure", model: "azure:gpt-4o", id: /^chatcmpl-/, path: "/openai/deployments/gpt-4o/chat/completions?api-version=2024-10-21" },
-  { ...FAITHFUL, played: "OpenRouter", model: "openrouter:openai/gpt-4o", id: /^gen-/, path: "/api/v1/chat/completions" },
+  {
+    ...FAITHFUL,
+    played: "Azure",
+    model: "azure:gpt-4o",
+    id: /^chatcmpl-/,
+    path: "/openai/deployments/gpt-4o/chat/completions?api-version=2024-10-21",
+  },
+  {
+    ...FAITHFUL,
+    played: "OpenRouter",
+    model: "openrouter:openai/gpt-4o",
+    id: /^gen-/,
+    path: "/api/v1/chat/completions",
+  },
   { ...FAITHFUL, played: "Anthropic", model: "anthropic:claude-sonnet-4-5", id: /^msg_/, path: "/v1/messages" },
   // the mock's answers have no responseId
-  { ...FAITHFUL, played: "Gemini", model: "gemini:gemini-2.5-flash", id: OWN_ID, path: "/v1beta/models/gemini-2.5-flash:generateContent", piecesOfCalls: false },
-  { ...FAITHFUL, played: "Vertex", model: "vertex:gemini-2.5-flash", id: OWN_ID, path: "/v1/projects/played/locations/global/publishers/google/models/gemini-2.5-flash:generateContent", piecesOfCalls: false },
-  { ...FAITHFUL, played: "Bedrock", model: `bedrock:${BEDROCK_MODEL}`, id: OWN_ID, path: `/model/${encodeURIComponent(BEDROCK_MODEL)}/converse` },
-  { ...FAITHFUL, played: "Cohere", model: "cohere:command-a-reasoning-08-2025", id: /^msg_/, path: "/v2/chat", reasoning: "in-text", plan: "I will use the requested tool." },
-  { ...FAITHFUL, played: "Ollama", model: "ollama:qwen3:8b", id: OWN_ID, path: "/api/chat", reasoning: "nowhere", tells: false, piecesOfCalls: false },
+  {
+    ...FAITHFUL,
+    played: "Gemini",
+    model: "gemini:gemini-2.5-flash",
+    id: OWN_ID,
+    path: "/v1beta/models/gemini-2.5-flash:generateContent",
+    piecesOfCalls: false,
+  },
+  {
+    ...FAITHFUL,
+    played: "Vertex",
+    model: "vertex:gemini-2.5-flash",
+    id: OWN_ID,
+    path: "/v1/projects/played/locations/global/publishers/google/models/gemini-2.5-flash:generateContent",
+    piecesOfCalls: false,
+  },
+  {
+    ...FAITHFUL,
+    played: "Bedrock",
+    model: `bedrock:${BEDROCK_MODEL}`,
+    id: OWN_ID,
+    path: `/model/${encodeURIComponent(BEDROCK_MODEL)}/converse`,
+  },
+  {
+    ...FAITHFUL,
+    played: "Cohere",
+    model: "cohere:command-a-reasoning-08-2025",
+    id: /^msg_/,
+    path: "/v2/chat",
+    reasoning: "in-text",
+    plan: "I will use the requested tool.",
+  },
+  {
+    ...FAITHFUL,
+    played: "Ollama",
+    model: "ollama:qwen3:8b",
+    id: OWN_ID,
+    path: "/api/chat",
+    reasoning: "nowhere",
+    tells: false,
+    piecesOfCalls: false,
+  },
 ];
 
 export interface AimockGateway {

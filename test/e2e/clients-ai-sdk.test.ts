@@ -3,7 +3,17 @@
 // it keeps words, type and code.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { APICallError, generateText, isStepCount, jsonSchema, NoObjectGeneratedError, Output, RetryError, streamText, tool } from "ai";
+import {
+  APICallError,
+  generateText,
+  isStepCount,
+  jsonSchema,
+  NoObjectGeneratedError,
+  Output,
+  RetryError,
+  streamText,
+  tool,
+} from "ai";
 import { expectedCallId, expectedFrame, expectedThought, expectedWithheld } from "./expected-answers.ts";
 import { FAMILIES, type Family, type Form } from "./families.ts";
 import { type FamilyGateway, saidTo, startFamilyGateway } from "./family-gateway.ts";
@@ -25,21 +35,39 @@ beforeAll(async () => {
 });
 afterAll(() => stage.stop());
 
-const isForecast = (value: unknown): value is typeof FORECAST => typeof value === "object" && value !== null && "city" in value && "degrees" in value;
-const forecast = jsonSchema<typeof FORECAST>(FORECAST_SCHEMA, { validate: (value) => (isForecast(value) ? { success: true, value } : { success: false, error: new Error("no forecast") }) });
-const weather = tool({ description: "The weather of a city.", inputSchema: jsonSchema<{ city: string }>(WEATHER_SCHEMA), execute: ({ city }) => Promise.resolve(city === "Paris" ? "warm" : "cold") });
-const bell = tool({ description: "Rings.", inputSchema: jsonSchema<Record<string, never>>({ type: "object", properties: {} }), outputSchema: jsonSchema<string>({ type: "string" }) });
+const isForecast = (value: unknown): value is typeof FORECAST =>
+  typeof value === "object" && value !== null && "city" in value && "degrees" in value;
+const forecast = jsonSchema<typeof FORECAST>(FORECAST_SCHEMA, {
+  validate: (value) =>
+    isForecast(value) ? { success: true, value } : { success: false, error: new Error("no forecast") },
+});
+const weather = tool({
+  description: "The weather of a city.",
+  inputSchema: jsonSchema<{ city: string }>(WEATHER_SCHEMA),
+  execute: ({ city }) => Promise.resolve(city === "Paris" ? "warm" : "cold"),
+});
+const bell = tool({
+  description: "Rings.",
+  inputSchema: jsonSchema<Record<string, never>>({ type: "object", properties: {} }),
+  outputSchema: jsonSchema<string>({ type: "string" }),
+});
 const low = { providerOptions: { dragoman: { reasoningEffort: "low" } } };
 const once = { maxRetries: 0 };
 
 /** The library's own account of the figures. */
 const usageOf = (prompt: number, completion: number, reasoning = 0) => ({
-  inputTokens: prompt, inputTokenDetails: { noCacheTokens: prompt, cacheReadTokens: 0 },
-  outputTokens: completion, outputTokenDetails: { textTokens: completion - reasoning, reasoningTokens: reasoning }, totalTokens: prompt + completion,
+  inputTokens: prompt,
+  inputTokenDetails: { noCacheTokens: prompt, cacheReadTokens: 0 },
+  outputTokens: completion,
+  outputTokenDetails: { textTokens: completion - reasoning, reasoningTokens: reasoning },
+  totalTokens: prompt + completion,
 });
 
 async function errorOf(call: PromiseLike<unknown>): Promise<APICallError> {
-  const error = await Promise.resolve(call).then(() => null, (thrown: unknown) => thrown);
+  const error = await Promise.resolve(call).then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
   if (!APICallError.isInstance(error)) throw new Error("the call did not fail as a call of the API", { cause: error });
   return error;
 }
@@ -49,40 +77,84 @@ const CLOSED: ReadonlySet<string> = new Set(["azure", "sagemaker"]);
 
 describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family: Family) => {
   const thoughtTokens = expectedThought(family, 9) ?? 0;
-  const calls = (["Paris", "Oslo"] as const).map((city) => ({ type: "tool-call", toolCallId: expectedCallId(family, `call_${city.toLowerCase()}`), toolName: "weather", input: { city } }));
+  const calls = (["Paris", "Oslo"] as const).map((city) => ({
+    type: "tool-call",
+    toolCallId: expectedCallId(family, `call_${city.toLowerCase()}`),
+    toolName: "weather",
+    input: { city },
+  }));
 
   test("text, plain", async () => {
     const got = await generateText({ model: provider(family.model), prompt: "#text", ...once });
-    expect({ text: got.text, finish: got.finishReason, warnings: got.warnings, content: got.content }).toEqual({ text: TEXT, finish: "stop", warnings: [], content: [{ type: "text", text: TEXT }] });
+    expect({ text: got.text, finish: got.finishReason, warnings: got.warnings, content: got.content }).toEqual({
+      text: TEXT,
+      finish: "stop",
+      warnings: [],
+      content: [{ type: "text", text: TEXT }],
+    });
     expect(got.usage).toMatchObject(usageOf(11, 4));
     const { id, created } = expectedFrame(family);
     const { response } = got.finalStep;
-    expect({ id: response.id, modelId: response.modelId, created: Math.floor(response.timestamp.getTime() / 1000) }).toEqual({ id, modelId: family.model, created });
+    expect({
+      id: response.id,
+      modelId: response.modelId,
+      created: Math.floor(response.timestamp.getTime() / 1000),
+    }).toEqual({ id, modelId: family.model, created });
   });
 
   test("text, streamed: the parts, then the usage", async () => {
     const parts: { type: string; text?: string }[] = [];
     const got = streamText({ model: provider(family.model), prompt: "#text", ...once });
     for await (const part of got.stream) parts.push(part);
-    expect(parts.map(({ type, text }) => text ?? type)).toEqual(["start", "start-step", "text-start", "Bonjou", "r, mon", "de — ✓", "text-end", "finish-step", "finish"]);
+    expect(parts.map(({ type, text }) => text ?? type)).toEqual([
+      "start",
+      "start-step",
+      "text-start",
+      "Bonjou",
+      "r, mon",
+      "de — ✓",
+      "text-end",
+      "finish-step",
+      "finish",
+    ]);
     expect([await got.text, await got.finishReason]).toEqual([TEXT, "stop"]);
     expect(await got.usage).toMatchObject(usageOf(11, 4));
   });
 
   test("reasoning stands beside the text, plain and streamed", async () => {
     const got = await generateText({ model: provider(family.model), prompt: "#reason", ...low, ...once });
-    expect(got.content as readonly object[]).toEqual([{ type: "reasoning", text: THOUGHT }, { type: "text", text: "42" }]);
+    expect(got.content as readonly object[]).toEqual([
+      { type: "reasoning", text: THOUGHT },
+      { type: "text", text: "42" },
+    ]);
     expect(got.usage).toMatchObject(usageOf(11, 10, thoughtTokens));
     const streamed = streamText({ model: provider(family.model), prompt: "#reason", ...low, ...once });
     const kinds: string[] = [];
     for await (const { type } of streamed.stream) if (kinds.at(-1) !== type) kinds.push(type);
-    expect(kinds).toEqual(["start", "start-step", "reasoning-start", "reasoning-delta", "reasoning-end", "text-start", "text-delta", "text-end", "finish-step", "finish"]);
+    expect(kinds).toEqual([
+      "start",
+      "start-step",
+      "reasoning-start",
+      "reasoning-delta",
+      "reasoning-end",
+      "text-start",
+      "text-delta",
+      "text-end",
+      "finish-step",
+      "finish",
+    ]);
     expect([(await streamed.finalStep).reasoningText, await streamed.text]).toEqual([THOUGHT, "42"]);
     expect(await streamed.usage).toMatchObject(usageOf(11, 10, thoughtTokens));
   });
 
   test("tools run in a loop of two steps, plain and streamed", async () => {
-    const ask = { model: provider(family.model), prompt: "#tools", tools: { weather }, stopWhen: isStepCount(3), ...once };
+    const ask = {
+      model: provider(family.model),
+      prompt: "#tools",
+      tools: { weather },
+      stopWhen: isStepCount(3),
+      ...once,
+    };
     const got = await generateText(ask);
     expect([got.text, got.steps.length, got.steps[0]!.finishReason]).toEqual([AFTER_TOOLS, 2, "tool-calls"]);
     expect(got.steps[0]!.toolCalls as readonly object[]).toMatchObject(calls);
@@ -98,25 +170,70 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
     const ask = { model: provider(family.model), prompt: "#bare", tools: { bell }, ...once };
     const call = { type: "tool-call", toolCallId: expectedCallId(family, "call_bell"), toolName: "bell", input: {} };
     const got = await generateText(ask);
-    expect([got.text, got.finishReason, got.toolCalls as readonly object[]]).toMatchObject(["Ringing.", "tool-calls", [call]]);
+    expect([got.text, got.finishReason, got.toolCalls as readonly object[]]).toMatchObject([
+      "Ringing.",
+      "tool-calls",
+      [call],
+    ]);
     const streamed = streamText(ask);
-    expect([await streamed.text, await streamed.finishReason, (await streamed.toolCalls) as readonly object[]]).toMatchObject(["Ringing.", "tool-calls", [call]]);
+    expect([
+      await streamed.text,
+      await streamed.finishReason,
+      (await streamed.toolCalls) as readonly object[],
+    ]).toMatchObject(["Ringing.", "tool-calls", [call]]);
   });
 
   test("[d9.7] R4: a conversation with reasoning and calls in it goes on", async () => {
-    const got = await generateText({ model: provider(family.model), ...once, tools: { weather }, messages: [
-      { role: "user", content: "#tools" },
-      { role: "assistant", content: [{ type: "reasoning", text: THOUGHT }, { type: "tool-call", toolCallId: "call_paris", toolName: "weather", input: { city: "Paris" }, providerOptions: { google: { thoughtSignature: "c2ln" } } }] },
-      { role: "tool", content: [{ type: "tool-result", toolCallId: "call_paris", toolName: "weather", output: { type: "text", value: "warm" } }] },
-    ] });
+    const got = await generateText({
+      model: provider(family.model),
+      ...once,
+      tools: { weather },
+      messages: [
+        { role: "user", content: "#tools" },
+        {
+          role: "assistant",
+          content: [
+            { type: "reasoning", text: THOUGHT },
+            {
+              type: "tool-call",
+              toolCallId: "call_paris",
+              toolName: "weather",
+              input: { city: "Paris" },
+              providerOptions: { google: { thoughtSignature: "c2ln" } },
+            },
+          ],
+        },
+        {
+          role: "tool",
+          content: [
+            {
+              type: "tool-result",
+              toolCallId: "call_paris",
+              toolName: "weather",
+              output: { type: "text", value: "warm" },
+            },
+          ],
+        },
+      ],
+    });
     expect(got.text).toBe(AFTER_TOOLS);
     // the signature goes back to the vendor whose it is, stays where fields that nobody knows stay, and is nothing to the others
-    const signatures: Partial<Record<Form, string>> = { openai: '"thought_signature":"c2ln"', gemini: '"thoughtSignature":"c2ln"' };
-    expect(/"thought_?[sS]ignature":"c2ln"/.exec(stage.upstream.last().text)?.[0]).toBe(CLOSED.has(family.wire) ? undefined : signatures[family.form]);
+    const signatures: Partial<Record<Form, string>> = {
+      openai: '"thought_signature":"c2ln"',
+      gemini: '"thoughtSignature":"c2ln"',
+    };
+    expect(/"thought_?[sS]ignature":"c2ln"/.exec(stage.upstream.last().text)?.[0]).toBe(
+      CLOSED.has(family.wire) ? undefined : signatures[family.form],
+    );
   });
 
   test("an object with a schema, plain and streamed", async () => {
-    const ask = { model: provider(family.model), prompt: "#json", output: Output.object({ schema: forecast }), ...once };
+    const ask = {
+      model: provider(family.model),
+      prompt: "#json",
+      output: Output.object({ schema: forecast }),
+      ...once,
+    };
     expect((await generateText(ask)).output).toEqual(FORECAST);
     expect(saidTo(stage.upstream)).toContain("degrees:{type:integer}");
     const streamed = streamText(ask);
@@ -127,14 +244,34 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
   });
 
   test("an object by JSON mode alone", async () => {
-    expect((await generateText({ model: plainProvider(family.model), prompt: "#json", output: Output.object({ schema: forecast }), ...once })).output).toEqual(FORECAST);
+    expect(
+      (
+        await generateText({
+          model: plainProvider(family.model),
+          prompt: "#json",
+          output: Output.object({ schema: forecast }),
+          ...once,
+        })
+      ).output,
+    ).toEqual(FORECAST);
     expect(stage.upstream.last().text).not.toContain("degrees");
   });
 
   test("an answer that was cut off or withheld says so", async () => {
-    expect((await generateText({ model: provider(family.model), prompt: "#length", ...once })).finishReason).toBe("length");
-    expect(await streamText({ model: provider(family.model), prompt: "#filter", ...once }).finishReason).toBe(expectedWithheld(family) === "content_filter" ? "content-filter" : "stop");
-    const cut = await generateText({ model: provider(family.model), prompt: "#length", output: Output.object({ schema: forecast }), ...once }).then((got) => got.output).catch((error: unknown) => error);
+    expect((await generateText({ model: provider(family.model), prompt: "#length", ...once })).finishReason).toBe(
+      "length",
+    );
+    expect(await streamText({ model: provider(family.model), prompt: "#filter", ...once }).finishReason).toBe(
+      expectedWithheld(family) === "content_filter" ? "content-filter" : "stop",
+    );
+    const cut = await generateText({
+      model: provider(family.model),
+      prompt: "#length",
+      output: Output.object({ schema: forecast }),
+      ...once,
+    })
+      .then((got) => got.output)
+      .catch((error: unknown) => error);
     expect(NoObjectGeneratedError.isInstance(cut)).toBe(true);
   });
 
@@ -146,18 +283,36 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
     ["server", 502, true, "upstream_error"],
     ["overloaded", 503, true, "upstream_overloaded"],
     ["invalid", 400, false, "upstream_invalid_request"],
-  ] as const)("[s:errors.5xx, d9.7] H4: the failure %s is an error of the API with its body, also for a stream", async (failure, status, isRetryable, code) => {
-    const plain = await errorOf(generateText({ model: provider(family.model), prompt: `#fail-${failure}`, ...once }));
-    expect({ status: plain.statusCode, isRetryable: plain.isRetryable, data: plain.data as object }).toMatchObject({ status, isRetryable, data: { error: { code, message: plain.message } } });
-    const raised: unknown[] = [];
-    await streamText({ model: provider(family.model), prompt: `#fail-${failure}`, ...once, onError: ({ error }) => void raised.push(error) }).consumeStream();
-    expect(raised.map((error) => APICallError.isInstance(error) && { status: error.statusCode, data: error.data })).toMatchObject([{ status, data: { error: { code } } }]);
-  });
+  ] as const)(
+    "[s:errors.5xx, d9.7] H4: the failure %s is an error of the API with its body, also for a stream",
+    async (failure, status, isRetryable, code) => {
+      const plain = await errorOf(generateText({ model: provider(family.model), prompt: `#fail-${failure}`, ...once }));
+      expect({ status: plain.statusCode, isRetryable: plain.isRetryable, data: plain.data as object }).toMatchObject({
+        status,
+        isRetryable,
+        data: { error: { code, message: plain.message } },
+      });
+      const raised: unknown[] = [];
+      await streamText({
+        model: provider(family.model),
+        prompt: `#fail-${failure}`,
+        ...once,
+        onError: ({ error }) => void raised.push(error),
+      }).consumeStream();
+      expect(
+        raised.map((error) => APICallError.isInstance(error) && { status: error.statusCode, data: error.data }),
+      ).toMatchObject([{ status, data: { error: { code } } }]);
+    },
+  );
 
   test("[d9.7] H8: the wait that the provider names is what the library waits", async () => {
     const before = stage.upstream.seen.length;
     const started = performance.now();
-    const error = await generateText({ model: provider(family.model), prompt: "#fail-rate-limit", maxRetries: 1 }).catch((thrown: unknown) => thrown);
+    const error = await generateText({
+      model: provider(family.model),
+      prompt: "#fail-rate-limit",
+      maxRetries: 1,
+    }).catch((thrown: unknown) => thrown);
     const tookMs = performance.now() - started;
     expect(RetryError.isInstance(error) && error.errors.length).toBe(2);
     expect(stage.upstream.seen.length - before).toBeGreaterThanOrEqual(2);
@@ -168,7 +323,12 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
 
   test("[d8.3, d9.7] S18, S19: an error in the middle of a stream is raised, and the answer never looks complete", async () => {
     const raised: unknown[] = [];
-    const got = streamText({ model: provider(family.model), prompt: "#broken", ...once, onError: ({ error }) => void raised.push(error) });
+    const got = streamText({
+      model: provider(family.model),
+      prompt: "#broken",
+      ...once,
+      onError: ({ error }) => void raised.push(error),
+    });
     let text = "";
     let finish = "";
     for await (const part of got.stream) {
@@ -179,7 +339,9 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
       if (part.type === "finish") finish = part.finishReason;
     }
     expect([text, finish]).toEqual(["Once", "error"]);
-    expect(raised as readonly object[]).toMatchObject([{ message: "The engine stopped.", type: "server_error", code: "upstream_error" }]);
+    expect(raised as readonly object[]).toMatchObject([
+      { message: "The engine stopped.", type: "server_error", code: "upstream_error" },
+    ]);
   });
 
   test("[d7.7] S24: aborting a stream ends the upstream call at once", async () => {
@@ -202,7 +364,12 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
     const before = stage.upstream.seen.length;
     const ended = stage.nextEnded();
     const abort = new AbortController();
-    const call = generateText({ model: provider(family.model), prompt: "#hang", ...once, abortSignal: abort.signal }).catch((error: unknown) => error);
+    const call = generateText({
+      model: provider(family.model),
+      prompt: "#hang",
+      ...once,
+      abortSignal: abort.signal,
+    }).catch((error: unknown) => error);
     while (stage.upstream.seen.length === before) await Bun.sleep(5);
     const leftMs = performance.now();
     abort.abort();
@@ -215,30 +382,63 @@ describe("the sandbox", () => {
   test("echoes, plain and streamed", async () => {
     const ask = { model: provider("sandbox:echo"), prompt: "say it again", ...once };
     const got = await generateText(ask);
-    expect([got.text, got.finishReason, got.finalStep.response.id, got.finalStep.response.modelId]).toEqual(["say it again", "stop", "chatcmpl-sandbox", "sandbox:echo"]);
+    expect([got.text, got.finishReason, got.finalStep.response.id, got.finalStep.response.modelId]).toEqual([
+      "say it again",
+      "stop",
+      "chatcmpl-sandbox",
+      "sandbox:echo",
+    ]);
     const streamed = streamText(ask);
     expect(await streamed.text).toBe("say it again");
     expect(await streamed.usage).toMatchObject(usageOf(3, 3));
   });
 
   test("calls the tool, and answers with its result", async () => {
-    const got = await generateText({ model: provider("sandbox:tools"), prompt: "the weather?", tools: { weather }, stopWhen: isStepCount(2), ...once });
+    const got = await generateText({
+      model: provider("sandbox:tools"),
+      prompt: "the weather?",
+      tools: { weather },
+      stopWhen: isStepCount(2),
+      ...once,
+    });
     expect([got.text, got.steps.length]).toEqual(["The tool said: cold", 2]);
   });
 
   test("fills a schema", async () => {
-    expect((await generateText({ model: provider("sandbox:json"), prompt: "a forecast", output: Output.object({ schema: forecast }), ...once })).output).toEqual({ city: "text", degrees: 1 });
+    expect(
+      (
+        await generateText({
+          model: provider("sandbox:json"),
+          prompt: "a forecast",
+          output: Output.object({ schema: forecast }),
+          ...once,
+        })
+      ).output,
+    ).toEqual({ city: "text", degrees: 1 });
   });
 
   test("an unknown token is refused, without a retry", async () => {
-    const stranger = createOpenAICompatible({ name: "dragoman", baseURL: stage.baseUrl, apiKey: "sk-of-another-house" });
+    const stranger = createOpenAICompatible({
+      name: "dragoman",
+      baseURL: stage.baseUrl,
+      apiKey: "sk-of-another-house",
+    });
     const error = await errorOf(generateText({ model: stranger("sandbox:echo"), prompt: "hello" }));
-    expect({ status: error.statusCode, isRetryable: error.isRetryable, data: error.data as object }).toMatchObject({ status: 401, isRetryable: false, data: { error: { code: "invalid_token" } } });
+    expect({ status: error.statusCode, isRetryable: error.isRetryable, data: error.data as object }).toMatchObject({
+      status: 401,
+      isRetryable: false,
+      data: { error: { code: "invalid_token" } },
+    });
   });
 
   test("[d8.3] a stream that is cut is an error", async () => {
     const raised: unknown[] = [];
-    const got = streamText({ model: provider("sandbox:cut"), prompt: "one two three", ...once, onError: ({ error }) => void raised.push(error) });
+    const got = streamText({
+      model: provider("sandbox:cut"),
+      prompt: "one two three",
+      ...once,
+      onError: ({ error }) => void raised.push(error),
+    });
     await got.consumeStream();
     expect(raised.length).toBe(1);
     expect(JSON.stringify(raised[0])).toContain("upstream_incomplete");

@@ -19,8 +19,13 @@ beforeAll(async () => {
 });
 afterAll(() => stage.stop());
 
-const chat = (model: string, fields: ChatOpenAIFields = {}): ChatOpenAI => new ChatOpenAI({ model, apiKey: stage.token, maxRetries: 0, configuration: { baseURL: stage.baseUrl }, ...fields });
-const weather = tool((input) => ((input as { city: string }).city === "Paris" ? "warm" : "cold"), { name: "weather", description: "The weather of a city.", schema: WEATHER_SCHEMA });
+const chat = (model: string, fields: ChatOpenAIFields = {}): ChatOpenAI =>
+  new ChatOpenAI({ model, apiKey: stage.token, maxRetries: 0, configuration: { baseURL: stage.baseUrl }, ...fields });
+const weather = tool((input) => ((input as { city: string }).city === "Paris" ? "warm" : "cold"), {
+  name: "weather",
+  description: "The weather of a city.",
+  schema: WEATHER_SCHEMA,
+});
 const thoughtful: ChatOpenAIFields = { modelKwargs: { reasoning_effort: "low" } };
 
 async function joined(stream: Promise<AsyncIterable<AIMessageChunk>>): Promise<AIMessageChunk> {
@@ -30,26 +35,47 @@ async function joined(stream: Promise<AsyncIterable<AIMessageChunk>>): Promise<A
 }
 
 async function errorOf(call: Promise<unknown>): Promise<Record<string, any>> {
-  return call.then(() => { throw new Error("the call did not fail"); }, (error: unknown) => error as Record<string, any>);
+  return call.then(
+    () => {
+      throw new Error("the call did not fail");
+    },
+    (error: unknown) => error as Record<string, any>,
+  );
 }
 
 describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family: Family) => {
   const { model } = family;
   /** The library's own account of the figures. */
   const usageMetadata = (prompt: number, completion: number, reasoning = 0) => ({
-    input_tokens: prompt, output_tokens: completion, total_tokens: prompt + completion,
+    input_tokens: prompt,
+    output_tokens: completion,
+    total_tokens: prompt + completion,
     input_token_details: "prompt_tokens_details" in expectedUsage(family, prompt, completion) ? { cache_read: 0 } : {},
     output_token_details: expectedThought(family, reasoning) === null ? {} : { reasoning },
   });
-  const calls = (["Paris", "Oslo"] as const).map((city) => ({ name: "weather", args: { city }, type: "tool_call" as const, id: expectedCallId(family, `call_${city.toLowerCase()}`) }));
+  const calls = (["Paris", "Oslo"] as const).map((city) => ({
+    name: "weather",
+    args: { city },
+    type: "tool_call" as const,
+    id: expectedCallId(family, `call_${city.toLowerCase()}`),
+  }));
 
   test("text, invoked: the whole message", async () => {
     const got: AIMessage = await chat(model).invoke("#text");
-    expect([got.id!, got.content, got.tool_calls!, got.invalid_tool_calls!]).toEqual([expectedFrame(family).id, TEXT, [], []]);
+    expect([got.id!, got.content, got.tool_calls!, got.invalid_tool_calls!]).toEqual([
+      expectedFrame(family).id,
+      TEXT,
+      [],
+      [],
+    ]);
     expect(got.additional_kwargs as object).toEqual({});
     expect(got.usage_metadata! as object).toEqual(usageMetadata(11, 4));
     expect(got.response_metadata).toEqual({
-      tokenUsage: { promptTokens: 11, completionTokens: 4, totalTokens: 15 }, finish_reason: "stop", model_provider: "openai", model_name: model, usage: expectedUsage(family, 11, 4),
+      tokenUsage: { promptTokens: 11, completionTokens: 4, totalTokens: 15 },
+      finish_reason: "stop",
+      model_provider: "openai",
+      model_name: model,
+      usage: expectedUsage(family, 11, 4),
       ...(expectedBeside(family)["system_fingerprint"] !== undefined && { system_fingerprint: "fp_scripted" }),
     });
   });
@@ -58,11 +84,18 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
     const got = await joined(chat(model).stream("#text"));
     expect([got.id!, got.content]).toEqual([expectedFrame(family).id, TEXT]);
     expect(got.usage_metadata! as object).toEqual(usageMetadata(11, 4));
-    expect(got.response_metadata as object).toMatchObject({ finish_reason: "stop", model_name: model, usage: expectedUsage(family, 11, 4) });
+    expect(got.response_metadata as object).toMatchObject({
+      finish_reason: "stop",
+      model_name: model,
+      usage: expectedUsage(family, 11, 4),
+    });
   });
 
   test("reasoning stands beside the text, invoked and streamed", async () => {
-    for (const got of [await chat(model, thoughtful).invoke("#reason"), await joined(chat(model, thoughtful).stream("#reason"))]) {
+    for (const got of [
+      await chat(model, thoughtful).invoke("#reason"),
+      await joined(chat(model, thoughtful).stream("#reason")),
+    ]) {
       expect([got.content, got.additional_kwargs["reasoning_content"]]).toEqual(["42", THOUGHT]);
       expect(got.usage_metadata! as object).toEqual(usageMetadata(11, 10, 9));
     }
@@ -77,16 +110,43 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
     expect(results.map((result) => result.content)).toEqual(["warm", "cold"]);
     expect((await bound.invoke([new HumanMessage("#tools"), got, ...results])).content).toBe(AFTER_TOOLS);
     const streamed = await joined(bound.stream("#tools"));
-    expect([streamed.tool_calls!, streamed.invalid_tool_calls!, streamed.usage_metadata! as object]).toEqual([calls, [], usageMetadata(20, 12)]);
-    expect((await joined(bound.stream([new HumanMessage("#tools"), streamed, ...results.map((result, index) => { result.tool_call_id = streamed.tool_calls![index]!.id!; return result; })]))).content).toBe(AFTER_TOOLS);
+    expect([streamed.tool_calls!, streamed.invalid_tool_calls!, streamed.usage_metadata! as object]).toEqual([
+      calls,
+      [],
+      usageMetadata(20, 12),
+    ]);
+    expect(
+      (
+        await joined(
+          bound.stream([
+            new HumanMessage("#tools"),
+            streamed,
+            ...results.map((result, index) => {
+              result.tool_call_id = streamed.tool_calls![index]!.id!;
+              return result;
+            }),
+          ]),
+        )
+      ).content,
+    ).toBe(AFTER_TOOLS);
   });
 
-  test.each([["jsonSchema", "#json"], ["functionCalling", "#forecast"], ["jsonMode", "#json"]] as const)("structured output by %s", async (method, prompt) => {
+  test.each([
+    ["jsonSchema", "#json"],
+    ["functionCalling", "#forecast"],
+    ["jsonMode", "#json"],
+  ] as const)("structured output by %s", async (method, prompt) => {
     if (method === "functionCalling" && family.refuses.includes("forced-tools")) {
-      expect(await errorOf(chat(model).withStructuredOutput(FORECAST_SCHEMA, { method, name: "forecast" }).invoke(prompt))).toMatchObject({ status: 400, code: "unsupported_value", param: "tool_choice" });
+      expect(
+        await errorOf(chat(model).withStructuredOutput(FORECAST_SCHEMA, { method, name: "forecast" }).invoke(prompt)),
+      ).toMatchObject({ status: 400, code: "unsupported_value", param: "tool_choice" });
       return;
     }
-    const structured = chat(model).withStructuredOutput<typeof FORECAST>(FORECAST_SCHEMA, { method, name: "forecast", ...(method === "jsonSchema" && { strict: true }) });
+    const structured = chat(model).withStructuredOutput<typeof FORECAST>(FORECAST_SCHEMA, {
+      method,
+      name: "forecast",
+      ...(method === "jsonSchema" && { strict: true }),
+    });
     expect(await structured.invoke(prompt)).toEqual(FORECAST);
     if (method !== "jsonMode") expect(saidTo(stage.upstream)).toContain("degrees:{type:integer}");
   });
@@ -110,10 +170,13 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
     ["server", { status: 502, code: "upstream_error" }],
     ["overloaded", { status: 503, code: "upstream_overloaded" }],
     ["invalid", { status: 400, code: "upstream_invalid_request" }],
-  ] as const)("[s:errors.5xx, d9.7] H12: the failure %s keeps status and code, also for a stream", async (failure, fields) => {
-    expect(await errorOf(chat(model).invoke(`#fail-${failure}`))).toMatchObject(fields);
-    expect(await errorOf(joined(chat(model).stream(`#fail-${failure}`)))).toMatchObject(fields);
-  });
+  ] as const)(
+    "[s:errors.5xx, d9.7] H12: the failure %s keeps status and code, also for a stream",
+    async (failure, fields) => {
+      expect(await errorOf(chat(model).invoke(`#fail-${failure}`))).toMatchObject(fields);
+      expect(await errorOf(joined(chat(model).stream(`#fail-${failure}`)))).toMatchObject(fields);
+    },
+  );
 
   test("[d8.3, d9.7] S19: an error in the middle of a stream is raised, after what was said", async () => {
     const said: unknown[] = [];
@@ -164,31 +227,55 @@ test("[d9.7] H8, H9: a rate limit is waited for and tried again, whoever tells i
   // all at once: the library waits for a second or two before it tries again
   await Promise.all(FAMILIES.map(({ model }) => errorOf(chat(model, { maxRetries: 1 }).invoke("#fail-rate-limit"))));
   const asked = stage.upstream.seen.slice(from);
-  for (const { paths: [path] } of FAMILIES) expect(asked.filter((request) => request.path === path).length).toBeGreaterThanOrEqual(2);
+  for (const {
+    paths: [path],
+  } of FAMILIES)
+    expect(asked.filter((request) => request.path === path).length).toBeGreaterThanOrEqual(2);
 });
 
 describe("the sandbox", () => {
   test("echoes, invoked and streamed", async () => {
-    for (const got of [await chat("sandbox:echo").invoke("say it again"), await joined(chat("sandbox:echo").stream("say it again"))]) {
-      expect([got.content, got.id!, got.response_metadata["finish_reason"]]).toEqual(["say it again", "chatcmpl-sandbox", "stop"]);
+    for (const got of [
+      await chat("sandbox:echo").invoke("say it again"),
+      await joined(chat("sandbox:echo").stream("say it again")),
+    ]) {
+      expect([got.content, got.id!, got.response_metadata["finish_reason"]]).toEqual([
+        "say it again",
+        "chatcmpl-sandbox",
+        "stop",
+      ]);
       expect(got.usage_metadata! as object).toMatchObject({ input_tokens: 3, output_tokens: 3, total_tokens: 6 });
     }
   });
 
   test("calls the tool, invoked and streamed", async () => {
     const bound = chat("sandbox:tools").bindTools([weather]);
-    for (const got of [await bound.invoke("the weather?"), await joined(bound.stream("the weather?"))]) expect(got.tool_calls!).toEqual([{ name: "weather", args: { city: "text" }, type: "tool_call", id: "call_sandbox_0" }]);
+    for (const got of [await bound.invoke("the weather?"), await joined(bound.stream("the weather?"))])
+      expect(got.tool_calls!).toEqual([
+        { name: "weather", args: { city: "text" }, type: "tool_call", id: "call_sandbox_0" },
+      ]);
   });
 
-  test.each([["jsonSchema", "sandbox:json"], ["functionCalling", "sandbox:tools"]] as const)("structured output by %s", async (method, model) => {
-    expect(await chat(model).withStructuredOutput(FORECAST_SCHEMA, { method, name: "forecast" }).invoke("a forecast")).toEqual({ city: "text", degrees: 1 });
+  test.each([
+    ["jsonSchema", "sandbox:json"],
+    ["functionCalling", "sandbox:tools"],
+  ] as const)("structured output by %s", async (method, model) => {
+    expect(
+      await chat(model).withStructuredOutput(FORECAST_SCHEMA, { method, name: "forecast" }).invoke("a forecast"),
+    ).toEqual({ city: "text", degrees: 1 });
   });
 
   test("[s:errors.401-unauthorized] an unknown token is an authentication error", async () => {
-    expect(await errorOf(chat("sandbox:echo", { apiKey: "sk-of-another-house" }).invoke("hello"))).toMatchObject({ status: 401, code: "invalid_token", lc_error_code: "MODEL_AUTHENTICATION" });
+    expect(await errorOf(chat("sandbox:echo", { apiKey: "sk-of-another-house" }).invoke("hello"))).toMatchObject({
+      status: 401,
+      code: "invalid_token",
+      lc_error_code: "MODEL_AUTHENTICATION",
+    });
   });
 
   test("[d8.3] a stream that is cut is an error", async () => {
-    expect(await errorOf(joined(chat("sandbox:cut").stream("one two three")))).toMatchObject({ code: "upstream_incomplete" });
+    expect(await errorOf(joined(chat("sandbox:cut").stream("one two three")))).toMatchObject({
+      code: "upstream_incomplete",
+    });
   });
 });

@@ -31,10 +31,16 @@ function clientOf(options: { readonly maxRetries?: number; readonly apiKey?: str
     statuses.push(answer.status);
     return answer;
   };
-  return { statuses, client: new OpenAI({ baseURL: stage.baseUrl, apiKey: stage.token, maxRetries: 0, fetch: counted, ...options }) };
+  return {
+    statuses,
+    client: new OpenAI({ baseURL: stage.baseUrl, apiKey: stage.token, maxRetries: 0, fetch: counted, ...options }),
+  };
 }
 
-const ask = (model: string, content: string): Pick<ChatCompletionCreateParamsNonStreaming, "model" | "messages"> => ({ model, messages: [{ role: "user", content }] });
+const ask = (model: string, content: string): Pick<ChatCompletionCreateParamsNonStreaming, "model" | "messages"> => ({
+  model,
+  messages: [{ role: "user", content }],
+});
 
 /** Fields of the gateway, and wrong ones, that the client's types do not have. */
 const beyondTypes = (fields: object): object => fields;
@@ -60,29 +66,66 @@ interface Outcome {
 
 /** What each failure of a provider is to the client, the same for every wire family. */
 const OUTCOMES: Readonly<Record<ScriptedFailure, Outcome>> = {
-  context: { type: OpenAI.BadRequestError, status: 400, code: "context_length_exceeded", retry: "false", message: /maximum context length/ },
-  "rate-limit": { type: OpenAI.RateLimitError, status: 429, code: "rate_limit_exceeded", retry: null, message: /try again in 1 s/ },
+  context: {
+    type: OpenAI.BadRequestError,
+    status: 400,
+    code: "context_length_exceeded",
+    retry: "false",
+    message: /maximum context length/,
+  },
+  "rate-limit": {
+    type: OpenAI.RateLimitError,
+    status: 429,
+    code: "rate_limit_exceeded",
+    retry: null,
+    message: /try again in 1 s/,
+  },
   "not-found": { type: OpenAI.NotFoundError, status: 404, code: "model_not_found", retry: "false", message: /gone/ },
-  "refused-key": { type: OpenAI.InternalServerError, status: 502, code: "upstream_authentication", retry: "false", message: /own credential/ },
+  "refused-key": {
+    type: OpenAI.InternalServerError,
+    status: 502,
+    code: "upstream_authentication",
+    retry: "false",
+    message: /own credential/,
+  },
   server: { type: OpenAI.InternalServerError, status: 502, code: "upstream_error", retry: null, message: /error/ },
-  overloaded: { type: OpenAI.InternalServerError, status: 503, code: "upstream_overloaded", retry: null, message: /overloaded/i },
-  invalid: { type: OpenAI.BadRequestError, status: 400, code: "upstream_invalid_request", retry: "false", message: /the sum is odd/ },
+  overloaded: {
+    type: OpenAI.InternalServerError,
+    status: 503,
+    code: "upstream_overloaded",
+    retry: null,
+    message: /overloaded/i,
+  },
+  invalid: {
+    type: OpenAI.BadRequestError,
+    status: 400,
+    code: "upstream_invalid_request",
+    retry: "false",
+    message: /the sum is odd/,
+  },
 };
 
 describe.each([...FAMILIES])("a provider that speaks the form of $wire", ({ model }) => {
-  test.each(Object.entries(OUTCOMES))("[s:errors.5xx, d5.1, d9.7] H3 to H6: its failure %s is a typed exception, also for a stream", async (failure, outcome) => {
-    const { client } = clientOf();
-    for (const stream of [false, true]) {
-      const error = await errorOf(client.chat.completions.create({ ...ask(model, `#fail-${failure}`), stream }));
-      expect(error).toBeInstanceOf(outcome.type);
-      expect({ status: error.status, code: error.code, retry: error.headers!.get("x-should-retry") }).toEqual({ status: outcome.status, code: outcome.code, retry: outcome.retry });
-      expect(error.message).toMatch(outcome.message);
-      expect(error.type).toBeString();
-      expect(error.requestID).toMatch(TRACE_ID);
-      expect(error.headers!.get("content-type")).toBe("application/json");
-      if (failure === "refused-key") expect(error.message).not.toMatch(/api.?key/i);
-    }
-  });
+  test.each(Object.entries(OUTCOMES))(
+    "[s:errors.5xx, d5.1, d9.7] H3 to H6: its failure %s is a typed exception, also for a stream",
+    async (failure, outcome) => {
+      const { client } = clientOf();
+      for (const stream of [false, true]) {
+        const error = await errorOf(client.chat.completions.create({ ...ask(model, `#fail-${failure}`), stream }));
+        expect(error).toBeInstanceOf(outcome.type);
+        expect({ status: error.status, code: error.code, retry: error.headers!.get("x-should-retry") }).toEqual({
+          status: outcome.status,
+          code: outcome.code,
+          retry: outcome.retry,
+        });
+        expect(error.message).toMatch(outcome.message);
+        expect(error.type).toBeString();
+        expect(error.requestID).toMatch(TRACE_ID);
+        expect(error.headers!.get("content-type")).toBe("application/json");
+        if (failure === "refused-key") expect(error.message).not.toMatch(/api.?key/i);
+      }
+    },
+  );
 
   test("[d9.7] H8: the wait that the provider names reaches the client, and is what it waits", async () => {
     const { client, statuses } = clientOf({ maxRetries: 2 });
@@ -117,7 +160,11 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", ({ mode
       })(),
     );
     expect(said).toEqual(["", "Once"]);
-    expect({ code: error.code, type: error.type, param: error.param }).toEqual({ code: "upstream_error", type: "server_error", param: null });
+    expect({ code: error.code, type: error.type, param: error.param }).toEqual({
+      code: "upstream_error",
+      type: "server_error",
+      param: null,
+    });
     expect(error.message).toContain("The engine stopped.");
     const helper = client.chat.completions.stream(ask(model, "#broken"));
     helper.on("content", () => stage.goOn());
@@ -141,7 +188,10 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", ({ mode
     const { client } = clientOf();
     const ended = stage.nextEnded();
     const abort = new AbortController();
-    const stream = await client.chat.completions.create({ ...ask(model, "#hang"), stream: true }, { signal: abort.signal });
+    const stream = await client.chat.completions.create(
+      { ...ask(model, "#hang"), stream: true },
+      { signal: abort.signal },
+    );
     let leftMs = 0;
     for await (const chunk of stream) {
       if (chunk.choices[0]!.delta.content !== "Once") continue;
@@ -149,8 +199,16 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", ({ mode
       abort.abort();
     }
     expect((await ended) - leftMs).toBeLessThan(CANCEL_MS);
-    const record = await callLine((line) => line["cancelled"] === true && line["stream"] === true && line["provider"] === model.split(":")[0]);
-    expect(record).toMatchObject({ status: 499, code: "client_closed", finish: [null], prompt_tokens: expect.any(Number), completion_tokens: expect.any(Number) });
+    const record = await callLine(
+      (line) => line["cancelled"] === true && line["stream"] === true && line["provider"] === model.split(":")[0],
+    );
+    expect(record).toMatchObject({
+      status: 499,
+      code: "client_closed",
+      finish: [null],
+      prompt_tokens: expect.any(Number),
+      completion_tokens: expect.any(Number),
+    });
   });
 
   test("[d7.7] aborting a plain call ends the upstream call at once, and the record says who left", async () => {
@@ -164,7 +222,9 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", ({ mode
     abort.abort();
     expect(await errorOf(call)).toBeInstanceOf(OpenAI.APIUserAbortError);
     expect((await ended) - leftMs).toBeLessThan(CANCEL_MS);
-    const record = await callLine((line) => line["cancelled"] === true && line["stream"] === false && line["provider"] === model.split(":")[0]);
+    const record = await callLine(
+      (line) => line["cancelled"] === true && line["stream"] === false && line["provider"] === model.split(":")[0],
+    );
     expect(record).toMatchObject({ status: 499, code: "client_closed", attempts: [{ code: "client_closed" }] });
   });
 });
@@ -184,7 +244,12 @@ describe("the gateway's own refusals", () => {
     const { client, statuses } = clientOf({ apiKey: "sk-of-another-house", maxRetries: 2 });
     const error = await errorOf(client.chat.completions.create(ask("sandbox:echo", "hello")));
     expect(error).toBeInstanceOf(OpenAI.AuthenticationError);
-    expect(error as object).toMatchObject({ status: 401, code: "invalid_token", type: "authentication_error", param: null });
+    expect(error as object).toMatchObject({
+      status: 401,
+      code: "invalid_token",
+      type: "authentication_error",
+      param: null,
+    });
     expect(error.headers!.get("www-authenticate")).toStartWith("Bearer");
     expect(error.message).not.toContain("another-house");
     expect(statuses).toEqual([401]);
@@ -192,10 +257,20 @@ describe("the gateway's own refusals", () => {
 
   test("what the token may not do is a PermissionDeniedError", async () => {
     const { client, statuses } = clientOf({ maxRetries: 2 });
-    const other = await errorOf(client.chat.completions.create({ ...ask("sandbox:echo", "hello"), ...beyondTypes({ project_id: "of-somebody-else" }) }));
+    const other = await errorOf(
+      client.chat.completions.create({
+        ...ask("sandbox:echo", "hello"),
+        ...beyondTypes({ project_id: "of-somebody-else" }),
+      }),
+    );
     expect(other).toBeInstanceOf(OpenAI.PermissionDeniedError);
     expect(other as object).toMatchObject({ status: 403, code: "scope_mismatch", type: "permission_error" });
-    const endpoint = await errorOf(client.chat.completions.create({ ...ask("scripted:scripted-model", "#text"), ...beyondTypes({ base_url: "http://127.0.0.1:1/v1" }) }));
+    const endpoint = await errorOf(
+      client.chat.completions.create({
+        ...ask("scripted:scripted-model", "#text"),
+        ...beyondTypes({ base_url: "http://127.0.0.1:1/v1" }),
+      }),
+    );
     expect(endpoint).toBeInstanceOf(OpenAI.PermissionDeniedError);
     expect(endpoint as object).toMatchObject({ status: 403, code: "permission_required", param: "base_url" });
     expect(statuses).toEqual([403, 403]);
@@ -205,7 +280,12 @@ describe("the gateway's own refusals", () => {
     const { client, statuses } = clientOf({ maxRetries: 2 });
     const error = await errorOf(client.chat.completions.create(ask("nowhere:nothing", "hello")));
     expect(error).toBeInstanceOf(OpenAI.NotFoundError);
-    expect(error as object).toMatchObject({ status: 404, code: "model_not_found", param: "model", type: "not_found_error" });
+    expect(error as object).toMatchObject({
+      status: 404,
+      code: "model_not_found",
+      param: "model",
+      type: "not_found_error",
+    });
     expect(statuses).toEqual([404]);
   });
 
@@ -215,12 +295,31 @@ describe("the gateway's own refusals", () => {
       [{ temperature: 3 }, "temperature"],
       [{ top_logprobs: 2 }, "top_logprobs"],
       [{ stream_options: { include_usage: true } }, "stream_options"],
-      [{ messages: [{ role: "user", content: [{ type: "text", text: "see" }, { type: "image_url", image_url: {} }] }] }, "messages[0].content[1].image_url.url"],
+      [
+        {
+          messages: [
+            {
+              role: "user",
+              content: [
+                { type: "text", text: "see" },
+                { type: "image_url", image_url: {} },
+              ],
+            },
+          ],
+        },
+        "messages[0].content[1].image_url.url",
+      ],
     ] as const;
     for (const [fields, param] of wrong) {
-      const error = await errorOf(client.chat.completions.create({ ...ask("sandbox:echo", "hello"), ...beyondTypes(fields) }));
+      const error = await errorOf(
+        client.chat.completions.create({ ...ask("sandbox:echo", "hello"), ...beyondTypes(fields) }),
+      );
       expect(error).toBeInstanceOf(OpenAI.BadRequestError);
-      expect({ code: error.code, param: error.param, type: error.type }).toEqual({ code: "invalid_request", param, type: "invalid_request_error" });
+      expect({ code: error.code, param: error.param, type: error.type }).toEqual({
+        code: "invalid_request",
+        param,
+        type: "invalid_request_error",
+      });
     }
   });
 
@@ -229,11 +328,22 @@ describe("the gateway's own refusals", () => {
     const body = { ...ask("anthropic:claude-sonnet-4-5", "#text"), seed: 7, presence_penalty: 1 };
     const error = await errorOf(client.chat.completions.create(body));
     expect(error).toBeInstanceOf(OpenAI.BadRequestError);
-    const [, named] = /^400 Anthropic does not support (.+) with the model anthropic:claude-sonnet-4-5\..* drop_params /.exec(error.message)!;
+    const [, named] =
+      /^400 Anthropic does not support (.+) with the model anthropic:claude-sonnet-4-5\..* drop_params /.exec(
+        error.message,
+      )!;
     expect(named!.split(", ").toSorted()).toEqual(["presence_penalty", "seed"]);
-    expect({ code: error.code, param: error.param }).toEqual({ code: "unsupported_parameter", param: named!.split(", ")[0]! });
-    const { response } = await client.chat.completions.create({ ...body, ...beyondTypes({ drop_params: true }) }).withResponse();
-    expect(response.headers.get("x-gateway-dropped-params")!.split(",").toSorted()).toEqual(["presence_penalty", "seed"]);
+    expect({ code: error.code, param: error.param }).toEqual({
+      code: "unsupported_parameter",
+      param: named!.split(", ")[0]!,
+    });
+    const { response } = await client.chat.completions
+      .create({ ...body, ...beyondTypes({ drop_params: true }) })
+      .withResponse();
+    expect(response.headers.get("x-gateway-dropped-params")!.split(",").toSorted()).toEqual([
+      "presence_penalty",
+      "seed",
+    ]);
     expect(Object.keys(stage.upstream.last().body)).not.toContain("seed");
   });
 
@@ -254,7 +364,9 @@ describe("the gateway's own refusals", () => {
     const plain = await errorOf(client.chat.completions.create(ask(`sandbox:${name}`, "one two three")));
     expect(plain).toBeInstanceOf(type);
     expect(plain.code).toBe(code);
-    const streamed = await errorOf(client.chat.completions.stream(ask(`sandbox:${name}`, "one two three")).finalChatCompletion());
+    const streamed = await errorOf(
+      client.chat.completions.stream(ask(`sandbox:${name}`, "one two three")).finalChatCompletion(),
+    );
     expect(streamed.code).toBe(code);
     expect(streamed.error as object).toMatchObject({ code });
   });

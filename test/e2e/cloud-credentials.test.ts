@@ -29,7 +29,10 @@ describe("Vertex AI", () => {
     const grant = new URLSearchParams(stage.tokens.last().text);
     expect(grant.get("grant_type")).toBe("urn:ietf:params:oauth:grant-type:jwt-bearer");
     const claims = JSON.parse(Buffer.from(grant.get("assertion")!.split(".")[1]!, "base64url").toString()) as object;
-    expect(claims).toMatchObject({ iss: "gateway@scripted-project.iam.gserviceaccount.com", scope: expect.stringContaining("https://www.googleapis.com/auth/cloud-platform") });
+    expect(claims).toMatchObject({
+      iss: "gateway@scripted-project.iam.gserviceaccount.com",
+      scope: expect.stringContaining("https://www.googleapis.com/auth/cloud-platform"),
+    });
     expect((await ask(VERTEX, "#text", { stream: true })).headers["authorization"]).toBe("Bearer token-of-vertex-1");
     expect(stage.tokens.seen.length).toBe(1);
     await ask(VERTEX, "#fail-refused-key");
@@ -46,18 +49,28 @@ describe("Vertex AI", () => {
 });
 
 describe("AWS", () => {
-  const called = [[BEDROCK, "bedrock", {}], [BEDROCK, "bedrock", { stream: true }], [SAGEMAKER, "sagemaker", {}], [SAGEMAKER, "sagemaker", { stream: true }]] as const;
-  test.each([...called])("%s: the signature is the one that the bytes and the pair of keys make", async (model, service, how) => {
-    const request = await ask(model, "#text", how);
-    const { authorization } = request.headers;
-    expect(authorization).toBe(signatureOf(request, service));
-    expect(JSON.stringify(request.headers)).not.toContain(`secret-of-${service}`);
-    // and not the one of other bytes
-    expect(authorization).not.toBe(signatureOf({ ...request, text: `${request.text} ` }, service));
-  });
+  const called = [
+    [BEDROCK, "bedrock", {}],
+    [BEDROCK, "bedrock", { stream: true }],
+    [SAGEMAKER, "sagemaker", {}],
+    [SAGEMAKER, "sagemaker", { stream: true }],
+  ] as const;
+  test.each([...called])(
+    "%s: the signature is the one that the bytes and the pair of keys make",
+    async (model, service, how) => {
+      const request = await ask(model, "#text", how);
+      const { authorization } = request.headers;
+      expect(authorization).toBe(signatureOf(request, service));
+      expect(JSON.stringify(request.headers)).not.toContain(`secret-of-${service}`);
+      // and not the one of other bytes
+      expect(authorization).not.toBe(signatureOf({ ...request, text: `${request.text} ` }, service));
+    },
+  );
 
   test("a key of Bedrock's is a bearer token", async () => {
-    expect((await ask("bedrock-by-key:us.anthropic.claude-sonnet-4-5-20250929-v1:0")).headers["authorization"]).toBe("Bearer key-of-bedrock");
+    expect((await ask("bedrock-by-key:us.anthropic.claude-sonnet-4-5-20250929-v1:0")).headers["authorization"]).toBe(
+      "Bearer key-of-bedrock",
+    );
   });
 });
 
@@ -71,9 +84,20 @@ function signatureOf({ path, headers, text }: SeenRequest, service: string): str
   const time = headers["x-amz-date"]!;
   // every step of the path is encoded once more
   const steps = path.split("/").map(encodeURIComponent).join("/");
-  const canonical = ["POST", steps, "", ...signed.split(";").map((name) => `${name}:${headers[name]!.trim()}`), "", signed, hex(text)].join("\n");
+  const canonical = [
+    "POST",
+    steps,
+    "",
+    ...signed.split(";").map((name) => `${name}:${headers[name]!.trim()}`),
+    "",
+    signed,
+    hex(text),
+  ].join("\n");
   const scope = `${time.slice(0, 8)}/eu-central-1/${service}/aws4_request`;
-  const key = ["eu-central-1", service, "aws4_request"].reduce(hmac, hmac(`AWS4secret-of-${service}`, time.slice(0, 8)));
+  const key = ["eu-central-1", service, "aws4_request"].reduce(
+    hmac,
+    hmac(`AWS4secret-of-${service}`, time.slice(0, 8)),
+  );
   const signature = hmac(key, ["AWS4-HMAC-SHA256", time, scope, hex(canonical)].join("\n")).toString("hex");
   return `AWS4-HMAC-SHA256 Credential=AKIASCRIPTED/${scope}, SignedHeaders=${signed}, Signature=${signature}`;
 }

@@ -30,7 +30,10 @@ const get = async (path: string, token: string): Promise<{ readonly status: numb
   return { status: response.status, body: await response.json() };
 };
 const call = async (token: string, headers: Record<string, string> = {}): Promise<number> => {
-  const response = await gateway.chat({ model: "sandbox:echo", messages: [{ role: "user", content: "Hello" }] }, { token, headers });
+  const response = await gateway.chat(
+    { model: "sandbox:echo", messages: [{ role: "user", content: "Hello" }] },
+    { token, headers },
+  );
   await response.body?.cancel();
   return response.status;
 };
@@ -38,35 +41,71 @@ const call = async (token: string, headers: Record<string, string> = {}): Promis
 describe("a company's login", () => {
   test("calls models and lists them, by the role that its claims give", async () => {
     const developer = await issuer.token({ groups: ["ai-users"] });
-    expect([await call(developer), await call(developer), (await get("/models", developer)).status]).toEqual([200, 200, 200]);
+    expect([await call(developer), await call(developer), (await get("/models", developer)).status]).toEqual([
+      200, 200, 200,
+    ]);
     const nobody = await issuer.token({ sub: "eve", groups: ["sales"] });
     expect([await call(nobody), (await get("/models", nobody)).status]).toEqual([403, 403]);
     expect(await call(developer, { "x-gateway-explain": "true" })).toBe(403);
-    expect(await call(await issuer.token({ sub: "kim", groups: ["ai-admins"] }), { "x-gateway-explain": "true" })).toBe(200);
-    expect(gateway.lines().filter((line) => line["status"] === 200).every((line) => String(line["user"]).startsWith("corp."))).toBe(true);
+    expect(await call(await issuer.token({ sub: "kim", groups: ["ai-admins"] }), { "x-gateway-explain": "true" })).toBe(
+      200,
+    );
+    expect(
+      gateway
+        .lines()
+        .filter((line) => line["status"] === 200)
+        .every((line) => String(line["user"]).startsWith("corp.")),
+    ).toBe(true);
   });
 
   test("[d2.11] administers what its role allows, and stands in the audit log by name", async () => {
     const developer = await issuer.token({ groups: ["ai-users"] });
     expect((await get("/admin/tenants/default/users", developer)).status).toBe(403);
     const owner = await issuer.token({ sub: "root", groups: ["ai-owners"] });
-    const run = (...args: readonly string[]) => runCli(args, cleanEnvironment({ DRAGOMAN_URL: gateway.url, DRAGOMAN_TOKEN: owner }));
+    const run = (...args: readonly string[]) =>
+      runCli(args, cleanEnvironment({ DRAGOMAN_URL: gateway.url, DRAGOMAN_TOKEN: owner }));
     expect(await run("project", "create", "search")).toMatchObject({ code: 0, stderr: "" });
     const { stdout } = await run("audit", "--json");
-    expect(JSON.parse(stdout)[0]).toMatchObject({ action: "create", kind: "project", target_id: "search", actor: { user_id: "corp.root", role: "owner" } });
+    expect(JSON.parse(stdout)[0]).toMatchObject({
+      action: "create",
+      kind: "project",
+      target_id: "search",
+      actor: { user_id: "corp.root", role: "owner" },
+    });
   });
 
   test("is linked to a user of the database by issuer and subject, and has that user's roles within a second", async () => {
-    const made = await runCli(["token", "create", "--personal", "--role", "owner", "--json", "--data", gateway.dataFolder]);
+    const made = await runCli([
+      "token",
+      "create",
+      "--personal",
+      "--role",
+      "owner",
+      "--json",
+      "--data",
+      gateway.dataFolder,
+    ]);
     const { token } = JSON.parse(made.stdout) as { readonly token: string };
-    const run = (...args: readonly string[]) => runCli(args, cleanEnvironment({ DRAGOMAN_URL: gateway.url, DRAGOMAN_TOKEN: token }));
+    const run = (...args: readonly string[]) =>
+      runCli(args, cleanEnvironment({ DRAGOMAN_URL: gateway.url, DRAGOMAN_TOKEN: token }));
     for (let tries = 0; tries < 100 && (await get("/models", token)).status === 401; tries++) await Bun.sleep(20);
     const carol = await issuer.token({ sub: "carol", groups: [] });
     expect(await call(carol)).toBe(403);
-    expect(await run("user", "create", "carol.jones", "--set", `login={issuer: "${issuer.url}", subject: carol}`, "--set", "role=developer")).toMatchObject({ code: 0, stderr: "" });
+    expect(
+      await run(
+        "user",
+        "create",
+        "carol.jones",
+        "--set",
+        `login={issuer: "${issuer.url}", subject: carol}`,
+        "--set",
+        "role=developer",
+      ),
+    ).toMatchObject({ code: 0, stderr: "" });
     let status = 0;
     const startedMs = performance.now();
-    while (status !== 200 && performance.now() - startedMs < 3000) status = await call(carol, { "x-gateway-project-id": "default" });
+    while (status !== 200 && performance.now() - startedMs < 3000)
+      status = await call(carol, { "x-gateway-project-id": "default" });
     expect([status, performance.now() - startedMs < 2000]).toEqual([200, true]);
     expect((await run("user", "delete", "carol.jones", "--yes")).code).toBe(0);
     await Bun.sleep(600);

@@ -11,8 +11,17 @@ interface Run {
 }
 
 async function dragoman(...args: readonly string[]): Promise<Run> {
-  const child = Bun.spawn({ cmd: ["node", "bin/dragoman.mjs", ...args], stdout: "pipe", stderr: "pipe", env: { ...process.env, NO_COLOR: "1", VERTEXAI_PROJECT: "played" } });
-  const [out, error, code] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited]);
+  const child = Bun.spawn({
+    cmd: ["node", "bin/dragoman.mjs", ...args],
+    stdout: "pipe",
+    stderr: "pipe",
+    env: { ...process.env, NO_COLOR: "1", VERTEXAI_PROJECT: "played" },
+  });
+  const [out, error, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
   return { code, out, error };
 }
 
@@ -41,21 +50,40 @@ describe("a conformance run", () => {
   test("against models that break the contract names what is lost", async () => {
     const echo = await results("sandbox:echo");
     expect(echo.code).toBe(1);
-    expect([echo.get("plain")!.outcome, echo.get("tools")!.outcome, echo.get("tools")!.note, echo.get("json-object")!.outcome]).toEqual(["kept", "lost", "no tool was called", "lost"]);
+    expect([
+      echo.get("plain")!.outcome,
+      echo.get("tools")!.outcome,
+      echo.get("tools")!.note,
+      echo.get("json-object")!.outcome,
+    ]).toEqual(["kept", "lost", "no tool was called", "lost"]);
     const broken = await results("sandbox:garbage", "--only", "plain", "stream", "cancel");
-    expect([...broken.values()].map(({ check, outcome }) => [check, outcome])).toEqual([["plain", "refused"], ["stream", "refused"], ["cancel", "lost"]]);
+    expect([...broken.values()].map(({ check, outcome }) => [check, outcome])).toEqual([
+      ["plain", "refused"],
+      ["stream", "refused"],
+      ["cancel", "lost"],
+    ]);
     const failing = await results("sandbox:fail-429", "--only", "plain");
-    expect(failing.get("plain")).toMatchObject({ outcome: "refused", note: expect.stringContaining("429 rate_limit_exceeded") });
+    expect(failing.get("plain")).toMatchObject({
+      outcome: "refused",
+      note: expect.stringContaining("429 rate_limit_exceeded"),
+    });
   });
 
   test("that cannot be asked says why, and calls nothing", async () => {
-    for (const [args, words] of [[["nobody:m"], /"nobody:m" is no model/], [["sandbox"], /<provider>:<model_name>/], [["sandbox:echo", "--only", "nothing"], /no check "nothing"; there are: plain/]] as const) {
+    for (const [args, words] of [
+      [["nobody:m"], /"nobody:m" is no model/],
+      [["sandbox"], /<provider>:<model_name>/],
+      [["sandbox:echo", "--only", "nothing"], /no check "nothing"; there are: plain/],
+    ] as const) {
       const { code, error, out } = await dragoman("test", ...args);
       expect([code, out]).toEqual([1, ""]);
       expect(error).toMatch(words);
     }
     const gone = await results("custom:m", "--base-url", "http://127.0.0.1:1/v1", "--only", "plain");
-    expect(gone.get("plain")).toMatchObject({ outcome: "refused", note: expect.stringContaining("502 upstream_connection") });
+    expect(gone.get("plain")).toMatchObject({
+      outcome: "refused",
+      note: expect.stringContaining("502 upstream_connection"),
+    });
   });
 });
 
@@ -81,10 +109,23 @@ describe("a conformance run against a fake provider", () => {
     ["ollama:qwen3:8b", ""],
   ] as const;
   // nine processes side by side
-  test.concurrent.each([...MODELS])("tells what %s of it keeps", async (model, path) => {
-    const run = await results(model, "--base-url", `${mock.url}${path}`, "--api-key", "k", "--only", ...KEPT, "length");
-    expect(KEPT.map((id) => [id, run.get(id)!.outcome])).toEqual(KEPT.map((id) => [id, "kept"]));
-    // it always says the same, whatever the bound
-    expect(run.get("length")).toMatchObject({ outcome: "lost", note: expect.stringContaining('"stop"') });
-  }, 30_000);
+  test.concurrent.each([...MODELS])(
+    "tells what %s of it keeps",
+    async (model, path) => {
+      const run = await results(
+        model,
+        "--base-url",
+        `${mock.url}${path}`,
+        "--api-key",
+        "k",
+        "--only",
+        ...KEPT,
+        "length",
+      );
+      expect(KEPT.map((id) => [id, run.get(id)!.outcome])).toEqual(KEPT.map((id) => [id, "kept"]));
+      // it always says the same, whatever the bound
+      expect(run.get("length")).toMatchObject({ outcome: "lost", note: expect.stringContaining('"stop"') });
+    },
+    30_000,
+  );
 });

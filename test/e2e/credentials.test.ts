@@ -22,12 +22,31 @@ beforeAll(async () => {
   });
   provider = startUpstream(({ headers }) =>
     refused.has(headers["authorization"]!)
-      ? Response.json({ error: { code: 401, status: "UNAUTHENTICATED", message: "Request had invalid authentication credentials." } }, { status: 401 })
-      : Response.json({ candidates: [{ content: { role: "model", parts: [{ text: "Hello" }] }, finishReason: "STOP" }], usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 } }),
+      ? Response.json(
+          {
+            error: { code: 401, status: "UNAUTHENTICATED", message: "Request had invalid authentication credentials." },
+          },
+          { status: 401 },
+        )
+      : Response.json({
+          candidates: [{ content: { role: "model", parts: [{ text: "Hello" }] }, finishReason: "STOP" }],
+          usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 },
+        }),
   );
   const account = join(folder, "account.json");
-  writeFileSync(account, JSON.stringify({ type: "service_account", client_email: "robot@project.example", private_key: PRIVATE_KEY, private_key_id: "0123456789abcdef", token_uri: "https://elsewhere.example/token" }));
-  gateway = await startGateway({ config: `providers:\n  vertex:\n    base_url: ${provider.url}\n    project: my-project\n    token_url: ${service.url}/token\n    google: {service_account: "\${file:${account}}"}\n` });
+  writeFileSync(
+    account,
+    JSON.stringify({
+      type: "service_account",
+      client_email: "robot@project.example",
+      private_key: PRIVATE_KEY,
+      private_key_id: "0123456789abcdef",
+      token_uri: "https://elsewhere.example/token",
+    }),
+  );
+  gateway = await startGateway({
+    config: `providers:\n  vertex:\n    base_url: ${provider.url}\n    project: my-project\n    token_url: ${service.url}/token\n    google: {service_account: "\${file:${account}}"}\n`,
+  });
 });
 afterAll(async () => {
   await gateway.stop();
@@ -36,7 +55,10 @@ afterAll(async () => {
 });
 
 const ask = async (): Promise<number> => {
-  const response = await gateway.chat({ model: "vertex:gemini-2.5-flash", messages: [{ role: "user", content: "Hello" }] });
+  const response = await gateway.chat({
+    model: "vertex:gemini-2.5-flash",
+    messages: [{ role: "user", content: "Hello" }],
+  });
   await response.text();
   return response.status;
 };
@@ -44,7 +66,9 @@ const ask = async (): Promise<number> => {
 test("one token serves calls at the same time, and calls after a change of the configuration", async () => {
   expect(await Promise.all(Array.from({ length: 50 }, ask))).toEqual(Array<number>(50).fill(200));
   expect(tokens).toBe(1);
-  expect(new Set(provider.seen.map(({ headers }) => headers["authorization"]))).toEqual(new Set(["Bearer token-1-0123456789"]));
+  expect(new Set(provider.seen.map(({ headers }) => headers["authorization"]))).toEqual(
+    new Set(["Bearer token-1-0123456789"]),
+  );
   appendFileSync(join(gateway.folder, "dragoman.yaml"), "    location: europe-west4\n");
   for (let looks = 0; !provider.last().path.includes("/locations/europe-west4/") && looks < 200; looks++) {
     await Bun.sleep(20);

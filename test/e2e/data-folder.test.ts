@@ -1,6 +1,16 @@
 // The data folder of the real process: who may read it, and what becomes of a start where its database was lost.
 import { afterAll, describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
@@ -10,7 +20,10 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 async function worked(dataFolder: string, config = ""): Promise<GatewayProcess> {
   const gateway = await startGateway({ dataFolder, config });
-  if (gateway.firstToken !== null) expect((await gateway.chat({ model: "sandbox:echo", messages: [{ role: "user", content: "Hello" }] })).status).toBe(200);
+  if (gateway.firstToken !== null)
+    expect((await gateway.chat({ model: "sandbox:echo", messages: [{ role: "user", content: "Hello" }] })).status).toBe(
+      200,
+    );
   return gateway;
 }
 
@@ -31,13 +44,21 @@ describe("rights", () => {
       expect(rightsOfOthers(dataFolder).filter(([, rights]) => rights !== "0")).toEqual([]);
       await gateway.stop("SIGKILL");
       expect(rightsOfOthers(dataFolder).filter(([, rights]) => rights !== "0")).toEqual([]);
-      const files = rightsOfOthers(dataFolder).map(([path]) => path).filter((path) => path !== dataFolder && !path.endsWith("reserve"));
+      const files = rightsOfOthers(dataFolder)
+        .map(([path]) => path)
+        .filter((path) => path !== dataFolder && !path.endsWith("reserve"));
       expect(files.length).toBeGreaterThan(8);
       for (const path of files) chmodSync(path, statSync(path).isDirectory() ? 0o755 : 0o644);
       const restored = await startGateway({ dataFolder, config });
       await restored.stop("SIGTERM");
       const told = restored.lines().find(({ msg }) => String(msg).includes("could read files of the data folder"))!;
-      expect(told["files"]).toEqual(expect.arrayContaining(["master.key", "dragoman.sqlite", "limits.sqlite", "ledger", "ledger/0"].map((name) => join(dataFolder, name))));
+      expect(told["files"]).toEqual(
+        expect.arrayContaining(
+          ["master.key", "dragoman.sqlite", "limits.sqlite", "ledger", "ledger/0"].map((name) =>
+            join(dataFolder, name),
+          ),
+        ),
+      );
       expect(rightsOfOthers(dataFolder).filter(([, rights]) => rights !== "0")).toEqual([]);
     } finally {
       process.umask(umask);
@@ -57,10 +78,23 @@ describe("a database that was lost", () => {
       const backup = readFileSync(file);
       for (const suffix of ["-wal", "-shm"]) rmSync(`${file}${suffix}`, { force: true });
       lose(file);
-      for (const command of [["serve", "--port", "0", "--data", dataFolder], ["token", "create", "--data", dataFolder]]) {
+      for (const command of [
+        ["serve", "--port", "0", "--data", dataFolder],
+        ["token", "create", "--data", dataFolder],
+      ]) {
         const { code, stderr } = await runCli(command);
         expect(code).toBe(2);
-        for (const words of [file, what, join(dataFolder, "ledger"), join(dataFolder, "limits.sqlite"), "backup", "--data", "DATABASE_URL", `dragoman database create --data ${dataFolder}`]) expect(stderr).toContain(words);
+        for (const words of [
+          file,
+          what,
+          join(dataFolder, "ledger"),
+          join(dataFolder, "limits.sqlite"),
+          "backup",
+          "--data",
+          "DATABASE_URL",
+          `dragoman database create --data ${dataFolder}`,
+        ])
+          expect(stderr).toContain(words);
       }
       expect(existsSync(file)).toBe(what === "empty");
       // the backup, put in its place
@@ -74,14 +108,17 @@ describe("a database that was lost", () => {
       const anew = await startGateway({ dataFolder });
       expect(anew.firstToken).not.toBeNull();
       await anew.stop("SIGTERM");
-      expect(anew.lines().find(({ msg }) => String(msg).includes("older than what the ledger has shipped"))).toMatchObject({ rows: 1, lost: 1 });
+      expect(
+        anew.lines().find(({ msg }) => String(msg).includes("older than what the ledger has shipped")),
+      ).toMatchObject({ rows: 1, lost: 1 });
     }, 60_000);
   }
 
   test("a first start that ended before it had made its database begins again, also with a master key that was put there", async () => {
     const dataFolder = join(folder, "first");
     await (await worked(dataFolder)).stop("SIGTERM");
-    for (const name of readdirSync(dataFolder).filter((each) => each !== "master.key")) rmSync(join(dataFolder, name), { recursive: true });
+    for (const name of readdirSync(dataFolder).filter((each) => each !== "master.key"))
+      rmSync(join(dataFolder, name), { recursive: true });
     writeFileSync(join(dataFolder, "dragoman.sqlite"), "");
     const gateway = await startGateway({ dataFolder });
     expect(gateway.firstToken).not.toBeNull();

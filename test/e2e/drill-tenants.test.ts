@@ -3,8 +3,18 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { isolation, packageFolder } from "../../bin/runtime.mjs";
 
-async function drill(...more: readonly string[]): Promise<{ readonly code: number; readonly last: string; readonly leaking: readonly string[]; readonly faults: string }> {
-  const child = Bun.spawn([process.execPath, ...isolation(packageFolder), join(packageFolder, "bench/drill-tenants.ts"), "--short", ...more], { cwd: packageFolder, stdout: "pipe", stderr: "pipe" });
+async function drill(
+  ...more: readonly string[]
+): Promise<{
+  readonly code: number;
+  readonly last: string;
+  readonly leaking: readonly string[];
+  readonly faults: string;
+}> {
+  const child = Bun.spawn(
+    [process.execPath, ...isolation(packageFolder), join(packageFolder, "bench/drill-tenants.ts"), "--short", ...more],
+    { cwd: packageFolder, stdout: "pipe", stderr: "pipe" },
+  );
   const [words, faults, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   const lines = words.trim().split("\n");
   return { code, last: lines.at(-1) ?? "", leaking: lines.filter((line) => / got /.test(line)), faults };
@@ -13,7 +23,10 @@ async function drill(...more: readonly string[]): Promise<{ readonly code: numbe
 test("[d2.9] [d7.8] of a hundred and more misbehaviours of an upstream none shows one tenant a byte of another, or the operator's key", async () => {
   const { code, last, leaking, faults } = await drill();
   expect({ code, leaking, faults: code === 0 ? "" : faults }).toEqual({ code: 0, leaking: [], faults: "" });
-  const [, misbehaviours] = /^(\d+) misbehaviours, \d+ requests, 0 leaks between tenants, 0 leaks of the operator's key, 0 connections with more than one tenant or key$/.exec(last) ?? [];
+  const [, misbehaviours] =
+    /^(\d+) misbehaviours, \d+ requests, 0 leaks between tenants, 0 leaks of the operator's key, 0 connections with more than one tenant or key$/.exec(
+      last,
+    ) ?? [];
   expect(Number(misbehaviours)).toBeGreaterThanOrEqual(100);
 }, 180_000);
 

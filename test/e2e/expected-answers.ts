@@ -32,13 +32,43 @@ interface Differences {
 }
 
 const PLAIN: Differences = {
-  id: null, tellsTime: false, beside: {}, native: null, callIds: true, cachedTokens: false, reasoningTokens: "never", billedUnits: false, signsThoughts: false, jsonByCall: [], withholds: true,
+  id: null,
+  tellsTime: false,
+  beside: {},
+  native: null,
+  callIds: true,
+  cachedTokens: false,
+  reasoningTokens: "never",
+  billedUnits: false,
+  signsThoughts: false,
+  jsonByCall: [],
+  withholds: true,
 };
-const OPENAI: Differences = { ...PLAIN, id: "chatcmpl-scripted", tellsTime: true, beside: { system_fingerprint: "fp_scripted" }, reasoningTokens: "where-it-thought" };
+const OPENAI: Differences = {
+  ...PLAIN,
+  id: "chatcmpl-scripted",
+  tellsTime: true,
+  beside: { system_fingerprint: "fp_scripted" },
+  reasoningTokens: "where-it-thought",
+};
 const CLAUDE: Differences = { ...PLAIN, signsThoughts: true, jsonByCall: ["json_object"] };
-const ANTHROPIC: Differences = { ...CLAUDE, id: "msg_scripted", native: { stop: "end_turn", length: "max_tokens", tool_calls: "tool_use", content_filter: "refusal", function_call: "tool_use" } };
+const ANTHROPIC: Differences = {
+  ...CLAUDE,
+  id: "msg_scripted",
+  native: {
+    stop: "end_turn",
+    length: "max_tokens",
+    tool_calls: "tool_use",
+    content_filter: "refusal",
+    function_call: "tool_use",
+  },
+};
 const GEMINI: Differences = {
-  ...PLAIN, id: "scripted", callIds: false, cachedTokens: true, reasoningTokens: "always",
+  ...PLAIN,
+  id: "scripted",
+  callIds: false,
+  cachedTokens: true,
+  reasoningTokens: "always",
   native: { stop: "STOP", length: "MAX_TOKENS", tool_calls: "STOP", content_filter: "SAFETY", function_call: "STOP" },
 };
 
@@ -49,13 +79,37 @@ const DIFFERENCES: Readonly<Record<Wire, Differences>> = {
   gemini: GEMINI,
   vertex: GEMINI,
   vertex_claude: { ...ANTHROPIC, jsonByCall: ["json_object", "json_schema"] },
-  bedrock: { ...CLAUDE, native: { stop: "end_turn", length: "max_tokens", tool_calls: "tool_use", content_filter: "content_filtered", function_call: "tool_use" } },
+  bedrock: {
+    ...CLAUDE,
+    native: {
+      stop: "end_turn",
+      length: "max_tokens",
+      tool_calls: "tool_use",
+      content_filter: "content_filtered",
+      function_call: "tool_use",
+    },
+  },
   sagemaker: OPENAI,
   cohere: {
-    ...PLAIN, id: "cohere-scripted", reasoningTokens: "where-it-thought", billedUnits: true,
-    native: { stop: "COMPLETE", length: "MAX_TOKENS", tool_calls: "TOOL_CALL", content_filter: "ERROR_TOXIC", function_call: "TOOL_CALL" },
+    ...PLAIN,
+    id: "cohere-scripted",
+    reasoningTokens: "where-it-thought",
+    billedUnits: true,
+    native: {
+      stop: "COMPLETE",
+      length: "MAX_TOKENS",
+      tool_calls: "TOOL_CALL",
+      content_filter: "ERROR_TOXIC",
+      function_call: "TOOL_CALL",
+    },
   },
-  ollama: { ...PLAIN, tellsTime: true, beside: OLLAMA_TIMES, withholds: false, native: { stop: "stop", length: "length", tool_calls: "stop", content_filter: "stop", function_call: "stop" } },
+  ollama: {
+    ...PLAIN,
+    tellsTime: true,
+    beside: OLLAMA_TIMES,
+    withholds: false,
+    native: { stop: "stop", length: "length", tool_calls: "stop", content_filter: "stop", function_call: "stop" },
+  },
 };
 
 /** What is the same on a plain answer and on every chunk, but for the fields `expectedBeside`. */
@@ -120,10 +174,20 @@ export function expectedCallId({ wire }: Family, id: string): string {
 }
 
 export function expectedCall(family: Family, id: string, name: string, input: object) {
-  return { id: expectedCallId(family, id), type: "function", function: { name, arguments: JSON.stringify(input) } } as const;
+  return {
+    id: expectedCallId(family, id),
+    type: "function",
+    function: { name, arguments: JSON.stringify(input) },
+  } as const;
 }
 
 /** Reasoning as a client that knows more than its text gets it: signed where the provider signs. */
 export function expectedDetails({ wire }: Family, text: string) {
-  return DIFFERENCES[wire].signsThoughts ? { reasoning_details: [{ type: "reasoning.text", text, signature: "c2lnbmVk", format: "anthropic-claude-v1", index: 0 }] } : {};
+  return DIFFERENCES[wire].signsThoughts
+    ? {
+        reasoning_details: [
+          { type: "reasoning.text", text, signature: "c2lnbmVk", format: "anthropic-claude-v1", index: 0 },
+        ],
+      }
+    : {};
 }

@@ -33,13 +33,22 @@ export async function startFamilyGateway(config = ""): Promise<FamilyGateway> {
       return Response.json(error, { status, headers });
     }
     const isStream = body["stream"] === true || /:streamGenerateContent|\/converse-stream$/.test(path);
-    if (script.afterwards === "silence") raw.signal.addEventListener("abort", () => ended(performance.now()), { once: true });
+    if (script.afterwards === "silence")
+      raw.signal.addEventListener("abort", () => ended(performance.now()), { once: true });
     if (!isStream) return script.afterwards === undefined ? Response.json(family.whole(script, body)) : NEVER;
-    const rest = { silence: NEVER, error: new Promise<string | Uint8Array>((resolve) => (goOn = () => resolve(family.errorEvent))), end: "" }[script.afterwards ?? "end"];
-    return new Response(streamBody(family.stream(script, body), rest), { headers: { "content-type": family.contentType ?? "text/event-stream" } });
+    const rest = {
+      silence: NEVER,
+      error: new Promise<string | Uint8Array>((resolve) => (goOn = () => resolve(family.errorEvent))),
+      end: "",
+    }[script.afterwards ?? "end"];
+    return new Response(streamBody(family.stream(script, body), rest), {
+      headers: { "content-type": family.contentType ?? "text/event-stream" },
+    });
   });
   const tokens = startTokenService();
-  const gateway = await startGateway({ config: `${familiesConfig(upstream.url, tokens.url, serviceAccount())}\n${config}` });
+  const gateway = await startGateway({
+    config: `${familiesConfig(upstream.url, tokens.url, serviceAccount())}\n${config}`,
+  });
   return {
     gateway,
     upstream,
@@ -63,7 +72,10 @@ export function saidTo(upstream: FakeUpstream): string {
 /** What never comes, as a piece of a stream and as an answer. */
 const NEVER = new Promise<never>(() => {});
 
-function streamBody(begin: string | Uint8Array, rest: string | Uint8Array | Promise<string | Uint8Array>): ReadableStream<Uint8Array> {
+function streamBody(
+  begin: string | Uint8Array,
+  rest: string | Uint8Array | Promise<string | Uint8Array>,
+): ReadableStream<Uint8Array> {
   return new ReadableStream({
     async start(controller) {
       controller.enqueue(Buffer.from(begin));
@@ -76,10 +88,23 @@ function streamBody(begin: string | Uint8Array, rest: string | Uint8Array | Prom
 /** Each token is another one. https://developers.google.com/identity/protocols/oauth2/service-account#httprest */
 function startTokenService(): FakeUpstream {
   let made = 0;
-  return startUpstream(() => Response.json({ access_token: `token-of-vertex-${++made}`, expires_in: 3600, token_type: "Bearer" }));
+  return startUpstream(() =>
+    Response.json({ access_token: `token-of-vertex-${++made}`, expires_in: 3600, token_type: "Bearer" }),
+  );
 }
 
 function serviceAccount(): object {
-  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048, privateKeyEncoding: { type: "pkcs8", format: "pem" }, publicKeyEncoding: { type: "spki", format: "pem" } });
-  return { type: "service_account", project_id: "scripted-project", private_key_id: "1", private_key: privateKey, client_email: "gateway@scripted-project.iam.gserviceaccount.com", token_uri: "https://oauth2.googleapis.com/token" };
+  const { privateKey } = generateKeyPairSync("rsa", {
+    modulusLength: 2048,
+    privateKeyEncoding: { type: "pkcs8", format: "pem" },
+    publicKeyEncoding: { type: "spki", format: "pem" },
+  });
+  return {
+    type: "service_account",
+    project_id: "scripted-project",
+    private_key_id: "1",
+    private_key: privateKey,
+    client_email: "gateway@scripted-project.iam.gserviceaccount.com",
+    token_uri: "https://oauth2.googleapis.com/token",
+  };
 }

@@ -9,7 +9,8 @@ import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts
 const MIB = 1024 * 1024;
 const ASK = { model: "sandbox:echo", messages: [{ role: "user", content: "Hello" }] };
 const folder = mkdtempSync(join(tmpdir(), "dragoman-full-"));
-const mounted = process.getuid?.() === 0 && Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", folder]).exitCode === 0;
+const mounted =
+  process.getuid?.() === 0 && Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", folder]).exitCode === 0;
 if (!mounted) console.log("skipped: a full disk is not tried, because this user may not mount a file system");
 let gateway: GatewayProcess | null = null;
 afterAll(async () => {
@@ -24,33 +25,45 @@ function fill(): void {
   writeFileSync(join(folder, "filler"), Buffer.alloc(bavail * bsize, 1));
 }
 
-test.skipIf(!mounted)("[d11.2] a full disk stops new calls with 503 ledger_unavailable, lets those under way end with their rows, and calls run again when there is room", async () => {
-  gateway = await startGateway({ config: `ledger: { folder: "${folder}" }\n` });
-  const token = gateway.firstToken!;
-  const underWay = gateway.chat({ model: "sandbox:slow-1500", messages: ASK.messages, stream: true });
-  expect((await gateway.chat(ASK)).status).toBe(200);
-  fill();
-  // until the journal has noticed, by a row that does not fit
-  const statuses: number[] = [];
-  for (let count = 0; count < 50 && statuses.at(-1) !== 503; count++) statuses.push((await gateway.chat(ASK, { token })).status);
-  expect(statuses.at(-1)).toBe(503);
-  const refused = await gateway.chat(ASK);
-  expect([refused.status, ((await refused.json()) as { error: { code: string } }).error.code, refused.headers.get("retry-after")]).toEqual([503, "ledger_unavailable", "1"]);
-  const ready = await fetch(`${gateway.url}/readyz`);
-  expect([ready.status, await ready.text()]).toEqual([503, expect.stringContaining("the ledger cannot be written") as unknown as string]);
-  expect(await (await fetch(`${gateway.url}/metrics`)).text()).toContain("\ndragoman_ledger_writable 0\n");
-  // its closing row goes where room was set aside
-  expect((await (await underWay).text()).endsWith("data: [DONE]\n\n")).toBe(true);
-  const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
-  expect(metrics).toContain("\ndragoman_ledger_lost_rows_total 0\n");
-  expect(metrics).toContain("\ndragoman_ledger_waiting_rows 0\n");
-  expect(gateway.output()).toContain("the ledger cannot be written");
-  rmSync(join(folder, "filler"));
-  const endsMs = performance.now() + 5000;
-  while ((await gateway.chat(ASK)).status !== 200) expect(performance.now()).toBeLessThan(endsMs);
-  expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200);
-  expect(statfsSync(folder).bavail * statfsSync(folder).bsize).toBeGreaterThan(4 * MIB);
-}, 60_000);
+test.skipIf(!mounted)(
+  "[d11.2] a full disk stops new calls with 503 ledger_unavailable, lets those under way end with their rows, and calls run again when there is room",
+  async () => {
+    gateway = await startGateway({ config: `ledger: { folder: "${folder}" }\n` });
+    const token = gateway.firstToken!;
+    const underWay = gateway.chat({ model: "sandbox:slow-1500", messages: ASK.messages, stream: true });
+    expect((await gateway.chat(ASK)).status).toBe(200);
+    fill();
+    // until the journal has noticed, by a row that does not fit
+    const statuses: number[] = [];
+    for (let count = 0; count < 50 && statuses.at(-1) !== 503; count++)
+      statuses.push((await gateway.chat(ASK, { token })).status);
+    expect(statuses.at(-1)).toBe(503);
+    const refused = await gateway.chat(ASK);
+    expect([
+      refused.status,
+      ((await refused.json()) as { error: { code: string } }).error.code,
+      refused.headers.get("retry-after"),
+    ]).toEqual([503, "ledger_unavailable", "1"]);
+    const ready = await fetch(`${gateway.url}/readyz`);
+    expect([ready.status, await ready.text()]).toEqual([
+      503,
+      expect.stringContaining("the ledger cannot be written") as unknown as string,
+    ]);
+    expect(await (await fetch(`${gateway.url}/metrics`)).text()).toContain("\ndragoman_ledger_writable 0\n");
+    // its closing row goes where room was set aside
+    expect((await (await underWay).text()).endsWith("data: [DONE]\n\n")).toBe(true);
+    const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+    expect(metrics).toContain("\ndragoman_ledger_lost_rows_total 0\n");
+    expect(metrics).toContain("\ndragoman_ledger_waiting_rows 0\n");
+    expect(gateway.output()).toContain("the ledger cannot be written");
+    rmSync(join(folder, "filler"));
+    const endsMs = performance.now() + 5000;
+    while ((await gateway.chat(ASK)).status !== 200) expect(performance.now()).toBeLessThan(endsMs);
+    expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200);
+    expect(statfsSync(folder).bavail * statfsSync(folder).bsize).toBeGreaterThan(4 * MIB);
+  },
+  60_000,
+);
 
 const small = mkdtempSync(join(tmpdir(), "dragoman-small-"));
 const hasSmall = mounted && Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", small]).exitCode === 0;
@@ -59,41 +72,53 @@ afterAll(() => {
   rmSync(small, { recursive: true, force: true });
 });
 
-test.skipIf(!hasSmall)("[d11.2] a disk of 16 MB serves, also beyond what it holds, and one that is nearly full says what has to be free for what", async () => {
-  const place = { config: `ledger: { folder: "${small}" }\n`, dataFolder: mkdtempSync(join(tmpdir(), "dragoman-small-data-")) };
-  const first = await startGateway(place);
-  try {
-    const metadata = Object.fromEntries(Array.from({ length: 15 }, (_, index) => [`m${index}`, "x".repeat(500)]));
-    // more than the disk holds: rows go to the database, and their segments go
-    let answered = 0;
-    const endsMs = performance.now() + 60_000;
-    // a burst may be faster than the database, and fill it for a moment
-    while (answered < 1500 && performance.now() < endsMs) {
-      const statuses = await Promise.all(Array.from({ length: 50 }, async () => (await first.chat({ ...ASK, metadata }, { token: first.firstToken! })).status));
-      answered += statuses.filter((status) => status === 200).length;
-      if (statuses.includes(503)) await Bun.sleep(100);
+test.skipIf(!hasSmall)(
+  "[d11.2] a disk of 16 MB serves, also beyond what it holds, and one that is nearly full says what has to be free for what",
+  async () => {
+    const place = {
+      config: `ledger: { folder: "${small}" }\n`,
+      dataFolder: mkdtempSync(join(tmpdir(), "dragoman-small-data-")),
+    };
+    const first = await startGateway(place);
+    try {
+      const metadata = Object.fromEntries(Array.from({ length: 15 }, (_, index) => [`m${index}`, "x".repeat(500)]));
+      // more than the disk holds: rows go to the database, and their segments go
+      let answered = 0;
+      const endsMs = performance.now() + 60_000;
+      // a burst may be faster than the database, and fill it for a moment
+      while (answered < 1500 && performance.now() < endsMs) {
+        const statuses = await Promise.all(
+          Array.from(
+            { length: 50 },
+            async () => (await first.chat({ ...ASK, metadata }, { token: first.firstToken! })).status,
+          ),
+        );
+        answered += statuses.filter((status) => status === 200).length;
+        if (statuses.includes(503)) await Bun.sleep(100);
+      }
+      expect(answered).toBeGreaterThanOrEqual(1500);
+      while ((await fetch(`${first.url}/readyz`)).status !== 200) expect(performance.now()).toBeLessThan(endsMs);
+    } finally {
+      await first.stop("SIGTERM");
     }
-    expect(answered).toBeGreaterThanOrEqual(1500);
-    while ((await fetch(`${first.url}/readyz`)).status !== 200) expect(performance.now()).toBeLessThan(endsMs);
-  } finally {
-    await first.stop("SIGTERM");
-  }
-  // what is left would do for rows, and not for what has to be set aside
-  const { bavail, bsize } = statfsSync(small);
-  writeFileSync(join(small, "filler"), Buffer.alloc(bavail * bsize - MIB, 1));
-  const second = await startGateway(place);
-  try {
-    const ready = await fetch(`${second.url}/readyz`);
-    const words = await ready.text();
-    expect(ready.status).toBe(503);
-    for (const part of ["bytes left", `${4 * MIB} have to be free`, "reserve"]) expect(words).toContain(part);
-    // the log is written in blocks
-    while (!second.output().includes(`${4 * MIB} have to be free`)) await Bun.sleep(20);
-    rmSync(join(small, "filler"));
-    const endsMs = performance.now() + 5000;
-    while ((await fetch(`${second.url}/readyz`)).status !== 200) expect(performance.now()).toBeLessThan(endsMs);
-  } finally {
-    await second.stop("SIGTERM");
-    rmSync(place.dataFolder, { recursive: true });
-  }
-}, 120_000);
+    // what is left would do for rows, and not for what has to be set aside
+    const { bavail, bsize } = statfsSync(small);
+    writeFileSync(join(small, "filler"), Buffer.alloc(bavail * bsize - MIB, 1));
+    const second = await startGateway(place);
+    try {
+      const ready = await fetch(`${second.url}/readyz`);
+      const words = await ready.text();
+      expect(ready.status).toBe(503);
+      for (const part of ["bytes left", `${4 * MIB} have to be free`, "reserve"]) expect(words).toContain(part);
+      // the log is written in blocks
+      while (!second.output().includes(`${4 * MIB} have to be free`)) await Bun.sleep(20);
+      rmSync(join(small, "filler"));
+      const endsMs = performance.now() + 5000;
+      while ((await fetch(`${second.url}/readyz`)).status !== 200) expect(performance.now()).toBeLessThan(endsMs);
+    } finally {
+      await second.stop("SIGTERM");
+      rmSync(place.dataFolder, { recursive: true });
+    }
+  },
+  120_000,
+);

@@ -8,7 +8,11 @@ import { Webhook } from "standardwebhooks";
 import { startGateway } from "../harness/gateway-process.ts";
 
 const SECRET = `whsec_${Buffer.from("0123456789012345678901234567").toString("base64")}`;
-const linesOf = (file: string): readonly Record<string, any>[] => readFileSync(file, "utf8").trimEnd().split("\n").map((line) => JSON.parse(line) as Record<string, any>);
+const linesOf = (file: string): readonly Record<string, any>[] =>
+  readFileSync(file, "utf8")
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Record<string, any>);
 
 test("[d11.4] [d11.1] file, webhook and module are told of each call once, with the client's metadata; what waits goes at the end of the process", async () => {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-integrations-"));
@@ -17,14 +21,23 @@ test("[d11.4] [d11.1] file, webhook and module are told of each call once, with 
     port: 0,
     hostname: "127.0.0.1",
     async fetch(request) {
-      posted.push(...(new Webhook(SECRET).verify(await request.text(), request.headers.toJSON()) as { data: { calls: typeof posted } }).data.calls);
+      posted.push(
+        ...(
+          new Webhook(SECRET).verify(await request.text(), request.headers.toJSON()) as {
+            data: { calls: typeof posted };
+          }
+        ).data.calls,
+      );
       return new Response(null, { status: 204 });
     },
   });
-  writeFileSync(join(folder, "module.ts"), `
+  writeFileSync(
+    join(folder, "module.ts"),
+    `
     import { appendFileSync } from "node:fs";
     const tell = (kind: string) => (said: object) => appendFileSync(${JSON.stringify(join(folder, "told.jsonl"))}, JSON.stringify({ kind, ...said }) + "\\n");
-    export const onCallStart = tell("start"), onCallEnd = tell("end"), onStreamChunk = tell("chunk");`);
+    export const onCallStart = tell("start"), onCallEnd = tell("end"), onStreamChunk = tell("chunk");`,
+  );
   const wait = "batch_wait_ms: 60000";
   const gateway = await startGateway({
     config: `integrations:
@@ -37,13 +50,23 @@ test("[d11.4] [d11.1] file, webhook and module are told of each call once, with 
     const metadata = JSON.parse('{"__proto__":{"a":1},"team":"x"}') as object;
     const ids: string[] = [];
     for (const stream of [false, true]) {
-      const response = await gateway.chat({ model: "sandbox:echo", messages: [{ role: "user", content: "one two three four" }], metadata, stream });
+      const response = await gateway.chat({
+        model: "sandbox:echo",
+        messages: [{ role: "user", content: "one two three four" }],
+        metadata,
+        stream,
+      });
       expect(response.status).toBe(200);
       ids.push(/"x_gateway_trace_id":"([0-9a-f]{32})"/.exec(await response.text())![1]!);
     }
     writeFileSync(join(gateway.folder, "dragoman.yaml"), "route_defaults: { retries: 0 }\n");
-    for (let tries = 0; tries < 200 && !gateway.output().includes("integrations have changed"); tries++) await Bun.sleep(20);
-    expect(gateway.lines().filter(({ msg }) => msg === "integrations have changed in the configuration: they are read at the start")).toHaveLength(1);
+    for (let tries = 0; tries < 200 && !gateway.output().includes("integrations have changed"); tries++)
+      await Bun.sleep(20);
+    expect(
+      gateway
+        .lines()
+        .filter(({ msg }) => msg === "integrations have changed in the configuration: they are read at the start"),
+    ).toHaveLength(1);
     // they wait for others
     expect(posted).toEqual([]);
     await gateway.stop();
@@ -51,9 +74,11 @@ test("[d11.4] [d11.1] file, webhook and module are told of each call once, with 
     const archived = linesOf(join(folder, "calls.jsonl"));
     expect(archived.map(({ trace_id: id }) => id as string)).toEqual(ids);
     expect(statSync(join(folder, "calls.jsonl")).mode & 0o777).toBe(0o600);
-    for (const call of [...posted, ...archived]) expect(JSON.stringify((call as { metadata: unknown }).metadata)).toBe(JSON.stringify(metadata));
+    for (const call of [...posted, ...archived])
+      expect(JSON.stringify((call as { metadata: unknown }).metadata)).toBe(JSON.stringify(metadata));
     const told = linesOf(join(folder, "told.jsonl"));
-    const of = (id: string): readonly string[] => told.filter(({ traceId }) => traceId === id).map(({ kind }) => kind as string);
+    const of = (id: string): readonly string[] =>
+      told.filter(({ traceId }) => traceId === id).map(({ kind }) => kind as string);
     expect(of(ids[0]!)).toEqual(["start", "end"]);
     expect(of(ids[1]!)).toEqual(["start", ...of(ids[1]!).slice(1, -1), "end"]);
     expect(new Set(of(ids[1]!).slice(1, -1))).toEqual(new Set(["chunk"]));

@@ -15,16 +15,26 @@ const options: DatabaseOptions = { dataFolder, databaseUrl: null, environment: r
 test("a rotated key opens everything, for a database that was open meanwhile too, and the old one is needed no more", async () => {
   const running = await openDatabase(options);
   await writes(running.store).createTenant({ id: "acme", name: "Acme" });
-  await writes(running.store).createResource({ kind: "provider", tenantId: "acme", projectId: null, name: "mine", document: { api_key: "sk-kept" } });
+  await writes(running.store).createResource({
+    kind: "provider",
+    tenantId: "acme",
+    projectId: null,
+    name: "mine",
+    document: { api_key: "sk-kept" },
+  });
   const known = await running.store.readContents();
   const rotated = await runCli(["key", "rotate", "--data", dataFolder, "--json"]);
   expect(rotated).toMatchObject({ code: 0, stderr: "" });
   expect(JSON.parse(rotated.stdout)).toMatchObject({ resealed: 2, unopened: [] });
-  expect((await running.store.readContents(known)).resources.provider).toMatchObject([{ document: { api_key: "sk-kept" }, fault: null }]);
+  expect((await running.store.readContents(known)).resources.provider).toMatchObject([
+    { document: { api_key: "sk-kept" }, fault: null },
+  ]);
   await running.store.close();
   const file = join(dataFolder, "master.key");
   writeFileSync(file, `${readFileSync(file, "utf8").split("\n")[0]}\n`);
   const later = await openDatabase(options);
-  expect((await later.store.readContents()).resources.provider).toMatchObject([{ document: { api_key: "sk-kept" }, fault: null }]);
+  expect((await later.store.readContents()).resources.provider).toMatchObject([
+    { document: { api_key: "sk-kept" }, fault: null },
+  ]);
   await later.store.close();
 }, 30_000);

@@ -28,7 +28,9 @@ const upstream = startUpstream(async ({ body }) => {
 
 let gateway: GatewayProcess;
 beforeAll(async () => {
-  gateway = await startGateway({ config: `providers:\n  mine: {type: custom, base_url: "${upstream.url}/v1"}\nlimits:\n  tokens: {metric: tokens, window: day, limit: 60, scope: {model: "mine:late"}}\n` });
+  gateway = await startGateway({
+    config: `providers:\n  mine: {type: custom, base_url: "${upstream.url}/v1"}\nlimits:\n  tokens: {metric: tokens, window: day, limit: 60, scope: {model: "mine:late"}}\n`,
+  });
 }, 60_000);
 afterAll(async () => {
   await gateway.stop();
@@ -46,7 +48,15 @@ test("[d4.2] [d7.7] calls that always leave before their answer use up a limit a
   for (let call = 0; call < 15; call++) {
     const leaving = new AbortController();
     const [reached, logged] = [upstream.seen.length, calls().length];
-    const answer = gateway.chat({ model: "mine:late", max_tokens: 1, messages: MESSAGES, stream: call % 2 === 0 }, { signal: leaving.signal }).then((response) => response.status, () => null);
+    const answer = gateway
+      .chat(
+        { model: "mine:late", max_tokens: 1, messages: MESSAGES, stream: call % 2 === 0 },
+        { signal: leaving.signal },
+      )
+      .then(
+        (response) => response.status,
+        () => null,
+      );
     await until(() => upstream.seen.length > reached || calls().length > logged);
     leaving.abort();
     if ((await answer) === 429) refused += 1;
@@ -56,7 +66,9 @@ test("[d4.2] [d7.7] calls that always leave before their answer use up a limit a
   // 6 tokens of prompt each, and one more that is reserved for the answer: the tenth finds 54 used, and 6 left
   expect([upstream.seen.length, refused]).toEqual([9, 6]);
   const left = calls().filter((line) => line["code"] === "client_closed");
-  expect(left.map((line) => [line["prompt_tokens"], line["completion_tokens"], line["usage_source"]])).toEqual(Array.from({ length: 9 }, () => [6, 0, "estimated"]));
+  expect(left.map((line) => [line["prompt_tokens"], line["completion_tokens"], line["usage_source"]])).toEqual(
+    Array.from({ length: 9 }, () => [6, 0, "estimated"]),
+  );
 }, 60_000);
 
 test("[d7.7] a plain answer that has begun is read on for the provider's own figures", async () => {
@@ -65,7 +77,9 @@ test("[d7.7] a plain answer that has begun is read on for the provider's own fig
   let leave = (): void => {};
   leaves = new Promise((resolve) => (leave = resolve));
   const reached = upstream.seen.length;
-  const answer = gateway.chat({ model: "mine:halfway", messages: MESSAGES }, { signal: leaving.signal }).catch(() => null);
+  const answer = gateway
+    .chat({ model: "mine:halfway", messages: MESSAGES }, { signal: leaving.signal })
+    .catch(() => null);
   await until(() => upstream.seen.length > reached);
   // the head and the first piece have to be on their way before the client leaves
   await Bun.sleep(1_000);
@@ -74,5 +88,11 @@ test("[d7.7] a plain answer that has begun is read on for the provider's own fig
   leave();
   await until(() => calls().length > logged);
   const { usage } = openaiAnswer("Hello") as { readonly usage: Record<string, number> };
-  expect(calls().at(-1)).toMatchObject({ status: 499, code: "client_closed", usage_source: "provider", prompt_tokens: usage["prompt_tokens"], completion_tokens: usage["completion_tokens"] });
+  expect(calls().at(-1)).toMatchObject({
+    status: 499,
+    code: "client_closed",
+    usage_source: "provider",
+    prompt_tokens: usage["prompt_tokens"],
+    completion_tokens: usage["completion_tokens"],
+  });
 }, 60_000);

@@ -28,7 +28,13 @@ const BUDGET = 1_000_000;
 const config = `projects: { default: { budgets: { all: { tokens: ${BUDGET}, window: total } } } }\n`;
 
 async function started(place: Place): Promise<GatewayProcess> {
-  const gateway = await startGateway({ dataFolder: place.dataFolder, config, ...(place.url !== null && { environment: { DATABASE_URL: place.url, DRAGOMAN_MASTER_KEY: Buffer.alloc(32, 7).toString("base64") } }) });
+  const gateway = await startGateway({
+    dataFolder: place.dataFolder,
+    config,
+    ...(place.url !== null && {
+      environment: { DATABASE_URL: place.url, DRAGOMAN_MASTER_KEY: Buffer.alloc(32, 7).toString("base64") },
+    }),
+  });
   place.token = gateway.firstToken ?? place.token;
   return gateway;
 }
@@ -37,7 +43,10 @@ async function started(place: Place): Promise<GatewayProcess> {
 async function calls(gateway: GatewayProcess, token: string, times: number): Promise<readonly string[]> {
   return await Promise.all(
     Array.from({ length: times }, async () => {
-      const response = await gateway.chat({ model: "sandbox:echo", messages: [{ role: "user", content: "Hello" }] }, { token });
+      const response = await gateway.chat(
+        { model: "sandbox:echo", messages: [{ role: "user", content: "Hello" }] },
+        { token },
+      );
       const { x_gateway_trace_id: id } = (await response.json()) as { readonly x_gateway_trace_id: string };
       return id;
     }),
@@ -53,7 +62,11 @@ interface Row {
 async function rowsOf({ dataFolder, url }: Place): Promise<readonly Row[]> {
   const query = "select trace_id, prompt_tokens + completion_tokens as tokens, settled from call";
   const found = url === null ? sqliteRows(dataFolder, query) : await statement(url, query);
-  return found.map(({ trace_id: traceId, tokens, settled }) => ({ traceId: traceId as string, tokens: Number(tokens), isSettled: Number(settled) === 1 }));
+  return found.map(({ trace_id: traceId, tokens, settled }) => ({
+    traceId: traceId as string,
+    tokens: Number(tokens),
+    isSettled: Number(settled) === 1,
+  }));
 }
 
 function sqliteRows(dataFolder: string, query: string): readonly Readonly<Record<string, unknown>>[] {
@@ -65,17 +78,27 @@ function sqliteRows(dataFolder: string, query: string): readonly Readonly<Record
   }
 }
 
-describe.each([["SQLite", false], ["PostgreSQL", true]] as const)("clean stops with %s", (name, isPostgres) => {
-  test.skipIf(isPostgres && postgres === null)("[d11.2] the calls of every run after a clean stop reach the database", async () => {
-    const place: Place = { dataFolder: join(folder, name), url: isPostgres ? await postgres!.newDatabase() : null, token: "" };
-    const seen: string[] = [];
-    for (const times of [10, 25, 3]) {
-      const gateway = await started(place);
-      seen.push(...(await calls(gateway, place.token, times)));
-      await gateway.stop("SIGTERM");
-    }
-    expect((await rowsOf(place)).map(({ traceId }) => traceId).toSorted()).toEqual(seen.toSorted());
-  });
+describe.each([
+  ["SQLite", false],
+  ["PostgreSQL", true],
+] as const)("clean stops with %s", (name, isPostgres) => {
+  test.skipIf(isPostgres && postgres === null)(
+    "[d11.2] the calls of every run after a clean stop reach the database",
+    async () => {
+      const place: Place = {
+        dataFolder: join(folder, name),
+        url: isPostgres ? await postgres!.newDatabase() : null,
+        token: "",
+      };
+      const seen: string[] = [];
+      for (const times of [10, 25, 3]) {
+        const gateway = await started(place);
+        seen.push(...(await calls(gateway, place.token, times)));
+        await gateway.stop("SIGTERM");
+      }
+      expect((await rowsOf(place)).map(({ traceId }) => traceId).toSorted()).toEqual(seen.toSorted());
+    },
+  );
 });
 
 /** The least that the real process is played for over each database. */
@@ -101,7 +124,9 @@ async function plain({ gateways, place, book }: Life): Promise<void> {
 }
 
 async function stream({ gateways, place, book }: Life): Promise<void> {
-  const response = await gateways.at(-1)!.chat({ ...ASK, stream: true, stream_options: { include_usage: true } }, { token: place.token });
+  const response = await gateways
+    .at(-1)!
+    .chat({ ...ASK, stream: true, stream_options: { include_usage: true } }, { token: place.token });
   const text = await response.text();
   expect(text).toEndWith("data: [DONE]\n\n");
   book.set(response.headers.get("x-gateway-trace-id")!, Number(/"total_tokens":(\d+)/.exec(text)![1]));
@@ -141,49 +166,72 @@ async function judge(life: Life, countsToo: boolean): Promise<void> {
   await end(life, "SIGTERM");
   const rows = new Map((await rowsOf(place)).map((row) => [row.traceId, row]));
   const found = [...book.keys()].map((traceId) => [traceId, rows.get(traceId)?.isSettled, rows.get(traceId)?.tokens]);
-  expect(found).toEqual([...book].map(([traceId, tokens]) => [traceId, tokens !== null, tokens ?? rows.get(traceId)?.tokens]));
-  for (const [traceId, tokens] of book) if (tokens === null) expect(rows.get(traceId)!.tokens).toBeGreaterThanOrEqual(40);
+  expect(found).toEqual(
+    [...book].map(([traceId, tokens]) => [traceId, tokens !== null, tokens ?? rows.get(traceId)?.tokens]),
+  );
+  for (const [traceId, tokens] of book)
+    if (tokens === null) expect(rows.get(traceId)!.tokens).toBeGreaterThanOrEqual(40);
   const sum = [...rows.values()].reduce((total, { tokens }) => total + tokens, 0);
   if (countsToo) expect(left).toBe(BUDGET - sum);
 }
 
-describe.each([["SQLite", false], ["PostgreSQL", true]] as const)("random lives of the real process with %s", (name, isPostgres) => {
+describe.each([
+  ["SQLite", false],
+  ["PostgreSQL", true],
+] as const)("random lives of the real process with %s", (name, isPostgres) => {
   const seed = printedSeed(`lives with ${name}`);
-  test.skipIf(isPostgres && postgres === null)("[d11.2 d4.2] each call that a client saw has one row in the end, and a budget counts what the rows say", async () => {
-    let state = seed;
-    const random = (below: number): number => (state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 1) % below;
-    const life: Life = { place: { dataFolder: join(folder, `lives-${name}`), url: isPostgres ? await postgres!.newDatabase() : null, token: "" }, gateways: [], book: new Map(), copy: null };
-    const endsMs = performance.now() + PLAYED_MS;
-    let isCountExact = true;
-    let rounds = 0;
-    for (await begin(life); rounds < 3 || performance.now() < endsMs; rounds++) {
-      for (let count = 1 + random(4); count > 0; count--) await [plain, stream, refused][random(3)]!(life);
-      const what = random(4);
-      // a second process, which goes on when the first one has ended
-      if (what === 0) {
-        await begin(life);
-        await plain(life);
+  test.skipIf(isPostgres && postgres === null)(
+    "[d11.2 d4.2] each call that a client saw has one row in the end, and a budget counts what the rows say",
+    async () => {
+      let state = seed;
+      const random = (below: number): number => (state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 1) % below;
+      const life: Life = {
+        place: {
+          dataFolder: join(folder, `lives-${name}`),
+          url: isPostgres ? await postgres!.newDatabase() : null,
+          token: "",
+        },
+        gateways: [],
+        book: new Map(),
+        copy: null,
+      };
+      const endsMs = performance.now() + PLAYED_MS;
+      let isCountExact = true;
+      let rounds = 0;
+      for (await begin(life); rounds < 3 || performance.now() < endsMs; rounds++) {
+        for (let count = 1 + random(4); count > 0; count--) await [plain, stream, refused][random(3)]!(life);
+        const what = random(4);
+        // a second process, which goes on when the first one has ended
+        if (what === 0) {
+          await begin(life);
+          await plain(life);
+        }
+        await end(life, random(2) === 0 ? "SIGTERM" : "SIGKILL");
+        if (what === 0) continue;
+        if (what === 1 && life.copy === null) {
+          life.copy = { folder: join(folder, `copy-${name}`), book: new Map(life.book) };
+          cpSync(life.place.dataFolder, life.copy.folder, { recursive: true });
+        } else if (what === 2 && life.copy !== null) {
+          const stored = new Set((await rowsOf(life.place)).map(({ traceId }) => traceId));
+          rmSync(life.place.dataFolder, { recursive: true });
+          cpSync(life.copy.folder, life.place.dataFolder, { recursive: true });
+          // PostgreSQL was not restored: what it has of later calls stays, which the counts in the folder know nothing of
+          life.book = isPostgres
+            ? new Map([...life.copy.book, ...[...life.book].filter(([traceId]) => stored.has(traceId))])
+            : new Map(life.copy.book);
+          isCountExact &&= !isPostgres;
+          life.copy = null;
+          rmSync(join(folder, `copy-${name}`), { recursive: true });
+          await begin(life);
+          expect(life.gateways[0]!.lines().some(({ msg }) => String(msg).startsWith("this ledger is a copy"))).toBe(
+            true,
+          );
+        }
+        if (life.gateways.length === 0) await begin(life);
       }
-      await end(life, random(2) === 0 ? "SIGTERM" : "SIGKILL");
-      if (what === 0) continue;
-      if (what === 1 && life.copy === null) {
-        life.copy = { folder: join(folder, `copy-${name}`), book: new Map(life.book) };
-        cpSync(life.place.dataFolder, life.copy.folder, { recursive: true });
-      } else if (what === 2 && life.copy !== null) {
-        const stored = new Set((await rowsOf(life.place)).map(({ traceId }) => traceId));
-        rmSync(life.place.dataFolder, { recursive: true });
-        cpSync(life.copy.folder, life.place.dataFolder, { recursive: true });
-        // PostgreSQL was not restored: what it has of later calls stays, which the counts in the folder know nothing of
-        life.book = isPostgres ? new Map([...life.copy.book, ...[...life.book].filter(([traceId]) => stored.has(traceId))]) : new Map(life.copy.book);
-        isCountExact &&= !isPostgres;
-        life.copy = null;
-        rmSync(join(folder, `copy-${name}`), { recursive: true });
-        await begin(life);
-        expect(life.gateways[0]!.lines().some(({ msg }) => String(msg).startsWith("this ledger is a copy"))).toBe(true);
-      }
-      if (life.gateways.length === 0) await begin(life);
-    }
-    await judge(life, isCountExact);
-    console.log(`${rounds} rounds of the real process with ${name}`);
-  }, 900_000);
+      await judge(life, isCountExact);
+      console.log(`${rounds} rounds of the real process with ${name}`);
+    },
+    900_000,
+  );
 });

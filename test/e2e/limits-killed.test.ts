@@ -39,12 +39,16 @@ budgets:
 
 /** Everything that killed processes left has been told to the store of the limits. */
 async function toldOfTheDead(dataFolder: string): Promise<void> {
-  while (readdirSync(join(dataFolder, "leases")).filter((name) => name.endsWith(".leases")).length > 1) await Bun.sleep(20);
+  while (readdirSync(join(dataFolder, "leases")).filter((name) => name.endsWith(".leases")).length > 1)
+    await Bun.sleep(20);
 }
 
 /** Tokens that the header of an answer says are used of the budget, that answer's own included. */
 async function usedAfterCall(gateway: GatewayProcess, token: string, limit: number): Promise<number> {
-  const response = await gateway.chat({ model: "mine:model", max_tokens: 5, messages: [{ role: "user", content: "hello" }] }, { token });
+  const response = await gateway.chat(
+    { model: "mine:model", max_tokens: 5, messages: [{ role: "user", content: "hello" }] },
+    { token },
+  );
   await response.text();
   expect(response.status).toBe(200);
   return limit - Number(response.headers.get("x-ratelimit-remaining-tokens"));
@@ -53,54 +57,75 @@ async function usedAfterCall(gateway: GatewayProcess, token: string, limit: numb
 /** Of the calls that ended, and of all: those that a kill cut are charged with their reservation. */
 function tokensOfRows(dataFolder: string): { readonly ended: number; readonly all: number } {
   const database = new Database(join(dataFolder, "dragoman.sqlite"), { readonly: true });
-  const sums = database.query<{ ended: number; all: number }, []>('SELECT sum(prompt_tokens + completion_tokens) AS "all", sum(CASE WHEN settled = 1 THEN prompt_tokens + completion_tokens ELSE 0 END) AS ended FROM call').get()!;
+  const sums = database
+    .query<{ ended: number; all: number }, []>(
+      'SELECT sum(prompt_tokens + completion_tokens) AS "all", sum(CASE WHEN settled = 1 THEN prompt_tokens + completion_tokens ELSE 0 END) AS ended FROM call',
+    )
+    .get()!;
   database.close();
   return sums;
 }
 
-describe.each(WORLDS)("budgets without end that are counted $name", ({ name, isShared, limit, maxTokens, callers, kills }) => {
-  test.skipIf(isShared && binary === null)("[d4.2 d11.2] kill -9 with calls under way leaks no reservation and forgets no use: the budget has what the rows say", async () => {
-    const redis = isShared ? await startRedis() : null;
-    let answers = 0;
-    const upstream: FakeUpstream = startUpstream(async () => {
-      await Bun.sleep(5 + (answers++ % 4) * 10);
-      return Response.json(openaiAnswer("hello"));
-    });
-    const dataFolder = join(folder, name);
-    const start = () => startGateway({ config: config(upstream.url, limit), dataFolder, ...(redis !== null && { environment: { DRAGOMAN_LIMIT_STORE_URL: redis.url } }) });
-    try {
-      let token = "";
-      for (let kill = 0; kill < kills; kill++) {
-        const gateway = await start();
-        token = gateway.firstToken ?? token;
-        let isOver = false;
-        const caller = async (): Promise<void> => {
-          while (!isOver) {
-            try {
-              await (await gateway.chat({ model: "mine:model", max_tokens: maxTokens, messages: [{ role: "user", content: "hello" }] }, { token })).text();
-            } catch {
-              return;
-            }
+describe.each(WORLDS)(
+  "budgets without end that are counted $name",
+  ({ name, isShared, limit, maxTokens, callers, kills }) => {
+    test.skipIf(isShared && binary === null)(
+      "[d4.2 d11.2] kill -9 with calls under way leaks no reservation and forgets no use: the budget has what the rows say",
+      async () => {
+        const redis = isShared ? await startRedis() : null;
+        let answers = 0;
+        const upstream: FakeUpstream = startUpstream(async () => {
+          await Bun.sleep(5 + (answers++ % 4) * 10);
+          return Response.json(openaiAnswer("hello"));
+        });
+        const dataFolder = join(folder, name);
+        const start = () =>
+          startGateway({
+            config: config(upstream.url, limit),
+            dataFolder,
+            ...(redis !== null && { environment: { DRAGOMAN_LIMIT_STORE_URL: redis.url } }),
+          });
+        try {
+          let token = "";
+          for (let kill = 0; kill < kills; kill++) {
+            const gateway = await start();
+            token = gateway.firstToken ?? token;
+            let isOver = false;
+            const caller = async (): Promise<void> => {
+              while (!isOver) {
+                try {
+                  await (
+                    await gateway.chat(
+                      { model: "mine:model", max_tokens: maxTokens, messages: [{ role: "user", content: "hello" }] },
+                      { token },
+                    )
+                  ).text();
+                } catch {
+                  return;
+                }
+              }
+            };
+            const running = Promise.all(Array.from({ length: callers }, caller));
+            const before = upstream.seen.length;
+            while (upstream.seen.length < before + 50 + kill * 7) await Bun.sleep(1);
+            await gateway.stop("SIGKILL");
+            isOver = true;
+            await running;
           }
-        };
-        const running = Promise.all(Array.from({ length: callers }, caller));
-        const before = upstream.seen.length;
-        while (upstream.seen.length < before + 50 + kill * 7) await Bun.sleep(1);
-        await gateway.stop("SIGKILL");
-        isOver = true;
-        await running;
-      }
-      const last = await start();
-      if (isShared) await toldOfTheDead(dataFolder);
-      const used = await usedAfterCall(last, token, limit);
-      // a clean end ships every row
-      expect(await last.stop("SIGTERM")).toBe(0);
-      const { ended, all } = tokensOfRows(dataFolder);
-      expect(used).toBeLessThanOrEqual(all);
-      expect(used).toBeGreaterThanOrEqual(ended);
-    } finally {
-      await upstream.stop();
-      await redis?.stop();
-    }
-  }, 120_000);
-});
+          const last = await start();
+          if (isShared) await toldOfTheDead(dataFolder);
+          const used = await usedAfterCall(last, token, limit);
+          // a clean end ships every row
+          expect(await last.stop("SIGTERM")).toBe(0);
+          const { ended, all } = tokensOfRows(dataFolder);
+          expect(used).toBeLessThanOrEqual(all);
+          expect(used).toBeGreaterThanOrEqual(ended);
+        } finally {
+          await upstream.stop();
+          await redis?.stop();
+        }
+      },
+      120_000,
+    );
+  },
+);

@@ -27,7 +27,8 @@ describe.skipIf(binary === null)("three gateways and one Redis", () => {
   let gateways: GatewayProcess[];
   let served = 0;
   let pauseMs = 20;
-  const start = (): Promise<GatewayProcess> => startGateway({ config: config(upstream.url), environment: { DRAGOMAN_LIMIT_STORE_URL: redis.url } });
+  const start = (): Promise<GatewayProcess> =>
+    startGateway({ config: config(upstream.url), environment: { DRAGOMAN_LIMIT_STORE_URL: redis.url } });
   beforeAll(async () => {
     redis = await startRedis();
     upstream = startUpstream(async () => {
@@ -43,18 +44,26 @@ describe.skipIf(binary === null)("three gateways and one Redis", () => {
     await redis.stop();
   });
 
-  const call = async (gateway: GatewayProcess, route: string): Promise<{ readonly status: number; readonly code: string | null; readonly tookMs: number }> => {
+  const call = async (
+    gateway: GatewayProcess,
+    route: string,
+  ): Promise<{ readonly status: number; readonly code: string | null; readonly tookMs: number }> => {
     const startedMs = performance.now();
     try {
-      const response = await gateway.chat({ model: "mine:model", route, messages: [{ role: "user", content: "hello" }] }, { signal: AbortSignal.timeout(20_000) });
+      const response = await gateway.chat(
+        { model: "mine:model", route, messages: [{ role: "user", content: "hello" }] },
+        { signal: AbortSignal.timeout(20_000) },
+      );
       const body = (await response.json()) as { readonly error?: { readonly code: string } };
       return { status: response.status, code: body.error?.code ?? null, tookMs: performance.now() - startedMs };
     } catch {
       return { status: 0, code: null, tookMs: performance.now() - startedMs };
     }
   };
-  const calls = (count: number, route: string) => Promise.all(Array.from({ length: count }, (_, index) => call(gateways[index % gateways.length]!, route)));
-  const statuses = (answers: readonly { readonly status: number }[]): Readonly<Record<number, number>> => Object.fromEntries([...Map.groupBy(answers, ({ status }) => status)].map(([status, of]) => [status, of.length]));
+  const calls = (count: number, route: string) =>
+    Promise.all(Array.from({ length: count }, (_, index) => call(gateways[index % gateways.length]!, route)));
+  const statuses = (answers: readonly { readonly status: number }[]): Readonly<Record<number, number>> =>
+    Object.fromEntries([...Map.groupBy(answers, ({ status }) => status)].map(([status, of]) => [status, of.length]));
 
   test("[d4.2] two hundred calls at once against room for ten: exactly ten are served", async () => {
     served = 0;
@@ -105,7 +114,10 @@ describe.skipIf(binary === null)("three gateways and one Redis", () => {
     const away = await calls(30, "gone");
     expect(statuses(away)).toEqual({ 503: 30 });
     await Bun.sleep(500);
-    const { status, limit_store: told } = (await (await fetch(`${gateways[0]!.url}/readyz?verbose`)).json()) as { status: string; limit_store: { away_for_ms: number; reason: string } };
+    const { status, limit_store: told } = (await (await fetch(`${gateways[0]!.url}/readyz?verbose`)).json()) as {
+      status: string;
+      limit_store: { away_for_ms: number; reason: string };
+    };
     expect(status).toBe("ready");
     expect(told.away_for_ms).toBeGreaterThan(0);
     expect(told.reason).toContain("ECONNREFUSED");

@@ -9,9 +9,17 @@ const folder = mkdtempSync(join(tmpdir(), "dragoman-limits-e2e-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const call = (gateway: GatewayProcess, token: string, fields: object = {}): Promise<Response> =>
-  gateway.chat({ model: "sandbox:echo", max_tokens: 10, messages: [{ role: "user", content: "Hello" }], ...fields }, { token });
+  gateway.chat(
+    { model: "sandbox:echo", max_tokens: 10, messages: [{ role: "user", content: "Hello" }], ...fields },
+    { token },
+  );
 
-async function statuses(gateway: GatewayProcess, token: string, times: number, fields: object = {}): Promise<readonly number[]> {
+async function statuses(
+  gateway: GatewayProcess,
+  token: string,
+  times: number,
+  fields: object = {},
+): Promise<readonly number[]> {
   return Promise.all(
     Array.from({ length: times }, async () => {
       const response = await call(gateway, token, fields);
@@ -59,8 +67,10 @@ test("[d4.2 d11.2] calls that were under way when the process was killed stay ch
   const first = await startGateway(options);
   const token = first.firstToken!;
   const [, before] = await left(first, token);
-  for (let index = 0; index < 20; index++) call(first, token, { model: "sandbox:slow-30000", user: "ann", max_tokens: 100 }).catch(() => {});
-  const inFlight = async (): Promise<number> => Number(/^dragoman_calls_in_flight (\d+)/m.exec(await (await fetch(`${first.url}/metrics`)).text())?.[1]);
+  for (let index = 0; index < 20; index++)
+    call(first, token, { model: "sandbox:slow-30000", user: "ann", max_tokens: 100 }).catch(() => {});
+  const inFlight = async (): Promise<number> =>
+    Number(/^dragoman_calls_in_flight (\d+)/m.exec(await (await fetch(`${first.url}/metrics`)).text())?.[1]);
   while ((await inFlight()) < 20) await Bun.sleep(10);
   await first.stop("SIGKILL");
   const second = await startGateway(options);
@@ -101,7 +111,10 @@ test("[d4.2] a second process on the folder, without a limit store: says so, ove
   }
 }, 60_000);
 
-describe.each([["in order", "SIGTERM"], ["by SIGKILL", "SIGKILL"]] as const)("a process that ends %s", (_, signal) => {
+describe.each([
+  ["in order", "SIGTERM"],
+  ["by SIGKILL", "SIGKILL"],
+] as const)("a process that ends %s", (_, signal) => {
   test("[d4.1 d4.2] two hundred calls at once against room for ten admit ten, and no more after a restart; a budget goes on where it stood", async () => {
     const dataFolder = join(folder, signal);
     const config = `
@@ -119,19 +132,29 @@ projects:
     try {
       expect(admitted(await statuses(first, token, 200, { user: "plain" }))).toBe(10);
       expect(admitted(await statuses(first, token, 200, { user: "streamed", stream: true }))).toBe(10);
-      for (let index = 0; index < 500 && spent === 0; index++) if (admitted(await statuses(first, token, 1, { user: "spender" })) === 0) spent = index;
+      for (let index = 0; index < 500 && spent === 0; index++)
+        if (admitted(await statuses(first, token, 1, { user: "spender" })) === 0) spent = index;
       expect(spent).toBeGreaterThan(50);
       // what was counted is on the disk a tenth of a second later
       await Bun.sleep(400);
-      expect(first.lines().filter(({ event }) => event === "budget_threshold")).toMatchObject([{ budget: "tokens", percent: 80, project: "default" }]);
+      expect(first.lines().filter(({ event }) => event === "budget_threshold")).toMatchObject([
+        { budget: "tokens", percent: 80, project: "default" },
+      ]);
     } finally {
       await first.stop(signal);
     }
     const second = await startGateway({ config, dataFolder });
     try {
-      expect(await Promise.all(["plain", "streamed", "spender"].map(async (user) => admitted(await statuses(second, token, 3, { user }))))).toEqual([0, 0, 0]);
+      expect(
+        await Promise.all(
+          ["plain", "streamed", "spender"].map(async (user) => admitted(await statuses(second, token, 3, { user }))),
+        ),
+      ).toEqual([0, 0, 0]);
       const refused = await call(second, token, { user: "spender" });
-      expect(((await refused.json()) as Record<string, any>)["error"]).toMatchObject({ code: "insufficient_quota", metadata: { limit: "tokens", scope: { project: "default", user: "spender" }, resets_at: null } });
+      expect(((await refused.json()) as Record<string, any>)["error"]).toMatchObject({
+        code: "insufficient_quota",
+        metadata: { limit: "tokens", scope: { project: "default", user: "spender" }, resets_at: null },
+      });
       expect(admitted(await statuses(second, token, 1, { user: "other" }))).toBe(1);
     } finally {
       await second.stop();
@@ -147,24 +170,31 @@ projects:
       all: {tokens: 1000000, window: total}
       each: {tokens: 1000000, window: month, scope: {user: "*"}}
 `;
-  test.each([["in order", "SIGTERM"], ["by SIGKILL", "SIGKILL"]] as const)("[d4.2 d11.2] is removed after an end %s: budgets go on from the rows of calls, and not from nothing", async (_, signal) => {
-    const options = { config: BUDGETS, dataFolder: join(folder, `removed-${signal}`) };
-    const first = await startGateway(options);
-    const token = first.firstToken!;
-    let before = 0;
-    for (let n = 0; n < 5; n++) before = (await left(first, token))[1]!;
-    await first.stop(signal);
-    for (const end of ["", "-wal", "-shm"]) rmSync(join(options.dataFolder, `limits.sqlite${end}`), { force: true });
-    const each = (1_000_000 - before) / 5;
-    for (const round of [1, 2]) {
-      const next = await startGateway(options);
-      try {
-        expect((await left(next, token))[1]).toBe(before - round * each);
-      } finally {
-        await next.stop("SIGKILL");
+  test.each([
+    ["in order", "SIGTERM"],
+    ["by SIGKILL", "SIGKILL"],
+  ] as const)(
+    "[d4.2 d11.2] is removed after an end %s: budgets go on from the rows of calls, and not from nothing",
+    async (_, signal) => {
+      const options = { config: BUDGETS, dataFolder: join(folder, `removed-${signal}`) };
+      const first = await startGateway(options);
+      const token = first.firstToken!;
+      let before = 0;
+      for (let n = 0; n < 5; n++) before = (await left(first, token))[1]!;
+      await first.stop(signal);
+      for (const end of ["", "-wal", "-shm"]) rmSync(join(options.dataFolder, `limits.sqlite${end}`), { force: true });
+      const each = (1_000_000 - before) / 5;
+      for (const round of [1, 2]) {
+        const next = await startGateway(options);
+        try {
+          expect((await left(next, token))[1]).toBe(before - round * each);
+        } finally {
+          await next.stop("SIGKILL");
+        }
       }
-    }
-  }, 60_000);
+    },
+    60_000,
+  );
 
   test("[d4.2] is damaged: the start is refused, names the file and says how to go on", async () => {
     const dataFolder = join(folder, "damaged");

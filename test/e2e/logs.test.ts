@@ -38,19 +38,36 @@ beforeAll(async () => {
   owner = await gateway.createToken("--personal", "--role", "owner", "--permission", "read_content");
   viewer = await gateway.createToken("--project", "default", "--role", "viewer");
   developer = await gateway.createToken("--project", "default", "--role", "developer");
-  maintainer = await gateway.createToken("--project", "default", "--role", "maintainer", "--permission", "read_content");
+  maintainer = await gateway.createToken(
+    "--project",
+    "default",
+    "--role",
+    "maintainer",
+    "--permission",
+    "read_content",
+  );
 }, 180_000);
 afterAll(async () => void (await gateway.stop()));
 
 describe("refused requests", () => {
-  const refused = async (path: string, body: string, token: string | null): Promise<{ readonly status: number; readonly traceId: string; readonly code: string }> => {
-    const response = await fetch(`${gateway.url}${path}`, { method: "POST", headers: { "content-type": "application/json", ...(token !== null && { authorization: `Bearer ${token}` }) }, body });
+  const refused = async (
+    path: string,
+    body: string,
+    token: string | null,
+  ): Promise<{ readonly status: number; readonly traceId: string; readonly code: string }> => {
+    const response = await fetch(`${gateway.url}${path}`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...(token !== null && { authorization: `Bearer ${token}` }) },
+      body,
+    });
     const { error } = (await response.json()) as any;
     return { status: response.status, traceId: response.headers.get("x-gateway-trace-id")!, code: error.code };
   };
   const recordAt = (base: string, traceId: string) =>
     until(async () => {
-      const response = await fetch(`${gateway.url}/api/v1/admin${base}/logs/${traceId}`, { headers: { authorization: `Bearer ${owner}` } });
+      const response = await fetch(`${gateway.url}/api/v1/admin${base}/logs/${traceId}`, {
+        headers: { authorization: `Bearer ${owner}` },
+      });
       return response.status === 200 && ((await response.json()) as any);
     });
 
@@ -58,7 +75,13 @@ describe("refused requests", () => {
     const cases = [
       ["/api/v1/chat/completions", "{", developer, 400, "invalid_json"],
       ["/api/v1/chat/completions", '{"model": "sandbox:echo", "messages": 7}', developer, 400, "invalid_request"],
-      ["/api/v1/chat/completions", '{"model": "sandbox:echo", "messages": [{"role": "user", "content": "Hello"}]}', viewer, 403, "insufficient_role"],
+      [
+        "/api/v1/chat/completions",
+        '{"model": "sandbox:echo", "messages": [{"role": "user", "content": "Hello"}]}',
+        viewer,
+        403,
+        "insufficient_role",
+      ],
       ["/v1/embeddings", '{"input": "Hello"}', developer, 404, "operation_not_served"],
       ["/api/v1/images/generations", "{}", developer, 404, "operation_not_served"],
       ["/v1/unheard-of", "{}", developer, 404, "operation_not_served"],
@@ -67,7 +90,13 @@ describe("refused requests", () => {
       const answer = await refused(path, body, token);
       expect([path, answer.status, answer.code]).toEqual([path, status, code]);
       const shown = await recordAt("/projects/default", answer.traceId);
-      expect([path, shown.tenant_id, shown.project_id, shown.status, shown.code]).toEqual([path, "default", "default", status, code]);
+      expect([path, shown.tenant_id, shown.project_id, shown.status, shown.code]).toEqual([
+        path,
+        "default",
+        "default",
+        status,
+        code,
+      ]);
       const line = await until(async () => gateway.lines().find((one) => one["trace_id"] === answer.traceId));
       expect([path, line["status"], line["project"]]).toEqual([path, status, "default"]);
     }
@@ -80,7 +109,12 @@ describe("refused requests", () => {
       const answer = await refused("/v1/responses", "{}", token);
       expect([answer.status, answer.code]).toEqual([404, "operation_not_served"]);
       const shown = await recordAt("", answer.traceId);
-      expect([shown.tenant_id, shown.project_id, shown.code, shown.record.error_detail]).toEqual([null, null, "operation_not_served", "POST /v1/responses"]);
+      expect([shown.tenant_id, shown.project_id, shown.code, shown.record.error_detail]).toEqual([
+        null,
+        null,
+        "operation_not_served",
+        "POST /v1/responses",
+      ]);
     }
   }, 180_000);
 });
@@ -88,8 +122,22 @@ describe("refused requests", () => {
 describe("what is said", () => {
   test("[d11.3] is kept once the tenant turns it on, and read by maintainers with a row of the audit log; viewers, developers, the log and the disk tell nothing of it", async () => {
     const before = await chat(`${WORD} before`);
-    expect((await cli(developer, "settings", "update", "--project", "default", "--set", "content_log.enabled=true")).stderr).toContain("403");
-    expect((await cli(owner, "settings", "update", "--set", "content_log.enabled=true", "--set", "content_log.retention_days=3")).code).toBe(0);
+    expect(
+      (await cli(developer, "settings", "update", "--project", "default", "--set", "content_log.enabled=true")).stderr,
+    ).toContain("403");
+    expect(
+      (
+        await cli(
+          owner,
+          "settings",
+          "update",
+          "--set",
+          "content_log.enabled=true",
+          "--set",
+          "content_log.retention_days=3",
+        )
+      ).code,
+    ).toBe(0);
     const traceId = await chat(`${WORD} with ${SECRET}`, { stream: true, metadata: { session: "s1" } });
     const found = await until(async () => {
       const told = await cli(maintainer, "logs", traceId, "--project", "default", "--content", "--json");
@@ -99,22 +147,42 @@ describe("what is said", () => {
     expect(found.content.answers[0]).toMatchObject({ index: 0, finish_reason: "stop" });
     expect(found.content.answers[0].content).toContain(`${WORD} with [secret]`);
     expect(Date.parse(found.kept_until) - Date.now()).toBeLessThan(3 * 86_400_000);
-    for (const token of [viewer, developer]) expect((await cli(token, "logs", traceId, "--project", "default", "--content")).stderr).toContain("403 permission_required");
+    for (const token of [viewer, developer])
+      expect((await cli(token, "logs", traceId, "--project", "default", "--content")).stderr).toContain(
+        "403 permission_required",
+      );
     expect((await cli(owner, "logs", before, "--content")).stderr).toContain("404");
     const shown = await until(async () => {
       const told = await cli(viewer, "logs", traceId, "--project", "default", "--json");
       return told.code === 0 && JSON.parse(told.stdout);
     });
-    expect(shown).toMatchObject({ trace_id: traceId, status: 200, stream: true, content_kept_until: found.kept_until, record: { metadata: { session: "s1" } } });
+    expect(shown).toMatchObject({
+      trace_id: traceId,
+      status: 200,
+      stream: true,
+      content_kept_until: found.kept_until,
+      record: { metadata: { session: "s1" } },
+    });
     expect(JSON.stringify(shown)).not.toContain(WORD);
     const audit = await json(owner, "audit", "--filter", "kind=call_content");
-    expect(audit).toMatchObject([{ action: "read", outcome: "done", target_id: traceId, project_id: "default", actor: { role: "maintainer" } }]);
-    expect((await json(owner, "audit", "--filter", "action=readProjectLogContent")).at(0)).toMatchObject({ outcome: "refused", target_id: traceId, actor: { role: null } });
-    expect((await json(owner, "audit", "--filter", "kind=setting")).at(0)).toMatchObject({ action: "create", outcome: "done", after: { content_log: { enabled: true } } });
+    expect(audit).toMatchObject([
+      { action: "read", outcome: "done", target_id: traceId, project_id: "default", actor: { role: "maintainer" } },
+    ]);
+    expect((await json(owner, "audit", "--filter", "action=readProjectLogContent")).at(0)).toMatchObject({
+      outcome: "refused",
+      target_id: traceId,
+      actor: { role: null },
+    });
+    expect((await json(owner, "audit", "--filter", "kind=setting")).at(0)).toMatchObject({
+      action: "create",
+      outcome: "done",
+      after: { content_log: { enabled: true } },
+    });
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
     expect(metrics).toMatch(/dragoman_contents_kept_total 1\b/);
     for (const text of [gateway.output(), metrics]) expect(text.includes(WORD)).toBe(false);
-    for (const file of filesOf(gateway.dataFolder)) expect([file, readFileSync(file).includes(WORD)]).toEqual([file, false]);
+    for (const file of filesOf(gateway.dataFolder))
+      expect([file, readFileSync(file).includes(WORD)]).toEqual([file, false]);
   }, 180_000);
 
   test("[d11.3] is removed for good by one command, after a dry run that says of how many calls", async () => {
@@ -131,26 +199,51 @@ describe("dragoman logs", () => {
     const one = await until(async () => (await json(owner, "logs", "--filter", "metadata=session=s2&user=ann"))[0]);
     expect(one).toMatchObject({ trace_id: traceId, model_asked: "sandbox:echo", finish_reason: "stop", status: 200 });
     expect(await json(owner, "logs", "--filter", "metadata=session=s3")).toEqual([]);
-    expect((await json(owner, "logs", "--filter", "status_class=2xx", "min_tokens=1", "model_asked=sandbox:echo", "--oldest")).length).toBeGreaterThan(1);
+    expect(
+      (
+        await json(
+          owner,
+          "logs",
+          "--filter",
+          "status_class=2xx",
+          "min_tokens=1",
+          "model_asked=sandbox:echo",
+          "--oldest",
+        )
+      ).length,
+    ).toBeGreaterThan(1);
     const { stdout } = await cli(owner, "logs", "--most", "1");
     expect(stdout.split("\n")[0]).toMatch(/^AT +TRACE ID +PROJECT/);
     expect(stdout).toContain(traceId);
     expect((await cli(owner, "logs", "--filter", "colour=red")).stderr).toContain("400");
-    for (const [format, first] of [["csv", "trace_id,at,tenant_id"], ["jsonl", '{"trace_id":']] as const) {
-      const response = await fetch(`${gateway.url}/api/v1/admin/tenants/default/logs?format=${format}&metadata=session%3Ds2`, { headers: { authorization: `Bearer ${owner}` } });
+    for (const [format, first] of [
+      ["csv", "trace_id,at,tenant_id"],
+      ["jsonl", '{"trace_id":'],
+    ] as const) {
+      const response = await fetch(
+        `${gateway.url}/api/v1/admin/tenants/default/logs?format=${format}&metadata=session%3Ds2`,
+        { headers: { authorization: `Bearer ${owner}` } },
+      );
       const text = await response.text();
       expect([response.status, text.startsWith(first), text.includes(traceId)]).toEqual([200, true, true]);
     }
   }, 180_000);
 
   test("[d9.3] --follow prints calls as they end, each once, long ones too, and only those that are asked for", async () => {
-    const child = Bun.spawn([process.execPath, ...FLAGS, "logs", "--follow", "--json", "--filter", "metadata=follow=yes"], { env: environment(owner), cwd: gateway.folder, stdout: "pipe", stderr: "inherit" });
+    const child = Bun.spawn(
+      [process.execPath, ...FLAGS, "logs", "--follow", "--json", "--filter", "metadata=follow=yes"],
+      { env: environment(owner), cwd: gateway.folder, stdout: "pipe", stderr: "inherit" },
+    );
     try {
       let printed = "";
       void (async () => {
         for await (const bytes of child.stdout) printed += new TextDecoder().decode(bytes);
       })();
-      const ids = (): readonly string[] => printed.split("\n").filter(Boolean).map((line) => (JSON.parse(line) as { readonly trace_id: string }).trace_id);
+      const ids = (): readonly string[] =>
+        printed
+          .split("\n")
+          .filter(Boolean)
+          .map((line) => (JSON.parse(line) as { readonly trace_id: string }).trace_id);
       await Bun.sleep(1500);
       const first = await chat("one", { metadata: { follow: "yes" } });
       await chat("other", { metadata: { follow: "no" } });
@@ -167,5 +260,7 @@ describe("dragoman logs", () => {
 });
 
 function filesOf(folder: string): readonly string[] {
-  return readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name)).filter((path) => statSync(path).isFile());
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .map((name) => join(folder, name))
+    .filter((path) => statSync(path).isFile());
 }

@@ -2,7 +2,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type TracedServices, startTracedServices, treeOf } from "../harness/traced-world.ts";
 
-const ASK = { route: "r", messages: [{ role: "user", content: "How is the sky over Paris?" }], tools: [{ type: "mcp", server_label: "sky" }], metadata: { team: "blue" } };
+const ASK = {
+  route: "r",
+  messages: [{ role: "user", content: "How is the sky over Paris?" }],
+  tools: [{ type: "mcp", server_label: "sky" }],
+  metadata: { team: "blue" },
+};
 
 describe("a trace from the caller through the gateway to whom it calls", () => {
   let services: TracedServices;
@@ -11,45 +16,66 @@ describe("a trace from the caller through the gateway to whom it calls", () => {
   });
   afterAll(() => services.stop());
 
-  test.each([["plain", {}], ["streamed", { stream: true }]] as const)("[d11.1, d11.4, d11.5] %s: one trace, attempts and tools under the call, and everybody's spans under the span that called them", async (_, how) => {
-    const before = services.receiver.spans().length;
-    const { traceId, spanId, text } = await services.call({ ...ASK, ...how });
-    expect(text).toContain("Paris is warm");
-    const spans = (await services.receiver.spansCome(before + 10)).slice(before);
-    expect(new Set(spans.map((span) => span.traceId))).toEqual(new Set([traceId]));
-    expect(treeOf(spans)).toEqual([
-      "caller: ask (client)",
-      "  dragoman: chat m (server)",
-      "    dragoman: chat m (client, error upstream_overloaded)",
-      "      model: generate (server)",
-      "    dragoman: chat m (client)",
-      "      model: generate (server)",
-      "    dragoman: execute_tool weather (client)",
-      "      tool: look at the sky (server)",
-      "    dragoman: chat m (client)",
-      "      model: generate (server)",
-    ]);
-    const call = spans.find(({ kind, resource }) => kind === "server" && resource["service.name"] === "dragoman")!;
-    expect([call.parentSpanId, call.traceState]).toEqual([spanId, "caller=1"]);
-    expect(call.attributes).toMatchObject({ "dragoman.metadata.team": "blue", "dragoman.usage.total_tokens": 48n, "dragoman.rounds": 2n, "dragoman.attempts": 3n });
-    expect(call.attributes["dragoman.trace_id"]).not.toBe(traceId);
-    const used = spans.filter(({ attributes }) => "gen_ai.usage.input_tokens" in attributes);
-    expect(used.map(({ attributes }) => attributes["gen_ai.usage.input_tokens"])).toEqual([20n, 20n]);
-    // times are in order: nobody begins before the one that called
-    for (const span of spans) {
-      const parent = spans.find((one) => one.spanId === span.parentSpanId);
-      if (parent !== undefined) expect(span.startNano + 2_000_000n >= parent.startNano).toBe(true);
-      expect(span.endNano >= span.startNano).toBe(true);
-    }
-    expect(JSON.stringify(spans, (_key, value: unknown) => (typeof value === "bigint" ? String(value) : value))).not.toContain("How is the sky");
-  });
+  test.each([
+    ["plain", {}],
+    ["streamed", { stream: true }],
+  ] as const)(
+    "[d11.1, d11.4, d11.5] %s: one trace, attempts and tools under the call, and everybody's spans under the span that called them",
+    async (_, how) => {
+      const before = services.receiver.spans().length;
+      const { traceId, spanId, text } = await services.call({ ...ASK, ...how });
+      expect(text).toContain("Paris is warm");
+      const spans = (await services.receiver.spansCome(before + 10)).slice(before);
+      expect(new Set(spans.map((span) => span.traceId))).toEqual(new Set([traceId]));
+      expect(treeOf(spans)).toEqual([
+        "caller: ask (client)",
+        "  dragoman: chat m (server)",
+        "    dragoman: chat m (client, error upstream_overloaded)",
+        "      model: generate (server)",
+        "    dragoman: chat m (client)",
+        "      model: generate (server)",
+        "    dragoman: execute_tool weather (client)",
+        "      tool: look at the sky (server)",
+        "    dragoman: chat m (client)",
+        "      model: generate (server)",
+      ]);
+      const call = spans.find(({ kind, resource }) => kind === "server" && resource["service.name"] === "dragoman")!;
+      expect([call.parentSpanId, call.traceState]).toEqual([spanId, "caller=1"]);
+      expect(call.attributes).toMatchObject({
+        "dragoman.metadata.team": "blue",
+        "dragoman.usage.total_tokens": 48n,
+        "dragoman.rounds": 2n,
+        "dragoman.attempts": 3n,
+      });
+      expect(call.attributes["dragoman.trace_id"]).not.toBe(traceId);
+      const used = spans.filter(({ attributes }) => "gen_ai.usage.input_tokens" in attributes);
+      expect(used.map(({ attributes }) => attributes["gen_ai.usage.input_tokens"])).toEqual([20n, 20n]);
+      // times are in order: nobody begins before the one that called
+      for (const span of spans) {
+        const parent = spans.find((one) => one.spanId === span.parentSpanId);
+        if (parent !== undefined) expect(span.startNano + 2_000_000n >= parent.startNano).toBe(true);
+        expect(span.endNano >= span.startNano).toBe(true);
+      }
+      expect(
+        JSON.stringify(spans, (_key, value: unknown) => (typeof value === "bigint" ? String(value) : value)),
+      ).not.toContain("How is the sky");
+    },
+  );
 
   test("[d11.4] metrics of the same calls come, by the conventions' names, and the last ones before the process ends", async () => {
     const name = "gen_ai.client.operation.duration";
-    for (let tries = 0; tries < 60 && !services.receiver.metrics().some((metric) => metric.name === name); tries++) await Bun.sleep(50);
+    for (let tries = 0; tries < 60 && !services.receiver.metrics().some((metric) => metric.name === name); tries++)
+      await Bun.sleep(50);
     const metric = services.receiver.metrics().findLast((one) => one.name === name)!;
-    expect([metric.type, metric.unit, metric.temporality, metric.resource["service.name"]]).toEqual(["histogram", "s", "cumulative", "dragoman"]);
-    expect(metric.points.map(({ attributes }) => [attributes["dragoman.provider"], attributes["gen_ai.provider.name"]])).toContainEqual(["one", "custom"]);
+    expect([metric.type, metric.unit, metric.temporality, metric.resource["service.name"]]).toEqual([
+      "histogram",
+      "s",
+      "cumulative",
+      "dragoman",
+    ]);
+    expect(
+      metric.points.map(({ attributes }) => [attributes["dragoman.provider"], attributes["gen_ai.provider.name"]]),
+    ).toContainEqual(["one", "custom"]);
     await services.call(ASK);
     await services.gateway.stop();
     const calls = services.receiver.metrics().findLast((one) => one.name === "dragoman.calls")!;

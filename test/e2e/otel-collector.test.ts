@@ -25,14 +25,17 @@ describe("an OpenTelemetry collector", () => {
     const folder = mkdtempSync(join(tmpdir(), "dragoman-collector-"));
     const port = freePort();
     const file = join(folder, "collector.yaml");
-    writeFileSync(file, `receivers: { otlp: { protocols: { http: { endpoint: "127.0.0.1:${port}" } } } }
+    writeFileSync(
+      file,
+      `receivers: { otlp: { protocols: { http: { endpoint: "127.0.0.1:${port}" } } } }
 exporters: { debug: { verbosity: detailed } }
 service:
   telemetry: { metrics: { level: none } }
   pipelines:
     traces: { receivers: [otlp], exporters: [debug] }
     metrics: { receivers: [otlp], exporters: [debug] }
-`);
+`,
+    );
     const collector = Bun.spawn([program!, "--config", file], { stdout: "ignore", stderr: "pipe" });
     let said = "";
     const reading = (async () => {
@@ -42,9 +45,25 @@ service:
     await until(() => said.includes("Everything is ready"));
     const services = await startTracedServices({ endpoint: `http://127.0.0.1:${port}` });
     try {
-      const { traceId, spanId } = await services.call({ route: "r", messages: [{ role: "user", content: "How is the sky over Paris?" }], tools: [{ type: "mcp", server_label: "sky" }], metadata: { team: "blue", depth: { of: 1 }, minus: -1 } });
+      const { traceId, spanId } = await services.call({
+        route: "r",
+        messages: [{ role: "user", content: "How is the sky over Paris?" }],
+        tools: [{ type: "mcp", server_label: "sky" }],
+        metadata: { team: "blue", depth: { of: 1 }, minus: -1 },
+      });
       await until(() => said.includes("execute_tool weather") && said.includes("gen_ai.client.token.usage"));
-      for (const words of [`Trace ID       : ${traceId}`, `Parent ID      : ${spanId}`, "Name           : chat m", "Name           : execute_tool weather", "Status message : upstream_overloaded", "dragoman.metadata.minus: Int(-1)", 'dragoman.metadata.depth: Str({"of":1})', "-> Name: gen_ai.server.request.duration", "-> Name: dragoman.calls"]) expect(said).toContain(words);
+      for (const words of [
+        `Trace ID       : ${traceId}`,
+        `Parent ID      : ${spanId}`,
+        "Name           : chat m",
+        "Name           : execute_tool weather",
+        "Status message : upstream_overloaded",
+        "dragoman.metadata.minus: Int(-1)",
+        'dragoman.metadata.depth: Str({"of":1})',
+        "-> Name: gen_ai.server.request.duration",
+        "-> Name: dragoman.calls",
+      ])
+        expect(said).toContain(words);
       expect(services.gateway.lines().filter(({ integration }) => integration !== undefined)).toEqual([]);
     } finally {
       await services.stop();

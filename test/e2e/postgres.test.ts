@@ -37,11 +37,13 @@ const statusOf = async (gateway: GatewayProcess, token: string): Promise<number>
 /** Milliseconds until every gateway answers so. */
 async function untilAll(token: string, status: number): Promise<number> {
   const startedMs = performance.now();
-  for (const gateway of [one, two]) while ((await statusOf(gateway, token)) !== status && performance.now() - startedMs < 10_000) await Bun.sleep(5);
+  for (const gateway of [one, two])
+    while ((await statusOf(gateway, token)) !== status && performance.now() - startedMs < 10_000) await Bun.sleep(5);
   return performance.now() - startedMs;
 }
 
-const cli = (...args: readonly string[]) => runCli([...args, "--data", one.dataFolder, "--json"], cleanEnvironment(environment));
+const cli = (...args: readonly string[]) =>
+  runCli([...args, "--data", one.dataFolder, "--json"], cleanEnvironment(environment));
 
 describe.skipIf(server === null)("two gateways on one PostgreSQL", () => {
   test("[d2.8] only the first start makes identities and shows a token, which both know", async () => {
@@ -51,10 +53,19 @@ describe.skipIf(server === null)("two gateways on one PostgreSQL", () => {
   });
 
   test("[d2.6] a revocation takes effect on both within one second", async () => {
-    const made = JSON.parse((await cli("token", "create", "--name", "short-lived")).stdout) as { id: string; token: string };
+    const made = JSON.parse((await cli("token", "create", "--name", "short-lived")).stdout) as {
+      id: string;
+      token: string;
+    };
     await untilAll(made.token, 200);
     for (let round = 0; round < 3; round++) {
-      const { id, token } = round === 0 ? made : (JSON.parse((await cli("token", "create", "--name", `round ${round}`)).stdout) as { id: string; token: string });
+      const { id, token } =
+        round === 0
+          ? made
+          : (JSON.parse((await cli("token", "create", "--name", `round ${round}`)).stdout) as {
+              id: string;
+              token: string;
+            });
       await untilAll(token, 200);
       expect((await cli("token", "revoke", id)).code).toBe(0);
       expect(await untilAll(token, 401)).toBeLessThan(1_000);
@@ -113,7 +124,10 @@ describe.skipIf(server === null)("two gateways on one PostgreSQL", () => {
 
   test("without a master key it does not start, and says which", async () => {
     const { DATABASE_URL } = environment;
-    const { code, stderr } = await runCli(["token", "list", "--data", one.dataFolder], cleanEnvironment({ DATABASE_URL: DATABASE_URL! }));
+    const { code, stderr } = await runCli(
+      ["token", "list", "--data", one.dataFolder],
+      cleanEnvironment({ DATABASE_URL: DATABASE_URL! }),
+    );
     expect(code).toBe(2);
     expect(stderr).toContain("DRAGOMAN_MASTER_KEY");
     expect(stderr).not.toContain(PASSWORD);

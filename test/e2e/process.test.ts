@@ -4,7 +4,13 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { cleanEnvironment, type GatewayProcess, projectFolder, runCli, startGateway } from "../harness/gateway-process.ts";
+import {
+  cleanEnvironment,
+  type GatewayProcess,
+  projectFolder,
+  runCli,
+  startGateway,
+} from "../harness/gateway-process.ts";
 import { readStream } from "../harness/sse.ts";
 import { eventStream, openaiAnswer, openaiChunk, startUpstream } from "../harness/upstream.ts";
 import { rawCall } from "./raw-client.ts";
@@ -27,9 +33,13 @@ const statusOf = async (answer: Promise<Response>): Promise<number> => {
   await response.body?.cancel();
   return response.status;
 };
-const codeOf = async (answer: Promise<Response>): Promise<string> => ((await (await answer).json()) as { error: { code: string } }).error.code;
+const codeOf = async (answer: Promise<Response>): Promise<string> =>
+  ((await (await answer).json()) as { error: { code: string } }).error.code;
 
-async function bash(command: string, cwd: string = tmpdir()): Promise<{ readonly code: number; readonly stdout: string }> {
+async function bash(
+  command: string,
+  cwd: string = tmpdir(),
+): Promise<{ readonly code: number; readonly stdout: string }> {
   const child = Bun.spawn(["bash", "-c", command], { cwd, env: cleanEnvironment(), stdout: "pipe", stderr: "pipe" });
   const [stdout, code] = await Promise.all([new Response(child.stdout).text(), child.exited]);
   return { code, stdout };
@@ -46,7 +56,10 @@ describe("the first words", () => {
 
     const plain = await bash(`${curl} -sS`);
     expect(plain.code).toBe(0);
-    expect(JSON.parse(plain.stdout)).toMatchObject({ model: "sandbox:echo", choices: [{ message: { content: "Hello, Dragoman!" }, finish_reason: "stop" }] });
+    expect(JSON.parse(plain.stdout)).toMatchObject({
+      model: "sandbox:echo",
+      choices: [{ message: { content: "Hello, Dragoman!" }, finish_reason: "stop" }],
+    });
     const streamed = await bash(`${curl.replace("-d '{", `-d '{"stream": true, `)} -sS -N`);
     const read = readStream(streamed.stdout);
     expect([streamed.code, read.content, read.done, read.error]).toEqual([0, "Hello, Dragoman!", true, null]);
@@ -60,7 +73,11 @@ describe("the first words", () => {
     const made = await bash(`${cure} --name another --json`, second.folder);
     expect(made.code).toBe(0);
     const { token } = JSON.parse(made.stdout) as { token: string };
-    await until(() => statusOf(second.chat(ECHO, { token })), (status) => status === 200, 1000 * SLACK);
+    await until(
+      () => statusOf(second.chat(ECHO, { token })),
+      (status) => status === 200,
+      1000 * SLACK,
+    );
     expect(await statusOf(second.chat(ECHO, { token: firstToken! }))).toBe(200);
     expect(await second.stop()).toBe(0);
     rmSync(dirname(dataFolder), { recursive: true, force: true });
@@ -97,7 +114,10 @@ describe("the end", () => {
         new ReadableStream<Uint8Array>({
           async pull(controller) {
             await Bun.sleep(20);
-            if (words++ < 40) return controller.enqueue(encoder.encode(`data: ${JSON.stringify(openaiChunk({ content: `w${words} ` }))}\n\n`));
+            if (words++ < 40)
+              return controller.enqueue(
+                encoder.encode(`data: ${JSON.stringify(openaiChunk({ content: `w${words} ` }))}\n\n`),
+              );
             controller.enqueue(encoder.encode(eventStream(openaiChunk({}, "stop"))));
             controller.close();
           },
@@ -112,15 +132,28 @@ describe("the end", () => {
     const gateway = await startGateway({ config: config(upstream.url) });
     const token = gateway.firstToken!;
     const ask = { model: "mine:m", messages: ECHO.messages };
-    const streams = Array.from({ length: 50 }, () => rawCall({ url: gateway.url, token, body: { ...ask, stream: true } }));
+    const streams = Array.from({ length: 50 }, () =>
+      rawCall({ url: gateway.url, token, body: { ...ask, stream: true } }),
+    );
     await Promise.all(streams.map((stream) => stream.saw('"w1 "')));
     const plain = Array.from({ length: 10 }, async () => {
       const response = await gateway.chat(ask);
-      return [response.status, ((await response.json()) as { choices: { message: { content: string } }[] }).choices[0]?.message.content];
+      return [
+        response.status,
+        ((await response.json()) as { choices: { message: { content: string } }[] }).choices[0]?.message.content,
+      ];
     });
-    await until(() => upstream.seen.length, (seen) => seen === 60, 2000);
+    await until(
+      () => upstream.seen.length,
+      (seen) => seen === 60,
+      2000,
+    );
     const code = gateway.stop();
-    await until(() => statusOf(fetch(`${gateway.url}/readyz`)), (status) => status === 503, 1000);
+    await until(
+      () => statusOf(fetch(`${gateway.url}/readyz`)),
+      (status) => status === 503,
+      1000,
+    );
 
     await Promise.all(streams.map((stream) => stream.saw("data: [DONE]\n\n")));
     for (const stream of streams) for (let word = 1; word <= 40; word++) expect(stream.text()).toContain(`"w${word} "`);
@@ -138,9 +171,20 @@ describe("the end", () => {
     const folder = mkdtempSync(join(tmpdir(), "dragoman-cut-"));
     const upstream = startUpstream(async ({ body }) => {
       if (body["stream"] !== true || body["model"] === "silent") await Bun.sleep(60_000);
-      return new Response(new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(new TextEncoder().encode(`data: ${JSON.stringify(openaiChunk({ content: "begun " }))}\n\n`)) }), { headers: { "content-type": "text/event-stream" } });
+      return new Response(
+        new ReadableStream<Uint8Array>({
+          start: (controller) =>
+            controller.enqueue(
+              new TextEncoder().encode(`data: ${JSON.stringify(openaiChunk({ content: "begun " }))}\n\n`),
+            ),
+        }),
+        { headers: { "content-type": "text/event-stream" } },
+      );
     });
-    const gateway = await startGateway({ dataFolder: join(folder, "data"), config: `server: { drain_s: 0.2, head_hold_s: 0.05 }\n${config(upstream.url)}` });
+    const gateway = await startGateway({
+      dataFolder: join(folder, "data"),
+      config: `server: { drain_s: 0.2, head_hold_s: 0.05 }\n${config(upstream.url)}`,
+    });
     const token = gateway.firstToken!;
     const call = (fields: object) => rawCall({ url: gateway.url, token, body: { messages: ECHO.messages, ...fields } });
     const begun = call({ model: "mine:m", stream: true });
@@ -149,12 +193,18 @@ describe("the end", () => {
     await begun.saw("begun");
     // its head had to go first
     await silent.saw("keep-alive");
-    await until(() => upstream.seen.length, (seen) => seen === 3, 5000);
+    await until(
+      () => upstream.seen.length,
+      (seen) => seen === 3,
+      5000,
+    );
     expect(await gateway.stop()).toBe(0);
 
     for (const stream of [begun, silent]) {
       await stream.ended();
-      expect(stream.text()).toMatch(/data: \{"error":\{[^\n]*"code":"shutting_down"[^\n]*\n\n[^\n]*data: \[DONE\]\n\n/s);
+      expect(stream.text()).toMatch(
+        /data: \{"error":\{[^\n]*"code":"shutting_down"[^\n]*\n\n[^\n]*data: \[DONE\]\n\n/s,
+      );
       // whole by its framing
       expect(stream.text()).toEndWith("0\r\n\r\n");
     }
@@ -163,9 +213,14 @@ describe("the end", () => {
     expect(plain.text()).toContain('"code":"shutting_down"');
     expect(gateway.errors()).toContain("3 calls were still under way");
     const calls = gateway.lines().filter((line) => line["msg"] === "call");
-    expect(calls.map((line) => [line["status"], line["code"], line["cancelled"] ?? false])).toEqual([[503, "shutting_down", false], [503, "shutting_down", false], [503, "shutting_down", false]]);
+    expect(calls.map((line) => [line["status"], line["code"], line["cancelled"] ?? false])).toEqual([
+      [503, "shutting_down", false],
+      [503, "shutting_down", false],
+      [503, "shutting_down", false],
+    ]);
     // what had reached the provider is paid for
-    for (const line of calls) expect(line).toMatchObject({ prompt_tokens: expect.any(Number), usage_source: "estimated" });
+    for (const line of calls)
+      expect(line).toMatchObject({ prompt_tokens: expect.any(Number), usage_source: "estimated" });
     await upstream.stop();
     rmSync(folder, { recursive: true, force: true });
   }, 30_000);
@@ -193,7 +248,10 @@ describe("the end", () => {
       for (;;) {
         got = "";
         socket.write(request);
-        const whole = (): boolean => got.includes("\r\n\r\n") && got.length >= got.indexOf("\r\n\r\n") + 4 + Number(/content-length: (\d+)/i.exec(got)?.[1] ?? Number.POSITIVE_INFINITY);
+        const whole = (): boolean =>
+          got.includes("\r\n\r\n") &&
+          got.length >=
+            got.indexOf("\r\n\r\n") + 4 + Number(/content-length: (\d+)/i.exec(got)?.[1] ?? Number.POSITIVE_INFINITY);
         while (!whole() && !isOver) await new Promise<void>((resolve) => (wake = resolve));
         if (!whole()) return `lost after ${JSON.stringify(got.slice(0, 100))}`;
         answered += 1;
@@ -206,7 +264,11 @@ describe("the end", () => {
       }
     };
     const clients = Array.from({ length: 20 }, client);
-    await until(() => answered, (count) => count > 40, 10_000);
+    await until(
+      () => answered,
+      (count) => count > 40,
+      10_000,
+    );
     const code = gateway.stop();
     expect(await Promise.all(clients)).toEqual(Array.from({ length: 20 }, () => "asked to close"));
     expect(await code).toBe(0);
@@ -221,7 +283,11 @@ describe("the end", () => {
 
   test("by a second signal some time after the first waits for nothing, and one right after the first is the same one", async () => {
     const gateway = await startGateway();
-    const stalled = rawCall({ url: gateway.url, token: gateway.firstToken!, body: { ...ECHO, model: "sandbox:stall", stream: true } });
+    const stalled = rawCall({
+      url: gateway.url,
+      token: gateway.firstToken!,
+      body: { ...ECHO, model: "sandbox:stall", stream: true },
+    });
     await stalled.saw('"hello"');
     const code = gateway.stop("SIGTERM");
     await Bun.sleep(100);
@@ -244,17 +310,26 @@ describe("tokens", () => {
     if (done.code !== 0) throw new Error(done.stderr);
     return JSON.parse(done.stdout);
   };
-  const knownAs = (text: string): Promise<number> => statusOf(fetch(`${gateway.url}/api/v1/models`, { headers: { authorization: `Bearer ${text}` } }));
+  const knownAs = (text: string): Promise<number> =>
+    statusOf(fetch(`${gateway.url}/api/v1/models`, { headers: { authorization: `Bearer ${text}` } }));
   const PROMISED_MS = 1000;
 
   test("[d2.6] that are made, rotated and revoked while it runs are known and refused within a second; the list never has their text", async () => {
     const { id, token: text } = await token("create", "--name", "deploy");
-    const known = await until(() => knownAs(text), (status) => status === 200, PROMISED_MS);
+    const known = await until(
+      () => knownAs(text),
+      (status) => status === 200,
+      PROMISED_MS,
+    );
 
     const rotated = await token("rotate", id, "--overlap-minutes", "30");
     expect(rotated).toMatchObject({ id });
     expect(rotated.token).not.toBe(text);
-    const renewed = await until(() => knownAs(rotated.token), (status) => status === 200, PROMISED_MS);
+    const renewed = await until(
+      () => knownAs(rotated.token),
+      (status) => status === 200,
+      PROMISED_MS,
+    );
     expect(await knownAs(text)).toBe(200);
 
     const listed = await runCli(["token", "list", "--data", gateway.dataFolder]);
@@ -263,24 +338,42 @@ describe("tokens", () => {
     expect(((await token("list")) as { id: string; state: string }[]).find((one) => one.id === id)?.state).toBe("live");
 
     await token("revoke", id);
-    const refused = await until(() => knownAs(rotated.token), (status) => status === 401, PROMISED_MS);
+    const refused = await until(
+      () => knownAs(rotated.token),
+      (status) => status === 401,
+      PROMISED_MS,
+    );
     expect(await codeOf(gateway.chat(ECHO, { token: text }))).toBe("revoked_token");
-    console.log(`tokens: known after ${known.toFixed(0)} ms, rotated after ${renewed.toFixed(0)} ms, revoked after ${refused.toFixed(0)} ms; promised within ${PROMISED_MS} ms each`);
+    console.log(
+      `tokens: known after ${known.toFixed(0)} ms, rotated after ${renewed.toFixed(0)} ms, revoked after ${refused.toFixed(0)} ms; promised within ${PROMISED_MS} ms each`,
+    );
     expect(await knownAs(gateway.firstToken!)).toBe(200);
   });
 
   test("that are revoked in the middle of a stream let it end", async () => {
     const { id, token: text } = await token("create", "--name", "short");
-    await until(() => knownAs(text), (status) => status === 200, PROMISED_MS * SLACK);
+    await until(
+      () => knownAs(text),
+      (status) => status === 200,
+      PROMISED_MS * SLACK,
+    );
     const slow = gateway.chat({ ...ECHO, model: "sandbox:slow-1500", stream: true }, { token: text });
     await token("revoke", id);
-    await until(() => knownAs(text), (status) => status === 401, PROMISED_MS * SLACK);
+    await until(
+      () => knownAs(text),
+      (status) => status === 401,
+      PROMISED_MS * SLACK,
+    );
     const read = readStream(await (await slow).text());
     expect([read.content, read.done, read.error]).toEqual(["hello", true, null]);
   });
 
   test("the command line says in one line what is wrong, and with exit codes", async () => {
-    for (const [args, words] of [[["token", "revoke", "nobody"], "nobody"], [["token", "create", "--name", "x", "--role", "king"], "king"], [["token", "create", "--name", "x", "--project", "none"], "none"]] as const) {
+    for (const [args, words] of [
+      [["token", "revoke", "nobody"], "nobody"],
+      [["token", "create", "--name", "x", "--role", "king"], "king"],
+      [["token", "create", "--name", "x", "--project", "none"], "none"],
+    ] as const) {
       const done = await runCli([...args, "--data", gateway.dataFolder]);
       expect(done.code).toBeGreaterThan(0);
       expect(done.stderr.trim().split("\n")).toHaveLength(1);
@@ -292,7 +385,11 @@ describe("tokens", () => {
   test("[d2.8] an administrator's token may be made before the first start, which still makes and shows the project token, and works at once beside a server", async () => {
     const folder = mkdtempSync(join(tmpdir(), "dragoman-process-"));
     const make = async (): Promise<{ readonly token: string; readonly stderr: string }> => {
-      const { code, stdout, stderr } = await runCli(["token", "create", "--personal", "--role", "owner", "--json"], cleanEnvironment(), folder);
+      const { code, stdout, stderr } = await runCli(
+        ["token", "create", "--personal", "--role", "owner", "--json"],
+        cleanEnvironment(),
+        folder,
+      );
       expect(code).toBe(0);
       return { token: (JSON.parse(stdout) as { readonly token: string }).token, stderr };
     };
@@ -301,8 +398,14 @@ describe("tokens", () => {
     const started = await startGateway({ dataFolder: join(folder, "data") });
     const late = await make();
     expect(late.stderr).toBe("");
-    for (const made of [late, early]) expect((await fetch(`${started.url}/api/v1/admin/usage`, { headers: { authorization: `Bearer ${made.token}` } })).status).toBe(200);
-    expect((await started.chat({ model: "sandbox:echo", messages: [{ role: "user", content: "x" }] })).status).toBe(200);
+    for (const made of [late, early])
+      expect(
+        (await fetch(`${started.url}/api/v1/admin/usage`, { headers: { authorization: `Bearer ${made.token}` } }))
+          .status,
+      ).toBe(200);
+    expect((await started.chat({ model: "sandbox:echo", messages: [{ role: "user", content: "x" }] })).status).toBe(
+      200,
+    );
     await started.stop();
     const again = await startGateway({ dataFolder: join(folder, "data") });
     expect(again.firstToken).toBeNull();
@@ -312,7 +415,12 @@ describe("tokens", () => {
 
   test("a folder without a database is an error that makes none, and so is one that cannot be made", async () => {
     const folder = mkdtempSync(join(tmpdir(), "dragoman-process-"));
-    for (const args of [["token", "list"], ["token", "create", "--name", "x"], ["token", "revoke", "x"], ["token", "rotate", "x"]]) {
+    for (const args of [
+      ["token", "list"],
+      ["token", "create", "--name", "x"],
+      ["token", "revoke", "x"],
+      ["token", "rotate", "x"],
+    ]) {
       const done = await runCli([...args, "--data", join(folder, "mistyped")]);
       expect([done.code, done.stdout]).toEqual([2, ""]);
       expect(done.stderr).toContain(`There is no database in ${join(folder, "mistyped")}`);
@@ -337,7 +445,9 @@ describe("tokens", () => {
 
   test("a listing whose reader has seen enough ends quietly", async () => {
     // the reader is gone before the first line is written
-    const { code, stdout } = await bash(`set -o pipefail; { node ${join(projectFolder, "bin/dragoman.mjs")} params sandbox:echo 2>&3 | (exec 0<&-); } 3>&1`);
+    const { code, stdout } = await bash(
+      `set -o pipefail; { node ${join(projectFolder, "bin/dragoman.mjs")} params sandbox:echo 2>&3 | (exec 0<&-); } 3>&1`,
+    );
     expect([code, stdout]).toEqual([0, ""]);
   });
 });
@@ -349,10 +459,17 @@ describe("configuration", () => {
     const gateway = await startGateway({ config: LISTED.replace("MODEL", "first") });
     const file = join(dirname(gateway.dataFolder), "dragoman.yaml");
     const models = async (): Promise<readonly string[]> => {
-      const response = await fetch(`${gateway.url}/api/v1/models`, { headers: { authorization: `Bearer ${gateway.firstToken}` } });
-      return ((await response.json()) as { data: { id: string }[] }).data.map(({ id }) => id).filter((id) => id.startsWith("mine:"));
+      const response = await fetch(`${gateway.url}/api/v1/models`, {
+        headers: { authorization: `Bearer ${gateway.firstToken}` },
+      });
+      return ((await response.json()) as { data: { id: string }[] }).data
+        .map(({ id }) => id)
+        .filter((id) => id.startsWith("mine:"));
     };
-    const complaints = (): readonly string[] => gateway.lines().flatMap((line) => (line["level"] === "warn" && line["source"] === "file" ? [String(line["msg"])] : []));
+    const complaints = (): readonly string[] =>
+      gateway
+        .lines()
+        .flatMap((line) => (line["level"] === "warn" && line["source"] === "file" ? [String(line["msg"])] : []));
     expect(await models()).toEqual(["mine:first"]);
 
     writeFileSync(file, LISTED.replace("MODEL", "second"));
@@ -381,7 +498,8 @@ describe("configuration", () => {
     const slow = gateway.chat({ ...ECHO, model: "sandbox:slow-1500", stream: true });
     await Bun.sleep(100);
     writeFileSync(file, "server: {default_timeout_s: 0.2, first_byte_timeout_s: 0.1}\n");
-    const stalled = (): Promise<number> => statusOf(gateway.chat({ ...ECHO, model: "sandbox:stall" }, { signal: AbortSignal.timeout(500) })).catch(() => 0);
+    const stalled = (): Promise<number> =>
+      statusOf(gateway.chat({ ...ECHO, model: "sandbox:stall" }, { signal: AbortSignal.timeout(500) })).catch(() => 0);
     await until(stalled, (status) => status === 504, 1000 * SLACK);
     expect(readStream(await (await slow).text()).content).toBe("hello");
     expect(await gateway.stop()).toBe(0);

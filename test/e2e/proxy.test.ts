@@ -5,7 +5,9 @@ import { openaiAnswer, startUpstream } from "../harness/upstream.ts";
 
 const provider = startUpstream(() => Response.json(openaiAnswer("directly")));
 // a proxy gets the whole address of the target in its request line
-const proxy = startUpstream((request) => Response.json(openaiAnswer(`through the proxy to ${request.headers["host"]}`)));
+const proxy = startUpstream((request) =>
+  Response.json(openaiAnswer(`through the proxy to ${request.headers["host"]}`)),
+);
 afterAll(async () => {
   await provider.stop();
   await proxy.stop();
@@ -24,7 +26,9 @@ const ask = async (config: string, environment: Record<string, string> = {}): Pr
 
 describe("the way to a provider", () => {
   test("goes through the proxy that the configuration names", async () => {
-    expect(await ask(`server: { upstream_proxy: "${proxy.url}" }\n`)).toBe(`through the proxy to ${new URL(provider.url).host}`);
+    expect(await ask(`server: { upstream_proxy: "${proxy.url}" }\n`)).toBe(
+      `through the proxy to ${new URL(provider.url).host}`,
+    );
   });
   test("goes through none that only the environment names", async () => {
     expect(await ask("", { HTTP_PROXY: proxy.url, http_proxy: proxy.url, ALL_PROXY: proxy.url })).toBe("directly");

@@ -36,7 +36,9 @@ export function rawCall({ url, token, body, reads = true }: RawCall): RawClient 
   socket.on("close", over);
   socket.on("end", over);
   socket.on("connect", () => {
-    socket.write(`POST /api/v1/chat/completions HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`);
+    socket.write(
+      `POST /api/v1/chat/completions HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
+    );
     if (!reads) socket.pause();
   });
   if (reads)
@@ -58,8 +60,16 @@ export function rawCall({ url, token, body, reads = true }: RawCall): RawClient 
   return {
     socket,
     text: () => got,
-    saw: (part) => when(() => got.includes(part), () => isOver),
-    ended: () => when(() => isOver, () => false),
+    saw: (part) =>
+      when(
+        () => got.includes(part),
+        () => isOver,
+      ),
+    ended: () =>
+      when(
+        () => isOver,
+        () => false,
+      ),
     leave: () => void socket.destroy(),
   };
 }

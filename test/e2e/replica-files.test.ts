@@ -17,7 +17,8 @@ const OTHER_FILE = `${FILE}log: { level: info }\n`;
 
 const fingerprintOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 16);
 const linesOf = (gateway: GatewayProcess, message: string) => gateway.lines().filter(({ msg }) => msg === message);
-const rewrite = (gateway: GatewayProcess, text: string): void => writeFileSync(join(gateway.folder, "dragoman.yaml"), text);
+const rewrite = (gateway: GatewayProcess, text: string): void =>
+  writeFileSync(join(gateway.folder, "dragoman.yaml"), text);
 
 interface Standing {
   readonly fingerprint: string;
@@ -30,7 +31,9 @@ async function standingOf(gateway: GatewayProcess): Promise<Standing> {
 
 async function gaugeOf(gateway: GatewayProcess, configuration: "same" | "different"): Promise<number> {
   const text = await (await fetch(`${gateway.url}/metrics`)).text();
-  return Number(new RegExp(`^dragoman_replicas\\{configuration="${configuration}"\\} (\\d+)$`, "m").exec(text)?.[1] ?? Number.NaN);
+  return Number(
+    new RegExp(`^dragoman_replicas\\{configuration="${configuration}"\\} (\\d+)$`, "m").exec(text)?.[1] ?? Number.NaN,
+  );
 }
 
 async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
@@ -51,7 +54,10 @@ afterAll(async () => {
 type Start = (config: string) => Promise<GatewayProcess>;
 
 async function onPostgres(): Promise<Start> {
-  const environment = { DATABASE_URL: await server!.newDatabase(), DRAGOMAN_MASTER_KEY: Buffer.alloc(32, 5).toString("base64") };
+  const environment = {
+    DATABASE_URL: await server!.newDatabase(),
+    DRAGOMAN_MASTER_KEY: Buffer.alloc(32, 5).toString("base64"),
+  };
   return (config) => startGateway({ environment, config });
 }
 
@@ -60,31 +66,53 @@ function onOneFolder(): Promise<Start> {
   return Promise.resolve((config) => startGateway({ dataFolder, config }));
 }
 
-for (const [name, starting, isMissing] of [["one PostgreSQL", onPostgres, server === null], ["one data folder", onOneFolder, false]] as const)
+for (const [name, starting, isMissing] of [
+  ["one PostgreSQL", onPostgres, server === null],
+  ["one data folder", onOneFolder, false],
+] as const)
   describe.skipIf(isMissing)(`two gateways on ${name}`, () => {
     test("say once that their configuration files differ, naming each other and the fingerprints, and when they agree again", async () => {
       const start = await starting();
       const one = await start(FILE);
       const two = await start(OTHER_FILE);
-      const both = [[one, FILE, two, OTHER_FILE], [two, OTHER_FILE, one, FILE]] as const;
+      const both = [
+        [one, FILE, two, OTHER_FILE],
+        [two, OTHER_FILE, one, FILE],
+      ] as const;
       for (const [own, text, other, otherText] of both) {
         await until("the difference is told", () => linesOf(own, DIFFERENT).length > 0);
         const [line] = linesOf(own, DIFFERENT);
-        const others = [{ replica: expect.stringMatching(new RegExp(`^.+:${other.pid}$`)) as unknown as string, version: VERSION, fingerprint: fingerprintOf(otherText) }];
+        const others = [
+          {
+            replica: expect.stringMatching(new RegExp(`^.+:${other.pid}$`)) as unknown as string,
+            version: VERSION,
+            fingerprint: fingerprintOf(otherText),
+          },
+        ];
         expect(line).toMatchObject({ level: "warn", fingerprint: fingerprintOf(text), others });
         expect(await standingOf(own)).toEqual({ fingerprint: fingerprintOf(text), others });
         expect([await gaugeOf(own, "same"), await gaugeOf(own, "different")]).toEqual([1, 1]);
       }
       // the file that is in use counts: one that cannot be used changes nothing
       rewrite(two, `${FILE}nonsense: true\n`);
-      await until("the file is refused", () => two.lines().some(({ source, level }) => source === "file" && level === "warn"));
+      await until("the file is refused", () =>
+        two.lines().some(({ source, level }) => source === "file" && level === "warn"),
+      );
       expect((await standingOf(two)).fingerprint).toBe(fingerprintOf(OTHER_FILE));
       rewrite(two, FILE);
       for (const [own, , other] of both) {
         await until("the agreement is told", () => linesOf(own, SAME).length > 0);
         expect(linesOf(own, SAME)[0]).toMatchObject({ level: "info", fingerprint: fingerprintOf(FILE), replicas: 2 });
         expect([linesOf(own, DIFFERENT).length, linesOf(own, SAME).length]).toEqual([1, 1]);
-        expect(await standingOf(own)).toMatchObject({ fingerprint: fingerprintOf(FILE), others: [{ fingerprint: fingerprintOf(FILE), replica: expect.stringContaining(`:${other.pid}`) as unknown as string }] });
+        expect(await standingOf(own)).toMatchObject({
+          fingerprint: fingerprintOf(FILE),
+          others: [
+            {
+              fingerprint: fingerprintOf(FILE),
+              replica: expect.stringContaining(`:${other.pid}`) as unknown as string,
+            },
+          ],
+        });
       }
       expect(await two.stop()).toBe(0);
       await until("the other one is gone", async () => (await standingOf(one)).others.length === 0);

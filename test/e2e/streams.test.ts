@@ -3,7 +3,14 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Socket } from "node:net";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 import { readStream } from "../harness/sse.ts";
-import { eventStream, openaiAnswer, openaiChunk, type RawUpstream, startRawUpstream, startUpstream } from "../harness/upstream.ts";
+import {
+  eventStream,
+  openaiAnswer,
+  openaiChunk,
+  type RawUpstream,
+  startRawUpstream,
+  startUpstream,
+} from "../harness/upstream.ts";
 import { rawCall } from "./raw-client.ts";
 
 const MESSAGES = [{ role: "user", content: "Say it." }];
@@ -14,7 +21,8 @@ const data = (event: object): string => `data: ${JSON.stringify(event)}\n\n`;
 const piece = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`;
 const STREAM_HEAD = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 const CONTENT = data(openaiChunk({ role: "assistant", content: "Hel" }));
-const config = (url: string, server = "{}"): string => `server: ${server}\nproviders:\n  mine: {type: custom, base_url: "${url}/v1", api_key: key-of-mine}\n`;
+const config = (url: string, server = "{}"): string =>
+  `server: ${server}\nproviders:\n  mine: {type: custom, base_url: "${url}/v1", api_key: key-of-mine}\n`;
 const modelOf = (request: string): string => /"model":\s*"([^"]+)"/.exec(request)?.[1] ?? "";
 
 /** What the gateway says of itself. */
@@ -40,7 +48,8 @@ describe("a client that leaves", () => {
   beforeAll(async () => {
     upstream = await startRawUpstream((socket, request) => {
       if (modelOf(request) === "after") socket.write(STREAM_HEAD + piece(CONTENT));
-      if (modelOf(request) === "between") socket.write(STREAM_HEAD + piece(data(openaiChunk({ role: "assistant", content: "" }))));
+      if (modelOf(request) === "between")
+        socket.write(STREAM_HEAD + piece(data(openaiChunk({ role: "assistant", content: "" }))));
     });
     gateway = await startGateway({ config: config(upstream.url) });
   });
@@ -59,7 +68,11 @@ describe("a client that leaves", () => {
   test.each(CASES)("[d8.7] ends the provider's call at once: %s, ten times", async (what, model, stream) => {
     const took: number[] = [];
     for (let round = 0; round < 10; round++) {
-      const client = rawCall({ url: gateway.url, token: gateway.firstToken!, body: { model: `mine:${model}`, messages: MESSAGES, stream } });
+      const client = rawCall({
+        url: gateway.url,
+        token: gateway.firstToken!,
+        body: { model: `mine:${model}`, messages: MESSAGES, stream },
+      });
       expect(await until(() => upstream.open() === 1, 2000)).toBe(true);
       if (model === "after") await client.saw('"Hel"');
       else await Bun.sleep(20);
@@ -69,7 +82,9 @@ describe("a client that leaves", () => {
       took.push((await closed) - leftMs);
     }
     const median = took.toSorted((a, b) => a - b)[5]!;
-    console.log(`a client leaves ${what}: the provider's connection closed after ${median.toFixed(1)} ms in the median, ${Math.max(...took).toFixed(1)} ms at most, promised within ${PROMISED_MS} ms`);
+    console.log(
+      `a client leaves ${what}: the provider's connection closed after ${median.toFixed(1)} ms in the median, ${Math.max(...took).toFixed(1)} ms at most, promised within ${PROMISED_MS} ms`,
+    );
     expect(median).toBeLessThan(PROMISED_MS);
     expect(Math.max(...took)).toBeLessThan(PROMISED_MS * SLACK);
     expect(await until(async () => (await callsInFlight(gateway)) === 0, 1000)).toBe(true);
@@ -80,7 +95,8 @@ describe("a client that leaves", () => {
     const calls = (): readonly Record<string, unknown>[] => gateway.lines().filter((line) => line["msg"] === "call");
     expect(await until(() => calls().length >= 40, 2000)).toBe(true);
     expect(calls()).toHaveLength(40);
-    for (const line of calls()) expect([line["code"], line["status"], line["cancelled"]]).toEqual(["client_closed", 499, true]);
+    for (const line of calls())
+      expect([line["code"], line["status"], line["cancelled"]]).toEqual(["client_closed", 499, true]);
     expect(new Set(calls().map((line) => line["trace_id"])).size).toBe(40);
     expect(strayFaults(gateway)).toEqual([]);
   });
@@ -91,7 +107,7 @@ describe("a client that does not read", () => {
     let sentBytes = 0;
     const event = piece(data(openaiChunk({ content: "x".repeat(16_000) })));
     const pour = (socket: Socket): void => {
-      for (let more = true; more && !socket.destroyed; ) {
+      for (let more = true; more && !socket.destroyed;) {
         more = socket.write(event);
         sentBytes += event.length;
       }
@@ -103,12 +119,21 @@ describe("a client that does not read", () => {
     });
     const gateway = await startGateway({ config: config(upstream.url) });
     const before = gateway.rssMb();
-    const clients = Array.from({ length: 8 }, () => rawCall({ url: gateway.url, token: gateway.firstToken!, body: { model: "mine:m", messages: MESSAGES, stream: true }, reads: false }));
+    const clients = Array.from({ length: 8 }, () =>
+      rawCall({
+        url: gateway.url,
+        token: gateway.firstToken!,
+        body: { model: "mine:m", messages: MESSAGES, stream: true },
+        reads: false,
+      }),
+    );
     await Bun.sleep(1500);
     const [sentEarly, rssEarly] = [sentBytes, gateway.rssMb()];
     await Bun.sleep(1500);
     const [sentLate, rssLate] = [sentBytes, gateway.rssMb()];
-    console.log(`8 clients that do not read, an endless stream: RSS ${before.toFixed(0)} MB before, ${rssEarly.toFixed(0)} MB after 1.5 s, ${rssLate.toFixed(0)} MB after 3 s; the provider could send ${(sentEarly / 2 ** 20).toFixed(0)} MB, then ${((sentLate - sentEarly) / 2 ** 20).toFixed(1)} MB`);
+    console.log(
+      `8 clients that do not read, an endless stream: RSS ${before.toFixed(0)} MB before, ${rssEarly.toFixed(0)} MB after 1.5 s, ${rssLate.toFixed(0)} MB after 3 s; the provider could send ${(sentEarly / 2 ** 20).toFixed(0)} MB, then ${((sentLate - sentEarly) / 2 ** 20).toFixed(1)} MB`,
+    );
     expect(rssLate).toBeLessThan(before + 100);
     expect(rssLate - rssEarly).toBeLessThan(10);
     expect(sentLate - sentEarly).toBeLessThan(8 * 2 ** 20);
@@ -122,34 +147,135 @@ describe("a client that does not read", () => {
 
 /** What the provider does with a connection once the request is there. */
 type Script = (socket: Socket) => void;
-const respond = (type: string, body: string, more = ""): string => `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n${more}\r\n${body}`;
+const respond = (type: string, body: string, more = ""): string =>
+  `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n${more}\r\n${body}`;
 const WHOLE = JSON.stringify(openaiAnswer("Hello"));
 
 /** Each with the codes that the plain and the streamed call may end with. */
-const FAULTS: Readonly<Record<string, { readonly script: Script; readonly plain: readonly string[]; readonly stream: readonly string[] }>> = {
+const FAULTS: Readonly<
+  Record<string, { readonly script: Script; readonly plain: readonly string[]; readonly stream: readonly string[] }>
+> = {
   "never-answers": { script: () => {}, plain: ["upstream_timeout"], stream: ["upstream_timeout"] },
-  "stalls-in-the-head": { script: (socket) => void socket.write("HTTP/1.1 200 OK\r\ncontent-ty"), plain: ["upstream_timeout"], stream: ["upstream_timeout"] },
-  "stalls-in-the-body": { script: (socket) => void socket.write(STREAM_HEAD + piece(CONTENT)), plain: ["upstream_timeout"], stream: ["upstream_timeout"] },
-  "stalls-before-content": { script: (socket) => void socket.write(STREAM_HEAD), plain: ["upstream_timeout"], stream: ["upstream_timeout"] },
-  "closes-at-once": { script: (socket) => void socket.end(), plain: ["upstream_connection"], stream: ["upstream_connection"] },
-  "resets-at-once": { script: (socket) => void socket.resetAndDestroy(), plain: ["upstream_connection"], stream: ["upstream_connection"] },
-  "cuts-the-body": { script: (socket) => void socket.end(STREAM_HEAD + piece(CONTENT)), plain: ["upstream_incomplete"], stream: ["upstream_incomplete"] },
-  "resets-the-body": { script: (socket) => void socket.write(STREAM_HEAD + piece(CONTENT), () => setTimeout(() => socket.resetAndDestroy(), 50)), plain: ["upstream_incomplete"], stream: ["upstream_incomplete"] },
-  "half-a-chunk": { script: (socket) => void socket.end(`${STREAM_HEAD}${piece(CONTENT)}ff\r\ndata: {"choices":[{"del`), plain: ["upstream_incomplete"], stream: ["upstream_incomplete"] },
-  "half-an-event": { script: (socket) => void socket.end(`${STREAM_HEAD}${piece(CONTENT)}${piece('data: {"choices":[{"del')}0\r\n\r\n`), plain: ["upstream_invalid_response"], stream: ["upstream_invalid_response", "upstream_incomplete"] },
-  "no-finish-reason": { script: (socket) => void socket.end(`${STREAM_HEAD}${piece(CONTENT)}0\r\n\r\n`), plain: ["upstream_invalid_response"], stream: ["upstream_incomplete"] },
-  "bad-chunk-size": { script: (socket) => void socket.end(`${STREAM_HEAD}${piece(CONTENT)}zz\r\n`), plain: ["upstream_invalid_response", "upstream_incomplete"], stream: ["upstream_invalid_response", "upstream_incomplete"] },
-  "no-http": { script: (socket) => void socket.end("\u0000\u0001 garbage\r\n\r\n"), plain: ["upstream_invalid_response", "upstream_connection"], stream: ["upstream_invalid_response", "upstream_connection"] },
-  "html": { script: (socket) => void socket.end(respond("text/html", "<!DOCTYPE html><title>Sign in</title>")), plain: ["upstream_invalid_response"], stream: ["upstream_incomplete", "upstream_invalid_response"] },
-  "nothing": { script: (socket) => void socket.end(respond("application/json", "")), plain: ["upstream_invalid_response"], stream: ["upstream_invalid_response"] },
-  "nothing-streamed": { script: (socket) => void socket.end(respond("text/event-stream", "")), plain: ["upstream_invalid_response"], stream: ["upstream_incomplete"] },
-  "a-giant-line": { script: (socket) => void socket.write(STREAM_HEAD + piece(CONTENT), () => setTimeout(() => socket.write(piece(`data: ${"x".repeat(200_000)}`)), 50)), plain: ["upstream_invalid_response", "upstream_timeout"], stream: ["upstream_invalid_response"] },
-  "a-giant-answer": { script: (socket) => void socket.end(respond("application/json", `"${"x".repeat(300_000)}"`)), plain: ["upstream_invalid_response"], stream: ["upstream_invalid_response"] },
-  "content-length-too-long": { script: (socket) => void socket.end(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${WHOLE.length + 50}\r\n\r\n${WHOLE}`), plain: ["upstream_incomplete"], stream: ["upstream_incomplete"] },
-  "content-length-too-short": { script: (socket) => void socket.end(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${WHOLE.length - 50}\r\n\r\n${WHOLE}`), plain: ["upstream_invalid_response"], stream: ["upstream_invalid_response"] },
-  "content-length-no-number": { script: (socket) => void socket.end(`HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\n${WHOLE}`), plain: ["upstream_invalid_response"], stream: ["upstream_invalid_response"] },
-  "gzip-that-is-none": { script: (socket) => void socket.end(respond("application/json", WHOLE, "content-encoding: gzip\r\n")), plain: ["upstream_invalid_response"], stream: ["upstream_invalid_response"] },
-  "an-error-that-stalls": { script: (socket) => void socket.write('HTTP/1.1 500 No\r\ncontent-length: 500\r\n\r\n{"error"'), plain: ["upstream_error", "upstream_timeout"], stream: ["upstream_error", "upstream_timeout"] },
+  "stalls-in-the-head": {
+    script: (socket) => void socket.write("HTTP/1.1 200 OK\r\ncontent-ty"),
+    plain: ["upstream_timeout"],
+    stream: ["upstream_timeout"],
+  },
+  "stalls-in-the-body": {
+    script: (socket) => void socket.write(STREAM_HEAD + piece(CONTENT)),
+    plain: ["upstream_timeout"],
+    stream: ["upstream_timeout"],
+  },
+  "stalls-before-content": {
+    script: (socket) => void socket.write(STREAM_HEAD),
+    plain: ["upstream_timeout"],
+    stream: ["upstream_timeout"],
+  },
+  "closes-at-once": {
+    script: (socket) => void socket.end(),
+    plain: ["upstream_connection"],
+    stream: ["upstream_connection"],
+  },
+  "resets-at-once": {
+    script: (socket) => void socket.resetAndDestroy(),
+    plain: ["upstream_connection"],
+    stream: ["upstream_connection"],
+  },
+  "cuts-the-body": {
+    script: (socket) => void socket.end(STREAM_HEAD + piece(CONTENT)),
+    plain: ["upstream_incomplete"],
+    stream: ["upstream_incomplete"],
+  },
+  "resets-the-body": {
+    script: (socket) =>
+      void socket.write(STREAM_HEAD + piece(CONTENT), () => setTimeout(() => socket.resetAndDestroy(), 50)),
+    plain: ["upstream_incomplete"],
+    stream: ["upstream_incomplete"],
+  },
+  "half-a-chunk": {
+    script: (socket) => void socket.end(`${STREAM_HEAD}${piece(CONTENT)}ff\r\ndata: {"choices":[{"del`),
+    plain: ["upstream_incomplete"],
+    stream: ["upstream_incomplete"],
+  },
+  "half-an-event": {
+    script: (socket) => void socket.end(`${STREAM_HEAD}${piece(CONTENT)}${piece('data: {"choices":[{"del')}0\r\n\r\n`),
+    plain: ["upstream_invalid_response"],
+    stream: ["upstream_invalid_response", "upstream_incomplete"],
+  },
+  "no-finish-reason": {
+    script: (socket) => void socket.end(`${STREAM_HEAD}${piece(CONTENT)}0\r\n\r\n`),
+    plain: ["upstream_invalid_response"],
+    stream: ["upstream_incomplete"],
+  },
+  "bad-chunk-size": {
+    script: (socket) => void socket.end(`${STREAM_HEAD}${piece(CONTENT)}zz\r\n`),
+    plain: ["upstream_invalid_response", "upstream_incomplete"],
+    stream: ["upstream_invalid_response", "upstream_incomplete"],
+  },
+  "no-http": {
+    script: (socket) => void socket.end("\u0000\u0001 garbage\r\n\r\n"),
+    plain: ["upstream_invalid_response", "upstream_connection"],
+    stream: ["upstream_invalid_response", "upstream_connection"],
+  },
+  html: {
+    script: (socket) => void socket.end(respond("text/html", "<!DOCTYPE html><title>Sign in</title>")),
+    plain: ["upstream_invalid_response"],
+    stream: ["upstream_incomplete", "upstream_invalid_response"],
+  },
+  nothing: {
+    script: (socket) => void socket.end(respond("application/json", "")),
+    plain: ["upstream_invalid_response"],
+    stream: ["upstream_invalid_response"],
+  },
+  "nothing-streamed": {
+    script: (socket) => void socket.end(respond("text/event-stream", "")),
+    plain: ["upstream_invalid_response"],
+    stream: ["upstream_incomplete"],
+  },
+  "a-giant-line": {
+    script: (socket) =>
+      void socket.write(STREAM_HEAD + piece(CONTENT), () =>
+        setTimeout(() => socket.write(piece(`data: ${"x".repeat(200_000)}`)), 50),
+      ),
+    plain: ["upstream_invalid_response", "upstream_timeout"],
+    stream: ["upstream_invalid_response"],
+  },
+  "a-giant-answer": {
+    script: (socket) => void socket.end(respond("application/json", `"${"x".repeat(300_000)}"`)),
+    plain: ["upstream_invalid_response"],
+    stream: ["upstream_invalid_response"],
+  },
+  "content-length-too-long": {
+    script: (socket) =>
+      void socket.end(
+        `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${WHOLE.length + 50}\r\n\r\n${WHOLE}`,
+      ),
+    plain: ["upstream_incomplete"],
+    stream: ["upstream_incomplete"],
+  },
+  "content-length-too-short": {
+    script: (socket) =>
+      void socket.end(
+        `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${WHOLE.length - 50}\r\n\r\n${WHOLE}`,
+      ),
+    plain: ["upstream_invalid_response"],
+    stream: ["upstream_invalid_response"],
+  },
+  "content-length-no-number": {
+    script: (socket) => void socket.end(`HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\n${WHOLE}`),
+    plain: ["upstream_invalid_response"],
+    stream: ["upstream_invalid_response"],
+  },
+  "gzip-that-is-none": {
+    script: (socket) => void socket.end(respond("application/json", WHOLE, "content-encoding: gzip\r\n")),
+    plain: ["upstream_invalid_response"],
+    stream: ["upstream_invalid_response"],
+  },
+  "an-error-that-stalls": {
+    script: (socket) => void socket.write('HTTP/1.1 500 No\r\ncontent-length: 500\r\n\r\n{"error"'),
+    plain: ["upstream_error", "upstream_timeout"],
+    stream: ["upstream_error", "upstream_timeout"],
+  },
 };
 const STATUSES: Readonly<Record<string, number>> = { upstream_timeout: 504 };
 
@@ -158,7 +284,12 @@ describe("a provider at fault", () => {
   let gateway: GatewayProcess;
   beforeAll(async () => {
     upstream = await startRawUpstream((socket, request) => FAULTS[modelOf(request)]!.script(socket));
-    gateway = await startGateway({ config: config(upstream.url, "{connect_timeout_s: 0.1, first_byte_timeout_s: 0.3, between_bytes_timeout_s: 0.4, max_event_bytes: 65536, max_answer_bytes: 262144}") });
+    gateway = await startGateway({
+      config: config(
+        upstream.url,
+        "{connect_timeout_s: 0.1, first_byte_timeout_s: 0.3, between_bytes_timeout_s: 0.4, max_event_bytes: 65536, max_answer_bytes: 262144}",
+      ),
+    });
   });
   afterAll(async () => {
     await gateway.stop();
@@ -166,35 +297,45 @@ describe("a provider at fault", () => {
   });
 
   for (const stream of [false, true])
-    test.concurrent.each(Object.entries(FAULTS))(`[s:errors.5xx, d8.3] that %s fails a ${stream ? "streamed" : "plain"} call in its own time`, async (model, fault) => {
-      const startedMs = performance.now();
-      const response = await gateway.chat({ model: `mine:${model}`, messages: MESSAGES, stream });
-      const text = await response.text();
-      expect(performance.now() - startedMs).toBeLessThan(500 * SLACK);
-      if (response.status === 200) {
-        const read = readStream(text);
-        expect(stream && read.done).toBe(true);
-        expect(fault.stream).toContain(read.error?.["code"]);
-        expect(read.content).toBe("Hel");
-        expect(text).not.toContain('"finish_reason":"');
-      } else {
-        const { error } = JSON.parse(text) as { error: { code: string } };
-        expect(stream ? fault.stream : fault.plain).toContain(error.code);
-        expect(response.status).toBe(STATUSES[error.code] ?? 502);
-      }
-    });
+    test.concurrent.each(Object.entries(FAULTS))(
+      `[s:errors.5xx, d8.3] that %s fails a ${stream ? "streamed" : "plain"} call in its own time`,
+      async (model, fault) => {
+        const startedMs = performance.now();
+        const response = await gateway.chat({ model: `mine:${model}`, messages: MESSAGES, stream });
+        const text = await response.text();
+        expect(performance.now() - startedMs).toBeLessThan(500 * SLACK);
+        if (response.status === 200) {
+          const read = readStream(text);
+          expect(stream && read.done).toBe(true);
+          expect(fault.stream).toContain(read.error?.["code"]);
+          expect(read.content).toBe("Hel");
+          expect(text).not.toContain('"finish_reason":"');
+        } else {
+          const { error } = JSON.parse(text) as { error: { code: string } };
+          expect(stream ? fault.stream : fault.plain).toContain(error.code);
+          expect(response.status).toBe(STATUSES[error.code] ?? 502);
+        }
+      },
+    );
 
   test("[s:errors.5xx] that is not there at all is a 502", async () => {
     const closed = await startGateway({ config: config("http://127.0.0.1:1") });
     const response = await closed.chat({ model: "mine:m", messages: MESSAGES });
-    expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([502, "upstream_connection"]);
+    expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([
+      502,
+      "upstream_connection",
+    ]);
     expect(await closed.stop()).toBe(0);
   });
 
   test("[s:errors.5xx] never ends the process, though its clients leave in the middle of its faults", async () => {
     const names = Object.keys(FAULTS);
     const leave = async (index: number): Promise<void> => {
-      const client = rawCall({ url: gateway.url, token: gateway.firstToken!, body: { model: `mine:${names[index % names.length]!}`, messages: MESSAGES, stream: index % 3 !== 0 } });
+      const client = rawCall({
+        url: gateway.url,
+        token: gateway.firstToken!,
+        body: { model: `mine:${names[index % names.length]!}`, messages: MESSAGES, stream: index % 3 !== 0 },
+      });
       await Bun.sleep((index * 7) % 120);
       client.leave();
     };
@@ -227,7 +368,12 @@ describe("waiting", () => {
       const headMs = performance.now() - startedMs;
       return { headMs, headers: response.headers, status: response.status, read: readStream(await response.text()) };
     };
-    const [headFirst, late, failsLate, pauses] = await Promise.all([ask("head-first"), ask("late"), ask("fails-late"), ask("pauses")]);
+    const [headFirst, late, failsLate, pauses] = await Promise.all([
+      ask("head-first"),
+      ask("late"),
+      ask("fails-late"),
+      ask("pauses"),
+    ]);
     for (const { headMs, headers, read } of [headFirst, late, failsLate]) {
       expect(headMs).toBeGreaterThan(190);
       expect(headMs).toBeLessThan(1400);
@@ -235,8 +381,15 @@ describe("waiting", () => {
       expect(headers.get("x-request-id")).toBe(read.events[0]?.["x_gateway_trace_id"] as string);
       expect(Number(/dur=([\d.]+)/.exec(headers.get("server-timing") ?? "")?.[1])).toBeLessThan(190);
     }
-    expect([failsLate.status, failsLate.read.error?.["code"], failsLate.read.done]).toEqual([200, "upstream_connection", true]);
-    expect([pauses.headers.get("x-gateway-model"), pauses.headers.get("x-gateway-attempts")]).toEqual(["mine:pauses", "1"]);
+    expect([failsLate.status, failsLate.read.error?.["code"], failsLate.read.done]).toEqual([
+      200,
+      "upstream_connection",
+      true,
+    ]);
+    expect([pauses.headers.get("x-gateway-model"), pauses.headers.get("x-gateway-attempts")]).toEqual([
+      "mine:pauses",
+      "1",
+    ]);
     for (const { status, read } of [headFirst, late, pauses]) {
       expect([status, read.done, read.error, read.content]).toEqual([200, true, null, "Hel"]);
       expect(read.comments).toBeGreaterThanOrEqual(2);
@@ -263,7 +416,9 @@ describe("many streams", () => {
             controller.enqueue(encoder.encode(data(openaiChunk({ role: "assistant", content: `begin-${name}` }))));
             waiting++;
             await gate;
-            controller.enqueue(encoder.encode(eventStream(openaiChunk({ content: ` end-${name}` }), openaiChunk({}, "stop"))));
+            controller.enqueue(
+              encoder.encode(eventStream(openaiChunk({ content: ` end-${name}` }), openaiChunk({}, "stop"))),
+            );
             controller.close();
           },
         }),
@@ -273,13 +428,21 @@ describe("many streams", () => {
     const gateway = await startGateway({ config: config(upstream.url) });
     const before = gateway.rssMb();
     const startedMs = performance.now();
-    const clients = Array.from({ length: STREAMS }, (_, index) => rawCall({ url: gateway.url, token: gateway.firstToken!, body: { model: "mine:m", messages: [{ role: "user", content: `n${index}` }], stream: true } }));
+    const clients = Array.from({ length: STREAMS }, (_, index) =>
+      rawCall({
+        url: gateway.url,
+        token: gateway.firstToken!,
+        body: { model: "mine:m", messages: [{ role: "user", content: `n${index}` }], stream: true },
+      }),
+    );
     await Promise.all(clients.map((client, index) => client.saw(`begin-n${index}"`)));
     const openedMs = performance.now() - startedMs;
     expect(waiting).toBe(STREAMS);
     expect(await callsInFlight(gateway)).toBe(STREAMS);
     const rss = gateway.rssMb();
-    console.log(`${STREAMS} open streams after ${openedMs.toFixed(0)} ms: RSS ${rss.toFixed(0)} MB (${before.toFixed(0)} MB before; the aim is ${AIM_MB} MB)`);
+    console.log(
+      `${STREAMS} open streams after ${openedMs.toFixed(0)} ms: RSS ${rss.toFixed(0)} MB (${before.toFixed(0)} MB before; the aim is ${AIM_MB} MB)`,
+    );
     expect(rss).toBeLessThan(AIM_MB * 1.5);
     open();
     await Promise.all(clients.map((client) => client.saw("data: [DONE]\n\n")));

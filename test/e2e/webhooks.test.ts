@@ -53,8 +53,15 @@ tenants:
     budgets:
       small: {tokens: 20000, window: day, thresholds: [10], assume_output_tokens: 10, scope: {route: budgeted}}
 `;
-  const start = async (text: string, own: { readonly dataFolder?: string; readonly environment?: Readonly<Record<string, string>> } = {}): Promise<GatewayProcess> => {
-    const gateway = await startGateway({ config: text, environment: { HOOK_SECRET: secret, ...own.environment }, ...(own.dataFolder !== undefined && { dataFolder: own.dataFolder }) });
+  const start = async (
+    text: string,
+    own: { readonly dataFolder?: string; readonly environment?: Readonly<Record<string, string>> } = {},
+  ): Promise<GatewayProcess> => {
+    const gateway = await startGateway({
+      config: text,
+      environment: { HOOK_SECRET: secret, ...own.environment },
+      ...(own.dataFolder !== undefined && { dataFolder: own.dataFolder }),
+    });
     gateways.push(gateway);
     return gateway;
   };
@@ -64,20 +71,38 @@ tenants:
     return folder;
   };
   /** Each of them verified, as a receiver would. */
-  const told = (): readonly Told[] => receiver.seen.map(({ text, headers }) => new Verifier(secret).verify(text, headers as Record<string, string>) as Told);
+  const told = (): readonly Told[] =>
+    receiver.seen.map(
+      ({ text, headers }) => new Verifier(secret).verify(text, headers as Record<string, string>) as Told,
+    );
   const until = async (what: string, isSo: () => boolean | Promise<boolean>, ms = 60_000): Promise<void> => {
-    for (const endsMs = Date.now() + ms; Date.now() < endsMs; ) {
+    for (const endsMs = Date.now() + ms; Date.now() < endsMs;) {
       if (await isSo()) return;
       await Bun.sleep(25);
     }
-    throw new Error(`after ${ms} ms: ${what}; received: ${JSON.stringify(receiver.seen.map(({ text }) => text.slice(0, 200)))}; ${gateways.map((one) => one.output().split("\n").filter((line) => !line.includes('"msg":"call"')).slice(-8).join("\n")).join("\n---\n")}`);
+    throw new Error(
+      `after ${ms} ms: ${what}; received: ${JSON.stringify(receiver.seen.map(({ text }) => text.slice(0, 200)))}; ${gateways
+        .map((one) =>
+          one
+            .output()
+            .split("\n")
+            .filter((line) => !line.includes('"msg":"call"'))
+            .slice(-8)
+            .join("\n"),
+        )
+        .join("\n---\n")}`,
+    );
   };
   const adminOf = async (gateway: GatewayProcess) => {
     const token = await gateway.createToken("--personal", "--role", "owner");
     return {
       token,
-      get: async (path: string) => (await (await fetch(`${gateway.url}/api/v1/admin${path}`, { headers: { authorization: `Bearer ${token}` } })).json()) as any,
-      cli: (...args: readonly string[]) => runCli(["webhook", ...args], cleanEnvironment({ DRAGOMAN_URL: gateway.url, DRAGOMAN_TOKEN: token })),
+      get: async (path: string) =>
+        (await (
+          await fetch(`${gateway.url}/api/v1/admin${path}`, { headers: { authorization: `Bearer ${token}` } })
+        ).json()) as any,
+      cli: (...args: readonly string[]) =>
+        runCli(["webhook", ...args], cleanEnvironment({ DRAGOMAN_URL: gateway.url, DRAGOMAN_TOKEN: token })),
     };
   };
   const drained = async (...responses: readonly Promise<Response>[]): Promise<void> => {
@@ -90,18 +115,35 @@ tenants:
     const token = await gateway.createToken();
     await drained(...Array.from({ length: 50 }, () => gateway.chat({ ...HELLO, stream: true })));
     for (let n = 0; n < 4; n++) await drained(gateway.chat({ ...HELLO, model: undefined, route: "failing" }));
-    const long = { ...HELLO, model: undefined, route: "budgeted", max_tokens: 10, messages: [{ role: "user", content: "very secret words ".repeat(500) }] };
+    const long = {
+      ...HELLO,
+      model: undefined,
+      route: "budgeted",
+      max_tokens: 10,
+      messages: [{ role: "user", content: "very secret words ".repeat(500) }],
+    };
     for (let n = 0; n < 3; n++) await drained(gateway.chat(long));
     await until("all types", () => new Set(told().map(({ type }) => type)).size >= 4);
     await Bun.sleep(300);
     const of = (type: string): readonly Told[] => told().filter((one) => one.type === type);
-    expect(of("call.refused").map(({ tenant_id: tenant, data }) => [tenant, data["rule"], data["count"]])).toEqual([["default", "no-streams", 1]]);
-    expect(of("target.breaker_opened")).toMatchObject([{ tenant_id: null, data: { provider: "sandbox", model: "fail-500", faults: 2 } }]);
-    expect(of("budget.threshold_reached")).toMatchObject([{ tenant_id: "default", data: { budget: "small", percent: 10, unit: "tokens", limit: 20000 } }]);
+    expect(of("call.refused").map(({ tenant_id: tenant, data }) => [tenant, data["rule"], data["count"]])).toEqual([
+      ["default", "no-streams", 1],
+    ]);
+    expect(of("target.breaker_opened")).toMatchObject([
+      { tenant_id: null, data: { provider: "sandbox", model: "fail-500", faults: 2 } },
+    ]);
+    expect(of("budget.threshold_reached")).toMatchObject([
+      { tenant_id: "default", data: { budget: "small", percent: 10, unit: "tokens", limit: 20000 } },
+    ]);
     expect(of("token.created").length).toBeGreaterThanOrEqual(1);
     expect(new Set(told().map(({ id }) => id)).size).toBe(receiver.seen.length);
     const all = receiver.seen.map((one) => one.text).join("\n");
-    expect([all.includes("very secret words"), all.includes(token), all.includes(secret), /dgm_[pu]t_\w+_/.test(all)]).toEqual([false, false, false, false]);
+    expect([
+      all.includes("very secret words"),
+      all.includes(token),
+      all.includes(secret),
+      /dgm_[pu]t_\w+_/.test(all),
+    ]).toEqual([false, false, false, false]);
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
     expect(metrics).toContain('dragoman_events_total{event="call.refused"} 1');
     expect(metrics).toMatch(/dragoman_webhook_attempts_total\{outcome="delivered"\} [4-9]/);
@@ -115,10 +157,19 @@ tenants:
     await until("a dead letter", async () => (await dead()).length > 0);
     const [letter] = await dead();
     expect(letter).toMatchObject({ webhook_id: "file.webhooks.all", attempts: 2, last_status: 500, tenant_id: null });
-    expect((await get(`/webhook_deliveries/${letter.id}`)).history).toMatchObject([{ status: 500, answer: "a bad day" }, { status: 500 }]);
-    await until("its log line", () => gateway.lines().some(({ event, delivery }) => event === "webhook_dead_letter" && delivery === letter.id));
+    expect((await get(`/webhook_deliveries/${letter.id}`)).history).toMatchObject([
+      { status: 500, answer: "a bad day" },
+      { status: 500 },
+    ]);
+    await until("its log line", () =>
+      gateway.lines().some(({ event, delivery }) => event === "webhook_dead_letter" && delivery === letter.id),
+    );
     const listed = await cli("deliveries", "--all", "--state", "dead");
-    expect([listed.code, listed.stdout.includes(letter.id), listed.stdout.includes("answered 500")]).toEqual([0, true, true]);
+    expect([listed.code, listed.stdout.includes(letter.id), listed.stdout.includes("answered 500")]).toEqual([
+      0,
+      true,
+      true,
+    ]);
     answer = () => new Response("better now");
     const again = await cli("redeliver", letter.id, "--all");
     expect([again.code, again.stdout.trim()]).toEqual([0, `The delivery ${letter.id} is in the queue again.`]);
@@ -132,12 +183,26 @@ tenants:
     const port = new URL(receiver.url).port;
     await receiver.stop();
     const gateway = await start(config(", events: ['token.*']").replace("max_attempts: 2", "max_attempts: 5"));
-    await until("the first attempt failed", async () => (await (await fetch(`${gateway.url}/metrics`)).text()).includes('dragoman_webhook_attempts_total{outcome="failed"} 1'));
+    await until("the first attempt failed", async () =>
+      (await (await fetch(`${gateway.url}/metrics`)).text()).includes(
+        'dragoman_webhook_attempts_total{outcome="failed"} 1',
+      ),
+    );
     // the calls are answered while the receiver is still down
     for (let n = 0; n < 50; n++) expect((await gateway.chat(HELLO)).status).toBe(200);
-    expect(await (await fetch(`${gateway.url}/metrics`)).text()).toContain('dragoman_webhook_attempts_total{outcome="delivered"} 0');
+    expect(await (await fetch(`${gateway.url}/metrics`)).text()).toContain(
+      'dragoman_webhook_attempts_total{outcome="delivered"} 0',
+    );
     const seen: string[] = [];
-    const back = Bun.serve({ hostname: "127.0.0.1", port: Number(port), fetch: async (request) => { seen.push(request.headers.get("webhook-id")!); await request.text(); return new Response(""); } });
+    const back = Bun.serve({
+      hostname: "127.0.0.1",
+      port: Number(port),
+      fetch: async (request) => {
+        seen.push(request.headers.get("webhook-id")!);
+        await request.text();
+        return new Response("");
+      },
+    });
     await until("what it missed", () => seen.length > 0);
     await Bun.sleep(200);
     expect(new Set(seen).size).toBe(seen.length);
@@ -160,7 +225,10 @@ tenants:
     const before = receiver.seen.length;
     isHanging = false;
     await start(config(", events: ['token.created']"), { dataFolder });
-    await until("both tokens were told after the start", () => new Set(receiver.seen.slice(before).map(({ headers }) => headers["webhook-id"])).size >= 2);
+    await until(
+      "both tokens were told after the start",
+      () => new Set(receiver.seen.slice(before).map(({ headers }) => headers["webhook-id"])).size >= 2,
+    );
     const tokens = new Set(told().map(({ data }) => data["token_id"]));
     expect(tokens.size).toBe(2);
   }, 120_000);
@@ -173,11 +241,16 @@ tenants:
     expect([made.code, made.stdout]).toEqual([0, expect.stringContaining("shown this once: whsec_")]);
     await gateway.createToken();
     await until("the token was told", () => receiver.seen.length > 0);
-    expect(new Verifier(own).verify(receiver.last().text, receiver.last().headers as Record<string, string>)).toMatchObject({ type: "token.created", tenant_id: "default" });
+    expect(
+      new Verifier(own).verify(receiver.last().text, receiver.last().headers as Record<string, string>),
+    ).toMatchObject({ type: "token.created", tenant_id: "default" });
     const rotated = await cli("rotate", "mine");
     const next = /whsec_\S+/.exec(rotated.stdout)![0];
     expect((await cli("test", "mine")).code).toBe(0);
-    for (const one of [own, next]) expect(() => new Verifier(one).verify(receiver.last().text, receiver.last().headers as Record<string, string>)).not.toThrow();
+    for (const one of [own, next])
+      expect(() =>
+        new Verifier(one).verify(receiver.last().text, receiver.last().headers as Record<string, string>),
+      ).not.toThrow();
     answer = () => new Response("bye", { status: 410 });
     const refused = await cli("test", "mine");
     expect([refused.code, refused.stdout]).toEqual([1, expect.stringContaining("answered 410")]);
@@ -188,26 +261,48 @@ tenants:
     expect(receiver.seen).toHaveLength(sent);
   }, 120_000);
 
-  test.skipIf(server === null)("[d4.6] [d11.4] two gateways on one PostgreSQL: each event is delivered once, also a threshold that both of them see", async () => {
-    const environment = { DATABASE_URL: await server!.newDatabase(), DRAGOMAN_MASTER_KEY: Buffer.alloc(32, 7).toString("base64") };
-    const text = config().replace("routes:\n", 'routes:\n  budgeted: {targets: ["sandbox:echo"]}\n');
-    const one = await start(text, { environment });
-    const two = await start(text, { environment });
-    const tokens: string[] = [];
-    for (let n = 0; n < 3; n++) {
-      const made = await runCli(["token", "create", "--json", "--name", `t${n}`, "--project", "default", "--data", newFolder()], cleanEnvironment(environment));
-      tokens.push((JSON.parse(made.stdout) as { token: string }).token);
-    }
-    await Bun.sleep(500);
-    const long = { model: undefined, route: "budgeted", max_tokens: 10, messages: [{ role: "user", content: "words ".repeat(3000) }] };
-    for (const gateway of [one, two]) for (let n = 0; n < 2; n++) await drained(gateway.chat(long, { token: tokens[0]! }));
-    await until("tokens and threshold", () => told().filter(({ type }) => type === "token.created").length >= 4 && told().some(({ type }) => type === "budget.threshold_reached"));
-    await Bun.sleep(2500);
-    const ids = told().map(({ id }) => id);
-    expect(new Set(ids).size).toBe(ids.length);
-    expect(told().filter(({ type }) => type === "token.created")).toHaveLength(4);
-    expect(told().filter(({ type }) => type === "budget.threshold_reached")).toHaveLength(1);
-    // both of them saw it
-    for (const gateway of [one, two]) await until("its own log line", () => gateway.lines().some(({ event }) => event === "budget_threshold"));
-  }, 120_000);
+  test.skipIf(server === null)(
+    "[d4.6] [d11.4] two gateways on one PostgreSQL: each event is delivered once, also a threshold that both of them see",
+    async () => {
+      const environment = {
+        DATABASE_URL: await server!.newDatabase(),
+        DRAGOMAN_MASTER_KEY: Buffer.alloc(32, 7).toString("base64"),
+      };
+      const text = config().replace("routes:\n", 'routes:\n  budgeted: {targets: ["sandbox:echo"]}\n');
+      const one = await start(text, { environment });
+      const two = await start(text, { environment });
+      const tokens: string[] = [];
+      for (let n = 0; n < 3; n++) {
+        const made = await runCli(
+          ["token", "create", "--json", "--name", `t${n}`, "--project", "default", "--data", newFolder()],
+          cleanEnvironment(environment),
+        );
+        tokens.push((JSON.parse(made.stdout) as { token: string }).token);
+      }
+      await Bun.sleep(500);
+      const long = {
+        model: undefined,
+        route: "budgeted",
+        max_tokens: 10,
+        messages: [{ role: "user", content: "words ".repeat(3000) }],
+      };
+      for (const gateway of [one, two])
+        for (let n = 0; n < 2; n++) await drained(gateway.chat(long, { token: tokens[0]! }));
+      await until(
+        "tokens and threshold",
+        () =>
+          told().filter(({ type }) => type === "token.created").length >= 4 &&
+          told().some(({ type }) => type === "budget.threshold_reached"),
+      );
+      await Bun.sleep(2500);
+      const ids = told().map(({ id }) => id);
+      expect(new Set(ids).size).toBe(ids.length);
+      expect(told().filter(({ type }) => type === "token.created")).toHaveLength(4);
+      expect(told().filter(({ type }) => type === "budget.threshold_reached")).toHaveLength(1);
+      // both of them saw it
+      for (const gateway of [one, two])
+        await until("its own log line", () => gateway.lines().some(({ event }) => event === "budget_threshold"));
+    },
+    120_000,
+  );
 });

@@ -18,5 +18,9 @@ export interface WireFailure {
 }
 
 export const joined = (pieces: readonly string[] | undefined): string => (pieces ?? []).join("");
-export const told = (status: number, body: object, headers: Readonly<Record<string, string>> = {}): WireFailure => ({ status, body, headers });
+export const told = (status: number, body: object, headers: Readonly<Record<string, string>> = {}): WireFailure => ({
+  status,
+  body,
+  headers,
+});
 export const data = (value: object): string => `data: ${JSON.stringify(value)}\n\n`;

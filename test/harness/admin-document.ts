@@ -18,9 +18,19 @@ export interface Described {
 /** Those that need a role: what everybody may ask is not of the admin API. */
 export function describedOperations(document: any): readonly Described[] {
   return Object.entries<Record<string, any>>(document.paths).flatMap(([path, item]) =>
-    Object.entries(item).filter(([, of]) => of["x-required-role"] !== undefined).map(([method, of]): Described => ({
-      operationId: of.operationId, method: method.toUpperCase(), path, tag: of.tags[0], bodySchema: (of.requestBody?.content["application/json"].schema.$ref as string | undefined)?.split("/").at(-1) ?? null,
-      query: (of.parameters ?? []).filter((one: any) => one.in === "query").map((one: any) => one.name as string), statuses: Object.keys(of.responses), role: of["x-required-role"], reach: of["x-reach"],
-    })),
+    Object.entries(item)
+      .filter(([, of]) => of["x-required-role"] !== undefined)
+      .map(([method, of]): Described => ({
+        operationId: of.operationId,
+        method: method.toUpperCase(),
+        path,
+        tag: of.tags[0],
+        bodySchema:
+          (of.requestBody?.content["application/json"].schema.$ref as string | undefined)?.split("/").at(-1) ?? null,
+        query: (of.parameters ?? []).filter((one: any) => one.in === "query").map((one: any) => one.name as string),
+        statuses: Object.keys(of.responses),
+        role: of["x-required-role"],
+        reach: of["x-reach"],
+      })),
   );
 }

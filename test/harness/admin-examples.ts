@@ -17,7 +17,15 @@ const EXAMPLE_BODIES: Readonly<Record<string, (place: ConfigurationScope) => unk
   TenantRole: () => ({ role: "viewer" }),
   ProjectRole: () => ({ role: "viewer" }),
   NewPersonalToken: ({ tenantId }) => ({ name: "personal", user_id: `${tenantId}-viewer` }),
-  NewProjectToken: () => ({ name: "ci", role: "developer", models: ["sandbox:*"], routes: [], permissions: [], ip: ["10.0.0.0/8"], expires_in_days: 30 }),
+  NewProjectToken: () => ({
+    name: "ci",
+    role: "developer",
+    models: ["sandbox:*"],
+    routes: [],
+    permissions: [],
+    ip: ["10.0.0.0/8"],
+    expires_in_days: 30,
+  }),
   TokenChange: () => ({ name: "renamed" }),
   TokenRotation: () => ({ overlap_minutes: 60 }),
   NewProvider: () => ({ name: "fresh", type: "sandbox" }),
@@ -56,15 +64,37 @@ export function exampleBody(schema: string, place: ConfigurationScope): unknown 
 }
 
 /** One thing of each kind, set by the lowest role that may: read by all, changed by whoever may change such things. */
-const THINGS: readonly (Pick<NewResource, "kind" | "name" | "document"> & { readonly noun: string; readonly setBy: Role; readonly ofTenant?: true })[] = [
+const THINGS: readonly (Pick<NewResource, "kind" | "name" | "document"> & {
+  readonly noun: string;
+  readonly setBy: Role;
+  readonly ofTenant?: true;
+})[] = [
   { noun: "providers", kind: "provider", name: "own", document: { type: "sandbox" }, setBy: "admin", ofTenant: true },
   { noun: "routes", kind: "route", name: "kept", document: { targets: ["sandbox:echo"] }, setBy: "maintainer" },
   { noun: "policies", kind: "policy", name: "kept", document: { rule: "request.stream" }, setBy: "admin" },
-  { noun: "limits", kind: "limit", name: "kept", document: { metric: "requests", window: "minute", limit: 1000 }, setBy: "maintainer" },
+  {
+    noun: "limits",
+    kind: "limit",
+    name: "kept",
+    document: { metric: "requests", window: "minute", limit: 1000 },
+    setBy: "maintainer",
+  },
   { noun: "budgets", kind: "budget", name: "kept", document: { usd: "100", window: "day" }, setBy: "maintainer" },
   { noun: "prices", kind: "price", name: "kept", document: { model: "sandbox:*", prompt: "1" }, setBy: "admin" },
-  { noun: "tool_servers", kind: "tool_server", name: "kept", document: { url: "https://tools.example/mcp" }, setBy: "admin" },
-  { noun: "webhooks", kind: "webhook", name: "kept", document: { url: "https://hooks.example/in", secret: `whsec_${"A".repeat(43)}=` }, setBy: "maintainer" },
+  {
+    noun: "tool_servers",
+    kind: "tool_server",
+    name: "kept",
+    document: { url: "https://tools.example/mcp" },
+    setBy: "admin",
+  },
+  {
+    noun: "webhooks",
+    kind: "webhook",
+    name: "kept",
+    document: { url: "https://hooks.example/in", secret: `whsec_${"A".repeat(43)}=` },
+    setBy: "maintainer",
+  },
   { noun: "settings", kind: "setting", name: "settings", document: { drop_params: true }, setBy: "maintainer" },
 ];
 
@@ -74,15 +104,25 @@ export type PathValues = (variable: string, noun: string, place: ConfigurationSc
 /** Puts one of everything into each place. */
 export async function furnish(world: AdminWorld, places: readonly ConfigurationScope[]): Promise<PathValues> {
   const ids = new Map<string, string>();
-  const key = (noun: string, { tenantId, projectId }: ConfigurationScope): string => `${noun} ${tenantId} ${projectId ?? ""}`;
+  const key = (noun: string, { tenantId, projectId }: ConfigurationScope): string =>
+    `${noun} ${tenantId} ${projectId ?? ""}`;
   for (const place of places) {
     const { version } = await world.store.change(LOCAL_ACTOR, async (writer) => {
       for (const { noun, ofTenant = false, ...thing } of THINGS) {
         if (ofTenant && place.projectId !== null) continue;
         ids.set(key(noun, place), (await writer.createResource({ ...thing, ...place, byOperator: false })).id);
       }
-      const event = { id: newEventId(), type: "token.created", atMs: writer.nowMs, ...place, data: { token_id: "AAAAAAAAAAAA" } } as const;
-      ids.set(key("webhook_deliveries", place), await writer.queueEvent(event, { webhookId: ids.get(key("webhooks", place))!, webhookName: "kept", ...place }));
+      const event = {
+        id: newEventId(),
+        type: "token.created",
+        atMs: writer.nowMs,
+        ...place,
+        data: { token_id: "AAAAAAAAAAAA" },
+      } as const;
+      ids.set(
+        key("webhook_deliveries", place),
+        await writer.queueEvent(event, { webhookId: ids.get(key("webhooks", place))!, webhookName: "kept", ...place }),
+      );
       const userId = `${place.tenantId}-viewer`;
       if (place.projectId !== null) await writer.putMembership({ userId, ...place, role: "viewer" });
       const owner = place.projectId === null ? { personal: true, userId } : { projectId: place.projectId };
@@ -93,7 +133,15 @@ export async function furnish(world: AdminWorld, places: readonly ConfigurationS
     const { traceId, projectId } = call.record;
     for (const noun of ["calls", "logs"]) ids.set(key(noun, place), traceId);
     await world.calls.ingest([call]);
-    await world.contents.keep([{ traceId, tenantId: place.tenantId, projectId: projectId!, expiresMs: Date.UTC(2100, 0, 1), text: '{"messages":[]}' }]);
+    await world.contents.keep([
+      {
+        traceId,
+        tenantId: place.tenantId,
+        projectId: projectId!,
+        expiresMs: Date.UTC(2100, 0, 1),
+        text: '{"messages":[]}',
+      },
+    ]);
   }
   await world.source.reload();
   return (variable, noun, place) => {

@@ -38,7 +38,13 @@ export interface AdminWorld {
    */
   readonly tokens: ReadonlyMap<string, string>;
   /** `as`: a name of `tokens`, or null for no token. */
-  send(as: string | null, method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Told>;
+  send(
+    as: string | null,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<Told>;
   fetch(request: Request): Promise<Response>;
   /** A statement from outside, past the store. */
   read(sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
@@ -57,16 +63,42 @@ export interface AdminWorldOptions {
 }
 
 const ECHOING: ToolServers = {
-  list: () => Promise.resolve([{ name: "echo", title: null, description: "Says it back.", inputSchema: { type: "object" } }]),
-  call: (_server, _tool, args) => Promise.resolve({ parts: [{ kind: "text", text: JSON.stringify(args) }], structured: undefined, isError: false, bytes: 10 }),
-  test: () => Promise.resolve({ transport: "streamable_http", protocolVersion: "2025-11-25", name: "echoing", version: null, connectMs: 1, listMs: 1, tools: 1 }),
+  list: () =>
+    Promise.resolve([{ name: "echo", title: null, description: "Says it back.", inputSchema: { type: "object" } }]),
+  call: (_server, _tool, args) =>
+    Promise.resolve({
+      parts: [{ kind: "text", text: JSON.stringify(args) }],
+      structured: undefined,
+      isError: false,
+      bytes: 10,
+    }),
+  test: () =>
+    Promise.resolve({
+      transport: "streamable_http",
+      protocolVersion: "2025-11-25",
+      name: "echoing",
+      version: null,
+      connectMs: 1,
+      listMs: 1,
+      tools: 1,
+    }),
   configured: () => {},
   close: () => Promise.resolve(),
 };
 
-const PROJECTS = [["acme", "site"], ["acme", "app"], ["beta", "lab"]] as const;
+const PROJECTS = [
+  ["acme", "site"],
+  ["acme", "app"],
+  ["beta", "lab"],
+] as const;
 
-export async function openAdminWorld({ file = null, clock = systemClock, kind = SQLITE, toolServers = ECHOING, between = (store) => store }: AdminWorldOptions = {}): Promise<AdminWorld> {
+export async function openAdminWorld({
+  file = null,
+  clock = systemClock,
+  kind = SQLITE,
+  toolServers = ECHOING,
+  between = (store) => store,
+}: AdminWorldOptions = {}): Promise<AdminWorld> {
   const database = await kind.create();
   const sealer = openSealer([new Uint8Array(32).fill(7)]);
   const store = await database.openStore({ sealer, clock });
@@ -78,12 +110,41 @@ export async function openAdminWorld({ file = null, clock = systemClock, kind = 
   const environment: Environment = readEnvironment({});
   const families = [...providers.values()];
   const problems: string[] = [];
-  const source = await openSnapshotSource({ file, store, families, environment, onProblem: ({ message }) => problems.push(message) });
-  const logins = openLogins({ upstream: { send: () => Promise.reject(new UpstreamFault("connection", "this test has no upstream")) }, clock, onFault: () => {} });
+  const source = await openSnapshotSource({
+    file,
+    store,
+    families,
+    environment,
+    onProblem: ({ message }) => problems.push(message),
+  });
+  const logins = openLogins({
+    upstream: { send: () => Promise.reject(new UpstreamFault("connection", "this test has no upstream")) },
+    clock,
+    onFault: () => {},
+  });
   const app = createApp({
-    clock, version: "1.2.3", snapshot: () => source.current(), models: { providers, builtIn: BUILT_IN_MODELS }, logins, metrics: () => Promise.resolve({ text: "", contentType: "text/plain" }),
-    notReady: () => null, callsInFlight: () => 0, targets: () => [], refuseUnserved: () => Promise.reject(new Error("this world serves no calls")),
-    admin: { store: between(store), limits, calls, contents, families, providers, snapshot: () => source.current(), configuration: () => source.configuration(), reload: () => source.reload(), toolServers },
+    clock,
+    version: "1.2.3",
+    snapshot: () => source.current(),
+    models: { providers, builtIn: BUILT_IN_MODELS },
+    logins,
+    metrics: () => Promise.resolve({ text: "", contentType: "text/plain" }),
+    notReady: () => null,
+    callsInFlight: () => 0,
+    targets: () => [],
+    refuseUnserved: () => Promise.reject(new Error("this world serves no calls")),
+    admin: {
+      store: between(store),
+      limits,
+      calls,
+      contents,
+      families,
+      providers,
+      snapshot: () => source.current(),
+      configuration: () => source.configuration(),
+      reload: () => source.reload(),
+      toolServers,
+    },
   });
   const fetch = async (request: Request): Promise<Response> => await app.fetch(request, { peer: "192.0.2.1" });
   return {
@@ -99,9 +160,20 @@ export async function openAdminWorld({ file = null, clock = systemClock, kind = 
       const authorization = as === null ? {} : { authorization: `Bearer ${tokens.get(as) ?? as}` };
       const text = body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body);
       const sent = text === undefined ? {} : { body: text, headers: { "content-type": "application/json" } };
-      const response = await fetch(new Request(`http://gateway.test${path}`, { method, ...sent, headers: { ...authorization, ...sent.headers, ...headers } }));
+      const response = await fetch(
+        new Request(`http://gateway.test${path}`, {
+          method,
+          ...sent,
+          headers: { ...authorization, ...sent.headers, ...headers },
+        }),
+      );
       const told = await response.text();
-      return { status: response.status, headers: response.headers, text: told, body: told.startsWith("{") ? (JSON.parse(told) as JsonObject) : null };
+      return {
+        status: response.status,
+        headers: response.headers,
+        text: told,
+        body: told.startsWith("{") ? (JSON.parse(told) as JsonObject) : null,
+      };
     },
     async close() {
       source.close();
@@ -117,15 +189,37 @@ export async function openAdminWorld({ file = null, clock = systemClock, kind = 
 async function people(store: Store, nowMs: number): Promise<ReadonlyMap<string, string>> {
   const texts = new Map<string, string>();
   await store.createFirst({
-    tenant: { id: "default", name: "Default" }, project: { id: "default", tenantId: "default", name: "Default" }, user: { id: "owner", tenantId: "default", name: "Owner", isOperator: true },
+    tenant: { id: "default", name: "Default" },
+    project: { id: "default", tenantId: "default", name: "Default" },
+    user: { id: "owner", tenantId: "default", name: "Owner", isOperator: true },
     membership: { userId: "owner", tenantId: "default", projectId: null, role: "owner" },
     token: {
-      id: "first0000000", kind: "project", name: "first", tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: [], models: [], routes: [], ipRanges: [],
-      secrets: [{ sha256: new Uint8Array(32), retiresAtMs: null }], createdAtMs: nowMs, lifetimeMs: 1, expiresAtMs: nowMs + 1, revokedAtMs: null,
+      id: "first0000000",
+      kind: "project",
+      name: "first",
+      tenantId: "default",
+      projectId: "default",
+      userId: null,
+      role: "developer",
+      permissions: [],
+      models: [],
+      routes: [],
+      ipRanges: [],
+      secrets: [{ sha256: new Uint8Array(32), retiresAtMs: null }],
+      createdAtMs: nowMs,
+      lifetimeMs: 1,
+      expiresAtMs: nowMs + 1,
+      revokedAtMs: null,
     },
   });
   await store.change(LOCAL_ACTOR, async (writer) => {
-    const personal = async (name: string, tenantId: string, projectId: string | null, role: Role, permissions: readonly Permission[] = []): Promise<void> => {
+    const personal = async (
+      name: string,
+      tenantId: string,
+      projectId: string | null,
+      role: Role,
+      permissions: readonly Permission[] = [],
+    ): Promise<void> => {
       const userId = name.replaceAll(".", "-");
       await writer.createUser({ id: userId, tenantId, name: userId, isOperator: name === "default.owner" });
       await writer.putMembership({ userId, tenantId, projectId, role });
@@ -133,14 +227,37 @@ async function people(store: Store, nowMs: number): Promise<ReadonlyMap<string, 
     };
     for (const id of ["acme", "beta"]) await writer.createTenant({ id, name: id });
     for (const [tenantId, id] of PROJECTS) await writer.createProject({ id, tenantId, name: id });
-    for (const tenantId of ["default", "acme", "beta"]) for (const role of ROLES) await personal(`${tenantId}.${role}`, tenantId, null, role);
+    for (const tenantId of ["default", "acme", "beta"])
+      for (const role of ROLES) await personal(`${tenantId}.${role}`, tenantId, null, role);
     await personal("default.boss", "default", null, "owner");
     await personal("acme.reader", "acme", null, "viewer", ["read_content"]);
-    texts.set("acme.site.reader", (await createToken(writer, { name: "reader", projectId: "site", role: "viewer", permissions: ["read_content"] }, nowMs)).text);
-    texts.set("default.scraper", (await createToken(writer, { name: "scraper", projectId: "default", role: "viewer", permissions: ["ops"] }, nowMs)).text);
+    texts.set(
+      "acme.site.reader",
+      (
+        await createToken(
+          writer,
+          { name: "reader", projectId: "site", role: "viewer", permissions: ["read_content"] },
+          nowMs,
+        )
+      ).text,
+    );
+    texts.set(
+      "default.scraper",
+      (
+        await createToken(
+          writer,
+          { name: "scraper", projectId: "default", role: "viewer", permissions: ["ops"] },
+          nowMs,
+        )
+      ).text,
+    );
     for (const role of ["viewer", "developer", "maintainer"] as const) {
       await personal(`site-only.${role}`, "acme", "site", role);
-      for (const [tenantId, projectId] of PROJECTS) texts.set(`${tenantId}.${projectId}.${role}`, (await createToken(writer, { name: role, projectId, role }, nowMs)).text);
+      for (const [tenantId, projectId] of PROJECTS)
+        texts.set(
+          `${tenantId}.${projectId}.${role}`,
+          (await createToken(writer, { name: role, projectId, role }, nowMs)).text,
+        );
     }
   });
   return texts;

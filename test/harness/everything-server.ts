@@ -2,10 +2,19 @@
 import { dirname, join } from "node:path";
 import type { ToolTransport } from "../../src/core/tool.ts";
 
-const PROGRAM = join(dirname(Bun.resolveSync("@modelcontextprotocol/server-everything/package.json", import.meta.dir)), "dist/index.js");
+const PROGRAM = join(
+  dirname(Bun.resolveSync("@modelcontextprotocol/server-everything/package.json", import.meta.dir)),
+  "dist/index.js",
+);
 const START_MS = 15_000;
 
-export const EVERYTHING_PROGRAM: ToolTransport = { kind: "stdio", command: process.execPath, args: [PROGRAM, "stdio"], environment: { COLOUR: "blue" }, folder: null };
+export const EVERYTHING_PROGRAM: ToolTransport = {
+  kind: "stdio",
+  command: process.execPath,
+  args: [PROGRAM, "stdio"],
+  environment: { COLOUR: "blue" },
+  folder: null,
+};
 
 export interface EverythingServer {
   readonly url: string;
@@ -18,7 +27,12 @@ export async function openEverything(form: "streamableHttp" | "sse"): Promise<Ev
   const port = await freePort();
   const url = `http://127.0.0.1:${port}/${form === "sse" ? "sse" : "mcp"}`;
   const start = async (): Promise<Bun.Subprocess> => {
-    const child = Bun.spawn([process.execPath, PROGRAM, form], { env: { ...process.env, PORT: String(port) }, stdin: "ignore", stdout: "ignore", stderr: "ignore" });
+    const child = Bun.spawn([process.execPath, PROGRAM, form], {
+      env: { ...process.env, PORT: String(port) },
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: "ignore",
+    });
     const endsMs = performance.now() + START_MS;
     while (!(await answers(port))) {
       if (performance.now() > endsMs || child.exitCode !== null) {

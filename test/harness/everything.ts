@@ -12,9 +12,15 @@ export interface EverythingServers {
 
 export async function startEverything(): Promise<EverythingServers> {
   const port = freePort();
-  const child = Bun.spawn([process.execPath, PROGRAM, "streamableHttp"], { env: { ...process.env, PORT: String(port) }, stdout: "ignore", stderr: "ignore" });
+  const child = Bun.spawn([process.execPath, PROGRAM, "streamableHttp"], {
+    env: { ...process.env, PORT: String(port) },
+    stdout: "ignore",
+    stderr: "ignore",
+  });
   const url = `http://127.0.0.1:${port}/mcp`;
-  for (const started = Date.now(); !(await answers(url)); await Bun.sleep(50)) if (child.exitCode !== null || Date.now() - started > STARTS_WITHIN_MS) throw new Error("server-everything did not start");
+  for (const started = Date.now(); !(await answers(url)); await Bun.sleep(50))
+    if (child.exitCode !== null || Date.now() - started > STARTS_WITHIN_MS)
+      throw new Error("server-everything did not start");
   return {
     config: [
       "tool_servers:",

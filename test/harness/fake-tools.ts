@@ -35,18 +35,44 @@ export function says(text: string, isError = false): ToolResult {
 export { pause as waitFor } from "../../src/chat/pause.ts";
 
 /** By label and name of the tool. All are registered, for every project, and need no approval. */
-export function fakeToolServers(servers: Readonly<Record<string, Readonly<Record<string, FakeTool>>>>): FakeToolServers {
+export function fakeToolServers(
+  servers: Readonly<Record<string, Readonly<Record<string, FakeTool>>>>,
+): FakeToolServers {
   const calls: FakeToolCall[] = [];
   let now = 0;
   let most = 0;
   const known = new Map(
     Object.keys(servers).map((label): [string, ToolServer] => [
       label,
-      { key: label, label, transport: { kind: "streamable_http", url: `http://${label}.test/mcp`, headers: {}, oauth: null, guarded: false }, timeoutMs: 60_000, maxResultBytes: 1_000_000, maxConcurrent: 8, allowedTools: null, role: null, approval: "never" },
+      {
+        key: label,
+        label,
+        transport: {
+          kind: "streamable_http",
+          url: `http://${label}.test/mcp`,
+          headers: {},
+          oauth: null,
+          guarded: false,
+        },
+        timeoutMs: 60_000,
+        maxResultBytes: 1_000_000,
+        maxConcurrent: 8,
+        allowedTools: null,
+        role: null,
+        approval: "never",
+      },
     ]),
   );
   const toolServers: ToolServers = {
-    list: ({ label }) => Promise.resolve(Object.entries(servers[label]!).map(([name, { inputSchema }]) => ({ name, title: null, description: `Does ${name}.`, inputSchema: inputSchema ?? { type: "object" } }))),
+    list: ({ label }) =>
+      Promise.resolve(
+        Object.entries(servers[label]!).map(([name, { inputSchema }]) => ({
+          name,
+          title: null,
+          description: `Does ${name}.`,
+          inputSchema: inputSchema ?? { type: "object" },
+        })),
+      ),
     async call({ label }, tool, args, signal) {
       const one: FakeToolCall = { server: label, tool, args, ended: null };
       calls.push(one);
@@ -64,7 +90,16 @@ export function fakeToolServers(servers: Readonly<Record<string, Readonly<Record
         now -= 1;
       }
     },
-    test: ({ label }) => Promise.resolve({ transport: "streamable_http", protocolVersion: "2025-11-25", name: label, version: null, connectMs: 0, listMs: 0, tools: Object.keys(servers[label]!).length }),
+    test: ({ label }) =>
+      Promise.resolve({
+        transport: "streamable_http",
+        protocolVersion: "2025-11-25",
+        name: label,
+        version: null,
+        connectMs: 0,
+        listMs: 0,
+        tools: Object.keys(servers[label]!).length,
+      }),
     configured: () => {},
     close: () => Promise.resolve(),
   };

@@ -2,7 +2,13 @@
 // call is kept with how it ended. Their clocks are the global timers, so that a test may turn them.
 import { pause } from "../../src/chat/pause.ts";
 import { bytesOf, utf8Of } from "../../src/wire/body-bytes.ts";
-import { type UpstreamCall, type UpstreamClient, UpstreamFault, type UpstreamRequest, type UpstreamResponse } from "../../src/wire/upstream.ts";
+import {
+  type UpstreamCall,
+  type UpstreamClient,
+  UpstreamFault,
+  type UpstreamRequest,
+  type UpstreamResponse,
+} from "../../src/wire/upstream.ts";
 
 interface Slow {
   /** Before the head, and between two words. */
@@ -13,7 +19,12 @@ interface Slow {
 /** What an upstream does with one call. `words`: of a stream, how many come before it goes wrong. */
 export type Fault =
   | ({ readonly kind: "ok"; readonly words?: number } & Slow)
-  | ({ readonly kind: "status"; readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string } & Slow)
+  | ({
+      readonly kind: "status";
+      readonly status: number;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly body?: string;
+    } & Slow)
   | ({ readonly kind: "refused" | "garbage" | "empty" } & Slow)
   /** No connection, no head, a head and nothing more. */
   | { readonly kind: "no_connection" | "stall" | "silence" }
@@ -48,11 +59,26 @@ export interface FaultyOptions {
 export const WORDS = 3;
 export const OK: Fault = { kind: "ok" };
 
-export function status(code: number, headers: Readonly<Record<string, string>> = {}, error: Readonly<Record<string, unknown>> = {}): Fault {
-  return { kind: "status", status: code, headers, body: JSON.stringify({ error: { message: `Refused with ${code}.`, type: "error", param: null, code: null, ...error } }) };
+export function status(
+  code: number,
+  headers: Readonly<Record<string, string>> = {},
+  error: Readonly<Record<string, unknown>> = {},
+): Fault {
+  return {
+    kind: "status",
+    status: code,
+    headers,
+    body: JSON.stringify({
+      error: { message: `Refused with ${code}.`, type: "error", param: null, code: null, ...error },
+    }),
+  };
 }
 
-export function faultyUpstream({ scripts, targetOf = hostLabel, nowMs = () => performance.now() }: FaultyOptions): FaultyUpstream {
+export function faultyUpstream({
+  scripts,
+  targetOf = hostLabel,
+  nowMs = () => performance.now(),
+}: FaultyOptions): FaultyUpstream {
   const served: Served[] = [];
   return {
     served,
@@ -61,7 +87,15 @@ export function faultyUpstream({ scripts, targetOf = hostLabel, nowMs = () => pe
       const target = targetOf(request);
       const before = served.filter((one) => one.target === target).length;
       const script = scripts[target] ?? [OK];
-      const one: Served = { target, fault: script[Math.min(before, script.length - 1)] ?? OK, mark: `${target}.${before + 1};`, request, startedMs: nowMs(), ended: null, endedMs: null };
+      const one: Served = {
+        target,
+        fault: script[Math.min(before, script.length - 1)] ?? OK,
+        mark: `${target}.${before + 1};`,
+        request,
+        startedMs: nowMs(),
+        ended: null,
+        endedMs: null,
+      };
       served.push(one);
       return serve(one, call, nowMs);
     },
@@ -98,13 +132,17 @@ async function serve(served: Served, call: UpstreamCall, nowMs: () => number): P
   await waited("delayMs" in fault ? (fault.delayMs ?? 0) : 0, call);
   if (fault.kind === "refused") throw broken(new UpstreamFault("connection", "connection refused"));
   const pieces = piecesOf(fault, served.mark, request.body.includes('"stream":true'));
-  const silence = (): Promise<never> => waited(call.betweenBytesTimeoutMs, call).then(() => Promise.reject(timeout(`between bytes: the provider's answer paused for ${call.betweenBytesTimeoutMs} ms`)));
+  const silence = (): Promise<never> =>
+    waited(call.betweenBytesTimeoutMs, call).then(() =>
+      Promise.reject(timeout(`between bytes: the provider's answer paused for ${call.betweenBytesTimeoutMs} ms`)),
+    );
   let next = 0;
   const read = async (): Promise<Uint8Array | null> => {
     if (call.signal.aborted) throw call.signal.reason;
     if (served.ended !== null) throw new UpstreamFault("cut", "read after its end");
     const piece = pieces[next++];
-    if (next > 1 && "gapMs" in fault && fault.gapMs !== undefined) await (fault.gapMs >= call.betweenBytesTimeoutMs ? silence() : waited(fault.gapMs, call));
+    if (next > 1 && "gapMs" in fault && fault.gapMs !== undefined)
+      await (fault.gapMs >= call.betweenBytesTimeoutMs ? silence() : waited(fault.gapMs, call));
     if (piece === "cut") throw broken(new UpstreamFault("cut", "the connection broke off"));
     if (piece === "silence") return await silence();
     if (piece === undefined) {
@@ -131,8 +169,10 @@ function waited(ms: number, { signal }: UpstreamCall): Promise<void> {
 }
 
 const FRAME = { id: "chatcmpl-faulty", created: 1_767_000_000, model: "m" };
-const chunk = (choices: readonly object[], more: object = {}): string => `data: ${JSON.stringify({ ...FRAME, object: "chat.completion.chunk", choices, ...more })}\n\n`;
-const delta = (content: object, finish: string | null = null): string => chunk([{ index: 0, delta: content, finish_reason: finish }]);
+const chunk = (choices: readonly object[], more: object = {}): string =>
+  `data: ${JSON.stringify({ ...FRAME, object: "chat.completion.chunk", choices, ...more })}\n\n`;
+const delta = (content: object, finish: string | null = null): string =>
+  chunk([{ index: 0, delta: content, finish_reason: finish }]);
 const usage = (words: number) => ({ usage: { prompt_tokens: 5, completion_tokens: words, total_tokens: 5 + words } });
 
 /** Bytes, or how it goes wrong there. */
@@ -147,17 +187,32 @@ function piecesOf(fault: Fault, mark: string, stream: boolean): readonly Piece[]
     case "silence":
       return ["silence"];
     case "empty":
-      return stream ? [delta({ role: "assistant", content: "" }), delta({}, "stop"), chunk([], usage(0)), "data: [DONE]\n\n"] : [whole("", 0)];
+      return stream
+        ? [delta({ role: "assistant", content: "" }), delta({}, "stop"), chunk([], usage(0)), "data: [DONE]\n\n"]
+        : [whole("", 0)];
     case "ok": {
       const words = fault.words ?? WORDS;
-      return stream ? [delta({ role: "assistant", content: "" }), ...said(mark, words), delta({}, "stop"), chunk([], usage(words)), "data: [DONE]\n\n"] : [whole(mark.repeat(words), words)];
+      return stream
+        ? [
+            delta({ role: "assistant", content: "" }),
+            ...said(mark, words),
+            delta({}, "stop"),
+            chunk([], usage(words)),
+            "data: [DONE]\n\n",
+          ]
+        : [whole(mark.repeat(words), words)];
     }
     case "cut":
     case "falls_silent":
     case "error_event": {
-      if (!stream) return [whole(mark.repeat(WORDS), WORDS).slice(0, -20), fault.kind === "falls_silent" ? "silence" : "cut"];
+      if (!stream)
+        return [whole(mark.repeat(WORDS), WORDS).slice(0, -20), fault.kind === "falls_silent" ? "silence" : "cut"];
       const begun = [delta({ role: "assistant", content: "" }), ...said(mark, fault.words)];
-      if (fault.kind === "error_event") return [...begun, `data: ${JSON.stringify({ error: { message: "The engine stopped.", type: "server_error", code: fault.code ?? "server_error" } })}\n\n`];
+      if (fault.kind === "error_event")
+        return [
+          ...begun,
+          `data: ${JSON.stringify({ error: { message: "The engine stopped.", type: "server_error", code: fault.code ?? "server_error" } })}\n\n`,
+        ];
       return [...begun, fault.kind === "cut" ? "cut" : "silence"];
     }
     default:
@@ -165,6 +220,14 @@ function piecesOf(fault: Fault, mark: string, stream: boolean): readonly Piece[]
   }
 }
 
-const said = (mark: string, words: number): readonly string[] => Array.from({ length: words }, () => delta({ content: mark }));
+const said = (mark: string, words: number): readonly string[] =>
+  Array.from({ length: words }, () => delta({ content: mark }));
 const whole = (content: string, words: number): string =>
-  JSON.stringify({ ...FRAME, object: "chat.completion", choices: [{ index: 0, message: { role: "assistant", content, refusal: null }, logprobs: null, finish_reason: "stop" }], ...usage(words) });
+  JSON.stringify({
+    ...FRAME,
+    object: "chat.completion",
+    choices: [
+      { index: 0, message: { role: "assistant", content, refusal: null }, logprobs: null, finish_reason: "stop" },
+    ],
+    ...usage(words),
+  });

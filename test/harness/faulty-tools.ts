@@ -26,33 +26,64 @@ export interface FaultyTools {
   readonly connect: () => Promise<void>;
 }
 
-export function openFaultyTools(options: ToolServerOptions = {}, settings: Partial<ToolServer> & { readonly transport?: never } = {}, transport: Record<string, unknown> = {}, more: Partial<ToolServersOptions & LinkBounds> = {}): FaultyTools {
+export function openFaultyTools(
+  options: ToolServerOptions = {},
+  settings: Partial<ToolServer> & { readonly transport?: never } = {},
+  transport: Record<string, unknown> = {},
+  more: Partial<ToolServersOptions & LinkBounds> = {},
+): FaultyTools {
   const end = openToolServer(options);
   const told: string[] = [];
-  const servers = openToolServers({ clock: systemClock, upstream: createSocketUpstream(), allowPrivateAddresses: () => false, tell: (_level, words, fields) => told.push(`${words}: ${fields["error_detail"] ?? ""}`), ...more }, more);
-  closing.push(() => servers.close(), () => end.stop());
+  const servers = openToolServers(
+    {
+      clock: systemClock,
+      upstream: createSocketUpstream(),
+      allowPrivateAddresses: () => false,
+      tell: (_level, words, fields) => told.push(`${words}: ${fields["error_detail"] ?? ""}`),
+      ...more,
+    },
+    more,
+  );
+  closing.push(
+    () => servers.close(),
+    () => end.stop(),
+  );
   const server = {
-    key: end.url, label: "faulty", timeoutMs: 20_000, maxResultBytes: 64 * 1024, maxConcurrent: 16, allowedTools: null, role: null, approval: "never", ...settings,
+    key: end.url,
+    label: "faulty",
+    timeoutMs: 20_000,
+    maxResultBytes: 64 * 1024,
+    maxConcurrent: 16,
+    allowedTools: null,
+    role: null,
+    approval: "never",
+    ...settings,
     transport: { kind: "streamable_http", url: end.url, headers: {}, oauth: null, guarded: false, ...transport },
   } as ToolServer;
   const call = async (tool: string, args = {}, signal = new Cancellation()): Promise<string> => {
     const { parts, isError } = await servers.call(server, tool, args, signal, null);
     return `${isError ? "error: " : ""}${parts.map((part) => (part.kind === "text" ? part.text : part.kind)).join("|")}`;
   };
-  const names = async (): Promise<readonly string[]> => (await servers.list(server, new Cancellation())).map(({ name }) => name);
-  const connect = async (): Promise<void> => void (await servers.list({ ...server, timeoutMs: 20_000 }, new Cancellation()));
+  const names = async (): Promise<readonly string[]> =>
+    (await servers.list(server, new Cancellation())).map(({ name }) => name);
+  const connect = async (): Promise<void> =>
+    void (await servers.list({ ...server, timeoutMs: 20_000 }, new Cancellation()));
   return { servers, server, end, told, call, names, connect };
 }
 
 export const failure = async (promise: Promise<unknown>): Promise<GatewayError> => {
-  const thrown = await promise.then(() => null, (error: unknown) => error);
+  const thrown = await promise.then(
+    () => null,
+    (error: unknown) => error,
+  );
   if (!(thrown instanceof GatewayError)) throw new Error(`expected an error of the catalogue, got ${String(thrown)}`);
   return thrown;
 };
 
 /** Waits for it, on a busy machine too. */
 export async function eventually(holds: () => boolean, forMs = 25_000): Promise<void> {
-  for (const endsMs = performance.now() + forMs; !holds(); await Bun.sleep(10)) if (performance.now() > endsMs) throw new Error(`not within ${forMs} ms: ${holds.toString()}`);
+  for (const endsMs = performance.now() + forMs; !holds(); await Bun.sleep(10))
+    if (performance.now() > endsMs) throw new Error(`not within ${forMs} ms: ${holds.toString()}`);
 }
 
 export const tool = (name: string, run: ServedTool["run"]): ServedTool => ({ name, ...(run !== undefined && { run }) });

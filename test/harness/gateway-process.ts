@@ -4,7 +4,12 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
 export const projectFolder = resolve(import.meta.dir, "../..");
-export const FLAGS = ["--no-env-file", `--config=${join(projectFolder, "bunfig.toml")}`, "--no-install", join(projectFolder, "src/main.ts")];
+export const FLAGS = [
+  "--no-env-file",
+  `--config=${join(projectFolder, "bunfig.toml")}`,
+  "--no-install",
+  join(projectFolder, "src/main.ts"),
+];
 
 export interface GatewayProcess {
   /** `http://127.0.0.1:<port>` */
@@ -23,7 +28,15 @@ export interface GatewayProcess {
   lines(): readonly Record<string, unknown>[];
   /** Makes a token with the command line and waits until the server knows it. */
   createToken(...flags: readonly string[]): Promise<string>;
-  chat(body: unknown, options?: { readonly token?: string; readonly headers?: Record<string, string>; readonly signal?: AbortSignal; readonly path?: string }): Promise<Response>;
+  chat(
+    body: unknown,
+    options?: {
+      readonly token?: string;
+      readonly headers?: Record<string, string>;
+      readonly signal?: AbortSignal;
+      readonly path?: string;
+    },
+  ): Promise<Response>;
   rssMb(): number;
   /** Sends the signal and gives the exit code. Removes the data folder unless it was handed in. */
   stop(signal?: "SIGTERM" | "SIGKILL" | "SIGINT"): Promise<number>;
@@ -43,14 +56,32 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const config = join(folder, "dragoman.yaml");
   writeFileSync(config, withoutRepeats(options.config ?? ""));
   const environment = cleanEnvironment(options.environment);
-  const child = Bun.spawn([process.execPath, ...FLAGS, "serve", "--port", "0", "--data", dataFolder, "--config", config, ...(options.flags ?? [])], { env: environment, cwd: folder, stdout: "pipe", stderr: "pipe" });
+  const child = Bun.spawn(
+    [
+      process.execPath,
+      ...FLAGS,
+      "serve",
+      "--port",
+      "0",
+      "--data",
+      dataFolder,
+      "--config",
+      config,
+      ...(options.flags ?? []),
+    ],
+    { env: environment, cwd: folder, stdout: "pipe", stderr: "pipe" },
+  );
   let output = "";
   void collect(child.stdout, (text) => (output += text));
   let errors = "";
   void collect(child.stderr, (text) => (errors += text));
   const started = Date.now();
-  while (!output.includes("listens on") || (!output.includes("Another access token") && !output.includes("curl http"))) {
-    if (child.exitCode !== null || Date.now() - started > 20_000) throw new Error(`the gateway did not start: ${errors}${output}`);
+  while (
+    !output.includes("listens on") ||
+    (!output.includes("Another access token") && !output.includes("curl http"))
+  ) {
+    if (child.exitCode !== null || Date.now() - started > 20_000)
+      throw new Error(`the gateway did not start: ${errors}${output}`);
     await Bun.sleep(10);
   }
   const url = /listens on (\S+)/.exec(output)![1]!;
@@ -63,9 +94,16 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     firstToken,
     output: () => output,
     errors: () => errors,
-    lines: () => output.split("\n").filter((line) => line.startsWith("{")).map((line) => JSON.parse(line) as Record<string, unknown>),
+    lines: () =>
+      output
+        .split("\n")
+        .filter((line) => line.startsWith("{"))
+        .map((line) => JSON.parse(line) as Record<string, unknown>),
     async createToken(...flags) {
-      const made = await runCli(["token", "create", "--data", dataFolder, "--json", "--name", "test", ...flags], environment);
+      const made = await runCli(
+        ["token", "create", "--data", dataFolder, "--json", "--name", "test", ...flags],
+        environment,
+      );
       if (made.code !== 0) throw new Error(made.stderr);
       const { token } = JSON.parse(made.stdout) as { token: string };
       for (let tries = 0; tries < 100; tries++) {
@@ -77,7 +115,12 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       throw new Error("the server does not know the token after 5 s");
     },
     chat: (body, { token = firstToken ?? "", headers = {}, signal, path = "/api/v1/chat/completions" } = {}) =>
-      fetch(`${url}${path}`, { method: "POST", headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers }, body: typeof body === "string" ? body : JSON.stringify(body), ...(signal && { signal }) }),
+      fetch(`${url}${path}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
+        body: typeof body === "string" ? body : JSON.stringify(body),
+        ...(signal && { signal }),
+      }),
     rssMb: () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1] ?? 0) / 1024,
     async stop(signal = "SIGTERM") {
       child.kill(signal);
@@ -95,15 +138,32 @@ function withoutRepeats(config: string): string {
 }
 
 /** Runs the command line to its end. */
-export async function runCli(args: readonly string[], environment: Readonly<Record<string, string>> = cleanEnvironment(), cwd: string = tmpdir()): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
-  const child = Bun.spawn([process.execPath, ...FLAGS, ...args], { env: environment, cwd, stdout: "pipe", stderr: "pipe" });
-  const [stdout, stderr, code] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited]);
+export async function runCli(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = cleanEnvironment(),
+  cwd: string = tmpdir(),
+): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
+  const child = Bun.spawn([process.execPath, ...FLAGS, ...args], {
+    env: environment,
+    cwd,
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
   return { code, stdout, stderr };
 }
 
 /** The environment of this process without keys of providers and without settings of a gateway: a test says itself what it wants. */
 export function cleanEnvironment(own: Readonly<Record<string, string>> = {}): Record<string, string> {
-  const kept = Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined && !/(_API_KEY|_TOKEN)$|^DRAGOMAN_|^PORT$|^DATABASE_URL$|^(AWS|AZURE|GOOGLE)_|_PROXY$|_proxy$/.test(entry[0]));
+  const kept = Object.entries(process.env).filter(
+    (entry): entry is [string, string] =>
+      entry[1] !== undefined &&
+      !/(_API_KEY|_TOKEN)$|^DRAGOMAN_|^PORT$|^DATABASE_URL$|^(AWS|AZURE|GOOGLE)_|_PROXY$|_proxy$/.test(entry[0]),
+  );
   return { ...Object.fromEntries(kept), BUN_CONFIG_MAX_HTTP_REQUESTS: "65535", ...own };
 }
 

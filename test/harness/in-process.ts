@@ -35,13 +35,28 @@ import type { FakeToolServers } from "./fake-tools.ts";
 import { providerSettings, storedKey, targetFor } from "./targets.ts";
 
 export const LIMITS: ServerLimits = {
-  maxBodyBytes: 33_554_432, body: LEAST_BODY_BOUNDS, bodyTimeoutMs: 60_000, maxConcurrentCalls: 10_000, maxConcurrentCallsPerTenant: null, maxAnswerBytes: 67_108_864, maxEventBytes: 16_777_216, defaultTimeoutMs: 600_000,
-  connectTimeoutMs: 10_000, firstByteTimeoutMs: 600_000, betweenBytesTimeoutMs: 300_000, headHoldMs: 10_000, keepAliveMs: 15_000, drainMs: 30_000,
+  maxBodyBytes: 33_554_432,
+  body: LEAST_BODY_BOUNDS,
+  bodyTimeoutMs: 60_000,
+  maxConcurrentCalls: 10_000,
+  maxConcurrentCallsPerTenant: null,
+  maxAnswerBytes: 67_108_864,
+  maxEventBytes: 16_777_216,
+  defaultTimeoutMs: 600_000,
+  connectTimeoutMs: 10_000,
+  firstByteTimeoutMs: 600_000,
+  betweenBytesTimeoutMs: 300_000,
+  headHoldMs: 10_000,
+  keepAliveMs: 15_000,
+  drainMs: 30_000,
 };
 
 export interface Stub {
   /** Calls with a token that has byo_endpoint, unless told otherwise. */
-  chat(body: unknown, init?: { readonly headers?: Record<string, string>; readonly signal?: AbortSignal; readonly peer?: string }): Promise<Response>;
+  chat(
+    body: unknown,
+    init?: { readonly headers?: Record<string, string>; readonly signal?: AbortSignal; readonly peer?: string },
+  ): Promise<Response>;
   /** The `Authorization` that goes along. */
   readonly authorization: string;
   /** Requests that went upstream, in order. */
@@ -85,16 +100,61 @@ export interface StubOptions {
 export function stubGateway(options: StubOptions = {}): Stub {
   const { id, text, sha256 } = newAccessToken("project");
   const token: AccessToken = {
-    id, kind: "project", name: "test", tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: options.permissions ?? ["byo_endpoint"],
-    ...NOT_NARROWED, secrets: [{ sha256, retiresAtMs: null }], createdAtMs: 0, expiresAtMs: Number.MAX_SAFE_INTEGER, revokedAtMs: null, ...options.token,
+    id,
+    kind: "project",
+    name: "test",
+    tenantId: "default",
+    projectId: "default",
+    userId: null,
+    role: "developer",
+    permissions: options.permissions ?? ["byo_endpoint"],
+    ...NOT_NARROWED,
+    secrets: [{ sha256, retiresAtMs: null }],
+    createdAtMs: 0,
+    expiresAtMs: Number.MAX_SAFE_INTEGER,
+    revokedAtMs: null,
+    ...options.token,
   };
-  const settings = options.providers ?? [...providers.values()].map((provider) => providerSettings({ id: provider.id, baseUrl: provider.baseUrl ?? "https://provider.test/v1", credentials: storedFor(provider), settings: targetFor(provider).settings }));
+  const settings =
+    options.providers ??
+    [...providers.values()].map((provider) =>
+      providerSettings({
+        id: provider.id,
+        baseUrl: provider.baseUrl ?? "https://provider.test/v1",
+        credentials: storedFor(provider),
+        settings: targetFor(provider).settings,
+      }),
+    );
   const snapshot: Snapshot = {
-    version: 1, tokens: new Map([[id, token]]), projects: new Map([["default", { id: "default", tenantId: "default", name: "default" }]]), memberships: new Map(),
-    providers: new Map(settings.map((one) => [one.id, one])), tenantProviders: new Map(), projectProviders: new Map(), settings: { dropParams: null, disableStopSequenceLimit: null }, tenantSettings: new Map(), projectSettings: new Map(),
+    version: 1,
+    tokens: new Map([[id, token]]),
+    projects: new Map([["default", { id: "default", tenantId: "default", name: "default" }]]),
+    memberships: new Map(),
+    providers: new Map(settings.map((one) => [one.id, one])),
+    tenantProviders: new Map(),
+    projectProviders: new Map(),
+    settings: { dropParams: null, disableStopSequenceLimit: null },
+    tenantSettings: new Map(),
+    projectSettings: new Map(),
     // what fails is told at once: tests of repeats say so themselves
-    routes: new Map([[DIRECT_ROUTE, { ...directRoute({ name: "", providerId: "", model: "" }), retries: 0 }]]), tenantRoutes: new Map(), projectRoutes: new Map(),
-    prices: NO_PRICES, policies: NO_POLICIES, contentLogs: new Map(), toolServers: options.tools?.set ?? NO_TOOL_SERVERS, webhooks: NO_WEBHOOKS, limitRules: NO_LIMITS, allowPrivateAddresses: true, limits: { ...LIMITS, ...options.limits }, proxyTrust: null, logins: [], operators: new Map<string, string>(), loginUsers: new Map(), corsOrigins: [], opsOpen: false, ...options.snapshot,
+    routes: new Map([[DIRECT_ROUTE, { ...directRoute({ name: "", providerId: "", model: "" }), retries: 0 }]]),
+    tenantRoutes: new Map(),
+    projectRoutes: new Map(),
+    prices: NO_PRICES,
+    policies: NO_POLICIES,
+    contentLogs: new Map(),
+    toolServers: options.tools?.set ?? NO_TOOL_SERVERS,
+    webhooks: NO_WEBHOOKS,
+    limitRules: NO_LIMITS,
+    allowPrivateAddresses: true,
+    limits: { ...LIMITS, ...options.limits },
+    proxyTrust: null,
+    logins: [],
+    operators: new Map<string, string>(),
+    loginUsers: new Map(),
+    corsOrigins: [],
+    opsOpen: false,
+    ...options.snapshot,
   };
   const sent: UpstreamRequest[] = [];
   const records: CallRecord[] = [];
@@ -104,7 +164,10 @@ export function stubGateway(options: StubOptions = {}): Stub {
   const upstream: UpstreamClient = {
     send: (request, call) => {
       sent.push(request);
-      return (request.url.startsWith(SANDBOX_SCHEME) ? sandboxUpstream : (options.upstream ?? NO_UPSTREAM)).send(request, call);
+      return (request.url.startsWith(SANDBOX_SCHEME) ? sandboxUpstream : (options.upstream ?? NO_UPSTREAM)).send(
+        request,
+        call,
+      );
     },
   };
   const limits = openMemoryLimits({ clock });
@@ -140,7 +203,12 @@ export function stubGateway(options: StubOptions = {}): Stub {
       handleChat(
         new Request("http://gateway.test/api/v1/chat/completions", {
           method: "POST",
-          headers: { authorization: `Bearer ${text}`, "content-type": "application/json", ...(typeof body === "string" && { "content-length": String(Buffer.byteLength(body)) }), ...init.headers },
+          headers: {
+            authorization: `Bearer ${text}`,
+            "content-type": "application/json",
+            ...(typeof body === "string" && { "content-length": String(Buffer.byteLength(body)) }),
+            ...init.headers,
+          },
           body: typeof body === "string" || body instanceof Uint8Array ? (body as string) : JSON.stringify(body),
           ...(init.signal && { signal: init.signal }),
         }),
@@ -155,11 +223,16 @@ function storedFor({ keyVariables, credentials }: Provider): readonly StoredCred
   const operators = { weight: 1, fromCaller: false } as const;
   if (credentials.includes("key") && keyVariables.length > 0) return [storedKey("stored-key")];
   if (credentials.every((form) => form === "key")) return [];
-  if (credentials.includes("aws")) return [{ kind: "aws_keys", accessKeyId: "stored-id", secretAccessKey: "stored-half", sessionToken: null, ...operators }];
+  if (credentials.includes("aws"))
+    return [
+      { kind: "aws_keys", accessKeyId: "stored-id", secretAccessKey: "stored-half", sessionToken: null, ...operators },
+    ];
   return [{ kind: "token", secret: "stored-token", ...operators }];
 }
 
-const NO_UPSTREAM: UpstreamClient = { send: () => Promise.reject(new UpstreamFault("connection", "this test has no upstream")) };
+const NO_UPSTREAM: UpstreamClient = {
+  send: () => Promise.reject(new UpstreamFault("connection", "this test has no upstream")),
+};
 
 export interface CannedAnswer {
   readonly status?: number;
@@ -175,13 +248,21 @@ export interface CannedAnswer {
 export function cannedUpstream(answer: CannedAnswer | ((request: UpstreamRequest) => CannedAnswer)): UpstreamClient {
   return {
     send: (request) => {
-      const { status = 200, headers = {}, body, chunk = "whole", cutAt } = typeof answer === "function" ? answer(request) : answer;
+      const {
+        status = 200,
+        headers = {},
+        body,
+        chunk = "whole",
+        cutAt,
+      } = typeof answer === "function" ? answer(request) : answer;
       const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
       const pieces = piecesOf(cutAt === undefined ? bytes : bytes.subarray(0, cutAt), chunk);
       let next = 0;
       const read = (): Promise<Uint8Array | null> => {
         if (next < pieces.length) return Promise.resolve(pieces[next++]!);
-        return cutAt === undefined ? Promise.resolve(null) : Promise.reject(new UpstreamFault("cut", "the connection broke off"));
+        return cutAt === undefined
+          ? Promise.resolve(null)
+          : Promise.reject(new UpstreamFault("cut", "the connection broke off"));
       };
       return Promise.resolve({
         status,
@@ -200,6 +281,12 @@ export function cannedUpstream(answer: CannedAnswer | ((request: UpstreamRequest
 function piecesOf(bytes: Uint8Array, chunk: number | "whole" | "event"): readonly Uint8Array[] {
   if (bytes.length === 0) return [];
   if (chunk === "whole") return [bytes];
-  if (chunk === "event") return Buffer.from(bytes).toString("latin1").split(/(?<=\r\n\r\n|\n\n)/).map((piece) => Buffer.from(piece, "latin1"));
-  return Array.from({ length: Math.ceil(bytes.length / chunk) }, (_, index) => bytes.subarray(index * chunk, (index + 1) * chunk));
+  if (chunk === "event")
+    return Buffer.from(bytes)
+      .toString("latin1")
+      .split(/(?<=\r\n\r\n|\n\n)/)
+      .map((piece) => Buffer.from(piece, "latin1"));
+  return Array.from({ length: Math.ceil(bytes.length / chunk) }, (_, index) =>
+    bytes.subarray(index * chunk, (index + 1) * chunk),
+  );
 }

@@ -3,7 +3,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { integrationsSection } from "../../src/observe/integrations/integration-settings.ts";
-import { type Integrations, type IntegrationStanding, openIntegrations } from "../../src/observe/integrations/integrations.ts";
+import {
+  type Integrations,
+  type IntegrationStanding,
+  openIntegrations,
+} from "../../src/observe/integrations/integrations.ts";
 
 export interface LoggedLine {
   readonly level: "info" | "warn";
@@ -21,17 +25,31 @@ export interface OpenedIntegrations extends AsyncDisposable {
 }
 
 /** `settings`: the section of the file; `modules`: texts by name of the file, `./<name>` in the settings. */
-export function openTestIntegrations(settings: Readonly<Record<string, object>>, modules: Readonly<Record<string, string>> = {}): OpenedIntegrations {
+export function openTestIntegrations(
+  settings: Readonly<Record<string, object>>,
+  modules: Readonly<Record<string, string>> = {},
+): OpenedIntegrations {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-integrations-"));
   mkdirSync(join(folder, "out"));
-  for (const [name, text] of Object.entries(modules)) writeFileSync(join(folder, name), text.replaceAll("OUT", JSON.stringify(join(folder, "out")).slice(1, -1)));
+  for (const [name, text] of Object.entries(modules))
+    writeFileSync(join(folder, name), text.replaceAll("OUT", JSON.stringify(join(folder, "out")).slice(1, -1)));
   const logged: LoggedLine[] = [];
-  const log = (level: LoggedLine["level"]) => (fields: Readonly<Record<string, unknown>>, message: string): void => void logged.push({ level, message, fields });
-  const integrations = openIntegrations({ integrations: integrationsSection.parse(settings), configFile: join(folder, "dragoman.yaml"), log: { info: log("info"), warn: log("warn") } });
+  const log =
+    (level: LoggedLine["level"]) =>
+    (fields: Readonly<Record<string, unknown>>, message: string): void =>
+      void logged.push({ level, message, fields });
+  const integrations = openIntegrations({
+    integrations: integrationsSection.parse(settings),
+    configFile: join(folder, "dragoman.yaml"),
+    log: { info: log("info"), warn: log("warn") },
+  });
   if (integrations === null) throw new Error("none is enabled");
   const standing = (name: string): IntegrationStanding => integrations.standings().find((each) => each.name === name)!;
   return {
-    integrations, folder, logged, standing,
+    integrations,
+    folder,
+    logged,
+    standing,
     async until(holds) {
       for (let tries = 0; tries < 1000; tries++) {
         if (holds()) return;

@@ -8,7 +8,10 @@ export interface Issuer {
   /** Paths that were asked for, in order. */
   readonly asked: readonly string[];
   /** A token of `ann` for the audience `gateway`, good for five minutes after `nowMs`; undefined takes a claim away. */
-  token(claims?: Readonly<Record<string, unknown>>, how?: { readonly nowMs?: number; readonly kid?: string; readonly sign?: string }): Promise<string>;
+  token(
+    claims?: Readonly<Record<string, unknown>>,
+    how?: { readonly nowMs?: number; readonly kid?: string; readonly sign?: string },
+  ): Promise<string>;
   /** Makes another key, by its kid, and offers these from now on. */
   addKey(kid: string, algorithm?: string): Promise<void>;
   offer(...kids: readonly string[]): void;
@@ -35,8 +38,16 @@ export async function startIssuer(options: { readonly claimedIssuer?: string } =
       const { pathname } = new URL(request.url);
       asked.push(pathname);
       if (failing !== null) return new Response("", { status: failing });
-      if (pathname === "/.well-known/openid-configuration") return Response.json({ issuer: options.claimedIssuer ?? url, jwks_uri: `${url}/keys` });
-      const set = await Promise.all(offered.map(async (kid) => ({ ...(await exportJWK(keys.get(kid)!.pair.publicKey)), kid, alg: keys.get(kid)!.algorithm, use: "sig" })));
+      if (pathname === "/.well-known/openid-configuration")
+        return Response.json({ issuer: options.claimedIssuer ?? url, jwks_uri: `${url}/keys` });
+      const set = await Promise.all(
+        offered.map(async (kid) => ({
+          ...(await exportJWK(keys.get(kid)!.pair.publicKey)),
+          kid,
+          alg: keys.get(kid)!.algorithm,
+          use: "sig",
+        })),
+      );
       return Response.json({ keys: set });
     },
   });
@@ -47,7 +58,15 @@ export async function startIssuer(options: { readonly claimedIssuer?: string } =
     async token(claims = {}, { nowMs = Date.now(), kid = "one", sign = kid } = {}) {
       const { pair, algorithm } = keys.get(sign)!;
       const nowS = Math.floor(nowMs / 1000);
-      const payload = { iss: url, aud: "gateway", sub: "ann", email: "ann@example.com", iat: nowS, exp: nowS + 300, ...claims };
+      const payload = {
+        iss: url,
+        aud: "gateway",
+        sub: "ann",
+        email: "ann@example.com",
+        iat: nowS,
+        exp: nowS + 300,
+        ...claims,
+      };
       const said = Object.fromEntries(Object.entries(payload).filter(([, value]) => value !== undefined)) as JWTPayload;
       return new SignJWT(said).setProtectedHeader({ alg: algorithm, kid, typ: "JWT" }).sign(pair.privateKey);
     },

@@ -17,7 +17,16 @@ export interface Rules {
 }
 
 export function limitSet({ limits = {}, budgets = {}, tenantWide = [] }: Rules): LimitSet {
-  const configured = <T>(name: string, document: T): Configured<T> => ({ id: `id_${name}`, name, tenantId: "default", projectId: tenantWide.includes(name) ? null : "default", origin: "store", setBy: null, version: 1, document });
+  const configured = <T>(name: string, document: T): Configured<T> => ({
+    id: `id_${name}`,
+    name,
+    tenantId: "default",
+    projectId: tenantWide.includes(name) ? null : "default",
+    origin: "store",
+    setBy: null,
+    version: 1,
+    document,
+  });
   return compileLimits({
     limits: Object.entries(limits).map(([name, document]) => configured(name, limitSchema.parse(document))),
     budgets: Object.entries(budgets).map(([name, document]) => configured(name, budgetSchema.parse(document))),
@@ -25,14 +34,43 @@ export function limitSet({ limits = {}, budgets = {}, tenantWide = [] }: Rules):
 }
 
 /** One dollar for a million tokens of prompt, two for the answer's, of each model called `m`; `free` costs nothing; no other has a price. */
-const PRICED = ["m", "dear"].map((id) => ({ id, name: null, contextLength: null, maxCompletionTokens: null, pricing: id === "m" ? { prompt: "0.000001", completion: "0.000002" } : { prompt: "0.001", completion: "0.001" } }));
-const FREE = { id: "free", name: null, contextLength: null, maxCompletionTokens: null, pricing: { prompt: "0", completion: "0" } };
+const PRICED = ["m", "dear"].map((id) => ({
+  id,
+  name: null,
+  contextLength: null,
+  maxCompletionTokens: null,
+  pricing: id === "m" ? { prompt: "0.000001", completion: "0.000002" } : { prompt: "0.001", completion: "0.001" },
+}));
+const FREE = {
+  id: "free",
+  name: null,
+  contextLength: null,
+  maxCompletionTokens: null,
+  pricing: { prompt: "0", completion: "0" },
+};
 const SMALL = { id: "small", name: null, contextLength: null, maxCompletionTokens: 50, pricing: null };
 
-const PROVIDERS: readonly ProviderSettings[] = UPSTREAMS.map((id) => ({ ...providerSettings({ id, family: "custom", baseUrl: `http://${id}.test/v1`, credentials: [storedKey(`key-of-${id}`)] }), models: [...PRICED, FREE, SMALL] }));
+const PROVIDERS: readonly ProviderSettings[] = UPSTREAMS.map((id) => ({
+  ...providerSettings({
+    id,
+    family: "custom",
+    baseUrl: `http://${id}.test/v1`,
+    credentials: [storedKey(`key-of-${id}`)],
+  }),
+  models: [...PRICED, FREE, SMALL],
+}));
 
-export function limitedGateway(rules: Rules, routes: Parameters<typeof routedGateway>[0] = [], scripts: Parameters<typeof routedGateway>[1] = {}, options: StubOptions = {}): Routed {
-  const gateway = routedGateway(routes, scripts, { providers: PROVIDERS, ...options, snapshot: { ...options.snapshot, limitRules: limitSet(rules) } });
+export function limitedGateway(
+  rules: Rules,
+  routes: Parameters<typeof routedGateway>[0] = [],
+  scripts: Parameters<typeof routedGateway>[1] = {},
+  options: StubOptions = {},
+): Routed {
+  const gateway = routedGateway(routes, scripts, {
+    providers: PROVIDERS,
+    ...options,
+    snapshot: { ...options.snapshot, limitRules: limitSet(rules) },
+  });
   gateways.push(gateway);
   return gateway;
 }
@@ -51,10 +89,22 @@ export interface Heard {
   readonly body: any;
 }
 
-export async function ask(gateway: Routed, fields: object = {}, init: { readonly signal?: AbortSignal } = {}): Promise<Heard> {
-  const response = await gateway.chat({ model: "up0:m", messages: [{ role: "user", content: "Hello" }], ...fields }, init);
+export async function ask(
+  gateway: Routed,
+  fields: object = {},
+  init: { readonly signal?: AbortSignal } = {},
+): Promise<Heard> {
+  const response = await gateway.chat(
+    { model: "up0:m", messages: [{ role: "user", content: "Hello" }], ...fields },
+    init,
+  );
   const text = await response.text();
-  return { status: response.status, headers: response.headers, text, body: text.startsWith("{") ? JSON.parse(text) : null };
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: text.startsWith("{") ? JSON.parse(text) : null,
+  };
 }
 
 /** No reservation is left open by whatever has happened. */

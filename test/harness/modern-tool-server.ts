@@ -13,16 +13,35 @@ export interface ModernToolServer {
   stop(): Promise<void>;
 }
 
-export function openModernToolServer({ legacy = "reject" }: { readonly legacy?: "stateless" | "reject" } = {}): ModernToolServer {
+export function openModernToolServer({
+  legacy = "reject",
+}: { readonly legacy?: "stateless" | "reject" } = {}): ModernToolServer {
   const methods: string[] = [];
   const further: string[] = [];
   let cancelled = 0;
   const handler = createMcpHandler(
     () => {
-      const server = new McpServer({ name: "modern", version: "2.0.0" }, { capabilities: { tools: { listChanged: true } } });
-      server.registerTool("echo", { description: "Says it back.", inputSchema: z.object({ message: z.string() }) }, ({ message }) => ({ content: [{ type: "text", text: message }] }));
-      server.registerTool("sum", { inputSchema: z.object({ a: z.number(), b: z.number() }), outputSchema: z.object({ sum: z.number() }) }, ({ a, b }) => ({ content: [{ type: "text", text: String(a + b) }], structuredContent: { sum: a + b } }));
-      server.registerTool("asks", { inputSchema: z.object({}) }, () => inputRequired({ inputRequests: { confirm: inputRequired.elicit({ message: "Really?", requestedSchema: z.object({ yes: z.boolean() }) }) } }));
+      const server = new McpServer(
+        { name: "modern", version: "2.0.0" },
+        { capabilities: { tools: { listChanged: true } } },
+      );
+      server.registerTool(
+        "echo",
+        { description: "Says it back.", inputSchema: z.object({ message: z.string() }) },
+        ({ message }) => ({ content: [{ type: "text", text: message }] }),
+      );
+      server.registerTool(
+        "sum",
+        { inputSchema: z.object({ a: z.number(), b: z.number() }), outputSchema: z.object({ sum: z.number() }) },
+        ({ a, b }) => ({ content: [{ type: "text", text: String(a + b) }], structuredContent: { sum: a + b } }),
+      );
+      server.registerTool("asks", { inputSchema: z.object({}) }, () =>
+        inputRequired({
+          inputRequests: {
+            confirm: inputRequired.elicit({ message: "Really?", requestedSchema: z.object({ yes: z.boolean() }) }),
+          },
+        }),
+      );
       server.registerTool("slow", { inputSchema: z.object({}) }, async (_args, { mcpReq }) => {
         await new Promise((resolve) => mcpReq.signal.addEventListener("abort", resolve));
         cancelled += 1;

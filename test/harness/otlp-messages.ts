@@ -53,7 +53,19 @@ export interface ReceivedMetric {
   readonly points: readonly ReceivedPoint[];
 }
 
-type Kind = "string" | "bytes" | "bool" | "int64" | "uint32" | "enum" | "fixed32" | "fixed64" | "double" | "packedFixed64" | "packedDouble" | Table;
+type Kind =
+  | "string"
+  | "bytes"
+  | "bool"
+  | "int64"
+  | "uint32"
+  | "enum"
+  | "fixed32"
+  | "fixed64"
+  | "double"
+  | "packedFixed64"
+  | "packedDouble"
+  | Table;
 interface Field {
   readonly name: string;
   readonly kind: Kind;
@@ -67,33 +79,95 @@ type Message = Record<string, unknown>;
 const one = (name: string, kind: Kind): Field => ({ name, kind });
 const many = (name: string, kind: Kind): Field => ({ name, kind, repeated: true });
 
-const ANY_VALUE: Record<number, Field> = { 1: one("string", "string"), 2: one("bool", "bool"), 3: one("int", "int64"), 4: one("double", "double"), 7: one("bytes", "bytes") };
+const ANY_VALUE: Record<number, Field> = {
+  1: one("string", "string"),
+  2: one("bool", "bool"),
+  3: one("int", "int64"),
+  4: one("double", "double"),
+  7: one("bytes", "bytes"),
+};
 const KEY_VALUE: Table = { 1: one("key", "string"), 2: one("value", ANY_VALUE) };
 ANY_VALUE[5] = one("array", { 1: many("values", ANY_VALUE) });
 ANY_VALUE[6] = one("kvlist", { 1: many("values", KEY_VALUE) });
 
 const RESOURCE: Table = { 1: many("attributes", KEY_VALUE), 2: one("dropped", "uint32") };
-const SCOPE: Table = { 1: one("name", "string"), 2: one("version", "string"), 3: many("attributes", KEY_VALUE), 4: one("dropped", "uint32") };
+const SCOPE: Table = {
+  1: one("name", "string"),
+  2: one("version", "string"),
+  3: many("attributes", KEY_VALUE),
+  4: one("dropped", "uint32"),
+};
 const STATUS: Table = { 2: one("message", "string"), 3: one("code", "enum") };
 const SPAN: Table = {
-  1: one("traceId", "bytes"), 2: one("spanId", "bytes"), 3: one("traceState", "string"), 4: one("parentSpanId", "bytes"), 5: one("name", "string"), 6: one("kind", "enum"),
-  7: one("start", "fixed64"), 8: one("end", "fixed64"), 9: many("attributes", KEY_VALUE), 10: one("dropped", "uint32"), 15: one("status", STATUS), 16: one("flags", "fixed32"),
+  1: one("traceId", "bytes"),
+  2: one("spanId", "bytes"),
+  3: one("traceState", "string"),
+  4: one("parentSpanId", "bytes"),
+  5: one("name", "string"),
+  6: one("kind", "enum"),
+  7: one("start", "fixed64"),
+  8: one("end", "fixed64"),
+  9: many("attributes", KEY_VALUE),
+  10: one("dropped", "uint32"),
+  15: one("status", STATUS),
+  16: one("flags", "fixed32"),
 };
-const TRACES: Table = { 1: many("resources", { 1: one("resource", RESOURCE), 2: many("scopes", { 1: one("scope", SCOPE), 2: many("spans", SPAN), 3: one("schemaUrl", "string") }), 3: one("schemaUrl", "string") }) };
+const TRACES: Table = {
+  1: many("resources", {
+    1: one("resource", RESOURCE),
+    2: many("scopes", { 1: one("scope", SCOPE), 2: many("spans", SPAN), 3: one("schemaUrl", "string") }),
+    3: one("schemaUrl", "string"),
+  }),
+};
 
-const NUMBER_POINT: Table = { 2: one("start", "fixed64"), 3: one("time", "fixed64"), 4: one("asDouble", "double"), 6: one("asInt", "fixed64"), 7: many("attributes", KEY_VALUE), 8: one("flags", "uint32") };
+const NUMBER_POINT: Table = {
+  2: one("start", "fixed64"),
+  3: one("time", "fixed64"),
+  4: one("asDouble", "double"),
+  6: one("asInt", "fixed64"),
+  7: many("attributes", KEY_VALUE),
+  8: one("flags", "uint32"),
+};
 const HISTOGRAM_POINT: Table = {
-  2: one("start", "fixed64"), 3: one("time", "fixed64"), 4: one("count", "fixed64"), 5: one("sum", "double"), 6: one("buckets", "packedFixed64"), 7: one("bounds", "packedDouble"), 9: many("attributes", KEY_VALUE), 10: one("flags", "uint32"),
-  11: one("min", "double"), 12: one("max", "double"),
+  2: one("start", "fixed64"),
+  3: one("time", "fixed64"),
+  4: one("count", "fixed64"),
+  5: one("sum", "double"),
+  6: one("buckets", "packedFixed64"),
+  7: one("bounds", "packedDouble"),
+  9: many("attributes", KEY_VALUE),
+  10: one("flags", "uint32"),
+  11: one("min", "double"),
+  12: one("max", "double"),
 };
 const METRIC: Table = {
-  1: one("name", "string"), 2: one("description", "string"), 3: one("unit", "string"),
+  1: one("name", "string"),
+  2: one("description", "string"),
+  3: one("unit", "string"),
   7: one("sum", { 1: many("points", NUMBER_POINT), 2: one("temporality", "enum"), 3: one("isMonotonic", "bool") }),
   9: one("histogram", { 1: many("points", HISTOGRAM_POINT), 2: one("temporality", "enum") }),
 };
-const METRICS: Table = { 1: many("resources", { 1: one("resource", RESOURCE), 2: many("scopes", { 1: one("scope", SCOPE), 2: many("metrics", METRIC), 3: one("schemaUrl", "string") }), 3: one("schemaUrl", "string") }) };
+const METRICS: Table = {
+  1: many("resources", {
+    1: one("resource", RESOURCE),
+    2: many("scopes", { 1: one("scope", SCOPE), 2: many("metrics", METRIC), 3: one("schemaUrl", "string") }),
+    3: one("schemaUrl", "string"),
+  }),
+};
 
-const WIRE_TYPES: Readonly<Record<string, number>> = { bool: 0, int64: 0, uint32: 0, enum: 0, fixed64: 1, double: 1, string: 2, bytes: 2, packedFixed64: 2, packedDouble: 2, fixed32: 5 };
+const WIRE_TYPES: Readonly<Record<string, number>> = {
+  bool: 0,
+  int64: 0,
+  uint32: 0,
+  enum: 0,
+  fixed64: 1,
+  double: 1,
+  string: 2,
+  bytes: 2,
+  packedFixed64: 2,
+  packedDouble: 2,
+  fixed32: 5,
+};
 
 function decode(bytes: Uint8Array, table: Table): Message {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -146,13 +220,15 @@ function delimited(bytes: Uint8Array, kind: Kind): unknown {
   if (kind === "string") return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   if (kind === "bytes") return Buffer.from(bytes).toString("hex");
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return Array.from({ length: bytes.length / 8 }, (_, index) => (kind === "packedDouble" ? view.getFloat64(index * 8, true) : view.getBigUint64(index * 8, true)));
+  return Array.from({ length: bytes.length / 8 }, (_, index) =>
+    kind === "packedDouble" ? view.getFloat64(index * 8, true) : view.getBigUint64(index * 8, true),
+  );
 }
 
 /** Whole numbers as bigints, so that they are told from doubles. */
 function anyValue(value: Message): unknown {
   const [kind, held] = Object.entries(value)[0] ?? ["empty", null];
-  if (kind === "array") return ((held as Message)["values"] as Message[] | undefined ?? []).map(anyValue);
+  if (kind === "array") return (((held as Message)["values"] as Message[] | undefined) ?? []).map(anyValue);
   return kind === "kvlist" ? attributesOf((held as Message)["values"]) : held;
 }
 
@@ -176,10 +252,19 @@ export function decodeTraces(bytes: Uint8Array): readonly ReceivedSpan[] {
       list(scoped, "spans").map((span) => {
         const { code = 0, message = "" } = (span["status"] ?? {}) as { code?: number; message?: string };
         return {
-          resource: attributesOf((resource["resource"] as Message)["attributes"]), scope: scoped["scope"] as ReceivedSpan["scope"],
-          traceId: span["traceId"] as string, spanId: span["spanId"] as string, parentSpanId: (span["parentSpanId"] as string) ?? "", traceState: (span["traceState"] as string) ?? "",
-          name: span["name"] as string, kind: KINDS[span["kind"] as number]!, startNano: span["start"] as bigint, endNano: span["end"] as bigint,
-          attributes: attributesOf(span["attributes"]), status: { code: CODES[code]!, message }, flags: span["flags"] as number,
+          resource: attributesOf((resource["resource"] as Message)["attributes"]),
+          scope: scoped["scope"] as ReceivedSpan["scope"],
+          traceId: span["traceId"] as string,
+          spanId: span["spanId"] as string,
+          parentSpanId: (span["parentSpanId"] as string) ?? "",
+          traceState: (span["traceState"] as string) ?? "",
+          name: span["name"] as string,
+          kind: KINDS[span["kind"] as number]!,
+          startNano: span["start"] as bigint,
+          endNano: span["end"] as bigint,
+          attributes: attributesOf(span["attributes"]),
+          status: { code: CODES[code]!, message },
+          flags: span["flags"] as number,
         };
       }),
     ),
@@ -193,8 +278,14 @@ export function decodeMetrics(bytes: Uint8Array): readonly ReceivedMetric[] {
         const type = "sum" in metric ? "sum" : "histogram";
         const data = metric[type] as Message;
         return {
-          resource: attributesOf((resource["resource"] as Message)["attributes"]), name: metric["name"] as string, description: metric["description"] as string, unit: metric["unit"] as string,
-          type, temporality: TEMPORALITIES[data["temporality"] as number]!, isMonotonic: data["isMonotonic"] === true, points: list(data, "points").map(pointOf),
+          resource: attributesOf((resource["resource"] as Message)["attributes"]),
+          name: metric["name"] as string,
+          description: metric["description"] as string,
+          unit: metric["unit"] as string,
+          type,
+          temporality: TEMPORALITIES[data["temporality"] as number]!,
+          isMonotonic: data["isMonotonic"] === true,
+          points: list(data, "points").map(pointOf),
         };
       }),
     ),
@@ -203,5 +294,11 @@ export function decodeMetrics(bytes: Uint8Array): readonly ReceivedMetric[] {
 
 function pointOf(point: Message): ReceivedPoint {
   const { attributes, start, time, asInt, asDouble, ...rest } = point;
-  return { attributes: attributesOf(attributes), startNano: start as bigint, timeNano: time as bigint, ...((asInt ?? asDouble) !== undefined && { value: (asInt ?? asDouble) as bigint }), ...rest };
+  return {
+    attributes: attributesOf(attributes),
+    startNano: start as bigint,
+    timeNano: time as bigint,
+    ...((asInt ?? asDouble) !== undefined && { value: (asInt ?? asDouble) as bigint }),
+    ...rest,
+  };
 }

@@ -20,7 +20,9 @@ export interface OtlpReceiver {
 }
 
 /** `answer`: by the number of the export, from 0; undefined: that all was taken. */
-export function otlpReceiver(answer: (index: number, request: Request) => Response | undefined | Promise<Response | undefined> = () => undefined): OtlpReceiver {
+export function otlpReceiver(
+  answer: (index: number, request: Request) => Response | undefined | Promise<Response | undefined> = () => undefined,
+): OtlpReceiver {
   const exports: ReceivedExport[] = [];
   let count = 0;
   const server = Bun.serve({
@@ -35,7 +37,8 @@ export function otlpReceiver(answer: (index: number, request: Request) => Respon
       return refused ?? new Response(new Uint8Array(), { headers: { "content-type": "application/x-protobuf" } });
     },
   });
-  const at = (signal: string): readonly ReceivedExport[] => exports.filter(({ path }) => path.endsWith(`/v1/${signal}`));
+  const at = (signal: string): readonly ReceivedExport[] =>
+    exports.filter(({ path }) => path.endsWith(`/v1/${signal}`));
   const spans = (): readonly ReceivedSpan[] => at("traces").flatMap(({ bytes }) => decodeTraces(bytes));
   return {
     url: `http://127.0.0.1:${server.port}`,

@@ -31,26 +31,58 @@ const UP_WITHIN_MS = 20_000;
 export async function startPostgres(): Promise<PostgresServer | null> {
   const programs = postgresPrograms();
   if (programs === null) {
-    if (process.env["DRAGOMAN_CI"] === "1") throw new Error("PostgreSQL is not installed, and CI may not skip its tests");
+    if (process.env["DRAGOMAN_CI"] === "1")
+      throw new Error("PostgreSQL is not installed, and CI may not skip its tests");
     console.log("skipped: PostgreSQL is not installed (apt install postgresql)");
     return null;
   }
   const folder = mkdtempSync(join(tmpdir(), "dragoman-postgres-"));
   if (process.getuid?.() === 0) await run(["chown", "postgres", folder]);
   const data = join(folder, "data");
-  await run(asOrdinaryUser([join(programs, "initdb"), "-D", data, "-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"]), folder);
+  await run(
+    asOrdinaryUser([
+      join(programs, "initdb"),
+      "-D",
+      data,
+      "-U",
+      USER,
+      "-A",
+      "trust",
+      "-E",
+      "UTF8",
+      "--locale=C.UTF-8",
+      "--no-sync",
+    ]),
+    folder,
+  );
   const port = await freePort();
   const url = (database: string): string => `postgresql://${USER}@127.0.0.1:${port}/${database}`;
-  const options = ["-c", "listen_addresses=127.0.0.1", "-c", `port=${port}`, "-c", `unix_socket_directories=${folder}`, "-c", "fsync=off", "-c", "max_connections=200"];
+  const options = [
+    "-c",
+    "listen_addresses=127.0.0.1",
+    "-c",
+    `port=${port}`,
+    "-c",
+    `unix_socket_directories=${folder}`,
+    "-c",
+    "fsync=off",
+    "-c",
+    "max_connections=200",
+  ];
   let server: Bun.Subprocess | null = null;
   let databases = 0;
 
   const start = async (): Promise<void> => {
-    server = Bun.spawn(asOrdinaryUser([join(programs, "postgres"), "-D", data, ...options]), { cwd: folder, stdout: "ignore", stderr: Bun.file(join(folder, "log")) });
+    server = Bun.spawn(asOrdinaryUser([join(programs, "postgres"), "-D", data, ...options]), {
+      cwd: folder,
+      stdout: "ignore",
+      stderr: Bun.file(join(folder, "log")),
+    });
     endWithThisProcess({ pid: server.pid, mark: folder, signal: "QUIT", folder });
     const endsMs = performance.now() + UP_WITHIN_MS;
     while (!(await answers(url("postgres")))) {
-      if (performance.now() > endsMs || server.exitCode !== null) throw new Error(`PostgreSQL did not come up: ${await Bun.file(join(folder, "log")).text()}`);
+      if (performance.now() > endsMs || server.exitCode !== null)
+        throw new Error(`PostgreSQL did not come up: ${await Bun.file(join(folder, "log")).text()}`);
       await Bun.sleep(30);
     }
   };
@@ -105,12 +137,17 @@ export async function statement(url: string, sql: string): Promise<readonly Read
 export function postgresPrograms(): string | null {
   const debian = "/usr/lib/postgresql";
   const versions = existsSync(debian) ? readdirSync(debian).toSorted((a, b) => Number(b) - Number(a)) : [];
-  const folders = [...versions.map((version) => join(debian, version, "bin")), ...(process.env["PATH"] ?? "").split(":")];
+  const folders = [
+    ...versions.map((version) => join(debian, version, "bin")),
+    ...(process.env["PATH"] ?? "").split(":"),
+  ];
   return folders.find((folder) => existsSync(join(folder, "initdb")) && existsSync(join(folder, "postgres"))) ?? null;
 }
 
 function asOrdinaryUser(command: readonly string[]): string[] {
-  return process.getuid?.() === 0 ? ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", ...command] : [...command];
+  return process.getuid?.() === 0
+    ? ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", ...command]
+    : [...command];
 }
 
 async function run(command: readonly string[], cwd?: string): Promise<void> {
@@ -139,7 +176,9 @@ function freePort(): Promise<number> {
     server.on("error", reject);
     server.listen(0, "127.0.0.1", () => {
       const address = server.address();
-      server.close(() => (address !== null && typeof address === "object" ? resolve(address.port) : reject(new Error("no port"))));
+      server.close(() =>
+        address !== null && typeof address === "object" ? resolve(address.port) : reject(new Error("no port")),
+      );
     });
   });
 }

@@ -26,13 +26,33 @@ export function findServer(name: "redis-server" | "valkey-server"): string | nul
 
 const STARTS_WITHIN_MS = 10_000;
 
-export async function startRedis(options: { readonly binary?: string; readonly flags?: readonly string[]; readonly port?: number } = {}): Promise<RedisServer> {
+export async function startRedis(
+  options: { readonly binary?: string; readonly flags?: readonly string[]; readonly port?: number } = {},
+): Promise<RedisServer> {
   const binary = options.binary ?? findServer("redis-server");
   if (binary === null) throw new Error("there is no redis-server on this machine");
   const folder = mkdtempSync(join(tmpdir(), "dragoman-redis-"));
   const port = options.port ?? freePort();
   const run = async (): Promise<Bun.Subprocess> => {
-    const child = Bun.spawn([binary, "--port", String(port), "--bind", "127.0.0.1", "--dir", folder, "--save", "", "--appendonly", "yes", "--appendfsync", "always", ...(options.flags ?? [])], { stdout: "ignore", stderr: "ignore" });
+    const child = Bun.spawn(
+      [
+        binary,
+        "--port",
+        String(port),
+        "--bind",
+        "127.0.0.1",
+        "--dir",
+        folder,
+        "--save",
+        "",
+        "--appendonly",
+        "yes",
+        "--appendfsync",
+        "always",
+        ...(options.flags ?? []),
+      ],
+      { stdout: "ignore", stderr: "ignore" },
+    );
     endWithThisProcess({ pid: child.pid, mark: `:${port}`, signal: "KILL", folder });
     const startedMs = performance.now();
     while (!(await answers(port))) {
@@ -60,7 +80,9 @@ export async function startRedis(options: { readonly binary?: string; readonly f
     thaw: () => child.kill("SIGCONT"),
     async restart(kept) {
       await kill();
-      if (!kept) for (const name of ["appendonlydir", "dump.rdb"]) if (existsSync(join(folder, name))) rmSync(join(folder, name), { recursive: true });
+      if (!kept)
+        for (const name of ["appendonlydir", "dump.rdb"])
+          if (existsSync(join(folder, name))) rmSync(join(folder, name), { recursive: true });
       child = await run();
     },
     kill,
@@ -99,11 +121,20 @@ async function answers(port: number): Promise<boolean> {
 }
 
 /** A cluster of masters alone, each with its share of the slots. */
-export async function startCluster(masters: number): Promise<{ readonly servers: readonly RedisServer[]; stop(): Promise<void> }> {
-  const servers = await Promise.all(Array.from({ length: masters }, () => startRedis({ port: clusterPort(), flags: ["--cluster-enabled", "yes", "--appendonly", "no"] })));
+export async function startCluster(
+  masters: number,
+): Promise<{ readonly servers: readonly RedisServer[]; stop(): Promise<void> }> {
+  const servers = await Promise.all(
+    Array.from({ length: masters }, () =>
+      startRedis({ port: clusterPort(), flags: ["--cluster-enabled", "yes", "--appendonly", "no"] }),
+    ),
+  );
   const stop = async (): Promise<void> => void (await Promise.all(servers.map((server) => server.stop())));
   const addresses = servers.map(({ port }) => `127.0.0.1:${port}`);
-  const child = Bun.spawn(["redis-cli", "--cluster", "create", ...addresses, "--cluster-yes"], { stdout: "pipe", stderr: "pipe" });
+  const child = Bun.spawn(["redis-cli", "--cluster", "create", ...addresses, "--cluster-yes"], {
+    stdout: "pipe",
+    stderr: "pipe",
+  });
   if ((await child.exited) !== 0) {
     await stop();
     throw new Error(`the cluster did not form: ${await new Response(child.stdout).text()}`);

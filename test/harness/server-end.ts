@@ -10,9 +10,15 @@ export interface StartedServer {
   readonly folder: string;
 }
 
-const SCRIPT = 'read _; if ps -o args= -p "$0" | grep -qF -- "$1"; then kill -CONT "$0"; kill "-$2" "$0"; sleep 1; fi; rm -rf "$3"';
+const SCRIPT =
+  'read _; if ps -o args= -p "$0" | grep -qF -- "$1"; then kill -CONT "$0"; kill "-$2" "$0"; sleep 1; fi; rm -rf "$3"';
 
 /** Without effect on a server that has ended before, but for its folder. */
 export function endWithThisProcess({ pid, mark, signal, folder }: StartedServer): void {
-  Bun.spawn(["sh", "-c", SCRIPT, String(pid), mark, signal, folder], { stdin: "pipe", stdout: "ignore", stderr: "ignore", detached: true }).unref();
+  Bun.spawn(["sh", "-c", SCRIPT, String(pid), mark, signal, folder], {
+    stdin: "pipe",
+    stdout: "ignore",
+    stderr: "ignore",
+    detached: true,
+  }).unref();
 }

@@ -21,11 +21,16 @@ export function readStream(text: string): ReadStream {
       comments++;
       continue;
     }
-    if (!block.startsWith("data: ") || block.includes("\n")) throw new Error(`not a one-line data event: ${block.slice(0, 200)}`);
+    if (!block.startsWith("data: ") || block.includes("\n"))
+      throw new Error(`not a one-line data event: ${block.slice(0, 200)}`);
     if (done) throw new Error(`an event after [DONE]: ${block.slice(0, 200)}`);
     if (block === "data: [DONE]") done = true;
     else events.push(JSON.parse(block.slice(6)) as Record<string, any>);
   }
-  const content = events.flatMap((event) => event["choices"] ?? []).filter((choice) => choice.index === 0).map((choice) => choice.delta.content ?? "").join("");
+  const content = events
+    .flatMap((event) => event["choices"] ?? [])
+    .filter((choice) => choice.index === 0)
+    .map((choice) => choice.delta.content ?? "")
+    .join("");
   return { events, comments, done, error: events.find((event) => event["error"])?.["error"] ?? null, content };
 }

@@ -1,5 +1,12 @@
 // Single writes on a store, each a change of its own by the command line; and the life of tokens in the same way.
-import { createToken as create, type IssuedToken, revokeToken as revoke, rotateToken as rotate, type RotationOptions, type TokenRequest } from "../../src/auth/token-admin.ts";
+import {
+  createToken as create,
+  type IssuedToken,
+  revokeToken as revoke,
+  rotateToken as rotate,
+  type RotationOptions,
+  type TokenRequest,
+} from "../../src/auth/token-admin.ts";
 import type { AccessToken } from "../../src/core/identity.ts";
 import { type Actor, LOCAL_ACTOR, type TokenCaps } from "../../src/store/records.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -7,7 +14,25 @@ import type { Writer } from "../../src/store/writer.ts";
 
 type Writes = Pick<
   Writer,
-  "createTenant" | "changeTenant" | "removeTenant" | "createProject" | "changeProject" | "removeProject" | "createUser" | "changeUser" | "removeUser" | "putMembership" | "removeMembership" | "createToken" | "changeToken" | "removeToken" | "createResource" | "changeResource" | "removeResource" | "rollBack" | "keepAnswer"
+  | "createTenant"
+  | "changeTenant"
+  | "removeTenant"
+  | "createProject"
+  | "changeProject"
+  | "removeProject"
+  | "createUser"
+  | "changeUser"
+  | "removeUser"
+  | "putMembership"
+  | "removeMembership"
+  | "createToken"
+  | "changeToken"
+  | "removeToken"
+  | "createResource"
+  | "changeResource"
+  | "removeResource"
+  | "rollBack"
+  | "keepAnswer"
 > & { setTokenCaps(tenantId: string, caps: TokenCaps): Promise<unknown> };
 
 export function writes(store: Pick<Store, "change">, actor: Actor = LOCAL_ACTOR): Writes {
@@ -32,14 +57,20 @@ export function writes(store: Pick<Store, "change">, actor: Actor = LOCAL_ACTOR)
     removeResource: (...what) => run((writer) => writer.removeResource(...what)),
     rollBack: (...what) => run((writer) => writer.rollBack(...what)),
     keepAnswer: (answer) => run((writer) => writer.keepAnswer(answer)),
-    setTokenCaps: (tenantId, tokenCaps) => run((writer) => writer.changeTenant(tenantId, (tenant) => ({ ...tenant, tokenCaps }))),
+    setTokenCaps: (tenantId, tokenCaps) =>
+      run((writer) => writer.changeTenant(tenantId, (tenant) => ({ ...tenant, tokenCaps }))),
   };
 }
 
 export async function createToken(store: Store, request: TokenRequest, nowMs: number): Promise<IssuedToken> {
   return (await store.change(LOCAL_ACTOR, (writer) => create(writer, request, nowMs))).result;
 }
-export async function rotateToken(store: Store, tokenId: string, options: RotationOptions, nowMs: number): Promise<IssuedToken> {
+export async function rotateToken(
+  store: Store,
+  tokenId: string,
+  options: RotationOptions,
+  nowMs: number,
+): Promise<IssuedToken> {
   return (await store.change(LOCAL_ACTOR, (writer) => rotate(writer, tokenId, options, nowMs))).result;
 }
 export async function revokeToken(store: Store, tokenId: string, nowMs: number): Promise<AccessToken> {

@@ -7,10 +7,30 @@ import type { Provider, SignContext } from "../../src/providers/provider.ts";
 const HOME = "https://models.example/v1";
 
 /** Settings that stand in every address are filled in with their own names: `https://bedrock-runtime.region.amazonaws.com`. */
-export function targetFor({ id, baseUrl, settings }: Pick<Provider, "id" | "baseUrl" | "settings">, overrides: Partial<Target> = {}): Target {
-  const values = Object.fromEntries(settings.filter(({ name }) => name === "project" || baseUrl?.includes(`{${name}}`) === true).map(({ name, default: fallback }) => [name, fallback ?? name.replaceAll("_", "-")]));
+export function targetFor(
+  { id, baseUrl, settings }: Pick<Provider, "id" | "baseUrl" | "settings">,
+  overrides: Partial<Target> = {},
+): Target {
+  const values = Object.fromEntries(
+    settings
+      .filter(({ name }) => name === "project" || baseUrl?.includes(`{${name}}`) === true)
+      .map(({ name, default: fallback }) => [name, fallback ?? name.replaceAll("_", "-")]),
+  );
   const address = (baseUrl ?? HOME).replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? name);
-  return { providerId: id, family: id, model: "m", baseUrl: address, credential: null, settings: values, facts: UNKNOWN_FACTS, headers: {}, guardedField: null, isCallersAddress: false, sharesConnections: false, ...overrides };
+  return {
+    providerId: id,
+    family: id,
+    model: "m",
+    baseUrl: address,
+    credential: null,
+    settings: values,
+    facts: UNKNOWN_FACTS,
+    headers: {},
+    guardedField: null,
+    isCallersAddress: false,
+    sharesConnections: false,
+    ...overrides,
+  };
 }
 
 export function keyCredential(secret: string, fromCaller = false): Credential {

@@ -3,14 +3,19 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-type Message = { readonly id?: number; readonly method?: string; readonly params?: { readonly name?: string; readonly arguments?: Record<string, unknown> } };
+type Message = {
+  readonly id?: number;
+  readonly method?: string;
+  readonly params?: { readonly name?: string; readonly arguments?: Record<string, unknown> };
+};
 
 const [folder = "", ...flags] = process.argv.slice(2);
 writeFileSync(join(folder, `start-${process.pid}`), "");
 if (flags.includes("--dies-at-start")) process.exit(3);
 
 const write = (text: string): void => void process.stdout.write(text);
-const answer = (id: number | undefined, result: unknown): void => write(`${JSON.stringify({ jsonrpc: "2.0", id, result })}\n`);
+const answer = (id: number | undefined, result: unknown): void =>
+  write(`${JSON.stringify({ jsonrpc: "2.0", id, result })}\n`);
 const text = (id: number | undefined, words: string): void => answer(id, { content: [{ type: "text", text: words }] });
 
 const TOOLS: Readonly<Record<string, (message: Message) => void>> = {
@@ -53,8 +58,15 @@ process.stdin.on("end", () => process.exit(0));
 
 function handle(message: Message): void {
   const { id, method, params } = message;
-  if (method === "initialize") answer(id, { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo: { name: "program", version: "1" } });
-  else if (method === "tools/list") answer(id, { tools: Object.keys(TOOLS).map((name) => ({ name, inputSchema: { type: "object" } })) });
+  if (method === "initialize")
+    answer(id, {
+      protocolVersion: "2025-06-18",
+      capabilities: { tools: {} },
+      serverInfo: { name: "program", version: "1" },
+    });
+  else if (method === "tools/list")
+    answer(id, { tools: Object.keys(TOOLS).map((name) => ({ name, inputSchema: { type: "object" } })) });
   else if (method === "tools/call") (TOOLS[params?.name ?? ""] ?? TOOLS["echo"]!)(message);
-  else if (id !== undefined) write(`${JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32601, message: "Method not found" } })}\n`);
+  else if (id !== undefined)
+    write(`${JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32601, message: "Method not found" } })}\n`);
 }

@@ -26,7 +26,11 @@ export interface ServedCall {
 }
 
 /** A result; the text of an answer with its content type; the bytes of one without end; `break`: the stream ends without an answer. */
-export type Answer = JsonObject | { readonly raw: string; readonly contentType?: string; readonly status?: number } | { readonly flood: number } | { readonly break: true };
+export type Answer =
+  | JsonObject
+  | { readonly raw: string; readonly contentType?: string; readonly status?: number }
+  | { readonly flood: number }
+  | { readonly break: true };
 
 export interface ToolServerEnd {
   readonly url: string;
@@ -66,7 +70,11 @@ export interface ToolServerOptions {
   readonly list?: (cursor: string | undefined) => Json;
 }
 
-const ECHO: ServedTool = { name: "echo", description: "Says it back.", inputSchema: { type: "object", properties: { message: { type: "string" } } } };
+const ECHO: ServedTool = {
+  name: "echo",
+  description: "Says it back.",
+  inputSchema: { type: "object", properties: { message: { type: "string" } } },
+};
 const encoder = new TextEncoder();
 
 export function said(text: string): JsonObject {
@@ -93,7 +101,9 @@ export function openToolServer(options: ToolServerOptions = {}): ToolServerEnd {
     if (options.list !== undefined) return options.list(cursor);
     const from = Number(cursor ?? 0);
     const size = options.pageSize ?? tools.length;
-    const page = tools.slice(from, from + size).map(({ name, description = "", inputSchema = { type: "object" } }) => ({ name, description, inputSchema }));
+    const page = tools
+      .slice(from, from + size)
+      .map(({ name, description = "", inputSchema = { type: "object" } }) => ({ name, description, inputSchema }));
     return { tools: page, ...(from + size < tools.length && { nextCursor: String(from + size) }) };
   };
 
@@ -116,9 +126,13 @@ export function openToolServer(options: ToolServerOptions = {}): ToolServerEnd {
   };
 
   const call = (message: JsonObject, session: string, request: Request): Promise<Response> | Response => {
-    const { id, params } = message as { readonly id: number; readonly params: { readonly name: string; readonly arguments?: JsonObject } };
+    const { id, params } = message as {
+      readonly id: number;
+      readonly params: { readonly name: string; readonly arguments?: JsonObject };
+    };
     const tool = tools.find(({ name }) => name === params.name);
-    if (tool === undefined) return json({ jsonrpc: "2.0", id, error: { code: -32602, message: `Unknown tool: ${params.name}` } });
+    if (tool === undefined)
+      return json({ jsonrpc: "2.0", id, error: { code: -32602, message: `Unknown tool: ${params.name}` } });
     const abort = new AbortController();
     const key = `${session} ${id}`;
     running.set(key, abort);
@@ -144,7 +158,8 @@ export function openToolServer(options: ToolServerOptions = {}): ToolServerEnd {
         return new Promise((resolve) => asked.set(askId, resolve));
       },
     };
-    const answered = (async () => (tool.run ?? ((one: ServedCall) => said(JSON.stringify(one.args))))(served))().finally(() => running.delete(key));
+    const answered = (async () =>
+      (tool.run ?? ((one: ServedCall) => said(JSON.stringify(one.args))))(served))().finally(() => running.delete(key));
     const finish = async (): Promise<void> => {
       const answer = await answered;
       if (!("break" in answer)) controller.enqueue(event(rpc(id, answer)));
@@ -156,7 +171,11 @@ export function openToolServer(options: ToolServerOptions = {}): ToolServerEnd {
         return new Response(body, { headers: { "content-type": "text/event-stream" } });
       }
       if ("flood" in answer) return flood(answer.flood as number);
-      if ("raw" in answer) return new Response(answer.raw as string, { status: (answer.status as number | undefined) ?? 200, headers: { "content-type": (answer.contentType as string | undefined) ?? "application/json" } });
+      if ("raw" in answer)
+        return new Response(answer.raw as string, {
+          status: (answer.status as number | undefined) ?? 200,
+          headers: { "content-type": (answer.contentType as string | undefined) ?? "application/json" },
+        });
       return json(rpc(id, answer));
     });
   };
@@ -168,23 +187,41 @@ export function openToolServer(options: ToolServerOptions = {}): ToolServerEnd {
     if (method === "initialize") {
       const session = `session-${++made}`;
       sessions.add(session);
-      return json(rpc(id, { protocolVersion: "2025-11-25", capabilities: { tools: { listChanged: true } }, serverInfo: { name: "faulty", version: "1.2.3" } }), options.isStateless === true ? {} : { headers: { "mcp-session-id": session } });
+      return json(
+        rpc(id, {
+          protocolVersion: "2025-11-25",
+          capabilities: { tools: { listChanged: true } },
+          serverInfo: { name: "faulty", version: "1.2.3" },
+        }),
+        options.isStateless === true ? {} : { headers: { "mcp-session-id": session } },
+      );
     }
     const session = request.headers.get("mcp-session-id") ?? "";
-    if (options.isStateless !== true && !sessions.has(session)) return json({ jsonrpc: "2.0", id: null, error: { code: -32000, message: session === "" ? "Bad Request: no session" : "Session not found" } }, { status: session === "" ? 400 : 404 });
+    if (options.isStateless !== true && !sessions.has(session))
+      return json(
+        {
+          jsonrpc: "2.0",
+          id: null,
+          error: { code: -32000, message: session === "" ? "Bad Request: no session" : "Session not found" },
+        },
+        { status: session === "" ? 400 : 404 },
+      );
     if (method === undefined) {
       asked.get(id as string)?.(message);
       return new Response(null, { status: 202 });
     }
-    if (method === "notifications/cancelled") running.get(`${session} ${(message["params"] as { readonly requestId: number }).requestId}`)?.abort();
+    if (method === "notifications/cancelled")
+      running.get(`${session} ${(message["params"] as { readonly requestId: number }).requestId}`)?.abort();
     if (id === undefined) return new Response(null, { status: 202 });
-    if (method === "tools/list") return json(rpc(id, list((message["params"] as { cursor?: string } | undefined)?.cursor)));
+    if (method === "tools/list")
+      return json(rpc(id, list((message["params"] as { cursor?: string } | undefined)?.cursor)));
     if (method === "tools/call") return await call(message, session, request);
     return json({ jsonrpc: "2.0", id, error: { code: -32601, message: "Method not found" } });
   };
 
   const listen = (request: Request): Response => {
-    if (!sessions.has(request.headers.get("mcp-session-id") ?? "")) return new Response("Session not found", { status: 404 });
+    if (!sessions.has(request.headers.get("mcp-session-id") ?? ""))
+      return new Response("Session not found", { status: 404 });
     let own: ReadableStreamDefaultController<Uint8Array>;
     const body = new ReadableStream<Uint8Array>({
       start(controller) {
@@ -200,7 +237,9 @@ export function openToolServer(options: ToolServerOptions = {}): ToolServerEnd {
   const token = async (request: Request): Promise<Response> => {
     const form = new URLSearchParams(await request.text());
     const [, basic = ""] = /^Basic (.*)$/.exec(request.headers.get("authorization") ?? "") ?? [];
-    const secret = form.get("client_secret") ?? new URLSearchParams(`secret=${Buffer.from(basic, "base64").toString().split(":")[1] ?? ""}`).get("secret");
+    const secret =
+      form.get("client_secret") ??
+      new URLSearchParams(`secret=${Buffer.from(basic, "base64").toString().split(":")[1] ?? ""}`).get("secret");
     if (secret !== options.secret) return json({ error: "invalid_client" }, { status: 401 });
     const text = `token-by-name-${++tokensIssued}`;
     tokens.add(text);
@@ -215,7 +254,11 @@ export function openToolServer(options: ToolServerOptions = {}): ToolServerEnd {
       if (new URL(request.url).pathname === "/token") return await token(request);
       const other = options.respond?.(request) ?? null;
       if (other !== null) return other;
-      if (options.secret !== undefined && !tokens.has((request.headers.get("authorization") ?? "").replace("Bearer ", ""))) return new Response("no token", { status: 401, headers: { "www-authenticate": "Bearer" } });
+      if (
+        options.secret !== undefined &&
+        !tokens.has((request.headers.get("authorization") ?? "").replace("Bearer ", ""))
+      )
+        return new Response("no token", { status: 401, headers: { "www-authenticate": "Bearer" } });
       if (request.method === "POST") return await post(request);
       if (request.method === "GET") return listen(request);
       sessions.delete(request.headers.get("mcp-session-id") ?? "");
@@ -242,7 +285,8 @@ export function openToolServer(options: ToolServerOptions = {}): ToolServerEnd {
       if (!quietly) end.say("notifications/tools/list_changed");
     },
     say(method, times = 1) {
-      for (const stream of streams) for (let count = 0; count < times; count++) stream.enqueue(event({ jsonrpc: "2.0", method }));
+      for (const stream of streams)
+        for (let count = 0; count < times; count++) stream.enqueue(event({ jsonrpc: "2.0", method }));
     },
     stop: () => server.stop(true),
   };

@@ -27,7 +27,16 @@ export interface SessionWorld {
 }
 
 export const USER = { role: "user", content: "What is there?" } as const;
-export const PRINCIPAL: Principal = { tokenId: "token", tokenKind: "project", tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: new Set(), narrowing: null };
+export const PRINCIPAL: Principal = {
+  tokenId: "token",
+  tokenKind: "project",
+  tenantId: "default",
+  projectId: "default",
+  userId: null,
+  role: "developer",
+  permissions: new Set(),
+  narrowing: null,
+};
 
 export function toolOf(name: string, inputSchema: JsonObject = { type: "object", properties: {} }): ToolDefinition {
   return { name, title: null, description: `Does ${name}.`, inputSchema };
@@ -42,14 +51,31 @@ export function saysText(text: string): ToolResult {
 }
 
 /** Registered servers by label; others have addresses of the request. */
-export function sessionWorld(servers: Readonly<Record<string, ServerOfTest>>, { principal = PRINCIPAL, policies = null }: { readonly principal?: Principal; readonly policies?: CallPolicies | null } = {}): SessionWorld {
+export function sessionWorld(
+  servers: Readonly<Record<string, ServerOfTest>>,
+  {
+    principal = PRINCIPAL,
+    policies = null,
+  }: { readonly principal?: Principal; readonly policies?: CallPolicies | null } = {},
+): SessionWorld {
   const listed: ToolServer[] = [];
   const called: { readonly server: ToolServer; readonly tool: string; readonly args: JsonObject }[] = [];
   const told: ToolActivity[] = [];
   const cancellation = new Cancellation();
-  const registered = new Map(Object.entries(servers).map(([label, { settings }]) => [label, { ...REGISTERED, key: `default/default ${label}`, label, ...settings }]));
+  const registered = new Map(
+    Object.entries(servers).map(([label, { settings }]) => [
+      label,
+      { ...REGISTERED, key: `default/default ${label}`, label, ...settings },
+    ]),
+  );
   const call = {
-    snapshot: { limits: { maxBodyBytes: 1_000_000 }, toolServers: { of: (tenantId: string, projectId: string) => (tenantId === "default" && projectId === "default" ? registered : new Map<string, ToolServer>()) } },
+    snapshot: {
+      limits: { maxBodyBytes: 1_000_000 },
+      toolServers: {
+        of: (tenantId: string, projectId: string) =>
+          tenantId === "default" && projectId === "default" ? registered : new Map<string, ToolServer>(),
+      },
+    },
     signal: cancellation,
     waiting: <T>(answer: Promise<T>) => answer,
     elapsedMs: () => 0,
@@ -76,13 +102,29 @@ export function sessionWorld(servers: Readonly<Record<string, ServerOfTest>>, { 
     called,
     told,
     cancellation,
-    open: async (body) => (await openToolSession(parseChatRequest(JSON.stringify({ model: "sandbox:echo", messages: [USER], ...body })), principal, call))!,
+    open: async (body) =>
+      (await openToolSession(
+        parseChatRequest(JSON.stringify({ model: "sandbox:echo", messages: [USER], ...body })),
+        principal,
+        call,
+      ))!,
   };
 }
 
 const REGISTERED: Omit<ToolServer, "key" | "label"> = {
-  transport: { kind: "streamable_http", url: "http://tools.test/mcp", headers: { "x-team": "search" }, oauth: null, guarded: false },
-  timeoutMs: 5_000, maxResultBytes: 1_000_000, maxConcurrent: 8, allowedTools: null, role: null, approval: "never",
+  transport: {
+    kind: "streamable_http",
+    url: "http://tools.test/mcp",
+    headers: { "x-team": "search" },
+    oauth: null,
+    guarded: false,
+  },
+  timeoutMs: 5_000,
+  maxResultBytes: 1_000_000,
+  maxConcurrent: 8,
+  allowedTools: null,
+  role: null,
+  approval: "never",
 };
 
 /** What a promise fails with, as `<status> <code> <param>`. */

@@ -30,17 +30,37 @@ function parentOf(traceparent: unknown): Parent | null {
 function service(name: string, receiverUrl: string) {
   const writer = new ProtobufWriter();
   return async (parent: Parent | null, own: Parent, parts: Pick<Span, "name" | "kind" | "startMs">): Promise<void> => {
-    const span: Span = { ...own, parentSpanId: parent?.spanId ?? null, hasRemoteParent: parent !== null, traceState: null, endMs: Date.now(), attributes: {}, error: null, ...parts };
-    await fetch(`${receiverUrl}/v1/traces`, { method: "POST", headers: { "content-type": "application/x-protobuf" }, body: encodeSpans(writer, { attributes: { "service.name": name } }, [encodedSpan(span)]) });
+    const span: Span = {
+      ...own,
+      parentSpanId: parent?.spanId ?? null,
+      hasRemoteParent: parent !== null,
+      traceState: null,
+      endMs: Date.now(),
+      attributes: {},
+      error: null,
+      ...parts,
+    };
+    await fetch(`${receiverUrl}/v1/traces`, {
+      method: "POST",
+      headers: { "content-type": "application/x-protobuf" },
+      body: encodeSpans(writer, { attributes: { "service.name": name } }, [encodedSpan(span)]),
+    });
   };
 }
 
 const USAGE = { prompt_tokens: 20, completion_tokens: 4, total_tokens: 24 };
 
 /** `config`: what else stands in the gateway's file; `endpoint`: where the gateway exports to in place of the receiver. */
-export async function startTracedServices({ endpoint, config = "" }: { readonly endpoint?: string; readonly config?: string } = {}): Promise<TracedServices> {
+export async function startTracedServices({
+  endpoint,
+  config = "",
+}: { readonly endpoint?: string; readonly config?: string } = {}): Promise<TracedServices> {
   const receiver = otlpReceiver();
-  const [asCaller, asModel, asTool] = ["caller", "model", "tool"].map((name) => service(name, receiver.url)) as [ReturnType<typeof service>, ReturnType<typeof service>, ReturnType<typeof service>];
+  const [asCaller, asModel, asTool] = ["caller", "model", "tool"].map((name) => service(name, receiver.url)) as [
+    ReturnType<typeof service>,
+    ReturnType<typeof service>,
+    ReturnType<typeof service>,
+  ];
   let asked = 0;
   const model = Bun.serve({
     port: 0,
@@ -49,25 +69,59 @@ export async function startTracedServices({ endpoint, config = "" }: { readonly 
       const startMs = Date.now();
       const parent = parentOf(request.headers.get("traceparent"));
       const { messages } = (await request.json()) as { messages: readonly { role: string; content: unknown }[] };
-      if (parent !== null) await asModel(parent, { traceId: parent.traceId, spanId: newSpanId() }, { name: "generate", kind: "server", startMs });
-      if (asked++ === 0) return Response.json({ error: { message: "Too many people.", type: "server_error", code: null, param: null } }, { status: 503 });
+      if (parent !== null)
+        await asModel(
+          parent,
+          { traceId: parent.traceId, spanId: newSpanId() },
+          { name: "generate", kind: "server", startMs },
+        );
+      if (asked++ === 0)
+        return Response.json(
+          { error: { message: "Too many people.", type: "server_error", code: null, param: null } },
+          { status: 503 },
+        );
       const last = messages.at(-1)!;
-      const message = last.role === "tool" ? { role: "assistant", content: `It says: ${JSON.stringify(last.content)}` } : { role: "assistant", content: null, tool_calls: [{ id: "call_sky", type: "function", function: { name: "sky__weather", arguments: '{"city":"Paris"}' } }] };
-      return Response.json({ id: `chatcmpl-${asked}`, object: "chat.completion", created: 1_767_225_600, model: "m", choices: [{ index: 0, message, finish_reason: last.role === "tool" ? "stop" : "tool_calls" }], usage: USAGE });
+      const message =
+        last.role === "tool"
+          ? { role: "assistant", content: `It says: ${JSON.stringify(last.content)}` }
+          : {
+              role: "assistant",
+              content: null,
+              tool_calls: [
+                { id: "call_sky", type: "function", function: { name: "sky__weather", arguments: '{"city":"Paris"}' } },
+              ],
+            };
+      return Response.json({
+        id: `chatcmpl-${asked}`,
+        object: "chat.completion",
+        created: 1_767_225_600,
+        model: "m",
+        choices: [{ index: 0, message, finish_reason: last.role === "tool" ? "stop" : "tool_calls" }],
+        usage: USAGE,
+      });
     },
   });
   const tools = openToolServer({
-    tools: [{
-      name: "weather",
-      inputSchema: { type: "object", properties: { city: { type: "string" } } },
-      run: async ({ args }) => {
-        const startMs = Date.now();
-        const params = tools.sent.findLast(({ message }) => message["method"] === "tools/call")?.message["params"] as { readonly _meta?: { readonly traceparent?: string } } | undefined;
-        const parent = parentOf(params?._meta?.traceparent);
-        if (parent !== null) await asTool(parent, { traceId: parent.traceId, spanId: newSpanId() }, { name: "look at the sky", kind: "server", startMs });
-        return said(`${args["city"] as string} is warm`);
+    tools: [
+      {
+        name: "weather",
+        inputSchema: { type: "object", properties: { city: { type: "string" } } },
+        run: async ({ args }) => {
+          const startMs = Date.now();
+          const params = tools.sent.findLast(({ message }) => message["method"] === "tools/call")?.message["params"] as
+            | { readonly _meta?: { readonly traceparent?: string } }
+            | undefined;
+          const parent = parentOf(params?._meta?.traceparent);
+          if (parent !== null)
+            await asTool(
+              parent,
+              { traceId: parent.traceId, spanId: newSpanId() },
+              { name: "look at the sky", kind: "server", startMs },
+            );
+          return said(`${args["city"] as string} is warm`);
+        },
       },
-    }],
+    ],
   });
   const gateway = await startGateway({
     config: `providers:
@@ -88,7 +142,9 @@ ${config}`,
       asked = 0;
       const own = { traceId: newTraceId(), spanId: newSpanId() };
       const startMs = Date.now();
-      const response = await gateway.chat(body, { headers: { traceparent: `00-${own.traceId}-${own.spanId}-01`, tracestate: "caller=1" } });
+      const response = await gateway.chat(body, {
+        headers: { traceparent: `00-${own.traceId}-${own.spanId}-01`, tracestate: "caller=1" },
+      });
       const text = await response.text();
       await asCaller(null, own, { name: "ask", kind: "client", startMs });
       return { ...own, text };
@@ -105,6 +161,12 @@ ${config}`,
 /** The trace as a tree, a line for each span: what it is, which service's, and how long. */
 export function treeOf(spans: readonly ReceivedSpan[]): readonly string[] {
   const below = (parent: string, depth: number): readonly string[] =>
-    spans.filter(({ parentSpanId }) => parentSpanId === parent).toSorted((a, b) => Number(a.startNano - b.startNano)).flatMap((span) => [`${"  ".repeat(depth)}${String(span.resource["service.name"])}: ${span.name} (${span.kind}${span.status.code === "error" ? `, error ${span.status.message}` : ""})`, ...below(span.spanId, depth + 1)]);
+    spans
+      .filter(({ parentSpanId }) => parentSpanId === parent)
+      .toSorted((a, b) => Number(a.startNano - b.startNano))
+      .flatMap((span) => [
+        `${"  ".repeat(depth)}${String(span.resource["service.name"])}: ${span.name} (${span.kind}${span.status.code === "error" ? `, error ${span.status.message}` : ""})`,
+        ...below(span.spanId, depth + 1),
+      ]);
   return below("", 0);
 }

@@ -59,11 +59,12 @@ export function turnTime(): TurnedTime {
       const over = (): void => void (isOver = true);
       promise.then(over, over);
       const endMs = nowMs + MAX_MS;
-      for (let idle = 0; !isOver; ) {
+      for (let idle = 0; !isOver;) {
         await turns();
         if (isOver) break;
         if (step(endMs)) idle = 0;
-        else if (++idle > STUCK_TURNS) throw new Error(`at ${nowMs} ms nothing is left to do but ${timers.size} timers, and it is not over`);
+        else if (++idle > STUCK_TURNS)
+          throw new Error(`at ${nowMs} ms nothing is left to do but ${timers.size} timers, and it is not over`);
       }
       return promise;
     },

@@ -16,7 +16,9 @@ export interface FakeUpstream {
 }
 
 /** An HTTP server on a free port of loopback that keeps what it was asked. */
-export function startUpstream(answer: (request: SeenRequest, raw: Request) => Response | Promise<Response>): FakeUpstream {
+export function startUpstream(
+  answer: (request: SeenRequest, raw: Request) => Response | Promise<Response>,
+): FakeUpstream {
   const seen: SeenRequest[] = [];
   const server = Bun.serve({
     hostname: "127.0.0.1",
@@ -25,7 +27,12 @@ export function startUpstream(answer: (request: SeenRequest, raw: Request) => Re
     async fetch(raw) {
       const text = await raw.text();
       const url = new URL(raw.url);
-      const request: SeenRequest = { path: url.pathname + url.search, headers: Object.fromEntries(raw.headers), text, body: text.startsWith("{") ? (JSON.parse(text) as Record<string, unknown>) : {} };
+      const request: SeenRequest = {
+        path: url.pathname + url.search,
+        headers: Object.fromEntries(raw.headers),
+        text,
+        body: text.startsWith("{") ? (JSON.parse(text) as Record<string, unknown>) : {},
+      };
       seen.push(request);
       return answer(request, raw);
     },
@@ -81,20 +88,42 @@ export async function startRawUpstream(script: (socket: Socket, request: string)
 }
 
 /** A plain answer in OpenAI's form. */
-export function openaiAnswer(content: string | null = "Hello", extra: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+export function openaiAnswer(
+  content: string | null = "Hello",
+  extra: Readonly<Record<string, unknown>> = {},
+): Record<string, unknown> {
   return {
-    id: "chatcmpl-1", object: "chat.completion", created: 1_767_000_000, model: "m",
-    choices: [{ index: 0, message: { role: "assistant", content, refusal: null, ...(extra["message"] as object) }, logprobs: null, finish_reason: extra["finish_reason"] ?? "stop" }],
+    id: "chatcmpl-1",
+    object: "chat.completion",
+    created: 1_767_000_000,
+    model: "m",
+    choices: [
+      {
+        index: 0,
+        message: { role: "assistant", content, refusal: null, ...(extra["message"] as object) },
+        logprobs: null,
+        finish_reason: extra["finish_reason"] ?? "stop",
+      },
+    ],
     usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 },
   };
 }
 
 /** The text of an event stream with these data, `[DONE]` at the end. */
 export function eventStream(...data: readonly (object | string)[]): string {
-  return [...data, "[DONE]"].map((item) => `data: ${typeof item === "string" ? item : JSON.stringify(item)}\n\n`).join("");
+  return [...data, "[DONE]"]
+    .map((item) => `data: ${typeof item === "string" ? item : JSON.stringify(item)}\n\n`)
+    .join("");
 }
 
 /** A chunk in OpenAI's form. */
 export function openaiChunk(delta: object, finish: string | null = null, extra: object = {}): object {
-  return { id: "chatcmpl-1", object: "chat.completion.chunk", created: 1_767_000_000, model: "m", choices: [{ index: 0, delta, finish_reason: finish, logprobs: null }], ...extra };
+  return {
+    id: "chatcmpl-1",
+    object: "chat.completion.chunk",
+    created: 1_767_000_000,
+    model: "m",
+    choices: [{ index: 0, delta, finish_reason: finish, logprobs: null }],
+    ...extra,
+  };
 }

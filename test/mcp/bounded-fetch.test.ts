@@ -6,7 +6,14 @@ import { type UpstreamCall, UpstreamFault, type UpstreamRequest } from "../../sr
 
 const MIB = 1024 * 1024;
 const ORIGIN = "https://tools.example";
-const bounds = { connectTimeoutMs: 1, answerTimeoutMs: 2, streamSilenceMs: 3, maxCallBytes: MIB, maxMessageBytes: 2 * MIB, maxCalls: 2 };
+const bounds = {
+  connectTimeoutMs: 1,
+  answerTimeoutMs: 2,
+  streamSilenceMs: 3,
+  maxCallBytes: MIB,
+  maxMessageBytes: 2 * MIB,
+  maxCalls: 2,
+};
 const COMMENTS = new TextEncoder().encode(": x\n\n".repeat(4096));
 
 interface World {
@@ -16,17 +23,34 @@ interface World {
 }
 
 /** Streams of comments without end; `fail`: no connection, so often. */
-function world({ fail = 0, check = null }: { readonly fail?: number; readonly check?: ((url: string) => Promise<string>) | null } = {}): World {
+function world({
+  fail = 0,
+  check = null,
+}: { readonly fail?: number; readonly check?: ((url: string) => Promise<string>) | null } = {}): World {
   const sent: { request: UpstreamRequest; call: UpstreamCall }[] = [];
   const clock = { nowMs: 0 };
   const fetch = boundedFetch({
-    clock: { monotonic: () => clock.nowMs }, partition: "p", origin: ORIGIN, headers: { authorization: "Bearer secret" }, pinned: check === null ? null : openPinnedOrigins(check), bounds,
+    clock: { monotonic: () => clock.nowMs },
+    partition: "p",
+    origin: ORIGIN,
+    headers: { authorization: "Bearer secret" },
+    pinned: check === null ? null : openPinnedOrigins(check),
+    bounds,
     upstream: {
       send(request, call) {
         sent.push({ request, call });
         if (sent.length <= fail) return Promise.reject(new UpstreamFault("connection", "ECONNREFUSED"));
-        const body = { read: () => Promise.resolve(COMMENTS), bytes: () => Promise.resolve(COMMENTS), text: () => Promise.resolve(""), cancel: () => undefined };
-        return Promise.resolve({ status: 200, header: (name) => (name === "content-type" ? "text/event-stream" : null), body });
+        const body = {
+          read: () => Promise.resolve(COMMENTS),
+          bytes: () => Promise.resolve(COMMENTS),
+          text: () => Promise.resolve(""),
+          cancel: () => undefined,
+        };
+        return Promise.resolve({
+          status: 200,
+          header: (name) => (name === "content-type" ? "text/event-stream" : null),
+          body,
+        });
       },
     },
   });
@@ -43,13 +67,26 @@ async function bytesRead(response: Response): Promise<number> {
   }
 }
 
-const post = (method: string, headers: Readonly<Record<string, string>> = {}): RequestInit => ({ method: "POST", body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: {} }), headers });
+const post = (method: string, headers: Readonly<Record<string, string>> = {}): RequestInit => ({
+  method: "POST",
+  body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: {} }),
+  headers,
+});
 
 describe("the fetch below the client", () => {
   test("[d2.9] sends nothing to another origin, whatever names it", async () => {
     const { fetch, sent } = world();
-    for (const url of ["https://elsewhere.example/mcp", "http://tools.example/mcp", "https://tools.example:8443/mcp", "https://tools.example.evil.example/", "https://tools.example@evil.example/"])
-      expect([url, (await fetch(url).catch((thrown: unknown) => thrown)) instanceof UpstreamFault]).toEqual([url, true]);
+    for (const url of [
+      "https://elsewhere.example/mcp",
+      "http://tools.example/mcp",
+      "https://tools.example:8443/mcp",
+      "https://tools.example.evil.example/",
+      "https://tools.example@evil.example/",
+    ])
+      expect([url, (await fetch(url).catch((thrown: unknown) => thrown)) instanceof UpstreamFault]).toEqual([
+        url,
+        true,
+      ]);
     expect(sent.length).toBe(0);
   });
 
@@ -70,7 +107,10 @@ describe("the fetch below the client", () => {
 
   test("lets an answer go that takes too long, however steadily it is written, and no stream that stays open", async () => {
     const { fetch, clock } = world();
-    const [answer, stream] = [(await fetch(`${ORIGIN}/mcp`, post("tools/list"))).body!.getReader(), (await fetch(`${ORIGIN}/mcp`)).body!.getReader()];
+    const [answer, stream] = [
+      (await fetch(`${ORIGIN}/mcp`, post("tools/list"))).body!.getReader(),
+      (await fetch(`${ORIGIN}/mcp`)).body!.getReader(),
+    ];
     for (const reader of [answer, stream]) expect((await reader.read()).done).toBe(false);
     clock.nowMs += 10;
     expect(await answer.read().catch((thrown: unknown) => String(thrown))).toContain("took too long");
@@ -81,7 +121,14 @@ describe("the fetch below the client", () => {
     const { fetch, sent } = world();
     await fetch(`${ORIGIN}/mcp`);
     await fetch(`${ORIGIN}/mcp`, post("subscriptions/listen", { "mcp-method": "subscriptions/listen" }));
-    const call = await fetch(`${ORIGIN}/mcp`, { method: "POST", body: JSON.stringify({ method: "tools/call", params: { name: "a", arguments: { method: "subscriptions/listen" } } }), headers: { "mcp-method": "tools/call" } });
+    const call = await fetch(`${ORIGIN}/mcp`, {
+      method: "POST",
+      body: JSON.stringify({
+        method: "tools/call",
+        params: { name: "a", arguments: { method: "subscriptions/listen" } },
+      }),
+      headers: { "mcp-method": "tools/call" },
+    });
     expect(sent.map(({ call: { betweenBytesTimeoutMs } }) => betweenBytesTimeoutMs)).toEqual([3, 3, 2]);
     expect(await bytesRead(call)).toBeLessThanOrEqual(5 * MIB + 4096);
   });
@@ -89,7 +136,8 @@ describe("the fetch below the client", () => {
   test("[d2.12] calls the address that was checked, and checks again after it could not be reached, or the name could not be looked up", async () => {
     const answers = ["", "192.0.2.1", "192.0.2.2", "192.0.2.3"];
     let checks = 0;
-    const check = (): Promise<string> => (checks++ === 0 ? Promise.reject(new Error("no name server")) : Promise.resolve(answers[checks - 1]!));
+    const check = (): Promise<string> =>
+      checks++ === 0 ? Promise.reject(new Error("no name server")) : Promise.resolve(answers[checks - 1]!);
     const { fetch, sent } = world({ fail: 1, check });
     for (let count = 0; count < 4; count++) await fetch(`${ORIGIN}/mcp`).catch(() => undefined);
     expect(sent.map(({ call }) => call.pinnedAddress)).toEqual(["192.0.2.1", "192.0.2.2", "192.0.2.2"]);

@@ -15,16 +15,25 @@ afterEach(async () => {
 const EVENTS = { headers: { "content-type": "text/event-stream" } };
 /** The id of the call that is answered by hand. */
 const idOf = ({ server }: ServedCall): number => server.sent.at(-1)!.message["id"] as number;
-const refusal = (message: string) => (call: ServedCall): Answer => ({ raw: JSON.stringify({ jsonrpc: "2.0", id: idOf(call), error: { code: -32_000, message } }) });
+const refusal =
+  (message: string) =>
+  (call: ServedCall): Answer => ({
+    raw: JSON.stringify({ jsonrpc: "2.0", id: idOf(call), error: { code: -32_000, message } }),
+  });
 
 describe("a tool runs once, and others go on, when its server", () => {
   for (const words of ["the backend said no (HTTP 404)", "Error POSTing to endpoint (HTTP 404): gone"])
     test(`refuses it with the words ${words}`, async () => {
       let runs = 0;
-      const { call } = openFaultyTools({ tools: [tool("echo", undefined), tool("pays", (served) => {
-        runs += 1;
-        return refusal(words)(served);
-      })] });
+      const { call } = openFaultyTools({
+        tools: [
+          tool("echo", undefined),
+          tool("pays", (served) => {
+            runs += 1;
+            return refusal(words)(served);
+          }),
+        ],
+      });
       await call("echo");
       expect([await call("pays"), runs]).toEqual([`error: ${words}`, 1]);
     });
@@ -32,20 +41,31 @@ describe("a tool runs once, and others go on, when its server", () => {
   test("has no session to forget, and answers 400 or 404", async () => {
     for (const status of [400, 404]) {
       let runs = 0;
-      const { call } = openFaultyTools({ isStateless: true, tools: [tool("echo", undefined), tool("pays", () => {
-        runs += 1;
-        return { raw: "no", status };
-      })] });
+      const { call } = openFaultyTools({
+        isStateless: true,
+        tools: [
+          tool("echo", undefined),
+          tool("pays", () => {
+            runs += 1;
+            return { raw: "no", status };
+          }),
+        ],
+      });
       await call("echo");
       expect([(await failure(call("pays"))).code, runs]).toEqual(["tool_server_failed", 1]);
     }
   });
 
   test("answers 400 to another call on the same connection", async () => {
-    const { call } = openFaultyTools({ tools: [tool("bad", () => ({ raw: "bad", status: 400 })), tool("slow", async () => {
-      await Bun.sleep(300);
-      return said("done");
-    })] });
+    const { call } = openFaultyTools({
+      tools: [
+        tool("bad", () => ({ raw: "bad", status: 400 })),
+        tool("slow", async () => {
+          await Bun.sleep(300);
+          return said("done");
+        }),
+      ],
+    });
     const slow = call("slow");
     await Bun.sleep(100);
     expect((await failure(call("bad"))).code).toBe("tool_server_failed");
@@ -55,15 +75,26 @@ describe("a tool runs once, and others go on, when its server", () => {
 
 test("[d2.9] a tool that repeats what its server was called with shows neither model nor client a key, in whatever spelling", async () => {
   const key = "tok-0123456789-abcdefghij";
-  const headersOf = ({ server: { sent } }: ServedCall): string => JSON.stringify(Object.fromEntries(sent.at(-1)!.headers));
+  const headersOf = ({ server: { sent } }: ServedCall): string =>
+    JSON.stringify(Object.fromEntries(sent.at(-1)!.headers));
   const { call } = openFaultyTools(
-    { tools: [tool("says", (served) => said(`I got ${headersOf(served)}, ${key}, ${Buffer.from(`x${key}`).toString("base64")} and ${Array.from(key).toReversed().join("")}`)), tool("plain", () => said("nothing of the kind"))] },
+    {
+      tools: [
+        tool("says", (served) =>
+          said(
+            `I got ${headersOf(served)}, ${key}, ${Buffer.from(`x${key}`).toString("base64")} and ${Array.from(key).toReversed().join("")}`,
+          ),
+        ),
+        tool("plain", () => said("nothing of the kind")),
+      ],
+    },
     {},
     { kind: "streamable_http", headers: { authorization: `Bearer ${key}`, "x-team": "platform" } },
   );
   const words = await call("says");
   expect(words).toContain("[credential]");
-  for (const spelled of [key, Buffer.from(key).toString("base64").slice(4, -4), Array.from(key).toReversed().join("")]) expect(words).not.toContain(spelled);
+  for (const spelled of [key, Buffer.from(key).toString("base64").slice(4, -4), Array.from(key).toReversed().join("")])
+    expect(words).not.toContain(spelled);
   expect(words).toContain("platform");
   expect(await call("plain")).toBe("nothing of the kind");
 });
@@ -71,32 +102,45 @@ test("[d2.9] a tool that repeats what its server was called with shows neither m
 describe("time and memory are not a server's to take: it is not read on when it", () => {
   test("goes on writing to a call whose time is up", async () => {
     let [open, began] = [0, 0];
-    const { call, connect } = openFaultyTools({ tools: [tool("trickles", async ({ notify, closed }) => {
-      open += 1;
-      began += 1;
-      void closed.then(() => (open -= 1));
-      for (;;) {
-        notify("notifications/message", { level: "info", data: "x" });
-        await Bun.sleep(20);
-      }
-    })] }, { timeoutMs: 3000 });
+    const { call, connect } = openFaultyTools(
+      {
+        tools: [
+          tool("trickles", async ({ notify, closed }) => {
+            open += 1;
+            began += 1;
+            void closed.then(() => (open -= 1));
+            for (;;) {
+              notify("notifications/message", { level: "info", data: "x" });
+              await Bun.sleep(20);
+            }
+          }),
+        ],
+      },
+      { timeoutMs: 3000 },
+    );
     await connect();
-    expect((await Promise.all(Array.from({ length: 4 }, () => failure(call("trickles"))))).map(({ code }) => code)).toEqual(Array.from({ length: 4 }, () => "tool_timeout"));
+    expect(
+      (await Promise.all(Array.from({ length: 4 }, () => failure(call("trickles"))))).map(({ code }) => code),
+    ).toEqual(Array.from({ length: 4 }, () => "tool_timeout"));
     expect(began).toBe(4);
     await eventually(() => open === 0);
   });
 
   test("goes on writing to a call that it has answered", async () => {
     let open = 0;
-    const { call } = openFaultyTools({ tools: [tool("lingers", async (served) => {
-      open += 1;
-      void served.closed.then(() => (open -= 1));
-      served.answer(said("done"));
-      for (;;) {
-        served.notify("notifications/message", { level: "info", data: "x" });
-        await Bun.sleep(20);
-      }
-    })] });
+    const { call } = openFaultyTools({
+      tools: [
+        tool("lingers", async (served) => {
+          open += 1;
+          void served.closed.then(() => (open -= 1));
+          served.answer(said("done"));
+          for (;;) {
+            served.notify("notifications/message", { level: "info", data: "x" });
+            await Bun.sleep(20);
+          }
+        }),
+      ],
+    });
     expect(await call("lingers")).toBe("done");
     await eventually(() => open === 0);
   });
@@ -104,11 +148,13 @@ describe("time and memory are not a server's to take: it is not read on when it"
   for (const retry of ["0", "99999999999"])
     test(`ends each stream at once, and says that it be opened again after ${retry} ms`, async () => {
       let opened = 0;
-      const { call } = openFaultyTools({ respond: ({ method }) => {
-        if (method !== "GET") return null;
-        opened += 1;
-        return new Response(`retry: ${retry}\n\n`, EVENTS);
-      } });
+      const { call } = openFaultyTools({
+        respond: ({ method }) => {
+          if (method !== "GET") return null;
+          opened += 1;
+          return new Response(`retry: ${retry}\n\n`, EVENTS);
+        },
+      });
       expect(await call("echo")).toBe("{}");
       const beganMs = performance.now();
       await Bun.sleep(700);
@@ -117,10 +163,12 @@ describe("time and memory are not a server's to take: it is not read on when it"
 
   test("writes what is no message without end: the connection is closed, and it is told so once at most", async () => {
     let farewells = 0;
-    const { call, servers } = openFaultyTools({ respond: ({ method }) => {
-      if (method === "DELETE") farewells += 1;
-      return method === "GET" ? new Response("data: nonsense\n\n".repeat(5000), EVENTS) : null;
-    } });
+    const { call, servers } = openFaultyTools({
+      respond: ({ method }) => {
+        if (method === "DELETE") farewells += 1;
+        return method === "GET" ? new Response("data: nonsense\n\n".repeat(5000), EVENTS) : null;
+      },
+    });
     await call("echo");
     await eventually(() => servers.figures().lost > 0);
     expect([servers.figures().lost, farewells]).toEqual([1, 0]);
@@ -128,10 +176,12 @@ describe("time and memory are not a server's to take: it is not read on when it"
 
   test("says without end that its list has changed: it hears of the end once at most", async () => {
     let farewells = 0;
-    const { names, end, servers } = openFaultyTools({ respond: ({ method }) => {
-      if (method === "DELETE") farewells += 1;
-      return null;
-    } });
+    const { names, end, servers } = openFaultyTools({
+      respond: ({ method }) => {
+        if (method === "DELETE") farewells += 1;
+        return null;
+      },
+    });
     await names();
     await eventually(() => end.listeners() === 1);
     end.say("notifications/tools/list_changed", 5000);
@@ -142,11 +192,20 @@ describe("time and memory are not a server's to take: it is not read on when it"
 
   test("nests a result deeper than the stack", async () => {
     const deep = `${"[".repeat(200_000)}${"]".repeat(200_000)}`;
-    const { call } = openFaultyTools({ tools: [
-      tool("echo", undefined),
-      tool("structured", (served) => ({ raw: `{"jsonrpc":"2.0","id":${idOf(served)},"result":{"content":[],"structuredContent":{"a":${deep}}}}` })),
-      tool("said", (served) => ({ raw: `{"jsonrpc":"2.0","id":${idOf(served)},"result":{"content":[{"type":"text","text":"a","_meta":{"a":${deep}}}]}}` })),
-    ] }, { maxResultBytes: 1024 * 1024 });
+    const { call } = openFaultyTools(
+      {
+        tools: [
+          tool("echo", undefined),
+          tool("structured", (served) => ({
+            raw: `{"jsonrpc":"2.0","id":${idOf(served)},"result":{"content":[],"structuredContent":{"a":${deep}}}}`,
+          })),
+          tool("said", (served) => ({
+            raw: `{"jsonrpc":"2.0","id":${idOf(served)},"result":{"content":[{"type":"text","text":"a","_meta":{"a":${deep}}}]}}`,
+          })),
+        ],
+      },
+      { maxResultBytes: 1024 * 1024 },
+    );
     for (const name of ["structured", "said"]) {
       const { code, detail } = await failure(call(name));
       expect([name, code, detail]).toEqual([name, "tool_server_failed", "the result is deeper than 100 levels"]);
@@ -157,31 +216,67 @@ describe("time and memory are not a server's to take: it is not read on when it"
 
 describe("a server that quotes what it was sent", () => {
   test("[d2.9] brings no header, key of an address or token into errors, results and the log", async () => {
-    const { call, told, server, servers, end } = openFaultyTools({ secret: "s3cret-of-client", tools: [
-      tool("page", ({ server: { sent } }) => ({ raw: `headers: ${JSON.stringify(Object.fromEntries(sent.at(-1)!.headers))}, key address-secret`, status: 500 })),
-      tool("refuses", (served) => refusal(`you are ${served.server.sent.at(-1)!.headers.get("x-own")} with ${served.server.sent.at(-1)!.headers.get("authorization")}`)(served)),
-    ] });
+    const { call, told, server, servers, end } = openFaultyTools({
+      secret: "s3cret-of-client",
+      tools: [
+        tool("page", ({ server: { sent } }) => ({
+          raw: `headers: ${JSON.stringify(Object.fromEntries(sent.at(-1)!.headers))}, key address-secret`,
+          status: 500,
+        })),
+        tool("refuses", (served) =>
+          refusal(
+            `you are ${served.server.sent.at(-1)!.headers.get("x-own")} with ${served.server.sent.at(-1)!.headers.get("authorization")}`,
+          )(served),
+        ),
+      ],
+    });
     const transport = {
-      ...server.transport, url: `${end.url}?key=address-secret`, headers: { "x-own": "Secret header-secret" },
-      oauth: { tokenUrl: end.url.replace("/mcp", "/token"), clientId: "gateway", clientSecret: "s3cret-of-client", clientAuth: "post", scope: null, audience: null },
+      ...server.transport,
+      url: `${end.url}?key=address-secret`,
+      headers: { "x-own": "Secret header-secret" },
+      oauth: {
+        tokenUrl: end.url.replace("/mcp", "/token"),
+        clientId: "gateway",
+        clientSecret: "s3cret-of-client",
+        clientAuth: "post",
+        scope: null,
+        audience: null,
+      },
     };
     const quoted = { ...server, key: "quoted", transport } as ToolServer;
     const { detail } = await failure(servers.call(quoted, "page", {}, new Cancellation(), null));
     const refused = await servers.call(quoted, "refuses", {}, new Cancellation(), null);
     expect(detail).toContain("[credential]");
     const words = JSON.stringify([detail, refused, told]);
-    for (const secret of ["address-secret", "header-secret", "token-by-name", "s3cret-of-client", "session-1"]) expect([secret, words.includes(secret)]).toEqual([secret, false]);
+    for (const secret of ["address-secret", "header-secret", "token-by-name", "s3cret-of-client", "session-1"])
+      expect([secret, words.includes(secret)]).toEqual([secret, false]);
     expect(end.tokensIssued).toBe(1);
     expect((await failure(call("page"))).code).toBe("tool_server_failed");
   });
 });
 
 test("a server that refuses every token does not have one asked for with every call", async () => {
-  const { server, servers, end } = openFaultyTools({ secret: "s3cret-of-client", respond: (request) => (new URL(request.url).pathname === "/token" ? null : new Response("no", { status: 401, headers: { "www-authenticate": "Bearer" } })) });
-  const oauth = { tokenUrl: end.url.replace("/mcp", "/token"), clientId: "gateway", clientSecret: "s3cret-of-client", clientAuth: "post", scope: null, audience: null } as const;
+  const { server, servers, end } = openFaultyTools({
+    secret: "s3cret-of-client",
+    respond: (request) =>
+      new URL(request.url).pathname === "/token"
+        ? null
+        : new Response("no", { status: 401, headers: { "www-authenticate": "Bearer" } }),
+  });
+  const oauth = {
+    tokenUrl: end.url.replace("/mcp", "/token"),
+    clientId: "gateway",
+    clientSecret: "s3cret-of-client",
+    clientAuth: "post",
+    scope: null,
+    audience: null,
+  } as const;
   const refusing = { ...server, transport: { ...server.transport, oauth } } as ToolServer;
   const beganMs = performance.now();
-  for (let count = 0; count < 8; count++) expect((await failure(servers.call(refusing, "echo", {}, new Cancellation(), null))).code).toBe("tool_server_failed");
+  for (let count = 0; count < 8; count++)
+    expect((await failure(servers.call(refusing, "echo", {}, new Cancellation(), null))).code).toBe(
+      "tool_server_failed",
+    );
   expect(end.tokensIssued).toBeGreaterThanOrEqual(2);
   expect(end.tokensIssued).toBeLessThanOrEqual(2 + (performance.now() - beganMs) / 10_000);
 });
@@ -204,7 +299,12 @@ describe("servers that requests name", () => {
   });
 
   test("have all their lists kept up to a bound together, and the one that was idle longest goes first", async () => {
-    const { servers, server } = openFaultyTools({ tools: [{ name: "wide", description: "x".repeat(40_000) }] }, {}, {}, { maxAskedListBytes: 100_000 });
+    const { servers, server } = openFaultyTools(
+      { tools: [{ name: "wide", description: "x".repeat(40_000) }] },
+      {},
+      {},
+      { maxAskedListBytes: 100_000 },
+    );
     for (let count = 0; count < 5; count++) {
       await servers.list(another(server, `request ${count}`), new Cancellation());
       await Bun.sleep(5);
@@ -218,10 +318,16 @@ test("[d2.9] a second first event of the older form does not send the next messa
   closing.push(() => other.stop());
   let stream!: ReadableStreamDefaultController<string>;
   const body = new ReadableStream<string>({ start: (own) => void (stream = own) });
-  const { call } = openFaultyTools({ respond: ({ method }) => {
-    if (method === "GET") return new Response(body.pipeThrough(new TextEncoderStream()), EVENTS);
-    return method === "POST" ? new Response(null, { status: 202 }) : null;
-  } }, { timeoutMs: 500 }, { kind: "sse", headers: { authorization: "Bearer secret" } });
+  const { call } = openFaultyTools(
+    {
+      respond: ({ method }) => {
+        if (method === "GET") return new Response(body.pipeThrough(new TextEncoderStream()), EVENTS);
+        return method === "POST" ? new Response(null, { status: 202 }) : null;
+      },
+    },
+    { timeoutMs: 500 },
+    { kind: "sse", headers: { authorization: "Bearer secret" } },
+  );
   const failing = failure(call("echo"));
   stream.enqueue("event: endpoint\ndata: /mcp\n\n");
   await Bun.sleep(100);

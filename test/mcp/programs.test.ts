@@ -27,7 +27,12 @@ let told: string[];
 beforeEach(() => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), "dragoman-program-")));
   told = [];
-  servers = openToolServers({ clock: systemClock, upstream: createSocketUpstream(), allowPrivateAddresses: () => false, tell: (_level, words, fields) => told.push(`${words}: ${fields["error_detail"] ?? ""}`) });
+  servers = openToolServers({
+    clock: systemClock,
+    upstream: createSocketUpstream(),
+    allowPrivateAddresses: () => false,
+    tell: (_level, words, fields) => told.push(`${words}: ${fields["error_detail"] ?? ""}`),
+  });
 });
 afterEach(async () => {
   await servers.close();
@@ -36,9 +41,33 @@ afterEach(async () => {
 
 const starts = (): number => readdirSync(folder).filter((file) => file.startsWith("start-")).length;
 
-function program({ flags = [], environment = {}, ...more }: Partial<ToolServer> & { readonly flags?: readonly string[]; readonly environment?: Readonly<Record<string, string>> } = {}): ToolServer {
-  const transport = { kind: "stdio", command: process.execPath, args: [PROGRAM, folder, ...flags], environment, folder } as const;
-  return { key: folder, label: "program", transport, timeoutMs: 5000, maxResultBytes: 64 * 1024, maxConcurrent: 8, allowedTools: null, role: null, approval: "never", ...more };
+function program({
+  flags = [],
+  environment = {},
+  ...more
+}: Partial<ToolServer> & {
+  readonly flags?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+} = {}): ToolServer {
+  const transport = {
+    kind: "stdio",
+    command: process.execPath,
+    args: [PROGRAM, folder, ...flags],
+    environment,
+    folder,
+  } as const;
+  return {
+    key: folder,
+    label: "program",
+    transport,
+    timeoutMs: 5000,
+    maxResultBytes: 64 * 1024,
+    maxConcurrent: 8,
+    allowedTools: null,
+    role: null,
+    approval: "never",
+    ...more,
+  };
 }
 
 async function call(server: ToolServer, tool: string, args = {}): Promise<string> {
@@ -47,7 +76,10 @@ async function call(server: ToolServer, tool: string, args = {}): Promise<string
 }
 
 const failure = async (promise: Promise<unknown>): Promise<GatewayError> => {
-  const thrown = await promise.then(() => null, (error: unknown) => error);
+  const thrown = await promise.then(
+    () => null,
+    (error: unknown) => error,
+  );
   if (!(thrown instanceof GatewayError)) throw new Error(`expected an error of the catalogue, got ${String(thrown)}`);
   return thrown;
 };
@@ -58,7 +90,9 @@ describe("a program", () => {
     const variables = (await call(program({ environment: { COLOUR: "blue" } }), "env")).split(" ");
     delete process.env["DRAGOMAN_MASTER_KEY_OF_THIS_TEST"];
     expect(variables).toContain("COLOUR");
-    expect(variables.filter((name) => !["COLOUR", "HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"].includes(name))).toEqual([]);
+    expect(
+      variables.filter((name) => !["COLOUR", "HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"].includes(name)),
+    ).toEqual([]);
     expect(await call(program(), "where")).toBe(folder);
   });
 
@@ -67,21 +101,35 @@ describe("a program", () => {
     const first = await call(server, "pid");
     const beganMs = performance.now();
     const error = await failure(call(server, "dies"));
-    expect([error.code, error.message, performance.now() - beganMs < 20_000]).toEqual(["tool_server_failed", "The tool server program failed.", true]);
+    expect([error.code, error.message, performance.now() - beganMs < 20_000]).toEqual([
+      "tool_server_failed",
+      "The tool server program failed.",
+      true,
+    ]);
     expect(await call(server, "pid")).not.toBe(first);
     expect(told.join()).toContain("the program has ended");
   });
 
   test("that ends whenever it is started is left alone for a while", async () => {
     const server = program({ flags: ["--dies-at-start"] });
-    for (let count = 0; count < 20; count++) expect((await failure(call(server, "echo"))).code).toBe("tool_server_failed");
+    for (let count = 0; count < 20; count++)
+      expect((await failure(call(server, "echo"))).code).toBe("tool_server_failed");
     // each of the first attempts starts one to ask for its version, and one to speak with
     expect(starts()).toBeLessThan(8);
     expect((await failure(call(server, "echo"))).detail).toContain("left alone");
   });
 
   test("that is not there fails with words that do not name it", async () => {
-    const server = { ...program(), transport: { kind: "stdio", command: join(folder, "no-such-secret-program"), args: [], environment: {}, folder: null } } as ToolServer;
+    const server = {
+      ...program(),
+      transport: {
+        kind: "stdio",
+        command: join(folder, "no-such-secret-program"),
+        args: [],
+        environment: {},
+        folder: null,
+      },
+    } as ToolServer;
     const error = await failure(call(server, "echo"));
     expect([error.code, error.message]).toEqual(["tool_server_failed", "The tool server program failed."]);
   });
@@ -122,14 +170,18 @@ describe("a program", () => {
     const pid = await call({ ...server, timeoutMs: 20_000 }, "pid");
     const big = { big: "x".repeat(1024 * 1024) };
     const codes: string[] = [];
-    for (let count = 0; count < 20 && !codes.includes("tool_server_failed"); count++) codes.push((await failure(call(server, count === 0 ? "deaf" : "echo", big))).code);
+    for (let count = 0; count < 20 && !codes.includes("tool_server_failed"); count++)
+      codes.push((await failure(call(server, count === 0 ? "deaf" : "echo", big))).code);
     expect([codes[0], codes.at(-1), codes.length < 10]).toEqual(["tool_timeout", "tool_server_failed", true]);
     await eventually(() => !isAlive(Number(pid)));
     expect(await call({ ...server, timeoutMs: 20_000 }, "pid")).not.toBe(pid);
   }, 30_000);
 
   test("that nobody uses for a while is stopped, and started for the next call", async () => {
-    const idle = openToolServers({ clock: systemClock, upstream: createSocketUpstream(), allowPrivateAddresses: () => false, tell: () => {} }, { idleMs: 200 });
+    const idle = openToolServers(
+      { clock: systemClock, upstream: createSocketUpstream(), allowPrivateAddresses: () => false, tell: () => {} },
+      { idleMs: 200 },
+    );
     const server = program();
     const { parts } = await idle.call(server, "pid", {}, new Cancellation(), null);
     await eventually(() => idle.figures().connections === 0);

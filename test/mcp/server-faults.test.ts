@@ -14,11 +14,18 @@ afterEach(async () => {
 describe("a tool that", () => {
   test("[d10.4] is slower than its time fails with tool_timeout, and its server is told to stop", async () => {
     let stopped = false;
-    const { call, end, connect } = world({ tools: [tool("slow", async ({ signal }) => {
-      await new Promise((resolve) => signal.addEventListener("abort", resolve));
-      stopped = true;
-      return said("late");
-    })] }, { timeoutMs: 2000 });
+    const { call, end, connect } = world(
+      {
+        tools: [
+          tool("slow", async ({ signal }) => {
+            await new Promise((resolve) => signal.addEventListener("abort", resolve));
+            stopped = true;
+            return said("late");
+          }),
+        ],
+      },
+      { timeoutMs: 2000 },
+    );
     await connect();
     const error = await failure(call("slow"));
     expect([error.code, error.message]).toEqual(["tool_timeout", "The tool server faulty did not answer in time."]);
@@ -26,13 +33,20 @@ describe("a tool that", () => {
   });
 
   test("reports progress does not get more time for it", async () => {
-    const { call, connect } = world({ tools: [tool("busy", async ({ notify, signal }) => {
-      while (!signal.aborted) {
-        notify("notifications/progress", { progressToken: 0, progress: 1 });
-        await Bun.sleep(20);
-      }
-      return said("late");
-    })] }, { timeoutMs: 1000 });
+    const { call, connect } = world(
+      {
+        tools: [
+          tool("busy", async ({ notify, signal }) => {
+            while (!signal.aborted) {
+              notify("notifications/progress", { progressToken: 0, progress: 1 });
+              await Bun.sleep(20);
+            }
+            return said("late");
+          }),
+        ],
+      },
+      { timeoutMs: 1000 },
+    );
     await connect();
     // it says so for ever, so that only the time of the call ends it
     expect((await failure(call("busy"))).code).toBe("tool_timeout");
@@ -40,11 +54,15 @@ describe("a tool that", () => {
 
   test("is cancelled ends with the caller's reason, and its server is told", async () => {
     let stopped = false;
-    const { call } = world({ tools: [tool("slow", async ({ signal }) => {
-      await new Promise((resolve) => signal.addEventListener("abort", resolve));
-      stopped = true;
-      return said("late");
-    })] });
+    const { call } = world({
+      tools: [
+        tool("slow", async ({ signal }) => {
+          await new Promise((resolve) => signal.addEventListener("abort", resolve));
+          stopped = true;
+          return said("late");
+        }),
+      ],
+    });
     const signal = new Cancellation();
     const gone = new Error("the client left");
     setTimeout(() => signal.abort(gone), 100);
@@ -54,10 +72,14 @@ describe("a tool that", () => {
 
   test("breaks off in the middle is told at once, and the next call is served", async () => {
     let breaks = true;
-    const { call } = world({ tools: [tool("frail", async ({ notify }) => {
-      notify("notifications/message", { level: "info", data: "here" });
-      return breaks ? { break: true } : said("whole");
-    })] });
+    const { call } = world({
+      tools: [
+        tool("frail", async ({ notify }) => {
+          notify("notifications/message", { level: "info", data: "here" });
+          return breaks ? { break: true } : said("whole");
+        }),
+      ],
+    });
     // a call that waited for the rest would end as tool_timeout
     expect((await failure(call("frail"))).code).toBe("tool_server_failed");
     breaks = false;
@@ -65,7 +87,9 @@ describe("a tool that", () => {
   });
 
   test("answers a hundred megabytes is cut off soon after the bound, not read to its end", async () => {
-    const { call, end } = world({ tools: [tool("giant", () => ({ flood: 100 * 1024 * 1024 })), tool("echo", undefined)] });
+    const { call, end } = world({
+      tools: [tool("giant", () => ({ flood: 100 * 1024 * 1024 })), tool("echo", undefined)],
+    });
     const error = await failure(call("giant"));
     expect([error.code, error.detail]).toEqual(["tool_server_failed", expect.stringContaining("larger than")]);
     await Bun.sleep(100);
@@ -74,34 +98,39 @@ describe("a tool that", () => {
   });
 
   test("says one thing that is larger than its result may be, or more than is read in one call, is cut off", async () => {
-    const { call } = world({ tools: [
-      tool("shouts", ({ notify }) => {
-        notify("notifications/message", { level: "info", data: "x".repeat(1024 * 1024) });
-        return said("done");
-      }),
-      tool("chatters", async ({ notify, signal }) => {
-        for (let count = 0; count < 500 && !signal.aborted; count++) {
-          notify("notifications/message", { level: "info", data: "x".repeat(30_000) });
-          if (count % 20 === 0) await Bun.sleep(1);
-        }
-        return said("done");
-      }),
-      tool("echo", undefined),
-    ] });
+    const { call } = world({
+      tools: [
+        tool("shouts", ({ notify }) => {
+          notify("notifications/message", { level: "info", data: "x".repeat(1024 * 1024) });
+          return said("done");
+        }),
+        tool("chatters", async ({ notify, signal }) => {
+          for (let count = 0; count < 500 && !signal.aborted; count++) {
+            notify("notifications/message", { level: "info", data: "x".repeat(30_000) });
+            if (count % 20 === 0) await Bun.sleep(1);
+          }
+          return said("done");
+        }),
+        tool("echo", undefined),
+      ],
+    });
     // a call that was read on would end as tool_timeout
-    for (const name of ["shouts", "chatters"]) expect([name, (await failure(call(name))).code]).toEqual([name, "tool_server_failed"]);
+    for (const name of ["shouts", "chatters"])
+      expect([name, (await failure(call(name))).code]).toEqual([name, "tool_server_failed"]);
     expect(await call("echo", {})).toBe("{}");
   });
 
   test("answers what is no JSON, no message, or no result fails, and others are served", async () => {
-    const { call } = world({ tools: [
-      tool("text", () => ({ raw: "<html>", contentType: "text/html" })),
-      tool("broken", () => ({ raw: '{"jsonrpc":' })),
-      tool("foreign", () => ({ raw: '{"hello":1}' })),
-      tool("odd", () => ({ content: "none" })),
-      tool("error", () => ({ raw: "boom at http://inside.example/?key=secret", status: 500 })),
-      tool("echo", undefined),
-    ] });
+    const { call } = world({
+      tools: [
+        tool("text", () => ({ raw: "<html>", contentType: "text/html" })),
+        tool("broken", () => ({ raw: '{"jsonrpc":' })),
+        tool("foreign", () => ({ raw: '{"hello":1}' })),
+        tool("odd", () => ({ content: "none" })),
+        tool("error", () => ({ raw: "boom at http://inside.example/?key=secret", status: 500 })),
+        tool("echo", undefined),
+      ],
+    });
     for (const name of ["text", "broken", "foreign", "odd", "error"]) {
       const error = await failure(call(name));
       expect([name, error.code, error.message]).toEqual([name, "tool_server_failed", "The tool server faulty failed."]);
@@ -115,8 +144,15 @@ describe("a tool that", () => {
   });
 
   test("asks for elicitation, sampling or roots is refused, and can go on", async () => {
-    const { call, end } = world({ tools: [tool("asks", async ({ ask, args }) => said(JSON.stringify(((await ask(args["method"] as string, {})) as { error?: unknown }).error ?? "granted")))] });
-    for (const method of ["elicitation/create", "sampling/createMessage", "roots/list"]) expect(await call("asks", { method })).toContain("Method not found");
+    const { call, end } = world({
+      tools: [
+        tool("asks", async ({ ask, args }) =>
+          said(JSON.stringify(((await ask(args["method"] as string, {})) as { error?: unknown }).error ?? "granted")),
+        ),
+      ],
+    });
+    for (const method of ["elicitation/create", "sampling/createMessage", "roots/list"])
+      expect(await call("asks", { method })).toContain("Method not found");
     expect(end.sent[1]?.message["params"] ?? end.sent[0]?.message["params"]).toMatchObject({ capabilities: {} });
   });
 });
@@ -143,7 +179,10 @@ describe("a server that", () => {
   });
 
   test("[d2.12] redirects to a metadata address is not followed there", async () => {
-    const { call } = world({ respond: () => new Response(null, { status: 307, headers: { location: "http://169.254.169.254/latest/meta-data/" } }) });
+    const { call } = world({
+      respond: () =>
+        new Response(null, { status: 307, headers: { location: "http://169.254.169.254/latest/meta-data/" } }),
+    });
     const error = await failure(call("echo"));
     expect([error.code, error.detail]).toEqual(["tool_server_failed", expect.stringContaining("redirect (307)")]);
   });
@@ -159,12 +198,23 @@ describe("a server that", () => {
   test("has a name that cannot be looked up fails like one that is down", async () => {
     const { call } = world({}, {}, { guarded: true, url: "http://tools.invalid/mcp" });
     const error = await failure(call("echo"));
-    expect([error.code, error.message, error.detail]).toEqual(["tool_server_failed", "The tool server faulty failed.", expect.stringContaining("tools.invalid")]);
+    expect([error.code, error.message, error.detail]).toEqual([
+      "tool_server_failed",
+      "The tool server faulty failed.",
+      expect.stringContaining("tools.invalid"),
+    ]);
   });
 
   test("wants a token gets one, and another when it refuses that", async () => {
     const { end, servers, server } = world({ secret: "s3cret: +%" });
-    const oauth = { tokenUrl: end.url.replace("/mcp", "/token"), clientId: "gateway", clientSecret: "s3cret: +%", clientAuth: "post", scope: null, audience: null } as const;
+    const oauth = {
+      tokenUrl: end.url.replace("/mcp", "/token"),
+      clientId: "gateway",
+      clientSecret: "s3cret: +%",
+      clientAuth: "post",
+      scope: null,
+      audience: null,
+    } as const;
     const known = { ...server, key: "with a token", transport: { ...server.transport, oauth } } as ToolServer;
     const call = (): Promise<unknown> => servers.call(known, "echo", {}, new Cancellation(), null);
     await call();
@@ -173,17 +223,48 @@ describe("a server that", () => {
     end.refuseTokens();
     await call();
     expect(end.tokensIssued).toBe(2);
-    const inHeader = { ...server, key: "in the header", transport: { ...server.transport, oauth: { ...oauth, clientAuth: "basic" } } } as ToolServer;
+    const inHeader = {
+      ...server,
+      key: "in the header",
+      transport: { ...server.transport, oauth: { ...oauth, clientAuth: "basic" } },
+    } as ToolServer;
     expect((await servers.call(inHeader, "echo", {}, new Cancellation(), null)).isError).toBe(false);
-    const wrong = { ...server, key: "with a wrong one", transport: { ...server.transport, oauth: { ...oauth, clientSecret: "wrong-secret" } } } as ToolServer;
+    const wrong = {
+      ...server,
+      key: "with a wrong one",
+      transport: { ...server.transport, oauth: { ...oauth, clientSecret: "wrong-secret" } },
+    } as ToolServer;
     const error = await failure(servers.call(wrong, "echo", {}, new Cancellation(), null));
-    expect([error.code, error.message, error.detail?.includes("wrong-secret")]).toEqual(["tool_server_failed", "The tool server faulty failed.", false]);
+    expect([error.code, error.message, error.detail?.includes("wrong-secret")]).toEqual([
+      "tool_server_failed",
+      "The tool server faulty failed.",
+      false,
+    ]);
   });
 
   test("[d2.12] has its tokens from a private address that is not the operator's is not called, and neither is that", async () => {
-    const { end, servers, server } = world({ secret: "s3cret" }, {}, { guarded: true, url: "http://93.184.215.14:9/mcp" });
-    const oauth = { tokenUrl: end.url.replace("/mcp", "/token"), clientId: "gateway", clientSecret: "s3cret", clientAuth: "post", scope: null, audience: null } as const;
-    const error = await failure(servers.call({ ...server, transport: { ...server.transport, oauth } } as ToolServer, "echo", {}, new Cancellation(), null));
+    const { end, servers, server } = world(
+      { secret: "s3cret" },
+      {},
+      { guarded: true, url: "http://93.184.215.14:9/mcp" },
+    );
+    const oauth = {
+      tokenUrl: end.url.replace("/mcp", "/token"),
+      clientId: "gateway",
+      clientSecret: "s3cret",
+      clientAuth: "post",
+      scope: null,
+      audience: null,
+    } as const;
+    const error = await failure(
+      servers.call(
+        { ...server, transport: { ...server.transport, oauth } } as ToolServer,
+        "echo",
+        {},
+        new Cancellation(),
+        null,
+      ),
+    );
     expect([error.code, end.tokensIssued]).toEqual(["address_not_allowed", 0]);
   });
 
@@ -191,7 +272,14 @@ describe("a server that", () => {
     const other = openToolServer();
     closing.push(() => other.stop());
     const body = `event: endpoint\ndata: ${other.url}\n\n`;
-    const { call } = world({ respond: ({ method }) => (method === "GET" ? new Response(body, { headers: { "content-type": "text/event-stream" } }) : null) }, {}, { kind: "sse", headers: { authorization: "Bearer secret" } });
+    const { call } = world(
+      {
+        respond: ({ method }) =>
+          method === "GET" ? new Response(body, { headers: { "content-type": "text/event-stream" } }) : null,
+      },
+      {},
+      { kind: "sse", headers: { authorization: "Bearer secret" } },
+    );
     expect((await failure(call("echo"))).code).toBe("tool_server_failed");
     expect(other.sent.length).toBe(0);
   });
@@ -215,7 +303,9 @@ describe("a server that", () => {
     end.say("notifications/tools/list_changed", 5000);
     await eventually(() => servers.figures().lost === 1);
     await names();
-    expect(end.sent.filter(({ message }) => message["method"] === "tools/list").length).toBeLessThanOrEqual(2 + (performance.now() - beganMs) / 1000);
+    expect(end.sent.filter(({ message }) => message["method"] === "tools/list").length).toBeLessThanOrEqual(
+      2 + (performance.now() - beganMs) / 1000,
+    );
     expect(told.length).toBeLessThan(100);
     await Bun.sleep(1000);
     expect(await names()).toEqual(["echo"]);
@@ -235,18 +325,40 @@ describe("a server that", () => {
     const good = { name: "good", inputSchema: { type: "object" } };
     let deep: Record<string, unknown> = {};
     for (let depth = 0; depth < 200; depth++) deep = { properties: { inner: deep } };
-    const { names, told } = world({ list: () => ({ tools: [
-      good, good, 7, {}, { name: "" , inputSchema: { type: "object" } }, { name: "x".repeat(300), inputSchema: { type: "object" } }, { name: "line\nbreak", inputSchema: { type: "object" } },
-      { name: "string", inputSchema: { type: "string" } }, { name: "none" }, { name: "array", inputSchema: [] }, { name: "deep", inputSchema: { type: "object", ...deep } }, { name: "large", inputSchema: { type: "object", description: "x".repeat(300_000) } },
-    ] as never }) });
+    const { names, told } = world({
+      list: () => ({
+        tools: [
+          good,
+          good,
+          7,
+          {},
+          { name: "", inputSchema: { type: "object" } },
+          { name: "x".repeat(300), inputSchema: { type: "object" } },
+          { name: "line\nbreak", inputSchema: { type: "object" } },
+          { name: "string", inputSchema: { type: "string" } },
+          { name: "none" },
+          { name: "array", inputSchema: [] },
+          { name: "deep", inputSchema: { type: "object", ...deep } },
+          { name: "large", inputSchema: { type: "object", description: "x".repeat(300_000) } },
+        ] as never,
+      }),
+    });
     expect(await names()).toEqual(["good"]);
     expect(told.filter((line) => line.includes("left out")).length).toBe(10);
   });
 
   test("lists more than is read is given up", async () => {
-    const { names } = world({ list: () => ({ tools: Array.from({ length: 2000 }, (_, index) => ({ name: `t${index}`, inputSchema: { type: "object" } })) }) });
+    const { names } = world({
+      list: () => ({
+        tools: Array.from({ length: 2000 }, (_, index) => ({ name: `t${index}`, inputSchema: { type: "object" } })),
+      }),
+    });
     expect((await failure(names())).detail).toContain("more than 1000 tools");
-    const giant = world({ list: () => ({ tools: [{ name: "t", description: "x".repeat(20 * 1024 * 1024), inputSchema: { type: "object" } }] }) });
+    const giant = world({
+      list: () => ({
+        tools: [{ name: "t", description: "x".repeat(20 * 1024 * 1024), inputSchema: { type: "object" } }],
+      }),
+    });
     expect((await failure(giant.names())).detail).toContain("larger than");
   });
 });
@@ -254,28 +366,44 @@ describe("a server that", () => {
 test("calls beyond the places wait within their time, and one place serves them in turn", async () => {
   let most = 0;
   let now = 0;
-  const { call } = world({ tools: [tool("one", async () => {
-    most = Math.max(most, ++now);
-    await Bun.sleep(50);
-    now--;
-    return said("done");
-  })] }, { maxConcurrent: 2, timeoutMs: 5000 });
-  expect(await Promise.all(Array.from({ length: 8 }, () => call("one")))).toEqual(Array.from({ length: 8 }, () => "done"));
+  const { call } = world(
+    {
+      tools: [
+        tool("one", async () => {
+          most = Math.max(most, ++now);
+          await Bun.sleep(50);
+          now--;
+          return said("done");
+        }),
+      ],
+    },
+    { maxConcurrent: 2, timeoutMs: 5000 },
+  );
+  expect(await Promise.all(Array.from({ length: 8 }, () => call("one")))).toEqual(
+    Array.from({ length: 8 }, () => "done"),
+  );
   expect(most).toBe(2);
 });
 
 test("only what the allow-list has is listed and called", async () => {
-  const { names, call, end } = world({ tools: [tool("read_a", undefined), tool("write_a", undefined)] }, { allowedTools: ["read_*"] });
+  const { names, call, end } = world(
+    { tools: [tool("read_a", undefined), tool("write_a", undefined)] },
+    { allowedTools: ["read_*"] },
+  );
   expect(await names()).toEqual(["read_a"]);
   expect((await failure(call("write_a"))).code).toBe("tool_server_failed");
   expect(end.sent.some(({ message }) => message["method"] === "tools/call")).toBe(false);
 });
 
 test("a connection that nobody uses is closed, and so is one whose configuration is gone, when its calls have ended", async () => {
-  const { servers, server, end, call } = world({ tools: [tool("slow", async () => {
-    await Bun.sleep(200);
-    return said("done");
-  })] });
+  const { servers, server, end, call } = world({
+    tools: [
+      tool("slow", async () => {
+        await Bun.sleep(200);
+        return said("done");
+      }),
+    ],
+  });
   servers.configured(new Set([server.key]));
   const running = call("slow");
   await Bun.sleep(100);

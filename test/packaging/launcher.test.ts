@@ -1,6 +1,18 @@
 // The launcher: Node starts it, Bun runs the program, wherever npm put it, and the folder that it is started in decides nothing.
 import { afterAll, describe, expect, test } from "bun:test";
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { bunProgram, environment, isolation, packageFolder } from "../../bin/runtime.mjs";
@@ -26,8 +38,17 @@ if (mode === "import") await import("aliased").then(() => console.log("imported"
 function makePackage(name: string): string {
   const folder = join(scratch, name);
   mkdirSync(join(folder, "src"), { recursive: true });
-  for (const file of ["bin", "bunfig.toml", "tsconfig.json"]) cpSync(join(packageFolder, file), join(folder, file), { recursive: true });
-  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "dragoman", version: "0.0.0", type: "module", dependencies: { bun: manifest.dependencies.bun } }));
+  for (const file of ["bin", "bunfig.toml", "tsconfig.json"])
+    cpSync(join(packageFolder, file), join(folder, file), { recursive: true });
+  writeFileSync(
+    join(folder, "package.json"),
+    JSON.stringify({
+      name: "dragoman",
+      version: "0.0.0",
+      type: "module",
+      dependencies: { bun: manifest.dependencies.bun },
+    }),
+  );
   writeFileSync(join(folder, "src", "main.ts"), PROBE);
   return folder;
 }
@@ -40,7 +61,12 @@ function linkBun(folder: string): void {
   const name = from.includes("@oven") ? join("@oven", from.split(/[\\/]/).at(-1) ?? "") : "bun";
   mkdirSync(join(folder, "node_modules", "@oven"), { recursive: true });
   symlinkSync(from, join(folder, "node_modules", name), "junction");
-  if (name !== "bun") cpSync(join(packageFolder, "node_modules", "bun", "package.json"), join(folder, "node_modules", "bun", "package.json"), { recursive: true });
+  if (name !== "bun")
+    cpSync(
+      join(packageFolder, "node_modules", "bun", "package.json"),
+      join(folder, "node_modules", "bun", "package.json"),
+      { recursive: true },
+    );
 }
 
 interface Run {
@@ -50,15 +76,30 @@ interface Run {
   readonly signal: string | null;
 }
 
-function start(folder: string, args: readonly string[], options: { readonly cwd?: string; readonly env?: Readonly<Record<string, string | undefined>> } = {}): Bun.Subprocess<"ignore", "pipe", "pipe"> {
+function start(
+  folder: string,
+  args: readonly string[],
+  options: { readonly cwd?: string; readonly env?: Readonly<Record<string, string | undefined>> } = {},
+): Bun.Subprocess<"ignore", "pipe", "pipe"> {
   const { BUN_CONFIG_MAX_HTTP_REQUESTS: _, ...inherited } = process.env;
-  return Bun.spawn(["node", join(folder, "bin", "dragoman.mjs"), ...args], { cwd: options.cwd ?? folder, env: { ...inherited, ...options.env }, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  return Bun.spawn(["node", join(folder, "bin", "dragoman.mjs"), ...args], {
+    cwd: options.cwd ?? folder,
+    env: { ...inherited, ...options.env },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
 }
 
 async function run(...parameters: Parameters<typeof start>): Promise<Run> {
   const child = start(...parameters);
   const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  return { stdout, stderr, exitCode: child.exitCode, signal: child.signalCode === null ? null : String(child.signalCode) };
+  return {
+    stdout,
+    stderr,
+    exitCode: child.exitCode,
+    signal: child.signalCode === null ? null : String(child.signalCode),
+  };
 }
 
 function probed({ stdout }: Run): Record<string, unknown> {
@@ -78,11 +119,17 @@ describe("what the command gets", () => {
 
   test("room for 65535 requests at once, unless the user set another valid number", async () => {
     expect(probed(await run(ready, []))).toMatchObject({ requests: "65535" });
-    expect(probed(await run(ready, [], { env: { BUN_CONFIG_MAX_HTTP_REQUESTS: "300" } }))).toMatchObject({ requests: "300" });
+    expect(probed(await run(ready, [], { env: { BUN_CONFIG_MAX_HTTP_REQUESTS: "300" } }))).toMatchObject({
+      requests: "300",
+    });
     const wrong = await run(ready, [], { env: { BUN_CONFIG_MAX_HTTP_REQUESTS: "99999" } });
     expect(probed(wrong)).toMatchObject({ requests: "65535" });
     expect(wrong.stderr).toContain("BUN_CONFIG_MAX_HTTP_REQUESTS has to be 1 to 65535");
-    for (const value of ["", "0", "-1", "1e3", "many", "65536"]) expect([value, environment({ BUN_CONFIG_MAX_HTTP_REQUESTS: value })["BUN_CONFIG_MAX_HTTP_REQUESTS"]]).toEqual([value, "65535"]);
+    for (const value of ["", "0", "-1", "1e3", "many", "65536"])
+      expect([value, environment({ BUN_CONFIG_MAX_HTTP_REQUESTS: value })["BUN_CONFIG_MAX_HTTP_REQUESTS"]]).toEqual([
+        value,
+        "65535",
+      ]);
   });
 });
 
@@ -91,8 +138,12 @@ describe("the working directory decides nothing", () => {
   mkdirSync(hostile);
   writeFileSync(join(hostile, "bunfig.toml"), 'preload = ["./hostile.ts"]\n[install]\nauto = "force"\n');
   writeFileSync(join(hostile, "hostile.ts"), 'console.log("HOSTILE CODE RUNS");\n');
-  writeFileSync(join(hostile, "tsconfig.json"), JSON.stringify({ compilerOptions: { baseUrl: ".", paths: { "*": ["./hostile.ts"] } } }));
-  for (const name of [".env", ".env.local", ".env.development", ".env.production"]) writeFileSync(join(hostile, name), "SECRET=from the folder\n");
+  writeFileSync(
+    join(hostile, "tsconfig.json"),
+    JSON.stringify({ compilerOptions: { baseUrl: ".", paths: { "*": ["./hostile.ts"] } } }),
+  );
+  for (const name of [".env", ".env.local", ".env.development", ".env.production"])
+    writeFileSync(join(hostile, name), "SECRET=from the folder\n");
 
   test("its bunfig.toml, tsconfig.json and .env files are not read, and nothing is downloaded", async () => {
     const { stdout, exitCode } = await run(ready, ["import"], { cwd: hostile });
@@ -107,7 +158,12 @@ describe("the working directory decides nothing", () => {
     const without = async (dropped: string): Promise<string> => {
       const kept = flags.filter((flag) => !flag.startsWith(dropped));
       expect(kept).toHaveLength(flags.length - 1);
-      const child = Bun.spawn([process.execPath, ...kept, join(ready, "src", "main.ts"), "import"], { cwd: hostile, env: { PATH: process.env["PATH"] }, stdout: "pipe", stderr: "ignore" });
+      const child = Bun.spawn([process.execPath, ...kept, join(ready, "src", "main.ts"), "import"], {
+        cwd: hostile,
+        env: { PATH: process.env["PATH"] },
+        stdout: "pipe",
+        stderr: "ignore",
+      });
       return child.stdout.text();
     };
     expect(await without("--no-env-file")).toContain("from the folder");
@@ -143,13 +199,19 @@ describe("endings", () => {
 
 describe("what is not installed", () => {
   /** A stand-in for npm that writes down how it is called; `ci` fails when `brokenCi` is set, else Bun appears as if installed. */
-  function fakeNpm(folder: string, { brokenCi = false } = {}): { readonly env: Record<string, string>; calls(): readonly string[] } {
+  function fakeNpm(
+    folder: string,
+    { brokenCi = false } = {},
+  ): { readonly env: Record<string, string>; calls(): readonly string[] } {
     const bin = join(scratch, `npm-for-${folder.split("/").at(-1)}`);
     mkdirSync(bin);
     const made = join(bin, "made");
     mkdirSync(made);
     linkBun(made);
-    writeFileSync(join(bin, "npm"), `#!/bin/sh\necho "$@" >> "${bin}/calls"\necho "npm talks"\n${brokenCi ? '[ "$1" = ci ] && exit 1\n' : ""}cp -RP "${made}/node_modules" "${folder}/"\n`);
+    writeFileSync(
+      join(bin, "npm"),
+      `#!/bin/sh\necho "$@" >> "${bin}/calls"\necho "npm talks"\n${brokenCi ? '[ "$1" = ci ] && exit 1\n' : ""}cp -RP "${made}/node_modules" "${folder}/"\n`,
+    );
     chmodSync(join(bin, "npm"), 0o755);
     return {
       env: { PATH: `${bin}:${process.env["PATH"]}` },
@@ -174,7 +236,10 @@ describe("what is not installed", () => {
     writeFileSync(join(stale, "package-lock.json"), "{}");
     const npm = fakeNpm(stale, { brokenCi: true });
     expect((await run(stale, ["exit", "5"], { env: npm.env })).exitCode).toBe(5);
-    expect(npm.calls()).toEqual(["ci --no-audit --no-fund --loglevel=error --include=optional", "install --no-save --no-audit --no-fund --loglevel=error --include=optional"]);
+    expect(npm.calls()).toEqual([
+      "ci --no-audit --no-fund --loglevel=error --include=optional",
+      "install --no-save --no-audit --no-fund --loglevel=error --include=optional",
+    ]);
 
     const partial = makePackage("partial");
     writeFileSync(join(partial, "package-lock.json"), "{}");
@@ -198,7 +263,10 @@ describe("what is not installed", () => {
     const folder = makePackage("project/node_modules/lost");
     linkBun(folder);
     rmSync(join(folder, "src", "main.ts"));
-    expect(await run(folder, [])).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("main.ts is missing") as string });
+    expect(await run(folder, [])).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining("main.ts is missing") as string,
+    });
   });
 });
 
@@ -236,7 +304,8 @@ describe("where Bun's program is found", () => {
     const folder = layout("placeholder");
     put(folder, "bun", "9.9.9", "bun.exe", 450);
     for (const name of platformNames) mkdirSync(join(folder, "node_modules", name, "bin"), { recursive: true });
-    for (const name of platformNames) writeFileSync(join(folder, "node_modules", name, "package.json"), '{"version":"9.9.9"}');
+    for (const name of platformNames)
+      writeFileSync(join(folder, "node_modules", name, "package.json"), '{"version":"9.9.9"}');
     expect(bunProgram(folder)).toBeUndefined();
   });
 
@@ -249,7 +318,9 @@ describe("where Bun's program is found", () => {
 
     const nested = layout("nested");
     put(nested, "bun", "9.9.9", "bun.exe", 450);
-    const below = platformNames.map((name) => put(join(nested, "node_modules", "bun"), name, "9.9.9", program, 2_000_000));
+    const below = platformNames.map((name) =>
+      put(join(nested, "node_modules", "bun"), name, "9.9.9", program, 2_000_000),
+    );
     expect(below).toContain(bunProgram(nested) ?? "");
   });
 

@@ -3,15 +3,30 @@ import { expect, test } from "bun:test";
 import { resolve } from "node:path";
 
 const PROJECT = resolve(import.meta.dir, "../..");
-const LATER = ["@hono/zod-openapi", "@marcbachmann/cel-js", "@pydantic/genai-prices", "google-auth-library", "ioredis", "jose", "pg", "re2js"];
+const LATER = [
+  "@hono/zod-openapi",
+  "@marcbachmann/cel-js",
+  "@pydantic/genai-prices",
+  "google-auth-library",
+  "ioredis",
+  "jose",
+  "pg",
+  "re2js",
+];
 
 /** Packages that a fresh process has loaded after it has run `script`. */
 function packagesAfter(script: string): ReadonlySet<string> {
   const list = `${script}; process.stdout.write(JSON.stringify(Object.keys(require.cache)))`;
-  const { stdout, stderr, success } = Bun.spawnSync([process.execPath, "--no-env-file", "--no-install", "-e", list], { cwd: PROJECT, stdout: "pipe", stderr: "pipe" });
+  const { stdout, stderr, success } = Bun.spawnSync([process.execPath, "--no-env-file", "--no-install", "-e", list], {
+    cwd: PROJECT,
+    stdout: "pipe",
+    stderr: "pipe",
+  });
   if (!success) throw new Error(stderr.toString());
   const files = JSON.parse(stdout.toString()) as readonly string[];
-  return new Set(files.flatMap((file) => /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules\/)/.exec(file)?.[1] ?? []));
+  return new Set(
+    files.flatMap((file) => /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules\/)/.exec(file)?.[1] ?? []),
+  );
 }
 
 test("the gateway's modules bring no library that only a configuration asks for", () => {
@@ -21,7 +36,11 @@ test("the gateway's modules bring no library that only a configuration asks for"
 });
 
 test("a rule brings the library of rules, a pattern that of patterns", () => {
-  const loaded = packagesAfter(`const { compileRule } = await import("./src/auth/policy-rule.ts"); compileRule('request.model.matches("^x")')`);
+  const loaded = packagesAfter(
+    `const { compileRule } = await import("./src/auth/policy-rule.ts"); compileRule('request.model.matches("^x")')`,
+  );
   expect(loaded).toContain("@marcbachmann/cel-js");
-  expect(packagesAfter(`const { compilePattern } = await import("./src/auth/pattern-program.ts"); compilePattern("x")`)).toContain("re2js");
+  expect(
+    packagesAfter(`const { compilePattern } = await import("./src/auth/pattern-program.ts"); compilePattern("x")`),
+  ).toContain("re2js");
 });

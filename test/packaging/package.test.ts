@@ -21,8 +21,16 @@ interface Run {
 
 async function run(command: readonly string[], cwd: string): Promise<Run> {
   // npm tells its settings to what it starts: the npm under test begins without them, but for where packages come from
-  const kept = Object.entries(process.env).filter(([name]) => !/^npm_(?!config_(registry|cache|cafile|proxy|https_proxy|userconfig|globalconfig)$)/i.test(name));
-  const child = Bun.spawn([...command], { cwd, env: Object.fromEntries(kept), stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const kept = Object.entries(process.env).filter(
+    ([name]) => !/^npm_(?!config_(registry|cache|cafile|proxy|https_proxy|userconfig|globalconfig)$)/i.test(name),
+  );
+  const child = Bun.spawn([...command], {
+    cwd,
+    env: Object.fromEntries(kept),
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
   const [stdout, stderr, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   return { stdout, stderr, exitCode };
 }
@@ -31,27 +39,50 @@ beforeAll(async () => {
   const packed = await run(["npm", "pack", "--json", "--ignore-scripts", "--pack-destination", scratch], packageFolder);
   if (packed.exitCode !== 0) throw new Error(`npm pack: ${packed.stderr}`);
   // a list up to npm 11, an object by package name from npm 12
-  const report = Object.values(JSON.parse(packed.stdout) as Record<string, { readonly filename: string; readonly files: readonly { readonly path: string }[] }>)[0];
+  const report = Object.values(
+    JSON.parse(packed.stdout) as Record<
+      string,
+      { readonly filename: string; readonly files: readonly { readonly path: string }[] }
+    >,
+  )[0];
   if (report === undefined) throw new Error("npm pack told no package");
   tarball = join(scratch, report.filename);
   contents = report.files.map(({ path }) => path);
 
   mkdirSync(project);
   writeFileSync(join(project, "package.json"), '{"name": "somebody", "version": "1.0.0", "private": true}\n');
-  const installed = await run(["npm", "install", tarball, "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund"], project);
+  const installed = await run(
+    ["npm", "install", tarball, "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund"],
+    project,
+  );
   if (installed.exitCode !== 0) throw new Error(`npm install: ${installed.stderr}`);
 }, INSTALL_TIMEOUT_MS);
 
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 test("the package holds what it runs from", () => {
-  for (const path of ["package.json", "LICENSE", "README.md", "bunfig.toml", "tsconfig.json", "bin/dragoman.mjs", "bin/runtime.mjs", "src/main.ts"]) expect(contents).toContain(path);
+  for (const path of [
+    "package.json",
+    "LICENSE",
+    "README.md",
+    "bunfig.toml",
+    "tsconfig.json",
+    "bin/dragoman.mjs",
+    "bin/runtime.mjs",
+    "src/main.ts",
+  ])
+    expect(contents).toContain(path);
 });
 
 test("the package holds no tests, no data, no secrets, no packages and no development scripts", () => {
-  const strangers = contents.filter((path) => /^(test|bench|data|node_modules|\.ci|\.git)\/|\.(test|suite)\.ts$|(^|\/)\.env|\.(sqlite|db|tgz|log)$|^bin\/run\.mjs$|^docs\/.*\.ts$|package-lock\.json$/.test(path));
+  const strangers = contents.filter((path) =>
+    /^(test|bench|data|node_modules|\.ci|\.git)\/|\.(test|suite)\.ts$|(^|\/)\.env|\.(sqlite|db|tgz|log)$|^bin\/run\.mjs$|^docs\/.*\.ts$|package-lock\.json$/.test(
+      path,
+    ),
+  );
   expect(strangers).toEqual([]);
-  const known = /^(bin|src|docs|examples|console)\/|^(package\.json|bunfig\.toml|tsconfig\.json|dragoman\.schema\.json|LICENSE|[A-Z]+\.md)$/;
+  const known =
+    /^(bin|src|docs|examples|console)\/|^(package\.json|bunfig\.toml|tsconfig\.json|dragoman\.schema\.json|LICENSE|[A-Z]+\.md)$/;
   expect(contents.filter((path) => !known.test(path))).toEqual([]);
 });
 
@@ -61,7 +92,9 @@ test("installed without development packages and without install scripts, the co
   const nameOf = (path: string): string => path.slice(path.lastIndexOf("node_modules/"));
   // in a version of their own beside ours, packages that we develop with may be needed all the same
   const needed = new Set(entries.flatMap(([path, entry]) => (entry.dev === true ? [] : [nameOf(path)])));
-  const development = entries.flatMap(([path, entry]) => (entry.dev === true && !needed.has(nameOf(path)) ? [path] : []));
+  const development = entries.flatMap(([path, entry]) =>
+    entry.dev === true && !needed.has(nameOf(path)) ? [path] : [],
+  );
   expect(development.length).toBeGreaterThan(0);
   expect(development.filter((path) => existsSync(join(project, path)))).toEqual([]);
   const version = await run(["npx", "--no-install", "dragoman", "version"], project);

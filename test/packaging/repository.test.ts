@@ -15,8 +15,16 @@ const ORDINARY_FOLDERS = /^(\/|\/(tmp|var|usr|opt|home|srv|app|mnt|build|builds|
 
 /** What git tracks or would track; without git, everything but what .gitignore names. */
 function projectFiles(): readonly string[] {
-  const listed = spawnSync("git", ["ls-files", "--cached", "--others", "--exclude-standard", "-z"], { cwd: packageFolder, encoding: "utf8" });
-  const paths = listed.status === 0 ? listed.stdout.split("\0").filter((path) => path !== "") : [...new Glob("**/*").scanSync({ cwd: packageFolder, dot: true })].filter((path) => !/^(node_modules|data|\.git)\//.test(path));
+  const listed = spawnSync("git", ["ls-files", "--cached", "--others", "--exclude-standard", "-z"], {
+    cwd: packageFolder,
+    encoding: "utf8",
+  });
+  const paths =
+    listed.status === 0
+      ? listed.stdout.split("\0").filter((path) => path !== "")
+      : [...new Glob("**/*").scanSync({ cwd: packageFolder, dot: true })].filter(
+          (path) => !/^(node_modules|data|\.git)\//.test(path),
+        );
   return paths.filter((path) => existsSync(join(packageFolder, path)) && statSync(join(packageFolder, path)).isFile());
 }
 
@@ -26,7 +34,13 @@ function linesWith(pattern: RegExp, except: readonly string[] = []): readonly st
     .filter((path) => !except.includes(path) && statSync(join(packageFolder, path)).size <= MAX_TEXT_BYTES)
     .flatMap((path) => {
       const text = readFileSync(join(packageFolder, path), "utf8");
-      return text.includes("\0") ? [] : text.split("\n").flatMap((line, index) => (pattern.test(line) ? [`${path}:${index + 1} ${line.trim().slice(0, 120)}`] : []));
+      return text.includes("\0")
+        ? []
+        : text
+            .split("\n")
+            .flatMap((line, index) =>
+              pattern.test(line) ? [`${path}:${index + 1} ${line.trim().slice(0, 120)}`] : [],
+            );
     });
 }
 
@@ -34,30 +48,45 @@ test("the lock file records no download address and agrees with package.json", (
   const packages: Readonly<Record<string, object>> = lock.packages;
   expect(Object.entries(packages).flatMap(([name, entry]) => ("resolved" in entry ? [name] : []))).toEqual([]);
   expect(readFileSync(join(packageFolder, "package-lock.json"), "utf8")).not.toMatch(/https?:\/\/[^"]*\.tgz/);
-  expect(lock.packages[""]).toMatchObject({ version: manifest.version, dependencies: manifest.dependencies, devDependencies: manifest.devDependencies });
+  expect(lock.packages[""]).toMatchObject({
+    version: manifest.version,
+    dependencies: manifest.dependencies,
+    devDependencies: manifest.devDependencies,
+  });
 });
 
 test("the lock file holds the packages of every platform, without which npm ci refuses it", () => {
-  const packages: Readonly<Record<string, { readonly version?: string; readonly optionalDependencies?: Readonly<Record<string, string>> }>> = lock.packages;
+  const packages: Readonly<
+    Record<string, { readonly version?: string; readonly optionalDependencies?: Readonly<Record<string, string>> }>
+  > = lock.packages;
   /** As Node looks for it: below the package that asks, then below each folder above. */
   const lockedVersion = (from: string, name: string): string | undefined => {
     const below = packages[`${from === "" ? "" : `${from}/`}node_modules/${name}`];
     if (below !== undefined || from === "") return below?.version;
-    return lockedVersion(from.includes("/node_modules/") ? from.slice(0, from.lastIndexOf("/node_modules/")) : "", name);
+    return lockedVersion(
+      from.includes("/node_modules/") ? from.slice(0, from.lastIndexOf("/node_modules/")) : "",
+      name,
+    );
   };
   const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
-    Object.entries(optionalDependencies).flatMap(([name, version]) => (/^\d/.test(version) && lockedVersion(path, name) !== version ? [`${name} ${version} for ${path}`] : [])),
+    Object.entries(optionalDependencies).flatMap(([name, version]) =>
+      /^\d/.test(version) && lockedVersion(path, name) !== version ? [`${name} ${version} for ${path}`] : [],
+    ),
   );
   expect(missing).toEqual([]);
 });
 
 test("every version is exact, so that an old Node does not choose an older major", () => {
-  const loose = Object.entries({ ...manifest.dependencies, ...manifest.devDependencies }).filter(([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version));
+  const loose = Object.entries({ ...manifest.dependencies, ...manifest.devDependencies }).filter(
+    ([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version),
+  );
   expect(loose).toEqual([]);
 });
 
 test("every package with an install script is named in allowScripts, which npm 12 asks for", () => {
-  const scripted = Object.entries(lock.packages as Readonly<Record<string, { readonly hasInstallScript?: boolean; readonly optional?: boolean }>>)
+  const scripted = Object.entries(
+    lock.packages as Readonly<Record<string, { readonly hasInstallScript?: boolean; readonly optional?: boolean }>>,
+  )
     .filter(([, entry]) => entry.hasInstallScript === true && entry.optional !== true)
     .map(([path]) => path.replace(/^.*node_modules\//, ""));
   expect(scripted.filter((name) => !(name in manifest.allowScripts))).toEqual([]);
@@ -65,12 +94,17 @@ test("every package with an install script is named in allowScripts, which npm 1
 
 test("no file names a path of the machine it was written on", () => {
   const own = [homedir(), packageFolder, dirname(packageFolder)].filter((folder) => !ORDINARY_FOLDERS.test(folder));
-  for (const folder of own) expect(linesWith(new RegExp(`(^|[^A-Za-z0-9_.-])${RegExp.escape(folder)}([/\\\\]|$)`))).toEqual([]);
-  expect(linesWith(/(^|[^\w.-])\/(home|Users)\/(?!runner\b|user\b|you\b|node\b|bun\b|dragoman\b)[a-z]\w*\//)).toEqual([]);
+  for (const folder of own)
+    expect(linesWith(new RegExp(`(^|[^A-Za-z0-9_.-])${RegExp.escape(folder)}([/\\\\]|$)`))).toEqual([]);
+  expect(linesWith(/(^|[^\w.-])\/(home|Users)\/(?!runner\b|user\b|you\b|node\b|bun\b|dragoman\b)[a-z]\w*\//)).toEqual(
+    [],
+  );
 });
 
 test("no file chooses where packages come from", () => {
-  expect(linesWith(/^\s*(@[\w-]+:)?registry\s*=|--registry[= ]|_authToken/, ["test/packaging/repository.test.ts"])).toEqual([]);
+  expect(
+    linesWith(/^\s*(@[\w-]+:)?registry\s*=|--registry[= ]|_authToken/, ["test/packaging/repository.test.ts"]),
+  ).toEqual([]);
 });
 
 test("no test is switched off for good, and no work is left open", () => {

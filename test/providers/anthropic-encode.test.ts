@@ -17,7 +17,10 @@ function target(model: string, changes: Partial<Target> = {}): Target {
   return targetFor(anthropic, { model, ...changes });
 }
 function encode(body: object, model = "claude-sonnet-4-6", changes: Partial<Target> = {}) {
-  return anthropic.encodeRequest(parseChatRequest(JSON.stringify({ model: "anthropic:x", messages: ASK, ...body })), target(model, changes));
+  return anthropic.encodeRequest(
+    parseChatRequest(JSON.stringify({ model: "anthropic:x", messages: ASK, ...body })),
+    target(model, changes),
+  );
 }
 function sent(body: object, model?: string): Record<string, unknown> {
   return JSON.parse(encode(body, model).request.body) as Record<string, unknown>;
@@ -31,7 +34,14 @@ function refusal(body: object, model?: string): GatewayError {
   }
   throw new Error("the request was encoded");
 }
-const weather = { type: "function", function: { name: "weather", description: "Now", parameters: { type: "object", properties: { city: { type: "string" } } } } };
+const weather = {
+  type: "function",
+  function: {
+    name: "weather",
+    description: "Now",
+    parameters: { type: "object", properties: { city: { type: "string" } } },
+  },
+};
 
 describe("address and headers", () => {
   test("the endpoint follows the host, or the version where the address has it", () => {
@@ -39,14 +49,28 @@ describe("address and headers", () => {
     expect(encode({}, "m", { baseUrl: "https://example.com/v1" }).request.url).toBe("https://example.com/v1/messages");
   });
   test("the version is the documented one unless the target says another", () => {
-    expect(encode({}).request.headers).toEqual({ "anthropic-version": "2023-06-01", "content-type": "application/json" });
-    expect(encode({}, "m", { settings: { api_version: "2027-01-01" } }).request.headers["anthropic-version"]).toBe("2027-01-01");
+    expect(encode({}).request.headers).toEqual({
+      "anthropic-version": "2023-06-01",
+      "content-type": "application/json",
+    });
+    expect(encode({}, "m", { settings: { api_version: "2027-01-01" } }).request.headers["anthropic-version"]).toBe(
+      "2027-01-01",
+    );
   });
   test("headers of the caller are merged, and betas that the request needs join theirs", () => {
     const { headers } = encode(
-      { messages: [{ role: "user", content: [{ type: "file", file: { file_id: "file_1" } }] }], tools: [{ type: "code_execution_20250825", name: "code_execution" }] },
+      {
+        messages: [{ role: "user", content: [{ type: "file", file: { file_id: "file_1" } }] }],
+        tools: [{ type: "code_execution_20250825", name: "code_execution" }],
+      },
       "m",
-      { headers: { "anthropic-beta": "context-1m-2025-08-07, files-api-2025-04-14", "x-own": "1", "content-type": "text/plain" } },
+      {
+        headers: {
+          "anthropic-beta": "context-1m-2025-08-07, files-api-2025-04-14",
+          "x-own": "1",
+          "content-type": "text/plain",
+        },
+      },
     ).request;
     expect(headers).toEqual({
       "anthropic-version": "2023-06-01",
@@ -57,27 +81,47 @@ describe("address and headers", () => {
   });
   test("a credential becomes x-api-key, none leaves the request alone", async () => {
     const { request } = encode({});
-    expect((await anthropic.sign(request, keyCredential("sk-test"), SIGN_CONTEXT)).headers["x-api-key"]).toBe("sk-test");
+    expect((await anthropic.sign(request, keyCredential("sk-test"), SIGN_CONTEXT)).headers["x-api-key"]).toBe(
+      "sk-test",
+    );
     expect(anthropic.sign(request, null, SIGN_CONTEXT)).toBe(request);
   });
 });
 
 describe("tools", () => {
   test("a function becomes a tool; keys that only the vendor knows stay", () => {
-    const strict = { type: "function", function: { name: "f", parameters: {}, strict: true }, cache_control: { type: "ephemeral" }, defer_loading: true };
+    const strict = {
+      type: "function",
+      function: { name: "f", parameters: {}, strict: true },
+      cache_control: { type: "ephemeral" },
+      defer_loading: true,
+    };
     expect(sent({ tools: [weather, strict, { type: "function", function: { name: "g" } }] })["tools"]).toEqual([
       { name: "weather", description: "Now", input_schema: weather.function.parameters },
-      { name: "f", input_schema: { type: "object", properties: {} }, strict: true, cache_control: { type: "ephemeral" }, defer_loading: true },
+      {
+        name: "f",
+        input_schema: { type: "object", properties: {} },
+        strict: true,
+        cache_control: { type: "ephemeral" },
+        defer_loading: true,
+      },
       { name: "g", input_schema: { type: "object", properties: {} } },
     ]);
   });
   test("a schema is never mended: the vendor's word on it is the better one", () => {
-    expect(sent({ tools: [{ type: "function", function: { name: "f", parameters: { anyOf: [] } } }] })).toMatchObject({ tools: [{ input_schema: { anyOf: [] } }] });
+    expect(sent({ tools: [{ type: "function", function: { name: "f", parameters: { anyOf: [] } } }] })).toMatchObject({
+      tools: [{ input_schema: { anyOf: [] } }],
+    });
   });
   test("the vendor's own tools pass as they are, and the dialect names them", () => {
-    const tools = [{ type: "web_search_20260318", name: "web_search", max_uses: 3 }, { type: "bash_20250124", name: "bash" }, { type: "custom", name: "c", input_schema: { type: "object" } }];
+    const tools = [
+      { type: "web_search_20260318", name: "web_search", max_uses: 3 },
+      { type: "bash_20250124", name: "bash" },
+      { type: "custom", name: "c", input_schema: { type: "object" } },
+    ];
     expect(sent({ tools })["tools"]).toEqual(tools);
-    const named = (type: string) => anthropic.dialect.tools.some((word) => (word.endsWith("*") ? type.startsWith(word.slice(0, -1)) : type === word));
+    const named = (type: string) =>
+      anthropic.dialect.tools.some((word) => (word.endsWith("*") ? type.startsWith(word.slice(0, -1)) : type === word));
     expect(tools.map(({ type }) => named(type))).toEqual([true, true, true]);
     expect(named("file_search")).toBe(false);
   });
@@ -86,24 +130,49 @@ describe("tools", () => {
     ["none", { type: "none" }],
     ["required", { type: "any" }],
     ["any", { type: "any" }],
-    [{ type: "function", function: { name: "weather" } }, { type: "tool", name: "weather" }],
-    [{ type: "tool", name: "weather" }, { type: "tool", name: "weather" }],
+    [
+      { type: "function", function: { name: "weather" } },
+      { type: "tool", name: "weather" },
+    ],
+    [
+      { type: "tool", name: "weather" },
+      { type: "tool", name: "weather" },
+    ],
   ])("tool_choice %j", (choice, wire) => {
     expect(sent({ tools: [weather], tool_choice: choice })["tool_choice"]).toEqual(wire);
   });
   test("parallel_tool_calls false needs a choice to stand in, and true is said too; a choice without tools says nothing", () => {
-    expect(sent({ tools: [weather], parallel_tool_calls: false })["tool_choice"]).toEqual({ type: "auto", disable_parallel_tool_use: true });
-    expect(sent({ tools: [weather], parallel_tool_calls: false, tool_choice: "required" })["tool_choice"]).toEqual({ type: "any", disable_parallel_tool_use: true });
-    expect(sent({ tools: [weather], parallel_tool_calls: false, tool_choice: "none" })["tool_choice"]).toEqual({ type: "none" });
-    expect(sent({ tools: [weather], parallel_tool_calls: true })["tool_choice"]).toEqual({ type: "auto", disable_parallel_tool_use: false });
+    expect(sent({ tools: [weather], parallel_tool_calls: false })["tool_choice"]).toEqual({
+      type: "auto",
+      disable_parallel_tool_use: true,
+    });
+    expect(sent({ tools: [weather], parallel_tool_calls: false, tool_choice: "required" })["tool_choice"]).toEqual({
+      type: "any",
+      disable_parallel_tool_use: true,
+    });
+    expect(sent({ tools: [weather], parallel_tool_calls: false, tool_choice: "none" })["tool_choice"]).toEqual({
+      type: "none",
+    });
+    expect(sent({ tools: [weather], parallel_tool_calls: true })["tool_choice"]).toEqual({
+      type: "auto",
+      disable_parallel_tool_use: false,
+    });
     expect(sent({ tools: [], tool_choice: "auto", parallel_tool_calls: false })).not.toHaveProperty("tool_choice");
   });
   test("web_search_options is the vendor's search tool", () => {
     const place = { city: "Izmir", country: "TR" };
-    expect(sent({ web_search_options: { search_context_size: "medium", user_location: { type: "approximate", approximate: place } } })["tools"]).toEqual([
-      { type: "web_search_20250305", name: "web_search", user_location: { type: "approximate", ...place } },
-    ]);
-    expect(refusal({ web_search_options: { search_context_size: "high" } })).toMatchObject({ code: "unsupported_value", param: "web_search_options.search_context_size" });
+    expect(
+      sent({
+        web_search_options: {
+          search_context_size: "medium",
+          user_location: { type: "approximate", approximate: place },
+        },
+      })["tools"],
+    ).toEqual([{ type: "web_search_20250305", name: "web_search", user_location: { type: "approximate", ...place } }]);
+    expect(refusal({ web_search_options: { search_context_size: "high" } })).toMatchObject({
+      code: "unsupported_value",
+      param: "web_search_options.search_context_size",
+    });
   });
 });
 
@@ -111,13 +180,38 @@ describe("parameters", () => {
   test("the output bound has one name here, and is sent whatever the caller said", () => {
     expect(sent({ max_completion_tokens: 7 })["max_tokens"]).toBe(7);
     expect(sent({ max_tokens: 500_000 })["max_tokens"]).toBe(500_000);
-    const defaults = { "claude-3-opus-20240229": 4_096, "claude-3-5-haiku-20241022": 8_192, "claude-opus-4-1-20250805": 32_000, "claude-opus-4-20250514": 32_000, "claude-sonnet-4-0": 64_000, "claude-haiku-4-5": 64_000, "claude-opus-4-6": 128_000, "claude-opus-5-5": 128_000, "claude-sonnet-7": 128_000, "my-model": 8_192 };
-    expect(Object.fromEntries(Object.keys(defaults).map((model) => [model, sent({}, model)["max_tokens"]]))).toEqual(defaults);
+    const defaults = {
+      "claude-3-opus-20240229": 4_096,
+      "claude-3-5-haiku-20241022": 8_192,
+      "claude-opus-4-1-20250805": 32_000,
+      "claude-opus-4-20250514": 32_000,
+      "claude-sonnet-4-0": 64_000,
+      "claude-haiku-4-5": 64_000,
+      "claude-opus-4-6": 128_000,
+      "claude-opus-5-5": 128_000,
+      "claude-sonnet-7": 128_000,
+      "my-model": 8_192,
+    };
+    expect(Object.fromEntries(Object.keys(defaults).map((model) => [model, sent({}, model)["max_tokens"]]))).toEqual(
+      defaults,
+    );
   });
   test("sampling, stop, user and tier", () => {
-    expect(sent({ temperature: 0.3, top_p: 0.9, stop: "END", user: "u1", service_tier: "default" })).toMatchObject({ temperature: 0.3, top_p: 0.9, stop_sequences: ["END"], metadata: { user_id: "u1" }, service_tier: "standard_only" });
-    expect(sent({ stop: ["a", "b"], user: "u1", safety_identifier: "s1", service_tier: "auto", stream: true })).toMatchObject({ stop_sequences: ["a", "b"], metadata: { user_id: "s1" }, service_tier: "auto", stream: true });
-    expect(sent({ stop: "", stream: false })).toEqual({ model: "claude-sonnet-4-6", max_tokens: 128_000, messages: ASK });
+    expect(sent({ temperature: 0.3, top_p: 0.9, stop: "END", user: "u1", service_tier: "default" })).toMatchObject({
+      temperature: 0.3,
+      top_p: 0.9,
+      stop_sequences: ["END"],
+      metadata: { user_id: "u1" },
+      service_tier: "standard_only",
+    });
+    expect(
+      sent({ stop: ["a", "b"], user: "u1", safety_identifier: "s1", service_tier: "auto", stream: true }),
+    ).toMatchObject({ stop_sequences: ["a", "b"], metadata: { user_id: "s1" }, service_tier: "auto", stream: true });
+    expect(sent({ stop: "", stream: false })).toEqual({
+      model: "claude-sonnet-4-6",
+      max_tokens: 128_000,
+      messages: ASK,
+    });
   });
   test.each([
     ["claude-sonnet-4-6", "medium", { thinking: { type: "adaptive" }, output_config: { effort: "medium" } }],
@@ -126,7 +220,11 @@ describe("parameters", () => {
     ["claude-opus-4-8", "xhigh", { thinking: { type: "adaptive" }, output_config: { effort: "xhigh" } }],
     ["claude-sonnet-5", "none", { thinking: { type: "disabled" } }],
     ["claude-sonnet-5-5", "none", { thinking: { type: "between_tools" } }],
-    ["claude-opus-4-5-20251101", "xhigh", { thinking: { type: "enabled", budget_tokens: 32_000 }, output_config: { effort: "high" } }],
+    [
+      "claude-opus-4-5-20251101",
+      "xhigh",
+      { thinking: { type: "enabled", budget_tokens: 32_000 }, output_config: { effort: "high" } },
+    ],
     ["claude-sonnet-4-5", "high", { thinking: { type: "enabled", budget_tokens: 24_000 } }],
     ["claude-3-7-sonnet-20250219", "none", { thinking: { type: "disabled" } }],
   ])("reasoning_effort on %s: %s", (model, effort, wire) => {
@@ -134,12 +232,23 @@ describe("parameters", () => {
     expect({ thinking, ...(config !== undefined && { output_config: config }) } as object).toEqual(wire);
   });
   test("a budget leaves room for the answer inside max_tokens, or is refused", () => {
-    expect(sent({ reasoning_effort: "high", max_tokens: 5_000 }, "claude-sonnet-4-5")).toMatchObject({ max_tokens: 5_000, thinking: { budget_tokens: 4_000 } });
-    expect(sent({ reasoning_effort: "high", max_tokens: 1_025 }, "claude-sonnet-4-5")).toMatchObject({ thinking: { budget_tokens: 1_024 } });
-    expect(refusal({ reasoning_effort: "low", max_tokens: 1_024 }, "claude-sonnet-4-5")).toMatchObject({ code: "unsupported_value", param: "reasoning_effort" });
+    expect(sent({ reasoning_effort: "high", max_tokens: 5_000 }, "claude-sonnet-4-5")).toMatchObject({
+      max_tokens: 5_000,
+      thinking: { budget_tokens: 4_000 },
+    });
+    expect(sent({ reasoning_effort: "high", max_tokens: 1_025 }, "claude-sonnet-4-5")).toMatchObject({
+      thinking: { budget_tokens: 1_024 },
+    });
+    expect(refusal({ reasoning_effort: "low", max_tokens: 1_024 }, "claude-sonnet-4-5")).toMatchObject({
+      code: "unsupported_value",
+      param: "reasoning_effort",
+    });
   });
   test("names that changed are told", () => {
-    expect(encode({ max_tokens: 5, stop: "x", user: "u", reasoning_effort: "low", response_format: { type: "json_object" } }).mapped).toEqual([
+    expect(
+      encode({ max_tokens: 5, stop: "x", user: "u", reasoning_effort: "low", response_format: { type: "json_object" } })
+        .mapped,
+    ).toEqual([
       "max_completion_tokens -> max_tokens",
       "stop -> stop_sequences",
       "reasoning_effort -> thinking",
@@ -150,8 +259,18 @@ describe("parameters", () => {
 });
 
 describe("JSON", () => {
-  const closed = { type: "object", properties: { a: { type: "string" }, minimum: { type: "array", items: { type: "integer" } } }, required: ["a"], additionalProperties: false };
-  const asked = (schema: object | undefined, strict?: boolean) => ({ response_format: { type: "json_schema", json_schema: { name: "answer", schema, ...(strict !== undefined && { strict }) } } });
+  const closed = {
+    type: "object",
+    properties: { a: { type: "string" }, minimum: { type: "array", items: { type: "integer" } } },
+    required: ["a"],
+    additionalProperties: false,
+  };
+  const asked = (schema: object | undefined, strict?: boolean) => ({
+    response_format: {
+      type: "json_schema",
+      json_schema: { name: "answer", schema, ...(strict !== undefined && { strict }) },
+    },
+  });
 
   test("a schema is the vendor's own output format where the model has it, beside tools and effort", () => {
     expect(sent({ ...asked(closed), tools: [weather], reasoning_effort: "low" }, "claude-sonnet-4-6")).toMatchObject({
@@ -163,7 +282,10 @@ describe("JSON", () => {
   test("a strict schema goes to the vendor whatever it holds; without strict, one outside its subset becomes a tool", () => {
     const open = { type: "object", properties: { n: { type: "integer", minimum: 1 } }, additionalProperties: false };
     expect(sent(asked(open, true))).toMatchObject({ output_config: { format: { schema: open } } });
-    expect(sent(asked(open))).toMatchObject({ tools: [{ name: "respond_with_json", input_schema: open }], tool_choice: { type: "tool", name: "respond_with_json" } });
+    expect(sent(asked(open))).toMatchObject({
+      tools: [{ name: "respond_with_json", input_schema: open }],
+      tool_choice: { type: "tool", name: "respond_with_json" },
+    });
     expect(sent(asked({ type: "object", properties: {} }, false))).not.toHaveProperty("output_config");
     expect(sent(asked(open), "claude-opus-5-5")).toMatchObject({ output_config: { format: { schema: open } } });
   });
@@ -172,28 +294,55 @@ describe("JSON", () => {
       tools: [{ name: "respond_with_json", input_schema: closed }],
       tool_choice: { type: "tool", name: "respond_with_json", disable_parallel_tool_use: true },
     });
-    expect(sent({ response_format: { type: "json_object" } })).toMatchObject({ tools: [{ input_schema: { type: "object", additionalProperties: true } }], tool_choice: { type: "tool", name: "respond_with_json" } });
+    expect(sent({ response_format: { type: "json_object" } })).toMatchObject({
+      tools: [{ input_schema: { type: "object", additionalProperties: true } }],
+      tool_choice: { type: "tool", name: "respond_with_json" },
+    });
     expect(sent({ response_format: { type: "text" } })).not.toHaveProperty("tools");
   });
   test("the caller's own tools stay callable beside it, and a call that the caller forces comes first", () => {
     const json = { response_format: { type: "json_object" } };
-    expect(sent({ ...json, tools: [weather] })).toMatchObject({ tools: [{ name: "weather" }, { name: "respond_with_json" }], tool_choice: { type: "any" } });
-    expect(sent({ ...json, tools: [weather], tool_choice: "none" })).toMatchObject({ tool_choice: { type: "tool", name: "respond_with_json" } });
+    expect(sent({ ...json, tools: [weather] })).toMatchObject({
+      tools: [{ name: "weather" }, { name: "respond_with_json" }],
+      tool_choice: { type: "any" },
+    });
+    expect(sent({ ...json, tools: [weather], tool_choice: "none" })).toMatchObject({
+      tool_choice: { type: "tool", name: "respond_with_json" },
+    });
     const forced = encode({ ...json, tools: [weather], tool_choice: "required" });
-    expect(JSON.parse(forced.request.body)).toMatchObject({ tools: [{ name: "weather" }], tool_choice: { type: "any" } });
+    expect(JSON.parse(forced.request.body)).toMatchObject({
+      tools: [{ name: "weather" }],
+      tool_choice: { type: "any" },
+    });
     expect(forced.memo).toEqual({ answerTool: null });
-    expect(encode({ ...json, tools: [{ type: "function", function: { name: "respond_with_json" } }] }).memo).toEqual({ answerTool: "respond_with_json_" });
+    expect(encode({ ...json, tools: [{ type: "function", function: { name: "respond_with_json" } }] }).memo).toEqual({
+      answerTool: "respond_with_json_",
+    });
   });
   test("where the vendor refuses to force a tool it is said, with the cure", () => {
-    expect(refusal({ response_format: { type: "json_object" }, reasoning_effort: "low" }, "claude-sonnet-4-5")).toMatchObject({ code: "unsupported_value", param: "response_format" });
+    expect(
+      refusal({ response_format: { type: "json_object" }, reasoning_effort: "low" }, "claude-sonnet-4-5"),
+    ).toMatchObject({ code: "unsupported_value", param: "response_format" });
     expect(refusal({ response_format: { type: "json_object" } }, "claude-opus-5-5").message).toContain("json_schema");
-    expect(sent({ ...asked({ type: "object" }), thinking: { type: "enabled", budget_tokens: 2_000 } }, "claude-sonnet-4-5")).toHaveProperty("output_config");
+    expect(
+      sent({ ...asked({ type: "object" }), thinking: { type: "enabled", budget_tokens: 2_000 } }, "claude-sonnet-4-5"),
+    ).toHaveProperty("output_config");
   });
 });
 
 describe("pass-through", () => {
   test("[d6.5] other fields go to the top of the body untouched, objects merged key by key", () => {
-    expect(sent({ top_k: 5, container: { id: "c" }, cache_control: { type: "ephemeral" }, thinking: { display: "summarized" }, output_config: { task_budget: { total: 9 } }, reasoning_effort: "high", metadata: { run: 1 } })).toEqual({
+    expect(
+      sent({
+        top_k: 5,
+        container: { id: "c" },
+        cache_control: { type: "ephemeral" },
+        thinking: { display: "summarized" },
+        output_config: { task_budget: { total: 9 } },
+        reasoning_effort: "high",
+        metadata: { run: 1 },
+      }),
+    ).toEqual({
       model: "claude-sonnet-4-6",
       max_tokens: 128_000,
       messages: ASK,
@@ -206,8 +355,13 @@ describe("pass-through", () => {
     expect(encode({ extra_body: { top_k: 1 } }).request.body).toContain('"top_k":1');
   });
   test("[d6.5] what the gateway encoded is never overwritten", () => {
-    expect(refusal({ reasoning_effort: "low", output_config: { effort: "max" } })).toMatchObject({ code: "reserved_parameter", param: "output_config.effort" });
-    expect(sent({ reasoning_effort: "low", output_config: { effort: "low", format: null } })).toMatchObject({ output_config: { effort: "low" } });
+    expect(refusal({ reasoning_effort: "low", output_config: { effort: "max" } })).toMatchObject({
+      code: "reserved_parameter",
+      param: "output_config.effort",
+    });
+    expect(sent({ reasoning_effort: "low", output_config: { effort: "low", format: null } })).toMatchObject({
+      output_config: { effort: "low" },
+    });
     for (const name of ["system", "stop_sequences", "mcp_servers"]) {
       expect(anthropic.reserved.has(name)).toBe(true);
       expect(refusal({ [name]: "x" })).toMatchObject({ code: "reserved_parameter", param: name });
@@ -234,10 +388,27 @@ describe("capabilities", () => {
     service_tier: { service_tier: "default" },
     web_search_options: { web_search_options: {} },
   };
-  const MODELS = ["claude-3-opus-20240229", "claude-3-7-sonnet-20250219", "claude-opus-4-1", "claude-opus-4-5", "claude-sonnet-4-5", "claude-sonnet-4-6", "claude-opus-4-7", "claude-sonnet-5", "claude-fable-5", "claude-fable-5-1", "claude-opus-5-5", "claude-haiku-5-5", "claude-next", "other"];
+  const MODELS = [
+    "claude-3-opus-20240229",
+    "claude-3-7-sonnet-20250219",
+    "claude-opus-4-1",
+    "claude-opus-4-5",
+    "claude-sonnet-4-5",
+    "claude-sonnet-4-6",
+    "claude-opus-4-7",
+    "claude-sonnet-5",
+    "claude-fable-5",
+    "claude-fable-5-1",
+    "claude-opus-5-5",
+    "claude-haiku-5-5",
+    "claude-next",
+    "other",
+  ];
 
   test("[d6.2] every parameter that is accepted changes the request, and no other has a sample", () => {
-    const accepted = COMMON_PARAMETERS.filter((name) => name !== "stream_options" && anthropic.capabilities.cells[name].support !== "unsupported");
+    const accepted = COMMON_PARAMETERS.filter(
+      (name) => name !== "stream_options" && anthropic.capabilities.cells[name].support !== "unsupported",
+    );
     expect(Object.keys(SAMPLES).toSorted()).toEqual(accepted.toSorted());
     for (const name of accepted) {
       const { [name]: _left, ...without } = SAMPLES[name] as Record<string, unknown>;
@@ -251,11 +422,15 @@ describe("capabilities", () => {
         expect(isObject(thinking)).toBe(true);
         if (isObject(config)) expect(factsOf(model).efforts).toContain(config["effort"] as string);
       }
-      for (const type of (capabilityOf(anthropic.capabilities, "response_format", model).values ?? ["json_object"]).filter((word) => word === "json_object")) expect(sent({ response_format: { type } }, model)).toHaveProperty("tool_choice");
+      for (const type of (
+        capabilityOf(anthropic.capabilities, "response_format", model).values ?? ["json_object"]
+      ).filter((word) => word === "json_object"))
+        expect(sent({ response_format: { type } }, model)).toHaveProperty("tool_choice");
     }
   });
   test("cells differ where the models do", () => {
-    const cell = (name: CommonParameter, model: string): Capability => capabilityOf(anthropic.capabilities, name, model);
+    const cell = (name: CommonParameter, model: string): Capability =>
+      capabilityOf(anthropic.capabilities, name, model);
     expect(cell("temperature", "claude-sonnet-4-6").range).toEqual([0, 1]);
     expect(cell("temperature", "claude-opus-4-7").support).toBe("unsupported");
     expect(cell("top_p", "claude-sonnet-5").support).toBe("unsupported");

@@ -6,19 +6,38 @@ import { anthropic } from "../../src/providers/anthropic/provider.ts";
 import { MalformedAnswer, StreamError } from "../../src/providers/provider.ts";
 import { createSseParser, type SseEvent } from "../../src/wire/sse.ts";
 
-const start = (more: object = {}): object => ({ type: "message_start", message: { id: "msg_1", type: "message", role: "assistant", content: [], stop_reason: null, usage: { input_tokens: 10, cache_read_input_tokens: 5, output_tokens: 1 }, ...more } });
+const start = (more: object = {}): object => ({
+  type: "message_start",
+  message: {
+    id: "msg_1",
+    type: "message",
+    role: "assistant",
+    content: [],
+    stop_reason: null,
+    usage: { input_tokens: 10, cache_read_input_tokens: 5, output_tokens: 1 },
+    ...more,
+  },
+});
 const open = (index: number, block: object): object => ({ type: "content_block_start", index, content_block: block });
 const delta = (index: number, of: object): object => ({ type: "content_block_delta", index, delta: of });
 const close = (index: number): object => ({ type: "content_block_stop", index });
-const finish = (reason: string, more: object = {}): readonly object[] => [{ type: "message_delta", delta: { stop_reason: reason, stop_sequence: null, ...more }, usage: { output_tokens: 7 } }, { type: "message_stop" }];
-const textBlock = (index: number, ...pieces: readonly string[]): readonly object[] => [open(index, { type: "text", text: "" }), ...pieces.map((text) => delta(index, { type: "text_delta", text })), close(index)];
+const finish = (reason: string, more: object = {}): readonly object[] => [
+  { type: "message_delta", delta: { stop_reason: reason, stop_sequence: null, ...more }, usage: { output_tokens: 7 } },
+  { type: "message_stop" },
+];
+const textBlock = (index: number, ...pieces: readonly string[]): readonly object[] => [
+  open(index, { type: "text", text: "" }),
+  ...pieces.map((text) => delta(index, { type: "text_delta", text })),
+  close(index),
+];
 const callBlock = (index: number, name: string, ...pieces: readonly string[]): readonly object[] => [
   open(index, { type: "tool_use", id: `toolu_${index}`, name, input: {} }),
   ...pieces.map((piece) => delta(index, { type: "input_json_delta", partial_json: piece })),
   close(index),
 ];
 
-const asEvents = (events: readonly object[]): readonly SseEvent[] => events.map((event) => ({ event: (event as { readonly type: string }).type, data: JSON.stringify(event) }));
+const asEvents = (events: readonly object[]): readonly SseEvent[] =>
+  events.map((event) => ({ event: (event as { readonly type: string }).type, data: JSON.stringify(event) }));
 
 function decode(events: readonly SseEvent[], memo: unknown = null): readonly ChatChunk[] {
   const decoder = anthropic.openStream({ model: "m", memo });
@@ -28,7 +47,15 @@ const chunksOf = (events: readonly object[], memo?: unknown): readonly ChatChunk
 
 /** A stream put together as a client does it. */
 function assemble(chunks: readonly ChatChunk[]) {
-  const whole = { content: "", reasoning: "", refusal: "", calls: [] as { id: string; name: string; arguments: string }[], details: [] as JsonObject[], finish: [] as string[], usage: undefined as ChatChunk["usage"] };
+  const whole = {
+    content: "",
+    reasoning: "",
+    refusal: "",
+    calls: [] as { id: string; name: string; arguments: string }[],
+    details: [] as JsonObject[],
+    finish: [] as string[],
+    usage: undefined as ChatChunk["usage"],
+  };
   for (const { choices, usage } of chunks) {
     if (usage) whole.usage = usage;
     for (const { delta: piece = {}, finish_reason: reason } of choices) {
@@ -50,15 +77,35 @@ function assemble(chunks: readonly ChatChunk[]) {
 
 describe("what comes", () => {
   test("text, chunk by chunk", () => {
-    expect(chunksOf([start({ usage: { input_tokens: 10, output_tokens: 1, service_tier: "standard" } }), ...textBlock(0, "Hel", "", "lo"), ...finish("end_turn")])).toEqual([
-      { id: "msg_1", choices: [{ index: 0, delta: { role: "assistant" } }], usage: { prompt_tokens: 10, completion_tokens: 1, total_tokens: 11 }, service_tier: "default" },
+    expect(
+      chunksOf([
+        start({ usage: { input_tokens: 10, output_tokens: 1, service_tier: "standard" } }),
+        ...textBlock(0, "Hel", "", "lo"),
+        ...finish("end_turn"),
+      ]),
+    ).toEqual([
+      {
+        id: "msg_1",
+        choices: [{ index: 0, delta: { role: "assistant" } }],
+        usage: { prompt_tokens: 10, completion_tokens: 1, total_tokens: 11 },
+        service_tier: "default",
+      },
       { choices: [{ index: 0, delta: { content: "Hel" } }] },
       { choices: [{ index: 0, delta: { content: "lo" } }] },
-      { choices: [{ index: 0, delta: {}, finish_reason: "stop", native_finish_reason: "end_turn" }], usage: { prompt_tokens: 10, completion_tokens: 7, total_tokens: 17 } },
+      {
+        choices: [{ index: 0, delta: {}, finish_reason: "stop", native_finish_reason: "end_turn" }],
+        usage: { prompt_tokens: 10, completion_tokens: 7, total_tokens: 17 },
+      },
     ]);
   });
   test("calls are numbered among themselves, and their input comes as it is written", () => {
-    const events = [start(), ...textBlock(0, "Let me."), ...callBlock(1, "f", "", '{"a": ', "1}"), ...callBlock(2, "g", '{"b":2}'), ...finish("tool_use")];
+    const events = [
+      start(),
+      ...textBlock(0, "Let me."),
+      ...callBlock(1, "f", "", '{"a": ', "1}"),
+      ...callBlock(2, "g", '{"b":2}'),
+      ...finish("tool_use"),
+    ];
     expect(assemble(chunksOf(events))).toMatchObject({
       content: "Let me.",
       calls: [
@@ -70,8 +117,14 @@ describe("what comes", () => {
   });
   test("a call without input has an empty object, unless it may have been cut off", () => {
     const events = [start(), ...callBlock(0, "f", ""), ...callBlock(1, "g")];
-    expect(assemble(chunksOf([...events, ...finish("tool_use")])).calls.map((call) => call.arguments)).toEqual(["{}", "{}"]);
-    expect(assemble(chunksOf([...events, ...finish("max_tokens")]))).toMatchObject({ calls: [{ arguments: "{}" }, { arguments: "" }], finish: ["length"] });
+    expect(assemble(chunksOf([...events, ...finish("tool_use")])).calls.map((call) => call.arguments)).toEqual([
+      "{}",
+      "{}",
+    ]);
+    expect(assemble(chunksOf([...events, ...finish("max_tokens")]))).toMatchObject({
+      calls: [{ arguments: "{}" }, { arguments: "" }],
+      finish: ["length"],
+    });
   });
   test("thinking is streamed as text, and each block's signature follows whole", () => {
     const events = [
@@ -101,27 +154,77 @@ describe("what comes", () => {
   });
   test("citations come when their text is complete", () => {
     const citation = { type: "web_search_result_location", url: "https://example.com/a", title: "A" };
-    const events = [start(), ...textBlock(0, "So: "), open(1, { type: "text", text: "", citations: [] }), delta(1, { type: "citations_delta", citation }), delta(1, { type: "text_delta", text: "true" }), close(1), ...finish("end_turn")];
-    expect(chunksOf(events).map(({ choices }) => choices[0]?.delta?.["annotations"]).filter((value) => value !== undefined)).toEqual([
-      [{ type: "url_citation", url_citation: { start_index: 4, end_index: 8, url: "https://example.com/a", title: "A" } }],
+    const events = [
+      start(),
+      ...textBlock(0, "So: "),
+      open(1, { type: "text", text: "", citations: [] }),
+      delta(1, { type: "citations_delta", citation }),
+      delta(1, { type: "text_delta", text: "true" }),
+      close(1),
+      ...finish("end_turn"),
+    ];
+    expect(
+      chunksOf(events)
+        .map(({ choices }) => choices[0]?.delta?.["annotations"])
+        .filter((value) => value !== undefined),
+    ).toEqual([
+      [
+        {
+          type: "url_citation",
+          url_citation: { start_index: 4, end_index: 8, url: "https://example.com/a", title: "A" },
+        },
+      ],
     ]);
   });
   test("[d6.8] the forced call of JSON mode is streamed as content", () => {
     const memo = { answerTool: "respond_with_json" };
-    expect(assemble(chunksOf([start(), ...callBlock(0, "respond_with_json", "", '{"a"', ":1}"), ...finish("tool_use")], memo))).toMatchObject({ content: '{"a":1}', calls: [], finish: ["stop"] });
-    expect(assemble(chunksOf([start(), ...callBlock(0, "respond_with_json", '{"a"'), ...finish("max_tokens")], memo))).toMatchObject({ content: '{"a"', finish: ["length"] });
-    expect(assemble(chunksOf([start(), ...callBlock(0, "respond_with_json"), ...finish("tool_use")], memo)).content).toBe("{}");
-    expect(assemble(chunksOf([start(), ...callBlock(0, "f", "{}"), ...finish("tool_use")], memo))).toMatchObject({ content: "", calls: [{ name: "f" }], finish: ["tool_calls"] });
+    expect(
+      assemble(
+        chunksOf([start(), ...callBlock(0, "respond_with_json", "", '{"a"', ":1}"), ...finish("tool_use")], memo),
+      ),
+    ).toMatchObject({ content: '{"a":1}', calls: [], finish: ["stop"] });
+    expect(
+      assemble(chunksOf([start(), ...callBlock(0, "respond_with_json", '{"a"'), ...finish("max_tokens")], memo)),
+    ).toMatchObject({ content: '{"a"', finish: ["length"] });
+    expect(
+      assemble(chunksOf([start(), ...callBlock(0, "respond_with_json"), ...finish("tool_use")], memo)).content,
+    ).toBe("{}");
+    expect(assemble(chunksOf([start(), ...callBlock(0, "f", "{}"), ...finish("tool_use")], memo))).toMatchObject({
+      content: "",
+      calls: [{ name: "f" }],
+      finish: ["tool_calls"],
+    });
   });
   test("blocks that stand in message_start already are said first", () => {
-    const content = [{ type: "tool_use", id: "toolu_9", name: "f", input: { a: 1 }, caller: { type: "code_execution_20250825", tool_id: "s" } }];
+    const content = [
+      {
+        type: "tool_use",
+        id: "toolu_9",
+        name: "f",
+        input: { a: 1 },
+        caller: { type: "code_execution_20250825", tool_id: "s" },
+      },
+    ];
     const chunks = chunksOf([start({ content, stop_reason: "tool_use" }), { type: "message_stop" }]);
-    expect(assemble(chunks)).toMatchObject({ calls: [{ id: "toolu_9", name: "f", arguments: '{"a":1}' }], finish: ["tool_calls"] });
-    expect(chunks[1]?.choices[0]?.delta?.tool_calls?.[0]?.extra_content).toEqual({ anthropic: { caller: { type: "code_execution_20250825", tool_id: "s" } } });
+    expect(assemble(chunks)).toMatchObject({
+      calls: [{ id: "toolu_9", name: "f", arguments: '{"a":1}' }],
+      finish: ["tool_calls"],
+    });
+    expect(chunks[1]?.choices[0]?.delta?.tool_calls?.[0]?.extra_content).toEqual({
+      anthropic: { caller: { type: "code_execution_20250825", tool_id: "s" } },
+    });
   });
   test("a refusal says why", () => {
-    const events = [start(), ...textBlock(0, "Par"), ...finish("refusal", { stop_details: { type: "refusal", category: null, explanation: "Not this." } })];
-    expect(assemble(chunksOf(events))).toMatchObject({ content: "Par", refusal: "Not this.", finish: ["content_filter"] });
+    const events = [
+      start(),
+      ...textBlock(0, "Par"),
+      ...finish("refusal", { stop_details: { type: "refusal", category: null, explanation: "Not this." } }),
+    ];
+    expect(assemble(chunksOf(events))).toMatchObject({
+      content: "Par",
+      refusal: "Not this.",
+      finish: ["content_filter"],
+    });
   });
   test("tools that the vendor runs, pings and events of tomorrow are passed over", () => {
     const events = [
@@ -140,13 +243,24 @@ describe("what comes", () => {
       ...finish("end_turn"),
     ];
     expect(assemble(chunksOf(events))).toMatchObject({ content: "Found.", calls: [], finish: ["stop"] });
-    expect(decode([...asEvents([start(), ...textBlock(0, "x"), ...finish("end_turn")]), { event: "", data: "[DONE]" }])).toHaveLength(3);
+    expect(
+      decode([...asEvents([start(), ...textBlock(0, "x"), ...finish("end_turn")]), { event: "", data: "[DONE]" }]),
+    ).toHaveLength(3);
   });
 });
 
 describe("usage", () => {
   test("message_delta corrects message_start and leaves alone what it does not name", () => {
-    const last = { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { input_tokens: 40, cache_creation_input_tokens: null, output_tokens: 9, output_tokens_details: { thinking_tokens: 3 } } };
+    const last = {
+      type: "message_delta",
+      delta: { stop_reason: "end_turn" },
+      usage: {
+        input_tokens: 40,
+        cache_creation_input_tokens: null,
+        output_tokens: 9,
+        output_tokens_details: { thinking_tokens: 3 },
+      },
+    };
     expect(assemble(chunksOf([start(), last, { type: "message_stop" }])).usage).toEqual({
       prompt_tokens: 45,
       completion_tokens: 9,
@@ -156,7 +270,9 @@ describe("usage", () => {
     });
   });
   test("usage without an end is counted and ends nothing", () => {
-    expect(chunksOf([start(), { type: "message_delta", delta: {}, usage: { output_tokens: 4 } }]).at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 4 } });
+    expect(chunksOf([start(), { type: "message_delta", delta: {}, usage: { output_tokens: 4 } }]).at(-1)).toMatchObject(
+      { choices: [], usage: { completion_tokens: 4 } },
+    );
   });
 });
 
@@ -164,26 +280,56 @@ describe("what breaks", () => {
   const whole = [start(), ...textBlock(0, "Let me."), ...callBlock(1, "f", '{"a":', "1}"), ...finish("tool_use")];
 
   test("[d8.3] a stream that is cut after any event has no finish reason that the vendor did not send", () => {
-    for (let length = 0; length < whole.length - 2; length++) expect(assemble(chunksOf(whole.slice(0, length))).finish).toEqual([]);
+    for (let length = 0; length < whole.length - 2; length++)
+      expect(assemble(chunksOf(whole.slice(0, length))).finish).toEqual([]);
     expect(assemble(chunksOf(whole.slice(0, -1))).finish).toEqual(["tool_calls"]);
     expect(assemble(chunksOf(whole)).finish).toEqual(["tool_calls"]);
   });
   test("[d8.3] an end without a reason is no end", () => {
     const [text, call] = [textBlock(0, "Let me."), callBlock(1, "f", "")];
-    expect(assemble(chunksOf([start(), ...text, ...call, { type: "message_delta", delta: { stop_reason: null } }, { type: "message_stop" }])).finish).toEqual([]);
+    expect(
+      assemble(
+        chunksOf([
+          start(),
+          ...text,
+          ...call,
+          { type: "message_delta", delta: { stop_reason: null } },
+          { type: "message_stop" },
+        ]),
+      ).finish,
+    ).toEqual([]);
   });
   test("bytes cut anywhere give the same answer", () => {
-    const bytes = Buffer.from(asEvents([start(), ...textBlock(0, "Gr", "üße 🌍"), ...callBlock(1, "f", '{"ü":1}'), ...finish("tool_use")]).map(({ event, data }) => `event: ${event}\r\ndata: ${data}\r\n\r\n`).join(""));
+    const bytes = Buffer.from(
+      asEvents([start(), ...textBlock(0, "Gr", "üße 🌍"), ...callBlock(1, "f", '{"ü":1}'), ...finish("tool_use")])
+        .map(({ event, data }) => `event: ${event}\r\ndata: ${data}\r\n\r\n`)
+        .join(""),
+    );
     for (const size of [1, 7, bytes.length]) {
       const parser = createSseParser({ maxEventBytes: 100_000 });
       const events: SseEvent[] = [];
       for (let at = 0; at < bytes.length; at += size) events.push(...parser.push(bytes.subarray(at, at + size)));
-      expect(assemble(decode([...events, ...parser.end()]))).toMatchObject({ content: "Grüße 🌍", calls: [{ arguments: '{"ü":1}' }], finish: ["tool_calls"] });
+      expect(assemble(decode([...events, ...parser.end()]))).toMatchObject({
+        content: "Grüße 🌍",
+        calls: [{ arguments: '{"ü":1}' }],
+        finish: ["tool_calls"],
+      });
     }
   });
   test.each([
-    ["event: error", { event: "error", data: '{"type":"error","error":{"details":null,"type":"overloaded_error","message":"Overloaded"}}' }, "overloaded"],
-    ["no name", { event: "", data: '{"type":"error","error":{"type":"rate_limit_error","message":"Slow down"}}' }, "rate_limit"],
+    [
+      "event: error",
+      {
+        event: "error",
+        data: '{"type":"error","error":{"details":null,"type":"overloaded_error","message":"Overloaded"}}',
+      },
+      "overloaded",
+    ],
+    [
+      "no name",
+      { event: "", data: '{"type":"error","error":{"type":"rate_limit_error","message":"Slow down"}}' },
+      "rate_limit",
+    ],
     ["a proxy's form", { event: "", data: '{"error":"upstream broke"}' }, "server"],
     ["no JSON", { event: "error", data: "upstream connect error" }, "server"],
   ] as const)("an error in the stream keeps its class: %s", (_, event, failureClass) => {

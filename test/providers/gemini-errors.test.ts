@@ -9,9 +9,24 @@ const classify = (status: number, error: Json) => gemini.classifyError({ status,
 describe("classes", () => {
   test.each([
     [400, "INVALID_ARGUMENT", "Request contains an invalid argument.", "invalid_request"],
-    [400, "INVALID_ARGUMENT", "The input token count (1200) exceeds the maximum number of tokens allowed (1000).", "context_length"],
-    [400, "INVALID_ARGUMENT", "Unable to submit request because the input token count is 40 but model only supports up to 30.", "context_length"],
-    [400, "INVALID_ARGUMENT", "This prompt contains words that violate Google's Responsible AI practices.", "content_policy"],
+    [
+      400,
+      "INVALID_ARGUMENT",
+      "The input token count (1200) exceeds the maximum number of tokens allowed (1000).",
+      "context_length",
+    ],
+    [
+      400,
+      "INVALID_ARGUMENT",
+      "Unable to submit request because the input token count is 40 but model only supports up to 30.",
+      "context_length",
+    ],
+    [
+      400,
+      "INVALID_ARGUMENT",
+      "This prompt contains words that violate Google's Responsible AI practices.",
+      "content_policy",
+    ],
     [400, "INVALID_ARGUMENT", "API key expired. Please renew the API key.", "authentication"],
     [400, "FAILED_PRECONDITION", "User location is not supported for the API use.", "invalid_request"],
     [401, "UNAUTHENTICATED", "Request had invalid authentication credentials.", "authentication"],
@@ -28,24 +43,62 @@ describe("classes", () => {
     [503, "UNAVAILABLE", "The model is overloaded. Please try again later.", "overloaded"],
     [504, "DEADLINE_EXCEEDED", "The request timed out.", "timeout"],
   ] as const)("%d %s: %s", (code, status, message, expected) => {
-    expect(classify(code, { code, status, message })).toEqual({ class: expected, message, param: null, nativeCode: status });
+    expect(classify(code, { code, status, message })).toEqual({
+      class: expected,
+      message,
+      param: null,
+      nativeCode: status,
+    });
   });
   test("a bad key is a 400 with a reason", () => {
     const details = [{ "@type": `${RPC}ErrorInfo`, reason: "API_KEY_INVALID", domain: "googleapis.com" }];
-    expect(classify(400, { code: 400, status: "INVALID_ARGUMENT", message: "API key not valid.", details })).toEqual({ class: "authentication", message: "API key not valid.", param: null, nativeCode: "API_KEY_INVALID" });
+    expect(classify(400, { code: 400, status: "INVALID_ARGUMENT", message: "API key not valid.", details })).toEqual({
+      class: "authentication",
+      message: "API key not valid.",
+      param: null,
+      nativeCode: "API_KEY_INVALID",
+    });
   });
   test("a day's quota is another thing than a minute's", () => {
-    const quota = (quotaId: string): Json => ({ code: 429, status: "RESOURCE_EXHAUSTED", message: "You exceeded your current quota, please check your plan and billing details.", details: [{ "@type": `${RPC}QuotaFailure`, violations: [{ quotaId }] }, { "@type": `${RPC}RetryInfo`, retryDelay: "34s" }] });
+    const quota = (quotaId: string): Json => ({
+      code: 429,
+      status: "RESOURCE_EXHAUSTED",
+      message: "You exceeded your current quota, please check your plan and billing details.",
+      details: [
+        { "@type": `${RPC}QuotaFailure`, violations: [{ quotaId }] },
+        { "@type": `${RPC}RetryInfo`, retryDelay: "34s" },
+      ],
+    });
     expect(classify(429, quota("GenerateRequestsPerMinutePerProjectPerModel-FreeTier")).class).toBe("rate_limit");
     expect(classify(429, quota("GenerateRequestsPerDayPerProjectPerModel-FreeTier")).class).toBe("quota");
   });
   test("the field that a violation names is the parameter", () => {
-    const details = [{ "@type": `${RPC}BadRequest`, fieldViolations: [{ field: "generation_config.top_k", description: "Must be positive." }] }];
-    expect(classify(400, { code: 400, status: "INVALID_ARGUMENT", message: "Invalid value", details }).param).toBe("generation_config.top_k");
+    const details = [
+      {
+        "@type": `${RPC}BadRequest`,
+        fieldViolations: [{ field: "generation_config.top_k", description: "Must be positive." }],
+      },
+    ];
+    expect(classify(400, { code: 400, status: "INVALID_ARGUMENT", message: "Invalid value", details }).param).toBe(
+      "generation_config.top_k",
+    );
   });
   test("without a status word the HTTP status decides", () => {
-    const expected = { 401: "authentication", 403: "permission", 404: "not_found", 408: "timeout", 413: "invalid_request", 418: "invalid_request", 429: "rate_limit", 500: "server", 502: "server", 503: "overloaded", 504: "timeout" };
-    for (const [status, name] of Object.entries(expected)) expect(gemini.classifyError({ status: Number(status), body: "" }).class as string).toBe(name);
+    const expected = {
+      401: "authentication",
+      403: "permission",
+      404: "not_found",
+      408: "timeout",
+      413: "invalid_request",
+      418: "invalid_request",
+      429: "rate_limit",
+      500: "server",
+      502: "server",
+      503: "overloaded",
+      504: "timeout",
+    };
+    for (const [status, name] of Object.entries(expected))
+      expect(gemini.classifyError({ status: Number(status), body: "" }).class as string).toBe(name);
   });
 });
 
@@ -57,8 +110,14 @@ describe("every form of body gives a message that a person can act on", () => {
     [`{"detail":"FastAPI's way."}`, "FastAPI's way."],
     [`"Bare text."`, "Bare text."],
     [`{"error":{"code":400,"details":[{"@type":"${RPC}LocalizedMessage","message":"Localised."}]}}`, "Localised."],
-    [`<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head></html>`, "The provider, or a proxy in front of it, answered with status 400 and a web page titled \"502 Bad Gateway\"."],
-    [`<b>upstream</b>\n connect error`, "The provider, or a proxy in front of it, answered with status 400: upstream connect error"],
+    [
+      `<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head></html>`,
+      'The provider, or a proxy in front of it, answered with status 400 and a web page titled "502 Bad Gateway".',
+    ],
+    [
+      `<b>upstream</b>\n connect error`,
+      "The provider, or a proxy in front of it, answered with status 400: upstream connect error",
+    ],
     ["", "The provider, or a proxy in front of it, answered with status 400 and an empty body."],
     ["{}", "The provider, or a proxy in front of it, answered with status 400 and no message: {}"],
   ])("%s", (body, message) => {

@@ -5,7 +5,19 @@ import { providers } from "../../src/providers/registry.ts";
 import { encoded } from "../contract/provider-requests.ts";
 import { allows, cellOf, modelNames, SAMPLES } from "../spec/parameter-samples.ts";
 
-test.each(["anthropic", "gemini", "openai", "deepseek", "xai", "together", "perplexity", "lmstudio", "llamacpp", "cerebras", "groq"])("[d9.4] %s names the place of each parameter that it takes in another form", (id) => {
+test.each([
+  "anthropic",
+  "gemini",
+  "openai",
+  "deepseek",
+  "xai",
+  "together",
+  "perplexity",
+  "lmstudio",
+  "llamacpp",
+  "cerebras",
+  "groq",
+])("[d9.4] %s names the place of each parameter that it takes in another form", (id) => {
   const provider = providers.get(id)!;
   const faults: string[] = [];
   for (const model of modelNames(provider))
@@ -13,8 +25,11 @@ test.each(["anthropic", "gemini", "openai", "deepseek", "xai", "together", "perp
       const cell = cellOf(provider, name, model);
       if (cell.support !== "mapped" && cell.support !== "emulated") continue;
       const values = SAMPLES[name].values.filter((value) => allows(cell, value));
-      const told = values.flatMap((value) => encoded(provider, { ...SAMPLES[name].beside, [name]: value } as never, { model }).mapped ?? []);
-      if (values.length > 0 && !told.some((words) => words.startsWith(`${name} -> `))) faults.push(`${model} ${name}: ${JSON.stringify(told)}`);
+      const told = values.flatMap(
+        (value) => encoded(provider, { ...SAMPLES[name].beside, [name]: value } as never, { model }).mapped ?? [],
+      );
+      if (values.length > 0 && !told.some((words) => words.startsWith(`${name} -> `)))
+        faults.push(`${model} ${name}: ${JSON.stringify(told)}`);
     }
   expect(faults).toEqual([]);
 });

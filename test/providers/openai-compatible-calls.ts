@@ -21,7 +21,15 @@ export function provider(id: string): Provider {
 
 /** A provider of its own, for what no present row says. */
 export function providerOf(differences: Partial<OpenAICompatibleRow>): Provider {
-  return openAICompatibleProvider({ id: "acme", label: "Acme", docs: "https://acme.example/docs", baseUrl: "https://acme.example/v1", keyVariables: [], conversation: openTable("https://acme.example/docs"), ...differences });
+  return openAICompatibleProvider({
+    id: "acme",
+    label: "Acme",
+    docs: "https://acme.example/docs",
+    baseUrl: "https://acme.example/v1",
+    keyVariables: [],
+    conversation: openTable("https://acme.example/docs"),
+    ...differences,
+  });
 }
 
 export function targetOf(of: Provider, model: string): Target {
@@ -32,7 +40,8 @@ export const HELLO = [{ role: "user", content: "Hello" }] as const;
 
 /** Encodes a body as the caller sent it, as text or as an object that gets a conversation. */
 export function encode(by: Provider, body: string | JsonObject, model = "m-1"): EncodedRequest {
-  const text = typeof body === "string" ? body : JSON.stringify({ model: `${by.id}:${model}`, messages: HELLO, ...body });
+  const text =
+    typeof body === "string" ? body : JSON.stringify({ model: `${by.id}:${model}`, messages: HELLO, ...body });
   const target = targetOf(by, model);
   return by.encodeRequest(fitConversation(parseChatRequest(text), by.conversation(target)).request, target);
 }
@@ -45,7 +54,9 @@ export const CONTEXT = { model: "m-1", memo: null } as const;
 
 export function chunksOf(by: Provider, ...events: readonly (string | JsonObject)[]): readonly ChatChunk[] {
   const stream = by.openStream(CONTEXT);
-  const chunks = events.flatMap((event) => stream.push({ event: "", data: typeof event === "string" ? event : JSON.stringify(event) }));
+  const chunks = events.flatMap((event) =>
+    stream.push({ event: "", data: typeof event === "string" ? event : JSON.stringify(event) }),
+  );
   return [...chunks, ...stream.end()];
 }
 

@@ -15,18 +15,38 @@ const custom = provider("custom");
 const jsonText = fc.letrec<{ value: string; list: string; object: string }>((tie) => ({
   value: fc.oneof(
     { depthSize: "small", withCrossShrink: true },
-    fc.constantFrom("1", "1.0", "-0", "1e5", "1E-2", "0.10", "12345678901234567890", "-9007199254740993", "true", "false", "null", '""', '"\\u0041\\/"', '"\\ud83d\\ude00"'),
+    fc.constantFrom(
+      "1",
+      "1.0",
+      "-0",
+      "1e5",
+      "1E-2",
+      "0.10",
+      "12345678901234567890",
+      "-9007199254740993",
+      "true",
+      "false",
+      "null",
+      '""',
+      '"\\u0041\\/"',
+      '"\\ud83d\\ude00"',
+    ),
     fc.string().map((text) => JSON.stringify(text)),
     tie("list"),
     tie("object"),
   ),
   list: fc.array(tie("value"), { maxLength: 4 }).map((items) => `[ ${items.join(" ,\n")} ]`),
-  object: fc.uniqueArray(fc.tuple(fc.string(), tie("value")), { selector: ([key]) => key, maxLength: 4 }).map((members) => `{${members.map(([key, value]) => `${JSON.stringify(key)} : ${value}`).join(", ")}}`),
+  object: fc
+    .uniqueArray(fc.tuple(fc.string(), tie("value")), { selector: ([key]) => key, maxLength: 4 })
+    .map((members) => `{${members.map(([key, value]) => `${JSON.stringify(key)} : ${value}`).join(", ")}}`),
 })).value;
 
 describe("the caller's text", () => {
   test("[d6.5] [s:behaviors.5] unknown members reach the provider byte for byte, in the caller's order", () => {
-    const member = fc.tuple(fc.string({ minLength: 1 }).filter((key) => !FIELDS.has(key)), jsonText);
+    const member = fc.tuple(
+      fc.string({ minLength: 1 }).filter((key) => !FIELDS.has(key)),
+      jsonText,
+    );
     fc.assert(
       fc.property(fc.uniqueArray(member, { selector: ([key]) => key, maxLength: 6 }), fc.nat(6), (members, at) => {
         const extras = members.map(([key, value]) => `${JSON.stringify(key)}: ${value}`);
@@ -41,22 +61,44 @@ describe("the caller's text", () => {
 
   test("messages and parameters keep their spelling", () => {
     const text = `{"seed":12345678901234567890,"messages":[ {"content":"a","role":"user","weight":1.0} ],"stop" : ["\\u0041"],"model":"x","top_p":0.90}`;
-    expect(encode(custom, text).request.body).toBe(`{"seed":12345678901234567890,"messages":[ {"content":"a","role":"user","weight":1.0} ],"stop" : ["\\u0041"],"model":"m-1","top_p":0.90}`);
+    expect(encode(custom, text).request.body).toBe(
+      `{"seed":12345678901234567890,"messages":[ {"content":"a","role":"user","weight":1.0} ],"stop" : ["\\u0041"],"model":"m-1","top_p":0.90}`,
+    );
   });
 
   test("fields of the gateway and null parameters are left out", () => {
-    const body = wireBody(custom, { tenant_id: "t", project_id: "p", route: "direct", metadata: { a: "b" }, timeout: 3, drop_params: true, temperature: null, max_tokens: -1, api_key: "k", base_url: "https://x.example", extra_headers: {} });
+    const body = wireBody(custom, {
+      tenant_id: "t",
+      project_id: "p",
+      route: "direct",
+      metadata: { a: "b" },
+      timeout: 3,
+      drop_params: true,
+      temperature: null,
+      max_tokens: -1,
+      api_key: "k",
+      base_url: "https://x.example",
+      extra_headers: {},
+    });
     expect(body).toEqual({ model: "m-1", messages: HELLO });
   });
 
   test("a missing model is added: the route decided it", () => {
-    expect(wireBody(custom, '{"route":"r","messages":[{"role":"user","content":"Hi"}]}', "chosen")).toMatchObject({ model: "chosen" });
+    expect(wireBody(custom, '{"route":"r","messages":[{"role":"user","content":"Hi"}]}', "chosen")).toMatchObject({
+      model: "chosen",
+    });
   });
 
   test("a parameter that was dropped from the request is gone, one whose value was changed is written anew", () => {
-    const request = parseChatRequest('{"model":"x","messages":[{"role":"user","content":"Hi"}],"stop":["a","b","c","d","e"],"seed":1,"top_p":0.5}');
+    const request = parseChatRequest(
+      '{"model":"x","messages":[{"role":"user","content":"Hi"}],"stop":["a","b","c","d","e"],"seed":1,"top_p":0.5}',
+    );
     const { seed: _seed, ...params } = request.params;
-    const fitted = { ...request, params: { ...params, stop: ["a", "b", "c", "d"] }, source: { ...request.source, rewritten: new Set(["stop"]) } };
+    const fitted = {
+      ...request,
+      params: { ...params, stop: ["a", "b", "c", "d"] },
+      source: { ...request.source, rewritten: new Set(["stop"]) },
+    };
     const body = JSON.parse(custom.encodeRequest(fitted, targetOf(custom, "m")).request.body) as JsonObject;
     expect(body["stop"]).toEqual(["a", "b", "c", "d"]);
     expect(body).not.toHaveProperty("seed");
@@ -65,7 +107,12 @@ describe("the caller's text", () => {
 
   test("a parameter that the request got from elsewhere is added", () => {
     const request = parseChatRequest('{"model":"x","messages":[{"role":"user","content":"Hi"}]}');
-    const body = JSON.parse(custom.encodeRequest({ ...request, params: { temperature: 0.2, max_tokens: 5, max_completion_tokens: 5 } }, targetOf(custom, "m")).request.body) as JsonObject;
+    const body = JSON.parse(
+      custom.encodeRequest(
+        { ...request, params: { temperature: 0.2, max_tokens: 5, max_completion_tokens: 5 } },
+        targetOf(custom, "m"),
+      ).request.body,
+    ) as JsonObject;
     expect(body).toMatchObject({ temperature: 0.2, max_tokens: 5 });
     expect(body).not.toHaveProperty("max_completion_tokens");
   });
@@ -80,7 +127,9 @@ describe("the caller's text", () => {
         { role: "function", name: "look_up", content: "42" },
       ],
     });
-    expect(body["tools"]).toEqual([{ type: "function", function: { name: "look_up", parameters: { type: "object" } } }]);
+    expect(body["tools"]).toEqual([
+      { type: "function", function: { name: "look_up", parameters: { type: "object" } } },
+    ]);
     expect(body["tool_choice"]).toEqual({ type: "function", function: { name: "look_up" } });
     expect(body).not.toHaveProperty("functions");
     expect(body).not.toHaveProperty("function_call");
@@ -90,14 +139,31 @@ describe("the caller's text", () => {
   });
 
   test("[d6.5] extra_body is appended, and merged key by key into an object of the same name", () => {
-    const body = wireBody(custom, { provider: { order: ["a"], sort: "price" }, top_k: 3, temperature: null, extra_body: { provider: { only: ["b"] }, min_p: 0.1, temperature: 0.3 } });
+    const body = wireBody(custom, {
+      provider: { order: ["a"], sort: "price" },
+      top_k: 3,
+      temperature: null,
+      extra_body: { provider: { only: ["b"] }, min_p: 0.1, temperature: 0.3 },
+    });
     expect(body["provider"]).toEqual({ order: ["a"], sort: "price", only: ["b"] });
     expect(body).toMatchObject({ top_k: 3, min_p: 0.1, temperature: 0.3 });
     expect(body).not.toHaveProperty("extra_body");
   });
 
   test("[d6.5] model, conversation, output bound, number of answers, tools and streaming are reserved everywhere", () => {
-    for (const each of openaiCompatibleProviders) for (const name of ["model", "messages", "max_tokens", "max_completion_tokens", "n", "tools", "functions", "stream", "stream_options"]) expect(each.reserved.has(name)).toBe(true);
+    for (const each of openaiCompatibleProviders)
+      for (const name of [
+        "model",
+        "messages",
+        "max_tokens",
+        "max_completion_tokens",
+        "n",
+        "tools",
+        "functions",
+        "stream",
+        "stream_options",
+      ])
+        expect(each.reserved.has(name)).toBe(true);
   });
 });
 
@@ -107,15 +173,24 @@ describe("the usage of a stream", () => {
     expect(wireBody(custom, { stream: true, stream_options: null })["stream_options"]).toEqual({ include_usage: true });
   });
   test("is asked for whatever else the caller set", () => {
-    expect(wireBody(custom, { stream: true, stream_options: { include_usage: false, chunk_include: 1 } })["stream_options"]).toEqual({ include_usage: true, chunk_include: 1 });
+    expect(
+      wireBody(custom, { stream: true, stream_options: { include_usage: false, chunk_include: 1 } })["stream_options"],
+    ).toEqual({ include_usage: true, chunk_include: 1 });
   });
   test("the caller's own words stay when they ask for it", () => {
-    expect(encode(custom, '{"messages":[{"role":"user","content":"a"}],"model":"x","stream":true,"stream_options":{ "include_usage" : true }}').request.body).toContain('"stream_options":{ "include_usage" : true }');
+    expect(
+      encode(
+        custom,
+        '{"messages":[{"role":"user","content":"a"}],"model":"x","stream":true,"stream_options":{ "include_usage" : true }}',
+      ).request.body,
+    ).toContain('"stream_options":{ "include_usage" : true }');
   });
   test("is not asked for without a stream, nor where the row has no place for it", () => {
     expect(wireBody(custom, { stream: false })).not.toHaveProperty("stream_options");
     const bare = providerOf({ lacks: ["stream_options"] });
-    expect(wireBody(bare, { stream: true, stream_options: { include_usage: true } })).not.toHaveProperty("stream_options");
+    expect(wireBody(bare, { stream: true, stream_options: { include_usage: true } })).not.toHaveProperty(
+      "stream_options",
+    );
     expect(wireBody(bare, { stream: true })).toMatchObject({ stream: true });
   });
 });
@@ -137,19 +212,56 @@ describe("the output bound", () => {
       expect(JSON.parse(encoded.request.body)).toMatchObject({ max_completion_tokens: 9 });
       expect(encoded.mapped).toEqual(["max_tokens -> max_completion_tokens"]);
     }
-    for (const model of ["gpt-4o", "gpt-5-chat-latest", "gpt-4.1"]) expect(wireBody(provider("openai"), { max_tokens: 9 }, model)).toMatchObject({ max_tokens: 9 });
+    for (const model of ["gpt-4o", "gpt-5-chat-latest", "gpt-4.1"])
+      expect(wireBody(provider("openai"), { max_tokens: 9 }, model)).toMatchObject({ max_tokens: 9 });
   });
 });
 
 /** A value for each parameter that is nobody's default. */
 const SAMPLES: Readonly<Record<CommonParameter, JsonObject[string]>> = {
-  temperature: 0.3, top_p: 0.4, n: 2, stream: true, stream_options: { include_usage: true }, stop: "END", max_tokens: 5, max_completion_tokens: 5, presence_penalty: 0.5, frequency_penalty: 0.5,
-  logit_bias: { 5: 1 }, user: "user-1", safety_identifier: "s-1", response_format: { type: "json_object" }, seed: 3, tools: [{ type: "function", function: { name: "f" } }], tool_choice: "none",
-  parallel_tool_calls: false, logprobs: true, top_logprobs: 2, reasoning_effort: "low", verbosity: "low", modalities: ["text"], audio: { voice: "a", format: "wav" }, prediction: { type: "content", content: "x" },
-  service_tier: "default", store: true, prompt_cache_key: "k", web_search_options: {}, deployment_id: "d", initial_prompt_value: "a", roles: {}, final_prompt_value: "z", bos_token: "<s>", eos_token: "</s>", hf_model_name: "h",
+  temperature: 0.3,
+  top_p: 0.4,
+  n: 2,
+  stream: true,
+  stream_options: { include_usage: true },
+  stop: "END",
+  max_tokens: 5,
+  max_completion_tokens: 5,
+  presence_penalty: 0.5,
+  frequency_penalty: 0.5,
+  logit_bias: { 5: 1 },
+  user: "user-1",
+  safety_identifier: "s-1",
+  response_format: { type: "json_object" },
+  seed: 3,
+  tools: [{ type: "function", function: { name: "f" } }],
+  tool_choice: "none",
+  parallel_tool_calls: false,
+  logprobs: true,
+  top_logprobs: 2,
+  reasoning_effort: "low",
+  verbosity: "low",
+  modalities: ["text"],
+  audio: { voice: "a", format: "wav" },
+  prediction: { type: "content", content: "x" },
+  service_tier: "default",
+  store: true,
+  prompt_cache_key: "k",
+  web_search_options: {},
+  deployment_id: "d",
+  initial_prompt_value: "a",
+  roles: {},
+  final_prompt_value: "z",
+  bos_token: "<s>",
+  eos_token: "</s>",
+  hf_model_name: "h",
 };
 /** What a parameter may only be sent with. */
-const COMPANIONS: Partial<Record<CommonParameter, JsonObject>> = { top_logprobs: { logprobs: true }, stream_options: { stream: true }, tool_choice: { tools: [{ type: "function", function: { name: "f" } }] } };
+const COMPANIONS: Partial<Record<CommonParameter, JsonObject>> = {
+  top_logprobs: { logprobs: true },
+  stream_options: { stream: true },
+  tool_choice: { tools: [{ type: "function", function: { name: "f" } }] },
+};
 
 describe("[d6.2] a parameter that is accepted reaches the wire, one that is never refused is left out where it has no place", () => {
   for (const each of openaiCompatibleProviders)
@@ -167,25 +279,54 @@ describe("[d6.2] a parameter that is accepted reaches the wire, one that is neve
 
 test("completion-only parameters are unsupported on every chat-shaped row, and a deployment on every one but Azure's", () => {
   for (const each of openaiCompatibleProviders)
-    for (const name of ["initial_prompt_value", "final_prompt_value", "roles", "bos_token", "eos_token", "hf_model_name", "deployment_id"] as const)
-      expect([each.id, name, each.capabilities.cells[name].support]).toEqual([each.id, name, each.id === "azure" && name === "deployment_id" ? "mapped" : "unsupported"]);
+    for (const name of [
+      "initial_prompt_value",
+      "final_prompt_value",
+      "roles",
+      "bos_token",
+      "eos_token",
+      "hf_model_name",
+      "deployment_id",
+    ] as const)
+      expect([each.id, name, each.capabilities.cells[name].support]).toEqual([
+        each.id,
+        name,
+        each.id === "azure" && name === "deployment_id" ? "mapped" : "unsupported",
+      ]);
 });
 
 describe("address, headers and key", () => {
   test("the endpoint is appended to the base address", () => {
     expect(encode(provider("groq"), {}).request.url).toBe("https://api.groq.com/openai/v1/chat/completions");
-    expect(encode(providerOf({ path: "/serve/{model}/invocations" }), {}, "org/m 1").request.url).toBe("https://acme.example/v1/serve/org/m%201/invocations");
-    expect(encode(providerOf({ hooks: { address: ({ model, baseUrl }) => `${baseUrl}/${model}?v=2` } }), {}).request.url).toBe("https://acme.example/v1/m-1?v=2");
+    expect(encode(providerOf({ path: "/serve/{model}/invocations" }), {}, "org/m 1").request.url).toBe(
+      "https://acme.example/v1/serve/org/m%201/invocations",
+    );
+    expect(
+      encode(providerOf({ hooks: { address: ({ model, baseUrl }) => `${baseUrl}/${model}?v=2` } }), {}).request.url,
+    ).toBe("https://acme.example/v1/m-1?v=2");
   });
   test("the caller's headers go along, the content type is ours", () => {
     const request = parseChatRequest(JSON.stringify({ model: "x", messages: HELLO }));
-    const { headers } = custom.encodeRequest(request, { ...targetOf(custom, "m"), headers: { "x-title": "t", "content-type": "text/plain" } }).request;
+    const { headers } = custom.encodeRequest(request, {
+      ...targetOf(custom, "m"),
+      headers: { "x-title": "t", "content-type": "text/plain" },
+    }).request;
     expect(headers).toEqual({ "x-title": "t", "content-type": "application/json" });
   });
   test("the key is a bearer token unless the row says otherwise, and absent without one", async () => {
     const { request } = encode(custom, {});
-    expect((await custom.sign(request, keyCredential("secret"), SIGN_CONTEXT)).headers["authorization"]).toBe("Bearer secret");
-    expect((await providerOf({ auth: { header: "api-key", prefix: "" } }).sign(request, keyCredential("secret"), SIGN_CONTEXT)).headers).toEqual({ "content-type": "application/json", "api-key": "secret" });
+    expect((await custom.sign(request, keyCredential("secret"), SIGN_CONTEXT)).headers["authorization"]).toBe(
+      "Bearer secret",
+    );
+    expect(
+      (
+        await providerOf({ auth: { header: "api-key", prefix: "" } }).sign(
+          request,
+          keyCredential("secret"),
+          SIGN_CONTEXT,
+        )
+      ).headers,
+    ).toEqual({ "content-type": "application/json", "api-key": "secret" });
     expect(custom.sign(request, null, SIGN_CONTEXT)).toBe(request);
     expect(request.headers).not.toHaveProperty("authorization");
   });

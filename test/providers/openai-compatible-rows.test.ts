@@ -10,9 +10,17 @@ import { encode, provider, providerOf, thrownBy, wireBody } from "./openai-compa
 
 const DOCUMENT = { type: "document", source: { type: "base64", media_type: "application/pdf", data: "JVBERi0=" } };
 const TEXT_DOCUMENT = { type: "document", source: { type: "text", media_type: "text/plain", data: "the text" } };
-const withPart = (part: JsonObject): JsonObject => ({ messages: [{ role: "user", content: [{ type: "text", text: "Read this" }, part] }] });
+const withPart = (part: JsonObject): JsonObject => ({
+  messages: [{ role: "user", content: [{ type: "text", text: "Read this" }, part] }],
+});
 const partOf = (body: JsonObject): unknown => ((body["messages"] as JsonObject[])[0]!["content"] as JsonObject[])[1];
-const history = (assistant: JsonObject): JsonObject => ({ messages: [{ role: "user", content: "a" }, { role: "assistant", content: "b", ...assistant }, { role: "user", content: "c" }] });
+const history = (assistant: JsonObject): JsonObject => ({
+  messages: [
+    { role: "user", content: "a" },
+    { role: "assistant", content: "b", ...assistant },
+    { role: "user", content: "c" },
+  ],
+});
 const turnOf = (body: JsonObject): JsonObject => (body["messages"] as JsonObject[])[1]!;
 
 const ROWS_FOLDER = join(import.meta.dir, "../../src/providers/openai-compatible/rows");
@@ -20,7 +28,12 @@ const ROW_TEXT = /^(?:export )?const (\w+): OpenAICompatibleRow = \{[\s\S]*?^\};
 
 describe("every row", () => {
   test("says all of a provider in at most 60 lines", () => {
-    const rows = readdirSync(ROWS_FOLDER).flatMap((file) => [...readFileSync(join(ROWS_FOLDER, file), "utf8").matchAll(ROW_TEXT)].map(([text, name]) => ({ name, lines: text.split("\n").length })));
+    const rows = readdirSync(ROWS_FOLDER).flatMap((file) =>
+      [...readFileSync(join(ROWS_FOLDER, file), "utf8").matchAll(ROW_TEXT)].map(([text, name]) => ({
+        name,
+        lines: text.split("\n").length,
+      })),
+    );
     expect(rows.length).toBeGreaterThan(55);
     expect(rows.filter(({ lines }) => lines > 60)).toEqual([]);
   });
@@ -36,38 +49,90 @@ describe("every row", () => {
   });
   test("all of them are there", () => {
     const ids = openaiCompatibleProviders.map(({ id }) => id);
-    expect(ids).toEqual(expect.arrayContaining(["openai", "groq", "together", "fireworks", "deepseek", "xai", "openrouter", "cerebras", "sambanova", "perplexity", "nvidia", "deepinfra", "llamacpp", "vllm", "lmstudio", "custom"]));
+    expect(ids).toEqual(
+      expect.arrayContaining([
+        "openai",
+        "groq",
+        "together",
+        "fireworks",
+        "deepseek",
+        "xai",
+        "openrouter",
+        "cerebras",
+        "sambanova",
+        "perplexity",
+        "nvidia",
+        "deepinfra",
+        "llamacpp",
+        "vllm",
+        "lmstudio",
+        "custom",
+      ]),
+    );
   });
 });
 
 describe("reasoning of earlier turns", () => {
   const details = [{ type: "reasoning.text", text: "why", signature: "s" }];
   test("is left out for OpenAI, which has no place for it", () => {
-    expect(turnOf(wireBody(provider("openai"), history({ reasoning_content: "why", reasoning_details: details })))).toEqual({ role: "assistant", content: "b" });
-    expect(turnOf(wireBody(provider("openai"), history({ reasoning_details: details })))).toEqual({ role: "assistant", content: "b" });
+    expect(
+      turnOf(wireBody(provider("openai"), history({ reasoning_content: "why", reasoning_details: details }))),
+    ).toEqual({ role: "assistant", content: "b" });
+    expect(turnOf(wireBody(provider("openai"), history({ reasoning_details: details })))).toEqual({
+      role: "assistant",
+      content: "b",
+    });
   });
   test("has the vendor's own name", () => {
-    for (const id of ["groq", "cerebras"]) expect(turnOf(wireBody(provider(id), history({ reasoning_content: "why", reasoning_details: details })))).toEqual({ role: "assistant", content: "b", reasoning: "why" });
-    for (const id of ["deepseek", "fireworks", "xai"]) expect(turnOf(wireBody(provider(id), history({ reasoning: "why" })))).toEqual({ role: "assistant", content: "b", reasoning_content: "why" });
+    for (const id of ["groq", "cerebras"])
+      expect(turnOf(wireBody(provider(id), history({ reasoning_content: "why", reasoning_details: details })))).toEqual(
+        { role: "assistant", content: "b", reasoning: "why" },
+      );
+    for (const id of ["deepseek", "fireworks", "xai"])
+      expect(turnOf(wireBody(provider(id), history({ reasoning: "why" })))).toEqual({
+        role: "assistant",
+        content: "b",
+        reasoning_content: "why",
+      });
   });
   test("OpenRouter gets its details back unchanged", () => {
-    expect(turnOf(wireBody(provider("openrouter"), history({ reasoning_content: "why", reasoning_details: details })))).toEqual({ role: "assistant", content: "b", reasoning: "why", reasoning_details: details });
+    expect(
+      turnOf(wireBody(provider("openrouter"), history({ reasoning_content: "why", reasoning_details: details }))),
+    ).toEqual({ role: "assistant", content: "b", reasoning: "why", reasoning_details: details });
   });
   test("GLM at Cerebras has it inside the content", () => {
-    expect(turnOf(wireBody(provider("cerebras"), history({ reasoning_content: "why" }), "zai-glm-4.7"))).toEqual({ role: "assistant", content: "<think>why</think>b" });
+    expect(turnOf(wireBody(provider("cerebras"), history({ reasoning_content: "why" }), "zai-glm-4.7"))).toEqual({
+      role: "assistant",
+      content: "<think>why</think>b",
+    });
   });
   test("stays as it came where the row says nothing", () => {
-    expect(turnOf(wireBody(provider("custom"), history({ reasoning_content: "why", reasoning: "x" })))).toEqual({ role: "assistant", content: "b", reasoning_content: "why", reasoning: "x" });
+    expect(turnOf(wireBody(provider("custom"), history({ reasoning_content: "why", reasoning: "x" })))).toEqual({
+      role: "assistant",
+      content: "b",
+      reasoning_content: "why",
+      reasoning: "x",
+    });
   });
 });
 
 describe("the developer role", () => {
-  const body = { messages: [{ role: "developer", content: "Be brief." }, { role: "user", content: "a" }] };
+  const body = {
+    messages: [
+      { role: "developer", content: "Be brief." },
+      { role: "user", content: "a" },
+    ],
+  };
   test("becomes system where the vendor does not know it", () => {
-    for (const id of ["deepseek", "groq", "together", "perplexity", "nvidia"]) expect((wireBody(provider(id), body)["messages"] as JsonObject[])[0]).toEqual({ role: "system", content: "Be brief." });
+    for (const id of ["deepseek", "groq", "together", "perplexity", "nvidia"])
+      expect((wireBody(provider(id), body)["messages"] as JsonObject[])[0]).toEqual({
+        role: "system",
+        content: "Be brief.",
+      });
   });
   test("stays for OpenAI, OpenRouter and custom", () => {
-    for (const id of ["openai", "openrouter", "custom"]) expect((wireBody(provider(id), body)["messages"] as JsonObject[])[0]!["role"]).toBe("developer");
+    for (const id of ["openai", "openrouter", "custom"])
+      expect((wireBody(provider(id), body)["messages"] as JsonObject[])[0]!["role"]).toBe("developer");
   });
 });
 
@@ -89,25 +154,53 @@ describe("documents and files", () => {
     expect(thrownBy(GatewayError, () => wireBody(provider("groq"), withPart(DOCUMENT))).code).toBe("unsupported_value");
   });
   test("Fireworks inlines them", () => {
-    expect(partOf(wireBody(provider("fireworks"), withPart(DOCUMENT)))).toEqual({ type: "image_url", image_url: { url: "data:application/pdf;base64,JVBERi0=#transform=inline" } });
+    expect(partOf(wireBody(provider("fireworks"), withPart(DOCUMENT)))).toEqual({
+      type: "image_url",
+      image_url: { url: "data:application/pdf;base64,JVBERi0=#transform=inline" },
+    });
   });
   test("Perplexity has file_url, with bare base64", () => {
     const perplexity = provider("perplexity");
-    expect(partOf(wireBody(perplexity, withPart(file)))).toEqual({ type: "file_url", file_url: { url: "JVBERi0=" }, file_name: "document.pdf" });
-    expect(partOf(wireBody(perplexity, withPart({ type: "file", file: { file_id: "https://x.example/a.pdf" } })))).toEqual({ type: "file_url", file_url: { url: "https://x.example/a.pdf" } });
-    expect(partOf(wireBody(perplexity, withPart(DOCUMENT)))).toEqual({ type: "file_url", file_url: { url: "JVBERi0=" } });
-    const refusal = thrownBy(GatewayError, () => wireBody(perplexity, withPart({ type: "file", file: { file_id: "file-1" } })));
+    expect(partOf(wireBody(perplexity, withPart(file)))).toEqual({
+      type: "file_url",
+      file_url: { url: "JVBERi0=" },
+      file_name: "document.pdf",
+    });
+    expect(
+      partOf(wireBody(perplexity, withPart({ type: "file", file: { file_id: "https://x.example/a.pdf" } }))),
+    ).toEqual({ type: "file_url", file_url: { url: "https://x.example/a.pdf" } });
+    expect(partOf(wireBody(perplexity, withPart(DOCUMENT)))).toEqual({
+      type: "file_url",
+      file_url: { url: "JVBERi0=" },
+    });
+    const refusal = thrownBy(GatewayError, () =>
+      wireBody(perplexity, withPart({ type: "file", file: { file_id: "file-1" } })),
+    );
     expect(refusal.param).toBe("messages[0].content[1].file");
   });
   test("an address in file_id is said as the vendor wants it, an id stays", () => {
     const address = { type: "file", file: { file_id: "https://x.example/d/a.pdf?v=1" } };
-    expect(partOf(wireBody(provider("openrouter"), withPart(address)))).toEqual({ type: "file", file: { filename: "a.pdf", file_data: "https://x.example/d/a.pdf?v=1" } });
-    expect(partOf(wireBody(provider("xai"), withPart(address)))).toEqual({ type: "file", file: { url: "https://x.example/d/a.pdf?v=1" } });
+    expect(partOf(wireBody(provider("openrouter"), withPart(address)))).toEqual({
+      type: "file",
+      file: { filename: "a.pdf", file_data: "https://x.example/d/a.pdf?v=1" },
+    });
+    expect(partOf(wireBody(provider("xai"), withPart(address)))).toEqual({
+      type: "file",
+      file: { url: "https://x.example/d/a.pdf?v=1" },
+    });
     const id = { type: "file", file: { file_id: "file-1" } };
-    for (const each of ["openrouter", "xai", "openai"]) expect(partOf(wireBody(provider(each), withPart(id)))).toEqual(id);
+    for (const each of ["openrouter", "xai", "openai"])
+      expect(partOf(wireBody(provider(each), withPart(id)))).toEqual(id);
   });
   test("SambaNova names audio differently", () => {
-    expect(partOf(wireBody(provider("sambanova"), withPart({ type: "input_audio", input_audio: { data: "UklG", format: "wav" } })))).toEqual({ type: "audio_content", audio_content: { content: "UklG" } });
+    expect(
+      partOf(
+        wireBody(
+          provider("sambanova"),
+          withPart({ type: "input_audio", input_audio: { data: "UklG", format: "wav" } }),
+        ),
+      ),
+    ).toEqual({ type: "audio_content", audio_content: { content: "UklG" } });
   });
 });
 
@@ -137,7 +230,11 @@ describe("single parameters", () => {
     expect(encode(row, { user: "a" }).mapped).toEqual(["user -> user_id"]);
   });
   test("JSON mode is a schema for any object where the server wants one", () => {
-    for (const id of ["perplexity", "lmstudio"]) expect(wireBody(provider(id), { response_format: { type: "json_object" } })["response_format"]).toEqual({ type: "json_schema", json_schema: { name: "object", schema: { type: "object" } } });
+    for (const id of ["perplexity", "lmstudio"])
+      expect(wireBody(provider(id), { response_format: { type: "json_object" } })["response_format"]).toEqual({
+        type: "json_schema",
+        json_schema: { name: "object", schema: { type: "object" } },
+      });
     const schema = { type: "json_schema", json_schema: { name: "a", schema: {} } };
     expect(wireBody(provider("perplexity"), { response_format: schema })["response_format"]).toEqual(schema);
   });
@@ -145,23 +242,52 @@ describe("single parameters", () => {
     const tools = ["f", "g"].map((name) => ({ type: "function", function: { name } }));
     const encoded = encode(provider("llamacpp"), { tools, tool_choice: { type: "function", function: { name: "g" } } });
     expect(JSON.parse(encoded.request.body)).toMatchObject({ tools: [tools[1]], tool_choice: "required" });
-    expect(encoded.mapped).toEqual(["tool_choice -> tools", "tool_choice -> a named function: that tool alone, and required"]);
-    expect(wireBody(provider("llamacpp"), { tools, tool_choice: "auto" })).toMatchObject({ tools, tool_choice: "auto" });
+    expect(encoded.mapped).toEqual([
+      "tool_choice -> tools",
+      "tool_choice -> a named function: that tool alone, and required",
+    ]);
+    expect(wireBody(provider("llamacpp"), { tools, tool_choice: "auto" })).toMatchObject({
+      tools,
+      tool_choice: "auto",
+    });
   });
   test("Mistral models at NVIDIA get text as one string and no stream_options", () => {
-    const body = wireBody(provider("nvidia"), { stream: true, messages: [{ role: "user", content: [{ type: "text", text: "a" }, { type: "text", text: "b" }] }] }, "mistralai/mistral-small");
-    expect(body).toEqual({ model: "mistralai/mistral-small", stream: true, messages: [{ role: "user", content: "a\nb" }] });
+    const body = wireBody(
+      provider("nvidia"),
+      {
+        stream: true,
+        messages: [
+          {
+            role: "user",
+            content: [
+              { type: "text", text: "a" },
+              { type: "text", text: "b" },
+            ],
+          },
+        ],
+      },
+      "mistralai/mistral-small",
+    );
+    expect(body).toEqual({
+      model: "mistralai/mistral-small",
+      stream: true,
+      messages: [{ role: "user", content: "a\nb" }],
+    });
     expect(wireBody(provider("nvidia"), { stream: true }, "meta/llama")).toHaveProperty("stream_options");
   });
   test("the end user's identifiers go where there is a place for them and are never refused", () => {
-    expect(wireBody(provider("openai"), { user: "u", safety_identifier: "s" })).toMatchObject({ user: "u", safety_identifier: "s" });
+    expect(wireBody(provider("openai"), { user: "u", safety_identifier: "s" })).toMatchObject({
+      user: "u",
+      safety_identifier: "s",
+    });
     expect(wireBody(provider("groq"), { user: "u", safety_identifier: "s" })).not.toHaveProperty("safety_identifier");
     expect(wireBody(provider("together"), { user: "u" })).not.toHaveProperty("user");
   });
 });
 
 describe("capability cells", () => {
-  const support = (id: string, feature: Parameters<typeof capabilityOf>[1], model = "m") => capabilityOf(provider(id).capabilities, feature, model).support;
+  const support = (id: string, feature: Parameters<typeof capabilityOf>[1], model = "m") =>
+    capabilityOf(provider(id).capabilities, feature, model).support;
   test("differ by model", () => {
     expect(support("openai", "top_p", "gpt-4o")).toBe("native");
     expect(support("openai", "top_p", "o3")).toBe("unsupported");
@@ -178,7 +304,10 @@ describe("capability cells", () => {
   });
   test("say values and ranges", () => {
     expect(capabilityOf(provider("zai").capabilities, "top_p", "m").range).toEqual([0.01, 1]);
-    expect(capabilityOf(provider("deepseek").capabilities, "response_format", "m").values).toEqual(["text", "json_object"]);
+    expect(capabilityOf(provider("deepseek").capabilities, "response_format", "m").values).toEqual([
+      "text",
+      "json_object",
+    ]);
     expect(capabilityOf(provider("cerebras").capabilities, "temperature", "m").range).toEqual([0, 1.5]);
     expect(support("perplexity", "tools")).toBe("unsupported");
     expect(support("custom", "document")).toBe("native");

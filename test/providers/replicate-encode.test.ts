@@ -26,33 +26,69 @@ describe("where", () => {
 describe("the prompt", () => {
   test("one question goes as it is: the model's own template is best", () => {
     expect(inputOf({})).toEqual({ prompt: "Hello" });
-    expect(inputOf({ messages: [{ role: "system", content: "Be brief." }, { role: "user", content: "Hello" }] })).toEqual({ prompt: "Hello", system_prompt: "Be brief." });
+    expect(
+      inputOf({
+        messages: [
+          { role: "system", content: "Be brief." },
+          { role: "user", content: "Hello" },
+        ],
+      }),
+    ).toEqual({ prompt: "Hello", system_prompt: "Be brief." });
   });
   test("a longer conversation goes as a finished prompt, around which the model puts nothing where it lets that be said", () => {
-    const messages = [{ role: "user", content: "a" }, { role: "assistant", content: "b" }, { role: "user", content: "c" }];
+    const messages = [
+      { role: "user", content: "a" },
+      { role: "assistant", content: "b" },
+      { role: "user", content: "c" },
+    ];
     expect(inputOf({ messages })).toEqual({
-      prompt: "<|start_header_id|>user<|end_header_id|>\n\na<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\nb<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nc<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n",
+      prompt:
+        "<|start_header_id|>user<|end_header_id|>\n\na<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\nb<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nc<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n",
       prompt_template: "{prompt}",
     });
     expect(inputOf({ messages }, "acme/mine")).toEqual({ prompt: "User: a\n\nAssistant: b\n\nUser: c\n\nAssistant:" });
   });
   test("the caller's own form is taken for one question too", () => {
-    expect(inputOf({ roles: { user: { pre_message: "U: " } } })).toEqual({ prompt: "U: Hello", prompt_template: "{prompt}" });
+    expect(inputOf({ roles: { user: { pre_message: "U: " } } })).toEqual({
+      prompt: "U: Hello",
+      prompt_template: "{prompt}",
+    });
   });
 });
 
 describe("parameters", () => {
   test("stand in the input, the bound under the model's name for it", () => {
-    const asked = { temperature: 0.5, top_p: 0.9, presence_penalty: 0.5, frequency_penalty: 0.25, seed: 7, stop: ["END", "FIN"], max_tokens: 9 };
-    expect(inputOf(asked)).toEqual({ prompt: "Hello", temperature: 0.5, top_p: 0.9, max_tokens: 9, presence_penalty: 0.5, frequency_penalty: 0.25, seed: 7, stop_sequences: "END,FIN" });
+    const asked = {
+      temperature: 0.5,
+      top_p: 0.9,
+      presence_penalty: 0.5,
+      frequency_penalty: 0.25,
+      seed: 7,
+      stop: ["END", "FIN"],
+      max_tokens: 9,
+    };
+    expect(inputOf(asked)).toEqual({
+      prompt: "Hello",
+      temperature: 0.5,
+      top_p: 0.9,
+      max_tokens: 9,
+      presence_penalty: 0.5,
+      frequency_penalty: 0.25,
+      seed: 7,
+      stop_sequences: "END,FIN",
+    });
     expect(inputOf({ max_tokens: 9 }, "meta/llama-2-70b-chat")).toMatchObject({ max_new_tokens: 9 });
-    expect(inputOf({ max_tokens: 9, reasoning_effort: "low" }, "openai/gpt-5")).toMatchObject({ max_completion_tokens: 9, reasoning_effort: "low" });
+    expect(inputOf({ max_tokens: 9, reasoning_effort: "low" }, "openai/gpt-5")).toMatchObject({
+      max_completion_tokens: 9,
+      reasoning_effort: "low",
+    });
   });
   test("a stop sequence with a comma cannot be said", () => {
     expect(refusalOf(() => inputOf({ stop: ["a,b"] }))).toMatchObject({ code: "unsupported_value", param: "stop" });
   });
   test("further members of the input pass; the prompt and the bound do not", () => {
     expect(inputOf({ extra_body: { input: { top_k: 40 } } })).toEqual({ prompt: "Hello", top_k: 40 });
-    for (const input of [{ prompt: "x" }, { system_prompt: "x" }, { prompt_template: "x" }, { max_new_tokens: 5 }]) expect(refusalOf(() => inputOf({ extra_body: { input } }))?.code).toBe("reserved_parameter");
+    for (const input of [{ prompt: "x" }, { system_prompt: "x" }, { prompt_template: "x" }, { max_new_tokens: 5 }])
+      expect(refusalOf(() => inputOf({ extra_body: { input } }))?.code).toBe("reserved_parameter");
   });
 });

@@ -4,11 +4,22 @@ import { type Plan, planOf } from "../../src/providers/sandbox/planned-calls.ts"
 import type { Message } from "../../src/core/chat.ts";
 
 const FUNCTIONS = ["local__echo", "remote__get-sum", "bell", "far__bell"].map((name) => ({ name }));
-const plan = (text: string, behind: readonly Message[] = []): Plan | null => planOf([{ role: "user", content: text }, ...behind], FUNCTIONS);
-const turn = (...ids: readonly string[]): Message => ({ role: "assistant", content: null, tool_calls: ids.map((id) => ({ id, type: "function", function: { name: "bell", arguments: "{}" } })) });
+const plan = (text: string, behind: readonly Message[] = []): Plan | null =>
+  planOf([{ role: "user", content: text }, ...behind], FUNCTIONS);
+const turn = (...ids: readonly string[]): Message => ({
+  role: "assistant",
+  content: null,
+  tool_calls: ids.map((id) => ({ id, type: "function", function: { name: "bell", arguments: "{}" } })),
+});
 
 test("names are those of functions, or what stands behind their server's label; arguments are the object behind a name", () => {
-  expect(plan('Call echo {"message": "a } b", "deep": {"x": 1}} and call remote__get-sum, and CALL bell.')!.calls).toEqual([{ name: "local__echo", args: '{"message": "a } b", "deep": {"x": 1}}' }, { name: "remote__get-sum", args: null }, { name: "bell", args: null }]);
+  expect(
+    plan('Call echo {"message": "a } b", "deep": {"x": 1}} and call remote__get-sum, and CALL bell.')!.calls,
+  ).toEqual([
+    { name: "local__echo", args: '{"message": "a } b", "deep": {"x": 1}}' },
+    { name: "remote__get-sum", args: null },
+    { name: "bell", args: null },
+  ]);
   expect(plan("Call echo {broken")!.calls).toEqual([{ name: "local__echo", args: null }]);
 });
 
@@ -16,10 +27,20 @@ test("then begins the next round, which comes once the one before has been calle
   const words = "Call echo, then call get-sum and call bell, then tell me.";
   expect(plan(words)!.calls.map(({ name }) => name)).toEqual(["local__echo"]);
   const result: Message = { role: "tool", tool_call_id: "1", content: "said" };
-  expect(plan(words, [turn("1"), result])).toEqual({ calls: [{ name: "remote__get-sum", args: null }, { name: "bell", args: null }], called: 1, results: [result] });
+  expect(plan(words, [turn("1"), result])).toEqual({
+    calls: [
+      { name: "remote__get-sum", args: null },
+      { name: "bell", args: null },
+    ],
+    called: 1,
+    results: [result],
+  });
   expect(plan(words, [turn("1"), result, turn("2", "3")])).toMatchObject({ calls: [], called: 3 });
   // images of a result come as a message of the user's, and are no new words
-  expect(plan(words, [turn("1"), result, { role: "user", content: [{ type: "text", text: "An image of the tool." }] }])!.called).toBe(1);
+  expect(
+    plan(words, [turn("1"), result, { role: "user", content: [{ type: "text", text: "An image of the tool." }] }])!
+      .called,
+  ).toBe(1);
 });
 
 test("words that name no function, and words that come later, are no plan", () => {

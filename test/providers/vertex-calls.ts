@@ -9,7 +9,10 @@ import { targetFor } from "../harness/targets.ts";
 
 export const HELLO: readonly JsonObject[] = [{ role: "user", content: "Hello" }];
 export const TOKEN = { kind: "token", secret: "ya29.token", fromCaller: true } as const;
-export const WEATHER = { type: "function", function: { name: "weather", parameters: { type: "object", properties: { city: { type: "string" } } } } } as const;
+export const WEATHER = {
+  type: "function",
+  function: { name: "weather", parameters: { type: "object", properties: { city: { type: "string" } } } },
+} as const;
 
 /** In project `p1`, at the location `europe-west4`. */
 export function encode(model: string, fields: JsonObject = {}, changes: Partial<Target> = {}) {
@@ -17,10 +20,16 @@ export function encode(model: string, fields: JsonObject = {}, changes: Partial<
   const request = parseChatRequest(JSON.stringify({ model: `vertex:${model}`, messages: HELLO, ...fields }));
   return vertex.encodeRequest(fitConversation(request, vertex.conversation(target)).request, target);
 }
-export const urlOf = (model: string, changes: Partial<Target> = {}, fields: JsonObject = {}): string => encode(model, fields, changes).request.url;
-export const bodyOf = (model: string, fields: JsonObject = {}): Record<string, any> => JSON.parse(encode(model, fields).request.body) as Record<string, any>;
+export const urlOf = (model: string, changes: Partial<Target> = {}, fields: JsonObject = {}): string =>
+  encode(model, fields, changes).request.url;
+export const bodyOf = (model: string, fields: JsonObject = {}): Record<string, any> =>
+  JSON.parse(encode(model, fields).request.body) as Record<string, any>;
 
-export function refusalOf(run: () => unknown): { readonly code: string; readonly param: string | null; readonly message: string } {
+export function refusalOf(run: () => unknown): {
+  readonly code: string;
+  readonly param: string | null;
+  readonly message: string;
+} {
   try {
     run();
   } catch (thrown) {

@@ -13,17 +13,35 @@ export function candidate(key: string, more: Partial<Candidate> = {}): Candidate
 
 export function leg(candidates: readonly (Candidate | string)[], more: Partial<Leg<Candidate>> = {}): Leg<Candidate> {
   return {
-    label: "route r", group: {}, strategy: "priority", candidates: candidates.map((each) => (typeof each === "string" ? candidate(each) : each)), breaker: DEFAULT_BREAKER, onExhausted: "least_bad", retries: 1, stickyKey: null, ...more,
+    label: "route r",
+    group: {},
+    strategy: "priority",
+    candidates: candidates.map((each) => (typeof each === "string" ? candidate(each) : each)),
+    breaker: DEFAULT_BREAKER,
+    onExhausted: "least_bad",
+    retries: 1,
+    stickyKey: null,
+    ...more,
   };
 }
 
 export function planOf(legs: readonly Leg<Candidate>[], more: Partial<PlanInput<Candidate>> = {}): Plan<Candidate> {
-  return createPlan({ legs, contextLeg: () => null, contentPolicyLegs: () => NO_LEGS, health: openHealth(), random: () => 0.5, ...more });
+  return createPlan({
+    legs,
+    contextLeg: () => null,
+    contentPolicyLegs: () => NO_LEGS,
+    health: openHealth(),
+    random: () => 0.5,
+    ...more,
+  });
 }
 
 const NO_LEGS: readonly Leg<Candidate>[] = [];
 
-export const failed = (kind: Failure["kind"] = "retryable", retryAfterMs: number | null = null): Failure => ({ kind, retryAfterMs });
+export const failed = (kind: Failure["kind"] = "retryable", retryAfterMs: number | null = null): Failure => ({
+  kind,
+  retryAfterMs,
+});
 
 /** `a`, `a after 125`, or why it gave up. */
 export function shown(step: Step<Candidate>): string {
@@ -32,7 +50,11 @@ export function shown(step: Step<Candidate>): string {
 }
 
 /** The steps when every attempt fails as said, the last failure for ever, at one point in time. */
-export function stepsOf(plan: Plan<Candidate>, failures: readonly Failure[] = [failed()], leftMs = HOUR_MS): readonly string[] {
+export function stepsOf(
+  plan: Plan<Candidate>,
+  failures: readonly Failure[] = [failed()],
+  leftMs = HOUR_MS,
+): readonly string[] {
   const steps: string[] = [];
   let step = plan.next(null, T0, leftMs);
   for (let at = 0; at < 100; at++) {

@@ -7,12 +7,22 @@ import { printedSeed } from "./chance.ts";
 const KEY = "one:model";
 
 /** Tells turns by name, in their order. */
-function desk(max: number, queueMax: number): { readonly places: Concurrency; readonly turns: string[]; readonly enter: (name: string, tenant?: string) => string; readonly tickets: Map<string, Ticket> } {
+function desk(
+  max: number,
+  queueMax: number,
+): {
+  readonly places: Concurrency;
+  readonly turns: string[];
+  readonly enter: (name: string, tenant?: string) => string;
+  readonly tickets: Map<string, Ticket>;
+} {
   const places = openConcurrency();
   const turns: string[] = [];
   const tickets = new Map<string, Ticket>();
   return {
-    places, turns, tickets,
+    places,
+    turns,
+    tickets,
     enter(name, tenant = "t") {
       const got = places.enter(KEY, tenant, max, queueMax, (turn) => turns.push(`${name} ${turn}`));
       if (typeof got === "string") return got;
@@ -38,7 +48,15 @@ describe("a target's places", () => {
   test("go round the tenants, first come first served within one", () => {
     const { places, turns, enter } = desk(1, 10);
     enter("x");
-    for (const [name, tenant] of [["a1", "a"], ["a2", "a"], ["a3", "a"], ["b1", "b"], ["c1", "c"], ["b2", "b"]] as const) enter(name, tenant);
+    for (const [name, tenant] of [
+      ["a1", "a"],
+      ["a2", "a"],
+      ["a3", "a"],
+      ["b1", "b"],
+      ["c1", "c"],
+      ["b2", "b"],
+    ] as const)
+      enter(name, tenant);
     for (let at = 0; at < 6; at++) places.leave(KEY);
     expect(turns).toEqual(["a1", "b1", "c1", "a2", "b2", "a3"].map((name) => `${name} entered`));
   });
@@ -46,7 +64,12 @@ describe("a target's places", () => {
     const { places, turns, enter } = desk(1, 3);
     enter("x");
     for (const name of ["a1", "a2", "a3"]) enter(name, "a");
-    expect([enter("a4", "a"), enter("b1", "b"), enter("b2", "b"), enter("a5", "a")]).toEqual(["full", "waits", "full", "full"]);
+    expect([enter("a4", "a"), enter("b1", "b"), enter("b2", "b"), enter("a5", "a")]).toEqual([
+      "full",
+      "waits",
+      "full",
+      "full",
+    ]);
     expect(turns).toEqual(["a3 shed"]);
     for (let at = 0; at < 4; at++) places.leave(KEY);
     expect(turns.slice(1)).toEqual(["a1 entered", "b1 entered", "a2 entered"]);
@@ -66,7 +89,8 @@ describe("a target's places", () => {
   test("may be bounded differently by two routes, and the stricter one does not stop the other", () => {
     const places = openConcurrency();
     const turns: string[] = [];
-    const enter = (name: string, max: number): string | Ticket => places.enter(KEY, name, max, 5, () => turns.push(name));
+    const enter = (name: string, max: number): string | Ticket =>
+      places.enter(KEY, name, max, 5, () => turns.push(name));
     expect([enter("a", 2), enter("b", 2)]).toEqual(["entered", "entered"]);
     enter("strict", 1);
     enter("lax", 2);
@@ -79,7 +103,14 @@ describe("a target's places", () => {
 
   const seed = printedSeed("places");
   test("hold their bounds, and every caller gets exactly one answer", () => {
-    const doings = fc.array(fc.record({ what: fc.constantFrom("enter", "enter", "enter", "leave", "cancel"), tenant: fc.constantFrom("a", "b", "c"), which: fc.nat() }), { maxLength: 120 });
+    const doings = fc.array(
+      fc.record({
+        what: fc.constantFrom("enter", "enter", "enter", "leave", "cancel"),
+        tenant: fc.constantFrom("a", "b", "c"),
+        which: fc.nat(),
+      }),
+      { maxLength: 120 },
+    );
     fc.assert(
       fc.property(doings, fc.integer({ min: 1, max: 4 }), fc.integer({ min: 0, max: 5 }), (steps, max, queueMax) => {
         const places = openConcurrency();

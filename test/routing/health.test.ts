@@ -31,7 +31,8 @@ describe("a breaker", () => {
   });
   test("stays closed while the faults are too small a share", () => {
     const health = openHealth();
-    for (let at = 0; at < 100; at++) for (const outcome of ["success", "client_fault", "upstream_fault"] as const) attempt(health, outcome, at);
+    for (let at = 0; at < 100; at++)
+      for (const outcome of ["success", "client_fault", "upstream_fault"] as const) attempt(health, outcome, at);
     expect(health.closedReason(KEY, B, 100)).toBeNull();
     for (let at = 0; at < 100; at++) attempt(health, "upstream_fault", 100);
     expect(health.closedReason(KEY, B, 100)).toBe("open");
@@ -110,8 +111,20 @@ describe("a breaker", () => {
     expect(health.closedReason(KEY, { ...strict }, 0)).toBe("open");
   });
 
-  const outcomes = fc.array(fc.record({ outcome: fc.constantFrom<Outcome>("success", "client_fault", "cancelled", "upstream_fault"), afterMs: fc.integer({ min: 0, max: 2_000 }), runsMs: fc.integer({ min: 0, max: 5_000 }) }), { maxLength: 60 });
-  const settings = fc.record({ failures: fc.integer({ min: 1, max: 5 }), ratio: fc.double({ min: 0, max: 1, noNaN: true }), windowMs: fc.integer({ min: 100, max: 20_000 }), openMs: fc.integer({ min: 1, max: 3_000 }) });
+  const outcomes = fc.array(
+    fc.record({
+      outcome: fc.constantFrom<Outcome>("success", "client_fault", "cancelled", "upstream_fault"),
+      afterMs: fc.integer({ min: 0, max: 2_000 }),
+      runsMs: fc.integer({ min: 0, max: 5_000 }),
+    }),
+    { maxLength: 60 },
+  );
+  const settings = fc.record({
+    failures: fc.integer({ min: 1, max: 5 }),
+    ratio: fc.double({ min: 0, max: 1, noNaN: true }),
+    windowMs: fc.integer({ min: 100, max: 20_000 }),
+    openMs: fc.integer({ min: 1, max: 3_000 }),
+  });
   const seed = printedSeed("breakers");
   test("never opens on anything but the upstream's faults", () => {
     fc.assert(
@@ -202,12 +215,18 @@ describe("the latency", () => {
     expect(openHealth().latencyMs(KEY, 0)).toBeNull();
     expect(openHealth().latencyAgeMs(KEY, 0)).toBeNull();
     expect(measured([[0, 100]]).latencyMs(KEY, 0)).toBe(100);
-    const risen = measured([[0, 100], [0, 2_000]]);
+    const risen = measured([
+      [0, 100],
+      [0, 2_000],
+    ]);
     expect(risen.latencyMs(KEY, 0)).toBe(2_000);
     expect(risen.latencyAgeMs(KEY, 7)).toBe(7);
     // A tenth of the second sample is in the mean: 290. What is above it has fallen to 1/e after ten seconds.
     expect(risen.latencyMs(KEY, 10_000)).toBeCloseTo(290 + 1_710 / Math.E, 6);
-    const after = measured([[0, 2_000], [10, 100]]).latencyMs(KEY, 10)!;
+    const after = measured([
+      [0, 2_000],
+      [10, 100],
+    ]).latencyMs(KEY, 10)!;
     expect(after).toBeGreaterThan(1_700);
     expect(after).toBeLessThan(2_000);
   });
@@ -216,7 +235,8 @@ describe("the latency", () => {
     expect(measured([[0, 1_000], ...samples]).latencyMs(KEY, 50_000)).toBeLessThan(110);
   });
   test("has a 95th percentile of the last 128 samples, and none of fewer than 20", () => {
-    const ramp = (from: number, count: number): (readonly [number, number])[] => Array.from({ length: count }, (_, at) => [at, from + at] as const);
+    const ramp = (from: number, count: number): (readonly [number, number])[] =>
+      Array.from({ length: count }, (_, at) => [at, from + at] as const);
     expect(measured(ramp(1, 19)).p95Ms(KEY)).toBeNull();
     expect(measured(ramp(1, 100)).p95Ms(KEY)).toBe(95);
     expect(measured([...ramp(50_000, 128), ...ramp(1, 128)]).p95Ms(KEY)).toBe(122);
@@ -235,7 +255,8 @@ describe("the retry budget", () => {
   test("is a tenth of the calls of the last ten seconds where they are many", () => {
     const health = openHealth();
     for (let at = 0; at < 1_000; at++) health.called("one", at);
-    const take = (nowMs: number): number => Array.from({ length: 500 }, () => health.takeRetry("one", nowMs)).filter(Boolean).length;
+    const take = (nowMs: number): number =>
+      Array.from({ length: 500 }, () => health.takeRetry("one", nowMs)).filter(Boolean).length;
     expect(take(1_000)).toBe(100);
     expect(take(5_000)).toBe(0);
     expect(take(11_000)).toBe(30);
@@ -265,7 +286,11 @@ describe("what is kept", () => {
     expect(health.snapshot(16 * 60_000).filter(({ key }) => key.startsWith("old"))).toHaveLength(0);
   });
   test("holds its bound even when all of it is busy", () => {
-    const state = openKeyedState<Kept>({ create: (nowMs) => ({ usedMs: nowMs, lookedMs: nowMs }), isBusy: () => true, max: 100 });
+    const state = openKeyedState<Kept>({
+      create: (nowMs) => ({ usedMs: nowMs, lookedMs: nowMs }),
+      isBusy: () => true,
+      max: 100,
+    });
     for (let at = 0; at < 1_000; at++) state.of(String(at), at);
     expect([...state.entries()].length).toBe(100);
   });

@@ -7,18 +7,37 @@ import { run, worlds, type Seen, type World } from "./plan-worlds.ts";
 
 const seed = printedSeed("plans");
 const RUNS = 4_000;
-const REQUEST_FAULTS: ReadonlySet<Failure["kind"] | "success"> = new Set(["request_fault", "content_policy", "context_length"]);
+const REQUEST_FAULTS: ReadonlySet<Failure["kind"] | "success"> = new Set([
+  "request_fault",
+  "content_policy",
+  "context_length",
+]);
 
-function hold(name: string, judge: (world: World, ran: ReturnType<typeof run>) => void, { mood = "any", adapt = (world) => world }: { readonly mood?: "any" | "patient"; readonly adapt?: (world: World) => World } = {}): void {
-  test(name, () => {
-    fc.assert(fc.property(worlds(mood), (drawn) => {
-      const world = adapt(drawn);
-      judge(world, run(world));
-    }), { seed, numRuns: RUNS });
-  }, 60_000);
+function hold(
+  name: string,
+  judge: (world: World, ran: ReturnType<typeof run>) => void,
+  {
+    mood = "any",
+    adapt = (world) => world,
+  }: { readonly mood?: "any" | "patient"; readonly adapt?: (world: World) => World } = {},
+): void {
+  test(
+    name,
+    () => {
+      fc.assert(
+        fc.property(worlds(mood), (drawn) => {
+          const world = adapt(drawn);
+          judge(world, run(world));
+        }),
+        { seed, numRuns: RUNS },
+      );
+    },
+    60_000,
+  );
 }
 
-const tries = (seen: readonly Seen[]): readonly (Omit<Seen, "step"> & { readonly step: TryStep<Candidate> })[] => seen.flatMap(({ step, ...rest }) => (step.kind === "try" ? [{ ...rest, step }] : []));
+const tries = (seen: readonly Seen[]): readonly (Omit<Seen, "step"> & { readonly step: TryStep<Candidate> })[] =>
+  seen.flatMap(({ step, ...rest }) => (step.kind === "try" ? [{ ...rest, step }] : []));
 
 describe("every plan", () => {
   hold("tries a target at most once and its retries, however many legs it stands in, and says why", (_, { seen }) => {
@@ -43,44 +62,60 @@ describe("every plan", () => {
       if (step.kind === "try") expect(spent.has(step.candidate.key)).toBe(false);
     }
   });
-  hold("[d7.3] takes a fault of the request to no further target of the same route, and to three targets at most", (_, { seen }) => {
-    const left = new Set<object>();
-    let faults = 0;
-    let last: TryStep<Candidate> | null = null;
-    for (const { step, failure } of seen) {
-      if (failure !== null && REQUEST_FAULTS.has(failure.kind)) {
-        faults += 1;
-        if (failure.kind !== "context_length") left.add(last!.leg.group);
-        if (faults === 3) expect(step.kind).toBe("give_up");
-      }
-      if (step.kind === "give_up") continue;
-      expect(faults).toBeLessThan(3);
-      expect(left.has(step.leg.group)).toBe(false);
-      last = step;
-    }
-  });
-  hold("[d7.3] takes a context length first to what the map names, and a content policy first along its list", (_, { seen, contextLegs, policyLegs }) => {
-    const tried = new Set<string>();
-    const left = new Set<object>();
-    let last: TryStep<Candidate> | null = null;
-    // the list is gone through once
-    let isListed = false;
-    for (const { step, failure, failedKey, free } of seen) {
-      if (failure !== null && ["request_fault", "content_policy"].includes(failure.kind)) left.add(last!.leg.group);
-      const open = (legs: readonly Leg<Candidate>[]): boolean => legs.some(({ candidates, group }) => !left.has(group) && candidates.some(({ key }) => free.has(key) && !tried.has(key)));
-      if (step.kind === "try") {
-        const own = failure?.kind === "context_length" ? [contextLegs.get(failedKey!)].filter((each) => each !== undefined) : failure?.kind === "content_policy" && !isListed ? policyLegs : [];
-        isListed ||= failure?.kind === "content_policy";
-        if (open(own)) expect(own).toContain(step.leg);
-        tried.add(step.candidate.key);
+  hold(
+    "[d7.3] takes a fault of the request to no further target of the same route, and to three targets at most",
+    (_, { seen }) => {
+      const left = new Set<object>();
+      let faults = 0;
+      let last: TryStep<Candidate> | null = null;
+      for (const { step, failure } of seen) {
+        if (failure !== null && REQUEST_FAULTS.has(failure.kind)) {
+          faults += 1;
+          if (failure.kind !== "context_length") left.add(last!.leg.group);
+          if (faults === 3) expect(step.kind).toBe("give_up");
+        }
+        if (step.kind === "give_up") continue;
+        expect(faults).toBeLessThan(3);
+        expect(left.has(step.leg.group)).toBe(false);
         last = step;
       }
-    }
-  });
+    },
+  );
+  hold(
+    "[d7.3] takes a context length first to what the map names, and a content policy first along its list",
+    (_, { seen, contextLegs, policyLegs }) => {
+      const tried = new Set<string>();
+      const left = new Set<object>();
+      let last: TryStep<Candidate> | null = null;
+      // the list is gone through once
+      let isListed = false;
+      for (const { step, failure, failedKey, free } of seen) {
+        if (failure !== null && ["request_fault", "content_policy"].includes(failure.kind)) left.add(last!.leg.group);
+        const open = (legs: readonly Leg<Candidate>[]): boolean =>
+          legs.some(
+            ({ candidates, group }) =>
+              !left.has(group) && candidates.some(({ key }) => free.has(key) && !tried.has(key)),
+          );
+        if (step.kind === "try") {
+          const own =
+            failure?.kind === "context_length"
+              ? [contextLegs.get(failedKey!)].filter((each) => each !== undefined)
+              : failure?.kind === "content_policy" && !isListed
+                ? policyLegs
+                : [];
+          isListed ||= failure?.kind === "content_policy";
+          if (open(own)) expect(own).toContain(step.leg);
+          tried.add(step.candidate.key);
+          last = step;
+        }
+      }
+    },
+  );
   hold("waits only within the deadline, at most 10 s, at least what the upstream said", (_, { seen }) => {
     const readyAtMs = new Map<string, number>();
     for (const { step, nowMs, leftMs, failure, failedKey } of seen) {
-      if (failure !== null && failure.kind !== "success" && failedKey !== null) readyAtMs.set(failedKey, nowMs + (failure.retryAfterMs ?? 0));
+      if (failure !== null && failure.kind !== "success" && failedKey !== null)
+        readyAtMs.set(failedKey, nowMs + (failure.retryAfterMs ?? 0));
       if (leftMs <= 0 && failure?.kind !== "final") expect(step).toEqual({ kind: "give_up", why: "deadline" });
       if (step.kind === "give_up") continue;
       expect(step.waitMs).toBeGreaterThanOrEqual(0);
@@ -89,29 +124,40 @@ describe("every plan", () => {
       expect(nowMs + step.waitMs).toBeGreaterThanOrEqual((readyAtMs.get(step.candidate.key) ?? 0) - 1e-6);
     }
   });
-  hold("does not wait while a healthy target is left untried", (_, { seen, legs }) => {
-    const tried = new Set<string>();
-    for (const { step, free } of tries(seen)) {
-      if (step.waitMs > 0) expect(legs.flatMap(({ candidates }) => candidates).filter(({ key }) => free.has(key) && !tried.has(key))).toEqual([]);
-      tried.add(step.candidate.key);
-    }
-  }, { mood: "patient" });
-  hold("tries what is not healthy only as the least bad of its leg, or when its limit is over, or again", (_, { seen }) => {
-    const tried = new Set<string>();
-    for (const { step, free } of tries(seen)) {
-      const { key } = step.candidate;
-      if (!free.has(key) && !tried.has(key) && step.waitMs === 0) {
-        expect(step.leg.onExhausted).toBe("least_bad");
-        for (const each of step.leg.candidates) expect(free.has(each.key) && !tried.has(each.key)).toBe(false);
+  hold(
+    "does not wait while a healthy target is left untried",
+    (_, { seen, legs }) => {
+      const tried = new Set<string>();
+      for (const { step, free } of tries(seen)) {
+        if (step.waitMs > 0)
+          expect(
+            legs.flatMap(({ candidates }) => candidates).filter(({ key }) => free.has(key) && !tried.has(key)),
+          ).toEqual([]);
+        tried.add(step.candidate.key);
       }
-      tried.add(key);
-    }
-  });
+    },
+    { mood: "patient" },
+  );
+  hold(
+    "tries what is not healthy only as the least bad of its leg, or when its limit is over, or again",
+    (_, { seen }) => {
+      const tried = new Set<string>();
+      for (const { step, free } of tries(seen)) {
+        const { key } = step.candidate;
+        if (!free.has(key) && !tried.has(key) && step.waitMs === 0) {
+          expect(step.leg.onExhausted).toBe("least_bad");
+          for (const each of step.leg.candidates) expect(free.has(each.key) && !tried.has(each.key)).toBe(false);
+        }
+        tried.add(key);
+      }
+    },
+  );
   hold("repeats nothing at an upstream whose budget is empty", ({ targets }, { seen }) => {
     const tried = new Set<string>();
     for (const { step, nowMs } of tries(seen)) {
       const { key } = step.candidate;
-      if (tried.has(key) && targets[Number(key.slice(1))]!.start === "no_budget") expect(nowMs - seen[0]!.nowMs).toBeGreaterThanOrEqual(9_000);
+      if (tried.has(key) && targets[Number(key.slice(1))]!.start === "no_budget")
+        expect(nowMs - seen[0]!.nowMs).toBeGreaterThanOrEqual(9_000);
       tried.add(key);
     }
   });
@@ -123,34 +169,54 @@ describe("every plan", () => {
     expect(free.map(({ key }) => key)).toContain(start.step.candidate.key);
     expect(start.step.candidate.order).toBe(Math.min(...free.map(({ order }) => order)));
   });
-  hold("says that there is no target only when nothing healthy was there and nothing was tried", (_, { seen, legs }) => {
-    const last = seen.at(-1)!;
-    if (last.step.kind !== "give_up" || last.step.why !== "no_target") return;
-    expect(seen).toHaveLength(1);
-    for (const leg of legs) expect(leg.onExhausted === "least_bad" ? leg.candidates : leg.candidates.filter(({ key }) => last.free.has(key))).toEqual([]);
-  });
+  hold(
+    "says that there is no target only when nothing healthy was there and nothing was tried",
+    (_, { seen, legs }) => {
+      const last = seen.at(-1)!;
+      if (last.step.kind !== "give_up" || last.step.why !== "no_target") return;
+      expect(seen).toHaveLength(1);
+      for (const leg of legs)
+        expect(
+          leg.onExhausted === "least_bad" ? leg.candidates : leg.candidates.filter(({ key }) => last.free.has(key)),
+        ).toEqual([]);
+    },
+  );
   hold("is the same for the same chance", (world, { seen }) => {
-    expect(run(world).seen.map(({ step, nowMs }) => [step, nowMs])).toEqual(seen.map(({ step, nowMs }) => [step, nowMs]));
+    expect(run(world).seen.map(({ step, nowMs }) => [step, nowMs])).toEqual(
+      seen.map(({ step, nowMs }) => [step, nowMs]),
+    );
   });
 });
 
 /** One target works, is healthy, and stands somewhere; all the others fail for ever. */
 function withOneHealthy(world: World): World {
   const at = world.legs.flatMap(({ targets }) => targets)[world.chance % 7] ?? 0;
-  const targets = world.targets.map((target, index) => (index === at ? { ...target, start: "fresh" as const, endings: [{ kind: "success" as const }] } : target));
+  const targets = world.targets.map((target, index) =>
+    index === at ? { ...target, start: "fresh" as const, endings: [{ kind: "success" as const }] } : target,
+  );
   const [firstLeg, ...rest] = world.legs;
-  const legs = world.legs.some((each) => each.targets.includes(at)) ? world.legs : [{ ...firstLeg!, targets: [...firstLeg!.targets, at] }, ...rest];
+  const legs = world.legs.some((each) => each.targets.includes(at))
+    ? world.legs
+    : [{ ...firstLeg!, targets: [...firstLeg!.targets, at] }, ...rest];
   return { ...world, targets, legs };
 }
 
 describe("with one healthy target left", () => {
-  hold("the plan reaches it, unless the deadline is over", (_, { seen, succeeded }) => {
-    const last = seen.at(-1)!;
-    if (succeeded) return;
-    expect(last.step).toEqual({ kind: "give_up", why: "deadline" });
-    expect(last.leftMs).toBeLessThanOrEqual(0);
-  }, { mood: "patient", adapt: withOneHealthy });
-  hold("the plan does not wait on its way there", (_, { seen }) => {
-    for (const { step } of tries(seen)) expect(step.waitMs).toBe(0);
-  }, { mood: "patient", adapt: withOneHealthy });
+  hold(
+    "the plan reaches it, unless the deadline is over",
+    (_, { seen, succeeded }) => {
+      const last = seen.at(-1)!;
+      if (succeeded) return;
+      expect(last.step).toEqual({ kind: "give_up", why: "deadline" });
+      expect(last.leftMs).toBeLessThanOrEqual(0);
+    },
+    { mood: "patient", adapt: withOneHealthy },
+  );
+  hold(
+    "the plan does not wait on its way there",
+    (_, { seen }) => {
+      for (const { step } of tries(seen)) expect(step.waitMs).toBe(0);
+    },
+    { mood: "patient", adapt: withOneHealthy },
+  );
 });

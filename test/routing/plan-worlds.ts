@@ -53,8 +53,21 @@ export interface Seen {
 const TARGETS = 5;
 const STRATEGIES: readonly StrategyType[] = ["priority", "weighted", "least_latency", "least_cost", "least_busy"];
 
-const retryable = fc.record({ kind: fc.constant("retryable" as const), retryAfterMs: fc.option(fc.integer({ min: 0, max: 15_000 }), { freq: 3 }) });
-const other = fc.record({ kind: fc.constantFrom("final" as const, "elsewhere" as const, "request_fault" as const, "context_length" as const, "content_policy" as const, "refused" as const), retryAfterMs: fc.constant(null) });
+const retryable = fc.record({
+  kind: fc.constant("retryable" as const),
+  retryAfterMs: fc.option(fc.integer({ min: 0, max: 15_000 }), { freq: 3 }),
+});
+const other = fc.record({
+  kind: fc.constantFrom(
+    "final" as const,
+    "elsewhere" as const,
+    "request_fault" as const,
+    "context_length" as const,
+    "content_policy" as const,
+    "refused" as const,
+  ),
+  retryAfterMs: fc.constant(null),
+});
 const success = fc.constant<Ending>({ kind: "success" });
 
 const legScript: fc.Arbitrary<LegScript> = fc.record({
@@ -66,7 +79,10 @@ const legScript: fc.Arbitrary<LegScript> = fc.record({
   isContinued: fc.integer({ min: 0, max: 3 }).map((drawn) => drawn === 0),
 });
 
-function targetScript(endings: fc.Arbitrary<Ending>, start: fc.Arbitrary<TargetScript["start"]>): fc.Arbitrary<TargetScript> {
+function targetScript(
+  endings: fc.Arbitrary<Ending>,
+  start: fc.Arbitrary<TargetScript["start"]>,
+): fc.Arbitrary<TargetScript> {
   return fc.record({
     weight: fc.constantFrom(0.5, 1, 2, 7),
     order: fc.nat(2),
@@ -79,8 +95,25 @@ function targetScript(endings: fc.Arbitrary<Ending>, start: fc.Arbitrary<TargetS
 
 /** `patient`: nobody misbehaves but by retryable failures, so that only time and health matter. */
 export function worlds(mood: "any" | "patient"): fc.Arbitrary<World> {
-  const start = fc.constantFrom<TargetScript["start"]>("fresh", "fresh", "fresh", "tripped", "half_open", "probing", "rate_limited", "no_budget", "busy");
-  const endings = mood === "patient" ? retryable : fc.oneof({ weight: 5, arbitrary: retryable }, { weight: 2, arbitrary: other }, { weight: 1, arbitrary: success });
+  const start = fc.constantFrom<TargetScript["start"]>(
+    "fresh",
+    "fresh",
+    "fresh",
+    "tripped",
+    "half_open",
+    "probing",
+    "rate_limited",
+    "no_budget",
+    "busy",
+  );
+  const endings =
+    mood === "patient"
+      ? retryable
+      : fc.oneof(
+          { weight: 5, arbitrary: retryable },
+          { weight: 2, arbitrary: other },
+          { weight: 1, arbitrary: success },
+        );
   return fc.record({
     targets: fc.array(targetScript(endings, start), { minLength: TARGETS, maxLength: TARGETS }),
     legs: fc.array(legScript, { minLength: 1, maxLength: 4 }),
@@ -97,7 +130,8 @@ export function healthOf(targets: readonly TargetScript[]): Health {
     const key = `t${at}`;
     if (start === "tripped" || start === "half_open" || start === "probing") {
       const trippedAtMs = start === "tripped" ? T0 - 3_000 : T0 - DEFAULT_BREAKER.openMs - 1;
-      for (let times = 0; times < DEFAULT_BREAKER.failures; times++) health.end(key, DEFAULT_BREAKER, "upstream_fault", trippedAtMs, {});
+      for (let times = 0; times < DEFAULT_BREAKER.failures; times++)
+        health.end(key, DEFAULT_BREAKER, "upstream_fault", trippedAtMs, {});
     }
     if (start === "probing" || start === "busy") health.begin(key, DEFAULT_BREAKER, T0 - 1);
     if (start === "rate_limited") health.end(key, DEFAULT_BREAKER, "client_fault", T0, { retryAfterMs: 4_000 });
@@ -106,15 +140,39 @@ export function healthOf(targets: readonly TargetScript[]): Health {
   return health;
 }
 
-export function run(world: World): { readonly seen: readonly Seen[]; readonly legs: readonly Leg<Candidate>[]; readonly policyLegs: readonly Leg<Candidate>[]; readonly contextLegs: ReadonlyMap<string, Leg<Candidate>>; readonly succeeded: boolean } {
-  const candidates = world.targets.map(({ weight, order, costNanoUsd }, at) => candidate(`t${at}`, { weight, order, costNanoUsd }));
+export function run(world: World): {
+  readonly seen: readonly Seen[];
+  readonly legs: readonly Leg<Candidate>[];
+  readonly policyLegs: readonly Leg<Candidate>[];
+  readonly contextLegs: ReadonlyMap<string, Leg<Candidate>>;
+  readonly succeeded: boolean;
+} {
+  const candidates = world.targets.map(({ weight, order, costNanoUsd }, at) =>
+    candidate(`t${at}`, { weight, order, costNanoUsd }),
+  );
   let group = {};
-  const legOf = ({ targets, isContinued, ...rest }: LegScript, label: string): Leg<Candidate> => ({ label, group: isContinued && !label.endsWith(" 0") && !label.startsWith("context") ? group : (group = {}), ...rest, breaker: DEFAULT_BREAKER, candidates: targets.map((at) => candidates[at]!) });
+  const legOf = ({ targets, isContinued, ...rest }: LegScript, label: string): Leg<Candidate> => ({
+    label,
+    group: isContinued && !label.endsWith(" 0") && !label.startsWith("context") ? group : (group = {}),
+    ...rest,
+    breaker: DEFAULT_BREAKER,
+    candidates: targets.map((at) => candidates[at]!),
+  });
   const legs = world.legs.map((script, at) => legOf(script, `leg ${at}`));
   const policyLegs = world.policyLegs.map((script, at) => legOf(script, `policy ${at}`));
-  const contextLegs = new Map<string, Leg<Candidate>>(world.contextLegs.flatMap((script, at) => (script === null ? [] : [[`t${at}`, legOf(script, `context ${at}`)] as const])));
+  const contextLegs = new Map<string, Leg<Candidate>>(
+    world.contextLegs.flatMap((script, at) =>
+      script === null ? [] : [[`t${at}`, legOf(script, `context ${at}`)] as const],
+    ),
+  );
   const health = healthOf(world.targets);
-  const plan = createPlan<Candidate>({ legs, contextLeg: ({ key }) => contextLegs.get(key) ?? null, contentPolicyLegs: () => policyLegs, health, random: chanceOf(world.chance) });
+  const plan = createPlan<Candidate>({
+    legs,
+    contextLeg: ({ key }) => contextLegs.get(key) ?? null,
+    contentPolicyLegs: () => policyLegs,
+    health,
+    random: chanceOf(world.chance),
+  });
   const attempts = new Map<string, number>();
   const seen: Seen[] = [];
   let nowMs = T0;
@@ -122,7 +180,9 @@ export function run(world: World): { readonly seen: readonly Seen[]; readonly le
   let failedKey: string | null = null;
   for (let guard = 0; guard < 200; guard++) {
     const leftMs = T0 + world.deadlineMs - nowMs;
-    const free = new Set(candidates.map(({ key }) => key).filter((key) => health.closedReason(key, DEFAULT_BREAKER, nowMs) === null));
+    const free = new Set(
+      candidates.map(({ key }) => key).filter((key) => health.closedReason(key, DEFAULT_BREAKER, nowMs) === null),
+    );
     const step: Step<Candidate> = plan.next(failure, nowMs, leftMs);
     seen.push({ step, nowMs, leftMs, failure, failedKey, free });
     if (step.kind === "give_up") return { seen, legs, policyLegs, contextLegs, succeeded: false };

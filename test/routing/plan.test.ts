@@ -8,7 +8,9 @@ import { candidate, failed, HOUR_MS, leg, planOf, shown, stepsOf, T0 } from "./c
 
 function tripped(...keys: readonly string[]): Health {
   const health = openHealth();
-  for (const [at, key] of keys.entries()) for (let times = 0; times < DEFAULT_BREAKER.failures; times++) health.end(key, DEFAULT_BREAKER, "upstream_fault", T0 - at, {});
+  for (const [at, key] of keys.entries())
+    for (let times = 0; times < DEFAULT_BREAKER.failures; times++)
+      health.end(key, DEFAULT_BREAKER, "upstream_fault", T0 - at, {});
   return health;
 }
 
@@ -22,19 +24,41 @@ const words = (step: Step<Candidate>): string => step.why;
 
 describe("retries", () => {
   test("wait between attempts at the only target, with full jitter, and stop", () => {
-    expect(stepsOf(planOf([leg(["a"], { retries: 3 })]))).toEqual(["a", "a after 125", "a after 250", "a after 500", "exhausted"]);
+    expect(stepsOf(planOf([leg(["a"], { retries: 3 })]))).toEqual([
+      "a",
+      "a after 125",
+      "a after 250",
+      "a after 500",
+      "exhausted",
+    ]);
     expect(stepsOf(planOf([leg(["a"], { retries: 0 })]))).toEqual(["a", "exhausted"]);
   });
   test("back off from 250 ms, doubling up to 8 s, by chance from nothing to all of it", () => {
-    expect([0, 1, 2, 3, 4, 5, 6, 40].map((repeat) => backoffMs(repeat, 1))).toEqual([250, 500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000]);
+    expect([0, 1, 2, 3, 4, 5, 6, 40].map((repeat) => backoffMs(repeat, 1))).toEqual([
+      250, 500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000,
+    ]);
     expect(backoffMs(3, 0)).toBe(0);
   });
   test("repeat without a wait while another target is left", () => {
-    expect(stepsOf(planOf([leg(["a", "b"], { retries: 2 })]))).toEqual(["a", "a", "a", "b", "b after 125", "b after 250", "exhausted"]);
+    expect(stepsOf(planOf([leg(["a", "b"], { retries: 2 })]))).toEqual([
+      "a",
+      "a",
+      "a",
+      "b",
+      "b after 125",
+      "b after 250",
+      "exhausted",
+    ]);
     expect(stepsOf(planOf([leg(["a"]), leg(["b"])]))).toEqual(["a", "a", "b", "b after 125", "exhausted"]);
   });
   test("move on at once when the upstream said to wait, and come back when its time has come", () => {
-    expect(stepsOf(planOf([leg(["a", "b"])]), [failed("retryable", 2_000), failed()])).toEqual(["a", "b", "b after 125", "a after 2000", "exhausted"]);
+    expect(stepsOf(planOf([leg(["a", "b"])]), [failed("retryable", 2_000), failed()])).toEqual([
+      "a",
+      "b",
+      "b after 125",
+      "a after 2000",
+      "exhausted",
+    ]);
   });
   test("honour what the upstream said up to 10 s, and no longer", () => {
     expect(stepsOf(planOf([leg(["a"])]), [failed("retryable", 10_000)])).toEqual(["a", "a after 10000", "exhausted"]);
@@ -49,9 +73,18 @@ describe("retries", () => {
     expect(shown(plan.next(failed("retryable", 2_000), T0, HOUR_MS))).toBe("a after 7000");
   });
   test("wait only for what fits into the deadline", () => {
-    expect(stepsOf(planOf([leg(["a"])]), [failed("retryable", 2_000)], 2_001)).toEqual(["a", "a after 2000", "exhausted"]);
+    expect(stepsOf(planOf([leg(["a"])]), [failed("retryable", 2_000)], 2_001)).toEqual([
+      "a",
+      "a after 2000",
+      "exhausted",
+    ]);
     expect(stepsOf(planOf([leg(["a"])]), [failed("retryable", 2_000)], 2_000)).toEqual(["a", "deadline"]);
-    expect(stepsOf(planOf([leg(["a", "b"])]), [failed("retryable", 2_000), failed()], 1_000)).toEqual(["a", "b", "b after 125", "deadline"]);
+    expect(stepsOf(planOf([leg(["a", "b"])]), [failed("retryable", 2_000), failed()], 1_000)).toEqual([
+      "a",
+      "b",
+      "b after 125",
+      "deadline",
+    ]);
   });
   test("give up when the deadline is over", () => {
     expect(shown(planOf([leg(["a"])]).next(null, T0, 0))).toBe("deadline");
@@ -61,7 +94,12 @@ describe("retries", () => {
     expect(shown(plan.next(failed(), T0, 5))).toBe("deadline");
   });
   test("move on when the budget of the upstream is empty, which never bounds the move", () => {
-    expect(stepsOf(planOf([leg(["a", "b", "c"], { retries: 3 })], { health: spent("up-a", "up-b", "up-c") }))).toEqual(["a", "b", "c", "exhausted"]);
+    expect(stepsOf(planOf([leg(["a", "b", "c"], { retries: 3 })], { health: spent("up-a", "up-b", "up-c") }))).toEqual([
+      "a",
+      "b",
+      "c",
+      "exhausted",
+    ]);
     expect(stepsOf(planOf([leg(["a", "b"])], { health: spent("up-b") }))).toEqual(["a", "a", "b", "exhausted"]);
     // What a was not given at once it may still have in the end, when its upstream has room again.
     const health = spent("up-a");
@@ -83,7 +121,9 @@ describe("retries", () => {
 
 describe("legs", () => {
   test("are entered in order, and a key that stands in several is one target", () => {
-    expect(stepsOf(planOf([leg(["a", "b"], { retries: 0 }), leg(["b", "a"], { retries: 0 }), leg(["c"], { retries: 0 })]))).toEqual(["a", "b", "c", "exhausted"]);
+    expect(
+      stepsOf(planOf([leg(["a", "b"], { retries: 0 }), leg(["b", "a"], { retries: 0 }), leg(["c"], { retries: 0 })])),
+    ).toEqual(["a", "b", "c", "exhausted"]);
   });
   test("leave out what is not healthy", () => {
     expect(stepsOf(planOf([leg(["a", "b"], { retries: 0 })], { health: tripped("a") }))).toEqual(["b", "exhausted"]);
@@ -92,27 +132,43 @@ describe("legs", () => {
     const health = tripped("a", "b");
     expect(shown(planOf([leg(["a", "b"])], { health }).next(null, T0, HOUR_MS))).toBe("b");
     expect(stepsOf(planOf([leg(["a", "b"], { onExhausted: "error" })], { health }))).toEqual(["no_target"]);
-    expect(shown(planOf([leg(["a", "b"], { onExhausted: "error" }), leg(["c"])], { health }).next(null, T0, HOUR_MS))).toBe("c");
+    expect(
+      shown(planOf([leg(["a", "b"], { onExhausted: "error" }), leg(["c"])], { health }).next(null, T0, HOUR_MS)),
+    ).toBe("c");
     expect(stepsOf(planOf([leg([])]))).toEqual(["no_target"]);
     expect(stepsOf(planOf([]))).toEqual(["no_target"]);
   });
   test("whose least bad target failed are left for the next one", () => {
-    expect(stepsOf(planOf([leg(["a", "b"], { retries: 0 }), leg(["c"], { retries: 0 })], { health: tripped("a", "b") })).slice(0, 2)).toEqual(["b", "c"]);
+    expect(
+      stepsOf(
+        planOf([leg(["a", "b"], { retries: 0 }), leg(["c"], { retries: 0 })], { health: tripped("a", "b") }),
+      ).slice(0, 2),
+    ).toEqual(["b", "c"]);
   });
   test("come back to a target that was passed over, when it is free by then", () => {
     const health = openHealth();
     health.end("a", DEFAULT_BREAKER, "client_fault", T0, { retryAfterMs: 3_000 });
-    expect(stepsOf(planOf([leg(["a", "b"], { onExhausted: "error", retries: 0 })], { health }))).toEqual(["b", "a after 3000", "exhausted"]);
+    expect(stepsOf(planOf([leg(["a", "b"], { onExhausted: "error", retries: 0 })], { health }))).toEqual([
+      "b",
+      "a after 3000",
+      "exhausted",
+    ]);
   });
   test("come back at once to a target whose breaker has become half-open meanwhile, and do not wait for that", () => {
-    for (const [nowMs, last] of [[T0 + 10_000, "a"], [T0 + 9_999, "exhausted"]] as const) {
+    for (const [nowMs, last] of [
+      [T0 + 10_000, "a"],
+      [T0 + 9_999, "exhausted"],
+    ] as const) {
       const plan = planOf([leg(["a", "b"], { retries: 0 })], { health: tripped("a") });
       expect(shown(plan.next(null, T0, HOUR_MS))).toBe("b");
       expect(shown(plan.next(failed(), nowMs, HOUR_MS))).toBe(last);
     }
   });
   test("repeat a target whose breaker opened only where the least bad will do", () => {
-    for (const [onExhausted, steps] of [["least_bad", ["a", "a after 125", "exhausted"]], ["error", ["a", "exhausted"]]] as const) {
+    for (const [onExhausted, steps] of [
+      ["least_bad", ["a", "a after 125", "exhausted"]],
+      ["error", ["a", "exhausted"]],
+    ] as const) {
       const health = openHealth();
       const plan = planOf([leg(["a"], { onExhausted })], { health });
       const seen = [shown(plan.next(null, T0, HOUR_MS))];
@@ -122,60 +178,139 @@ describe("legs", () => {
     }
   });
   test("pass over a target that was refused, without counting an attempt", () => {
-    expect(stepsOf(planOf([leg(["a", "b"], { retries: 0 })]), [failed("refused"), failed()])).toEqual(["a", "b", "exhausted"]);
+    expect(stepsOf(planOf([leg(["a", "b"], { retries: 0 })]), [failed("refused"), failed()])).toEqual([
+      "a",
+      "b",
+      "exhausted",
+    ]);
     expect(stepsOf(planOf([leg(["a", "b"])]), [failed("refused")])).toEqual(["a", "b", "final"]);
-    expect(stepsOf(planOf([leg(["a", "b"], { retries: 0 })]), [failed(), failed("refused")])).toEqual(["a", "b", "exhausted"]);
+    expect(stepsOf(planOf([leg(["a", "b"], { retries: 0 })]), [failed(), failed("refused")])).toEqual([
+      "a",
+      "b",
+      "exhausted",
+    ]);
   });
 });
 
 describe("the lists of their own", () => {
   const big = leg(["big"], { label: "big:model" });
-  const policyLegs = [leg(["mild"], { label: "mild:model", retries: 0 }), leg(["milder"], { label: "milder:model", retries: 0 })];
-  const lists = { contextLeg: ({ key }: Candidate) => ({ a: big, big: leg(["a"]) })[key] ?? null, contentPolicyLegs: () => policyLegs };
+  const policyLegs = [
+    leg(["mild"], { label: "mild:model", retries: 0 }),
+    leg(["milder"], { label: "milder:model", retries: 0 }),
+  ];
+  const lists = {
+    contextLeg: ({ key }: Candidate) => ({ a: big, big: leg(["a"]) })[key] ?? null,
+    contentPolicyLegs: () => policyLegs,
+  };
 
   test("[d7.3] for a context length: what the map names, then the further targets, then the fallbacks", () => {
-    expect(stepsOf(planOf([leg(["a", "b"]), leg(["c"])], lists), [failed("context_length"), failed("final")])).toEqual(["a", "big", "final"]);
-    expect(stepsOf(planOf([leg(["a", "b"]), leg(["c"])], lists), [failed("context_length"), failed("elsewhere")])).toEqual(["a", "big", "b", "c", "exhausted"]);
-    expect(stepsOf(planOf([leg(["b", "a"]), leg(["c"])], lists), [failed("context_length"), failed("elsewhere")])).toEqual(["b", "a", "c", "exhausted"]);
+    expect(stepsOf(planOf([leg(["a", "b"]), leg(["c"])], lists), [failed("context_length"), failed("final")])).toEqual([
+      "a",
+      "big",
+      "final",
+    ]);
+    expect(
+      stepsOf(planOf([leg(["a", "b"]), leg(["c"])], lists), [failed("context_length"), failed("elsewhere")]),
+    ).toEqual(["a", "big", "b", "c", "exhausted"]);
+    expect(
+      stepsOf(planOf([leg(["b", "a"]), leg(["c"])], lists), [failed("context_length"), failed("elsewhere")]),
+    ).toEqual(["b", "a", "c", "exhausted"]);
   });
   test("a map that goes round ends", () => {
     expect(stepsOf(planOf([leg(["a"])], lists), [failed("context_length")])).toEqual(["a", "big", "exhausted"]);
   });
   test("a retryable failure there is repeated there, and then the ordinary way goes on", () => {
-    expect(stepsOf(planOf([leg(["a", "b"], { retries: 0 }), leg(["c"], { retries: 0 })], lists), [failed("context_length"), failed()])).toEqual(["a", "big", "big", "b", "c", "exhausted"]);
+    expect(
+      stepsOf(planOf([leg(["a", "b"], { retries: 0 }), leg(["c"], { retries: 0 })], lists), [
+        failed("context_length"),
+        failed(),
+      ]),
+    ).toEqual(["a", "big", "big", "b", "c", "exhausted"]);
   });
   test("take their least bad where nothing is healthy, and are skipped where the leg says error", () => {
     const health = tripped("big");
-    expect(stepsOf(planOf([leg(["a"])], { ...lists, health }), [failed("context_length"), failed("final")])).toEqual(["a", "big", "final"]);
-    expect(stepsOf(planOf([leg(["a"]), leg(["c"])], { ...lists, contextLeg: () => ({ ...big, onExhausted: "error" }), health }), [failed("context_length"), failed("final")])).toEqual(["a", "c", "final"]);
+    expect(stepsOf(planOf([leg(["a"])], { ...lists, health }), [failed("context_length"), failed("final")])).toEqual([
+      "a",
+      "big",
+      "final",
+    ]);
+    expect(
+      stepsOf(
+        planOf([leg(["a"]), leg(["c"])], { ...lists, contextLeg: () => ({ ...big, onExhausted: "error" }), health }),
+        [failed("context_length"), failed("final")],
+      ),
+    ).toEqual(["a", "c", "final"]);
   });
   test("[d7.3] for a content policy: one after the other, then the fallbacks, and never the further targets", () => {
-    expect(stepsOf(planOf([leg(["a", "b"]), leg(["c"])], lists), [failed("content_policy"), failed("content_policy"), failed("elsewhere")])).toEqual(["a", "mild", "milder", "c", "exhausted"]);
-    expect(stepsOf(planOf([leg(["a", "b"]), leg(["c"])]), [failed("content_policy"), failed("elsewhere")])).toEqual(["a", "c", "exhausted"]);
+    expect(
+      stepsOf(planOf([leg(["a", "b"]), leg(["c"])], lists), [
+        failed("content_policy"),
+        failed("content_policy"),
+        failed("elsewhere"),
+      ]),
+    ).toEqual(["a", "mild", "milder", "c", "exhausted"]);
+    expect(stepsOf(planOf([leg(["a", "b"]), leg(["c"])]), [failed("content_policy"), failed("elsewhere")])).toEqual([
+      "a",
+      "c",
+      "exhausted",
+    ]);
   });
   test("a retryable failure on the list goes on along it, then to the ordinary fallbacks", () => {
-    expect(stepsOf(planOf([leg(["a", "b"]), leg(["c"], { retries: 0 })], lists), [failed("content_policy"), failed()])).toEqual(["a", "mild", "milder", "c", "exhausted"]);
+    expect(
+      stepsOf(planOf([leg(["a", "b"]), leg(["c"], { retries: 0 })], lists), [failed("content_policy"), failed()]),
+    ).toEqual(["a", "mild", "milder", "c", "exhausted"]);
   });
 });
 
 describe("a request that an upstream refuses", () => {
   test("[d7.3] goes to the fallbacks, never to a further target of the same route, in whichever leg that stands, nor back to one that had failed before", () => {
-    expect(stepsOf(planOf([leg(["a", "b"]), leg(["c"])]), [failed("request_fault"), failed("elsewhere")])).toEqual(["a", "c", "exhausted"]);
+    expect(stepsOf(planOf([leg(["a", "b"]), leg(["c"])]), [failed("request_fault"), failed("elsewhere")])).toEqual([
+      "a",
+      "c",
+      "exhausted",
+    ]);
     const group = {};
-    expect(stepsOf(planOf([leg(["a"], { group }), leg(["b"], { group }), leg(["c"])]), [failed("request_fault"), failed("elsewhere")])).toEqual(["a", "c", "exhausted"]);
-    expect(stepsOf(planOf([leg(["a", "b"]), leg(["c"])]), [failed("retryable", 2_000), failed("request_fault"), failed("elsewhere")])).toEqual(["a", "b", "c", "exhausted"]);
+    expect(
+      stepsOf(planOf([leg(["a"], { group }), leg(["b"], { group }), leg(["c"])]), [
+        failed("request_fault"),
+        failed("elsewhere"),
+      ]),
+    ).toEqual(["a", "c", "exhausted"]);
+    expect(
+      stepsOf(planOf([leg(["a", "b"]), leg(["c"])]), [
+        failed("retryable", 2_000),
+        failed("request_fault"),
+        failed("elsewhere"),
+      ]),
+    ).toEqual(["a", "b", "c", "exhausted"]);
   });
   test("[d7.3] leaves the route that a fallback names in the same way", () => {
-    expect(stepsOf(planOf([leg(["a"]), leg(["b", "c"]), leg(["d"])]), [failed("elsewhere"), failed("request_fault"), failed("elsewhere")])).toEqual(["a", "b", "d", "exhausted"]);
+    expect(
+      stepsOf(planOf([leg(["a"]), leg(["b", "c"]), leg(["d"])]), [
+        failed("elsewhere"),
+        failed("request_fault"),
+        failed("elsewhere"),
+      ]),
+    ).toEqual(["a", "b", "d", "exhausted"]);
   });
-  test.each(["request_fault", "content_policy", "context_length"] as const)("[d7.3] reaches three targets at most: %s", (kind) => {
-    const all = ["a", "b", "c", "d", "e"].map((key) => leg([key]));
-    expect(stepsOf(planOf(all), [failed(kind)])).toEqual(["a", "b", "c", "final"]);
-    // other failures between them do not count
-    expect(stepsOf(planOf(all), [failed(kind), failed("elsewhere"), failed(kind), failed("elsewhere"), failed(kind)])).toEqual(["a", "b", "c", "d", "e", "final"]);
-  });
+  test.each(["request_fault", "content_policy", "context_length"] as const)(
+    "[d7.3] reaches three targets at most: %s",
+    (kind) => {
+      const all = ["a", "b", "c", "d", "e"].map((key) => leg([key]));
+      expect(stepsOf(planOf(all), [failed(kind)])).toEqual(["a", "b", "c", "final"]);
+      // other failures between them do not count
+      expect(
+        stepsOf(planOf(all), [failed(kind), failed("elsewhere"), failed(kind), failed("elsewhere"), failed(kind)]),
+      ).toEqual(["a", "b", "c", "d", "e", "final"]);
+    },
+  );
   test("what is found elsewhere is tried at all other targets, and not again", () => {
-    expect(stepsOf(planOf([leg(["a", "b"], { retries: 3 }), leg(["c"])]), [failed("elsewhere")])).toEqual(["a", "b", "c", "exhausted"]);
+    expect(stepsOf(planOf([leg(["a", "b"], { retries: 3 }), leg(["c"])]), [failed("elsewhere")])).toEqual([
+      "a",
+      "b",
+      "c",
+      "exhausted",
+    ]);
   });
 });
 
@@ -198,7 +333,11 @@ describe("a second attempt", () => {
   test("goes to the same target where there is no other, once more than its retries", () => {
     const plan = planOf([leg(["a"])]);
     plan.next(null, T0, HOUR_MS);
-    expect(plan.second(T0)).toMatchObject({ candidate: { key: "a" }, waitMs: 0, why: "second attempt at the same target" });
+    expect(plan.second(T0)).toMatchObject({
+      candidate: { key: "a" },
+      waitMs: 0,
+      why: "second attempt at the same target",
+    });
     expect(shown(plan.next(failed(), T0, HOUR_MS))).toBe("a after 125");
     expect(shown(plan.next(failed(), T0, HOUR_MS))).toBe("exhausted");
     expect(plan.second(T0)).toBeNull();
@@ -212,20 +351,45 @@ describe("a second attempt", () => {
 
 describe("the words", () => {
   test("tell why this target", () => {
-    const plan = planOf([leg([candidate("a", { weight: 2 }), candidate("b", { weight: 3 })], { strategy: "weighted", retries: 2 }), leg(["c"], { label: "route cheap" }), leg(["d", "e"], { label: "route last" })], { random: () => 0.9 });
+    const plan = planOf(
+      [
+        leg([candidate("a", { weight: 2 }), candidate("b", { weight: 3 })], { strategy: "weighted", retries: 2 }),
+        leg(["c"], { label: "route cheap" }),
+        leg(["d", "e"], { label: "route last" }),
+      ],
+      { random: () => 0.9 },
+    );
     const seen = [words(plan.next(null, T0, HOUR_MS))];
-    for (let at = 0; at < 8; at++) seen.push(words(plan.next(failed("retryable", at > 2 ? 60_000 : null), T0, HOUR_MS)));
+    for (let at = 0; at < 8; at++)
+      seen.push(words(plan.next(failed("retryable", at > 2 ? 60_000 : null), T0, HOUR_MS)));
     expect(seen).toEqual([
-      "weight 2 of 5", "repeat 1 of 2 after retryable failure", "repeat 2 of 2 after retryable failure", "weight 3 of 3", "fallback 1: route cheap", "fallback 2: route last, first by order", "fallback 2: route last, first by order",
-      "exhausted", "exhausted",
+      "weight 2 of 5",
+      "repeat 1 of 2 after retryable failure",
+      "repeat 2 of 2 after retryable failure",
+      "weight 3 of 3",
+      "fallback 1: route cheap",
+      "fallback 2: route last, first by order",
+      "fallback 2: route last, first by order",
+      "exhausted",
+      "exhausted",
     ]);
     expect(words(planOf([leg(["a"])]).next(null, T0, HOUR_MS))).toBe("the only target");
-    expect(words(planOf([leg(["a"])], { health: tripped("a") }).next(null, T0, HOUR_MS))).toBe("the only target, although it is not healthy");
-    expect(words(planOf([leg(["a", "b"])], { health: tripped("a", "b") }).next(null, T0, HOUR_MS))).toBe("least bad: none is healthy, this one is free first");
+    expect(words(planOf([leg(["a"])], { health: tripped("a") }).next(null, T0, HOUR_MS))).toBe(
+      "the only target, although it is not healthy",
+    );
+    expect(words(planOf([leg(["a", "b"])], { health: tripped("a", "b") }).next(null, T0, HOUR_MS))).toBe(
+      "least bad: none is healthy, this one is free first",
+    );
   });
   test("name the list that a target came from", () => {
-    const lists = { contextLeg: () => leg(["big"], { label: "big:model" }), contentPolicyLegs: () => [leg(["mild"], { label: "mild:model" })] };
-    for (const [kind, why] of [["context_length", "context window fallback: big:model"], ["content_policy", "content policy fallback: mild:model"]] as const) {
+    const lists = {
+      contextLeg: () => leg(["big"], { label: "big:model" }),
+      contentPolicyLegs: () => [leg(["mild"], { label: "mild:model" })],
+    };
+    for (const [kind, why] of [
+      ["context_length", "context window fallback: big:model"],
+      ["content_policy", "content policy fallback: mild:model"],
+    ] as const) {
       const plan = planOf([leg(["a"])], lists);
       plan.next(null, T0, HOUR_MS);
       expect(words(plan.next(failed(kind), T0, HOUR_MS))).toBe(why);

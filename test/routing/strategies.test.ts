@@ -17,8 +17,20 @@ interface Asked {
   readonly nowMs?: number;
 }
 
-function ask(strategy: StrategyType, candidates: readonly Candidate[], { health = openHealth(), random = () => 0.5, closed = [], stickyKey, nowMs = 0 }: Asked = {}): Choice<Candidate> | null {
-  return choose({ strategy, stickyKey: stickyKey ?? null, candidates, isFree: ({ key }) => !closed.includes(key), health, nowMs, random });
+function ask(
+  strategy: StrategyType,
+  candidates: readonly Candidate[],
+  { health = openHealth(), random = () => 0.5, closed = [], stickyKey, nowMs = 0 }: Asked = {},
+): Choice<Candidate> | null {
+  return choose({
+    strategy,
+    stickyKey: stickyKey ?? null,
+    candidates,
+    isFree: ({ key }) => !closed.includes(key),
+    health,
+    nowMs,
+    random,
+  });
 }
 
 function shares(picks: number, pick: (at: number) => string): Readonly<Record<string, number>> {
@@ -36,7 +48,12 @@ function measured(health: Health, key: string, firstContentMs: number, nowMs = 0
 }
 
 describe("every strategy", () => {
-  const tiers = [candidate("late", { order: 2 }), candidate("b", { order: 1, weight: 2 }), candidate("c", { order: 1 }), candidate("early", { order: 0, weight: 0.1, costNanoUsd: 99 })];
+  const tiers = [
+    candidate("late", { order: 2 }),
+    candidate("b", { order: 1, weight: 2 }),
+    candidate("c", { order: 1 }),
+    candidate("early", { order: 0, weight: 0.1, costNanoUsd: 99 }),
+  ];
   test("takes orders for tiers: a higher one only where no lower one has a free target", () => {
     for (const strategy of ALL)
       for (const stickyKey of [undefined, "k"]) {
@@ -56,14 +73,27 @@ describe("every strategy", () => {
     measured(health, "b", 250);
     health.begin("a", DEFAULT_BREAKER, 0);
     health.begin("a", DEFAULT_BREAKER, 0);
-    expect(ALL.map((strategy) => ask(strategy, two, { health, random: () => 0.9 })?.why)).toEqual(["first by order", "weight 2 of 5", "100 ms against 250 ms", "cheapest", "least busy: 0 under way"]);
+    expect(ALL.map((strategy) => ask(strategy, two, { health, random: () => 0.9 })?.why)).toEqual([
+      "first by order",
+      "weight 2 of 5",
+      "100 ms against 250 ms",
+      "cheapest",
+      "least busy: 0 under way",
+    ]);
     expect(ask("priority", two, { stickyKey: "k" })?.why).toBe("sticky");
   });
 });
 
 describe("priority", () => {
   test("goes by order, then by weight, then as written", () => {
-    expect(ask("priority", [candidate("a", { order: 1 }), candidate("b"), candidate("c", { weight: 5 }), candidate("d", { weight: 5 })])?.candidate.key).toBe("c");
+    expect(
+      ask("priority", [
+        candidate("a", { order: 1 }),
+        candidate("b"),
+        candidate("c", { weight: 5 }),
+        candidate("d", { weight: 5 }),
+      ])?.candidate.key,
+    ).toBe("c");
   });
 });
 
@@ -85,10 +115,18 @@ describe("weighted", () => {
 
 describe("least_cost", () => {
   test("takes the cheapest, an unknown price last, of equals the first", () => {
-    const four = [candidate("unknown"), candidate("dear", { costNanoUsd: 9 }), candidate("cheap", { costNanoUsd: 0 }), candidate("as cheap", { costNanoUsd: 0 })];
+    const four = [
+      candidate("unknown"),
+      candidate("dear", { costNanoUsd: 9 }),
+      candidate("cheap", { costNanoUsd: 0 }),
+      candidate("as cheap", { costNanoUsd: 0 }),
+    ];
     expect(ask("least_cost", four)?.candidate.key).toBe("cheap");
     expect(ask("least_cost", four, { closed: ["cheap", "as cheap"] })?.candidate.key).toBe("dear");
-    expect(ask("least_cost", four, { closed: ["cheap", "as cheap", "dear"] })).toEqual({ candidate: four[0]!, why: "first of those without a price" });
+    expect(ask("least_cost", four, { closed: ["cheap", "as cheap", "dear"] })).toEqual({
+      candidate: four[0]!,
+      why: "first of those without a price",
+    });
   });
 });
 
@@ -103,13 +141,20 @@ describe("least_busy", () => {
       return key;
     });
     expect(underWay["large"]).toBeCloseTo(0.75, 3);
-    const equals = shares(30_000, () => ask("least_busy", [candidate("a"), candidate("b"), candidate("c")], { random })!.candidate.key);
+    const equals = shares(
+      30_000,
+      () => ask("least_busy", [candidate("a"), candidate("b"), candidate("c")], { random })!.candidate.key,
+    );
     for (const key of ["a", "b", "c"]) expect(Math.abs(equals[key]! - 1 / 3)).toBeLessThan(0.01);
   });
 });
 
 /** Calls every so many milliseconds at targets whose times to the first content change; gives the shares of a stretch of time. */
-function simulate(everyMs: number, targets: Readonly<Record<string, (nowMs: number) => number>>, stretches: readonly (readonly [number, number])[]): readonly Readonly<Record<string, number>>[] {
+function simulate(
+  everyMs: number,
+  targets: Readonly<Record<string, (nowMs: number) => number>>,
+  stretches: readonly (readonly [number, number])[],
+): readonly Readonly<Record<string, number>>[] {
   const health = openHealth();
   const random = chanceOf(4);
   const candidates = Object.keys(targets).map((key) => candidate(key));
@@ -118,7 +163,8 @@ function simulate(everyMs: number, targets: Readonly<Record<string, (nowMs: numb
   for (let nowMs = 0; nowMs < stretches.at(-1)![1]; nowMs += everyMs) {
     const due = underWay.filter(({ endsMs }) => endsMs <= nowMs).toSorted((a, b) => a.endsMs - b.endsMs);
     if (due.length > 0) underWay = underWay.filter(({ endsMs }) => endsMs > nowMs);
-    for (const { key, tookMs, endsMs } of due) health.end(key, DEFAULT_BREAKER, "success", endsMs, { firstContentMs: tookMs });
+    for (const { key, tookMs, endsMs } of due)
+      health.end(key, DEFAULT_BREAKER, "success", endsMs, { firstContentMs: tookMs });
     const { key } = ask("least_latency", candidates, { health, random, nowMs })!.candidate;
     health.begin(key, DEFAULT_BREAKER, nowMs);
     const tookMs = targets[key]!(nowMs) * (0.8 + 0.4 * random());
@@ -148,18 +194,35 @@ describe("least_latency", () => {
     measured(health, "slow", 900);
     measured(health, "fast", 90);
     expect(ask("least_latency", two, { health, nowMs: 9_999, random: () => 0 })?.candidate.key).toBe("fast");
-    expect(ask("least_latency", two, { health, nowMs: 10_000, random: () => 0 })).toEqual({ candidate: two[0]!, why: "measured anew" });
+    expect(ask("least_latency", two, { health, nowMs: 10_000, random: () => 0 })).toEqual({
+      candidate: two[0]!,
+      why: "measured anew",
+    });
     expect(ask("least_latency", two, { health, nowMs: 10_000, random: () => 0.05 })?.candidate.key).toBe("fast");
   });
-  for (const [name, everyMs] of [["100 calls a second", 10], ["one call a second", 1_000], ["two calls a minute", 30_000]] as const)
+  for (const [name, everyMs] of [
+    ["100 calls a second", 10],
+    ["one call a second", 1_000],
+    ["two calls a minute", 30_000],
+  ] as const)
     test(`sends under 5 % to a target ten times slower, and returns to it when it has recovered, at ${name}`, () => {
       const stretch = Math.max(300_000, everyMs * 1_000);
-      const steady = simulate(everyMs, { a: () => 100, b: () => 100, slow: (nowMs) => (nowMs < stretch ? 1_000 : 100) }, [[everyMs * 20, stretch], [stretch + Math.max(120_000, everyMs * 300), 2 * stretch]]);
+      const steady = simulate(
+        everyMs,
+        { a: () => 100, b: () => 100, slow: (nowMs) => (nowMs < stretch ? 1_000 : 100) },
+        [
+          [everyMs * 20, stretch],
+          [stretch + Math.max(120_000, everyMs * 300), 2 * stretch],
+        ],
+      );
       expect(steady[0]!["slow"] ?? 0).toBeLessThan(0.05);
       expect(steady[1]!["slow"]).toBeGreaterThan(0.2);
     });
   test("leaves a target that becomes slow at once", () => {
-    const [before, after] = simulate(10, { a: () => 100, b: (nowMs) => (nowMs < 60_000 ? 100 : 1_000) }, [[10_000, 60_000], [62_000, 120_000]]);
+    const [before, after] = simulate(10, { a: () => 100, b: (nowMs) => (nowMs < 60_000 ? 100 : 1_000) }, [
+      [10_000, 60_000],
+      [62_000, 120_000],
+    ]);
     expect(before!["b"]).toBeGreaterThan(0.3);
     expect(after!["b"] ?? 0).toBeLessThan(0.05);
   });
@@ -167,12 +230,22 @@ describe("least_latency", () => {
 
 describe("a sticky key", () => {
   const keys = Array.from({ length: 20_000 }, (_, at) => `user-${at}`);
-  const four = [candidate("a"), candidate("b", { weight: 2 }), candidate("c", { weight: 3 }), candidate("d", { weight: 4 })];
-  const of = (stickyKey: string, candidates: readonly Candidate[], asked: Asked = {}): string => ask("weighted", candidates, { stickyKey, ...asked })!.candidate.key;
+  const four = [
+    candidate("a"),
+    candidate("b", { weight: 2 }),
+    candidate("c", { weight: 3 }),
+    candidate("d", { weight: 4 }),
+  ];
+  const of = (stickyKey: string, candidates: readonly Candidate[], asked: Asked = {}): string =>
+    ask("weighted", candidates, { stickyKey, ...asked })!.candidate.key;
 
   test("keeps its target, whatever the strategy, the order of the list and chance", () => {
     const random = chanceOf(5);
-    const kept = keys.filter((key) => of(key, four) === ask(ALL[Math.floor(random() * ALL.length)]!, four.toReversed(), { stickyKey: key, random })!.candidate.key).length;
+    const kept = keys.filter(
+      (key) =>
+        of(key, four) ===
+        ask(ALL[Math.floor(random() * ALL.length)]!, four.toReversed(), { stickyKey: key, random })!.candidate.key,
+    ).length;
     expect(kept / keys.length).toBeGreaterThan(0.99);
   });
   test("spreads by weight", () => {

@@ -11,13 +11,30 @@ import type { StoredCredential } from "../../src/core/credential.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
 
 const token: AccessToken = {
-  id: "t1", kind: "project", name: "first", tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: [], ...NOT_NARROWED,
-  secrets: [{ sha256: new Uint8Array(32), retiresAtMs: null }], createdAtMs: 1, expiresAtMs: 2, revokedAtMs: null,
+  id: "t1",
+  kind: "project",
+  name: "first",
+  tenantId: "default",
+  projectId: "default",
+  userId: null,
+  role: "developer",
+  permissions: [],
+  ...NOT_NARROWED,
+  secrets: [{ sha256: new Uint8Array(32), retiresAtMs: null }],
+  createdAtMs: 1,
+  expiresAtMs: 2,
+  revokedAtMs: null,
 };
 const identities: Identities = {
   tenants: [{ id: "default", name: "Default" }],
-  projects: [{ id: "default", tenantId: "default", name: "Default" }, { id: "other", tenantId: "default", name: "Other" }],
-  users: [{ id: "u1", tenantId: "default", name: "Owner" }, { id: "u2", tenantId: "default", name: "Second" }],
+  projects: [
+    { id: "default", tenantId: "default", name: "Default" },
+    { id: "other", tenantId: "default", name: "Other" },
+  ],
+  users: [
+    { id: "u1", tenantId: "default", name: "Owner" },
+    { id: "u2", tenantId: "default", name: "Second" },
+  ],
   memberships: [
     { userId: "u1", tenantId: "default", projectId: null, role: "owner" },
     { userId: "u2", tenantId: "default", projectId: "default", role: "viewer" },
@@ -32,11 +49,17 @@ interface Sources {
 }
 function inputOf({ text = "", environment = {} }: Sources) {
   const read = readEnvironment(environment);
-  return { configuration: parseConfiguration({ file: "f", text, families: FAMILIES, environment: read }), identities, families: FAMILIES, environment: read };
+  return {
+    configuration: parseConfiguration({ file: "f", text, families: FAMILIES, environment: read }),
+    identities,
+    families: FAMILIES,
+    environment: read,
+  };
 }
 const compile = (sources: Sources): Snapshot => compileSnapshot({ ...inputOf(sources), version: 7 });
 const noticesOf = (sources: Sources): readonly string[] => configurationNotices(inputOf(sources));
-const enabledIn = ({ providers }: Snapshot): readonly string[] => [...providers.values()].filter(({ enabled }) => enabled).map(({ id }) => id);
+const enabledIn = ({ providers }: Snapshot): readonly string[] =>
+  [...providers.values()].filter(({ enabled }) => enabled).map(({ id }) => id);
 
 describe("a snapshot", () => {
   test("holds what the store knows, by id", () => {
@@ -49,11 +72,17 @@ describe("a snapshot", () => {
   });
 
   test("holds what the file says", () => {
-    const snapshot = compile({ text: "server: {max_body_bytes: 2048}\ncors: {origins: ['*']}\nops: {open: true}\nsettings: {drop_params: true}\ntenants: {default: {settings: {drop_params: false}}}\nprojects: {other: {settings: {drop_params: true}}}\n" });
+    const snapshot = compile({
+      text: "server: {max_body_bytes: 2048}\ncors: {origins: ['*']}\nops: {open: true}\nsettings: {drop_params: true}\ntenants: {default: {settings: {drop_params: false}}}\nprojects: {other: {settings: {drop_params: true}}}\n",
+    });
     expect(snapshot.limits.maxBodyBytes).toBe(2048);
     expect(snapshot.corsOrigins).toEqual(["*"]);
     expect(snapshot.opsOpen).toBe(true);
-    expect([snapshot.settings.dropParams, snapshot.tenantSettings.get("default")!.dropParams, snapshot.projectSettings.get("other")!.dropParams]).toEqual([true, false, true]);
+    expect([
+      snapshot.settings.dropParams,
+      snapshot.tenantSettings.get("default")!.dropParams,
+      snapshot.projectSettings.get("other")!.dropParams,
+    ]).toEqual([true, false, true]);
   });
 
   test("lets private addresses be reached when file or environment say so, and the environment has the last word", () => {
@@ -61,7 +90,9 @@ describe("a snapshot", () => {
     expect(compile({}).allowPrivateAddresses).toBe(false);
     expect(compile({ text: yes }).allowPrivateAddresses).toBe(true);
     expect(compile({ environment: { DRAGOMAN_ALLOW_PRIVATE_ADDRESSES: "1" } }).allowPrivateAddresses).toBe(true);
-    expect(compile({ text: yes, environment: { DRAGOMAN_ALLOW_PRIVATE_ADDRESSES: "0" } }).allowPrivateAddresses).toBe(false);
+    expect(compile({ text: yes, environment: { DRAGOMAN_ALLOW_PRIVATE_ADDRESSES: "0" } }).allowPrivateAddresses).toBe(
+      false,
+    );
   });
 });
 
@@ -70,14 +101,19 @@ describe("which providers are enabled", () => {
     const snapshot = compile({});
     expect(enabledIn(snapshot)).toEqual(["sandbox"]);
     expect([...snapshot.providers.keys()]).toEqual(FAMILIES.map(({ id }) => id));
-    expect(snapshot.providers.get("openai")).toEqual({ ...providerSettings({ id: "openai", baseUrl: "https://api.openai.com/v1", enabled: false }), guarded: true });
+    expect(snapshot.providers.get("openai")).toEqual({
+      ...providerSettings({ id: "openai", baseUrl: "https://api.openai.com/v1", enabled: false }),
+      guarded: true,
+    });
   });
 
   test("by a key in the environment, the first of several", () => {
     const snapshot = compile({ environment: { GOOGLE_API_KEY: " g \n", ANTHROPIC_API_KEY: "a", OPENAI_API_KEY: "" } });
     expect(enabledIn(snapshot)).toEqual(["gemini", "anthropic", "sandbox"]);
     expect(snapshot.providers.get("gemini")!.credentials).toEqual([storedKey("g")]);
-    expect(compile({ environment: { GOOGLE_API_KEY: "2", GEMINI_API_KEY: "1" } }).providers.get("gemini")!.credentials).toEqual([storedKey("1")]);
+    expect(
+      compile({ environment: { GOOGLE_API_KEY: "2", GEMINI_API_KEY: "1" } }).providers.get("gemini")!.credentials,
+    ).toEqual([storedKey("1")]);
   });
 
   test("not by a key alone where there is no address", () => {
@@ -86,25 +122,34 @@ describe("which providers are enabled", () => {
   });
 
   test("by the file, which wins over the environment and may switch one off", () => {
-    const text = "providers:\n  vllm:\n  openai: {api_key: file, models: [m]}\n  anthropic: {enabled: false}\n  sandbox: {enabled: false}\n";
+    const text =
+      "providers:\n  vllm:\n  openai: {api_key: file, models: [m]}\n  anthropic: {enabled: false}\n  sandbox: {enabled: false}\n";
     const snapshot = compile({ text, environment: { OPENAI_API_KEY: "environment", ANTHROPIC_API_KEY: "a" } });
     expect(enabledIn(snapshot)).toEqual(["vllm", "openai"]);
-    expect(snapshot.providers.get("openai")).toMatchObject({ credentials: [storedKey("file")], baseUrl: "https://api.openai.com/v1", models: [{ id: "m" }] });
+    expect(snapshot.providers.get("openai")).toMatchObject({
+      credentials: [storedKey("file")],
+      baseUrl: "https://api.openai.com/v1",
+      models: [{ id: "m" }],
+    });
     expect(snapshot.providers.get("vllm")).toMatchObject({ credentials: [], baseUrl: "http://localhost:8000/v1" });
     expect(snapshot.providers.get("anthropic")).toMatchObject({ credentials: [], enabled: false });
   });
 
   test("an id of one's own stands beside the provider that it is of", () => {
     const snapshot = compile({ text: "providers: {mine: {type: custom, base_url: 'http://127.0.0.1:8000/v1/'}}" });
-    expect(snapshot.providers.get("mine")).toEqual(providerSettings({ id: "mine", family: "custom", baseUrl: "http://127.0.0.1:8000/v1" }));
+    expect(snapshot.providers.get("mine")).toEqual(
+      providerSettings({ id: "mine", family: "custom", baseUrl: "http://127.0.0.1:8000/v1" }),
+    );
     expect(snapshot.providers.get("custom")!.enabled).toBe(false);
   });
 });
 
-const secretOf = ([stored]: readonly StoredCredential[]): string | null => (stored?.kind === "key" ? stored.secret : null);
+const secretOf = ([stored]: readonly StoredCredential[]): string | null =>
+  stored?.kind === "key" ? stored.secret : null;
 
 describe("whose key goes where", () => {
-  const keyOf = (entry: string, environment: Readonly<Record<string, string>>, id: string): string | null => secretOf(compile({ text: `providers: {${entry}}`, environment }).providers.get(id)!.credentials);
+  const keyOf = (entry: string, environment: Readonly<Record<string, string>>, id: string): string | null =>
+    secretOf(compile({ text: `providers: {${entry}}`, environment }).providers.get(id)!.credentials);
   const OPENAI = { OPENAI_API_KEY: "secret" };
 
   test("a key of the environment goes to the provider's own address only", () => {
@@ -122,27 +167,47 @@ describe("whose key goes where", () => {
   });
 
   test("a key of the file goes to the address beside it", () => {
-    expect(keyOf("openai: {base_url: 'http://127.0.0.1:1/v1', api_key: '${OPENAI_API_KEY}'}", OPENAI, "openai")).toBe("secret");
+    expect(keyOf("openai: {base_url: 'http://127.0.0.1:1/v1', api_key: '${OPENAI_API_KEY}'}", OPENAI, "openai")).toBe(
+      "secret",
+    );
   });
 });
 
 describe("notices", () => {
   test("there are none about what is as it should be", () => {
     expect(noticesOf({})).toEqual([]);
-    expect(noticesOf({ text: "providers: {openai: {}, vllm: {}, mine: {type: custom, base_url: 'http://a/v1'}}\ntenants: {default: {}}\nprojects: {other: {}}", environment: { OPENAI_API_KEY: "secret" } })).toEqual([]);
+    expect(
+      noticesOf({
+        text: "providers: {openai: {}, vllm: {}, mine: {type: custom, base_url: 'http://a/v1'}}\ntenants: {default: {}}\nprojects: {other: {}}",
+        environment: { OPENAI_API_KEY: "secret" },
+      }),
+    ).toEqual([]);
   });
 
   test("tell about settings of a project or tenant that is not there", () => {
-    expect(noticesOf({ text: "tenants: {defualt: {}}\nprojects: {p: {}}" })).toEqual(["tenants.defualt has settings in the file, and the database has no such tenant", "projects.p has settings in the file, and the database has no such project"]);
+    expect(noticesOf({ text: "tenants: {defualt: {}}\nprojects: {p: {}}" })).toEqual([
+      "tenants.defualt has settings in the file, and the database has no such tenant",
+      "projects.p has settings in the file, and the database has no such project",
+    ]);
   });
 
   test("tell about keys that are not there or not used, without showing them", () => {
-    const told = (text: string, environment: Readonly<Record<string, string>>): string => noticesOf({ text: `providers: {${text}}`, environment }).join();
-    expect(told("openai: {models: [m]}", {})).toBe("providers.openai has no key: set OPENAI_API_KEY, or api_key in the file");
+    const told = (text: string, environment: Readonly<Record<string, string>>): string =>
+      noticesOf({ text: `providers: {${text}}`, environment }).join();
+    expect(told("openai: {models: [m]}", {})).toBe(
+      "providers.openai has no key: set OPENAI_API_KEY, or api_key in the file",
+    );
     expect(told("mine: {type: openai}", { OPENAI_API_KEY: "secret" })).toContain("providers.mine has no api_key");
-    expect(told("openai: {base_url: 'http://a/v1'}", { OPENAI_API_KEY: "secret" })).toContain('write api_key: "${OPENAI_API_KEY}"');
-    expect(told("", { OPENAI_API_KEY: "two words" })).toBe("the environment variable OPENAI_API_KEY holds characters that no key can have, and is not used");
+    expect(told("openai: {base_url: 'http://a/v1'}", { OPENAI_API_KEY: "secret" })).toContain(
+      'write api_key: "${OPENAI_API_KEY}"',
+    );
+    expect(told("", { OPENAI_API_KEY: "two words" })).toBe(
+      "the environment variable OPENAI_API_KEY holds characters that no key can have, and is not used",
+    );
     expect(told("openai: {enabled: false}", {})).toBe("");
-    for (const text of ["", "mine: {type: openai}", "openai: {base_url: 'http://a/v1'}"]) expect(told(text, { OPENAI_API_KEY: "secret" }) + told(text, { OPENAI_API_KEY: "secret words" })).not.toContain("secret");
+    for (const text of ["", "mine: {type: openai}", "openai: {base_url: 'http://a/v1'}"])
+      expect(told(text, { OPENAI_API_KEY: "secret" }) + told(text, { OPENAI_API_KEY: "secret words" })).not.toContain(
+        "secret",
+      );
   });
 });

@@ -19,7 +19,16 @@ function problemsOf(text: string): readonly string[] {
   return [];
 }
 
-const NO_ROUTES = { routes: {}, defaults: {}, prices: {}, limits: {}, budgets: {}, policies: {}, webhooks: {}, toolServers: {} };
+const NO_ROUTES = {
+  routes: {},
+  defaults: {},
+  prices: {},
+  limits: {},
+  budgets: {},
+  policies: {},
+  webhooks: {},
+  toolServers: {},
+};
 
 describe("without a file", () => {
   const configuration = loadConfiguration({ file: null, families: FAMILIES, environment: readEnvironment({}) });
@@ -41,7 +50,15 @@ describe("without a file", () => {
         proxyTrust: null,
         limits: {
           maxBodyBytes: 33_554_432,
-          body: { maxValues: 250_000, maxLevels: 64, maxMessages: 10_000, maxTools: 2048, maxItems: 10_000, maxNameCharacters: 256, maxNumberDigits: 64 },
+          body: {
+            maxValues: 250_000,
+            maxLevels: 64,
+            maxMessages: 10_000,
+            maxTools: 2048,
+            maxItems: 10_000,
+            maxNameCharacters: 256,
+            maxNumberDigits: 64,
+          },
           bodyTimeoutMs: 60_000,
           maxConcurrentCalls: 10_000,
           maxConcurrentCallsPerTenant: null,
@@ -82,30 +99,50 @@ describe("without a file", () => {
   });
 
   test("a file that is named has to be there", () => {
-    expect(() => loadConfiguration({ file: "/nowhere/dragoman.yaml", families: FAMILIES, environment: readEnvironment({}) })).toThrow("/nowhere/dragoman.yaml: there is no such file");
+    expect(() =>
+      loadConfiguration({ file: "/nowhere/dragoman.yaml", families: FAMILIES, environment: readEnvironment({}) }),
+    ).toThrow("/nowhere/dragoman.yaml: there is no such file");
   });
 });
 
 describe("sections", () => {
   test("settings of tenants and projects say only what they say", () => {
-    const { settings, tenants, projects } = parse("settings: {drop_params: true}\ntenants:\n  a: {settings: {drop_params: false}}\n  b:\nprojects: {p: {settings: {disable_stop_sequence_limit: true}}}\n");
+    const { settings, tenants, projects } = parse(
+      "settings: {drop_params: true}\ntenants:\n  a: {settings: {drop_params: false}}\n  b:\nprojects: {p: {settings: {disable_stop_sequence_limit: true}}}\n",
+    );
     expect(settings).toEqual({ dropParams: true, disableStopSequenceLimit: false });
-    expect(tenants).toEqual(new Map([["a", { ...NO_ROUTES, settings: { dropParams: false, disableStopSequenceLimit: null } }], ["b", { ...NO_ROUTES, settings: { dropParams: null, disableStopSequenceLimit: null } }]]));
-    expect(projects).toEqual(new Map([["p", { ...NO_ROUTES, settings: { dropParams: null, disableStopSequenceLimit: true } }]]));
+    expect(tenants).toEqual(
+      new Map([
+        ["a", { ...NO_ROUTES, settings: { dropParams: false, disableStopSequenceLimit: null } }],
+        ["b", { ...NO_ROUTES, settings: { dropParams: null, disableStopSequenceLimit: null } }],
+      ]),
+    );
+    expect(projects).toEqual(
+      new Map([["p", { ...NO_ROUTES, settings: { dropParams: null, disableStopSequenceLimit: true } }]]),
+    );
   });
 
   test.each([
     ["server: {host: 'http://x'}", "f:1:10 server.host: expected a host name or an address, without scheme and port"],
-    ["projects: {p: {settings: {content_log: {enabled: true, projects: [p]}}}}", "f:1:56 projects.p.settings.content_log.projects: only the settings of a tenant say which projects keep what is said"],
+    [
+      "projects: {p: {settings: {content_log: {enabled: true, projects: [p]}}}}",
+      "f:1:56 projects.p.settings.content_log.projects: only the settings of a tenant say which projects keep what is said",
+    ],
     ["server: {max_body_bytes: 1.5}", "f:1:10 server.max_body_bytes: expected a whole number, got a fraction"],
     ["server: {head_hold_s: 11}", "f:1:10 server.head_hold_s: expected at most 10"],
     ["server: {keep_alive_s: .inf}", "f:1:10 server.keep_alive_s: expected number, got no finite number"],
     ["server: {max_concurrent_calls: 0}", "f:1:10 server.max_concurrent_calls: expected at least 1"],
     ["server: {data: ''}", "f:1:10 server.data: expected a text that is not empty"],
-    ["log: {level: warning}", 'f:1:7 log.level: expected one of trace, debug, info, warn, error, fatal, silent'],
-    ["cors: {origins: ['https://a.example/']}", 'f:1:18 cors.origins[0]: expected an origin such as "https://chat.example.com", in lower case and without a path, or "*"'],
+    ["log: {level: warning}", "f:1:7 log.level: expected one of trace, debug, info, warn, error, fatal, silent"],
+    [
+      "cors: {origins: ['https://a.example/']}",
+      'f:1:18 cors.origins[0]: expected an origin such as "https://chat.example.com", in lower case and without a path, or "*"',
+    ],
     ["ops: {open: 1}", "f:1:7 ops.open: expected true or false, got number"],
-    ["projects: {'a project': {}}", "f:1:12 projects.a...: expected an id of 1 to 64 letters, digits, dashes, dots and underscores"],
+    [
+      "projects: {'a project': {}}",
+      "f:1:12 projects.a...: expected an id of 1 to 64 letters, digits, dashes, dots and underscores",
+    ],
     ["provider: {}", 'f:1:1 provider: unknown key "provider"; did you mean "providers"?'],
   ])("%s", (text, problem) => {
     expect(problemsOf(text)).toEqual([problem]);
@@ -116,11 +153,29 @@ describe("providers", () => {
   const entryOf = (text: string, id: string) => parse(`providers:\n  ${id}: ${text}\n`).providers.entries.get(id)!;
 
   test("a known one needs nothing but its name", () => {
-    expect(entryOf("", "vllm")).toEqual({ family: "vllm", enabled: true, baseUrl: null, credentials: [], tokenUrl: null, settings: {}, models: [], sharesConnections: false });
+    expect(entryOf("", "vllm")).toEqual({
+      family: "vllm",
+      enabled: true,
+      baseUrl: null,
+      credentials: [],
+      tokenUrl: null,
+      settings: {},
+      models: [],
+      sharesConnections: false,
+    });
   });
 
   test("an id of one's own stands for a known one", () => {
-    expect(entryOf("{type: custom, base_url: 'HTTP://Example.com:80/v1//', api_key: k}", "mine-2_x")).toEqual({ family: "custom", enabled: true, baseUrl: "http://example.com/v1", credentials: [storedKey("k")], tokenUrl: null, settings: {}, models: [], sharesConnections: false });
+    expect(entryOf("{type: custom, base_url: 'HTTP://Example.com:80/v1//', api_key: k}", "mine-2_x")).toEqual({
+      family: "custom",
+      enabled: true,
+      baseUrl: "http://example.com/v1",
+      credentials: [storedKey("k")],
+      tokenUrl: null,
+      settings: {},
+      models: [],
+      sharesConnections: false,
+    });
   });
 
   test("an empty key is none, so that `${NAME:-}` may be written", () => {
@@ -128,55 +183,126 @@ describe("providers", () => {
   });
 
   test("models are names or mappings", () => {
-    const text = "{models: [a:1/b, {id: c}, {id: d, name: D, context_length: 10, max_completion_tokens: 5, pricing: {prompt: '0.00000025', completion: '1'}}]}";
+    const text =
+      "{models: [a:1/b, {id: c}, {id: d, name: D, context_length: 10, max_completion_tokens: 5, pricing: {prompt: '0.00000025', completion: '1'}}]}";
     expect(entryOf(text, "openai").models).toEqual([
       { id: "a:1/b", name: null, contextLength: null, maxCompletionTokens: null, pricing: null },
       { id: "c", name: null, contextLength: null, maxCompletionTokens: null, pricing: null },
-      { id: "d", name: "D", contextLength: 10, maxCompletionTokens: 5, pricing: { prompt: "0.00000025", completion: "1" } },
+      {
+        id: "d",
+        name: "D",
+        contextLength: 10,
+        maxCompletionTokens: 5,
+        pricing: { prompt: "0.00000025", completion: "1" },
+      },
     ]);
   });
 
   test.each([
-    ["opnai", "{}", 'f:2:3 providers.opnai: no known provider has this id; did you mean "openai"? an id of your own needs `type`'],
+    [
+      "opnai",
+      "{}",
+      'f:2:3 providers.opnai: no known provider has this id; did you mean "openai"? an id of your own needs `type`',
+    ],
     ["mine", "{}", "f:2:3 providers.mine: no known provider has this id; an id of your own needs `type`"],
     ["mine", "{type: opena}", 'f:2:10 providers.mine.type: no known provider has this name; did you mean "openai"?'],
     ["mine", "{type: mine}", "f:2:10 providers.mine.type: no known provider has this name"],
-    ["openai", "{type: custom}", 'f:2:12 providers.openai.type: "openai" is a known provider itself; leave `type` out, or take another id'],
-    ["Mine", "{type: openai}", "f:2:3 providers.Mine: expected an id of 1 to 64 small letters, digits, dashes and underscores"],
-    ["-x", "{type: openai}", "f:2:3 providers.-x: expected an id of 1 to 64 small letters, digits, dashes and underscores"],
+    [
+      "openai",
+      "{type: custom}",
+      'f:2:12 providers.openai.type: "openai" is a known provider itself; leave `type` out, or take another id',
+    ],
+    [
+      "Mine",
+      "{type: openai}",
+      "f:2:3 providers.Mine: expected an id of 1 to 64 small letters, digits, dashes and underscores",
+    ],
+    [
+      "-x",
+      "{type: openai}",
+      "f:2:3 providers.-x: expected an id of 1 to 64 small letters, digits, dashes and underscores",
+    ],
     ["custom", "{}", "f:2:3 providers.custom.base_url: is missing: Custom has no address of its own"],
-    ["sandbox", "{base_url: 'http://a'}", "f:2:13 providers.sandbox.base_url: Sandbox answers inside the gateway and takes no address"],
-    ["allow_private_adresses", "true", 'f:2:3 providers.allow_private_adresses: expected a mapping, got boolean; did you mean "allow_private_addresses"?'],
+    [
+      "sandbox",
+      "{base_url: 'http://a'}",
+      "f:2:13 providers.sandbox.base_url: Sandbox answers inside the gateway and takes no address",
+    ],
+    [
+      "allow_private_adresses",
+      "true",
+      'f:2:3 providers.allow_private_adresses: expected a mapping, got boolean; did you mean "allow_private_addresses"?',
+    ],
     ["openai", "{apikey: x}", 'f:2:12 providers.openai.apikey: unknown key "apikey"; did you mean "api_key"?'],
-    ["openai", '{api_key: "a b"}', "f:2:12 providers.openai.api_key: expected printable characters without spaces and line breaks"],
-    ["openai", '{api_key: "a\\r\\nx: y"}', "f:2:12 providers.openai.api_key: expected printable characters without spaces and line breaks"],
+    [
+      "openai",
+      '{api_key: "a b"}',
+      "f:2:12 providers.openai.api_key: expected printable characters without spaces and line breaks",
+    ],
+    [
+      "openai",
+      '{api_key: "a\\r\\nx: y"}',
+      "f:2:12 providers.openai.api_key: expected printable characters without spaces and line breaks",
+    ],
     ["openai", "{models: [a, b, {id: a}]}", "f:2:27 providers.openai.models[2]: this model is in the list twice"],
-    ["openai", "{models: ['a/../b']}", "f:2:21 providers.openai.models[0]: expected a model's name: printable characters without spaces, `..`, `?`, `#` and a `.` that stands alone"],
-    ["openai", "{models: [{id: a, pricing: {prompt: 0.1, completion: '0'}}]}", "f:2:39 providers.openai.models[0].pricing.prompt: expected string, got a fraction"],
-    ["openai", "{models: [{id: a, pricing: {prompt: '0'}}]}", "f:2:29 providers.openai.models[0].pricing.completion: is missing: expected string"],
+    [
+      "openai",
+      "{models: ['a/../b']}",
+      "f:2:21 providers.openai.models[0]: expected a model's name: printable characters without spaces, `..`, `?`, `#` and a `.` that stands alone",
+    ],
+    [
+      "openai",
+      "{models: [{id: a, pricing: {prompt: 0.1, completion: '0'}}]}",
+      "f:2:39 providers.openai.models[0].pricing.prompt: expected string, got a fraction",
+    ],
+    [
+      "openai",
+      "{models: [{id: a, pricing: {prompt: '0'}}]}",
+      "f:2:29 providers.openai.models[0].pricing.completion: is missing: expected string",
+    ],
   ])("%s: %s", (id, text, problem) => {
     expect(problemsOf(`providers:\n  ${id}: ${text}\n`)).toEqual([problem]);
   });
 
-  test.each(["ftp://a/v1", "//a/v1", "a.example/v1", "http://u:p@a/v1", "http://u@a/v1", "http://a/v1?x=1", "http://a/v1?", "http://a/v1#f", "http://a/v 1", "http://", "http:a", "http://a\\b", "javascript:1", ""])(
-    "the address %p is refused",
-    (address) => {
-      expect(problemsOf(`providers:\n  custom: {base_url: ${JSON.stringify(address)}}\n`)).toEqual(["f:2:12 providers.custom.base_url: expected an http or https address without user name, query and fragment"]);
-    },
-  );
+  test.each([
+    "ftp://a/v1",
+    "//a/v1",
+    "a.example/v1",
+    "http://u:p@a/v1",
+    "http://u@a/v1",
+    "http://a/v1?x=1",
+    "http://a/v1?",
+    "http://a/v1#f",
+    "http://a/v 1",
+    "http://",
+    "http:a",
+    "http://a\\b",
+    "javascript:1",
+    "",
+  ])("the address %p is refused", (address) => {
+    expect(problemsOf(`providers:\n  custom: {base_url: ${JSON.stringify(address)}}\n`)).toEqual([
+      "f:2:12 providers.custom.base_url: expected an http or https address without user name, query and fragment",
+    ]);
+  });
 
   test.each([
     ["http://127.0.0.1:8000/v1/", "http://127.0.0.1:8000/v1"],
     ["https://[::1]:8443", "https://[::1]:8443"],
     ["https://a.example/x/../v1///", "https://a.example/v1"],
   ])("the address %p is %p", (address, expected) => {
-    expect(parse(`providers: {custom: {base_url: ${JSON.stringify(address)}}}`).providers.entries.get("custom")!.baseUrl).toBe(expected);
+    expect(
+      parse(`providers: {custom: {base_url: ${JSON.stringify(address)}}}`).providers.entries.get("custom")!.baseUrl,
+    ).toBe(expected);
   });
 
   test.each(["0", "1", "0.5", "0.000000000000000001", "1.000"])("the price %p is taken", (price) => {
-    expect(problemsOf(`providers: {openai: {models: [{id: a, pricing: {prompt: "${price}", completion: "0"}}]}}`)).toEqual([]);
+    expect(
+      problemsOf(`providers: {openai: {models: [{id: a, pricing: {prompt: "${price}", completion: "0"}}]}}`),
+    ).toEqual([]);
   });
   test.each(["", "-1", "1.1", "2", "1e-7", ".5", "0,1", "free"])("the price %p is refused", (price) => {
-    expect(problemsOf(`providers: {openai: {models: [{id: a, pricing: {prompt: "${price}", completion: "0"}}]}}`)).toHaveLength(1);
+    expect(
+      problemsOf(`providers: {openai: {models: [{id: a, pricing: {prompt: "${price}", completion: "0"}}]}}`),
+    ).toHaveLength(1);
   });
 });

@@ -60,7 +60,12 @@ class Gateway {
       clock: { now: () => 0, monotonic: () => world.nowMs },
       graceMs: GRACE_MS,
       everyMs: NEVER_MS,
-      onDifferent: (others) => this.told.push({ kind: "different", at: this.looks.length, others: others.map(({ replica, fingerprint }) => `${replica} ${fingerprint}`) }),
+      onDifferent: (others) =>
+        this.told.push({
+          kind: "different",
+          at: this.looks.length,
+          others: others.map(({ replica, fingerprint }) => `${replica} ${fingerprint}`),
+        }),
       onSame: (replicas) => this.told.push({ kind: "same", at: this.looks.length, others: [String(replicas)] }),
     });
   }
@@ -77,7 +82,12 @@ class Gateway {
     const rows = new Map([...this.#world.table.rows].filter(([id]) => id !== this.#id));
     this.looks.push({ nowMs: this.#world.nowMs, own: this.file, rows });
     const alive = this.aliveAt(this.looks.length - 1);
-    expect(this.watch.others().map(({ replica, fingerprint }) => `${replica} ${fingerprint}`).toSorted()).toEqual(alive.map(({ id, fingerprint }) => `${id} ${fingerprint}`).toSorted());
+    expect(
+      this.watch
+        .others()
+        .map(({ replica, fingerprint }) => `${replica} ${fingerprint}`)
+        .toSorted(),
+    ).toEqual(alive.map(({ id, fingerprint }) => `${id} ${fingerprint}`).toSorted());
     expect(this.told.slice(before)).toEqual([...this.#expected()]);
   }
 
@@ -90,7 +100,9 @@ class Gateway {
     };
     return [...this.looks[at]!.rows.values()].filter(({ id }) => {
       const beats = beatsOf(id);
-      return new Set(beats).size > 1 && beats.findIndex((beat) => beat === beats.at(-1)) > beats.length - 1 - UNTIL_GONE;
+      return (
+        new Set(beats).size > 1 && beats.findIndex((beat) => beat === beats.at(-1)) > beats.length - 1 - UNTIL_GONE
+      );
     });
   }
 
@@ -105,12 +117,21 @@ class Gateway {
     const files = this.#filesAt(last);
     const former = this.told.findLast(({ at }) => at < last);
     const alive = this.aliveAt(last);
-    if (!files.includes(" ")) return former?.kind === "different" ? [{ kind: "same", at: last, others: [String(alive.length + 1)] }] : [];
+    if (!files.includes(" "))
+      return former?.kind === "different" ? [{ kind: "same", at: last, others: [String(alive.length + 1)] }] : [];
     let since = last;
     while (since > 0 && this.#filesAt(since - 1) === files) since--;
     const isTold = former?.kind === "different" && this.#filesAt(former.at) === files;
     if (isTold || this.looks[last]!.nowMs - this.looks[since]!.nowMs < GRACE_MS) return [];
-    return [{ kind: "different", at: last, others: alive.filter(({ fingerprint }) => fingerprint !== this.looks[last]!.own).map(({ id, fingerprint }) => `${id} ${fingerprint}`) }];
+    return [
+      {
+        kind: "different",
+        at: last,
+        others: alive
+          .filter(({ fingerprint }) => fingerprint !== this.looks[last]!.own)
+          .map(({ id, fingerprint }) => `${id} ${fingerprint}`),
+      },
+    ];
   }
 }
 
@@ -145,17 +166,33 @@ class World {
 
 const place = fc.integer({ min: 0, max: 2 });
 type Step = (world: World) => Promise<void>;
-const looks: fc.Arbitrary<Step> = fc.tuple(fc.integer({ min: 1, max: 14 }), fc.array(fc.boolean(), { minLength: 3, maxLength: 3 })).map(([rounds, awake]) => async (world) => {
-  for (let round = 0; round < rounds; round++) {
-    world.nowMs += 1500 + ((round * 997) % 3000);
-    for (const [n, gateway] of world.gateways.entries()) if (awake[n] === true) await gateway?.look();
-  }
-});
+const looks: fc.Arbitrary<Step> = fc
+  .tuple(fc.integer({ min: 1, max: 14 }), fc.array(fc.boolean(), { minLength: 3, maxLength: 3 }))
+  .map(([rounds, awake]) => async (world) => {
+    for (let round = 0; round < rounds; round++) {
+      world.nowMs += 1500 + ((round * 997) % 3000);
+      for (const [n, gateway] of world.gateways.entries()) if (awake[n] === true) await gateway?.look();
+    }
+  });
 const steps: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: looks },
   { weight: 3, arbitrary: place.map((at) => (world: World) => world.start(at)) },
-  { weight: 1, arbitrary: fc.tuple(place, fc.boolean()).map(([at, isKilled]) => (world: World) => world.end(at, isKilled)) },
-  { weight: 2, arbitrary: fc.tuple(place, fc.constantFrom("a", "b", "c")).map(([at, file]) => (world: World) => world.change(at, file)) },
+  {
+    weight: 1,
+    arbitrary: fc.tuple(place, fc.boolean()).map(
+      ([at, isKilled]) =>
+        (world: World) =>
+          world.end(at, isKilled),
+    ),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.tuple(place, fc.constantFrom("a", "b", "c")).map(
+      ([at, file]) =>
+        (world: World) =>
+          world.change(at, file),
+    ),
+  },
   { weight: 1, arbitrary: fc.boolean().map((isAway) => async (world: World) => void (world.table.isAway = isAway)) },
 );
 

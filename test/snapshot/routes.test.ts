@@ -11,11 +11,21 @@ import { FAMILIES } from "../config/families.ts";
 import { namedRoutes } from "../../src/routing/resolve-route.ts";
 
 const environment = readEnvironment({});
-const PROJECTS = [{ id: "p", tenantId: "t", name: "p" }, { id: "q", tenantId: "t", name: "q" }, { id: "x", tenantId: "u", name: "x" }];
+const PROJECTS = [
+  { id: "p", tenantId: "t", name: "p" },
+  { id: "q", tenantId: "t", name: "q" },
+  { id: "x", tenantId: "u", name: "x" },
+];
 const identities = { tenants: [], projects: PROJECTS, users: [], memberships: [], tokens: [] };
 
 function compile(text: string): Snapshot {
-  return compileSnapshot({ configuration: parseConfiguration({ file: "f", text, families: FAMILIES, environment }), identities, families: FAMILIES, environment, version: 1 });
+  return compileSnapshot({
+    configuration: parseConfiguration({ file: "f", text, families: FAMILIES, environment }),
+    identities,
+    families: FAMILIES,
+    environment,
+    version: 1,
+  });
 }
 function route(text: string): Route {
   return compile(`routes:\n  r: ${text}\n  other: {targets: ["openai:o"]}\n`).routes.get("r")!;
@@ -33,9 +43,31 @@ function problemsOf(text: string): readonly string[] {
 describe("a route", () => {
   test("needs nothing but targets", () => {
     expect(route('{targets: ["openai:gpt-5-mini"]}')).toEqual({
-      name: "r", strategy: "priority", targets: [{ name: "openai:gpt-5-mini", providerId: "openai", model: "gpt-5-mini", weight: 1, order: 0, params: {}, maxConcurrency: null }],
-      retries: null, timeouts: NO_TIMEOUTS, fallbacks: [], contextWindowFallbacks: new Map(), contentPolicyFallbacks: [], breaker: DEFAULT_BREAKER, onExhausted: "least_bad", sticky: null, hedge: null,
-      queue: DEFAULT_QUEUE, dropParams: null, disableStopSequenceLimit: null,
+      name: "r",
+      strategy: "priority",
+      targets: [
+        {
+          name: "openai:gpt-5-mini",
+          providerId: "openai",
+          model: "gpt-5-mini",
+          weight: 1,
+          order: 0,
+          params: {},
+          maxConcurrency: null,
+        },
+      ],
+      retries: null,
+      timeouts: NO_TIMEOUTS,
+      fallbacks: [],
+      contextWindowFallbacks: new Map(),
+      contentPolicyFallbacks: [],
+      breaker: DEFAULT_BREAKER,
+      onExhausted: "least_bad",
+      sticky: null,
+      hedge: null,
+      queue: DEFAULT_QUEUE,
+      dropParams: null,
+      disableStopSequenceLimit: null,
     });
   });
 
@@ -55,22 +87,46 @@ describe("a route", () => {
     drop_params: true
     disable_stop_sequence_limit: false`);
     expect(said).toEqual({
-      name: "r", strategy: "least_latency",
+      name: "r",
+      strategy: "least_latency",
       targets: [
         { name: "openai:a", providerId: "openai", model: "a", weight: 1, order: 0, params: {}, maxConcurrency: null },
-        { name: "anthropic:b/c:d", providerId: "anthropic", model: "b/c:d", weight: 2.5, order: 2, params: { temperature: 0, top_k: 3 }, drop: new Set(["user", "max_tokens", "max_completion_tokens"]), maxConcurrency: 8 },
+        {
+          name: "anthropic:b/c:d",
+          providerId: "anthropic",
+          model: "b/c:d",
+          weight: 2.5,
+          order: 2,
+          params: { temperature: 0, top_k: 3 },
+          drop: new Set(["user", "max_tokens", "max_completion_tokens"]),
+          maxConcurrency: 8,
+        },
       ],
-      retries: 0, timeouts: { connectMs: 1, firstByteMs: 2, firstTokenMs: 3, betweenChunksMs: 4, totalMs: 5 },
+      retries: 0,
+      timeouts: { connectMs: 1, firstByteMs: 2, firstTokenMs: 3, betweenChunksMs: 4, totalMs: 5 },
       fallbacks: [
-        { model: "gemini:g", route: null, params: {} }, { model: null, route: "other", params: {} }, { model: "openai:z", route: null, params: { temperature: 1 } }, { model: null, route: "other", params: { seed: 1 } },
+        { model: "gemini:g", route: null, params: {} },
+        { model: null, route: "other", params: {} },
+        { model: "openai:z", route: null, params: { temperature: 1 } },
+        { model: null, route: "other", params: { seed: 1 } },
       ],
-      contextWindowFallbacks: new Map([["openai:a", "gemini:long"], ["b", "gemini:long"]]), contentPolicyFallbacks: [{ model: "vllm:free", route: null, params: {} }],
-      breaker: { failures: 3, ratio: 1, windowMs: 4, openMs: 5 }, onExhausted: "error", sticky: { by: "header", name: "x-session" }, hedge: { after: 300, maxExtra: 0.5 },
-      queue: { max: 0, timeoutMs: 7 }, dropParams: true, disableStopSequenceLimit: false,
+      contextWindowFallbacks: new Map([
+        ["openai:a", "gemini:long"],
+        ["b", "gemini:long"],
+      ]),
+      contentPolicyFallbacks: [{ model: "vllm:free", route: null, params: {} }],
+      breaker: { failures: 3, ratio: 1, windowMs: 4, openMs: 5 },
+      onExhausted: "error",
+      sticky: { by: "header", name: "x-session" },
+      hedge: { after: 300, maxExtra: 0.5 },
+      queue: { max: 0, timeoutMs: 7 },
+      dropParams: true,
+      disableStopSequenceLimit: false,
     });
   });
 
-  test("hedges after p95 and at most 5 % unless it says otherwise", () => expect(route('{targets: ["openai:a"], hedge: {}}').hedge).toEqual({ after: "p95", maxExtra: 0.05 }));
+  test("hedges after p95 and at most 5 % unless it says otherwise", () =>
+    expect(route('{targets: ["openai:a"], hedge: {}}').hedge).toEqual({ after: "p95", maxExtra: 0.05 }));
 });
 
 describe("inheritance", () => {
@@ -92,28 +148,56 @@ projects:
 
   test("a route's own word wins, then the project's, the tenant's and the global defaults, each clock by itself", () => {
     const own = seen("t", "p").get("own")!;
-    expect([own.retries, own.timeouts.totalMs, own.timeouts.connectMs, own.onExhausted, own.strategy, own.breaker]).toEqual([9, 9, 1, "error", "weighted", { ...DEFAULT_BREAKER, failures: 7 }]);
-    expect([seen("t", "p").get("mine")!.retries, seen("t", "q").get("mine")!.retries, seen("u", "x").get("bare")!.retries]).toEqual([3, 2, 1]);
+    expect([
+      own.retries,
+      own.timeouts.totalMs,
+      own.timeouts.connectMs,
+      own.onExhausted,
+      own.strategy,
+      own.breaker,
+    ]).toEqual([9, 9, 1, "error", "weighted", { ...DEFAULT_BREAKER, failures: 7 }]);
+    expect([
+      seen("t", "p").get("mine")!.retries,
+      seen("t", "q").get("mine")!.retries,
+      seen("u", "x").get("bare")!.retries,
+    ]).toEqual([3, 2, 1]);
     expect(seen("t", "p").get("deep")!.timeouts).toEqual({ ...NO_TIMEOUTS, connectMs: 1, totalMs: 2 });
   });
   test("false turns off what a wider scope says", () => {
     const { own, bare } = Object.fromEntries(seen("u", null)) as Record<string, Route>;
-    expect([own!.sticky, own!.hedge, bare!.sticky, bare!.hedge]).toEqual([null, null, { by: "user" }, { after: 1, maxExtra: 0.05 }]);
+    expect([own!.sticky, own!.hedge, bare!.sticky, bare!.hedge]).toEqual([
+      null,
+      null,
+      { by: "user" },
+      { after: 1, maxExtra: 0.05 },
+    ]);
     expect(seen("t", null).get("mine")!.sticky).toEqual({ by: "prompt" });
   });
-  const namesSeen = (tenant: string, project: string): readonly string[] => namedRoutes(seen(tenant, project)).map(({ name }) => name).toSorted();
+  const namesSeen = (tenant: string, project: string): readonly string[] =>
+    namedRoutes(seen(tenant, project))
+      .map(({ name }) => name)
+      .toSorted();
   test("a route does not inherit a list of fallbacks that names it, and none where it says that there is none", () => {
     const { own, bare, cheap } = Object.fromEntries(snapshot.routes) as Record<string, Route>;
-    expect([own!.fallbacks, bare!.fallbacks, cheap!.fallbacks]).toEqual([[], [{ model: null, route: "cheap", params: {} }], []]);
+    expect([own!.fallbacks, bare!.fallbacks, cheap!.fallbacks]).toEqual([
+      [],
+      [{ model: null, route: "cheap", params: {} }],
+      [],
+    ]);
   });
   test("routes of a tenant or project go before wider ones and are seen there only", () => {
     expect(namesSeen("u", "x")).toEqual(["bare", "cheap", "own"]);
     expect(namesSeen("t", "q")).toEqual(["bare", "cheap", "mine", "own"]);
     expect(namesSeen("t", "p")).toEqual(["bare", "cheap", "deep", "mine", "own"]);
-    expect([seen("t", "q").get("bare")!.targets[0]!.name, seen("u", "x").get("bare")!.targets[0]!.name]).toEqual(["gemini:shadow", "openai:b"]);
+    expect([seen("t", "q").get("bare")!.targets[0]!.name, seen("u", "x").get("bare")!.targets[0]!.name]).toEqual([
+      "gemini:shadow",
+      "openai:b",
+    ]);
   });
   test("a tenant that says nothing of routes sees the global ones as they are", () => {
-    const { routes, tenantRoutes, projectRoutes } = compile('routes: {a: {targets: ["openai:a"]}}\ntenants: {t: {settings: {drop_params: true}}}\nprojects: {p: }\n');
+    const { routes, tenantRoutes, projectRoutes } = compile(
+      'routes: {a: {targets: ["openai:a"]}}\ntenants: {t: {settings: {drop_params: true}}}\nprojects: {p: }\n',
+    );
     expect([namedRoutes(routes).length, tenantRoutes.size, projectRoutes.size]).toEqual([1, 0, 0]);
   });
 });
@@ -123,45 +207,118 @@ describe("mistakes", () => {
   test.each([
     ["{targets: []}", "f:2:7 routes.r.targets: expected at least 1 entries"],
     ["{retries: 1}", "f:2:3 routes.r.targets: is missing: expected a list"],
-    [`{${target}, strategy: fastest}`, "f:2:30 routes.r.strategy: expected one of priority, weighted, least_latency, least_cost, least_busy"],
-    [`{${target}, strategy: wieghted}`, 'f:2:30 routes.r.strategy: expected one of priority, weighted, least_latency, least_cost, least_busy; did you mean "weighted"?'],
+    [
+      `{${target}, strategy: fastest}`,
+      "f:2:30 routes.r.strategy: expected one of priority, weighted, least_latency, least_cost, least_busy",
+    ],
+    [
+      `{${target}, strategy: wieghted}`,
+      'f:2:30 routes.r.strategy: expected one of priority, weighted, least_latency, least_cost, least_busy; did you mean "weighted"?',
+    ],
     [`{${target}, strategy: {type: priority, after: 1}}`, 'f:2:57 routes.r.strategy.after: unknown key "after"'],
     [`{targets: [{model: "openai:a", weight: 0}]}`, "f:2:37 routes.r.targets[0].weight: expected more than 0"],
     [`{targets: [{model: "openai:a", weight: -1}]}`, "f:2:37 routes.r.targets[0].weight: expected more than 0"],
-    [`{targets: ["opnai:a"]}`, 'f:2:17 routes.r.targets[0]: no provider has the id before the colon; did you mean "openai"?'],
+    [
+      `{targets: ["opnai:a"]}`,
+      'f:2:17 routes.r.targets[0]: no provider has the id before the colon; did you mean "openai"?',
+    ],
     [`{targets: ["gpt-5"]}`, "f:2:17 routes.r.targets[0]: expected <provider>:<model_name>"],
-    [`{targets: ["openai:a/../b"]}`, "f:2:17 routes.r.targets[0]: expected a model's name after the provider: printable characters without spaces, `..`, `?`, `#` and a `.` that stands alone"],
-    [`{targets: ["openai:a", {model: "openai/a"}]}`, "f:2:29 routes.r.targets[1]: this target is in the list twice; give it a weight instead"],
-    [`{${target}, fallbacks: ["opnai:b"]}`, 'f:2:42 routes.r.fallbacks[0]: no provider has the id before the colon; did you mean "openai"?'],
-    [`{${target}, fallbacks: ["route:othr"]}`, 'f:2:42 routes.r.fallbacks[0]: there is no route of this name; did you mean "other"?'],
-    [`{${target}, fallbacks: [other]}`, 'f:2:42 routes.r.fallbacks[0]: expected <provider>:<model_name>; a route is written "route:other"'],
+    [
+      `{targets: ["openai:a/../b"]}`,
+      "f:2:17 routes.r.targets[0]: expected a model's name after the provider: printable characters without spaces, `..`, `?`, `#` and a `.` that stands alone",
+    ],
+    [
+      `{targets: ["openai:a", {model: "openai/a"}]}`,
+      "f:2:29 routes.r.targets[1]: this target is in the list twice; give it a weight instead",
+    ],
+    [
+      `{${target}, fallbacks: ["opnai:b"]}`,
+      'f:2:42 routes.r.fallbacks[0]: no provider has the id before the colon; did you mean "openai"?',
+    ],
+    [
+      `{${target}, fallbacks: ["route:othr"]}`,
+      'f:2:42 routes.r.fallbacks[0]: there is no route of this name; did you mean "other"?',
+    ],
+    [
+      `{${target}, fallbacks: [other]}`,
+      'f:2:42 routes.r.fallbacks[0]: expected <provider>:<model_name>; a route is written "route:other"',
+    ],
     [`{${target}, fallbacks: ["route:r"]}`, "f:2:42 routes.r.fallbacks[0]: this is a fallback to the route itself"],
-    [`{${target}, content_policy_fallbacks: [{route: r}]}`, "f:2:57 routes.r.content_policy_fallbacks[0]: this is a fallback to the route itself"],
+    [
+      `{${target}, content_policy_fallbacks: [{route: r}]}`,
+      "f:2:57 routes.r.content_policy_fallbacks[0]: this is a fallback to the route itself",
+    ],
     [`{${target}, fallbacks: [{temperature: 1}]}`, "f:2:42 routes.r.fallbacks[0]: expected a model or a route"],
-    [`{${target}, fallbacks: [{model: "openai:b", route: other}]}`, "f:2:42 routes.r.fallbacks[0]: expected a model or a route, got both"],
-    [`{${target}, fallbacks: [{model: "openai:b", num_retries: 1}]}`, "f:2:62 routes.r.fallbacks[0].num_retries: a route cannot set this field: only parameters of a model can stand here"],
-    [`{${target}, context_window_fallbacks: {a: "openai:a"}}`, "f:2:57 routes.r.context_window_fallbacks.a: this is a fallback to itself"],
+    [
+      `{${target}, fallbacks: [{model: "openai:b", route: other}]}`,
+      "f:2:42 routes.r.fallbacks[0]: expected a model or a route, got both",
+    ],
+    [
+      `{${target}, fallbacks: [{model: "openai:b", num_retries: 1}]}`,
+      "f:2:62 routes.r.fallbacks[0].num_retries: a route cannot set this field: only parameters of a model can stand here",
+    ],
+    [
+      `{${target}, context_window_fallbacks: {a: "openai:a"}}`,
+      "f:2:57 routes.r.context_window_fallbacks.a: this is a fallback to itself",
+    ],
     [`{${target}, retries: 11}`, "f:2:30 routes.r.retries: expected at most 10"],
     [`{${target}, hedge: {max_extra: 1.5}}`, "f:2:38 routes.r.hedge.max_extra: expected at most 1"],
-    [`{${target}, sticky: {header: authorization}}`, "f:2:39 routes.r.sticky.header: this header may hold a secret, which is no key to tell callers apart by"],
-    [`{${target}, sticky: {header: X-Api-Key}}`, "f:2:39 routes.r.sticky.header: this header may hold a secret, which is no key to tell callers apart by"],
-    [`{${target}, strategy: {type: priority, sticky: user}, sticky: prompt}`, "f:2:72 routes.r.sticky: this is said twice: here and in strategy.sticky"],
+    [
+      `{${target}, sticky: {header: authorization}}`,
+      "f:2:39 routes.r.sticky.header: this header may hold a secret, which is no key to tell callers apart by",
+    ],
+    [
+      `{${target}, sticky: {header: X-Api-Key}}`,
+      "f:2:39 routes.r.sticky.header: this header may hold a secret, which is no key to tell callers apart by",
+    ],
+    [
+      `{${target}, strategy: {type: priority, sticky: user}, sticky: prompt}`,
+      "f:2:72 routes.r.sticky: this is said twice: here and in strategy.sticky",
+    ],
     [`{${target}, timeouts: {connect: 1}}`, 'f:2:41 routes.r.timeouts.connect: unknown key "connect"'],
     [`{${target}, fallback: []}`, 'f:2:30 routes.r.fallback: unknown key "fallback"; did you mean "fallbacks"?'],
-  ])("%s", (entry, problem) => expect(problemsOf(`routes:\n  r: ${entry}\n  other: {targets: ["openai:o"]}\n`)).toEqual([problem]));
+  ])("%s", (entry, problem) =>
+    expect(problemsOf(`routes:\n  r: ${entry}\n  other: {targets: ["openai:o"]}\n`)).toEqual([problem]),
+  );
 
-  test.each(["tenant_id", "timeout", "fallbacks", "api_key", "base_url", "model", "messages", "metadata", "extra_body", "headers", "route", "stream", "stream_options"])("params cannot hold %s", (name) =>
+  test.each([
+    "tenant_id",
+    "timeout",
+    "fallbacks",
+    "api_key",
+    "base_url",
+    "model",
+    "messages",
+    "metadata",
+    "extra_body",
+    "headers",
+    "route",
+    "stream",
+    "stream_options",
+  ])("params cannot hold %s", (name) =>
     expect(problemsOf(`routes: {r: {targets: [{model: "openai:a", params: {${name}: secret-value}}]}}`)).toEqual([
       `f:1:53 routes.r.targets[0].params.${name}: a route cannot set this field: only parameters of a model can stand here`,
-    ]));
+    ]),
+  );
   test.each(["stream", "stream_options", "tools", "deployment_id", "model", "top_k"])("drop cannot name %s", (name) =>
-    expect(problemsOf(`routes: {r: {targets: [{model: "openai:a", drop: [${name}]}]}}`).join("\n")).toContain("routes.r.targets[0].drop[0]: expected "));
+    expect(problemsOf(`routes: {r: {targets: [{model: "openai:a", drop: [${name}]}]}}`).join("\n")).toContain(
+      "routes.r.targets[0].drop[0]: expected ",
+    ),
+  );
   test("what a target sets it cannot drop", () =>
-    expect(problemsOf('routes: {r: {targets: [{model: "openai:a", params: {temperature: 1}, drop: [user, temperature]}]}}').map((line) => line.replace(/^\S+ /, ""))).toEqual([
+    expect(
+      problemsOf(
+        'routes: {r: {targets: [{model: "openai:a", params: {temperature: 1}, drop: [user, temperature]}]}}',
+      ).map((line) => line.replace(/^\S+ /, "")),
+    ).toEqual([
       "routes.r.targets[0].drop[1]: the target's `params` set this parameter, and `drop` would drop it again",
     ]));
   test("parameters have the bounds of a request, and a value is never shown", () =>
-    expect(problemsOf('routes: {r: {targets: [{model: "openai:a", params: {temperature: 3, user: 5}}]}}').map((line) => line.replace(/^\S+ /, ""))).toEqual([
+    expect(
+      problemsOf('routes: {r: {targets: [{model: "openai:a", params: {temperature: 3, user: 5}}]}}').map((line) =>
+        line.replace(/^\S+ /, ""),
+      ),
+    ).toEqual([
       "routes.r.targets[0].params.temperature: expected a number from 0 to 2",
       "routes.r.targets[0].params.user: expected a string",
     ]));
@@ -171,30 +328,52 @@ describe("mistakes", () => {
     ["a b", "expected a name of 1 to 64 letters, digits, dashes, dots and underscores"],
     ["a:b", "expected a name of 1 to 64 letters, digits, dashes, dots and underscores"],
     ["a".repeat(65), "expected a name of 1 to 64 letters, digits, dashes, dots and underscores"],
-  ])("the name %s", (name, words) => expect(problemsOf(`routes:\n  "${name}": {${target}}\n`).map((line) => line.replace(/^(\S+) .*?: (?=\w+ )/, "$1 "))).toEqual([`f:2:3 ${words}`]));
+  ])("the name %s", (name, words) =>
+    expect(
+      problemsOf(`routes:\n  "${name}": {${target}}\n`).map((line) => line.replace(/^(\S+) .*?: (?=\w+ )/, "$1 ")),
+    ).toEqual([`f:2:3 ${words}`]),
+  );
 
   test("a loop of routes is told once, with the way", () => {
     const of = (name: string, next: string) => `  ${name}: {${target}, fallbacks: ["openai:x", "route:${next}"]}\n`;
-    expect(problemsOf(`routes:\n${of("a", "b")}${of("b", "c")}${of("c", "a")}${of("d", "a")}`)).toEqual(["f:2:54 routes.a.fallbacks[1]: this leads back to the route: a -> b -> c -> a"]);
+    expect(problemsOf(`routes:\n${of("a", "b")}${of("b", "c")}${of("c", "a")}${of("d", "a")}`)).toEqual([
+      "f:2:54 routes.a.fallbacks[1]: this leads back to the route: a -> b -> c -> a",
+    ]);
   });
   test("a loop that only a tenant has, over a global route", () =>
-    expect(problemsOf(`routes:\n  a: {${target}}\n  b: {${target}, fallbacks: ["route:a"]}\ntenants: {t: {routes: {a: {${target}, fallbacks: ["route:b"]}}}}\n`)).toEqual([
-      "f:4:63 tenants.t.routes.a.fallbacks[0]: this leads back to the route: a -> b -> a",
-    ]));
+    expect(
+      problemsOf(
+        `routes:\n  a: {${target}}\n  b: {${target}, fallbacks: ["route:a"]}\ntenants: {t: {routes: {a: {${target}, fallbacks: ["route:b"]}}}}\n`,
+      ),
+    ).toEqual(["f:4:63 tenants.t.routes.a.fallbacks[0]: this leads back to the route: a -> b -> a"]));
   test("an upstream that refuses content may be answered for by the route that falls back to it", () =>
-    expect(problemsOf(`routes:\n  a: {${target}, fallbacks: ["route:b"]}\n  b: {${target}, content_policy_fallbacks: ["route:a"]}\n`)).toEqual([]));
+    expect(
+      problemsOf(
+        `routes:\n  a: {${target}, fallbacks: ["route:b"]}\n  b: {${target}, content_policy_fallbacks: ["route:a"]}\n`,
+      ),
+    ).toEqual([]));
   test("a project may name a route of a tenant, and a tenant none of another", () => {
     const scope = (fallback: string) => `{routes: {n: {${target}, fallbacks: ["route:${fallback}"]}}}`;
     expect(problemsOf(`tenants: {t: {routes: {own: {${target}}}}}\nprojects: {p: ${scope("own")}}\n`)).toEqual([]);
     expect(problemsOf(`tenants: {t: {routes: {own: {${target}}}}, u: ${scope("own")}}\n`)).toHaveLength(1);
   });
   test("no provider is called route: its models would look like routes", () =>
-    expect(problemsOf("providers: {route: {type: openai}}")).toEqual(["f:1:13 providers.route: this id is reserved: `route:` stands before the name of a route"]));
-  test("defaults are judged where they stand", () => expect(problemsOf('tenants: {t: {route_defaults: {fallbacks: ["route:none"], targets: []}}}')).toEqual(['f:1:59 tenants.t.route_defaults.targets: unknown key "targets"']));
+    expect(problemsOf("providers: {route: {type: openai}}")).toEqual([
+      "f:1:13 providers.route: this id is reserved: `route:` stands before the name of a route",
+    ]));
+  test("defaults are judged where they stand", () =>
+    expect(problemsOf('tenants: {t: {route_defaults: {fallbacks: ["route:none"], targets: []}}}')).toEqual([
+      'f:1:59 tenants.t.route_defaults.targets: unknown key "targets"',
+    ]));
 });
 
 test("a target whose provider is not enabled is told in the log", () => {
-  const configuration = parseConfiguration({ file: "f", text: 'providers: {custom: {base_url: "http://a", enabled: false}}\nroutes: {r: {targets: ["custom:a", "sandbox:echo"], fallbacks: ["openai:b"]}}', families: FAMILIES, environment });
+  const configuration = parseConfiguration({
+    file: "f",
+    text: 'providers: {custom: {base_url: "http://a", enabled: false}}\nroutes: {r: {targets: ["custom:a", "sandbox:echo"], fallbacks: ["openai:b"]}}',
+    families: FAMILIES,
+    environment,
+  });
   expect(configurationNotices({ configuration, identities, families: FAMILIES, environment })).toEqual([
     "routes.r names custom:a, whose provider is not enabled",
     "routes.r names openai:b, whose provider is not enabled",

@@ -6,7 +6,12 @@ import { join } from "node:path";
 import { readEnvironment } from "../../src/config/environment.ts";
 import type { Snapshot } from "../../src/core/snapshot.ts";
 import { NOT_NARROWED } from "../../src/core/identity.ts";
-import { openSnapshotSource, type SnapshotProblem, type SnapshotSource, type SnapshotSourceOptions } from "../../src/snapshot/source.ts";
+import {
+  openSnapshotSource,
+  type SnapshotProblem,
+  type SnapshotSource,
+  type SnapshotSourceOptions,
+} from "../../src/snapshot/source.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import type { Identities, StoredToken } from "../../src/store/records.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -34,11 +39,36 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const NO_RESOURCES = { provider: [], route: [], policy: [], limit: [], budget: [], price: [], tool_server: [], webhook: [], setting: [] };
+const NO_RESOURCES = {
+  provider: [],
+  route: [],
+  policy: [],
+  limit: [],
+  budget: [],
+  price: [],
+  tool_server: [],
+  webhook: [],
+  setting: [],
+};
 
 /** A store of which a test says what it answers. */
-function storeOf({ revision, readIdentities }: { readonly revision: () => Promise<string>; readonly readIdentities: () => Promise<Identities> }): SnapshotSourceOptions["store"] {
-  return { revision, readContents: async () => ({ revision: await revision(), identities: await readIdentities(), resources: NO_RESOURCES, unreadable: new Map() }), watch: () => () => {} };
+function storeOf({
+  revision,
+  readIdentities,
+}: {
+  readonly revision: () => Promise<string>;
+  readonly readIdentities: () => Promise<Identities>;
+}): SnapshotSourceOptions["store"] {
+  return {
+    revision,
+    readContents: async () => ({
+      revision: await revision(),
+      identities: await readIdentities(),
+      resources: NO_RESOURCES,
+      unreadable: new Map(),
+    }),
+    watch: () => () => {},
+  };
 }
 const still = storeOf({ revision: async () => "1", readIdentities: async () => EMPTY });
 
@@ -64,8 +94,20 @@ async function openStore(): Promise<Store> {
   return store;
 }
 const token = (id: string): StoredToken => ({
-  id, kind: "project", name: id, tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: [], ...NOT_NARROWED,
-  secrets: [{ sha256: new Uint8Array(32).fill(1), retiresAtMs: null }], createdAtMs: Date.now(), expiresAtMs: Date.now() + DAY_MS, revokedAtMs: null, lifetimeMs: DAY_MS,
+  id,
+  kind: "project",
+  name: id,
+  tenantId: "default",
+  projectId: "default",
+  userId: null,
+  role: "developer",
+  permissions: [],
+  ...NOT_NARROWED,
+  secrets: [{ sha256: new Uint8Array(32).fill(1), retiresAtMs: null }],
+  createdAtMs: Date.now(),
+  expiresAtMs: Date.now() + DAY_MS,
+  revokedAtMs: null,
+  lifetimeMs: DAY_MS,
 });
 /** How long it took until it was so, in milliseconds; at most the second that is promised. */
 async function within1s(isSo: () => boolean): Promise<number> {
@@ -116,7 +158,9 @@ describe("the store", () => {
     expect(source.current().tokens.has("new")).toBe(true);
     expect(seen).toContain(source.current().version);
     expect(problems.map(({ source: of }) => of)).toEqual(problems.map(() => "listener"));
-    expect(problems[0]!.message).toBe("the new configuration is in use, but a part of the gateway failed while it took it over: the tool servers are upset");
+    expect(problems[0]!.message).toBe(
+      "the new configuration is in use, but a part of the gateway failed while it took it over: the tool servers are upset",
+    );
   });
 
   test("a token that is created is there within a second", async () => {
@@ -173,7 +217,9 @@ describe("the store", () => {
       down = false;
       await within1s(() => source.current().projects.has(`p${revision}`));
     }
-    expect(problems.map(({ source: where, message }) => [where, message.replace(/\d+/, "N")])).toEqual(Array.from({ length: 2 }, () => ["store", "database down (N)\nwhat was in use before stays in use"]));
+    expect(problems.map(({ source: where, message }) => [where, message.replace(/\d+/, "N")])).toEqual(
+      Array.from({ length: 2 }, () => ["store", "database down (N)\nwhat was in use before stays in use"]),
+    );
   });
 
   describe("that is not reached", () => {
@@ -186,7 +232,12 @@ describe("the store", () => {
         return "1";
       };
       writeFileSync(file, text);
-      const source = await open({ file, store: { ...still, revision: look }, pollMs: 5, clock: { now: () => nowMs, monotonic: () => nowMs } });
+      const source = await open({
+        file,
+        store: { ...still, revision: look },
+        pollMs: 5,
+        clock: { now: () => nowMs, monotonic: () => nowMs },
+      });
       await Bun.sleep(30);
       down = true;
       await within1s(() => problems.length === 1);
@@ -203,7 +254,11 @@ describe("the store", () => {
       await pass(59_000);
       expect(problems).toEqual([]);
       await pass(1000);
-      expect(problems.map(({ source: where, message }) => `${where}: ${message}`)).toEqual([expect.stringMatching(/^store: the database has not been reached for 60 s; calls go on .*a token that was revoked meanwhile still works.*stale_snapshot/)]);
+      expect(problems.map(({ source: where, message }) => `${where}: ${message}`)).toEqual([
+        expect.stringMatching(
+          /^store: the database has not been reached for 60 s; calls go on .*a token that was revoked meanwhile still works.*stale_snapshot/,
+        ),
+      ]);
       await pass(59_000);
       expect(problems).toHaveLength(1);
       await pass(1000);
@@ -245,7 +300,10 @@ describe("the store", () => {
   });
 
   test("is needed at the start", async () => {
-    const broken = storeOf({ revision: () => Promise.reject(new Error("no database")), readIdentities: async () => EMPTY });
+    const broken = storeOf({
+      revision: () => Promise.reject(new Error("no database")),
+      readIdentities: async () => EMPTY,
+    });
     expect(open({ store: broken })).rejects.toThrow("no database");
   });
 });
@@ -282,7 +340,9 @@ describe("the file", () => {
     write("ops:\n  opne: false\n");
     await within1s(() => problems.length > 0);
     await Bun.sleep(200);
-    expect(problems.map(({ message }) => message)).toEqual([`${file}:2:3 ops.opne: unknown key "opne"; did you mean "open"?\nwhat was in use before stays in use`]);
+    expect(problems.map(({ message }) => message)).toEqual([
+      `${file}:2:3 ops.opne: unknown key "opne"; did you mean "open"?\nwhat was in use before stays in use`,
+    ]);
     expect(source.current()).toBe(before);
     expect(source.configuration().ops.open).toBe(true);
     write("ops: {open: false}\n");
@@ -296,7 +356,9 @@ describe("the file", () => {
     unlinkSync(file);
     await within1s(() => problems.length > 0);
     await Bun.sleep(200);
-    expect(problems.map(({ source: where, message }) => [where, message])).toEqual([["file", `${file}: there is no such file\nwhat was in use before stays in use`]]);
+    expect(problems.map(({ source: where, message }) => [where, message])).toEqual([
+      ["file", `${file}: there is no such file\nwhat was in use before stays in use`],
+    ]);
     expect(source.current().opsOpen).toBe(true);
     write("ops: {open: false}\n");
     await within1s(() => !source.current().opsOpen);
@@ -344,7 +406,9 @@ describe("a source", () => {
     writeFileSync(file, "ops: 5\n");
     await source.reload();
     await source.reload();
-    expect(problems.map(({ source: where }) => where).filter((where) => where === "file").length).toBeGreaterThanOrEqual(2);
+    expect(
+      problems.map(({ source: where }) => where).filter((where) => where === "file").length,
+    ).toBeGreaterThanOrEqual(2);
     expect(source.current().opsOpen).toBe(true);
   });
 
@@ -359,7 +423,11 @@ describe("a source", () => {
   test("tells what is probably not meant once, until it is new again", async () => {
     writeFileSync(file, "projects: {defualt: {}}\n");
     const source = await open({ file, pollMs: 20 });
-    const notice = { source: "notice", message: "projects.defualt has settings in the file, and the database has no such project", cause: null } as const;
+    const notice = {
+      source: "notice",
+      message: "projects.defualt has settings in the file, and the database has no such project",
+      cause: null,
+    } as const;
     expect(problems).toEqual([notice]);
     await source.reload();
     expect(problems).toEqual([notice]);

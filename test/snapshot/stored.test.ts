@@ -37,21 +37,54 @@ afterEach(async () => {
 
 async function follow(file = "", from: Store = store): Promise<SnapshotSource> {
   writeFileSync(join(folder, "dragoman.yaml"), file);
-  source = await openSnapshotSource({ file: join(folder, "dragoman.yaml"), store: from, families: PROVIDER_FAMILIES, environment: readEnvironment({ OPENAI_API_KEY: "of-the-operator" }), onProblem: (problem) => void problems.push(problem), pollMs: 20 });
+  source = await openSnapshotSource({
+    file: join(folder, "dragoman.yaml"),
+    store: from,
+    families: PROVIDER_FAMILIES,
+    environment: readEnvironment({ OPENAI_API_KEY: "of-the-operator" }),
+    onProblem: (problem) => void problems.push(problem),
+    pollMs: 20,
+  });
   return source;
 }
 
-const put = (kind: "provider" | "route" | "policy" | "limit" | "price" | "setting", name: string, document: JsonObject, projectId: string | null = null, tenantId = "acme") =>
-  writes(store).createResource({ kind, tenantId, projectId, name, document, byOperator: false });
+const put = (
+  kind: "provider" | "route" | "policy" | "limit" | "price" | "setting",
+  name: string,
+  document: JsonObject,
+  projectId: string | null = null,
+  tenantId = "acme",
+) => writes(store).createResource({ kind, tenantId, projectId, name, document, byOperator: false });
 
-const told = (): string => problems.filter(({ source: of }) => of === "store").map(({ message }) => message).join("\n");
+const told = (): string =>
+  problems
+    .filter(({ source: of }) => of === "store")
+    .map(({ message }) => message)
+    .join("\n");
 
 test("a tool server whose secret does not open, or that is none, is named", async () => {
-  await writes(store).createResource({ kind: "tool_server", tenantId: "acme", projectId: null, name: "search", document: { url: "https://tools.test/mcp?key=very-secret" } });
-  await writes(store).createResource({ kind: "tool_server", tenantId: "acme", projectId: null, name: "broken", document: { url: 7 } });
-  const other = await openSqliteStore({ file: join(folder, "store.db"), sealer: openSealer([new Uint8Array(32).fill(2)]) });
+  await writes(store).createResource({
+    kind: "tool_server",
+    tenantId: "acme",
+    projectId: null,
+    name: "search",
+    document: { url: "https://tools.test/mcp?key=very-secret" },
+  });
+  await writes(store).createResource({
+    kind: "tool_server",
+    tenantId: "acme",
+    projectId: null,
+    name: "broken",
+    document: { url: 7 },
+  });
+  const other = await openSqliteStore({
+    file: join(folder, "store.db"),
+    sealer: openSealer([new Uint8Array(32).fill(2)]),
+  });
   await follow("", other);
-  expect(told()).toMatch(/stored tool server search of the tenant acme is switched off: url\? cannot be opened: it was sealed with the master key [0-9a-f]{8}/);
+  expect(told()).toMatch(
+    /stored tool server search of the tenant acme is switched off: url\? cannot be opened: it was sealed with the master key [0-9a-f]{8}/,
+  );
   expect(told()).toContain("stored tool server broken of the tenant acme is switched off: url");
   await other.close();
 });
@@ -59,13 +92,18 @@ test("a tool server whose secret does not open, or that is none, is named", asyn
 describe("a stored provider", () => {
   test("that answers inside the gateway needs no guard: it calls no address", async () => {
     await put("provider", "mine", { type: "sandbox" });
-    expect(snapshotSeenBy((await follow()).current(), { tenantId: "acme", projectId: null }).providers.get("mine")).toMatchObject({ enabled: true, guarded: false });
+    expect(
+      snapshotSeenBy((await follow()).current(), { tenantId: "acme", projectId: null }).providers.get("mine"),
+    ).toMatchObject({ enabled: true, guarded: false });
   });
 
   test("belongs to its tenant, and its key to nobody else", async () => {
     await put("provider", "openai", { api_key: "of-acme" });
     const snapshot = (await follow()).current();
-    const keyOf = (tenantId: string, projectId: string | null) => snapshotSeenBy(snapshot, { tenantId, projectId }).providers.get("openai")?.credentials.map((one) => ("secret" in one ? one.secret : null));
+    const keyOf = (tenantId: string, projectId: string | null) =>
+      snapshotSeenBy(snapshot, { tenantId, projectId })
+        .providers.get("openai")
+        ?.credentials.map((one) => ("secret" in one ? one.secret : null));
     expect(keyOf("acme", "site")).toEqual(["of-acme"]);
     expect(keyOf("beta", null)).toEqual(["of-the-operator"]);
     expect(told()).toBe("");
@@ -74,11 +112,16 @@ describe("a stored provider", () => {
   test("without a key never takes the operator's, and one that a key does not open is off and named", async () => {
     await put("provider", "openai", {});
     await put("provider", "mistral", { api_key: "secret-of-acme" });
-    const other = await openSqliteStore({ file: join(folder, "store.db"), sealer: openSealer([new Uint8Array(32).fill(2)]) });
+    const other = await openSqliteStore({
+      file: join(folder, "store.db"),
+      sealer: openSealer([new Uint8Array(32).fill(2)]),
+    });
     const seen = snapshotSeenBy((await follow("", other)).current(), { tenantId: "acme", projectId: null }).providers;
     expect(seen.get("openai")?.credentials).toEqual([]);
     expect(seen.get("mistral")).toMatchObject({ enabled: false, credentials: [] });
-    expect(told()).toMatch(/stored provider mistral of the tenant acme is switched off: api_key cannot be opened: it was sealed with the master key [0-9a-f]{8}/);
+    expect(told()).toMatch(
+      /stored provider mistral of the tenant acme is switched off: api_key cannot be opened: it was sealed with the master key [0-9a-f]{8}/,
+    );
     expect(told()).not.toContain("secret-of-acme");
     await other.close();
   });
@@ -98,7 +141,9 @@ describe("file and store", () => {
     await put("route", "fast", { targets: ["sandbox:from-store"] }, "site");
     await put("route", "own", { targets: ["sandbox:own"] }, "site");
     await put("route", "fast", { targets: ["sandbox:of-tenant"] });
-    const { projectRoutes, tenantRoutes } = (await follow("projects: {site: {routes: {fast: {targets: [\"sandbox:from-file\"]}}}}\n")).current();
+    const { projectRoutes, tenantRoutes } = (
+      await follow('projects: {site: {routes: {fast: {targets: ["sandbox:from-file"]}}}}\n')
+    ).current();
     expect(projectRoutes.get("site")?.get("fast")?.targets[0]?.name).toBe("sandbox:from-file");
     expect(projectRoutes.get("site")?.get("own")?.targets[0]?.name).toBe("sandbox:own");
     expect(tenantRoutes.get("acme")?.get("fast")?.targets[0]?.name).toBe("sandbox:of-tenant");
@@ -114,8 +159,15 @@ describe("file and store", () => {
     await put("setting", "settings", { models: ["sandbox:*", "openai:gpt-*"] });
     await put("setting", "settings", { models: ["openai:*"] }, "site");
     const snapshot = (await follow()).current();
-    const enabled = (tenantId: string, projectId: string, name: string) => isEnabled(snapshot, { tenantId, projectId }, name);
-    expect([enabled("acme", "site", "openai:gpt-5"), enabled("acme", "site", "sandbox:echo"), enabled("acme", "site", "openai:o9"), enabled("acme", "app", "sandbox:echo"), enabled("beta", "lab", "openai:o9")]).toEqual([true, false, false, true, true]);
+    const enabled = (tenantId: string, projectId: string, name: string) =>
+      isEnabled(snapshot, { tenantId, projectId }, name);
+    expect([
+      enabled("acme", "site", "openai:gpt-5"),
+      enabled("acme", "site", "sandbox:echo"),
+      enabled("acme", "site", "openai:o9"),
+      enabled("acme", "app", "sandbox:echo"),
+      enabled("beta", "lab", "openai:o9"),
+    ]).toEqual([true, false, false, true, true]);
   });
 });
 
@@ -133,8 +185,14 @@ describe("a stored document that cannot be used", () => {
     await put("setting", "settings", { models: { only: "sandbox:*" } }, "site");
     await put("setting", "settings", { of_a_newer_version: 1 }, null, "beta");
     const snapshot = (await follow()).current();
-    const enabled = (tenantId: string, projectId: string, name: string) => isEnabled(snapshot, { tenantId, projectId }, name);
-    expect([enabled("acme", "app", "sandbox:echo"), enabled("acme", "app", "openai:o9"), enabled("acme", "site", "sandbox:echo"), enabled("beta", "lab", "openai:o9")]).toEqual([true, false, false, true]);
+    const enabled = (tenantId: string, projectId: string, name: string) =>
+      isEnabled(snapshot, { tenantId, projectId }, name);
+    expect([
+      enabled("acme", "app", "sandbox:echo"),
+      enabled("acme", "app", "openai:o9"),
+      enabled("acme", "site", "sandbox:echo"),
+      enabled("beta", "lab", "openai:o9"),
+    ]).toEqual([true, false, false, true]);
   });
 
   test("is reported once and left out, and everything else goes on", async () => {
@@ -157,7 +215,8 @@ describe("a stored document that cannot be used", () => {
       const { rule } = policies.of("acme", "site")!.rules.find((policy) => policy.name === name)!;
       expect(() => rule!.denies({} as never)).toThrow();
     }
-    for (const name of ["negative", "dead", "to-dead", "odd"]) expect(told()).toContain(` ${name} of the tenant acme is left out: `);
+    for (const name of ["negative", "dead", "to-dead", "odd"])
+      expect(told()).toContain(` ${name} of the tenant acme is left out: `);
     expect(told().split("\n")).toHaveLength(6);
     await following.reload();
     expect(told().split("\n")).toHaveLength(6);
@@ -169,7 +228,8 @@ describe("a stored document that cannot be used", () => {
     expect(following.current().limitRules.forCaller("acme", "site", "t")).toBeNull();
     await writes(store).changeResource("limit", id, (one) => ({ ...one, document: { ...one.document, limit: 1 } }));
     const endsMs = performance.now() + 1000;
-    while (following.current().limitRules.forCaller("acme", "site", "t") === null && performance.now() < endsMs) await Bun.sleep(5);
+    while (following.current().limitRules.forCaller("acme", "site", "t") === null && performance.now() < endsMs)
+      await Bun.sleep(5);
     expect(following.current().limitRules.forCaller("acme", "site", "t")).not.toBeNull();
   });
 });
@@ -179,19 +239,75 @@ test("a change of a token leaves everything else of the snapshot as the very obj
   await put("provider", "openai", { api_key: "of-acme" });
   const following = await follow();
   const before = following.current();
-  await writes(store).createToken({ id: "AAAAAAAAAAAA", kind: "project", name: "t", tenantId: "acme", projectId: "site", userId: null, role: "developer", permissions: [], models: [], routes: [], ipRanges: [], secrets: [], createdAtMs: 1, expiresAtMs: 2, revokedAtMs: null, lifetimeMs: 1 });
+  await writes(store).createToken({
+    id: "AAAAAAAAAAAA",
+    kind: "project",
+    name: "t",
+    tenantId: "acme",
+    projectId: "site",
+    userId: null,
+    role: "developer",
+    permissions: [],
+    models: [],
+    routes: [],
+    ipRanges: [],
+    secrets: [],
+    createdAtMs: 1,
+    expiresAtMs: 2,
+    revokedAtMs: null,
+    lifetimeMs: 1,
+  });
   const endsMs = performance.now() + 1000;
   while (following.current() === before && performance.now() < endsMs) await Bun.sleep(5);
   const after = following.current();
   expect(after.tokens.has("AAAAAAAAAAAA")).toBe(true);
-  for (const part of ["projects", "memberships", "providers", "tenantProviders", "tenantRoutes", "projectRoutes", "prices", "limitRules", "policies", "tenantSettings"] as const) expect(after[part]).toBe(before[part] as never);
+  for (const part of [
+    "projects",
+    "memberships",
+    "providers",
+    "tenantProviders",
+    "tenantRoutes",
+    "projectRoutes",
+    "prices",
+    "limitRules",
+    "policies",
+    "tenantSettings",
+  ] as const)
+    expect(after[part]).toBe(before[part] as never);
 });
 
 test("10,000 tokens and 1,000 policies of other projects are read and compiled in under a second, and one change of them in a tenth", async () => {
   await store.change(LOCAL_ACTOR, async (writer) => {
-    const common = { kind: "project", tenantId: "acme", projectId: "site", userId: null, role: "developer", permissions: [], models: ["openai:*"], routes: [], ipRanges: [], createdAtMs: 1, lifetimeMs: 1, expiresAtMs: 2, revokedAtMs: null } as const;
-    for (let index = 0; index < 10_000; index++) await writer.createToken({ ...common, id: `T${String(index).padStart(11, "0")}`, name: `t${index}`, secrets: [{ sha256: new Uint8Array(32).fill(index % 256), retiresAtMs: null }] });
-    for (let index = 0; index < 1_000; index++) await writer.createResource({ kind: "policy", tenantId: "acme", projectId: "app", name: `p${index}`, document: { rule: `request.model.startsWith("m${index}") && token.role != "owner"` } });
+    const common = {
+      kind: "project",
+      tenantId: "acme",
+      projectId: "site",
+      userId: null,
+      role: "developer",
+      permissions: [],
+      models: ["openai:*"],
+      routes: [],
+      ipRanges: [],
+      createdAtMs: 1,
+      lifetimeMs: 1,
+      expiresAtMs: 2,
+      revokedAtMs: null,
+    } as const;
+    for (let index = 0; index < 10_000; index++)
+      await writer.createToken({
+        ...common,
+        id: `T${String(index).padStart(11, "0")}`,
+        name: `t${index}`,
+        secrets: [{ sha256: new Uint8Array(32).fill(index % 256), retiresAtMs: null }],
+      });
+    for (let index = 0; index < 1_000; index++)
+      await writer.createResource({
+        kind: "policy",
+        tenantId: "acme",
+        projectId: "app",
+        name: `p${index}`,
+        document: { rule: `request.model.startsWith("m${index}") && token.role != "owner"` },
+      });
   });
   const startedMs = performance.now();
   const following = await follow();
@@ -201,6 +317,8 @@ test("10,000 tokens and 1,000 policies of other projects are read and compiled i
   const known = await store.readContents();
   await writes(store).changeToken("T00000000007", (token) => ({ ...token, revokedAtMs: 9 }));
   const againMs = performance.now();
-  expect((await store.readContents(known)).identities.tokens.find(({ id }) => id === "T00000000007")?.revokedAtMs).toBe(9);
+  expect((await store.readContents(known)).identities.tokens.find(({ id }) => id === "T00000000007")?.revokedAtMs).toBe(
+    9,
+  );
   expect(performance.now() - againMs).toBeLessThan(100);
 }, 60_000);

@@ -25,7 +25,10 @@ describe("a stored credential", () => {
       const { request } = await ask(gateway, { model: `${id}:m` });
       expect([id, JSON.stringify(request!.headers).includes("stored-key")]).toEqual([id, true]);
       const { baseUrl, settings } = gateway.context.snapshot().providers.get(id)!;
-      expect([id, request!.url.startsWith(baseUrl!.replaceAll(/\{(\w+)\}/g, (_, name: string) => settings[name]!))]).toEqual([id, true]);
+      expect([
+        id,
+        request!.url.startsWith(baseUrl!.replaceAll(/\{(\w+)\}/g, (_, name: string) => settings[name]!)),
+      ]).toEqual([id, true]);
     }
   });
 
@@ -33,7 +36,11 @@ describe("a stored credential", () => {
     for (const { id, credentials } of REMOTE) {
       for (const name of ["base_url", "api_base"]) {
         const bare = await ask(gateway, { model: `${id}:m`, [name]: OWN });
-        expect([id, bare.outcome, bare.request!.url.startsWith("http://127.0.0.1:9/own/v1")]).toEqual([id, "200", true]);
+        expect([id, bare.outcome, bare.request!.url.startsWith("http://127.0.0.1:9/own/v1")]).toEqual([
+          id,
+          "200",
+          true,
+        ]);
         expect(JSON.stringify(bare.request)).not.toContain("stored-key");
         expect(Object.keys(bare.request!.headers).filter((header) => /auth|key|token|cookie/.test(header))).toEqual([]);
         if (!credentials.includes("key")) continue;
@@ -46,19 +53,30 @@ describe("a stored credential", () => {
   });
 
   test("[d2.9] not even to the very address that is configured, when the request says it itself", async () => {
-    const stub = answeringGateway({ providers: WITH_KEY.map(({ id }) => providerSettings({ id, baseUrl: OWN, credentials: [storedKey("stored-key")] })) });
+    const stub = answeringGateway({
+      providers: WITH_KEY.map(({ id }) =>
+        providerSettings({ id, baseUrl: OWN, credentials: [storedKey("stored-key")] }),
+      ),
+    });
     for (const { id } of WITH_KEY) {
       const stored = await ask(stub, { model: `${id}:m` });
       const said = await ask(stub, { model: `${id}:m`, base_url: OWN });
       expect([id, said.request!.url]).toEqual([id, stored.request!.url]);
-      expect([JSON.stringify(stored.request).includes("stored-key"), JSON.stringify(said.request).includes("stored-key")]).toEqual([true, false]);
+      expect([
+        JSON.stringify(stored.request).includes("stored-key"),
+        JSON.stringify(said.request).includes("stored-key"),
+      ]).toEqual([true, false]);
     }
   });
 
   test("[d2.9] gives way to the api_key of the request at the configured address", async () => {
     for (const { id } of WITH_KEY) {
       const { request } = await ask(gateway, { model: `${id}:m`, api_key: "sk-of-the-caller" });
-      expect([id, JSON.stringify(request!.headers).includes("sk-of-the-caller"), JSON.stringify(request).includes("stored-key")]).toEqual([id, true, false]);
+      expect([
+        id,
+        JSON.stringify(request!.headers).includes("sk-of-the-caller"),
+        JSON.stringify(request).includes("stored-key"),
+      ]).toEqual([id, true, false]);
     }
   });
 
@@ -66,8 +84,16 @@ describe("a stored credential", () => {
     const exchanged = REMOTE.filter(({ credentials }) => credentials[0] === "ibm_iam");
     expect(exchanged.length).toBeGreaterThan(0);
     const seen: StoredCredential[] = [];
-    const stored: StoredCredential = { kind: "ibm_iam", apiKey: "stored-key", tokenUrl: IBM_TOKEN_URL, weight: 1, fromCaller: false };
-    const stub = answeringGateway({ providers: exchanged.map(({ id }) => providerSettings({ id, baseUrl: OWN, credentials: [stored] })) });
+    const stored: StoredCredential = {
+      kind: "ibm_iam",
+      apiKey: "stored-key",
+      tokenUrl: IBM_TOKEN_URL,
+      weight: 1,
+      fromCaller: false,
+    };
+    const stub = answeringGateway({
+      providers: exchanged.map(({ id }) => providerSettings({ id, baseUrl: OWN, credentials: [stored] })),
+    });
     const lend: CredentialLender["lend"] = (list) => {
       seen.push(...list);
       return { kind: "token", secret: "made-of-it", fromCaller: false };
@@ -79,16 +105,25 @@ describe("a stored credential", () => {
         expect([id, outcome, request!.headers["authorization"]]).toEqual([id, "200", "Bearer made-of-it"]);
         expect(JSON.stringify(request)).not.toMatch(/stored-key|sk-of-the-caller/);
       }
-    expect(seen.map((one) => one.kind === "ibm_iam" && one.apiKey)).toEqual(exchanged.flatMap(() => ["stored-key", "sk-of-the-caller", "sk-of-the-caller"]));
+    expect(seen.map((one) => one.kind === "ibm_iam" && one.apiKey)).toEqual(
+      exchanged.flatMap(() => ["stored-key", "sk-of-the-caller", "sk-of-the-caller"]),
+    );
   });
 
   test("[d2.9] is in no answer and no error, also when the provider repeats it", async () => {
     for (const status of [400, 401, 403, 429, 500]) {
-      const echo = cannedUpstream(({ headers }) => ({ status, body: JSON.stringify({ error: { message: `you sent ${JSON.stringify(headers)}`, type: "x", code: null } }) }));
+      const echo = cannedUpstream(({ headers }) => ({
+        status,
+        body: JSON.stringify({ error: { message: `you sent ${JSON.stringify(headers)}`, type: "x", code: null } }),
+      }));
       const stub = answeringGateway({ upstream: echo });
       for (const model of FAMILIES) {
         const { text, headers } = await ask(stub, { model });
-        expect([model, status, (text + JSON.stringify([...headers])).includes("stored-key")]).toEqual([model, status, false]);
+        expect([model, status, (text + JSON.stringify([...headers])).includes("stored-key")]).toEqual([
+          model,
+          status,
+          false,
+        ]);
       }
     }
   });
@@ -97,62 +132,142 @@ describe("a stored credential", () => {
 describe("headers of the request", () => {
   test("[d2.10] headers and extra_headers go to the provider, and extra_headers wins whatever the case", async () => {
     for (const { id } of REMOTE) {
-      const { request } = await ask(gateway, { model: `${id}:m`, headers: { "X-One": "1", "X-Two": "2" }, extra_headers: { "x-two": "two", "x-three": "3" } });
+      const { request } = await ask(gateway, {
+        model: `${id}:m`,
+        headers: { "X-One": "1", "X-Two": "2" },
+        extra_headers: { "x-two": "two", "x-three": "3" },
+      });
       expect([id, request!.headers]).toMatchObject([id, { "x-one": "1", "x-two": "two", "x-three": "3" }]);
     }
   });
 
   const FORBIDDEN = [
-    "Authorization", "authorization", "AUTHORIZATION", "api-key", "x-api-key", "X-Api-Key", "x-goog-api-key", "X-Goog-User-Project", "x-amz-date", "X-Amz-Security-Token", "OpenAI-Organization", "openai-project", "Host", "Cookie",
-    "Content-Length", "Connection", "Keep-Alive", "Proxy-Authorization", "Proxy-Authenticate", "TE", "Trailer", "Transfer-Encoding", "Upgrade",
+    "Authorization",
+    "authorization",
+    "AUTHORIZATION",
+    "api-key",
+    "x-api-key",
+    "X-Api-Key",
+    "x-goog-api-key",
+    "X-Goog-User-Project",
+    "x-amz-date",
+    "X-Amz-Security-Token",
+    "OpenAI-Organization",
+    "openai-project",
+    "Host",
+    "Cookie",
+    "Content-Length",
+    "Connection",
+    "Keep-Alive",
+    "Proxy-Authorization",
+    "Proxy-Authenticate",
+    "TE",
+    "Trailer",
+    "Transfer-Encoding",
+    "Upgrade",
   ];
   for (const field of ["headers", "extra_headers"]) {
     test(`[d2.10] ${field} cannot set credentials, cloud signatures, framing or hop-by-hop names`, async () => {
-      for (const name of FORBIDDEN) for (const model of FAMILIES) expect([name, (await ask(gateway, { model, [field]: { "x-a": "1", [name]: "x" } })).outcome]).toEqual([name, `400 header_not_allowed ${field}.${name}`]);
+      for (const name of FORBIDDEN)
+        for (const model of FAMILIES)
+          expect([name, (await ask(gateway, { model, [field]: { "x-a": "1", [name]: "x" } })).outcome]).toEqual([
+            name,
+            `400 header_not_allowed ${field}.${name}`,
+          ]);
     });
 
     test(`[d2.10] in ${field} no name is lost, also not one that every JavaScript object has`, async () => {
       for (const name of ["__proto__", "constructor"]) {
-        const { request } = await ask(gateway, `{"model":"openai:gpt-4o","messages":[{"role":"user","content":"x"}],"${field}":{"${name}":"x"}}`);
+        const { request } = await ask(
+          gateway,
+          `{"model":"openai:gpt-4o","messages":[{"role":"user","content":"x"}],"${field}":{"${name}":"x"}}`,
+        );
         expect(Object.entries(request!.headers)).toContainEqual([name, "x"]);
       }
     });
 
     test(`[d2.10] in ${field} a line break, or what is no header name, is 400`, async () => {
-      for (const value of ["a\r\nauthorization: x", "a\nb", "a\rb", "a\0b", "ü", "\u{1F600}", 5, true, ["x"], {}]) expect([value, (await ask(gateway, { [field]: { "x-a": value } })).outcome]).toEqual([value, `400 invalid_request ${field}.x-a`]);
-      for (const name of ["", "a b", "a\r\nb", "a:b", "größe", "x".repeat(257), "(a)"]) expect([name, (await ask(gateway, { [field]: { [name]: "x" } })).outcome]).toEqual([name, `400 invalid_request ${field}.${name}`]);
-      for (const value of ["x", 5, [], true]) expect((await ask(gateway, { [field]: value })).outcome).toBe(`400 invalid_request ${field}`);
+      for (const value of ["a\r\nauthorization: x", "a\nb", "a\rb", "a\0b", "ü", "\u{1F600}", 5, true, ["x"], {}])
+        expect([value, (await ask(gateway, { [field]: { "x-a": value } })).outcome]).toEqual([
+          value,
+          `400 invalid_request ${field}.x-a`,
+        ]);
+      for (const name of ["", "a b", "a\r\nb", "a:b", "größe", "x".repeat(257), "(a)"])
+        expect([name, (await ask(gateway, { [field]: { [name]: "x" } })).outcome]).toEqual([
+          name,
+          `400 invalid_request ${field}.${name}`,
+        ]);
+      for (const value of ["x", 5, [], true])
+        expect((await ask(gateway, { [field]: value })).outcome).toBe(`400 invalid_request ${field}`);
     });
   }
 
   test("[d2.10] the headers of a tool are checked as those of the call", async () => {
-    for (const tool of [{ type: "mcp", server_label: "files" }, { type: "function", function: { name: "f" } }]) {
-      const outcomeWith = async (headers: unknown): Promise<string> => (await ask(gateway, { tools: [{ ...tool, headers }] })).outcome;
-      for (const name of FORBIDDEN) expect([name, await outcomeWith({ [name]: "x" })]).toEqual([name, `400 header_not_allowed tools[0].headers.${name}`]);
+    for (const tool of [
+      { type: "mcp", server_label: "files" },
+      { type: "function", function: { name: "f" } },
+    ]) {
+      const outcomeWith = async (headers: unknown): Promise<string> =>
+        (await ask(gateway, { tools: [{ ...tool, headers }] })).outcome;
+      for (const name of FORBIDDEN)
+        expect([name, await outcomeWith({ [name]: "x" })]).toEqual([
+          name,
+          `400 header_not_allowed tools[0].headers.${name}`,
+        ]);
       expect(await outcomeWith({ "x-a": "a\r\nb" })).toBe("400 invalid_request tools[0].headers.x-a");
     }
   });
 
   test("[d2.10] of the client's own HTTP headers those go on that the provider's row lists, and what the request says of the same name wins", async () => {
     const listed = REMOTE.filter(({ clientHeaders }) => clientHeaders.length > 0);
-    expect(Object.fromEntries(listed.map(({ id, clientHeaders }) => [id, clientHeaders]))).toEqual({ anthropic: ["anthropic-beta"], azure: ["openai-beta"], openai: ["openai-beta"] });
+    expect(Object.fromEntries(listed.map(({ id, clientHeaders }) => [id, clientHeaders]))).toEqual({
+      anthropic: ["anthropic-beta"],
+      azure: ["openai-beta"],
+      openai: ["openai-beta"],
+    });
     for (const { id, clientHeaders } of listed)
       for (const name of clientHeaders) {
-        const headersWith = async (body: object, value: string): Promise<string | undefined> => (await ask(gateway, { model: `${id}:m`, ...body }, { [name]: value })).request!.headers[name];
-        expect([id, await headersWith({}, "one-2025, two"), await headersWith({ extra_headers: { [name]: "mine" } }, "one-2025")]).toEqual([id, expect.stringMatching(/^one-2025, ?two$/), "mine"]);
-        expect([id, await headersWith({}, "x".repeat(2000)), await headersWith({}, "a\u00e4")]).toEqual([id, undefined, undefined]);
+        const headersWith = async (body: object, value: string): Promise<string | undefined> =>
+          (await ask(gateway, { model: `${id}:m`, ...body }, { [name]: value })).request!.headers[name];
+        expect([
+          id,
+          await headersWith({}, "one-2025, two"),
+          await headersWith({ extra_headers: { [name]: "mine" } }, "one-2025"),
+        ]).toEqual([id, expect.stringMatching(/^one-2025, ?two$/), "mine"]);
+        expect([id, await headersWith({}, "x".repeat(2000)), await headersWith({}, "a\u00e4")]).toEqual([
+          id,
+          undefined,
+          undefined,
+        ]);
       }
   });
 
   test("[d2.10] no other header of the client's is forwarded", async () => {
     const own = {
-      cookie: "session=canary", "x-custom": "canary", "openai-organization": "canary", "x-api-key": "canary", "user-agent": "canary", "x-forwarded-for": "canary", "anthropic-beta": "canary", "x-stainless-lang": "canary", "x-request-id": "canary",
-      traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "x-gateway-project-id": "default", referer: "canary", origin: "https://canary.example", accept: "canary", "accept-language": "canary",
+      cookie: "session=canary",
+      "x-custom": "canary",
+      "openai-organization": "canary",
+      "x-api-key": "canary",
+      "user-agent": "canary",
+      "x-forwarded-for": "canary",
+      "anthropic-beta": "canary",
+      "x-stainless-lang": "canary",
+      "x-request-id": "canary",
+      traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+      "x-gateway-project-id": "default",
+      referer: "canary",
+      origin: "https://canary.example",
+      accept: "canary",
+      "accept-language": "canary",
     };
     for (const { id } of REMOTE) {
       const without = await ask(gateway, { model: `${id}:m` });
       const { clientHeaders } = providers.get(id)!;
-      const { request } = await ask(gateway, { model: `${id}:m` }, Object.fromEntries(Object.entries(own).filter(([name]) => !clientHeaders.includes(name))));
+      const { request } = await ask(
+        gateway,
+        { model: `${id}:m` },
+        Object.fromEntries(Object.entries(own).filter(([name]) => !clientHeaders.includes(name))),
+      );
       expect([id, request]).toEqual([id, without.request!]);
     }
   });
@@ -175,41 +290,109 @@ function watchedUpstream(): { readonly client: UpstreamClient; readonly calls: U
 
 describe("addresses of the request", () => {
   const publicOnly = answeringGateway({ snapshot: { allowPrivateAddresses: false } });
-  const outcomeAt = async (stub: typeof gateway, base_url: string): Promise<string> => (await ask(stub, { model: "custom:m", api_key: "k", base_url })).outcome;
+  const outcomeAt = async (stub: typeof gateway, base_url: string): Promise<string> =>
+    (await ask(stub, { model: "custom:m", api_key: "k", base_url })).outcome;
 
   test("[d2.12] a private address is refused in every spelling unless the operator allows it, and nothing is sent", async () => {
-    for (const host of ["127.0.0.1", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.1.1", "100.64.0.1", "0.0.0.0", "[::1]", "[fd00::1]", "[fe80::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "localhost"]) {
+    for (const host of [
+      "127.0.0.1",
+      "127.1",
+      "2130706433",
+      "0x7f000001",
+      "0177.0.0.1",
+      "10.0.0.1",
+      "172.16.0.1",
+      "192.168.1.1",
+      "169.254.1.1",
+      "100.64.0.1",
+      "0.0.0.0",
+      "[::1]",
+      "[fd00::1]",
+      "[fe80::1]",
+      "[::ffff:127.0.0.1]",
+      "[::ffff:7f00:1]",
+      "localhost",
+    ]) {
       const before = publicOnly.sent.length;
-      expect([host, await outcomeAt(publicOnly, `http://${host}:8080/v1`), publicOnly.sent.length]).toEqual([host, "400 address_not_allowed base_url", before]);
+      expect([host, await outcomeAt(publicOnly, `http://${host}:8080/v1`), publicOnly.sent.length]).toEqual([
+        host,
+        "400 address_not_allowed base_url",
+        before,
+      ]);
     }
-    for (const host of ["127.0.0.1", "10.0.0.1", "[::1]", "localhost"]) expect([host, await outcomeAt(gateway, `http://${host}:8080/v1`)]).toEqual([host, "200"]);
+    for (const host of ["127.0.0.1", "10.0.0.1", "[::1]", "localhost"])
+      expect([host, await outcomeAt(gateway, `http://${host}:8080/v1`)]).toEqual([host, "200"]);
   });
 
   test("[d2.12] a metadata address is refused also where private ones are allowed", async () => {
-    for (const host of ["169.254.169.254", "2852039166", "[::ffff:169.254.169.254]", "[fd00:ec2::254]", "100.100.100.200", "168.63.129.16", "metadata.google.internal", "METADATA.google.internal."])
+    for (const host of [
+      "169.254.169.254",
+      "2852039166",
+      "[::ffff:169.254.169.254]",
+      "[fd00:ec2::254]",
+      "100.100.100.200",
+      "168.63.129.16",
+      "metadata.google.internal",
+      "METADATA.google.internal.",
+    ])
       expect([host, await outcomeAt(gateway, `http://${host}/v1`)]).toEqual([host, "400 address_not_allowed base_url"]);
   });
 
   test("[d2.12] a row's own address is looked at where the operator has not configured the provider, and called as it is where the operator has", async () => {
-    const local = REMOTE.filter(({ baseUrl }) => baseUrl !== null && ["127.0.0.1", "localhost"].includes(new URL(baseUrl).hostname));
+    const local = REMOTE.filter(
+      ({ baseUrl }) => baseUrl !== null && ["127.0.0.1", "localhost"].includes(new URL(baseUrl).hostname),
+    );
     expect(local.length).toBeGreaterThan(3);
-    const compiled = (text: string, variables: Record<string, string> = {}) => compileProviders(parseConfiguration({ file: "f", text, families: [...providers.values()], environment: { get: () => undefined } }).providers, [...providers.values()], { get: (name) => variables[name] }).providers;
-    const stub = (all: ReadonlyMap<string, ProviderSettings>) => answeringGateway({ providers: [...all.values()], snapshot: { allowPrivateAddresses: false } });
+    const compiled = (text: string, variables: Record<string, string> = {}) =>
+      compileProviders(
+        parseConfiguration({
+          file: "f",
+          text,
+          families: [...providers.values()],
+          environment: { get: () => undefined },
+        }).providers,
+        [...providers.values()],
+        { get: (name) => variables[name] },
+      ).providers;
+    const stub = (all: ReadonlyMap<string, ProviderSettings>) =>
+      answeringGateway({ providers: [...all.values()], snapshot: { allowPrivateAddresses: false } });
     const named = compiled(`providers:\n${local.map(({ id }) => `  ${id}: {}\n`).join("")}`);
     const untouched = compiled("");
     const switchedOff = compiled(`providers:\n${local.map(({ id }) => `  ${id}: { enabled: false }\n`).join("")}`);
     for (const { id, baseUrl, baseUrlVariables } of local) {
       for (const all of [untouched, switchedOff]) {
         const refused = stub(all);
-        expect([id, (await ask(refused, { model: `${id}:m`, api_key: "k" })).outcome, refused.sent.length]).toEqual([id, "400 address_not_allowed model", 0]);
+        expect([id, (await ask(refused, { model: `${id}:m`, api_key: "k" })).outcome, refused.sent.length]).toEqual([
+          id,
+          "400 address_not_allowed model",
+          0,
+        ]);
       }
       expect([id, (await ask(stub(named), { model: `${id}:m`, api_key: "k" })).outcome]).toEqual([id, "200"]);
-      for (const variable of baseUrlVariables) expect([id, (await ask(stub(compiled("", { [variable]: baseUrl! })), { model: `${id}:m`, api_key: "k" })).outcome]).toEqual([id, "200"]);
+      for (const variable of baseUrlVariables)
+        expect([
+          id,
+          (await ask(stub(compiled("", { [variable]: baseUrl! })), { model: `${id}:m`, api_key: "k" })).outcome,
+        ]).toEqual([id, "200"]);
     }
   });
 
   test("[d2.12] http and https only, absolute, without user, query and fragment", async () => {
-    for (const address of ["ftp://models.example/v1", "file:///etc/passwd", "ws://models.example", "javascript:alert(1)", "data:,x", "sandbox://here", "models.example/v1", "/v1", "", "http://", "https://user:secret@models.example/v1", "https://models.example/v1?x=1", "https://models.example/v1#x"])
+    for (const address of [
+      "ftp://models.example/v1",
+      "file:///etc/passwd",
+      "ws://models.example",
+      "javascript:alert(1)",
+      "data:,x",
+      "sandbox://here",
+      "models.example/v1",
+      "/v1",
+      "",
+      "http://",
+      "https://user:secret@models.example/v1",
+      "https://models.example/v1?x=1",
+      "https://models.example/v1#x",
+    ])
       expect([address, await outcomeAt(gateway, address)]).toEqual([address, "400 invalid_request base_url"]);
   });
 
@@ -217,27 +400,53 @@ describe("addresses of the request", () => {
     const { client, calls } = watchedUpstream();
     const stub = answeringGateway({ upstream: client });
     const { request } = await ask(stub, { model: "custom:m", base_url: "http://LOCALHOST:8080/v1/" });
-    expect([request!.url, calls.at(-1)!.pinnedAddress]).toEqual(["http://localhost:8080/v1/chat/completions", "127.0.0.1"]);
+    expect([request!.url, calls.at(-1)!.pinnedAddress]).toEqual([
+      "http://localhost:8080/v1/chat/completions",
+      "127.0.0.1",
+    ]);
     await ask(stub, { model: MODELS.openai });
     expect(calls.at(-1)!.pinnedAddress).toBeUndefined();
   });
 
   test("[d2.12] a redirect is an error and is not followed", async () => {
     for (const status of [301, 302, 303, 307, 308]) {
-      const stub = answeringGateway({ upstream: cannedUpstream({ status, headers: { location: "http://169.254.169.254/" }, body: "" }) });
-      expect((await ask(stub, { model: "custom:m", base_url: OWN })).outcome).toBe("502 upstream_invalid_response null");
+      const stub = answeringGateway({
+        upstream: cannedUpstream({ status, headers: { location: "http://169.254.169.254/" }, body: "" }),
+      });
+      expect((await ask(stub, { model: "custom:m", base_url: OWN })).outcome).toBe(
+        "502 upstream_invalid_response null",
+      );
       expect(stub.sent.length).toBe(1);
     }
   });
 
   test("[d1.8] a place that is nothing but dots is a step up a path, and none", async () => {
     for (const name of ["api_version", "aws_region_name", "vertex_project", "vertex_location"])
-      for (const value of [".", "..", "..."]) expect([name, value, (await ask(gateway, { [name]: value })).outcome]).toEqual([name, value, `400 invalid_request ${name}`]);
+      for (const value of [".", "..", "..."])
+        expect([name, value, (await ask(gateway, { [name]: value })).outcome]).toEqual([
+          name,
+          value,
+          `400 invalid_request ${name}`,
+        ]);
   });
 
   test("[d1.8] api_version and model cannot bend the address", async () => {
-    for (const api_version of ["../../x", "v1/evil", "v1?x", "v1#", "", "a b", "x".repeat(129), "ü"]) expect([api_version, (await ask(gateway, { model: MODELS.gemini, api_version })).outcome]).toEqual([api_version, "400 invalid_request api_version"]);
-    for (const model of ["gemini:../../x", "gemini:a..b", "gemini:a?b", "gemini:a#b", "gemini:a b", "gemini:ü", `gemini:${"x".repeat(257)}`, "gemini:a\r\nb"]) expect([model, (await ask(gateway, { model })).outcome]).toEqual([model, "400 invalid_request model"]);
+    for (const api_version of ["../../x", "v1/evil", "v1?x", "v1#", "", "a b", "x".repeat(129), "ü"])
+      expect([api_version, (await ask(gateway, { model: MODELS.gemini, api_version })).outcome]).toEqual([
+        api_version,
+        "400 invalid_request api_version",
+      ]);
+    for (const model of [
+      "gemini:../../x",
+      "gemini:a..b",
+      "gemini:a?b",
+      "gemini:a#b",
+      "gemini:a b",
+      "gemini:ü",
+      `gemini:${"x".repeat(257)}`,
+      "gemini:a\r\nb",
+    ])
+      expect([model, (await ask(gateway, { model })).outcome]).toEqual([model, "400 invalid_request model"]);
     for (const model of ["gemini:a/b:c", "gemini:a%2e%2e%2fb", "gemini:a@b", "gemini:a\\b"]) {
       const { pathname, host, search } = new URL((await ask(gateway, { model })).request!.url);
       expect([host, search]).toEqual(["generativelanguage.googleapis.com", ""]);
@@ -246,17 +455,51 @@ describe("addresses of the request", () => {
   });
 
   test("[d1.8] [d2.9] a region in the host is one word of it: a dot would make it another host, which may be anybody's", async () => {
-    const regional = REMOTE.filter(({ baseUrl, settings }) => baseUrl?.includes("{region}") === true && settings.some(({ field }) => field === "aws_region_name"));
+    const regional = REMOTE.filter(
+      ({ baseUrl, settings }) =>
+        baseUrl?.includes("{region}") === true && settings.some(({ field }) => field === "aws_region_name"),
+    );
     expect(regional.map(({ id }) => id).toSorted()).toEqual(["bedrock", "bedrock-mantle", "sagemaker"]);
-    const unfilled = answeringGateway({ providers: regional.map(({ id, baseUrl, credentials }) => providerSettings({ id, baseUrl, credentials: [credentials.includes("key") ? storedKey("stored-key") : { kind: "aws_keys", accessKeyId: "a", secretAccessKey: "b", sessionToken: null, weight: 1, fromCaller: false }] })) });
+    const unfilled = answeringGateway({
+      providers: regional.map(({ id, baseUrl, credentials }) =>
+        providerSettings({
+          id,
+          baseUrl,
+          credentials: [
+            credentials.includes("key")
+              ? storedKey("stored-key")
+              : {
+                  kind: "aws_keys",
+                  accessKeyId: "a",
+                  secretAccessKey: "b",
+                  sessionToken: null,
+                  weight: 1,
+                  fromCaller: false,
+                },
+          ],
+        }),
+      ),
+    });
     for (const { id } of regional) {
-      for (const aws_region_name of ["s3.us-east-1", "evil-1.us-east-1.elb", "a.", ".a"]) expect([id, (await ask(unfilled, { model: `${id}:m`, aws_region_name })).outcome]).toEqual([id, "400 invalid_request aws_region_name"]);
-      expect(new URL((await ask(unfilled, { model: `${id}:m`, aws_region_name: "eu-west-3" })).request!.url).host).toContain(".eu-west-3.");
+      for (const aws_region_name of ["s3.us-east-1", "evil-1.us-east-1.elb", "a.", ".a"])
+        expect([id, (await ask(unfilled, { model: `${id}:m`, aws_region_name })).outcome]).toEqual([
+          id,
+          "400 invalid_request aws_region_name",
+        ]);
+      expect(
+        new URL((await ask(unfilled, { model: `${id}:m`, aws_region_name: "eu-west-3" })).request!.url).host,
+      ).toContain(".eu-west-3.");
     }
   });
 
   test("[d1.8] a model's name has no step that an address loses", async () => {
-    for (const name of [".", "./a", "a/.", "a/./b", "deployment/."]) for (const id of ["bedrock", "watsonx", "sagemaker", "replicate"]) expect([id, name, (await ask(gateway, { model: `${id}:${name}` })).outcome]).toEqual([id, name, "400 invalid_request model"]);
+    for (const name of [".", "./a", "a/.", "a/./b", "deployment/."])
+      for (const id of ["bedrock", "watsonx", "sagemaker", "replicate"])
+        expect([id, name, (await ask(gateway, { model: `${id}:${name}` })).outcome]).toEqual([
+          id,
+          name,
+          "400 invalid_request model",
+        ]);
     expect((await ask(gateway, { model: "replicate:.a/b." })).outcome).not.toContain("400");
   });
 });
@@ -268,31 +511,57 @@ describe("over the real process", () => {
   let strictToken: string;
   let openToken: string;
   beforeAll(async () => {
-    upstream = startUpstream(({ path }) => (path.startsWith("/redirect") ? new Response(null, { status: 307, headers: { location: `${upstream.url}/v1/chat/completions` } }) : Response.json(openaiAnswer())));
-    const config = (own: string): string => `providers:\n  ${own}\n  mine: {type: custom, base_url: "${upstream.url}/v1", api_key: key-of-the-file}\n`;
-    [strict, open] = await Promise.all([startGateway({ config: config("allow_private_addresses: false") }), startGateway({ config: config("allow_private_addresses: true") })]);
-    [strictToken, openToken] = await Promise.all([strict.createToken("--permission", "byo_endpoint"), open.createToken("--permission", "byo_endpoint")]);
+    upstream = startUpstream(({ path }) =>
+      path.startsWith("/redirect")
+        ? new Response(null, { status: 307, headers: { location: `${upstream.url}/v1/chat/completions` } })
+        : Response.json(openaiAnswer()),
+    );
+    const config = (own: string): string =>
+      `providers:\n  ${own}\n  mine: {type: custom, base_url: "${upstream.url}/v1", api_key: key-of-the-file}\n`;
+    [strict, open] = await Promise.all([
+      startGateway({ config: config("allow_private_addresses: false") }),
+      startGateway({ config: config("allow_private_addresses: true") }),
+    ]);
+    [strictToken, openToken] = await Promise.all([
+      strict.createToken("--permission", "byo_endpoint"),
+      open.createToken("--permission", "byo_endpoint"),
+    ]);
   }, 30_000);
   afterAll(async () => {
     await Promise.all([strict.stop(), open.stop()]);
     await upstream.stop();
   });
 
-  const call = (gateway_: GatewayProcess, token: string, fields: object): Promise<Response> => gateway_.chat({ model: "mine:m", messages: HELLO, ...fields }, { token, headers: { cookie: "session=canary", "x-custom": "canary" } });
+  const call = (gateway_: GatewayProcess, token: string, fields: object): Promise<Response> =>
+    gateway_.chat(
+      { model: "mine:m", messages: HELLO, ...fields },
+      { token, headers: { cookie: "session=canary", "x-custom": "canary" } },
+    );
 
   test("[d2.12] an address of the file may be private, with its own credential; the same address of a request is refused there", async () => {
     expect((await call(strict, strictToken, {})).status).toBe(200);
     expect(upstream.last().headers["authorization"]).toBe("Bearer key-of-the-file");
     const seen = upstream.seen.length;
-    for (const base_url of [`${upstream.url}/v1`, upstream.url.replace("127.0.0.1", "localhost")]) expect(((await (await call(strict, strictToken, { base_url })).json()) as { error: { code: string } }).error.code).toBe("address_not_allowed");
+    for (const base_url of [`${upstream.url}/v1`, upstream.url.replace("127.0.0.1", "localhost")])
+      expect(
+        ((await (await call(strict, strictToken, { base_url })).json()) as { error: { code: string } }).error.code,
+      ).toBe("address_not_allowed");
     expect(upstream.seen.length).toBe(seen);
   });
 
   test("[d2.9] [d2.10] where private addresses are allowed the call arrives, with the caller's key or none, its headers and none of the client's", async () => {
     const byName = upstream.url.replace("127.0.0.1", "localhost");
-    expect((await call(open, openToken, { base_url: `${byName}/v1`, extra_headers: { "x-extra": "1" } })).status).toBe(200);
+    expect((await call(open, openToken, { base_url: `${byName}/v1`, extra_headers: { "x-extra": "1" } })).status).toBe(
+      200,
+    );
     const bare = upstream.last().headers;
-    expect([bare["authorization"], bare["x-extra"], bare["cookie"], bare["x-custom"], bare["host"]]).toEqual([undefined, "1", undefined, undefined, new URL(byName).host]);
+    expect([bare["authorization"], bare["x-extra"], bare["cookie"], bare["x-custom"], bare["host"]]).toEqual([
+      undefined,
+      "1",
+      undefined,
+      undefined,
+      new URL(byName).host,
+    ]);
     expect(JSON.stringify(bare)).not.toContain("key-of-the-file");
     await call(open, openToken, { base_url: `${byName}/v1`, api_key: "sk-of-the-caller" });
     expect(upstream.last().headers["authorization"]).toBe("Bearer sk-of-the-caller");
@@ -300,7 +569,10 @@ describe("over the real process", () => {
 
   test("[d2.12] a provider whose own address is on the gateway's machine is not reached with an api_key, unless the file names it", async () => {
     const answer = await strict.chat({ model: "xinference:m", messages: HELLO, api_key: "k" }, { token: strictToken });
-    expect([answer.status, ((await answer.json()) as { error: { code: string } }).error.code]).toEqual([400, "address_not_allowed"]);
+    expect([answer.status, ((await answer.json()) as { error: { code: string } }).error.code]).toEqual([
+      400,
+      "address_not_allowed",
+    ]);
   });
 
   test("[d2.12] a redirect is not followed", async () => {
@@ -311,6 +583,9 @@ describe("over the real process", () => {
 
   test("[d2.12] metadata addresses are refused here too, without a call", async () => {
     const response = await call(open, openToken, { base_url: "http://169.254.169.254/latest" });
-    expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([400, "address_not_allowed"]);
+    expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([
+      400,
+      "address_not_allowed",
+    ]);
   });
 });

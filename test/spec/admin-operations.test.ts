@@ -10,7 +10,14 @@ import { exampleBody, furnish, type PathValues } from "../harness/admin-examples
 const ACME: ConfigurationScope = { tenantId: "acme", projectId: null };
 const SITE: ConfigurationScope = { tenantId: "acme", projectId: "site" };
 /** What they remove is needed by those before them. */
-const LAST = [/^delete(?!Tenant$|Project$|User$)/, /^deleteUser$/, /^rollBackProject$/, /^rollBackTenant$/, /^deleteProject$/, /^deleteTenant$/];
+const LAST = [
+  /^delete(?!Tenant$|Project$|User$)/,
+  /^deleteUser$/,
+  /^rollBackProject$/,
+  /^rollBackTenant$/,
+  /^deleteProject$/,
+  /^deleteTenant$/,
+];
 
 let world: AdminWorld;
 let values: PathValues;
@@ -26,19 +33,41 @@ async function opened(kind: Parameters<typeof openAdminWorld>[0] & object): Prom
 
 const writing = (): readonly Described[] => operations.filter(({ method }) => method !== "GET");
 
-async function sent({ method, path, tag, bodySchema }: Described, query = "", headers: Readonly<Record<string, string>> = {}, as = "default.owner"): Promise<Told> {
+async function sent(
+  { method, path, tag, bodySchema }: Described,
+  query = "",
+  headers: Readonly<Record<string, string>> = {},
+  as = "default.owner",
+): Promise<Told> {
   const place = path.includes("{project}") ? SITE : ACME;
   const address = path.replaceAll(/\{(\w+)\}/g, (_, variable: string) => values(variable, tag, place));
-  return await world.send(as, method, address + query, bodySchema === null ? undefined : exampleBody(bodySchema, place), headers);
+  return await world.send(
+    as,
+    method,
+    address + query,
+    bodySchema === null ? undefined : exampleBody(bodySchema, place),
+    headers,
+  );
 }
 
 /** Every row of every table. */
 async function everything(name: string): Promise<string> {
-  const tables = await world.read(name === "SQLite" ? "select name from sqlite_master where type = 'table' order by name" : "select table_name as name from information_schema.tables where table_schema = 'public' order by table_name");
+  const tables = await world.read(
+    name === "SQLite"
+      ? "select name from sqlite_master where type = 'table' order by name"
+      : "select table_name as name from information_schema.tables where table_schema = 'public' order by table_name",
+  );
   const rows: string[] = [];
   for (const { name: table } of tables) {
     const all = await world.read(`select * from "${String(table)}"`);
-    rows.push(`${String(table)}\n${all.map((row) => JSON.stringify(row, (_, value: unknown) => (typeof value === "bigint" ? value.toString() : value))).toSorted().join("\n")}`);
+    rows.push(
+      `${String(table)}\n${all
+        .map((row) =>
+          JSON.stringify(row, (_, value: unknown) => (typeof value === "bigint" ? value.toString() : value)),
+        )
+        .toSorted()
+        .join("\n")}`,
+    );
   }
   return rows.join("\n\n");
 }
@@ -56,7 +85,11 @@ for (const kind of kinds)
       expect(before.length).toBeGreaterThan(5000);
       for (const operation of writing()) {
         const { status, headers, body } = await sent(operation, "?dry_run=true", { "idempotency-key": "dry" });
-        expect([operation.operationId, status, headers.get("x-gateway-dry-run")]).toEqual([operation.operationId, operation.statuses.includes("204") ? 204 : 200, "true"]);
+        expect([operation.operationId, status, headers.get("x-gateway-dry-run")]).toEqual([
+          operation.operationId,
+          operation.statuses.includes("204") ? 204 : 200,
+          "true",
+        ]);
         if (body?.token !== undefined) expect(body.token).toBeNull();
       }
       expect(await everything(kind.name)).toBe(before);
@@ -71,9 +104,26 @@ for (const kind of kinds)
         const rows = (await world.read("select * from audit_log")).filter(({ id }) => !known.has(id));
         known = new Set([...known, ...rows.map(({ id }) => id)]);
         expect([operation.operationId, rows.length > 0]).toEqual([operation.operationId, true]);
-        for (const { actor_token_id: token, actor_address: address, action, outcome, value_before: was, value_after: is } of rows) {
-          expect([operation.operationId, token, address, outcome]).toEqual([operation.operationId, owner, "192.0.2.1", "done"]);
-          expect([operation.operationId, action, was !== null, is !== null]).toEqual([operation.operationId, action, !["create", "test", "call"].includes(String(action)), action !== "remove"]);
+        for (const {
+          actor_token_id: token,
+          actor_address: address,
+          action,
+          outcome,
+          value_before: was,
+          value_after: is,
+        } of rows) {
+          expect([operation.operationId, token, address, outcome]).toEqual([
+            operation.operationId,
+            owner,
+            "192.0.2.1",
+            "done",
+          ]);
+          expect([operation.operationId, action, was !== null, is !== null]).toEqual([
+            operation.operationId,
+            action,
+            !["create", "test", "call"].includes(String(action)),
+            action !== "remove",
+          ]);
           expect(/dgm_[pu]t_|sealed:|sha256/.test(`${String(was)}${String(is)}`)).toBe(false);
         }
       }
@@ -81,13 +131,28 @@ for (const kind of kinds)
 
     test("[d9.3] any operation with an idempotency key happens once, whoever repeats it", async () => {
       // nothing happens that leaves no row of one of these
-      const changes = async (): Promise<string> => String((await world.read("select (select count(*) from audit_log) as a, (select count(*) from versions) as b, (select count(*) from kept_answers) as c")).map(({ a, b, c }) => [a, b, c].join(" ")));
-      for (const operation of writing().filter(({ operationId }) => !/^delete(Tenant|Project)$|^rollBack/.test(operationId))) {
+      const changes = async (): Promise<string> =>
+        String(
+          (
+            await world.read(
+              "select (select count(*) from audit_log) as a, (select count(*) from versions) as b, (select count(*) from kept_answers) as c",
+            )
+          ).map(({ a, b, c }) => [a, b, c].join(" ")),
+        );
+      for (const operation of writing().filter(
+        ({ operationId }) => !/^delete(Tenant|Project)$|^rollBack/.test(operationId),
+      )) {
         const key = { "idempotency-key": `once-${operation.operationId}` };
         const first = await sent(operation, "", key);
         const between = await changes();
         const [second, third] = await Promise.all([sent(operation, "", key), sent(operation, "", key)]);
-        expect([operation.operationId, first.status, second.status, second.headers.get("idempotent-replayed"), third.text]).toEqual([operation.operationId, first.status, first.status, "true", second.text]);
+        expect([
+          operation.operationId,
+          first.status,
+          second.status,
+          second.headers.get("idempotent-replayed"),
+          third.text,
+        ]).toEqual([operation.operationId, first.status, first.status, "true", second.text]);
         expect(await changes()).toBe(between);
         expect(first.status).toBeLessThan(300);
       }
@@ -96,36 +161,118 @@ for (const kind of kinds)
     test("[d9.3] [d5.2] an ETag that is not the thing's own is 412 for every change of a thing, a weak one too, and no header or parameter of any operation is taken that it does not have", async () => {
       for (const operation of writing()) {
         const isOfThing = /^(update|replace|delete|rotate|revoke|put)/.test(operation.operationId);
-        for (const tag of ['"9999.zz"', 'W/"1.0"', '"', "nonsense"]) if (isOfThing) expect([operation.operationId, tag, (await sent(operation, "?dry_run=true", { "if-match": tag })).status]).toEqual([operation.operationId, tag, 412]);
-        if (isOfThing) expect([operation.operationId, (await sent(operation, "?dry_run=true", { "if-match": "*" })).status < 300]).toEqual([operation.operationId, true]);
-        for (const query of ["?dry_run=yes", "?dry_run=true&dry_run=true", "?surplus=1"]) expect([operation.operationId, query, (await sent(operation, query)).status]).toEqual([operation.operationId, query, 400]);
-        for (const key of ["", "a b", "k".repeat(256)]) expect([operation.operationId, key.length, (await sent(operation, "", { "idempotency-key": key })).status]).toEqual([operation.operationId, key.length, 400]);
+        for (const tag of ['"9999.zz"', 'W/"1.0"', '"', "nonsense"])
+          if (isOfThing)
+            expect([
+              operation.operationId,
+              tag,
+              (await sent(operation, "?dry_run=true", { "if-match": tag })).status,
+            ]).toEqual([operation.operationId, tag, 412]);
+        if (isOfThing)
+          expect([
+            operation.operationId,
+            (await sent(operation, "?dry_run=true", { "if-match": "*" })).status < 300,
+          ]).toEqual([operation.operationId, true]);
+        for (const query of ["?dry_run=yes", "?dry_run=true&dry_run=true", "?surplus=1"])
+          expect([operation.operationId, query, (await sent(operation, query)).status]).toEqual([
+            operation.operationId,
+            query,
+            400,
+          ]);
+        for (const key of ["", "a b", "k".repeat(256)])
+          expect([
+            operation.operationId,
+            key.length,
+            (await sent(operation, "", { "idempotency-key": key })).status,
+          ]).toEqual([operation.operationId, key.length, 400]);
       }
     }, 60_000);
 
     test("[d9.3] any list has the bounds of pages, and every filter that it describes works; another method of any path is 405 with what it takes", async () => {
       for (const operation of operations.filter(({ query }) => query.includes("cursor"))) {
-        for (const query of ["limit=0", "limit=1001", "limit=1.5", "limit=", "limit=-1", "cursor=", "cursor=nonsense", `cursor=${"a".repeat(2001)}`]) {
+        for (const query of [
+          "limit=0",
+          "limit=1001",
+          "limit=1.5",
+          "limit=",
+          "limit=-1",
+          "cursor=",
+          "cursor=nonsense",
+          `cursor=${"a".repeat(2001)}`,
+        ]) {
           const { status, body } = await sent(operation, `?${query}`);
-          expect([operation.operationId, query, status, body.error?.param]).toEqual([operation.operationId, query, 400, query.split("=")[0]]);
+          expect([operation.operationId, query, status, body.error?.param]).toEqual([
+            operation.operationId,
+            query,
+            400,
+            query.split("=")[0],
+          ]);
         }
-        expect([operation.operationId, (await sent(operation, "?limit=1000")).status]).toEqual([operation.operationId, 200]);
-        for (const name of operation.query.filter((one) => !["limit", "cursor", "group_by", "order", "format"].includes(one))) {
+        expect([operation.operationId, (await sent(operation, "?limit=1000")).status]).toEqual([
+          operation.operationId,
+          200,
+        ]);
+        for (const name of operation.query.filter(
+          (one) => !["limit", "cursor", "group_by", "order", "format"].includes(one),
+        )) {
           const all = await sent(operation);
-          const words = ["2020-01-01", "live", "store", "done", "viewer", "ok", "200", "404", "true", "rate_limit_exceeded", "dead", "webhook.test", "kept", "acme", "nobody@example.com", "1", "0".repeat(32), "5xx", "0"];
-          const answers = await Promise.all(words.map((value) => sent(operation, `?${name}=${encodeURIComponent(value)}`)));
+          const words = [
+            "2020-01-01",
+            "live",
+            "store",
+            "done",
+            "viewer",
+            "ok",
+            "200",
+            "404",
+            "true",
+            "rate_limit_exceeded",
+            "dead",
+            "webhook.test",
+            "kept",
+            "acme",
+            "nobody@example.com",
+            "1",
+            "0".repeat(32),
+            "5xx",
+            "0",
+          ];
+          const answers = await Promise.all(
+            words.map((value) => sent(operation, `?${name}=${encodeURIComponent(value)}`)),
+          );
           const right = answers.filter(({ status }) => status === 200 || status === 404);
           expect([operation.operationId, name, right.length > 0]).toEqual([operation.operationId, name, true]);
           // of each filter there is a value with which less is left, unless there was nothing
           const narrowed = right.some(({ body }) => (body.data?.length ?? 0) < all.body.data.length);
-          if (!["from", "to", "ended_from", "origin", "state", "outcome", "settled"].includes(name) && all.body.data.length > 0) expect([operation.operationId, name, narrowed || name === "tenant_id"]).toEqual([operation.operationId, name, true]);
+          if (
+            !["from", "to", "ended_from", "origin", "state", "outcome", "settled"].includes(name) &&
+            all.body.data.length > 0
+          )
+            expect([operation.operationId, name, narrowed || name === "tenant_id"]).toEqual([
+              operation.operationId,
+              name,
+              true,
+            ]);
         }
       }
-      for (const [path, served] of Map.groupBy(operations.filter(({ path: of }) => of.startsWith("/api/v1/admin")), (one) => one.path)) {
-        const address = path.replaceAll(/\{(\w+)\}/g, (_, variable: string) => values(variable, served[0]!.tag, path.includes("{project}") ? SITE : ACME));
-        for (const method of ["POST", "PUT", "PATCH", "DELETE"].filter((one) => !served.some((of) => of.method === one))) {
+      for (const [path, served] of Map.groupBy(
+        operations.filter(({ path: of }) => of.startsWith("/api/v1/admin")),
+        (one) => one.path,
+      )) {
+        const address = path.replaceAll(/\{(\w+)\}/g, (_, variable: string) =>
+          values(variable, served[0]!.tag, path.includes("{project}") ? SITE : ACME),
+        );
+        for (const method of ["POST", "PUT", "PATCH", "DELETE"].filter(
+          (one) => !served.some((of) => of.method === one),
+        )) {
           const { status, headers, body } = await world.send("default.owner", method, address);
-          expect([path, method, status, body.error?.code, headers.get("allow")?.split(", ").toSorted()]).toEqual([path, method, 405, "method_not_allowed", [...new Set(served.map((of) => of.method))].toSorted()]);
+          expect([path, method, status, body.error?.code, headers.get("allow")?.split(", ").toSorted()]).toEqual([
+            path,
+            method,
+            405,
+            "method_not_allowed",
+            [...new Set(served.map((of) => of.method))].toSorted(),
+          ]);
         }
       }
     }, 60_000);

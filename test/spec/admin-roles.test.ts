@@ -27,30 +27,99 @@ const WRITERS: Readonly<Record<string, readonly [tenant: Role, project: Role | n
 const READS_CONTENT: ReadonlySet<string> = new Set(["readTenantLogContent", "readProjectLogContent"]);
 /** All others. `own`: whatever the caller sees. `operator`: who has that right. */
 const OTHERS: Readonly<Record<string, Role | "own" | "operator">> = {
-  readKey: "own", listTenants: "own", listProjects: "own", createTenant: "operator", deleteTenant: "operator",
-  readTenant: VIEWER, updateTenant: "owner", createProject: "admin", readProject: VIEWER, updateProject: "admin", deleteProject: "admin",
-  listUsers: "admin", createUser: "admin", readUser: "admin", updateUser: "admin", deleteUser: "admin",
-  listTenantMemberships: "admin", putTenantMembership: "admin", deleteTenantMembership: "admin", listProjectMemberships: "admin", putProjectMembership: "admin", deleteProjectMembership: "admin",
-  listTenantTokens: "admin", createTenantToken: "admin", readTenantToken: "admin", updateTenantToken: "admin", rotateTenantToken: "admin", revokeTenantToken: "admin",
-  listProjectTokens: "maintainer", createProjectToken: "maintainer", readProjectToken: "maintainer", updateProjectToken: "maintainer", rotateProjectToken: "maintainer", revokeProjectToken: "maintainer",
-  listTenantVersions: VIEWER, readTenantVersion: VIEWER, diffTenantVersions: VIEWER, rollBackTenant: "admin", listProjectVersions: VIEWER, readProjectVersion: VIEWER, diffProjectVersions: VIEWER, rollBackProject: "admin",
-  listTenantTools: "developer", testTenantToolServer: "maintainer", callTenantTool: "admin", listProjectTools: "developer", testProjectToolServer: "maintainer", callProjectTool: "maintainer",
-  listTenantAudit: "admin", listProjectAudit: "maintainer",
-  rotateTenantWebhook: "admin", testTenantWebhook: "admin", rotateProjectWebhook: "maintainer", testProjectWebhook: "maintainer",
-  listWebhookDeliveries: "operator", readWebhookDelivery: "operator", redeliverWebhookDelivery: "operator",
-  listTenantWebhookDeliveries: "admin", readTenantWebhookDelivery: "admin", redeliverTenantWebhookDelivery: "admin",
-  listProjectWebhookDeliveries: "maintainer", readProjectWebhookDelivery: "maintainer", redeliverProjectWebhookDelivery: "maintainer",
-  listAudit: "operator", readUsage: "operator", listCalls: "operator", readCall: "operator",
-  listLogs: "operator", readLog: "operator", listTenantLogs: VIEWER, readTenantLog: VIEWER, listProjectLogs: VIEWER, readProjectLog: VIEWER,
-  readTenantLogContent: VIEWER, readProjectLogContent: VIEWER, removeTenantContent: "admin", removeProjectContent: "admin",
-  readTenantUsage: VIEWER, readProjectUsage: VIEWER, listTenantCalls: VIEWER, listProjectCalls: VIEWER, readTenantCall: VIEWER, readProjectCall: VIEWER,
+  readKey: "own",
+  listTenants: "own",
+  listProjects: "own",
+  createTenant: "operator",
+  deleteTenant: "operator",
+  readTenant: VIEWER,
+  updateTenant: "owner",
+  createProject: "admin",
+  readProject: VIEWER,
+  updateProject: "admin",
+  deleteProject: "admin",
+  listUsers: "admin",
+  createUser: "admin",
+  readUser: "admin",
+  updateUser: "admin",
+  deleteUser: "admin",
+  listTenantMemberships: "admin",
+  putTenantMembership: "admin",
+  deleteTenantMembership: "admin",
+  listProjectMemberships: "admin",
+  putProjectMembership: "admin",
+  deleteProjectMembership: "admin",
+  listTenantTokens: "admin",
+  createTenantToken: "admin",
+  readTenantToken: "admin",
+  updateTenantToken: "admin",
+  rotateTenantToken: "admin",
+  revokeTenantToken: "admin",
+  listProjectTokens: "maintainer",
+  createProjectToken: "maintainer",
+  readProjectToken: "maintainer",
+  updateProjectToken: "maintainer",
+  rotateProjectToken: "maintainer",
+  revokeProjectToken: "maintainer",
+  listTenantVersions: VIEWER,
+  readTenantVersion: VIEWER,
+  diffTenantVersions: VIEWER,
+  rollBackTenant: "admin",
+  listProjectVersions: VIEWER,
+  readProjectVersion: VIEWER,
+  diffProjectVersions: VIEWER,
+  rollBackProject: "admin",
+  listTenantTools: "developer",
+  testTenantToolServer: "maintainer",
+  callTenantTool: "admin",
+  listProjectTools: "developer",
+  testProjectToolServer: "maintainer",
+  callProjectTool: "maintainer",
+  listTenantAudit: "admin",
+  listProjectAudit: "maintainer",
+  rotateTenantWebhook: "admin",
+  testTenantWebhook: "admin",
+  rotateProjectWebhook: "maintainer",
+  testProjectWebhook: "maintainer",
+  listWebhookDeliveries: "operator",
+  readWebhookDelivery: "operator",
+  redeliverWebhookDelivery: "operator",
+  listTenantWebhookDeliveries: "admin",
+  readTenantWebhookDelivery: "admin",
+  redeliverTenantWebhookDelivery: "admin",
+  listProjectWebhookDeliveries: "maintainer",
+  readProjectWebhookDelivery: "maintainer",
+  redeliverProjectWebhookDelivery: "maintainer",
+  listAudit: "operator",
+  readUsage: "operator",
+  listCalls: "operator",
+  readCall: "operator",
+  listLogs: "operator",
+  readLog: "operator",
+  listTenantLogs: VIEWER,
+  readTenantLog: VIEWER,
+  listProjectLogs: VIEWER,
+  readProjectLog: VIEWER,
+  readTenantLogContent: VIEWER,
+  readProjectLogContent: VIEWER,
+  removeTenantContent: "admin",
+  removeProjectContent: "admin",
+  readTenantUsage: VIEWER,
+  readProjectUsage: VIEWER,
+  listTenantCalls: VIEWER,
+  listProjectCalls: VIEWER,
+  readTenantCall: VIEWER,
+  readProjectCall: VIEWER,
 };
 
 function needed(operationId: string): Role | "own" | "operator" | undefined {
   const other = OTHERS[operationId];
   if (other !== undefined) return other;
-  const [, verb, place, word] = /^(list|create|read|replace|update|delete)(Tenant|Project)(\w+)$/.exec(operationId) ?? [];
-  const noun = Object.keys(WRITERS).find((one) => word === one || word === `${one}s` || word === one.replace(/y$/, "ies"));
+  const [, verb, place, word] =
+    /^(list|create|read|replace|update|delete)(Tenant|Project)(\w+)$/.exec(operationId) ?? [];
+  const noun = Object.keys(WRITERS).find(
+    (one) => word === one || word === `${one}s` || word === one.replace(/y$/, "ies"),
+  );
   if (verb === undefined || noun === undefined) return undefined;
   const writer = WRITERS[noun]![place === "Tenant" ? 0 : 1];
   return writer === null ? undefined : verb === "list" || verb === "read" ? VIEWER : writer;
@@ -74,19 +143,40 @@ const CALLERS: readonly Caller[] = [
   // the right is asked for, and not the name of the tenant: an owner of the first tenant is nobody elsewhere
   { name: "default.boss", tenantId: "default", roleIn: () => null },
   { name: "default.scraper", isScraper: true, tenantId: "default", roleIn: () => null },
-  { name: "acme.reader", reads: true, tenantId: "acme", roleIn: ({ tenantId }) => (tenantId === "acme" ? "viewer" : null) },
-  { name: "acme.site.reader", reads: true, tenantId: "acme", roleIn: ({ projectId }) => (projectId === "site" ? "viewer" : null) },
+  {
+    name: "acme.reader",
+    reads: true,
+    tenantId: "acme",
+    roleIn: ({ tenantId }) => (tenantId === "acme" ? "viewer" : null),
+  },
+  {
+    name: "acme.site.reader",
+    reads: true,
+    tenantId: "acme",
+    roleIn: ({ projectId }) => (projectId === "site" ? "viewer" : null),
+  },
   { name: "default.admin", tenantId: "default", roleIn: () => null },
-  ...ROLES.map((role): Caller => ({ name: `acme.${role}`, tenantId: "acme", roleIn: ({ tenantId }) => (tenantId === "acme" ? role : null) })),
+  ...ROLES.map((role): Caller => ({
+    name: `acme.${role}`,
+    tenantId: "acme",
+    roleIn: ({ tenantId }) => (tenantId === "acme" ? role : null),
+  })),
   ...(["viewer", "developer", "maintainer"] as const).flatMap((role): readonly Caller[] => [
     { name: `site-only.${role}`, tenantId: "acme", roleIn: ({ projectId }) => (projectId === "site" ? role : null) },
     { name: `acme.site.${role}`, tenantId: "acme", roleIn: ({ projectId }) => (projectId === "site" ? role : null) },
   ]),
 ];
 
-const TENANTS: readonly ConfigurationScope[] = [{ tenantId: "acme", projectId: null }, { tenantId: "beta", projectId: null }];
+const TENANTS: readonly ConfigurationScope[] = [
+  { tenantId: "acme", projectId: null },
+  { tenantId: "beta", projectId: null },
+];
 /** The own, another of the same tenant, one of another tenant. */
-const PROJECTS: readonly ConfigurationScope[] = [{ tenantId: "acme", projectId: "site" }, { tenantId: "acme", projectId: "app" }, { tenantId: "beta", projectId: "lab" }];
+const PROJECTS: readonly ConfigurationScope[] = [
+  { tenantId: "acme", projectId: "site" },
+  { tenantId: "acme", projectId: "app" },
+  { tenantId: "beta", projectId: "lab" },
+];
 
 let world: AdminWorld;
 let values: PathValues;
@@ -97,19 +187,32 @@ function expected(caller: Caller, { operationId, reach }: Described, place: Conf
   const least = needed(operationId)!;
   if (caller.name === null) return 401;
   if (caller.isScraper === true) return 403;
-  if (least === "own") return place.tenantId === "acme" || caller.isOperator === true || operationId !== "listProjects" ? 200 : 404;
+  if (least === "own")
+    return place.tenantId === "acme" || caller.isOperator === true || operationId !== "listProjects" ? 200 : 404;
   if (least === "operator") return caller.isOperator === true ? 200 : 403;
   const role = caller.roleIn(place);
-  if (role !== null) return roleAtLeast(role, least) && (caller.reads === true || !READS_CONTENT.has(operationId)) ? 200 : 403;
+  if (role !== null)
+    return roleAtLeast(role, least) && (caller.reads === true || !READS_CONTENT.has(operationId)) ? 200 : 403;
   return reach === "tenant" && place.tenantId === caller.tenantId ? 403 : 404;
 }
 
-async function tried(caller: Caller, { operationId, method, path, tag, bodySchema }: Described, place: ConfigurationScope, wrongBody?: string): Promise<Told> {
+async function tried(
+  caller: Caller,
+  { operationId, method, path, tag, bodySchema }: Described,
+  place: ConfigurationScope,
+  wrongBody?: string,
+): Promise<Told> {
   const address = path.replaceAll(/\{(\w+)\}/g, (_, variable: string) => values(variable, tag, place));
   const query = new URLSearchParams();
   if (method !== "GET") query.set("dry_run", "true");
-  if (operationId.startsWith("diff")) for (const [name, value] of [["from", "0"], ["to", "9"]] as const) query.set(name, value);
-  if (operationId === "listProjects") query.set("tenant_id", place.tenantId === "beta" ? "beta" : (caller.tenantId ?? "acme"));
+  if (operationId.startsWith("diff"))
+    for (const [name, value] of [
+      ["from", "0"],
+      ["to", "9"],
+    ] as const)
+      query.set(name, value);
+  if (operationId === "listProjects")
+    query.set("tenant_id", place.tenantId === "beta" ? "beta" : (caller.tenantId ?? "acme"));
   const body = bodySchema === null ? undefined : (wrongBody ?? exampleBody(bodySchema, place));
   return await world.send(caller.name, method, `${address}?${query.toString()}`, body);
 }
@@ -126,13 +229,24 @@ for (const kind of kinds)
       const schemas = new Map<string, unknown>();
       operations = describedOperations(document);
       for (const of of Object.values<Record<string, any>>(document.paths).flatMap((item) => Object.values(item)))
-        schemas.set(of.operationId, Object.entries<any>(of.responses).find(([status]) => status.startsWith("20"))![1].content?.["application/json"].schema);
+        schemas.set(
+          of.operationId,
+          Object.entries<any>(of.responses).find(([status]) => status.startsWith("20"))![1].content?.[
+            "application/json"
+          ].schema,
+        );
       const ajv = new Ajv({ strict: false });
       formats(ajv);
       ajv.addSchema({ $id: "document", components: document.components });
       const checks = new Map<string, ReturnType<typeof ajv.compile>>();
       judge = (operationId, body) => {
-        const check = checks.get(operationId) ?? ajv.compile(JSON.parse(JSON.stringify(schemas.get(operationId) ?? {}).replaceAll("#/components", "document#/components")));
+        const check =
+          checks.get(operationId) ??
+          ajv.compile(
+            JSON.parse(
+              JSON.stringify(schemas.get(operationId) ?? {}).replaceAll("#/components", "document#/components"),
+            ),
+          );
         checks.set(operationId, check);
         return check(body) ? "" : ajv.errorsText(check.errors);
       };
@@ -142,10 +256,17 @@ for (const kind of kinds)
     describe("every operation, every caller, every place", () => {
       test("[d2.3] [d9.3] each operation of the document is one whose roles this page says, and says the same role", () => {
         expect(operations.length).toBeGreaterThan(100);
-        expect(operations.filter(({ operationId }) => needed(operationId) === undefined).map(({ operationId }) => operationId)).toEqual([]);
+        expect(
+          operations
+            .filter(({ operationId }) => needed(operationId) === undefined)
+            .map(({ operationId }) => operationId),
+        ).toEqual([]);
         for (const { operationId, role, reach } of operations) {
           const least = needed(operationId)!;
-          expect([operationId, least === "own" || least === "operator" ? [least] : [role]]).toEqual([operationId, least === "own" || least === "operator" ? [reach as "own"] : [least]]);
+          expect([operationId, least === "own" || least === "operator" ? [least] : [role]]).toEqual([
+            operationId,
+            least === "own" || least === "operator" ? [reach as "own"] : [least],
+          ]);
         }
       });
 
@@ -160,10 +281,14 @@ for (const kind of kinds)
               const { status, text, body } = await tried(caller, operation, place);
               const due = expected(caller, operation, place);
               const is = status >= 200 && status < 300 ? 200 : status;
-              if (is !== due) wrong.push(`${operation.operationId} as ${caller.name ?? "nobody"} in ${place.tenantId}/${place.projectId ?? ""}: ${status}, expected ${due}: ${text.slice(0, 200)}`);
+              if (is !== due)
+                wrong.push(
+                  `${operation.operationId} as ${caller.name ?? "nobody"} in ${place.tenantId}/${place.projectId ?? ""}: ${status}, expected ${due}: ${text.slice(0, 200)}`,
+                );
               else if (is === 200 && body !== null) {
                 const why = judge(operation.operationId, body);
-                if (why !== "") wrong.push(`${operation.operationId}: its answer is not what the document says: ${why}`);
+                if (why !== "")
+                  wrong.push(`${operation.operationId}: its answer is not what the document says: ${why}`);
               }
             }
         }
@@ -180,10 +305,14 @@ for (const kind of kinds)
             for (const caller of CALLERS) {
               const due = expected(caller, operation, place);
               // the place of a project that is to be is in the body: of the tenant beside nothing is known without it
-              if (due === 200 || (operation.operationId === "createProject" && place.tenantId !== caller.tenantId)) continue;
+              if (due === 200 || (operation.operationId === "createProject" && place.tenantId !== caller.tenantId))
+                continue;
               const body = bodies[cells++ % bodies.length]!;
               const { status, text } = await tried(caller, operation, place, body);
-              if (status !== due) wrong.push(`${operation.operationId} as ${caller.name ?? "nobody"} in ${place.tenantId}/${place.projectId ?? ""} with ${body}: ${status}, expected ${due}: ${text.slice(0, 200)}`);
+              if (status !== due)
+                wrong.push(
+                  `${operation.operationId} as ${caller.name ?? "nobody"} in ${place.tenantId}/${place.projectId ?? ""} with ${body}: ${status}, expected ${due}: ${text.slice(0, 200)}`,
+                );
             }
         expect(wrong.slice(0, 20)).toEqual([]);
       }, 120_000);

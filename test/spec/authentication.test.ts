@@ -21,8 +21,16 @@ interface Answered {
 }
 
 /** A call with this Authorization header, or none. */
-async function call(authorization: string | null, fields: Readonly<Record<string, unknown>> = {}, headers: Record<string, string> = {}): Promise<Answered> {
-  const response = await fetch(`${gateway.url}/api/v1/chat/completions`, { method: "POST", headers: { "content-type": "application/json", ...(authorization !== null && { authorization }), ...headers }, body: JSON.stringify({ ...CALL, ...fields }) });
+async function call(
+  authorization: string | null,
+  fields: Readonly<Record<string, unknown>> = {},
+  headers: Record<string, string> = {},
+): Promise<Answered> {
+  const response = await fetch(`${gateway.url}/api/v1/chat/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...(authorization !== null && { authorization }), ...headers },
+    body: JSON.stringify({ ...CALL, ...fields }),
+  });
   const text = await response.text();
   if (response.status === 200) return { outcome: "200", response, text };
   const { code } = readError(response.status, response.headers, text);
@@ -32,8 +40,10 @@ async function call(authorization: string | null, fields: Readonly<Record<string
 describe("the header", () => {
   test("[s:authentication.1] a request carries the header `Authorization: Bearer <token>`, whatever the case of the word Bearer", async () => {
     const token = gateway.firstToken!;
-    for (const header of [`Bearer ${token}`, `bearer ${token}`, `BEARER   ${token}`]) expect((await call(header)).outcome).toBe("200");
-    for (const header of [token, `Basic ${btoa(`x:${token}`)}`, `Token ${token}`, `Bearer ${token}, Bearer ${token}`]) expect((await call(header)).outcome).toBe("401 invalid_token");
+    for (const header of [`Bearer ${token}`, `bearer ${token}`, `BEARER   ${token}`])
+      expect((await call(header)).outcome).toBe("200");
+    for (const header of [token, `Basic ${btoa(`x:${token}`)}`, `Token ${token}`, `Bearer ${token}, Bearer ${token}`])
+      expect((await call(header)).outcome).toBe("401 invalid_token");
     // neither another header nor the address stands in for it
     expect((await call(null, {}, { "x-api-key": token, cookie: `token=${token}` })).outcome).toBe("401 missing_token");
   });
@@ -52,11 +62,21 @@ describe("401", () => {
     const short = await gateway.createToken("--expires-in-days", String(2 / 86_400));
     expect((await runCli(["token", "revoke", revoked.split("_")[2]!, "--data", gateway.dataFolder])).code).toBe(0);
     const deadline = Date.now() + 8_000;
-    while (Date.now() < deadline && ((await call(`Bearer ${short}`)).outcome === "200" || (await call(`Bearer ${revoked}`)).outcome === "200")) await Bun.sleep(100);
+    while (
+      Date.now() < deadline &&
+      ((await call(`Bearer ${short}`)).outcome === "200" || (await call(`Bearer ${revoked}`)).outcome === "200")
+    )
+      await Bun.sleep(100);
     const forged = `${gateway.firstToken!.slice(0, 20)}${"A".repeat(gateway.firstToken!.length - 20)}`;
     const cases: readonly (readonly [header: string | null, code: string])[] = [
-      [null, "missing_token"], ["", "missing_token"], ["Bearer ", "missing_token"], ["Bearer sk-0123456789", "invalid_token"], [`Bearer ${forged}`, "invalid_token"], [`Bearer ${gateway.firstToken!.slice(0, -1)}`, "invalid_token"],
-      [`Bearer ${short}`, "expired_token"], [`Bearer ${revoked}`, "revoked_token"],
+      [null, "missing_token"],
+      ["", "missing_token"],
+      ["Bearer ", "missing_token"],
+      ["Bearer sk-0123456789", "invalid_token"],
+      [`Bearer ${forged}`, "invalid_token"],
+      [`Bearer ${gateway.firstToken!.slice(0, -1)}`, "invalid_token"],
+      [`Bearer ${short}`, "expired_token"],
+      [`Bearer ${revoked}`, "revoked_token"],
     ];
     for (const [header, code] of cases) {
       const { outcome, response, text } = await call(header);
@@ -69,7 +89,11 @@ describe("401", () => {
   }, 20_000);
 
   test("[s:errors.401-unauthorized] who has no token learns nothing else: the body is not looked at", async () => {
-    const response = await fetch(`${gateway.url}/api/v1/chat/completions`, { method: "POST", headers: { "content-type": "text/plain" }, body: "no JSON" });
+    const response = await fetch(`${gateway.url}/api/v1/chat/completions`, {
+      method: "POST",
+      headers: { "content-type": "text/plain" },
+      body: "no JSON",
+    });
     expect(readError(response.status, response.headers, await response.text()).code).toBe("missing_token");
   });
 });
@@ -92,7 +116,9 @@ describe("scope and role", () => {
     expect((await call(header, own)).outcome).toBe("200");
     for (const other of [{ tenant_id: "other" }, { project_id: "other" }]) {
       expect((await call(header, { ...own, ...other })).outcome).toBe("403 scope_mismatch");
-      const asHeaders = Object.fromEntries(Object.entries(other).map(([name, value]) => [`x-gateway-${name.replace("_", "-")}`, value]));
+      const asHeaders = Object.fromEntries(
+        Object.entries(other).map(([name, value]) => [`x-gateway-${name.replace("_", "-")}`, value]),
+      );
       expect((await call(header, {}, asHeaders)).outcome).toBe("403 scope_mismatch");
       // the body wins over the header
       expect((await call(header, own, asHeaders)).outcome).toBe("200");
@@ -106,12 +132,23 @@ describe("scope and role", () => {
     const viewer = await gateway.createToken("--role", "viewer");
     const { outcome, response } = await call(`Bearer ${viewer}`);
     expect([outcome, response.headers.get("www-authenticate")]).toEqual(["403 insufficient_role", null]);
-    for (const role of ["developer", "maintainer"]) expect((await call(`Bearer ${await gateway.createToken("--role", role)}`)).outcome).toBe("200");
+    for (const role of ["developer", "maintainer"])
+      expect((await call(`Bearer ${await gateway.createToken("--role", role)}`)).outcome).toBe("200");
   });
 
   test("[d2.4] each field that brings an own endpoint, credential or header is 403 without the permission byo_endpoint, and names itself", async () => {
     const plain = answeringGateway({ permissions: [] });
-    const fields: Readonly<Record<string, unknown>> = { base_url: "https://models.example/v1", api_base: "https://models.example/v1", api_key: "sk-own", api_version: "v1", deployment_id: "d", headers: { "x-a": "1" }, extra_headers: { "x-a": "1" }, aws_region_name: "x", vertex_project: "x" };
+    const fields: Readonly<Record<string, unknown>> = {
+      base_url: "https://models.example/v1",
+      api_base: "https://models.example/v1",
+      api_key: "sk-own",
+      api_version: "v1",
+      deployment_id: "d",
+      headers: { "x-a": "1" },
+      extra_headers: { "x-a": "1" },
+      aws_region_name: "x",
+      vertex_project: "x",
+    };
     for (const [name, value] of Object.entries(fields)) {
       const { outcome, wire } = await ask(plain, { [name]: value });
       expect([outcome, wire]).toEqual([`403 permission_required ${name}`, null]);

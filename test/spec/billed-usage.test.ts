@@ -18,11 +18,21 @@ const event = (type: string, rest: object): string => `event: ${type}\ndata: ${J
 function claudeSaying(usage: object): NonNullable<StubOptions["upstream"]> {
   const message = { id: "msg_1", type: "message", role: "assistant", model: "claude-opus-4-7", stop_sequence: null };
   return cannedUpstream(({ body }) => {
-    if ((JSON.parse(body) as { readonly stream?: boolean }).stream !== true) return { body: JSON.stringify({ ...message, content: [{ type: "text", text: "Hello" }], stop_reason: "end_turn", usage }) };
+    if ((JSON.parse(body) as { readonly stream?: boolean }).stream !== true)
+      return {
+        body: JSON.stringify({
+          ...message,
+          content: [{ type: "text", text: "Hello" }],
+          stop_reason: "end_turn",
+          usage,
+        }),
+      };
     return {
       headers: { "content-type": "text/event-stream" },
       body:
-        event("message_start", { message: { ...message, content: [], stop_reason: null, usage: { input_tokens: 1, output_tokens: 1 } } }) +
+        event("message_start", {
+          message: { ...message, content: [], stop_reason: null, usage: { input_tokens: 1, output_tokens: 1 } },
+        }) +
         event("content_block_start", { index: 0, content_block: { type: "text", text: "" } }) +
         event("content_block_delta", { index: 0, delta: { type: "text_delta", text: "Hello" } }) +
         event("content_block_stop", { index: 0 }) +
@@ -32,21 +42,56 @@ function claudeSaying(usage: object): NonNullable<StubOptions["upstream"]> {
   });
 }
 
-async function told(stub: Stub, stream: boolean, model = CLAUDE): Promise<{ readonly usage: any; readonly record: CallRecord }> {
-  const { outcome, text } = await ask(stub, { model, stream, ...(stream && { stream_options: { include_usage: true } }) });
+async function told(
+  stub: Stub,
+  stream: boolean,
+  model = CLAUDE,
+): Promise<{ readonly usage: any; readonly record: CallRecord }> {
+  const { outcome, text } = await ask(stub, {
+    model,
+    stream,
+    ...(stream && { stream_options: { include_usage: true } }),
+  });
   expect(outcome).toBe("200");
-  return { usage: stream ? readStream(text).events.at(-1)!["usage"] : JSON.parse(text).usage, record: stub.records.at(-1)! };
+  return {
+    usage: stream ? readStream(text).events.at(-1)!["usage"] : JSON.parse(text).usage,
+    record: stub.records.at(-1)!,
+  };
 }
 
-describe.each([["plain", false], ["streamed", true]] as const)("iterations of Claude, %s", (_, stream) => {
+describe.each([
+  ["plain", false],
+  ["streamed", true],
+] as const)("iterations of Claude, %s", (_, stream) => {
   const COMPACTED = {
-    input_tokens: 162, output_tokens: 40, cache_read_input_tokens: 0, cache_creation_input_tokens: 0,
+    input_tokens: 162,
+    output_tokens: 40,
+    cache_read_input_tokens: 0,
+    cache_creation_input_tokens: 0,
     iterations: [
-      { type: "compaction", input_tokens: 99_033, output_tokens: 3_500, cache_read_input_tokens: 7, cache_creation_input_tokens: 5, cache_creation: { ephemeral_1h_input_tokens: 5, ephemeral_5m_input_tokens: 0 } },
-      { type: "message", input_tokens: 162, output_tokens: 40, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 },
+      {
+        type: "compaction",
+        input_tokens: 99_033,
+        output_tokens: 3_500,
+        cache_read_input_tokens: 7,
+        cache_creation_input_tokens: 5,
+        cache_creation: { ephemeral_1h_input_tokens: 5, ephemeral_5m_input_tokens: 0 },
+      },
+      {
+        type: "message",
+        input_tokens: 162,
+        output_tokens: 40,
+        cache_read_input_tokens: 0,
+        cache_creation_input_tokens: 0,
+      },
     ],
   };
-  const TOTAL = { prompt_tokens: 99_207, completion_tokens: 3_540, total_tokens: 102_747, prompt_tokens_details: { cached_tokens: 7, cache_write_tokens: 5, cache_write_1h_tokens: 5 } };
+  const TOTAL = {
+    prompt_tokens: 99_207,
+    completion_tokens: 3_540,
+    total_tokens: 102_747,
+    prompt_tokens_details: { cached_tokens: 7, cache_write_tokens: 5, cache_write_1h_tokens: 5 },
+  };
 
   test("[d8.9] what a compaction reads and writes is counted, for the client and the record alike", async () => {
     const { usage, record } = await told(stubGateway({ upstream: claudeSaying(COMPACTED) }), stream);
@@ -55,7 +100,18 @@ describe.each([["plain", false], ["streamed", true]] as const)("iterations of Cl
   });
 
   test("[d4.2 d8.9] a token limit and the price count them", async () => {
-    const prices = compilePrices([{ id: "own", name: "own", tenantId: null, projectId: null, origin: "store", setBy: "owner", version: 1, document: priceSchema.parse({ model: "*", prompt: "0.001", completion: "1" }) }]);
+    const prices = compilePrices([
+      {
+        id: "own",
+        name: "own",
+        tenantId: null,
+        projectId: null,
+        origin: "store",
+        setBy: "owner",
+        version: 1,
+        document: priceSchema.parse({ model: "*", prompt: "0.001", completion: "1" }),
+      },
+    ]);
     const limitRules = limitSet({ limits: { tokens: { metric: "tokens", window: "day", limit: 150_000 } } });
     const stub = stubGateway({ upstream: claudeSaying(COMPACTED), snapshot: { prices, limitRules } });
     const { record } = await told(stub, stream);
@@ -65,55 +121,124 @@ describe.each([["plain", false], ["streamed", true]] as const)("iterations of Cl
 
   test("[d4.7] what an advisor used is counted with the rest, and has the price of its own model", async () => {
     const advised = {
-      input_tokens: 100, output_tokens: 10,
+      input_tokens: 100,
+      output_tokens: 10,
       iterations: [
         { type: "message", input_tokens: 100, output_tokens: 10 },
         { type: "advisor_message", model: "claude-sonnet-4-5", input_tokens: 1_000, output_tokens: 200 },
       ],
     };
     const { usage, record } = await told(stubGateway({ upstream: claudeSaying(advised) }), stream);
-    expect(usage).toMatchObject({ prompt_tokens: 1_100, completion_tokens: 210, total_tokens: 1_310, other_models: [{ model: "claude-sonnet-4-5", prompt_tokens: 1_000, completion_tokens: 200 }] });
+    expect(usage).toMatchObject({
+      prompt_tokens: 1_100,
+      completion_tokens: 210,
+      total_tokens: 1_310,
+      other_models: [{ model: "claude-sonnet-4-5", prompt_tokens: 1_000, completion_tokens: 200 }],
+    });
     // 5 and 25 dollars for a million tokens of the one, 3 and 15 of the other
     expect(record.cost!.nanoUsd).toBe(100 * 5_000 + 10 * 25_000 + 1_000 * 3_000 + 200 * 15_000);
   });
 
   test("[d8.9] iterations that say less than the top take nothing away", async () => {
-    const { usage } = await told(stubGateway({ upstream: claudeSaying({ input_tokens: 50, output_tokens: 9, iterations: [{ type: "message", input_tokens: 20, output_tokens: 9 }] }) }), stream);
+    const { usage } = await told(
+      stubGateway({
+        upstream: claudeSaying({
+          input_tokens: 50,
+          output_tokens: 9,
+          iterations: [{ type: "message", input_tokens: 20, output_tokens: 9 }],
+        }),
+      }),
+      stream,
+    );
     expect(usage).toMatchObject({ prompt_tokens: 50, completion_tokens: 9 });
   });
 });
 
 describe("parts and total", () => {
   const SMALL_TOTAL = { prompt_tokens: 900_000, completion_tokens: 1, total_tokens: 2 };
-  test.each([false, true])("[d8.9 d4.2] a total that says less than its parts is told as it is, and limits and prices count the parts: streamed %p", async (stream) => {
-    const body = stream
-      ? `data: {"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}],"usage":${JSON.stringify(SMALL_TOTAL)}}\n\ndata: [DONE]\n\n`
-      : JSON.stringify({ ...openaiAnswer(), usage: SMALL_TOTAL });
-    const upstream = cannedUpstream({ body, headers: { "content-type": stream ? "text/event-stream" : "application/json" } });
-    const { usage, record } = await told(stubGateway({ upstream, snapshot: { limitRules: limitSet({ limits: { tokens: { metric: "tokens", window: "day", limit: 1_000_000 } } }) } }), stream, "openai:gpt-4o");
-    expect(usage).toEqual(SMALL_TOTAL);
-    expect([record.usage, record.limits[0]!.settled]).toEqual([SMALL_TOTAL, 900_001] as never);
-    expect(JSON.parse(callLine(record))).toMatchObject(SMALL_TOTAL);
-  });
+  test.each([false, true])(
+    "[d8.9 d4.2] a total that says less than its parts is told as it is, and limits and prices count the parts: streamed %p",
+    async (stream) => {
+      const body = stream
+        ? `data: {"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}],"usage":${JSON.stringify(SMALL_TOTAL)}}\n\ndata: [DONE]\n\n`
+        : JSON.stringify({ ...openaiAnswer(), usage: SMALL_TOTAL });
+      const upstream = cannedUpstream({
+        body,
+        headers: { "content-type": stream ? "text/event-stream" : "application/json" },
+      });
+      const { usage, record } = await told(
+        stubGateway({
+          upstream,
+          snapshot: {
+            limitRules: limitSet({ limits: { tokens: { metric: "tokens", window: "day", limit: 1_000_000 } } }),
+          },
+        }),
+        stream,
+        "openai:gpt-4o",
+      );
+      expect(usage).toEqual(SMALL_TOTAL);
+      expect([record.usage, record.limits[0]!.settled]).toEqual([SMALL_TOTAL, 900_001] as never);
+      expect(JSON.parse(callLine(record))).toMatchObject(SMALL_TOTAL);
+    },
+  );
 
   test("[d8.9] what Perplexity bills beside prompt and completion is counted", async () => {
-    const usage = { prompt_tokens: 33, completion_tokens: 7_163, total_tokens: 7_196, citation_tokens: 20_016, num_search_queries: 18, reasoning_tokens: 73_997 };
-    const { usage: said, record } = await told(stubGateway({ upstream: cannedUpstream({ body: JSON.stringify({ ...openaiAnswer(), usage }) }) }), false, "perplexity:sonar-deep-research");
-    expect(said).toMatchObject({ prompt_tokens: 20_049, completion_tokens: 81_160, total_tokens: 101_209, completion_tokens_details: { reasoning_tokens: 73_997 } });
+    const usage = {
+      prompt_tokens: 33,
+      completion_tokens: 7_163,
+      total_tokens: 7_196,
+      citation_tokens: 20_016,
+      num_search_queries: 18,
+      reasoning_tokens: 73_997,
+    };
+    const { usage: said, record } = await told(
+      stubGateway({ upstream: cannedUpstream({ body: JSON.stringify({ ...openaiAnswer(), usage }) }) }),
+      false,
+      "perplexity:sonar-deep-research",
+    );
+    expect(said).toMatchObject({
+      prompt_tokens: 20_049,
+      completion_tokens: 81_160,
+      total_tokens: 101_209,
+      completion_tokens_details: { reasoning_tokens: 73_997 },
+    });
     // searches are billed apart, and not by tokens
     expect(record.unnamedUsage).toEqual({ num_search_queries: 18 });
   });
 
   test("[d8.9] pictures that Gemini made, and sound that it read from its cache, are told by their kind", async () => {
     const usageMetadata = {
-      promptTokenCount: 500, cachedContentTokenCount: 300, candidatesTokenCount: 1_300, toolUsePromptTokenCount: 20, totalTokenCount: 1_820,
-      promptTokensDetails: [{ modality: "TEXT", tokenCount: 100 }, { modality: "AUDIO", tokenCount: 400 }], cacheTokensDetails: [{ modality: "AUDIO", tokenCount: 300 }],
-      candidatesTokensDetails: [{ modality: "IMAGE", tokenCount: 1_290 }], toolUsePromptTokensDetails: [{ modality: "IMAGE", tokenCount: 20 }],
+      promptTokenCount: 500,
+      cachedContentTokenCount: 300,
+      candidatesTokenCount: 1_300,
+      toolUsePromptTokenCount: 20,
+      totalTokenCount: 1_820,
+      promptTokensDetails: [
+        { modality: "TEXT", tokenCount: 100 },
+        { modality: "AUDIO", tokenCount: 400 },
+      ],
+      cacheTokensDetails: [{ modality: "AUDIO", tokenCount: 300 }],
+      candidatesTokensDetails: [{ modality: "IMAGE", tokenCount: 1_290 }],
+      toolUsePromptTokensDetails: [{ modality: "IMAGE", tokenCount: 20 }],
     };
-    const body = JSON.stringify({ candidates: [{ content: { role: "model", parts: [{ text: "Hello" }] }, finishReason: "STOP", index: 0 }], usageMetadata });
-    const { usage, record } = await told(stubGateway({ upstream: cannedUpstream({ body }) }), false, "gemini:gemini-2.5-flash");
+    const body = JSON.stringify({
+      candidates: [{ content: { role: "model", parts: [{ text: "Hello" }] }, finishReason: "STOP", index: 0 }],
+      usageMetadata,
+    });
+    const { usage, record } = await told(
+      stubGateway({ upstream: cannedUpstream({ body }) }),
+      false,
+      "gemini:gemini-2.5-flash",
+    );
     expect(usage).toMatchObject({
-      prompt_tokens: 520, completion_tokens: 1_300, prompt_tokens_details: { cached_tokens: 300, cached_tokens_details: { audio_tokens: 300 }, audio_tokens: 400, image_tokens: 20 },
+      prompt_tokens: 520,
+      completion_tokens: 1_300,
+      prompt_tokens_details: {
+        cached_tokens: 300,
+        cached_tokens_details: { audio_tokens: 300 },
+        audio_tokens: 400,
+        image_tokens: 20,
+      },
       completion_tokens_details: { image_tokens: 1_290 },
     });
     expect(record.unnamedUsage).toBeNull();
@@ -123,27 +248,81 @@ describe("parts and total", () => {
 describe("a figure that no code names", () => {
   const ODD = { brand_new_tokens: 7, nothing_new: 0, deep: { inner_units: 3, list: [{ unit: 2 }] } };
   const UNNAMED = { brand_new_tokens: 7, "deep.inner_units": 3, "deep.list.unit": 2 };
-  const openaiUsage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7, prompt_tokens_details: { cached_tokens: 1, pages: 4 } };
+  const openaiUsage = {
+    prompt_tokens: 5,
+    completion_tokens: 2,
+    total_tokens: 7,
+    prompt_tokens_details: { cached_tokens: 1, pages: 4 },
+  };
   const FAMILIES: readonly (readonly [model: string, body: object, unnamed: object])[] = [
-    ["openai:gpt-4o", { ...openaiAnswer(), usage: { ...openaiUsage, ...ODD } }, { ...UNNAMED, "prompt_tokens_details.pages": 4 }],
-    ["anthropic:claude-sonnet-4-5", { id: "m", type: "message", content: [{ type: "text", text: "Hi" }], stop_reason: "end_turn", usage: { input_tokens: 5, output_tokens: 2, server_tool_use: { web_search_requests: 3 }, ...ODD } }, { ...UNNAMED, "server_tool_use.web_search_requests": 3 }],
-    ["gemini:gemini-2.5-flash", { candidates: [{ content: { role: "model", parts: [{ text: "Hi" }] }, finishReason: "STOP", index: 0 }], usageMetadata: { promptTokenCount: 5, candidatesTokenCount: 2, totalTokenCount: 7, ...ODD } }, UNNAMED],
-    ["cohere:command-a-03-2025", { id: "c", message: { role: "assistant", content: [{ type: "text", text: "Hi" }] }, finish_reason: "COMPLETE", usage: { tokens: { input_tokens: 5, output_tokens: 2 }, ...ODD } }, UNNAMED],
-    ["bedrock:amazon.nova-lite-v1:0", { output: { message: { role: "assistant", content: [{ text: "Hi" }] } }, stopReason: "end_turn", usage: { inputTokens: 5, outputTokens: 2, totalTokens: 7, ...ODD } }, UNNAMED],
+    [
+      "openai:gpt-4o",
+      { ...openaiAnswer(), usage: { ...openaiUsage, ...ODD } },
+      { ...UNNAMED, "prompt_tokens_details.pages": 4 },
+    ],
+    [
+      "anthropic:claude-sonnet-4-5",
+      {
+        id: "m",
+        type: "message",
+        content: [{ type: "text", text: "Hi" }],
+        stop_reason: "end_turn",
+        usage: { input_tokens: 5, output_tokens: 2, server_tool_use: { web_search_requests: 3 }, ...ODD },
+      },
+      { ...UNNAMED, "server_tool_use.web_search_requests": 3 },
+    ],
+    [
+      "gemini:gemini-2.5-flash",
+      {
+        candidates: [{ content: { role: "model", parts: [{ text: "Hi" }] }, finishReason: "STOP", index: 0 }],
+        usageMetadata: { promptTokenCount: 5, candidatesTokenCount: 2, totalTokenCount: 7, ...ODD },
+      },
+      UNNAMED,
+    ],
+    [
+      "cohere:command-a-03-2025",
+      {
+        id: "c",
+        message: { role: "assistant", content: [{ type: "text", text: "Hi" }] },
+        finish_reason: "COMPLETE",
+        usage: { tokens: { input_tokens: 5, output_tokens: 2 }, ...ODD },
+      },
+      UNNAMED,
+    ],
+    [
+      "bedrock:amazon.nova-lite-v1:0",
+      {
+        output: { message: { role: "assistant", content: [{ text: "Hi" }] } },
+        stopReason: "end_turn",
+        usage: { inputTokens: 5, outputTokens: 2, totalTokens: 7, ...ODD },
+      },
+      UNNAMED,
+    ],
   ];
 
-  test.each(FAMILIES)("[d11.1] of %s is kept in the record and told in its log line, beside figures that stay what they are", async (model, body, unnamed) => {
-    const { record } = await told(stubGateway({ upstream: cannedUpstream({ body: JSON.stringify(body) }) }), false, model);
-    expect([record.usage, record.unnamedUsage]).toMatchObject([{ prompt_tokens: 5, completion_tokens: 2 }, unnamed]);
-    expect(Object.keys(record.unnamedUsage!).toSorted()).toEqual(Object.keys(unnamed).toSorted());
-    expect(JSON.parse(callLine(record))["usage_unnamed"]).toEqual(record.unnamedUsage);
-    expect(JSON.parse(JSON.stringify(record)).unnamedUsage).toEqual(record.unnamedUsage);
-  });
+  test.each(FAMILIES)(
+    "[d11.1] of %s is kept in the record and told in its log line, beside figures that stay what they are",
+    async (model, body, unnamed) => {
+      const { record } = await told(
+        stubGateway({ upstream: cannedUpstream({ body: JSON.stringify(body) }) }),
+        false,
+        model,
+      );
+      expect([record.usage, record.unnamedUsage]).toMatchObject([{ prompt_tokens: 5, completion_tokens: 2 }, unnamed]);
+      expect(Object.keys(record.unnamedUsage!).toSorted()).toEqual(Object.keys(unnamed).toSorted());
+      expect(JSON.parse(callLine(record))["usage_unnamed"]).toEqual(record.unnamedUsage);
+      expect(JSON.parse(JSON.stringify(record)).unnamedUsage).toEqual(record.unnamedUsage);
+    },
+  );
 
   test("[d11.1] is counted by provider alone, so that whoever names it makes no label", async () => {
     const metrics = openMetrics();
-    const many = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`odd_${index}_${"x".repeat(index)}`, 1]));
-    const stub = stubGateway({ upstream: cannedUpstream({ body: JSON.stringify({ ...openaiAnswer(), usage: { ...openaiUsage, ...many } }) }) });
+    const many = Object.fromEntries(
+      Array.from({ length: 200 }, (_, index) => [`odd_${index}_${"x".repeat(index)}`, 1]),
+    );
+    const stub = stubGateway({
+      upstream: cannedUpstream({ body: JSON.stringify({ ...openaiAnswer(), usage: { ...openaiUsage, ...many } }) }),
+    });
     const { record } = await told(stub, false, "openai:gpt-4o");
     // so many, and no longer names
     expect(Object.keys(record.unnamedUsage!)).toHaveLength(32);

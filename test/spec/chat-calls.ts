@@ -11,10 +11,18 @@ import { helloFromPrompt } from "./prompt-hellos.ts";
 export const HELLO = [{ role: "user", content: "Hello" }] as const;
 
 /** One model of each wire family. */
-export const MODELS = { openai: "openai:gpt-4o", anthropic: "anthropic:claude-sonnet-4-5", gemini: "gemini:gemini-2.5-flash" } as const;
+export const MODELS = {
+  openai: "openai:gpt-4o",
+  anthropic: "anthropic:claude-sonnet-4-5",
+  gemini: "gemini:gemini-2.5-flash",
+} as const;
 export const FAMILIES = Object.values(MODELS);
 
-export const WEATHER = { name: "weather", description: "Weather of a city", parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] } } as const;
+export const WEATHER = {
+  name: "weather",
+  description: "Weather of a city",
+  parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+} as const;
 export const TOOL = { type: "function", function: WEATHER } as const;
 
 export interface ErrorMembers {
@@ -44,14 +52,29 @@ export function answeringGateway(options: StubOptions = {}): Stub {
 }
 
 /** Sends the fields beside a model and a conversation, or a text as it is. Throws when an error is not in the one form that errors have. */
-export async function ask(stub: Stub, fields: Readonly<Record<string, unknown>> | string, headers: Record<string, string> = {}): Promise<Asked> {
+export async function ask(
+  stub: Stub,
+  fields: Readonly<Record<string, unknown>> | string,
+  headers: Record<string, string> = {},
+): Promise<Asked> {
   const before = stub.sent.length;
-  const response = await stub.chat(typeof fields === "string" ? fields : { model: MODELS.openai, messages: HELLO, ...fields }, { headers });
+  const response = await stub.chat(
+    typeof fields === "string" ? fields : { model: MODELS.openai, messages: HELLO, ...fields },
+    { headers },
+  );
   const text = await response.text();
   const request = stub.sent.length > before ? stub.sent.at(-1)! : null;
   const error = response.status < 400 ? null : readError(response.status, response.headers, text);
   const outcome = error === null ? String(response.status) : `${response.status} ${error.code} ${error.param}`;
-  return { status: response.status, headers: response.headers, text, error, outcome, request, wire: request === null || request.body === "" ? null : (JSON.parse(request.body) as Record<string, any>) };
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    error,
+    outcome,
+    request,
+    wire: request === null || request.body === "" ? null : (JSON.parse(request.body) as Record<string, any>),
+  };
 }
 
 /** The error of an answer; throws unless body and head are what decisions 5.1 say of every error. */
@@ -61,7 +84,8 @@ export function readError(status: number, headers: Headers, text: string): Error
   const entry = CATALOGUE[error.code];
   const faults = [
     Object.keys(body).join() !== "error,x_gateway_trace_id" && "members of the body",
-    !Object.keys(error).every((name) => ["message", "type", "param", "code", "metadata"].includes(name)) && "members of the error",
+    !Object.keys(error).every((name) => ["message", "type", "param", "code", "metadata"].includes(name)) &&
+      "members of the error",
     (typeof error.message !== "string" || error.message === "") && "message",
     error.param !== null && typeof error.param !== "string" && "param",
     (entry as unknown) === undefined && "code",
@@ -86,15 +110,27 @@ function helloFrom(request: UpstreamRequest): CannedAnswer {
   if (prompted !== null) return prompted;
   const body = JSON.parse(request.body) as Readonly<Record<string, any>>;
   const calls = request.body.includes("call the function");
-  if (/\/messages$|\/anthropic\/models\/.*:(rawP|streamRawP)redict$/.test(request.url)) return helloFromAnthropic(body["stream"] === true, calls);
-  if (request.url.endsWith("/invocations-response-stream")) return inPayloadParts(helloFrom({ ...request, url: "container" }));
+  if (/\/messages$|\/anthropic\/models\/.*:(rawP|streamRawP)redict$/.test(request.url))
+    return helloFromAnthropic(body["stream"] === true, calls);
+  if (request.url.endsWith("/invocations-response-stream"))
+    return inPayloadParts(helloFrom({ ...request, url: "container" }));
   if (/:(streamG|g)enerateContent/.test(request.url)) return helloFromGemini(request.url.includes("alt=sse"), calls);
   if (/\/converse(-stream)?$/.test(request.url)) return helloFromBedrock(request.url.endsWith("-stream"), calls);
   const call = { id: "call_1", type: "function", function: { name: "weather", arguments: '{"city":"Paris"}' } };
-  if (body["stream"] !== true && !request.url.includes("_stream")) return { body: JSON.stringify(calls ? openaiAnswer(null, { finish_reason: "tool_calls", message: { tool_calls: [call] } }) : openaiAnswer()) };
+  if (body["stream"] !== true && !request.url.includes("_stream"))
+    return {
+      body: JSON.stringify(
+        calls ? openaiAnswer(null, { finish_reason: "tool_calls", message: { tool_calls: [call] } }) : openaiAnswer(),
+      ),
+    };
   const usage = { usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 }, choices: [] };
-  const delta = calls ? { role: "assistant", tool_calls: [{ index: 0, ...call }] } : { role: "assistant", content: "Hello" };
-  return { headers: { "content-type": "text/event-stream" }, body: eventStream(openaiChunk(delta), openaiChunk({}, calls ? "tool_calls" : "stop"), openaiChunk({}, null, usage)) };
+  const delta = calls
+    ? { role: "assistant", tool_calls: [{ index: 0, ...call }] }
+    : { role: "assistant", content: "Hello" };
+  return {
+    headers: { "content-type": "text/event-stream" },
+    body: eventStream(openaiChunk(delta), openaiChunk({}, calls ? "tool_calls" : "stop"), openaiChunk({}, null, usage)),
+  };
 }
 
 function helloFromAnthropic(streamed: boolean, calls: boolean): CannedAnswer {
@@ -103,12 +139,17 @@ function helloFromAnthropic(streamed: boolean, calls: boolean): CannedAnswer {
   const block = calls ? { type: "tool_use", id: "toolu_1", name: "weather", input } : { type: "text", text: "Hello" };
   const stop = calls ? "tool_use" : "end_turn";
   if (!streamed) return { body: JSON.stringify({ ...ANTHROPIC_MESSAGE, content: [block], stop_reason: stop, usage }) };
-  const delta = calls ? { type: "input_json_delta", partial_json: JSON.stringify(input) } : { type: "text_delta", text: "Hello" };
+  const delta = calls
+    ? { type: "input_json_delta", partial_json: JSON.stringify(input) }
+    : { type: "text_delta", text: "Hello" };
   return {
     headers: { "content-type": "text/event-stream" },
     body:
       event("message_start", { message: { ...ANTHROPIC_MESSAGE, content: [], stop_reason: null, usage } }) +
-      event("content_block_start", { index: 0, content_block: calls ? { ...block, input: {} } : { type: "text", text: "" } }) +
+      event("content_block_start", {
+        index: 0,
+        content_block: calls ? { ...block, input: {} } : { type: "text", text: "" },
+      }) +
       event("content_block_delta", { index: 0, delta }) +
       event("content_block_stop", { index: 0 }) +
       event("message_delta", { delta: { stop_reason: stop, stop_sequence: null }, usage: { output_tokens: 2 } }) +
@@ -121,7 +162,10 @@ function helloFromGemini(streamed: boolean, calls: boolean): CannedAnswer {
   const answer = JSON.stringify({
     candidates: [{ content: { role: "model", parts: [part] }, finishReason: "STOP", index: 0 }],
     usageMetadata: { promptTokenCount: 5, candidatesTokenCount: 2, totalTokenCount: 7 },
-    modelVersion: "m", responseId: "r1",
+    modelVersion: "m",
+    responseId: "r1",
   });
-  return streamed ? { headers: { "content-type": "text/event-stream" }, body: `data: ${answer}\r\n\r\n` } : { body: answer };
+  return streamed
+    ? { headers: { "content-type": "text/event-stream" }, body: `data: ${answer}\r\n\r\n` }
+    : { body: answer };
 }

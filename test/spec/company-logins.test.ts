@@ -12,7 +12,13 @@ import { turnedClock } from "../harness/turned-clock.ts";
 import { openaiAnswer } from "../harness/upstream.ts";
 import { HELLO, readError } from "./chat-calls.ts";
 
-const DEVELOPER: LoginGrant = { claim: "groups", value: "team-*", role: "developer", projectId: "default", permissions: [] };
+const DEVELOPER: LoginGrant = {
+  claim: "groups",
+  value: "team-*",
+  role: "developer",
+  projectId: "default",
+  permissions: [],
+};
 const NOW = Date.UTC(2026, 5, 1, 12);
 
 let issuer: Issuer;
@@ -22,7 +28,18 @@ beforeEach(async () => {
 afterEach(() => issuer.stop());
 
 const configured = (parts: Partial<LoginIssuer> = {}): LoginIssuer => ({
-  name: "corp", issuer: issuer.url, audiences: ["gateway"], tenantId: "default", keysUrl: null, algorithms: ["RS256", "ES256"], subjectClaim: "sub", nameClaim: "email", clockToleranceMs: 30_000, keysRefreshMs: 600_000, grants: [DEVELOPER], ...parts,
+  name: "corp",
+  issuer: issuer.url,
+  audiences: ["gateway"],
+  tenantId: "default",
+  keysUrl: null,
+  algorithms: ["RS256", "ES256"],
+  subjectClaim: "sub",
+  nameClaim: "email",
+  clockToleranceMs: 30_000,
+  keysRefreshMs: 600_000,
+  grants: [DEVELOPER],
+  ...parts,
 });
 
 interface Gateway extends Stub {
@@ -32,15 +49,34 @@ interface Gateway extends Stub {
   message(token: string): Promise<string>;
 }
 
-function gatewayOf(parts: Partial<LoginIssuer> | readonly LoginIssuer[] = {}, snapshot: Partial<Snapshot> = {}): Gateway {
+function gatewayOf(
+  parts: Partial<LoginIssuer> | readonly LoginIssuer[] = {},
+  snapshot: Partial<Snapshot> = {},
+): Gateway {
   const clock = turnedClock(NOW);
   const network = createSocketUpstream();
   const canned = cannedUpstream({ body: JSON.stringify(openaiAnswer()) });
-  const upstream: UpstreamClient = { send: (request, call) => (request.url.startsWith(issuer.url) ? network : canned).send(request, call) };
+  const upstream: UpstreamClient = {
+    send: (request, call) => (request.url.startsWith(issuer.url) ? network : canned).send(request, call),
+  };
   const projects = new Map(["default", "other"].map((id) => [id, { id, tenantId: "default", name: id }]));
-  const stub = stubGateway({ upstream, clock, snapshot: { projects, logins: Array.isArray(parts) ? (parts as readonly LoginIssuer[]) : [configured(parts as Partial<LoginIssuer>)], ...snapshot } });
-  const answer = async (token: string, fields: object = {}): Promise<{ readonly outcome: string; readonly message: string }> => {
-    const response = await stub.chat({ model: "openai:gpt-4o", messages: HELLO, ...fields }, { headers: { authorization: `Bearer ${token}` } });
+  const stub = stubGateway({
+    upstream,
+    clock,
+    snapshot: {
+      projects,
+      logins: Array.isArray(parts) ? (parts as readonly LoginIssuer[]) : [configured(parts as Partial<LoginIssuer>)],
+      ...snapshot,
+    },
+  });
+  const answer = async (
+    token: string,
+    fields: object = {},
+  ): Promise<{ readonly outcome: string; readonly message: string }> => {
+    const response = await stub.chat(
+      { model: "openai:gpt-4o", messages: HELLO, ...fields },
+      { headers: { authorization: `Bearer ${token}` } },
+    );
     const text = await response.text();
     if (response.status === 200) return { outcome: "200", message: "" };
     const { code, message } = readError(response.status, response.headers, text);
@@ -48,16 +84,29 @@ function gatewayOf(parts: Partial<LoginIssuer> | readonly LoginIssuer[] = {}, sn
     for (const part of token.split(".")) if (part.length > 16) expect(text).not.toContain(part);
     return { outcome: `${response.status} ${code}`, message };
   };
-  return { ...stub, clock, outcome: async (token, fields) => (await answer(token, fields)).outcome, message: async (token) => (await answer(token)).message };
+  return {
+    ...stub,
+    clock,
+    outcome: async (token, fields) => (await answer(token, fields)).outcome,
+    message: async (token) => (await answer(token)).message,
+  };
 }
 
-const made = (claims: Readonly<Record<string, unknown>> = {}, how: Parameters<Issuer["token"]>[1] = {}): Promise<string> => issuer.token({ groups: ["team-search"], ...claims }, { nowMs: NOW, ...how });
+const made = (
+  claims: Readonly<Record<string, unknown>> = {},
+  how: Parameters<Issuer["token"]>[1] = {},
+): Promise<string> => issuer.token({ groups: ["team-search"], ...claims }, { nowMs: NOW, ...how });
 
 describe("a login of the company's", () => {
   test("[d2.2] is a personal token whose roles come from its claims", async () => {
     const gateway = gatewayOf();
     expect(await gateway.outcome(await made())).toBe("200");
-    expect(gateway.records[0]).toMatchObject({ tenantId: "default", projectId: "default", userId: "corp.ann", tokenId: "corp.ann" });
+    expect(gateway.records[0]).toMatchObject({
+      tenantId: "default",
+      projectId: "default",
+      userId: "corp.ann",
+      tokenId: "corp.ann",
+    });
     expect(await gateway.outcome(await made(), { project_id: "other" })).toBe("403 scope_mismatch");
     expect(await gateway.outcome(await made({ groups: ["sales"] }))).toBe("403 insufficient_role");
     expect(await gateway.outcome(await made({ groups: "team-alone" }))).toBe("200");
@@ -65,7 +114,9 @@ describe("a login of the company's", () => {
   });
 
   test("[d2.2] with a role in more than one project it has to say which", async () => {
-    const gateway = gatewayOf({ grants: [DEVELOPER, { ...DEVELOPER, claim: "realm_access.roles", value: "x", projectId: "other" }] });
+    const gateway = gatewayOf({
+      grants: [DEVELOPER, { ...DEVELOPER, claim: "realm_access.roles", value: "x", projectId: "other" }],
+    });
     const both = await made({ realm_access: { roles: ["w", "x"] } });
     expect(await gateway.outcome(both)).toBe("400 project_required");
     expect(await gateway.message(both)).toContain("default, other");
@@ -73,10 +124,23 @@ describe("a login of the company's", () => {
   });
 
   test("roles may come from the database too, for the user <name>.<sub>; of the two the higher counts", async () => {
-    const role = (userId: string, one: Membership["role"]): readonly [string, readonly Membership[]] => [userId, [{ userId, tenantId: "default", projectId: "default", role: one }]];
+    const role = (userId: string, one: Membership["role"]): readonly [string, readonly Membership[]] => [
+      userId,
+      [{ userId, tenantId: "default", projectId: "default", role: one }],
+    ];
     const odd = "auth0|ann@example.com";
     const hashed = `corp._${Bun.SHA256.hash(odd, "base64url")}`;
-    const gateway = gatewayOf({ grants: [{ ...DEVELOPER, role: "viewer" }] }, { memberships: new Map([role("corp.ann", "developer"), role("corp.viewer", "viewer"), role(hashed, "developer"), role("ann", "owner")]) });
+    const gateway = gatewayOf(
+      { grants: [{ ...DEVELOPER, role: "viewer" }] },
+      {
+        memberships: new Map([
+          role("corp.ann", "developer"),
+          role("corp.viewer", "viewer"),
+          role(hashed, "developer"),
+          role("ann", "owner"),
+        ]),
+      },
+    );
     expect(await gateway.outcome(await made())).toBe("200");
     expect(await gateway.outcome(await made({ sub: "bob" }))).toBe("403 insufficient_role");
     expect(await gateway.outcome(await made({ sub: odd, groups: [] }))).toBe("200");
@@ -84,18 +148,28 @@ describe("a login of the company's", () => {
   });
 
   test("is the user whom the database knows by issuer and subject, in the issuer's tenant alone", async () => {
-    const user = (tenantId: string) => new Map([[loginKey(tenantId, { issuer: issuer.url, subject: "ann" }), { id: "a.smith", tenantId, name: "Ann" }]]);
-    const memberships = new Map([["a.smith", [{ userId: "a.smith", tenantId: "default", projectId: "other", role: "developer" as const }]]]);
+    const user = (tenantId: string) =>
+      new Map([[loginKey(tenantId, { issuer: issuer.url, subject: "ann" }), { id: "a.smith", tenantId, name: "Ann" }]]);
+    const memberships = new Map([
+      ["a.smith", [{ userId: "a.smith", tenantId: "default", projectId: "other", role: "developer" as const }]],
+    ]);
     const gateway = gatewayOf({ grants: [] }, { loginUsers: user("default"), memberships });
     const token = await made();
     expect(await gateway.outcome(token)).toBe("200");
     expect(gateway.records[0]).toMatchObject({ projectId: "other", userId: "a.smith", tokenId: "corp.ann" });
     expect(await gateway.outcome(await made({ sub: "bob" }))).toBe("403 insufficient_role");
-    expect(await gatewayOf({ grants: [] }, { loginUsers: user("beta"), memberships }).outcome(token)).toBe("403 insufficient_role");
+    expect(await gatewayOf({ grants: [] }, { loginUsers: user("beta"), memberships }).outcome(token)).toBe(
+      "403 insufficient_role",
+    );
   });
 
   test("permissions are those that its claims are mapped to, and none without", async () => {
-    const gateway = gatewayOf({ grants: [DEVELOPER, { claim: "admin", value: "yes", role: "developer", projectId: "default", permissions: ["byo_endpoint"] }] });
+    const gateway = gatewayOf({
+      grants: [
+        DEVELOPER,
+        { claim: "admin", value: "yes", role: "developer", projectId: "default", permissions: ["byo_endpoint"] },
+      ],
+    });
     expect(await gateway.outcome(await made(), { api_key: "sk-own" })).toBe("403 permission_required");
     expect(await gateway.outcome(await made({ admin: "yes" }), { api_key: "sk-own" })).toBe("200");
   });
@@ -136,7 +210,21 @@ describe("a login that is refused", () => {
 
   test("[d2.7] of another issuer, for another audience, of nobody: 401, before any key is asked for", async () => {
     const gateway = gatewayOf();
-    for (const claims of [{ iss: "https://elsewhere.example" }, { iss: `${issuer.url}/` }, { aud: "other" }, { aud: ["a", "b"] }, { aud: undefined }, { aud: null }, { aud: 5 }, { aud: true }, { aud: {} }, { aud: { 0: "gateway" } }, { aud: [["gateway"]] }, { iss: undefined }]) expect([claims, await gateway.outcome(await made(claims))]).toEqual([claims, "401 invalid_token"]);
+    for (const claims of [
+      { iss: "https://elsewhere.example" },
+      { iss: `${issuer.url}/` },
+      { aud: "other" },
+      { aud: ["a", "b"] },
+      { aud: undefined },
+      { aud: null },
+      { aud: 5 },
+      { aud: true },
+      { aud: {} },
+      { aud: { 0: "gateway" } },
+      { aud: [["gateway"]] },
+      { iss: undefined },
+    ])
+      expect([claims, await gateway.outcome(await made(claims))]).toEqual([claims, "401 invalid_token"]);
     expect(issuer.asked).toEqual([]);
     expect(await gateway.outcome(await made({ aud: ["other", "gateway"] }))).toBe("200");
     for (const sub of ["", undefined, 7]) expect(await gateway.outcome(await made({ sub }))).toBe("401 invalid_token");
@@ -159,7 +247,13 @@ describe("a login that is refused", () => {
     ];
     const [head, body, signature] = (await made()).split(".") as [string, string, string];
     const changed = Buffer.from(JSON.stringify({ ...payload, sub: "owner" })).toString("base64url");
-    forged.push(`${head}.${changed}.${signature}`, `${head}.${body}.${signature.slice(0, -4)}AAAA`, `${head}.${body}.`, `${head}.!!.${signature}`, `eyJhbGciOiJFUzI1NiJ9.bm8.${signature}`);
+    forged.push(
+      `${head}.${changed}.${signature}`,
+      `${head}.${body}.${signature.slice(0, -4)}AAAA`,
+      `${head}.${body}.`,
+      `${head}.!!.${signature}`,
+      `eyJhbGciOiJFUzI1NiJ9.bm8.${signature}`,
+    );
     for (const token of forged) expect([token, await gateway.outcome(token)]).toEqual([token, "401 invalid_token"]);
   });
 
@@ -175,7 +269,9 @@ describe("a login that is refused", () => {
     const gateway = gatewayOf([], snapshot);
     const token = await made();
     expect(await gateway.outcome(token)).toBe("200");
-    (gateway.context.snapshot() as { logins: readonly LoginIssuer[] }).logins = [configured({ name: "new", audiences: ["other"] })];
+    (gateway.context.snapshot() as { logins: readonly LoginIssuer[] }).logins = [
+      configured({ name: "new", audiences: ["other"] }),
+    ];
     expect(await gateway.outcome(token)).toBe("401 invalid_token");
   });
 });
@@ -201,7 +297,11 @@ describe("the issuer's keys", () => {
     for (let times = 0; times < 100; times++) expect(await gateway.outcome(wrong)).toBe("401 invalid_token");
     expect(issuer.asked.filter((path) => path === "/keys")).toHaveLength(1);
     gateway.clock.turnTo(NOW + 30_000);
-    const many = await Promise.all(Array.from({ length: 50 }, async (_, index) => gateway.outcome(await made({}, { kid: `kid-${index}`, sign: "stranger" }))));
+    const many = await Promise.all(
+      Array.from({ length: 50 }, async (_, index) =>
+        gateway.outcome(await made({}, { kid: `kid-${index}`, sign: "stranger" })),
+      ),
+    );
     expect(new Set(many)).toEqual(new Set(["401 invalid_token"]));
     expect(issuer.asked.filter((path) => path === "/keys")).toHaveLength(2);
     expect(await gateway.outcome(await made())).toBe("200");

@@ -22,9 +22,16 @@ import { type ScriptedRound, scriptedModel } from "./scripted-rounds.ts";
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
-const PROJECTS = [{ id: "default", tenantId: "default", name: "Default" }, { id: "other", tenantId: "default", name: "Other" }];
-const settingsOf = (contentLog: Settings | undefined): ReadonlyMap<string, ScopeSettings> => (contentLog === undefined ? new Map() : new Map([["default", toScopeSettings(scopeSettings.parse({ content_log: contentLog }))]]));
-const rulesOf = (tenant: Settings | undefined, project?: Settings, isAllowed = true) => compileContentLogs(isAllowed, PROJECTS, settingsOf(tenant), settingsOf(project));
+const PROJECTS = [
+  { id: "default", tenantId: "default", name: "Default" },
+  { id: "other", tenantId: "default", name: "Other" },
+];
+const settingsOf = (contentLog: Settings | undefined): ReadonlyMap<string, ScopeSettings> =>
+  contentLog === undefined
+    ? new Map()
+    : new Map([["default", toScopeSettings(scopeSettings.parse({ content_log: contentLog }))]]);
+const rulesOf = (tenant: Settings | undefined, project?: Settings, isAllowed = true) =>
+  compileContentLogs(isAllowed, PROJECTS, settingsOf(tenant), settingsOf(project));
 
 interface World {
   readonly stub: Stub;
@@ -32,10 +39,15 @@ interface World {
   content(): Promise<CallContent | null | undefined>;
 }
 
-function world(tenant: Settings | undefined, { project, ...options }: StubOptions & { readonly project?: Settings } = {}): World {
+function world(
+  tenant: Settings | undefined,
+  { project, ...options }: StubOptions & { readonly project?: Settings } = {},
+): World {
   const told: (readonly [CallRecord, CallContent | null | undefined])[] = [];
   const stub = stubGateway({ ...options, snapshot: { contentLogs: rulesOf(tenant, project), ...options.snapshot } });
-  Object.assign(stub.context.observer, { publish: (record: CallRecord, content?: CallContent | null) => told.push([record, content]) });
+  Object.assign(stub.context.observer, {
+    publish: (record: CallRecord, content?: CallContent | null) => told.push([record, content]),
+  });
   return {
     stub,
     told,
@@ -47,14 +59,45 @@ function world(tenant: Settings | undefined, { project, ...options }: StubOption
 }
 
 const SECRET = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH";
-const hello = (content: unknown, more: Settings = {}) => ({ model: "openai:gpt-4o", messages: [{ role: "system", content: "Be brief." }, { role: "user", content }], ...more });
-const answer = (content: string) => cannedUpstream({ headers: { "content-type": "application/json" }, body: JSON.stringify({ id: "x", object: "chat.completion", created: 1, model: "gpt-4o", choices: [{ index: 0, message: { role: "assistant", content }, finish_reason: "stop" }], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } }) });
-const event = (delta: Settings, finish: string | null = null, index = 0): string => `data: ${JSON.stringify({ id: "x", object: "chat.completion.chunk", created: 1, model: "gpt-4o", choices: [{ index, delta, finish_reason: finish }] })}\n\n`;
-const stream = (body: string, cutAt?: number) => cannedUpstream({ headers: { "content-type": "text/event-stream" }, body, chunk: "event", ...(cutAt !== undefined && { cutAt }) });
+const hello = (content: unknown, more: Settings = {}) => ({
+  model: "openai:gpt-4o",
+  messages: [
+    { role: "system", content: "Be brief." },
+    { role: "user", content },
+  ],
+  ...more,
+});
+const answer = (content: string) =>
+  cannedUpstream({
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      id: "x",
+      object: "chat.completion",
+      created: 1,
+      model: "gpt-4o",
+      choices: [{ index: 0, message: { role: "assistant", content }, finish_reason: "stop" }],
+      usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+    }),
+  });
+const event = (delta: Settings, finish: string | null = null, index = 0): string =>
+  `data: ${JSON.stringify({ id: "x", object: "chat.completion.chunk", created: 1, model: "gpt-4o", choices: [{ index, delta, finish_reason: finish }] })}\n\n`;
+const stream = (body: string, cutAt?: number) =>
+  cannedUpstream({
+    headers: { "content-type": "text/event-stream" },
+    body,
+    chunk: "event",
+    ...(cutAt !== undefined && { cutAt }),
+  });
 
 describe("where it is kept", () => {
   test("[d11.3] nothing is kept unless the tenant turns it on, whatever the project says", async () => {
-    for (const one of [world(undefined), world({ enabled: false }), world(undefined, { project: { enabled: true } }), world({ enabled: true }, { project: { enabled: false } }), world({ enabled: true, projects: ["other"] })]) {
+    for (const one of [
+      world(undefined),
+      world({ enabled: false }),
+      world(undefined, { project: { enabled: true } }),
+      world({ enabled: true }, { project: { enabled: false } }),
+      world({ enabled: true, projects: ["other"] }),
+    ]) {
       Object.assign(one.stub.context, { upstream: answer("Hi") });
       await (await one.stub.chat(hello("Hello"))).text();
       expect(await one.content()).toBeNull();
@@ -66,9 +109,28 @@ describe("where it is kept", () => {
     const whole = world({ enabled: true }, { upstream: answer("Hi there") });
     await (await whole.stub.chat(hello("Hello"))).text();
     const kept = await whole.content();
-    expect(kept).toMatchObject({ messages: [{ role: "system", content: "Be brief." }, { role: "user", content: "Hello" }], tools: [], answers: [{ index: 0, content: "Hi there", reasoning: null, refusal: null, toolCalls: [], finishReason: "stop" }], leftOut: null });
+    expect(kept).toMatchObject({
+      messages: [
+        { role: "system", content: "Be brief." },
+        { role: "user", content: "Hello" },
+      ],
+      tools: [],
+      answers: [{ index: 0, content: "Hi there", reasoning: null, refusal: null, toolCalls: [], finishReason: "stop" }],
+      leftOut: null,
+    });
     expect(kept!.keptUntilMs).toBe(whole.told[0]![0].startedAtMs + 30 * 86_400_000);
-    const streamed = world({ enabled: true }, { upstream: stream(event({ role: "assistant", content: "" }) + event({ content: "Hi " }) + event({ content: "there" }) + event({}, "stop") + "data: [DONE]\n\n") });
+    const streamed = world(
+      { enabled: true },
+      {
+        upstream: stream(
+          event({ role: "assistant", content: "" }) +
+            event({ content: "Hi " }) +
+            event({ content: "there" }) +
+            event({}, "stop") +
+            "data: [DONE]\n\n",
+        ),
+      },
+    );
     await (await streamed.stub.chat(hello("Hello", { stream: true }))).text();
     expect(await streamed.content()).toMatchObject({ messages: kept!.messages, answers: kept!.answers });
     const failed = world({ enabled: true }, { upstream: cannedUpstream({ status: 500, body: "{}" }) });
@@ -77,20 +139,49 @@ describe("where it is kept", () => {
   });
 
   test("[d11.3] of a stream that was cut, or left by the client, what was sent is kept; calls of functions in their pieces", async () => {
-    const body = event({ role: "assistant", content: "" }) + event({ content: "Half an " }) + event({ content: "answer" });
+    const body =
+      event({ role: "assistant", content: "" }) + event({ content: "Half an " }) + event({ content: "answer" });
     const cut = world({ enabled: true }, { upstream: stream(`${body}data: {"id"`, Buffer.byteLength(body)) });
     await (await cut.stub.chat(hello("Hello", { stream: true }))).text();
     expect((await cut.content())!.answers).toMatchObject([{ content: "Half an answer", finishReason: null }]);
     const left = world({ enabled: true }, { upstream: stream(body + event({}, "stop")) });
-    const reader = ((await left.stub.chat(hello("Hello", { stream: true }))).body as ReadableStream<unknown>).getReader();
+    const reader = (
+      (await left.stub.chat(hello("Hello", { stream: true }))).body as ReadableStream<unknown>
+    ).getReader();
     await reader.read();
     await reader.cancel();
     expect((await left.content())!.answers).toMatchObject([{ finishReason: null }]);
     expect(left.told[0]![0].cancelled).toBe(true);
     const call = (more: Settings) => event({ tool_calls: [{ index: 0, ...more }] });
-    const calls = world({ enabled: true }, { upstream: stream(call({ id: "c1", type: "function", function: { name: "look", arguments: "" } }) + call({ function: { arguments: '{"q":' } }) + call({ function: { arguments: '"a@example.com"}' } }) + event({}, "tool_calls") + "data: [DONE]\n\n") });
-    await (await calls.stub.chat(hello("Hello", { stream: true, tools: [{ type: "function", function: { name: "look", parameters: { type: "object" } } }] }))).text();
-    expect(await calls.content()).toMatchObject({ tools: [{ function: { name: "look" } }], answers: [{ toolCalls: [{ id: "c1", type: "function", function: { name: "look", arguments: '{"q":"[email]"}' } }], finishReason: "tool_calls" }] });
+    const calls = world(
+      { enabled: true },
+      {
+        upstream: stream(
+          call({ id: "c1", type: "function", function: { name: "look", arguments: "" } }) +
+            call({ function: { arguments: '{"q":' } }) +
+            call({ function: { arguments: '"a@example.com"}' } }) +
+            event({}, "tool_calls") +
+            "data: [DONE]\n\n",
+        ),
+      },
+    );
+    await (
+      await calls.stub.chat(
+        hello("Hello", {
+          stream: true,
+          tools: [{ type: "function", function: { name: "look", parameters: { type: "object" } } }],
+        }),
+      )
+    ).text();
+    expect(await calls.content()).toMatchObject({
+      tools: [{ function: { name: "look" } }],
+      answers: [
+        {
+          toolCalls: [{ id: "c1", type: "function", function: { name: "look", arguments: '{"q":"[email]"}' } }],
+          finishReason: "tool_calls",
+        },
+      ],
+    });
   });
 
   test("[d11.3] a sample is chosen by the trace id, the same for every gateway", () => {
@@ -103,12 +194,29 @@ describe("where it is kept", () => {
   });
 
   test("[d11.3] a project only lessens what its tenant says", () => {
-    const rules = (tenant: Settings, project: Settings) => rulesOf({ enabled: true, ...tenant }, { enabled: true, ...project }).get("default")!;
-    const more = rules({ retention_days: 10, sample: 0.5, max_characters: 1000 }, { retention_days: 99, sample: 1, max_characters: 9000, redact: { classes: [] } });
+    const rules = (tenant: Settings, project: Settings) =>
+      rulesOf({ enabled: true, ...tenant }, { enabled: true, ...project }).get("default")!;
+    const more = rules(
+      { retention_days: 10, sample: 0.5, max_characters: 1000 },
+      { retention_days: 99, sample: 1, max_characters: 9000, redact: { classes: [] } },
+    );
     expect([more.retentionMs / 86_400_000, more.sample, more.maxCharacters]).toEqual([10, 0.5, 1000]);
     expect(more.detectors.length).toBe(rulesOf({ enabled: true }).get("default")!.detectors.length);
-    const less = rules({ redact: { classes: [] } }, { retention_days: 1, sample: 0.1, keep_in: "integrations", redact: { classes: ["email"], patterns: ["Project \\w+"] } });
-    expect([less.retentionMs / 86_400_000, less.sample, less.isStored, less.detectors.length]).toEqual([1, 0.1, false, 2]);
+    const less = rules(
+      { redact: { classes: [] } },
+      {
+        retention_days: 1,
+        sample: 0.1,
+        keep_in: "integrations",
+        redact: { classes: ["email"], patterns: ["Project \\w+"] },
+      },
+    );
+    expect([less.retentionMs / 86_400_000, less.sample, less.isStored, less.detectors.length]).toEqual([
+      1,
+      0.1,
+      false,
+      2,
+    ]);
     expect(rulesOf({ enabled: true }, { enabled: false }).has("default")).toBe(false);
     expect(rulesOf({ enabled: true }, { enabled: false }).has("other")).toBe(true);
   });
@@ -117,19 +225,55 @@ describe("where it is kept", () => {
 describe("what is kept", () => {
   test("[d11.3] secrets and personal data are replaced, in prompts, parts, arguments, definitions and answers, also where a stream cuts them", async () => {
     const text = `Key ${SECRET}, mail ann@example.com, card 4111 1111 1111 1111.`;
-    const pieces = text.match(/.{1,7}/gs)!.map((content) => event({ content })).join("");
+    const pieces = text
+      .match(/.{1,7}/gs)!
+      .map((content) => event({ content }))
+      .join("");
     const one = world({ enabled: true }, { upstream: stream(pieces + event({}, "stop") + "data: [DONE]\n\n") });
     const messages = [
-      { role: "user", content: [{ type: "text", text }, { type: "text", text: "and bob@example.com" }] }, { role: "assistant", content: null, tool_calls: [{ id: "c", type: "function", function: { name: "send", arguments: JSON.stringify({ to: "eve@example.com", key: SECRET }) } }] },
+      {
+        role: "user",
+        content: [
+          { type: "text", text },
+          { type: "text", text: "and bob@example.com" },
+        ],
+      },
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [
+          {
+            id: "c",
+            type: "function",
+            function: { name: "send", arguments: JSON.stringify({ to: "eve@example.com", key: SECRET }) },
+          },
+        ],
+      },
       { role: "tool", tool_call_id: "c", content: "sent to eve@example.com" },
     ];
-    await (await one.stub.chat({ ...hello(""), messages, stream: true, tools: [{ type: "function", function: { name: "send", description: "Mail carl@example.com", parameters: { type: "object" } } }] })).text();
+    await (
+      await one.stub.chat({
+        ...hello(""),
+        messages,
+        stream: true,
+        tools: [
+          {
+            type: "function",
+            function: { name: "send", description: "Mail carl@example.com", parameters: { type: "object" } },
+          },
+        ],
+      })
+    ).text();
     const kept = JSON.stringify(await one.content());
-    for (const secret of [SECRET, "example.com", "4111"]) expect([secret, kept.includes(secret)]).toEqual([secret, false]);
+    for (const secret of [SECRET, "example.com", "4111"])
+      expect([secret, kept.includes(secret)]).toEqual([secret, false]);
     expect(kept).toContain('"content":"Key [secret], mail [email], card [card]."');
     expect(kept).toContain("and [email]");
     expect(kept).toContain("Mail [email]");
-    const plain = world({ enabled: true, redact: { classes: [], patterns: ["Project \\w+"] } }, { upstream: answer("Project Zeus for ann@example.com") });
+    const plain = world(
+      { enabled: true, redact: { classes: [], patterns: ["Project \\w+"] } },
+      { upstream: answer("Project Zeus for ann@example.com") },
+    );
     await (await plain.stub.chat(hello("Hello"))).text();
     expect((await plain.content())!.answers[0]!.content).toBe("[masked] for ann@example.com");
   });
@@ -137,18 +281,31 @@ describe("what is kept", () => {
   test("[d11.3] files and images leave a note of their type and size, and addresses no query", async () => {
     const data = Buffer.alloc(30_000, 7).toString("base64");
     const parts = [
-      { type: "image_url", image_url: { url: `data:image/png;base64,${data}` } }, { type: "image_url", image_url: { url: "https://93.184.215.14/a.png?X-Amz-Signature=abc" } }, { type: "input_audio", input_audio: { data, format: "wav" } },
-      { type: "file", file: { filename: "a.pdf", file_data: `data:application/pdf;base64,${data}` } }, { type: "text", text: `see ![x](data:image/gif;base64,${data}) there` },
+      { type: "image_url", image_url: { url: `data:image/png;base64,${data}` } },
+      { type: "image_url", image_url: { url: "https://93.184.215.14/a.png?X-Amz-Signature=abc" } },
+      { type: "input_audio", input_audio: { data, format: "wav" } },
+      { type: "file", file: { filename: "a.pdf", file_data: `data:application/pdf;base64,${data}` } },
+      { type: "text", text: `see ![x](data:image/gif;base64,${data}) there` },
     ];
     const one = world({ enabled: true }, { upstream: answer("ok") });
     await (await one.stub.chat(hello(parts))).text();
     const kept = JSON.stringify((await one.content())!.messages);
     expect(kept.length).toBeLessThan(2000);
-    for (const words of ["[image/png, 30000 bytes]", "https://93.184.215.14/a.png?[left out]", "[wav, 30000 bytes]", "[application/pdf, 30000 bytes]", "see ![x]([image/gif, 30000 bytes]) there"]) expect(kept).toContain(words);
+    for (const words of [
+      "[image/png, 30000 bytes]",
+      "https://93.184.215.14/a.png?[left out]",
+      "[wav, 30000 bytes]",
+      "[application/pdf, 30000 bytes]",
+      "see ![x]([image/gif, 30000 bytes]) there",
+    ])
+      expect(kept).toContain(words);
   });
 
   test("[d11.3] of a huge conversation the last messages are kept, and it is said what is missing; no secret stands at the cut", async () => {
-    const long = Array.from({ length: 40 }, (_, index) => ({ role: index % 2 === 0 ? "user" : "assistant", content: `${index} ${"word ".repeat(300)}` }));
+    const long = Array.from({ length: 40 }, (_, index) => ({
+      role: index % 2 === 0 ? "user" : "assistant",
+      content: `${index} ${"word ".repeat(300)}`,
+    }));
     const one = world({ enabled: true, max_characters: 4000 }, { upstream: answer("x".repeat(500_000)) });
     await (await one.stub.chat({ ...hello(""), messages: [...long, { role: "user", content: "last" }] })).text();
     const kept = (await one.content())!;
@@ -157,14 +314,18 @@ describe("what is kept", () => {
     expect(kept.leftOut!.messages).toBeGreaterThan(30);
     expect(JSON.stringify(kept).length).toBeLessThan(6000);
     for (const at of [1960, 1980, 1990, 1999]) {
-      const cut = world({ enabled: true, max_characters: 4000 }, { upstream: answer(`${"x ".repeat(at / 2)}${SECRET}${" y".repeat(40_000)}`) });
+      const cut = world(
+        { enabled: true, max_characters: 4000 },
+        { upstream: answer(`${"x ".repeat(at / 2)}${SECRET}${" y".repeat(40_000)}`) },
+      );
       await (await cut.stub.chat(hello(`${"z ".repeat(at)}${SECRET}${" y".repeat(400_000)}`))).text();
       const text = JSON.stringify(await cut.content());
       expect([at, text.includes("sk-proj"), text.includes(SECRET.slice(0, 12))]).toEqual([at, false, false]);
     }
   });
 
-  const parts = (text: string, size: number) => (text.match(new RegExp(`.{1,${size}}`, "gs")) ?? []).map((piece) => ({ type: "text", text: piece }));
+  const parts = (text: string, size: number) =>
+    (text.match(new RegExp(`.{1,${size}}`, "gs")) ?? []).map((piece) => ({ type: "text", text: piece }));
 
   test("[d11.3] no part of a secret stands at a cut between parts of a message, nor at the end of one of several choices", async () => {
     for (const size of [1, 4, 9])
@@ -172,9 +333,21 @@ describe("what is kept", () => {
         const one = world({ enabled: true, max_characters: 256 }, { upstream: answer("ok") });
         await (await one.stub.chat(hello(parts(`${"z".repeat(before)} ${SECRET}${" y".repeat(500)}`, size)))).text();
         const said = ((await one.content())!.messages.at(-1)?.content ?? []) as readonly { readonly text?: string }[];
-        expect([size, before, said.map(({ text }) => text).join("").includes("sk-")]).toEqual([size, before, false]);
+        expect([
+          size,
+          before,
+          said
+            .map(({ text }) => text)
+            .join("")
+            .includes("sk-"),
+        ]).toEqual([size, before, false]);
       }
-    const body = event({ content: "Hello sk-proj-abcde" }, null, 0) + event({ content: "x ".repeat(20_000) }, null, 1) + event({ content: SECRET.slice(13) }, null, 0) + event({}, "stop", 0) + event({}, "stop", 1);
+    const body =
+      event({ content: "Hello sk-proj-abcde" }, null, 0) +
+      event({ content: "x ".repeat(20_000) }, null, 1) +
+      event({ content: SECRET.slice(13) }, null, 0) +
+      event({}, "stop", 0) +
+      event({}, "stop", 1);
     const two = world({ enabled: true, max_characters: 256 }, { upstream: stream(`${body}data: [DONE]\n\n`) });
     await (await two.stub.chat(hello("Hello", { n: 2, stream: true }))).text();
     const kept = (await two.content())!;
@@ -184,10 +357,36 @@ describe("what is kept", () => {
   });
 
   test("[d11.3] members beside role and type are redacted like all others, and so are role and type where they are no such words", () => {
-    const guard = textGuard([{ ...(policiesFor({ name: "secrets", guard: { classes: ["secret"], action: "mask" } }).of("default", "default")!.all[0] as GuardPolicy) }], () => {});
-    const value = { role: "user", type: "text", id: SECRET, name: SECRET, status: SECRET, tool_call_id: SECRET, index: 1, inside: { type: "text", id: SECRET } };
+    const guard = textGuard(
+      [
+        {
+          ...(policiesFor({ name: "secrets", guard: { classes: ["secret"], action: "mask" } }).of("default", "default")!
+            .all[0] as GuardPolicy),
+        },
+      ],
+      () => {},
+    );
+    const value = {
+      role: "user",
+      type: "text",
+      id: SECRET,
+      name: SECRET,
+      status: SECRET,
+      tool_call_id: SECRET,
+      index: 1,
+      inside: { type: "text", id: SECRET },
+    };
     expect(redactedValues([value, { role: SECRET, type: SECRET }], guard)).toEqual([
-      { role: "user", type: "text", id: "[secret]", name: "[secret]", status: "[secret]", tool_call_id: "[secret]", index: 1, inside: { type: "text", id: "[secret]" } },
+      {
+        role: "user",
+        type: "text",
+        id: "[secret]",
+        name: "[secret]",
+        status: "[secret]",
+        tool_call_id: "[secret]",
+        index: 1,
+        inside: { type: "text", id: "[secret]" },
+      },
       { role: "[secret]", type: "[secret]" },
     ]);
   });
@@ -206,33 +405,79 @@ describe("what is kept", () => {
     const escaped = JSON.stringify({ to: "eve@example.com" }).replace("@", String.raw`\u0040`);
     const messages = [
       { role: "user", name: "ann@example.com", content: "Hello" },
-      { role: "assistant", content: null, tool_calls: [{ id: SECRET, type: "function", function: { name: SECRET, arguments: escaped } }] },
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id: SECRET, type: "function", function: { name: SECRET, arguments: escaped } }],
+      },
       { role: "tool", tool_call_id: SECRET, content: escaped },
     ];
-    const tools = [{ type: "function", function: { name: "send", parameters: { type: "object", properties: { "carl@example.com": { default: { id: "dan@example.com", card: 4111111111111111 } } } } } }];
+    const tools = [
+      {
+        type: "function",
+        function: {
+          name: "send",
+          parameters: {
+            type: "object",
+            properties: { "carl@example.com": { default: { id: "dan@example.com", card: 4111111111111111 } } },
+          },
+        },
+      },
+    ];
     await (await one.stub.chat({ ...hello(""), messages, tools })).text();
     const kept = JSON.stringify(await one.content());
     expect(kept).toContain("[email]");
-    for (const secret of ["example.com", SECRET, "4111"]) expect([secret, kept.includes(secret)]).toEqual([secret, false]);
+    for (const secret of ["example.com", SECRET, "4111"])
+      expect([secret, kept.includes(secret)]).toEqual([secret, false]);
   });
 
   test("[d11.3] addresses lose their credentials, wherever they stand; words that begin like an address of data stay words", async () => {
-    const one = world({ enabled: true }, { upstream: answer(`![x](data:image/png;base64,${Buffer.alloc(3000, 7).toString("base64")}) done`) });
+    const one = world(
+      { enabled: true },
+      { upstream: answer(`![x](data:image/png;base64,${Buffer.alloc(3000, 7).toString("base64")}) done`) },
+    );
     const words = `data: ${"x ".repeat(42)}${SECRET} and so on`;
-    await (await one.stub.chat(hello([{ type: "text", text: words }, { type: "image_url", image_url: { url: "https://ann:hunter2@93.184.215.14/a.png" } }]))).text();
+    await (
+      await one.stub.chat(
+        hello([
+          { type: "text", text: words },
+          { type: "image_url", image_url: { url: "https://ann:hunter2@93.184.215.14/a.png" } },
+        ]),
+      )
+    ).text();
     const { messages, answers } = (await one.content())!;
-    expect(messages.at(-1)!.content).toMatchObject([{ text: words.replace(SECRET, "[secret]") }, { image_url: { url: "https://[left out]@93.184.215.14/a.png" } }]);
+    expect(messages.at(-1)!.content).toMatchObject([
+      { text: words.replace(SECRET, "[secret]") },
+      { image_url: { url: "https://[left out]@93.184.215.14/a.png" } },
+    ]);
     expect(answers[0]!.content).toBe("![x]([image/png, 3000 bytes]) done");
   });
 
   test("[d11.3] what is kept is small and quickly made, whatever the caller sends", async () => {
     const hostile = [
-      `x data:${";a=data:".repeat(100_000)};base64,`, ";base64,".repeat(200_000), "data:a/b;base64,".repeat(100_000), "https://".repeat(100_000),
-      Array.from({ length: 100_000 }, () => ({ type: "text", text: "a" })), parts("a@b.co ".repeat(8000), 1), parts("a@b.co ".repeat(20_000), 1), [{ type: "text", text: "", ...Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`m${index}`, 1])) }],
+      `x data:${";a=data:".repeat(100_000)};base64,`,
+      ";base64,".repeat(200_000),
+      "data:a/b;base64,".repeat(100_000),
+      "https://".repeat(100_000),
+      Array.from({ length: 100_000 }, () => ({ type: "text", text: "a" })),
+      parts("a@b.co ".repeat(8000), 1),
+      parts("a@b.co ".repeat(20_000), 1),
+      [
+        {
+          type: "text",
+          text: "",
+          ...Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`m${index}`, 1])),
+        },
+      ],
     ];
     const looking = new Looking(openGuardThreads({ onEnded: () => {} }), { tenantId: "acme", signal: null });
     for (const [index, content] of hostile.entries()) {
-      const keeper = new ContentKeeper(rulesOf({ enabled: true }).get("default")!, null, { messages: [{ role: "user", content }], params: {} } as unknown as ChatRequest, looking);
+      const keeper = new ContentKeeper(
+        rulesOf({ enabled: true }).get("default")!,
+        null,
+        { messages: [{ role: "user", content }], params: {} } as unknown as ChatRequest,
+        looking,
+      );
       let worstMs = 0;
       let last = performance.now();
       const beat = setInterval(() => {
@@ -247,21 +492,56 @@ describe("what is kept", () => {
   }, 60_000);
 
   test("[d11.3] turns of tools that the gateway ran are kept as well, redacted like the others, whole and streamed, also of a round that is the last", async () => {
-    const tools = () => fakeToolServers({ desk: { find: { run: ({ whose }) => says(JSON.stringify({ found: `${whose as string}, key ${SECRET}` }).replace("@", String.raw`\u0040`)) } } });
-    const rounds: readonly ScriptedRound[] = [{ text: "Let me look.", calls: [{ name: "desk__find", args: '{"whose":"ann@example.com"}' }] }, { text: "It is bob@example.com's." }];
+    const tools = () =>
+      fakeToolServers({
+        desk: {
+          find: {
+            run: ({ whose }) =>
+              says(JSON.stringify({ found: `${whose as string}, key ${SECRET}` }).replace("@", String.raw`\u0040`)),
+          },
+        },
+      });
+    const rounds: readonly ScriptedRound[] = [
+      { text: "Let me look.", calls: [{ name: "desk__find", args: '{"whose":"ann@example.com"}' }] },
+      { text: "It is bob@example.com's." },
+    ];
     for (const isStream of [false, true]) {
-      const one = world({ enabled: true }, { upstream: scriptedModel(rounds), tools: tools(), providers: [providerSettings({ id: "up", family: "custom", baseUrl: "http://up.test/v1", credentials: [storedKey("key")] })] });
-      const response = await one.stub.chat({ ...hello("Whose is it?"), model: "up:m", stream: isStream, tools: [{ type: "mcp", server_label: "desk" }] });
+      const one = world(
+        { enabled: true },
+        {
+          upstream: scriptedModel(rounds),
+          tools: tools(),
+          providers: [
+            providerSettings({
+              id: "up",
+              family: "custom",
+              baseUrl: "http://up.test/v1",
+              credentials: [storedKey("key")],
+            }),
+          ],
+        },
+      );
+      const response = await one.stub.chat({
+        ...hello("Whose is it?"),
+        model: "up:m",
+        stream: isStream,
+        tools: [{ type: "mcp", server_label: "desk" }],
+      });
       const text = await response.text();
       expect([isStream, response.status, text.includes("ann@example.com")]).toEqual([isStream, 200, true]);
       const kept = (await one.content())!;
-      expect(kept.rounds).toMatchObject([{ role: "assistant", tool_calls: [{ function: { name: "desk__find", arguments: '{"whose":"[email]"}' } }] }, { role: "tool", content: '{"found":"[email], key [secret]"}' }]);
+      expect(kept.rounds).toMatchObject([
+        { role: "assistant", tool_calls: [{ function: { name: "desk__find", arguments: '{"whose":"[email]"}' } }] },
+        { role: "tool", content: '{"found":"[email], key [secret]"}' },
+      ]);
       expect(kept.answers).toMatchObject([{ finishReason: "stop" }]);
       expect(kept.answers[0]!.content).toContain("It is [email]'s.");
       const all = JSON.stringify(kept);
-      for (const secret of [SECRET, "example.com"]) expect([isStream, secret, all.includes(secret)]).toEqual([isStream, secret, false]);
+      for (const secret of [SECRET, "example.com"])
+        expect([isStream, secret, all.includes(secret)]).toEqual([isStream, secret, false]);
       const [[record]] = one.told as [readonly [CallRecord, unknown]];
-      for (const words of [JSON.stringify(record), callLine(record), closingText(record)]) expect([isStream, words.includes(SECRET), words.includes("example.com")]).toEqual([isStream, false, false]);
+      for (const words of [JSON.stringify(record), callLine(record), closingText(record)])
+        expect([isStream, words.includes(SECRET), words.includes("example.com")]).toEqual([isStream, false, false]);
     }
   });
 
@@ -270,22 +550,35 @@ describe("what is kept", () => {
     await (await one.stub.chat(hello("the-prompt-word"))).text();
     expect(JSON.stringify(await one.content())).toContain("the-prompt-word");
     const [[record]] = one.told as [readonly [CallRecord, unknown]];
-    for (const text of [JSON.stringify(record), callLine(record), openingText(record), closingText(record)]) expect(/the-(prompt|answer)-word/.test(text)).toBe(false);
+    for (const text of [JSON.stringify(record), callLine(record), openingText(record), closingText(record)])
+      expect(/the-(prompt|answer)-word/.test(text)).toBe(false);
   });
 });
 
 describe("on its way to the database", () => {
-  const record = (index: number) => ({ traceId: index.toString(16).padStart(32, "0"), tenantId: "acme", projectId: "site" }) as CallRecord;
-  const content: CallContent = { messages: [{ role: "user", content: "x".repeat(1000) }], tools: [], answers: [], keptUntilMs: 5 };
+  const record = (index: number) =>
+    ({ traceId: index.toString(16).padStart(32, "0"), tenantId: "acme", projectId: "site" }) as CallRecord;
+  const content: CallContent = {
+    messages: [{ role: "user", content: "x".repeat(1000) }],
+    tools: [],
+    answers: [],
+    keptUntilMs: 5,
+  };
 
   test("[d11.3] [d11.4] a database that is away fails no call: a bounded number waits, what comes on top is counted and gone, and it goes on when it is back", async () => {
     let isAway = true;
     const kept: string[] = [];
     const problems: string[] = [];
-    const log = openContentLog({ store: { keep: async (said) => {
-      if (isAway) throw new Error("away");
-      kept.push(...said.map(({ traceId }) => traceId));
-    } }, onProblem: (words) => problems.push(words), maxWaitingCharacters: 50_000 });
+    const log = openContentLog({
+      store: {
+        keep: async (said) => {
+          if (isAway) throw new Error("away");
+          kept.push(...said.map(({ traceId }) => traceId));
+        },
+      },
+      onProblem: (words) => problems.push(words),
+      maxWaitingCharacters: 50_000,
+    });
     for (let index = 0; index < 200; index++) log.publish(record(index), content);
     expect(log.figures()).toMatchObject({ shed: 200 - log.figures().waiting });
     expect(log.figures().waiting).toBeGreaterThan(40);
@@ -293,21 +586,31 @@ describe("on its way to the database", () => {
     expect([log.figures().failures > 0, problems]).toEqual([true, ["away"]]);
     isAway = false;
     await log.end(2000);
-    expect([kept.length, log.figures().kept, log.figures().waiting]).toEqual([log.figures().kept, 200 - log.figures().shed, 0]);
+    expect([kept.length, log.figures().kept, log.figures().waiting]).toEqual([
+      log.figures().kept,
+      200 - log.figures().shed,
+      0,
+    ]);
   });
 
   test("[d11.3] what waits of a place whose contents are removed is not written behind their removal", async () => {
     const kept: string[] = [];
     const begun = Promise.withResolvers<void>();
     const isBack = Promise.withResolvers<void>();
-    const log = openContentLog({ store: { keep: async (said) => {
-      begun.resolve();
-      await isBack.promise;
-      kept.push(...said.map(({ traceId }) => traceId));
-    } }, onProblem: () => {} });
+    const log = openContentLog({
+      store: {
+        keep: async (said) => {
+          begun.resolve();
+          await isBack.promise;
+          kept.push(...said.map(({ traceId }) => traceId));
+        },
+      },
+      onProblem: () => {},
+    });
     log.publish(record(0), content);
     await begun.promise;
-    for (const [index, more] of [{}, { projectId: "app" }, { tenantId: "other" }, {}].entries()) log.publish({ ...record(index + 1), ...more }, content);
+    for (const [index, more] of [{}, { projectId: "app" }, { tenantId: "other" }, {}].entries())
+      log.publish({ ...record(index + 1), ...more }, content);
     const forgotten = log.forget({ tenantId: "acme", projectId: "site" });
     isBack.resolve();
     await forgotten;

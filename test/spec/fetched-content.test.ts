@@ -13,7 +13,10 @@ const MODEL = "sambanova:Llama-4-Maverick-17B-128E-Instruct";
 const PATH = "messages[0].content[1].image_url.url";
 
 const image = (url: string) => ({ type: "image_url", image_url: { url } });
-const asking = (...urls: readonly string[]) => ({ model: MODEL, messages: [{ role: "user", content: [{ type: "text", text: "What is it?" }, ...urls.map(image)] }] });
+const asking = (...urls: readonly string[]) => ({
+  model: MODEL,
+  messages: [{ role: "user", content: [{ type: "text", text: "What is it?" }, ...urls.map(image)] }],
+});
 
 /** The chat operation answers, every GET is what the test says. */
 function gatewayWith(content: CannedAnswer | ((request: UpstreamRequest) => CannedAnswer)) {
@@ -31,15 +34,21 @@ function gatewayWith(content: CannedAnswer | ((request: UpstreamRequest) => Cann
 }
 
 const png: CannedAnswer = { headers: { "content-type": "image/png" }, body: PNG };
-const posted = (gateway: ReturnType<typeof gatewayWith>["gateway"]) => gateway.sent.filter(({ method }) => method !== "GET");
+const posted = (gateway: ReturnType<typeof gatewayWith>["gateway"]) =>
+  gateway.sent.filter(({ method }) => method !== "GET");
 
 describe("content behind an address", () => {
   test("[d6.9] [s:block.image-url] is fetched and put in its place as a data URI, where the model takes bytes only", async () => {
     const { gateway, fetched } = gatewayWith({ ...png, chunk: 3 });
     const { wire, outcome } = await ask(gateway, asking(`${HERE}/cat.png?size=2`));
     expect(outcome).toBe("200");
-    expect(wire!["messages"][0].content).toEqual([{ type: "text", text: "What is it?" }, image(`data:image/png;base64,${PNG.toString("base64")}`)]);
-    expect(fetched.map(({ request, call }) => [request.method, request.url, request.body, call.pinnedAddress])).toEqual([["GET", `${HERE}/cat.png?size=2`, "", "93.184.215.14"]]);
+    expect(wire!["messages"][0].content).toEqual([
+      { type: "text", text: "What is it?" },
+      image(`data:image/png;base64,${PNG.toString("base64")}`),
+    ]);
+    expect(fetched.map(({ request, call }) => [request.method, request.url, request.body, call.pinnedAddress])).toEqual(
+      [["GET", `${HERE}/cat.png?size=2`, "", "93.184.215.14"]],
+    );
     expect(JSON.stringify(fetched[0]!.request.headers)).not.toContain("stored-key");
   });
 
@@ -55,7 +64,10 @@ describe("content behind an address", () => {
     const own = "data:image/gif;base64,R0lGODlhAQABAAAAACw=";
     const content = [{ type: "image_url", image_url: { url: `${HERE}/a`, detail: "low" } }, image(own)];
     const { wire } = await ask(gateway, { model: MODEL, messages: [{ role: "user", content }] });
-    expect(wire!["messages"][0].content).toEqual([{ type: "image_url", image_url: { url: `data:image/png;base64,${PNG.toString("base64")}`, detail: "low" } }, image(own)]);
+    expect(wire!["messages"][0].content).toEqual([
+      { type: "image_url", image_url: { url: `data:image/png;base64,${PNG.toString("base64")}`, detail: "low" } },
+      image(own),
+    ]);
     expect(fetched.length).toBe(1);
   });
 
@@ -64,7 +76,9 @@ describe("content behind an address", () => {
     const urls = Array.from({ length: 17 }, (_, index) => `${HERE}/${index}.png`);
     expect((await ask(gateway, asking(...urls.slice(1)))).outcome).toBe("200");
     expect(fetched.length).toBe(16);
-    expect((await ask(gateway, asking(...urls))).outcome).toBe("400 invalid_request messages[0].content[17].image_url.url");
+    expect((await ask(gateway, asking(...urls))).outcome).toBe(
+      "400 invalid_request messages[0].content[17].image_url.url",
+    );
     expect(fetched.length).toBe(16);
   });
 
@@ -80,21 +94,36 @@ describe("content behind an address", () => {
     const { gateway, fetched } = gatewayWith(png);
     await gateway.chat({ ...asking(`${HERE}/a.png`, `${HERE}/b.png`), model: "ollama:gemma3", n: 4 });
     expect([fetched.length, posted(gateway).length]).toEqual([2, 4]);
-    for (const { body } of posted(gateway)) expect(JSON.parse(body).messages[0].images).toEqual([PNG.toString("base64"), PNG.toString("base64")]);
+    for (const { body } of posted(gateway))
+      expect(JSON.parse(body).messages[0].images).toEqual([PNG.toString("base64"), PNG.toString("base64")]);
   });
 
   test("[d6.9] [d8.7] that fails, fails for all choices at once, and none is asked for", async () => {
     const { gateway, fetched } = gatewayWith({ status: 404, body: "" });
-    expect((await ask(gateway, { ...asking(`${HERE}/a.png`), model: "ollama:gemma3", n: 4 })).outcome).toBe(`400 content_unavailable ${PATH}`);
+    expect((await ask(gateway, { ...asking(`${HERE}/a.png`), model: "ollama:gemma3", n: 4 })).outcome).toBe(
+      `400 content_unavailable ${PATH}`,
+    );
     expect([fetched.length, posted(gateway).length]).toEqual([1, 0]);
   });
 
   test("[d6.9] is at most 20 MiB each, whether the server says so or not, and 50 MiB together", async () => {
-    const sized = (bytes: number, headers: Record<string, string> = {}): CannedAnswer => ({ headers: { "content-type": "image/png", ...headers }, body: Buffer.concat([PNG, Buffer.alloc(bytes - PNG.length)]), chunk: 4 * MIB });
-    const outcome = async (answer: CannedAnswer, count = 1) => (await ask(gatewayWith(answer).gateway, asking(...Array.from({ length: count }, (_, index) => `${HERE}/${index}`)))).outcome;
+    const sized = (bytes: number, headers: Record<string, string> = {}): CannedAnswer => ({
+      headers: { "content-type": "image/png", ...headers },
+      body: Buffer.concat([PNG, Buffer.alloc(bytes - PNG.length)]),
+      chunk: 4 * MIB,
+    });
+    const outcome = async (answer: CannedAnswer, count = 1) =>
+      (
+        await ask(
+          gatewayWith(answer).gateway,
+          asking(...Array.from({ length: count }, (_, index) => `${HERE}/${index}`)),
+        )
+      ).outcome;
     expect(await outcome(sized(20 * MIB))).toBe("200");
     expect(await outcome(sized(20 * MIB + 1))).toBe(`400 content_unavailable ${PATH}`);
-    expect(await outcome({ ...png, headers: { ...png.headers, "content-length": String(100 * MIB) } })).toBe(`400 content_unavailable ${PATH}`);
+    expect(await outcome({ ...png, headers: { ...png.headers, "content-length": String(100 * MIB) } })).toBe(
+      `400 content_unavailable ${PATH}`,
+    );
     expect(await outcome(sized(17 * MIB), 3)).toMatch(/^400 content_unavailable messages\[0\]/);
   });
 
@@ -142,7 +171,9 @@ describe("content behind an address", () => {
     const left = new AbortController();
     const answer = gateway.chat(asking(`${HERE}/x`), { signal: left.signal });
     while (limits.length === 0) await Bun.sleep(1);
-    expect([limits[0]!.connectTimeoutMs, limits[0]!.firstByteTimeoutMs, limits[0]!.betweenBytesTimeoutMs]).toEqual([10_000, 10_000, 10_000]);
+    expect([limits[0]!.connectTimeoutMs, limits[0]!.firstByteTimeoutMs, limits[0]!.betweenBytesTimeoutMs]).toEqual([
+      10_000, 10_000, 10_000,
+    ]);
     left.abort();
     expect((await answer).status).toBe(499);
     expect(signalled).toBe(true);
@@ -152,15 +183,36 @@ describe("content behind an address", () => {
 describe("addresses that are never fetched", () => {
   test("[d2.12] private and metadata ranges, in every spelling, although the operator allows private addresses for models", async () => {
     const { gateway, fetched } = gatewayWith(png);
-    for (const host of ["127.0.0.1", "2130706433", "0x7f000001", "10.0.0.1", "192.168.1.1", "169.254.169.254", "[::1]", "[fd00::1]", "[::ffff:127.0.0.1]", "localhost", "metadata.google.internal"])
-      expect([host, (await ask(gateway, asking(`http://${host}/x.png`))).outcome]).toEqual([host, `400 address_not_allowed ${PATH}`]);
-    expect((await ask(gateway, asking("http://user:secret@93.184.215.14/x.png"))).outcome).toBe(`400 address_not_allowed ${PATH}`);
+    for (const host of [
+      "127.0.0.1",
+      "2130706433",
+      "0x7f000001",
+      "10.0.0.1",
+      "192.168.1.1",
+      "169.254.169.254",
+      "[::1]",
+      "[fd00::1]",
+      "[::ffff:127.0.0.1]",
+      "localhost",
+      "metadata.google.internal",
+    ])
+      expect([host, (await ask(gateway, asking(`http://${host}/x.png`))).outcome]).toEqual([
+        host,
+        `400 address_not_allowed ${PATH}`,
+      ]);
+    expect((await ask(gateway, asking("http://user:secret@93.184.215.14/x.png"))).outcome).toBe(
+      `400 address_not_allowed ${PATH}`,
+    );
     expect([fetched.length, gateway.sent.length]).toEqual([0, 0]);
   });
 
   test("[d2.12] where a redirect points", async () => {
     for (const status of [301, 302, 303, 307, 308]) {
-      const { gateway, fetched } = gatewayWith({ status, headers: { location: "http://169.254.169.254/latest/meta-data/" }, body: "" });
+      const { gateway, fetched } = gatewayWith({
+        status,
+        headers: { location: "http://169.254.169.254/latest/meta-data/" },
+        body: "",
+      });
       const { outcome, error } = await ask(gateway, asking(`${HERE}/x`));
       expect([outcome, fetched.length]).toEqual([`400 content_unavailable ${PATH}`, 1]);
       expect(error!.message).toContain("redirect");
@@ -170,7 +222,9 @@ describe("addresses that are never fetched", () => {
 
   test("[d2.12] other schemes are not fetched and stay the provider's to judge", async () => {
     const { gateway, fetched } = gatewayWith(png);
-    expect((await ask(gateway, { ...asking("gs://bucket/x.png"), model: "custom:m" })).wire!["messages"][0].content[1]).toEqual(image("gs://bucket/x.png"));
+    expect(
+      (await ask(gateway, { ...asking("gs://bucket/x.png"), model: "custom:m" })).wire!["messages"][0].content[1],
+    ).toEqual(image("gs://bucket/x.png"));
     expect(fetched).toEqual([]);
   });
 
@@ -185,25 +239,34 @@ describe("addresses that are never fetched", () => {
 
 describe("documents by address at vendors whose ids are those of uploads", () => {
   const PDF = Buffer.from("%PDF-1.4 small");
-  test.each(["openai:gpt-4o", "azure:gpt-4o", "azure_ai:gpt-4o"])("[d6.9] [s:block.file] %s: an address in file_id is fetched and sent as data, an id of an upload goes as it came", async (model) => {
-    const { gateway, fetched } = gatewayWith({ headers: { "content-type": "application/pdf" }, body: PDF });
-    const data = `data:application/pdf;base64,${PDF.toString("base64")}`;
-    const content = [{ type: "file", file: { file_id: `${HERE}/papers/one%20two.pdf` } }, { type: "document", source: { type: "url", url: `${HERE}/three.pdf` } }, { type: "file", file: { file_id: "file-abc" } }];
-    const { outcome, wire } = await ask(gateway, { model, messages: [{ role: "user", content }] });
-    expect([outcome, fetched.length]).toEqual(["200", 2]);
-    expect(wire!["messages"][0].content).toEqual([
-      { type: "file", file: { filename: "one two.pdf", file_data: data } },
-      { type: "file", file: { filename: "document.pdf", file_data: data } },
-      { type: "file", file: { file_id: "file-abc" } },
-    ]);
-  });
+  test.each(["openai:gpt-4o", "azure:gpt-4o", "azure_ai:gpt-4o"])(
+    "[d6.9] [s:block.file] %s: an address in file_id is fetched and sent as data, an id of an upload goes as it came",
+    async (model) => {
+      const { gateway, fetched } = gatewayWith({ headers: { "content-type": "application/pdf" }, body: PDF });
+      const data = `data:application/pdf;base64,${PDF.toString("base64")}`;
+      const content = [
+        { type: "file", file: { file_id: `${HERE}/papers/one%20two.pdf` } },
+        { type: "document", source: { type: "url", url: `${HERE}/three.pdf` } },
+        { type: "file", file: { file_id: "file-abc" } },
+      ];
+      const { outcome, wire } = await ask(gateway, { model, messages: [{ role: "user", content }] });
+      expect([outcome, fetched.length]).toEqual(["200", 2]);
+      expect(wire!["messages"][0].content).toEqual([
+        { type: "file", file: { filename: "one two.pdf", file_data: data } },
+        { type: "file", file: { filename: "document.pdf", file_data: data } },
+        { type: "file", file: { file_id: "file-abc" } },
+      ]);
+    },
+  );
 });
 
 describe("a name that resolves to something else the second time", () => {
   test("[d2.12] is looked up once, and the very address that was checked is called", async () => {
     const turns = ["93.184.215.14", "127.0.0.1"];
     const resolve = () => Promise.resolve([turns.shift()!]);
-    expect((await checkAddress("http://rebind.example/x", { allowPrivate: false, param: "p", resolve })).pinnedAddress).toBe("93.184.215.14");
+    expect(
+      (await checkAddress("http://rebind.example/x", { allowPrivate: false, param: "p", resolve })).pinnedAddress,
+    ).toBe("93.184.215.14");
     expect(turns).toEqual(["127.0.0.1"]);
   });
 });
@@ -223,7 +286,12 @@ describe("data that is none", () => {
       expect(outcome).toBe(`400 invalid_request messages[0].content[0].${path}`);
       expect(error!.message).toContain("base64");
     }
-    for (const good of ["data:image/png;base64,iVBORw0KGgo=", "data:image/png;base64,iVBO\nRw0K", "data:image/svg+xml,<svg/>"]) expect((await ask(gateway, { messages: [{ role: "user", content: [image(good)] }] })).outcome).toBe("200");
+    for (const good of [
+      "data:image/png;base64,iVBORw0KGgo=",
+      "data:image/png;base64,iVBO\nRw0K",
+      "data:image/svg+xml,<svg/>",
+    ])
+      expect((await ask(gateway, { messages: [{ role: "user", content: [image(good)] }] })).outcome).toBe("200");
     expect((await ask(gateway, { messages: HELLO })).outcome).toBe("200");
   });
 
@@ -231,7 +299,9 @@ describe("data that is none", () => {
     const gateway = stubGateway({ upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer()) }) });
     for (const filler of ["A", " ", "=", "A ", "A="]) {
       const startedMs = performance.now();
-      const { outcome } = await ask(gateway, { messages: [{ role: "user", content: [image(`data:image/png;base64,${filler.repeat(4_000_000)}!`)] }] });
+      const { outcome } = await ask(gateway, {
+        messages: [{ role: "user", content: [image(`data:image/png;base64,${filler.repeat(4_000_000)}!`)] }],
+      });
       expect(outcome).toBe("400 invalid_request messages[0].content[0].image_url.url");
       expect(performance.now() - startedMs).toBeLessThan(5_000);
     }

@@ -30,31 +30,52 @@ afterAll(async () => {
   expect(ended).toEqual([]);
 });
 
-const policiesOf = (...documents: readonly object[]): readonly GuardPolicy[] => policiesFor(...documents).of("default", "default")!.all as readonly GuardPolicy[];
-const slow = (more: object = {}, guard: object = {}): object => ({ name: "slow", message: "Not this.", ...more, guard: { patterns: [SLOW], action: "block", ...guard } });
+const policiesOf = (...documents: readonly object[]): readonly GuardPolicy[] =>
+  policiesFor(...documents).of("default", "default")!.all as readonly GuardPolicy[];
+const slow = (more: object = {}, guard: object = {}): object => ({
+  name: "slow",
+  message: "Not this.",
+  ...more,
+  guard: { patterns: [SLOW], action: "block", ...guard },
+});
 
 describe("one caller's guards and the others", () => {
   test("[d3.3] [d5.8] while a tenant's guards look at what takes seconds, calls of others come and go; the call whose guards are out of time is refused", async () => {
     const patterns = Array.from({ length: 50 }, (_, index) => `(?:a?){${450 + index}}a{500}b`);
-    const gateway = await startGateway({ config: `policies:\n  slow: { message: "Not this.", scope: { user: mallory }, guard: { on: input, action: block, patterns: ${JSON.stringify(patterns)} } }\n` });
+    const gateway = await startGateway({
+      config: `policies:\n  slow: { message: "Not this.", scope: { user: mallory }, guard: { on: input, action: block, patterns: ${JSON.stringify(patterns)} } }\n`,
+    });
     try {
       const order: string[] = [];
-      const attack = gateway.chat({ model: "sandbox:echo", user: "mallory", messages: [{ role: "user", content: LETTERS }] }).then(async (response) => {
-        order.push("attack");
-        return [response.status, ((await response.json()) as { error: { code: string; metadata: object } }).error];
-      });
+      const attack = gateway
+        .chat({ model: "sandbox:echo", user: "mallory", messages: [{ role: "user", content: LETTERS }] })
+        .then(async (response) => {
+          order.push("attack");
+          return [response.status, ((await response.json()) as { error: { code: string; metadata: object } }).error];
+        });
       for (let call = 0; call < 30; call++) {
         const response = await gateway.chat({ model: "sandbox:echo", messages: [{ role: "user", content: "hello" }] });
-        expect([response.status, ((await response.json()) as { choices: { message: { content: string } }[] }).choices[0]!.message.content]).toEqual([200, "hello"]);
+        expect([
+          response.status,
+          ((await response.json()) as { choices: { message: { content: string } }[] }).choices[0]!.message.content,
+        ]).toEqual([200, "hello"]);
         order.push("other");
       }
       const [status, error] = await attack;
       expect(order).toEqual([...Array.from({ length: 30 }, () => "other"), "attack"]);
-      expect([status, error]).toMatchObject([403, { code: "policy_violation", message: "Not this.", metadata: { policy: "slow" } }]);
+      expect([status, error]).toMatchObject([
+        403,
+        { code: "policy_violation", message: "Not this.", metadata: { policy: "slow" } },
+      ]);
       // what is left of the log is written at the end
       await gateway.stop();
       expect(gateway.lines().filter((line) => line["level"] === "error")).toEqual([]);
-      expect(gateway.lines().find((line) => line["status"] === 403)).toMatchObject({ policies: [{ name: "slow", effect: "failed", why: "the guard could not look at the text within its time" }, { name: "slow", effect: "denied" }] });
+      expect(gateway.lines().find((line) => line["status"] === 403)).toMatchObject({
+        policies: [
+          { name: "slow", effect: "failed", why: "the guard could not look at the text within its time" },
+          { name: "slow", effect: "denied" },
+        ],
+      });
     } finally {
       await gateway.stop();
     }
@@ -63,20 +84,35 @@ describe("one caller's guards and the others", () => {
   test("[d3.3] the work ends when the client leaves: what comes after it in the same thread need not wait for it", async () => {
     const left = new Cancellation();
     const guards = policiesOf(...Array.from({ length: 40 }, (_, index) => slow({ name: `slow${index}` })));
-    const look = (signal: Cancellation | null): Promise<unknown> => threads.search({ words: [LETTERS.repeat(4)], json: [] }, guards, { tenantId: "acme", signal });
-    const lookers = Array.from({ length: 5 }, () => look(left).then(() => "looked", (reason: unknown) => reason));
-    const before = threads.search({ words: ["ada@mail.example"], json: [] }, policiesOf({ name: "mail", guard: { classes: ["email"], action: "mask" } }), { tenantId: "acme", signal: null });
+    const look = (signal: Cancellation | null): Promise<unknown> =>
+      threads.search({ words: [LETTERS.repeat(4)], json: [] }, guards, { tenantId: "acme", signal });
+    const lookers = Array.from({ length: 5 }, () =>
+      look(left).then(
+        () => "looked",
+        (reason: unknown) => reason,
+      ),
+    );
+    const before = threads.search(
+      { words: ["ada@mail.example"], json: [] },
+      policiesOf({ name: "mail", guard: { classes: ["email"], action: "mask" } }),
+      { tenantId: "acme", signal: null },
+    );
     // it has begun: a short one of the same tenant has had its turn
     expect((await before)?.numbers.length).toBe(5);
     left.abort(new GatewayError("client_closed", "The client left."));
     for (const reason of await Promise.all(lookers)) expect((reason as GatewayError).code).toBe("client_closed");
-    expect(await threads.search({ words: ["x"], json: [] }, guards.slice(0, 1), { tenantId: "acme", signal: null })).toMatchObject({ unlooked: [] });
+    expect(
+      await threads.search({ words: ["x"], json: [] }, guards.slice(0, 1), { tenantId: "acme", signal: null }),
+    ).toMatchObject({ unlooked: [] });
   }, 30_000);
 
   test("[d3.3] tenants have equal shares of the thread, whatever one of them brings", () => {
     let now = 0;
     const waiting: (() => void)[] = [];
-    const turns = openTurns(() => now, (resume) => void waiting.push(resume));
+    const turns = openTurns(
+      () => now,
+      (resume) => void waiting.push(resume),
+    );
     const order: string[] = [];
     const work = (name: string, steps: number) =>
       function* (): Generator<void, string> {
@@ -88,12 +124,31 @@ describe("one caller's guards and the others", () => {
         return name;
       };
     const over: string[] = [];
-    const add = (tenantId: string, name: string, steps: number): (() => void) => turns.add(tenantId, work(name, steps), (result) => void over.push(result), () => {});
+    const add = (tenantId: string, name: string, steps: number): (() => void) =>
+      turns.add(
+        tenantId,
+        work(name, steps),
+        (result) => void over.push(result),
+        () => {},
+      );
     for (let task = 0; task < 10; task++) add("mallory", `m${task}`, 100);
     add("ann", "a", 4);
     const leaves = add("bob", "b", 1000);
     for (let round = 0; round < 30; round++) waiting.shift()?.();
-    expect(order.slice(0, 12).map((name) => name[0])).toEqual(["m", "a", "b", "m", "a", "b", "m", "a", "b", "m", "a", "b"]);
+    expect(order.slice(0, 12).map((name) => name[0])).toEqual([
+      "m",
+      "a",
+      "b",
+      "m",
+      "a",
+      "b",
+      "m",
+      "a",
+      "b",
+      "m",
+      "a",
+      "b",
+    ]);
     expect(over).toEqual(["a"]);
     leaves();
     const sofar = order.length;
@@ -104,33 +159,69 @@ describe("one caller's guards and the others", () => {
 
 describe("what becomes of a text that could not be looked at in time", () => {
   const messages = [{ role: "user", content: LETTERS.repeat(5) }];
-  const call = async (policy: object): Promise<{ readonly status: number; readonly touches: readonly PolicyTouch[]; readonly detail: string | null }> => {
-    const stub = stubGateway({ snapshot: { policies: policiesFor(policy) }, upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer("ok")) }) });
+  const call = async (
+    policy: object,
+  ): Promise<{ readonly status: number; readonly touches: readonly PolicyTouch[]; readonly detail: string | null }> => {
+    const stub = stubGateway({
+      snapshot: { policies: policiesFor(policy) },
+      upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer("ok")) }),
+    });
     const response = await stub.chat({ model: "openai:gpt-4o", messages });
     await response.text();
-    return { status: response.status, touches: stub.records[0]!.policies, detail: stub.records[0]!.errorDetail ?? null };
+    return {
+      status: response.status,
+      touches: stub.records[0]!.policies,
+      detail: stub.records[0]!.errorDetail ?? null,
+    };
   };
   const why = "the guard could not look at the text within its time";
 
   test("[d3.3] it is blocked, unless the guard says on_error: allow; a guard in audit mode blocks nothing; all of it stands in the record", async () => {
-    expect(await call(slow())).toMatchObject({ status: 403, touches: [{ name: "slow", effect: "failed", why }, { name: "slow", effect: "denied" }] });
+    expect(await call(slow())).toMatchObject({
+      status: 403,
+      touches: [
+        { name: "slow", effect: "failed", why },
+        { name: "slow", effect: "denied" },
+      ],
+    });
     expect(await call(slow({}, { action: "mask" }))).toMatchObject({ status: 403 });
-    expect(await call(slow({}, { on_error: "allow" }))).toMatchObject({ status: 200, touches: [{ name: "slow", effect: "failed", why }] });
-    expect(await call(slow({ mode: "audit" }))).toMatchObject({ status: 200, touches: [{ name: "slow", effect: "failed", why }] });
+    expect(await call(slow({}, { on_error: "allow" }))).toMatchObject({
+      status: 200,
+      touches: [{ name: "slow", effect: "failed", why }],
+    });
+    expect(await call(slow({ mode: "audit" }))).toMatchObject({
+      status: 200,
+      touches: [{ name: "slow", effect: "failed", why }],
+    });
   }, 60_000);
 
   test("[d3.3] of a plain answer and of a stream as well: what was not looked at does not leave, and with on_error: allow it leaves as it is", async () => {
     // a thread that gives its answers too late
     const late = openGuardThreads({ threads: 1, waitMs: 0, onEnded: () => {} });
-    for (const [onError, status] of [["block", 403], ["allow", 200]] as const) {
+    for (const [onError, status] of [
+      ["block", 403],
+      ["allow", 200],
+    ] as const) {
       const policies = policiesFor(slow({}, { on: "output", on_error: onError }));
       const text = LETTERS.repeat(2);
-      const plain = stubGateway({ snapshot: { policies }, guards: late, upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer(text)) }) });
+      const plain = stubGateway({
+        snapshot: { policies },
+        guards: late,
+        upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer(text)) }),
+      });
       const answer = await plain.chat({ model: "openai:gpt-4o", messages: HELLO });
       const body = (await answer.json()) as Record<string, any>;
-      expect([onError, answer.status, answer.status === 200 ? body["choices"][0].message.content === text : body["error"].code]).toEqual([onError, status, status === 200 ? true : "policy_violation"]);
+      expect([
+        onError,
+        answer.status,
+        answer.status === 200 ? body["choices"][0].message.content === text : body["error"].code,
+      ]).toEqual([onError, status, status === 200 ? true : "policy_violation"]);
     }
-    const refused = await streamed([chunk({ content: "Hello" }), chunk({}, "stop")], [slow({}, { on: "output", patterns: HEAVY })], late).catch((thrown: unknown) => String(thrown));
+    const refused = await streamed(
+      [chunk({ content: "Hello" }), chunk({}, "stop")],
+      [slow({}, { on: "output", patterns: HEAVY })],
+      late,
+    ).catch((thrown: unknown) => String(thrown));
     expect(refused).toContain("policy_violation");
     await late.close();
   }, 60_000);
@@ -139,40 +230,95 @@ describe("what becomes of a text that could not be looked at in time", () => {
 describe("what is found there is what is found here", () => {
   const DOCUMENTS = [
     { name: "pii", guard: { classes: ["email", "card", "iban", "national_id", "secret"], action: "mask" } },
-    { name: "words", guard: { patterns: ["(?i)falcon\\d*", "a+b", "(?:x|xy){2,40}z", "\\bend$"], action: "mask", mask: "[word]" } },
+    {
+      name: "words",
+      guard: { patterns: ["(?i)falcon\\d*", "a+b", "(?:x|xy){2,40}z", "\\bend$"], action: "mask", mask: "[word]" },
+    },
     // makes the stream go to a thread
     { name: "heavy", mode: "audit", guard: { patterns: ["(?:A?){900}Q", "(?:B?){900}Q"], action: "mask" } },
   ];
   const guards = policiesOf(...DOCUMENTS);
-  const piece = fc.constantFrom("ada@mail.example.org", "4111 1111 1111 1111", " ", "falcon12", "Falcon", "aaab", "xyxyz", "xxz", "\"", "\\u0061", "é", "😀", "DE89 3704 0044 0532 0130 00", "end", "q", "aaaaq", "{\"a\":1234567}", ", ", "1");
+  const piece = fc.constantFrom(
+    "ada@mail.example.org",
+    "4111 1111 1111 1111",
+    " ",
+    "falcon12",
+    "Falcon",
+    "aaab",
+    "xyxyz",
+    "xxz",
+    '"',
+    "\\u0061",
+    "é",
+    "😀",
+    "DE89 3704 0044 0532 0130 00",
+    "end",
+    "q",
+    "aaaaq",
+    '{"a":1234567}',
+    ", ",
+    "1",
+  );
   const text = fc.array(piece, { maxLength: 30 }).map((pieces) => pieces.join(""));
   const looking = new Looking(threads, { tenantId: "acme", signal: null });
 
   test("[d3.3] in conversations of all forms", async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.tuple(fc.constantFrom("user", "assistant", "tool"), text, text), { minLength: 1, maxLength: 5 }), async (turns) => {
-        const messages = turns.map(([role, first, second]) =>
-          role === "assistant" ? { role, content: first, tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: JSON.stringify({ a: second }) } }] } : role === "tool" ? { role, tool_call_id: "c", content: first } : { role, content: [{ type: "text", text: first }, { type: "text", text: second }] },
-        ) as unknown as readonly Message[];
-        const heard: string[][] = [[], []];
-        const here = guardedMessages(messages, textGuard(guards, ({ name }) => heard[0]!.push(name)));
-        const ahead = await looking.away(guards, (guard) => guardedMessages(messages, guard));
-        const away = guardedMessages(messages, textGuard(guards, ({ name }) => heard[1]!.push(name), ahead));
-        expect(away).toEqual(here);
-        expect([...new Set(heard[1])].toSorted()).toEqual([...new Set(heard[0])].toSorted());
-      }),
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.constantFrom("user", "assistant", "tool"), text, text), { minLength: 1, maxLength: 5 }),
+        async (turns) => {
+          const messages = turns.map(([role, first, second]) =>
+            role === "assistant"
+              ? {
+                  role,
+                  content: first,
+                  tool_calls: [
+                    { id: "c", type: "function", function: { name: "f", arguments: JSON.stringify({ a: second }) } },
+                  ],
+                }
+              : role === "tool"
+                ? { role, tool_call_id: "c", content: first }
+                : {
+                    role,
+                    content: [
+                      { type: "text", text: first },
+                      { type: "text", text: second },
+                    ],
+                  },
+          ) as unknown as readonly Message[];
+          const heard: string[][] = [[], []];
+          const here = guardedMessages(
+            messages,
+            textGuard(guards, ({ name }) => heard[0]!.push(name)),
+          );
+          const ahead = await looking.away(guards, (guard) => guardedMessages(messages, guard));
+          const away = guardedMessages(
+            messages,
+            textGuard(guards, ({ name }) => heard[1]!.push(name), ahead),
+          );
+          expect(away).toEqual(here);
+          expect([...new Set(heard[1])].toSorted()).toEqual([...new Set(heard[0])].toSorted());
+        },
+      ),
       { numRuns: 60 },
     );
   }, 60_000);
 
   test("[d3.3] in streams, wherever they are cut", async () => {
-    const shownBy = async (under: StreamUnderGuards, batches: readonly (readonly ChatChunk[])[]): Promise<Record<string, string>> => {
+    const shownBy = async (
+      under: StreamUnderGuards,
+      batches: readonly (readonly ChatChunk[])[],
+    ): Promise<Record<string, string>> => {
       const said: Record<string, string> = {};
       const note = (chunks: readonly ChatChunk[]): void => {
         for (const { choices } of chunks)
           for (const { index, delta } of (choices ?? []) as readonly { index: number; delta: Record<string, any> }[]) {
-            for (const name of ["content", "reasoning_content", "refusal"]) if (typeof delta[name] === "string") said[`${index} ${name}`] = (said[`${index} ${name}`] ?? "") + delta[name];
-            for (const one of (delta["tool_calls"] ?? []) as readonly Record<string, any>[]) said[`${index} call ${one["index"]}`] = (said[`${index} call ${one["index"]}`] ?? "") + (one["function"]?.arguments ?? "");
+            for (const name of ["content", "reasoning_content", "refusal"])
+              if (typeof delta[name] === "string")
+                said[`${index} ${name}`] = (said[`${index} ${name}`] ?? "") + delta[name];
+            for (const one of (delta["tool_calls"] ?? []) as readonly Record<string, any>[])
+              said[`${index} call ${one["index"]}`] =
+                (said[`${index} call ${one["index"]}`] ?? "") + (one["function"]?.arguments ?? "");
           }
       };
       for (const batch of batches) note(await under.take(batch));
@@ -181,35 +327,98 @@ describe("what is found there is what is found here", () => {
     };
     const delta = fc.oneof(
       fc.tuple(fc.constantFrom("content", "reasoning_content"), text).map(([name, words]) => ({ [name]: words })),
-      fc.tuple(fc.constant(0), text).map(([index, words]) => ({ tool_calls: [{ index, id: `c${index}`, function: { name: `f${index}`, arguments: JSON.stringify(words) } }] })),
+      fc
+        .tuple(fc.constant(0), text)
+        .map(([index, words]) => ({
+          tool_calls: [{ index, id: `c${index}`, function: { name: `f${index}`, arguments: JSON.stringify(words) } }],
+        })),
     );
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.array(fc.tuple(fc.nat(1), delta), { maxLength: 4 }), { maxLength: 6 }), async (given) => {
-        const batches = given.map((batch) => batch.map(([index, one]) => ({ choices: [{ index, delta: one }] })));
-        const light = guards.slice(0, 2);
-        const here = await shownBy(looking.stream(light, () => {}), batches);
-        const away = await shownBy(looking.stream(guards, () => {}), batches);
-        expect(away).toEqual(here);
-        for (const [key, words] of Object.entries(here)) {
-          const [index, name] = key.split(" ") as [string, string];
-          const whole = batches.flat().flatMap(({ choices }) => (choices as readonly { index: number; delta: Record<string, any> }[]).filter((one) => String(one.index) === index)).map(({ delta: one }) => (name === "call" ? (((one["tool_calls"] ?? []) as readonly Record<string, any>[]).filter((call) => `call ${call["index"]}` === key.slice(2)).map((call) => call["function"].arguments as string).join("")) : ((one[name] as string | undefined) ?? ""))).join("");
-          expect([key, words]).toEqual([key, guardText(whole, light, () => {}, { isJson: name === "call" })]);
-        }
-      }),
+      fc.asyncProperty(
+        fc.array(fc.array(fc.tuple(fc.nat(1), delta), { maxLength: 4 }), { maxLength: 6 }),
+        async (given) => {
+          const batches = given.map((batch) => batch.map(([index, one]) => ({ choices: [{ index, delta: one }] })));
+          const light = guards.slice(0, 2);
+          const here = await shownBy(
+            looking.stream(light, () => {}),
+            batches,
+          );
+          const away = await shownBy(
+            looking.stream(guards, () => {}),
+            batches,
+          );
+          expect(away).toEqual(here);
+          for (const [key, words] of Object.entries(here)) {
+            const [index, name] = key.split(" ") as [string, string];
+            const whole = batches
+              .flat()
+              .flatMap(({ choices }) =>
+                (choices as readonly { index: number; delta: Record<string, any> }[]).filter(
+                  (one) => String(one.index) === index,
+                ),
+              )
+              .map(({ delta: one }) =>
+                name === "call"
+                  ? ((one["tool_calls"] ?? []) as readonly Record<string, any>[])
+                      .filter((call) => `call ${call["index"]}` === key.slice(2))
+                      .map((call) => call["function"].arguments as string)
+                      .join("")
+                  : ((one[name] as string | undefined) ?? ""),
+              )
+              .join("");
+            expect([key, words]).toEqual([key, guardText(whole, light, () => {}, { isJson: name === "call" })]);
+          }
+        },
+      ),
       { numRuns: 60 },
     );
   }, 60_000);
 
   test("[d3.3] through the whole gateway: a stream under heavy guards says what the provider said, with what is masked masked, finish reason and usage", async () => {
-    const events = [chunk({ role: "assistant", content: "Ask ada@ma" }), chunk({ content: "il.example.org or fal" }), chunk({ content: "con7." }), chunk({}, "stop")];
-    const masked = await streamed(events, DOCUMENTS.map((document) => ({ ...document, guard: { ...document.guard, on: "output" } })));
-    expect([masked.content, masked.error, masked.done, masked.faults]).toEqual(["Ask [email] or [word].", null, true, []]);
-    expect(masked.stub.records[0]).toMatchObject({ finishReasons: ["stop"], policies: [{ name: "pii", effect: "masked" }, { name: "words", effect: "masked" }] });
-    const blocked = await streamed(events, [{ name: "stop", guard: { on: "output", action: "block", patterns: ["falcon", ...HEAVY] } }]);
-    expect([blocked.content.includes("fal"), blocked.error?.["code"], blocked.done]).toEqual([false, "policy_violation", true]);
+    const events = [
+      chunk({ role: "assistant", content: "Ask ada@ma" }),
+      chunk({ content: "il.example.org or fal" }),
+      chunk({ content: "con7." }),
+      chunk({}, "stop"),
+    ];
+    const masked = await streamed(
+      events,
+      DOCUMENTS.map((document) => ({ ...document, guard: { ...document.guard, on: "output" } })),
+    );
+    expect([masked.content, masked.error, masked.done, masked.faults]).toEqual([
+      "Ask [email] or [word].",
+      null,
+      true,
+      [],
+    ]);
+    expect(masked.stub.records[0]).toMatchObject({
+      finishReasons: ["stop"],
+      policies: [
+        { name: "pii", effect: "masked" },
+        { name: "words", effect: "masked" },
+      ],
+    });
+    const blocked = await streamed(events, [
+      { name: "stop", guard: { on: "output", action: "block", patterns: ["falcon", ...HEAVY] } },
+    ]);
+    expect([blocked.content.includes("fal"), blocked.error?.["code"], blocked.done]).toEqual([
+      false,
+      "policy_violation",
+      true,
+    ]);
   });
 });
 
 function streamed(events: readonly object[], documents: readonly object[], guards?: GuardThreads): Promise<Played> {
-  return play(events, { stub: { snapshot: { policies: policiesFor(...documents) }, ...(guards !== undefined && { guards }), upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body: eventStream(...events), chunk: "event" }) } });
+  return play(events, {
+    stub: {
+      snapshot: { policies: policiesFor(...documents) },
+      ...(guards !== undefined && { guards }),
+      upstream: cannedUpstream({
+        headers: { "content-type": "text/event-stream" },
+        body: eventStream(...events),
+        chunk: "event",
+      }),
+    },
+  });
 }

@@ -12,12 +12,27 @@ import { choiceChunk, chunk, play, type Played, USAGE, usageChunk } from "./play
 const MAIL = "ada@mail.example.org";
 const CARD = "4111 1111 1111 1111";
 const MASKS = { name: "no-pii", guard: { classes: ["email", "card"], action: "mask" } } as const;
-const BLOCKS = { name: "no-pii", message: "Keep it out.", guard: { classes: ["email", "card"], action: "block" } } as const;
-const on = (document: typeof MASKS | typeof BLOCKS, side: "input" | "output", more: object = {}): object => ({ ...document, ...more, guard: { ...document.guard, on: side } });
+const BLOCKS = {
+  name: "no-pii",
+  message: "Keep it out.",
+  guard: { classes: ["email", "card"], action: "block" },
+} as const;
+const on = (document: typeof MASKS | typeof BLOCKS, side: "input" | "output", more: object = {}): object => ({
+  ...document,
+  ...more,
+  guard: { ...document.guard, on: side },
+});
 
-const guarded = (policy: object, options: StubOptions = {}): StubOptions => ({ ...options, snapshot: { ...options.snapshot, policies: policiesFor(policy) } });
-const answering = (policy: object, answer: object = openaiAnswer("Hello")): Stub => stubGateway(guarded(policy, { upstream: cannedUpstream({ body: JSON.stringify(answer) }) }));
-const said = async (stub: Stub, fields: object): Promise<{ readonly status: number; readonly body: Record<string, any>; readonly headers: Headers }> => {
+const guarded = (policy: object, options: StubOptions = {}): StubOptions => ({
+  ...options,
+  snapshot: { ...options.snapshot, policies: policiesFor(policy) },
+});
+const answering = (policy: object, answer: object = openaiAnswer("Hello")): Stub =>
+  stubGateway(guarded(policy, { upstream: cannedUpstream({ body: JSON.stringify(answer) }) }));
+const said = async (
+  stub: Stub,
+  fields: object,
+): Promise<{ readonly status: number; readonly body: Record<string, any>; readonly headers: Headers }> => {
   const response = await stub.chat({ model: "openai:gpt-4o", messages: HELLO, ...fields });
   return { status: response.status, body: (await response.json()) as Record<string, any>, headers: response.headers };
 };
@@ -25,12 +40,27 @@ const said = async (stub: Stub, fields: object): Promise<{ readonly status: numb
 describe("what goes in", () => {
   const CONVERSATION = [
     { role: "system", content: `You write for ${MAIL}.` },
-    { role: "user", name: MAIL, content: [{ type: "text", text: `My card is ${CARD}.` }, { type: "image_url", image_url: { url: "https://images.example/a.png" } }] },
-    { role: "assistant", content: null, tool_calls: [{ id: "call_1", type: "function", function: { name: "weather", arguments: `{"card":"${CARD}"}` } }] },
+    {
+      role: "user",
+      name: MAIL,
+      content: [
+        { type: "text", text: `My card is ${CARD}.` },
+        { type: "image_url", image_url: { url: "https://images.example/a.png" } },
+      ],
+    },
+    {
+      role: "assistant",
+      content: null,
+      tool_calls: [{ id: "call_1", type: "function", function: { name: "weather", arguments: `{"card":"${CARD}"}` } }],
+    },
     { role: "tool", tool_call_id: "call_1", content: `It belongs to ${MAIL}` },
   ];
   const FIELDS = {
-    messages: CONVERSATION, user: MAIL, metadata: { mail: MAIL }, custom_field: { note: `ask ${MAIL}` }, temperature: 0.5,
+    messages: CONVERSATION,
+    user: MAIL,
+    metadata: { mail: MAIL },
+    custom_field: { note: `ask ${MAIL}` },
+    temperature: 0.5,
     tools: [{ ...TOOL, function: { ...TOOL.function, description: `Ask ${MAIL} first.` } }],
   };
 
@@ -39,12 +69,28 @@ describe("what goes in", () => {
     expect((await said(stub, FIELDS)).status).toBe(200);
     const wire = JSON.parse(stub.sent[0]!.body);
     expect(wire).toEqual({
-      model: "gpt-4o", temperature: 0.5, user: "[email]", custom_field: { note: "ask [email]" },
+      model: "gpt-4o",
+      temperature: 0.5,
+      user: "[email]",
+      custom_field: { note: "ask [email]" },
       tools: [{ ...TOOL, function: { ...TOOL.function, description: "Ask [email] first." } }],
       messages: [
         { role: "system", content: "You write for [email]." },
-        { role: "user", name: "[email]", content: [{ type: "text", text: "My card is [card]." }, { type: "image_url", image_url: { url: "https://images.example/a.png" } }] },
-        { role: "assistant", content: null, tool_calls: [{ id: "call_1", type: "function", function: { name: "weather", arguments: '{"card":"[card]"}' } }] },
+        {
+          role: "user",
+          name: "[email]",
+          content: [
+            { type: "text", text: "My card is [card]." },
+            { type: "image_url", image_url: { url: "https://images.example/a.png" } },
+          ],
+        },
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [
+            { id: "call_1", type: "function", function: { name: "weather", arguments: '{"card":"[card]"}' } },
+          ],
+        },
         { role: "tool", tool_call_id: "call_1", content: "It belongs to [email]" },
       ],
     });
@@ -54,7 +100,14 @@ describe("what goes in", () => {
   test.each(FAMILIES)("[d3.3] nothing that is masked reaches %s", async (model) => {
     const { custom_field: _field, ...fields } = FIELDS;
     const stub = stubGateway(guarded(on(MASKS, "input"), { upstream: cannedUpstream({ body: "{}" }) }));
-    await said(stub, { ...fields, model, messages: CONVERSATION.map((message) => (message.role === "user" ? { role: "user", content: `My card is ${CARD}.` } : message)), num_retries: 0 });
+    await said(stub, {
+      ...fields,
+      model,
+      messages: CONVERSATION.map((message) =>
+        message.role === "user" ? { role: "user", content: `My card is ${CARD}.` } : message,
+      ),
+      num_retries: 0,
+    });
     expect(stub.sent).toHaveLength(1);
     expect(stub.sent[0]!.body).not.toContain(MAIL);
     expect(stub.sent[0]!.body).not.toContain(CARD);
@@ -64,8 +117,16 @@ describe("what goes in", () => {
   test("[d3.3] nor a fallback, with parameters of its own, nor the target of a route with some", async () => {
     const dead: Fault = { kind: "refused" };
     const target = { name: "up1:m", params: { extra_words: `for ${MAIL}` } };
-    const stub = routedGateway([routeOf("r", ["up0:m", target])], { up0: [dead], up1: [dead] }, guarded(on(MASKS, "input")));
-    await stub.chat({ route: "r", messages: CONVERSATION, fallbacks: [{ model: "up2:m", user: MAIL, note: `from ${MAIL}` }] });
+    const stub = routedGateway(
+      [routeOf("r", ["up0:m", target])],
+      { up0: [dead], up1: [dead] },
+      guarded(on(MASKS, "input")),
+    );
+    await stub.chat({
+      route: "r",
+      messages: CONVERSATION,
+      fallbacks: [{ model: "up2:m", user: MAIL, note: `from ${MAIL}` }],
+    });
     expect(stub.upstream.targets()).toEqual(["up0", "up1", "up2"]);
     for (const { request } of stub.upstream.served) {
       expect(request.body).not.toContain(MAIL);
@@ -75,20 +136,45 @@ describe("what goes in", () => {
   });
 
   test("[d3.3] a guard that blocks refuses before anything is called: 403 with the policy's name and message, and nothing of the text", async () => {
-    for (const fields of [{ messages: CONVERSATION }, { user: MAIL }, { custom_field: `ask ${MAIL}` }, { tools: FIELDS.tools }]) {
+    for (const fields of [
+      { messages: CONVERSATION },
+      { user: MAIL },
+      { custom_field: `ask ${MAIL}` },
+      { tools: FIELDS.tools },
+    ]) {
       const stub = answering(on(BLOCKS, "input"));
       const { status, body } = await said(stub, fields);
-      expect([status, body["error"]]).toEqual([403, { message: "Keep it out.", type: "permission_error", param: null, code: "policy_violation", metadata: { policy: "no-pii" } }]);
+      expect([status, body["error"]]).toEqual([
+        403,
+        {
+          message: "Keep it out.",
+          type: "permission_error",
+          param: null,
+          code: "policy_violation",
+          metadata: { policy: "no-pii" },
+        },
+      ]);
       expect(stub.sent).toEqual([]);
       expect(stub.records[0]!.policies).toEqual([{ name: "no-pii", effect: "denied" }]);
     }
   });
 
   test("[d3.3] [d3.4] a guard with a scope looks at what goes to targets of that scope", async () => {
-    const stub = routedGateway([routeOf("r", ["up0:m", "up1:m"])], { up0: [{ kind: "refused" }] }, guarded(on(MASKS, "input", { scope: { provider: "up1" } })));
+    const stub = routedGateway(
+      [routeOf("r", ["up0:m", "up1:m"])],
+      { up0: [{ kind: "refused" }] },
+      guarded(on(MASKS, "input", { scope: { provider: "up1" } })),
+    );
     await stub.chat({ route: "r", messages: [{ role: "user", content: MAIL }] });
-    expect(stub.upstream.served.map(({ request }) => JSON.parse(request.body).messages[0].content)).toEqual([MAIL, "[email]"]);
-    const blocking = routedGateway([routeOf("r", ["up0:m", "up1:m"])], {}, guarded(on(BLOCKS, "input", { scope: { provider: "up0" } })));
+    expect(stub.upstream.served.map(({ request }) => JSON.parse(request.body).messages[0].content)).toEqual([
+      MAIL,
+      "[email]",
+    ]);
+    const blocking = routedGateway(
+      [routeOf("r", ["up0:m", "up1:m"])],
+      {},
+      guarded(on(BLOCKS, "input", { scope: { provider: "up0" } })),
+    );
     expect((await blocking.chat({ route: "r", messages: [{ role: "user", content: MAIL }] })).status).toBe(200);
     expect(blocking.upstream.targets()).toEqual(["up1"]);
   });
@@ -101,11 +187,17 @@ describe("what goes in", () => {
   });
 
   test("[d3.3] a request without a match goes out byte for byte as it would without the guard", async () => {
-    const text = '{ "model":"openai:gpt-4o" ,"messages":[ {"role":"user","content":"Caf\\u00e9"} ], "big": 12345678901234567890 }';
-    const bodies = await Promise.all([answering(on(MASKS, "input")), stubGateway({ upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer("x")) }) })].map(async (stub) => {
-      await stub.chat(text);
-      return stub.sent[0]!.body;
-    }));
+    const text =
+      '{ "model":"openai:gpt-4o" ,"messages":[ {"role":"user","content":"Caf\\u00e9"} ], "big": 12345678901234567890 }';
+    const bodies = await Promise.all(
+      [
+        answering(on(MASKS, "input")),
+        stubGateway({ upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer("x")) }) }),
+      ].map(async (stub) => {
+        await stub.chat(text);
+        return stub.sent[0]!.body;
+      }),
+    );
     expect(bodies[0]).toBe(bodies[1]);
   });
 });
@@ -121,23 +213,92 @@ describe("what goes in, in unusual places", () => {
     "a developer's message": { messages: [{ role: "developer", content: CARD }, ...HELLO] },
     "a function's result": { messages: [{ role: "function", name: "f", content: CARD }] },
     "the name beside a tool's result": { messages: [{ role: "tool", tool_call_id: "c", name: CARD, content: "x" }] },
-    "a refusal": { messages: [...HELLO, { role: "assistant", content: null, refusal: CARD, tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: "{}" } }] }, { role: "tool", tool_call_id: "c", content: "x" }] },
-    "reasoning that is brought back": { model: "openrouter:m", messages: [...HELLO, { role: "assistant", content: "x", reasoning_content: CARD }, ...HELLO] },
-    "a call's arguments in escapes": { messages: [...HELLO, { role: "assistant", content: null, tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: `{"a":"line\\n${CARD.replaceAll("4", "\\u0034")}"}` } }] }, { role: "tool", tool_call_id: "c", content: "x" }] },
-    "a text file": user({ type: "file", file: { filename: "a.txt", file_data: `data:text/plain;base64,${base64(LETTER)}` } }),
-    "a text file that is said to be a picture": user({ type: "file", file: { filename: "a.png", file_data: `data:image/png;base64,${base64(LETTER)}` } }),
+    "a refusal": {
+      messages: [
+        ...HELLO,
+        {
+          role: "assistant",
+          content: null,
+          refusal: CARD,
+          tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: "{}" } }],
+        },
+        { role: "tool", tool_call_id: "c", content: "x" },
+      ],
+    },
+    "reasoning that is brought back": {
+      model: "openrouter:m",
+      messages: [...HELLO, { role: "assistant", content: "x", reasoning_content: CARD }, ...HELLO],
+    },
+    "a call's arguments in escapes": {
+      messages: [
+        ...HELLO,
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [
+            {
+              id: "c",
+              type: "function",
+              function: { name: "f", arguments: `{"a":"line\\n${CARD.replaceAll("4", "\\u0034")}"}` },
+            },
+          ],
+        },
+        { role: "tool", tool_call_id: "c", content: "x" },
+      ],
+    },
+    "a text file": user({
+      type: "file",
+      file: { filename: "a.txt", file_data: `data:text/plain;base64,${base64(LETTER)}` },
+    }),
+    "a text file that is said to be a picture": user({
+      type: "file",
+      file: { filename: "a.png", file_data: `data:image/png;base64,${base64(LETTER)}` },
+    }),
     "a text file without a type": user({ type: "file", file: { filename: "a.txt", file_data: base64(LETTER) } }),
-    "a text file in percents": user({ type: "file", file: { filename: "a.txt", file_data: `data:text/plain,${encodeURIComponent(LETTER)}` } }),
+    "a text file in percents": user({
+      type: "file",
+      file: { filename: "a.txt", file_data: `data:text/plain,${encodeURIComponent(LETTER)}` },
+    }),
     "a file's name": user({ type: "file", file: { filename: `${CARD}.txt`, file_id: "file-1" } }),
-    "a document": user({ type: "document", source: { type: "base64", media_type: "text/plain", data: base64(LETTER) } }),
+    "a document": user({
+      type: "document",
+      source: { type: "base64", media_type: "text/plain", data: base64(LETTER) },
+    }),
     "a document as text": user({ type: "document", source: { type: "text", media_type: "text/plain", data: LETTER } }),
     "a prediction": { prediction: { type: "content", content: CARD } },
     "a prediction in parts": { prediction: { type: "content", content: [{ type: "text", text: CARD }] } },
     "a stop": { stop: [CARD] },
-    "a default of a schema": { tools: [{ ...TOOL, function: { name: "f", parameters: { type: "object", properties: { name: { type: "string", default: CARD } } } } }] },
-    "a choice of a schema": { tools: [{ ...TOOL, function: { name: "f", parameters: { type: "object", properties: { type: { type: "string", enum: ["x", CARD] } } } } }] },
-    "an example of the answer's schema": { response_format: { type: "json_schema", json_schema: { name: "a", schema: { type: "object", properties: { a: { type: "string", examples: [CARD] } } } } } },
-    "a legacy function": { functions: [{ name: "f", description: CARD, parameters: { type: "object", properties: {} } }] },
+    "a default of a schema": {
+      tools: [
+        {
+          ...TOOL,
+          function: {
+            name: "f",
+            parameters: { type: "object", properties: { name: { type: "string", default: CARD } } },
+          },
+        },
+      ],
+    },
+    "a choice of a schema": {
+      tools: [
+        {
+          ...TOOL,
+          function: {
+            name: "f",
+            parameters: { type: "object", properties: { type: { type: "string", enum: ["x", CARD] } } },
+          },
+        },
+      ],
+    },
+    "an example of the answer's schema": {
+      response_format: {
+        type: "json_schema",
+        json_schema: { name: "a", schema: { type: "object", properties: { a: { type: "string", examples: [CARD] } } } },
+      },
+    },
+    "a legacy function": {
+      functions: [{ name: "f", description: CARD, parameters: { type: "object", properties: {} } }],
+    },
     "a number that is passed through": { custom_field: { card: 4111111111111111 } },
     "a name that is passed through": { custom_field: { [CARD]: true } },
     "an id that is passed through": { custom_field: { id: CARD, data: CARD } },
@@ -148,27 +309,47 @@ describe("what goes in, in unusual places", () => {
     const masking = answering(on(MASKS, "input"));
     expect((await said(masking, fields)).status).toBe(200);
     const wire = masking.sent[0]!.body;
-    const files = [...wire.matchAll(/"(?:data:[^,"]*;base64,)?([A-Za-z0-9+/=]{64,})"/g)].map(([, bytes]) => Buffer.from(bytes!, "base64").toString());
+    const files = [...wire.matchAll(/"(?:data:[^,"]*;base64,)?([A-Za-z0-9+/=]{64,})"/g)].map(([, bytes]) =>
+      Buffer.from(bytes!, "base64").toString(),
+    );
     expect([wire, ...files].join("\n")).not.toMatch(/1111/);
-    expect([wire, ...files, decodeURIComponent(wire.replaceAll(/%(?![0-9A-F]{2})/g, ""))].join("\n")).toContain("[card]");
+    expect([wire, ...files, decodeURIComponent(wire.replaceAll(/%(?![0-9A-F]{2})/g, ""))].join("\n")).toContain(
+      "[card]",
+    );
     const blocking = answering(on(BLOCKS, "input"));
     expect([(await said(blocking, fields)).status, blocking.sent.length]).toEqual([403, 0]);
   });
 
-  const parts = (...texts: readonly string[]): object => ({ messages: [{ role: "user", content: texts.map((text) => ({ type: "text", text })) }] });
+  const parts = (...texts: readonly string[]): object => ({
+    messages: [{ role: "user", content: texts.map((text) => ({ type: "text", text })) }],
+  });
   test("[d3.3] what is divided between the parts of a message is found, and goes from all of them", async () => {
     const sentFor = async (policy: object, fields: object): Promise<unknown> => {
       const stub = answering(policy);
       const { status } = await said(stub, fields);
-      return stub.sent[0] === undefined ? status : JSON.parse(stub.sent[0].body).messages[0].content.map((part: { text: string }) => part.text);
+      return stub.sent[0] === undefined
+        ? status
+        : JSON.parse(stub.sent[0].body).messages[0].content.map((part: { text: string }) => part.text);
     };
-    expect(await sentFor(on(MASKS, "input"), parts("my card is 4111 11", "11 1111", " 1111, he said"))).toEqual(["my card is [card]", "[card]", ", he said"]);
+    expect(await sentFor(on(MASKS, "input"), parts("my card is 4111 11", "11 1111", " 1111, he said"))).toEqual([
+      "my card is [card]",
+      "[card]",
+      ", he said",
+    ]);
     expect(await sentFor(on(BLOCKS, "input"), parts("my card is 4111 1111 ", "1111 1111"))).toBe(403);
-    expect(await sentFor(on(MASKS, "input"), parts(`Write to ${MAIL}`, "Then sleep."))).toEqual(["Write to [email]", "Then sleep."]);
-    expect(await sentFor(on(MASKS, "input", { mode: "audit" }), parts("4111 1111 ", "1111 1111"))).toEqual(["4111 1111 ", "1111 1111"]);
+    expect(await sentFor(on(MASKS, "input"), parts(`Write to ${MAIL}`, "Then sleep."))).toEqual([
+      "Write to [email]",
+      "Then sleep.",
+    ]);
+    expect(await sentFor(on(MASKS, "input", { mode: "audit" }), parts("4111 1111 ", "1111 1111"))).toEqual([
+      "4111 1111 ",
+      "1111 1111",
+    ]);
   });
 
-  const inTool = (parameters: object): object => ({ tools: [{ type: "function", function: { name: "f", parameters } }] });
+  const inTool = (parameters: object): object => ({
+    tools: [{ type: "function", function: { name: "f", parameters } }],
+  });
   const property = (schema: object): object => inTool({ type: "object", properties: { a: schema } });
   const utf16 = (text: string, isBig: boolean, mark: boolean): string => {
     const bytes = Buffer.from((mark ? "\ufeff" : "") + text, "utf16le");
@@ -183,64 +364,153 @@ describe("what goes in, in unusual places", () => {
     "the value of $id": property({ $id: `https://schemas.example/?for=${MAIL}`, type: "string" }),
     "a pattern": property({ type: "string", pattern: MAIL }),
     "a number in a schema": property({ enum: [4111111111111111] }),
-    "the name of a format of the answer": { response_format: { type: "json_schema", json_schema: { name: CARD.replaceAll(" ", ""), schema: { type: "object" } } } },
-    "the name of a function": { messages: [...HELLO, { role: "assistant", content: null, tool_calls: [{ id: "c", type: "function", function: { name: CARD.replaceAll(" ", ""), arguments: "{}" } }] }, { role: "tool", tool_call_id: "c", content: "x" }] },
-    "the id of a call": { messages: [...HELLO, { role: "assistant", content: null, tool_calls: [{ id: MAIL, type: "function", function: { name: "f", arguments: "{}" } }] }, { role: "tool", tool_call_id: MAIL, content: "x" }] },
-    "a chosen function": { ...inTool({ type: "object" }), tool_choice: { type: "function", function: { name: "f" }, note: { type: MAIL } } },
+    "the name of a format of the answer": {
+      response_format: {
+        type: "json_schema",
+        json_schema: { name: CARD.replaceAll(" ", ""), schema: { type: "object" } },
+      },
+    },
+    "the name of a function": {
+      messages: [
+        ...HELLO,
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [{ id: "c", type: "function", function: { name: CARD.replaceAll(" ", ""), arguments: "{}" } }],
+        },
+        { role: "tool", tool_call_id: "c", content: "x" },
+      ],
+    },
+    "the id of a call": {
+      messages: [
+        ...HELLO,
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [{ id: MAIL, type: "function", function: { name: "f", arguments: "{}" } }],
+        },
+        { role: "tool", tool_call_id: MAIL, content: "x" },
+      ],
+    },
+    "a chosen function": {
+      ...inTool({ type: "object" }),
+      tool_choice: { type: "function", function: { name: "f" }, note: { type: MAIL } },
+    },
     "a service tier": { service_tier: MAIL },
     "an effort": { reasoning_effort: MAIL },
     "a key of logit_bias": { logit_bias: { [CARD.replaceAll(" ", "")]: 1 } },
     "a voice": { modalities: ["text", "audio"], audio: { voice: MAIL, format: "wav" } },
     "a modality": { modalities: [MAIL] },
     "an address": user({ type: "image_url", image_url: { url: `https://images.example/?for=${MAIL}` } }),
-    "how closely to look": user({ type: "image_url", image_url: { url: "https://images.example/a.png", detail: MAIL } }),
+    "how closely to look": user({
+      type: "image_url",
+      image_url: { url: "https://images.example/a.png", detail: MAIL },
+    }),
     "the id of a file": user({ type: "file", file: { file_id: CARD.replaceAll(" ", "") } }),
     "two names that would become one": { custom_field: { [MAIL]: 1, "bob@mail.example.org": 2 } },
-    "what is said to be a signature": { messages: [...HELLO, { role: "assistant", content: "x", reasoning_details: [{ type: "reasoning.text", text: "t", signature: MAIL }] }, ...HELLO] },
+    "what is said to be a signature": {
+      messages: [
+        ...HELLO,
+        {
+          role: "assistant",
+          content: "x",
+          reasoning_details: [{ type: "reasoning.text", text: "t", signature: MAIL }],
+        },
+        ...HELLO,
+      ],
+    },
   };
-  test.each(Object.entries(UNREPLACEABLE))("[d3.3] %s: what is found there cannot be replaced, and is refused also where the guard masks", async (_place, fields) => {
-    for (const policy of [on(MASKS, "input"), on(BLOCKS, "input")]) {
-      const stub = answering(policy);
-      const { status, body } = await said(stub, fields);
-      // what the gateway itself takes for no request at all has not left either
-      expect([status, body["error"]?.code, stub.sent.length]).toEqual([403, "policy_violation", 0]);
-    }
-    const audited = answering(on(MASKS, "input", { mode: "audit" }));
-    await said(audited, fields);
-    expect(audited.records[0]!.policies).toEqual([{ name: "no-pii", effect: "would_deny" }]);
-  });
+  test.each(Object.entries(UNREPLACEABLE))(
+    "[d3.3] %s: what is found there cannot be replaced, and is refused also where the guard masks",
+    async (_place, fields) => {
+      for (const policy of [on(MASKS, "input"), on(BLOCKS, "input")]) {
+        const stub = answering(policy);
+        const { status, body } = await said(stub, fields);
+        // what the gateway itself takes for no request at all has not left either
+        expect([status, body["error"]?.code, stub.sent.length]).toEqual([403, "policy_violation", 0]);
+      }
+      const audited = answering(on(MASKS, "input", { mode: "audit" }));
+      await said(audited, fields);
+      expect(audited.records[0]!.policies).toEqual([{ name: "no-pii", effect: "would_deny" }]);
+    },
+  );
 
   const REPLACEABLE: Readonly<Record<string, object>> = {
     "the name of an unknown member of a message": { messages: [{ role: "user", content: "x", [MAIL]: true }] },
     "the name of an unknown member of a part": user({ type: "text", text: "x", extra: { [MAIL]: 1 } }),
-    "a number in an unknown member of a message": { messages: [{ role: "user", content: "x", order: 4111111111111111 }] },
-    "a text file in UTF-16": user({ type: "file", file: { filename: "a.txt", file_data: `data:text/plain;charset=utf-16;base64,${utf16(LETTER, false, true)}` } }),
-    "a text file in UTF-16, the other way round": user({ type: "file", file: { filename: "a.txt", file_data: utf16(LETTER, true, true) } }),
-    "a text file in UTF-16 without a mark": user({ type: "file", file: { filename: "a.txt", file_data: utf16(LETTER, false, false) } }),
+    "a number in an unknown member of a message": {
+      messages: [{ role: "user", content: "x", order: 4111111111111111 }],
+    },
+    "a text file in UTF-16": user({
+      type: "file",
+      file: { filename: "a.txt", file_data: `data:text/plain;charset=utf-16;base64,${utf16(LETTER, false, true)}` },
+    }),
+    "a text file in UTF-16, the other way round": user({
+      type: "file",
+      file: { filename: "a.txt", file_data: utf16(LETTER, true, true) },
+    }),
+    "a text file in UTF-16 without a mark": user({
+      type: "file",
+      file: { filename: "a.txt", file_data: utf16(LETTER, false, false) },
+    }),
   };
   test.each(Object.entries(REPLACEABLE))("[d3.3] %s: masked, and blocked", async (_place, fields) => {
     const masking = answering(on(MASKS, "input"));
     expect((await said(masking, fields)).status).toBe(200);
     const sent = masking.sent[0]!.body;
-    const files = [...sent.matchAll(/[A-Za-z0-9+/]{40,}={0,2}/g)].flatMap(([found]) => [Buffer.from(found, "base64").toString("utf16le"), Buffer.from(found, "base64").swap16().toString("utf16le")]).join("");
-    for (const secret of [MAIL, CARD, "4111111111111111"]) expect([sent.includes(secret), files.includes(secret)]).toEqual([false, false]);
+    const files = [...sent.matchAll(/[A-Za-z0-9+/]{40,}={0,2}/g)]
+      .flatMap(([found]) => [
+        Buffer.from(found, "base64").toString("utf16le"),
+        Buffer.from(found, "base64").swap16().toString("utf16le"),
+      ])
+      .join("");
+    for (const secret of [MAIL, CARD, "4111111111111111"])
+      expect([sent.includes(secret), files.includes(secret)]).toEqual([false, false]);
     if (files !== "") expect(files).toContain("my card is [card]");
     expect((await said(answering(on(BLOCKS, "input")), fields)).status).toBe(403);
   });
 
   test("[d3.3] words of the protocol are no texts: a pattern that is one of them finds only what somebody wrote", async () => {
-    const stub = answering({ name: "words", guard: { on: "input", action: "block", patterns: ["user|function|string|assistant|auto|content|properties"] } });
+    const stub = answering({
+      name: "words",
+      guard: { on: "input", action: "block", patterns: ["user|function|string|assistant|auto|content|properties"] },
+    });
     const { status } = await said(stub, { ...property({ type: "string" }), tool_choice: "auto" });
     expect(status).toBe(200);
   });
 
   test("[d3.3] pictures, PDF files, schemas' own words and tool servers' keys go out as they are", async () => {
     const fields = {
-      messages: [{ role: "user", content: [
-        { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==" } },
-        { type: "file", file: { filename: "a.pdf", file_data: `data:application/pdf;base64,${base64(`%PDF-1.4 ${CARD}`)}` } },
-      ] }],
-      tools: [{ type: "function", function: { name: "f", parameters: { type: "object", properties: { email: { type: "string", format: "email", pattern: "^.+@.+$" } }, required: ["email"] } } }],
+      messages: [
+        {
+          role: "user",
+          content: [
+            {
+              type: "image_url",
+              image_url: {
+                url: "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==",
+              },
+            },
+            {
+              type: "file",
+              file: { filename: "a.pdf", file_data: `data:application/pdf;base64,${base64(`%PDF-1.4 ${CARD}`)}` },
+            },
+          ],
+        },
+      ],
+      tools: [
+        {
+          type: "function",
+          function: {
+            name: "f",
+            parameters: {
+              type: "object",
+              properties: { email: { type: "string", format: "email", pattern: "^.+@.+$" } },
+              required: ["email"],
+            },
+          },
+        },
+      ],
       seed: 4111111111111111,
     };
     const plain = answering({ ...on(MASKS, "input"), scope: { provider: "other" } });
@@ -268,7 +538,12 @@ function countTurns(): () => number {
 
 describe("a long conversation", () => {
   const prose = "He wrote it down and went on. ".repeat(40_000);
-  const long = (middle: string): object => ({ messages: [{ role: "user", content: `${prose}${middle}${prose}` }, { role: "user", content: MAIL }] });
+  const long = (middle: string): object => ({
+    messages: [
+      { role: "user", content: `${prose}${middle}${prose}` },
+      { role: "user", content: MAIL },
+    ],
+  });
 
   test("[d3.3] is masked like a short one, in turns with other calls", async () => {
     const stub = answering(on(MASKS, "input"));
@@ -307,10 +582,39 @@ describe("a long conversation", () => {
 
 describe("what comes out, in one piece", () => {
   const ANSWER = {
-    id: "a", object: "chat.completion", created: 1, model: "m", usage: USAGE, citations: [`https://x.example`, `by ${MAIL}`],
+    id: "a",
+    object: "chat.completion",
+    created: 1,
+    model: "m",
+    usage: USAGE,
+    citations: [`https://x.example`, `by ${MAIL}`],
     choices: [
-      { index: 0, finish_reason: "stop", logprobs: { content: [{ token: "4111", logprob: -1, bytes: null, top_logprobs: [] }], refusal: null }, message: { role: "assistant", content: `Write to ${MAIL}.`, refusal: `not ${CARD}`, reasoning_content: `They said ${CARD}` } },
-      { index: 1, finish_reason: "tool_calls", message: { role: "assistant", content: null, tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: `{"to":"${MAIL}","card":4111111111111111}` } }] } },
+      {
+        index: 0,
+        finish_reason: "stop",
+        logprobs: { content: [{ token: "4111", logprob: -1, bytes: null, top_logprobs: [] }], refusal: null },
+        message: {
+          role: "assistant",
+          content: `Write to ${MAIL}.`,
+          refusal: `not ${CARD}`,
+          reasoning_content: `They said ${CARD}`,
+        },
+      },
+      {
+        index: 1,
+        finish_reason: "tool_calls",
+        message: {
+          role: "assistant",
+          content: null,
+          tool_calls: [
+            {
+              id: "c",
+              type: "function",
+              function: { name: "f", arguments: `{"to":"${MAIL}","card":4111111111111111}` },
+            },
+          ],
+        },
+      },
     ],
   };
 
@@ -319,8 +623,15 @@ describe("what comes out, in one piece", () => {
     const { status, body, headers } = await said(stub, { n: 2, logprobs: true });
     expect(status).toBe(200);
     expect(JSON.stringify(body)).not.toMatch(/mail\.example|4111/);
-    expect(body["choices"][0].message).toMatchObject({ content: "Write to [email].", refusal: "not [card]", reasoning_content: "They said [card]" });
-    expect(JSON.parse(body["choices"][1].message.tool_calls[0].function.arguments)).toEqual({ to: "[email]", card: "[card]" });
+    expect(body["choices"][0].message).toMatchObject({
+      content: "Write to [email].",
+      refusal: "not [card]",
+      reasoning_content: "They said [card]",
+    });
+    expect(JSON.parse(body["choices"][1].message.tool_calls[0].function.arguments)).toEqual({
+      to: "[email]",
+      card: "[card]",
+    });
     expect(body["citations"]).toEqual(["https://x.example", "by [email]"]);
     expect(body["choices"][0].logprobs).toBeNull();
     expect(headers.get("x-gateway-warnings")).toContain("logprobs_withheld");
@@ -330,27 +641,70 @@ describe("what comes out, in one piece", () => {
 
   const PICTURE = Buffer.from(`<svg><text>${CARD} of ${MAIL}</text></svg>`.repeat(30)).toString("base64");
   const ODD = {
-    role: "assistant", content: "Look.", [`for ${MAIL}`]: 1, order: 4111111111111111,
-    annotations: [{ type: "url_citation", url_citation: { url: `https://shop.example/?for=${MAIL}`, title: "x", start_index: 0, end_index: 1 } }],
-    images: [{ type: "image_url", image_url: { url: `data:image/svg+xml;base64,${PICTURE}` } }, { type: "image_url", image_url: { url: `data:text/plain,${encodeURIComponent(CARD)}` } }],
+    role: "assistant",
+    content: "Look.",
+    [`for ${MAIL}`]: 1,
+    order: 4111111111111111,
+    annotations: [
+      {
+        type: "url_citation",
+        url_citation: { url: `https://shop.example/?for=${MAIL}`, title: "x", start_index: 0, end_index: 1 },
+      },
+    ],
+    images: [
+      { type: "image_url", image_url: { url: `data:image/svg+xml;base64,${PICTURE}` } },
+      { type: "image_url", image_url: { url: `data:text/plain,${encodeURIComponent(CARD)}` } },
+    ],
   };
-  const decoded = (text: string): string => text + [...text.matchAll(/[A-Za-z0-9+/]{40,}={0,2}/g)].map(([found]) => Buffer.from(found, "base64").toString()).join("") + decodeURIComponent(text.replaceAll(/%(?![0-9A-Fa-f]{2})/g, ""));
+  const decoded = (text: string): string =>
+    text +
+    [...text.matchAll(/[A-Za-z0-9+/]{40,}={0,2}/g)].map(([found]) => Buffer.from(found, "base64").toString()).join("") +
+    decodeURIComponent(text.replaceAll(/%(?![0-9A-Fa-f]{2})/g, ""));
 
   test("[d3.3] addresses of annotations, pictures that are texts, names and numbers of a vendor's own: masked in a plain answer and in a stream", async () => {
-    const stub = answering(on(MASKS, "output"), { ...openaiAnswer("x"), choices: [{ index: 0, finish_reason: "stop", message: ODD }], own: { [MAIL]: 4111111111111111 } });
+    const stub = answering(on(MASKS, "output"), {
+      ...openaiAnswer("x"),
+      choices: [{ index: 0, finish_reason: "stop", message: ODD }],
+      own: { [MAIL]: 4111111111111111 },
+    });
     const plain = await said(stub, {});
     expect([plain.status, decoded(JSON.stringify(plain.body)).match(/mail\.example|4111/)]).toEqual([200, null]);
     expect(plain.body["choices"][0].message.annotations[0].url_citation.url).toBe("https://shop.example/?for=[email]");
-    const streamed = await play([chunk({ ...ODD }), chunk({}, "stop", { own: { [MAIL]: 4111111111111111 } })], { stub: guarded(on(MASKS, "output")) });
-    expect([streamed.error, decoded(streamed.text).match(/mail\.example|4111/), streamed.content]).toEqual([null, null, "Look."]);
+    const streamed = await play([chunk({ ...ODD }), chunk({}, "stop", { own: { [MAIL]: 4111111111111111 } })], {
+      stub: guarded(on(MASKS, "output")),
+    });
+    expect([streamed.error, decoded(streamed.text).match(/mail\.example|4111/), streamed.content]).toEqual([
+      null,
+      null,
+      "Look.",
+    ]);
   });
 
   test("[d3.3] the name of a function that the model calls cannot be replaced: the answer is refused, and a stream ends", async () => {
     const call = { id: "c", type: "function", function: { name: CARD.replaceAll(" ", ""), arguments: "{}" } };
-    const plain = await said(answering(on(MASKS, "output"), { ...openaiAnswer("x"), choices: [{ index: 0, finish_reason: "tool_calls", message: { role: "assistant", content: null, tool_calls: [call] } }] }), {});
-    expect([plain.status, plain.body["error"].code, JSON.stringify(plain.body).includes("4111")]).toEqual([403, "policy_violation", false]);
-    const streamed = await play([chunk({ content: "So. " }), chunk({ tool_calls: [{ index: 0, ...call }] }), chunk({}, "tool_calls")], { stub: guarded(on(MASKS, "output")) });
-    expect([streamed.error?.["code"], streamed.text.includes("4111"), streamed.done]).toEqual(["policy_violation", false, true]);
+    const plain = await said(
+      answering(on(MASKS, "output"), {
+        ...openaiAnswer("x"),
+        choices: [
+          { index: 0, finish_reason: "tool_calls", message: { role: "assistant", content: null, tool_calls: [call] } },
+        ],
+      }),
+      {},
+    );
+    expect([plain.status, plain.body["error"].code, JSON.stringify(plain.body).includes("4111")]).toEqual([
+      403,
+      "policy_violation",
+      false,
+    ]);
+    const streamed = await play(
+      [chunk({ content: "So. " }), chunk({ tool_calls: [{ index: 0, ...call }] }), chunk({}, "tool_calls")],
+      { stub: guarded(on(MASKS, "output")) },
+    );
+    expect([streamed.error?.["code"], streamed.text.includes("4111"), streamed.done]).toEqual([
+      "policy_violation",
+      false,
+      true,
+    ]);
   });
 
   test("[d3.3] a guard that blocks is 403, is not tried again, and what was made is settled", async () => {
@@ -359,39 +713,92 @@ describe("what comes out, in one piece", () => {
     expect([status, body["error"].code, body["error"].metadata.policy]).toEqual([403, "policy_violation", "no-pii"]);
     expect(JSON.stringify(body)).not.toMatch(/mail\.example|4111/);
     expect(stub.sent).toHaveLength(1);
-    expect(stub.records[0]).toMatchObject({ usage: USAGE, usageSource: "provider", policies: [{ name: "no-pii", effect: "denied" }] });
+    expect(stub.records[0]).toMatchObject({
+      usage: USAGE,
+      usageSource: "provider",
+      policies: [{ name: "no-pii", effect: "denied" }],
+    });
     expect(stub.records[0]!.cost?.nanoUsd).toBeGreaterThan(0);
   });
 
   const OF_OTHERS = {
-    "anthropic:m": { id: "a", type: "message", role: "assistant", model: "m", content: [{ type: "text", text: `Write to ${MAIL}.` }], stop_reason: "end_turn", usage: { input_tokens: 1, output_tokens: 2 } },
-    "gemini:m": { candidates: [{ content: { role: "model", parts: [{ text: `Write to ${MAIL}.` }] }, finishReason: "STOP" }], usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 2, totalTokenCount: 3 } },
+    "anthropic:m": {
+      id: "a",
+      type: "message",
+      role: "assistant",
+      model: "m",
+      content: [{ type: "text", text: `Write to ${MAIL}.` }],
+      stop_reason: "end_turn",
+      usage: { input_tokens: 1, output_tokens: 2 },
+    },
+    "gemini:m": {
+      candidates: [{ content: { role: "model", parts: [{ text: `Write to ${MAIL}.` }] }, finishReason: "STOP" }],
+      usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 2, totalTokenCount: 3 },
+    },
   };
-  test.each(Object.entries(OF_OTHERS))("[d3.3] an answer of %s in its own form is looked at as well", async (model, answer) => {
-    expect((await said(answering(on(MASKS, "output"), answer), { model })).body["choices"][0].message.content).toBe("Write to [email].");
-  });
+  test.each(Object.entries(OF_OTHERS))(
+    "[d3.3] an answer of %s in its own form is looked at as well",
+    async (model, answer) => {
+      expect((await said(answering(on(MASKS, "output"), answer), { model })).body["choices"][0].message.content).toBe(
+        "Write to [email].",
+      );
+    },
+  );
 });
 
 describe("what comes out, as a stream", () => {
-  const streamed = (data: readonly object[], policy: object = on(MASKS, "output"), ask: Readonly<Record<string, unknown>> = {}): Promise<Played> => play(data, { ask, stub: guarded(policy) });
-  const spelled = (text: string, field = "content"): readonly object[] => Array.from(text, (letter) => chunk({ [field]: letter }));
-  const contentOf = ({ events }: Played, field = "content"): string => events.flatMap((event) => event["choices"] ?? []).map((choice) => choice.delta?.[field] ?? "").join("");
+  const streamed = (
+    data: readonly object[],
+    policy: object = on(MASKS, "output"),
+    ask: Readonly<Record<string, unknown>> = {},
+  ): Promise<Played> => play(data, { ask, stub: guarded(policy) });
+  const spelled = (text: string, field = "content"): readonly object[] =>
+    Array.from(text, (letter) => chunk({ [field]: letter }));
+  const contentOf = ({ events }: Played, field = "content"): string =>
+    events
+      .flatMap((event) => event["choices"] ?? [])
+      .map((choice) => choice.delta?.[field] ?? "")
+      .join("");
 
   test("[d3.3] a match that spans chunks is caught, and nothing of it leaves", async () => {
-    const got = await streamed([chunk({ role: "assistant", content: "" }), ...spelled(`The card ${CARD} is of ${MAIL}, he said.`), chunk({}, "stop"), usageChunk()]);
+    const got = await streamed([
+      chunk({ role: "assistant", content: "" }),
+      ...spelled(`The card ${CARD} is of ${MAIL}, he said.`),
+      chunk({}, "stop"),
+      usageChunk(),
+    ]);
     expect([got.content, got.faults, got.error]).toEqual(["The card [card] is of [email], he said.", [], null]);
     expect(got.text).not.toMatch(/"content":"4|ada@/);
-    expect(got.stub.records[0]).toMatchObject({ status: 200, usage: USAGE, policies: [{ name: "no-pii", effect: "masked" }] });
+    expect(got.stub.records[0]).toMatchObject({
+      status: 200,
+      usage: USAGE,
+      policies: [{ name: "no-pii", effect: "masked" }],
+    });
   });
 
   test("[d3.3] text is held back only while a match could still be growing", async () => {
-    const got = await streamed([chunk({ content: "Call 41" }), chunk({ content: "11 or" }), chunk({ content: " not" }), chunk({}, "stop")]);
-    expect(got.events.flatMap((event) => event["choices"]).map((choice) => choice.delta.content).filter(Boolean)).toEqual(["Call ", "4111 ", "or ", "not"]);
+    const got = await streamed([
+      chunk({ content: "Call 41" }),
+      chunk({ content: "11 or" }),
+      chunk({ content: " not" }),
+      chunk({}, "stop"),
+    ]);
+    expect(
+      got.events
+        .flatMap((event) => event["choices"])
+        .map((choice) => choice.delta.content)
+        .filter(Boolean),
+    ).toEqual(["Call ", "4111 ", "or ", "not"]);
   });
 
   test("[d3.3] members of a vendor's own that come in pieces are caught as well, also inside others", async () => {
     const pieces = [CARD.slice(0, 6), CARD.slice(6, 11), CARD.slice(11)];
-    const got = await streamed([...pieces.map((piece) => chunk({ own_words: piece })), ...pieces.map((piece) => chunk({ own: { words: piece, type: "x" } })), chunk({ content: "Hi" }), chunk({}, "stop")]);
+    const got = await streamed([
+      ...pieces.map((piece) => chunk({ own_words: piece })),
+      ...pieces.map((piece) => chunk({ own: { words: piece, type: "x" } })),
+      chunk({ content: "Hi" }),
+      chunk({}, "stop"),
+    ]);
     expect([got.text.includes("1111"), got.faults, got.content]).toEqual([false, [], "Hi"]);
     expect(contentOf(got, "own_words")).toBe("[card]");
     expect(got.text).toContain('{"own":{"words":"[card]"}}');
@@ -404,60 +811,116 @@ describe("what comes out, as a stream", () => {
 
   test("[d3.3] reasoning, refusals, blocks of reasoning, spoken words and arguments of calls are texts of their own", async () => {
     const pieces = [CARD.slice(0, 6), CARD.slice(6, 11), CARD.slice(11)];
-    const call = (index: number, fields: object, text: string): object => ({ tool_calls: [{ index, ...fields, function: { ...("id" in fields && { name: "f" }), arguments: text } }] });
+    const call = (index: number, fields: object, text: string): object => ({
+      tool_calls: [{ index, ...fields, function: { ...("id" in fields && { name: "f" }), arguments: text } }],
+    });
     const got = await streamed([
       ...pieces.map((piece) => chunk({ reasoning_content: piece })),
       ...pieces.map((piece) => chunk({ reasoning_details: [{ type: "reasoning.text", text: piece, index: 0 }] })),
       ...pieces.map((piece) => chunk({ audio: { transcript: piece } })),
       ...pieces.map((piece) => chunk({ refusal: piece })),
-      chunk(call(0, { id: "c0", type: "function" }, `{"card":"`)), ...pieces.map((piece) => chunk(call(0, {}, piece))), chunk(call(0, {}, '"}')),
-      chunk(call(1, { id: "c1", type: "function" }, '{"card":')), ...pieces.map((piece) => chunk(call(1, {}, piece.replaceAll(" ", "")))), chunk(call(1, {}, "}")),
+      chunk(call(0, { id: "c0", type: "function" }, `{"card":"`)),
+      ...pieces.map((piece) => chunk(call(0, {}, piece))),
+      chunk(call(0, {}, '"}')),
+      chunk(call(1, { id: "c1", type: "function" }, '{"card":')),
+      ...pieces.map((piece) => chunk(call(1, {}, piece.replaceAll(" ", "")))),
+      chunk(call(1, {}, "}")),
       chunk({}, "tool_calls"),
     ]);
     expect(got.faults).toEqual([]);
     expect(got.text).not.toContain("1111");
     expect([contentOf(got, "reasoning_content"), contentOf(got, "refusal")]).toEqual(["[card]", "[card]"]);
     const deltas = got.events.flatMap((event) => event["choices"]).map((choice) => choice.delta);
-    expect(deltas.flatMap((delta) => delta.reasoning_details ?? []).map((detail: { text: string }) => detail.text).join("")).toBe("[card]");
+    expect(
+      deltas
+        .flatMap((delta) => delta.reasoning_details ?? [])
+        .map((detail: { text: string }) => detail.text)
+        .join(""),
+    ).toBe("[card]");
     expect(deltas.flatMap((delta) => delta.audio?.transcript ?? []).join("")).toBe("[card]");
     for (const index of [0, 1]) {
-      const text = deltas.flatMap((delta) => delta.tool_calls ?? []).filter((one: { index: number }) => one.index === index).map((one: { function: { arguments: string } }) => one.function.arguments).join("");
+      const text = deltas
+        .flatMap((delta) => delta.tool_calls ?? [])
+        .filter((one: { index: number }) => one.index === index)
+        .map((one: { function: { arguments: string } }) => one.function.arguments)
+        .join("");
       expect(JSON.parse(text)).toEqual({ card: "[card]" });
     }
   });
 
   test("[d3.3] choices are texts of their own", async () => {
-    const got = await streamed([
-      choiceChunk({ index: 0, delta: { content: "4111 1111" } }), choiceChunk({ index: 1, delta: { content: " 1111 1111" } }), choiceChunk({ index: 0, delta: { content: " and" } }),
-      choiceChunk({ index: 0, delta: {}, finish_reason: "stop" }), choiceChunk({ index: 1, delta: {}, finish_reason: "stop" }),
-    ], on(MASKS, "output"), { n: 2 });
+    const got = await streamed(
+      [
+        choiceChunk({ index: 0, delta: { content: "4111 1111" } }),
+        choiceChunk({ index: 1, delta: { content: " 1111 1111" } }),
+        choiceChunk({ index: 0, delta: { content: " and" } }),
+        choiceChunk({ index: 0, delta: {}, finish_reason: "stop" }),
+        choiceChunk({ index: 1, delta: {}, finish_reason: "stop" }),
+      ],
+      on(MASKS, "output"),
+      { n: 2 },
+    );
     expect(got.faults).toEqual([]);
     expect(got.content).toBe("4111 1111 and");
   });
 
-  test.each(["mask", "block"] as const)("[d3.3] choices that are calls of their own are looked at as well, to their end: %s", async (action) => {
-    const line = (content: string, more: object): string => `${JSON.stringify({ model: "m", message: { role: "assistant", content }, ...more })}\n`;
-    const body = line("Hello, it is 4111 1111 ", { done: false }) + line("1111 1111", { done: false }) + line("", { done: true, done_reason: "stop", prompt_eval_count: 2, eval_count: 3 });
-    const stub = stubGateway(guarded({ name: "p", guard: { classes: ["card"], on: "output", action } }, { upstream: cannedUpstream({ headers: { "content-type": "application/x-ndjson" }, body, chunk: 40 }) }));
-    const text = await (await stub.chat({ model: "ollama:m", n: 2, stream: true, messages: HELLO })).text();
-    expect(text).not.toContain("1111");
-    expect(text.endsWith("data: [DONE]\n\n")).toBe(true);
-    expect(text.match(/\[card\]/g)?.length ?? 0).toBe(action === "mask" ? 2 : 0);
-    expect(text.includes("policy_violation")).toBe(action === "block");
-  });
+  test.each(["mask", "block"] as const)(
+    "[d3.3] choices that are calls of their own are looked at as well, to their end: %s",
+    async (action) => {
+      const line = (content: string, more: object): string =>
+        `${JSON.stringify({ model: "m", message: { role: "assistant", content }, ...more })}\n`;
+      const body =
+        line("Hello, it is 4111 1111 ", { done: false }) +
+        line("1111 1111", { done: false }) +
+        line("", { done: true, done_reason: "stop", prompt_eval_count: 2, eval_count: 3 });
+      const stub = stubGateway(
+        guarded(
+          { name: "p", guard: { classes: ["card"], on: "output", action } },
+          { upstream: cannedUpstream({ headers: { "content-type": "application/x-ndjson" }, body, chunk: 40 }) },
+        ),
+      );
+      const text = await (await stub.chat({ model: "ollama:m", n: 2, stream: true, messages: HELLO })).text();
+      expect(text).not.toContain("1111");
+      expect(text.endsWith("data: [DONE]\n\n")).toBe(true);
+      expect(text.match(/\[card\]/g)?.length ?? 0).toBe(action === "mask" ? 2 : 0);
+      expect(text.includes("policy_violation")).toBe(action === "block");
+    },
+  );
 
   test("[d3.3] [d8.3] a guard that blocks ends the stream with one error event and [DONE]; nothing of the match is out, the upstream is left, and what was made is settled", async () => {
-    const got = await streamed([chunk({ content: "The card is " }), ...spelled(`${CARD}. And more.`), chunk({}, "stop"), usageChunk()], on(BLOCKS, "output"));
+    const got = await streamed(
+      [chunk({ content: "The card is " }), ...spelled(`${CARD}. And more.`), chunk({}, "stop"), usageChunk()],
+      on(BLOCKS, "output"),
+    );
     expect(got.faults).toEqual([]);
-    expect([got.content, got.done, got.error?.["code"], got.error?.["message"], got.error?.["metadata"].policy]).toEqual(["The card is ", true, "policy_violation", "Keep it out.", "no-pii"]);
+    expect([
+      got.content,
+      got.done,
+      got.error?.["code"],
+      got.error?.["message"],
+      got.error?.["metadata"].policy,
+    ]).toEqual(["The card is ", true, "policy_violation", "Keep it out.", "no-pii"]);
     expect(got.text).not.toMatch(/4111|"content":"4/);
-    expect(got.stub.records[0]).toMatchObject({ status: 403, code: "policy_violation", usageSource: "estimated", policies: [{ name: "no-pii", effect: "denied" }] });
+    expect(got.stub.records[0]).toMatchObject({
+      status: 403,
+      code: "policy_violation",
+      usageSource: "estimated",
+      policies: [{ name: "no-pii", effect: "denied" }],
+    });
     expect(got.stub.records[0]!.usage!.completion_tokens).toBeGreaterThan(3);
     expect(got.stub.sent).toHaveLength(1);
   });
 
   test("[d3.3] [d7.4] a match in the first content is a plain 403, because nothing has been sent", async () => {
-    const stub = stubGateway(guarded(on(BLOCKS, "output"), { upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body: eventStream(...spelled(`${CARD}, yes`), chunk({}, "stop")), chunk: "event" }) }));
+    const stub = stubGateway(
+      guarded(on(BLOCKS, "output"), {
+        upstream: cannedUpstream({
+          headers: { "content-type": "text/event-stream" },
+          body: eventStream(...spelled(`${CARD}, yes`), chunk({}, "stop")),
+          chunk: "event",
+        }),
+      }),
+    );
     const { status, body } = await said(stub, { stream: true, num_retries: 2 });
     expect([status, body["error"].code]).toEqual([403, "policy_violation"]);
     expect(stub.sent).toHaveLength(1);
@@ -465,13 +928,26 @@ describe("what comes out, as a stream", () => {
   });
 
   test("[d3.3] an answer that is masked to nothing is not taken for an empty one", async () => {
-    const got = await streamed([chunk({ content: MAIL }), chunk({}, "stop")], { name: "p", guard: { classes: ["email"], on: "output", action: "mask", mask: "" } });
+    const got = await streamed([chunk({ content: MAIL }), chunk({}, "stop")], {
+      name: "p",
+      guard: { classes: ["email"], on: "output", action: "mask", mask: "" },
+    });
     expect([got.content, got.faults, got.stub.sent.length]).toEqual(["", [], 1]);
   });
 
   test("[d3.3] log probabilities, which would spell it out, are left out, and vendors' own fields are looked at", async () => {
     const logprobs = { content: [{ token: "4111", logprob: -1, bytes: null, top_logprobs: [] }], refusal: null };
-    const got = await streamed([choiceChunk({ index: 0, delta: { content: "Hello", note: `by ${MAIL}` }, logprobs, remark: MAIL }, { search: [MAIL] }), chunk({}, "stop")], on(MASKS, "output"), { logprobs: true });
+    const got = await streamed(
+      [
+        choiceChunk(
+          { index: 0, delta: { content: "Hello", note: `by ${MAIL}` }, logprobs, remark: MAIL },
+          { search: [MAIL] },
+        ),
+        chunk({}, "stop"),
+      ],
+      on(MASKS, "output"),
+      { logprobs: true },
+    );
     expect(got.faults).toEqual([]);
     expect(got.text).not.toMatch(/4111|mail\.example/);
     expect(got.response.headers.get("x-gateway-warnings")).toContain("logprobs_withheld");

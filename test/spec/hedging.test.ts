@@ -6,23 +6,35 @@ import { readStream } from "../harness/sse.ts";
 
 const HEDGED: RouteParts = { hedge: { after: 20, maxExtra: 1 } };
 const SLOW: Fault = { kind: "ok", delayMs: 200 };
-const HOW = [["plain", {}], ["streamed", { stream: true }]] as const;
+const HOW = [
+  ["plain", {}],
+  ["streamed", { stream: true }],
+] as const;
 
 function hedgedGateway(up0: readonly Fault[], up1: readonly Fault[], parts: RouteParts = {}): Routed {
   return routedGateway([routeOf("r", ["up0:m", "up1:m"], { ...HEDGED, ...parts })], { up0, up1 });
 }
 
-async function contentOf(gateway: Routed, how: object): Promise<{ readonly content: string; readonly status: number; readonly headers: Headers }> {
+async function contentOf(
+  gateway: Routed,
+  how: object,
+): Promise<{ readonly content: string; readonly status: number; readonly headers: Headers }> {
   const response = await gateway.chat({ route: "r", messages: [{ role: "user", content: "Hello" }], ...how });
   const text = await response.text();
   const { status: code, headers } = response;
-  if (headers.get("content-type")!.startsWith("text/event-stream")) return { content: readStream(text).content, status: code, headers };
-  return { content: (JSON.parse(text) as { choices?: { message: { content: string } }[] }).choices?.[0]?.message.content ?? "", status: code, headers };
+  if (headers.get("content-type")!.startsWith("text/event-stream"))
+    return { content: readStream(text).content, status: code, headers };
+  return {
+    content: (JSON.parse(text) as { choices?: { message: { content: string } }[] }).choices?.[0]?.message.content ?? "",
+    status: code,
+    headers,
+  };
 }
 
 /** What is let go of is told a moment after the answer. */
 const settled = (): Promise<void> => Bun.sleep(5);
-const ends = ({ upstream }: Routed): readonly (readonly [string, string | null])[] => upstream.served.map(({ target, ended }) => [target, ended]);
+const ends = ({ upstream }: Routed): readonly (readonly [string, string | null])[] =>
+  upstream.served.map(({ target, ended }) => [target, ended]);
 const codes = ({ records }: Routed): readonly (string | null)[] => records.at(-1)!.attempts.map(({ code }) => code);
 
 describe.each([...HOW])("a late first content, %s", (_, how) => {
@@ -30,17 +42,34 @@ describe.each([...HOW])("a late first content, %s", (_, how) => {
     const gateway = hedgedGateway([SLOW], [OK]);
     const { content, headers } = await contentOf(gateway, how);
     await settled();
-    expect([content, headers.get("x-gateway-model"), headers.get("x-gateway-attempts")]).toEqual(["up1.1;".repeat(WORDS), "up1:m", "2"]);
-    expect(ends(gateway)).toEqual([["up0", "cancelled"], ["up1", "read"]]);
+    expect([content, headers.get("x-gateway-model"), headers.get("x-gateway-attempts")]).toEqual([
+      "up1.1;".repeat(WORDS),
+      "up1:m",
+      "2",
+    ]);
+    expect(ends(gateway)).toEqual([
+      ["up0", "cancelled"],
+      ["up1", "read"],
+    ]);
     expect(codes(gateway)).toEqual(["superseded", null]);
-    expect(gateway.context.routing.health.snapshot(0).map(({ inFlight, state }) => [inFlight, state])).toEqual([[0, "closed"], [0, "closed"]]);
+    expect(gateway.context.routing.health.snapshot(0).map(({ inFlight, state }) => [inFlight, state])).toEqual([
+      [0, "closed"],
+      [0, "closed"],
+    ]);
   });
 
   test("the first attempt is quicker after all: the second is ended", async () => {
     const gateway = hedgedGateway([{ kind: "ok", delayMs: 60 }], [{ kind: "ok", delayMs: 300 }]);
     const { content } = await contentOf(gateway, how);
     await settled();
-    expect([content, ends(gateway), codes(gateway)]).toEqual(["up0.1;".repeat(WORDS), [["up0", "read"], ["up1", "cancelled"]], [null, "superseded"]]);
+    expect([content, ends(gateway), codes(gateway)]).toEqual([
+      "up0.1;".repeat(WORDS),
+      [
+        ["up0", "read"],
+        ["up1", "cancelled"],
+      ],
+      [null, "superseded"],
+    ]);
   });
 
   test("the second attempt fails: the first is still waited for", async () => {
@@ -53,27 +82,44 @@ describe.each([...HOW])("a late first content, %s", (_, how) => {
     const gateway = hedgedGateway([{ kind: "status", status: 500, delayMs: 60 }, OK], [status(500)], { retries: 1 });
     const { content, headers } = await contentOf(gateway, how);
     expect([content, gateway.upstream.targets().slice(0, 2)]).toEqual(["up0.2;".repeat(WORDS), ["up0", "up1"]]);
-    expect([headers.get("x-gateway-attempts"), codes(gateway).length]).toEqual([String(gateway.upstream.served.length), gateway.upstream.served.length]);
+    expect([headers.get("x-gateway-attempts"), codes(gateway).length]).toEqual([
+      String(gateway.upstream.served.length),
+      gateway.upstream.served.length,
+    ]);
   });
 
   test("an answer in time has no second attempt", async () => {
     const gateway = hedgedGateway([OK], [OK]);
-    expect([(await contentOf(gateway, how)).content, gateway.upstream.targets()]).toEqual(["up0.1;".repeat(WORDS), ["up0"]]);
+    expect([(await contentOf(gateway, how)).content, gateway.upstream.targets()]).toEqual([
+      "up0.1;".repeat(WORDS),
+      ["up0"],
+    ]);
   });
 
   test("with one target the second attempt goes to the same one", async () => {
     const gateway = routedGateway([routeOf("r", ["up0:m"], HEDGED)], { up0: [SLOW, OK] });
-    expect([(await contentOf(gateway, how)).content, gateway.upstream.targets()]).toEqual(["up0.2;".repeat(WORDS), ["up0", "up0"]]);
+    expect([(await contentOf(gateway, how)).content, gateway.upstream.targets()]).toEqual([
+      "up0.2;".repeat(WORDS),
+      ["up0", "up0"],
+    ]);
   });
 
   test("a client that leaves ends both", async () => {
     const gateway = hedgedGateway([SLOW], [SLOW]);
     const leaving = new AbortController();
-    const asked = gateway.chat({ route: "r", messages: [{ role: "user", content: "Hello" }], ...how }, { signal: leaving.signal }).then((response) => response.text(), () => "");
+    const asked = gateway
+      .chat({ route: "r", messages: [{ role: "user", content: "Hello" }], ...how }, { signal: leaving.signal })
+      .then(
+        (response) => response.text(),
+        () => "",
+      );
     await Bun.sleep(60);
     leaving.abort();
     await asked;
-    expect(ends(gateway)).toEqual([["up0", "cancelled"], ["up1", "cancelled"]]);
+    expect(ends(gateway)).toEqual([
+      ["up0", "cancelled"],
+      ["up1", "cancelled"],
+    ]);
     expect(gateway.records.map(({ status: code }) => code)).toEqual([499]);
   });
 });

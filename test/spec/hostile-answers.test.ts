@@ -11,17 +11,29 @@ const hello = [{ role: "user", content: "Hello" }];
 const SOON_MS = 2000;
 
 function answering(answer: CannedAnswer, family = "openai"): Stub {
-  return stubGateway({ upstream: cannedUpstream(answer), providers: [providerSettings({ id: family, baseUrl: "https://provider.test/v1", credentials: [storedKey(KEY)] })] });
+  return stubGateway({
+    upstream: cannedUpstream(answer),
+    providers: [providerSettings({ id: family, baseUrl: "https://provider.test/v1", credentials: [storedKey(KEY)] })],
+  });
 }
 
 function streaming(events: readonly (object | string)[], family = "openai"): Stub {
-  return answering({ headers: { "content-type": "text/event-stream" }, body: eventStream(...events), chunk: "whole" }, family);
+  return answering(
+    { headers: { "content-type": "text/event-stream" }, body: eventStream(...events), chunk: "whole" },
+    family,
+  );
 }
 
 describe("words of errors", () => {
   const bodies: Readonly<Record<string, (word: string) => object>> = {
     anthropic: (word) => ({ type: "error", error: { type: word, message: "no" } }),
-    gemini: (word) => ({ error: { status: word, message: "no", details: [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: word }] } }),
+    gemini: (word) => ({
+      error: {
+        status: word,
+        message: "no",
+        details: [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: word }],
+      },
+    }),
     openai: (word) => ({ error: { code: word, type: word, message: "no" } }),
   };
   for (const family of Object.keys(bodies))
@@ -36,7 +48,13 @@ describe("words of errors", () => {
 
   const spellings: Readonly<Record<string, object | string>> = {
     "in its message": { error: { message: `the key ${KEY} is odd` } },
-    "as the field": { error: { message: "odd", param: KEY, details: [{ "@type": "type.googleapis.com/google.rpc.BadRequest", fieldViolations: [{ field: KEY }] }] } },
+    "as the field": {
+      error: {
+        message: "odd",
+        param: KEY,
+        details: [{ "@type": "type.googleapis.com/google.rpc.BadRequest", fieldViolations: [{ field: KEY }] }],
+      },
+    },
     "in an address": { error: { message: `GET https://provider.test/v1?key=${encodeURIComponent(KEY)} failed` } },
     "in JSON in its message": { error: { message: `upstream said {"key":"${KEY.replaceAll("/", "\\/")}"}` } },
     "cut off where we stop reading": { error: { message: `${"x".repeat(1975)}${KEY} and more` } },
@@ -45,7 +63,10 @@ describe("words of errors", () => {
   for (const family of Object.keys(bodies))
     for (const [where, body] of Object.entries(spellings))
       test(`[d7.8] ${family}: a provider that says our key ${where} does not tell it to the caller`, async () => {
-        const gateway = answering({ status: 400, body: typeof body === "string" ? body : JSON.stringify(body) }, family);
+        const gateway = answering(
+          { status: 400, body: typeof body === "string" ? body : JSON.stringify(body) },
+          family,
+        );
         const said = await (await gateway.chat({ model: `${family}:m`, messages: hello, max_tokens: 5 })).text();
         expect(said).not.toContain(KEY.slice(0, 9));
         expect(said).not.toContain(encodeURIComponent(KEY).slice(0, 12));
@@ -54,37 +75,61 @@ describe("words of errors", () => {
 
 describe("figures", () => {
   test("[d8.9] tokens beyond whole numbers are no figures: an estimate stands in their place", async () => {
-    const gateway = answering({ body: JSON.stringify({ ...openaiAnswer("Hello"), usage: { prompt_tokens: 1e308, completion_tokens: 1e308, total_tokens: 1e308 } }) });
-    expect((await gateway.chat({ model: "openai:m", messages: hello })).headers.get("x-gateway-warnings")).toBe("usage_estimated");
+    const gateway = answering({
+      body: JSON.stringify({
+        ...openaiAnswer("Hello"),
+        usage: { prompt_tokens: 1e308, completion_tokens: 1e308, total_tokens: 1e308 },
+      }),
+    });
+    expect((await gateway.chat({ model: "openai:m", messages: hello })).headers.get("x-gateway-warnings")).toBe(
+      "usage_estimated",
+    );
     expect(gateway.records[0]!.usage!.total_tokens).toBeLessThan(1000);
   });
 });
 
 describe("memory and time", () => {
   test("[d1.5] [d8.5] an id without measure does not begin every event", async () => {
-    const gateway = streaming([openaiChunk({ content: "a" }, null, { id: "i".repeat(4_000_000) }), ...Array.from({ length: 600 }, () => openaiChunk({ content: "b" })), openaiChunk({}, "stop")]);
+    const gateway = streaming([
+      openaiChunk({ content: "a" }, null, { id: "i".repeat(4_000_000) }),
+      ...Array.from({ length: 600 }, () => openaiChunk({ content: "b" })),
+      openaiChunk({}, "stop"),
+    ]);
     const stream = readStream(await (await gateway.chat({ model: "openai:m", messages: hello, stream: true })).text());
     expect(stream.done).toBe(true);
     expect(stream.events[0]!["id"]).toMatch(/^chatcmpl-[0-9a-f]{32}$/);
   });
 
   test("[d8.5] tool calls by the ten thousand end the answer, and soon", async () => {
-    const calls = Array.from({ length: 40_000 }, (_, index) => ({ index, id: `call_${index}`, function: { name: "f" } }));
+    const calls = Array.from({ length: 40_000 }, (_, index) => ({
+      index,
+      id: `call_${index}`,
+      function: { name: "f" },
+    }));
     const gateway = streaming([openaiChunk({ tool_calls: calls }), openaiChunk({}, "tool_calls")]);
     const startedMs = performance.now();
-    expect(await (await gateway.chat({ model: "openai:m", messages: hello, stream: true })).json()).toMatchObject({ error: { code: "upstream_invalid_response" } });
+    expect(await (await gateway.chat({ model: "openai:m", messages: hello, stream: true })).json()).toMatchObject({
+      error: { code: "upstream_invalid_response" },
+    });
     expect(performance.now() - startedMs).toBeLessThan(SOON_MS);
   });
 
   test("[d8.5] arguments whose call never gets a name are not collected without end", async () => {
     const piece = openaiChunk({ tool_calls: [{ index: 0, function: { arguments: "a".repeat(1_000_000) } }] });
     const gateway = streaming(Array.from({ length: 6 }, () => piece));
-    expect(await (await gateway.chat({ model: "openai:m", messages: hello, stream: true })).json()).toMatchObject({ error: { code: "upstream_invalid_response" } });
+    expect(await (await gateway.chat({ model: "openai:m", messages: hello, stream: true })).json()).toMatchObject({
+      error: { code: "upstream_invalid_response" },
+    });
   });
 
   test("[d8.5] vendor fields that no event takes wait in a bounded number and size", async () => {
     const silent = Array.from({ length: 500 }, (_, index) => ({ id: "c", choices: [], [`field_${index}`]: "value" }));
-    const gateway = streaming([{ id: "c", choices: [], large: "v".repeat(300_000) }, ...silent, openaiChunk({ content: "a" }), openaiChunk({}, "stop")]);
+    const gateway = streaming([
+      { id: "c", choices: [], large: "v".repeat(300_000) },
+      ...silent,
+      openaiChunk({ content: "a" }),
+      openaiChunk({}, "stop"),
+    ]);
     const text = await (await gateway.chat({ model: "openai:m", messages: hello, stream: true })).text();
     const fields = Object.keys(readStream(text).events[0]!).filter((name) => name.startsWith("field_"));
     expect(fields.length).toBeGreaterThan(0);
@@ -93,17 +138,61 @@ describe("memory and time", () => {
   });
 
   test("[d8.5] anthropic: a thought without end is not kept whole", async () => {
-    const piece = { type: "content_block_delta", index: 0, delta: { type: "thinking_delta", thinking: "t".repeat(4_000_000) } };
-    const gateway = streaming([{ type: "message_start", message: {} }, { type: "content_block_start", index: 0, content_block: { type: "thinking", thinking: "" } }, ...Array.from({ length: 6 }, () => piece)], "anthropic");
-    const text = await (await gateway.chat({ model: "anthropic:m", messages: hello, max_tokens: 5, stream: true })).text();
+    const piece = {
+      type: "content_block_delta",
+      index: 0,
+      delta: { type: "thinking_delta", thinking: "t".repeat(4_000_000) },
+    };
+    const gateway = streaming(
+      [
+        { type: "message_start", message: {} },
+        { type: "content_block_start", index: 0, content_block: { type: "thinking", thinking: "" } },
+        ...Array.from({ length: 6 }, () => piece),
+      ],
+      "anthropic",
+    );
+    const text = await (
+      await gateway.chat({ model: "anthropic:m", messages: hello, max_tokens: 5, stream: true })
+    ).text();
     expect(text).toContain("upstream_invalid_response");
   });
 
   const part = (over: object): object => ({ candidates: [{ index: 0, content: { parts: [over] } }] });
   const floods: Readonly<Record<string, readonly object[]>> = {
-    "citations in every event of a long text": [part({ text: "ä".repeat(1_000_000) }), ...Array.from({ length: 2000 }, () => ({ candidates: [{ index: 0, content: { parts: [{ text: "b" }] }, groundingMetadata: { groundingChunks: [{ web: { uri: "u" } }], groundingSupports: [{ segment: { endIndex: 3 }, groundingChunkIndices: [0] }] } }] }))],
-    "parts that nobody knows": [{ candidates: [{ index: 0, content: { parts: Array.from({ length: 60_000 }, (_, index) => ({ unknown: index })) } }] }],
-    "calls with ids": [{ candidates: [{ index: 0, content: { parts: Array.from({ length: 60_000 }, (_, index) => ({ functionCall: { name: "f", id: `id_${index}` } })) } }] }],
+    "citations in every event of a long text": [
+      part({ text: "ä".repeat(1_000_000) }),
+      ...Array.from({ length: 2000 }, () => ({
+        candidates: [
+          {
+            index: 0,
+            content: { parts: [{ text: "b" }] },
+            groundingMetadata: {
+              groundingChunks: [{ web: { uri: "u" } }],
+              groundingSupports: [{ segment: { endIndex: 3 }, groundingChunkIndices: [0] }],
+            },
+          },
+        ],
+      })),
+    ],
+    "parts that nobody knows": [
+      {
+        candidates: [
+          { index: 0, content: { parts: Array.from({ length: 60_000 }, (_, index) => ({ unknown: index })) } },
+        ],
+      },
+    ],
+    "calls with ids": [
+      {
+        candidates: [
+          {
+            index: 0,
+            content: {
+              parts: Array.from({ length: 60_000 }, (_, index) => ({ functionCall: { name: "f", id: `id_${index}` } })),
+            },
+          },
+        ],
+      },
+    ],
   };
   for (const [what, events] of Object.entries(floods))
     test(`[d8.5] gemini: ${what} take no more than their own length in time`, async () => {

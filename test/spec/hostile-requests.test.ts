@@ -5,7 +5,17 @@ import { openaiAnswer } from "../harness/upstream.ts";
 import { providers } from "../../src/providers/registry.ts";
 
 /** What an operator may allow: more than the bounds of decisions 5.8, which have tests of their own. */
-const WIDE = { body: { maxValues: 10_000_000, maxLevels: 512, maxMessages: 1_000_000, maxTools: 1_000_000, maxItems: 1_000_000, maxNameCharacters: 65_536, maxNumberDigits: 65_536 } };
+const WIDE = {
+  body: {
+    maxValues: 10_000_000,
+    maxLevels: 512,
+    maxMessages: 1_000_000,
+    maxTools: 1_000_000,
+    maxItems: 1_000_000,
+    maxNameCharacters: 65_536,
+    maxNumberDigits: 65_536,
+  },
+};
 const hello = [{ role: "user", content: "Hello" }];
 const SOON_MS = 2000;
 const many = <T>(length: number, make: (index: number) => T): T[] => Array.from({ length }, (_, index) => make(index));
@@ -21,9 +31,34 @@ describe("time", () => {
   const call = (index: number) => ({ id: `call_${index}`, type: "function", function: { name: "f", arguments: "{}" } });
   const conversations: Readonly<Record<string, readonly object[]>> = {
     "messages of one role": many(40_000, () => ({ role: "user", content: "x" })),
-    "results of tools": [...hello, { role: "assistant", content: null, tool_calls: many(40_000, call) }, ...many(40_000, (index) => ({ role: "tool", tool_call_id: `call_${index}`, content: "x" }))],
-    "signed calls": [...hello, { role: "assistant", content: null, tool_calls: many(30_000, call), reasoning_details: many(30_000, (index) => ({ type: "reasoning.encrypted", format: "google-gemini-v1", id: `call_${index}`, data: "d" })) }],
-    "pictures in a result": [...hello, { role: "assistant", content: null, tool_calls: [call(0)] }, { role: "tool", tool_call_id: "call_0", content: many(40_000, () => ({ type: "image_url", image_url: { url: "data:image/png;base64,AA==" } })) }],
+    "results of tools": [
+      ...hello,
+      { role: "assistant", content: null, tool_calls: many(40_000, call) },
+      ...many(40_000, (index) => ({ role: "tool", tool_call_id: `call_${index}`, content: "x" })),
+    ],
+    "signed calls": [
+      ...hello,
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: many(30_000, call),
+        reasoning_details: many(30_000, (index) => ({
+          type: "reasoning.encrypted",
+          format: "google-gemini-v1",
+          id: `call_${index}`,
+          data: "d",
+        })),
+      },
+    ],
+    "pictures in a result": [
+      ...hello,
+      { role: "assistant", content: null, tool_calls: [call(0)] },
+      {
+        role: "tool",
+        tool_call_id: "call_0",
+        content: many(40_000, () => ({ type: "image_url", image_url: { url: "data:image/png;base64,AA==" } })),
+      },
+    ],
   };
   for (const model of ["anthropic:claude-sonnet-4-5", "gemini:gemini-3-pro-preview"])
     for (const [what, messages] of Object.entries(conversations))
@@ -35,14 +70,28 @@ describe("time", () => {
 
   const documents: Readonly<Record<string, (index: number) => object>> = {
     "documents of one title": () => ({ type: "document", title: "same", source: { type: "text", data: "x" } }),
-    "files of one long name": () => ({ type: "file", file: { filename: `${"a".repeat(200)}.txt`, file_data: "data:text/plain;base64,AAAA" } }),
-    "documents that take the next one's title": (index) => ({ type: "document", title: index % 2 === 0 ? "same" : `same ${index + 2}`, source: { type: "text", data: "x" } }),
+    "files of one long name": () => ({
+      type: "file",
+      file: { filename: `${"a".repeat(200)}.txt`, file_data: "data:text/plain;base64,AAAA" },
+    }),
+    "documents that take the next one's title": (index) => ({
+      type: "document",
+      title: index % 2 === 0 ? "same" : `same ${index + 2}`,
+      source: { type: "text", data: "x" },
+    }),
   };
   for (const [what, block] of Object.entries(documents))
     test(`[d5.6] bedrock: ${what} by the ten thousand are named in the time of their number`, async () => {
       const gateway = stubGateway({ limits: WIDE, upstream: cannedUpstream({ status: 500, body: "" }) });
-      await soon(gateway, { model: "bedrock:anthropic.claude-opus-4-5", messages: [{ role: "user", content: many(20_000, block) }] });
-      const names = (JSON.parse(gateway.sent[0]!.body) as { messages: readonly { content: readonly { document: { name: string } }[] }[] }).messages[0]!.content.map(({ document }) => document.name);
+      await soon(gateway, {
+        model: "bedrock:anthropic.claude-opus-4-5",
+        messages: [{ role: "user", content: many(20_000, block) }],
+      });
+      const names = (
+        JSON.parse(gateway.sent[0]!.body) as {
+          messages: readonly { content: readonly { document: { name: string } }[] }[];
+        }
+      ).messages[0]!.content.map(({ document }) => document.name);
       expect(new Set(names).size).toBe(20_000);
     });
 
@@ -50,29 +99,70 @@ describe("time", () => {
     for (const provider of [...providers.values()].filter(({ sameShape }) => !sameShape))
       for (const type of provider.dialect.tools.map((word) => word.replace("*", "1")))
         for (const called of [undefined, null, {}, "f", { name: "f" }, { arguments: "{}" }]) {
-          const { status } = await stubGateway({ upstream: cannedUpstream({ status: 400, body: "" }) }).chat({ model: `${provider.id}:m`, messages: [...hello, { role: "assistant", content: null, tool_calls: [{ type, ...(called !== undefined && { function: called }) }] }] });
+          const { status } = await stubGateway({ upstream: cannedUpstream({ status: 400, body: "" }) }).chat({
+            model: `${provider.id}:m`,
+            messages: [
+              ...hello,
+              {
+                role: "assistant",
+                content: null,
+                tool_calls: [{ type, ...(called !== undefined && { function: called }) }],
+              },
+            ],
+          });
           expect([provider.id, type, called, status]).toEqual([provider.id, type, called, 400]);
         }
     for (const type of ["tool_search_tool_result", "mcp_tool_result", "compaction"])
       for (const content of [[null], [1], [[null]], [{ source: null }], [{ content: [null] }]])
-        expect([type, (await stubGateway({ upstream: cannedUpstream({ status: 400, body: "" }) }).chat({ model: "anthropic:claude-opus-4-5", messages: [{ role: "user", content: [{ type, content }] }] })).status]).toEqual([type, 400]);
+        expect([
+          type,
+          (
+            await stubGateway({ upstream: cannedUpstream({ status: 400, body: "" }) }).chat({
+              model: "anthropic:claude-opus-4-5",
+              messages: [{ role: "user", content: [{ type, content }] }],
+            })
+          ).status,
+        ]).toEqual([type, 400]);
   });
 
-  const laughs = Object.fromEntries(many(40, (index) => [`d${index}`, index === 39 ? { type: "string" } : { anyOf: many(2, () => ({ $ref: `#/$defs/d${index + 1}` })) }]));
+  const laughs = Object.fromEntries(
+    many(40, (index) => [
+      `d${index}`,
+      index === 39 ? { type: "string" } : { anyOf: many(2, () => ({ $ref: `#/$defs/d${index + 1}` })) },
+    ]),
+  );
   const schemas: Readonly<Record<string, object>> = {
-    "references that double with each step": { $defs: laughs, type: "object", properties: { a: { $ref: "#/$defs/d0" } } },
-    "a chain of references without end": { $defs: Object.fromEntries(many(3000, (index) => [`d${index}`, { type: "object", properties: { a: { $ref: `#/$defs/d${index + 1}` } } }])), type: "object", properties: { a: { $ref: "#/$defs/d0" } } },
+    "references that double with each step": {
+      $defs: laughs,
+      type: "object",
+      properties: { a: { $ref: "#/$defs/d0" } },
+    },
+    "a chain of references without end": {
+      $defs: Object.fromEntries(
+        many(3000, (index) => [`d${index}`, { type: "object", properties: { a: { $ref: `#/$defs/d${index + 1}` } } }]),
+      ),
+      type: "object",
+      properties: { a: { $ref: "#/$defs/d0" } },
+    },
     "a reference that is no percent-encoding": { type: "object", properties: { a: { $ref: "#/%zz" } } },
   };
   for (const [what, schema] of Object.entries(schemas))
     test(`[d6.3] ${what}: refused, where references are put in place`, async () => {
       const gateway = stubGateway();
-      const answer = await soon(gateway, { model: "gemini:gemini-1.5-flash", messages: hello, response_format: { type: "json_schema", json_schema: { name: "n", schema } } });
+      const answer = await soon(gateway, {
+        model: "gemini:gemini-1.5-flash",
+        messages: hello,
+        response_format: { type: "json_schema", json_schema: { name: "n", schema } },
+      });
       expect(await answer.json()).toMatchObject({ error: { code: "unsupported_value" } });
     });
 
   test("[d1.8] an address without measure is refused before a pattern runs over it", async () => {
-    const answer = await soon(stubGateway(), { model: "openai:m", messages: hello, base_url: `https://provider.test/${"/".repeat(200_000)}a` });
+    const answer = await soon(stubGateway(), {
+      model: "openai:m",
+      messages: hello,
+      base_url: `https://provider.test/${"/".repeat(200_000)}a`,
+    });
     expect(await answer.json()).toMatchObject({ error: { code: "invalid_request", param: "base_url" } });
   });
 });
@@ -90,8 +180,18 @@ describe("credentials", () => {
 });
 
 describe("the sandbox", () => {
-  const nested = (levels: number): object => (levels === 0 ? { type: "string" } : { type: "array", minItems: 8, items: nested(levels - 1) });
-  const itself = { $defs: { o: { type: "object", required: many(10, (index) => `p${index}`), properties: Object.fromEntries(many(10, (index) => [`p${index}`, { $ref: "#/$defs/o" }])) } }, $ref: "#/$defs/o" };
+  const nested = (levels: number): object =>
+    levels === 0 ? { type: "string" } : { type: "array", minItems: 8, items: nested(levels - 1) };
+  const itself = {
+    $defs: {
+      o: {
+        type: "object",
+        required: many(10, (index) => `p${index}`),
+        properties: Object.fromEntries(many(10, (index) => [`p${index}`, { $ref: "#/$defs/o" }])),
+      },
+    },
+    $ref: "#/$defs/o",
+  };
   const schemas: Readonly<Record<string, object>> = {
     "a text of a thousand million characters": { type: "string", minLength: 1e9 },
     "lists in lists": nested(12),
@@ -102,14 +202,21 @@ describe("the sandbox", () => {
   for (const [what, schema] of Object.entries(schemas))
     for (const model of ["json", "tools"])
       test(`[d5.6] ${model}: ${what} is answered, with something small`, async () => {
-        const asked = model === "json" ? { response_format: { type: "json_schema", json_schema: { name: "n", schema } } } : { tools: [{ type: "function", function: { name: "f", parameters: schema } }] };
+        const asked =
+          model === "json"
+            ? { response_format: { type: "json_schema", json_schema: { name: "n", schema } } }
+            : { tools: [{ type: "function", function: { name: "f", parameters: schema } }] };
         const answer = await soon(stubGateway(), { model: `sandbox:${model}`, messages: hello, ...asked });
         expect(answer.status).toBe(200);
         expect((await answer.text()).length).toBeLessThan(100_000);
       });
 
   test("[d5.6] an echo of much, many times over, is cut and says so", async () => {
-    const answer = await soon(stubGateway(), { model: "sandbox:echo", n: 128, messages: [{ role: "user", content: "x".repeat(1_000_000) }] });
+    const answer = await soon(stubGateway(), {
+      model: "sandbox:echo",
+      n: 128,
+      messages: [{ role: "user", content: "x".repeat(1_000_000) }],
+    });
     const text = await answer.text();
     expect(text.length).toBeLessThan(5_000_000);
     expect(JSON.parse(text)).toMatchObject({ choices: { 127: { finish_reason: "length" } } });

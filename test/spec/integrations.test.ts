@@ -11,7 +11,13 @@ import { recordOf } from "../contract/call-records.ts";
 import { type OpenedIntegrations, openTestIntegrations } from "../harness/integrations.ts";
 
 const SECRET = `whsec_${Buffer.from("0123456789012345678901234567").toString("base64")}`;
-const linesOf = (file: string): readonly Record<string, any>[] => (existsSync(file) ? readFileSync(file, "utf8").split("\n").filter((line) => line !== "").map((line) => JSON.parse(line) as Record<string, any>) : []);
+const linesOf = (file: string): readonly Record<string, any>[] =>
+  existsSync(file)
+    ? readFileSync(file, "utf8")
+        .split("\n")
+        .filter((line) => line !== "")
+        .map((line) => JSON.parse(line) as Record<string, any>)
+    : [];
 const CALLBACK = { type: "callback", module: "./module.ts", batch_wait_ms: 10 };
 const FILE = (opened: string): object => ({ type: "json_lines", path: opened, batch_wait_ms: 10 });
 const CONTENT: CallContent = { messages: [{ role: "user", content: "said in confidence" }], tools: [], answers: [] };
@@ -20,7 +26,11 @@ const CONTENT: CallContent = { messages: [{ role: "user", content: "said in conf
 const NO_WAIT_MS = 300;
 
 /** What the thread of a call spends: nothing here may take long, whatever the module does. */
-function publish({ integrations }: OpenedIntegrations, count: number, parts: Parameters<typeof recordOf>[0] = {}): { readonly longestMs: number; readonly records: readonly CallRecord[] } {
+function publish(
+  { integrations }: OpenedIntegrations,
+  count: number,
+  parts: Parameters<typeof recordOf>[0] = {},
+): { readonly longestMs: number; readonly records: readonly CallRecord[] } {
   let longestMs = 0;
   const records = Array.from({ length: count }, () => {
     const record = recordOf(parts);
@@ -42,7 +52,10 @@ describe("a callback module", () => {
 
   test("[d11.4] is told of beginnings, ends and pieces of streams, in this order, with the record and what the client calls metadata", async () => {
     await using opened = openTestIntegrations({ mine: { ...CALLBACK, stream_chunks: 1 } }, { "module.ts": RECORDER });
-    const record = recordOf({ stream: true, metadata: parseJson('{"__proto__":{"a":1},"team":"x","order":12345678901234567890}') as JsonObject });
+    const record = recordOf({
+      stream: true,
+      metadata: parseJson('{"__proto__":{"a":1},"team":"x","order":12345678901234567890}') as JsonObject,
+    });
     opened.integrations.admitted!(record);
     const piece = opened.integrations.chunks!(record)!;
     piece(120, 3.5);
@@ -52,8 +65,16 @@ describe("a callback module", () => {
     await opened.until(() => linesOf(file).length === 4);
     const [start, first, second, end] = linesOf(file);
     expect([start, first, second, end].map((line) => line!["kind"])).toEqual(["start", "chunk", "chunk", "end"]);
-    expect(start!["said"][0]).toMatchObject({ traceId: record.traceId, modelAsked: "openai:gpt-4o", tenantId: "acme", stream: true });
-    expect([first!["said"][0], second!["said"][0]]).toEqual([{ traceId: record.traceId, index: 0, atMs: 3.5, characters: 120 }, { traceId: record.traceId, index: 1, atMs: 4.5, characters: 80 }]);
+    expect(start!["said"][0]).toMatchObject({
+      traceId: record.traceId,
+      modelAsked: "openai:gpt-4o",
+      tenantId: "acme",
+      stream: true,
+    });
+    expect([first!["said"][0], second!["said"][0]]).toEqual([
+      { traceId: record.traceId, index: 0, atMs: 3.5, characters: 120 },
+      { traceId: record.traceId, index: 1, atMs: 4.5, characters: 80 },
+    ]);
     // read as text: JSON.parse would round the number here
     const texts = readFileSync(file, "utf8").split("\n");
     expect(texts[3]).toBe(`{"kind":"end","said":${JSON.stringify([record, null])}}`);
@@ -61,7 +82,10 @@ describe("a callback module", () => {
     expect(opened.standing("mine")).toMatchObject({ sums: { delivered: 4, queued: 0, refused: 0 }, restarts: 0 });
   });
   test("[d11.3] has what was said only where it asks for it", async () => {
-    await using opened = openTestIntegrations({ without: CALLBACK, with: { ...CALLBACK, module: "./other.ts", content: true } }, { "module.ts": RECORDER, "other.ts": RECORDER.replaceAll("told.jsonl", "other.jsonl") });
+    await using opened = openTestIntegrations(
+      { without: CALLBACK, with: { ...CALLBACK, module: "./other.ts", content: true } },
+      { "module.ts": RECORDER, "other.ts": RECORDER.replaceAll("told.jsonl", "other.jsonl") },
+    );
     opened.integrations.publish(recordOf(), CONTENT);
     const [without, withContent] = ["told", "other"].map((name) => join(opened.folder, `out/${name}.jsonl`));
     await opened.until(() => linesOf(without!).length === 1 && linesOf(withContent!).length === 1);
@@ -69,14 +93,24 @@ describe("a callback module", () => {
     expect(linesOf(withContent!)[0]!["said"][1]).toEqual(CONTENT);
   });
   test("[d11.4] one that throws and rejects is told of the next call all the same, and each is counted", async () => {
-    await using opened = openTestIntegrations({ mine: CALLBACK }, { "module.ts": `let n = 0; export const onCallEnd = async () => { n += 1; if (n % 3 === 0) throw new Error("no. " + n); if (n % 3 === 1) return Promise.reject("odd"); };` });
+    await using opened = openTestIntegrations(
+      { mine: CALLBACK },
+      {
+        "module.ts": `let n = 0; export const onCallEnd = async () => { n += 1; if (n % 3 === 0) throw new Error("no. " + n); if (n % 3 === 1) return Promise.reject("odd"); };`,
+      },
+    );
     publish(opened, 30);
     await opened.until(() => opened.standing("mine").sums.delivered === 10);
     expect(opened.standing("mine")).toMatchObject({ sums: { refused: 20 }, restarts: 0 });
     expect(opened.logged.filter(({ message }) => message === "an integration begins to fail").length).toBeLessThan(3);
   });
   test("[d11.4] one that loops for ever is ended and begun again, the calls that it held are counted, and publishing never waits", async () => {
-    await using opened = openTestIntegrations({ mine: { ...CALLBACK, hang_s: 1 } }, { "module.ts": `import { appendFileSync } from "node:fs"; export const onCallEnd = ({ modelAsked }) => { if (modelAsked === "loop") for (;;); appendFileSync("OUT/told", "x\\n"); };` });
+    await using opened = openTestIntegrations(
+      { mine: { ...CALLBACK, hang_s: 1 } },
+      {
+        "module.ts": `import { appendFileSync } from "node:fs"; export const onCallEnd = ({ modelAsked }) => { if (modelAsked === "loop") for (;;); appendFileSync("OUT/told", "x\\n"); };`,
+      },
+    );
     publish(opened, 3);
     await opened.until(() => opened.standing("mine").sums.delivered === 3);
     publish(opened, 1, { modelAsked: "loop" });
@@ -87,34 +121,72 @@ describe("a callback module", () => {
     expect(opened.standing("mine").sums.thread_ended).toBe(201);
     publish(opened, 5);
     await opened.until(() => opened.standing("mine").sums.delivered === 8);
-    expect(opened.logged).toContainEqual({ level: "warn", message: "the thread of integrations ended and is begun again", fields: { integrations: ["mine"], error_detail: expect.stringContaining("no sign of life") } });
+    expect(opened.logged).toContainEqual({
+      level: "warn",
+      message: "the thread of integrations ended and is begun again",
+      fields: { integrations: ["mine"], error_detail: expect.stringContaining("no sign of life") },
+    });
   }, 20_000);
   test("[d11.4] many short calls in a row are no call that hangs, however long they take together", async () => {
-    await using opened = openTestIntegrations({ mine: { ...CALLBACK, hang_s: 1 } }, { "module.ts": `export const onCallEnd = () => { const endMs = performance.now() + 20; while (performance.now() < endMs); };` });
+    await using opened = openTestIntegrations(
+      { mine: { ...CALLBACK, hang_s: 1 } },
+      {
+        "module.ts": `export const onCallEnd = () => { const endMs = performance.now() + 20; while (performance.now() < endMs); };`,
+      },
+    );
     publish(opened, 200);
     await opened.until(() => opened.standing("mine").sums.delivered === 200 || opened.standing("mine").restarts > 0);
     expect(opened.standing("mine")).toMatchObject({ sums: { delivered: 200, thread_ended: 0 }, restarts: 0 });
   }, 60_000);
   test.each([
     ["ends the process", "process.exit(7);", "code 7"],
-    ["throws outside of its functions", "setTimeout(() => { throw new Error('late'); }, 1); await new Promise((resolve) => setTimeout(resolve, 100));", "late"],
-    ["leaves a rejection alone", "Promise.reject(new Error('alone')); await new Promise((resolve) => setTimeout(resolve, 100));", "alone"],
-  ])("[d11.4] one that %s ends its thread and nothing else", async (_, code, why) => {
-    await using opened = openTestIntegrations({ mine: CALLBACK }, { "module.ts": `export const onCallEnd = async ({ modelAsked }) => { if (modelAsked === "bad") { ${code} } };` });
-    publish(opened, 1, { modelAsked: "bad" });
-    await opened.until(() => opened.standing("mine").restarts === 1);
-    publish(opened, 4);
-    await opened.until(() => opened.standing("mine").sums.delivered >= 4);
-    expect(opened.logged.find(({ message }) => message.startsWith("the thread of"))!.fields["error_detail"]).toContain(why);
-  }, 20_000);
+    [
+      "throws outside of its functions",
+      "setTimeout(() => { throw new Error('late'); }, 1); await new Promise((resolve) => setTimeout(resolve, 100));",
+      "late",
+    ],
+    [
+      "leaves a rejection alone",
+      "Promise.reject(new Error('alone')); await new Promise((resolve) => setTimeout(resolve, 100));",
+      "alone",
+    ],
+  ])(
+    "[d11.4] one that %s ends its thread and nothing else",
+    async (_, code, why) => {
+      await using opened = openTestIntegrations(
+        { mine: CALLBACK },
+        {
+          "module.ts": `export const onCallEnd = async ({ modelAsked }) => { if (modelAsked === "bad") { ${code} } };`,
+        },
+      );
+      publish(opened, 1, { modelAsked: "bad" });
+      await opened.until(() => opened.standing("mine").restarts === 1);
+      publish(opened, 4);
+      await opened.until(() => opened.standing("mine").sums.delivered >= 4);
+      expect(
+        opened.logged.find(({ message }) => message.startsWith("the thread of"))!.fields["error_detail"],
+      ).toContain(why);
+    },
+    20_000,
+  );
   test("[d11.4] one whose heap grows is ended and begun again", async () => {
-    await using opened = openTestIntegrations({ mine: { ...CALLBACK, max_memory_bytes: 64 * 1024 * 1024 } }, { "module.ts": `const kept = []; export const onCallEnd = async () => { for (let n = 0; n < 40; n++) { kept.push(Array.from({ length: 50000 }, (_, index) => ({ index }))); await new Promise((resolve) => setTimeout(resolve, 10)); } };` });
+    await using opened = openTestIntegrations(
+      { mine: { ...CALLBACK, max_memory_bytes: 64 * 1024 * 1024 } },
+      {
+        "module.ts": `const kept = []; export const onCallEnd = async () => { for (let n = 0; n < 40; n++) { kept.push(Array.from({ length: 50000 }, (_, index) => ({ index }))); await new Promise((resolve) => setTimeout(resolve, 10)); } };`,
+      },
+    );
     publish(opened, 1);
     await opened.until(() => opened.standing("mine").restarts === 1);
-    expect(opened.logged.some(({ fields }) => String(fields["error_detail"]).startsWith("its heap has grown to"))).toBe(true);
+    expect(opened.logged.some(({ fields }) => String(fields["error_detail"]).startsWith("its heap has grown to"))).toBe(
+      true,
+    );
   }, 20_000);
   test("[d11.4] one that is slow is told of the newest, and what was shed is counted", async () => {
-    await using opened = openTestIntegrations({ mine: { ...CALLBACK, queue_calls: 50, timeout_ms: 100 } }, { "module.ts": `export const onCallEnd = () => new Promise((resolve) => setTimeout(resolve, 20));` });
+    await using opened = openTestIntegrations(
+      { mine: { ...CALLBACK, queue_calls: 50, timeout_ms: 100 } },
+      { "module.ts": `export const onCallEnd = () => new Promise((resolve) => setTimeout(resolve, 20));` },
+    );
     const { longestMs } = publish(opened, 5000);
     expect(longestMs).toBeLessThan(NO_WAIT_MS);
     await opened.until(() => opened.standing("mine").sums.queue_full > 0 && opened.standing("mine").sums.delivered > 0);
@@ -122,14 +194,26 @@ describe("a callback module", () => {
     expect(sums.queued).toBeLessThanOrEqual(50 + 256);
   });
   test("[d11.4] a promise that never ends is left after timeout_ms", async () => {
-    await using opened = openTestIntegrations({ mine: { ...CALLBACK, timeout_ms: 100 } }, { "module.ts": `export const onCallEnd = ({ modelAsked }) => modelAsked === "never" ? new Promise(() => {}) : undefined;` });
+    await using opened = openTestIntegrations(
+      { mine: { ...CALLBACK, timeout_ms: 100 } },
+      {
+        "module.ts": `export const onCallEnd = ({ modelAsked }) => modelAsked === "never" ? new Promise(() => {}) : undefined;`,
+      },
+    );
     publish(opened, 1, { modelAsked: "never" });
     publish(opened, 2);
     await opened.until(() => opened.standing("mine").sums.delivered === 2);
     expect(opened.standing("mine").sums.refused).toBe(1);
   });
   test("a module that is not there, has a mistake or exports nothing fails, in words, and stops nothing", async () => {
-    await using opened = openTestIntegrations({ none: { ...CALLBACK, module: "./none.ts" }, broken: { ...CALLBACK, module: "./broken.ts" }, empty: { ...CALLBACK, module: "./empty.ts" } }, { "broken.ts": "export const onCallEnd = (;", "empty.ts": "export const other = 1;" });
+    await using opened = openTestIntegrations(
+      {
+        none: { ...CALLBACK, module: "./none.ts" },
+        broken: { ...CALLBACK, module: "./broken.ts" },
+        empty: { ...CALLBACK, module: "./empty.ts" },
+      },
+      { "broken.ts": "export const onCallEnd = (;", "empty.ts": "export const other = 1;" },
+    );
     publish(opened, 2);
     await opened.until(() => opened.logged.length === 3);
     expect(opened.integrations.standings().map(({ sums }) => sums.failing)).toEqual([1, 1, 1]);
@@ -142,26 +226,46 @@ describe("a callback module", () => {
 describe("who is told", () => {
   test("[d11.4] of tenants, projects, errors or a part alone: each as it says, and nobody of callers without a token", async () => {
     const paths = ["all", "acme", "site", "errors", "half", "off"];
-    const scopes: Readonly<Record<string, object>> = { acme: { tenants: ["acme"] }, site: { tenants: ["acme"], projects: ["site"] }, errors: { only: "errors" }, half: { sample: 0.5 }, off: { sample: 0 } };
+    const scopes: Readonly<Record<string, object>> = {
+      acme: { tenants: ["acme"] },
+      site: { tenants: ["acme"], projects: ["site"] },
+      errors: { only: "errors" },
+      half: { sample: 0.5 },
+      off: { sample: 0 },
+    };
     const folder = openTestIntegrations({ any: CALLBACK }, { "module.ts": "export const onCallEnd = () => {};" });
     await using _closing = folder;
     const file = (name: string): string => join(folder.folder, `out/${name}.jsonl`);
-    await using opened = openTestIntegrations({ ...Object.fromEntries(paths.map((name) => [name, { ...FILE(file(name)), ...scopes[name] }])), disabled: { ...FILE(file("disabled")), enabled: false } });
+    await using opened = openTestIntegrations({
+      ...Object.fromEntries(paths.map((name) => [name, { ...FILE(file(name)), ...scopes[name] }])),
+      disabled: { ...FILE(file("disabled")), enabled: false },
+    });
     const random = (): string => crypto.randomUUID().replaceAll("-", "");
     for (let count = 0; count < 200; count++) publish(opened, 1, { traceId: random() });
     publish(opened, 1, { traceId: random(), projectId: "shop" });
     publish(opened, 1, { traceId: random(), tenantId: "other" });
     publish(opened, 1, { traceId: random(), tenantId: "other", code: "upstream_error", status: 502 });
     publish(opened, 5, { tenantId: null, tokenId: null, projectId: null, code: "invalid_token", status: 401 });
-    await opened.until(() => linesOf(file("all")).length === 203 && opened.integrations.standings().every(({ sums }) => sums.queued === 0));
+    await opened.until(
+      () =>
+        linesOf(file("all")).length === 203 && opened.integrations.standings().every(({ sums }) => sums.queued === 0),
+    );
     const counts = Object.fromEntries([...paths, "disabled"].map((name) => [name, linesOf(file(name)).length]));
     expect(counts).toMatchObject({ all: 203, acme: 201, site: 200, errors: 1, off: 0, disabled: 0 });
     expect(counts["half"]!).toBeGreaterThan(60);
     expect(counts["half"]!).toBeLessThan(142);
   });
   test("[d11.3] content too large to go along is left out and counted, and its record goes", async () => {
-    await using opened = openTestIntegrations({ mine: { ...CALLBACK, content: true } }, { "module.ts": `import { writeFileSync } from "node:fs"; export const onCallEnd = (record, content) => writeFileSync("OUT/told", JSON.stringify(content));` });
-    opened.integrations.publish(recordOf(), { ...CONTENT, messages: [{ role: "user", content: "x".repeat(5 * 1024 * 1024) }] });
+    await using opened = openTestIntegrations(
+      { mine: { ...CALLBACK, content: true } },
+      {
+        "module.ts": `import { writeFileSync } from "node:fs"; export const onCallEnd = (record, content) => writeFileSync("OUT/told", JSON.stringify(content));`,
+      },
+    );
+    opened.integrations.publish(recordOf(), {
+      ...CONTENT,
+      messages: [{ role: "user", content: "x".repeat(5 * 1024 * 1024) }],
+    });
     await opened.until(() => opened.standing("mine").sums.delivered === 1);
     expect(readFileSync(join(opened.folder, "out/told"), "utf8")).toBe("null");
     expect(opened.standing("mine").contentsLeftOut).toBe(1);
@@ -178,29 +282,52 @@ describe("sinks in their thread", () => {
       async fetch(request) {
         const body = await request.text();
         if (isDown) return new Response("no", { status: 503 });
-        const { data } = new Webhook(SECRET).verify(body, request.headers.toJSON()) as { data: { calls: readonly { trace_id: string }[] } };
+        const { data } = new Webhook(SECRET).verify(body, request.headers.toJSON()) as {
+          data: { calls: readonly { trace_id: string }[] };
+        };
         ids.push(...data.calls.map(({ trace_id: id }) => id));
         return new Response(null, { status: 204 });
       },
     });
-    await using opened = openTestIntegrations({ hook: { type: "webhook", url: `http://127.0.0.1:${server.port}/`, secrets: [SECRET], batch_wait_ms: 10 }, mine: CALLBACK }, { "module.ts": "export const onCallEnd = () => {};" });
+    await using opened = openTestIntegrations(
+      {
+        hook: { type: "webhook", url: `http://127.0.0.1:${server.port}/`, secrets: [SECRET], batch_wait_ms: 10 },
+        mine: CALLBACK,
+      },
+      { "module.ts": "export const onCallEnd = () => {};" },
+    );
     const { records } = publish(opened, 300);
-    await opened.until(() => opened.standing("mine").sums.delivered === 300 && opened.standing("hook").sums.failures > 1);
+    await opened.until(
+      () => opened.standing("mine").sums.delivered === 300 && opened.standing("hook").sums.failures > 1,
+    );
     expect(opened.standing("hook").sums).toMatchObject({ delivered: 0, queued: 300, failing: 1 });
     isDown = false;
     await opened.until(() => opened.standing("hook").sums.delivered === 300);
     expect(ids).toEqual(records.map(({ traceId }) => traceId));
-    expect(opened.logged.map(({ message }) => message)).toEqual(["an integration begins to fail", "an integration is back"]);
+    expect(opened.logged.map(({ message }) => message)).toEqual([
+      "an integration begins to fail",
+      "an integration is back",
+    ]);
     await server.stop(true);
   }, 20_000);
   test("[d11.4] at the end of the process what waits goes within its time, and the rest is counted and told", async () => {
-    const opened = openTestIntegrations({ dead: { type: "webhook", url: "http://127.0.0.1:9/", secrets: [SECRET] }, mine: { ...CALLBACK, batch_wait_ms: 60_000 } }, { "module.ts": "export const onCallEnd = () => {};" });
+    const opened = openTestIntegrations(
+      {
+        dead: { type: "webhook", url: "http://127.0.0.1:9/", secrets: [SECRET] },
+        mine: { ...CALLBACK, batch_wait_ms: 60_000 },
+      },
+      { "module.ts": "export const onCallEnd = () => {};" },
+    );
     publish(opened, 40);
     const startedMs = performance.now();
     await opened.integrations.end(2000);
     expect(performance.now() - startedMs).toBeLessThan(3000);
     expect([opened.standing("mine").sums.delivered, opened.standing("dead").sums.shutdown]).toEqual([40, 40]);
-    expect(opened.logged).toContainEqual({ level: "warn", message: "an integration could not be told of the last calls", fields: { integration: "dead", calls: 40 } });
+    expect(opened.logged).toContainEqual({
+      level: "warn",
+      message: "an integration could not be told of the last calls",
+      fields: { integration: "dead", calls: 40 },
+    });
     await opened[Symbol.asyncDispose]();
   });
 });

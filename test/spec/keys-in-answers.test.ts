@@ -21,22 +21,45 @@ function gateway(size: number, key = KEY) {
           body: eventStream(
             ...pieces(SAID, size).map((content) => openaiChunk({ content })),
             ...pieces(SAID, size).map((reasoning_content) => openaiChunk({ reasoning_content })),
-            openaiChunk({ tool_calls: [{ index: 0, id: "call_1", type: "function", function: { name: "f", arguments: "" } }] }),
-            ...pieces(JSON.stringify({ said: SAID }), size).map((text) => openaiChunk({ tool_calls: [{ index: 0, function: { arguments: text } }] })),
+            openaiChunk({
+              tool_calls: [{ index: 0, id: "call_1", type: "function", function: { name: "f", arguments: "" } }],
+            }),
+            ...pieces(JSON.stringify({ said: SAID }), size).map((text) =>
+              openaiChunk({ tool_calls: [{ index: 0, function: { arguments: text } }] }),
+            ),
             openaiChunk({}, "tool_calls"),
           ),
         }
       : { body: JSON.stringify(openaiAnswer(SAID)) },
   );
-  return stubGateway({ upstream, providers: [providerSettings({ id: "openai", baseUrl: "https://api.openai.com/v1", credentials: [storedKey(key)] })] });
+  return stubGateway({
+    upstream,
+    providers: [
+      providerSettings({ id: "openai", baseUrl: "https://api.openai.com/v1", credentials: [storedKey(key)] }),
+    ],
+  });
 }
 
 describe("[d2.9] the operator's key in an answer", () => {
   test("[d8.3] looking for it hides nothing else of a stream: one that ends with its terminator and no finish reason is complete", async () => {
-    const upstream = cannedUpstream({ headers: { "content-type": "text/event-stream" }, body: eventStream(openaiChunk({ content: "Hel" }), openaiChunk({ content: "lo" })) });
-    const stub = stubGateway({ upstream, providers: [providerSettings({ id: "openai", baseUrl: "https://api.openai.com/v1", credentials: [storedKey(KEY)] })] });
-    const { error, done } = readStream(await (await stub.chat({ model: "openai:gpt-4o", messages: HELLO, stream: true })).text());
-    expect([error, done, stub.records[0]]).toMatchObject([null, true, { status: 200, finishReasons: ["stop"], finishInferred: true }]);
+    const upstream = cannedUpstream({
+      headers: { "content-type": "text/event-stream" },
+      body: eventStream(openaiChunk({ content: "Hel" }), openaiChunk({ content: "lo" })),
+    });
+    const stub = stubGateway({
+      upstream,
+      providers: [
+        providerSettings({ id: "openai", baseUrl: "https://api.openai.com/v1", credentials: [storedKey(KEY)] }),
+      ],
+    });
+    const { error, done } = readStream(
+      await (await stub.chat({ model: "openai:gpt-4o", messages: HELLO, stream: true })).text(),
+    );
+    expect([error, done, stub.records[0]]).toMatchObject([
+      null,
+      true,
+      { status: 200, finishReasons: ["stop"], finishInferred: true },
+    ]);
   });
 
   test("plain: the client does not see it", async () => {
@@ -44,18 +67,32 @@ describe("[d2.9] the operator's key in an answer", () => {
     const text = await response.text();
     expect(response.status).toBe(200);
     expect(text).not.toContain(KEY);
-    expect(text).toContain("You sent [credential], and again [credential]: is it yours? sk-live-Ab3_d is its beginning");
+    expect(text).toContain(
+      "You sent [credential], and again [credential]: is it yours? sk-live-Ab3_d is its beginning",
+    );
   });
 
   for (const size of [1, 2, 3, 5, 7, 11, 16, 40, 500])
     test(`streamed in pieces of ${size}: no text of the answer shows it, and nothing else is lost`, async () => {
-      const response = await gateway(size).chat({ model: "openai:gpt-4o", messages: HELLO, stream: true, tools: [{ type: "function", function: { name: "f" } }] });
+      const response = await gateway(size).chat({
+        model: "openai:gpt-4o",
+        messages: HELLO,
+        stream: true,
+        tools: [{ type: "function", function: { name: "f" } }],
+      });
       const { events, content, done } = readStream(await response.text());
-      const deltas = events.flatMap((event) => (event["choices"] as readonly { readonly delta: Record<string, any> }[]).map(({ delta }) => delta));
+      const deltas = events.flatMap((event) =>
+        (event["choices"] as readonly { readonly delta: Record<string, any> }[]).map(({ delta }) => delta),
+      );
       const reasoning = deltas.map((delta) => (delta["reasoning_content"] as string | undefined) ?? "").join("");
-      const called = deltas.map((delta) => (delta["tool_calls"]?.[0]?.function?.arguments as string | undefined) ?? "").join("");
+      const called = deltas
+        .map((delta) => (delta["tool_calls"]?.[0]?.function?.arguments as string | undefined) ?? "")
+        .join("");
       expect(done).toBe(true);
-      for (const text of [content, reasoning, (JSON.parse(called) as { readonly said: string }).said]) expect(text.replaceAll(/(sk-live-|sk-live|sk-liv|sk-li|sk-l|sk-|sk|s)?\[credential\]/g, "[credential]")).toBe(SAID.replaceAll(KEY, "[credential]"));
+      for (const text of [content, reasoning, (JSON.parse(called) as { readonly said: string }).said])
+        expect(text.replaceAll(/(sk-live-|sk-live|sk-liv|sk-li|sk-l|sk-|sk|s)?\[credential\]/g, "[credential]")).toBe(
+          SAID.replaceAll(KEY, "[credential]"),
+        );
     });
 
   test("a key that the caller brought is the caller's, and a word that is no key is a word", async () => {

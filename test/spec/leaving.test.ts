@@ -23,7 +23,16 @@ function endless(): { readonly upstream: UpstreamClient; readonly read: () => nu
         bytes += ENDLESS.length;
         return ENDLESS;
       };
-      return Promise.resolve({ status: 200, header: () => null, body: { read, bytes: (max, goesOn) => bytesOf({ read }, max, () => {}, goesOn), text: () => Promise.resolve(""), cancel: () => {} } });
+      return Promise.resolve({
+        status: 200,
+        header: () => null,
+        body: {
+          read,
+          bytes: (max, goesOn) => bytesOf({ read }, max, () => {}, goesOn),
+          text: () => Promise.resolve(""),
+          cancel: () => {},
+        },
+      });
     },
   };
   return { upstream, read: () => bytes };
@@ -33,7 +42,12 @@ function endless(): { readonly upstream: UpstreamClient; readonly read: () => nu
 async function leftAfter(fault: Fault, leavesAfterMs: number, fields: object = {}) {
   const time = turnTime();
   try {
-    const gateway = limitedGateway({ limits: { tokens: { metric: "tokens", window: "day", limit: 1_000 } } }, [], { up0: [fault] }, { clock: time.clock });
+    const gateway = limitedGateway(
+      { limits: { tokens: { metric: "tokens", window: "day", limit: 1_000 } } },
+      [],
+      { up0: [fault] },
+      { clock: time.clock },
+    );
     const leaving = new AbortController();
     const startedMs = time.nowMs();
     setTimeout(() => leaving.abort(), leavesAfterMs);
@@ -49,9 +63,20 @@ async function leftAfter(fault: Fault, leavesAfterMs: number, fields: object = {
 describe("a plain answer that has begun when its client leaves", () => {
   test("[d7.7] is read on, and paid for by the provider's own figures; the record says that the client has left", async () => {
     const { record, ended } = await leftAfter({ kind: "ok", words: 4, gapMs: 1_500 }, 1_000);
-    expect([ended, record.status, record.code, record.cancelled, record.usage, record.usageSource]).toEqual(["read", 499, "client_closed", true, { prompt_tokens: 5, completion_tokens: 4, total_tokens: 9 }, "provider"]);
+    expect([ended, record.status, record.code, record.cancelled, record.usage, record.usageSource]).toEqual([
+      "read",
+      499,
+      "client_closed",
+      true,
+      { prompt_tokens: 5, completion_tokens: 4, total_tokens: 9 },
+      "provider",
+    ]);
     expect(record.limits[0]!.settled).toBe(9);
-    expect(record.attempts[0]).toMatchObject({ code: "client_closed", usage: { total_tokens: 9 }, usageSource: "provider" });
+    expect(record.attempts[0]).toMatchObject({
+      code: "client_closed",
+      usage: { total_tokens: 9 },
+      usageSource: "provider",
+    });
   });
 
   test("[d7.7] is read for two seconds at most, and no longer than the call had left", async () => {
@@ -77,9 +102,17 @@ describe("a plain answer that has begun when its client leaves", () => {
 
 describe("a call that ends early", () => {
   test("[d7.7] ends its upstream at once where no answer has begun, and where it is a stream", async () => {
-    for (const [fault, fields] of [[{ kind: "ok", delayMs: 10_000 }, {}], [{ kind: "ok", gapMs: 10_000 }, { stream: true }]] as const) {
+    for (const [fault, fields] of [
+      [{ kind: "ok", delayMs: 10_000 }, {}],
+      [{ kind: "ok", gapMs: 10_000 }, { stream: true }],
+    ] as const) {
       const { ended, endedMs, record } = await leftAfter(fault, 1_000, fields);
-      expect([ended, endedMs, record.usage?.prompt_tokens, record.usageSource]).toEqual(["cancelled", 1_000, 6, "estimated"]);
+      expect([ended, endedMs, record.usage?.prompt_tokens, record.usageSource]).toEqual([
+        "cancelled",
+        1_000,
+        6,
+        "estimated",
+      ]);
     }
   });
 
@@ -101,21 +134,54 @@ describe("a call that ends early", () => {
   });
 
   test("[d4.2] is charged once for each attempt, by its own target's price, in the cost as in the budget", async () => {
-    const gateway = limitedGateway({ budgets: { money: { usd: "1", window: "day" } } }, [routeOf("r", ["up0:m", "up1:m", "up2:m"], { timeouts: { firstByteMs: 20 } })], { up0: [{ kind: "stall" }], up1: [{ kind: "cut", words: 0 }], up2: [{ kind: "ok" }] });
+    const gateway = limitedGateway(
+      { budgets: { money: { usd: "1", window: "day" } } },
+      [routeOf("r", ["up0:m", "up1:m", "up2:m"], { timeouts: { firstByteMs: 20 } })],
+      { up0: [{ kind: "stall" }], up1: [{ kind: "cut", words: 0 }], up2: [{ kind: "ok" }] },
+    );
     expect((await ask(gateway, { ...CALL, model: undefined, route: "r", num_retries: 0 })).status).toBe(200);
     const [record] = gateway.records;
-    expect(record!.attempts.map(({ usage, usageSource }) => [usage!.prompt_tokens, usage!.completion_tokens, usageSource])).toEqual([[6, 0, "estimated"], [6, 0, "estimated"], [5, 3, "provider"]]);
+    expect(
+      record!.attempts.map(({ usage, usageSource }) => [usage!.prompt_tokens, usage!.completion_tokens, usageSource]),
+    ).toEqual([
+      [6, 0, "estimated"],
+      [6, 0, "estimated"],
+      [5, 3, "provider"],
+    ]);
     expect([record!.cost!.nanoUsd, record!.limits[0]!.settled]).toEqual([6_000 + 6_000 + 11_000, 23_000]);
   });
 
   test("[d4.2] pays for what was generated, also where the provider's figures came before it", async () => {
-    const events = [{ usage: { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 }, choices: [] }, ...Array.from({ length: 40 }, () => ({ choices: [{ index: 0, delta: { role: "assistant", content: "several words more. " }, finish_reason: null }] }))];
-    const pieces = events.map((event) => new TextEncoder().encode(`data: ${JSON.stringify({ id: "one", created: 1, model: "m", object: "chat.completion.chunk", ...event })}\n\n`));
+    const events = [
+      { usage: { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 }, choices: [] },
+      ...Array.from({ length: 40 }, () => ({
+        choices: [{ index: 0, delta: { role: "assistant", content: "several words more. " }, finish_reason: null }],
+      })),
+    ];
+    const pieces = events.map((event) =>
+      new TextEncoder().encode(
+        `data: ${JSON.stringify({ id: "one", created: 1, model: "m", object: "chat.completion.chunk", ...event })}\n\n`,
+      ),
+    );
     const upstream: UpstreamClient = {
       send: (_, call) => {
         call.onSent?.(true);
-        const read = (): Promise<Uint8Array | null> => (pieces.length > 0 ? Promise.resolve(pieces.shift()!) : new Promise((_resolve, reject) => call.signal.addEventListener("abort", () => reject(new Error("the client left")))));
-        return Promise.resolve({ status: 200, header: () => null, body: { read, bytes: () => Promise.resolve(new Uint8Array(0)), text: () => Promise.resolve(""), cancel: () => {} } });
+        const read = (): Promise<Uint8Array | null> =>
+          pieces.length > 0
+            ? Promise.resolve(pieces.shift()!)
+            : new Promise((_resolve, reject) =>
+                call.signal.addEventListener("abort", () => reject(new Error("the client left"))),
+              );
+        return Promise.resolve({
+          status: 200,
+          header: () => null,
+          body: {
+            read,
+            bytes: () => Promise.resolve(new Uint8Array(0)),
+            text: () => Promise.resolve(""),
+            cancel: () => {},
+          },
+        });
       },
     };
     const gateway = limitedGateway({}, [], {}, { upstream });

@@ -45,11 +45,22 @@ function watchedLedger({ waits = false, refuses = false } = {}): WatchedLedger {
   };
 }
 
-const CHUNKS = [openaiChunk({ role: "assistant", content: "Hel" }), openaiChunk({ content: "lo" }), openaiChunk({}, "stop")];
+const CHUNKS = [
+  openaiChunk({ role: "assistant", content: "Hel" }),
+  openaiChunk({ content: "lo" }),
+  openaiChunk({}, "stop"),
+];
 /** Two chunks of the stream are whole here. */
 const CUT_AT = eventStream(...CHUNKS.slice(0, 2)).length - "data: [DONE]\n\n".length;
-const PLAIN = cannedUpstream({ headers: { "content-type": "application/json" }, body: JSON.stringify(openaiAnswer("Hello")) });
-const STREAM = cannedUpstream({ headers: { "content-type": "text/event-stream" }, body: eventStream(...CHUNKS), chunk: "event" });
+const PLAIN = cannedUpstream({
+  headers: { "content-type": "application/json" },
+  body: JSON.stringify(openaiAnswer("Hello")),
+});
+const STREAM = cannedUpstream({
+  headers: { "content-type": "text/event-stream" },
+  body: eventStream(...CHUNKS),
+  chunk: "event",
+});
 const ASK = { model: "openai:gpt-4o", messages: [{ role: "user", content: "Say it." }] };
 
 function gateway(ledger: Ledger, upstream: StubOptions["upstream"] = PLAIN): ReturnType<typeof stubGateway> {
@@ -69,8 +80,20 @@ describe("rows of a call", () => {
     const response = await stub.chat(ASK);
     expect(toldAtSend).toEqual(["open"]);
     expect(ledger.told).toEqual(["open", "close"]);
-    expect(ledger.opened[0]).toMatchObject({ traceId: response.headers.get("x-gateway-trace-id"), tenantId: "default", projectId: "default", modelAsked: "openai:gpt-4o", provider: "openai", model: "gpt-4o", route: "direct" });
-    expect(ledger.closed[0]).toMatchObject({ traceId: ledger.opened[0]!.traceId, status: 200, usageSource: expect.any(String) as string });
+    expect(ledger.opened[0]).toMatchObject({
+      traceId: response.headers.get("x-gateway-trace-id"),
+      tenantId: "default",
+      projectId: "default",
+      modelAsked: "openai:gpt-4o",
+      provider: "openai",
+      model: "gpt-4o",
+      route: "direct",
+    });
+    expect(ledger.closed[0]).toMatchObject({
+      traceId: ledger.opened[0]!.traceId,
+      status: 200,
+      usageSource: expect.any(String) as string,
+    });
     expect(ledger.closed[0]!.usage!.total_tokens).toBeGreaterThan(0);
   });
 
@@ -92,17 +115,27 @@ describe("rows of a call", () => {
 
   test("[d11.2] a stream that breaks off is closed with what was seen, before its error leaves", async () => {
     const ledger = watchedLedger();
-    const cut = cannedUpstream({ headers: { "content-type": "text/event-stream" }, body: eventStream(...CHUNKS), chunk: "event", cutAt: CUT_AT });
+    const cut = cannedUpstream({
+      headers: { "content-type": "text/event-stream" },
+      body: eventStream(...CHUNKS),
+      chunk: "event",
+      cutAt: CUT_AT,
+    });
     const text = await (await gateway(ledger, cut).chat({ ...ASK, stream: true })).text();
     expect(text).toContain('"error"');
     expect(ledger.told).toEqual(["open", "close"]);
-    expect(ledger.closed[0]).toMatchObject({ usageSource: "estimated", code: expect.stringMatching(/^upstream_/) as string });
+    expect(ledger.closed[0]).toMatchObject({
+      usageSource: "estimated",
+      code: expect.stringMatching(/^upstream_/) as string,
+    });
     expect(ledger.closed[0]!.usage!.completion_tokens).toBeGreaterThan(0);
   });
 
   test("[d11.2] a failed call is closed with its error", async () => {
     const ledger = watchedLedger();
-    const response = await gateway(ledger, { send: () => Promise.reject(new UpstreamFault("connection", "nobody there")) }).chat(ASK);
+    const response = await gateway(ledger, {
+      send: () => Promise.reject(new UpstreamFault("connection", "nobody there")),
+    }).chat(ASK);
     expect(response.status).toBe(502);
     expect(ledger.told).toEqual(["open", "close"]);
     expect(ledger.closed[0]).toMatchObject({ status: 502, code: "upstream_connection" });
@@ -124,13 +157,19 @@ describe("rows of a call", () => {
     expect((await stub.chat(ASK, { headers: { authorization: "Bearer nonsense" } })).status).toBe(401);
     expect((await stub.chat({ ...ASK, temperature: "hot" })).status).toBe(400);
     expect(ledger.told).toEqual(["close unopened", "close unopened"]);
-    expect(ledger.closed.map(({ status, tenantId }) => [status, tenantId])).toEqual([[401, null], [400, "default"]]);
+    expect(ledger.closed.map(({ status, tenantId }) => [status, tenantId])).toEqual([
+      [401, null],
+      [400, "default"],
+    ]);
   });
 
   test("[d11.2] where the ledger takes no opening, nobody is called and the answer is 503 ledger_unavailable", async () => {
     const stub = gateway(watchedLedger({ refuses: true }));
     const response = await stub.chat(ASK);
-    expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([503, "ledger_unavailable"]);
+    expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([
+      503,
+      "ledger_unavailable",
+    ]);
     expect(stub.sent).toEqual([]);
   });
 });
@@ -140,7 +179,9 @@ describe("before_answer", () => {
     for (const body of [ASK, { ...ASK, temperature: "hot" }, { ...ASK, model: "nobody:x" }]) {
       const ledger = watchedLedger({ waits: true });
       let answered = false;
-      const answer = gateway(ledger).chat(body).then(() => (answered = true));
+      const answer = gateway(ledger)
+        .chat(body)
+        .then(() => (answered = true));
       while (ledger.closed.length === 0) await Bun.sleep(1);
       await Bun.sleep(5);
       expect(answered).toBe(false);
@@ -150,12 +191,21 @@ describe("before_answer", () => {
   });
 
   test("[d11.2] the last bytes of a stream wait, what comes before does not", async () => {
-    for (const upstream of [STREAM, cannedUpstream({ headers: { "content-type": "text/event-stream" }, body: eventStream(...CHUNKS), chunk: "event", cutAt: CUT_AT })]) {
+    for (const upstream of [
+      STREAM,
+      cannedUpstream({
+        headers: { "content-type": "text/event-stream" },
+        body: eventStream(...CHUNKS),
+        chunk: "event",
+        cutAt: CUT_AT,
+      }),
+    ]) {
       const ledger = watchedLedger({ waits: true });
       const response = await gateway(ledger, upstream).chat({ ...ASK, stream: true });
       let text = "";
       const reading = (async () => {
-        for await (const piece of response.body as unknown as AsyncIterable<string | Uint8Array>) text += typeof piece === "string" ? piece : new TextDecoder().decode(piece);
+        for await (const piece of response.body as unknown as AsyncIterable<string | Uint8Array>)
+          text += typeof piece === "string" ? piece : new TextDecoder().decode(piece);
       })();
       while (ledger.closed.length === 0) await Bun.sleep(1);
       await Bun.sleep(5);
@@ -173,7 +223,11 @@ describe("ids", () => {
     const ledger = watchedLedger();
     const stub = gateway(ledger);
     const theirs = "f".repeat(32);
-    const headers = { "x-gateway-trace-id": theirs, "x-request-id": theirs, traceparent: `00-${theirs}-${"1".repeat(16)}-01` };
+    const headers = {
+      "x-gateway-trace-id": theirs,
+      "x-request-id": theirs,
+      traceparent: `00-${theirs}-${"1".repeat(16)}-01`,
+    };
     const seen: string[] = [];
     for (let count = 0; count < 3; count++) {
       const response = await stub.chat({ ...ASK, metadata: { x_gateway_trace_id: theirs } }, { headers });
@@ -190,7 +244,9 @@ describe("ids", () => {
   test("[d11.5] a traceparent is recorded as otel_trace_id, an incoming x-request-id is recorded and not echoed", async () => {
     const ledger = watchedLedger();
     const stub = gateway(ledger);
-    const response = await stub.chat(ASK, { headers: { "x-request-id": "their-own-id", traceparent: `00-${"ab".repeat(16)}-${"1".repeat(16)}-01` } });
+    const response = await stub.chat(ASK, {
+      headers: { "x-request-id": "their-own-id", traceparent: `00-${"ab".repeat(16)}-${"1".repeat(16)}-01` },
+    });
     expect(ledger.closed[0]).toMatchObject({ clientRequestId: "their-own-id", otelTraceId: "ab".repeat(16) });
     expect(response.headers.get("x-request-id")).toBe(ledger.closed[0]!.traceId);
     expect(JSON.stringify([...response.headers]) + (await response.text())).not.toContain("their-own-id");
@@ -199,7 +255,15 @@ describe("ids", () => {
   test("[d11.5] what is no traceparent is not recorded as one, and an id of any length is cut", async () => {
     const ledger = watchedLedger();
     const stub = gateway(ledger);
-    for (const traceparent of ["", "nonsense", `00-${"0".repeat(32)}-${"1".repeat(16)}-01`, `00-${"AB".repeat(16)}-${"1".repeat(16)}-01`, `ff-${"ab".repeat(16)}-${"1".repeat(16)}-01`, `00-${"ab".repeat(16)}-${"0".repeat(16)}-01`]) await stub.chat(ASK, { headers: { traceparent, "x-request-id": "i".repeat(4000) } });
+    for (const traceparent of [
+      "",
+      "nonsense",
+      `00-${"0".repeat(32)}-${"1".repeat(16)}-01`,
+      `00-${"AB".repeat(16)}-${"1".repeat(16)}-01`,
+      `ff-${"ab".repeat(16)}-${"1".repeat(16)}-01`,
+      `00-${"ab".repeat(16)}-${"0".repeat(16)}-01`,
+    ])
+      await stub.chat(ASK, { headers: { traceparent, "x-request-id": "i".repeat(4000) } });
     expect(ledger.closed.map(({ otelTraceId }) => otelTraceId)).toEqual(Array.from({ length: 6 }, () => null));
     for (const { clientRequestId } of ledger.closed) expect(clientRequestId).toHaveLength(200);
   });

@@ -11,7 +11,14 @@ import { routeOf } from "../harness/routed.ts";
 
 const MINUTE = { metric: "requests", window: "minute" } as const;
 const CALL = { max_tokens: 10 };
-const ANSWER = JSON.stringify({ id: "a", object: "chat.completion", created: 1, model: "m", choices: [{ index: 0, message: { role: "assistant", content: "Hi" }, finish_reason: "stop" }], usage: { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8 } });
+const ANSWER = JSON.stringify({
+  id: "a",
+  object: "chat.completion",
+  created: 1,
+  model: "m",
+  choices: [{ index: 0, message: { role: "assistant", content: "Hi" }, finish_reason: "stop" }],
+  usage: { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8 },
+});
 
 describe("a client that waits exactly as long as it was told", () => {
   test.each([
@@ -50,7 +57,9 @@ describe("a client that waits exactly as long as it was told", () => {
     const gateway = limitedGateway({ budgets: { one: { tokens: 20, window } } }, [], {}, { clock });
     expect((await ask(gateway, CALL)).status).toBe(200);
     const refused = await ask(gateway, CALL);
-    expect([refused.status, refused.body.error.metadata.resets_at, Number(refused.headers.get("retry-after"))]).toEqual([429, new Date(to).toISOString(), (to - from) / 1000]);
+    expect([refused.status, refused.body.error.metadata.resets_at, Number(refused.headers.get("retry-after"))]).toEqual(
+      [429, new Date(to).toISOString(), (to - from) / 1000],
+    );
     clock.pass(to - from - 1);
     expect((await ask(gateway, CALL)).status).toBe(429);
     clock.pass(1);
@@ -59,9 +68,19 @@ describe("a client that waits exactly as long as it was told", () => {
 });
 
 describe("end users as callers invent them", () => {
-  test.each([["10 KB", "x".repeat(10_240)], ["newlines", "a\nb\r\nx-evil: 1"], ["NUL", "a\u0000b"], ["half a character", "\ud800"], ["like a key of an object", "__proto__"]])("[d4.1] %s: counted by itself, and told as it is or not at all", async (_, user) => {
+  test.each([
+    ["10 KB", "x".repeat(10_240)],
+    ["newlines", "a\nb\r\nx-evil: 1"],
+    ["NUL", "a\u0000b"],
+    ["half a character", "\ud800"],
+    ["like a key of an object", "__proto__"],
+  ])("[d4.1] %s: counted by itself, and told as it is or not at all", async (_, user) => {
     const gateway = limitedGateway({ limits: { one: { ...MINUTE, limit: 1, scope: { user: "*", model: "*" } } } });
-    const heard = [await ask(gateway, { user }), await ask(gateway, { user }), await ask(gateway, { user: `${user}y` })];
+    const heard = [
+      await ask(gateway, { user }),
+      await ask(gateway, { user }),
+      await ask(gateway, { user: `${user}y` }),
+    ];
     expect(heard.map(({ status: code }) => code)).toEqual([200, 429, 200]);
     expect(heard[1]!.body.error.metadata.scope.model).toBe("up0:m");
     expect(heard[1]!.body.error.metadata.scope.user.length).toBeLessThanOrEqual(256);
@@ -81,7 +100,10 @@ describe("rules that change while calls run", () => {
     snapshot.limitRules = limitSet({ budgets: { money: { tokens: 15, window: "total" } } });
     // the first call has 16 of 15 set aside
     const refused = await ask(gateway, { max_tokens: 1 });
-    expect([refused.status, refused.body.error.metadata]).toMatchObject([429, { remaining: 0, limit_value: 15, resets_at: null, reason: "budget_exceeded" }]);
+    expect([refused.status, refused.body.error.metadata]).toMatchObject([
+      429,
+      { remaining: 0, limit_value: 15, resets_at: null, reason: "budget_exceeded" },
+    ]);
     expect((await running).status).toBe(200);
     expect((await ask(gateway, { max_tokens: 1 })).status).toBe(200);
     expect(gateway.records.at(-1)!.limits).toMatchObject([{ before: 8, reserved: 7, settled: 8, after: 16 }]);
@@ -94,7 +116,9 @@ describe("rules that change while calls run", () => {
       clock.pass(2_000);
       expect((await ask(gateway)).status).toBe(200);
     }
-    (gateway.context.snapshot() as { limitRules: ReturnType<typeof limitSet> }).limitRules = limitSet({ limits: { one: { ...MINUTE, limit: 3 } } });
+    (gateway.context.snapshot() as { limitRules: ReturnType<typeof limitSet> }).limitRules = limitSet({
+      limits: { one: { ...MINUTE, limit: 3 } },
+    });
     const refused = await ask(gateway);
     expect(refused.body.error.metadata).toMatchObject({ remaining: 0, limit_value: 3 });
     clock.pass(Number(refused.headers.get("retry-after-ms")) - 1);
@@ -102,19 +126,42 @@ describe("rules that change while calls run", () => {
     clock.pass(1);
     expect((await ask(gateway)).status).toBe(200);
   });
-  test.each([["limit", { limits: { zero: { ...MINUTE, limit: 0 } } }], ["places", { limits: { zero: { metric: "concurrency", limit: 0 } } }], ["tokens", { budgets: { zero: { tokens: 0, window: "day" } } }], ["money", { budgets: { zero: { usd: "0", window: "day" } } }]])("[d4.3] a %s of nothing admits nothing, and says that waiting is of no use", async (_, rules) => {
+  test.each([
+    ["limit", { limits: { zero: { ...MINUTE, limit: 0 } } }],
+    ["places", { limits: { zero: { metric: "concurrency", limit: 0 } } }],
+    ["tokens", { budgets: { zero: { tokens: 0, window: "day" } } }],
+    ["money", { budgets: { zero: { usd: "0", window: "day" } } }],
+  ])("[d4.3] a %s of nothing admits nothing, and says that waiting is of no use", async (_, rules) => {
     const gateway = limitedGateway(rules);
     const heard = await ask(gateway, CALL);
-    expect([heard.status, heard.body.error.metadata.reason, heard.headers.get("retry-after"), heard.headers.get("x-should-retry"), gateway.sent.length]).toEqual([429, "exceeds_limit", null, "false", 0]);
+    expect([
+      heard.status,
+      heard.body.error.metadata.reason,
+      heard.headers.get("retry-after"),
+      heard.headers.get("x-should-retry"),
+      gateway.sent.length,
+    ]).toEqual([429, "exceeds_limit", null, "false", 0]);
   });
 });
 
 describe("prices that are not known", () => {
   test("[d4.5] an address of the caller's own, and an inline list, do not run under a budget of money; unless it says so, they count nothing", async () => {
     const own = { model: "up0:m", base_url: "http://10.0.0.1/v1", api_key: "mine", ...CALL };
-    const list = { model: "any", model_list: [{ model_name: "any", params: { model: "up0:m", base_url: "http://10.0.0.1/v1", api_key: "mine" } }], ...CALL };
-    for (const [unpriced, code] of [["deny", 403], ["allow", 200]] as const) {
-      const gateway = limitedGateway({ budgets: { money: { usd: "1", window: "day", unpriced } } }, [], {}, { upstream: cannedUpstream({ headers: { "content-type": "application/json" }, body: ANSWER }) });
+    const list = {
+      model: "any",
+      model_list: [{ model_name: "any", params: { model: "up0:m", base_url: "http://10.0.0.1/v1", api_key: "mine" } }],
+      ...CALL,
+    };
+    for (const [unpriced, code] of [
+      ["deny", 403],
+      ["allow", 200],
+    ] as const) {
+      const gateway = limitedGateway(
+        { budgets: { money: { usd: "1", window: "day", unpriced } } },
+        [],
+        {},
+        { upstream: cannedUpstream({ headers: { "content-type": "application/json" }, body: ANSWER }) },
+      );
       for (const fields of [own, list]) {
         const heard = await ask(gateway, fields);
         expect([heard.status, heard.body.error?.code]).toEqual([code, code === 403 ? "model_unpriced" : undefined]);
@@ -126,15 +173,25 @@ describe("prices that are not known", () => {
 
 describe("sums", () => {
   test("[d4.6 d4.7] a bound that no double counts leaves what an account in audit mode has counted as it was", async () => {
-    const gateway = limitedGateway({ limits: { watch: { metric: "tokens", window: "day", limit: 100, mode: "audit" } }, budgets: { spent: { usd: "1000000", window: "total", mode: "audit" } } });
+    const gateway = limitedGateway({
+      limits: { watch: { metric: "tokens", window: "day", limit: 100, mode: "audit" } },
+      budgets: { spent: { usd: "1000000", window: "total", mode: "audit" } },
+    });
     await ask(gateway, CALL);
     expect((await ask(gateway, { max_tokens: 9_007_199_254_740_991, n: 128 })).status).toBe(200);
-    expect(gateway.records.map(({ limits }) => limits.map(({ after }) => after))).toEqual([[8, 11_000], [16, 22_000]]);
+    expect(gateway.records.map(({ limits }) => limits.map(({ after }) => after))).toEqual([
+      [8, 11_000],
+      [16, 22_000],
+    ]);
   });
   test("[d4.7] the dearest budget there is, to the last nano-dollar", async () => {
     const gateway = limitedGateway({ budgets: { all: { usd: "1000000", window: "total" } } });
     const heard = await ask(gateway, { max_tokens: 500_000_000_000 });
-    expect(heard.body.error.metadata).toMatchObject({ reason: "exceeds_limit", limit_value: "1000000", remaining: "1000000" });
+    expect(heard.body.error.metadata).toMatchObject({
+      reason: "exceeds_limit",
+      limit_value: "1000000",
+      remaining: "1000000",
+    });
     expect((await ask(gateway, { max_tokens: 499_999_999_997 })).status).toBe(200);
     expect(gateway.records[1]!.limits[0]).toMatchObject({ reserved: 1e15, settled: 11_000, after: 11_000 });
   });
@@ -143,35 +200,86 @@ describe("sums", () => {
 describe("audit beside enforcement", () => {
   test("[d4.6] a rule that watches takes nothing of one that counts, and refuses nothing, whatever it would have done", async () => {
     const gateway = limitedGateway({
-      limits: { enforced: { ...MINUTE, limit: 3 }, watched: { ...MINUTE, limit: 0, mode: "audit" }, places: { metric: "concurrency", limit: 0, mode: "audit" } },
-      budgets: { unpriced: { usd: "0.000001", window: "day", mode: "audit", thresholds: [{ percent: 1, degrade_to: "up1:free" }] } },
+      limits: {
+        enforced: { ...MINUTE, limit: 3 },
+        watched: { ...MINUTE, limit: 0, mode: "audit" },
+        places: { metric: "concurrency", limit: 0, mode: "audit" },
+      },
+      budgets: {
+        unpriced: {
+          usd: "0.000001",
+          window: "day",
+          mode: "audit",
+          thresholds: [{ percent: 1, degrade_to: "up1:free" }],
+        },
+      },
     });
     const heard = [];
     for (let index = 0; index < 4; index++) heard.push(await ask(gateway, { ...CALL, model: "up0:small" }));
     expect(heard.map(({ status: code }) => code)).toEqual([200, 200, 200, 429]);
-    expect(heard.slice(0, 3).map(({ headers }) => [headers.get("x-gateway-model"), headers.get("x-ratelimit-limit-requests"), headers.get("x-ratelimit-remaining-requests")])).toEqual([["up0:small", "3", "2"], ["up0:small", "3", "1"], ["up0:small", "3", "0"]]);
+    expect(
+      heard
+        .slice(0, 3)
+        .map(({ headers }) => [
+          headers.get("x-gateway-model"),
+          headers.get("x-ratelimit-limit-requests"),
+          headers.get("x-ratelimit-remaining-requests"),
+        ]),
+    ).toEqual([
+      ["up0:small", "3", "2"],
+      ["up0:small", "3", "1"],
+      ["up0:small", "3", "0"],
+    ]);
     expect(heard[3]!.body.error.metadata.limit).toBe("enforced");
     // what was refused is not counted where it is only watched
-    expect(await ask(gateway, CALL).then(() => gateway.records.at(-1)!.limits.map(({ id, before }) => [id, before]))).toEqual([["id_enforced", 3]]);
+    expect(
+      await ask(gateway, CALL).then(() => gateway.records.at(-1)!.limits.map(({ id, before }) => [id, before])),
+    ).toEqual([["id_enforced", 3]]);
   });
 });
 
 describe("budgets that send calls elsewhere", () => {
   test("[d4.6] a route that sends back, and one in a circle: each is tried once, and the answer comes", async () => {
     const budgets = {
-      a: { usd: "0.00006", window: "day", scope: { route: "one" }, thresholds: [{ percent: 10, degrade_to: "route:two" }] },
-      b: { usd: "0.00006", window: "day", scope: { route: "two" }, thresholds: [{ percent: 10, degrade_to: "route:one" }] },
+      a: {
+        usd: "0.00006",
+        window: "day",
+        scope: { route: "one" },
+        thresholds: [{ percent: 10, degrade_to: "route:two" }],
+      },
+      b: {
+        usd: "0.00006",
+        window: "day",
+        scope: { route: "two" },
+        thresholds: [{ percent: 10, degrade_to: "route:one" }],
+      },
     } as const;
     const gateway = limitedGateway({ budgets }, [routeOf("one", ["up0:m"]), routeOf("two", ["up1:m"])]);
     const heard = [];
-    for (let index = 0; index < 6; index++) heard.push(await ask(gateway, { ...CALL, model: undefined, route: index % 2 === 0 ? "one" : "two" }));
-    expect(heard.map(({ status: code, headers }) => headers.get("x-gateway-model") ?? code)).toEqual(["up0:m", "up1:m", "up1:m", "up0:m", "up1:m", "up0:m"]);
-    expect([(await ask(gateway, { max_tokens: 30, model: undefined, route: "one" })).status, gateway.sent.length]).toEqual([429, 6]);
+    for (let index = 0; index < 6; index++)
+      heard.push(await ask(gateway, { ...CALL, model: undefined, route: index % 2 === 0 ? "one" : "two" }));
+    expect(heard.map(({ status: code, headers }) => headers.get("x-gateway-model") ?? code)).toEqual([
+      "up0:m",
+      "up1:m",
+      "up1:m",
+      "up0:m",
+      "up1:m",
+      "up0:m",
+    ]);
+    expect([
+      (await ask(gateway, { max_tokens: 30, model: undefined, route: "one" })).status,
+      gateway.sent.length,
+    ]).toEqual([429, 6]);
     expectNothingOpen(gateway);
   });
   test("[d4.6] where the second budget would refuse as well, its own cheaper model is tried, in whichever order they were configured", async () => {
     const budgets = {
-      all: { tokens: 20, window: "day", scope: { provider: "up1" }, thresholds: [{ percent: 100, degrade_to: "up2:free" }] },
+      all: {
+        tokens: 20,
+        window: "day",
+        scope: { provider: "up1" },
+        thresholds: [{ percent: 100, degrade_to: "up2:free" }],
+      },
       money: { usd: "0.00001", window: "day", thresholds: [{ percent: 100, degrade_to: "up1:free" }] },
     } as const;
     const gateway = limitedGateway({ budgets });
@@ -179,30 +287,63 @@ describe("budgets that send calls elsewhere", () => {
     for (let index = 0; index < 3; index++) heard.push((await ask(gateway, CALL)).headers.get("x-gateway-model"));
     expect(heard).toEqual(["up1:free", "up2:free", "up2:free"]);
   });
-  test.each([["asked for", { model: "up1:free" }], ["the next of the route's targets", { model: undefined, route: "r" }], ["a fallback of the request", { fallbacks: ["up1:free"] }]])("[d4.6] a cheaper model that was %s as well is where the call goes", async (_, fields) => {
-    const gateway = limitedGateway({ budgets: { money: { usd: "0.0001", window: "day", thresholds: [{ percent: 5, degrade_to: "up1:free" }] } } }, [routeOf("r", ["up0:m", "up1:free"])]);
+  test.each([
+    ["asked for", { model: "up1:free" }],
+    ["the next of the route's targets", { model: undefined, route: "r" }],
+    ["a fallback of the request", { fallbacks: ["up1:free"] }],
+  ])("[d4.6] a cheaper model that was %s as well is where the call goes", async (_, fields) => {
+    const gateway = limitedGateway(
+      { budgets: { money: { usd: "0.0001", window: "day", thresholds: [{ percent: 5, degrade_to: "up1:free" }] } } },
+      [routeOf("r", ["up0:m", "up1:free"])],
+    );
     expect((await ask(gateway, CALL)).status).toBe(200);
     const heard = await ask(gateway, { ...CALL, ...fields });
-    expect([heard.status, heard.headers.get("x-gateway-model"), gateway.upstream.targets()]).toEqual([200, "up1:free", ["up0", "up1"]]);
+    expect([heard.status, heard.headers.get("x-gateway-model"), gateway.upstream.targets()]).toEqual([
+      200,
+      "up1:free",
+      ["up0", "up1"],
+    ]);
   });
   test("[d4.6] a cheaper model that fails is not called a second time", async () => {
-    const money = { usd: "0.00001", window: "day", thresholds: [{ percent: 50, degrade_to: "up1:free" }, { percent: 100, degrade_to: "up2:free" }] } as const;
+    const money = {
+      usd: "0.00001",
+      window: "day",
+      thresholds: [
+        { percent: 50, degrade_to: "up1:free" },
+        { percent: 100, degrade_to: "up2:free" },
+      ],
+    } as const;
     const gateway = limitedGateway({ budgets: { money } }, [], { up1: [status(500)], up2: [status(500)] });
     expect([(await ask(gateway, CALL)).status, gateway.upstream.targets()]).toEqual([502, ["up1", "up2"]]);
   });
   test("[d3.4 d4.6] a caller who may not call the cheaper model hears of his budget, and not of a model that he did not name", async () => {
-    const gateway = limitedGateway({ budgets: { money: { usd: "0.00001", window: "day", thresholds: [{ percent: 100, degrade_to: "up1:free" }] } } }, [], {}, { token: { models: ["up0:*"] } });
+    const gateway = limitedGateway(
+      { budgets: { money: { usd: "0.00001", window: "day", thresholds: [{ percent: 100, degrade_to: "up1:free" }] } } },
+      [],
+      {},
+      { token: { models: ["up0:*"] } },
+    );
     expect((await ask(gateway, CALL)).body.error).toMatchObject({ code: "insufficient_quota" });
   });
 });
 
 describe("a client that always leaves before the first content", () => {
-  const RULES = { limits: { tokens: { metric: "tokens", window: "day", limit: 1_000 } }, budgets: { money: { usd: "1", window: "day" } } } as const;
-  const left = async (fault: Fault, fields: object, { routes = [], abort = true }: { readonly routes?: readonly Route[]; readonly abort?: boolean } = {}) => {
+  const RULES = {
+    limits: { tokens: { metric: "tokens", window: "day", limit: 1_000 } },
+    budgets: { money: { usd: "1", window: "day" } },
+  } as const;
+  const left = async (
+    fault: Fault,
+    fields: object,
+    { routes = [], abort = true }: { readonly routes?: readonly Route[]; readonly abort?: boolean } = {},
+  ) => {
     const gateway = limitedGateway(RULES, routes, { up0: [fault] });
     const leaving = new AbortController();
     if (abort) setTimeout(() => leaving.abort(), 40);
-    const response = await gateway.chat({ model: "up0:m", max_tokens: 100, messages: [{ role: "user", content: "Hello" }], ...fields }, { signal: leaving.signal });
+    const response = await gateway.chat(
+      { model: "up0:m", max_tokens: 100, messages: [{ role: "user", content: "Hello" }], ...fields },
+      { signal: leaving.signal },
+    );
     await response.text().catch(() => {});
     while (gateway.records.length === 0) await Bun.sleep(1);
     expectNothingOpen(gateway);
@@ -210,11 +351,26 @@ describe("a client that always leaves before the first content", () => {
     return [limits.map(({ settled }) => settled), cost?.nanoUsd ?? 0, usage?.prompt_tokens ?? null, usageSource];
   };
   test.each([
-    ["a plain call whose answer has begun, by the provider's figures", { kind: "ok", gapMs: 100 }, {}, [[8, 11_000], 11_000, 5, "provider"]],
+    [
+      "a plain call whose answer has begun, by the provider's figures",
+      { kind: "ok", gapMs: 100 },
+      {},
+      [[8, 11_000], 11_000, 5, "provider"],
+    ],
     ["a plain call whose head had not come", { kind: "ok", delayMs: 300 }, {}, [[6, 6_000], 6_000, 6, "estimated"]],
-    ["a stream whose head had come", { kind: "falls_silent", words: 0 }, { stream: true }, [[6, 6_000], 6_000, 6, "estimated"]],
+    [
+      "a stream whose head had come",
+      { kind: "falls_silent", words: 0 },
+      { stream: true },
+      [[6, 6_000], 6_000, 6, "estimated"],
+    ],
     ["a stream whose head had not come", { kind: "stall" }, { stream: true }, [[6, 6_000], 6_000, 6, "estimated"]],
-    ["a call that had no connection so far, which pays nothing", { kind: "no_connection" }, { stream: true }, [[0, 0], 0, null, null]],
+    [
+      "a call that had no connection so far, which pays nothing",
+      { kind: "no_connection" },
+      { stream: true },
+      [[0, 0], 0, null, null],
+    ],
     ["a stream with content", { kind: "ok", words: 10, gapMs: 25 }, { stream: true }, null],
   ] as const)("[d4.2 d7.7] pays for what had reached the provider: %s", async (_, fault, fields, expected) => {
     const seen = await left(fault, fields);
@@ -222,53 +378,118 @@ describe("a client that always leaves before the first content", () => {
     else expect(seen).toMatchObject([[expect.any(Number), expect.any(Number)], expect.any(Number), 6, "estimated"]);
   });
   test("[d4.2 d7.2] so does one whose time is over, or whose answer broke off; a provider that refuses charges nothing", async () => {
-    expect(await left({ kind: "falls_silent", words: 0 }, { stream: true, timeout: 0.05 }, { abort: false })).toEqual([[6, 6_000], 6_000, 6, "estimated"]);
-    expect(await left({ kind: "error_event", words: 0 }, { stream: true }, { abort: false })).toEqual([[0, 0], 0, null, null]);
-    expect(await left({ kind: "cut", words: 0 }, { stream: true }, { abort: false })).toEqual([[6, 6_000], 6_000, 6, "estimated"]);
+    expect(await left({ kind: "falls_silent", words: 0 }, { stream: true, timeout: 0.05 }, { abort: false })).toEqual([
+      [6, 6_000],
+      6_000,
+      6,
+      "estimated",
+    ]);
+    expect(await left({ kind: "error_event", words: 0 }, { stream: true }, { abort: false })).toEqual([
+      [0, 0],
+      0,
+      null,
+      null,
+    ]);
+    expect(await left({ kind: "cut", words: 0 }, { stream: true }, { abort: false })).toEqual([
+      [6, 6_000],
+      6_000,
+      6,
+      "estimated",
+    ]);
     expect(await left(status(503), { stream: true }, { abort: false })).toEqual([[0, 0], 0, null, null]);
   });
   test("[d4.2] an attempt that another one overtook pays for its prompt, once, in the budget and in the cost of the call", async () => {
     const routes = [routeOf("r", ["up0:m", "up1:m"], { hedge: { after: 20, maxExtra: 1 } })];
     // the winner is 5 and 3 tokens, for 11 µUSD
-    expect(await left({ kind: "falls_silent", words: 0 }, { model: undefined, route: "r", stream: true }, { routes, abort: false })).toEqual([[6 + 8, 17_000], 17_000, 5, "provider"]);
+    expect(
+      await left(
+        { kind: "falls_silent", words: 0 },
+        { model: undefined, route: "r", stream: true },
+        { routes, abort: false },
+      ),
+    ).toEqual([[6 + 8, 17_000], 17_000, 5, "provider"]);
   });
 });
 
 test("what limits, budgets and policies refuse is a metric, by rule", async () => {
-  const gateway = limitedGateway({ limits: { calls: { ...MINUTE, limit: 1, scope: { provider: "up0" } } }, budgets: { money: { usd: "0.00001", window: "day", scope: { provider: "up1" } } } });
+  const gateway = limitedGateway({
+    limits: { calls: { ...MINUTE, limit: 1, scope: { provider: "up0" } } },
+    budgets: { money: { usd: "0.00001", window: "day", scope: { provider: "up1" } } },
+  });
   for (const model of ["up0:m", "up0:m", "up0:m", "up1:m", "up1:small"]) await ask(gateway, { ...CALL, model });
   const metrics = openMetrics();
   for (const record of gateway.records) metrics.publish(record);
-  expect([...(await metrics.text()).matchAll(/^dragoman_refusals_total(.*)$/gm)].map(([, sample]) => sample!)).toEqual(['{code="rate_limit_exceeded",rule="id_calls"} 2', '{code="insufficient_quota",rule="id_money"} 1', '{code="model_unpriced",rule="none"} 1']);
+  expect([...(await metrics.text()).matchAll(/^dragoman_refusals_total(.*)$/gm)].map(([, sample]) => sample!)).toEqual([
+    '{code="rate_limit_exceeded",rule="id_calls"} 2',
+    '{code="insufficient_quota",rule="id_money"} 1',
+    '{code="model_unpriced",rule="none"} 1',
+  ]);
 });
 
 describe("a deployment in the model's place", () => {
   test("[d1.7 d3.4] is bounded by what bounds the model of its name, beside what bounds the model that was asked for, and a call counts once", async () => {
-    const gateway = limitedGateway({ limits: { dear: { ...MINUTE, limit: 2, scope: { model: "up0:dear" } }, each: { ...MINUTE, limit: 5, scope: { model: "*" } }, all: { ...MINUTE, limit: 50 } } });
+    const gateway = limitedGateway({
+      limits: {
+        dear: { ...MINUTE, limit: 2, scope: { model: "up0:dear" } },
+        each: { ...MINUTE, limit: 5, scope: { model: "*" } },
+        all: { ...MINUTE, limit: 50 },
+      },
+    });
     const heard = [];
-    for (let index = 0; index < 3; index++) heard.push(await ask(gateway, { deployment_id: "dear", drop_params: true }));
-    expect([heard.map(({ status: code }) => code), heard[2]!.body.error?.metadata?.limit]).toEqual([[200, 200, 429], "dear"]);
-    expect(gateway.records[0]!.limits.map(({ id, value }) => [id, value])).toEqual([["id_each", "up0:m"], ["id_all", ""], ["id_dear", ""], ["id_each", "up0:dear"]]);
+    for (let index = 0; index < 3; index++)
+      heard.push(await ask(gateway, { deployment_id: "dear", drop_params: true }));
+    expect([heard.map(({ status: code }) => code), heard[2]!.body.error?.metadata?.limit]).toEqual([
+      [200, 200, 429],
+      "dear",
+    ]);
+    expect(gateway.records[0]!.limits.map(({ id, value }) => [id, value])).toEqual([
+      ["id_each", "up0:m"],
+      ["id_all", ""],
+      ["id_dear", ""],
+      ["id_each", "up0:dear"],
+    ]);
     expectNothingOpen(gateway);
   });
 });
 
 describe("a client that does not read", () => {
   test("[d4.2 d7.2] holds its place until the time of the call is over, and no longer", async () => {
-    const gateway = limitedGateway({ limits: { places: { metric: "concurrency", limit: 1 }, tokens: { metric: "tokens", window: "day", limit: 1_000 } } }, [], { up0: [{ kind: "ok", words: 20, gapMs: 5 }, OK] });
-    const stalled = await gateway.chat({ model: "up0:m", stream: true, timeout: 0.3, max_tokens: 100, messages: [{ role: "user", content: "Hello" }] });
+    const gateway = limitedGateway(
+      {
+        limits: {
+          places: { metric: "concurrency", limit: 1 },
+          tokens: { metric: "tokens", window: "day", limit: 1_000 },
+        },
+      },
+      [],
+      { up0: [{ kind: "ok", words: 20, gapMs: 5 }, OK] },
+    );
+    const stalled = await gateway.chat({
+      model: "up0:m",
+      stream: true,
+      timeout: 0.3,
+      max_tokens: 100,
+      messages: [{ role: "user", content: "Hello" }],
+    });
     await stalled.body!.getReader().read();
     expect((await ask(gateway, CALL)).status).toBe(429);
     await Bun.sleep(350);
     expectNothingOpen(gateway);
     expect((await ask(gateway, CALL)).status).toBe(200);
-    expect(gateway.records.find(({ status: code }) => code === 504)!.limits.find(({ unit }) => unit === "tokens")!.settled).toBeGreaterThan(6);
+    expect(
+      gateway.records.find(({ status: code }) => code === 504)!.limits.find(({ unit }) => unit === "tokens")!.settled,
+    ).toBeGreaterThan(6);
   });
 });
 
 describe("choices that are several calls", () => {
   test("[d4.2] each is a request where attempts are counted, and all of them or none are admitted", async () => {
-    const gateway = limitedGateway({ limits: { there: { ...MINUTE, limit: 4, scope: { provider: "up0" } } } }, [], { up0: [status(500), OK] });
-    expect([(await ask(gateway, { n: 2, num_retries: 1 })).status, gateway.records[0]!.limits.map(({ settled }) => settled)]).toEqual([200, [1, 1]]);
+    const gateway = limitedGateway({ limits: { there: { ...MINUTE, limit: 4, scope: { provider: "up0" } } } }, [], {
+      up0: [status(500), OK],
+    });
+    expect([
+      (await ask(gateway, { n: 2, num_retries: 1 })).status,
+      gateway.records[0]!.limits.map(({ settled }) => settled),
+    ]).toEqual([200, [1, 1]]);
   });
 });

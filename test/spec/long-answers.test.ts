@@ -10,9 +10,12 @@ const answers = openLongAnswers(thread);
 afterAll(() => thread.close());
 
 /** As it stands between the quotes of JSON. */
-const LONG = "Съешь же ещё этих мягких французских булок, \\n \\\"и выпей чаю\\\" 🍵 \\u00e9\\ud83c\\udf75. ".repeat(Math.ceil((1.5 * LONG_BODY_BYTES) / 100));
+const LONG = 'Съешь же ещё этих мягких французских булок, \\n \\"и выпей чаю\\" 🍵 \\u00e9\\ud83c\\udf75. '.repeat(
+  Math.ceil((1.5 * LONG_BODY_BYTES) / 100),
+);
 const USAGE = '"usage":{"prompt_tokens":5,"completion_tokens":7,"total_tokens":12}';
-const openai = (message: string, more = `,${USAGE}`, finish = "stop"): string => `{"id":"chatcmpl-1","object":"chat.completion","created":1767000000,"model":"m-2026","choices":[{"index":0,"message":${message},"finish_reason":"${finish}"}]${more}}`;
+const openai = (message: string, more = `,${USAGE}`, finish = "stop"): string =>
+  `{"id":"chatcmpl-1","object":"chat.completion","created":1767000000,"model":"m-2026","choices":[{"index":0,"message":${message},"finish_reason":"${finish}"}]${more}}`;
 const said = openai(`{"role":"assistant","content":"${LONG}"}`);
 const ASK = { model: "openai:m", messages: [{ role: "user", content: "Hello" }] };
 const TOOLS = { tools: [{ type: "function", function: { name: "1up", parameters: { type: "object" } } }] };
@@ -25,7 +28,12 @@ interface Seen {
   readonly written: number;
 }
 
-async function seen(ask: object, answer: string | Uint8Array, there: boolean, options: StubOptions = {}): Promise<Seen> {
+async function seen(
+  ask: object,
+  answer: string | Uint8Array,
+  there: boolean,
+  options: StubOptions = {},
+): Promise<Seen> {
   let written = 0;
   const longAnswers: LongAnswers = {
     write(question, tenantId) {
@@ -33,43 +41,146 @@ async function seen(ask: object, answer: string | Uint8Array, there: boolean, op
       return answers.write(question, tenantId);
     },
   };
-  const gateway = stubGateway({ upstream: cannedUpstream({ body: answer, chunk: 65_536, headers: { "content-type": "application/json" } }), ...options, ...(there && { longAnswers }) });
+  const gateway = stubGateway({
+    upstream: cannedUpstream({ body: answer, chunk: 65_536, headers: { "content-type": "application/json" } }),
+    ...options,
+    ...(there && { longAnswers }),
+  });
   const reply = await gateway.chat(ask);
   const text = Buffer.from(await reply.arrayBuffer()).toString("latin1");
   const record = gateway.records[0]!;
-  const { finishReasons, nativeFinishReasons, usage, usageSource, providerModel, cost, warnings, code, model, route, status } = record;
+  const {
+    finishReasons,
+    nativeFinishReasons,
+    usage,
+    usageSource,
+    providerModel,
+    cost,
+    warnings,
+    code,
+    model,
+    route,
+    status,
+  } = record;
   // what names the call, a time, and the ids that the gateway gives to calls of functions, is another in each
   const own = new RegExp(record.traceId, "g");
-  const headers = Object.fromEntries([...reply.headers].filter(([, value]) => !value.includes(record.traceId)).filter(([name]) => name !== "server-timing"));
+  const headers = Object.fromEntries(
+    [...reply.headers]
+      .filter(([, value]) => !value.includes(record.traceId))
+      .filter(([name]) => name !== "server-timing"),
+  );
   return {
-    status: reply.status, bytes: text.replaceAll(own, "").replaceAll(record.traceId.slice(0, 20), "").replaceAll(/call_gw_\w+/g, ""), headers, written,
-    record: { finishReasons, nativeFinishReasons, usage, usageSource, providerModel, cost, warnings, code, model, route, status, attempts: record.attempts.map((one) => ({ code: one.code, status: one.status, usage: one.usage, usageSource: one.usageSource, model: one.toldModel, nativeCode: one.nativeCode })) },
+    status: reply.status,
+    bytes: text
+      .replaceAll(own, "")
+      .replaceAll(record.traceId.slice(0, 20), "")
+      .replaceAll(/call_gw_\w+/g, ""),
+    headers,
+    written,
+    record: {
+      finishReasons,
+      nativeFinishReasons,
+      usage,
+      usageSource,
+      providerModel,
+      cost,
+      warnings,
+      code,
+      model,
+      route,
+      status,
+      attempts: record.attempts.map((one) => ({
+        code: one.code,
+        status: one.status,
+        usage: one.usage,
+        usageSource: one.usageSource,
+        model: one.toldModel,
+        nativeCode: one.nativeCode,
+      })),
+    },
   };
 }
 
 const ANSWERS: Readonly<Record<string, readonly [ask: object, answer: string]>> = {
   "OpenAI's form": [ASK, said],
-  "OpenAI's form, with numbers that no double holds, odd members and several choices": [{ ...ASK, n: 2 }, openai(`{"role":"assistant","content":"${LONG}","odd":[1.10,12345678901234567890,1e400]},"logprobs":{"content":[]},"finish_reason":"length"},{"index":1,"message":{"role":"assistant","content":"x","refusal":null}`, `,${USAGE},"seed":12345678901234567890,"__proto__":{"a":1}`)],
+  "OpenAI's form, with numbers that no double holds, odd members and several choices": [
+    { ...ASK, n: 2 },
+    openai(
+      `{"role":"assistant","content":"${LONG}","odd":[1.10,12345678901234567890,1e400]},"logprobs":{"content":[]},"finish_reason":"length"},{"index":1,"message":{"role":"assistant","content":"x","refusal":null}`,
+      `,${USAGE},"seed":12345678901234567890,"__proto__":{"a":1}`,
+    ),
+  ],
   "an answer without figures": [ASK, openai(`{"role":"assistant","content":"${LONG}"}`, "")],
   "an answer without a finish reason": [ASK, said.replace('"finish_reason":"stop"', '"finish_reason":null')],
-  "calls of functions": [{ ...ASK, tools: [{ type: "function", function: { name: "f" } }] }, openai(`{"role":"assistant","content":null,"tool_calls":[{"type":"function","function":{"name":"f","arguments":${JSON.stringify(`{"a":"${LONG}"}`)}}}]}`, `,${USAGE}`, "tool_calls")],
-  "the old functions": [{ ...ASK, functions: [{ name: "f" }] }, openai(`{"role":"assistant","content":"${LONG}","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]}`, `,${USAGE}`, "tool_calls")],
-  "an empty answer, with much around it": [ASK, openai('{"role":"assistant","content":""}', `,"usage":{"prompt_tokens":5,"completion_tokens":0,"total_tokens":5},"odd":"${LONG}"`)],
-  "Anthropic": [{ ...ASK, model: "anthropic:claude-sonnet-4-5", max_tokens: 5 }, `{"id":"m","type":"message","role":"assistant","model":"claude","content":[{"type":"thinking","thinking":"${LONG}","signature":"s"},{"type":"text","text":"${LONG}"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`],
-  "JSON that a tool emulates": [{ ...ASK, model: "anthropic:claude-3-haiku-20240307", response_format: { type: "json_schema", json_schema: { name: "j", schema: { type: "object" } } } }, `{"id":"m","type":"message","role":"assistant","model":"claude","content":[{"type":"tool_use","id":"t","name":"j","input":{"a":"${LONG}"}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`],
-  "Gemini, with a function that had to be renamed": [{ ...ASK, model: "gemini:gemini-2.5-pro", ...TOOLS }, `{"candidates":[{"content":{"role":"model","parts":[{"text":"${LONG}"},{"functionCall":{"name":"_1up","args":{"a":1}}}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1,"totalTokenCount":2}}`],
-  "Bedrock": [{ ...ASK, model: "bedrock:anthropic.claude-opus-4-5" }, `{"output":{"message":{"role":"assistant","content":[{"text":"${LONG}"}]}},"stopReason":"end_turn","usage":{"inputTokens":1,"outputTokens":1,"totalTokens":2}}`],
-  "Cohere": [{ ...ASK, model: "cohere:command-a-03-2025" }, `{"id":"c","finish_reason":"COMPLETE","message":{"role":"assistant","content":[{"type":"text","text":"${LONG}"}]},"usage":{"tokens":{"input_tokens":1,"output_tokens":1}}}`],
-  "Ollama": [{ ...ASK, model: "ollama:llama3" }, `{"model":"llama3","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"${LONG}"},"done":true,"done_reason":"stop","prompt_eval_count":1,"eval_count":1}`],
+  "calls of functions": [
+    { ...ASK, tools: [{ type: "function", function: { name: "f" } }] },
+    openai(
+      `{"role":"assistant","content":null,"tool_calls":[{"type":"function","function":{"name":"f","arguments":${JSON.stringify(`{"a":"${LONG}"}`)}}}]}`,
+      `,${USAGE}`,
+      "tool_calls",
+    ),
+  ],
+  "the old functions": [
+    { ...ASK, functions: [{ name: "f" }] },
+    openai(
+      `{"role":"assistant","content":"${LONG}","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
+      `,${USAGE}`,
+      "tool_calls",
+    ),
+  ],
+  "an empty answer, with much around it": [
+    ASK,
+    openai(
+      '{"role":"assistant","content":""}',
+      `,"usage":{"prompt_tokens":5,"completion_tokens":0,"total_tokens":5},"odd":"${LONG}"`,
+    ),
+  ],
+  Anthropic: [
+    { ...ASK, model: "anthropic:claude-sonnet-4-5", max_tokens: 5 },
+    `{"id":"m","type":"message","role":"assistant","model":"claude","content":[{"type":"thinking","thinking":"${LONG}","signature":"s"},{"type":"text","text":"${LONG}"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`,
+  ],
+  "JSON that a tool emulates": [
+    {
+      ...ASK,
+      model: "anthropic:claude-3-haiku-20240307",
+      response_format: { type: "json_schema", json_schema: { name: "j", schema: { type: "object" } } },
+    },
+    `{"id":"m","type":"message","role":"assistant","model":"claude","content":[{"type":"tool_use","id":"t","name":"j","input":{"a":"${LONG}"}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`,
+  ],
+  "Gemini, with a function that had to be renamed": [
+    { ...ASK, model: "gemini:gemini-2.5-pro", ...TOOLS },
+    `{"candidates":[{"content":{"role":"model","parts":[{"text":"${LONG}"},{"functionCall":{"name":"_1up","args":{"a":1}}}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1,"totalTokenCount":2}}`,
+  ],
+  Bedrock: [
+    { ...ASK, model: "bedrock:anthropic.claude-opus-4-5" },
+    `{"output":{"message":{"role":"assistant","content":[{"text":"${LONG}"}]}},"stopReason":"end_turn","usage":{"inputTokens":1,"outputTokens":1,"totalTokens":2}}`,
+  ],
+  Cohere: [
+    { ...ASK, model: "cohere:command-a-03-2025" },
+    `{"id":"c","finish_reason":"COMPLETE","message":{"role":"assistant","content":[{"type":"text","text":"${LONG}"}]},"usage":{"tokens":{"input_tokens":1,"output_tokens":1}}}`,
+  ],
+  Ollama: [
+    { ...ASK, model: "ollama:llama3" },
+    `{"model":"llama3","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"${LONG}"},"done":true,"done_reason":"stop","prompt_eval_count":1,"eval_count":1}`,
+  ],
   "an answer that holds the operator's key": [ASK, said.replace("Съешь", "stored-key")],
-  "an error in an answer that says success": [ASK, `{"error":{"message":"Too much. ${LONG}","type":"invalid_request_error","code":"odd"}}`],
+  "an error in an answer that says success": [
+    ASK,
+    `{"error":{"message":"Too much. ${LONG}","type":"invalid_request_error","code":"odd"}}`,
+  ],
   "an answer without choices": [ASK, `{"id":"x","choices":[],"odd":"${LONG}"}`],
   "what is no JSON": [ASK, `<html>${LONG}`],
   "an answer that is cut inside": [ASK, said.slice(0, -10)],
   "too many values": [ASK, openai('{"role":"assistant","content":"x"}', `,"odd":[${"1,".repeat(1_000_001)}1]`)],
 };
 
-const NO_ANSWERS: ReadonlySet<string> = new Set(["an error in an answer that says success", "an answer without choices", "what is no JSON", "an answer that is cut inside", "too many values"]);
+const NO_ANSWERS: ReadonlySet<string> = new Set([
+  "an error in an answer that says success",
+  "an answer without choices",
+  "what is no JSON",
+  "an answer that is cut inside",
+  "too many values",
+]);
 
 describe("a long answer", () => {
   for (const [what, [ask, answer]] of Object.entries(ANSWERS))
@@ -82,7 +193,10 @@ describe("a long answer", () => {
     });
 
   test("[d5.8] one with wrong bytes in it, and a mark of the byte order before it, is read as in one thread", async () => {
-    const answer = Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(said.replace("Съешь", "#")).map((byte) => (byte === 0x23 ? 0xff : byte))]);
+    const answer = Buffer.concat([
+      Buffer.from([0xef, 0xbb, 0xbf]),
+      Buffer.from(said.replace("Съешь", "#")).map((byte) => (byte === 0x23 ? 0xff : byte)),
+    ]);
     const [here, there] = [await seen(ASK, answer, false), await seen(ASK, answer, true)];
     expect([here.status, there.written]).toEqual([200, 1]);
     expect({ ...there, written: 0 }).toEqual(here);
@@ -93,7 +207,11 @@ describe("a long answer", () => {
   });
 
   test("[d3.3] [d5.8] a guard that looks at answers looks at it", async () => {
-    const options: StubOptions = { snapshot: { policies: policiesFor({ name: "no-pii", guard: { classes: ["email"], action: "mask", on: "output" } }) } };
+    const options: StubOptions = {
+      snapshot: {
+        policies: policiesFor({ name: "no-pii", guard: { classes: ["email"], action: "mask", on: "output" } }),
+      },
+    };
     const there = await seen(ASK, said.replace("Съешь", "ada@mail.example.org"), true, options);
     expect([there.status, there.bytes.includes("[email]"), there.bytes.includes("ada@")]).toEqual([200, true, false]);
   });
@@ -101,8 +219,23 @@ describe("a long answer", () => {
   test("[d5.8] the answers of one tenant are written while another waits for no more than one of them", async () => {
     const order: string[] = [];
     const bytes = (): Uint8Array => Buffer.from(said);
-    const question = { family: "openai", decode: { model: "m", memo: null }, credential: null, frame: { traceId: "t", model: "openai:m", route: "direct", nowSeconds: 1, sameShape: true, legacyFunctions: false, choices: 1 }, promptTokens: 1 };
-    const write = (tenantId: string): Promise<void> => answers.write({ ...question, bytes: bytes() }, tenantId).then(() => void order.push(tenantId));
+    const question = {
+      family: "openai",
+      decode: { model: "m", memo: null },
+      credential: null,
+      frame: {
+        traceId: "t",
+        model: "openai:m",
+        route: "direct",
+        nowSeconds: 1,
+        sameShape: true,
+        legacyFunctions: false,
+        choices: 1,
+      },
+      promptTokens: 1,
+    };
+    const write = (tenantId: string): Promise<void> =>
+      answers.write({ ...question, bytes: bytes() }, tenantId).then(() => void order.push(tenantId));
     await Promise.all([write("a"), write("a"), write("a"), write("a"), write("b")]);
     expect(order.indexOf("b")).toBeLessThan(3);
   });

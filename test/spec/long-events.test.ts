@@ -3,7 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { piecesOf } from "../../src/chat/long-events.ts";
 import { cannedUpstream, stubGateway } from "../harness/in-process.ts";
 
-const event = (content: string, more = ""): string => `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"${content}"},"finish_reason":null}]${more}}\n\n`;
+const event = (content: string, more = ""): string =>
+  `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"${content}"},"finish_reason":null}]${more}}\n\n`;
 const LAST = `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n`;
 
 interface Heard {
@@ -14,9 +15,20 @@ interface Heard {
 }
 
 async function heard(stream: string): Promise<Heard> {
-  const gateway = stubGateway({ upstream: cannedUpstream({ body: stream, chunk: 65_536, headers: { "content-type": "text/event-stream" } }) });
+  const gateway = stubGateway({
+    upstream: cannedUpstream({ body: stream, chunk: 65_536, headers: { "content-type": "text/event-stream" } }),
+  });
   const reply = await gateway.chat({ model: "openai:m", stream: true, messages: [{ role: "user", content: "Hello" }] });
-  const events = (await reply.text()).split("\n\n").filter((line) => line.startsWith("data: {")).map((line) => JSON.parse(line.slice(6)) as { error?: { code: string }; choices?: { delta: { content?: string }; finish_reason: string | null }[] });
+  const events = (await reply.text())
+    .split("\n\n")
+    .filter((line) => line.startsWith("data: {"))
+    .map(
+      (line) =>
+        JSON.parse(line.slice(6)) as {
+          error?: { code: string };
+          choices?: { delta: { content?: string }; finish_reason: string | null }[];
+        },
+    );
   return {
     content: events.map(({ choices }) => choices?.[0]?.delta.content ?? "").join(""),
     error: events.find(({ error }) => error !== undefined)?.error?.code ?? null,
@@ -51,7 +63,12 @@ describe("a long event of a stream", () => {
   });
 
   test("[d5.8] goes through with as many values as it may hold", async () => {
-    expect(await heard(event("a", objects(400_000)) + LAST)).toEqual({ content: "a", error: null, isDone: true, code: null });
+    expect(await heard(event("a", objects(400_000)) + LAST)).toEqual({
+      content: "a",
+      error: null,
+      isDone: true,
+      code: null,
+    });
   });
 
   for (const [what, refused] of [
@@ -59,11 +76,23 @@ describe("a long event of a stream", () => {
     ["values", event("x", objects(400_001))],
   ] as const)
     test(`[d5.8] with more ${what} is malformed, and what came before it in the same read is given first`, async () => {
-      expect(await heard(event("a") + refused + event("b") + LAST)).toEqual({ content: "a", error: "upstream_invalid_response", isDone: false, code: "upstream_invalid_response" });
-      expect(await heard(event("a") + refused.trimEnd())).toEqual({ content: "a", error: "upstream_invalid_response", isDone: false, code: "upstream_invalid_response" });
+      expect(await heard(event("a") + refused + event("b") + LAST)).toEqual({
+        content: "a",
+        error: "upstream_invalid_response",
+        isDone: false,
+        code: "upstream_invalid_response",
+      });
+      expect(await heard(event("a") + refused.trimEnd())).toEqual({
+        content: "a",
+        error: "upstream_invalid_response",
+        isDone: false,
+        code: "upstream_invalid_response",
+      });
     });
 
   test("[d5.8] with what is no JSON is malformed as a short one is", async () => {
-    expect((await heard(event("a") + `data: {"choices":[${"x".repeat(600_000)}\n\n${LAST}`)).error).toBe("upstream_invalid_response");
+    expect((await heard(event("a") + `data: {"choices":[${"x".repeat(600_000)}\n\n${LAST}`)).error).toBe(
+      "upstream_invalid_response",
+    );
   });
 });

@@ -11,28 +11,66 @@ const thread = openLongBodyThread();
 const threads = openLongRequests(thread);
 afterAll(() => thread.close());
 
-const long = (bytes = 1.5 * LONG_BODY_BYTES): string => "Съешь же ещё этих мягких французских булок, \\n \\\"и выпей чаю\\\" 🍵. ".repeat(Math.ceil(bytes / 90));
-const TOOLS = '"tools":[{"type":"function","function":{"name":"weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]';
-const conversation = (more = ""): string => `[{"role":"system","content":"Be brief."},{"role":"user","content":[{"type":"text","text":"${long()}"},{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]},{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"weather","arguments":"{\\"city\\":\\"Paris\\",\\"n\\":12345678901234567890}"}}]},{"role":"tool","tool_call_id":"call_1","content":"Rain"}${more}]`;
-const body = (model: string, more: string, before = ""): string => `{${before}"model":"${model}","messages":${conversation()},"temperature":0.5,${more}}`;
+const long = (bytes = 1.5 * LONG_BODY_BYTES): string =>
+  'Съешь же ещё этих мягких французских булок, \\n \\"и выпей чаю\\" 🍵. '.repeat(Math.ceil(bytes / 90));
+const TOOLS =
+  '"tools":[{"type":"function","function":{"name":"weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]';
+const conversation = (more = ""): string =>
+  `[{"role":"system","content":"Be brief."},{"role":"user","content":[{"type":"text","text":"${long()}"},{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]},{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"weather","arguments":"{\\"city\\":\\"Paris\\",\\"n\\":12345678901234567890}"}}]},{"role":"tool","tool_call_id":"call_1","content":"Rain"}${more}]`;
+const body = (model: string, more: string, before = ""): string =>
+  `{${before}"model":"${model}","messages":${conversation()},"temperature":0.5,${more}}`;
 
 interface Seen {
   readonly status: number;
   readonly text: string;
-  readonly sent: readonly { readonly url: string; readonly headers: unknown; readonly body: string; readonly inThread: boolean }[];
+  readonly sent: readonly {
+    readonly url: string;
+    readonly headers: unknown;
+    readonly body: string;
+    readonly inThread: boolean;
+  }[];
   readonly record: unknown;
 }
 
 function plain({ url, headers, body: text, bytes }: UpstreamRequest): Seen["sent"][number] {
-  return { url, headers, body: bytes === undefined ? text : Buffer.from(bytes).toString("utf8"), inThread: bytes !== undefined };
+  return {
+    url,
+    headers,
+    body: bytes === undefined ? text : Buffer.from(bytes).toString("utf8"),
+    inThread: bytes !== undefined,
+  };
 }
 
-async function seen(text: string, longRequests: LongRequests | null, options: StubOptions = {}, headers: Record<string, string> = {}): Promise<Seen> {
-  const gateway = stubGateway({ upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer()) }), ...options, ...(longRequests && { longRequests }) });
+async function seen(
+  text: string,
+  longRequests: LongRequests | null,
+  options: StubOptions = {},
+  headers: Record<string, string> = {},
+): Promise<Seen> {
+  const gateway = stubGateway({
+    upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer()) }),
+    ...options,
+    ...(longRequests && { longRequests }),
+  });
   const answer = await gateway.chat(text, { headers });
   const said = (await answer.text()).replaceAll(/"x_gateway_trace_id":"\w+"|"id":"chatcmpl-\w+"|"created":\d+/g, "");
   const { messages, fates, warnings, usage, attempts, metadata, model, route, endUser } = gateway.records[0]!;
-  return { status: answer.status, text: said, sent: gateway.sent.map(plain), record: { messages, fates, warnings, usage, metadata, model, route, endUser, attempts: attempts.map(({ code, status }) => ({ code, status })) } };
+  return {
+    status: answer.status,
+    text: said,
+    sent: gateway.sent.map(plain),
+    record: {
+      messages,
+      fates,
+      warnings,
+      usage,
+      metadata,
+      model,
+      route,
+      endUser,
+      attempts: attempts.map(({ code, status }) => ({ code, status })),
+    },
+  };
 }
 
 const REQUESTS: Readonly<Record<string, string>> = {
@@ -48,7 +86,10 @@ const REQUESTS: Readonly<Record<string, string>> = {
   Ollama: `{"model":"ollama:llama3","messages":[{"role":"user","content":"${long()}"}]}`,
   Vertex: `{"model":"vertex:gemini-2.5-pro","messages":[{"role":"user","content":"${long()}"}]}`,
   "the old functions": `{"functions":[{"name":"weather"}],"function_call":"auto","messages":[{"role":"user","content":"${long()}"},{"role":"assistant","content":null,"function_call":{"name":"weather","arguments":"{}"}},{"role":"function","name":"weather","content":"Rain"}],"model":"openai:m"}`,
-  "an entry of fallbacks": body("openai:m", '"n":2,"fallbacks":[{"model":"custom:b","temperature":1,"seed":12345678901234567890}]'),
+  "an entry of fallbacks": body(
+    "openai:m",
+    '"n":2,"fallbacks":[{"model":"custom:b","temperature":1,"seed":12345678901234567890}]',
+  ),
   "members of a conversation that a provider has no place for": `{"model":"mistral:mistral-large-latest","messages":[{"role":"user","name":"me","content":"${long()}"},{"role":"assistant","content":null,"refusal":null,"annotations":[],"reasoning_content":"x","tool_calls":[{"id":"abcdefghi","type":"function","extra_content":{"google":{"a":1}},"function":{"name":"f","arguments":"{}","odd":1}}]},{"role":"tool","tool_call_id":"abcdefghi","content":[{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}]}]}`,
   "the same at a provider of another form": `{"model":"anthropic:claude-sonnet-4-5","messages":[{"role":"user","name":"me","content":"${long()}","__proto__":1},{"role":"assistant","content":"x","refusal":null,"extra_content":5}]}`,
   "a parameter that is dropped": body("anthropic:claude-sonnet-4-5", '"logit_bias":{"1":1},"drop_params":true'),
@@ -66,20 +107,37 @@ describe("a long request", () => {
   for (const [what, text] of Object.entries(REQUESTS)) {
     test(`[d5.8] ${what}: what goes out, the answer and the record are those of one thread`, async () => {
       expect(Buffer.byteLength(text)).toBeGreaterThan(LONG_BODY_BYTES);
-      const options: StubOptions = what.endsWith("an entry of fallbacks") || what === "long members of an entry" ? { upstream: cannedUpstream(({ url }) => (url.includes("provider.test") ? { body: JSON.stringify(openaiAnswer()) } : { status: 500, body: "" })) } : {};
+      const options: StubOptions =
+        what.endsWith("an entry of fallbacks") || what === "long members of an entry"
+          ? {
+              upstream: cannedUpstream(({ url }) =>
+                url.includes("provider.test") ? { body: JSON.stringify(openaiAnswer()) } : { status: 500, body: "" },
+              ),
+            }
+          : {};
       const [here, there] = [await seen(text, null, options), await seen(text, threads, options)];
       const { sent: sentHere, ...restHere } = here;
       const { sent: sentThere, ...restThere } = there;
       expect(restThere).toEqual(restHere);
       const unsigned = (headers: unknown) => (what === "Bedrock" ? Object.keys(headers as object) : headers);
-      expect(sentThere.map(({ url, headers, body: out }) => ({ url, headers: unsigned(headers), isSame: out === sentHere.find((one) => one.body === out)?.body }))).toEqual(sentHere.map(({ url, headers }) => ({ url, headers: unsigned(headers), isSame: true })));
+      expect(
+        sentThere.map(({ url, headers, body: out }) => ({
+          url,
+          headers: unsigned(headers),
+          isSame: out === sentHere.find((one) => one.body === out)?.body,
+        })),
+      ).toEqual(sentHere.map(({ url, headers }) => ({ url, headers: unsigned(headers), isSame: true })));
       for (const { inThread } of sentThere) expect(inThread).toBe(true);
     });
   }
 
   test("[d3.3] [d5.8] a guard looks at it, and the provider gets it masked", async () => {
     const text = REQUESTS["OpenAI's form"]!.replace("Be brief.", "Write to ada@mail.example.org.");
-    const options: StubOptions = { snapshot: { policies: policiesFor({ name: "no-pii", guard: { classes: ["email"], action: "mask", on: "input" } }) } };
+    const options: StubOptions = {
+      snapshot: {
+        policies: policiesFor({ name: "no-pii", guard: { classes: ["email"], action: "mask", on: "input" } }),
+      },
+    };
     const [here, there] = [await seen(text, null, options), await seen(text, threads, options)];
     expect(there).toEqual(here);
     expect(there.sent[0]!.body).toContain('"Write to [email]."');
@@ -88,9 +146,18 @@ describe("a long request", () => {
 
   test("[d3.1] [d5.8] a rule that speaks of the conversation, or of any member, sees what it would see of a short one", async () => {
     const text = `{"model":"openai:m","messages":[{"role":"user","content":"${long()}"},{"role":"assistant","content":[{"type":"text","text":"x"}]}],"odd":{"a":"${"z".repeat(10_000)}","c":"${"z".repeat(10_000)}","b":7}}`;
-    for (const rule of ["request.messages.count == 2", "request.messages.characters > 100000", "request.messages.prompt_tokens > 10000", 'request.messages.roles["user"] == 1', 'request.messages.parts["text"] == 1', "request.extra.odd.b == 7"])
+    for (const rule of [
+      "request.messages.count == 2",
+      "request.messages.characters > 100000",
+      "request.messages.prompt_tokens > 10000",
+      'request.messages.roles["user"] == 1',
+      'request.messages.parts["text"] == 1',
+      "request.extra.odd.b == 7",
+    ])
       for (const denies of [rule, `!(${rule})`]) {
-        const options: StubOptions = { snapshot: { policies: policiesFor({ name: "rule", rule: denies, message: "No." }) } };
+        const options: StubOptions = {
+          snapshot: { policies: policiesFor({ name: "rule", rule: denies, message: "No." }) },
+        };
         const [here, there] = [await seen(text, null, options), await seen(text, threads, options)];
         expect([denies, there.status]).toEqual([denies, here.status]);
         expect([denies, there.status]).toEqual([denies, denies === rule ? 403 : 200]);
@@ -98,21 +165,38 @@ describe("a long request", () => {
   });
 
   test("[d6.9] [d5.8] images behind an address are put in place for a model that takes bytes only", async () => {
-    const png = { headers: { "content-type": "image/png" }, body: Buffer.from("89504e470d0a1a0a0000000d49484452", "hex") };
+    const png = {
+      headers: { "content-type": "image/png" },
+      body: Buffer.from("89504e470d0a1a0a0000000d49484452", "hex"),
+    };
     const text = `{"model":"sambanova:Llama-4-Maverick-17B-128E-Instruct","messages":[{"role":"user","content":[{"type":"text","text":"${long()}"},{"type":"image_url","image_url":{"url":"http://93.184.215.14/cat.png"}}]}]}`;
-    const options: StubOptions = { upstream: cannedUpstream(({ method }) => (method === "GET" ? png : { body: JSON.stringify(openaiAnswer()) })) };
+    const options: StubOptions = {
+      upstream: cannedUpstream(({ method }) => (method === "GET" ? png : { body: JSON.stringify(openaiAnswer()) })),
+    };
     const [here, there] = [await seen(text, null, options), await seen(text, threads, options)];
     expect(there).toEqual(here);
     expect(there.sent.at(-1)!.body).toContain("data:image/png;base64,iVBORw0KGgo");
   });
 
   test("[d5.8] policies, sticky routes and limits see of it what they see of a short one", async () => {
-    const { messages, endUser } = (await seen(REQUESTS["OpenAI's form"]!, threads)).record as { messages: { count: number; roles: object; blocks: string[]; bodyCharacters: number }; endUser: string };
-    expect([messages.count, messages.roles, messages.blocks, messages.bodyCharacters, endUser]).toEqual([4, { system: 1, user: 1, assistant: 1, tool: 1 }, ["text", "image_url"], REQUESTS["OpenAI's form"]!.length, "me"]);
+    const { messages, endUser } = (await seen(REQUESTS["OpenAI's form"]!, threads)).record as {
+      messages: { count: number; roles: object; blocks: string[]; bodyCharacters: number };
+      endUser: string;
+    };
+    expect([messages.count, messages.roles, messages.blocks, messages.bodyCharacters, endUser]).toEqual([
+      4,
+      { system: 1, user: 1, assistant: 1, tool: 1 },
+      ["text", "image_url"],
+      REQUESTS["OpenAI's form"]!.length,
+      "me",
+    ]);
   });
 
   test("[d5.8] what stands beside the conversation may not be long: 400 with its path and the bound", async () => {
-    const refused = await seen(body("openai:m", `"prediction":{"type":"content","content":"${long(2 * MAX_OUTLINE_CHARACTERS)}"}`), threads);
+    const refused = await seen(
+      body("openai:m", `"prediction":{"type":"content","content":"${long(2 * MAX_OUTLINE_CHARACTERS)}"}`),
+      threads,
+    );
     expect([refused.status, refused.sent.length]).toEqual([400, 0]);
     expect(refused.text).toContain('"param":"prediction"');
     expect(refused.text).toContain(String(MAX_OUTLINE_CHARACTERS));
@@ -133,7 +217,8 @@ describe("a long request", () => {
         threads.release(request);
       },
     };
-    for (const what of ["OpenAI's form", "a parameter that is refused", "a stream", "an unknown model"]) await seen(REQUESTS[what]!, counted);
+    for (const what of ["OpenAI's form", "a parameter that is refused", "a stream", "an unknown model"])
+      await seen(REQUESTS[what]!, counted);
     expect(released).toEqual(opened);
     expect(opened).toHaveLength(4);
   });

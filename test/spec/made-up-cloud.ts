@@ -11,17 +11,36 @@ export const OWN_ADDRESS = "https://{region}.cloud.example/v1";
 
 function cloud(id: string, credentials: Provider["credentials"]): Provider {
   const provider = openAICompatibleProvider({
-    id, label: "Cloud", docs: "https://cloud.example/docs", baseUrl: OWN_ADDRESS, keyVariables: ["CLOUD_KEY"], credentials, conversation: openTable("https://cloud.example/docs"),
-    settings: [{ name: "region", variables: ["CLOUD_REGION"], field: "aws_region_name", meaning: "Region.", default: "west" }],
+    id,
+    label: "Cloud",
+    docs: "https://cloud.example/docs",
+    baseUrl: OWN_ADDRESS,
+    keyVariables: ["CLOUD_KEY"],
+    credentials,
+    conversation: openTable("https://cloud.example/docs"),
+    settings: [
+      { name: "region", variables: ["CLOUD_REGION"], field: "aws_region_name", meaning: "Region.", default: "west" },
+    ],
   });
-  return { ...provider, sign: (request, credential) => (credential === null ? request : { ...request, headers: { ...request.headers, "x-called-with": JSON.stringify(credential) } }) };
+  return {
+    ...provider,
+    sign: (request, credential) =>
+      credential === null
+        ? request
+        : { ...request, headers: { ...request.headers, "x-called-with": JSON.stringify(credential) } },
+  };
 }
 
 /** `cloud` takes everything; `exchanging` exchanges a bare key. */
-export const CLOUDS: ReadonlyMap<string, Provider> = new Map([["cloud", cloud("cloud", ["key", "aws", "google", "entra"])], ["exchanging", cloud("exchanging", ["ibm_iam"])]]);
+export const CLOUDS: ReadonlyMap<string, Provider> = new Map([
+  ["cloud", cloud("cloud", ["key", "aws", "google", "entra"])],
+  ["exchanging", cloud("exchanging", ["ibm_iam"])],
+]);
 
 /** Both clouds with these stored credentials. Answers "Hello" unless an upstream is given. */
 export function cloudGateway(credentials: readonly StoredCredential[], options: StubOptions = {}): Stub {
-  const providers = [...CLOUDS.keys()].map((id) => providerSettings({ id, baseUrl: OWN_ADDRESS, credentials, settings: { region: "west" } }));
+  const providers = [...CLOUDS.keys()].map((id) =>
+    providerSettings({ id, baseUrl: OWN_ADDRESS, credentials, settings: { region: "west" } }),
+  );
   return (options.upstream === undefined ? answeringGateway : stubGateway)({ families: CLOUDS, providers, ...options });
 }

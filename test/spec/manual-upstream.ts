@@ -13,7 +13,10 @@ export interface ManualUpstream {
 }
 
 /** `headWaits`: the head comes with the first piece of the body only. */
-export function manualUpstream({ headers = { "content-type": "text/event-stream" }, headWaits = false }: { readonly headers?: Readonly<Record<string, string>>; readonly headWaits?: boolean } = {}): ManualUpstream {
+export function manualUpstream({
+  headers = { "content-type": "text/event-stream" },
+  headWaits = false,
+}: { readonly headers?: Readonly<Record<string, string>>; readonly headWaits?: boolean } = {}): ManualUpstream {
   const pieces: (string | UpstreamFault | null)[] = [];
   let wake = (): void => {};
   let reads = 0;

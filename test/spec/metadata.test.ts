@@ -26,10 +26,22 @@ afterAll(async () => {
 });
 
 /** The request's text as it stands: JSON.stringify would leave `__proto__` out of an object literal, and change numbers. */
-async function ask(metadata: string, stream = false): Promise<{ readonly status: number; readonly traceId: string; readonly error: { readonly code: string; readonly param: string | null; readonly message: string } | null }> {
-  const response = await gateway.chat(`{"model": "sandbox:echo", "stream": ${stream}, "messages": [{"role": "user", "content": "Hi"}], "metadata": ${metadata}}`);
+async function ask(
+  metadata: string,
+  stream = false,
+): Promise<{
+  readonly status: number;
+  readonly traceId: string;
+  readonly error: { readonly code: string; readonly param: string | null; readonly message: string } | null;
+}> {
+  const response = await gateway.chat(
+    `{"model": "sandbox:echo", "stream": ${stream}, "messages": [{"role": "user", "content": "Hi"}], "metadata": ${metadata}}`,
+  );
   const text = await response.text();
-  const error = response.status < 400 ? null : (JSON.parse(text) as { error: { code: string; param: string | null; message: string } }).error;
+  const error =
+    response.status < 400
+      ? null
+      : (JSON.parse(text) as { error: { code: string; param: string | null; message: string } }).error;
   return { status: response.status, traceId: response.headers.get("x-gateway-trace-id")!, error };
 }
 
@@ -53,14 +65,23 @@ interface Places {
 async function places(traceId: string): Promise<Places> {
   const has = (text: string): boolean => text.includes(traceId);
   return {
-    log: await found(() => gateway.output().split("\n").find((line) => has(line) && line.includes('"msg":"call"'))),
+    log: await found(() =>
+      gateway
+        .output()
+        .split("\n")
+        .find((line) => has(line) && line.includes('"msg":"call"')),
+    ),
     kept: await found(async () => {
-      const response = await fetch(`${gateway.url}/api/v1/admin/calls/${traceId}`, { headers: { authorization: `Bearer ${admin}` } });
+      const response = await fetch(`${gateway.url}/api/v1/admin/calls/${traceId}`, {
+        headers: { authorization: `Bearer ${admin}` },
+      });
       const text = await response.text();
       return response.status === 200 && text.includes('"metadata"') ? text : undefined;
     }),
     // the last one may not have been written whole yet
-    file: await found(() => (existsSync(file) ? readFileSync(file, "utf8").split("\n").slice(0, -1).find(has) : undefined)),
+    file: await found(() =>
+      existsSync(file) ? readFileSync(file, "utf8").split("\n").slice(0, -1).find(has) : undefined,
+    ),
     webhook: await found(() => receiver.seen.find(({ text }) => has(text))?.text),
   };
 }
@@ -78,42 +99,86 @@ function metadataIn(text: string): string {
 }
 
 describe("[s:gateway.metadata] metadata is logged with the call", () => {
-  test.each([["plain", false], ["streamed", true]] as const)("%s: in the log line, in the kept call, in a file and at a webhook, as it came", async (_, stream) => {
-    const metadata = '{"order":4711,"team":"search","tags":["a","b"],"nested":{"ok":true,"none":null,"text":"ü \\" \\n"}}';
+  test.each([
+    ["plain", false],
+    ["streamed", true],
+  ] as const)("%s: in the log line, in the kept call, in a file and at a webhook, as it came", async (_, stream) => {
+    const metadata =
+      '{"order":4711,"team":"search","tags":["a","b"],"nested":{"ok":true,"none":null,"text":"ü \\" \\n"}}';
     const { status, traceId } = await ask(metadata, stream);
     expect(status).toBe(200);
     const told = await places(traceId);
-    for (const [place, text] of Object.entries(told)) expect([place, JSON.parse(metadataIn(text as string))]).toEqual([place, JSON.parse(metadata)]);
+    for (const [place, text] of Object.entries(told))
+      expect([place, JSON.parse(metadataIn(text as string))]).toEqual([place, JSON.parse(metadata)]);
   });
   test("[d11.1] numbers that no double holds keep all their digits in every place, the detail of the log and the command line among them, and calls are found by them", async () => {
-    const metadata = '{"order":12345678901234567890,"deep":{"list":[1e400,-1E-400,0.12345678901234567890123,7]},"metadata":{"order":7},"plain":0.5}';
+    const metadata =
+      '{"order":12345678901234567890,"deep":{"list":[1e400,-1E-400,0.12345678901234567890123,7]},"metadata":{"order":7},"plain":0.5}';
     const { status, traceId } = await ask(metadata);
     expect(status).toBe(200);
-    for (const [place, text] of Object.entries(await places(traceId))) expect([place, metadataIn(text as string)]).toEqual([place, metadata]);
-    const look = async (path: string): Promise<string> => await (await fetch(`${gateway.url}/api/v1/admin/${path}`, { headers: { authorization: `Bearer ${admin}` } })).text();
+    for (const [place, text] of Object.entries(await places(traceId)))
+      expect([place, metadataIn(text as string)]).toEqual([place, metadata]);
+    const look = async (path: string): Promise<string> =>
+      await (
+        await fetch(`${gateway.url}/api/v1/admin/${path}`, { headers: { authorization: `Bearer ${admin}` } })
+      ).text();
     expect(metadataIn(await look(`tenants/default/logs/${traceId}`))).toBe(metadata);
-    expect(await look(`tenants/default/logs?metadata=${encodeURIComponent("order=12345678901234567890")}`)).toContain(traceId);
-    const shown = async (...flags: readonly string[]): Promise<string> => (await runCli(["logs", traceId, ...flags], cleanEnvironment({ DRAGOMAN_URL: gateway.url, DRAGOMAN_TOKEN: admin }))).stdout;
+    expect(await look(`tenants/default/logs?metadata=${encodeURIComponent("order=12345678901234567890")}`)).toContain(
+      traceId,
+    );
+    const shown = async (...flags: readonly string[]): Promise<string> =>
+      (
+        await runCli(
+          ["logs", traceId, ...flags],
+          cleanEnvironment({ DRAGOMAN_URL: gateway.url, DRAGOMAN_TOKEN: admin }),
+        )
+      ).stdout;
     expect(metadataIn((await shown("--json")).replaceAll(/\n\s*/g, "").replaceAll('": ', '":'))).toBe(metadata);
     expect(await shown()).toContain('order: "12345678901234567890"');
   });
   test("its fields never stand in place of the gateway's own", async () => {
-    const { traceId } = await ask('{"trace_id":"x","status":1,"tenant":"theirs","level":"fatal","msg":"other","cost_nano_usd":1,"model":"m"}');
+    const { traceId } = await ask(
+      '{"trace_id":"x","status":1,"tenant":"theirs","level":"fatal","msg":"other","cost_nano_usd":1,"model":"m"}',
+    );
     const told = await places(traceId);
-    expect(JSON.parse(told.log)).toMatchObject({ trace_id: traceId, status: 200, tenant: "default", level: "info", msg: "call", model: "echo", metadata: { trace_id: "x", status: 1 } });
-    expect(JSON.parse(told.file)).toMatchObject({ trace_id: traceId, status: 200, tenant: "default", model: "echo", metadata: { tenant: "theirs" } });
+    expect(JSON.parse(told.log)).toMatchObject({
+      trace_id: traceId,
+      status: 200,
+      tenant: "default",
+      level: "info",
+      msg: "call",
+      model: "echo",
+      metadata: { trace_id: "x", status: 1 },
+    });
+    expect(JSON.parse(told.file)).toMatchObject({
+      trace_id: traceId,
+      status: 200,
+      tenant: "default",
+      model: "echo",
+      metadata: { tenant: "theirs" },
+    });
     expect(JSON.parse(told.kept)).toMatchObject({ trace_id: traceId, status: 200, tenant_id: "default" });
   });
   test("a call without it has none", async () => {
     const response = await gateway.chat({ model: "sandbox:echo", messages: [{ role: "user", content: "Hi" }] });
     await response.text();
     const traceId = response.headers.get("x-gateway-trace-id")!;
-    expect(JSON.parse(await found(() => gateway.output().split("\n").find((line) => line.includes(traceId))))).not.toHaveProperty("metadata");
+    expect(
+      JSON.parse(
+        await found(() =>
+          gateway
+            .output()
+            .split("\n")
+            .find((line) => line.includes(traceId)),
+        ),
+      ),
+    ).not.toHaveProperty("metadata");
   });
 });
 
 describe("[d5.6] hostile metadata", () => {
-  const nested = (levels: number, open: string, close: string, inside: string): string => open.repeat(levels) + inside + close.repeat(levels);
+  const nested = (levels: number, open: string, close: string, inside: string): string =>
+    open.repeat(levels) + inside + close.repeat(levels);
 
   test("of a megabyte is 400, and of 64 KiB it reaches every place", async () => {
     const huge = await ask(`{"text":"${"x".repeat(1024 * 1024)}"}`);
@@ -134,7 +199,8 @@ describe("[d5.6] hostile metadata", () => {
     const { status, traceId } = await ask(metadata);
     expect(status).toBe(200);
     const told = await places(traceId);
-    for (const [place, text] of Object.entries(told)) expect([place, metadataIn(text as string)]).toEqual([place, metadata]);
+    for (const [place, text] of Object.entries(told))
+      expect([place, metadataIn(text as string)]).toEqual([place, metadata]);
     // the next call, its record and its answer are what they were
     const next = await ask('{"a":1}', true);
     const line = JSON.parse((await places(next.traceId)).log) as Record<string, unknown>;
@@ -144,12 +210,20 @@ describe("[d5.6] hostile metadata", () => {
   test("32 levels are taken, 33 are 400, and 10,000 or a million are 400 and no fault", async () => {
     expect((await ask(nested(32, '{"a":', "}", "1"))).status).toBe(200);
     expect((await ask(nested(16, '{"a":[', "]}", "1"))).status).toBe(200);
-    for (const deep of [nested(33, '{"a":', "}", "1"), `{"a":${nested(32, "[", "]", "1")}}`, nested(500, '{"a":', "}", "1")]) {
+    for (const deep of [
+      nested(33, '{"a":', "}", "1"),
+      `{"a":${nested(32, "[", "]", "1")}}`,
+      nested(500, '{"a":', "}", "1"),
+    ]) {
       const refused = await ask(deep);
       expect([refused.status, refused.error!.code, refused.error!.param]).toEqual([400, "invalid_request", "metadata"]);
     }
     for (const levels of [10_000, 1_000_000])
-      for (const [open, close] of [['{"a":', "}"], ["[", "]"], ['{"__proto__":', "}"]] as const) {
+      for (const [open, close] of [
+        ['{"a":', "}"],
+        ["[", "]"],
+        ['{"__proto__":', "}"],
+      ] as const) {
         const refused = await ask(`{"a":${nested(levels, open, close, "1")}}`);
         expect([levels, open, refused.status, refused.error!.code]).toEqual([levels, open, 400, "invalid_request"]);
       }
@@ -166,9 +240,12 @@ describe("[d5.6] hostile metadata", () => {
     expect(performance.now() - startedMs).toBeLessThan(3000);
   });
 
-  test.each(['"text"', "5", "true", "[]", '[{"a":1}]', "1e999", '"__proto__"'])("of another type is 400: %s", async (metadata) => {
-    const refused = await ask(metadata);
-    expect([refused.status, refused.error!.code, refused.error!.param]).toEqual([400, "invalid_request", "metadata"]);
-  });
+  test.each(['"text"', "5", "true", "[]", '[{"a":1}]', "1e999", '"__proto__"'])(
+    "of another type is 400: %s",
+    async (metadata) => {
+      const refused = await ask(metadata);
+      expect([refused.status, refused.error!.code, refused.error!.param]).toEqual([400, "invalid_request", "metadata"]);
+    },
+  );
   test("null is none", async () => expect((await ask("null")).status).toBe(200));
 });

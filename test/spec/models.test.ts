@@ -16,12 +16,40 @@ import { providerSettings } from "../harness/targets.ts";
 import { modelNames } from "./parameter-samples.ts";
 
 const { id, text, sha256 } = newAccessToken("project");
-const token: AccessToken = { id, kind: "project", name: "test", tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: [], ...NOT_NARROWED, secrets: [{ sha256, retiresAtMs: null }], createdAtMs: 0, expiresAtMs: Number.MAX_SAFE_INTEGER, revokedAtMs: null };
+const token: AccessToken = {
+  id,
+  kind: "project",
+  name: "test",
+  tenantId: "default",
+  projectId: "default",
+  userId: null,
+  role: "developer",
+  permissions: [],
+  ...NOT_NARROWED,
+  secrets: [{ sha256, retiresAtMs: null }],
+  createdAtMs: 0,
+  expiresAtMs: Number.MAX_SAFE_INTEGER,
+  revokedAtMs: null,
+};
 
 function serve(settings?: readonly ProviderSettings[]) {
   const stub = stubGateway({ ...(settings && { providers: settings }), snapshot: { tokens: new Map([[id, token]]) } });
-  const app = createApp({ clock: systemClock, version: "1", snapshot: () => stub.context.snapshot(), refuseUnserved: refuseUnservedWith(stub.context), models: { providers, builtIn: BUILT_IN_MODELS }, logins: stub.context.logins, metrics: () => Promise.reject(new Error("none")), notReady: () => null, callsInFlight: () => 0, targets: () => [] });
-  return async (path: string, headers: Record<string, string> = { authorization: `Bearer ${text}` }): Promise<{ readonly status: number; readonly body: any; readonly size: number }> => {
+  const app = createApp({
+    clock: systemClock,
+    version: "1",
+    snapshot: () => stub.context.snapshot(),
+    refuseUnserved: refuseUnservedWith(stub.context),
+    models: { providers, builtIn: BUILT_IN_MODELS },
+    logins: stub.context.logins,
+    metrics: () => Promise.reject(new Error("none")),
+    notReady: () => null,
+    callsInFlight: () => 0,
+    targets: () => [],
+  });
+  return async (
+    path: string,
+    headers: Record<string, string> = { authorization: `Bearer ${text}` },
+  ): Promise<{ readonly status: number; readonly body: any; readonly size: number }> => {
     const response = await app.fetch(new Request(`http://gateway.test${path}`, { headers }), { peer: null });
     const answer = await response.text();
     return { status: response.status, body: JSON.parse(answer), size: answer.length };
@@ -32,13 +60,27 @@ const all = serve();
 const model = async (name: string, get = all): Promise<any> => (await get(`/api/v1/models/${name}`)).body;
 
 describe("[d9.1] the models of the sandbox", () => {
-  const sandboxIds = async (get: typeof all): Promise<readonly string[]> => (await get("/api/v1/models")).body.data.map((one: { readonly id: string }) => one.id).filter((name: string) => name.startsWith("sandbox:"));
+  const sandboxIds = async (get: typeof all): Promise<readonly string[]> =>
+    (await get("/api/v1/models")).body.data
+      .map((one: { readonly id: string }) => one.id)
+      .filter((name: string) => name.startsWith("sandbox:"));
   const settings = providerSettings({ id: "sandbox" });
-  const listed = (name: string) => ({ id: name, name: null, contextLength: null, maxCompletionTokens: null, pricing: null });
+  const listed = (name: string) => ({
+    id: name,
+    name: null,
+    contextLength: null,
+    maxCompletionTokens: null,
+    pricing: null,
+  });
 
   test("those that answer are listed, and those that fail are listed only where the configuration names them", async () => {
-    expect(await sandboxIds(serve([settings]))).toEqual(["echo", "assistant", "words-500", "tools", "json", "slow-2000"].map((name) => `sandbox:${name}`));
-    expect(await sandboxIds(serve([{ ...settings, models: [listed("echo"), listed("stall")] }]))).toEqual(["sandbox:echo", "sandbox:stall"]);
+    expect(await sandboxIds(serve([settings]))).toEqual(
+      ["echo", "assistant", "words-500", "tools", "json", "slow-2000"].map((name) => `sandbox:${name}`),
+    );
+    expect(await sandboxIds(serve([{ ...settings, models: [listed("echo"), listed("stall")] }]))).toEqual([
+      "sandbox:echo",
+      "sandbox:stall",
+    ]);
     expect((await serve([settings])("/api/v1/models/sandbox:stall")).status).toBe(200);
   });
 });
@@ -46,7 +88,11 @@ describe("[d9.1] the models of the sandbox", () => {
 describe("[d9.1] what is told of a model", () => {
   test("context, bound, prices for one token as strings, with the version of the price list", async () => {
     const claude = await model("anthropic:claude-sonnet-4-5");
-    expect(claude).toMatchObject({ object: "model", owned_by: "anthropic", top_provider: { max_completion_tokens: 64_000 } });
+    expect(claude).toMatchObject({
+      object: "model",
+      owned_by: "anthropic",
+      top_provider: { max_completion_tokens: 64_000 },
+    });
     expect(claude.context_length).toBeGreaterThan(100_000);
     expect(Object.keys(claude.pricing)).toEqual(["prompt", "completion", "input_cache_read", "input_cache_write"]);
     for (const price of Object.values(claude.pricing)) expect(price).toMatch(/^0\.\d+$/);
@@ -54,37 +100,85 @@ describe("[d9.1] what is told of a model", () => {
   });
   test("the price of long prompts", async () => {
     const { pricing, pricing_tiers: tiers } = await model("gemini:gemini-2.5-pro");
-    expect(tiers).toEqual([{ above_prompt_tokens: 200_000, prompt: expect.any(String), completion: expect.any(String), input_cache_read: expect.any(String) }]);
+    expect(tiers).toEqual([
+      {
+        above_prompt_tokens: 200_000,
+        prompt: expect.any(String),
+        completion: expect.any(String),
+        input_cache_read: expect.any(String),
+      },
+    ]);
     expect(Number(tiers[0].prompt)).toBeGreaterThan(Number(pricing.prompt));
   });
   test("modalities: what the provider's table takes, what has a price", async () => {
-    expect((await model("anthropic:claude-opus-4-5")).architecture).toEqual({ input_modalities: ["text", "image", "file"], output_modalities: ["text"] });
-    expect((await model("gemini:gemini-2.5-flash-preview-tts")).architecture.output_modalities).toEqual(["text", "audio"]);
+    expect((await model("anthropic:claude-opus-4-5")).architecture).toEqual({
+      input_modalities: ["text", "image", "file"],
+      output_modalities: ["text"],
+    });
+    expect((await model("gemini:gemini-2.5-flash-preview-tts")).architecture.output_modalities).toEqual([
+      "text",
+      "audio",
+    ]);
     expect((await model("openai:gpt-audio")).architecture.output_modalities).toContain("audio");
   });
   test("the file's words win", async () => {
-    const get = serve([providerSettings({ id: "openai", models: [{ id: "gpt-5", name: "Ours", contextLength: 8, maxCompletionTokens: 4, pricing: { prompt: "0.5", completion: "0.25" } }] })]);
+    const get = serve([
+      providerSettings({
+        id: "openai",
+        models: [
+          {
+            id: "gpt-5",
+            name: "Ours",
+            contextLength: 8,
+            maxCompletionTokens: 4,
+            pricing: { prompt: "0.5", completion: "0.25" },
+          },
+        ],
+      }),
+    ]);
     const { body } = await get("/api/v1/models");
-    expect(body.data).toEqual([expect.objectContaining({ id: "openai:gpt-5", name: "Ours", context_length: 8, top_provider: { max_completion_tokens: 4 }, pricing: { prompt: "0.5", completion: "0.25" }, price_id: "configuration" })]);
+    expect(body.data).toEqual([
+      expect.objectContaining({
+        id: "openai:gpt-5",
+        name: "Ours",
+        context_length: 8,
+        top_provider: { max_completion_tokens: 4 },
+        pricing: { prompt: "0.5", completion: "0.25" },
+        price_id: "configuration",
+      }),
+    ]);
   });
   test("a name that could not be called is none, and is not remembered", async () => {
-    for (const path of [(name: string) => `/api/v1/models/groq:${name}`, (name: string) => `/api/v1/params?model=groq:${name}`]) {
+    for (const path of [
+      (name: string) => `/api/v1/models/groq:${name}`,
+      (name: string) => `/api/v1/params?model=groq:${name}`,
+    ]) {
       expect((await all(path("x".repeat(256)))).status).toBe(200);
-      for (const name of ["x".repeat(257), "x".repeat(10_000), "a%20b", "%C3%BC", "a%00"]) expect([name.slice(0, 20), (await all(path(name))).status]).toEqual([name.slice(0, 20), 404]);
+      for (const name of ["x".repeat(257), "x".repeat(10_000), "a%20b", "%C3%BC", "a%00"])
+        expect([name.slice(0, 20), (await all(path(name))).status]).toEqual([name.slice(0, 20), 404]);
     }
   });
   test("a model that nobody knows has no context and no price, and may be asked for", async () => {
     const unknown = await model("groq:made-up/model");
     expect(unknown).toMatchObject({ id: "groq:made-up/model", name: "groq:made-up/model" });
-    for (const name of ["context_length", "pricing", "top_provider", "price_id"]) expect(unknown).not.toHaveProperty(name);
+    for (const name of ["context_length", "pricing", "top_provider", "price_id"])
+      expect(unknown).not.toHaveProperty(name);
   });
 });
 
 describe("[d9.1] the bound that the file tells", () => {
   test("is sent to a provider that wants one where the call has none, and holds no call back", async () => {
-    const models = [{ id: "claude-opus-4-5", name: null, contextLength: null, maxCompletionTokens: 1234, pricing: null }];
-    const gateway = stubGateway({ providers: [providerSettings({ id: "anthropic", baseUrl: "https://api.anthropic.com", models })] });
-    for (const [asked, sent] of [[{}, 1234], [{ max_tokens: 9999 }, 9999], [{ model: "anthropic:claude-opus-4-20250514" }, 32_000]] as const) {
+    const models = [
+      { id: "claude-opus-4-5", name: null, contextLength: null, maxCompletionTokens: 1234, pricing: null },
+    ];
+    const gateway = stubGateway({
+      providers: [providerSettings({ id: "anthropic", baseUrl: "https://api.anthropic.com", models })],
+    });
+    for (const [asked, sent] of [
+      [{}, 1234],
+      [{ max_tokens: 9999 }, 9999],
+      [{ model: "anthropic:claude-opus-4-20250514" }, 32_000],
+    ] as const) {
       await gateway.chat({ model: "anthropic:claude-opus-4-5", messages: [{ role: "user", content: "a" }], ...asked });
       expect(JSON.parse(gateway.sent.at(-1)!.body)).toMatchObject({ max_tokens: sent });
     }
@@ -93,8 +187,14 @@ describe("[d9.1] the bound that the file tells", () => {
 
 describe("[d9.1] the list", () => {
   test("has the catalogue's models of a provider without a list of its own, at its own address only", async () => {
-    const get = serve([providerSettings({ id: "groq" }), providerSettings({ id: "second", family: "groq", baseUrl: "https://elsewhere.example/v1" }), providerSettings({ id: "off", family: "openai", enabled: false })]);
-    const ids: readonly string[] = (await get("/api/v1/models")).body.data.map((one: { readonly id: string }) => one.id);
+    const get = serve([
+      providerSettings({ id: "groq" }),
+      providerSettings({ id: "second", family: "groq", baseUrl: "https://elsewhere.example/v1" }),
+      providerSettings({ id: "off", family: "openai", enabled: false }),
+    ]);
+    const ids: readonly string[] = (await get("/api/v1/models")).body.data.map(
+      (one: { readonly id: string }) => one.id,
+    );
     expect(ids).toContain("groq:llama-3.3-70b-versatile");
     expect(ids.filter((name) => !name.startsWith("groq:"))).toEqual([]);
     expect(ids).toEqual(ids.toSorted());
@@ -112,30 +212,75 @@ describe("[d9.1] the list", () => {
 describe("[d9.1, d6.2] /params", () => {
   test("wants a token, a model, and one that is there", async () => {
     expect((await all("/api/v1/params?model=sandbox:echo", {})).status).toBe(401);
-    for (const path of ["/api/v1/params", "/v1/params?model="]) expect(await all(path)).toMatchObject({ status: 400, body: { error: { code: "invalid_request", param: "model" } } });
-    for (const name of ["nobody:m", "m", "openai:"]) expect(await all(`/api/v1/params?model=${name}`)).toMatchObject({ status: 404, body: { error: { code: "model_not_found", param: "model" } } });
+    for (const path of ["/api/v1/params", "/v1/params?model="])
+      expect(await all(path)).toMatchObject({
+        status: 400,
+        body: { error: { code: "invalid_request", param: "model" } },
+      });
+    for (const name of ["nobody:m", "m", "openai:"])
+      expect(await all(`/api/v1/params?model=${name}`)).toMatchObject({
+        status: 404,
+        body: { error: { code: "model_not_found", param: "model" } },
+      });
   });
   test("answers under every base, with a slash at the end, the model as it is or encoded", async () => {
-    for (const path of ["/api/v1/params?model=openai:o3", "/v1/params/?model=openai%3Ao3", "/api/params?model=openai/o3"]) expect((await all(path)).body).toMatchObject({ object: "capabilities", model: "openai:o3", provider: { id: "openai" } });
+    for (const path of [
+      "/api/v1/params?model=openai:o3",
+      "/v1/params/?model=openai%3Ao3",
+      "/api/params?model=openai/o3",
+    ])
+      expect((await all(path)).body).toMatchObject({
+        object: "capabilities",
+        model: "openai:o3",
+        provider: { id: "openai" },
+      });
   });
   test("says what a request is held to: o3 takes no stop, and one name of the bound is as good as the other", async () => {
-    const rows = new Map<string, any>((await all("/api/v1/params?model=openai:o3")).body.parameters.map((row: { readonly name: string }) => [row.name, row]));
+    const rows = new Map<string, any>(
+      (await all("/api/v1/params?model=openai:o3")).body.parameters.map((row: { readonly name: string }) => [
+        row.name,
+        row,
+      ]),
+    );
     expect(rows.get("stop")).toMatchObject({ support: "unsupported" });
-    expect(rows.get("temperature")).toMatchObject({ name: "temperature", support: "unsupported", values: null, range: null });
+    expect(rows.get("temperature")).toMatchObject({
+      name: "temperature",
+      support: "unsupported",
+      values: null,
+      range: null,
+    });
     expect(rows.get("max_tokens").support).toBe("mapped");
   });
 });
 
 /** Cells of a generated page, in the page's own words: a line "By model" that matches decides before the table. */
 function pageReader(page: string) {
-  const sections = new Map(page.split("\n## ").slice(1).map((section) => [section.split("\n")[0]!, section.split("\n").filter((line) => line.startsWith("| `")).map((line) => line.split(/(?<!\\)\|/).slice(1, -1).map((cell) => cell.trim().replaceAll("\\|", "|")))]));
+  const sections = new Map(
+    page
+      .split("\n## ")
+      .slice(1)
+      .map((section) => [
+        section.split("\n")[0]!,
+        section
+          .split("\n")
+          .filter((line) => line.startsWith("| `"))
+          .map((line) =>
+            line
+              .split(/(?<!\\)\|/)
+              .slice(1, -1)
+              .map((cell) => cell.trim().replaceAll("\\|", "|")),
+          ),
+      ]),
+  );
   return (provider: string, name: string, feature: string): readonly string[] => {
     const rows = sections.get(provider)!;
     const matches = ([pattern]: readonly string[]): boolean => {
       const [, source, flags] = /^`+ ?\/(.*)\/([a-z]*) ?`+$/.exec(pattern!)!;
       return new RegExp(source!, flags).test(name);
     };
-    const cell = (wanted: string): readonly string[] => rows.find((row) => row.length === 4 && codeWords(row[1]!)[0] === wanted && matches(row))?.slice(2) ?? rows.find((row) => row.length === 3 && codeWords(row[0]!)[0] === wanted)!.slice(1);
+    const cell = (wanted: string): readonly string[] =>
+      rows.find((row) => row.length === 4 && codeWords(row[1]!)[0] === wanted && matches(row))?.slice(2) ??
+      rows.find((row) => row.length === 3 && codeWords(row[0]!)[0] === wanted)!.slice(1);
     const other = { max_tokens: "max_completion_tokens", max_completion_tokens: "max_tokens" }[feature];
     const own = cell(feature);
     return own[0] === "unsupported" && other !== undefined ? cell(other) : own;
@@ -144,8 +289,14 @@ function pageReader(page: string) {
 
 describe("[s:behaviors.6, d6.1] three faces of one table", () => {
   const words = (row: any): readonly string[] => {
-    const parts = [...(row.note === null ? [] : [row.note]), ...(row.values === null ? [] : [`takes ${row.values.map((word: string) => `\`${word}\``).join(", ")}`])];
-    if (row.range !== null) parts.push(row.range[0] === row.range[1] ? `takes ${row.range[0]} only` : `takes ${row.range[0]} to ${row.range[1]}`);
+    const parts = [
+      ...(row.note === null ? [] : [row.note]),
+      ...(row.values === null ? [] : [`takes ${row.values.map((word: string) => `\`${word}\``).join(", ")}`]),
+    ];
+    if (row.range !== null)
+      parts.push(
+        row.range[0] === row.range[1] ? `takes ${row.range[0]} only` : `takes ${row.range[0]} to ${row.range[1]}`,
+      );
     return [row.support, parts.join("; ")];
   };
   test("the page says what HTTP says, for every provider and every model that its table tells apart", async () => {
@@ -153,15 +304,25 @@ describe("[s:behaviors.6, d6.1] three faces of one table", () => {
     for (const provider of providers.values())
       for (const name of modelNames(provider)) {
         const { body } = await all(`/api/v1/params?model=${encodeURIComponent(`${provider.id}:${name}`)}`);
-        for (const row of [...body.parameters, ...body.content_blocks]) expect([provider.id, name, row.name, ...read(provider.id, name, row.name)]).toEqual([provider.id, name, row.name, ...words(row)]);
+        for (const row of [...body.parameters, ...body.content_blocks])
+          expect([provider.id, name, row.name, ...read(provider.id, name, row.name)]).toEqual([
+            provider.id,
+            name,
+            row.name,
+            ...words(row),
+          ]);
       }
   });
   test("the command line prints what HTTP says", async () => {
     for (const name of ["anthropic:claude-opus-5-5", "openai:o3", "sandbox:echo"]) {
-      const [{ body }, { stdout }] = await Promise.all([all(`/api/v1/params?model=${name}`), runCli(["params", name, "--json"])]);
+      const [{ body }, { stdout }] = await Promise.all([
+        all(`/api/v1/params?model=${name}`),
+        runCli(["params", name, "--json"]),
+      ]);
       expect(JSON.parse(stdout)).toEqual(body);
       const lines = (await runCli(["params", name])).stdout.split("\n");
-      for (const row of [...body.parameters, ...body.content_blocks]) expect(lines.find((line) => line.startsWith(`${row.name} `))).toContain(` ${row.support}`);
+      for (const row of [...body.parameters, ...body.content_blocks])
+        expect(lines.find((line) => line.startsWith(`${row.name} `))).toContain(` ${row.support}`);
     }
   }, 30_000);
 });

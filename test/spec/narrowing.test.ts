@@ -15,14 +15,19 @@ import { providerSettings, storedKey } from "../harness/targets.ts";
 import { answeringGateway, HELLO } from "./chat-calls.ts";
 
 const DEAD: Fault = { kind: "refused" };
-const TOO_LONG = status(400, {}, { code: "context_length_exceeded", message: "This model's maximum context length is 8 tokens." });
+const TOO_LONG = status(
+  400,
+  {},
+  { code: "context_length_exceeded", message: "This model's maximum context length is 8 tokens." },
+);
 
 const ROUTES = [
   routeOf("fast", ["up0:m", "up1:m"], { fallbacks: ["up2:m"], contextWindowFallbacks: new Map([["m", "up3:long"]]) }),
   routeOf("slow", ["up2:m"]),
   routeOf("mixed", ["up1:m", "up0:m"], { fallbacks: ["route:slow"] }),
 ];
-const narrowed = (token: Partial<AccessToken>, scripts: Readonly<Record<string, readonly Fault[]>> = {}): Routed => routedGateway(ROUTES, scripts, { token });
+const narrowed = (token: Partial<AccessToken>, scripts: Readonly<Record<string, readonly Fault[]>> = {}): Routed =>
+  routedGateway(ROUTES, scripts, { token });
 
 interface Got {
   readonly outcome: string;
@@ -34,15 +39,21 @@ interface Got {
 async function call(gateway: Routed, fields: object): Promise<Got> {
   const response = await gateway.chat({ messages: HELLO, ...fields });
   const body = (await response.json()) as Record<string, any>;
-  return { outcome: response.status === 200 ? "200" : `${response.status} ${body["error"].code} ${body["error"].param}`, called: gateway.upstream.targets(), message: body["error"]?.message ?? "" };
+  return {
+    outcome: response.status === 200 ? "200" : `${response.status} ${body["error"].code} ${body["error"].param}`,
+    called: gateway.upstream.targets(),
+    message: body["error"]?.message ?? "",
+  };
 }
 
 describe("a token that is narrowed by models", () => {
   test("[d2.4] calls those that match, by either spelling, and every other is as if it were not there", async () => {
     const gateway = narrowed({ models: ["up0:*", "up1:m-*", "up2/big"] });
-    for (const model of ["up0:m", "up0/other", "up1:m-1", "up2:big"]) expect((await call(gateway, { model })).outcome).toBe("200");
+    for (const model of ["up0:m", "up0/other", "up1:m-1", "up2:big"])
+      expect((await call(gateway, { model })).outcome).toBe("200");
     const before = gateway.upstream.targets().length;
-    for (const model of ["up1:m", "up1/m", "up2:big2", "up3:m"]) expect((await call(gateway, { model })).outcome).toBe("404 model_not_found model");
+    for (const model of ["up1:m", "up1/m", "up2:big2", "up3:m"])
+      expect((await call(gateway, { model })).outcome).toBe("404 model_not_found model");
     expect(gateway.upstream.targets()).toHaveLength(before);
   });
 
@@ -51,22 +62,36 @@ describe("a token that is narrowed by models", () => {
     expect(await call(gateway, { route: "fast" })).toMatchObject({ outcome: "200", called: ["up1"] });
     expect((await call(gateway, { route: "slow" })).outcome).toBe("404 model_not_found model");
     // named beside the route, the refused target is skipped for the others of the route
-    expect(await call(gateway, { route: "fast", model: "up0:m" })).toMatchObject({ outcome: "200", called: ["up1", "up1"] });
+    expect(await call(gateway, { route: "fast", model: "up0:m" })).toMatchObject({
+      outcome: "200",
+      called: ["up1", "up1"],
+    });
   });
 
   test("[d3.4] a target is checked before every attempt: of the route, its fallbacks and the request's", async () => {
     const one = narrowed({ models: ["up0:*", "up3:*"] }, { up0: [DEAD] });
-    expect(await call(one, { route: "fast", fallbacks: ["up1:m", "route:slow", "up3:x"] })).toMatchObject({ outcome: "200", called: ["up0", "up3"] });
+    expect(await call(one, { route: "fast", fallbacks: ["up1:m", "route:slow", "up3:x"] })).toMatchObject({
+      outcome: "200",
+      called: ["up0", "up3"],
+    });
     const route = narrowed({ models: ["up0:*"] }, { up0: [DEAD] });
-    expect(await call(route, { route: "fast" })).toMatchObject({ outcome: "502 upstream_connection null", called: ["up0"] });
+    expect(await call(route, { route: "fast" })).toMatchObject({
+      outcome: "502 upstream_connection null",
+      called: ["up0"],
+    });
   });
 
   test("[d3.4] a direct call to a model that it may not call goes on to the fallbacks that it may", async () => {
-    expect(await call(narrowed({ models: ["up1:*"] }), { model: "up0:m", fallbacks: ["up2:m", "up1:m"] })).toMatchObject({ outcome: "200", called: ["up1"] });
+    expect(
+      await call(narrowed({ models: ["up1:*"] }), { model: "up0:m", fallbacks: ["up2:m", "up1:m"] }),
+    ).toMatchObject({ outcome: "200", called: ["up1"] });
   });
 
   test("[d3.4] when none is left, the last refusal is the answer, and nobody was called", async () => {
-    const { outcome, called, message } = await call(narrowed({ models: ["up3:*"] }), { route: "mixed", fallbacks: ["up1:last"] });
+    const { outcome, called, message } = await call(narrowed({ models: ["up3:*"] }), {
+      route: "mixed",
+      fallbacks: ["up1:last"],
+    });
     expect([outcome, called]).toEqual(["404 model_not_found model", []]);
     expect(message).toContain('"up2:m"');
     const direct = await call(narrowed({ models: ["up3:*"] }), { model: "up0:m", fallbacks: ["up1:m", "up1:last"] });
@@ -78,24 +103,48 @@ describe("a token that is narrowed by models", () => {
     for (const [models, fields, outcome, called] of [
       [["up0:*", "up3:*"], { route: "fast" }, "200", ["up0", "up3"]],
       [["up0:*"], { route: "fast" }, "400 context_length_exceeded null", ["up0"]],
-      [["up0:*"], { model: "up0:m", context_window_fallback_dict: { m: "up2:long" } }, "400 context_length_exceeded null", ["up0"]],
-      [["up0:*", "up2:long"], { model: "up0:m", context_window_fallback_dict: { m: "up2:long" } }, "200", ["up0", "up2"]],
+      [
+        ["up0:*"],
+        { model: "up0:m", context_window_fallback_dict: { m: "up2:long" } },
+        "400 context_length_exceeded null",
+        ["up0"],
+      ],
+      [
+        ["up0:*", "up2:long"],
+        { model: "up0:m", context_window_fallback_dict: { m: "up2:long" } },
+        "200",
+        ["up0", "up2"],
+      ],
     ] as const)
       expect(await call(narrowed({ models }, { up0: [TOO_LONG] }), fields)).toMatchObject({ outcome, called });
   });
 
   test("[d3.4] [d1.6] an entry of model_list is a target like any other", async () => {
-    const list = [{ model_name: "x", params: { model: "up1:m" } }, { model_name: "x", params: { model: "up0:m" } }];
-    expect(await call(narrowed({ models: ["up0:*"] }), { model: "x", model_list: list })).toMatchObject({ outcome: "200", called: ["up0"] });
-    expect(await call(narrowed({ models: ["up3:*"] }), { model: "x", model_list: list })).toMatchObject({ outcome: "404 model_not_found model", called: [] });
+    const list = [
+      { model_name: "x", params: { model: "up1:m" } },
+      { model_name: "x", params: { model: "up0:m" } },
+    ];
+    expect(await call(narrowed({ models: ["up0:*"] }), { model: "x", model_list: list })).toMatchObject({
+      outcome: "200",
+      called: ["up0"],
+    });
+    expect(await call(narrowed({ models: ["up3:*"] }), { model: "x", model_list: list })).toMatchObject({
+      outcome: "404 model_not_found model",
+      called: [],
+    });
     // an address of one's own is no way around
-    expect(await call(narrowed({ models: ["up3:*"] }), { model: "up0:m", base_url: "http://up3.test/v1" })).toMatchObject({ outcome: "404 model_not_found model", called: [] });
+    expect(
+      await call(narrowed({ models: ["up3:*"] }), { model: "up0:m", base_url: "http://up3.test/v1" }),
+    ).toMatchObject({ outcome: "404 model_not_found model", called: [] });
   });
 });
 
 describe("what calls another model than the one that is named", () => {
   const outcome = async (token: Partial<AccessToken>, fields: object): Promise<string> => {
-    const response = await answeringGateway({ token: { permissions: ["byo_endpoint"], ...token } }).chat({ messages: HELLO, ...fields });
+    const response = await answeringGateway({ token: { permissions: ["byo_endpoint"], ...token } }).chat({
+      messages: HELLO,
+      ...fields,
+    });
     const body = (await response.json()) as Record<string, any>;
     return response.status === 200 ? "200" : `${response.status} ${body["error"].code} ${body["error"].param}`;
   };
@@ -105,8 +154,15 @@ describe("what calls another model than the one that is named", () => {
     expect(await outcome(token, { model: "azure:small", deployment_id: "small-eu" })).toBe("200");
     expect(await outcome(token, { model: "azure:small", deployment_id: "large" })).toBe("404 model_not_found model");
     expect(await outcome(token, { model: "azure:large", deployment_id: "small" })).toBe("404 model_not_found model");
-    expect(await outcome(token, { model: "openai:o3", deployment_id: "gpt-4o", drop_params: true })).toBe("404 model_not_found model");
-    expect(await outcome(token, { model: "x", model_list: [{ model_name: "x", params: { model: "azure:small", deployment_id: "large" } }] })).toBe("404 model_not_found model");
+    expect(await outcome(token, { model: "openai:o3", deployment_id: "gpt-4o", drop_params: true })).toBe(
+      "404 model_not_found model",
+    );
+    expect(
+      await outcome(token, {
+        model: "x",
+        model_list: [{ model_name: "x", params: { model: "azure:small", deployment_id: "large" } }],
+      }),
+    ).toBe("404 model_not_found model");
     expect(await outcome({}, { model: "azure:small", deployment_id: "large" })).toBe("200");
   });
 
@@ -121,10 +177,21 @@ describe("what calls another model than the one that is named", () => {
     const own = { base_url: "http://192.0.2.7/v1", api_key: "own" };
     for (const token of [{ models: ["openai:*"] }, { routes: ["fast"], models: ["openai:gpt-4o"] }]) {
       for (const name of ["headers", "extra_headers"]) {
-        expect(await outcome(token, { model: "openai:gpt-4o", [name]: headers })).toBe(`403 permission_required ${name}`);
-        expect(await outcome(token, { model: "openai:gpt-4o", api_key: "own", [name]: headers })).toBe(`403 permission_required ${name}`);
-        expect(await outcome(token, { model: "openai:gpt-4o", fallbacks: [{ model: "openai:gpt-4o", [name]: headers }] })).toBe(`403 permission_required fallbacks[0].${name}`);
-        expect(await outcome(token, { model: "x", model_list: [{ model_name: "x", params: { model: "openai:gpt-4o", [name]: headers } }] })).toMatch(/^403 permission_required model_list\[0\]\S*headers$/);
+        expect(await outcome(token, { model: "openai:gpt-4o", [name]: headers })).toBe(
+          `403 permission_required ${name}`,
+        );
+        expect(await outcome(token, { model: "openai:gpt-4o", api_key: "own", [name]: headers })).toBe(
+          `403 permission_required ${name}`,
+        );
+        expect(
+          await outcome(token, { model: "openai:gpt-4o", fallbacks: [{ model: "openai:gpt-4o", [name]: headers }] }),
+        ).toBe(`403 permission_required fallbacks[0].${name}`);
+        expect(
+          await outcome(token, {
+            model: "x",
+            model_list: [{ model_name: "x", params: { model: "openai:gpt-4o", [name]: headers } }],
+          }),
+        ).toMatch(/^403 permission_required model_list\[0\]\S*headers$/);
         expect(await outcome(token, { model: "openai:gpt-4o", ...own, [name]: headers })).toBe("200");
       }
       expect(await outcome(token, { model: "openai:gpt-4o", headers: {}, extra_headers: null })).toBe("200");
@@ -136,53 +203,124 @@ describe("what calls another model than the one that is named", () => {
 describe("a token that is narrowed by routes", () => {
   test("[d2.4] calls those that match; other routes and every direct call are as if they were not there", async () => {
     const gateway = narrowed({ routes: ["fa*", "nothing"] });
-    for (const fields of [{ route: "fast" }, { model: "fast" }, { route: "fast", model: "up1:m" }]) expect((await call(gateway, fields)).outcome).toBe("200");
+    for (const fields of [{ route: "fast" }, { model: "fast" }, { route: "fast", model: "up1:m" }])
+      expect((await call(gateway, fields)).outcome).toBe("200");
     const before = gateway.upstream.targets().length;
-    for (const fields of [{ route: "slow" }, { model: "slow" }, { route: "unknown" }]) expect((await call(gateway, fields)).outcome).toBe("404 route_not_found route");
-    for (const model of ["up0:m", "up2:m"]) expect((await call(gateway, { model })).outcome).toBe("404 model_not_found model");
+    for (const fields of [{ route: "slow" }, { model: "slow" }, { route: "unknown" }])
+      expect((await call(gateway, fields)).outcome).toBe("404 route_not_found route");
+    for (const model of ["up0:m", "up2:m"])
+      expect((await call(gateway, { model })).outcome).toBe("404 model_not_found model");
     expect(gateway.upstream.targets()).toHaveLength(before);
   });
 
   test("[d3.4] a permitted route permits what the configuration names in it: targets, fallbacks, the context-window map", async () => {
-    expect(await call(narrowed({ routes: ["fast"] }, { up0: [DEAD], up1: [DEAD] }), { route: "fast" })).toMatchObject({ outcome: "200", called: ["up0", "up1", "up2"] });
-    expect(await call(narrowed({ routes: ["mixed"] }, { up0: [DEAD], up1: [DEAD] }), { route: "mixed" })).toMatchObject({ outcome: "200", called: ["up1", "up0", "up2"] });
-    expect(await call(narrowed({ routes: ["fast"] }, { up0: [TOO_LONG] }), { route: "fast" })).toMatchObject({ outcome: "200", called: ["up0", "up3"] });
+    expect(await call(narrowed({ routes: ["fast"] }, { up0: [DEAD], up1: [DEAD] }), { route: "fast" })).toMatchObject({
+      outcome: "200",
+      called: ["up0", "up1", "up2"],
+    });
+    expect(await call(narrowed({ routes: ["mixed"] }, { up0: [DEAD], up1: [DEAD] }), { route: "mixed" })).toMatchObject(
+      { outcome: "200", called: ["up1", "up0", "up2"] },
+    );
+    expect(await call(narrowed({ routes: ["fast"] }, { up0: [TOO_LONG] }), { route: "fast" })).toMatchObject({
+      outcome: "200",
+      called: ["up0", "up3"],
+    });
   });
 
   test("[d3.4] and nothing that the request adds to it", async () => {
     const dead = { up0: [DEAD], up1: [DEAD], up2: [DEAD] };
-    expect(await call(narrowed({ routes: ["fast"] }, dead), { route: "fast", fallbacks: ["up3:m", "route:mixed"] })).toMatchObject({ outcome: "502 upstream_connection null", called: ["up0", "up1", "up2"] });
-    expect(await call(narrowed({ routes: ["fast"] }, { up0: [TOO_LONG] }), { route: "fast", context_window_fallback_dict: { m: "up3:mine" } })).toMatchObject({ outcome: "200", called: ["up0", "up1"] });
-    expect(await call(narrowed({ routes: ["fast", "slow"] }, { up0: [DEAD], up1: [DEAD] }), { route: "fast", fallbacks: ["route:slow"] })).toMatchObject({ outcome: "200" });
+    expect(
+      await call(narrowed({ routes: ["fast"] }, dead), { route: "fast", fallbacks: ["up3:m", "route:mixed"] }),
+    ).toMatchObject({ outcome: "502 upstream_connection null", called: ["up0", "up1", "up2"] });
+    expect(
+      await call(narrowed({ routes: ["fast"] }, { up0: [TOO_LONG] }), {
+        route: "fast",
+        context_window_fallback_dict: { m: "up3:mine" },
+      }),
+    ).toMatchObject({ outcome: "200", called: ["up0", "up1"] });
+    expect(
+      await call(narrowed({ routes: ["fast", "slow"] }, { up0: [DEAD], up1: [DEAD] }), {
+        route: "fast",
+        fallbacks: ["route:slow"],
+      }),
+    ).toMatchObject({ outcome: "200" });
   });
 
   test("[d2.4] narrowed by both, it calls what either permits", async () => {
     const gateway = narrowed({ routes: ["slow"], models: ["up0:*"] });
-    for (const fields of [{ route: "slow" }, { model: "up0:m" }]) expect((await call(gateway, fields)).outcome).toBe("200");
+    for (const fields of [{ route: "slow" }, { model: "up0:m" }])
+      expect((await call(gateway, fields)).outcome).toBe("200");
     expect((await call(gateway, { route: "fast" })).outcome).toBe("404 route_not_found route");
     expect((await call(gateway, { model: "up2:m" })).outcome).toBe("404 model_not_found model");
   });
 
   test("an explanation shows the targets that are passed over, and why", async () => {
     const gateway = narrowed({ models: ["up1:*"], permissions: ["debug"] });
-    const response = await gateway.chat({ route: "fast", messages: HELLO }, { headers: { "x-gateway-explain": "true" } });
+    const response = await gateway.chat(
+      { route: "fast", messages: HELLO },
+      { headers: { "x-gateway-explain": "true" } },
+    );
     const { targets } = (await response.json()) as { readonly targets: readonly Record<string, any>[] };
-    expect(targets.map((one) => [one["target"], one["passed_over"]?.code])).toEqual([["up0:m", "model_not_found"], ["up1:m", undefined], ["up2:m", "model_not_found"]]);
+    expect(targets.map((one) => [one["target"], one["passed_over"]?.code])).toEqual([
+      ["up0:m", "model_not_found"],
+      ["up1:m", undefined],
+      ["up2:m", "model_not_found"],
+    ]);
   });
 });
 
 describe("the listing of models", () => {
-  const listed = (id: string): ModelListing => ({ id, name: null, contextLength: null, maxCompletionTokens: null, pricing: null });
+  const listed = (id: string): ModelListing => ({
+    id,
+    name: null,
+    contextLength: null,
+    maxCompletionTokens: null,
+    pricing: null,
+  });
   const listing = (token: Partial<AccessToken>) => {
-    const own = [providerSettings({ id: "up0", family: "custom", baseUrl: "http://up0.test/v1", credentials: [storedKey("k")], models: [listed("a"), listed("b")] }), providerSettings({ id: "up1", family: "custom", baseUrl: "http://up1.test/v1", credentials: [storedKey("k")], models: [listed("c")] })];
-    const stub = stubGateway({ token, providers: own, snapshot: { routes: new Map(ROUTES.map((route) => [route.name, route])) } });
-    const app = createApp({ clock: systemClock, version: "1", snapshot: () => stub.context.snapshot(), refuseUnserved: refuseUnservedWith(stub.context), models: { providers, builtIn: new Map() }, logins: stub.context.logins, metrics: () => Promise.reject(new Error("none")), notReady: () => null, callsInFlight: () => 0, targets: () => [] });
+    const own = [
+      providerSettings({
+        id: "up0",
+        family: "custom",
+        baseUrl: "http://up0.test/v1",
+        credentials: [storedKey("k")],
+        models: [listed("a"), listed("b")],
+      }),
+      providerSettings({
+        id: "up1",
+        family: "custom",
+        baseUrl: "http://up1.test/v1",
+        credentials: [storedKey("k")],
+        models: [listed("c")],
+      }),
+    ];
+    const stub = stubGateway({
+      token,
+      providers: own,
+      snapshot: { routes: new Map(ROUTES.map((route) => [route.name, route])) },
+    });
+    const app = createApp({
+      clock: systemClock,
+      version: "1",
+      snapshot: () => stub.context.snapshot(),
+      refuseUnserved: refuseUnservedWith(stub.context),
+      models: { providers, builtIn: new Map() },
+      logins: stub.context.logins,
+      metrics: () => Promise.reject(new Error("none")),
+      notReady: () => null,
+      callsInFlight: () => 0,
+      targets: () => [],
+    });
     return async (path: string): Promise<{ readonly status: number; readonly body: any }> => {
-      const response = await app.fetch(new Request(`http://gateway.test/api/v1${path}`, { headers: { authorization: stub.authorization } }), { peer: "127.0.0.1" });
+      const response = await app.fetch(
+        new Request(`http://gateway.test/api/v1${path}`, { headers: { authorization: stub.authorization } }),
+        { peer: "127.0.0.1" },
+      );
       return { status: response.status, body: await response.json() };
     };
   };
-  const ids = async (token: Partial<AccessToken>): Promise<readonly string[]> => (await listing(token)("/models")).body.data.map((one: { readonly id: string }) => one.id);
+  const ids = async (token: Partial<AccessToken>): Promise<readonly string[]> =>
+    (await listing(token)("/models")).body.data.map((one: { readonly id: string }) => one.id);
 
   test("[d9.1] [d2.4] holds what this token may call, and nothing else", async () => {
     expect(await ids({})).toEqual(["fast", "slow", "mixed", "up0:a", "up0:b", "up1:c"]);
@@ -194,30 +332,57 @@ describe("the listing of models", () => {
 
   test("[d9.1] one by one too, with its parameters", async () => {
     const get = listing({ routes: ["slow"], models: ["up1:*"] });
-    for (const [path, code] of [["/models/slow", 200], ["/models/fast", 404], ["/models/up1:c", 200], ["/models/up0:a", 404], ["/params?model=up1:c", 200], ["/params?model=up0:a", 404]] as const) expect([path, (await get(path)).status]).toEqual([path, code]);
+    for (const [path, code] of [
+      ["/models/slow", 200],
+      ["/models/fast", 404],
+      ["/models/up1:c", 200],
+      ["/models/up0:a", 404],
+      ["/params?model=up1:c", 200],
+      ["/params?model=up0:a", 404],
+    ] as const)
+      expect([path, (await get(path)).status]).toEqual([path, code]);
   });
 });
 
 describe("a token that is narrowed by addresses", () => {
-  const trust = (...proxies: string[]): Partial<Snapshot> => ({ proxyTrust: { proxies: compileIpRanges(proxies), header: "x-forwarded-for" } });
-  const outcome = async (stub: ReturnType<typeof answeringGateway>, peer: string | undefined, headers: Record<string, string> = {}): Promise<string> => {
-    const response = await stub.chat({ model: "openai:gpt-4o", messages: HELLO }, { headers, ...(peer !== undefined && { peer }) });
+  const trust = (...proxies: string[]): Partial<Snapshot> => ({
+    proxyTrust: { proxies: compileIpRanges(proxies), header: "x-forwarded-for" },
+  });
+  const outcome = async (
+    stub: ReturnType<typeof answeringGateway>,
+    peer: string | undefined,
+    headers: Record<string, string> = {},
+  ): Promise<string> => {
+    const response = await stub.chat(
+      { model: "openai:gpt-4o", messages: HELLO },
+      { headers, ...(peer !== undefined && { peer }) },
+    );
     const body = (await response.json()) as Record<string, any>;
     return response.status === 200 ? "200" : `${response.status} ${body["error"].code}`;
   };
 
   test("[d2.4] is refused from every other: 403 address_forbidden, before the body is looked at", async () => {
     const stub = answeringGateway({ token: { ipRanges: ["192.0.2.0/24", "2001:db8::/32"] } });
-    for (const peer of ["192.0.2.1", "::ffff:192.0.2.200", "2001:db8::9"]) expect([peer, await outcome(stub, peer)]).toEqual([peer, "200"]);
-    for (const peer of ["192.0.3.1", "2001:db9::1", undefined]) expect([peer, await outcome(stub, peer)]).toEqual([peer, "403 address_forbidden"]);
+    for (const peer of ["192.0.2.1", "::ffff:192.0.2.200", "2001:db8::9"])
+      expect([peer, await outcome(stub, peer)]).toEqual([peer, "200"]);
+    for (const peer of ["192.0.3.1", "2001:db9::1", undefined])
+      expect([peer, await outcome(stub, peer)]).toEqual([peer, "403 address_forbidden"]);
     expect((await stub.chat("no JSON", { peer: "192.0.3.1" })).status).toBe(403);
-    expect(await outcome(stub, "192.0.3.1", { "x-forwarded-for": "192.0.2.1", forwarded: "for=192.0.2.1", "x-real-ip": "192.0.2.1" })).toBe("403 address_forbidden");
+    expect(
+      await outcome(stub, "192.0.3.1", {
+        "x-forwarded-for": "192.0.2.1",
+        forwarded: "for=192.0.2.1",
+        "x-real-ip": "192.0.2.1",
+      }),
+    ).toBe("403 address_forbidden");
   });
 
   test("[d2.4] behind a proxy of the operator's the address that it was called from counts, and no address that the caller writes", async () => {
     const stub = answeringGateway({ token: { ipRanges: ["192.0.2.0/24"] }, snapshot: trust("10.0.0.0/8") });
     expect(await outcome(stub, "10.0.0.1", { "x-forwarded-for": "192.0.2.1" })).toBe("200");
-    expect(await outcome(stub, "10.0.0.1", { "x-forwarded-for": "192.0.2.1, 203.0.113.5" })).toBe("403 address_forbidden");
+    expect(await outcome(stub, "10.0.0.1", { "x-forwarded-for": "192.0.2.1, 203.0.113.5" })).toBe(
+      "403 address_forbidden",
+    );
     expect(await outcome(stub, "203.0.113.5", { "x-forwarded-for": "192.0.2.1" })).toBe("403 address_forbidden");
     expect(await outcome(stub, "10.0.0.1", { forwarded: "for=192.0.2.1" })).toBe("403 address_forbidden");
   });
@@ -232,7 +397,11 @@ describe("a token that is narrowed by addresses", () => {
         return { address: "192.0.2.1" };
       },
     };
-    const request = new Request("http://gateway.test/api/v1/chat/completions", { method: "POST", headers: { authorization: stub.authorization, "content-type": "application/json" }, body: JSON.stringify({ model: "openai:gpt-4o", messages: HELLO }) });
+    const request = new Request("http://gateway.test/api/v1/chat/completions", {
+      method: "POST",
+      headers: { authorization: stub.authorization, "content-type": "application/json" },
+      body: JSON.stringify({ model: "openai:gpt-4o", messages: HELLO }),
+    });
     expect((await handleChat(request, stub.context, peers)).status).toBe(200);
     expect(asked).toBe(0);
   });

@@ -38,42 +38,132 @@ const servers: { stop(force: boolean): Promise<void> }[] = [];
 afterAll(() => Promise.all(servers.map((server) => server.stop(true))));
 
 function serve(options: StubOptions = {}, notReady: () => string | null = () => null): Served {
-  const texts = { project: newAccessToken("project"), scraper: newAccessToken("project"), operator: newAccessToken("personal"), admin: newAccessToken("personal"), expired: newAccessToken("project") };
-  const common = { name: "test", tenantId: "default", permissions: ["byo_endpoint"] as const, ...NOT_NARROWED, createdAtMs: 0, expiresAtMs: Number.MAX_SAFE_INTEGER, revokedAtMs: null };
+  const texts = {
+    project: newAccessToken("project"),
+    scraper: newAccessToken("project"),
+    operator: newAccessToken("personal"),
+    admin: newAccessToken("personal"),
+    expired: newAccessToken("project"),
+  };
+  const common = {
+    name: "test",
+    tenantId: "default",
+    permissions: ["byo_endpoint"] as const,
+    ...NOT_NARROWED,
+    createdAtMs: 0,
+    expiresAtMs: Number.MAX_SAFE_INTEGER,
+    revokedAtMs: null,
+  };
   const tokens: readonly AccessToken[] = [
-    { ...common, id: texts.project.id, kind: "project", projectId: "default", userId: null, role: "developer", secrets: [{ sha256: texts.project.sha256, retiresAtMs: null }] },
-    { ...common, id: texts.scraper.id, kind: "project", projectId: "default", userId: null, role: "maintainer", permissions: ["ops"], secrets: [{ sha256: texts.scraper.sha256, retiresAtMs: null }] },
-    { ...common, id: texts.operator.id, kind: "personal", tenantId: "acme", projectId: null, userId: "olga", role: null, secrets: [{ sha256: texts.operator.sha256, retiresAtMs: null }] },
-    { ...common, id: texts.admin.id, kind: "personal", projectId: null, userId: "ann", role: null, secrets: [{ sha256: texts.admin.sha256, retiresAtMs: null }] },
+    {
+      ...common,
+      id: texts.project.id,
+      kind: "project",
+      projectId: "default",
+      userId: null,
+      role: "developer",
+      secrets: [{ sha256: texts.project.sha256, retiresAtMs: null }],
+    },
+    {
+      ...common,
+      id: texts.scraper.id,
+      kind: "project",
+      projectId: "default",
+      userId: null,
+      role: "maintainer",
+      permissions: ["ops"],
+      secrets: [{ sha256: texts.scraper.sha256, retiresAtMs: null }],
+    },
+    {
+      ...common,
+      id: texts.operator.id,
+      kind: "personal",
+      tenantId: "acme",
+      projectId: null,
+      userId: "olga",
+      role: null,
+      secrets: [{ sha256: texts.operator.sha256, retiresAtMs: null }],
+    },
+    {
+      ...common,
+      id: texts.admin.id,
+      kind: "personal",
+      projectId: null,
+      userId: "ann",
+      role: null,
+      secrets: [{ sha256: texts.admin.sha256, retiresAtMs: null }],
+    },
   ];
-  const memberships = new Map([["ann", [{ userId: "ann", tenantId: "default", projectId: null, role: "owner" as const }]], ["olga", [{ userId: "olga", tenantId: "acme", projectId: null, role: "viewer" as const }]]]);
+  const memberships = new Map([
+    ["ann", [{ userId: "ann", tenantId: "default", projectId: null, role: "owner" as const }]],
+    ["olga", [{ userId: "olga", tenantId: "acme", projectId: null, role: "viewer" as const }]],
+  ]);
   const operators = new Map([["olga", "acme"]]);
-  const stub = stubGateway({ ...options, snapshot: { tokens: new Map(tokens.map((token) => [token.id, token])), memberships, operators, ...options.snapshot } });
+  const stub = stubGateway({
+    ...options,
+    snapshot: {
+      tokens: new Map(tokens.map((token) => [token.id, token])),
+      memberships,
+      operators,
+      ...options.snapshot,
+    },
+  });
   const targets = () => targetStandings(stub.context.routing, systemClock.monotonic());
   const metrics = openMetrics({ targets });
   const app = createApp({
-    clock: systemClock, version: "1.2.3", snapshot: () => stub.context.snapshot(), refuseUnserved: refuseUnservedWith(stub.context), models: { providers, builtIn: BUILT_IN_MODELS }, logins: stub.context.logins,
-    metrics: async () => ({ text: await metrics.text(), contentType: metrics.contentType }), notReady, callsInFlight: () => 0, targets,
+    clock: systemClock,
+    version: "1.2.3",
+    snapshot: () => stub.context.snapshot(),
+    refuseUnserved: refuseUnservedWith(stub.context),
+    models: { providers, builtIn: BUILT_IN_MODELS },
+    logins: stub.context.logins,
+    metrics: async () => ({ text: await metrics.text(), contentType: metrics.contentType }),
+    notReady,
+    callsInFlight: () => 0,
+    targets,
   });
   const onFault = (fault: unknown): never => {
     throw fault;
   };
-  const server = openServer({ host: "127.0.0.1", port: 0, chat: (request, peers) => handleChat(request, stub.context, peers), app, onFault });
+  const server = openServer({
+    host: "127.0.0.1",
+    port: 0,
+    chat: (request, peers) => handleChat(request, stub.context, peers),
+    app,
+    onFault,
+  });
   servers.push(server);
   const url = `http://127.0.0.1:${server.port}`;
   const token = texts.project.text;
   return {
-    url, stub, token, app, ownerToken: texts.admin.text, operatorToken: texts.operator.text, scraperToken: texts.scraper.text,
+    url,
+    stub,
+    token,
+    app,
+    ownerToken: texts.admin.text,
+    operatorToken: texts.operator.text,
+    scraperToken: texts.scraper.text,
     get: (path, headers = {}) => fetch(url + path, { headers: { authorization: `Bearer ${token}`, ...headers } }),
     chat: (body, headers = {}, path = "/api/v1/chat/completions") =>
-      fetch(url + path, { method: "POST", headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers }, body: typeof body === "string" ? body : JSON.stringify(body) }),
+      fetch(url + path, {
+        method: "POST",
+        headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
+        body: typeof body === "string" ? body : JSON.stringify(body),
+      }),
   };
 }
 
 const ECHO = { model: "sandbox:echo", messages: [{ role: "user", content: "hello there" }] } as const;
 const OPENAI = { model: "openai:gpt-4o-mini", messages: [{ role: "user", content: "hi" }] } as const;
-const answering = (body: object, status = 200, headers: Readonly<Record<string, string>> = {}) => ({ upstream: cannedUpstream({ status, headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) }) });
-const errorOf = async (response: Response): Promise<Record<string, any>> => ((await response.json()) as { error: Record<string, any> }).error;
+const answering = (body: object, status = 200, headers: Readonly<Record<string, string>> = {}) => ({
+  upstream: cannedUpstream({
+    status,
+    headers: { "content-type": "application/json", ...headers },
+    body: JSON.stringify(body),
+  }),
+});
+const errorOf = async (response: Response): Promise<Record<string, any>> =>
+  ((await response.json()) as { error: Record<string, any> }).error;
 const plain = serve();
 
 describe("HTTP, headers and errors", () => {
@@ -91,7 +181,17 @@ describe("HTTP, headers and errors", () => {
   });
 
   test("[d9.7, d5.1] H3: x-request-id is on every response and is the trace id", async () => {
-    const responses = await Promise.all([plain.chat(ECHO), plain.chat({ ...ECHO, stream: true }), plain.chat("{"), plain.chat({ ...ECHO, model: "no:such" }), plain.get("/api/v1/models"), plain.get("/api/v1/models/none"), plain.get("/healthz"), plain.get("/nowhere"), fetch(`${plain.url}/api/v1/chat/completions`, { method: "PUT" })]);
+    const responses = await Promise.all([
+      plain.chat(ECHO),
+      plain.chat({ ...ECHO, stream: true }),
+      plain.chat("{"),
+      plain.chat({ ...ECHO, model: "no:such" }),
+      plain.get("/api/v1/models"),
+      plain.get("/api/v1/models/none"),
+      plain.get("/healthz"),
+      plain.get("/nowhere"),
+      fetch(`${plain.url}/api/v1/chat/completions`, { method: "PUT" }),
+    ]);
     const ids = responses.map((response) => response.headers.get("x-request-id"));
     expect(ids.every((id) => /^\w{20,}$/.test(String(id)))).toBe(true);
     expect(new Set(ids).size).toBe(ids.length);
@@ -104,11 +204,24 @@ describe("HTTP, headers and errors", () => {
 
   test("[d9.7, d5.1] H4: an error has message, type, param and code, of the right types, wherever it comes from", async () => {
     const failing = serve(answering({ error: { message: "Try later.", code: 42, type: null, param: 3 } }, 500));
-    const responses = await Promise.all([plain.chat("["), plain.chat({ ...ECHO, temperature: 9 }), plain.get("/nowhere"), failing.chat(OPENAI), fetch(`${plain.url}/api/v1/models`), plain.get("/api/v1/responses")]);
+    const responses = await Promise.all([
+      plain.chat("["),
+      plain.chat({ ...ECHO, temperature: 9 }),
+      plain.get("/nowhere"),
+      failing.chat(OPENAI),
+      fetch(`${plain.url}/api/v1/models`),
+      plain.get("/api/v1/responses"),
+    ]);
     for (const response of responses) {
       expect(response.headers.get("content-type")).toBe("application/json");
       const { message, type, param, code, metadata: _attempts, ...rest } = await errorOf(response);
-      expect([typeof message, typeof type, typeof code, param === null || typeof param === "string", rest]).toEqual(["string", "string", "string", true, {}]);
+      expect([typeof message, typeof type, typeof code, param === null || typeof param === "string", rest]).toEqual([
+        "string",
+        "string",
+        "string",
+        true,
+        {},
+      ]);
     }
   });
 
@@ -133,56 +246,104 @@ describe("HTTP, headers and errors", () => {
     for (const [code, { status, retry, source }] of CALLS) {
       expect([code, status]).not.toEqual([code, 409]);
       if (status === 408) expect([code, retry]).toEqual([code, true]);
-      if (source === "client" && !retry) expect([code, [401, 403, 404, 405, 413, 415].includes(status) || status === 400]).toEqual([code, true]);
+      if (source === "client" && !retry)
+        expect([code, [401, 403, 404, 405, 413, 415].includes(status) || status === 400]).toEqual([code, true]);
     }
   });
 
   test("[d9.7] H8: a rate limit has retry-after-ms and retry-after, also where the provider named a date or nothing", async () => {
     const date = new Date(1_767_225_600_000 + 9000).toUTCString();
-    for (const [headers, want] of [[{}, ["1", "1000"]], [{ "retry-after": date }, ["9", "9000"]], [{ "retry-after": "0.25" }, ["1", "250"]]] as const) {
-      const response = await serve(answering({ error: { message: "Slow down.", code: "rate_limit_exceeded" } }, 429, headers)).chat(OPENAI);
-      expect([response.status, response.headers.get("retry-after"), response.headers.get("retry-after-ms")]).toEqual([429, ...want]);
+    for (const [headers, want] of [
+      [{}, ["1", "1000"]],
+      [{ "retry-after": date }, ["9", "9000"]],
+      [{ "retry-after": "0.25" }, ["1", "250"]],
+    ] as const) {
+      const response = await serve(
+        answering({ error: { message: "Slow down.", code: "rate_limit_exceeded" } }, 429, headers),
+      ).chat(OPENAI);
+      expect([response.status, response.headers.get("retry-after"), response.headers.get("retry-after-ms")]).toEqual([
+        429,
+        ...want,
+      ]);
     }
   });
 
   test("[d9.7] H9: a rate limit is rate_limit_exceeded, an account without money insufficient_quota", async () => {
-    const limited = await serve(answering({ error: { message: "Slow down.", type: "requests", code: null } }, 429)).chat(OPENAI);
-    const spent = await serve(answering({ error: { message: "You exceeded your current quota.", code: "insufficient_quota" } }, 429)).chat({ ...OPENAI, api_key: "callers-own" });
-    expect([(await errorOf(limited))["code"], limited.headers.get("x-should-retry")]).toEqual(["rate_limit_exceeded", null]);
-    expect([(await errorOf(spent))["code"], spent.headers.get("x-should-retry")]).toEqual(["insufficient_quota", "false"]);
+    const limited = await serve(
+      answering({ error: { message: "Slow down.", type: "requests", code: null } }, 429),
+    ).chat(OPENAI);
+    const spent = await serve(
+      answering({ error: { message: "You exceeded your current quota.", code: "insufficient_quota" } }, 429),
+    ).chat({ ...OPENAI, api_key: "callers-own" });
+    expect([(await errorOf(limited))["code"], limited.headers.get("x-should-retry")]).toEqual([
+      "rate_limit_exceeded",
+      null,
+    ]);
+    expect([(await errorOf(spent))["code"], spent.headers.get("x-should-retry")]).toEqual([
+      "insufficient_quota",
+      "false",
+    ]);
   });
 
   test("[d9.7] H10: a rate limit says try again in N s, and the gateway adds no word that clients take for final", async () => {
     for (const said of ["Rate limit reached", "", "Too many requests. Please try again in 20s."]) {
-      const { message } = await errorOf(await serve(answering({ error: { message: said, code: "rate_limit_exceeded" } }, 429)).chat(OPENAI));
+      const { message } = await errorOf(
+        await serve(answering({ error: { message: said, code: "rate_limit_exceeded" } }, 429)).chat(OPENAI),
+      );
       expect(message).toMatch(/try again in \d+ ?s/i);
       expect(message).not.toMatch(/billing|credit balance|quota exhausted|will reset at|out of credits/i);
     }
   });
 
   test("[d9.7] H11: a conversation that is too long is 400 context_length_exceeded and says maximum context length", async () => {
-    const response = await serve(answering({ error: { message: "Input is too long for requested model.", code: "context_length_exceeded" } }, 413)).chat(OPENAI);
+    const response = await serve(
+      answering({ error: { message: "Input is too long for requested model.", code: "context_length_exceeded" } }, 413),
+    ).chat(OPENAI);
     const { code, message } = await errorOf(response);
     expect([response.status, code]).toEqual([400, "context_length_exceeded"]);
     expect(message).toContain("maximum context length");
   });
 
   test("[d9.7] H12: a model that is not there is 404 model_not_found, ours and the provider's", async () => {
-    const theirs = await serve(answering({ error: { message: "The model `m` does not exist", code: null } }, 400)).chat(OPENAI);
-    for (const response of [theirs, await plain.chat({ ...ECHO, model: "nobody:m" }), await plain.chat({ ...ECHO, model: "m" })]) expect([response.status, (await errorOf(response))["code"]]).toEqual([404, "model_not_found"]);
+    const theirs = await serve(answering({ error: { message: "The model `m` does not exist", code: null } }, 400)).chat(
+      OPENAI,
+    );
+    for (const response of [
+      theirs,
+      await plain.chat({ ...ECHO, model: "nobody:m" }),
+      await plain.chat({ ...ECHO, model: "m" }),
+    ])
+      expect([response.status, (await errorOf(response))["code"]]).toEqual([404, "model_not_found"]);
   });
 
   test("[d9.7] H13: a stream that fails before its first content has the status of the failure and a body of JSON", async () => {
-    for (const [model, status] of [["sandbox:fail-429", 429], ["sandbox:fail-500", 502], ["sandbox:garbage", 502], ["sandbox:none", 404]] as const) {
+    for (const [model, status] of [
+      ["sandbox:fail-429", 429],
+      ["sandbox:fail-500", 502],
+      ["sandbox:garbage", 502],
+      ["sandbox:none", 404],
+    ] as const) {
       const response = await plain.chat({ ...ECHO, model, stream: true });
-      expect([model, response.status, response.headers.get("content-type")]).toEqual([model, status, "application/json"]);
+      expect([model, response.status, response.headers.get("content-type")]).toEqual([
+        model,
+        status,
+        "application/json",
+      ]);
       await response.json();
     }
   });
 
   test("[d9.7] H14: headers of client libraries are taken and go no further", async () => {
     const served = serve(answering(openaiAnswer()));
-    const sent = { "x-stainless-lang": "js", "x-stainless-timeout": "600", "openai-organization": "org-1", "openai-project": "p", "http-referer": "https://a.test", "x-title": "t", "idempotency-key": "k" };
+    const sent = {
+      "x-stainless-lang": "js",
+      "x-stainless-timeout": "600",
+      "openai-organization": "org-1",
+      "openai-project": "p",
+      "http-referer": "https://a.test",
+      "x-title": "t",
+      "idempotency-key": "k",
+    };
     const response = await served.chat(OPENAI, sent);
     expect(response.status).toBe(200);
     for (const name of Object.keys(sent)) expect(served.stub.sent[0]!.headers).not.toHaveProperty(name);
@@ -200,7 +361,8 @@ describe("HTTP, headers and errors", () => {
     const big = JSON.stringify({ ...ECHO, messages: [{ role: "user", content: "x".repeat(300_000) }] });
     const pieces = new ReadableStream<Uint8Array>({
       start(controller) {
-        for (let at = 0; at < big.length; at += 10_000) controller.enqueue(new TextEncoder().encode(big.slice(at, at + 10_000)));
+        for (let at = 0; at < big.length; at += 10_000)
+          controller.enqueue(new TextEncoder().encode(big.slice(at, at + 10_000)));
         controller.close();
       },
     });
@@ -216,45 +378,101 @@ describe("HTTP, headers and errors", () => {
     for (const base of ["/api/v1", "/v1", "/api"])
       for (const end of ["", "/"]) {
         const response = await plain.chat(ECHO, {}, `${base}/chat/completions${end}`);
-        expect([base + end, response.status, ((await response.json()) as any).choices[0].message.content]).toEqual([base + end, 200, "hello there"]);
-        expect([base + end, ((await (await plain.get(`${base}/models${end}`)).json()) as any).object]).toEqual([base + end, "list"]);
+        expect([base + end, response.status, ((await response.json()) as any).choices[0].message.content]).toEqual([
+          base + end,
+          200,
+          "hello there",
+        ]);
+        expect([base + end, ((await (await plain.get(`${base}/models${end}`)).json()) as any).object]).toEqual([
+          base + end,
+          "list",
+        ]);
       }
   });
 
   test("[d9.7] H18: other origins are refused until cors.origins names them, and then read the headers that they need", async () => {
     const origin = "https://chat.example.com";
-    const preflight = (served: Served, from: string) => fetch(`${served.url}/api/v1/chat/completions`, { method: "OPTIONS", headers: { origin: from, "access-control-request-method": "POST", "access-control-request-headers": "authorization,content-type,x-stainless-os" } });
+    const preflight = (served: Served, from: string) =>
+      fetch(`${served.url}/api/v1/chat/completions`, {
+        method: "OPTIONS",
+        headers: {
+          origin: from,
+          "access-control-request-method": "POST",
+          "access-control-request-headers": "authorization,content-type,x-stainless-os",
+        },
+      });
     const refused = await preflight(plain, origin);
-    expect([refused.status, refused.headers.get("allow"), ((await refused.json()) as any).error.code]).toEqual([405, "POST", "method_not_allowed"]);
+    expect([refused.status, refused.headers.get("allow"), ((await refused.json()) as any).error.code]).toEqual([
+      405,
+      "POST",
+      "method_not_allowed",
+    ]);
     expect((await plain.chat(ECHO, { origin })).headers.get("access-control-allow-origin")).toBeNull();
 
     const open = serve({ snapshot: { corsOrigins: [origin] } });
     const allowed = await preflight(open, origin);
-    expect([allowed.status, allowed.headers.get("access-control-allow-origin"), allowed.headers.get("access-control-allow-headers")]).toEqual([204, origin, "authorization,content-type,x-stainless-os"]);
-    for (const response of [await open.chat(ECHO, { origin }), await open.chat({ ...ECHO, stream: true }, { origin }), await open.chat("{", { origin }), await open.get("/api/v1/models", { origin })]) {
+    expect([
+      allowed.status,
+      allowed.headers.get("access-control-allow-origin"),
+      allowed.headers.get("access-control-allow-headers"),
+    ]).toEqual([204, origin, "authorization,content-type,x-stainless-os"]);
+    for (const response of [
+      await open.chat(ECHO, { origin }),
+      await open.chat({ ...ECHO, stream: true }, { origin }),
+      await open.chat("{", { origin }),
+      await open.get("/api/v1/models", { origin }),
+    ]) {
       expect(response.headers.get("access-control-allow-origin")).toBe(origin);
       expect(response.headers.get("access-control-expose-headers")).toMatch(/x-request-id.*retry-after/);
       expect(response.headers.get("vary")).toBe("origin");
       await response.body?.cancel();
     }
     expect((await preflight(open, "https://evil.example")).status).toBe(405);
-    expect((await open.chat(ECHO, { origin: "https://evil.example" })).headers.get("access-control-allow-origin")).toBeNull();
+    expect(
+      (await open.chat(ECHO, { origin: "https://evil.example" })).headers.get("access-control-allow-origin"),
+    ).toBeNull();
   });
 });
 
 describe("the list of models", () => {
-  const priced: ProviderSettings = providerSettings({ id: "mine", family: "openai", baseUrl: "https://provider.test/v1", credentials: [storedKey("k")], models: [{ id: "team/big:v2", name: null, contextLength: 8192, maxCompletionTokens: 1024, pricing: { prompt: "0.000001", completion: "0.000002" } }] });
-  const off: ProviderSettings = providerSettings({ id: "off", family: "openai", enabled: false, models: [{ id: "m", name: null, contextLength: null, maxCompletionTokens: null, pricing: null }] });
+  const priced: ProviderSettings = providerSettings({
+    id: "mine",
+    family: "openai",
+    baseUrl: "https://provider.test/v1",
+    credentials: [storedKey("k")],
+    models: [
+      {
+        id: "team/big:v2",
+        name: null,
+        contextLength: 8192,
+        maxCompletionTokens: 1024,
+        pricing: { prompt: "0.000001", completion: "0.000002" },
+      },
+    ],
+  });
+  const off: ProviderSettings = providerSettings({
+    id: "off",
+    family: "openai",
+    enabled: false,
+    models: [{ id: "m", name: null, contextLength: null, maxCompletionTokens: null, pricing: null }],
+  });
   const sandbox: ProviderSettings = providerSettings({ id: "sandbox" });
   const listing = serve({ providers: [priced, off, sandbox] });
-  const data = async (): Promise<readonly Record<string, any>[]> => ((await (await listing.get("/api/v1/models")).json()) as { data: Record<string, any>[] }).data;
+  const data = async (): Promise<readonly Record<string, any>[]> =>
+    ((await (await listing.get("/api/v1/models")).json()) as { data: Record<string, any>[] }).data;
 
   test("[d9.7] M1: is {object: list, data: [{id, object, created, owned_by}]} as JSON", async () => {
     const response = await listing.get("/api/v1/models");
     expect([response.status, response.headers.get("content-type")]).toEqual([200, "application/json"]);
     const body = (await response.json()) as { object: string; data: Record<string, any>[] };
     expect(body.object).toBe("list");
-    for (const model of body.data) expect([typeof model["id"], model["object"], Number.isInteger(model["created"]), typeof model["owned_by"]]).toEqual(["string", "model", true, "string"]);
+    for (const model of body.data)
+      expect([
+        typeof model["id"],
+        model["object"],
+        Number.isInteger(model["created"]),
+        typeof model["owned_by"],
+      ]).toEqual(["string", "model", true, "string"]);
   });
 
   test("[d9.7] M2: asks no provider and is there at once", async () => {
@@ -274,7 +492,11 @@ describe("the list of models", () => {
 
   test("[d9.7] M4: tells context length, prices as strings, output bound and supported parameters", async () => {
     const model = (await data()).find(({ id }) => id === "mine:team/big:v2")!;
-    expect(model).toMatchObject({ context_length: 8192, pricing: { prompt: "0.000001", completion: "0.000002" }, top_provider: { max_completion_tokens: 1024 } });
+    expect(model).toMatchObject({
+      context_length: 8192,
+      pricing: { prompt: "0.000001", completion: "0.000002" },
+      top_provider: { max_completion_tokens: 1024 },
+    });
     expect(model["supported_parameters"]).toContain("temperature");
     const echo = (await data()).find(({ id }) => id === "sandbox:echo")!;
     expect(echo["supported_parameters"]).not.toContain("logprobs");
@@ -282,7 +504,11 @@ describe("the list of models", () => {
 
   test("[d9.7] M5: has a name for each, and each by itself, its id in the path as it is or encoded", async () => {
     for (const model of await data()) expect(typeof model["name"]).toBe("string");
-    for (const path of ["mine:team/big:v2", "mine%3Ateam%2Fbig%3Av2", encodeURIComponent("mine:team/big:v2")]) expect((await (await listing.get(`/api/v1/models/${path}`)).json()) as object).toMatchObject({ id: "mine:team/big:v2", object: "model" });
+    for (const path of ["mine:team/big:v2", "mine%3Ateam%2Fbig%3Av2", encodeURIComponent("mine:team/big:v2")])
+      expect((await (await listing.get(`/api/v1/models/${path}`)).json()) as object).toMatchObject({
+        id: "mine:team/big:v2",
+        object: "model",
+      });
     for (const path of ["nobody:m", "off:m", "mine:", "x", "%E0%A4%A"]) {
       const response = await listing.get(`/v1/models/${path}`);
       expect([path, response.status, (await errorOf(response))["code"]]).toEqual([path, 404, "model_not_found"]);
@@ -291,8 +517,15 @@ describe("the list of models", () => {
 });
 
 describe("operations", () => {
-  const body = async (response: Response): Promise<Record<string, any>> => (await response.json()) as Record<string, any>;
-  const from = (served: Served, path: string, peer: string | null, headers: Record<string, string> = {}): Promise<Response> => Promise.resolve(served.app.fetch(new Request(`http://gateway.test${path}`, { headers }), { peer }));
+  const body = async (response: Response): Promise<Record<string, any>> =>
+    (await response.json()) as Record<string, any>;
+  const from = (
+    served: Served,
+    path: string,
+    peer: string | null,
+    headers: Record<string, string> = {},
+  ): Promise<Response> =>
+    Promise.resolve(served.app.fetch(new Request(`http://gateway.test${path}`, { headers }), { peer }));
 
   test("[d9.5] /healthz and /readyz answer everybody, /readyz follows the gateway", async () => {
     let why: string | null = null;
@@ -307,46 +540,104 @@ describe("operations", () => {
 
   test("[d2.3] [d9.5] /metrics and /readyz?verbose answer loopback, operators and tokens with the permission ops only: an owner of the first tenant is no operator", async () => {
     for (const path of ["/metrics", "/readyz?verbose"]) {
-      for (const peer of ["127.0.0.1", "::1", "::ffff:127.0.0.1"]) expect([path, peer, (await from(plain, path, peer)).status]).toEqual([path, peer, 200]);
+      for (const peer of ["127.0.0.1", "::1", "::ffff:127.0.0.1"])
+        expect([path, peer, (await from(plain, path, peer)).status]).toEqual([path, peer, 200]);
       expect((await from(plain, path, "203.0.113.9")).status).toBe(401);
       expect((await from(plain, path, null)).status).toBe(401);
-      const as = async (token: string, served = plain): Promise<number> => (await from(served, path, "203.0.113.9", { authorization: `Bearer ${token}` })).status;
-      expect([await as(plain.token), await as(plain.ownerToken), await as(plain.operatorToken), await as(plain.scraperToken)]).toEqual([403, 403, 200, 200]);
+      const as = async (token: string, served = plain): Promise<number> =>
+        (await from(served, path, "203.0.113.9", { authorization: `Bearer ${token}` })).status;
+      expect([
+        await as(plain.token),
+        await as(plain.ownerToken),
+        await as(plain.operatorToken),
+        await as(plain.scraperToken),
+      ]).toEqual([403, 403, 200, 200]);
       const elsewhere = serve({ snapshot: { operators: new Map([["olga", "default"]]) } });
       expect(await as(elsewhere.operatorToken, elsewhere)).toBe(403);
       expect((await from(serve({ snapshot: { opsOpen: true } }), path, "203.0.113.9")).status).toBe(200);
     }
-    expect(await body(await plain.get("/readyz?verbose"))).toMatchObject({ status: "ready", version: "1.2.3", calls_in_flight: 0 });
+    expect(await body(await plain.get("/readyz?verbose"))).toMatchObject({
+      status: "ready",
+      version: "1.2.3",
+      calls_in_flight: 0,
+    });
   });
 
   test("[d9.5] any header of a proxy takes the privilege of loopback away, known or not, and so does a name by which strangers call the gateway", async () => {
     const proxies = [
-      "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-server", "x-original-forwarded-for", "x-original-host", "forwarded", "forwarded-for", "via", "x-real-ip", "cf-connecting-ip", "cf-ray",
-      "true-client-ip", "x-client-ip", "x-cluster-client-ip", "fastly-client-ip", "x-envoy-external-address", "x-amzn-trace-id", "x-request-id", "cdn-loop", "x-of-a-proxy-that-is-not-yet-written",
+      "x-forwarded-for",
+      "x-forwarded-host",
+      "x-forwarded-proto",
+      "x-forwarded-server",
+      "x-original-forwarded-for",
+      "x-original-host",
+      "forwarded",
+      "forwarded-for",
+      "via",
+      "x-real-ip",
+      "cf-connecting-ip",
+      "cf-ray",
+      "true-client-ip",
+      "x-client-ip",
+      "x-cluster-client-ip",
+      "fastly-client-ip",
+      "x-envoy-external-address",
+      "x-amzn-trace-id",
+      "x-request-id",
+      "cdn-loop",
+      "x-of-a-proxy-that-is-not-yet-written",
     ];
     for (const path of ["/metrics", "/readyz?verbose"]) {
-      for (const name of proxies) expect([path, name, (await from(plain, path, "127.0.0.1", { [name]: "" })).status]).toEqual([path, name, 401]);
-      for (const host of ["gateway.example.com", "10.0.0.7:8080", "localhost.example.com", "127.0.0.1.example.com"]) expect([host, (await from(plain, path, "127.0.0.1", { host })).status]).toEqual([host, 401]);
-      for (const host of ["localhost", "LOCALHOST:8080", "127.0.0.1:1", "[::1]:8080"]) expect([host, (await from(plain, path, "127.0.0.1", { host })).status]).toEqual([host, 200]);
+      for (const name of proxies)
+        expect([path, name, (await from(plain, path, "127.0.0.1", { [name]: "" })).status]).toEqual([path, name, 401]);
+      for (const host of ["gateway.example.com", "10.0.0.7:8080", "localhost.example.com", "127.0.0.1.example.com"])
+        expect([host, (await from(plain, path, "127.0.0.1", { host })).status]).toEqual([host, 401]);
+      for (const host of ["localhost", "LOCALHOST:8080", "127.0.0.1:1", "[::1]:8080"])
+        expect([host, (await from(plain, path, "127.0.0.1", { host })).status]).toEqual([host, 200]);
       // on a real socket, as curl, a browser and Prometheus ask
-      const asked = ["accept", "accept-language", "user-agent", "traceparent", "sec-fetch-site", "x-prometheus-scrape-timeout-seconds"].map((name) => [name, "10"]);
-      expect((await fetch(plain.url + path, { headers: Object.fromEntries(asked) as Record<string, string> })).status).toBe(200);
+      const asked = [
+        "accept",
+        "accept-language",
+        "user-agent",
+        "traceparent",
+        "sec-fetch-site",
+        "x-prometheus-scrape-timeout-seconds",
+      ].map((name) => [name, "10"]);
+      expect(
+        (await fetch(plain.url + path, { headers: Object.fromEntries(asked) as Record<string, string> })).status,
+      ).toBe(200);
       expect((await fetch(plain.url + path, { headers: { via: "1.1 proxy" } })).status).toBe(401);
     }
   });
 
   test("[d2.3] a token with the permission ops does nothing but read /metrics and /readyz?verbose, whatever its role", async () => {
     const headers = { authorization: `Bearer ${plain.scraperToken}` };
-    const answers = await Promise.all([plain.chat(ECHO, headers), plain.get("/api/v1/models", headers), plain.get("/api/v1/models/sandbox:echo", headers), plain.get("/api/v1/params?model=sandbox:echo", headers)]);
-    for (const answer of answers) expect([answer.status, (await errorOf(answer)).code]).toEqual([403, "insufficient_role"]);
+    const answers = await Promise.all([
+      plain.chat(ECHO, headers),
+      plain.get("/api/v1/models", headers),
+      plain.get("/api/v1/models/sandbox:echo", headers),
+      plain.get("/api/v1/params?model=sandbox:echo", headers),
+    ]);
+    for (const answer of answers)
+      expect([answer.status, (await errorOf(answer)).code]).toEqual([403, "insufficient_role"]);
   });
 
   test("[d7.5] [d9.5] a target whose breaker is open stands in /metrics and /readyz?verbose, and what callers bring with them does not", async () => {
     const failing = serve({ upstream: cannedUpstream({ status: 500, body: '{"error":{"message":"Down."}}' }) });
     const call = { model: "openai:gpt-4o", messages: [{ role: "user", content: "Hello" }] };
     for (let calls = 0; calls < 5; calls++) expect((await failing.chat(call)).status).toBe(502);
-    for (let calls = 0; calls < 5; calls++) expect((await failing.chat({ ...call, model: "groq:mine", api_key: "mine" })).status).toBe(502);
-    expect(((await body(await failing.get("/readyz?verbose"))) as { targets: unknown }).targets).toEqual([{ target: "openai:gpt-4o", state: "open", calls_in_flight: 0, calls_waiting: 0, first_content_ms: null, open_for_ms: expect.any(Number) }]);
+    for (let calls = 0; calls < 5; calls++)
+      expect((await failing.chat({ ...call, model: "groq:mine", api_key: "mine" })).status).toBe(502);
+    expect(((await body(await failing.get("/readyz?verbose"))) as { targets: unknown }).targets).toEqual([
+      {
+        target: "openai:gpt-4o",
+        state: "open",
+        calls_in_flight: 0,
+        calls_waiting: 0,
+        first_content_ms: null,
+        open_for_ms: expect.any(Number),
+      },
+    ]);
     const text = await (await failing.get("/metrics")).text();
     expect(text).toContain('dragoman_target_state{target="openai:gpt-4o",state="open"} 1');
     expect(text).toContain('dragoman_target_state{target="openai:gpt-4o",state="closed"} 0');
@@ -358,12 +649,21 @@ describe("operations", () => {
     const response = await plain.get("/metrics");
     expect(response.headers.get("content-type")).toMatch(/^text\/plain; version=0\.0\.4/);
     const text = await response.text();
-    for (const name of ["dragoman_calls_in_flight", "dragoman_calls_total", "process_resident_memory_bytes"]) expect(text).toContain(`# TYPE ${name} `);
+    for (const name of ["dragoman_calls_in_flight", "dragoman_calls_total", "process_resident_memory_bytes"])
+      expect(text).toContain(`# TYPE ${name} `);
   });
 
   test("[d9.5] Server-Timing is the gateway's own time, on every answer, and does not count the waiting for a provider", async () => {
-    const own = (response: Response): number => Number(/^gw;dur=(\d+\.\d{3})$/.exec(response.headers.get("server-timing") ?? "")?.[1] ?? Number.NaN);
-    for (const response of [await plain.chat(ECHO), await plain.chat({ ...ECHO, stream: true }), await plain.chat("{"), await plain.get("/healthz"), await plain.get("/api/v1/models"), await plain.get("/nowhere")]) {
+    const own = (response: Response): number =>
+      Number(/^gw;dur=(\d+\.\d{3})$/.exec(response.headers.get("server-timing") ?? "")?.[1] ?? Number.NaN);
+    for (const response of [
+      await plain.chat(ECHO),
+      await plain.chat({ ...ECHO, stream: true }),
+      await plain.chat("{"),
+      await plain.get("/healthz"),
+      await plain.get("/api/v1/models"),
+      await plain.get("/nowhere"),
+    ]) {
       expect(own(response)).toBeGreaterThanOrEqual(0);
       await response.body?.cancel();
     }
@@ -375,15 +675,31 @@ describe("operations", () => {
 
   test("[d9.7, d9.6] R11: the responses operation is a 404 that says how to turn it off in the client", async () => {
     for (const base of ["/api/v1", "/v1", "/api"]) {
-      const response = await fetch(`${plain.url}${base}/responses`, { method: "POST", headers: { authorization: `Bearer ${plain.token}`, "content-type": "application/json" }, body: "{}" });
+      const response = await fetch(`${plain.url}${base}/responses`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${plain.token}`, "content-type": "application/json" },
+        body: "{}",
+      });
       const { code, message } = await errorOf(response);
-      expect([response.status, code, response.headers.get("x-should-retry")]).toEqual([404, "operation_not_served", "false"]);
+      expect([response.status, code, response.headers.get("x-should-retry")]).toEqual([
+        404,
+        "operation_not_served",
+        "false",
+      ]);
       expect(message).toMatch(/Use Responses API/);
     }
   });
 
   test("[d9.6] what is not there is a 404, and another method a 405 that names the right one, with the usual body", async () => {
-    for (const [method, path, status, allow] of [["GET", "/api/v1/chat/completions", 405, "POST"], ["DELETE", "/v1/chat/completions/", 405, "POST"], ["POST", "/api/v1/models", 405, "GET"], ["POST", "/healthz", 405, "GET"], ["GET", "/", 404, null], ["POST", "/api/v2/chat/completions", 404, null], ["POST", "/chat/completions", 404, null]] as const) {
+    for (const [method, path, status, allow] of [
+      ["GET", "/api/v1/chat/completions", 405, "POST"],
+      ["DELETE", "/v1/chat/completions/", 405, "POST"],
+      ["POST", "/api/v1/models", 405, "GET"],
+      ["POST", "/healthz", 405, "GET"],
+      ["GET", "/", 404, null],
+      ["POST", "/api/v2/chat/completions", 404, null],
+      ["POST", "/chat/completions", 404, null],
+    ] as const) {
       const response = await fetch(plain.url + path, { method });
       expect([method, path, response.status, response.headers.get("allow")]).toEqual([method, path, status, allow]);
       expect(typeof (await errorOf(response))["message"]).toBe("string");
@@ -393,10 +709,22 @@ describe("operations", () => {
   test("[d5.1] one call more than may be under way is 503 gateway_overloaded, and there is room again when one has ended", async () => {
     const small = serve({ limits: { maxConcurrentCalls: 2 } });
     const leaving = new AbortController();
-    const stalled = [0, 1].map(() => fetch(`${small.url}/api/v1/chat/completions`, { method: "POST", signal: leaving.signal, headers: { authorization: `Bearer ${small.token}`, "content-type": "application/json" }, body: JSON.stringify({ ...ECHO, model: "sandbox:stall" }) }).catch(() => null));
+    const stalled = [0, 1].map(() =>
+      fetch(`${small.url}/api/v1/chat/completions`, {
+        method: "POST",
+        signal: leaving.signal,
+        headers: { authorization: `Bearer ${small.token}`, "content-type": "application/json" },
+        body: JSON.stringify({ ...ECHO, model: "sandbox:stall" }),
+      }).catch(() => null),
+    );
     let refused = await small.chat(ECHO);
     for (let tries = 0; tries < 50 && refused.status === 200; tries++) refused = await small.chat(ECHO);
-    expect([refused.status, (await errorOf(refused))["code"], refused.headers.get("retry-after"), refused.headers.get("x-should-retry")]).toEqual([503, "gateway_overloaded", "1", null]);
+    expect([
+      refused.status,
+      (await errorOf(refused))["code"],
+      refused.headers.get("retry-after"),
+      refused.headers.get("x-should-retry"),
+    ]).toEqual([503, "gateway_overloaded", "1", null]);
     leaving.abort();
     await Promise.all(stalled);
     let taken = await small.chat(ECHO);

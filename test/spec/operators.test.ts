@@ -15,7 +15,8 @@ import { startPostgres } from "../harness/postgres-server.ts";
 import { writes } from "../harness/store-writes.ts";
 
 const A = "/api/v1/admin";
-const code = ({ status, body }: { readonly status: number; readonly body: any }): string => (status < 300 ? "done" : `${status} ${body.error.code}`);
+const code = ({ status, body }: { readonly status: number; readonly body: any }): string =>
+  status < 300 ? "done" : `${status} ${body.error.code}`;
 
 describe("the right of an operator", () => {
   let world: AdminWorld;
@@ -24,7 +25,11 @@ describe("the right of an operator", () => {
 
   test("[d2.3] the user of the first start has it, and an owner of the same tenant has not", async () => {
     expect((await world.send("default.owner", "GET", "/api/v1/key")).body.operator).toBe(true);
-    expect((await world.send("default.boss", "GET", "/api/v1/key")).body).toMatchObject({ operator: false, role: "owner", tenant_id: "default" });
+    expect((await world.send("default.boss", "GET", "/api/v1/key")).body).toMatchObject({
+      operator: false,
+      role: "owner",
+      tenant_id: "default",
+    });
     expect((await world.send("default.owner", "GET", `${A}/tenants/default/users/owner`)).body.operator).toBe(true);
     const first = await openSqliteDatabase({ file: ":memory:" });
     await first.store.migrate();
@@ -36,22 +41,45 @@ describe("the right of an operator", () => {
   test("[d2.3] [d2.11] operators give it and take it away, nobody else does, and it holds from the next request on, in whatever tenant the user is", async () => {
     for (const own of ["default.boss", "acme.owner"] as const) {
       const tenant = own.split(".")[0]!;
-      expect([own, code(await world.send(own, "POST", `${A}/tenants/${tenant}/users`, { id: `${tenant}-new`, role: "viewer", operator: true }))]).toEqual([own, "403 insufficient_role"]);
-      expect([own, code(await world.send(own, "PATCH", `${A}/tenants/${tenant}/users/${tenant}-viewer`, { operator: true }))]).toEqual([own, "403 insufficient_role"]);
+      expect([
+        own,
+        code(
+          await world.send(own, "POST", `${A}/tenants/${tenant}/users`, {
+            id: `${tenant}-new`,
+            role: "viewer",
+            operator: true,
+          }),
+        ),
+      ]).toEqual([own, "403 insufficient_role"]);
+      expect([
+        own,
+        code(await world.send(own, "PATCH", `${A}/tenants/${tenant}/users/${tenant}-viewer`, { operator: true })),
+      ]).toEqual([own, "403 insufficient_role"]);
     }
     expect(code(await world.send("acme.viewer", "GET", `${A}/audit`))).toBe("403 insufficient_role");
-    expect(code(await world.send("default.owner", "PATCH", `${A}/tenants/acme/users/acme-viewer`, { operator: true }))).toBe("done");
+    expect(
+      code(await world.send("default.owner", "PATCH", `${A}/tenants/acme/users/acme-viewer`, { operator: true })),
+    ).toBe("done");
     expect(code(await world.send("acme.viewer", "GET", `${A}/audit`))).toBe("done");
     expect(code(await world.send("acme.viewer", "POST", `${A}/tenants?dry_run=true`, { id: "gamma" }))).toBe("done");
     const change = (await world.send("acme.viewer", "GET", `${A}/audit?target_id=acme-viewer`)).body.data[0];
     expect([change.before.operator, change.after.operator]).toEqual([false, true]);
-    expect(code(await world.send("acme.viewer", "PATCH", `${A}/tenants/acme/users/acme-viewer`, { operator: false }))).toBe("done");
+    expect(
+      code(await world.send("acme.viewer", "PATCH", `${A}/tenants/acme/users/acme-viewer`, { operator: false })),
+    ).toBe("done");
     expect(code(await world.send("acme.viewer", "GET", `${A}/audit`))).toBe("403 insufficient_role");
   });
 
   test("[d2.11] who is no operator gets no hand on one: not a token, not the login, not the roles, not the user", async () => {
-    await world.send("default.owner", "POST", `${A}/tenants/acme/users`, { id: "acme-ops", role: "viewer", operator: true });
-    const made = await world.send("default.owner", "POST", `${A}/tenants/acme/tokens`, { name: "ops", user_id: "acme-ops" });
+    await world.send("default.owner", "POST", `${A}/tenants/acme/users`, {
+      id: "acme-ops",
+      role: "viewer",
+      operator: true,
+    });
+    const made = await world.send("default.owner", "POST", `${A}/tenants/acme/tokens`, {
+      name: "ops",
+      user_id: "acme-ops",
+    });
     const tokens = `${A}/tenants/acme/tokens`;
     const attempts = [
       ["POST", tokens, { name: "mine", user_id: "acme-ops" }],
@@ -63,26 +91,59 @@ describe("the right of an operator", () => {
       ["DELETE", `${A}/tenants/acme/memberships/acme-ops`, undefined],
       ["PUT", `${A}/projects/site/memberships/acme-ops`, { role: "viewer" }],
     ] as const;
-    for (const [method, path, body] of attempts) expect([method, path, code(await world.send("acme.owner", method, path, body))]).toEqual([method, path, "403 insufficient_role"]);
-    for (const [method, path, body] of attempts) expect([method, path, code(await world.send("default.owner", method, `${path}?dry_run=true`, body))]).toEqual([method, path, "done"]);
+    for (const [method, path, body] of attempts)
+      expect([method, path, code(await world.send("acme.owner", method, path, body))]).toEqual([
+        method,
+        path,
+        "403 insufficient_role",
+      ]);
+    for (const [method, path, body] of attempts)
+      expect([method, path, code(await world.send("default.owner", method, `${path}?dry_run=true`, body))]).toEqual([
+        method,
+        path,
+        "done",
+      ]);
   });
 
   test("[d2.3] the last operator stays one", async () => {
     const own = await openAdminWorld();
     // the first start's user and the one of the harness: one may go, the other may not
-    expect(code(await own.send("default.owner", "PATCH", `${A}/tenants/default/users/owner`, { operator: false }))).toBe("done");
-    expect(code(await own.send("default.owner", "PATCH", `${A}/tenants/default/users/default-owner`, { operator: false }))).toBe("409 conflict");
-    expect(code(await own.send("default.owner", "PATCH", `${A}/tenants/default/users/default-owner`, { name: "Still here" }))).toBe("done");
+    expect(
+      code(await own.send("default.owner", "PATCH", `${A}/tenants/default/users/owner`, { operator: false })),
+    ).toBe("done");
+    expect(
+      code(await own.send("default.owner", "PATCH", `${A}/tenants/default/users/default-owner`, { operator: false })),
+    ).toBe("409 conflict");
+    expect(
+      code(
+        await own.send("default.owner", "PATCH", `${A}/tenants/default/users/default-owner`, { name: "Still here" }),
+      ),
+    ).toBe("done");
     await own.close();
   });
 
   test("[d2.4] [d2.11] the permission ops is given by operators and stands alone; read_content is given by admins and owners", async () => {
-    const make = async (as: string, permissions: readonly string[]): Promise<string> => code(await world.send(as, "POST", `${A}/projects/site/tokens?dry_run=true`, { name: "t", permissions }));
-    expect([await make("acme.owner", ["ops"]), await make("acme.admin", ["ops"]), await make("default.owner", ["ops"])]).toEqual(["403 insufficient_role", "403 insufficient_role", "done"]);
-    expect([await make("acme.maintainer", ["read_content"]), await make("acme.admin", ["read_content"]), await make("default.owner", ["ops", "debug"])]).toEqual(["403 insufficient_role", "done", "400 invalid_request"]);
-    const { id } = (await world.send("default.owner", "POST", `${A}/projects/site/tokens`, { name: "scraper", permissions: ["ops"] })).body;
-    expect(code(await world.send("acme.owner", "POST", `${A}/projects/site/tokens/${id}/rotate`, {}))).toBe("403 insufficient_role");
-    const local = world.store.change(LOCAL_ACTOR, (writer) => createToken(writer, { name: "x", projectId: "site", permissions: ["ops", "debug"] }, 0));
+    const make = async (as: string, permissions: readonly string[]): Promise<string> =>
+      code(await world.send(as, "POST", `${A}/projects/site/tokens?dry_run=true`, { name: "t", permissions }));
+    expect([
+      await make("acme.owner", ["ops"]),
+      await make("acme.admin", ["ops"]),
+      await make("default.owner", ["ops"]),
+    ]).toEqual(["403 insufficient_role", "403 insufficient_role", "done"]);
+    expect([
+      await make("acme.maintainer", ["read_content"]),
+      await make("acme.admin", ["read_content"]),
+      await make("default.owner", ["ops", "debug"]),
+    ]).toEqual(["403 insufficient_role", "done", "400 invalid_request"]);
+    const { id } = (
+      await world.send("default.owner", "POST", `${A}/projects/site/tokens`, { name: "scraper", permissions: ["ops"] })
+    ).body;
+    expect(code(await world.send("acme.owner", "POST", `${A}/projects/site/tokens/${id}/rotate`, {}))).toBe(
+      "403 insufficient_role",
+    );
+    const local = world.store.change(LOCAL_ACTOR, (writer) =>
+      createToken(writer, { name: "x", projectId: "site", permissions: ["ops", "debug"] }, 0),
+    );
     expect(await local.catch((thrown: unknown) => (thrown as Error).message)).toContain("stands alone");
   });
 });
@@ -91,8 +152,15 @@ describe("addresses that no operator wrote", () => {
   let world: AdminWorld;
   beforeAll(async () => void (world = await openAdminWorld()));
   afterAll(() => world.close());
-  const provider = (name: string, fields: object = {}) => ({ name, type: "custom", base_url: "http://127.0.0.1:9/v1", api_key: "k", ...fields });
-  const guarded = (tenant: string, name: string): boolean | undefined => world.source.current().tenantProviders.get(tenant)?.get(name)?.guarded;
+  const provider = (name: string, fields: object = {}) => ({
+    name,
+    type: "custom",
+    base_url: "http://127.0.0.1:9/v1",
+    api_key: "k",
+    ...fields,
+  });
+  const guarded = (tenant: string, name: string): boolean | undefined =>
+    world.source.current().tenantProviders.get(tenant)?.get(name)?.guarded;
   const serverGuarded = (tenant: string, name: string): boolean => {
     const { transport } = world.source.current().toolServers.of(tenant, null).get(name)!;
     return transport.kind !== "stdio" && transport.guarded;
@@ -102,13 +170,55 @@ describe("addresses that no operator wrote", () => {
     for (const base_url of ["http://127.0.0.1:9/v1", "http://169.254.169.254/v1", "http://10.1.2.3/v1"])
       for (const as of ["default.admin", "default.boss", "acme.owner"]) {
         const tenant = as.split(".")[0]!;
-        expect([as, base_url, code(await world.send(as, "POST", `${A}/tenants/${tenant}/providers?dry_run=true`, provider("near", { base_url })))]).toEqual([as, base_url, "400 address_not_allowed"]);
-        expect([as, base_url, code(await world.send(as, "POST", `${A}/tenants/${tenant}/tool_servers?dry_run=true`, { name: "near", url: base_url }))]).toEqual([as, base_url, "400 address_not_allowed"]);
+        expect([
+          as,
+          base_url,
+          code(
+            await world.send(
+              as,
+              "POST",
+              `${A}/tenants/${tenant}/providers?dry_run=true`,
+              provider("near", { base_url }),
+            ),
+          ),
+        ]).toEqual([as, base_url, "400 address_not_allowed"]);
+        expect([
+          as,
+          base_url,
+          code(
+            await world.send(as, "POST", `${A}/tenants/${tenant}/tool_servers?dry_run=true`, {
+              name: "near",
+              url: base_url,
+            }),
+          ),
+        ]).toEqual([as, base_url, "400 address_not_allowed"]);
       }
-    for (const as of ["default.admin", "default.boss"]) expect([as, code(await world.send(as, "POST", `${A}/tenants/default/providers?dry_run=true`, { name: "cloud", type: "bedrock", aws: "default", region: "eu-west-1" }))]).toEqual([as, "400 invalid_request"]);
+    for (const as of ["default.admin", "default.boss"])
+      expect([
+        as,
+        code(
+          await world.send(as, "POST", `${A}/tenants/default/providers?dry_run=true`, {
+            name: "cloud",
+            type: "bedrock",
+            aws: "default",
+            region: "eu-west-1",
+          }),
+        ),
+      ]).toEqual([as, "400 invalid_request"]);
     for (const tenant of ["default", "acme"]) {
-      expect([tenant, code(await world.send("default.owner", "POST", `${A}/tenants/${tenant}/providers`, provider("near")))]).toEqual([tenant, "done"]);
-      expect([tenant, code(await world.send("default.owner", "POST", `${A}/tenants/${tenant}/tool_servers`, { name: "near", url: "http://127.0.0.1:9/mcp" }))]).toEqual([tenant, "done"]);
+      expect([
+        tenant,
+        code(await world.send("default.owner", "POST", `${A}/tenants/${tenant}/providers`, provider("near"))),
+      ]).toEqual([tenant, "done"]);
+      expect([
+        tenant,
+        code(
+          await world.send("default.owner", "POST", `${A}/tenants/${tenant}/tool_servers`, {
+            name: "near",
+            url: "http://127.0.0.1:9/mcp",
+          }),
+        ),
+      ]).toEqual([tenant, "done"]);
       expect([guarded(tenant, "near"), serverGuarded(tenant, "near")]).toEqual([false, false]);
     }
   });
@@ -117,12 +227,20 @@ describe("addresses that no operator wrote", () => {
     await world.send("default.owner", "POST", `${A}/tenants/acme/providers`, provider("shared"));
     const path = `${A}/tenants/acme/providers/shared`;
     expect(code(await world.send("acme.owner", "PATCH", path, { enabled: false }))).toBe("403 read_only");
-    expect(code(await world.send("acme.owner", "PATCH", path, { base_url: "http://127.0.0.1:9/v1", enabled: true }))).toBe("400 address_not_allowed");
+    expect(
+      code(await world.send("acme.owner", "PATCH", path, { base_url: "http://127.0.0.1:9/v1", enabled: true })),
+    ).toBe("400 address_not_allowed");
     expect(guarded("acme", "shared")).toBe(false);
-    expect(code(await world.send("acme.owner", "PATCH", path, { base_url: "https://1.1.1.1/v1", api_key: "mine" }))).toBe("done");
+    expect(
+      code(await world.send("acme.owner", "PATCH", path, { base_url: "https://1.1.1.1/v1", api_key: "mine" })),
+    ).toBe("done");
     expect(guarded("acme", "shared")).toBe(true);
-    const versions = (await world.send("acme.owner", "GET", `${A}/tenants/acme/versions`)).body.data as readonly { readonly number: number }[];
-    expect(code(await world.send("acme.owner", "POST", `${A}/tenants/acme/rollback`, { to: versions[1]!.number }))).toBe("done");
+    const versions = (await world.send("acme.owner", "GET", `${A}/tenants/acme/versions`)).body.data as readonly {
+      readonly number: number;
+    }[];
+    expect(
+      code(await world.send("acme.owner", "POST", `${A}/tenants/acme/rollback`, { to: versions[1]!.number })),
+    ).toBe("done");
     // going back brings the operator's words back, which are not looked at like the tenant's
     expect(guarded("acme", "shared")).toBe(false);
   });
@@ -142,26 +260,75 @@ async function carriedOver({ db, store }: Database): Promise<void> {
   const write = writes(store);
   await write.createTenant({ id: "acme", name: "Acme" });
   await write.createProject({ id: "site", tenantId: "acme", name: "Site" });
-  for (const [id, tenantId, projectId, role] of [["boss", "default", null, "owner"], ["helper", "default", null, "admin"], ["chief", "acme", null, "owner"], ["ann", "acme", "site", "maintainer"], ["bob", "acme", "site", "developer"]] as const) {
+  for (const [id, tenantId, projectId, role] of [
+    ["boss", "default", null, "owner"],
+    ["helper", "default", null, "admin"],
+    ["chief", "acme", null, "owner"],
+    ["ann", "acme", "site", "maintainer"],
+    ["bob", "acme", "site", "developer"],
+  ] as const) {
     await write.createUser({ id, tenantId, name: id });
     await write.putMembership({ userId: id, tenantId, projectId, role });
-    await store.change(LOCAL_ACTOR, (writer) => createToken(writer, { name: id, personal: true, userId: id, permissions: ["debug"] }, 0));
+    await store.change(LOCAL_ACTOR, (writer) =>
+      createToken(writer, { name: id, personal: true, userId: id, permissions: ["debug"] }, 0),
+    );
   }
-  for (const role of ["maintainer", "developer"]) await store.change(LOCAL_ACTOR, (writer) => createToken(writer, { name: `site-${role}`, projectId: "site", role }, 0));
-  for (const [name, tenantId, setBy] of [["by-owner", "default", "owner"], ["by-admin", "default", "admin"], ["of-acme", "acme", "owner"]] as const)
-    await write.createResource({ kind: "provider", tenantId, projectId: null, name, document: { type: "sandbox" }, setBy, byOperator: false });
-  for (const statement of ["alter table users drop column is_operator", "alter table resources drop column by_operator"]) await db.executeQuery(CompiledQuery.raw(statement));
+  for (const role of ["maintainer", "developer"])
+    await store.change(LOCAL_ACTOR, (writer) =>
+      createToken(writer, { name: `site-${role}`, projectId: "site", role }, 0),
+    );
+  for (const [name, tenantId, setBy] of [
+    ["by-owner", "default", "owner"],
+    ["by-admin", "default", "admin"],
+    ["of-acme", "acme", "owner"],
+  ] as const)
+    await write.createResource({
+      kind: "provider",
+      tenantId,
+      projectId: null,
+      name,
+      document: { type: "sandbox" },
+      setBy,
+      byOperator: false,
+    });
+  for (const statement of [
+    "alter table users drop column is_operator",
+    "alter table resources drop column by_operator",
+  ])
+    await db.executeQuery(CompiledQuery.raw(statement));
 
   await addOperators(db as unknown as Kysely<unknown>);
 
   const operators = (await store.listUsers({ limit: 100 }, { isOperator: true })).data.map(({ id }) => id);
   expect(operators).toEqual(["boss", "owner"]);
-  const permissions = Object.fromEntries((await store.listTokens({ limit: 100 })).data.map((token) => [token.name, token.permissions]));
-  expect(permissions).toEqual({ first: [], boss: ["debug", "read_content"], helper: ["debug", "read_content"], chief: ["debug", "read_content"], ann: ["debug", "read_content"], bob: ["debug"], "site-maintainer": ["read_content"], "site-developer": [] });
-  const byOperator = Object.fromEntries((await store.listResources({ limit: 100 })).data.map((one) => [one.name, one.byOperator]));
+  const permissions = Object.fromEntries(
+    (await store.listTokens({ limit: 100 })).data.map((token) => [token.name, token.permissions]),
+  );
+  expect(permissions).toEqual({
+    first: [],
+    boss: ["debug", "read_content"],
+    helper: ["debug", "read_content"],
+    chief: ["debug", "read_content"],
+    ann: ["debug", "read_content"],
+    bob: ["debug"],
+    "site-maintainer": ["read_content"],
+    "site-developer": [],
+  });
+  const byOperator = Object.fromEntries(
+    (await store.listResources({ limit: 100 })).data.map((one) => [one.name, one.byOperator]),
+  );
   expect(byOperator).toEqual({ "by-owner": true, "by-admin": false, "of-acme": false });
   const steps = await db.selectFrom("version_changes").select(["name", "value_after"]).orderBy("name").execute();
-  expect(steps.map(({ name, value_after: after }) => [name, (JSON.parse(after!) as { byOperator?: boolean }).byOperator === true])).toEqual([["by-admin", false], ["by-owner", true], ["of-acme", false]]);
+  expect(
+    steps.map(({ name, value_after: after }) => [
+      name,
+      (JSON.parse(after!) as { byOperator?: boolean }).byOperator === true,
+    ]),
+  ).toEqual([
+    ["by-admin", false],
+    ["by-owner", true],
+    ["of-acme", false],
+  ]);
 }
 
 describe("an installation of an earlier version", () => {

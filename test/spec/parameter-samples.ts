@@ -16,7 +16,12 @@ interface Sample {
   readonly beside?: Readonly<Record<string, unknown>>;
 }
 
-const SCHEMA = { type: "object", properties: { city: { type: "string" } }, required: ["city"], additionalProperties: false };
+const SCHEMA = {
+  type: "object",
+  properties: { city: { type: "string" } },
+  required: ["city"],
+  additionalProperties: false,
+};
 
 /** Total: a new common parameter does not compile until it has a sample. */
 export const SAMPLES: Readonly<Record<CommonParameter, Sample>> = {
@@ -33,10 +38,19 @@ export const SAMPLES: Readonly<Record<CommonParameter, Sample>> = {
   logit_bias: { values: [{ "50256": -100 }], neutral: [{}] },
   user: { values: ["user-1"] },
   safety_identifier: { values: ["safe-1"] },
-  response_format: { values: [{ type: "json_object" }, { type: "json_schema", json_schema: { name: "place", strict: true, schema: SCHEMA } }], neutral: [{ type: "text" }] },
+  response_format: {
+    values: [
+      { type: "json_object" },
+      { type: "json_schema", json_schema: { name: "place", strict: true, schema: SCHEMA } },
+    ],
+    neutral: [{ type: "text" }],
+  },
   seed: { values: [7] },
   tools: { values: [[TOOL]], neutral: [[]] },
-  tool_choice: { values: [{ type: "function", function: { name: "weather" } }, "required", "none"], beside: { tools: [TOOL] } },
+  tool_choice: {
+    values: [{ type: "function", function: { name: "weather" } }, "required", "none"],
+    beside: { tools: [TOOL] },
+  },
   parallel_tool_calls: { values: [false], neutral: [true], beside: { tools: [TOOL] } },
   logprobs: { values: [true], neutral: [false] },
   top_logprobs: { values: [2], beside: { logprobs: true } },
@@ -54,7 +68,16 @@ export const SAMPLES: Readonly<Record<CommonParameter, Sample>> = {
   roles: { values: [{ user: { pre_message: "U: ", post_message: "" } }] },
   final_prompt_value: { values: ["End."] },
   bos_token: { values: ["<s>"] },
-  eos_token: { values: ["<|the_end|>"], beside: { messages: [{ role: "user", content: "Hello" }, { role: "assistant", content: "Hi" }, { role: "user", content: "Go on" }] } },
+  eos_token: {
+    values: ["<|the_end|>"],
+    beside: {
+      messages: [
+        { role: "user", content: "Hello" },
+        { role: "assistant", content: "Hi" },
+        { role: "user", content: "Go on" },
+      ],
+    },
+  },
   hf_model_name: { values: ["meta-llama/Llama-3.1-8B-Instruct"] },
 };
 
@@ -67,16 +90,74 @@ const MODEL_NAMES: Readonly<Record<string, readonly string[]>> = {
   databricks: ["databricks-meta-llama-3-3-70b-instruct", "databricks-claude-sonnet-4-5", "databricks-claude-opus-5"],
   snowflake: ["openai-gpt-5.2", "claude-sonnet-4-6", "llama3.1-8b"],
   anthropic: [
-    "claude-3-opus-20240229", "claude-3-5-sonnet-20241022", "claude-3-7-sonnet-20250219", "claude-opus-4-1-20250805", "claude-opus-4-5", "claude-sonnet-4-5", "claude-sonnet-4-6", "claude-opus-4-7", "claude-opus-4-8", "claude-sonnet-5", "claude-opus-4-20250514",
-    "claude-sonnet-4-20250514", "claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-fable-5-1", "claude-mythos-5", "claude-opus-5", "claude-haiku-6", "some-other-model",
+    "claude-3-opus-20240229",
+    "claude-3-5-sonnet-20241022",
+    "claude-3-7-sonnet-20250219",
+    "claude-opus-4-1-20250805",
+    "claude-opus-4-5",
+    "claude-sonnet-4-5",
+    "claude-sonnet-4-6",
+    "claude-opus-4-7",
+    "claude-opus-4-8",
+    "claude-sonnet-5",
+    "claude-opus-4-20250514",
+    "claude-sonnet-4-20250514",
+    "claude-opus-5-5",
+    "claude-sonnet-5-5",
+    "claude-haiku-5-5",
+    "claude-fable-5-1",
+    "claude-mythos-5",
+    "claude-opus-5",
+    "claude-haiku-6",
+    "some-other-model",
   ],
-  gemini: ["gemini-3-flash-preview", "gemma-3-27b-it", "gemini-2.5-flash-preview-tts", "gemini-2.5-flash-image", "gemini-2.0-flash", "gemini-2.5-pro", "gemini-2.5-flash"],
+  gemini: [
+    "gemini-3-flash-preview",
+    "gemma-3-27b-it",
+    "gemini-2.5-flash-preview-tts",
+    "gemini-2.5-flash-image",
+    "gemini-2.0-flash",
+    "gemini-2.5-pro",
+    "gemini-2.5-flash",
+  ],
   vertex: [
-    "gemini-3-flash-preview", "gemini-2.5-pro", "gemini-2.5-flash", "gemini-2.0-flash-001", "gemini-2.5-flash-image", "gemini-2.5-flash-tts", "gemma-3-27b-it", "endpoints/1234567890", "meta/llama-4-maverick-17b-128e-instruct-maas",
-    "mistral-medium-3", "claude-3-opus@20240229", "claude-3-5-sonnet-v2@20241022", "claude-3-7-sonnet@20250219", "claude-opus-4-1@20250805", "claude-opus-4-5@20251101", "claude-sonnet-4-5@20250929", "claude-sonnet-4-6",
-    "claude-opus-4-7@default", "claude-opus-4-8", "claude-sonnet-5", "claude-opus-4@20250514", "claude-sonnet-4@20250514", "claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-fable-5-1", "claude-mythos-5", "claude-opus-5", "claude-haiku-6",
+    "gemini-3-flash-preview",
+    "gemini-2.5-pro",
+    "gemini-2.5-flash",
+    "gemini-2.0-flash-001",
+    "gemini-2.5-flash-image",
+    "gemini-2.5-flash-tts",
+    "gemma-3-27b-it",
+    "endpoints/1234567890",
+    "meta/llama-4-maverick-17b-128e-instruct-maas",
+    "mistral-medium-3",
+    "claude-3-opus@20240229",
+    "claude-3-5-sonnet-v2@20241022",
+    "claude-3-7-sonnet@20250219",
+    "claude-opus-4-1@20250805",
+    "claude-opus-4-5@20251101",
+    "claude-sonnet-4-5@20250929",
+    "claude-sonnet-4-6",
+    "claude-opus-4-7@default",
+    "claude-opus-4-8",
+    "claude-sonnet-5",
+    "claude-opus-4@20250514",
+    "claude-sonnet-4@20250514",
+    "claude-opus-5-5",
+    "claude-sonnet-5-5",
+    "claude-haiku-5-5",
+    "claude-fable-5-1",
+    "claude-mythos-5",
+    "claude-opus-5",
+    "claude-haiku-6",
   ],
-  cohere: ["command-a-plus-05-2026", "command-r-plus-08-2024", "c4ai-aya-vision-8b", "command-a-vision-07-2025", "command-a-reasoning-08-2025"],
+  cohere: [
+    "command-a-plus-05-2026",
+    "command-r-plus-08-2024",
+    "c4ai-aya-vision-8b",
+    "command-a-vision-07-2025",
+    "command-a-reasoning-08-2025",
+  ],
   ollama: ["qwen3:4b", "gpt-oss:20b"],
   bedrock: BEDROCK_MODELS,
   replicate: ["meta/meta-llama-3-8b-instruct", "openai/gpt-5", "anthropic/claude-4-sonnet", "meta/llama-2-70b-chat"],
@@ -87,7 +168,13 @@ const MODEL_NAMES: Readonly<Record<string, readonly string[]>> = {
   zai: ["glm-5.2", "glm-4.7", "glm-5.3"],
   dashscope: ["qwen3.7-plus", "qwen-plus"],
   minimax: ["MiniMax-M3", "MiniMax-M2.7"],
-  nvidia: ["meta/llama-3.1-8b-instruct", "mistralai/mistral-7b", "nvidia/omni-1", "nvidia/nemotron-4-340b-instruct", "google/gemma-2-9b-it"],
+  nvidia: [
+    "meta/llama-3.1-8b-instruct",
+    "mistralai/mistral-7b",
+    "nvidia/omni-1",
+    "nvidia/nemotron-4-340b-instruct",
+    "google/gemma-2-9b-it",
+  ],
 };
 
 export const modelNames = (provider: Provider): readonly string[] => MODEL_NAMES[provider.id] ?? ["some-model"];
@@ -95,7 +182,8 @@ export const modelNames = (provider: Provider): readonly string[] => MODEL_NAMES
 /** The two names of the output bound are one parameter: a provider that has either has both (decisions 5.5). */
 export function cellOf({ capabilities }: Provider, name: CommonParameter, model: string): Capability {
   const cell = capabilityOf(capabilities, name, model);
-  const other = name === "max_tokens" ? "max_completion_tokens" : name === "max_completion_tokens" ? "max_tokens" : null;
+  const other =
+    name === "max_tokens" ? "max_completion_tokens" : name === "max_completion_tokens" ? "max_tokens" : null;
   return cell.support === "unsupported" && other !== null ? capabilityOf(capabilities, other, model) : cell;
 }
 

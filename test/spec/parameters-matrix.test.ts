@@ -11,7 +11,13 @@ import { cellOf, foreignSampleFor, modelNames, neutralSamples, sampleFor, SAMPLE
 const gateway = answeringGateway();
 const counts: Record<string, number> = {};
 const count = (kind: string): void => void (counts[kind] = (counts[kind] ?? 0) + 1);
-afterAll(() => console.log(`parameter matrix: ${providers.size} providers; ${Object.entries(counts).map(([kind, cells]) => `${cells} ${kind}`).join(", ")}`));
+afterAll(() =>
+  console.log(
+    `parameter matrix: ${providers.size} providers; ${Object.entries(counts)
+      .map(([kind, cells]) => `${cells} ${kind}`)
+      .join(", ")}`,
+  ),
+);
 
 /** One cell of the matrix, with the two requests of which the second has the parameter. */
 interface Cell {
@@ -26,7 +32,9 @@ async function eachCell(provider: Provider, visit: (cell: Cell) => Promise<void>
   for (const model of modelNames(provider))
     for (const name of COMMON_PARAMETERS) {
       // without tools their choice is still a parameter; without logprobs their number is none
-      const beside = Object.entries(SAMPLES[name].beside ?? {}).filter(([other]) => other !== "tools" || cellOf(provider, "tools", model).support !== "unsupported");
+      const beside = Object.entries(SAMPLES[name].beside ?? {}).filter(
+        ([other]) => other !== "tools" || cellOf(provider, "tools", model).support !== "unsupported",
+      );
       await visit({ provider, name, model, base: { model: `${provider.id}:${model}`, ...Object.fromEntries(beside) } });
     }
 }
@@ -43,13 +51,19 @@ async function judgeCells(provider: Provider, judge: (cell: Cell) => Promise<str
   expect(faults).toEqual([]);
 }
 
-const sameRequest = (one: Asked, other: Asked): boolean => JSON.stringify(one.request) === JSON.stringify(other.request);
+const sameRequest = (one: Asked, other: Asked): boolean =>
+  JSON.stringify(one.request) === JSON.stringify(other.request);
 
 /** Served by the gateway itself: the client gets its usage chunk, whatever the provider was asked. */
 function servesUsage(answer: Asked): boolean {
   const { events, done } = readStream(answer.text);
   const last = events.at(-1)!;
-  return done && last["choices"].length === 0 && last["usage"].total_tokens > 0 && events.slice(0, -1).every((event) => event["usage"] === null);
+  return (
+    done &&
+    last["choices"].length === 0 &&
+    last["usage"].total_tokens > 0 &&
+    events.slice(0, -1).every((event) => event["usage"] === null)
+  );
 }
 
 async function judgeSupported(cell: Cell, support: string, value: unknown): Promise<string | null> {
@@ -65,17 +79,21 @@ async function judgeSupported(cell: Cell, support: string, value: unknown): Prom
   if (name === "n" && support === "emulated") return null;
   if (sameRequest(without, given)) return "does not reach the wire";
   // native: under its own name and in its own form
-  if (support === "native" && JSON.stringify(given.wire![name]) !== JSON.stringify(value)) return `on the wire as ${JSON.stringify(given.wire![name])}`;
+  if (support === "native" && JSON.stringify(given.wire![name]) !== JSON.stringify(value))
+    return `on the wire as ${JSON.stringify(given.wire![name])}`;
   return null;
 }
 
 async function judgeUnsupported(cell: Cell, value: unknown): Promise<string | null> {
   const { name, base, provider, model } = cell;
   const refused = await ask(gateway, { ...base, [name]: value });
-  if (refused.error?.code !== "unsupported_parameter" || refused.status !== 400) return `not refused: ${refused.outcome}`;
+  if (refused.error?.code !== "unsupported_parameter" || refused.status !== 400)
+    return `not refused: ${refused.outcome}`;
   if (refused.wire !== null) return "was sent all the same";
   const { message, param } = refused.error;
-  const missing = [provider.label, `${provider.id}:${model}`, name, "drop_params"].filter((word) => !message.includes(word));
+  const missing = [provider.label, `${provider.id}:${model}`, name, "drop_params"].filter(
+    (word) => !message.includes(word),
+  );
   if (missing.length > 0) return `the message does not name ${missing.join(", ")}`;
   if (param !== name && !Object.hasOwn(base, param!)) return `param is ${param}`;
   const without = await ask(gateway, { ...base, drop_params: true });
@@ -89,7 +107,9 @@ async function judgeUnsupported(cell: Cell, value: unknown): Promise<string | nu
 describe("what each provider has", () => {
   test("[d6.2] the model names of this test reach every exception of every table", () => {
     const unreached = [...providers.values()].flatMap(({ id, capabilities }) =>
-      capabilities.exceptions.filter(({ models }) => !modelNames(providers.get(id)!).some((name) => models.test(name))).map(({ models }) => `${id} ${String(models)}`),
+      capabilities.exceptions
+        .filter(({ models }) => !modelNames(providers.get(id)!).some((name) => models.test(name)))
+        .map(({ models }) => `${id} ${String(models)}`),
     );
     expect(unreached).toEqual([]);
   });
@@ -108,7 +128,8 @@ describe("what each provider has", () => {
 
     test(`[d6.3] [d6.4] [s:behaviors.4] ${provider.label}: each parameter that it does not have is refused by name, or dropped and told`, async () => {
       await judgeCells(provider, async (cell) => {
-        if (cellOf(provider, cell.name, cell.model).support !== "unsupported" || NEVER_UNSUPPORTED.has(cell.name)) return null;
+        if (cellOf(provider, cell.name, cell.model).support !== "unsupported" || NEVER_UNSUPPORTED.has(cell.name))
+          return null;
         count("unsupported");
         return judgeUnsupported(cell, SAMPLES[cell.name].values[0]);
       });
@@ -122,7 +143,8 @@ describe("what each provider has", () => {
         count("with a foreign value");
         for (const drop_params of [false, true]) {
           const { outcome, wire } = await ask(gateway, { ...cell.base, [cell.name]: value, drop_params });
-          if (outcome !== `400 unsupported_value ${cell.name}` || wire !== null) return `${JSON.stringify(value)} with drop_params ${drop_params}: ${outcome}`;
+          if (outcome !== `400 unsupported_value ${cell.name}` || wire !== null)
+            return `${JSON.stringify(value)} with drop_params ${drop_params}: ${outcome}`;
         }
         return null;
       });
@@ -140,7 +162,8 @@ describe("what each provider has", () => {
           if (given.outcome !== "200") return `${JSON.stringify(value)}: ${given.outcome}`;
           if (given.headers.has("x-gateway-dropped-params")) return `${JSON.stringify(value)} told as dropped`;
           // a model's own default is a value that it takes
-          if (capability.neutral === undefined && !sameRequest(without, given)) return `${JSON.stringify(value)} reaches the wire`;
+          if (capability.neutral === undefined && !sameRequest(without, given))
+            return `${JSON.stringify(value)} reaches the wire`;
           if (cell.name === "stream_options" && !servesUsage(given)) return "no usage chunk";
         }
         return null;

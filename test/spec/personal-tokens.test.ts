@@ -17,18 +17,25 @@ let gateway: GatewayProcess;
 let store: Store;
 let upstream: FakeUpstream;
 
-const change = async <T>(work: (writer: Writer) => Promise<T>): Promise<T> => (await store.change(LOCAL_ACTOR, work)).result;
-const put = (userId: string, projectId: string | null, role: Role, tenantId = "default"): Promise<unknown> => change((writer) => writer.putMembership({ userId, tenantId, projectId, role }));
+const change = async <T>(work: (writer: Writer) => Promise<T>): Promise<T> =>
+  (await store.change(LOCAL_ACTOR, work)).result;
+const put = (userId: string, projectId: string | null, role: Role, tenantId = "default"): Promise<unknown> =>
+  change((writer) => writer.putMembership({ userId, tenantId, projectId, role }));
 
 beforeAll(async () => {
   upstream = startUpstream(() => Response.json(openaiAnswer()));
   gateway = await startGateway({ config: `providers: { local: { type: custom, base_url: "${upstream.url}" } }\n` });
-  ({ store } = await openExistingDatabase({ dataFolder: gateway.dataFolder, databaseUrl: null, environment: readEnvironment({}) }));
+  ({ store } = await openExistingDatabase({
+    dataFolder: gateway.dataFolder,
+    databaseUrl: null,
+    environment: readEnvironment({}),
+  }));
   await change(async (writer) => {
     for (const id of ["red", "green", "blue"]) await writer.createProject({ id, tenantId: "default", name: id });
     await writer.createTenant({ id: "beta", name: "Beta" });
     await writer.createProject({ id: "lab", tenantId: "beta", name: "Lab" });
-    for (const id of ["ann", "bob", "carol", "dave", "erin", "frank"]) await writer.createUser({ id, tenantId: "default", name: id });
+    for (const id of ["ann", "bob", "carol", "dave", "erin", "frank"])
+      await writer.createUser({ id, tenantId: "default", name: id });
   });
 }, 30_000);
 afterAll(async () => {
@@ -73,7 +80,8 @@ describe("a personal token", () => {
     await put("ann", "red", "developer");
     const token = await tokenOf("ann");
     expect((await call(token)).outcome).toBe("200");
-    for (const project of ["green", "default", "lab", "nowhere"]) expect((await call(token, { project_id: project })).outcome).toBe("403 scope_mismatch");
+    for (const project of ["green", "default", "lab", "nowhere"])
+      expect((await call(token, { project_id: project })).outcome).toBe("403 scope_mismatch");
     await put("ann", "blue", "viewer");
     await soon(token, "400 project_required");
     const { message } = await call(token);
@@ -86,7 +94,10 @@ describe("a personal token", () => {
   test("[d2.3] [s:authentication.5] [s:errors.403-forbidden] the role in the project counts, or the one in the tenant where that is higher", async () => {
     await put("bob", "red", "viewer");
     const token = await tokenOf("bob");
-    expect(await call(token)).toMatchObject({ outcome: "403 insufficient_role", message: expect.stringContaining("viewer") });
+    expect(await call(token)).toMatchObject({
+      outcome: "403 insufficient_role",
+      message: expect.stringContaining("viewer"),
+    });
     await put("bob", null, "developer");
     await soon(token, "200", { project_id: "red" });
     expect((await call(token, { project_id: "green" })).outcome).toBe("200");
@@ -102,11 +113,20 @@ describe("a personal token", () => {
     await put("carol", "green", "developer");
     const token = await tokenOf("carol");
     const own = { model: "local:m", tenant_id: "default", project_id: "red" };
-    expect((await call(token, own, { "x-gateway-tenant-id": "beta", "x-gateway-project-id": "lab" })).outcome).toBe("200");
-    expect((await call(token, { model: "local:m" }, { "x-gateway-tenant-id": "default", "x-gateway-project-id": "green" })).outcome).toBe("200");
-    expect((await call(token, { model: "local:m", project_id: "red" }, { "x-gateway-tenant-id": "beta" })).outcome).toBe("403 scope_mismatch");
+    expect((await call(token, own, { "x-gateway-tenant-id": "beta", "x-gateway-project-id": "lab" })).outcome).toBe(
+      "200",
+    );
+    expect(
+      (await call(token, { model: "local:m" }, { "x-gateway-tenant-id": "default", "x-gateway-project-id": "green" }))
+        .outcome,
+    ).toBe("200");
+    expect(
+      (await call(token, { model: "local:m", project_id: "red" }, { "x-gateway-tenant-id": "beta" })).outcome,
+    ).toBe("403 scope_mismatch");
     expect(upstream.seen).toHaveLength(2);
-    for (const { headers, text } of upstream.seen) for (const word of ["default", "red", "green", "beta", "lab", "tenant", "project", token.slice(7, 30)]) expect(`${JSON.stringify(headers)}${text}`).not.toContain(word);
+    for (const { headers, text } of upstream.seen)
+      for (const word of ["default", "red", "green", "beta", "lab", "tenant", "project", token.slice(7, 30)])
+        expect(`${JSON.stringify(headers)}${text}`).not.toContain(word);
   });
 
   test("[d2.6] [d2.7] a downgrade or a removal in the middle of a call lets that call end, and no new one in, within a second", async () => {
@@ -149,7 +169,9 @@ describe("a personal token", () => {
     await soon(text, "200");
     expect((await call(old)).outcome).toBe("200");
     // the overlap of one that was rotated a day ago is over
-    const { text: newest } = await change((writer) => rotateToken(writer, id, { overlapMs: 30 * 60_000 }, Date.now() - DAY_MS));
+    const { text: newest } = await change((writer) =>
+      rotateToken(writer, id, { overlapMs: 30 * 60_000 }, Date.now() - DAY_MS),
+    );
     await soon(old, "401 expired_token");
     expect((await call(text)).outcome).toBe("401 expired_token");
     await soon(newest, "200");
@@ -160,7 +182,16 @@ describe("a personal token", () => {
 
 describe("the command line", () => {
   test("[d2.8] makes an administrator's token of the user who has the role, beside a server that runs", async () => {
-    const made = await runCli(["token", "create", "--personal", "--role", "owner", "--json", "--data", gateway.dataFolder]);
+    const made = await runCli([
+      "token",
+      "create",
+      "--personal",
+      "--role",
+      "owner",
+      "--json",
+      "--data",
+      gateway.dataFolder,
+    ]);
     expect([made.code, made.stderr]).toEqual([0, ""]);
     const { token, user, kind, role } = JSON.parse(made.stdout) as Record<string, string>;
     expect([user, kind, role]).toEqual(["owner", "personal", null as unknown as string]);
@@ -180,15 +211,55 @@ describe("the command line", () => {
       expect([flags, made.code, made.stdout]).toEqual([flags, 1, ""]);
       expect(made.stderr).toContain(words);
     }
-    expect((await runCli(["token", "create", "--personal", "--user", "ann", "--role", "developer", "--data", gateway.dataFolder])).code).toBe(0);
+    expect(
+      (
+        await runCli([
+          "token",
+          "create",
+          "--personal",
+          "--user",
+          "ann",
+          "--role",
+          "developer",
+          "--data",
+          gateway.dataFolder,
+        ])
+      ).code,
+    ).toBe(0);
   }, 20_000);
 
   test("[d2.4] narrows a token, and it is narrowed in the running server", async () => {
-    const token = await gateway.createToken("--project", "default", "--model", "sandbox:echo", "--ip", "192.0.2.0/24", "127.0.0.0/8", "::1");
+    const token = await gateway.createToken(
+      "--project",
+      "default",
+      "--model",
+      "sandbox:echo",
+      "--ip",
+      "192.0.2.0/24",
+      "127.0.0.0/8",
+      "::1",
+    );
     expect((await call(token)).outcome).toBe("200");
     expect((await call(token, { model: "sandbox:json" })).outcome).toBe("404 model_not_found");
-    const elsewhere = await runCli(["token", "create", "--project", "default", "--ip", "192.0.2.1", "--json", "--data", gateway.dataFolder]);
+    const elsewhere = await runCli([
+      "token",
+      "create",
+      "--project",
+      "default",
+      "--ip",
+      "192.0.2.1",
+      "--json",
+      "--data",
+      gateway.dataFolder,
+    ]);
     await soon((JSON.parse(elsewhere.stdout) as { readonly token: string }).token, "403 address_forbidden");
-    for (const wrong of [["--ip", "10.0.0"], ["--model", "a b"], ["--route", "a/b"]]) expect((await runCli(["token", "create", "--project", "default", ...wrong, "--data", gateway.dataFolder])).code).toBe(1);
+    for (const wrong of [
+      ["--ip", "10.0.0"],
+      ["--model", "a b"],
+      ["--route", "a/b"],
+    ])
+      expect(
+        (await runCli(["token", "create", "--project", "default", ...wrong, "--data", gateway.dataFolder])).code,
+      ).toBe(1);
   }, 20_000);
 });

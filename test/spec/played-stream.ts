@@ -25,29 +25,69 @@ export interface PlayOptions {
 }
 
 /** Streams `data` (chunks of the provider, or the text of its whole stream) to a client. */
-export async function play(data: readonly object[] | string, { ask = {}, answer = {}, stub: options = {} }: PlayOptions = {}): Promise<Played> {
+export async function play(
+  data: readonly object[] | string,
+  { ask = {}, answer = {}, stub: options = {} }: PlayOptions = {},
+): Promise<Played> {
   const body = typeof data === "string" ? data : eventStream(...data);
-  const stub = stubGateway({ upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body, chunk: "event", ...answer }), ...options });
+  const stub = stubGateway({
+    upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body, chunk: "event", ...answer }),
+    ...options,
+  });
   const response = await stub.chat({ ...ASK, stream: true, ...ask });
   const text = await response.text();
-  if (response.headers.get("content-type")?.startsWith("text/event-stream") !== true) throw new Error(`no stream came but ${response.status} ${text}`);
+  if (response.headers.get("content-type")?.startsWith("text/event-stream") !== true)
+    throw new Error(`no stream came but ${response.status} ${text}`);
   const read = readStream(text);
   const includeUsage = (ask["stream_options"] as { include_usage?: boolean } | undefined)?.include_usage === true;
-  return { ...read, response, text, stub, faults: grammarFaults(read, includeUsage), choices: assembled(read.events), usage: read.events.find((event) => event["choices"]?.length === 0)?.["usage"] ?? null };
+  return {
+    ...read,
+    response,
+    text,
+    stub,
+    faults: grammarFaults(read, includeUsage),
+    choices: assembled(read.events),
+    usage: read.events.find((event) => event["choices"]?.length === 0)?.["usage"] ?? null,
+  };
 }
 
 /** A chunk of an OpenAI-shaped provider with one choice. */
-export function chunk(delta: object | null, finish: string | null = null, { index = 0, ...extra }: { readonly index?: number } & Readonly<Record<string, unknown>> = {}): object {
-  return { id: "chatcmpl-p", object: "chat.completion.chunk", created: 1_767_000_000, model: "m", choices: [{ index, ...(delta && { delta }), finish_reason: finish }], ...extra };
+export function chunk(
+  delta: object | null,
+  finish: string | null = null,
+  { index = 0, ...extra }: { readonly index?: number } & Readonly<Record<string, unknown>> = {},
+): object {
+  return {
+    id: "chatcmpl-p",
+    object: "chat.completion.chunk",
+    created: 1_767_000_000,
+    model: "m",
+    choices: [{ index, ...(delta && { delta }), finish_reason: finish }],
+    ...extra,
+  };
 }
 
 /** The same with fields of the choice. */
 export function choiceChunk(choice: object, extra: object = {}): object {
-  return { id: "chatcmpl-p", object: "chat.completion.chunk", created: 1_767_000_000, model: "m", choices: [choice], ...extra };
+  return {
+    id: "chatcmpl-p",
+    object: "chat.completion.chunk",
+    created: 1_767_000_000,
+    model: "m",
+    choices: [choice],
+    ...extra,
+  };
 }
 
 export const USAGE = { prompt_tokens: 9, completion_tokens: 4, total_tokens: 13 } as const;
-export const usageChunk = (usage: object = USAGE): object => ({ id: "chatcmpl-p", object: "chat.completion.chunk", created: 1_767_000_000, model: "m", choices: [], usage });
+export const usageChunk = (usage: object = USAGE): object => ({
+  id: "chatcmpl-p",
+  object: "chat.completion.chunk",
+  created: 1_767_000_000,
+  model: "m",
+  choices: [],
+  usage,
+});
 
 export interface PlayedChoice {
   readonly index: number;
@@ -65,7 +105,15 @@ export function assembled(events: readonly Record<string, any>[]): readonly Play
   const byIndex = new Map<number, PlayedChoice>();
   for (const event of events)
     for (const { index, delta, finish_reason } of event["choices"] ?? []) {
-      const choice = byIndex.get(index) ?? { index, text: "", reasoning: "", refusal: "", calls: [], functionCall: null, finish: null };
+      const choice = byIndex.get(index) ?? {
+        index,
+        text: "",
+        reasoning: "",
+        refusal: "",
+        calls: [],
+        functionCall: null,
+        finish: null,
+      };
       byIndex.set(index, choice);
       choice.text += delta.content ?? "";
       choice.reasoning += delta.reasoning_content ?? "";
@@ -83,7 +131,15 @@ export function assembled(events: readonly Record<string, any>[]): readonly Play
   return [...byIndex.values()].toSorted((a, b) => a.index - b.index);
 }
 
-const KINDS = ["content", "refusal", "reasoning_content", "reasoning_details", "tool_calls", "function_call", "annotations"];
+const KINDS = [
+  "content",
+  "refusal",
+  "reasoning_content",
+  "reasoning_details",
+  "tool_calls",
+  "function_call",
+  "annotations",
+];
 
 interface Seen {
   deltas: number;
@@ -99,25 +155,55 @@ export function grammarFaults({ events, done, error }: ReadStream, includeUsage:
   const frames = new Set<string>();
   check(done, "S1: the stream does not end with [DONE]");
   const errors = events.filter((event) => "error" in event);
-  check(errors.length === 0 || (errors.length === 1 && events.at(-1) === errors[0]), "S19: an error event is not the one last event");
+  check(
+    errors.length === 0 || (errors.length === 1 && events.at(-1) === errors[0]),
+    "S19: an error event is not the one last event",
+  );
   for (const event of events) {
     if ("error" in event) {
       check(!("choices" in event), "S19: an error event has choices");
-      check(event["error"] !== null && typeof event["error"].message === "string" && typeof event["error"].code === "string", "S18: an error without words");
+      check(
+        event["error"] !== null &&
+          typeof event["error"].message === "string" &&
+          typeof event["error"].code === "string",
+        "S18: an error without words",
+      );
       continue;
     }
     checkFrame(event, check);
-    frames.add(JSON.stringify([event["id"], event["created"], event["model"], event["route"], event["x_gateway_trace_id"]]));
+    frames.add(
+      JSON.stringify([event["id"], event["created"], event["model"], event["route"], event["x_gateway_trace_id"]]),
+    );
     const isUsage = event["choices"]?.length === 0;
-    check(!isUsage || (includeUsage && event === events.at(-1)), "S14, S15: a chunk without choices that is not the last one, or was not asked for");
-    check(isUsage || (includeUsage ? event["usage"] === null : !("usage" in event)), "S14, S15: usage on an ordinary chunk");
-    if (isUsage) check(["prompt_tokens", "completion_tokens", "total_tokens"].every((name) => Number.isInteger(event["usage"]?.[name])), "S16: usage that is not whole");
+    check(
+      !isUsage || (includeUsage && event === events.at(-1)),
+      "S14, S15: a chunk without choices that is not the last one, or was not asked for",
+    );
+    check(
+      isUsage || (includeUsage ? event["usage"] === null : !("usage" in event)),
+      "S14, S15: usage on an ordinary chunk",
+    );
+    if (isUsage)
+      check(
+        ["prompt_tokens", "completion_tokens", "total_tokens"].every((name) =>
+          Number.isInteger(event["usage"]?.[name]),
+        ),
+        "S16: usage that is not whole",
+      );
     check((event["choices"]?.length ?? 0) <= 1, "one choice a chunk");
     for (const choice of event["choices"] ?? []) checkChoice(choice, seen, ids, check);
   }
   check(frames.size <= 1, "S4: id, created, model, route or trace id change");
-  if (error === null) check([...seen.keys()].toSorted((a, b) => a - b).every((index, position) => index === position), "S5: indexes with holes");
-  if (error === null) check(seen.size > 0 && [...seen.values()].every((choice) => choice.finished), "S12: a choice without its finish reason");
+  if (error === null)
+    check(
+      [...seen.keys()].toSorted((a, b) => a - b).every((index, position) => index === position),
+      "S5: indexes with holes",
+    );
+  if (error === null)
+    check(
+      seen.size > 0 && [...seen.values()].every((choice) => choice.finished),
+      "S12: a choice without its finish reason",
+    );
   if (error === null && includeUsage) check(events.at(-1)?.["choices"]?.length === 0, "S14: no usage chunk");
   return faults;
 }
@@ -127,10 +213,20 @@ function checkFrame(event: Record<string, any>, check: (holds: boolean, fault: s
   check(typeof event["id"] === "string" && event["id"] !== "", "S3: no id");
   check(event["object"] === "chat.completion.chunk", "S3: object");
   check(Number.isInteger(event["created"]) && event["created"] < 1e11, "S3: created is not in seconds");
-  check(/^[^:]+:.+/.test(String(event["model"])) && typeof event["route"] === "string" && typeof event["x_gateway_trace_id"] === "string", "8.1: model, route, trace id");
+  check(
+    /^[^:]+:.+/.test(String(event["model"])) &&
+      typeof event["route"] === "string" &&
+      typeof event["x_gateway_trace_id"] === "string",
+    "8.1: model, route, trace id",
+  );
 }
 
-function checkChoice(choice: Record<string, any>, seen: Map<number, Seen>, ids: Set<string>, check: (holds: boolean, fault: string) => void): void {
+function checkChoice(
+  choice: Record<string, any>,
+  seen: Map<number, Seen>,
+  ids: Set<string>,
+  check: (holds: boolean, fault: string) => void,
+): void {
   const { index, delta, finish_reason: finish } = choice;
   check(Number.isInteger(index) && index >= 0 && index < 128, "S5: index");
   const known = seen.get(index) ?? { deltas: 0, finished: false, calls: 0 };
@@ -139,12 +235,17 @@ function checkChoice(choice: Record<string, any>, seen: Map<number, Seen>, ids: 
   check(typeof delta === "object" && delta !== null && !Array.isArray(delta), "S5: delta");
   check("logprobs" in choice, "8.1: logprobs is missing");
   check(finish === null || FINISH_REASONS.includes(finish), "S13: an unknown finish reason");
-  if (known.deltas++ === 0) check(delta.role === "assistant" && delta.content === "" && Object.keys(delta).length === 2, "S6: the first delta is not the role alone");
+  if (known.deltas++ === 0)
+    check(
+      delta.role === "assistant" && delta.content === "" && Object.keys(delta).length === 2,
+      "S6: the first delta is not the role alone",
+    );
   else {
     check(!("role" in delta), "S6: role again");
     check(KINDS.filter((kind) => kind in delta).length <= 1, "S8: several kinds in one delta");
   }
-  for (const kind of ["content", "reasoning_content", "refusal"]) check(!(kind in delta) || typeof delta[kind] === "string", `S7: ${kind} is no string`);
+  for (const kind of ["content", "reasoning_content", "refusal"])
+    check(!(kind in delta) || typeof delta[kind] === "string", `S7: ${kind} is no string`);
   if ("tool_calls" in delta) checkCalls(delta.tool_calls, known, ids, check);
   if (finish !== null) known.finished = true;
 }
@@ -155,11 +256,20 @@ function checkCalls(calls: any, known: Seen, ids: Set<string>, check: (holds: bo
     check(typeof call.function?.arguments === "string", "S9: arguments are not in every delta");
     if (call.index === known.calls) {
       known.calls++;
-      check(typeof call.id === "string" && call.id !== "" && !ids.has(call.id), "S11: a call has no id, or one that is not unique");
+      check(
+        typeof call.id === "string" && call.id !== "" && !ids.has(call.id),
+        "S11: a call has no id, or one that is not unique",
+      );
       ids.add(call.id);
-      check(call.type === "function" && typeof call.function.name === "string" && call.function.name !== "", "S9: a call opens without type and name");
+      check(
+        call.type === "function" && typeof call.function.name === "string" && call.function.name !== "",
+        "S9: a call opens without type and name",
+      );
     } else {
-      check(Number.isInteger(call.index) && call.index >= 0 && call.index < known.calls, "S9: indexes of calls are not dense and in order");
+      check(
+        Number.isInteger(call.index) && call.index >= 0 && call.index < known.calls,
+        "S9: indexes of calls are not dense and in order",
+      );
       check(!("id" in call) && !("type" in call) && !("name" in call.function), "S9: id, type or name again");
     }
   }

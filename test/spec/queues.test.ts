@@ -10,48 +10,75 @@ function boundedGateway(parts: RouteParts, others: readonly string[] = []): Rout
   return routedGateway([routeOf("r", [first, ...others], parts)], { up0: [SLOW], up1: [OK] });
 }
 
-const chat = (gateway: Routed, fields: object = {}, init: { readonly signal?: AbortSignal } = {}): Promise<Response> => gateway.chat({ route: "r", messages: [{ role: "user", content: "Hello" }], ...fields }, init);
+const chat = (gateway: Routed, fields: object = {}, init: { readonly signal?: AbortSignal } = {}): Promise<Response> =>
+  gateway.chat({ route: "r", messages: [{ role: "user", content: "Hello" }], ...fields }, init);
 /** The most calls that were under way at once. */
 function peak({ upstream }: Routed, tookMs: number): number {
-  return Math.max(...upstream.served.map((one) => upstream.served.filter((other) => other.startedMs <= one.startedMs && one.startedMs < other.startedMs + tookMs - 2).length));
+  return Math.max(
+    ...upstream.served.map(
+      (one) =>
+        upstream.served.filter(
+          (other) => other.startedMs <= one.startedMs && one.startedMs < other.startedMs + tookMs - 2,
+        ).length,
+    ),
+  );
 }
 
-describe.each([["plain", {}], ["streamed", { stream: true }]] as const)("a target with one place, %s", (_, how) => {
+describe.each([
+  ["plain", {}],
+  ["streamed", { stream: true }],
+] as const)("a target with one place, %s", (_, how) => {
   test("calls wait in the queue, and all are answered one after the other", async () => {
     const gateway = boundedGateway({ queue: { max: 8, timeoutMs: 10_000 } });
-    const answers = await Promise.all(Array.from({ length: 4 }, async () => {
-      const response = await chat(gateway, how);
-      await response.text();
-      return response.status;
-    }));
-    expect([answers, peak(gateway, 40), gateway.context.routing.concurrency.waiting("up0:m")]).toEqual([[200, 200, 200, 200], 1, 0]);
+    const answers = await Promise.all(
+      Array.from({ length: 4 }, async () => {
+        const response = await chat(gateway, how);
+        await response.text();
+        return response.status;
+      }),
+    );
+    expect([answers, peak(gateway, 40), gateway.context.routing.concurrency.waiting("up0:m")]).toEqual([
+      [200, 200, 200, 200],
+      1,
+      0,
+    ]);
   });
 
   test("a full queue is 503 gateway_overloaded with retry-after; the place is free again afterwards", async () => {
     const gateway = boundedGateway({ queue: { max: 1, timeoutMs: 10_000 } });
-    const responses = await Promise.all([chat(gateway, how), chat(gateway, how), chat(gateway, how)].map(async (asked) => {
-      const response = await asked;
-      return [response.status, response.headers.get("retry-after"), await response.text()] as const;
-    }));
+    const responses = await Promise.all(
+      [chat(gateway, how), chat(gateway, how), chat(gateway, how)].map(async (asked) => {
+        const response = await asked;
+        return [response.status, response.headers.get("retry-after"), await response.text()] as const;
+      }),
+    );
     const refused = responses.filter(([status]) => status === 503);
-    expect([responses.filter(([status]) => status === 200).length, refused.length, refused[0]![1]]).toEqual([2, 1, "1"]);
+    expect([responses.filter(([status]) => status === 200).length, refused.length, refused[0]![1]]).toEqual([
+      2,
+      1,
+      "1",
+    ]);
     expect(JSON.parse(refused[0]![2])).toMatchObject({ error: { code: "gateway_overloaded" } });
     expect((await chat(gateway, how)).status).toBe(200);
   });
 
   test("a full queue sends the call to the next target", async () => {
     const gateway = boundedGateway({ queue: { max: 0, timeoutMs: 10_000 } }, ["up1:m"]);
-    const models = await Promise.all([chat(gateway, how), chat(gateway, how)].map(async (asked) => {
-      const response = await asked;
-      await response.text();
-      return response.headers.get("x-gateway-model");
-    }));
+    const models = await Promise.all(
+      [chat(gateway, how), chat(gateway, how)].map(async (asked) => {
+        const response = await asked;
+        await response.text();
+        return response.headers.get("x-gateway-model");
+      }),
+    );
     expect(models).toEqual(["up0:m", "up1:m"]);
   });
 
   test("a wait that is too long is refused like a full queue", async () => {
     const gateway = boundedGateway({ queue: { max: 8, timeoutMs: 10 } });
-    const statuses = await Promise.all([chat(gateway, how), chat(gateway, how)].map(async (asked) => (await asked).status));
+    const statuses = await Promise.all(
+      [chat(gateway, how), chat(gateway, how)].map(async (asked) => (await asked).status),
+    );
     expect([statuses, gateway.context.routing.concurrency.waiting("up0:m")]).toEqual([[200, 503], 0]);
   });
 
@@ -59,7 +86,10 @@ describe.each([["plain", {}], ["streamed", { stream: true }]] as const)("a targe
     const gateway = boundedGateway({ queue: { max: 8, timeoutMs: 10_000 } });
     const leaving = new AbortController();
     const first = chat(gateway, how);
-    const second = chat(gateway, how, { signal: leaving.signal }).then((response) => response.text(), () => "");
+    const second = chat(gateway, how, { signal: leaving.signal }).then(
+      (response) => response.text(),
+      () => "",
+    );
     const third = chat(gateway, how);
     await Bun.sleep(10);
     leaving.abort();

@@ -10,7 +10,9 @@ export interface QuirkyStream {
   readonly expected: readonly Expected[];
   readonly usage: Readonly<Record<string, number>> | null;
 }
-export type Expected = Omit<PlayedChoice, "calls" | "functionCall"> & { readonly calls: readonly { readonly name: string; readonly arguments: string }[] };
+export type Expected = Omit<PlayedChoice, "calls" | "functionCall"> & {
+  readonly calls: readonly { readonly name: string; readonly arguments: string }[];
+};
 
 type Delta = Record<string, unknown>;
 
@@ -42,9 +44,18 @@ const quirks: fc.Arbitrary<Quirks> = fc.record({
   done: fc.boolean(),
 });
 
-const piece = fc.oneof(fc.string({ minLength: 1, maxLength: 8 }), fc.constantFrom("é", "漢字", "🎈", "\n\n", "data: ", '"}', "\u2028", "[DONE]", "0"));
+const piece = fc.oneof(
+  fc.string({ minLength: 1, maxLength: 8 }),
+  fc.constantFrom("é", "漢字", "🎈", "\n\n", "data: ", '"}', "\u2028", "[DONE]", "0"),
+);
 const pieces = fc.array(piece, { maxLength: 4 });
-const calledFunction = fc.record({ input: fc.dictionary(fc.string({ maxLength: 4 }), fc.oneof(fc.integer(), fc.string({ maxLength: 6 })), { minKeys: 1, maxKeys: 3 }), cut: fc.integer({ min: 1, max: 5 }) });
+const calledFunction = fc.record({
+  input: fc.dictionary(fc.string({ maxLength: 4 }), fc.oneof(fc.integer(), fc.string({ maxLength: 6 })), {
+    minKeys: 1,
+    maxKeys: 3,
+  }),
+  cut: fc.integer({ min: 1, max: 5 }),
+});
 const content = fc.record({
   reasoning: pieces,
   text: pieces,
@@ -54,34 +65,66 @@ const content = fc.record({
 });
 type Content = typeof content extends fc.Arbitrary<infer T> ? T : never;
 
-const split = (text: string, length: number): readonly string[] => text.match(new RegExp(`[\\s\\S]{1,${length}}`, "gu")) ?? [];
+const split = (text: string, length: number): readonly string[] =>
+  text.match(new RegExp(`[\\s\\S]{1,${length}}`, "gu")) ?? [];
 
-function callDeltas(style: CallStyle, index: number, name: string, id: string, text: string, cut: number): readonly Delta[] {
-  const delta = (number: number | undefined, head: object, said: object): Delta => ({ tool_calls: [{ ...(number !== undefined && { index: number }), ...head, function: said }] });
+function callDeltas(
+  style: CallStyle,
+  index: number,
+  name: string,
+  id: string,
+  text: string,
+  cut: number,
+): readonly Delta[] {
+  const delta = (number: number | undefined, head: object, said: object): Delta => ({
+    tool_calls: [{ ...(number !== undefined && { index: number }), ...head, function: said }],
+  });
   const opened = { id, type: "function" };
   const parts = split(text, cut);
   switch (style) {
     case "repeated":
       return parts.map((part) => delta(index, opened, { name, arguments: part }));
     case "late-name":
-      return [delta(index, opened, { name: null, arguments: parts[0] }), delta(index, {}, { name, arguments: "" }), ...parts.slice(1).map((part) => delta(index, {}, { arguments: part }))];
+      return [
+        delta(index, opened, { name: null, arguments: parts[0] }),
+        delta(index, {}, { name, arguments: "" }),
+        ...parts.slice(1).map((part) => delta(index, {}, { arguments: part })),
+      ];
     case "no-index":
-      return [delta(undefined, opened, { name, arguments: parts[0] }), ...parts.slice(1).map((part) => delta(undefined, {}, { arguments: part }))];
+      return [
+        delta(undefined, opened, { name, arguments: parts[0] }),
+        ...parts.slice(1).map((part) => delta(undefined, {}, { arguments: part })),
+      ];
     case "always-0":
-      return [delta(0, opened, { name, arguments: parts[0] }), ...parts.slice(1).map((part) => delta(0, { id: "" }, { arguments: part }))];
+      return [
+        delta(0, opened, { name, arguments: parts[0] }),
+        ...parts.slice(1).map((part) => delta(0, { id: "" }, { arguments: part })),
+      ];
     case "whole":
       return [delta(index, {}, { name, arguments: JSON.parse(text) as object })];
     default:
-      return [delta(index, opened, { name, arguments: "" }), ...parts.map((part) => delta(index, {}, { arguments: part }))];
+      return [
+        delta(index, opened, { name, arguments: "" }),
+        ...parts.map((part) => delta(index, {}, { arguments: part })),
+      ];
   }
 }
 
 function deltasOf(said: Content, quirk: Quirks, choice: number): readonly Delta[] {
-  const reasoned = (text: string): Delta => (quirk.reasoning === "both" ? { reasoning: text, reasoning_content: text } : { [quirk.reasoning]: text });
-  const all: Delta[] = [...said.reasoning.map(reasoned), ...said.text.map((text) => ({ content: text })), ...said.refusal.map((refusal) => ({ refusal }))];
-  said.calls.forEach(({ input, cut }, index) => all.push(...callDeltas(quirk.calls, index, `f${index}`, `call_${choice}_${index}`, JSON.stringify(input), cut)));
+  const reasoned = (text: string): Delta =>
+    quirk.reasoning === "both" ? { reasoning: text, reasoning_content: text } : { [quirk.reasoning]: text };
+  const all: Delta[] = [
+    ...said.reasoning.map(reasoned),
+    ...said.text.map((text) => ({ content: text })),
+    ...said.refusal.map((refusal) => ({ refusal })),
+  ];
+  said.calls.forEach(({ input, cut }, index) =>
+    all.push(...callDeltas(quirk.calls, index, `f${index}`, `call_${choice}_${index}`, JSON.stringify(input), cut)),
+  );
   const merged = quirk.merged ? mergeNeighbours(all) : all;
-  return merged.map((delta, position) => (quirk.role === "every" || (quirk.role === "first" && position === 0) ? { role: "assistant", ...delta } : delta));
+  return merged.map((delta, position) =>
+    quirk.role === "every" || (quirk.role === "first" && position === 0) ? { role: "assistant", ...delta } : delta,
+  );
 }
 
 /** Pairs of deltas that say different things become one. */
@@ -90,7 +133,13 @@ function mergeNeighbours(deltas: readonly Delta[]): readonly Delta[] {
   for (const delta of deltas) {
     const last = merged.at(-1);
     // text stands before calls in the one order that a client can see
-    if (last !== undefined && Object.keys(last).length === 1 && !("tool_calls" in last) && !Object.keys(delta).some((key) => key in last)) merged[merged.length - 1] = { ...last, ...delta };
+    if (
+      last !== undefined &&
+      Object.keys(last).length === 1 &&
+      !("tool_calls" in last) &&
+      !Object.keys(delta).some((key) => key in last)
+    )
+      merged[merged.length - 1] = { ...last, ...delta };
     else merged.push({ ...delta });
   }
   return merged;
@@ -117,8 +166,19 @@ function streamText(said: readonly Content[], quirk: Quirks, order: readonly num
   ];
   const events = mixed(said.map(choicesOf), order).map((choice, position, all): object => {
     const isFinish = (choice as { finish_reason: string | null }).finish_reason !== null;
-    const withUsage = quirk.usage === "every" || (quirk.usage === "first" && position === 0) || (quirk.usage === "finish" && position === all.length - 1);
-    return { id: "chatcmpl-q", object: "chat.completion.chunk", created: 1_767_000_000, model: "m", choices: [choice], ...(withUsage && { usage: FIGURES }), ...(quirk.noise && isFinish && { error: null, x_vendor: position }) };
+    const withUsage =
+      quirk.usage === "every" ||
+      (quirk.usage === "first" && position === 0) ||
+      (quirk.usage === "finish" && position === all.length - 1);
+    return {
+      id: "chatcmpl-q",
+      object: "chat.completion.chunk",
+      created: 1_767_000_000,
+      model: "m",
+      choices: [choice],
+      ...(withUsage && { usage: FIGURES }),
+      ...(quirk.noise && isFinish && { error: null, x_vendor: position }),
+    };
   });
   if (quirk.usage === "end") events.push({ id: "chatcmpl-q", choices: [], usage: FIGURES });
   const data = events.map((event) => `data: ${JSON.stringify(event)}${quirk.lineEnd}${quirk.lineEnd}`);
@@ -126,16 +186,18 @@ function streamText(said: readonly Content[], quirk: Quirks, order: readonly num
   return noisy.join("") + (quirk.done ? `data: [DONE]${quirk.lineEnd}${quirk.lineEnd}` : "");
 }
 
-export const quirkyStream: fc.Arbitrary<QuirkyStream> = fc.tuple(fc.array(content, { minLength: 1, maxLength: 3 }), quirks, fc.array(fc.nat(5), { minLength: 1, maxLength: 6 })).map(([said, quirk, order]) => ({
-  text: streamText(said, quirk, order),
-  n: said.length,
-  usage: quirk.usage === "none" ? null : FIGURES,
-  expected: said.map((choice, index) => ({
-    index,
-    text: choice.text.join(""),
-    reasoning: choice.reasoning.join(""),
-    refusal: choice.refusal.join(""),
-    calls: choice.calls.map(({ input }, number) => ({ name: `f${number}`, arguments: JSON.stringify(input) })),
-    finish: choice.finish,
-  })),
-}));
+export const quirkyStream: fc.Arbitrary<QuirkyStream> = fc
+  .tuple(fc.array(content, { minLength: 1, maxLength: 3 }), quirks, fc.array(fc.nat(5), { minLength: 1, maxLength: 6 }))
+  .map(([said, quirk, order]) => ({
+    text: streamText(said, quirk, order),
+    n: said.length,
+    usage: quirk.usage === "none" ? null : FIGURES,
+    expected: said.map((choice, index) => ({
+      index,
+      text: choice.text.join(""),
+      reasoning: choice.reasoning.join(""),
+      refusal: choice.refusal.join(""),
+      calls: choice.calls.map(({ input }, number) => ({ name: `f${number}`, arguments: JSON.stringify(input) })),
+      finish: choice.finish,
+    })),
+  }));

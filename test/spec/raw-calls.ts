@@ -21,11 +21,21 @@ export interface RawRequest {
 
 const ANSWER_TIMEOUT_MS = 10_000;
 
-export function rawCall(url: string, { method = "POST", path = "/api/v1/chat/completions", token, headers = {}, pieces = [] }: RawRequest): Promise<RawAnswer> {
+export function rawCall(
+  url: string,
+  { method = "POST", path = "/api/v1/chat/completions", token, headers = {}, pieces = [] }: RawRequest,
+): Promise<RawAnswer> {
   const length = pieces.reduce((sum, piece) => sum + (isPause(piece) ? 0 : Buffer.byteLength(piece)), 0);
-  const standard = { host: "gateway.test", authorization: `Bearer ${token}`, "content-type": "application/json", "content-length": String(length) };
+  const standard = {
+    host: "gateway.test",
+    authorization: `Bearer ${token}`,
+    "content-type": "application/json",
+    "content-length": String(length),
+  };
   const framed = headers["transfer-encoding"] === undefined ? standard : { ...standard, "content-length": undefined };
-  const head = Object.entries({ ...framed, ...headers }).filter(([, value]) => value !== undefined).map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = Object.entries({ ...framed, ...headers })
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}: ${value}\r\n`);
   return rawBytes(url, [`${method} ${path} HTTP/1.1\r\n${head.join("")}\r\n`, ...pieces]);
 }
 
@@ -55,13 +65,15 @@ export function rawBytes(url: string, pieces: NonNullable<RawRequest["pieces"]>)
   });
 }
 
-const isPause = (piece: string | Uint8Array | { readonly pauseMs: number }): piece is { readonly pauseMs: number } => typeof piece === "object" && "pauseMs" in piece;
+const isPause = (piece: string | Uint8Array | { readonly pauseMs: number }): piece is { readonly pauseMs: number } =>
+  typeof piece === "object" && "pauseMs" in piece;
 
 async function writeAll(socket: Socket, pieces: NonNullable<RawRequest["pieces"]>): Promise<void> {
   for (const piece of pieces) {
     if (socket.destroyed) return;
     if (isPause(piece)) await Bun.sleep(piece.pauseMs);
-    else if (!socket.write(piece)) await new Promise<void>((resolve) => socket.once("drain", resolve).once("close", () => resolve()));
+    else if (!socket.write(piece))
+      await new Promise<void>((resolve) => socket.once("drain", resolve).once("close", () => resolve()));
   }
 }
 
@@ -70,10 +82,21 @@ function wholeAnswer(got: string, closed: boolean, startedMs: number): RawAnswer
   const headEnd = got.indexOf("\r\n\r\n");
   const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(got)?.[1]);
   if (headEnd < 0 || !(status >= 200)) return null;
-  const headers = new Headers(got.slice(0, headEnd).split("\r\n").slice(1).map((line) => line.split(/:\s*(.*)/s).slice(0, 2) as [string, string]));
+  const headers = new Headers(
+    got
+      .slice(0, headEnd)
+      .split("\r\n")
+      .slice(1)
+      .map((line) => line.split(/:\s*(.*)/s).slice(0, 2) as [string, string]),
+  );
   const rest = got.slice(headEnd + 4);
-  const body = headers.get("transfer-encoding") === "chunked" ? unchunked(rest) : bounded(rest, headers.get("content-length"), closed);
-  return body === null ? null : { status, headers, text: Buffer.from(body, "latin1").toString("utf8"), tookMs: performance.now() - startedMs };
+  const body =
+    headers.get("transfer-encoding") === "chunked"
+      ? unchunked(rest)
+      : bounded(rest, headers.get("content-length"), closed);
+  return body === null
+    ? null
+    : { status, headers, text: Buffer.from(body, "latin1").toString("utf8"), tookMs: performance.now() - startedMs };
 }
 
 function bounded(rest: string, length: string | null, closed: boolean): string | null {
@@ -83,7 +106,7 @@ function bounded(rest: string, length: string | null, closed: boolean): string |
 
 function unchunked(rest: string): string | null {
   let body = "";
-  for (let at = 0; ; ) {
+  for (let at = 0; ;) {
     const sizeEnd = rest.indexOf("\r\n", at);
     if (sizeEnd < 0) return null;
     const size = Number.parseInt(rest.slice(at, sizeEnd), 16);

@@ -25,19 +25,35 @@ async function ask(gateway: Routed, fields: object, headers: Record<string, stri
   const streamed = response.headers.get("content-type")!.startsWith("text/event-stream");
   const read = streamed ? readStream(text) : null;
   const error = read === null ? ((JSON.parse(text) as Record<string, any>)["error"] ?? null) : read.error;
-  const content = read?.content ?? (error === null ? (JSON.parse(text) as Record<string, any>)["choices"][0].message.content : "");
+  const content =
+    read?.content ?? (error === null ? (JSON.parse(text) as Record<string, any>)["choices"][0].message.content : "");
   return { status: response.status, code: error?.code ?? null, content, headers: response.headers, error, tookMs };
 }
 
 /** One target with a script, or as many as scripts. */
 function scripted(scripts: readonly (readonly Fault[])[], parts: RouteParts = {}, options: StubOptions = {}): Routed {
   const names = scripts.map((_, index) => `up${index}`);
-  const gateway = routedGateway([routeOf("r", names.map((name) => `${name}:m`), parts)], Object.fromEntries(names.map((name, index) => [name, scripts[index]!])), options);
+  const gateway = routedGateway(
+    [
+      routeOf(
+        "r",
+        names.map((name) => `${name}:m`),
+        parts,
+      ),
+    ],
+    Object.fromEntries(names.map((name, index) => [name, scripts[index]!])),
+    options,
+  );
   // waits are short, where a test does not look at them
-  return Object.assign(gateway, { context: Object.assign(gateway.context, { routing: { ...gateway.context.routing, random: () => 0.01 } }) });
+  return Object.assign(gateway, {
+    context: Object.assign(gateway.context, { routing: { ...gateway.context.routing, random: () => 0.01 } }),
+  });
 }
 
-const HOW = [["plain", {}], ["streamed", { stream: true }]] as const;
+const HOW = [
+  ["plain", {}],
+  ["streamed", { stream: true }],
+] as const;
 const RETRYABLE: readonly (readonly [string, Fault])[] = [
   ["a connection that is refused", { kind: "refused" }],
   ["a connection that does not come", { kind: "no_connection" }],
@@ -49,21 +65,38 @@ const RETRYABLE: readonly (readonly [string, Fault])[] = [
   ["an error event before any content", { kind: "error_event", words: 0 }],
   ["an answer in which nothing was generated", { kind: "empty" }],
 ];
-const NEVER: readonly (readonly [number, string])[] = [[400, "upstream_invalid_request"], [402, "upstream_quota"], [403, "upstream_authentication"], [401, "upstream_authentication"], [404, "model_not_found"], [409, "upstream_invalid_request"], [413, ""], [422, "upstream_invalid_request"]];
+const NEVER: readonly (readonly [number, string])[] = [
+  [400, "upstream_invalid_request"],
+  [402, "upstream_quota"],
+  [403, "upstream_authentication"],
+  [401, "upstream_authentication"],
+  [404, "model_not_found"],
+  [409, "upstream_invalid_request"],
+  [413, ""],
+  [422, "upstream_invalid_request"],
+];
 const SHORT = { timeouts: { connectMs: 15, firstByteMs: 15, betweenChunksMs: 15 } };
 
 describe.each([...HOW])("%s", (_, how) => {
   test.each(RETRYABLE)("[d7.1] [s:gateway.num-retries] %s is tried again at the same target", async (_name, fault) => {
     const gateway = scripted([[fault, OK]], { ...SHORT, retries: 1 });
     const got = await ask(gateway, how);
-    expect([got.status, got.content, gateway.upstream.targets()]).toEqual([200, "up0.2;".repeat(WORDS), ["up0", "up0"]]);
+    expect([got.status, got.content, gateway.upstream.targets()]).toEqual([
+      200,
+      "up0.2;".repeat(WORDS),
+      ["up0", "up0"],
+    ]);
     expect(got.headers.get("x-gateway-attempts")).toBe("2");
   });
 
   test.each(RETRYABLE)("[d7.1] [d7.3] %s, and no retries: the next target answers, at once", async (_name, fault) => {
     const gateway = scripted([[fault], [OK]], SHORT);
     const got = await ask(gateway, how);
-    expect([got.status, got.content, gateway.upstream.targets()]).toEqual([200, "up1.1;".repeat(WORDS), ["up0", "up1"]]);
+    expect([got.status, got.content, gateway.upstream.targets()]).toEqual([
+      200,
+      "up1.1;".repeat(WORDS),
+      ["up0", "up1"],
+    ]);
     expect([got.headers.get("x-gateway-model"), got.headers.get("x-gateway-attempts")]).toEqual(["up1:m", "2"]);
   });
 
@@ -76,11 +109,22 @@ describe.each([...HOW])("%s", (_, how) => {
   });
 
   test("[d7.1] attempts at one target: 1 + num_retries, the request's over the route's, 1 where neither says", async () => {
-    for (const [retries, num_retries, attempts] of [[null, undefined, 2], [0, undefined, 1], [2, undefined, 3], [2, 0, 1], [0, 2, 3], [1, null, 2]] as const) {
+    for (const [retries, num_retries, attempts] of [
+      [null, undefined, 2],
+      [0, undefined, 1],
+      [2, undefined, 3],
+      [2, 0, 1],
+      [0, 2, 3],
+      [1, null, 2],
+    ] as const) {
       const gateway = scripted([[{ kind: "refused" }]], { retries });
       const got = await ask(gateway, { ...how, ...(num_retries !== undefined && { num_retries }) });
       expect([retries, num_retries, gateway.upstream.targets().length]).toEqual([retries, num_retries, attempts]);
-      expect([got.status, got.code, got.error!["metadata"].attempts.length]).toEqual([502, "upstream_connection", attempts]);
+      expect([got.status, got.code, got.error!["metadata"].attempts.length]).toEqual([
+        502,
+        "upstream_connection",
+        attempts,
+      ]);
     }
   });
 
@@ -102,10 +146,18 @@ describe.each([...HOW])("%s", (_, how) => {
   });
 
   test("[d7.1] retry-after above 10 s, or beyond the deadline, is not waited for: the client is told at once", async () => {
-    for (const [wait, timeout] of [["11", 600], ["2", 1]] as const) {
+    for (const [wait, timeout] of [
+      ["11", 600],
+      ["2", 1],
+    ] as const) {
       const gateway = scripted([[status(429, { "retry-after": wait }), OK]], { retries: 1 });
       const got = await ask(gateway, { ...how, timeout });
-      expect([got.status, got.code, got.headers.get("retry-after"), gateway.upstream.served.length]).toEqual([429, "rate_limit_exceeded", wait, 1]);
+      expect([got.status, got.code, got.headers.get("retry-after"), gateway.upstream.served.length]).toEqual([
+        429,
+        "rate_limit_exceeded",
+        wait,
+        1,
+      ]);
       expect(got.tookMs).toBeLessThan(500);
     }
   });
@@ -159,21 +211,32 @@ describe.each([...HOW])("%s", (_, how) => {
   });
 
   test("[d7.2] timeout is the wall clock of the whole operation: attempts, waits and fallbacks together", async () => {
-    const gateway = scripted([[{ kind: "refused", delayMs: 60 }], [{ kind: "refused", delayMs: 60 }], [{ kind: "refused", delayMs: 60 }]], { retries: 9 });
+    const gateway = scripted(
+      [[{ kind: "refused", delayMs: 60 }], [{ kind: "refused", delayMs: 60 }], [{ kind: "refused", delayMs: 60 }]],
+      { retries: 9 },
+    );
     const got = await ask(gateway, { ...how, timeout: 0.25, fallbacks: ["up3:m"] });
     expect(got.tookMs).toBeLessThan(300 + 200);
     const slow = scripted([[{ kind: "stall" }], [OK]], {});
     const late = await ask(slow, { ...how, timeout: 0.1 });
     expect([late.status, late.code, slow.upstream.targets()]).toEqual([504, "upstream_timeout", ["up0"]]);
     expect(late.error!["message"]).toContain("timeout of 0.1 s");
-    expect(late.error!["metadata"].attempts).toEqual([{ provider: "up0", model: "m", status: null, code: "upstream_timeout" }]);
+    expect(late.error!["metadata"].attempts).toEqual([
+      { provider: "up0", model: "m", status: null, code: "upstream_timeout" },
+    ]);
     expect(late.tookMs).toBeWithin(95, 250);
   });
 
   test("[d7.2] a first token that is late at one target leaves time for the next", async () => {
-    const gateway = scripted([[{ kind: "stall" }], [OK]], { timeouts: "stream" in how ? { firstTokenMs: 30 } : { firstByteMs: 30 } });
+    const gateway = scripted([[{ kind: "stall" }], [OK]], {
+      timeouts: "stream" in how ? { firstTokenMs: 30 } : { firstByteMs: 30 },
+    });
     const got = await ask(gateway, how);
-    expect([got.status, got.content, gateway.upstream.targets()]).toEqual([200, "up1.1;".repeat(WORDS), ["up0", "up1"]]);
+    expect([got.status, got.content, gateway.upstream.targets()]).toEqual([
+      200,
+      "up1.1;".repeat(WORDS),
+      ["up0", "up1"],
+    ]);
     expect(gateway.upstream.served[0]!.ended).toBe("stream" in how ? "cancelled" : "failed");
   });
 
@@ -201,13 +264,20 @@ describe.each([...HOW])("%s", (_, how) => {
     });
     const all = JSON.stringify(got.error);
     for (const secret of ["key-of-", ".test"]) expect(all).not.toContain(secret);
-    expect(gateway.records[0]!.attempts.map(({ provider, code }) => [provider, code])).toEqual([["up0", "upstream_overloaded"], ["up1", "upstream_connection"], ["up2", "model_not_found"]]);
+    expect(gateway.records[0]!.attempts.map(({ provider, code }) => [provider, code])).toEqual([
+      ["up0", "upstream_overloaded"],
+      ["up1", "upstream_connection"],
+      ["up2", "model_not_found"],
+    ]);
   });
 
   test("[d7.6] headers say who answered and after how many attempts, and so does the answer", async () => {
     const gateway = scripted([[status(500)], [status(500), OK]], { retries: 1 });
     const response = await gateway.chat({ route: "r", messages: HELLO, num_retries: 1, ...how });
-    expect([response.headers.get("x-gateway-model"), response.headers.get("x-gateway-attempts")]).toEqual(["up1:m", "4"]);
+    expect([response.headers.get("x-gateway-model"), response.headers.get("x-gateway-attempts")]).toEqual([
+      "up1:m",
+      "4",
+    ]);
     const text = await response.text();
     const parts = "stream" in how ? readStream(text).events : [JSON.parse(text) as Record<string, any>];
     for (const part of parts) expect([part["model"], part["route"]]).toEqual(["up1:m", "r"]);
@@ -216,7 +286,13 @@ describe.each([...HOW])("%s", (_, how) => {
   });
 
   test("[d7.8] what the client sees when nothing is left is the last attempt's failure, with retry-after where it is a limit", async () => {
-    for (const [last, code, word] of [[status(429), 429, "rate_limit_exceeded"], [status(529), 503, "upstream_overloaded"], [status(500), 502, "upstream_error"], [status(504), 504, "upstream_timeout"], [{ kind: "garbage" }, 502, "stream" in how ? "upstream_incomplete" : "upstream_invalid_response"]] as const) {
+    for (const [last, code, word] of [
+      [status(429), 429, "rate_limit_exceeded"],
+      [status(529), 503, "upstream_overloaded"],
+      [status(500), 502, "upstream_error"],
+      [status(504), 504, "upstream_timeout"],
+      [{ kind: "garbage" }, 502, "stream" in how ? "upstream_incomplete" : "upstream_invalid_response"],
+    ] as const) {
       const gateway = scripted([[{ kind: "refused" }], [last]], {});
       const got = await ask(gateway, how);
       expect([got.status, got.code]).toEqual([code, word]);
@@ -225,13 +301,27 @@ describe.each([...HOW])("%s", (_, how) => {
   });
 
   test("[d7.8] a target that could not take the request does not hide the failure of the one that was called", async () => {
-    const gateway = routedGateway([routeOf("r", ["up0:m", { name: "up1:m", params: { temperature: 9 } }])], { up0: [status(503)] });
+    const gateway = routedGateway([routeOf("r", ["up0:m", { name: "up1:m", params: { temperature: 9 } }])], {
+      up0: [status(503)],
+    });
     const got = await ask(gateway, how);
     expect([got.status, got.code, gateway.upstream.targets()]).toEqual([503, "upstream_overloaded", ["up0"]]);
   });
 
   test("a timeout that is over before anything could be tried is told as that", async () => {
-    const gateway = scripted([[OK], [OK]], {}, { clock: { now: () => 1_767_225_600_000, monotonic: (() => { let at = 0; return () => (at += 40); })() } });
+    const gateway = scripted(
+      [[OK], [OK]],
+      {},
+      {
+        clock: {
+          now: () => 1_767_225_600_000,
+          monotonic: (() => {
+            let at = 0;
+            return () => (at += 40);
+          })(),
+        },
+      },
+    );
     const got = await ask(gateway, { ...how, timeout: 0.03 });
     expect([got.status, got.code, gateway.upstream.targets()]).toEqual([504, "upstream_timeout", []]);
   });
@@ -262,7 +352,12 @@ describe.each([...HOW])("%s", (_, how) => {
 
 describe("over seconds, in turned time", () => {
   /** What came, and how long it took. */
-  async function timed(scripts: readonly (readonly Fault[])[], fields: object, headers: Record<string, string> = {}, parts: RouteParts = {}): Promise<Got & { readonly attempts: number; readonly ms: number }> {
+  async function timed(
+    scripts: readonly (readonly Fault[])[],
+    fields: object,
+    headers: Record<string, string> = {},
+    parts: RouteParts = {},
+  ): Promise<Got & { readonly attempts: number; readonly ms: number }> {
     const time = turnTime();
     try {
       const gateway = scripted(scripts, parts, { clock: time.clock });
@@ -282,15 +377,32 @@ describe("over seconds, in turned time", () => {
   });
 
   test("[d7.2] the whole has 600 s where nothing says otherwise, the route's total_ms before that, the request's timeout before both", async () => {
-    for (const [parts, fields, ms] of [[{}, {}, 600_000], [{ timeouts: { totalMs: 20_000 } }, {}, 20_000], [{ timeouts: { totalMs: 20_000 } }, { timeout: 30 }, 30_000]] as const) {
-      const got = await timed([[{ kind: "silence" }]], fields, {}, { ...parts, timeouts: { ...("timeouts" in parts ? parts.timeouts : {}), betweenChunksMs: 3_600_000 } });
+    for (const [parts, fields, ms] of [
+      [{}, {}, 600_000],
+      [{ timeouts: { totalMs: 20_000 } }, {}, 20_000],
+      [{ timeouts: { totalMs: 20_000 } }, { timeout: 30 }, 30_000],
+    ] as const) {
+      const got = await timed(
+        [[{ kind: "silence" }]],
+        fields,
+        {},
+        { ...parts, timeouts: { ...("timeouts" in parts ? parts.timeouts : {}), betweenChunksMs: 3_600_000 } },
+      );
       expect([got.status, got.code, Math.round(got.ms / 100) * 100]).toEqual([504, "upstream_timeout", ms]);
     }
   });
 
   test("[d7.2] X-Stainless-Timeout: 5 s earlier than the client says", async () => {
-    for (const [header, ms] of [["20", 15_000], ["60", 55_000]] as const) {
-      const got = await timed([[{ kind: "silence" }]], {}, { "x-stainless-timeout": header }, { timeouts: { betweenChunksMs: 3_600_000 } });
+    for (const [header, ms] of [
+      ["20", 15_000],
+      ["60", 55_000],
+    ] as const) {
+      const got = await timed(
+        [[{ kind: "silence" }]],
+        {},
+        { "x-stainless-timeout": header },
+        { timeouts: { betweenChunksMs: 3_600_000 } },
+      );
       expect([got.status, Math.round(got.ms / 10) * 10]).toEqual([504, ms]);
     }
   });
@@ -319,7 +431,14 @@ describe("[d7.5] a breaker", () => {
     return gateway.context.routing.health.closedReason("up0:m", BREAKER, performance.now()) === null;
   }
   test("opens on the upstream's faults and on nothing of the client's", async () => {
-    for (const fault of [status(500), status(401), { kind: "refused" } as const, { kind: "garbage" } as const, { kind: "stall" } as const]) expect([fault, await closedAfter(fault, {})]).toEqual([fault, false]);
+    for (const fault of [
+      status(500),
+      status(401),
+      { kind: "refused" } as const,
+      { kind: "garbage" } as const,
+      { kind: "stall" } as const,
+    ])
+      expect([fault, await closedAfter(fault, {})]).toEqual([fault, false]);
     for (const code of [400, 404, 422]) expect([code, await closedAfter(status(code), {})]).toEqual([code, true]);
     // a client that waits no longer than this could close the way for everybody
     expect(await closedAfter({ kind: "ok", delayMs: 10 }, { timeout: 0.003 })).toBe(true);
@@ -333,20 +452,30 @@ describe("[d7.5] a breaker", () => {
       await reader.cancel();
     }
     expect(gateway.context.routing.health.closedReason("up0:m", BREAKER, performance.now())).toBeNull();
-    for (const { usage, usageSource } of gateway.records) expect([usageSource, usage!.completion_tokens > 0]).toEqual(["estimated", true]);
+    for (const { usage, usageSource } of gateway.records)
+      expect([usageSource, usage!.completion_tokens > 0]).toEqual(["estimated", true]);
   });
 });
 
 test("[d7.6] the whole attempt list stands in a header where the token has the permission debug", async () => {
-  const calls = async (options: StubOptions): Promise<string | null> => (await ask(scripted([[status(500)], [OK]], {}, options), {})).headers.get("x-gateway-attempt-list");
-  expect(JSON.parse((await calls({ permissions: ["debug"] }))!)).toEqual([{ provider: "up0", model: "m", status: 500, code: "upstream_error" }, { provider: "up1", model: "m", status: 200, code: null }]);
+  const calls = async (options: StubOptions): Promise<string | null> =>
+    (await ask(scripted([[status(500)], [OK]], {}, options), {})).headers.get("x-gateway-attempt-list");
+  expect(JSON.parse((await calls({ permissions: ["debug"] }))!)).toEqual([
+    { provider: "up0", model: "m", status: 500, code: "upstream_error" },
+    { provider: "up1", model: "m", status: 200, code: null },
+  ]);
   expect(await calls({})).toBeNull();
 });
 
 test("[d7.1] an answer in which nothing was generated is handed on where nothing better comes", async () => {
   const gateway = scripted([[{ kind: "empty" }]], { retries: 1 });
   const got = await ask(gateway, { stream: true });
-  expect([got.status, got.content, gateway.upstream.targets(), gateway.records.at(-1)!.attempts.map(({ code }) => code)]).toEqual([200, "", ["up0", "up0"], ["upstream_incomplete", null]]);
+  expect([
+    got.status,
+    got.content,
+    gateway.upstream.targets(),
+    gateway.records.at(-1)!.attempts.map(({ code }) => code),
+  ]).toEqual([200, "", ["up0", "up0"], ["upstream_incomplete", null]]);
   expect(gateway.context.routing.health.snapshot(0).map(({ inFlight }) => inFlight)).toEqual([0]);
 });
 

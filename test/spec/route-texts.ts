@@ -9,7 +9,19 @@ import { parseConfiguration } from "../../src/snapshot/configuration.ts";
 export function routesOfText(text: string): Pick<Snapshot, "routes" | "tenantRoutes" | "projectRoutes"> {
   const environment = readEnvironment({});
   const configuration = parseConfiguration({ file: "f", text, families: PROVIDER_FAMILIES, environment });
-  const identities = { tenants: [], projects: [{ id: "default", tenantId: "default", name: "default" }], users: [], memberships: [], tokens: [] };
-  const { routes, tenantRoutes, projectRoutes } = compileSnapshot({ configuration, identities, families: PROVIDER_FAMILIES, environment, version: 1 });
+  const identities = {
+    tenants: [],
+    projects: [{ id: "default", tenantId: "default", name: "default" }],
+    users: [],
+    memberships: [],
+    tokens: [],
+  };
+  const { routes, tenantRoutes, projectRoutes } = compileSnapshot({
+    configuration,
+    identities,
+    families: PROVIDER_FAMILIES,
+    environment,
+    version: 1,
+  });
   return { routes, tenantRoutes, projectRoutes };
 }

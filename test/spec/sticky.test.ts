@@ -12,11 +12,26 @@ const LONG = "word ".repeat(1_000);
 /** The target of a call; `key` null: it comes without one. */
 type Ask = (key: string | null) => Promise<string>;
 
-function asking(sticky: Sticky, requestOf: (key: string | null) => { readonly body?: object; readonly headers?: Record<string, string> }): Ask {
-  const gateway: Routed = routedGateway([routeOf("r", UPSTREAMS.map((id) => ({ name: `${id}:m`, order: 0 })), { strategy: "weighted", sticky })], {});
+function asking(
+  sticky: Sticky,
+  requestOf: (key: string | null) => { readonly body?: object; readonly headers?: Record<string, string> },
+): Ask {
+  const gateway: Routed = routedGateway(
+    [
+      routeOf(
+        "r",
+        UPSTREAMS.map((id) => ({ name: `${id}:m`, order: 0 })),
+        { strategy: "weighted", sticky },
+      ),
+    ],
+    {},
+  );
   return async (key) => {
     const { body = {}, headers = {} } = requestOf(key);
-    const response = await gateway.chat({ route: "r", messages: [{ role: "user", content: "Hello" }], ...body }, { headers });
+    const response = await gateway.chat(
+      { route: "r", messages: [{ role: "user", content: "Hello" }], ...body },
+      { headers },
+    );
     await response.text();
     return response.headers.get("x-gateway-model")!;
   };
@@ -24,10 +39,24 @@ function asking(sticky: Sticky, requestOf: (key: string | null) => { readonly bo
 
 const said = (key: string | null): string => key ?? String(Math.random());
 const WAYS: Readonly<Record<string, () => Ask>> = {
-  "a header": () => asking({ by: "header", name: "x-conversation-id" }, (key) => ({ headers: key === null ? {} : { "X-Conversation-ID": key } })),
+  "a header": () =>
+    asking({ by: "header", name: "x-conversation-id" }, (key) => ({
+      headers: key === null ? {} : { "X-Conversation-ID": key },
+    })),
   "the request's user": () => asking({ by: "user" }, (key) => ({ body: key === null ? {} : { user: key } })),
-  "the request's safety_identifier": () => asking({ by: "user" }, (key) => ({ body: key === null ? {} : { safety_identifier: key } })),
-  "the beginning of the conversation": () => asking({ by: "prompt" }, (key) => ({ body: { messages: [{ role: "system", content: said(key) + LONG }, { role: "user", content: String(Math.random()) }, { role: "assistant", content: "Yes?" }, { role: "user", content: String(Math.random()) }] } })),
+  "the request's safety_identifier": () =>
+    asking({ by: "user" }, (key) => ({ body: key === null ? {} : { safety_identifier: key } })),
+  "the beginning of the conversation": () =>
+    asking({ by: "prompt" }, (key) => ({
+      body: {
+        messages: [
+          { role: "system", content: said(key) + LONG },
+          { role: "user", content: String(Math.random()) },
+          { role: "assistant", content: "Yes?" },
+          { role: "user", content: String(Math.random()) },
+        ],
+      },
+    })),
 };
 
 describe.each(Object.entries(WAYS))("[d7.5] by %s", (_, open) => {
@@ -52,7 +81,9 @@ describe("[d7.5] over HTTP", () => {
   beforeAll(async () => {
     const providers = UPSTREAMS.map((id) => `  ${id}: {type: custom, base_url: "${upstream.url}/v1"}`).join("\n");
     const targets = JSON.stringify(UPSTREAMS.map((id) => `${id}:m`));
-    gateway = await startGateway({ config: `providers:\n${providers}\nroutes:\n  r: {strategy: {type: weighted, sticky: {header: X-Conversation-Id}}, targets: ${targets}}\n` });
+    gateway = await startGateway({
+      config: `providers:\n${providers}\nroutes:\n  r: {strategy: {type: weighted, sticky: {header: X-Conversation-Id}}, targets: ${targets}}\n`,
+    });
   }, 60_000);
   afterAll(async () => {
     await gateway.stop();

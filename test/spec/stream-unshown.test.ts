@@ -10,14 +10,33 @@ import type { UpstreamClient } from "../../src/wire/upstream.ts";
 import { type ScriptedRound, scriptedModel } from "./scripted-rounds.ts";
 
 const ask = { model: "up:m", messages: [{ role: "user", content: "Is it warm?" }], stream: true };
-const PRICED = { id: "m", name: null, contextLength: null, maxCompletionTokens: null, pricing: { prompt: "0.000001", completion: "0.000002" } };
-const GUARDED = { policies: policiesFor({ name: "no-mail", guard: { classes: ["email"], on: "output", action: "mask" } }) };
+const PRICED = {
+  id: "m",
+  name: null,
+  contextLength: null,
+  maxCompletionTokens: null,
+  pricing: { prompt: "0.000001", completion: "0.000002" },
+};
+const GUARDED = {
+  policies: policiesFor({ name: "no-mail", guard: { classes: ["email"], on: "output", action: "mask" } }),
+};
 const HELD: ScriptedRound = { text: "one_long_word_that_a_guard_holds", usage: false };
 
 function stageOf(rounds: readonly ScriptedRound[], { snapshot, ...options }: StubOptions = {}): Stub {
-  const providers = ["up", "other"].map((id) => ({ ...providerSettings({ id, family: "custom", baseUrl: `http://${id}.test/v1`, credentials: [storedKey("key")] }), models: [PRICED] }));
-  const limitRules = limitSet({ limits: { tokens: { metric: "tokens", limit: 100_000, window: "minute" } }, budgets: { money: { usd: 10, window: "day" } } });
-  return stubGateway({ upstream: scriptedModel(rounds, { chunk: "event" }), providers, ...options, snapshot: { ...snapshot, limitRules } });
+  const providers = ["up", "other"].map((id) => ({
+    ...providerSettings({ id, family: "custom", baseUrl: `http://${id}.test/v1`, credentials: [storedKey("key")] }),
+    models: [PRICED],
+  }));
+  const limitRules = limitSet({
+    limits: { tokens: { metric: "tokens", limit: 100_000, window: "minute" } },
+    budgets: { money: { usd: 10, window: "day" } },
+  });
+  return stubGateway({
+    upstream: scriptedModel(rounds, { chunk: "event" }),
+    providers,
+    ...options,
+    snapshot: { ...snapshot, limitRules },
+  });
 }
 
 /** Its first bytes come late, or its end never. */
@@ -34,7 +53,11 @@ function slowed(upstream: UpstreamClient, { delayMs = 0, stalls = false }): Upst
         if (bytes === null && stalls) await waitFor(60_000, options.signal);
         return bytes;
       };
-      return { status: response.status, header: (name) => response.header(name), body: { read, bytes: (max) => body.bytes(max), text: (max) => body.text(max), cancel: () => body.cancel() } };
+      return {
+        status: response.status,
+        header: (name) => response.header(name),
+        body: { read, bytes: (max) => body.bytes(max), text: (max) => body.text(max), cancel: () => body.cancel() },
+      };
     },
   };
 }
@@ -42,7 +65,8 @@ function slowed(upstream: UpstreamClient, { delayMs = 0, stalls = false }): Upst
 /** What the limits have settled is what the record says. */
 function expectOneStory(stage: Stub): void {
   const [record] = stage.records;
-  const settled = (unit: string): number | null | undefined => record!.limits.find((limit) => limit.unit === unit)?.settled;
+  const settled = (unit: string): number | null | undefined =>
+    record!.limits.find((limit) => limit.unit === unit)?.settled;
   expect(record!.attempts.reduce((sum, { usage }) => sum + (usage?.total_tokens ?? 0), 0)).toBe(settled("tokens")!);
   expect(record!.cost?.nanoUsd ?? 0).toBe(settled("nano_usd")!);
   expect(stage.context.limits.open()).toBe(0);
@@ -58,7 +82,10 @@ test("[d4.2, d3.3] text that a guard still holds when the provider breaks off is
 
 test("[d4.2, d7.3] where a fallback answers then, both are charged, and the usage is that of the answer", async () => {
   const [cut, good] = [scriptedModel([{ ...HELD, isCut: true }]), scriptedModel([{ text: "Yes." }])];
-  const stage = stageOf([], { snapshot: GUARDED, upstream: { send: (request, call) => (request.url.startsWith("http://up.") ? cut : good).send(request, call) } });
+  const stage = stageOf([], {
+    snapshot: GUARDED,
+    upstream: { send: (request, call) => (request.url.startsWith("http://up.") ? cut : good).send(request, call) },
+  });
   await (await stage.chat({ ...ask, fallbacks: ["other:m"] })).text();
   expectOneStory(stage);
   expect(stage.records[0]).toMatchObject({ status: 200, provider: "other", usage: { total_tokens: 15 } });
@@ -66,7 +93,10 @@ test("[d4.2, d7.3] where a fallback answers then, both are charged, and the usag
 });
 
 test("[d7.7, d4.2] text that a guard still holds when the client leaves is charged, and stands in the record", async () => {
-  const stage = stageOf([], { snapshot: GUARDED, upstream: slowed(scriptedModel([{ ...HELD, isCut: true }]), { stalls: true }) });
+  const stage = stageOf([], {
+    snapshot: GUARDED,
+    upstream: slowed(scriptedModel([{ ...HELD, isCut: true }]), { stalls: true }),
+  });
   const leaving = new AbortController();
   const answer = stage.chat(ask, { signal: leaving.signal });
   await Bun.sleep(20);
@@ -77,7 +107,10 @@ test("[d7.7, d4.2] text that a guard still holds when the client leaves is charg
 });
 
 test("[d7.7, d4.2] a stream that has begun behind a head that went first, and that nobody reads before the client leaves, is charged", async () => {
-  const stage = stageOf([], { upstream: slowed(scriptedModel([{ text: "It is warm.", usage: false }]), { delayMs: 60 }), limits: { headHoldMs: 20, keepAliveMs: 10_000 } });
+  const stage = stageOf([], {
+    upstream: slowed(scriptedModel([{ text: "It is warm.", usage: false }]), { delayMs: 60 }),
+    limits: { headHoldMs: 20, keepAliveMs: 10_000 },
+  });
   const reader = (await stage.chat(ask)).body!.getReader();
   await reader.read();
   await Bun.sleep(120);

@@ -11,13 +11,28 @@ import { ASK, assembled, chunk, grammarFaults, play, type PlayedChoice, USAGE, u
 import { quirkyStream } from "./quirky-provider.ts";
 
 const data = (event: object): string => `data: ${JSON.stringify(event)}\n\n`;
-const HELLO = [chunk({ role: "assistant", content: "" }), chunk({ content: "Hel" }), chunk({ content: "lo" }), chunk({}, "stop"), usageChunk()];
+const HELLO = [
+  chunk({ role: "assistant", content: "" }),
+  chunk({ content: "Hel" }),
+  chunk({ content: "lo" }),
+  chunk({}, "stop"),
+  usageChunk(),
+];
 
 describe("chunks", () => {
   test("[d8.1] have exactly the fields that are promised, the same id, created and model throughout, and [DONE] is last", async () => {
     const { events, text, faults } = await play(HELLO);
     expect(faults).toEqual([]);
-    for (const event of events) expect(Object.keys(event).toSorted()).toEqual(["choices", "created", "id", "model", "object", "route", "x_gateway_trace_id"]);
+    for (const event of events)
+      expect(Object.keys(event).toSorted()).toEqual([
+        "choices",
+        "created",
+        "id",
+        "model",
+        "object",
+        "route",
+        "x_gateway_trace_id",
+      ]);
     expect(events.map((event) => event["choices"][0])).toEqual([
       { index: 0, delta: { role: "assistant", content: "" }, logprobs: null, finish_reason: null },
       { index: 0, delta: { content: "Hel" }, logprobs: null, finish_reason: null },
@@ -27,20 +42,36 @@ describe("chunks", () => {
     expect(text.endsWith("\n\ndata: [DONE]\n\n")).toBe(true);
   });
 
-  test.each([["one choice", {}], ["a usage chunk", { stream_options: { include_usage: true } }], ["two choices", { n: 2 }]] as const)("[d8.1] route and trace id stand on the first chunk and on the last one before [DONE]: %s", async (_, ask) => {
-    const second = HELLO.slice(1, 4).map((event) => ({ ...(event as Record<string, any>), choices: (event as Record<string, any>)["choices"].map((choice: object) => ({ ...choice, index: 1 })) }));
-    const { events, text, stub } = await play([...HELLO.slice(0, -1), ...("n" in ask ? second : []), usageChunk()], { ask });
-    const told = { route: "direct", x_gateway_trace_id: stub.records[0]!.traceId };
-    expect(events[0]).toMatchObject(told);
-    expect(events.at(-1)).toMatchObject(told);
-    expect(text.split("\n\n").at(-3)).toBe(`data: ${JSON.stringify(events.at(-1))}`);
-  });
+  test.each([
+    ["one choice", {}],
+    ["a usage chunk", { stream_options: { include_usage: true } }],
+    ["two choices", { n: 2 }],
+  ] as const)(
+    "[d8.1] route and trace id stand on the first chunk and on the last one before [DONE]: %s",
+    async (_, ask) => {
+      const second = HELLO.slice(1, 4).map((event) => ({
+        ...(event as Record<string, any>),
+        choices: (event as Record<string, any>)["choices"].map((choice: object) => ({ ...choice, index: 1 })),
+      }));
+      const { events, text, stub } = await play([...HELLO.slice(0, -1), ...("n" in ask ? second : []), usageChunk()], {
+        ask,
+      });
+      const told = { route: "direct", x_gateway_trace_id: stub.records[0]!.traceId };
+      expect(events[0]).toMatchObject(told);
+      expect(events.at(-1)).toMatchObject(told);
+      expect(text.split("\n\n").at(-3)).toBe(`data: ${JSON.stringify(events.at(-1))}`);
+    },
+  );
 
   test("[d8.1] are the same in the sandbox, which needs no provider", async () => {
     const response = await stubGateway().chat({ model: "sandbox:echo", messages: ASK.messages, stream: true });
     const read = readStream(await response.text());
     expect([grammarFaults(read, false), read.content]).toEqual([[], "Say it."]);
-    expect(read.events[0]).toMatchObject({ model: "sandbox:echo", route: "direct", x_gateway_trace_id: response.headers.get("x-request-id") });
+    expect(read.events[0]).toMatchObject({
+      model: "sandbox:echo",
+      route: "direct",
+      x_gateway_trace_id: response.headers.get("x-request-id"),
+    });
   });
 
   test("[s:behaviors.1, d8.2] include_usage adds one chunk before [DONE] with the usage of the whole request and no choices; all others have a null usage", async () => {
@@ -66,7 +97,10 @@ describe("chunks", () => {
   });
 
   test("[d8.8] a service tier outside the enumeration is left out", async () => {
-    const { events } = await play([chunk({ content: "x" }, null, { service_tier: "turbo" }), chunk({ content: "y" }, "stop", { service_tier: "default" })]);
+    const { events } = await play([
+      chunk({ content: "x" }, null, { service_tier: "turbo" }),
+      chunk({ content: "y" }, "stop", { service_tier: "default" }),
+    ]);
     expect(events.map((event) => event["service_tier"])).toEqual([undefined, undefined, "default", undefined]);
   });
 
@@ -75,13 +109,25 @@ describe("chunks", () => {
     const { choices, stub } = await play([chunk({ content: '{"half": "a' }), chunk({}, "length")], { ask: json });
     expect(choices[0]).toMatchObject({ text: '{"half": "a', finish: "length" });
     expect(JSON.parse(stub.sent[0]!.body)).toMatchObject(json);
-    const plain = stubGateway({ upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer('{"half": "a', { finish_reason: "length" })) }) });
-    expect(await (await plain.chat({ ...ASK, ...json })).json()).toMatchObject({ choices: [{ message: { content: '{"half": "a' }, finish_reason: "length" }] });
+    const plain = stubGateway({
+      upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer('{"half": "a', { finish_reason: "length" })) }),
+    });
+    expect(await (await plain.chat({ ...ASK, ...json })).json()).toMatchObject({
+      choices: [{ message: { content: '{"half": "a' }, finish_reason: "length" }],
+    });
   });
 
   test("[d8.7] a provider that answers a streamed call with plain JSON is streamed all the same", async () => {
-    const body = JSON.stringify(openaiAnswer("Hello", { message: { tool_calls: [{ id: "a", type: "function", function: { name: "f", arguments: "{}" } }] }, finish_reason: "tool_calls" }));
-    const { faults, choices, usage } = await play(body, { answer: { headers: { "content-type": "application/json" } }, ask: { stream_options: { include_usage: true } } });
+    const body = JSON.stringify(
+      openaiAnswer("Hello", {
+        message: { tool_calls: [{ id: "a", type: "function", function: { name: "f", arguments: "{}" } }] },
+        finish_reason: "tool_calls",
+      }),
+    );
+    const { faults, choices, usage } = await play(body, {
+      answer: { headers: { "content-type": "application/json" } },
+      ask: { stream_options: { include_usage: true } },
+    });
     expect(faults).toEqual([]);
     expect(choices[0]).toMatchObject({ text: "Hello", calls: [{ name: "f", arguments: "{}" }], finish: "tool_calls" });
     expect(usage).toEqual({ prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 });
@@ -89,24 +135,44 @@ describe("chunks", () => {
 });
 
 describe("a stream with the protocol's own terminator and no finish reason", () => {
-  const call = (index: number, name: string, ...pieces: readonly string[]) => pieces.map((piece, at) => chunk({ tool_calls: [{ index, ...(at === 0 && { id: `id_${index}`, type: "function" }), function: { ...(at === 0 && { name }), arguments: piece } }] }));
+  const call = (index: number, name: string, ...pieces: readonly string[]) =>
+    pieces.map((piece, at) =>
+      chunk({
+        tool_calls: [
+          {
+            index,
+            ...(at === 0 && { id: `id_${index}`, type: "function" }),
+            function: { ...(at === 0 && { name }), arguments: piece },
+          },
+        ],
+      }),
+    );
   const usage = { choices: [], usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 } };
 
   test.each([
     ["text", [chunk({ content: "Hel" }), chunk({ content: "lo" })], "stop"],
-    ["reasoning and text, and the usage behind them", [chunk({ reasoning_content: "Hm." }), chunk({ content: "Hello" }), usage], "stop"],
+    [
+      "reasoning and text, and the usage behind them",
+      [chunk({ reasoning_content: "Hm." }), chunk({ content: "Hello" }), usage],
+      "stop",
+    ],
     ["calls whose arguments are whole", [...call(0, "f", '{"a":', "1}"), ...call(1, "g", "{}")], "tool_calls"],
     ["text and a call", [chunk({ content: "Let me look." }), ...call(0, "f", '{"deep":{"x":[1,"}"]}}')], "tool_calls"],
     ["a refusal", [chunk({ refusal: "No." })], "stop"],
-  ] as const)("[d8.3] is complete with %s: the reason is inferred, and marked in the record", async (_, chunks, finish) => {
-    const { choices, error, faults, done, stub } = await play(chunks.map(data).join("") + "data: [DONE]\n\n");
-    expect([error, faults, done, choices[0]!.finish]).toEqual([null, [], true, finish]);
-    expect(stub.records[0]).toMatchObject({ status: 200, code: null, finishReasons: [finish], finishInferred: true });
-    expect(JSON.parse(callLine(stub.records[0]!))).toMatchObject({ finish: [finish], finish_inferred: true });
-  });
+  ] as const)(
+    "[d8.3] is complete with %s: the reason is inferred, and marked in the record",
+    async (_, chunks, finish) => {
+      const { choices, error, faults, done, stub } = await play(chunks.map(data).join("") + "data: [DONE]\n\n");
+      expect([error, faults, done, choices[0]!.finish]).toEqual([null, [], true, finish]);
+      expect(stub.records[0]).toMatchObject({ status: 200, code: null, finishReasons: [finish], finishInferred: true });
+      expect(JSON.parse(callLine(stub.records[0]!))).toMatchObject({ finish: [finish], finish_inferred: true });
+    },
+  );
 
   test("[d8.3] the deprecated form says function_call", async () => {
-    const { choices } = await play([chunk({}), ...call(0, "f", "{}")].map(data).join("") + "data: [DONE]\n\n", { ask: { functions: [{ name: "f" }] } });
+    const { choices } = await play([chunk({}), ...call(0, "f", "{}")].map(data).join("") + "data: [DONE]\n\n", {
+      ask: { functions: [{ name: "f" }] },
+    });
     expect(choices[0]!.finish).toBe("function_call");
   });
 
@@ -117,18 +183,43 @@ describe("a stream with the protocol's own terminator and no finish reason", () 
 
   test("[d8.3] is a failure where nothing was generated, or where the provider tells the reason of another choice", async () => {
     for (const chunks of [[], [chunk({ role: "assistant", content: "" })], [usage]]) {
-      const response = await stubGateway({ upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body: chunks.map(data).join("") + "data: [DONE]\n\n" }) }).chat({ ...ASK, stream: true, num_retries: 0 });
-      expect([chunks, response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([chunks, 502, "upstream_incomplete"]);
+      const response = await stubGateway({
+        upstream: cannedUpstream({
+          headers: { "content-type": "text/event-stream" },
+          body: chunks.map(data).join("") + "data: [DONE]\n\n",
+        }),
+      }).chat({ ...ASK, stream: true, num_retries: 0 });
+      expect([chunks, response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([
+        chunks,
+        502,
+        "upstream_incomplete",
+      ]);
     }
-    const half = await play([chunk({ content: "a" }, null, { index: 0 }), chunk({ content: "b" }, null, { index: 1 }), chunk({}, "stop", { index: 0 })].map(data).join("") + "data: [DONE]\n\n", { ask: { n: 2 } });
+    const half = await play(
+      [
+        chunk({ content: "a" }, null, { index: 0 }),
+        chunk({ content: "b" }, null, { index: 1 }),
+        chunk({}, "stop", { index: 0 }),
+      ]
+        .map(data)
+        .join("") + "data: [DONE]\n\n",
+      { ask: { n: 2 } },
+    );
     expect(half.error?.["code"]).toBe("upstream_incomplete");
   });
 
-  const claude = (type: string, rest: object): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...rest })}\n\n`;
-  const BLOCK = claude("message_start", { message: { id: "m", role: "assistant", content: [] } }) + claude("content_block_start", { index: 0, content_block: { type: "text", text: "" } }) + claude("content_block_delta", { index: 0, delta: { type: "text_delta", text: "Hi" } }) + claude("content_block_stop", { index: 0 });
+  const claude = (type: string, rest: object): string =>
+    `event: ${type}\ndata: ${JSON.stringify({ type, ...rest })}\n\n`;
+  const BLOCK =
+    claude("message_start", { message: { id: "m", role: "assistant", content: [] } }) +
+    claude("content_block_start", { index: 0, content_block: { type: "text", text: "" } }) +
+    claude("content_block_delta", { index: 0, delta: { type: "text_delta", text: "Hi" } }) +
+    claude("content_block_stop", { index: 0 });
   test("[d8.3] holds for the terminator of another protocol, and for none that a proxy adds to it", async () => {
     const told = async (body: string): Promise<unknown> => {
-      const stub = stubGateway({ upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body }) });
+      const stub = stubGateway({
+        upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body }),
+      });
       await (await stub.chat({ ...ASK, model: "anthropic:claude-sonnet-4-5", stream: true })).text();
       const { code, finishReasons, finishInferred } = stub.records[0]!;
       return [code, finishReasons.filter((reason) => reason !== null), finishInferred];
@@ -144,42 +235,82 @@ describe("a failure in mid-stream", () => {
   const ENDS: readonly (readonly [what: string, piece: string | UpstreamFault | null, code: string])[] = [
     ["a connection that breaks", new UpstreamFault("cut", "reset"), "upstream_incomplete"],
     ["a body that ends", null, "upstream_incomplete"],
-    ["[DONE] with half the arguments of a call", `${data(chunk({ tool_calls: [{ index: 0, id: "a", type: "function", function: { name: "f", arguments: '{"city": "Par' } }] }))}data: [DONE]\n\n`, "upstream_incomplete"],
-    ["[DONE] with a call without arguments", `${data(chunk({ tool_calls: [{ index: 0, id: "a", type: "function", function: { name: "f", arguments: "" } }] }))}data: [DONE]\n\n`, "upstream_incomplete"],
-    ["[DONE] after an error", `${data({ error: { message: "Overloaded right now", type: "overloaded_error" } })}data: [DONE]\n\n`, "upstream_overloaded"],
+    [
+      "[DONE] with half the arguments of a call",
+      `${data(chunk({ tool_calls: [{ index: 0, id: "a", type: "function", function: { name: "f", arguments: '{"city": "Par' } }] }))}data: [DONE]\n\n`,
+      "upstream_incomplete",
+    ],
+    [
+      "[DONE] with a call without arguments",
+      `${data(chunk({ tool_calls: [{ index: 0, id: "a", type: "function", function: { name: "f", arguments: "" } }] }))}data: [DONE]\n\n`,
+      "upstream_incomplete",
+    ],
+    [
+      "[DONE] after an error",
+      `${data({ error: { message: "Overloaded right now", type: "overloaded_error" } })}data: [DONE]\n\n`,
+      "upstream_overloaded",
+    ],
     ["a silence over the bound", new UpstreamFault("timeout", "paused"), "upstream_timeout"],
     ["an event that is no JSON", "data: {broken\n\n", "upstream_invalid_response"],
     ["a page of HTML", "data: <html></html>\n\n", "upstream_invalid_response"],
     ["an event over the bound", `data: ${"x".repeat(5000)}\n\n`, "upstream_invalid_response"],
-    ["an error of the provider", data({ error: { message: "Overloaded right now", type: "overloaded_error" } }), "upstream_overloaded"],
-    ["an error as a field of its own", 'error: {"code": 500, "message": "the slot is gone", "type": "server_error"}\n\n', "upstream_error"],
+    [
+      "an error of the provider",
+      data({ error: { message: "Overloaded right now", type: "overloaded_error" } }),
+      "upstream_overloaded",
+    ],
+    [
+      "an error as a field of its own",
+      'error: {"code": 500, "message": "the slot is gone", "type": "server_error"}\n\n',
+      "upstream_error",
+    ],
     ["an error as an event of its own", 'event: error\ndata: {"message": "gone"}\n\n', "upstream_error"],
-    ["a refusal of our own key", data({ error: { message: "Incorrect API key provided: stored-key", code: "invalid_api_key" } }), "upstream_authentication"],
+    [
+      "a refusal of our own key",
+      data({ error: { message: "Incorrect API key provided: stored-key", code: "invalid_api_key" } }),
+      "upstream_authentication",
+    ],
   ];
-  test.each(ENDS)("[d8.3] by %s is one event with the error, then [DONE], and the record says so", async (_, piece, code) => {
-    const upstream = manualUpstream();
-    const stub = stubGateway({ upstream: upstream.client, limits: { maxEventBytes: 4096 } });
-    upstream.give(BEGUN);
-    upstream.give(piece);
-    if (typeof piece === "string") upstream.give(null);
-    const response = await stub.chat({ ...ASK, stream: true, stream_options: { include_usage: true } });
-    const read = readStream(await response.text());
-    expect([response.status, read.error?.["code"], grammarFaults(read, true)]).toEqual([200, code, []]);
-    expect(read.content).toBe("Hel");
-    expect(JSON.stringify(read.error)).not.toContain("stored-key");
-    expect(read.events.flatMap((event) => event["choices"] ?? []).every((choice) => choice.finish_reason === null)).toBe(true);
-    expect(stub.records).toHaveLength(1);
-    expect(stub.records[0]).toMatchObject({ code, attempts: [{ code }], usageSource: "estimated" });
-    expect(upstream.released() || piece === null).toBe(true);
-  });
+  test.each(ENDS)(
+    "[d8.3] by %s is one event with the error, then [DONE], and the record says so",
+    async (_, piece, code) => {
+      const upstream = manualUpstream();
+      const stub = stubGateway({ upstream: upstream.client, limits: { maxEventBytes: 4096 } });
+      upstream.give(BEGUN);
+      upstream.give(piece);
+      if (typeof piece === "string") upstream.give(null);
+      const response = await stub.chat({ ...ASK, stream: true, stream_options: { include_usage: true } });
+      const read = readStream(await response.text());
+      expect([response.status, read.error?.["code"], grammarFaults(read, true)]).toEqual([200, code, []]);
+      expect(read.content).toBe("Hel");
+      expect(JSON.stringify(read.error)).not.toContain("stored-key");
+      expect(
+        read.events.flatMap((event) => event["choices"] ?? []).every((choice) => choice.finish_reason === null),
+      ).toBe(true);
+      expect(stub.records).toHaveLength(1);
+      expect(stub.records[0]).toMatchObject({ code, attempts: [{ code }], usageSource: "estimated" });
+      expect(upstream.released() || piece === null).toBe(true);
+    },
+  );
 
   test("[d8.3] of one choice of two is a failure of the stream", async () => {
-    const { error, faults, done } = await play([chunk({ content: "a" }, null, { index: 0 }), chunk({ content: "b" }, null, { index: 1 }), chunk({}, "stop", { index: 0 })], { ask: { n: 2 } });
+    const { error, faults, done } = await play(
+      [
+        chunk({ content: "a" }, null, { index: 0 }),
+        chunk({ content: "b" }, null, { index: 1 }),
+        chunk({}, "stop", { index: 0 }),
+      ],
+      { ask: { n: 2 } },
+    );
     expect([error?.["code"], faults, done]).toEqual(["upstream_incomplete", [], true]);
   });
 
   test("[d8.3] before the first content is a plain answer with a status of its own", async () => {
-    for (const [piece, status] of [[new UpstreamFault("cut", "reset"), 502], [new UpstreamFault("timeout", "paused"), 504], [data({ error: { message: "too many requests", code: "rate_limit_exceeded" } }), 429]] as const) {
+    for (const [piece, status] of [
+      [new UpstreamFault("cut", "reset"), 502],
+      [new UpstreamFault("timeout", "paused"), 504],
+      [data({ error: { message: "too many requests", code: "rate_limit_exceeded" } }), 429],
+    ] as const) {
       const upstream = manualUpstream();
       upstream.give(data(HELLO[0]!));
       upstream.give(piece);
@@ -210,17 +341,24 @@ describe("waiting", () => {
     jest.useFakeTimers();
     let nowMs = 0;
     const upstream = manualUpstream({ headWaits });
-    const stub = stubGateway({ upstream: upstream.client, clock: { now: () => 1_767_225_600_000 + nowMs, monotonic: () => nowMs } });
+    const stub = stubGateway({
+      upstream: upstream.client,
+      clock: { now: () => 1_767_225_600_000 + nowMs, monotonic: () => nowMs },
+    });
     let response: Response | null = null;
     let text = "";
     const read = async (): Promise<void> => {
       response = await stub.chat({ ...ASK, stream: true });
-      for await (const part of response.body as unknown as AsyncIterable<Uint8Array | string>) text += typeof part === "string" ? part : new TextDecoder().decode(part);
+      for await (const part of response.body as unknown as AsyncIterable<Uint8Array | string>)
+        text += typeof part === "string" ? part : new TextDecoder().decode(part);
     };
     void read();
     await settle();
     return {
-      stub, upstream, response: () => response, text: () => text,
+      stub,
+      upstream,
+      response: () => response,
+      text: () => text,
       async pass(ms) {
         for (let passed = 0; passed < ms; passed += 100) {
           nowMs += 100;
@@ -231,31 +369,37 @@ describe("waiting", () => {
     };
   }
 
-  const SILENCES = [["that says nothing after its head", false], ["that holds its own head back", true]] as const;
-  test.each(SILENCES)("[d8.4] of a provider %s: the head is held for 10 s, then goes out with a comment and without the headers that say who answers; a comment follows every 15 s", async (_, headWaits) => {
-    const waiting = await wait(headWaits);
-    await waiting.pass(9900);
-    expect(waiting.response()).toBeNull();
-    await waiting.pass(200);
-    expect(waiting.response()?.status).toBe(200);
-    expect(waiting.response()?.headers.get("x-gateway-model")).toBeNull();
-    expect(waiting.response()?.headers.get("x-gateway-attempts")).toBeNull();
-    expect(waiting.response()?.headers.get("server-timing")).toBe("gw;dur=0.000");
-    expect(waiting.text()).toBe(": keep-alive\n\n");
-    await waiting.pass(14_700);
-    expect(waiting.text()).toBe(": keep-alive\n\n");
-    await waiting.pass(400);
-    expect(waiting.text()).toBe(": keep-alive\n\n".repeat(2));
-    await waiting.pass(15_000);
-    expect(waiting.text()).toBe(": keep-alive\n\n".repeat(3));
-    waiting.upstream.give(eventStream(...HELLO));
-    await waiting.pass(100);
-    const read = readStream(waiting.text());
-    expect([read.comments, read.content, grammarFaults(read, false)]).toEqual([3, "Hello", []]);
-    expect(waiting.stub.records[0]).toMatchObject({ status: 200, code: null });
-    await waiting.pass(60_000);
-    expect(readStream(waiting.text()).comments).toBe(3);
-  });
+  const SILENCES = [
+    ["that says nothing after its head", false],
+    ["that holds its own head back", true],
+  ] as const;
+  test.each(SILENCES)(
+    "[d8.4] of a provider %s: the head is held for 10 s, then goes out with a comment and without the headers that say who answers; a comment follows every 15 s",
+    async (_, headWaits) => {
+      const waiting = await wait(headWaits);
+      await waiting.pass(9900);
+      expect(waiting.response()).toBeNull();
+      await waiting.pass(200);
+      expect(waiting.response()?.status).toBe(200);
+      expect(waiting.response()?.headers.get("x-gateway-model")).toBeNull();
+      expect(waiting.response()?.headers.get("x-gateway-attempts")).toBeNull();
+      expect(waiting.response()?.headers.get("server-timing")).toBe("gw;dur=0.000");
+      expect(waiting.text()).toBe(": keep-alive\n\n");
+      await waiting.pass(14_700);
+      expect(waiting.text()).toBe(": keep-alive\n\n");
+      await waiting.pass(400);
+      expect(waiting.text()).toBe(": keep-alive\n\n".repeat(2));
+      await waiting.pass(15_000);
+      expect(waiting.text()).toBe(": keep-alive\n\n".repeat(3));
+      waiting.upstream.give(eventStream(...HELLO));
+      await waiting.pass(100);
+      const read = readStream(waiting.text());
+      expect([read.comments, read.content, grammarFaults(read, false)]).toEqual([3, "Hello", []]);
+      expect(waiting.stub.records[0]).toMatchObject({ status: 200, code: null });
+      await waiting.pass(60_000);
+      expect(readStream(waiting.text()).comments).toBe(3);
+    },
+  );
 
   test("[d8.4] a stream that is silent between two pieces gets a comment every 15 s, one that speaks gets none", async () => {
     const waiting = await wait();
@@ -275,15 +419,23 @@ describe("waiting", () => {
     expect(readStream(waiting.text()).done).toBe(true);
   });
 
-  test.each(SILENCES)("[d8.3, d8.4] of a provider %s: a failure after the head had to go first is an error event", async (_, headWaits) => {
-    const waiting = await wait(headWaits);
-    await waiting.pass(10_100);
-    waiting.upstream.give(new UpstreamFault("connection", "reset"));
-    await waiting.pass(100);
-    const read = readStream(waiting.text());
-    expect([read.error?.["code"], read.done, read.events.length]).toEqual(["upstream_connection", true, 1]);
-    expect(waiting.stub.records[0]).toMatchObject({ status: 502, code: "upstream_connection", usage: { prompt_tokens: 6, completion_tokens: 0 }, usageSource: "estimated" });
-  });
+  test.each(SILENCES)(
+    "[d8.3, d8.4] of a provider %s: a failure after the head had to go first is an error event",
+    async (_, headWaits) => {
+      const waiting = await wait(headWaits);
+      await waiting.pass(10_100);
+      waiting.upstream.give(new UpstreamFault("connection", "reset"));
+      await waiting.pass(100);
+      const read = readStream(waiting.text());
+      expect([read.error?.["code"], read.done, read.events.length]).toEqual(["upstream_connection", true, 1]);
+      expect(waiting.stub.records[0]).toMatchObject({
+        status: 502,
+        code: "upstream_connection",
+        usage: { prompt_tokens: 6, completion_tokens: 0 },
+        usageSource: "estimated",
+      });
+    },
+  );
 
   test("[d8.4] a client that does not read gets no pile of comments", async () => {
     jest.useFakeTimers();
@@ -344,12 +496,18 @@ describe("whatever the provider does", () => {
     const trace = /"x_gateway_trace_id":"(\w+)"/.exec(text)?.[1];
     return trace === undefined ? text : text.replaceAll(trace, "TRACE").replaceAll(trace.slice(0, 20), "TRACE");
   };
-  const comparable = (choices: readonly PlayedChoice[]) => choices.map(({ functionCall: _old, calls, ...rest }) => ({ ...rest, calls: calls.map(({ id: _id, ...called }) => called) }));
+  const comparable = (choices: readonly PlayedChoice[]) =>
+    choices.map(({ functionCall: _old, calls, ...rest }) => ({
+      ...rest,
+      calls: calls.map(({ id: _id, ...called }) => called),
+    }));
 
   test("[d8.1, d8.2, d8.7] a quirky stream obeys the grammar and says what the provider said", async () => {
     await fc.assert(
       fc.asyncProperty(quirkyStream, fc.boolean(), async ({ text, n, expected, usage: figures }, asked) => {
-        const { faults, choices, usage, stub, error } = await play(text, { ask: { n, ...(asked && { stream_options: { include_usage: true } }) } });
+        const { faults, choices, usage, stub, error } = await play(text, {
+          ask: { n, ...(asked && { stream_options: { include_usage: true } }) },
+        });
         expect(error).toBeNull();
         expect(faults).toEqual([]);
         expect(comparable(choices)).toEqual(expected as ReturnType<typeof comparable>);
@@ -363,7 +521,10 @@ describe("whatever the provider does", () => {
   test("[d8.7] any cutting of its bytes into reads gives the same events", async () => {
     await fc.assert(
       fc.asyncProperty(quirkyStream, fc.integer({ min: 1, max: 40 }), async ({ text, n }, bytes) => {
-        const [whole, cut] = await Promise.all([play(text, { ask: { n }, answer: { chunk: "whole" } }), play(text, { ask: { n }, answer: { chunk: bytes } })]);
+        const [whole, cut] = await Promise.all([
+          play(text, { ask: { n }, answer: { chunk: "whole" } }),
+          play(text, { ask: { n }, answer: { chunk: bytes } }),
+        ]);
         expect(withoutTrace(cut.text)).toBe(withoutTrace(whole.text));
       }),
       { numRuns: RUNS },
@@ -372,42 +533,71 @@ describe("whatever the provider does", () => {
 
   test("[d8.3] a stream that breaks at any byte never ends as if complete", async () => {
     await fc.assert(
-      fc.asyncProperty(quirkyStream, fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), async ({ text, n }, part) => {
-        const end = text.indexOf("data: [DONE]");
-        const bytes = Buffer.byteLength(end < 0 ? text : text.slice(0, end));
-        const stub = stubGateway({ upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body: text, chunk: 64, cutAt: Math.floor(bytes * part) }) });
-        const response = await stub.chat({ ...ASK, stream: true, n });
-        const answer = await response.text();
-        expect(stub.records[0]?.code).toBe("upstream_incomplete");
-        if (response.status !== 200) return expect(response.status).toBe(502);
-        const read = readStream(answer);
-        expect([read.error?.["code"], read.done, grammarFaults(read, false)]).toEqual(["upstream_incomplete", true, []]);
-        expect(assembled(read.events).every(({ finish }) => finish === null)).toBe(true);
-      }),
+      fc.asyncProperty(
+        quirkyStream,
+        fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+        async ({ text, n }, part) => {
+          const end = text.indexOf("data: [DONE]");
+          const bytes = Buffer.byteLength(end < 0 ? text : text.slice(0, end));
+          const stub = stubGateway({
+            upstream: cannedUpstream({
+              headers: { "content-type": "text/event-stream" },
+              body: text,
+              chunk: 64,
+              cutAt: Math.floor(bytes * part),
+            }),
+          });
+          const response = await stub.chat({ ...ASK, stream: true, n });
+          const answer = await response.text();
+          expect(stub.records[0]?.code).toBe("upstream_incomplete");
+          if (response.status !== 200) return expect(response.status).toBe(502);
+          const read = readStream(answer);
+          expect([read.error?.["code"], read.done, grammarFaults(read, false)]).toEqual([
+            "upstream_incomplete",
+            true,
+            [],
+          ]);
+          expect(assembled(read.events).every(({ finish }) => finish === null)).toBe(true);
+        },
+      ),
       { numRuns: RUNS },
     );
   });
 
   test("[d8.3] a stream that simply stops before a finish reason never ends as if complete", async () => {
     await fc.assert(
-      fc.asyncProperty(quirkyStream, fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), async ({ text, n }, part) => {
-        const finish = /data: [^\r\n]*"finish_reason":"/.exec(text)!;
-        const upTo = Math.floor(Buffer.byteLength(text.slice(0, finish.index + finish[0].length)) * part);
-        const stub = stubGateway({ upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body: Buffer.from(text).subarray(0, upTo) }) });
-        const response = await stub.chat({ ...ASK, stream: true, n });
-        const answer = await response.text();
-        expect(stub.records[0]?.code).toMatch(/^upstream_(incomplete|invalid_response)$/);
-        if (response.status === 200) expect(readStream(answer).error).not.toBeNull();
-        else expect(response.status).toBe(502);
-      }),
+      fc.asyncProperty(
+        quirkyStream,
+        fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+        async ({ text, n }, part) => {
+          const finish = /data: [^\r\n]*"finish_reason":"/.exec(text)!;
+          const upTo = Math.floor(Buffer.byteLength(text.slice(0, finish.index + finish[0].length)) * part);
+          const stub = stubGateway({
+            upstream: cannedUpstream({
+              headers: { "content-type": "text/event-stream" },
+              body: Buffer.from(text).subarray(0, upTo),
+            }),
+          });
+          const response = await stub.chat({ ...ASK, stream: true, n });
+          const answer = await response.text();
+          expect(stub.records[0]?.code).toMatch(/^upstream_(incomplete|invalid_response)$/);
+          if (response.status === 200) expect(readStream(answer).error).not.toBeNull();
+          else expect(response.status).toBe(502);
+        },
+      ),
       { numRuns: RUNS },
     );
   });
 });
 
 test("[d9.5] the time in which a client does not read is not the gateway's own", async () => {
-  const body = eventStream(...Array.from({ length: 40 }, (_, index) => openaiChunk({ content: `w${index} ` })), openaiChunk({}, "stop"));
-  const stub = stubGateway({ upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body, chunk: "event" }) });
+  const body = eventStream(
+    ...Array.from({ length: 40 }, (_, index) => openaiChunk({ content: `w${index} ` })),
+    openaiChunk({}, "stop"),
+  );
+  const stub = stubGateway({
+    upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body, chunk: "event" }),
+  });
   const response = await stub.chat({ model: "openai:m", stream: true, messages: [{ role: "user", content: "x" }] });
   const reader = response.body!.getReader();
   for (let reads = 0; ; reads++) {

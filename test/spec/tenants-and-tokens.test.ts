@@ -31,12 +31,18 @@ beforeEach(async () => {
 afterEach(() => store.close());
 
 /** One call's way in, over what the store holds now. */
-async function enter(header: string | null, nowMs = NOW, scope: Partial<RequestedScope> = {}, from = store): Promise<Principal> {
+async function enter(
+  header: string | null,
+  nowMs = NOW,
+  scope: Partial<RequestedScope> = {},
+  from = store,
+): Promise<Principal> {
   const maps = identityMaps(await from.readIdentities());
   return authorize(authenticate(header, maps, nowMs), { ...NOTHING, ...scope }, maps);
 }
 const refusal = (...given: Parameters<typeof enter>) => thrownBy(() => enter(...given));
-const codeOf = async (...given: Parameters<typeof enter>): Promise<string | undefined> => (await refusal(...given)).code;
+const codeOf = async (...given: Parameters<typeof enter>): Promise<string | undefined> =>
+  (await refusal(...given)).code;
 
 describe("the token's text", () => {
   test("[d2.5] is dgm_pt_<id>_<secret> for a project and dgm_ut_<id>_<secret> for a person, and one pattern finds both in a text", async () => {
@@ -72,7 +78,9 @@ describe("the token's text", () => {
     const first = (await bootstrap(onDisk, NOW))!.token;
     const made = await createToken(onDisk, { name: "made" }, NOW);
     const rotated = await rotateToken(onDisk, made.id, {}, NOW);
-    const bytes = readdirSync(place).map((file) => readFileSync(join(place, file), "latin1")).join("\n");
+    const bytes = readdirSync(place)
+      .map((file) => readFileSync(join(place, file), "latin1"))
+      .join("\n");
     for (const text of [first, made.text, rotated.text]) {
       expect(bytes).toContain(text.split("_")[2]!);
       expect(bytes).toContain(createHash("sha256").update(text).digest("hex"));
@@ -88,7 +96,11 @@ describe("a token's life", () => {
     const personal = await createToken(store, { name: "u", personal: true, userId: "ann" }, NOW);
     const project = await createToken(store, { name: "p", projectId: "site" }, NOW);
     const short = await createToken(store, { name: "s", projectId: "site", expiresInDays: 3 }, NOW);
-    for (const [{ text }, days] of [[personal, 90], [project, 365], [short, 3]] as const) {
+    for (const [{ text }, days] of [
+      [personal, 90],
+      [project, 365],
+      [short, 3],
+    ] as const) {
       expect((await enter(`Bearer ${text}`, NOW + days * DAY_MS - 1)).projectId).toBe("site");
       expect(await codeOf(`Bearer ${text}`, NOW + days * DAY_MS)).toBe("expired_token");
     }
@@ -96,12 +108,21 @@ describe("a token's life", () => {
 
   test("[d2.6] a tenant may cap both: more is refused, and the default is shortened", async () => {
     await writes(store).setTokenCaps("acme", { personalDays: 30, projectDays: 60 });
-    for (const [request, days] of [[{ name: "u", personal: true, userId: "ann" }, 30], [{ name: "p", projectId: "site" }, 60]] as const) {
+    for (const [request, days] of [
+      [{ name: "u", personal: true, userId: "ann" }, 30],
+      [{ name: "p", projectId: "site" }, 60],
+    ] as const) {
       expect((await createToken(store, request, NOW)).record.expiresAtMs).toBe(NOW + days * DAY_MS);
-      expect((await createToken(store, { ...request, expiresInDays: days }, NOW)).record.expiresAtMs).toBe(NOW + days * DAY_MS);
-      expect((await thrownBy(() => createToken(store, { ...request, expiresInDays: days + 1 }, NOW))).message).toContain(`${days} days`);
+      expect((await createToken(store, { ...request, expiresInDays: days }, NOW)).record.expiresAtMs).toBe(
+        NOW + days * DAY_MS,
+      );
+      expect(
+        (await thrownBy(() => createToken(store, { ...request, expiresInDays: days + 1 }, NOW))).message,
+      ).toContain(`${days} days`);
     }
-    expect((await createToken(store, { name: "other tenant", projectId: "lab" }, NOW)).record.expiresAtMs).toBe(NOW + 365 * DAY_MS);
+    expect((await createToken(store, { name: "other tenant", projectId: "lab" }, NOW)).record.expiresAtMs).toBe(
+      NOW + 365 * DAY_MS,
+    );
   });
 
   test("[d2.6] a rotation gives a second live secret and retires the first after 24 h", async () => {
@@ -115,7 +136,10 @@ describe("a token's life", () => {
 
   test("[d2.6] the overlap of a rotation can be set, to 30 minutes at least", async () => {
     const old = await createToken(store, { name: "p", projectId: "site" }, NOW);
-    for (const overlapMs of [0, 30 * MINUTE_MS - 1, Number.NaN, Infinity]) expect((await thrownBy(() => rotateToken(store, old.id, { overlapMs }, NOW))).message).toContain("at least 30 minutes");
+    for (const overlapMs of [0, 30 * MINUTE_MS - 1, Number.NaN, Infinity])
+      expect((await thrownBy(() => rotateToken(store, old.id, { overlapMs }, NOW))).message).toContain(
+        "at least 30 minutes",
+      );
     await rotateToken(store, old.id, { overlapMs: 30 * MINUTE_MS }, NOW);
     expect((await enter(`Bearer ${old.text}`, NOW + 30 * MINUTE_MS - 1)).tokenId).toBe(old.id);
     expect(await codeOf(`Bearer ${old.text}`, NOW + 30 * MINUTE_MS)).toBe("expired_token");
@@ -210,8 +234,14 @@ describe("the first start", () => {
     expect(projects).toMatchObject([{ id: "default", tenantId: "default" }]);
     expect(users).toMatchObject([{ id: "owner", tenantId: "default" }]);
     expect(memberships).toEqual([{ userId: "owner", tenantId: "default", projectId: null, role: "owner" }]);
-    expect(tokens.map((one) => [one.kind, one.projectId, one.role, one.permissions])).toEqual([["project", "default", "developer", []]]);
-    expect(await enter(`Bearer ${token}`, NOW, {}, empty)).toMatchObject({ tenantId: "default", projectId: "default", role: "developer" });
+    expect(tokens.map((one) => [one.kind, one.projectId, one.role, one.permissions])).toEqual([
+      ["project", "default", "developer", []],
+    ]);
+    expect(await enter(`Bearer ${token}`, NOW, {}, empty)).toMatchObject({
+      tenantId: "default",
+      projectId: "default",
+      role: "developer",
+    });
     await empty.close();
   });
 
@@ -268,8 +298,17 @@ describe("authentication", () => {
 
   test("[s:authentication.3] tenant_id and project_id scope a request: the token's own go, any other is refused", async () => {
     for (const { header } of [project, personal]) {
-      expect(await enter(header, NOW, { tenantId: "acme", projectId: "site" })).toMatchObject({ tenantId: "acme", projectId: "site" });
-      for (const scope of [{ tenantId: "beta" }, { projectId: "app" }, { projectId: "lab" }, { projectId: "unknown" }, { tenantId: "beta", projectId: "lab" }]) {
+      expect(await enter(header, NOW, { tenantId: "acme", projectId: "site" })).toMatchObject({
+        tenantId: "acme",
+        projectId: "site",
+      });
+      for (const scope of [
+        { tenantId: "beta" },
+        { projectId: "app" },
+        { projectId: "lab" },
+        { projectId: "unknown" },
+        { tenantId: "beta", projectId: "lab" },
+      ]) {
         const error = await refusal(header, NOW, scope);
         expect(error.code).toBe("scope_mismatch");
         expect((error as GatewayError).entry.status).toBe(403);
@@ -281,7 +320,8 @@ describe("authentication", () => {
   });
 
   test("[s:authentication.4] an invalid or expired token yields 401", async () => {
-    const status = async (...given: Parameters<typeof enter>): Promise<number> => CATALOGUE[(await codeOf(...given)) as ErrorCode].status;
+    const status = async (...given: Parameters<typeof enter>): Promise<number> =>
+      CATALOGUE[(await codeOf(...given)) as ErrorCode].status;
     expect(await status(`Bearer ${newAccessToken("project").text}`)).toBe(401);
     expect(await status(project.header, project.expiresAtMs)).toBe(401);
     expect(await status(personal.header, personal.expiresAtMs)).toBe(401);

@@ -8,7 +8,15 @@ import { limitSet } from "../harness/limited.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
 import { turnTime, type TurnedTime } from "../harness/turned-time.ts";
 import type { LedgerRow } from "../../src/store/ledger.ts";
-import { answerOf, heardStream, heardWhole, roundOf, type ScriptedRound, scriptedModel, USAGE } from "./scripted-rounds.ts";
+import {
+  answerOf,
+  heardStream,
+  heardWhole,
+  roundOf,
+  type ScriptedRound,
+  scriptedModel,
+  USAGE,
+} from "./scripted-rounds.ts";
 
 const MCP = { type: "mcp", server_label: "sky" };
 const ask = { model: "up:m", messages: [{ role: "user", content: "Is it warm?" }], tools: [MCP] };
@@ -20,10 +28,26 @@ const slow = (ms: number): FakeTool => ({
   },
 });
 const ROUNDS: readonly ScriptedRound[] = [{ text: "Let me look.", calls: [{ name: "sky__wait" }] }, { text: "Done." }];
-const PRICED = { id: "m", name: null, contextLength: null, maxCompletionTokens: null, pricing: { prompt: "0.000001", completion: "0.000002" } };
+const PRICED = {
+  id: "m",
+  name: null,
+  contextLength: null,
+  maxCompletionTokens: null,
+  pricing: { prompt: "0.000001", completion: "0.000002" },
+};
 
 function stageOf(tools: FakeToolServers, options: StubOptions = {}, rounds = ROUNDS): Stub {
-  const providers = [{ ...providerSettings({ id: "up", family: "custom", baseUrl: "http://up.test/v1", credentials: [storedKey("key")] }), models: [PRICED] }];
+  const providers = [
+    {
+      ...providerSettings({
+        id: "up",
+        family: "custom",
+        baseUrl: "http://up.test/v1",
+        credentials: [storedKey("key")],
+      }),
+      models: [PRICED],
+    },
+  ];
   return stubGateway({ upstream: scriptedModel(rounds, { chunk: "event" }), providers, tools, ...options });
 }
 
@@ -48,62 +72,78 @@ describe("a tool that takes its time", () => {
 
   test("[d7.4, d10.4] in a first round that says nothing, its start takes the head along", async () => {
     time = turnTime();
-    const stage = stageOf(fakeToolServers({ sky: { wait: slow(40_000) } }), { clock: time.clock }, [{ calls: [{ name: "sky__wait" }] }, { text: "Done." }]);
+    const stage = stageOf(fakeToolServers({ sky: { wait: slow(40_000) } }), { clock: time.clock }, [
+      { calls: [{ name: "sky__wait" }] },
+      { text: "Done." },
+    ]);
     const response = await time.until(stage.chat(streaming));
     expect(time.nowMs()).toBeLessThan(1000);
     expect(response.headers.get("x-gateway-model")).toBe("up:m");
     expect(heardStream(await time.until(response.text())).message["content"]).toBe("Done.");
   });
 
-  test.each([false, true])("[d7.2, d10.4] is ended by the timeout of the call, which covers rounds and tools (stream: %p)", async (stream) => {
-    time = turnTime();
-    const tools = fakeToolServers({ sky: { wait: slow(40_000) } });
-    const stage = stageOf(tools, { clock: time.clock });
-    const response = await time.until(stage.chat({ ...ask, stream, timeout: 10 }));
-    const text = await time.until(response.text());
-    expect(text).toContain("upstream_timeout");
-    expect(text).toContain('"attempts":[{"provider":"up","model":"m","status":200,"code":null}]');
-    expect([response.status, text.match(/"error":/g)?.length]).toEqual([stream ? 200 : 504, 1]);
-    expect(tools.calls).toMatchObject([{ ended: "cancelled" }]);
-    expect(stage.records[0]).toMatchObject({ code: "upstream_timeout", rounds: 1, usage: USAGE });
-    expect(stage.records[0]!.tools).toMatchObject([{ tool: "wait", code: "upstream_timeout", totalMs: 10_000 }]);
-    expect(stage.records[0]!.attempts).toMatchObject([{ code: null }]);
-  });
+  test.each([false, true])(
+    "[d7.2, d10.4] is ended by the timeout of the call, which covers rounds and tools (stream: %p)",
+    async (stream) => {
+      time = turnTime();
+      const tools = fakeToolServers({ sky: { wait: slow(40_000) } });
+      const stage = stageOf(tools, { clock: time.clock });
+      const response = await time.until(stage.chat({ ...ask, stream, timeout: 10 }));
+      const text = await time.until(response.text());
+      expect(text).toContain("upstream_timeout");
+      expect(text).toContain('"attempts":[{"provider":"up","model":"m","status":200,"code":null}]');
+      expect([response.status, text.match(/"error":/g)?.length]).toEqual([stream ? 200 : 504, 1]);
+      expect(tools.calls).toMatchObject([{ ended: "cancelled" }]);
+      expect(stage.records[0]).toMatchObject({ code: "upstream_timeout", rounds: 1, usage: USAGE });
+      expect(stage.records[0]!.tools).toMatchObject([{ tool: "wait", code: "upstream_timeout", totalMs: 10_000 }]);
+      expect(stage.records[0]!.attempts).toMatchObject([{ code: null }]);
+    },
+  );
 });
 
 describe("a client that leaves while a tool runs", () => {
-  test.each([false, true])("[d7.7, d10.4] ends the tool; what was used is settled, and the attempt that answered keeps its good name (stream: %p)", async (stream) => {
-    const tools = fakeToolServers({ sky: { wait: slow(60_000) } });
-    const stage = stageOf(tools);
-    const leaving = new AbortController();
-    const answer = stage.chat({ ...ask, stream }, { signal: leaving.signal });
-    if (stream) {
-      const reader = (await answer).body!.getReader();
-      const decoder = new TextDecoder();
-      for (let text = ""; !text.includes("tool_start"); ) {
-        const { value } = await reader.read();
-        text += typeof value === "string" ? value : decoder.decode(value);
+  test.each([false, true])(
+    "[d7.7, d10.4] ends the tool; what was used is settled, and the attempt that answered keeps its good name (stream: %p)",
+    async (stream) => {
+      const tools = fakeToolServers({ sky: { wait: slow(60_000) } });
+      const stage = stageOf(tools);
+      const leaving = new AbortController();
+      const answer = stage.chat({ ...ask, stream }, { signal: leaving.signal });
+      if (stream) {
+        const reader = (await answer).body!.getReader();
+        const decoder = new TextDecoder();
+        for (let text = ""; !text.includes("tool_start");) {
+          const { value } = await reader.read();
+          text += typeof value === "string" ? value : decoder.decode(value);
+        }
+        await reader.cancel();
+      } else {
+        while (tools.calls.length === 0) await Bun.sleep(1);
+        leaving.abort();
+        expect((await answer).status).toBe(499);
       }
-      await reader.cancel();
-    } else {
-      while (tools.calls.length === 0) await Bun.sleep(1);
-      leaving.abort();
-      expect((await answer).status).toBe(499);
-    }
-    while (tools.calls[0]!.ended === null) await Bun.sleep(1);
-    expect(tools.calls).toMatchObject([{ ended: "cancelled" }]);
-    expect(stage.records).toHaveLength(1);
-    expect(stage.records[0]).toMatchObject({ status: 499, code: "client_closed", cancelled: true, usage: USAGE, rounds: 1, finishReasons: [] });
-    expect(stage.records[0]!.attempts).toMatchObject([{ code: null, usage: USAGE }]);
-    expect(stage.records[0]!.tools).toMatchObject([{ code: "client_closed" }]);
-    expect(stage.sent).toHaveLength(1);
-  });
+      while (tools.calls[0]!.ended === null) await Bun.sleep(1);
+      expect(tools.calls).toMatchObject([{ ended: "cancelled" }]);
+      expect(stage.records).toHaveLength(1);
+      expect(stage.records[0]).toMatchObject({
+        status: 499,
+        code: "client_closed",
+        cancelled: true,
+        usage: USAGE,
+        rounds: 1,
+        finishReasons: [],
+      });
+      expect(stage.records[0]!.attempts).toMatchObject([{ code: null, usage: USAGE }]);
+      expect(stage.records[0]!.tools).toMatchObject([{ code: "client_closed" }]);
+      expect(stage.sent).toHaveLength(1);
+    },
+  );
 
   test("[d8.5] one that does not read stops the rounds: the next one is not asked for", async () => {
     const tools = fakeToolServers({ sky: { wait: slow(1) } });
     const stage = stageOf(tools);
     const reader = (await stage.chat(streaming)).body!.getReader();
-    for (let text = ""; !text.includes("tool_start"); ) {
+    for (let text = ""; !text.includes("tool_start");) {
       const { value } = await reader.read();
       text += typeof value === "string" ? value : new TextDecoder().decode(value);
     }
@@ -116,32 +156,49 @@ describe("a client that leaves while a tool runs", () => {
 });
 
 describe("limits and budgets between rounds", () => {
-  const priced = (budgets: object): StubOptions => ({ snapshot: { limitRules: limitSet({ budgets: budgets as never }) } });
-
-  test.each([false, true])("[d4.2, d10.4] each round reserves what it needs beyond what is reserved, and settles what all have used (stream: %p)", async (stream) => {
-    const stage = stageOf(fakeToolServers({ sky: { wait: slow(1) } }), { snapshot: { limitRules: limitSet({ limits: { tokens: { metric: "tokens", limit: 1000, window: "minute" } } }) } });
-    const response = await stage.chat({ ...ask, stream, max_tokens: 50 });
-    await response.text();
-    expect(stage.records[0]!.limits).toMatchObject([{ unit: "tokens", settled: 30 }]);
-    expect(stage.records[0]!.limits[0]!.reserved).toBeGreaterThan(60);
-    expect(stage.context.limits.open()).toBe(0);
+  const priced = (budgets: object): StubOptions => ({
+    snapshot: { limitRules: limitSet({ budgets: budgets as never }) },
   });
 
-  test.each([false, true])("[d4.2, d10.4] a round that has no room is the failure of the call; the rounds before it are charged (stream: %p)", async (stream) => {
-    // the first round uses all that is left of the budget
-    const greedy = { ...USAGE, prompt_tokens: 900, completion_tokens: 100, total_tokens: 1000 };
-    const rounds: readonly ScriptedRound[] = [{ text: "Let me look.", calls: [{ name: "sky__wait" }], told: greedy }, { text: "Done." }];
-    const stage = stageOf(fakeToolServers({ sky: { wait: slow(1) } }), { snapshot: { limitRules: limitSet({ budgets: { tokens: { tokens: 1000, window: "day" } } }) } }, rounds);
-    const response = await stage.chat({ ...ask, stream, max_tokens: 50 });
-    const text = await response.text();
-    expect(response.status).toBe(stream ? 200 : 429);
-    expect(text).toContain("insufficient_quota");
-    if (stream) expect(text.match(/"error":/g)?.length).toBe(1);
-    expect(stage.records[0]).toMatchObject({ status: 429, code: "insufficient_quota", rounds: 2, usage: greedy });
-    expect(stage.records[0]!.limits[0]).toMatchObject({ settled: 1000 });
-    expect(stage.context.limits.open()).toBe(0);
-    expect(stage.sent).toHaveLength(1);
-  });
+  test.each([false, true])(
+    "[d4.2, d10.4] each round reserves what it needs beyond what is reserved, and settles what all have used (stream: %p)",
+    async (stream) => {
+      const stage = stageOf(fakeToolServers({ sky: { wait: slow(1) } }), {
+        snapshot: { limitRules: limitSet({ limits: { tokens: { metric: "tokens", limit: 1000, window: "minute" } } }) },
+      });
+      const response = await stage.chat({ ...ask, stream, max_tokens: 50 });
+      await response.text();
+      expect(stage.records[0]!.limits).toMatchObject([{ unit: "tokens", settled: 30 }]);
+      expect(stage.records[0]!.limits[0]!.reserved).toBeGreaterThan(60);
+      expect(stage.context.limits.open()).toBe(0);
+    },
+  );
+
+  test.each([false, true])(
+    "[d4.2, d10.4] a round that has no room is the failure of the call; the rounds before it are charged (stream: %p)",
+    async (stream) => {
+      // the first round uses all that is left of the budget
+      const greedy = { ...USAGE, prompt_tokens: 900, completion_tokens: 100, total_tokens: 1000 };
+      const rounds: readonly ScriptedRound[] = [
+        { text: "Let me look.", calls: [{ name: "sky__wait" }], told: greedy },
+        { text: "Done." },
+      ];
+      const stage = stageOf(
+        fakeToolServers({ sky: { wait: slow(1) } }),
+        { snapshot: { limitRules: limitSet({ budgets: { tokens: { tokens: 1000, window: "day" } } }) } },
+        rounds,
+      );
+      const response = await stage.chat({ ...ask, stream, max_tokens: 50 });
+      const text = await response.text();
+      expect(response.status).toBe(stream ? 200 : 429);
+      expect(text).toContain("insufficient_quota");
+      if (stream) expect(text.match(/"error":/g)?.length).toBe(1);
+      expect(stage.records[0]).toMatchObject({ status: 429, code: "insufficient_quota", rounds: 2, usage: greedy });
+      expect(stage.records[0]!.limits[0]).toMatchObject({ settled: 1000 });
+      expect(stage.context.limits.open()).toBe(0);
+      expect(stage.sent).toHaveLength(1);
+    },
+  );
 
   test("[d10.4, d4.7] the cost is the sum of the rounds at the price of each", async () => {
     const stage = stageOf(fakeToolServers({ sky: { wait: slow(1) } }), priced({ money: { usd: 1, window: "day" } }));
@@ -167,7 +224,10 @@ describe("limits and budgets between rounds", () => {
         return null;
       },
     };
-    const stage = stageOf(fakeToolServers({ sky: { wait: slow(1) } }), { ledger, snapshot: { limitRules: limitSet({ limits: { tokens: { metric: "tokens", limit: 1000, window: "minute" } } }) } });
+    const stage = stageOf(fakeToolServers({ sky: { wait: slow(1) } }), {
+      ledger,
+      snapshot: { limitRules: limitSet({ limits: { tokens: { metric: "tokens", limit: 1000, window: "minute" } } }) },
+    });
     await (await stage.chat({ ...streaming, max_tokens: 50 })).text();
     expect(rows).toEqual(["open", "reopen", "close"]);
     expect(closed).toEqual([{ rounds: 2, tools: 1 }]);
@@ -176,7 +236,11 @@ describe("limits and budgets between rounds", () => {
 
 describe("guards", () => {
   const MAIL = "ada@mail.example.org";
-  const guarded = (on: string, action: string): StubOptions => ({ snapshot: { policies: policiesFor({ name: "no-pii", message: "Keep it out.", guard: { classes: ["email"], on, action } }) } });
+  const guarded = (on: string, action: string): StubOptions => ({
+    snapshot: {
+      policies: policiesFor({ name: "no-pii", message: "Keep it out.", guard: { classes: ["email"], on, action } }),
+    },
+  });
   const own = () => fakeToolServers({ sky: { wait: { run: () => says(`It belongs to ${MAIL}`) } } });
 
   test("[d10.4, d3.3] look at results as at input: what they mask, the model and the replay do not see", async () => {
@@ -185,19 +249,25 @@ describe("guards", () => {
     expect(JSON.stringify(message) + stage.sent.map(({ body }) => body).join("")).not.toContain(MAIL);
   });
 
-  test.each([false, true])("[d10.4, d3.3] a result that they block is the failure of the call: 403, charged with what was used (stream: %p)", async (stream) => {
-    const stage = stageOf(own(), guarded("input", "block"));
-    const response = await stage.chat({ ...ask, stream });
-    const text = await response.text();
-    expect(response.status).toBe(stream ? 200 : 403);
-    expect(text).toContain("policy_violation");
-    expect(text).not.toContain(MAIL);
-    expect(stage.records[0]).toMatchObject({ code: "policy_violation", usage: USAGE });
-    expect(stage.records[0]!.tools).toMatchObject([{ code: "policy_violation", totalMs: expect.any(Number) }]);
-  });
+  test.each([false, true])(
+    "[d10.4, d3.3] a result that they block is the failure of the call: 403, charged with what was used (stream: %p)",
+    async (stream) => {
+      const stage = stageOf(own(), guarded("input", "block"));
+      const response = await stage.chat({ ...ask, stream });
+      const text = await response.text();
+      expect(response.status).toBe(stream ? 200 : 403);
+      expect(text).toContain("policy_violation");
+      expect(text).not.toContain(MAIL);
+      expect(stage.records[0]).toMatchObject({ code: "policy_violation", usage: USAGE });
+      expect(stage.records[0]!.tools).toMatchObject([{ code: "policy_violation", totalMs: expect.any(Number) }]);
+    },
+  );
 
   test("[d10.4, d3.3] of answers close their window with each round: the text of every round is whole before its tools run", async () => {
-    const rounds: readonly ScriptedRound[] = [{ text: `Ask ${MAIL}`, calls: [{ name: "sky__wait" }] }, { text: `or ${MAIL}.` }];
+    const rounds: readonly ScriptedRound[] = [
+      { text: `Ask ${MAIL}`, calls: [{ name: "sky__wait" }] },
+      { text: `or ${MAIL}.` },
+    ];
     const stage = stageOf(fakeToolServers({ sky: { wait: slow(1) } }), guarded("output", "mask"), rounds);
     const plain = await heardWhole(await stage.chat(ask));
     const text = await (await stage.chat(streaming)).text();
@@ -210,16 +280,23 @@ describe("guards", () => {
 
 describe("a model that speaks without end", () => {
   const piece = "x".repeat(64 * 1024);
-  const delta = (content: object, finish: string | null = null): string => `data: ${JSON.stringify({ id: "chatcmpl-1", created: 1, model: "m", choices: [{ index: 0, delta: content, finish_reason: finish }] })}\n\n`;
+  const delta = (content: object, finish: string | null = null): string =>
+    `data: ${JSON.stringify({ id: "chatcmpl-1", created: 1, model: "m", choices: [{ index: 0, delta: content, finish_reason: finish }] })}\n\n`;
   const END = `${delta({}, "tool_calls")}data: [DONE]\n\n`;
-  const opening = { tool_calls: [{ index: 0, id: "call_1", type: "function", function: { name: "sky__wait", arguments: "" } }] };
+  const opening = {
+    tool_calls: [{ index: 0, id: "call_1", type: "function", function: { name: "sky__wait", arguments: "" } }],
+  };
   const answered = async (body: string) => {
-    const stage = stageOf(fakeToolServers({ sky: { wait: slow(0) } }), { upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body, chunk: "event" }) });
+    const stage = stageOf(fakeToolServers({ sky: { wait: slow(0) } }), {
+      upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body, chunk: "event" }),
+    });
     return { text: await (await stage.chat({ ...ask, stream: true })).text(), stage };
   };
 
   test("[d8.5, d10.4] in the arguments of a call that runs here is an error, and fills no memory", async () => {
-    const { text } = await answered(delta(opening) + delta({ tool_calls: [{ index: 0, function: { arguments: piece } }] }).repeat(300) + END);
+    const { text } = await answered(
+      delta(opening) + delta({ tool_calls: [{ index: 0, function: { arguments: piece } }] }).repeat(300) + END,
+    );
     expect(text).toContain("upstream_invalid_response");
   });
 
@@ -237,33 +314,82 @@ describe("a model that speaks without end", () => {
 });
 
 test("[d10.4, d8.7] whatever the rounds say and call, and however the bytes come, the stream joined is the plain answer, and both keep the grammar", async () => {
-  const call = fc.record({ name: fc.constantFrom("sky__wait", "sky__other", "bell", "sky__broken"), args: fc.constantFrom("{}", '{"a":"ü"}', ""), id: fc.option(fc.constantFrom("call_a", "call_b", "x y"), { nil: undefined }) });
-  const round: fc.Arbitrary<ScriptedRound> = fc.record({ text: fc.option(fc.string({ maxLength: 20 }), { nil: undefined }), reasoning: fc.option(fc.string({ maxLength: 10 }), { nil: undefined }), calls: fc.array(call, { maxLength: 3 }), usage: fc.constant(true) }) as fc.Arbitrary<ScriptedRound>;
+  const call = fc.record({
+    name: fc.constantFrom("sky__wait", "sky__other", "bell", "sky__broken"),
+    args: fc.constantFrom("{}", '{"a":"ü"}', ""),
+    id: fc.option(fc.constantFrom("call_a", "call_b", "x y"), { nil: undefined }),
+  });
+  const round: fc.Arbitrary<ScriptedRound> = fc.record({
+    text: fc.option(fc.string({ maxLength: 20 }), { nil: undefined }),
+    reasoning: fc.option(fc.string({ maxLength: 10 }), { nil: undefined }),
+    calls: fc.array(call, { maxLength: 3 }),
+    usage: fc.constant(true),
+  }) as fc.Arbitrary<ScriptedRound>;
   const fast: FakeTool = { run: () => says("done") };
   const same = async (rounds: readonly ScriptedRound[], chunk: number | "event", maxRounds: number): Promise<void> => {
     const tools = fakeToolServers({ sky: { wait: fast, other: fast, broken: { run: () => says("no", true) } } });
-    const upstream = cannedUpstream((request) => ({ ...answerOf(rounds[roundOf(request)] ?? { text: "The end." }, roundOf(request), request.body.includes('"stream":true')), chunk }));
+    const upstream = cannedUpstream((request) => ({
+      ...answerOf(
+        rounds[roundOf(request)] ?? { text: "The end." },
+        roundOf(request),
+        request.body.includes('"stream":true'),
+      ),
+      chunk,
+    }));
     const stage = stageOf(tools, { upstream });
-    const fields = { max_tool_rounds: maxRounds, tools: [MCP, { type: "function", function: { name: "bell", parameters: { type: "object", properties: {} } } }] };
+    const fields = {
+      max_tool_rounds: maxRounds,
+      tools: [MCP, { type: "function", function: { name: "bell", parameters: { type: "object", properties: {} } } }],
+    };
     const plain = await heardWhole(await stage.chat({ ...ask, ...fields }));
     const streamed = heardStream(await (await stage.chat({ ...streaming, ...fields })).text());
-    const said = ({ x_gateway_mcp: mcp, content, ...message }: Record<string, any>) => ({ ...message, content: content ?? "", mcp: { ...mcp, calls: mcp.calls.map(({ duration_ms: _ms, ...one }: Record<string, any>) => one) } });
+    const said = ({ x_gateway_mcp: mcp, content, ...message }: Record<string, any>) => ({
+      ...message,
+      content: content ?? "",
+      mcp: { ...mcp, calls: mcp.calls.map(({ duration_ms: _ms, ...one }: Record<string, any>) => one) },
+    });
     // an id that the gateway makes up is of its call
-    const made = (value: unknown): unknown => JSON.parse(JSON.stringify(value).replaceAll(/call_[0-9a-f]{20}_/g, "call_made_"));
+    const made = (value: unknown): unknown =>
+      JSON.parse(JSON.stringify(value).replaceAll(/call_[0-9a-f]{20}_/g, "call_made_"));
     expect(made(said(streamed.message))).toEqual(made(said(plain.message)));
     expect([streamed.finish, streamed.usage]).toEqual([plain.finish, plain.usage]);
     const [one, two] = stage.records;
-    expect([two!.rounds, two!.usage, two!.finishReasons, two!.tools.map(({ tool, round: at }) => [tool, at])]).toEqual([one!.rounds, one!.usage, one!.finishReasons, one!.tools.map(({ tool, round: at }) => [tool, at])]);
+    expect([two!.rounds, two!.usage, two!.finishReasons, two!.tools.map(({ tool, round: at }) => [tool, at])]).toEqual([
+      one!.rounds,
+      one!.usage,
+      one!.finishReasons,
+      one!.tools.map(({ tool, round: at }) => [tool, at]),
+    ]);
   };
-  await fc.assert(fc.asyncProperty(fc.array(round, { minLength: 1, maxLength: 4 }), fc.oneof(fc.constant("event" as const), fc.integer({ min: 1, max: 200 })), fc.integer({ min: 1, max: 5 }), same), { numRuns: 150 });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(round, { minLength: 1, maxLength: 4 }),
+      fc.oneof(fc.constant("event" as const), fc.integer({ min: 1, max: 200 })),
+      fc.integer({ min: 1, max: 5 }),
+      same,
+    ),
+    { numRuns: 150 },
+  );
 });
 
 test("[d7.7, d8.3, d4.2, d10.4] whenever the client leaves, and wherever the provider breaks off: one record that changes no more, no tool that runs, nothing reserved", async () => {
-  const scenario = fc.record({ leavesAfterReads: fc.option(fc.nat({ max: 25 }), { nil: null }), leavesAfterTurns: fc.nat({ max: 30 }), stream: fc.boolean(), brokenRound: fc.option(fc.nat({ max: 2 }), { nil: null }), status: fc.boolean(), toolMs: fc.constantFrom(0, 1) });
+  const scenario = fc.record({
+    leavesAfterReads: fc.option(fc.nat({ max: 25 }), { nil: null }),
+    leavesAfterTurns: fc.nat({ max: 30 }),
+    stream: fc.boolean(),
+    brokenRound: fc.option(fc.nat({ max: 2 }), { nil: null }),
+    status: fc.boolean(),
+    toolMs: fc.constantFrom(0, 1),
+  });
   await fc.assert(
     fc.asyncProperty(scenario, async ({ leavesAfterReads, leavesAfterTurns, stream, brokenRound, status, toolMs }) => {
-      const rounds: ScriptedRound[] = [{ text: "One.", calls: [{ name: "sky__wait" }, { name: "sky__wait" }] }, { calls: [{ name: "sky__wait" }] }, { text: "Done." }];
-      if (brokenRound !== null) rounds[brokenRound] = status ? { status: 500 } : { ...rounds[brokenRound], isCut: true };
+      const rounds: ScriptedRound[] = [
+        { text: "One.", calls: [{ name: "sky__wait" }, { name: "sky__wait" }] },
+        { calls: [{ name: "sky__wait" }] },
+        { text: "Done." },
+      ];
+      if (brokenRound !== null)
+        rounds[brokenRound] = status ? { status: 500 } : { ...rounds[brokenRound], isCut: true };
       const tools = fakeToolServers({ sky: { wait: slow(toolMs) } });
       const live: LedgerRow["record"][] = [];
       const ledger = {
@@ -275,7 +401,21 @@ test("[d7.7, d8.3, d4.2, d10.4] whenever the client leaves, and wherever the pro
           return null;
         },
       };
-      const stage = stageOf(tools, { ledger, snapshot: { limitRules: limitSet({ limits: { tokens: { metric: "tokens", limit: 100_000, window: "minute" }, calls: { metric: "concurrency", limit: 5 } } }) } }, rounds);
+      const stage = stageOf(
+        tools,
+        {
+          ledger,
+          snapshot: {
+            limitRules: limitSet({
+              limits: {
+                tokens: { metric: "tokens", limit: 100_000, window: "minute" },
+                calls: { metric: "concurrency", limit: 5 },
+              },
+            }),
+          },
+        },
+        rounds,
+      );
       const leaving = new AbortController();
       const answer = stage.chat({ ...ask, stream, max_tokens: 50 }, { signal: leaving.signal });
       if (!stream && leavesAfterReads !== null) {
@@ -285,7 +425,8 @@ test("[d7.7, d8.3, d4.2, d10.4] whenever the client leaves, and wherever the pro
       const response = await answer;
       const reader = response.body!.getReader();
       let isOver = false;
-      for (let read = 0; !isOver && (!stream || leavesAfterReads === null || read < leavesAfterReads); read++) isOver = (await reader.read()).done;
+      for (let read = 0; !isOver && (!stream || leavesAfterReads === null || read < leavesAfterReads); read++)
+        isOver = (await reader.read()).done;
       if (!isOver) await reader.cancel();
       await Bun.sleep(5);
       expect(live).toHaveLength(1);

@@ -21,29 +21,53 @@ interface Stage extends Stub {
   readonly tools: FakeToolServers;
 }
 
-function stageOf(rounds: readonly ScriptedRound[], { tool = NOON, ...options }: StubOptions & { readonly tool?: FakeTool } = {}): Stage {
+function stageOf(
+  rounds: readonly ScriptedRound[],
+  { tool = NOON, ...options }: StubOptions & { readonly tool?: FakeTool } = {},
+): Stage {
   const tools = fakeToolServers({ sky: { clock: tool } });
-  const providers = [providerSettings({ id: "up", family: "custom", baseUrl: "http://up.test/v1", credentials: [storedKey("key")] })];
-  return Object.assign(stubGateway({ upstream: scriptedModel(rounds, { chunk: "event" }), providers, tools, ...options }), { tools });
+  const providers = [
+    providerSettings({ id: "up", family: "custom", baseUrl: "http://up.test/v1", credentials: [storedKey("key")] }),
+  ];
+  return Object.assign(
+    stubGateway({ upstream: scriptedModel(rounds, { chunk: "event" }), providers, tools, ...options }),
+    { tools },
+  );
 }
 const bodyOf = (stage: Stub, at = -1): any => JSON.parse(stage.sent.at(at)!.body);
-const heard = async (response: Response, stream: boolean) => (stream ? heardStream(await response.text()) : heardWhole(response));
+const heard = async (response: Response, stream: boolean) =>
+  stream ? heardStream(await response.text()) : heardWhole(response);
 
 describe("calls that the client has approved", () => {
-  const approving = { ...ask, messages: [...ask.messages, { role: "assistant", content: null, tool_calls: [{ id: "a", type: "function", function: { name: "sky__clock", arguments: "{}" } }] }] };
+  const approving = {
+    ...ask,
+    messages: [
+      ...ask.messages,
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id: "a", type: "function", function: { name: "sky__clock", arguments: "{}" } }],
+      },
+    ],
+  };
 
-  test.each([false, true])("[d4.3, d10.3] run only where the call has room: one that is refused has no effects, however often it is sent (stream: %p)", async (stream) => {
-    const stage = stageOf([{ text: "Noon." }], { snapshot: { limitRules: limitSet({ limits: { few: { metric: "requests", limit: 1, window: "hour" } } }) } });
-    const statuses = [];
-    for (let sent = 0; sent < 3; sent++) {
-      const response = await stage.chat({ ...approving, stream });
-      statuses.push(response.status);
-      await response.text();
-    }
-    expect(statuses).toEqual([200, 429, 429]);
-    expect(stage.tools.calls).toHaveLength(1);
-    expect(stage.context.limits.open()).toBe(0);
-  });
+  test.each([false, true])(
+    "[d4.3, d10.3] run only where the call has room: one that is refused has no effects, however often it is sent (stream: %p)",
+    async (stream) => {
+      const stage = stageOf([{ text: "Noon." }], {
+        snapshot: { limitRules: limitSet({ limits: { few: { metric: "requests", limit: 1, window: "hour" } } }) },
+      });
+      const statuses = [];
+      for (let sent = 0; sent < 3; sent++) {
+        const response = await stage.chat({ ...approving, stream });
+        statuses.push(response.status);
+        await response.text();
+      }
+      expect(statuses).toEqual([200, 429, 429]);
+      expect(stage.tools.calls).toHaveLength(1);
+      expect(stage.context.limits.open()).toBe(0);
+    },
+  );
 
   test("[d11.2, d10.3] run only once the ledger knows of the call: where it takes none, no tool runs", async () => {
     const ledger = {
@@ -66,7 +90,10 @@ describe("calls that the client has approved", () => {
         return says("late");
       },
     };
-    const stage = stageOf([{ text: "Noon." }], { tool, snapshot: { limitRules: limitSet({ limits: { few: { metric: "requests", limit: 1, window: "hour" } } }) } });
+    const stage = stageOf([{ text: "Noon." }], {
+      tool,
+      snapshot: { limitRules: limitSet({ limits: { few: { metric: "requests", limit: 1, window: "hour" } } }) },
+    });
     const leaving = new AbortController();
     const first = stage.chat(approving, { signal: leaving.signal });
     while (stage.tools.calls.length === 0) await Bun.sleep(1);
@@ -80,30 +107,63 @@ describe("calls that the client has approved", () => {
 describe("a model that is asked in the deprecated form", () => {
   const legacy = { ...ask, functions: [BELL.function] };
 
-  test.each([false, true])("[d10.3, d6.6] and calls the client's function before ours: ours runs all the same (stream: %p)", async (stream) => {
-    const stage = stageOf([{ calls: [{ name: "bell" }, clock] }]);
-    const { message } = await heard(await stage.chat({ ...legacy, stream }), stream);
-    expect(message["function_call"]).toEqual({ name: "bell", arguments: "{}" });
-    expect(message["x_gateway_mcp"].calls).toMatchObject([{ tool: "clock", status: "ok" }]);
-    expect(stage.tools.calls).toHaveLength(1);
-  });
+  test.each([false, true])(
+    "[d10.3, d6.6] and calls the client's function before ours: ours runs all the same (stream: %p)",
+    async (stream) => {
+      const stage = stageOf([{ calls: [{ name: "bell" }, clock] }]);
+      const { message } = await heard(await stage.chat({ ...legacy, stream }), stream);
+      expect(message["function_call"]).toEqual({ name: "bell", arguments: "{}" });
+      expect(message["x_gateway_mcp"].calls).toMatchObject([{ tool: "clock", status: "ok" }]);
+      expect(stage.tools.calls).toHaveLength(1);
+    },
+  );
 
-  test.each([false, true])("[d10.3, d6.6] and calls two of the client's: the second, for which the form has no room, is in no turn that comes back (stream: %p)", async (stream) => {
-    const stage = stageOf([{ calls: [clock, { name: "bell" }, { name: "bell" }] }, { text: "Rung." }]);
-    const { message } = await heard(await stage.chat({ ...legacy, stream }), stream);
-    const answer = await heardWhole(await stage.chat({ ...legacy, messages: [...ask.messages, message, { role: "function", name: "bell", content: "rung" }] }));
-    expect(answer.message["content"]).toBe("Rung.");
-    const [, turn, ...results] = bodyOf(stage).messages;
-    expect(turn.tool_calls.map((call: any) => call.function.name)).toEqual(["sky__clock", "bell"]);
-    expect(new Set(turn.tool_calls.map(({ id }: any) => id))).toEqual(new Set(results.map((result: any) => result.tool_call_id)));
-  });
+  test.each([false, true])(
+    "[d10.3, d6.6] and calls two of the client's: the second, for which the form has no room, is in no turn that comes back (stream: %p)",
+    async (stream) => {
+      const stage = stageOf([{ calls: [clock, { name: "bell" }, { name: "bell" }] }, { text: "Rung." }]);
+      const { message } = await heard(await stage.chat({ ...legacy, stream }), stream);
+      const answer = await heardWhole(
+        await stage.chat({
+          ...legacy,
+          messages: [...ask.messages, message, { role: "function", name: "bell", content: "rung" }],
+        }),
+      );
+      expect(answer.message["content"]).toBe("Rung.");
+      const [, turn, ...results] = bodyOf(stage).messages;
+      expect(turn.tool_calls.map((call: any) => call.function.name)).toEqual(["sky__clock", "bell"]);
+      expect(new Set(turn.tool_calls.map(({ id }: any) => id))).toEqual(
+        new Set(results.map((result: any) => result.tool_call_id)),
+      );
+    },
+  );
 });
 
 describe("a call in a vendor's own form", () => {
   const custom = { id: "call_c", type: "custom", custom: { name: "shell", input: "ls" } };
   const answers = (calls: readonly object[]): StubOptions => ({
     providers: [providerSettings({ id: "openai", baseUrl: "http://up.test/v1", credentials: [storedKey("key")] })],
-    upstream: cannedUpstream((request) => ({ headers: { "content-type": "application/json" }, body: JSON.stringify({ id: "x", created: 1, model: "m", object: "chat.completion", choices: [{ index: 0, message: { role: "assistant", content: null, ...(request.body.includes('"role":"tool"') ? { content: "Done." } : { tool_calls: calls }) }, finish_reason: request.body.includes('"role":"tool"') ? "stop" : "tool_calls" }], usage: USAGE }) })),
+    upstream: cannedUpstream((request) => ({
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({
+        id: "x",
+        created: 1,
+        model: "m",
+        object: "chat.completion",
+        choices: [
+          {
+            index: 0,
+            message: {
+              role: "assistant",
+              content: null,
+              ...(request.body.includes('"role":"tool"') ? { content: "Done." } : { tool_calls: calls }),
+            },
+            finish_reason: request.body.includes('"role":"tool"') ? "stop" : "tool_calls",
+          },
+        ],
+        usage: USAGE,
+      }),
+    })),
   });
   const asking = { ...ask, model: "openai:gpt-5", tools: [MCP, { type: "custom", custom: { name: "shell" } }] };
 
@@ -113,10 +173,18 @@ describe("a call in a vendor's own form", () => {
   });
 
   test("[d10.3, d5.7] beside one of ours comes back with the replay", async () => {
-    const stage = stageOf([], answers([{ id: "call_a", type: "function", function: { name: "sky__clock", arguments: "{}" } }, custom]));
+    const stage = stageOf(
+      [],
+      answers([{ id: "call_a", type: "function", function: { name: "sky__clock", arguments: "{}" } }, custom]),
+    );
     const { message } = await heardWhole(await stage.chat(asking));
     expect([message["tool_calls"], stage.tools.calls.length]).toEqual([[custom], 1]);
-    const { message: next } = await heardWhole(await stage.chat({ ...asking, messages: [...ask.messages, message, { role: "tool", tool_call_id: "call_c", content: "files" }] }));
+    const { message: next } = await heardWhole(
+      await stage.chat({
+        ...asking,
+        messages: [...ask.messages, message, { role: "tool", tool_call_id: "call_c", content: "files" }],
+      }),
+    );
     expect(next["content"]).toBe("Done.");
     expect(bodyOf(stage).messages.map(({ role }: any) => role)).toEqual(["user", "assistant", "tool", "tool"]);
     expect(bodyOf(stage).messages[1].tool_calls[1]).toEqual(custom);
@@ -124,23 +192,36 @@ describe("a call in a vendor's own form", () => {
 });
 
 describe("much of something", () => {
-  test.each([false, true])("[d8.5, d10.2] calls in one round beyond any use are a failure of the provider, and none of them runs (stream: %p)", async (stream) => {
-    const stage = stageOf([{ calls: Array.from({ length: 1100 }, () => clock) }]);
-    expect(await (await stage.chat({ ...ask, stream })).text()).toContain("upstream_invalid_response");
-    expect(stage.tools.calls).toHaveLength(0);
-    expect(stage.records[0]).toMatchObject({ code: "upstream_invalid_response", rounds: 1 });
-    expect(stage.records[0]!.usage!.total_tokens).toBeGreaterThan(10);
-  });
+  test.each([false, true])(
+    "[d8.5, d10.2] calls in one round beyond any use are a failure of the provider, and none of them runs (stream: %p)",
+    async (stream) => {
+      const stage = stageOf([{ calls: Array.from({ length: 1100 }, () => clock) }]);
+      expect(await (await stage.chat({ ...ask, stream })).text()).toContain("upstream_invalid_response");
+      expect(stage.tools.calls).toHaveLength(0);
+      expect(stage.records[0]).toMatchObject({ code: "upstream_invalid_response", rounds: 1 });
+      expect(stage.records[0]!.usage!.total_tokens).toBeGreaterThan(10);
+    },
+  );
 
-  test.each([false, true])("[d8.5, d10.2] calls over all rounds: a call runs a thousand tools, and its record holds no more (stream: %p)", async (stream) => {
-    const stage = stageOf([{ calls: Array.from({ length: 400 }, () => clock) }], {});
-    expect(await (await stage.chat({ ...ask, stream })).text()).toContain("upstream_invalid_response");
-    expect(stage.tools.calls).toHaveLength(800);
-    expect(stage.records[0]).toMatchObject({ code: "upstream_invalid_response", rounds: 3, usage: { total_tokens: 45 } });
-  });
+  test.each([false, true])(
+    "[d8.5, d10.2] calls over all rounds: a call runs a thousand tools, and its record holds no more (stream: %p)",
+    async (stream) => {
+      const stage = stageOf([{ calls: Array.from({ length: 400 }, () => clock) }], {});
+      expect(await (await stage.chat({ ...ask, stream })).text()).toContain("upstream_invalid_response");
+      expect(stage.tools.calls).toHaveLength(800);
+      expect(stage.records[0]).toMatchObject({
+        code: "upstream_invalid_response",
+        rounds: 3,
+        usage: { total_tokens: 45 },
+      });
+    },
+  );
 
   test("[d8.5, d10.4] results that are more together than a request may be are told to the model, and kept by nobody", async () => {
-    const stage = stageOf([{ calls: [clock, clock, clock] }, { text: "Enough." }], { tool: { run: () => says("x".repeat(40_000)) }, limits: { maxBodyBytes: 100_000 } });
+    const stage = stageOf([{ calls: [clock, clock, clock] }, { text: "Enough." }], {
+      tool: { run: () => says("x".repeat(40_000)) },
+      limits: { maxBodyBytes: 100_000 },
+    });
     const { message } = await heardWhole(await stage.chat(ask));
     expect(message["content"]).toBe("Enough.");
     expect(message["x_gateway_mcp"].calls.map(({ status }: any) => status)).toEqual(["ok", "ok", "error"]);
@@ -149,9 +230,25 @@ describe("much of something", () => {
   });
 
   test("[d10.3] replays whose turns have calls without results cost no more than others of their length", () => {
-    const callsOf = (letter: string, name: string, count: number) => Array.from({ length: count }, (_, index) => ({ id: `${letter}${index}`, type: "function", function: { name, arguments: "" } }));
+    const callsOf = (letter: string, name: string, count: number) =>
+      Array.from({ length: count }, (_, index) => ({
+        id: `${letter}${index}`,
+        type: "function",
+        function: { name, arguments: "" },
+      }));
     const turn = { role: "assistant", content: null, tool_calls: callsOf("a", "one", 1000) };
-    const body = (own: number): string => JSON.stringify({ ...ask, messages: [{ role: "assistant", content: null, tool_calls: callsOf("b", "two", own), x_gateway_mcp: { replay: Array.from({ length: 60 }, () => turn) } }] });
+    const body = (own: number): string =>
+      JSON.stringify({
+        ...ask,
+        messages: [
+          {
+            role: "assistant",
+            content: null,
+            tool_calls: callsOf("b", "two", own),
+            x_gateway_mcp: { replay: Array.from({ length: 60 }, () => turn) },
+          },
+        ],
+      });
     const leastMs = (text: string): number => {
       const times = [0, 1, 2].map(() => {
         // time on a processor, which other programs on the machine do not lengthen
@@ -167,9 +264,14 @@ describe("much of something", () => {
 
   test("[d10.2] arguments that are costly to check, in many calls, leave other requests their turn", async () => {
     // each is near the bound of a validation
-    const inputSchema = { type: "object", properties: { list: { type: "array", items: { type: "object", properties: { a: { type: "integer" } } } } } };
+    const inputSchema = {
+      type: "object",
+      properties: { list: { type: "array", items: { type: "object", properties: { a: { type: "integer" } } } } },
+    };
     const args = JSON.stringify({ list: Array.from({ length: 3000 }, () => ({ a: 1 })) });
-    const stage = stageOf([{ calls: Array.from({ length: 40 }, () => ({ ...clock, args })) }, { text: "Done." }], { tool: { ...NOON, inputSchema } });
+    const stage = stageOf([{ calls: Array.from({ length: 40 }, () => ({ ...clock, args })) }, { text: "Done." }], {
+      tool: { ...NOON, inputSchema },
+    });
     let turns = 0;
     const timer = setInterval(() => (turns += 1), 1);
     await heardWhole(await stage.chat(ask));
@@ -180,15 +282,24 @@ describe("much of something", () => {
   });
 });
 
-test.each([["a round fails", { status: 500 }, 502], ["a limit of the provider has no room", { status: 429 }, 429]] as const)("[d7.8, d10.4] once tools have run, clients are told not to repeat a call by themselves: %s", async (_, failing, status) => {
-  const after = await stageOf([{ calls: [clock] }, failing]).chat(ask);
-  expect([after.status, after.headers.get("x-should-retry")]).toEqual([status, "false"]);
-  const before = await stageOf([failing]).chat(ask);
-  expect([before.status, before.headers.get("x-should-retry")]).toEqual([status, null]);
-});
+test.each([
+  ["a round fails", { status: 500 }, 502],
+  ["a limit of the provider has no room", { status: 429 }, 429],
+] as const)(
+  "[d7.8, d10.4] once tools have run, clients are told not to repeat a call by themselves: %s",
+  async (_, failing, status) => {
+    const after = await stageOf([{ calls: [clock] }, failing]).chat(ask);
+    expect([after.status, after.headers.get("x-should-retry")]).toEqual([status, "false"]);
+    const before = await stageOf([failing]).chat(ask);
+    expect([before.status, before.headers.get("x-should-retry")]).toEqual([status, null]);
+  },
+);
 
 test("[d7.5, d10.2] a round that calls our tools at length is an answer that has come: no second attempt is paid for beside it, and it is not too late", async () => {
-  const model = scriptedModel([{ calls: [{ ...clock, args: JSON.stringify({ words: "x".repeat(120) }) }] }, { text: "Noon." }], { chunk: "event" });
+  const model = scriptedModel(
+    [{ calls: [{ ...clock, args: JSON.stringify({ words: "x".repeat(120) }) }] }, { text: "Noon." }],
+    { chunk: "event" },
+  );
   const upstream: UpstreamClient = {
     async send(request, options) {
       const response = await model.send(request, options);
@@ -200,18 +311,39 @@ test("[d7.5, d10.2] a round that calls our tools at length is an answer that has
       return { ...response, body: { ...body, read } };
     },
   };
-  const gateway = routedGateway([routeOf("r", ["up0:m", "up1:m"], { hedge: { after: 300, maxExtra: 1 }, timeouts: { firstTokenMs: 400 } })], {}, { upstream, tools: fakeToolServers({ sky: { clock: NOON } }) });
-  const { message } = heardStream(await (await gateway.chat({ ...ask, model: undefined, route: "r", stream: true })).text());
+  const gateway = routedGateway(
+    [routeOf("r", ["up0:m", "up1:m"], { hedge: { after: 300, maxExtra: 1 }, timeouts: { firstTokenMs: 400 } })],
+    {},
+    { upstream, tools: fakeToolServers({ sky: { clock: NOON } }) },
+  );
+  const { message } = heardStream(
+    await (await gateway.chat({ ...ask, model: undefined, route: "r", stream: true })).text(),
+  );
   expect(message["content"]).toBe("Noon.");
-  expect(gateway.records[0]!.attempts.map(({ provider, code }) => [provider, code])).toEqual([["up0", null], ["up0", null]]);
+  expect(gateway.records[0]!.attempts.map(({ provider, code }) => [provider, code])).toEqual([
+    ["up0", null],
+    ["up0", null],
+  ]);
 });
 
 test.each([false, true])("[d10.2, d10.4] calls that are left undone are told as such (stream: %p)", async (stream) => {
   const over = stageOf([{ calls: [clock] }]);
   const { message } = await heard(await over.chat({ ...ask, stream, max_tool_rounds: 2 }), stream);
-  expect(message["x_gateway_mcp"].calls).toMatchObject([{ round: 1, status: "ok" }, { call_id: "call_2_0", server_label: "sky", tool: "clock", round: 2, status: "error", error: "It was not run: the answer had all its rounds." }]);
+  expect(message["x_gateway_mcp"].calls).toMatchObject([
+    { round: 1, status: "ok" },
+    {
+      call_id: "call_2_0",
+      server_label: "sky",
+      tool: "clock",
+      round: 2,
+      status: "error",
+      error: "It was not run: the answer had all its rounds.",
+    },
+  ]);
   const cut = stageOf([{ calls: [clock], finish: "length" }]);
-  expect((await heard(await cut.chat({ ...ask, stream }), stream)).message["x_gateway_mcp"].calls).toMatchObject([{ round: 1, status: "error", error: "It was not run: the answer was cut off." }]);
+  expect((await heard(await cut.chat({ ...ask, stream }), stream)).message["x_gateway_mcp"].calls).toMatchObject([
+    { round: 1, status: "error", error: "It was not run: the answer was cut off." },
+  ]);
   expect(cut.records[0]!.tools).toEqual([]);
 });
 
@@ -221,11 +353,20 @@ test("[d10.2] a request whose servers offer nothing is sent without a choice, al
   expect(Object.keys(bodyOf(stage))).toEqual(["model", "messages"]);
 });
 
-test.each([false, true])("[d3.3, d10.4] a guard holds back no end of reasoning behind its signature: the block goes back to the model whole (stream: %p)", async (stream) => {
-  const signed = { type: "reasoning.text", text: "Whoever asks here may well be ada", signature: "signed", format: "anthropic-claude-v1", index: 0 };
-  const policies = policiesFor({ name: "no-mail", guard: { classes: ["email"], on: "output", action: "mask" } });
-  const stage = stageOf([{ details: [signed], calls: [clock] }, { text: "Noon." }], { snapshot: { policies } });
-  const { message } = await heard(await stage.chat({ ...ask, stream }), stream);
-  expect(message["reasoning_details"]).toEqual([signed]);
-  expect(message["x_gateway_mcp"].replay[0].reasoning_details).toEqual([signed]);
-});
+test.each([false, true])(
+  "[d3.3, d10.4] a guard holds back no end of reasoning behind its signature: the block goes back to the model whole (stream: %p)",
+  async (stream) => {
+    const signed = {
+      type: "reasoning.text",
+      text: "Whoever asks here may well be ada",
+      signature: "signed",
+      format: "anthropic-claude-v1",
+      index: 0,
+    };
+    const policies = policiesFor({ name: "no-mail", guard: { classes: ["email"], on: "output", action: "mask" } });
+    const stage = stageOf([{ details: [signed], calls: [clock] }, { text: "Noon." }], { snapshot: { policies } });
+    const { message } = await heard(await stage.chat({ ...ask, stream }), stream);
+    expect(message["reasoning_details"]).toEqual([signed]);
+    expect(message["x_gateway_mcp"].replay[0].reasoning_details).toEqual([signed]);
+  },
+);

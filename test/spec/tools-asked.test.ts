@@ -10,69 +10,142 @@ interface Refusal {
   readonly code: string;
   readonly param: string;
 }
-const parse = (fields: JsonObject) => parseChatRequest(JSON.stringify({ model: "sandbox:echo", messages: [USER], ...fields }));
-const parseServer = (entry: JsonObject) => parse({ tools: [{ type: "mcp", server_label: "docs", ...entry }] }).options.toolServers[0]!;
+const parse = (fields: JsonObject) =>
+  parseChatRequest(JSON.stringify({ model: "sandbox:echo", messages: [USER], ...fields }));
+const parseServer = (entry: JsonObject) =>
+  parse({ tools: [{ type: "mcp", server_label: "docs", ...entry }] }).options.toolServers[0]!;
 const refusal = (fields: JsonObject): Promise<string> => failureOf(Promise.resolve().then(() => parse(fields)));
-const refusalOf = (entry: JsonObject): Promise<string> => refusal({ tools: [{ type: "mcp", server_label: "docs", ...entry }] });
+const refusalOf = (entry: JsonObject): Promise<string> =>
+  refusal({ tools: [{ type: "mcp", server_label: "docs", ...entry }] });
 
 describe("[d10.1] an entry of tools that is a tool server", () => {
   test("stands among the options of the call and never among the tools that a provider gets", () => {
     const own = { type: "function", function: { name: "own" } };
-    const { params, options, source } = parse({ tools: [own, { type: "mcp", server_label: "docs", allowed_tools: { tool_names: ["search"] } }], max_tool_rounds: 4 });
+    const { params, options, source } = parse({
+      tools: [own, { type: "mcp", server_label: "docs", allowed_tools: { tool_names: ["search"] } }],
+      max_tool_rounds: 4,
+    });
     expect(params.tools).toEqual([own]);
-    expect(options.toolServers).toEqual([{ label: "docs", url: null, headers: {}, allowedTools: ["search"], approval: null, path: "tools[1]" }]);
+    expect(options.toolServers).toEqual([
+      { label: "docs", url: null, headers: {}, allowedTools: ["search"], approval: null, path: "tools[1]" },
+    ]);
     expect(options.maxToolRounds).toBe(4);
     expect(source.rewritten.has("tools")).toBe(true);
     expect("tools" in parse({ tools: [{ type: "mcp", server_label: "docs" }] }).params).toBe(false);
   });
 
   test("null is not set, as everywhere", () => {
-    expect(parseServer({ server_url: null, headers: null, authorization: null, allowed_tools: null, require_approval: null, server_description: null })).toEqual({ label: "docs", url: null, headers: {}, allowedTools: null, approval: null, path: "tools[0]" });
+    expect(
+      parseServer({
+        server_url: null,
+        headers: null,
+        authorization: null,
+        allowed_tools: null,
+        require_approval: null,
+        server_description: null,
+      }),
+    ).toEqual({ label: "docs", url: null, headers: {}, allowedTools: null, approval: null, path: "tools[0]" });
   });
 
   test("require_approval is always, never, or lists of names, in the forms of OpenAI", () => {
     expect(parseServer({ require_approval: "always" }).approval).toBe("always");
     expect(parseServer({ require_approval: "never" }).approval).toBe("never");
-    expect(parseServer({ require_approval: { never: { tool_names: ["a", "b"] } } }).approval).toEqual({ neverFor: new Set(["a", "b"]), alwaysFor: new Set() });
-    expect(parseServer({ require_approval: { always: { tool_names: ["a"] } } }).approval).toEqual({ neverFor: null, alwaysFor: new Set(["a"]) });
+    expect(parseServer({ require_approval: { never: { tool_names: ["a", "b"] } } }).approval).toEqual({
+      neverFor: new Set(["a", "b"]),
+      alwaysFor: new Set(),
+    });
+    expect(parseServer({ require_approval: { always: { tool_names: ["a"] } } }).approval).toEqual({
+      neverFor: null,
+      alwaysFor: new Set(["a"]),
+    });
     expect(parseServer({ require_approval: {} }).approval).toBe(null);
   });
 
   test("what is wrong about it is 400 with the path", async () => {
     const wrong: readonly (readonly [entry: JsonObject, path: string])[] = [
-      [{ server_label: "" }, ".server_label"], [{ server_label: "a b" }, ".server_label"], [{ server_label: "x".repeat(65) }, ".server_label"], [{ server_label: 5 }, ".server_label"], [{ server_label: null }, ".server_label"],
-      [{ server_url: 5 }, ".server_url"], [{ server_url: "ftp://tools.test" }, ".server_url"], [{ server_url: "file:///etc/passwd" }, ".server_url"], [{ server_url: "https://user:word@tools.test" }, ".server_url"], [{ server_url: `https://tools.test/${"a".repeat(2000)}` }, ".server_url"],
-      [{ headers: [] }, ".headers"], [{ headers: { "x-a": 5 } }, ".headers.x-a"], [{ headers: { "x-a": "b\r\nc: d" } }, ".headers.x-a"],
-      [{ authorization: "abc" }, ".authorization"], [{ server_url: "https://tools.test", authorization: "a b" }, ".authorization"], [{ server_url: "https://tools.test", authorization: 5 }, ".authorization"],
-      [{ allowed_tools: "search" }, ".allowed_tools"], [{ allowed_tools: [5] }, ".allowed_tools[0]"], [{ allowed_tools: [""] }, ".allowed_tools[0]"], [{ allowed_tools: {} }, ".allowed_tools.tool_names"], [{ allowed_tools: { tool_names: [], read_only: true } }, ".allowed_tools.read_only"],
+      [{ server_label: "" }, ".server_label"],
+      [{ server_label: "a b" }, ".server_label"],
+      [{ server_label: "x".repeat(65) }, ".server_label"],
+      [{ server_label: 5 }, ".server_label"],
+      [{ server_label: null }, ".server_label"],
+      [{ server_url: 5 }, ".server_url"],
+      [{ server_url: "ftp://tools.test" }, ".server_url"],
+      [{ server_url: "file:///etc/passwd" }, ".server_url"],
+      [{ server_url: "https://user:word@tools.test" }, ".server_url"],
+      [{ server_url: `https://tools.test/${"a".repeat(2000)}` }, ".server_url"],
+      [{ headers: [] }, ".headers"],
+      [{ headers: { "x-a": 5 } }, ".headers.x-a"],
+      [{ headers: { "x-a": "b\r\nc: d" } }, ".headers.x-a"],
+      [{ authorization: "abc" }, ".authorization"],
+      [{ server_url: "https://tools.test", authorization: "a b" }, ".authorization"],
+      [{ server_url: "https://tools.test", authorization: 5 }, ".authorization"],
+      [{ allowed_tools: "search" }, ".allowed_tools"],
+      [{ allowed_tools: [5] }, ".allowed_tools[0]"],
+      [{ allowed_tools: [""] }, ".allowed_tools[0]"],
+      [{ allowed_tools: {} }, ".allowed_tools.tool_names"],
+      [{ allowed_tools: { tool_names: [], read_only: true } }, ".allowed_tools.read_only"],
       [{ allowed_tools: Array.from({ length: 1001 }, () => "a") }, ".allowed_tools"],
-      [{ require_approval: "sometimes" }, ".require_approval"], [{ require_approval: { never: ["a"] } }, ".require_approval.never"], [{ require_approval: { never: { tool_names: "a" } } }, ".require_approval.never.tool_names"], [{ require_approval: { maybe: {} } }, ".require_approval.maybe"],
-      [{ function: { name: "f" } }, ".function"], [{ connector_id: "connector_gmail" }, ".connector_id"], [{ __proto__x: 1 }, ".__proto__x"],
+      [{ require_approval: "sometimes" }, ".require_approval"],
+      [{ require_approval: { never: ["a"] } }, ".require_approval.never"],
+      [{ require_approval: { never: { tool_names: "a" } } }, ".require_approval.never.tool_names"],
+      [{ require_approval: { maybe: {} } }, ".require_approval.maybe"],
+      [{ function: { name: "f" } }, ".function"],
+      [{ connector_id: "connector_gmail" }, ".connector_id"],
+      [{ __proto__x: 1 }, ".__proto__x"],
     ];
-    for (const [entry, path] of wrong) expect([entry, await refusalOf(entry)]).toEqual([entry, `400 invalid_request tools[0]${path}`]);
+    for (const [entry, path] of wrong)
+      expect([entry, await refusalOf(entry)]).toEqual([entry, `400 invalid_request tools[0]${path}`]);
   });
 
   test("[d2.10] headers cannot carry what a caller may not set, and nothing of the protocol's own", async () => {
-    for (const name of ["Authorization", "api-key", "x-api-key", "x-goog-api-key", "X-Amz-Date", "OpenAI-Organization", "Host", "Cookie", "Content-Length", "Connection", "Mcp-Session-Id", "Accept", "Last-Event-ID"])
-      expect([name, (await refusalOf({ headers: { [name]: "a" } })).toLowerCase()]).toEqual([name, `400 header_not_allowed tools[0].headers.${name.toLowerCase()}`]);
+    for (const name of [
+      "Authorization",
+      "api-key",
+      "x-api-key",
+      "x-goog-api-key",
+      "X-Amz-Date",
+      "OpenAI-Organization",
+      "Host",
+      "Cookie",
+      "Content-Length",
+      "Connection",
+      "Mcp-Session-Id",
+      "Accept",
+      "Last-Event-ID",
+    ])
+      expect([name, (await refusalOf({ headers: { [name]: "a" } })).toLowerCase()]).toEqual([
+        name,
+        `400 header_not_allowed tools[0].headers.${name.toLowerCase()}`,
+      ]);
     expect(parseServer({ headers: { "X-Team": "a" } }).headers).toEqual({ "x-team": "a" });
   });
 
   test("[d2.9] a credential goes with the address that stands beside it, and with no other", async () => {
-    expect(parseServer({ server_url: "https://tools.test/mcp", authorization: "abc.def" }).headers).toEqual({ authorization: "Bearer abc.def" });
+    expect(parseServer({ server_url: "https://tools.test/mcp", authorization: "abc.def" }).headers).toEqual({
+      authorization: "Bearer abc.def",
+    });
     expect(await refusalOf({ authorization: "abc.def" })).toBe("400 invalid_request tools[0].authorization");
   });
 
   test("each label stands once, and there are at most 32", async () => {
     const server = (label: string): JsonObject => ({ type: "mcp", server_label: label });
-    expect(await refusal({ tools: [server("a"), server("b"), server("a")] })).toBe("400 invalid_request tools[2].server_label");
-    expect(await refusal({ tools: Array.from({ length: 33 }, (_, index) => server(`a${index}`)) })).toBe("400 invalid_request tools[32]");
+    expect(await refusal({ tools: [server("a"), server("b"), server("a")] })).toBe(
+      "400 invalid_request tools[2].server_label",
+    );
+    expect(await refusal({ tools: Array.from({ length: 33 }, (_, index) => server(`a${index}`)) })).toBe(
+      "400 invalid_request tools[32]",
+    );
   });
 
   test("max_tool_rounds is 1 to 50, and several choices are refused", async () => {
     const tools = [{ type: "mcp", server_label: "docs" }];
-    for (const max_tool_rounds of [0, 51, 1.5, "3", true]) expect([max_tool_rounds, await refusal({ tools, max_tool_rounds })]).toEqual([max_tool_rounds, "400 invalid_request max_tool_rounds"]);
-    for (const max_tool_rounds of [1, 50, null]) expect([max_tool_rounds, await refusal({ tools, max_tool_rounds })]).toEqual([max_tool_rounds, "no failure"]);
+    for (const max_tool_rounds of [0, 51, 1.5, "3", true])
+      expect([max_tool_rounds, await refusal({ tools, max_tool_rounds })]).toEqual([
+        max_tool_rounds,
+        "400 invalid_request max_tool_rounds",
+      ]);
+    for (const max_tool_rounds of [1, 50, null])
+      expect([max_tool_rounds, await refusal({ tools, max_tool_rounds })]).toEqual([max_tool_rounds, "no failure"]);
     expect(await refusal({ tools, n: 2 })).toBe("400 invalid_request n");
   });
 });
@@ -83,7 +156,11 @@ describe("[d10.1] permission and scope", () => {
   test("an address of the request's own, and headers to any server, need byo_endpoint", async () => {
     const bare = stubGateway({ permissions: [] });
     const outcome = async (entry: JsonObject): Promise<string> => {
-      const answer = await bare.chat({ model: "sandbox:echo", messages: [USER], tools: [{ type: "mcp", server_label: "docs", ...entry }] });
+      const answer = await bare.chat({
+        model: "sandbox:echo",
+        messages: [USER],
+        tools: [{ type: "mcp", server_label: "docs", ...entry }],
+      });
       const { error } = (await answer.json()) as { readonly error: Refusal };
       return `${answer.status} ${error.code} ${error.param}`;
     };
@@ -94,16 +171,22 @@ describe("[d10.1] permission and scope", () => {
 
   test("a label is looked for among the servers of the project alone", async () => {
     const world = sessionWorld({ docs: { tools: search } });
-    expect(await failureOf(world.open({ tools: [{ type: "mcp", server_label: "wiki" }] }))).toBe("404 tool_server_not_found tools[0].server_label");
+    expect(await failureOf(world.open({ tools: [{ type: "mcp", server_label: "wiki" }] }))).toBe(
+      "404 tool_server_not_found tools[0].server_label",
+    );
     const elsewhere = sessionWorld({ docs: { tools: search } }, { principal: { ...PRINCIPAL, projectId: "other" } });
-    expect(await failureOf(elsewhere.open({ tools: [{ type: "mcp", server_label: "docs" }] }))).toBe("404 tool_server_not_found tools[0].server_label");
+    expect(await failureOf(elsewhere.open({ tools: [{ type: "mcp", server_label: "docs" }] }))).toBe(
+      "404 tool_server_not_found tools[0].server_label",
+    );
     expect(elsewhere.listed).toEqual([]);
   });
 
   test("a server that is for higher roles is 403 to others, before it is asked", async () => {
     const servers = { docs: { tools: search, settings: { role: "maintainer" } } } as const;
     const low = sessionWorld(servers);
-    expect(await failureOf(low.open({ tools: [{ type: "mcp", server_label: "docs" }] }))).toBe("403 insufficient_role tools[0].server_label");
+    expect(await failureOf(low.open({ tools: [{ type: "mcp", server_label: "docs" }] }))).toBe(
+      "403 insufficient_role tools[0].server_label",
+    );
     expect(low.listed).toEqual([]);
     const high = sessionWorld(servers, { principal: { ...PRINCIPAL, role: "maintainer" } });
     expect((await high.open({ tools: [{ type: "mcp", server_label: "docs" }] })).servers[0]!.tools).toHaveLength(1);
@@ -111,22 +194,51 @@ describe("[d10.1] permission and scope", () => {
 
   test("headers of a request go beside those of the configuration, never in their place, over a connection of their own", async () => {
     const world = sessionWorld({ docs: { tools: search } });
-    expect(await failureOf(world.open({ tools: [{ type: "mcp", server_label: "docs", headers: { "X-Team": "mine" } }] }))).toBe("400 header_not_allowed tools[0].headers.x-team");
-    for (const headers of [undefined, { "x-page": "1" }, { "x-page": "2" }]) await world.open({ tools: [{ type: "mcp", server_label: "docs", ...(headers && { headers }) }] });
-    expect(world.listed.map(({ transport }) => "headers" in transport && transport.headers)).toEqual([{ "x-team": "search" }, { "x-team": "search", "x-page": "1" }, { "x-team": "search", "x-page": "2" }]);
+    expect(
+      await failureOf(world.open({ tools: [{ type: "mcp", server_label: "docs", headers: { "X-Team": "mine" } }] })),
+    ).toBe("400 header_not_allowed tools[0].headers.x-team");
+    for (const headers of [undefined, { "x-page": "1" }, { "x-page": "2" }])
+      await world.open({ tools: [{ type: "mcp", server_label: "docs", ...(headers && { headers }) }] });
+    expect(world.listed.map(({ transport }) => "headers" in transport && transport.headers)).toEqual([
+      { "x-team": "search" },
+      { "x-team": "search", "x-page": "1" },
+      { "x-team": "search", "x-page": "2" },
+    ]);
     expect(new Set(world.listed.map(({ key }) => key)).size).toBe(3);
-    const program = sessionWorld({ docs: { tools: search, settings: { transport: { kind: "stdio", command: "docs", args: [], environment: {}, folder: null } } } });
-    expect(await failureOf(program.open({ tools: [{ type: "mcp", server_label: "docs", headers: { "x-page": "1" } }] }))).toBe("400 invalid_request tools[0].headers");
+    const program = sessionWorld({
+      docs: {
+        tools: search,
+        settings: { transport: { kind: "stdio", command: "docs", args: [], environment: {}, folder: null } },
+      },
+    });
+    expect(
+      await failureOf(program.open({ tools: [{ type: "mcp", server_label: "docs", headers: { "x-page": "1" } }] })),
+    ).toBe("400 invalid_request tools[0].headers");
   });
 
   test("[d2.12] an address of the request's own is guarded, waits for approval, and shares its connection with no other caller and no other credential", async () => {
     const entry = { type: "mcp", server_label: "own", server_url: "https://tools.test/mcp" };
     const keys = new Set<string>();
-    for (const principal of [PRINCIPAL, { ...PRINCIPAL, tenantId: "other" }, { ...PRINCIPAL, projectId: "other" }, { ...PRINCIPAL, tokenId: "other" }])
-      for (const more of [{}, { authorization: "a" }, { authorization: "b" }, { server_url: "https://other.test/mcp" }]) {
+    for (const principal of [
+      PRINCIPAL,
+      { ...PRINCIPAL, tenantId: "other" },
+      { ...PRINCIPAL, projectId: "other" },
+      { ...PRINCIPAL, tokenId: "other" },
+    ])
+      for (const more of [
+        {},
+        { authorization: "a" },
+        { authorization: "b" },
+        { server_url: "https://other.test/mcp" },
+      ]) {
         const world = sessionWorld({ own: { tools: search } }, { principal });
         const session = await world.open({ tools: [{ ...entry, ...more }] });
-        expect(session.servers[0]).toEqual({ label: "own", isRegistered: false, failure: null, tools: [{ tool: "search", name: "own__search", needsApproval: true }] });
+        expect(session.servers[0]).toEqual({
+          label: "own",
+          isRegistered: false,
+          failure: null,
+          tools: [{ tool: "search", name: "own__search", needsApproval: true }],
+        });
         const [server] = world.listed;
         expect(server!.transport).toMatchObject({ kind: "auto", guarded: true, oauth: null });
         keys.add(server!.key);
@@ -136,8 +248,14 @@ describe("[d10.1] permission and scope", () => {
   });
 
   test("[d2.12] an address that may not be called is 400 with the path", async () => {
-    const world = sessionWorld({ own: { tools: new GatewayError("address_not_allowed", "The host is a metadata service.") } });
-    expect(await failureOf(world.open({ tools: [{ type: "mcp", server_label: "own", server_url: "http://169.254.169.254/mcp" }] }))).toBe("400 address_not_allowed tools[0].server_url");
+    const world = sessionWorld({
+      own: { tools: new GatewayError("address_not_allowed", "The host is a metadata service.") },
+    });
+    expect(
+      await failureOf(
+        world.open({ tools: [{ type: "mcp", server_label: "own", server_url: "http://169.254.169.254/mcp" }] }),
+      ),
+    ).toBe("400 address_not_allowed tools[0].server_url");
   });
 
   test("[d3.4] entries of fallbacks and model_list cannot change the tools of a call with tool servers, nor bring any", async () => {
@@ -145,23 +263,54 @@ describe("[d10.1] permission and scope", () => {
     const outcome = async (fields: JsonObject): Promise<string> => {
       const answer = await stub.chat({ model: "sandbox:echo", messages: [USER], ...fields });
       const body = (await answer.json()) as { readonly error?: Refusal };
-      return body.error === undefined ? String(answer.status) : `${answer.status} ${body.error.code} ${body.error.param}`;
+      return body.error === undefined
+        ? String(answer.status)
+        : `${answer.status} ${body.error.code} ${body.error.param}`;
     };
     const mcp = { type: "mcp", server_label: "docs" };
     const own = { type: "function", function: { name: "f" } };
-    expect(await outcome({ tools: [mcp], fallbacks: [{ model: "sandbox:tools", tools: [own] }] })).toBe("400 invalid_request fallbacks[0].tools");
-    expect(await outcome({ tools: [mcp], fallbacks: [{ model: "sandbox:tools", functions: [{ name: "f" }] }] })).toBe("400 invalid_request fallbacks[0].functions");
-    expect(await outcome({ fallbacks: [{ model: "sandbox:tools", tools: [mcp] }] })).toBe("400 invalid_request fallbacks[0].tools");
-    expect(await outcome({ model: "m", model_list: [{ model_name: "m", params: { model: "sandbox:tools", tools: [mcp] } }] })).toBe("400 invalid_request model_list[0].params.tools");
-    expect(await outcome({ fallbacks: [{ model: "sandbox:tools", max_tool_rounds: 50 }] })).toBe("400 invalid_request fallbacks[0].max_tool_rounds");
+    expect(await outcome({ tools: [mcp], fallbacks: [{ model: "sandbox:tools", tools: [own] }] })).toBe(
+      "400 invalid_request fallbacks[0].tools",
+    );
+    expect(await outcome({ tools: [mcp], fallbacks: [{ model: "sandbox:tools", functions: [{ name: "f" }] }] })).toBe(
+      "400 invalid_request fallbacks[0].functions",
+    );
+    expect(await outcome({ fallbacks: [{ model: "sandbox:tools", tools: [mcp] }] })).toBe(
+      "400 invalid_request fallbacks[0].tools",
+    );
+    expect(
+      await outcome({
+        model: "m",
+        model_list: [{ model_name: "m", params: { model: "sandbox:tools", tools: [mcp] } }],
+      }),
+    ).toBe("400 invalid_request model_list[0].params.tools");
+    expect(await outcome({ fallbacks: [{ model: "sandbox:tools", max_tool_rounds: 50 }] })).toBe(
+      "400 invalid_request fallbacks[0].max_tool_rounds",
+    );
     expect(await outcome({ fallbacks: [{ model: "sandbox:tools", tools: [own] }] })).toBe("200");
   });
 
   test("[d5.5] legacy functions stand beside tools that are tool servers alone, and beside no others", async () => {
-    const { params, options } = parse({ functions: [{ name: "own" }], function_call: { name: "own" }, tools: [{ type: "mcp", server_label: "docs" }] });
+    const { params, options } = parse({
+      functions: [{ name: "own" }],
+      function_call: { name: "own" },
+      tools: [{ type: "mcp", server_label: "docs" }],
+    });
     expect(params.tools).toEqual([{ type: "function", function: { name: "own" } }]);
-    expect([params.tool_choice, params.parallel_tool_calls, options.legacyFunctions]).toEqual([{ type: "function", function: { name: "own" } }, false, true]);
+    expect([params.tool_choice, params.parallel_tool_calls, options.legacyFunctions]).toEqual([
+      { type: "function", function: { name: "own" } },
+      false,
+      true,
+    ]);
     expect(options.toolServers.map(({ path }) => path)).toEqual(["tools[0]"]);
-    expect(await refusal({ functions: [{ name: "own" }], tools: [{ type: "mcp", server_label: "docs" }, { type: "function", function: { name: "g" } }] })).toBe("400 invalid_request functions");
+    expect(
+      await refusal({
+        functions: [{ name: "own" }],
+        tools: [
+          { type: "mcp", server_label: "docs" },
+          { type: "function", function: { name: "g" } },
+        ],
+      }),
+    ).toBe("400 invalid_request functions");
   });
 });

@@ -14,11 +14,15 @@ import { callOf, failureOf, PRINCIPAL, saysText, sessionWorld, toolOf } from "..
 const DOCS = { type: "mcp", server_label: "docs" } as const;
 const WIKI = { type: "mcp", server_label: "wiki" } as const;
 const own = (name: string): JsonObject => ({ type: "function", function: { name } });
-const namesIn = (params: { readonly tools?: readonly JsonObject[] }): readonly unknown[] => (params.tools ?? []).map((tool) => (tool["function"] as JsonObject)["name"]);
+const namesIn = (params: { readonly tools?: readonly JsonObject[] }): readonly unknown[] =>
+  (params.tools ?? []).map((tool) => (tool["function"] as JsonObject)["name"]);
 
 describe("[d10.2] names of functions", () => {
   test("are <server_label>__<tool>, behind the client's own functions", async () => {
-    const world = sessionWorld({ docs: { tools: [toolOf("search"), toolOf("read")] }, wiki: { tools: [toolOf("search")] } });
+    const world = sessionWorld({
+      docs: { tools: [toolOf("search"), toolOf("read")] },
+      wiki: { tools: [toolOf("search")] },
+    });
     const { request } = await world.open({ tools: [WIKI, own("mine"), DOCS] });
     expect(namesIn(request.params)).toEqual(["mine", "wiki__search", "docs__search", "docs__read"]);
     expect(world.listed.map(({ label }) => label)).toEqual(["wiki", "docs"]);
@@ -26,17 +30,30 @@ describe("[d10.2] names of functions", () => {
 
   test("are shortened with a hash where they are too long or hold other characters, and stay the same from call to call", async () => {
     const long = "x".repeat(80);
-    const world = sessionWorld({ docs: { tools: [toolOf(long), toolOf(`${long}y`), toolOf("größe/länge"), toolOf("a.b")] } });
+    const world = sessionWorld({
+      docs: { tools: [toolOf(long), toolOf(`${long}y`), toolOf("größe/länge"), toolOf("a.b")] },
+    });
     const names = namesIn((await world.open({ tools: [DOCS] })).request.params);
-    expect(names).toEqual([expect.stringMatching(/^docs__x{49}_[0-9a-f]{8}$/), expect.stringMatching(/^docs__x{49}_[0-9a-f]{8}$/), expect.stringMatching(/^docs__gr__e_l_nge_[0-9a-f]{8}$/), expect.stringMatching(/^docs__a_b_[0-9a-f]{8}$/)]);
+    expect(names).toEqual([
+      expect.stringMatching(/^docs__x{49}_[0-9a-f]{8}$/),
+      expect.stringMatching(/^docs__x{49}_[0-9a-f]{8}$/),
+      expect.stringMatching(/^docs__gr__e_l_nge_[0-9a-f]{8}$/),
+      expect.stringMatching(/^docs__a_b_[0-9a-f]{8}$/),
+    ]);
     expect(new Set(names).size).toBe(4);
     expect(namesIn((await world.open({ tools: [DOCS] })).request.params)).toEqual(names);
   });
 
   test("are valid, different from each other, and independent of the order, whatever labels and tools are called", () => {
-    const part = fc.oneof(fc.constantFrom("a", "b", "a_", "_b", "a__b", "b__c", "__"), fc.string({ minLength: 1, maxLength: 80, unit: "binary" }));
+    const part = fc.oneof(
+      fc.constantFrom("a", "b", "a_", "_b", "a__b", "b__c", "__"),
+      fc.string({ minLength: 1, maxLength: 80, unit: "binary" }),
+    );
     const label = fc.oneof(fc.constantFrom("a", "a_", "a__b", "a__b__c"), fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/));
-    const tools = fc.uniqueArray(fc.record({ label, tool: part }), { selector: (one) => toolPlace(one.label, one.tool), maxLength: 12 });
+    const tools = fc.uniqueArray(fc.record({ label, tool: part }), {
+      selector: (one) => toolPlace(one.label, one.tool),
+      maxLength: 12,
+    });
     fc.assert(
       fc.property(tools, (all) => {
         const names = offeredNames(all);
@@ -51,9 +68,15 @@ describe("[d10.2] names of functions", () => {
 
   test("one that collides with a function of the client is 400 with the function's path, also among tool servers and in the deprecated form", async () => {
     const world = sessionWorld({ docs: { tools: [toolOf("search")] } });
-    expect(await failureOf(world.open({ tools: [own("docs__search"), DOCS] }))).toBe("400 invalid_request tools[0].function.name");
-    expect(await failureOf(world.open({ tools: [DOCS, own("mine"), own("docs__search")] }))).toBe("400 invalid_request tools[2].function.name");
-    expect(await failureOf(world.open({ tools: [DOCS], functions: [{ name: "mine" }, { name: "docs__search" }] }))).toBe("400 invalid_request functions[1].name");
+    expect(await failureOf(world.open({ tools: [own("docs__search"), DOCS] }))).toBe(
+      "400 invalid_request tools[0].function.name",
+    );
+    expect(await failureOf(world.open({ tools: [DOCS, own("mine"), own("docs__search")] }))).toBe(
+      "400 invalid_request tools[2].function.name",
+    );
+    expect(
+      await failureOf(world.open({ tools: [DOCS], functions: [{ name: "mine" }, { name: "docs__search" }] })),
+    ).toBe("400 invalid_request functions[1].name");
   });
 
   test("allowed_tools narrows what is offered, and a name that the server does not have is told", async () => {
@@ -61,7 +84,10 @@ describe("[d10.2] names of functions", () => {
     const { request } = await world.open({ tools: [{ ...DOCS, allowed_tools: ["read"] }] });
     expect([namesIn(request.params), request.warnings]).toEqual([["docs__read"], []]);
     const other = await world.open({ tools: [{ ...DOCS, allowed_tools: { tool_names: ["read", "write"] } }] });
-    expect([namesIn(other.request.params), other.request.warnings]).toEqual([["docs__read"], ["allowed_tool_not_found"]]);
+    expect([namesIn(other.request.params), other.request.warnings]).toEqual([
+      ["docs__read"],
+      ["allowed_tool_not_found"],
+    ]);
     expect(namesIn((await world.open({ tools: [{ ...DOCS, allowed_tools: [] }] })).request.params)).toEqual([]);
   });
 });
@@ -73,23 +99,54 @@ describe("[d10.2] what a model is told of a tool", () => {
   };
 
   test("its description, and a schema of an object with properties, without the schema's dialect", async () => {
-    expect(await functionOf(toolOf("search", { $schema: "https://json-schema.org/draft/2020-12/schema", type: "object", required: ["q"], properties: { q: { type: "string" } }, additionalProperties: false }))).toEqual({
-      name: "docs__search", description: "Does search.", parameters: { type: "object", properties: { q: { type: "string" } }, required: ["q"], additionalProperties: false },
+    expect(
+      await functionOf(
+        toolOf("search", {
+          $schema: "https://json-schema.org/draft/2020-12/schema",
+          type: "object",
+          required: ["q"],
+          properties: { q: { type: "string" } },
+          additionalProperties: false,
+        }),
+      ),
+    ).toEqual({
+      name: "docs__search",
+      description: "Does search.",
+      parameters: {
+        type: "object",
+        properties: { q: { type: "string" } },
+        required: ["q"],
+        additionalProperties: false,
+      },
     });
-    expect(await functionOf({ ...toolOf("now", {}), description: null, title: "The time" })).toEqual({ name: "docs__now", description: "The time", parameters: { type: "object", properties: {} } });
+    expect(await functionOf({ ...toolOf("now", {}), description: null, title: "The time" })).toEqual({
+      name: "docs__now",
+      description: "The time",
+      parameters: { type: "object", properties: {} },
+    });
   });
 
   test("a tool whose schema lies, is too deep or too long is left out, which is told, and the others are offered", async () => {
     const deep = Array.from({ length: 10_000 }).reduce<JsonObject>((inner) => ({ items: inner }), {});
-    for (const schema of [{ type: "string" }, { type: ["object"] }, { properties: 5 }, deep, { description: "a".repeat(200_000) }] as readonly JsonObject[]) {
-      const session = await sessionWorld({ docs: { tools: [toolOf("bad", schema), toolOf("good")] } }).open({ tools: [DOCS] });
+    for (const schema of [
+      { type: "string" },
+      { type: ["object"] },
+      { properties: 5 },
+      deep,
+      { description: "a".repeat(200_000) },
+    ] as readonly JsonObject[]) {
+      const session = await sessionWorld({ docs: { tools: [toolOf("bad", schema), toolOf("good")] } }).open({
+        tools: [DOCS],
+      });
       expect([namesIn(session.request.params), session.request.warnings]).toEqual([["docs__good"], ["tool_left_out"]]);
       expect(session.ownerOf(callOf("a", "docs__bad"))).toBe("gateway");
     }
   });
 
   test("a server that lists a name twice offers it once", async () => {
-    const { request } = await sessionWorld({ docs: { tools: [toolOf("a"), { ...toolOf("a"), description: "another" }] } }).open({ tools: [DOCS] });
+    const { request } = await sessionWorld({
+      docs: { tools: [toolOf("a"), { ...toolOf("a"), description: "another" }] },
+    }).open({ tools: [DOCS] });
     expect(namesIn(request.params)).toEqual(["docs__a"]);
     expect(request.params.tools![0]!["function"]).toMatchObject({ description: "Does a." });
   });
@@ -98,9 +155,22 @@ describe("[d10.2] what a model is told of a tool", () => {
 describe("[d10.2] tool_choice", () => {
   const servers = { docs: { tools: [toolOf("search"), toolOf("a.b")] } };
   const choiceOf = async (tool_choice: JsonObject | string | undefined) => {
-    const session = await sessionWorld(servers).open({ tools: [DOCS, own("mine")], ...(tool_choice !== undefined && { tool_choice }) });
-    const later = session.next(session.request, { role: "assistant", content: null, tool_calls: [callOf("a", "docs__search")] }, [], false);
-    const last = session.next(later, { role: "assistant", content: null, tool_calls: [callOf("b", "docs__search")] }, [], true);
+    const session = await sessionWorld(servers).open({
+      tools: [DOCS, own("mine")],
+      ...(tool_choice !== undefined && { tool_choice }),
+    });
+    const later = session.next(
+      session.request,
+      { role: "assistant", content: null, tool_calls: [callOf("a", "docs__search")] },
+      [],
+      false,
+    );
+    const last = session.next(
+      later,
+      { role: "assistant", content: null, tool_calls: [callOf("b", "docs__search")] },
+      [],
+      true,
+    );
     return [session.request, later, last].map(({ params }) => params.tool_choice);
   };
   const named = (name: string) => ({ type: "function", function: { name } });
@@ -117,28 +187,46 @@ describe("[d10.2] tool_choice", () => {
   });
 
   test("where there is one round alone, it is the last", async () => {
-    const { request, maxRounds } = await sessionWorld(servers).open({ tools: [DOCS], tool_choice: "required", max_tool_rounds: 1 });
+    const { request, maxRounds } = await sessionWorld(servers).open({
+      tools: [DOCS],
+      tool_choice: "required",
+      max_tool_rounds: 1,
+    });
     expect([request.params.tool_choice, maxRounds]).toEqual(["none", 1]);
     expect((await sessionWorld(servers).open({ tools: [DOCS] })).maxRounds).toBe(10);
   });
 
   test("a tool is named as the function that it is offered as, or as OpenAI names tools of servers", async () => {
     expect(await choiceOf(named("docs__search"))).toEqual([named("docs__search"), undefined, "none"]);
-    expect(await choiceOf({ type: "mcp", server_label: "docs", name: "search" })).toEqual([named("docs__search"), undefined, "none"]);
-    expect((await choiceOf({ type: "mcp", server_label: "docs", name: "a.b" }))[0]).toEqual(named(namesIn((await sessionWorld(servers).open({ tools: [DOCS] })).request.params)[1] as string));
+    expect(await choiceOf({ type: "mcp", server_label: "docs", name: "search" })).toEqual([
+      named("docs__search"),
+      undefined,
+      "none",
+    ]);
+    expect((await choiceOf({ type: "mcp", server_label: "docs", name: "a.b" }))[0]).toEqual(
+      named(namesIn((await sessionWorld(servers).open({ tools: [DOCS] })).request.params)[1] as string),
+    );
   });
 
   test("a choice of what is not offered is 400 with the path", async () => {
-    const open = (tool_choice: JsonObject): Promise<unknown> => Promise.resolve().then(() => sessionWorld(servers).open({ tools: [DOCS], tool_choice }));
-    expect(await failureOf(open({ type: "mcp", server_label: "docs", name: "write" }))).toBe("400 invalid_request tool_choice.name");
+    const open = (tool_choice: JsonObject): Promise<unknown> =>
+      Promise.resolve().then(() => sessionWorld(servers).open({ tools: [DOCS], tool_choice }));
+    expect(await failureOf(open({ type: "mcp", server_label: "docs", name: "write" }))).toBe(
+      "400 invalid_request tool_choice.name",
+    );
     expect(await failureOf(open({ type: "mcp", server_label: "docs" }))).toBe("400 invalid_request tool_choice.name");
-    expect(await failureOf(open({ type: "mcp", server_label: "wiki", name: "search" }))).toBe("400 invalid_request tool_choice.server_label");
+    expect(await failureOf(open({ type: "mcp", server_label: "wiki", name: "search" }))).toBe(
+      "400 invalid_request tool_choice.server_label",
+    );
   });
 
   test("the last round's choice is known to every provider that has a word for choices at all", () => {
     let known = 0;
     for (const { id, capabilities } of providers.values())
-      for (const cell of [capabilities.cells.tool_choice, ...capabilities.exceptions.flatMap(({ cells }) => cells.tool_choice ?? [])]) {
+      for (const cell of [
+        capabilities.cells.tool_choice,
+        ...capabilities.exceptions.flatMap(({ cells }) => cells.tool_choice ?? []),
+      ]) {
         if (cell.support === "unsupported") continue;
         known += 1;
         expect([id, cell.values?.includes("none") ?? true]).toEqual([id, true]);
@@ -148,18 +236,33 @@ describe("[d10.2] tool_choice", () => {
 
   test("the last round's choice gives way where a provider has no word for it, and what the client asked never does", async () => {
     const session = await sessionWorld(servers).open({ tools: [DOCS] });
-    const last = session.next(session.request, { role: "assistant", content: null, tool_calls: [callOf("a", "docs__search")] }, [{ ...OUTCOME, message: RESULT, shown: RESULT }], true);
+    const last = session.next(
+      session.request,
+      { role: "assistant", content: null, tool_calls: [callOf("a", "docs__search")] },
+      [{ ...OUTCOME, message: RESULT, shown: RESULT }],
+      true,
+    );
     const bedrock = providers.get("bedrock")!;
     const target = { ...targetFor(bedrock), model: "anthropic.claude-3-haiku-20240307-v1:0" };
     const fitted = fitRequest(last, bedrock, target, { dropParams: false, disableStopSequenceLimit: false }, PRINCIPAL);
-    const { toolConfig } = JSON.parse(bedrock.encodeRequest(fitted.request, target).request.body) as { readonly toolConfig: { readonly tools: readonly unknown[]; readonly toolChoice?: unknown } };
+    const { toolConfig } = JSON.parse(bedrock.encodeRequest(fitted.request, target).request.body) as {
+      readonly toolConfig: { readonly tools: readonly unknown[]; readonly toolChoice?: unknown };
+    };
     expect([toolConfig.tools.length, toolConfig.toolChoice]).toEqual([2, undefined]);
     const asked = { ...last, offered: { ...last.offered!, choice: "asked" as const } };
     expect(() => bedrock.encodeRequest(asked, target)).toThrow("tool_choice");
   });
 });
 const RESULT = { role: "tool", tool_call_id: "a", content: "b" } as const;
-const OUTCOME = { call: callOf("a", "docs__search"), images: [], server: "docs", tool: "search", code: null, isError: false, bytes: 1 };
+const OUTCOME = {
+  call: callOf("a", "docs__search"),
+  images: [],
+  server: "docs",
+  tool: "search",
+  code: null,
+  isError: false,
+  bytes: 1,
+};
 
 describe("[d10.4] a tool server that is down", () => {
   const down = new GatewayError("tool_server_failed", "It is down.");
@@ -167,15 +270,24 @@ describe("[d10.4] a tool server that is down", () => {
   test("is 502 when no tool can be listed, and names the label and nothing else of it", async () => {
     const world = sessionWorld({ docs: { tools: down }, wiki: { tools: [] } });
     const failure = await world.open({ tools: [DOCS] }).catch((thrown: unknown) => thrown as GatewayError);
-    expect(failure).toMatchObject({ code: "tool_server_failed", param: "tools[0].server_label", message: "No tool can be listed: the tool server docs could not be asked." });
+    expect(failure).toMatchObject({
+      code: "tool_server_failed",
+      param: "tools[0].server_label",
+      message: "No tool can be listed: the tool server docs could not be asked.",
+    });
     expect(await failureOf(world.open({ tools: [WIKI, DOCS] }))).toBe("502 tool_server_failed tools[1].server_label");
   });
 
   test("does not stop the others, and is told", async () => {
-    const session = await sessionWorld({ docs: { tools: down }, wiki: { tools: [toolOf("search")] } }).open({ tools: [DOCS, WIKI] });
+    const session = await sessionWorld({ docs: { tools: down }, wiki: { tools: [toolOf("search")] } }).open({
+      tools: [DOCS, WIKI],
+    });
     expect(namesIn(session.request.params)).toEqual(["wiki__search"]);
     expect(session.request.warnings).toEqual(["tool_server_failed"]);
-    expect(session.servers.map(({ label, failure }) => [label, failure])).toEqual([["docs", "tool_server_failed"], ["wiki", null]]);
+    expect(session.servers.map(({ label, failure }) => [label, failure])).toEqual([
+      ["docs", "tool_server_failed"],
+      ["wiki", null],
+    ]);
   });
 
   test("a server without tools is no failure, and a fault of the gateway's own is none of a server's", async () => {
@@ -194,27 +306,66 @@ describe("[d10.4] a tool server that is down", () => {
 });
 
 describe("[d10.4] one run of a tool", () => {
-  const schema = { type: "object", properties: { q: { type: "string" }, n: { type: "integer", minimum: 1 } }, required: ["q"], additionalProperties: false };
-  const ran = async (run: (tool: string, args: JsonObject) => ToolResult | Promise<ToolResult>, argumentsText = '{"q":"a"}') => {
+  const schema = {
+    type: "object",
+    properties: { q: { type: "string" }, n: { type: "integer", minimum: 1 } },
+    required: ["q"],
+    additionalProperties: false,
+  };
+  const ran = async (
+    run: (tool: string, args: JsonObject) => ToolResult | Promise<ToolResult>,
+    argumentsText = '{"q":"a"}',
+  ) => {
     const world = sessionWorld({ docs: { tools: [toolOf("search", schema)], run } });
     const session = await world.open({ tools: [DOCS] });
-    const outcome = await session.run({ id: "call_1", type: "function", function: { name: "docs__search", arguments: argumentsText } }, 2, (activity) => world.told.push(activity), null);
+    const outcome = await session.run(
+      { id: "call_1", type: "function", function: { name: "docs__search", arguments: argumentsText } },
+      2,
+      (activity) => world.told.push(activity),
+      null,
+    );
     return { ...outcome, text: outcome.message.content as string, told: world.told, called: world.called };
   };
 
   test("its text answers the call, and the client is told of start and end", async () => {
-    const { message, told, called, isError, code, bytes, server, tool } = await ran((_tool, { q }) => saysText(`found ${q as string}`));
+    const { message, told, called, isError, code, bytes, server, tool } = await ran((_tool, { q }) =>
+      saysText(`found ${q as string}`),
+    );
     expect(message).toEqual({ role: "tool", tool_call_id: "call_1", content: "found a" });
     expect(called.map(({ tool: name, args }) => [name, args])).toEqual([["search", { q: "a" }]]);
-    expect({ isError, code, bytes, server, tool }).toEqual({ isError: false, code: null, bytes: 7, server: "docs", tool: "search" });
+    expect({ isError, code, bytes, server, tool }).toEqual({
+      isError: false,
+      code: null,
+      bytes: 7,
+      server: "docs",
+      tool: "search",
+    });
     const place = { call_id: "call_1", server_label: "docs", tool: "search", round: 2 };
-    expect(told).toEqual([{ type: "tool_start", ...place }, { type: "tool_end", ...place, duration_ms: 0 }]);
+    expect(told).toEqual([
+      { type: "tool_start", ...place },
+      { type: "tool_end", ...place, duration_ms: 0 },
+    ]);
   });
 
   test("arguments that are no JSON, no object, or do not fit the schema are told to the model, and the server is not asked", async () => {
-    for (const [text, words] of [['{"q":', "not JSON"], ["[]", "JSON object"], ["5", "JSON object"], ["{}", 'required property "q"'], ['{"q":5}', "#/q"], ['{"q":"a","n":0.5}', "#/n"], ['{"q":"a","x":1}', "schema"]] as const) {
+    for (const [text, words] of [
+      ['{"q":', "not JSON"],
+      ["[]", "JSON object"],
+      ["5", "JSON object"],
+      ["{}", 'required property "q"'],
+      ['{"q":5}', "#/q"],
+      ['{"q":"a","n":0.5}', "#/n"],
+      ['{"q":"a","x":1}', "schema"],
+    ] as const) {
       const { text: told, isError, called, told: activity } = await ran(() => saysText("ran"), text);
-      expect([text, told.startsWith("Error: "), told.includes(words), isError, called.length, activity.map(({ type }) => type)]).toEqual([text, true, true, true, 0, ["tool_start", "tool_error"]]);
+      expect([
+        text,
+        told.startsWith("Error: "),
+        told.includes(words),
+        isError,
+        called.length,
+        activity.map(({ type }) => type),
+      ]).toEqual([text, true, true, true, 0, ["tool_start", "tool_error"]]);
     }
     const { called } = await ran(() => saysText("ran"), '{"q":"a","n":3}');
     expect(called).toHaveLength(1);
@@ -222,35 +373,80 @@ describe("[d10.4] one run of a tool", () => {
 
   test("a turn whose arguments were no JSON goes back in a form that every provider takes", async () => {
     const session = await sessionWorld({ docs: { tools: [toolOf("search")] } }).open({ tools: [DOCS] });
-    const wrong = ['{"q":', "[1]", ""].map((text, index) => ({ id: `c${index}`, type: "function" as const, function: { name: "docs__search", arguments: text } }));
+    const wrong = ['{"q":', "[1]", ""].map((text, index) => ({
+      id: `c${index}`,
+      type: "function" as const,
+      function: { name: "docs__search", arguments: text },
+    }));
     const mine = { id: "m", type: "function" as const, function: { name: "mine", arguments: "{" } };
     const outcomes = await Promise.all(wrong.map((call) => session.run(call, 1, () => {}, null)));
-    const next = session.next(session.request, { role: "assistant", content: null, tool_calls: [...wrong, mine] }, outcomes, false);
-    expect(next.messages[1]!.tool_calls!.map((call) => call.function.arguments)).toEqual([JSON.stringify({ INVALID_JSON: '{"q":' }), JSON.stringify({ INVALID_JSON: "[1]" }), "{}", "{"]);
-    const sent = session.next(session.request, { role: "assistant", content: null, tool_calls: wrong }, outcomes, false);
-    for (const id of ["gemini", "ollama", "anthropic", "cohere"]) expect(providers.get(id)!.encodeRequest(sent, targetFor(providers.get(id)!)).request.body).toContain("INVALID_JSON");
+    const next = session.next(
+      session.request,
+      { role: "assistant", content: null, tool_calls: [...wrong, mine] },
+      outcomes,
+      false,
+    );
+    expect(next.messages[1]!.tool_calls!.map((call) => call.function.arguments)).toEqual([
+      JSON.stringify({ INVALID_JSON: '{"q":' }),
+      JSON.stringify({ INVALID_JSON: "[1]" }),
+      "{}",
+      "{",
+    ]);
+    const sent = session.next(
+      session.request,
+      { role: "assistant", content: null, tool_calls: wrong },
+      outcomes,
+      false,
+    );
+    for (const id of ["gemini", "ollama", "anthropic", "cohere"])
+      expect(providers.get(id)!.encodeRequest(sent, targetFor(providers.get(id)!)).request.body).toContain(
+        "INVALID_JSON",
+      );
   });
 
   test("what fails is text for the model, without a word of the server's own, and the call goes on", async () => {
-    const secret = new GatewayError("tool_server_failed", "http://10.0.0.5/mcp refused the key sk-123", { detail: "10.0.0.5" });
+    const secret = new GatewayError("tool_server_failed", "http://10.0.0.5/mcp refused the key sk-123", {
+      detail: "10.0.0.5",
+    });
     const failed = await ran(() => Promise.reject(secret));
-    expect([failed.text, failed.code, failed.isError, failed.bytes]).toEqual(["Error: The server of the tool failed, or could not be reached.", "tool_server_failed", true, null]);
+    expect([failed.text, failed.code, failed.isError, failed.bytes]).toEqual([
+      "Error: The server of the tool failed, or could not be reached.",
+      "tool_server_failed",
+      true,
+      null,
+    ]);
     const late = await ran(() => Promise.reject(new GatewayError("tool_timeout", "late")));
     expect([late.text, late.code]).toEqual(["Error: The tool did not answer within 5 s.", "tool_timeout"]);
     const itself = await ran(() => ({ ...saysText("no such page"), isError: true }));
-    expect([itself.text, itself.code, itself.isError, itself.told[1]!.error]).toEqual(["Error: no such page", null, true, "The tool says that it failed."]);
+    expect([itself.text, itself.code, itself.isError, itself.told[1]!.error]).toEqual([
+      "Error: no such page",
+      null,
+      true,
+      "The tool says that it failed.",
+    ]);
   });
 
   test("a function of a server that nobody offered is told to the model; any other is the client's", async () => {
     const world = sessionWorld({ docs: { tools: [toolOf("search")] } });
     const session = await world.open({ tools: [DOCS, own("docs__mine"), own("mine")] });
-    expect(["docs__search", "docs__made_up", "docs__mine", "mine", "made_up"].map((name) => session.ownerOf(callOf("a", name)))).toEqual(["gateway", "gateway", "client", "client", "client"]);
+    expect(
+      ["docs__search", "docs__made_up", "docs__mine", "mine", "made_up"].map((name) =>
+        session.ownerOf(callOf("a", name)),
+      ),
+    ).toEqual(["gateway", "gateway", "client", "client", "client"]);
     const { message, isError, server, tool } = await session.run(callOf("a", "docs__made_up"), 1, () => {}, null);
-    expect([message.content, isError, server, tool]).toEqual(['Error: There is no tool "docs__made_up".', true, "docs", "docs__made_up"]);
+    expect([message.content, isError, server, tool]).toEqual([
+      'Error: There is no tool "docs__made_up".',
+      true,
+      "docs",
+      "docs__made_up",
+    ]);
   });
 
   test("a fault of the gateway's own, and the end of the call, end the call", async () => {
-    expect(await failureOf(ran(() => Promise.reject(new GatewayError("internal_error", "a fault"))))).toBe("500 internal_error -");
+    expect(await failureOf(ran(() => Promise.reject(new GatewayError("internal_error", "a fault"))))).toBe(
+      "500 internal_error -",
+    );
     const leave = (): Promise<ToolResult> => {
       leaving.cancellation.abort(new GatewayError("client_closed", "The client left."));
       return Promise.reject(new Error("aborted"));
@@ -261,34 +457,80 @@ describe("[d10.4] one run of a tool", () => {
   });
 
   test("structured content is told as JSON where no text says it", async () => {
-    const result = (text: string | null, structured: JsonObject): ToolResult => ({ parts: text === null ? [] : [{ kind: "text", text }], structured, isError: false, bytes: 1 });
+    const result = (text: string | null, structured: JsonObject): ToolResult => ({
+      parts: text === null ? [] : [{ kind: "text", text }],
+      structured,
+      isError: false,
+      bytes: 1,
+    });
     expect((await ran(() => result(null, { a: [1, 2] }))).text).toBe('{"a":[1,2]}');
     expect((await ran(() => result('{ "a": [1, 2] }', { a: [1, 2] }))).text).toBe('{ "a": [1, 2] }');
     expect((await ran(() => result("a is two numbers", { a: [1, 2] }))).text).toBe('a is two numbers\n{"a":[1,2]}');
-    expect((await ran(() => ({ parts: [], structured: undefined, isError: false, bytes: 0 }))).text).toBe("(no content)");
+    expect((await ran(() => ({ parts: [], structured: undefined, isError: false, bytes: 0 }))).text).toBe(
+      "(no content)",
+    );
   });
 
   test("images follow all results in a message of the user, for models that take images; for others the line in the result has to do", async () => {
-    const image = { parts: [{ kind: "text", text: "a chart" }, { kind: "image", mediaType: "image/png", base64: "AAAA" }, { kind: "image", mediaType: "image/svg+xml", base64: "AAAA" }, { kind: "image", mediaType: "image/png", base64: "not base64" }], structured: undefined, isError: false, bytes: 9 } as const satisfies ToolResult;
+    const image = {
+      parts: [
+        { kind: "text", text: "a chart" },
+        { kind: "image", mediaType: "image/png", base64: "AAAA" },
+        { kind: "image", mediaType: "image/svg+xml", base64: "AAAA" },
+        { kind: "image", mediaType: "image/png", base64: "not base64" },
+      ],
+      structured: undefined,
+      isError: false,
+      bytes: 9,
+    } as const satisfies ToolResult;
     const world = sessionWorld({ docs: { tools: [toolOf("search")], run: () => image } });
     const session = await world.open({ tools: [DOCS] });
     const calls = ["a", "b"].map((id) => callOf(id, "docs__search"));
     const outcomes = await Promise.all(calls.map((call) => session.run(call, 1, () => {}, null)));
-    const next = session.next(session.request, { role: "assistant", content: null, tool_calls: calls, refusal: null, annotations: [] }, outcomes, false);
+    const next = session.next(
+      session.request,
+      { role: "assistant", content: null, tool_calls: calls, refusal: null, annotations: [] },
+      outcomes,
+      false,
+    );
     const url = { url: "data:image/png;base64,AAAA" };
     const label = { type: "text", text: "[image 1 of docs__search]" };
     expect(next.messages.slice(1)).toEqual([
       { content: null, role: "assistant", tool_calls: calls },
-      ...["a", "b"].map((id) => ({ role: "tool" as const, tool_call_id: id, content: "a chart\n[image 1 of docs__search: image/png, shown below to models that take images]\n[an image of the type image/svg+xml, which cannot be shown]\n[an image of the type image/png, which cannot be shown]" })),
-      { role: "user", content: [label, { type: "image_url", image_url: url }, label, { type: "image_url", image_url: url }] },
+      ...["a", "b"].map((id) => ({
+        role: "tool" as const,
+        tool_call_id: id,
+        content:
+          "a chart\n[image 1 of docs__search: image/png, shown below to models that take images]\n[an image of the type image/svg+xml, which cannot be shown]\n[an image of the type image/png, which cannot be shown]",
+      })),
+      {
+        role: "user",
+        content: [label, { type: "image_url", image_url: url }, label, { type: "image_url", image_url: url }],
+      },
     ]);
     const sentTo = (id: string, model: string): string => {
       const provider = providers.get(id)!;
       const target = { ...targetFor(provider), model };
-      return provider.encodeRequest(fitRequest(next, provider, target, { dropParams: true, disableStopSequenceLimit: false }, PRINCIPAL).request, target).request.body;
+      return provider.encodeRequest(
+        fitRequest(next, provider, target, { dropParams: true, disableStopSequenceLimit: false }, PRINCIPAL).request,
+        target,
+      ).request.body;
     };
-    for (const [id, model] of [["openai", "gpt-5"], ["anthropic", "claude-sonnet-4-5"], ["gemini", "gemini-2.5-flash"]] as const) expect([id, sentTo(id, model).split("AAAA").length]).toEqual([id, 3]);
+    for (const [id, model] of [
+      ["openai", "gpt-5"],
+      ["anthropic", "claude-sonnet-4-5"],
+      ["gemini", "gemini-2.5-flash"],
+    ] as const)
+      expect([id, sentTo(id, model).split("AAAA").length]).toEqual([id, 3]);
     // a model that takes none, and a vendor that lets nobody but the assistant speak after results
-    for (const [id, model] of [["deepseek", "deepseek-chat"], ["mistral", "mistral-large-latest"]] as const) expect([id, sentTo(id, model).includes("AAAA"), sentTo(id, model).includes("image 1 of docs__search")]).toEqual([id, false, true]);
+    for (const [id, model] of [
+      ["deepseek", "deepseek-chat"],
+      ["mistral", "mistral-large-latest"],
+    ] as const)
+      expect([id, sentTo(id, model).includes("AAAA"), sentTo(id, model).includes("image 1 of docs__search")]).toEqual([
+        id,
+        false,
+        true,
+      ]);
   });
 });

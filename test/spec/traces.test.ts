@@ -9,10 +9,18 @@ import { routedGateway, routeOf, type Routed, type RouteParts } from "../harness
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const SPAN = "b7ad6b7169203331";
 const ON: Tracing = { sampleRatio: 1, propagate: true };
-const HOW = [["plain", {}], ["streamed", { stream: true }]] as const;
+const HOW = [
+  ["plain", {}],
+  ["streamed", { stream: true }],
+] as const;
 const ASK = { model: "sandbox:echo", messages: [{ role: "user", content: "Hello" }] };
 
-function gateway(up0: readonly Fault[], parts: RouteParts = {}, tracing: Tracing | null = ON, up1: readonly Fault[] = [OK]): Routed {
+function gateway(
+  up0: readonly Fault[],
+  parts: RouteParts = {},
+  tracing: Tracing | null = ON,
+  up1: readonly Fault[] = [OK],
+): Routed {
   return routedGateway([routeOf("r", ["up0:m", "up1:m"], parts)], { up0, up1 }, tracing === null ? {} : { tracing });
 }
 
@@ -20,13 +28,20 @@ async function call(routed: Routed, how: object = {}, headers: Record<string, st
   await (await routed.chat({ route: "r", messages: [{ role: "user", content: "Hello" }], ...how }, { headers })).text();
   return routed.records.at(-1)!;
 }
-const told = ({ upstream }: Routed, name: string): readonly (string | undefined)[] => upstream.served.map(({ request }) => request.headers[name]);
+const told = ({ upstream }: Routed, name: string): readonly (string | undefined)[] =>
+  upstream.served.map(({ request }) => request.headers[name]);
 
 describe("trace context", () => {
   test("[d11.5] a caller's trace goes on: its id, its span as parent, its word whether it is kept; our own trace id stays another", async () => {
     const routed = gateway([OK]);
     const record = await call(routed, {}, { traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: "vendor=1" });
-    expect(record.trace).toEqual({ traceId: TRACE, spanId: expect.stringMatching(/^[0-9a-f]{16}$/), parentSpanId: SPAN, sampled: true, state: "vendor=1" });
+    expect(record.trace).toEqual({
+      traceId: TRACE,
+      spanId: expect.stringMatching(/^[0-9a-f]{16}$/),
+      parentSpanId: SPAN,
+      sampled: true,
+      state: "vendor=1",
+    });
     expect([record.otelTraceId, record.traceId === TRACE]).toEqual([TRACE, false]);
     expect((await call(routed, {}, { traceparent: `00-${TRACE}-${SPAN}-00` })).trace?.sampled).toBe(false);
   });
@@ -37,20 +52,27 @@ describe("trace context", () => {
     expect((await call(gateway([OK], {}, { sampleRatio: 0, propagate: true }))).trace?.sampled).toBe(false);
   });
 
-  test.each([...HOW])("[d11.5] %s: each attempt has a span of its own, and its provider is told that one as the parent", async (_, how) => {
-    const routed = gateway([status(503)], { retries: 0 });
-    const { attempts, trace } = await call(routed, how, { traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: "vendor=1" });
-    expect(attempts).toHaveLength(2);
-    expect(told(routed, "traceparent")).toEqual(attempts.map(({ spanId }) => `00-${TRACE}-${spanId!}-01`));
-    expect(told(routed, "tracestate")).toEqual(["vendor=1", "vendor=1"]);
-    expect(new Set([SPAN, trace!.spanId, ...attempts.map(({ spanId }) => spanId)]).size).toBe(4);
-  });
+  test.each([...HOW])(
+    "[d11.5] %s: each attempt has a span of its own, and its provider is told that one as the parent",
+    async (_, how) => {
+      const routed = gateway([status(503)], { retries: 0 });
+      const { attempts, trace } = await call(routed, how, {
+        traceparent: `00-${TRACE}-${SPAN}-01`,
+        tracestate: "vendor=1",
+      });
+      expect(attempts).toHaveLength(2);
+      expect(told(routed, "traceparent")).toEqual(attempts.map(({ spanId }) => `00-${TRACE}-${spanId!}-01`));
+      expect(told(routed, "tracestate")).toEqual(["vendor=1", "vendor=1"]);
+      expect(new Set([SPAN, trace!.spanId, ...attempts.map(({ spanId }) => spanId)]).size).toBe(4);
+    },
+  );
 
   test("[d11.5] a provider is told nothing where that is off, or no integration wants traces; a caller's header is never passed on", async () => {
     for (const tracing of [null, { sampleRatio: 1, propagate: false }]) {
       const routed = gateway([OK], {}, tracing);
       await call(routed, {}, { traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: "vendor=1", baggage: "user=1" });
-      for (const name of ["traceparent", "tracestate", "baggage"]) expect([name, told(routed, name)]).toEqual([name, [undefined]]);
+      for (const name of ["traceparent", "tracestate", "baggage"])
+        expect([name, told(routed, name)]).toEqual([name, [undefined]]);
     }
     const routed = gateway([OK]);
     await call(routed, {}, { traceparent: `00-${TRACE}-${SPAN}-01`, baggage: "user=1" });
@@ -59,7 +81,12 @@ describe("trace context", () => {
 
   test("[d11.5] what a broken traceparent says goes nowhere", async () => {
     const routed = gateway([OK]);
-    for (const traceparent of ["nonsense", `00-${"0".repeat(32)}-${SPAN}-01`, `00-${TRACE}-${SPAN}-01-more`, `00-${TRACE}-${SPAN}-01, 00-${TRACE}-${SPAN}-01`]) {
+    for (const traceparent of [
+      "nonsense",
+      `00-${"0".repeat(32)}-${SPAN}-01`,
+      `00-${TRACE}-${SPAN}-01-more`,
+      `00-${TRACE}-${SPAN}-01, 00-${TRACE}-${SPAN}-01`,
+    ]) {
       const { trace, traceId, otelTraceId } = await call(routed, {}, { traceparent, tracestate: "vendor=1" });
       expect([trace?.traceId, trace?.state, otelTraceId]).toEqual([traceId, null, null]);
     }
@@ -91,47 +118,75 @@ describe("trace context", () => {
   });
 });
 
-const used = ({ attempts }: CallRecord): readonly unknown[] => attempts.map(({ code, usage, usageSource }) => [code, usage === null ? null : [usage.prompt_tokens, usage.completion_tokens], usageSource]);
+const used = ({ attempts }: CallRecord): readonly unknown[] =>
+  attempts.map(({ code, usage, usageSource }) => [
+    code,
+    usage === null ? null : [usage.prompt_tokens, usage.completion_tokens],
+    usageSource,
+  ]);
 
 describe.each([...HOW])("what the record says of an attempt, %s", (_, how) => {
   test("[d11.1] its begin, and what it used by the provider's figures; nothing where the provider told none and nothing is charged", async () => {
     const record = await call(gateway([status(503)]), how);
-    expect(used(record)).toEqual([["upstream_overloaded", null, null], [null, [5, 3], "provider"]]);
+    expect(used(record)).toEqual([
+      ["upstream_overloaded", null, null],
+      [null, [5, 3], "provider"],
+    ]);
     const [first, second] = record.attempts;
     expect(first!.startMs).toBeGreaterThan(0);
     expect(second!.startMs).toBeGreaterThanOrEqual(first!.totalMs!);
   });
 
   test("[d11.1] an attempt that is left behind, because nothing was generated, keeps its figures", async () => {
-    expect(used(await call(gateway([{ kind: "empty" }], { retries: 0 }), how))).toEqual([["upstream_incomplete", [5, 0], "provider"], [null, [5, 3], "provider"]]);
+    expect(used(await call(gateway([{ kind: "empty" }], { retries: 0 }), how))).toEqual([
+      ["upstream_incomplete", [5, 0], "provider"],
+      [null, [5, 3], "provider"],
+    ]);
   });
 
   test("[d11.1] one that another was quicker than is charged its prompt, once the provider had begun to answer", async () => {
     const slow: Fault = { kind: "silence" };
-    const [first, second] = used(await call(gateway([slow], { hedge: { after: 20, maxExtra: 1 } }), how)) as [unknown[], unknown[]];
+    const [first, second] = used(await call(gateway([slow], { hedge: { after: 20, maxExtra: 1 } }), how)) as [
+      unknown[],
+      unknown[],
+    ];
     expect(second).toEqual([null, [5, 3], "provider"]);
     expect(first).toEqual(["superseded", [expect.any(Number), 0], "estimated"]);
     expect((first[1] as number[])[0]).toBeGreaterThan(0);
   });
 
   test("[d11.1] without figures it is what the answer is estimated at", async () => {
-    const body = how === HOW[0][1]
-      ? JSON.stringify({ id: "a", object: "chat.completion", created: 1, model: "m", choices: [{ index: 0, message: { role: "assistant", content: "Hello to you" }, finish_reason: "stop" }] })
-      : `data: ${JSON.stringify({ id: "a", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta: { content: "Hello to you" }, finish_reason: "stop" }] })}\n\ndata: [DONE]\n\n`;
+    const body =
+      how === HOW[0][1]
+        ? JSON.stringify({
+            id: "a",
+            object: "chat.completion",
+            created: 1,
+            model: "m",
+            choices: [{ index: 0, message: { role: "assistant", content: "Hello to you" }, finish_reason: "stop" }],
+          })
+        : `data: ${JSON.stringify({ id: "a", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta: { content: "Hello to you" }, finish_reason: "stop" }] })}\n\ndata: [DONE]\n\n`;
     const stub = stubGateway({ upstream: cannedUpstream({ body }) });
     await (await stub.chat({ ...ASK, model: "openai:m", ...how })).text();
-    const { usage, attempts: [attempt] } = stub.records[0]!;
+    const {
+      usage,
+      attempts: [attempt],
+    } = stub.records[0]!;
     expect([attempt!.usage, attempt!.usageSource]).toEqual([usage, "estimated"]);
     expect(usage!.completion_tokens).toBeGreaterThan(0);
   });
 
   test("[d11.1] where several choices are as many requests, each has its own", async () => {
-    const line = (content: string, more: object): string => `${JSON.stringify({ model: "qwen3:4b", created_at: "2026-01-01T00:00:00Z", message: { role: "assistant", content }, ...more })}\n`;
+    const line = (content: string, more: object): string =>
+      `${JSON.stringify({ model: "qwen3:4b", created_at: "2026-01-01T00:00:00Z", message: { role: "assistant", content }, ...more })}\n`;
     let asked = 0;
     const stub = stubGateway({
       upstream: cannedUpstream(() => {
         const end = { done: true, done_reason: "stop", prompt_eval_count: 7, eval_count: ++asked };
-        return { headers: { "content-type": "application/x-ndjson" }, body: how === HOW[0][1] ? line("one", end) : line("one", { done: false }) + line("", end) };
+        return {
+          headers: { "content-type": "application/x-ndjson" },
+          body: how === HOW[0][1] ? line("one", end) : line("one", { done: false }) + line("", end),
+        };
       }),
     });
     await (await stub.chat({ model: "ollama:qwen3:4b", messages: ASK.messages, n: 3, ...how })).text();
@@ -140,10 +195,23 @@ describe.each([...HOW])("what the record says of an attempt, %s", (_, how) => {
 });
 
 test("[d11.1] an attempt that fails behind its first figures keeps them", async () => {
-  const event = (name: string, data: object): string => `event: ${name}\ndata: ${JSON.stringify({ type: name, ...data })}\n\n`;
-  const body = event("message_start", { message: { id: "msg_1", type: "message", role: "assistant", content: [], model: "claude-sonnet-4-5", stop_reason: null, stop_sequence: null, usage: { input_tokens: 11, output_tokens: 1 } } })
-    + event("content_block_start", { index: 0, content_block: { type: "text", text: "" } })
-    + event("content_block_delta", { index: 0, delta: { type: "text_delta", text: "Hello" } });
+  const event = (name: string, data: object): string =>
+    `event: ${name}\ndata: ${JSON.stringify({ type: name, ...data })}\n\n`;
+  const body =
+    event("message_start", {
+      message: {
+        id: "msg_1",
+        type: "message",
+        role: "assistant",
+        content: [],
+        model: "claude-sonnet-4-5",
+        stop_reason: null,
+        stop_sequence: null,
+        usage: { input_tokens: 11, output_tokens: 1 },
+      },
+    }) +
+    event("content_block_start", { index: 0, content_block: { type: "text", text: "" } }) +
+    event("content_block_delta", { index: 0, delta: { type: "text_delta", text: "Hello" } });
   const stub = stubGateway({ upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body }) });
   await (await stub.chat({ ...ASK, model: "anthropic:claude-sonnet-4-5", max_tokens: 10, stream: true })).text();
   expect(used(stub.records[0]!)).toEqual([["upstream_incomplete", [11, expect.any(Number)], "estimated"]]);

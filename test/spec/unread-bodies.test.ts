@@ -29,7 +29,9 @@ function stalledCall(token: string): Promise<Socket> {
   const { hostname, port } = new URL(gateway.url);
   return new Promise((resolve) => {
     const socket = connect({ host: hostname, port: Number(port) }, () => {
-      socket.write(`POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: 30000000\r\n\r\n{"model":`);
+      socket.write(
+        `POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: 30000000\r\n\r\n{"model":`,
+      );
       resolve(socket);
     });
     socket.on("error", () => {});
@@ -39,7 +41,10 @@ function stalledCall(token: string): Promise<Socket> {
 async function until(token: string, wanted: string): Promise<Response> {
   for (let tries = 0; ; tries++) {
     const answer = await gateway.chat(ECHO, { token });
-    const code = answer.status < 400 ? String(answer.status) : `${answer.status} ${readError(answer.status, answer.headers, await answer.clone().text()).code}`;
+    const code =
+      answer.status < 400
+        ? String(answer.status)
+        : `${answer.status} ${readError(answer.status, answer.headers, await answer.clone().text()).code}`;
     if (code === wanted) return answer;
     if (tries > 500) throw new Error(`still ${code}, not ${wanted}`);
     await Bun.sleep(10);
@@ -50,9 +55,23 @@ describe("a body that never ends", () => {
   test("[d5.8] of a caller who may not call at all is answered without it, and the connection is closed behind the answer", async () => {
     const body = ['{"model":'];
     const forged = `${viewer.slice(0, 12)}${viewer.slice(12).split("").toReversed().join("")}`;
-    const sent = [{ token: "dgm_pt_wrong" }, { token: forged }, { token: viewer }, { token: gateway.firstToken!, headers: { "x-gateway-explain": "true" } }];
-    const answers = await Promise.all(sent.map(({ token, headers }) => rawCall(gateway.url, { token, headers: { ...ENDLESS, ...headers }, pieces: body })));
-    expect(answers.map(codeOf)).toEqual(["401 invalid_token", "401 invalid_token", "403 insufficient_role", "403 permission_required"]);
+    const sent = [
+      { token: "dgm_pt_wrong" },
+      { token: forged },
+      { token: viewer },
+      { token: gateway.firstToken!, headers: { "x-gateway-explain": "true" } },
+    ];
+    const answers = await Promise.all(
+      sent.map(({ token, headers }) =>
+        rawCall(gateway.url, { token, headers: { ...ENDLESS, ...headers }, pieces: body }),
+      ),
+    );
+    expect(answers.map(codeOf)).toEqual([
+      "401 invalid_token",
+      "401 invalid_token",
+      "403 insufficient_role",
+      "403 permission_required",
+    ]);
     for (const { headers } of answers) expect(headers.get("connection")).toBe("close");
   }, 30_000);
 
@@ -64,9 +83,20 @@ describe("a body that never ends", () => {
   });
 
   test("[d5.8] at a path that takes none is answered too, and read no further", async () => {
-    const requests = [["POST", "/api/v1/models", 405], ["POST", "/nowhere", 404], ["PUT", "/api/v1/chat/completions", 405], ["POST", "/api/v1/admin/tenants", 401]] as const;
-    const answers = await Promise.all(requests.map(([method, path]) => rawCall(gateway.url, { method, path, token: "none", headers: ENDLESS, pieces: ["{"] })));
-    expect(answers.map(({ status, headers }) => [status, headers.get("connection")])).toEqual(requests.map(([, , status]) => [status, "close"]));
+    const requests = [
+      ["POST", "/api/v1/models", 405],
+      ["POST", "/nowhere", 404],
+      ["PUT", "/api/v1/chat/completions", 405],
+      ["POST", "/api/v1/admin/tenants", 401],
+    ] as const;
+    const answers = await Promise.all(
+      requests.map(([method, path]) =>
+        rawCall(gateway.url, { method, path, token: "none", headers: ENDLESS, pieces: ["{"] }),
+      ),
+    );
+    expect(answers.map(({ status, headers }) => [status, headers.get("connection")])).toEqual(
+      requests.map(([, , status]) => [status, "close"]),
+    );
   }, 30_000);
 });
 

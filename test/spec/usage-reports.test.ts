@@ -7,9 +7,40 @@ const NOW = Date.UTC(2026, 5, 15, 12, 30);
 const DAY = Date.UTC(2026, 5, 14);
 let world: AdminWorld;
 const rows = [
-  rowOf({ tenantId: "acme", projectId: "site", tokenId: "t1", userId: "ann", endUser: "eve", model: "m1", startedAtMs: DAY, tokens: [10, 1], costNanoUsd: 1_000_000_000 }),
-  rowOf({ tenantId: "acme", projectId: "site", tokenId: "t2", model: "=cmd", startedAtMs: DAY + HOUR_MS, tokens: [20, 2], costNanoUsd: 5, status: 502, code: "upstream_error" }),
-  rowOf({ tenantId: "acme", projectId: "app", tokenId: "t3", model: "m1", startedAtMs: DAY + DAY_MS, tokens: [30, 3], costNanoUsd: null }, false),
+  rowOf({
+    tenantId: "acme",
+    projectId: "site",
+    tokenId: "t1",
+    userId: "ann",
+    endUser: "eve",
+    model: "m1",
+    startedAtMs: DAY,
+    tokens: [10, 1],
+    costNanoUsd: 1_000_000_000,
+  }),
+  rowOf({
+    tenantId: "acme",
+    projectId: "site",
+    tokenId: "t2",
+    model: "=cmd",
+    startedAtMs: DAY + HOUR_MS,
+    tokens: [20, 2],
+    costNanoUsd: 5,
+    status: 502,
+    code: "upstream_error",
+  }),
+  rowOf(
+    {
+      tenantId: "acme",
+      projectId: "app",
+      tokenId: "t3",
+      model: "m1",
+      startedAtMs: DAY + DAY_MS,
+      tokens: [30, 3],
+      costNanoUsd: null,
+    },
+    false,
+  ),
   rowOf({ tenantId: "beta", projectId: "lab", tokenId: "t4", model: "m9", startedAtMs: DAY, tokens: [40, 4] }),
   rowOf({ tenantId: "acme", projectId: "site", tokenId: "t1", model: "old", startedAtMs: DAY - 60 * DAY_MS }),
 ];
@@ -27,13 +58,34 @@ describe("GET .../usage", () => {
   test("[d9.3] sums by day, with totals, by the groups and filters that are asked for", async () => {
     const { status, body } = await get("acme.viewer", "/tenants/acme/usage?group_by=day&from=2026-06-01");
     expect([status, body.next_cursor]).toEqual([200, null]);
-    expect(body.data).toMatchObject([{ group: { day: "2026-06-14" }, calls: 2, errors: 1, prompt_tokens: 30, completion_tokens: 3, cost_usd: "1.000000005" }, { group: { day: "2026-06-15" }, calls: 1, unpriced: 1, cost_usd: "0" }]);
+    expect(body.data).toMatchObject([
+      {
+        group: { day: "2026-06-14" },
+        calls: 2,
+        errors: 1,
+        prompt_tokens: 30,
+        completion_tokens: 3,
+        cost_usd: "1.000000005",
+      },
+      { group: { day: "2026-06-15" }, calls: 1, unpriced: 1, cost_usd: "0" },
+    ]);
     expect(body.totals).toMatchObject({ calls: 3, prompt_tokens: 60, cost_usd: "1.000000005" });
-    const grouped = async (query: string): Promise<unknown> => (await get("acme.viewer", `/tenants/acme/usage?${query}`)).body.data.map(({ calls, group }: any) => [...Object.values(group), calls]);
-    expect(await grouped("group_by=project,model&from=2026-06-01")).toEqual([["app", "m1", 1], ["site", "=cmd", 1], ["site", "m1", 1]]);
+    const grouped = async (query: string): Promise<unknown> =>
+      (await get("acme.viewer", `/tenants/acme/usage?${query}`)).body.data.map(({ calls, group }: any) => [
+        ...Object.values(group),
+        calls,
+      ]);
+    expect(await grouped("group_by=project,model&from=2026-06-01")).toEqual([
+      ["app", "m1", 1],
+      ["site", "=cmd", 1],
+      ["site", "m1", 1],
+    ]);
     expect(await grouped("group_by=token&project_id=site&from=2026-06-14T01:00:00Z")).toEqual([["t2", 1]]);
     expect(await grouped("group_by=end_user&from=2026-06-01")).toEqual([["eve", 1]]);
-    expect(await grouped("group_by=user&model=m1&from=2026-06-01")).toEqual([[null, 1], ["ann", 1]]);
+    expect(await grouped("group_by=user&model=m1&from=2026-06-01")).toEqual([
+      [null, 1],
+      ["ann", 1],
+    ]);
     expect(await grouped("group_by=model&order=cost&limit=1&from=2026-06-01")).toEqual([["m1", 2]]);
     expect(await grouped("group_by=model&from=2026-04-01&to=2026-05-01")).toEqual([["old", 1]]);
   });
@@ -41,20 +93,47 @@ describe("GET .../usage", () => {
   test("[d9.3] groups come in pages", async () => {
     const page = await get("acme.viewer", "/tenants/acme/usage?group_by=model&limit=1&from=2026-06-01");
     expect([page.body.data.length, page.body.data[0].group.model]).toEqual([1, "=cmd"]);
-    const next = await get("acme.viewer", `/tenants/acme/usage?group_by=model&limit=1&from=2026-06-01&cursor=${page.body.next_cursor}`);
+    const next = await get(
+      "acme.viewer",
+      `/tenants/acme/usage?group_by=model&limit=1&from=2026-06-01&cursor=${page.body.next_cursor}`,
+    );
     expect([next.body.data[0].group.model, next.body.next_cursor]).toEqual(["m1", null]);
   });
 
   test("[d9.3] CSV comes in pages too, and holds nothing that a spreadsheet runs", async () => {
-    const { headers, text } = await get("acme.viewer", "/tenants/acme/usage?group_by=model,day&format=csv&limit=2&from=2026-06-01");
+    const { headers, text } = await get(
+      "acme.viewer",
+      "/tenants/acme/usage?group_by=model,day&format=csv&limit=2&from=2026-06-01",
+    );
     expect(headers.get("content-type")).toStartWith("text/csv");
-    expect(text.split("\r\n").map((line) => line.split(",").slice(0, 3).join())).toEqual(["model,day,calls", `"'=cmd",2026-06-14,1`, "m1,2026-06-14,1", ""]);
-    const next = await get("acme.viewer", `/tenants/acme/usage?group_by=model,day&format=csv&limit=2&from=2026-06-01&cursor=${headers.get("x-gateway-next-cursor")}`);
-    expect([next.text.split("\r\n")[1]!.slice(0, 15), next.headers.get("x-gateway-next-cursor")]).toEqual(["m1,2026-06-15,1", null]);
+    expect(text.split("\r\n").map((line) => line.split(",").slice(0, 3).join())).toEqual([
+      "model,day,calls",
+      `"'=cmd",2026-06-14,1`,
+      "m1,2026-06-14,1",
+      "",
+    ]);
+    const next = await get(
+      "acme.viewer",
+      `/tenants/acme/usage?group_by=model,day&format=csv&limit=2&from=2026-06-01&cursor=${headers.get("x-gateway-next-cursor")}`,
+    );
+    expect([next.text.split("\r\n")[1]!.slice(0, 15), next.headers.get("x-gateway-next-cursor")]).toEqual([
+      "m1,2026-06-15,1",
+      null,
+    ]);
   });
 
   test("[d5.1] what cannot be answered exactly is 400 with the parameter", async () => {
-    for (const [query, param] of [["from=2026-06-14T01:30:00Z", "from"], ["group_by=end_user&to=2026-06-14T01:00:00Z", "to"], ["group_by=colour", "group_by[0]"], ["group_by=day,day", "group_by"], ["limit=0", "limit"], ["format=xml", "format"], ["from=yesterday", "from"], ["tenant_id=beta", "tenant_id"], ["cursor=x", "cursor"]] as const) {
+    for (const [query, param] of [
+      ["from=2026-06-14T01:30:00Z", "from"],
+      ["group_by=end_user&to=2026-06-14T01:00:00Z", "to"],
+      ["group_by=colour", "group_by[0]"],
+      ["group_by=day,day", "group_by"],
+      ["limit=0", "limit"],
+      ["format=xml", "format"],
+      ["from=yesterday", "from"],
+      ["tenant_id=beta", "tenant_id"],
+      ["cursor=x", "cursor"],
+    ] as const) {
       const { status, body } = await get("acme.viewer", `/tenants/acme/usage?${query}`);
       expect([query, status, body.error.code, body.error.param]).toEqual([query, 400, "invalid_request", param]);
     }
@@ -62,8 +141,21 @@ describe("GET .../usage", () => {
 
   test("[d2.1 d9.3] a tenant and a project see their own calls alone, whatever they ask for; the operator sees all", async () => {
     const calls = async (as: string, path: string): Promise<unknown> => (await get(as, path)).body?.totals?.calls;
-    expect([await calls("acme.viewer", "/tenants/acme/usage"), await calls("acme.viewer", "/tenants/acme/usage?project_id=lab"), await calls("acme.site.developer", "/projects/site/usage"), await calls("default.owner", "/usage"), await calls("default.owner", "/usage?tenant_id=beta")]).toEqual([4, 0, 3, 5, 1]);
-    for (const [as, path, status] of [["acme.owner", "/usage", 403], ["acme.owner", "/tenants/beta/usage", 404], ["acme.owner", "/projects/lab/calls", 404], ["acme.owner", `/tenants/acme/calls/${others}`, 404], ["acme.site.viewer", `/projects/site/calls/${open}`, 404], ["default.admin", "/calls", 403]] as const)
+    expect([
+      await calls("acme.viewer", "/tenants/acme/usage"),
+      await calls("acme.viewer", "/tenants/acme/usage?project_id=lab"),
+      await calls("acme.site.developer", "/projects/site/usage"),
+      await calls("default.owner", "/usage"),
+      await calls("default.owner", "/usage?tenant_id=beta"),
+    ]).toEqual([4, 0, 3, 5, 1]);
+    for (const [as, path, status] of [
+      ["acme.owner", "/usage", 403],
+      ["acme.owner", "/tenants/beta/usage", 404],
+      ["acme.owner", "/projects/lab/calls", 404],
+      ["acme.owner", `/tenants/acme/calls/${others}`, 404],
+      ["acme.site.viewer", `/projects/site/calls/${open}`, 404],
+      ["default.admin", "/calls", 403],
+    ] as const)
       expect([path, (await get(as, path)).status]).toEqual([path, status]);
   });
 });
@@ -71,13 +163,35 @@ describe("GET .../usage", () => {
 describe("GET .../calls", () => {
   test("[d9.3] the newest first, in pages, by filter; one with its record", async () => {
     const page = await get("acme.viewer", "/tenants/acme/calls?limit=2&from=2026-06-01");
-    expect(page.body.data.map((one: any) => [one.trace_id, one.at, one.cost_usd, one.settled])).toEqual([[open, "2026-06-15T00:00:00.000Z", null, false], [rows[1]!.record.traceId, "2026-06-14T01:00:00.000Z", "0.000000005", true]]);
-    const next = await get("acme.viewer", `/tenants/acme/calls?limit=2&from=2026-06-01&cursor=${page.body.next_cursor}`);
+    expect(page.body.data.map((one: any) => [one.trace_id, one.at, one.cost_usd, one.settled])).toEqual([
+      [open, "2026-06-15T00:00:00.000Z", null, false],
+      [rows[1]!.record.traceId, "2026-06-14T01:00:00.000Z", "0.000000005", true],
+    ]);
+    const next = await get(
+      "acme.viewer",
+      `/tenants/acme/calls?limit=2&from=2026-06-01&cursor=${page.body.next_cursor}`,
+    );
     expect([next.body.data.map((one: any) => one.trace_id), next.body.next_cursor]).toEqual([[first], null]);
-    const ids = async (query: string): Promise<unknown> => (await get("acme.viewer", `/tenants/acme/calls?${query}`)).body.data.map((one: any) => rows.findIndex(({ record }) => record.traceId === one.trace_id));
-    expect([await ids("outcome=failed"), await ids("settled=false"), await ids("end_user=eve"), await ids("status=502&code=upstream_error"), await ids("project_id=app"), await ids("to=2026-05-01")]).toEqual([[1], [2], [0], [1], [2], [4]]);
+    const ids = async (query: string): Promise<unknown> =>
+      (await get("acme.viewer", `/tenants/acme/calls?${query}`)).body.data.map((one: any) =>
+        rows.findIndex(({ record }) => record.traceId === one.trace_id),
+      );
+    expect([
+      await ids("outcome=failed"),
+      await ids("settled=false"),
+      await ids("end_user=eve"),
+      await ids("status=502&code=upstream_error"),
+      await ids("project_id=app"),
+      await ids("to=2026-05-01"),
+    ]).toEqual([[1], [2], [0], [1], [2], [4]]);
     const { body } = await get("acme.viewer", `/tenants/acme/calls/${first}`);
-    expect(body).toMatchObject({ trace_id: first, tenant_id: "acme", end_user: "eve", prompt_tokens: 10, record: { trace_id: first, status: 200, cost_nano_usd: 1_000_000_000, price_id: "p", usage_source: "provider" } });
+    expect(body).toMatchObject({
+      trace_id: first,
+      tenant_id: "acme",
+      end_user: "eve",
+      prompt_tokens: 10,
+      record: { trace_id: first, status: 200, cost_nano_usd: 1_000_000_000, price_id: "p", usage_source: "provider" },
+    });
     expect((await get("default.owner", `/calls/${others}`)).body.tenant_id).toBe("beta");
   });
 });

@@ -10,14 +10,17 @@ const BODY_TIMEOUT_S = 0.6;
 
 let gateway: GatewayProcess;
 beforeAll(async () => {
-  gateway = await startGateway({ config: `server: {max_body_bytes: ${MAX_BODY_BYTES}, body_timeout_s: ${BODY_TIMEOUT_S}}\n` });
+  gateway = await startGateway({
+    config: `server: {max_body_bytes: ${MAX_BODY_BYTES}, body_timeout_s: ${BODY_TIMEOUT_S}}\n`,
+  });
 }, 30_000);
 afterAll(async () => {
   // killed: the runtime's graceful stop may wait for ever for a connection whose body was refused unread
   await gateway.stop("SIGKILL");
 });
 
-const call = (request: Omit<RawRequest, "token">): Promise<RawAnswer> => rawCall(gateway.url, { token: gateway.firstToken!, ...request });
+const call = (request: Omit<RawRequest, "token">): Promise<RawAnswer> =>
+  rawCall(gateway.url, { token: gateway.firstToken!, ...request });
 
 /** Status and code; throws unless the answer has the one error body. */
 function outcome({ status, headers, text }: RawAnswer): string {
@@ -26,7 +29,8 @@ function outcome({ status, headers, text }: RawAnswer): string {
 
 /** A right request of so many bytes. */
 function bodyOf(bytes: number): string {
-  const body = (content: string): string => JSON.stringify({ model: "sandbox:words-2", messages: [{ role: "user", content }] });
+  const body = (content: string): string =>
+    JSON.stringify({ model: "sandbox:words-2", messages: [{ role: "user", content }] });
   return body("x".repeat(bytes - body("").length));
 }
 const HALF = MAX_BODY_BYTES / 2;
@@ -35,12 +39,25 @@ describe("size", () => {
   test("[d5.6] a body of exactly the limit is taken, with Content-Length and chunked", async () => {
     const body = bodyOf(MAX_BODY_BYTES);
     expect(outcome(await call({ pieces: [body] }))).toBe("200");
-    expect(outcome(await call({ headers: { "transfer-encoding": "chunked" }, pieces: chunked(body.slice(0, HALF), body.slice(HALF)) }))).toBe("200");
+    expect(
+      outcome(
+        await call({
+          headers: { "transfer-encoding": "chunked" },
+          pieces: chunked(body.slice(0, HALF), body.slice(HALF)),
+        }),
+      ),
+    ).toBe("200");
   });
 
   test("[d5.6] one byte more is 413 with the error body, with Content-Length and chunked", async () => {
     const body = bodyOf(MAX_BODY_BYTES + 1);
-    for (const answer of [await call({ pieces: [body] }), await call({ headers: { "transfer-encoding": "chunked" }, pieces: chunked(body.slice(0, HALF), body.slice(HALF)) })]) {
+    for (const answer of [
+      await call({ pieces: [body] }),
+      await call({
+        headers: { "transfer-encoding": "chunked" },
+        pieces: chunked(body.slice(0, HALF), body.slice(HALF)),
+      }),
+    ]) {
       expect(outcome(answer)).toBe("413 body_too_large");
       expect(answer.text).toContain(String(MAX_BODY_BYTES));
     }
@@ -57,9 +74,19 @@ describe("size", () => {
   test("[d5.6] megabytes more do not cost the client its answer: the connection is not dropped while it sends", async () => {
     const piece = new Uint8Array(256 * 1024).fill(0x20);
     expect(outcome(await call({ pieces: Array.from({ length: 16 }, () => piece) }))).toBe("413 body_too_large");
-    expect(outcome(await call({ headers: { "transfer-encoding": "chunked" }, pieces: chunked(...Array.from({ length: 16 }, () => piece)) }))).toBe("413 body_too_large");
+    expect(
+      outcome(
+        await call({
+          headers: { "transfer-encoding": "chunked" },
+          pieces: chunked(...Array.from({ length: 16 }, () => piece)),
+        }),
+      ),
+    ).toBe("413 body_too_large");
     const response = await gateway.chat(bodyOf(8 * 1024 * 1024));
-    expect([response.status, readError(response.status, response.headers, await response.text()).code]).toEqual([413, "body_too_large"]);
+    expect([response.status, readError(response.status, response.headers, await response.text()).code]).toEqual([
+      413,
+      "body_too_large",
+    ]);
   });
 });
 
@@ -87,8 +114,16 @@ describe("time", () => {
 
   test("[d5.6] a body that comes in pieces within its clock is taken", async () => {
     const body = bodyOf(300);
-    expect(outcome(await call({ pieces: [body.slice(0, 100), { pauseMs: 50 }, body.slice(100, 200), { pauseMs: 50 }, body.slice(200)] }))).toBe("200");
-    expect(outcome(await call({ headers: { "transfer-encoding": "chunked" }, pieces: chunked(...body.split("")) }))).toBe("200");
+    expect(
+      outcome(
+        await call({
+          pieces: [body.slice(0, 100), { pauseMs: 50 }, body.slice(100, 200), { pauseMs: 50 }, body.slice(200)],
+        }),
+      ),
+    ).toBe("200");
+    expect(
+      outcome(await call({ headers: { "transfer-encoding": "chunked" }, pieces: chunked(...body.split("")) })),
+    ).toBe("200");
   });
 });
 
@@ -129,26 +164,46 @@ describe("form", () => {
     ["a lone surrogate as a key", member('"\\udfff":1'), "200"],
     ["a byte order mark", `\ufeff${right}`, "200"],
     ["__proto__", member('"__proto__":{"polluted":true,"model":"x"}'), "200"],
-    ["__proto__ in every object", '{"model":"sandbox:echo","messages":[{"role":"user","content":"x","__proto__":{"role":"system"}}],"metadata":{"__proto__":{"a":1}},"extra_body":{"__proto__":{"n":5}}}', "200"],
+    [
+      "__proto__ in every object",
+      '{"model":"sandbox:echo","messages":[{"role":"user","content":"x","__proto__":{"role":"system"}}],"metadata":{"__proto__":{"a":1}},"extra_body":{"__proto__":{"n":5}}}',
+      "200",
+    ],
     ["a number with all its digits", member('"seed":123456789012345678901234567890'), "200"],
   ];
   for (const [what, body, expected] of CASES) {
     test(`[d5.6] ${what}: ${expected}`, async () => {
       expect(outcome(await call({ pieces: [body] }))).toBe(expected);
-      if (body.length > 0) expect(outcome(await call({ headers: { "transfer-encoding": "chunked" }, pieces: chunked(body) }))).toBe(expected);
+      if (body.length > 0)
+        expect(outcome(await call({ headers: { "transfer-encoding": "chunked" }, pieces: chunked(body) }))).toBe(
+          expected,
+        );
     });
   }
 
   test("[d5.6] a chunked body of 10,000 levels is refused like any other and costs the process nothing", async () => {
     const large = await startGateway();
     try {
-      for (const [open, close] of [["[", "]"], ['{"a":', "}"]] as const) {
-        const nested = (inside: string): string => `{"model":"sandbox:echo","messages":[{"role":"user","content":"x"}],${inside}}`;
+      for (const [open, close] of [
+        ["[", "]"],
+        ['{"a":', "}"],
+      ] as const) {
+        const nested = (inside: string): string =>
+          `{"model":"sandbox:echo","messages":[{"role":"user","content":"x"}],${inside}}`;
         const deep = `${open.repeat(10_000)}1${close.repeat(10_000)}`;
-        for (const body of [nested(`"x":${deep}`), nested(`"metadata":{"a":${deep}}`), nested(`"messages":${deep}`).replace('"messages":[{"role":"user","content":"x"}],', ""), deep])
-          expect(outcome(await rawCall(large.url, { token: large.firstToken!, pieces: [body] }))).toBe("400 invalid_request");
+        for (const body of [
+          nested(`"x":${deep}`),
+          nested(`"metadata":{"a":${deep}}`),
+          nested(`"messages":${deep}`).replace('"messages":[{"role":"user","content":"x"}],', ""),
+          deep,
+        ])
+          expect(outcome(await rawCall(large.url, { token: large.firstToken!, pieces: [body] }))).toBe(
+            "400 invalid_request",
+          );
       }
-      expect((await large.chat({ model: "sandbox:echo", messages: [{ role: "user", content: "still here" }] })).status).toBe(200);
+      expect(
+        (await large.chat({ model: "sandbox:echo", messages: [{ role: "user", content: "still here" }] })).status,
+      ).toBe(200);
     } finally {
       await large.stop();
     }
@@ -163,12 +218,34 @@ describe("form", () => {
 describe("content type", () => {
   const pieces = [bodyOf(200)];
   test("[d5.6] JSON in every spelling is taken", async () => {
-    for (const type of ["application/json", "application/json; charset=utf-8", "APPLICATION/JSON", "application/json;charset=UTF-8", "application/vnd.api+json"]) expect([type, outcome(await call({ headers: { "content-type": type }, pieces }))]).toEqual([type, "200"]);
+    for (const type of [
+      "application/json",
+      "application/json; charset=utf-8",
+      "APPLICATION/JSON",
+      "application/json;charset=UTF-8",
+      "application/vnd.api+json",
+    ])
+      expect([type, outcome(await call({ headers: { "content-type": type }, pieces }))]).toEqual([type, "200"]);
   });
   test("[d5.6] any other content type, none, and a body that is encoded are 415", async () => {
-    for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/jsonx", "application/octet-stream", "json", undefined])
-      expect([type, outcome(await call({ headers: { "content-type": type }, pieces }))]).toEqual([type, "415 unsupported_media_type"]);
-    for (const encoding of ["gzip", "br", "zstd", "x"]) expect([encoding, outcome(await call({ headers: { "content-encoding": encoding }, pieces }))]).toEqual([encoding, "415 unsupported_media_type"]);
+    for (const type of [
+      "text/plain",
+      "application/x-www-form-urlencoded",
+      "multipart/form-data; boundary=x",
+      "application/jsonx",
+      "application/octet-stream",
+      "json",
+      undefined,
+    ])
+      expect([type, outcome(await call({ headers: { "content-type": type }, pieces }))]).toEqual([
+        type,
+        "415 unsupported_media_type",
+      ]);
+    for (const encoding of ["gzip", "br", "zstd", "x"])
+      expect([encoding, outcome(await call({ headers: { "content-encoding": encoding }, pieces }))]).toEqual([
+        encoding,
+        "415 unsupported_media_type",
+      ]);
     expect(outcome(await call({ headers: { "content-encoding": "identity" }, pieces }))).toBe("200");
   });
 });
@@ -177,9 +254,19 @@ describe("method and path", () => {
   test("[d5.1] another method is 405 that names the right one, an unknown path 404, both in the one form", async () => {
     for (const method of ["GET", "PUT", "DELETE", "PATCH"]) {
       const answer = await call({ method });
-      expect([method, outcome(answer), answer.headers.get("allow")]).toEqual([method, "405 method_not_allowed", "POST"]);
+      expect([method, outcome(answer), answer.headers.get("allow")]).toEqual([
+        method,
+        "405 method_not_allowed",
+        "POST",
+      ]);
     }
-    for (const path of ["/api/v2/chat/completions", "/api/v1/chat", "/api/v1/chat/completions/x", "/api/v1/completions", "/api/v1/chat/completions%20"])
+    for (const path of [
+      "/api/v2/chat/completions",
+      "/api/v1/chat",
+      "/api/v1/chat/completions/x",
+      "/api/v1/completions",
+      "/api/v1/chat/completions%20",
+    ])
       expect([path, outcome(await call({ path, pieces: [bodyOf(200)] }))]).toEqual([path, "404 operation_not_served"]);
     for (const path of ["/", "/%00", "/..%2f..%2fetc/passwd", `/${"a".repeat(4000)}`])
       expect([path, outcome(await call({ path, pieces: [bodyOf(200)] }))]).toEqual([path, "404 not_found"]);
@@ -194,11 +281,17 @@ describe("what is no HTTP", () => {
       ["GET / HTTP/9.9\r\nhost: x\r\n\r\n", 505],
       [`GET / HTTP/1.1\r\nhost: x\r\nx-long: ${"a".repeat(20_000)}\r\n\r\n`, 431],
       ["POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n", 400],
-      ["POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n{}", 400],
+      [
+        "POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n{}",
+        400,
+      ],
     ];
     for (const [request, status] of bare) {
       const answer = await rawBytes(gateway.url, [request]).catch((thrown: unknown) => thrown as Error);
-      expect([request.slice(0, 40), answer instanceof Error ? answer.message : answer.status]).toEqual([request.slice(0, 40), status]);
+      expect([request.slice(0, 40), answer instanceof Error ? answer.message : answer.status]).toEqual([
+        request.slice(0, 40),
+        status,
+      ]);
     }
     expect(outcome(await call({ pieces: [bodyOf(200)] }))).toBe("200");
   });

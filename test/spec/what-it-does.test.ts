@@ -10,14 +10,29 @@ const CONVERSATION = [
   { role: "assistant", content: "Hi." },
   { role: "user", content: "Which city?" },
 ];
-const MODELS = { openai: "openai:gpt-5", anthropic: "anthropic:claude-sonnet-4-5", gemini: "gemini:gemini-2.5-flash" } as const;
+const MODELS = {
+  openai: "openai:gpt-5",
+  anthropic: "anthropic:claude-sonnet-4-5",
+  gemini: "gemini:gemini-2.5-flash",
+} as const;
 type Wire = keyof typeof MODELS;
 const WIRES = Object.keys(MODELS) as Wire[];
 
 const ANSWERS: Readonly<Record<Wire, object>> = {
   openai: openaiAnswer("Vienna"),
-  anthropic: { id: "msg_1", type: "message", role: "assistant", model: "claude-sonnet-4-5", content: [{ type: "text", text: "Vienna" }], stop_reason: "end_turn", usage: { input_tokens: 7, output_tokens: 2 } },
-  gemini: { candidates: [{ index: 0, content: { role: "model", parts: [{ text: "Vienna" }] }, finishReason: "STOP" }], usageMetadata: { promptTokenCount: 7, candidatesTokenCount: 2, totalTokenCount: 9 } },
+  anthropic: {
+    id: "msg_1",
+    type: "message",
+    role: "assistant",
+    model: "claude-sonnet-4-5",
+    content: [{ type: "text", text: "Vienna" }],
+    stop_reason: "end_turn",
+    usage: { input_tokens: 7, output_tokens: 2 },
+  },
+  gemini: {
+    candidates: [{ index: 0, content: { role: "model", parts: [{ text: "Vienna" }] }, finishReason: "STOP" }],
+    usageMetadata: { promptTokenCount: 7, candidatesTokenCount: 2, totalTokenCount: 9 },
+  },
 };
 
 let gateway: GatewayProcess;
@@ -25,8 +40,12 @@ let upstream: FakeUpstream;
 let token: string;
 beforeAll(async () => {
   upstream = startUpstream(({ path }) => Response.json(ANSWERS[path.split("/")[1] as Wire]));
-  const providers = WIRES.map((wire) => `  ${wire}: { api_key: key-of-${wire}, base_url: "${upstream.url}/${wire}/v1" }`).join("\n");
-  gateway = await startGateway({ config: `providers:\n${providers}\nroutes:\n  city:\n    targets: ["${MODELS.anthropic}"]\n` });
+  const providers = WIRES.map(
+    (wire) => `  ${wire}: { api_key: key-of-${wire}, base_url: "${upstream.url}/${wire}/v1" }`,
+  ).join("\n");
+  gateway = await startGateway({
+    config: `providers:\n${providers}\nroutes:\n  city:\n    targets: ["${MODELS.anthropic}"]\n`,
+  });
   token = gateway.firstToken!;
 });
 afterAll(async () => {
@@ -52,11 +71,29 @@ test("[s:service.1] one operation and one form of request in front of several pr
   const answers = [];
   for (const wire of WIRES) {
     const { status, body, request } = await ask({ model: MODELS[wire] });
-    answers.push({ status, object: body.object, message: body.choices[0].message, finish: body.choices[0].finish_reason, model: body.model });
+    answers.push({
+      status,
+      object: body.object,
+      message: body.choices[0].message,
+      finish: body.choices[0].finish_reason,
+      model: body.model,
+    });
     expect(request!.path.startsWith(`/${wire}/`)).toBe(true);
   }
-  expect(answers).toEqual(WIRES.map((wire) => ({ status: 200, object: "chat.completion", message: { role: "assistant", content: "Vienna", refusal: null }, finish: "stop", model: MODELS[wire] })));
-  const shapes = upstream.seen.slice(-3).map(({ body }) => Object.keys(body).filter((key) => ["messages", "system", "contents", "systemInstruction"].includes(key)).toSorted());
+  expect(answers).toEqual(
+    WIRES.map((wire) => ({
+      status: 200,
+      object: "chat.completion",
+      message: { role: "assistant", content: "Vienna", refusal: null },
+      finish: "stop",
+      model: MODELS[wire],
+    })),
+  );
+  const shapes = upstream.seen.slice(-3).map(({ body }) =>
+    Object.keys(body)
+      .filter((key) => ["messages", "system", "contents", "systemInstruction"].includes(key))
+      .toSorted(),
+  );
   expect(shapes).toEqual([["messages"], ["messages", "system"], ["contents", "systemInstruction"]]);
 });
 
@@ -73,7 +110,9 @@ describe("[s:service.2] a conversation goes in, and generated assistant messages
   });
   test("one message, or as many as were asked for", async () => {
     const several = await ask({ model: "sandbox:echo", n: 3 });
-    expect(several.body.choices.map(({ index, message }: any) => [index, message.role, typeof message.content])).toEqual([0, 1, 2].map((index) => [index, "assistant", "string"]));
+    expect(
+      several.body.choices.map(({ index, message }: any) => [index, message.role, typeof message.content]),
+    ).toEqual([0, 1, 2].map((index) => [index, "assistant", "string"]));
     expect(several.body.usage.completion_tokens).toBeGreaterThan(0);
   });
 });
@@ -90,7 +129,11 @@ describe("[s:service.3] a route's name or a model's identifier selects the targe
     }
   });
   test("neither, or one that is not there, and nobody is called", async () => {
-    for (const [request, status, code] of [[{}, 400, "invalid_request"], [{ route: "nowhere" }, 404, "route_not_found"], [{ model: "nobody:m" }, 404, "model_not_found"]] as const) {
+    for (const [request, status, code] of [
+      [{}, 400, "invalid_request"],
+      [{ route: "nowhere" }, 404, "route_not_found"],
+      [{ model: "nobody:m" }, 404, "model_not_found"],
+    ] as const) {
       const refused = await ask(request);
       expect([refused.status, refused.body.error.code, refused.request]).toEqual([status, code, null]);
     }
@@ -98,17 +141,42 @@ describe("[s:service.3] a route's name or a model's identifier selects the targe
 });
 
 test("[s:service.4] the common parameters mean the same everywhere: each provider gets them by its own names", async () => {
-  const common = { max_completion_tokens: 50, temperature: 0.5, stop: ["END"], tools: [{ type: "function", function: { name: "weather", parameters: { type: "object", properties: { city: { type: "string" } } } } }], tool_choice: "auto" };
+  const common = {
+    max_completion_tokens: 50,
+    temperature: 0.5,
+    stop: ["END"],
+    tools: [
+      {
+        type: "function",
+        function: { name: "weather", parameters: { type: "object", properties: { city: { type: "string" } } } },
+      },
+    ],
+    tool_choice: "auto",
+  };
   const bodies: Record<Wire, any> = { openai: null, anthropic: null, gemini: null };
   for (const wire of WIRES) {
     const { status, request } = await ask({ model: wire === "openai" ? "openai:gpt-4o" : MODELS[wire], ...common });
     expect([wire, status]).toEqual([wire, 200]);
     bodies[wire] = request!.body;
   }
-  expect(bodies.openai).toMatchObject({ max_completion_tokens: 50, temperature: 0.5, stop: ["END"], tools: [{ function: { name: "weather" } }] });
-  expect(bodies.anthropic).toMatchObject({ max_tokens: 50, temperature: 0.5, stop_sequences: ["END"], tools: [{ name: "weather", input_schema: { type: "object" } }] });
-  expect(bodies.gemini).toMatchObject({ generationConfig: { maxOutputTokens: 50, temperature: 0.5, stopSequences: ["END"] }, tools: [{ functionDeclarations: [{ name: "weather" }] }] });
-  for (const wire of ["anthropic", "gemini"] as const) for (const name of ["max_completion_tokens", "stop"]) expect(bodies[wire]).not.toHaveProperty(name);
+  expect(bodies.openai).toMatchObject({
+    max_completion_tokens: 50,
+    temperature: 0.5,
+    stop: ["END"],
+    tools: [{ function: { name: "weather" } }],
+  });
+  expect(bodies.anthropic).toMatchObject({
+    max_tokens: 50,
+    temperature: 0.5,
+    stop_sequences: ["END"],
+    tools: [{ name: "weather", input_schema: { type: "object" } }],
+  });
+  expect(bodies.gemini).toMatchObject({
+    generationConfig: { maxOutputTokens: 50, temperature: 0.5, stopSequences: ["END"] },
+    tools: [{ functionDeclarations: [{ name: "weather" }] }],
+  });
+  for (const wire of ["anthropic", "gemini"] as const)
+    for (const name of ["max_completion_tokens", "stop"]) expect(bodies[wire]).not.toHaveProperty(name);
 });
 
 test("[s:service.5] what is not in the common set goes into the body of the provider's request, as it came", async () => {
@@ -128,13 +196,27 @@ describe("[s:service.6] a request belongs to a tenant, and in it to a project", 
     expect([line["tenant"], line["project"]]).toEqual(["default", "default"]);
     for (const field of ["tenant_id", "project_id"]) {
       const refused = await ask({ model: MODELS.openai, [field]: "another" });
-      expect([field, refused.status, refused.body.error.code, refused.request]).toEqual([field, 403, "scope_mismatch", null]);
+      expect([field, refused.status, refused.body.error.code, refused.request]).toEqual([
+        field,
+        403,
+        "scope_mismatch",
+        null,
+      ]);
     }
   });
   test("a user's token reaches several projects of its tenant, and the request says in which it runs", async () => {
     const admin = await gateway.createToken("--personal", "--role", "owner");
-    const make = (path: string, made: object): Promise<Response> => fetch(`${gateway.url}/api/v1/admin${path}`, { method: "POST", headers: { authorization: `Bearer ${admin}`, "content-type": "application/json" }, body: JSON.stringify(made) });
-    for (const [path, made] of [["/projects", { id: "second", tenant_id: "default", name: "Second" }], ["/tenants", { id: "other", name: "Other" }], ["/projects", { id: "theirs", tenant_id: "other", name: "Theirs" }]] as const) {
+    const make = (path: string, made: object): Promise<Response> =>
+      fetch(`${gateway.url}/api/v1/admin${path}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${admin}`, "content-type": "application/json" },
+        body: JSON.stringify(made),
+      });
+    for (const [path, made] of [
+      ["/projects", { id: "second", tenant_id: "default", name: "Second" }],
+      ["/tenants", { id: "other", name: "Other" }],
+      ["/projects", { id: "theirs", tenant_id: "other", name: "Theirs" }],
+    ] as const) {
       const response = await make(path, made);
       if (response.status !== 201) throw new Error(`${path}: ${response.status} ${await response.text()}`);
     }
@@ -153,7 +235,10 @@ describe("[s:service.6] a request belongs to a tenant, and in it to a project", 
 describe("[s:service.7] the base address ends in /api/v1", () => {
   test("that is all that the official client needs to know", async () => {
     const client = new OpenAI({ baseURL: `${gateway.url}/api/v1`, apiKey: token, maxRetries: 0 });
-    const answer = await client.chat.completions.create({ model: MODELS.anthropic, messages: [{ role: "user", content: "Which city?" }] });
+    const answer = await client.chat.completions.create({
+      model: MODELS.anthropic,
+      messages: [{ role: "user", content: "Which city?" }],
+    });
     expect(answer.choices[0]!.message.content).toBe("Vienna");
   });
   test("another version, or none of ours, is not there", async () => {

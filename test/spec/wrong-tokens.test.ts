@@ -21,17 +21,30 @@ describe("a flood of wrong tokens", () => {
     await issuer.addKey("stranger");
     const id = gateway.firstToken!.split("_")[2]!;
     const forged = await issuer.token({}, { kid: "nobody", sign: "stranger" });
-    const makers = [() => newAccessToken("project").text, () => newTokenText("project", id).text, () => newAccessToken("personal").text.slice(0, -1), () => `sk-${crypto.randomUUID()}`, () => forged];
+    const makers = [
+      () => newAccessToken("project").text,
+      () => newTokenText("project", id).text,
+      () => newAccessToken("personal").text.slice(0, -1),
+      () => `sk-${crypto.randomUUID()}`,
+      () => forged,
+    ];
     const texts = Array.from({ length: 2000 }, (_, index) => makers[index % makers.length]!());
     const startedMs = performance.now();
     const answers = texts.map(async (text) => {
       const response = await gateway.chat({ model: "sandbox:echo", messages: HELLO }, { token: text });
       const body = await response.text();
       const { code } = readError(response.status, response.headers, body);
-      expect([response.status, code, response.headers.get("www-authenticate")?.startsWith("Bearer"), response.headers.get("x-should-retry")]).toEqual([401, "invalid_token", true, "false"]);
+      expect([
+        response.status,
+        code,
+        response.headers.get("www-authenticate")?.startsWith("Bearer"),
+        response.headers.get("x-should-retry"),
+      ]).toEqual([401, "invalid_token", true, "false"]);
       expect(body).not.toContain(text.slice(-20));
     });
-    const served = await Promise.all(Array.from({ length: 20 }, async () => (await gateway.chat({ model: "sandbox:echo", messages: HELLO })).status));
+    const served = await Promise.all(
+      Array.from({ length: 20 }, async () => (await gateway.chat({ model: "sandbox:echo", messages: HELLO })).status),
+    );
     await Promise.all(answers);
     const tookMs = performance.now() - startedMs;
     expect(new Set(served)).toEqual(new Set([200]));
@@ -39,7 +52,9 @@ describe("a flood of wrong tokens", () => {
     let told = 0;
     for (let waits = 0; waits < 100; waits++) {
       const lines = gateway.lines();
-      const held = lines.filter((line) => typeof line["calls"] === "number" && String(line["msg"]).includes("without a token")).reduce((sum, line) => sum + Number(line["calls"]), 0);
+      const held = lines
+        .filter((line) => typeof line["calls"] === "number" && String(line["msg"]).includes("without a token"))
+        .reduce((sum, line) => sum + Number(line["calls"]), 0);
       const refused = lines.filter((line) => line["status"] === 401).length;
       told = held + refused;
       if (told === 2000) {
@@ -57,7 +72,9 @@ describe("a flood of wrong tokens", () => {
 
   test("[d2.5] one costs less than a fifth of a millisecond of this process", async () => {
     const stub = answeringGateway();
-    const texts = Array.from({ length: 2000 }, (_, index) => (index % 2 === 0 ? newAccessToken("project").text : "not a token"));
+    const texts = Array.from({ length: 2000 }, (_, index) =>
+      index % 2 === 0 ? newAccessToken("project").text : "not a token",
+    );
     const ask = (text: string): Promise<Response> => stub.chat("{}", { headers: { authorization: `Bearer ${text}` } });
     for (const text of texts.slice(0, 300)) await ask(text);
     const before = process.cpuUsage();

@@ -23,16 +23,29 @@ test("[d11.3] days of the configuration become moments; rounds go on until nothi
 
 test("what is kept for ever is not asked for", async () => {
   const { asked, calls } = pruned();
-  expect(await pruneOld(calls, callsSection.parse({ keep_days: "forever", keep_details_days: "forever" }), DAY_MS)).toBe(0);
+  expect(
+    await pruneOld(calls, callsSection.parse({ keep_days: "forever", keep_details_days: "forever" }), DAY_MS),
+  ).toBe(0);
   expect(asked).toEqual([]);
   await pruneOld(calls, callsSection.parse({ keep_days: "forever", keep_details_days: 1 }), 5 * DAY_MS);
   expect(asked).toEqual([{ callsMs: null, detailsMs: 4 * DAY_MS }]);
-  for (const wrong of [{ keep_days: 0 }, { keep_days: 1.5 }, { keep_days: "never" }, { keep_details_days: -1 }]) expect(callsSection.safeParse(wrong).success).toBe(false);
+  for (const wrong of [{ keep_days: 0 }, { keep_days: 1.5 }, { keep_days: "never" }, { keep_details_days: -1 }])
+    expect(callsSection.safeParse(wrong).success).toBe(false);
 });
 
 test("the end stops between two rounds", async () => {
   let rounds = 0;
-  const removed = await pruneOld({ prune: () => Promise.resolve(++rounds) }, callsSection.parse({}), DAY_MS, () => rounds >= 3);
+  const removed = await pruneOld(
+    { prune: () => Promise.resolve(++rounds) },
+    callsSection.parse({}),
+    DAY_MS,
+    () => rounds >= 3,
+  );
   expect([rounds, removed]).toEqual([3, 6]);
-  await keepPruned({ prune: () => Promise.reject(new Error("away")) }, callsSection.parse({}), () => 0, () => {})();
+  await keepPruned(
+    { prune: () => Promise.reject(new Error("away")) },
+    callsSection.parse({}),
+    () => 0,
+    () => {},
+  )();
 });

@@ -20,15 +20,29 @@ test("[d11.3] without its key nothing is read, and it is still told until when i
   for (const id of ["site", "app"]) await writes(store).createProject({ id, tenantId: "acme", name: id });
   const calls = openSqliteCalls({ file });
   const contents = openContentStore({ calls, sealer: sealerOf(1), now: () => 1000 });
-  const said = (traceId: string, projectId: string): SaidText => ({ traceId, tenantId: "acme", projectId, expiresMs: 2000, text: '{"messages":[]}' });
+  const said = (traceId: string, projectId: string): SaidText => ({
+    traceId,
+    tenantId: "acme",
+    projectId,
+    expiresMs: 2000,
+    text: '{"messages":[]}',
+  });
   try {
     await contents.keep([said("a", "site"), said("b", "app")]);
     const others = openContentStore({ calls, sealer: sealerOf(2), now: () => 1000 });
-    expect(await others.find("a").catch((error: unknown) => error)).toMatchObject({ name: "StoreError", kind: "sealed" });
+    expect(await others.find("a").catch((error: unknown) => error)).toMatchObject({
+      name: "StoreError",
+      kind: "sealed",
+    });
     expect([await others.keptUntilMs("a"), await others.keptUntilMs("none")]).toEqual([2000, null]);
     await writes(store).removeProject("site");
     await contents.keep([said("c", "site"), said("d", "app")]);
-    expect(await Promise.all(["a", "b", "c", "d"].map((id) => contents.keptUntilMs(id)))).toEqual([null, 2000, null, 2000]);
+    expect(await Promise.all(["a", "b", "c", "d"].map((id) => contents.keptUntilMs(id)))).toEqual([
+      null,
+      2000,
+      null,
+      2000,
+    ]);
     expect(await contents.find("b")).toMatchObject({ projectId: "app", content: { messages: [] } });
   } finally {
     await calls.close();

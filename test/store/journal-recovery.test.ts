@@ -22,7 +22,7 @@ async function written(): Promise<{ readonly bytes: Buffer; readonly starts: rea
   await journal.end();
   const bytes = withoutHeading(readFileSync(segmentPath(folder, 1)));
   const starts: number[] = [];
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = 0; at < bytes.length;) {
     starts.push(at);
     at = (readEntry(bytes, at) as { readonly end: number }).end;
   }
@@ -40,7 +40,10 @@ function textsOf(bytes: Buffer, starts: readonly number[]): readonly string[] {
 }
 
 /** A database that is down. */
-const DOWN: LedgerSink = { ingest: () => Promise.reject(new Error("down")), places: () => Promise.reject(new Error("down")) };
+const DOWN: LedgerSink = {
+  ingest: () => Promise.reject(new Error("down")),
+  places: () => Promise.reject(new Error("down")),
+};
 
 /** Texts of the entries that a reader finds. */
 function found(bytes: Buffer, folder: string): ReturnType<typeof inspectJournal> {
@@ -58,8 +61,14 @@ describe("damage", () => {
       const whole = starts.filter((_, index) => (starts[index + 1] ?? bytes.length) <= cut).length;
       const isClean = starts.includes(cut);
       const closings = Math.max(0, whole - 3);
-      expect({ cut, closings: findings.closings, openings: findings.openings.length, damages: findings.damages.length }).toEqual({ cut, closings, openings: Math.min(3, whole) - closings, damages: isClean ? 0 : 1 });
-      if (!isClean) expect(findings.damages[0]).toMatchObject({ isTail: true, offset: starts.findLast((start) => start < cut)! });
+      expect({
+        cut,
+        closings: findings.closings,
+        openings: findings.openings.length,
+        damages: findings.damages.length,
+      }).toEqual({ cut, closings, openings: Math.min(3, whole) - closings, damages: isClean ? 0 : 1 });
+      if (!isClean)
+        expect(findings.damages[0]).toMatchObject({ isTail: true, offset: starts.findLast((start) => start < cut)! });
     }
   });
 
@@ -69,12 +78,16 @@ describe("damage", () => {
     const folder = newFolder();
     for (let at = 0; at < bytes.length; at++) {
       const flipped = Buffer.from(bytes);
-      flipped[at]! ^= 1 << at % 8;
+      flipped[at]! ^= 1 << (at % 8);
       const hit = starts.findLastIndex((start) => start <= at);
       const { damages, closings, openings } = found(flipped, folder);
       expect({ at, closings, damages: damages.length }).toEqual({ at, closings: hit >= 3 ? 1 : 2, damages: 1 });
       // an opening that lost its closing counts as under way, and one that was hit is not there
-      const expected = new Set([1, ...(hit === 3 ? [0] : []), ...(hit === 4 ? [2] : [])].filter((index) => index !== hit).map((index) => texts[index]!));
+      const expected = new Set(
+        [1, ...(hit === 3 ? [0] : []), ...(hit === 4 ? [2] : [])]
+          .filter((index) => index !== hit)
+          .map((index) => texts[index]!),
+      );
       expect(new Set(openings)).toEqual(expected);
     }
   });
@@ -91,7 +104,8 @@ describe("damage", () => {
         const from = random(bytes.length);
         broken.fill(random(256), from, Math.min(bytes.length, from + 1 + random(40)));
       }
-      for (const opening of found(broken.subarray(0, random(bytes.length) + 1), folder).openings) expect(texts.has(opening)).toBe(true);
+      for (const opening of found(broken.subarray(0, random(bytes.length) + 1), folder).openings)
+        expect(texts.has(opening)).toBe(true);
     }
   });
 
@@ -116,16 +130,35 @@ test("[d11.2] what further attempts have reserved is charged too", async () => {
   expect(openings.map((opening) => unsettledRecord(opening).usage?.total_tokens)).toEqual([350]);
   while (segmentsOf(folder).length < 3) void journal.close(journal.open(aCall()), ended(aCall()));
   for (const segment of [1, 2]) await release(folder, journal, segment);
-  expect(inspectJournal(folder).openings.filter((opening) => opening.includes(call.traceId)).map((opening) => unsettledRecord(opening).usage?.total_tokens)).toEqual([350]);
+  expect(
+    inspectJournal(folder)
+      .openings.filter((opening) => opening.includes(call.traceId))
+      .map((opening) => unsettledRecord(opening).usage?.total_tokens),
+  ).toEqual([350]);
   await journal.end();
 });
 
 test("[d11.2] a call that was under way is charged with its reservation", () => {
-  const call = aCall({ provider: "openai", model: "gpt", limits: [touch("requests", 1), touch("tokens", 500), touch("tokens", 700), touch("nano_usd", 12_000)] });
+  const call = aCall({
+    provider: "openai",
+    model: "gpt",
+    limits: [touch("requests", 1), touch("tokens", 500), touch("tokens", 700), touch("nano_usd", 12_000)],
+  });
   expect(unsettledRecord(JSON.stringify(call))).toMatchObject({
-    traceId: call.traceId, projectId: "default", provider: "openai", status: 500, code: "internal_error",
-    usage: { total_tokens: 700 }, usageSource: "estimated", cost: { nanoUsd: 12_000, priceId: "reservation" },
-    limits: [{ reserved: 1, settled: 1 }, { reserved: 500, settled: 500 }, { reserved: 700, settled: 700 }, { reserved: 12_000, settled: 12_000 }],
+    traceId: call.traceId,
+    projectId: "default",
+    provider: "openai",
+    status: 500,
+    code: "internal_error",
+    usage: { total_tokens: 700 },
+    usageSource: "estimated",
+    cost: { nanoUsd: 12_000, priceId: "reservation" },
+    limits: [
+      { reserved: 1, settled: 1 },
+      { reserved: 500, settled: 500 },
+      { reserved: 700, settled: 700 },
+      { reserved: 12_000, settled: 12_000 },
+    ],
   });
   expect(unsettledRecord(JSON.stringify(aCall()))).toMatchObject({ usage: null, cost: null });
 });
@@ -133,7 +166,13 @@ test("[d11.2] a call that was under way is charged with its reservation", () => 
 describe("a start after a crash", () => {
   const start = async (folder: string, sink: LedgerSink) => {
     const told: string[] = [];
-    const ledger = await openLedger({ folder, settings: { sync: "background", onFull: "refuse" }, sink, clock: systemClock, tell: (_, words) => told.push(words) });
+    const ledger = await openLedger({
+      folder,
+      settings: { sync: "background", onFull: "refuse" },
+      sink,
+      clock: systemClock,
+      tell: (_, words) => told.push(words),
+    });
     return { ledger, told };
   };
   /** A journal as a process that was killed leaves it. */
@@ -163,8 +202,10 @@ describe("a start after a crash", () => {
     expect(told).toContain("the ledger ended in an entry that was being written; it is cut");
     expect(ledger.recovered.map(({ traceId }) => traceId)).toEqual([...underWay]);
     await until(() => sink.rows.size === 13, "all rows");
-    for (const traceId of whole) expect(sink.rows.get(traceId)).toMatchObject({ settled: true, record: { status: 200 } });
-    for (const traceId of underWay) expect(sink.rows.get(traceId)).toMatchObject({ settled: false, record: { usage: { total_tokens: 90 } } });
+    for (const traceId of whole)
+      expect(sink.rows.get(traceId)).toMatchObject({ settled: true, record: { status: 200 } });
+    for (const traceId of underWay)
+      expect(sink.rows.get(traceId)).toMatchObject({ settled: false, record: { usage: { total_tokens: 90 } } });
     await ledger.end();
     expect(segmentsOf(own)).toEqual([]);
   });
@@ -185,7 +226,8 @@ describe("a start after a crash", () => {
     const folder = newFolder();
     const { whole, underWay } = crashed(folder);
     const own = join(folder, "0");
-    for (const segment of segmentsOf(own)) writeFileSync(segmentPath(own, segment), withoutHeading(readFileSync(segmentPath(own, segment))));
+    for (const segment of segmentsOf(own))
+      writeFileSync(segmentPath(own, segment), withoutHeading(readFileSync(segmentPath(own, segment))));
     // a place in a journal that is gone, which that version took for one in this
     writeFileSync(join(own, "shipped"), "10 176605\n");
     const sink = testSink();
@@ -197,7 +239,9 @@ describe("a start after a crash", () => {
     await first.ledger.end();
     expect(existsSync(join(own, "shipped"))).toBe(false);
     expect(sink.rows.size).toBe(whole.length + underWay.length + 1);
-    expect(first.told.filter((words) => words.includes("missing") || words.includes("copy") || words.includes("damaged"))).toEqual([]);
+    expect(
+      first.told.filter((words) => words.includes("missing") || words.includes("copy") || words.includes("damaged")),
+    ).toEqual([]);
     // and the next start says nothing more of it
     const second = await start(folder, sink);
     await second.ledger.end();
@@ -232,10 +276,16 @@ describe("a start after a crash", () => {
     const first = await start(folder, firstSink);
     const secondSink = testSink();
     const second = await start(folder, secondSink);
-    expect([first.ledger.standing().folder, second.ledger.standing().folder]).toEqual([join(folder, "0"), join(folder, "1")]);
+    expect([first.ledger.standing().folder, second.ledger.standing().folder]).toEqual([
+      join(folder, "0"),
+      join(folder, "1"),
+    ]);
     const call = aCall();
     void second.ledger.close(second.ledger.open(call), ended(call));
-    await until(() => secondSink.rows.size === 1 && firstSink.rows.size === whole.length + underWay.length, "rows of both");
+    await until(
+      () => secondSink.rows.size === 1 && firstSink.rows.size === whole.length + underWay.length,
+      "rows of both",
+    );
     await first.ledger.end();
     await second.ledger.end();
     // left by a process with the folder 1 that does not come back
@@ -250,6 +300,11 @@ describe("a start after a crash", () => {
   test("a folder that cannot be used is told with its cure", async () => {
     const file = join(newFolder(), "file");
     writeFileSync(file, "");
-    expect(await start(file, DOWN).then(() => "started", (fault: unknown) => (fault as Error).message)).toContain("ledger.folder");
+    expect(
+      await start(file, DOWN).then(
+        () => "started",
+        (fault: unknown) => (fault as Error).message,
+      ),
+    ).toContain("ledger.folder");
   });
 });

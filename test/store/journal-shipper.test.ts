@@ -105,7 +105,10 @@ describe("shipping", () => {
     const sink = testSink();
     const ids = calls(journal, 3);
     let hangs = true;
-    const hanging: LedgerSink = { ...sink, ingest: (rows, place) => (hangs ? new Promise<void>(() => {}) : sink.ingest(rows, place)) };
+    const hanging: LedgerSink = {
+      ...sink,
+      ingest: (rows, place) => (hangs ? new Promise<void>(() => {}) : sink.ingest(rows, place)),
+    };
     const problems: string[] = [];
     const options = { ...shipperParts(folder, journal, hanging, problems), pollMs: 1, backoffMs: 1 };
     const shipper = new JournalShipper({ ...options, answerMs: 10 });
@@ -168,7 +171,11 @@ describe("shipping", () => {
     const ids = calls(journal, 3);
     let first = 0;
     // down until the row behind the first one is tried, to find out whether it is the row
-    sink.refuses = (rows) => rows[0]!.record.traceId === ids[0] && first++ < 25 && !rows.some(({ record }) => sink.rows.has(record.traceId)) && sink.rows.size === 0;
+    sink.refuses = (rows) =>
+      rows[0]!.record.traceId === ids[0] &&
+      first++ < 25 &&
+      !rows.some(({ record }) => sink.rows.has(record.traceId)) &&
+      sink.rows.size === 0;
     const shipper = new JournalShipper({ ...shipperParts(folder, journal, sink), pollMs: 1, backoffMs: 0.01 });
     shipper.start();
     await until(() => sink.rows.size === ids.length, "all rows");

@@ -22,7 +22,11 @@ describe("writing", () => {
     const journal = newJournal(folder);
     const call = aCall();
     const entry = journal.open(call);
-    expect(inspectJournal(folder)).toMatchObject({ openings: [expect.stringContaining(call.traceId)], closings: 0, damages: [] });
+    expect(inspectJournal(folder)).toMatchObject({
+      openings: [expect.stringContaining(call.traceId)],
+      closings: 0,
+      damages: [],
+    });
     expect(journal.close(entry, ended(call))).toBeNull();
     expect(inspectJournal(folder)).toMatchObject({ openings: [], closings: 1, damages: [] });
     await journal.end();
@@ -51,7 +55,9 @@ describe("writing", () => {
     const journal = newJournal(newFolder(), { disk, settings: { sync: "before_answer", onFull: "refuse" } });
     disk.syncGate = promise;
     let released = 0;
-    const waits = Array.from({ length: 20 }, () => journal.close(journal.open(aCall()), ended(aCall()))!.then(() => (released += 1)));
+    const waits = Array.from({ length: 20 }, () =>
+      journal.close(journal.open(aCall()), ended(aCall()))!.then(() => (released += 1)),
+    );
     await Bun.sleep(15);
     expect(released).toBe(0);
     resolve();
@@ -66,7 +72,11 @@ describe("writing", () => {
     const faults: string[] = [];
     const mended: string[] = [];
     const folder = newFolder();
-    const journal = newJournal(folder, { disk, onFault: (words) => faults.push(words), onMended: (words) => mended.push(words) });
+    const journal = newJournal(folder, {
+      disk,
+      onFault: (words) => faults.push(words),
+      onMended: (words) => mended.push(words),
+    });
     disk.syncFails = true;
     journal.open(aCall());
     await journal.synced();
@@ -83,7 +93,10 @@ describe("writing", () => {
     const folder = newFolder();
     const journal = newJournal(folder);
     const call = aCall();
-    void journal.close(journal.open({ ...call, metadata: { much: "x".repeat(5_000_000) } }), ended(call, { metadata: { much: "x".repeat(5_000_000) } }));
+    void journal.close(
+      journal.open({ ...call, metadata: { much: "x".repeat(5_000_000) } }),
+      ended(call, { metadata: { much: "x".repeat(5_000_000) } }),
+    );
     expect(readFileSync(segmentPath(folder, 1)).length).toBeLessThan(10_000);
     expect(readFileSync(segmentPath(folder, 1), "latin1")).toContain('"record_cut"');
     await journal.end();
@@ -102,8 +115,10 @@ describe("calls that were refused before they were admitted", () => {
   test("leave a closing row, and a flood of them a bounded number", async () => {
     const folder = newFolder();
     const journal = newJournal(folder);
-    for (let count = 0; count < 5000; count++) void journal.close(null, { ...aCall({ tenantId: null, tokenId: null }), status: 401, code: "invalid_token" });
-    for (let count = 0; count < 10; count++) void journal.close(null, { ...aCall(), status: 400, code: "invalid_request" });
+    for (let count = 0; count < 5000; count++)
+      void journal.close(null, { ...aCall({ tenantId: null, tokenId: null }), status: 401, code: "invalid_token" });
+    for (let count = 0; count < 10; count++)
+      void journal.close(null, { ...aCall(), status: 400, code: "invalid_request" });
     const { rows, unrecorded } = journal.standing();
     expect(rows).toBeGreaterThanOrEqual(210);
     expect(rows).toBeLessThan(250);
@@ -119,7 +134,11 @@ describe("a full disk", () => {
     const told: string[] = [];
     const folder = newFolder();
     disk.room = 4 * 4096;
-    const journal = newJournal(folder, { disk, onFault: (words) => told.push(words), onMended: (words) => told.push(words) });
+    const journal = newJournal(folder, {
+      disk,
+      onFault: (words) => told.push(words),
+      onMended: (words) => told.push(words),
+    });
     await journal.start();
     const calls = Array.from({ length: 4 }, () => aCall());
     const entries = calls.map((call) => journal.open(call));
@@ -142,7 +161,11 @@ describe("a full disk", () => {
     const disk = testDisk();
     const told: string[] = [];
     const folder = newFolder();
-    const journal = newJournal(folder, { disk, settings: { sync: "background", onFull: "continue" }, onFault: (words) => told.push(words) });
+    const journal = newJournal(folder, {
+      disk,
+      settings: { sync: "background", onFull: "continue" },
+      onFault: (words) => told.push(words),
+    });
     disk.room = 0;
     for (let count = 0; count < 10_050; count++) {
       const call = aCall();
@@ -150,7 +173,11 @@ describe("a full disk", () => {
     }
     expect(told).toHaveLength(1);
     expect(journal.refusal()).toBeNull();
-    expect(journal.standing()).toMatchObject({ waitingRows: 10_000, lost: 50, fault: expect.stringContaining("ENOSPC") as string });
+    expect(journal.standing()).toMatchObject({
+      waitingRows: 10_000,
+      lost: 50,
+      fault: expect.stringContaining("ENOSPC") as string,
+    });
     disk.room = Number.POSITIVE_INFINITY;
     await until(() => journal.standing().fault === null, "the disk takes rows again");
     expect(inspectJournal(folder)).toMatchObject({ closings: 10_000 });
@@ -175,7 +202,12 @@ describe("a full disk", () => {
       const admitted = entries.filter((entry) => entry !== null).length;
       disk.room = 1_000_000;
       await until(() => journal.refusal() === null, "calls run again");
-      expect({ room, ...inspectJournal(folder) }).toMatchObject({ room, openings: [], closings: admitted, damages: [] });
+      expect({ room, ...inspectJournal(folder) }).toMatchObject({
+        room,
+        openings: [],
+        closings: admitted,
+        damages: [],
+      });
       await journal.end();
     }
   });
@@ -248,7 +280,12 @@ describe("zeros ahead of the entries", () => {
     expect(sizeOf(folder, 1)).toBe(journal.writtenTo.offset);
     fill(journal, 80);
     await until(() => sizeOf(folder, 1) > journal.writtenTo.offset + 512 * 1024, "zeros ahead");
-    expect(inspectJournal(folder)).toMatchObject({ closings: 100, openings: [], damages: [], sizes: new Map([[1, journal.writtenTo.offset]]) });
+    expect(inspectJournal(folder)).toMatchObject({
+      closings: 100,
+      openings: [],
+      damages: [],
+      sizes: new Map([[1, journal.writtenTo.offset]]),
+    });
     fill(journal, 50);
     expect(inspectJournal(folder)).toMatchObject({ closings: 150, damages: [] });
     const written = journal.writtenTo.offset;
@@ -269,7 +306,11 @@ describe("zeros ahead of the entries", () => {
       bytes.fill(0, written - torn, written);
       writeFileSync(segmentPath(folder, 1), bytes);
       const findings = inspectJournal(folder);
-      expect(findings).toMatchObject({ closings: torn === 0 ? 100 : 99, damages: torn === 0 ? [] : [{ isTail: true }], lastSegment: 1 });
+      expect(findings).toMatchObject({
+        closings: torn === 0 ? 100 : 99,
+        damages: torn === 0 ? [] : [{ isTail: true }],
+        lastSegment: 1,
+      });
       cutTorn(folder, findings);
       expect(sizeOf(folder, 1)).toBe(findings.damages[0]?.offset ?? written);
       expect(inspectJournal(folder)).toMatchObject({ closings: findings.closings, damages: [] });
@@ -290,13 +331,17 @@ describe("zeros ahead of the entries", () => {
     fill(journal, 100);
     await journal.end();
     expect(inspectJournal(folder)).toMatchObject({ closings: 500, openings: [], damages: [] });
-    expect(inspectJournal(folder).sizes.values().toArray()).toEqual(segmentsOf(folder).map((segment) => sizeOf(folder, segment)));
+    expect(inspectJournal(folder).sizes.values().toArray()).toEqual(
+      segmentsOf(folder).map((segment) => sizeOf(folder, segment)),
+    );
   });
 
   test("a disk without room for them takes entries all the same", async () => {
     const disk = testDisk();
     const folder = newFolder();
-    const journal = newJournal(folder, { disk: { ...disk, zero: () => Promise.reject(new Error("ENOSPC: no space left on device, write")) } });
+    const journal = newJournal(folder, {
+      disk: { ...disk, zero: () => Promise.reject(new Error("ENOSPC: no space left on device, write")) },
+    });
     fill(journal, 100);
     await Bun.sleep(10);
     fill(journal, 500);

@@ -15,7 +15,10 @@ const ORDINARY_SEED = "614204052";
 if (Bun.env["DRAGOMAN_TEST_LONG"] !== "1") Bun.env["DRAGOMAN_TEST_SEED"] ??= ORDINARY_SEED;
 const seed = printedSeed("the ledger's model");
 const only = Bun.env["DRAGOMAN_LEDGER_SEQUENCE"];
-const SECONDS = Bun.env["DRAGOMAN_TEST_LONG"] === "1" ? { sqlite: 720, postgres: 480 } : { sqlite: Number(Bun.env["DRAGOMAN_LEDGER_SECONDS"] ?? 25), postgres: 12 };
+const SECONDS =
+  Bun.env["DRAGOMAN_TEST_LONG"] === "1"
+    ? { sqlite: 720, postgres: 480 }
+    : { sqlite: Number(Bun.env["DRAGOMAN_LEDGER_SECONDS"] ?? 25), postgres: 12 };
 /** Worlds that run at the same time: most of what they do is wait. */
 const AT_ONCE = 6;
 const MAX_EVENTS = 22;
@@ -81,48 +84,58 @@ function call(life: Life): void {
 const EVENTS: readonly (readonly [weight: number, name: string, happen: (life: Life) => void | Promise<void>])[] = [
   [10, "a plain call", call],
   [
-    6, "a stream begins",
+    6,
+    "a stream begins",
     (life) => {
       const gateway = gatewayOf(life);
-      if (gateway !== undefined && gateway.open.length < 8) life.world.begin(gateway, USERS[life.random(2)]!, 1 + life.random(90));
+      if (gateway !== undefined && gateway.open.length < 8)
+        life.world.begin(gateway, USERS[life.random(2)]!, 1 + life.random(90));
     },
   ],
   [
-    3, "a stream has another attempt",
+    3,
+    "a stream has another attempt",
     (life) => {
       const gateway = gatewayOf(life);
-      if (gateway !== undefined && gateway.open.length > 0) life.world.again(gateway, life.random(gateway.open.length), 1 + life.random(150));
+      if (gateway !== undefined && gateway.open.length > 0)
+        life.world.again(gateway, life.random(gateway.open.length), 1 + life.random(150));
     },
   ],
   [
-    5, "a stream ends",
+    5,
+    "a stream ends",
     (life) => {
       const gateway = gatewayOf(life);
-      if (gateway !== undefined && gateway.open.length > 0) life.world.end(gateway, life.random(gateway.open.length), life.random(200));
+      if (gateway !== undefined && gateway.open.length > 0)
+        life.world.end(gateway, life.random(gateway.open.length), life.random(200));
     },
   ],
   [
-    2, "a refused call",
+    2,
+    "a refused call",
     (life) => {
       const gateway = gatewayOf(life);
       if (gateway !== undefined) life.world.refuse(gateway);
     },
   ],
   [
-    3, "many calls, over several segments",
+    3,
+    "many calls, over several segments",
     (life) => {
       for (let count = life.random(14); count >= 0; count--) call(life);
     },
   ],
   [
-    4, "a clean stop",
+    4,
+    "a clean stop",
     async (life) => {
       const gateway = gatewayOf(life);
       if (gateway !== undefined) await life.world.stop(gateway);
     },
   ],
   [
-    4, "a kill",
+    4,
+    "a kill",
     async (life) => {
       const gateway = gatewayOf(life);
       if (gateway !== undefined) await life.world.kill(gateway);
@@ -132,7 +145,8 @@ const EVENTS: readonly (readonly [weight: number, name: string, happen: (life: L
   [2, "a second process", async ({ world }) => void (world.gateways.length === 1 && (await world.start()))],
   [2, "a copy", async ({ world, random }) => void (world.copies < 3 && (await world.copy(random(3) === 0)))],
   [
-    2, "a restore",
+    2,
+    "a restore",
     async ({ world, random, database }) => {
       if (world.copies === 0) return;
       const what = (["all", "folder", "database"] as const)[random(3)]!;
@@ -140,7 +154,8 @@ const EVENTS: readonly (readonly [weight: number, name: string, happen: (life: L
       database.mood = "up";
       await world.makeRoom();
       // a machine is restored after a stop, or after it was lost
-      while (world.gateways.length > 0) await (random(2) === 0 ? world.stop(world.gateways[0]!) : world.kill(world.gateways[0]!));
+      while (world.gateways.length > 0)
+        await (random(2) === 0 ? world.stop(world.gateways[0]!) : world.kill(world.gateways[0]!));
       await world.restore(index, what);
       await world.start();
     },
@@ -164,7 +179,10 @@ async function live(drawnAs: Drawn, database: ModelDatabase): Promise<number> {
   const root = join(folder, `${drawnAs.seed}-${drawnAs.sequence}`);
   const happened: string[] = [];
   database.mood = "up";
-  const world = new World(root, database, { onFull: random(4) === 0 ? "continue" : "refuse", segmentBytes: 1500 + random(6000) });
+  const world = new World(root, database, {
+    onFull: random(4) === 0 ? "continue" : "refuse",
+    segmentBytes: 1500 + random(6000),
+  });
   const life: Life = { world, random, database };
   try {
     await world.start();
@@ -177,21 +195,29 @@ async function live(drawnAs: Drawn, database: ModelDatabase): Promise<number> {
     await world.finish();
   } catch (fault) {
     const words = fault instanceof Error ? (fault.stack ?? fault.message) : String(fault);
-    throw new Error(`sequence ${drawnAs.sequence} of seed ${drawnAs.seed}: ${words}\nafter: ${happened.join(", ")}`, { cause: fault });
+    throw new Error(`sequence ${drawnAs.sequence} of seed ${drawnAs.seed}: ${words}\nafter: ${happened.join(", ")}`, {
+      cause: fault,
+    });
   }
   rmSync(root, { recursive: true });
   return happened.length;
 }
 
 /** Worlds one after the other, several at a time, each with a database of its own, until the time is over. */
-async function liveAll(seconds: number, openDatabase: () => Promise<ModelDatabase>): Promise<{ readonly sequences: number; readonly events: number }> {
+async function liveAll(
+  seconds: number,
+  openDatabase: () => Promise<ModelDatabase>,
+): Promise<{ readonly sequences: number; readonly events: number }> {
   const endsMs = performance.now() + seconds * 1000;
   let sequences = 0;
   let events = 0;
   const worker = async (): Promise<void> => {
     const database = await openDatabase();
     while (performance.now() < endsMs && (only === undefined || sequences === 0)) {
-      const next = only === undefined ? (PLAYED_FIRST[sequences] ?? { seed, sequence: sequences - PLAYED_FIRST.length }) : { seed, sequence: Number(only) };
+      const next =
+        only === undefined
+          ? (PLAYED_FIRST[sequences] ?? { seed, sequence: sequences - PLAYED_FIRST.length })
+          : { seed, sequence: Number(only) };
       sequences += 1;
       const happened = await live(next, database);
       events += happened;
@@ -210,9 +236,13 @@ describe("whatever happens to a ledger, each call that a client saw has one row 
     expect(sequences).toBeGreaterThan(only === undefined ? 20 : 0);
   }, 900_000);
 
-  test.skipIf(postgres === null)("[d11.2 d4.2] over PostgreSQL", async () => {
-    const { sequences, events } = await liveAll(SECONDS.postgres, () => postgresModel(postgres!));
-    console.log(`drawn: ${sequences} sequences of ${events} events over PostgreSQL, from the seed ${seed}`);
-    expect(sequences).toBeGreaterThan(only === undefined ? 5 : 0);
-  }, 900_000);
+  test.skipIf(postgres === null)(
+    "[d11.2 d4.2] over PostgreSQL",
+    async () => {
+      const { sequences, events } = await liveAll(SECONDS.postgres, () => postgresModel(postgres!));
+      console.log(`drawn: ${sequences} sequences of ${events} events over PostgreSQL, from the seed ${seed}`);
+      expect(sequences).toBeGreaterThan(only === undefined ? 5 : 0);
+    },
+    900_000,
+  );
 });

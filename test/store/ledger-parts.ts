@@ -25,20 +25,58 @@ export function newFolder(): string {
 
 /** A call that was admitted. */
 export function aCall(more: Partial<CallRecord> = {}): CallRecord {
-  return { ...parseClosing("{}"), traceId: newTraceId(), startedAtMs: 1_767_225_600_000, tokenId: "t1", tenantId: "default", projectId: "default", modelAsked: "sandbox:echo", route: "direct", ...more };
+  return {
+    ...parseClosing("{}"),
+    traceId: newTraceId(),
+    startedAtMs: 1_767_225_600_000,
+    tokenId: "t1",
+    tenantId: "default",
+    projectId: "default",
+    modelAsked: "sandbox:echo",
+    route: "direct",
+    ...more,
+  };
 }
 
 /** The same at its end. */
 export function ended(call: CallRecord, more: Partial<CallRecord> = {}): CallRecord {
-  return { ...call, status: 200, usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 }, usageSource: "provider", totalMs: 12.5, ...more };
+  return {
+    ...call,
+    status: 200,
+    usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
+    usageSource: "provider",
+    totalMs: 12.5,
+    ...more,
+  };
 }
 
 export function touch(unit: LimitTouch["unit"], reserved: number): LimitTouch {
-  return { id: `lim_${unit}`, value: "", unit, before: 0, reserved, settled: null, after: reserved, wouldRefuse: false };
+  return {
+    id: `lim_${unit}`,
+    value: "",
+    unit,
+    before: 0,
+    reserved,
+    settled: null,
+    after: reserved,
+    wouldRefuse: false,
+  };
 }
 
 export function newJournal(folder: string, more: Partial<JournalOptions> = {}): Journal {
-  return new Journal({ folder, run: newRandomName(), firstSegment: 1, settings: { sync: "background", onFull: "refuse" }, disk: systemDisk, clock: systemClock, onFault: () => {}, onMended: () => {}, reserveBytes: 4096, probeMs: 5, ...more });
+  return new Journal({
+    folder,
+    run: newRandomName(),
+    firstSegment: 1,
+    settings: { sync: "background", onFull: "refuse" },
+    disk: systemDisk,
+    clock: systemClock,
+    onFault: () => {},
+    onMended: () => {},
+    reserveBytes: 4096,
+    probeMs: 5,
+    ...more,
+  });
 }
 
 /** As a shipper is told to release one; damaged ones as well. */
@@ -49,8 +87,24 @@ export async function release(folder: string, journal: Journal, segment: number)
 }
 
 /** What a shipper needs of a journal. */
-export function shipperParts(folder: string, journal: Journal, sink: LedgerSink, problems: string[] = []): ShipperOptions {
-  return { folder, journal: "test", run: newRandomName(), sink, clock: systemClock, disk: systemDisk, writtenTo: () => journal.writtenTo, release: (segment) => release(folder, journal, segment), onProblem: (words) => problems.push(words), pollMs: 2 };
+export function shipperParts(
+  folder: string,
+  journal: Journal,
+  sink: LedgerSink,
+  problems: string[] = [],
+): ShipperOptions {
+  return {
+    folder,
+    journal: "test",
+    run: newRandomName(),
+    sink,
+    clock: systemClock,
+    disk: systemDisk,
+    writtenTo: () => journal.writtenTo,
+    release: (segment) => release(folder, journal, segment),
+    onProblem: (words) => problems.push(words),
+    pollMs: 2,
+  };
 }
 
 /** A disk whose room and faults the test says. */
@@ -124,7 +178,10 @@ export function testSink(): TestSink {
     taken: new Map(),
     batches: [],
     refuses: () => false,
-    places: (journals, runs) => Promise.resolve([...sink.taken.values()].filter((place) => journals.includes(place.journal) || runs.includes(place.run))),
+    places: (journals, runs) =>
+      Promise.resolve(
+        [...sink.taken.values()].filter((place) => journals.includes(place.journal) || runs.includes(place.run)),
+      ),
     ingest(rows, place) {
       sink.batches.push(rows.length);
       if (sink.refuses(rows)) return Promise.reject(new Error("the database is down"));
@@ -138,5 +195,6 @@ export function testSink(): TestSink {
 
 /** Waits until it holds; fails after five seconds. */
 export async function until(holds: () => boolean, what: string): Promise<void> {
-  for (const endsMs = performance.now() + 5000; !holds(); await Bun.sleep(2)) if (performance.now() > endsMs) throw new Error(`not within 5 s: ${what}`);
+  for (const endsMs = performance.now() + 5000; !holds(); await Bun.sleep(2))
+    if (performance.now() > endsMs) throw new Error(`not within 5 s: ${what}`);
 }

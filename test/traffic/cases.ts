@@ -47,7 +47,9 @@ export interface TrafficCase {
   };
 }
 
-export const trafficFolder = resolve(process.env["DRAGOMAN_TRAFFIC"] ?? join(import.meta.dir, "../../../shared/traffic"));
+export const trafficFolder = resolve(
+  process.env["DRAGOMAN_TRAFFIC"] ?? join(import.meta.dir, "../../../shared/traffic"),
+);
 export const vectorsFolder = resolve(trafficFolder, "../vectors");
 export const trafficMissing = !existsSync(join(trafficFolder, "index.json"));
 
@@ -58,11 +60,15 @@ export function loadCase(entry: TrafficEntry): TrafficCase {
   return JSON.parse(readFileSync(join(trafficFolder, entry.file), "utf8")) as TrafficCase;
 }
 /** A few recordings are of requests without a conversation, which the gateway itself refuses. */
-export const hasConversation = ({ request_body: body }: TrafficCase): boolean => body !== null && (Array.isArray(body["messages"]) || Array.isArray(body["contents"]));
+export const hasConversation = ({ request_body: body }: TrafficCase): boolean =>
+  body !== null && (Array.isArray(body["messages"]) || Array.isArray(body["contents"]));
 
 export function clientBody(recorded: TrafficCase): JsonObject {
   const known = recorded.client_request === "same as request_body" ? recorded.request_body : recorded.client_request;
-  const body: JsonObject = known !== null && typeof known === "object" && Array.isArray(known["messages"]) ? known : { messages: [{ role: "user", content: "Hello" }] };
+  const body: JsonObject =
+    known !== null && typeof known === "object" && Array.isArray(known["messages"])
+      ? known
+      : { messages: [{ role: "user", content: "Hello" }] };
   const streamed = (recorded.response_stream ?? recorded.response_stream_b64) !== undefined;
   return { ...body, model: body["model"] ?? recorded.model ?? "some-model", ...(streamed && { stream: true }) };
 }

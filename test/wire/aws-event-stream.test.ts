@@ -36,10 +36,13 @@ function read(chunks: readonly Uint8Array[], maxEventBytes = ROOMY): Reading {
 }
 
 function piecesOf(bytes: Uint8Array, size: number): readonly Uint8Array[] {
-  return Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) => bytes.subarray(index * size, (index + 1) * size));
+  return Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
+    bytes.subarray(index * size, (index + 1) * size),
+  );
 }
 
-const kindOf = ({ fault }: Reading): string | null => (fault instanceof UpstreamFault ? fault.kind : fault === null ? null : "another");
+const kindOf = ({ fault }: Reading): string | null =>
+  fault instanceof UpstreamFault ? fault.kind : fault === null ? null : "another";
 
 /** A prelude with a right checksum, whatever it promises. */
 function prelude(total: number, headers: number): Uint8Array {
@@ -60,17 +63,29 @@ const STREAM = awsEventStream(EVENTS);
 
 describe("AWS event streams", () => {
   test("give their events, however the bytes are cut", () => {
-    for (let size = 1; size <= STREAM.length; size++) expect(read(piecesOf(STREAM, size))).toEqual({ events: EVENTS, fault: null });
-    for (let cut = 0; cut <= STREAM.length; cut++) expect(read([STREAM.subarray(0, cut), STREAM.subarray(cut)])).toEqual({ events: EVENTS, fault: null });
+    for (let size = 1; size <= STREAM.length; size++)
+      expect(read(piecesOf(STREAM, size))).toEqual({ events: EVENTS, fault: null });
+    for (let cut = 0; cut <= STREAM.length; cut++)
+      expect(read([STREAM.subarray(0, cut), STREAM.subarray(cut)])).toEqual({ events: EVENTS, fault: null });
   });
   test("give any events of any texts, cut anywhere", () => {
-    const event = fc.record({ event: fc.string({ minLength: 1, maxLength: 20 }).filter((name) => !/exception$/i.test(name)), data: fc.string({ unit: "grapheme", minLength: 1, maxLength: 400 }) });
+    const event = fc.record({
+      event: fc.string({ minLength: 1, maxLength: 20 }).filter((name) => !/exception$/i.test(name)),
+      data: fc.string({ unit: "grapheme", minLength: 1, maxLength: 400 }),
+    });
     fc.assert(
-      fc.property(fc.array(event, { maxLength: 8 }), fc.array(fc.nat({ max: 4000 }), { maxLength: 6 }), (events, cuts) => {
-        const bytes = awsEventStream(events);
-        const at = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).toSorted((a, b) => a - b), bytes.length];
-        expect(read(at.slice(1).map((end, index) => bytes.subarray(at[index], end)))).toEqual({ events, fault: null });
-      }),
+      fc.property(
+        fc.array(event, { maxLength: 8 }),
+        fc.array(fc.nat({ max: 4000 }), { maxLength: 6 }),
+        (events, cuts) => {
+          const bytes = awsEventStream(events);
+          const at = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).toSorted((a, b) => a - b), bytes.length];
+          expect(read(at.slice(1).map((end, index) => bytes.subarray(at[index], end)))).toEqual({
+            events,
+            fault: null,
+          });
+        },
+      ),
       { numRuns: 300 },
     );
   });
@@ -82,9 +97,15 @@ describe("AWS event streams", () => {
     expect(parser.end()).toEqual([]);
   });
   test("name exceptions by their type and errors of the framing by `error`; an exception without words is one all the same", () => {
-    const exception = awsMessage({ ":message-type": "exception", ":exception-type": "throttlingException" }, '{"message":"Slow down."}');
+    const exception = awsMessage(
+      { ":message-type": "exception", ":exception-type": "throttlingException" },
+      '{"message":"Slow down."}',
+    );
     const silent = awsMessage({ ":message-type": "exception", ":exception-type": "validationException" }, "");
-    const error = awsMessage({ ":message-type": "error", ":error-code": "InternalFailure", ":error-message": "Broken." }, "");
+    const error = awsMessage(
+      { ":message-type": "error", ":error-code": "InternalFailure", ":error-message": "Broken." },
+      "",
+    );
     expect(read([exception, silent, error]).events).toEqual([
       { event: "throttlingException", data: '{"message":"Slow down."}' },
       { event: "validationException", data: "{}" },
@@ -93,11 +114,26 @@ describe("AWS event streams", () => {
   });
   test("give each byte of a payload that is no text as a character, so that one cut inside a character survives", () => {
     const text = Buffer.from("data: é\n\n");
-    const parts = [text.subarray(0, 7), text.subarray(7)].map((part) => awsMessage({ ":message-type": "event", ":event-type": "PayloadPart", ":content-type": "application/octet-stream" }, part));
-    expect(Buffer.from(read(parts).events.map(({ data }) => data).join(""), "latin1").toString("utf8")).toBe("data: é\n\n");
+    const parts = [text.subarray(0, 7), text.subarray(7)].map((part) =>
+      awsMessage(
+        { ":message-type": "event", ":event-type": "PayloadPart", ":content-type": "application/octet-stream" },
+        part,
+      ),
+    );
+    expect(
+      Buffer.from(
+        read(parts)
+          .events.map(({ data }) => data)
+          .join(""),
+        "latin1",
+      ).toString("utf8"),
+    ).toBe("data: é\n\n");
   });
   test("drop an event without a payload", () => {
-    expect(read([awsMessage({ ":message-type": "event", ":event-type": "initial-response" }, ""), STREAM])).toEqual({ events: EVENTS, fault: null });
+    expect(read([awsMessage({ ":message-type": "event", ":event-type": "initial-response" }, ""), STREAM])).toEqual({
+      events: EVENTS,
+      fault: null,
+    });
   });
   test("[d8.3] that end inside a message were cut", () => {
     const ends = EVENTS.map((_, index) => awsEventStream(EVENTS.slice(0, index + 1)).length);
@@ -112,13 +148,25 @@ describe("AWS event streams", () => {
     for (let at = 0; at < bytes.length; at++) {
       const corrupt = Uint8Array.from(bytes);
       corrupt[at]! ^= 0x41;
-      expect([at, kindOf(read([awsEvent(EVENTS[0]!), corrupt])), read([awsEvent(EVENTS[0]!), corrupt]).events]).toEqual([at, "malformed", [EVENTS[0]!]]);
+      expect([at, kindOf(read([awsEvent(EVENTS[0]!), corrupt])), read([awsEvent(EVENTS[0]!), corrupt]).events]).toEqual(
+        [at, "malformed", [EVENTS[0]!]],
+      );
       expect(kindOf(read(piecesOf(corrupt, 3)))).toBe("malformed");
     }
   });
   test("with lengths that cannot be are malformed as soon as they are read", () => {
-    for (const [total, headers] of [[0, 0], [11, 0], [15, 0], [16, 1], [40, 25], [100, 0xffffffff], [0xffffffff, 0xffffffff]] as const) expect([total, kindOf(read([prelude(total, headers)]))]).toEqual([total, "malformed"]);
-    for (const text of ["HTTP/1.1 200 OK\r\n", "<html><body>", 'data: {"a":1}\n\n']) expect(kindOf(read([Buffer.from(text)]))).toBe("malformed");
+    for (const [total, headers] of [
+      [0, 0],
+      [11, 0],
+      [15, 0],
+      [16, 1],
+      [40, 25],
+      [100, 0xffffffff],
+      [0xffffffff, 0xffffffff],
+    ] as const)
+      expect([total, kindOf(read([prelude(total, headers)]))]).toEqual([total, "malformed"]);
+    for (const text of ["HTTP/1.1 200 OK\r\n", "<html><body>", 'data: {"a":1}\n\n'])
+      expect(kindOf(read([Buffer.from(text)]))).toBe("malformed");
   });
   test("[d8.3] with a message over the bound are too large, before it has come, and what was whole is given first", () => {
     const [small, large] = [awsEvent(EVENTS[0]!), awsEvent(EVENTS[2]!)];
@@ -128,15 +176,21 @@ describe("AWS event streams", () => {
     expect(() => parser.push(new Uint8Array(1))).toThrow(UpstreamFault);
     expect(() => parser.end()).toThrow(UpstreamFault);
     expect(kindOf(read([prelude(0xffffffff, 0)]))).toBe("too_large");
-    for (const size of [1, 5, 4096]) expect(kindOf(read(piecesOf(Buffer.concat([small, large]), size), bound))).toBe("too_large");
+    for (const size of [1, 5, 4096])
+      expect(kindOf(read(piecesOf(Buffer.concat([small, large]), size), bound))).toBe("too_large");
     expect(read([large], large.length)).toEqual({ events: [EVENTS[2]!], fault: null });
   });
   test("any bytes give events or a fault of the upstream, and nothing else", () => {
     fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 200 }), fc.nat({ max: STREAM.length }), fc.integer({ min: 1, max: 50 }), (bytes, keep, size) => {
-        const reading = read(piecesOf(Buffer.concat([STREAM.subarray(0, keep), bytes]), size));
-        expect(reading.fault === null || reading.fault instanceof UpstreamFault).toBe(true);
-      }),
+      fc.property(
+        fc.uint8Array({ maxLength: 200 }),
+        fc.nat({ max: STREAM.length }),
+        fc.integer({ min: 1, max: 50 }),
+        (bytes, keep, size) => {
+          const reading = read(piecesOf(Buffer.concat([STREAM.subarray(0, keep), bytes]), size));
+          expect(reading.fault === null || reading.fault instanceof UpstreamFault).toBe(true);
+        },
+      ),
       { numRuns: 500 },
     );
   });
@@ -153,7 +207,9 @@ describe.skipIf(vectorsMissing)("the codec's own vectors", () => {
     readonly encoded_b64: string;
     readonly decoded: { readonly payload: string } | string;
   }
-  const vectors = vectorsMissing ? [] : readdirSync(folder).map((file) => JSON.parse(readFileSync(join(folder, file), "utf8")) as Vector);
+  const vectors = vectorsMissing
+    ? []
+    : readdirSync(folder).map((file) => JSON.parse(readFileSync(join(folder, file), "utf8")) as Vector);
   test("there are nine", () => expect(vectors.length).toBe(9));
   test.each(vectors.map((vector) => [`${vector.expect} ${vector.name}`, vector] as const))("%s", (_, vector) => {
     const bytes = Buffer.from(vector.encoded_b64, "base64");
@@ -161,7 +217,9 @@ describe.skipIf(vectorsMissing)("the codec's own vectors", () => {
       const reading = read(piecesOf(bytes, size));
       if (vector.expect === "negative") expect([kindOf(reading), reading.events]).toEqual(["malformed", []]);
       else {
-        const payload = Buffer.from((vector.decoded as { readonly payload: string }).payload, "base64").toString("utf8");
+        const payload = Buffer.from((vector.decoded as { readonly payload: string }).payload, "base64").toString(
+          "utf8",
+        );
         expect(reading).toEqual({ events: payload === "" ? [] : [{ event: "", data: payload }], fault: null });
       }
     }

@@ -34,11 +34,26 @@ describe("a range of addresses", () => {
     const ranges = compileIpRanges(["192.0.2.0/24", "::1"]);
     expect(["192.0.2.1", "::1", "192.0.3.1"].map(ranges.has)).toEqual([true, true, false]);
     expect(compileIpRanges([]).has("192.0.2.1")).toBe(false);
-    for (const text of ["", "unknown", "192.0.2", "192.0.2.1:80", "192.0.2.1, 192.0.2.2"]) expect(ranges.has(text)).toBe(false);
+    for (const text of ["", "unknown", "192.0.2", "192.0.2.1:80", "192.0.2.1, 192.0.2.2"])
+      expect(ranges.has(text)).toBe(false);
   });
 
   test("is refused where it is none", () => {
-    for (const text of ["", "/", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/8/8", "::/129", "10.0.0", "010.0.0.1", "example.com", "fe80::1%eth0", "10.0.0.0/8 ", "10.0.0.0/0x8"]) {
+    for (const text of [
+      "",
+      "/",
+      "10.0.0.0/",
+      "10.0.0.0/33",
+      "10.0.0.0/-1",
+      "10.0.0.0/8/8",
+      "::/129",
+      "10.0.0",
+      "010.0.0.1",
+      "example.com",
+      "fe80::1%eth0",
+      "10.0.0.0/8 ",
+      "10.0.0.0/0x8",
+    ]) {
       expect([text, isIpRange(text)]).toEqual([text, false]);
       expect(() => compileIpRanges([text])).toThrow(TypeError);
     }

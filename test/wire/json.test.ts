@@ -27,31 +27,75 @@ const isJson = (text: string): boolean => {
 /** Text in front of and behind a value, so that both ways through parseJson are taken: the one of short texts and the one of long ones. */
 const LONG = " ".repeat(600);
 const space = fc.array(fc.constantFrom(" ", "\n", "\t", "\r", "\r\n"), { maxLength: 3 }).map((parts) => parts.join(""));
-const digits = (least: number, most: number): fc.Arbitrary<string> => fc.array(fc.integer({ min: 0, max: 9 }), { minLength: least, maxLength: most }).map((list) => list.join(""));
+const digits = (least: number, most: number): fc.Arbitrary<string> =>
+  fc.array(fc.integer({ min: 0, max: 9 }), { minLength: least, maxLength: most }).map((list) => list.join(""));
 
 describe("any text", () => {
   test("that JSON.stringify made gives the value back", () => {
     fc.assert(
-      fc.property(fc.jsonValue({ stringUnit: "binary" }), fc.constantFrom(0, 2, "\t"), fc.constantFrom("", LONG, "\r\n"), (value, indent, around) => {
-        const text = JSON.stringify(value, null, indent);
-        // The printed form, because -0 is printed as 0.
-        const printed = JSON.parse(text) as Json;
-        expect(parseJson(around + text + around)).toEqual(printed);
-        expect(parseJsonObject(`${around}{"value":${text}}${around}`).value).toEqual({ value: printed });
-      }),
+      fc.property(
+        fc.jsonValue({ stringUnit: "binary" }),
+        fc.constantFrom(0, 2, "\t"),
+        fc.constantFrom("", LONG, "\r\n"),
+        (value, indent, around) => {
+          const text = JSON.stringify(value, null, indent);
+          // The printed form, because -0 is printed as 0.
+          const printed = JSON.parse(text) as Json;
+          expect(parseJson(around + text + around)).toEqual(printed);
+          expect(parseJsonObject(`${around}{"value":${text}}${around}`).value).toEqual({ value: printed });
+        },
+      ),
       { numRuns: 500 },
     );
   });
 
   const scraps = fc.array(
-    fc.constantFrom("{", "}", "[", "]", ",", ":", '"', '"a"', "\\", "\\u0041", "\\ud800", "1", "-", "0", ".5", "e9", "E400", "12345678901234567890", "true", "nul", "null", " ", "\n", "\u0001", "'", "/", "é", "__proto__", "\ufeff", '{"a":1}', '"\\""', "\u2028"),
+    fc.constantFrom(
+      "{",
+      "}",
+      "[",
+      "]",
+      ",",
+      ":",
+      '"',
+      '"a"',
+      "\\",
+      "\\u0041",
+      "\\ud800",
+      "1",
+      "-",
+      "0",
+      ".5",
+      "e9",
+      "E400",
+      "12345678901234567890",
+      "true",
+      "nul",
+      "null",
+      " ",
+      "\n",
+      "\u0001",
+      "'",
+      "/",
+      "é",
+      "__proto__",
+      "\ufeff",
+      '{"a":1}',
+      '"\\""',
+      "\u2028",
+    ),
     { maxLength: 14 },
   );
   const broken = fc.oneof(
     fc.string({ unit: "binary", maxLength: 40 }),
     scraps.map((parts) => parts.join("")),
     scraps.map((parts) => `{"key": ${parts.join("")}}`),
-    fc.tuple(fc.json(), fc.nat(), fc.constantFrom("", '"', "\\", "]", "}", ",", "0", "\n", "e")).map(([text, place, scrap]) => text.slice(0, place % (text.length + 1)) + scrap + text.slice((place % (text.length + 1)) + 1)),
+    fc
+      .tuple(fc.json(), fc.nat(), fc.constantFrom("", '"', "\\", "]", "}", ",", "0", "\n", "e"))
+      .map(
+        ([text, place, scrap]) =>
+          text.slice(0, place % (text.length + 1)) + scrap + text.slice((place % (text.length + 1)) + 1),
+      ),
   );
 
   test("is taken when JSON.parse takes it, and else refused with a JsonError that knows the place", () => {
@@ -105,7 +149,13 @@ describe("the members of an object", () => {
   test("are where the spans say", () => {
     const text = ' {"model" : "a:b" ,\n"n":1,"stop":["}",{"x":"]"}], "no" :null\t}';
     const { members } = parseJsonObject(text);
-    expect([...members].map(([key, { keyStart, valueStart, valueEnd }]) => [key, text.slice(keyStart, valueStart), text.slice(valueStart, valueEnd)])).toEqual([
+    expect(
+      [...members].map(([key, { keyStart, valueStart, valueEnd }]) => [
+        key,
+        text.slice(keyStart, valueStart),
+        text.slice(valueStart, valueEnd),
+      ]),
+    ).toEqual([
       ["model", '"model" : ', '"a:b"'],
       ["n", '"n":', "1"],
       ["stop", '"stop":', '["}",{"x":"]"}]'],
@@ -115,15 +165,38 @@ describe("the members of an object", () => {
   });
 
   test("slice to text whose value is the member's, whatever the values and the white space", () => {
-    const strings = fc.oneof(fc.string({ unit: "binary" }), fc.array(fc.constantFrom('"', "\\", "\\\\", "a", "bcdefghijklm", "é", "{", "]"), { maxLength: 40 }).map((parts) => parts.join("")));
+    const strings = fc.oneof(
+      fc.string({ unit: "binary" }),
+      fc
+        .array(fc.constantFrom('"', "\\", "\\\\", "a", "bcdefghijklm", "é", "{", "]"), { maxLength: 40 })
+        .map((parts) => parts.join("")),
+    );
     const value = fc.letrec((tie) => ({
-      value: fc.oneof({ depthSize: "small" }, strings, fc.double({ noNaN: true, noDefaultInfinity: true }), fc.boolean(), fc.constant(null), fc.array(tie("value"), { maxLength: 4 }), fc.dictionary(strings, tie("value"), { maxKeys: 4 })),
+      value: fc.oneof(
+        { depthSize: "small" },
+        strings,
+        fc.double({ noNaN: true, noDefaultInfinity: true }),
+        fc.boolean(),
+        fc.constant(null),
+        fc.array(tie("value"), { maxLength: 4 }),
+        fc.dictionary(strings, tie("value"), { maxKeys: 4 }),
+      ),
     })).value;
-    const member = fc.record({ key: strings, value, escape: fc.boolean(), before: space, between: space, after: space });
+    const member = fc.record({
+      key: strings,
+      value,
+      escape: fc.boolean(),
+      before: space,
+      between: space,
+      after: space,
+    });
     fc.assert(
       fc.property(fc.uniqueArray(member, { selector: ({ key }) => key, maxLength: 6 }), space, (list, around) => {
         const written = list.map(({ key, value: content, escape, before, between, after }) => {
-          const quoted = escape && key !== "" ? `"\\u${key.charCodeAt(0).toString(16).padStart(4, "0")}${JSON.stringify(key.slice(1)).slice(1)}` : JSON.stringify(key);
+          const quoted =
+            escape && key !== ""
+              ? `"\\u${key.charCodeAt(0).toString(16).padStart(4, "0")}${JSON.stringify(key.slice(1)).slice(1)}`
+              : JSON.stringify(key);
           return `${before}${quoted}${between}:${between}${JSON.stringify(content)}${after}`;
         });
         const text = `${around}{${written.join(",")}${around}}${around}`;
@@ -151,7 +224,9 @@ describe("the members of an object", () => {
 
   test("may hold keys that stand twice further inside, where the last one counts", () => {
     expect(parseJsonObject('{"tools":[{"a":1,"a":2}]}').value).toEqual({ tools: [{ a: 2 }] });
-    expect(JSON.stringify(parseJson('{"n":{"b":12345678901234567890},"n":{"b":[1,12345678901234567891]}}'))).toBe('{"n":{"b":[1,12345678901234567891]}}');
+    expect(JSON.stringify(parseJson('{"n":{"b":12345678901234567890},"n":{"b":[1,12345678901234567891]}}'))).toBe(
+      '{"n":{"b":[1,12345678901234567891]}}',
+    );
   });
 
   test("named __proto__ are members like any other", () => {
@@ -187,12 +262,16 @@ describe("nesting", () => {
   test("of 512 levels is taken", () => {
     expect(JSON.stringify(parseJson(nested(512)))).toBe(nested(512));
     expect(Object.keys(parseJsonObject(`{"a":${nested(511)}}`).value)).toEqual(["a"]);
-    expect(Object.keys(parseJsonObject(`{"a":${nested(511)},"b":${nested(511)},"c":12345678901234567890}`).value)).toEqual(["a", "b", "c"]);
+    expect(
+      Object.keys(parseJsonObject(`{"a":${nested(511)},"b":${nested(511)},"c":12345678901234567890}`).value),
+    ).toEqual(["a", "b", "c"]);
   });
 
   test("of 513 is refused at its place", () => {
     expect(refusalOf(() => parseJson(nested(513))).offset).toBe(512);
-    expect(refusalOf(() => parseJsonObject(`{"a":${nested(512)}}`)).message).toBe("The JSON is nested deeper than 512 levels at offset 516.");
+    expect(refusalOf(() => parseJsonObject(`{"a":${nested(512)}}`)).message).toBe(
+      "The JSON is nested deeper than 512 levels at offset 516.",
+    );
     expect(refusalOf(() => parseJsonObject(nested(513))).message).toContain("nested deeper");
     expect(refusalOf(() => parseJsonObject(`{"a":${nested(600, '{"a":[', "]}")}}`)).message).toContain("nested deeper");
   });
@@ -214,24 +293,60 @@ describe("nesting", () => {
 });
 
 describe("numbers", () => {
-  test.each(["0", "-0", "0.0", "1.0", "1e3", "1E+3", "100e-2", "0.1", "3.141592653589793", "0.30000000000000004", "9007199254740992", "9007199254740994", "100000000000000000000", "1e21", "1.7976931348623157e308", "5e-324", "1.00000000000000000000", "0.00000000000000000000", "0e999", "12345.678900000000000000", "-1.5e-07"])(
-    "%s is a number of ours",
-    (source) => {
-      expect(parseJson(source)).toBe(Number(source));
-      expect(parseJsonObject(`{"n":${source}}`).value).toEqual({ n: Number(source) });
-      expect(parseJson(`[${source}]${LONG}`)).toEqual([Number(source)]);
-    },
-  );
+  test.each([
+    "0",
+    "-0",
+    "0.0",
+    "1.0",
+    "1e3",
+    "1E+3",
+    "100e-2",
+    "0.1",
+    "3.141592653589793",
+    "0.30000000000000004",
+    "9007199254740992",
+    "9007199254740994",
+    "100000000000000000000",
+    "1e21",
+    "1.7976931348623157e308",
+    "5e-324",
+    "1.00000000000000000000",
+    "0.00000000000000000000",
+    "0e999",
+    "12345.678900000000000000",
+    "-1.5e-07",
+  ])("%s is a number of ours", (source) => {
+    expect(parseJson(source)).toBe(Number(source));
+    expect(parseJsonObject(`{"n":${source}}`).value).toEqual({ n: Number(source) });
+    expect(parseJson(`[${source}]${LONG}`)).toEqual([Number(source)]);
+  });
 
-  test.each(["9007199254740993", "-9007199254740993", "12345678901234567890", "1e400", "-1E+400", "1e-400", "0.1000000000000000055511151231257827", "3.14159265358979323846", "9007199254740.993", "1.7976931348623159e308", "123456789.123456789", "4.9e-324", "1e99999999999999999999", "1e-99999999999999999999"])(
-    "%s keeps its digits",
-    (source) => {
-      for (const value of [parseJson(source), parseJson(source + LONG), parseJsonObject(`{"n":${source}}`).value["n"], (parseJson(`[1.0,{"a":${source}}]`) as [number, JsonObject])[1]["a"]]) {
-        expect(isRawNumber(value)).toBe(true);
-        expect(JSON.stringify(value)).toBe(source);
-      }
-    },
-  );
+  test.each([
+    "9007199254740993",
+    "-9007199254740993",
+    "12345678901234567890",
+    "1e400",
+    "-1E+400",
+    "1e-400",
+    "0.1000000000000000055511151231257827",
+    "3.14159265358979323846",
+    "9007199254740.993",
+    "1.7976931348623159e308",
+    "123456789.123456789",
+    "4.9e-324",
+    "1e99999999999999999999",
+    "1e-99999999999999999999",
+  ])("%s keeps its digits", (source) => {
+    for (const value of [
+      parseJson(source),
+      parseJson(source + LONG),
+      parseJsonObject(`{"n":${source}}`).value["n"],
+      (parseJson(`[1.0,{"a":${source}}]`) as [number, JsonObject])[1]["a"],
+    ]) {
+      expect(isRawNumber(value)).toBe(true);
+      expect(JSON.stringify(value)).toBe(source);
+    }
+  });
 
   test("beside one that keeps its digits stay numbers of ours", () => {
     const { value } = parseJsonObject('{"a":1.50,"b":[12345678901234567890,2e3,0.30000000000000004]}');
@@ -241,20 +356,38 @@ describe("numbers", () => {
   });
 
   test("inside strings are text", () => {
-    const text = '{"id":"12345678901234567890","a\\"1e400":["\\\\",1.0,"\\"99999999999999999999"],"12345678901234567890":1}';
-    expect(parseJsonObject(text).value).toEqual({ id: "12345678901234567890", 'a"1e400': ["\\", 1, '"99999999999999999999'], "12345678901234567890": 1 });
+    const text =
+      '{"id":"12345678901234567890","a\\"1e400":["\\\\",1.0,"\\"99999999999999999999"],"12345678901234567890":1}';
+    expect(parseJsonObject(text).value).toEqual({
+      id: "12345678901234567890",
+      'a"1e400': ["\\", 1, '"99999999999999999999'],
+      "12345678901234567890": 1,
+    });
     expect(parseJson(text)).toEqual(JSON.parse(text));
   });
 
   test("of any length go through digit by digit, anywhere in the tree", () => {
-    const literal = fc.tuple(fc.constantFrom("", "-"), fc.integer({ min: 1, max: 9 }), digits(16, 60), fc.oneof(fc.constant(""), digits(1, 30).map((list) => `.${list}7`)), fc.constantFrom("", "e5", "E-12", "e+400")).map((parts) => parts.join(""));
+    const literal = fc
+      .tuple(
+        fc.constantFrom("", "-"),
+        fc.integer({ min: 1, max: 9 }),
+        digits(16, 60),
+        fc.oneof(
+          fc.constant(""),
+          digits(1, 30).map((list) => `.${list}7`),
+        ),
+        fc.constantFrom("", "e5", "E-12", "e+400"),
+      )
+      .map((parts) => parts.join(""));
     const tree = fc.letrec<{ tree: string }>((tie) => ({
       tree: fc.oneof(
         { depthSize: "small" },
         literal.filter((text) => decimalDiffers(text)),
         fc.constantFrom("1", "true", "null", '"12345678901234567890"', '"\\"1e999,"'),
         fc.array(tie("tree"), { maxLength: 4 }).map((items) => `[${items.join(",")}]`),
-        fc.array(tie("tree"), { maxLength: 4 }).map((items) => `{${items.map((item, index) => `"k${index}":${item}`).join(",")}}`),
+        fc
+          .array(tie("tree"), { maxLength: 4 })
+          .map((items) => `{${items.map((item, index) => `"k${index}":${item}`).join(",")}}`),
       ),
     })).tree;
     fc.assert(
@@ -269,7 +402,8 @@ describe("numbers", () => {
   /** By another way than the parser's: both as fractions of big integers. */
   function decimalDiffers(literal: string): boolean {
     const asFraction = (text: string): readonly [bigint, bigint] => {
-      const [, sign = "", whole = "", fraction = "", power = "0"] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? [];
+      const [, sign = "", whole = "", fraction = "", power = "0"] =
+        /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? [];
       const scale = Number(power) - fraction.length;
       const mantissa = BigInt(sign + whole + fraction);
       return scale >= 0 ? [mantissa * 10n ** BigInt(scale), 1n] : [mantissa, 10n ** BigInt(-scale)];
@@ -286,7 +420,9 @@ describe("numbers", () => {
       fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => JSON.stringify(value)),
       fc.bigInt({ min: -(10n ** 25n), max: 10n ** 25n }).map(String),
       fc.tuple(fc.integer(), digits(1, 20)).map(([whole, fraction]) => `${whole}.${fraction}`),
-      fc.tuple(fc.nat({ max: 99 }), fc.integer({ min: -330, max: 330 })).map(([mantissa, power]) => `${mantissa}e${power}`),
+      fc
+        .tuple(fc.nat({ max: 99 }), fc.integer({ min: -330, max: 330 }))
+        .map(([mantissa, power]) => `${mantissa}e${power}`),
     );
     fc.assert(
       fc.property(literal, (text) => {
@@ -307,7 +443,7 @@ describe("a refusal says what is wrong and where", () => {
     ['{"a":1,\n "b":2,\n}', 'There is a comma before the closing "}" at offset 14 (line 2, column 7).'],
     ["[1,]", 'There is a comma before the closing "]" at offset 2 (line 1, column 3).'],
     ["[1 2]", 'Expected "," or "]", got "2" at offset 3 (line 1, column 4).'],
-    ["{'a':1}", "Expected a key in double quotes, got \"'\" at offset 1 (line 1, column 2)."],
+    ["{'a':1}", 'Expected a key in double quotes, got "\'" at offset 1 (line 1, column 2).'],
     ["{a:1}", 'Expected a key in double quotes, got "a" at offset 1 (line 1, column 2).'],
     ['{"a" 1}', 'Expected ":" after the key, got "1" at offset 5 (line 1, column 6).'],
     ['{"a":None}', 'Expected a value, got "None" at offset 5 (line 1, column 6).'],

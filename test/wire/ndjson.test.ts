@@ -5,7 +5,8 @@ import { createNdjsonParser } from "../../src/wire/ndjson.ts";
 import { UpstreamFault } from "../../src/wire/upstream.ts";
 import { encoder, readAll, type Reading, ROOMY } from "./parser-reading.ts";
 
-const read = (chunks: readonly Uint8Array[], maxEventBytes = ROOMY): Reading => readAll(createNdjsonParser({ maxEventBytes }), chunks);
+const read = (chunks: readonly Uint8Array[], maxEventBytes = ROOMY): Reading =>
+  readAll(createNdjsonParser({ maxEventBytes }), chunks);
 
 function linesOf(...chunks: readonly (string | Uint8Array)[]): readonly string[] {
   const { events, fault } = read(chunks.map((chunk) => (typeof chunk === "string" ? encoder.encode(chunk) : chunk)));
@@ -31,7 +32,8 @@ describe("lines of JSON", () => {
   ])("takes %s as the end of a line, in two pieces cut at any byte", (_name, end) => {
     const texts = ['{"text":"ไธ… 😀é"}', '{"done":false}', "", "  ", '{"done":true}'];
     const bytes = encoder.encode(texts.join(end) + end);
-    for (let at = 0; at <= bytes.length; at++) expect(linesOf(bytes.subarray(0, at), bytes.subarray(at))).toEqual([texts[0]!, texts[1]!, texts[4]!]);
+    for (let at = 0; at <= bytes.length; at++)
+      expect(linesOf(bytes.subarray(0, at), bytes.subarray(at))).toEqual([texts[0]!, texts[1]!, texts[4]!]);
     expect(linesOf(...everyByte(bytes))).toEqual([texts[0]!, texts[1]!, texts[4]!]);
   });
 
@@ -70,12 +72,17 @@ describe("the bound on lines", () => {
 
   test("takes what is exactly as large", () => {
     expect(read([encoder.encode('{"a":"012345"}\n'.repeat(50))], 14).events).toHaveLength(50);
-    expect(read([encoder.encode('{"a":"012345"}')], 14)).toEqual({ events: [{ event: "", data: '{"a":"012345"}' }], fault: null });
+    expect(read([encoder.encode('{"a":"012345"}')], 14)).toEqual({
+      events: [{ event: "", data: '{"a":"012345"}' }],
+      fault: null,
+    });
   });
 
   test("gives the lines before the fault first, and stays at fault", () => {
     const parser = createNdjsonParser({ maxEventBytes: 14 });
-    expect(parser.push(encoder.encode('{"a":1}\n{"a":"0123456789"}\n{"a":2}\n'))).toEqual([{ event: "", data: '{"a":1}' }]);
+    expect(parser.push(encoder.encode('{"a":1}\n{"a":"0123456789"}\n{"a":2}\n'))).toEqual([
+      { event: "", data: '{"a":1}' },
+    ]);
     expect(() => parser.push(encoder.encode("{}\n"))).toThrow(UpstreamFault);
     expect(() => parser.end()).toThrow(UpstreamFault);
   });
@@ -83,7 +90,12 @@ describe("the bound on lines", () => {
 
 describe("any stream", () => {
   const piece = fc.oneof(
-    { weight: 3, arbitrary: fc.constantFrom("\n", "\r\n", "\n\n", "\r", "{}", " ", '{"a":1}', "ไ", "😀", "0123456789abcdef").map((text) => encoder.encode(text)) },
+    {
+      weight: 3,
+      arbitrary: fc
+        .constantFrom("\n", "\r\n", "\n\n", "\r", "{}", " ", '{"a":1}', "ไ", "😀", "0123456789abcdef")
+        .map((text) => encoder.encode(text)),
+    },
     { weight: 1, arbitrary: fc.uint8Array({ maxLength: 6 }) },
   );
   const stream = fc.array(piece, { maxLength: 40 }).map((parts) => new Uint8Array(Buffer.concat(parts)));
@@ -105,7 +117,10 @@ describe("any stream", () => {
   test("gives what a split at line ends gives", () => {
     fc.assert(
       fc.property(stream, (bytes) => {
-        const plain = new TextDecoder().decode(bytes).split(/\r\n|\n|\r/).filter((line) => /[^ \t]/.test(line));
+        const plain = new TextDecoder()
+          .decode(bytes)
+          .split(/\r\n|\n|\r/)
+          .filter((line) => /[^ \t]/.test(line));
         expect(read([bytes]).events.map(({ data }) => data)).toEqual(plain);
       }),
       { numRuns: 1000 },

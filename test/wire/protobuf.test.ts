@@ -16,11 +16,13 @@ describe("bytes", () => {
   test("those of the guide", () => {
     expect(written((writer) => writer.integer(1, 150))).toBe("089601");
     expect(written((writer) => writer.text(2, "testing"))).toBe("120774657374696e67");
-    expect(written((writer) => {
-      const start = writer.begin(3);
-      writer.integer(1, 150);
-      writer.end(start);
-    })).toBe("1a03089601");
+    expect(
+      written((writer) => {
+        const start = writer.begin(3);
+        writer.integer(1, 150);
+        writer.end(start);
+      }),
+    ).toBe("1a03089601");
     expect(written((writer) => writer.integer(1, -2))).toBe("08feffffffffffffffff01");
   });
   test("fixed numbers, doubles and hex digits", () => {
@@ -40,8 +42,13 @@ describe("bytes", () => {
 });
 
 const value: fc.Arbitrary<AttributeValue> = fc.oneof(
-  fc.string({ unit: "grapheme", maxLength: 300 }), fc.string({ unit: "binary-ascii", maxLength: 60 }), fc.boolean(), fc.maxSafeInteger(), fc.double({ noNaN: true, noDefaultInfinity: true }),
-  fc.array(fc.string({ maxLength: 60 }), { maxLength: 5 }), fc.record({ double: fc.double({ noNaN: true, noDefaultInfinity: true }) }),
+  fc.string({ unit: "grapheme", maxLength: 300 }),
+  fc.string({ unit: "binary-ascii", maxLength: 60 }),
+  fc.boolean(),
+  fc.maxSafeInteger(),
+  fc.double({ noNaN: true, noDefaultInfinity: true }),
+  fc.array(fc.string({ maxLength: 60 }), { maxLength: 5 }),
+  fc.record({ double: fc.double({ noNaN: true, noDefaultInfinity: true }) }),
 );
 
 /** As the decoder tells them: whole numbers are bigints. */
@@ -53,14 +60,37 @@ function told(given: AttributeValue): unknown {
 test("attributes of any size come back as they were, spans of any length in one export", () => {
   const writer = new ProtobufWriter();
   fc.assert(
-    fc.property(fc.array(fc.dictionary(fc.string({ minLength: 1, maxLength: 40 }), value, { maxKeys: 30 }), { minLength: 1, maxLength: 8 }), (all) => {
-      const spans = all.map((attributes, index) => ({
-        traceId: "1".repeat(32), spanId: index.toString(16).padStart(16, "0"), parentSpanId: null, hasRemoteParent: false, traceState: null, name: `span ${index}`, kind: "client" as const, startMs: index, endMs: index + 1, attributes, error: index % 2 === 0 ? null : "why",
-      }));
-      const received = decodeTraces(encodeSpans(writer, { attributes: { "service.name": "test" } }, spans.map(encodedSpan)));
-      expect(received.map((span) => [span.name, span.status.message])).toEqual(spans.map((span) => [span.name, span.error ?? ""]));
-      for (const [index, span] of received.entries()) expect(Object.entries(span.attributes)).toEqual(Object.entries(all[index]!).map(([key, given]) => [key, told(given)]));
-    }),
+    fc.property(
+      fc.array(fc.dictionary(fc.string({ minLength: 1, maxLength: 40 }), value, { maxKeys: 30 }), {
+        minLength: 1,
+        maxLength: 8,
+      }),
+      (all) => {
+        const spans = all.map((attributes, index) => ({
+          traceId: "1".repeat(32),
+          spanId: index.toString(16).padStart(16, "0"),
+          parentSpanId: null,
+          hasRemoteParent: false,
+          traceState: null,
+          name: `span ${index}`,
+          kind: "client" as const,
+          startMs: index,
+          endMs: index + 1,
+          attributes,
+          error: index % 2 === 0 ? null : "why",
+        }));
+        const received = decodeTraces(
+          encodeSpans(writer, { attributes: { "service.name": "test" } }, spans.map(encodedSpan)),
+        );
+        expect(received.map((span) => [span.name, span.status.message])).toEqual(
+          spans.map((span) => [span.name, span.error ?? ""]),
+        );
+        for (const [index, span] of received.entries())
+          expect(Object.entries(span.attributes)).toEqual(
+            Object.entries(all[index]!).map(([key, given]) => [key, told(given)]),
+          );
+      },
+    ),
     { numRuns: 300 },
   );
 });

@@ -10,17 +10,21 @@ import { UpstreamFault } from "../../src/wire/upstream.ts";
 import { vectorsFolder } from "../traffic/cases.ts";
 import { encoder, readAll, type Reading, ROOMY } from "./parser-reading.ts";
 
-const read = (chunks: readonly Uint8Array[], maxEventBytes = ROOMY): Reading => readAll(createSseParser({ maxEventBytes }), chunks);
+const read = (chunks: readonly Uint8Array[], maxEventBytes = ROOMY): Reading =>
+  readAll(createSseParser({ maxEventBytes }), chunks);
 
 function eventsOf(...chunks: readonly (string | Uint8Array)[]): readonly SseEvent[] {
   const { events, fault } = read(chunks.map((chunk) => (typeof chunk === "string" ? encoder.encode(chunk) : chunk)));
   expect(fault).toBeNull();
   return events;
 }
-const dataOf = (...chunks: readonly (string | Uint8Array)[]): readonly string[] => eventsOf(...chunks).map((event) => event.data);
+const dataOf = (...chunks: readonly (string | Uint8Array)[]): readonly string[] =>
+  eventsOf(...chunks).map((event) => event.data);
 
 function cut(bytes: Uint8Array, size: number): Uint8Array[] {
-  return Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) => bytes.subarray(index * size, (index + 1) * size));
+  return Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
+    bytes.subarray(index * size, (index + 1) * size),
+  );
 }
 function cutAt(bytes: Uint8Array, places: readonly number[]): Uint8Array[] {
   const borders = [0, ...places.map((place) => place % (bytes.length + 1)).toSorted((a, b) => a - b), bytes.length];
@@ -32,7 +36,10 @@ function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
 
 describe("an event stream", () => {
   test("gives a field `error`, which llama.cpp's server sends, as an event of that name", () => {
-    expect(eventsOf('data: one\n\nerror: {"code":500}\n\n')).toEqual([{ event: "", data: "one" }, { event: "error", data: '{"code":500}' }]);
+    expect(eventsOf('data: one\n\nerror: {"code":500}\n\n')).toEqual([
+      { event: "", data: "one" },
+      { event: "error", data: '{"code":500}' },
+    ]);
     expect(eventsOf('error:{"code":500}')).toEqual([{ event: "error", data: '{"code":500}' }]);
     // no other name that begins like it
     expect(eventsOf("errors: x\n\n")).toEqual([]);
@@ -61,7 +68,7 @@ describe("an event stream", () => {
   });
 
   test("joins the data lines of one event with line feeds", () => {
-    expect(dataOf("data: {\ndata:  \"a\": 1\ndata\ndata: }\n\n")).toEqual(['{\n "a": 1\n\n}']);
+    expect(dataOf('data: {\ndata:  "a": 1\ndata\ndata: }\n\n')).toEqual(['{\n "a": 1\n\n}']);
   });
 
   test("drops events without data, and keeps one whose data is a line feed", () => {
@@ -74,7 +81,9 @@ describe("an event stream", () => {
   });
 
   test("ignores comments, id, retry and unknown fields", () => {
-    expect(dataOf(": OPENROUTER PROCESSING\n\n:\nid: 7\nretry: 10\nx: y\ndatax: 1\n data: 2\nDATA: 3\ndata: 4\n\n: bye\n")).toEqual(["4"]);
+    expect(
+      dataOf(": OPENROUTER PROCESSING\n\n:\nid: 7\nretry: 10\nx: y\ndatax: 1\n data: 2\nDATA: 3\ndata: 4\n\n: bye\n"),
+    ).toEqual(["4"]);
   });
 
   test.each([
@@ -118,15 +127,22 @@ describe("an event stream", () => {
 
   test("reads UTF-8 whose characters are cut, and puts U+FFFD for what is none", () => {
     const bytes = encoder.encode("data: ไธ… 😀é\n\n");
-    for (let size = 1; size < 8; size++) expect(read(cut(bytes, size)).events).toEqual([{ event: "", data: "ไธ… 😀é" }]);
-    expect(dataOf(joinBytes([encoder.encode("data: a"), new Uint8Array([0xff, 0xe2, 0x82]), encoder.encode("\n\ndata: b\n\n")]))).toEqual(["a\ufffd\ufffd", "b"]);
+    for (let size = 1; size < 8; size++)
+      expect(read(cut(bytes, size)).events).toEqual([{ event: "", data: "ไธ… 😀é" }]);
+    expect(
+      dataOf(
+        joinBytes([encoder.encode("data: a"), new Uint8Array([0xff, 0xe2, 0x82]), encoder.encode("\n\ndata: b\n\n")]),
+      ),
+    ).toEqual(["a\ufffd\ufffd", "b"]);
     expect(dataOf(joinBytes([encoder.encode("data: a"), new Uint8Array([0xf0, 0x9f])]))).toEqual(["a\ufffd"]);
   });
 
   test("takes a byte order mark off the start of the stream and nowhere else", () => {
     const mark = new Uint8Array([0xef, 0xbb, 0xbf]);
     expect(dataOf(mark, "data: a\n\n")).toEqual(["a"]);
-    expect(dataOf(mark.subarray(0, 1), mark.subarray(1), "data: \ufeffa\n\n", mark, "data: lost\n\n", "data: b\n\n")).toEqual(["\ufeffa", "b"]);
+    expect(
+      dataOf(mark.subarray(0, 1), mark.subarray(1), "data: \ufeffa\n\n", mark, "data: lost\n\n", "data: b\n\n"),
+    ).toEqual(["\ufeffa", "b"]);
     expect(dataOf(mark, mark, "data: lost\n\ndata: b\n\n")).toEqual(["b"]);
     expect(dataOf(mark, "data: a")).toEqual(["a"]);
   });
@@ -166,13 +182,25 @@ describe("the bound on events", () => {
 
   test("gives the events before the fault first, and stays at fault", () => {
     const parser = createSseParser({ maxEventBytes: 14 });
-    expect(parser.push(encoder.encode("data: 1\n\ndata: 0123456789\n\ndata: 2\n\n"))).toEqual([{ event: "", data: "1" }]);
+    expect(parser.push(encoder.encode("data: 1\n\ndata: 0123456789\n\ndata: 2\n\n"))).toEqual([
+      { event: "", data: "1" },
+    ]);
     expect(() => parser.push(encoder.encode("data: 3\n\n"))).toThrow(UpstreamFault);
     expect(() => parser.end()).toThrow(UpstreamFault);
   });
 
   test("does not depend on how the stream is cut", () => {
-    const line = fc.constantFrom("data: 1\n", "data: 0123456\n", "data: 01234567\n", "data: ไไ\n", "data: ไไไ\n", ": 0123456789ab\n", ": 0123456789abc\n", "\n", "\n");
+    const line = fc.constantFrom(
+      "data: 1\n",
+      "data: 0123456\n",
+      "data: 01234567\n",
+      "data: ไไ\n",
+      "data: ไไไ\n",
+      ": 0123456789ab\n",
+      ": 0123456789abc\n",
+      "\n",
+      "\n",
+    );
     fc.assert(
       fc.property(fc.array(line, { maxLength: 12 }), fc.array(fc.nat(), { maxLength: 20 }), (lines, places) => {
         const bytes = encoder.encode(lines.join(""));
@@ -188,9 +216,38 @@ describe("the bound on events", () => {
 
 describe("any stream", () => {
   const piece = fc.oneof(
-    { weight: 4, arbitrary: fc.constantFrom("data: ", "data:", "data", "event: ", "event:", "event", ":", "id: 1", "retry: 5", " ", "{}", "a", "ไ", "😀", "\0").map((text) => encoder.encode(text)) },
-    { weight: 4, arbitrary: fc.constantFrom("\n", "\r", "\r\n", "\n\n", "\r\n\r\n", "\r\r").map((text) => encoder.encode(text)) },
-    { weight: 1, arbitrary: fc.constantFrom([0xef, 0xbb, 0xbf], [0xf0, 0x9f, 0x98], [0xff], [0x80], [0xc3]).map((bytes) => new Uint8Array(bytes)) },
+    {
+      weight: 4,
+      arbitrary: fc
+        .constantFrom(
+          "data: ",
+          "data:",
+          "data",
+          "event: ",
+          "event:",
+          "event",
+          ":",
+          "id: 1",
+          "retry: 5",
+          " ",
+          "{}",
+          "a",
+          "ไ",
+          "😀",
+          "\0",
+        )
+        .map((text) => encoder.encode(text)),
+    },
+    {
+      weight: 4,
+      arbitrary: fc.constantFrom("\n", "\r", "\r\n", "\n\n", "\r\n\r\n", "\r\r").map((text) => encoder.encode(text)),
+    },
+    {
+      weight: 1,
+      arbitrary: fc
+        .constantFrom([0xef, 0xbb, 0xbf], [0xf0, 0x9f, 0x98], [0xff], [0x80], [0xc3])
+        .map((bytes) => new Uint8Array(bytes)),
+    },
     { weight: 1, arbitrary: fc.uint8Array({ maxLength: 6 }) },
   );
   const stream = fc.array(piece, { maxLength: 40 }).map(joinBytes);
@@ -211,7 +268,9 @@ describe("any stream", () => {
       fc.property(stream, (bytes) => {
         const theirs: SseEvent[] = [];
         // Ours drops events without data, and flushes at the end what theirs gives after a blank line.
-        const oracle = createParser({ onEvent: ({ event, data }) => data !== "" && theirs.push({ event: event ?? "", data }) });
+        const oracle = createParser({
+          onEvent: ({ event, data }) => data !== "" && theirs.push({ event: event ?? "", data }),
+        });
         oracle.feed(`${new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes)}\n\n`);
         expect(read([bytes]).events).toEqual(theirs);
       }),
@@ -257,7 +316,9 @@ describe.skipIf(vectors.length === 0)("the conformance vectors", () => {
   test.each(vectors.map((vector) => [vector.name, vector] as const))("%s", (name, vector) => {
     const flushed = FLUSHED_AT_THE_END[name];
     const expected = [
-      ...vector.expect.filter(({ data }) => data !== "").map(({ type, data }) => ({ event: type === "message" ? "" : type, data })),
+      ...vector.expect
+        .filter(({ data }) => data !== "")
+        .map(({ type, data }) => ({ event: type === "message" ? "" : type, data })),
       ...(flushed === undefined ? [] : [flushed]),
     ];
     const chunks = vector.chunks_b64.map((chunk) => new Uint8Array(Buffer.from(chunk, "base64")));

@@ -89,7 +89,13 @@ export interface ReplicaAccount extends WindowShape {
   line: number;
 }
 
-export function newAccount(key: string, shape: WindowShape, { unit, limit }: Pick<LimitRule, "unit" | "limit">, units: number, nowMs: number): ReplicaAccount {
+export function newAccount(
+  key: string,
+  shape: WindowShape,
+  { unit, limit }: Pick<LimitRule, "unit" | "limit">,
+  units: number,
+  nowMs: number,
+): ReplicaAccount {
   return {
     key,
     unit,
@@ -138,7 +144,8 @@ function minus(map: Map<number, number>, key: number, units: number): void {
 }
 
 export function leaseWithRoom(account: ReplicaAccount, units: number, { monoMs, wallMs }: Moment): Lease | null {
-  for (const lease of account.leases) if (lease.left >= units && monoMs < lease.endsMonoMs && wallMs < lease.endsWallMs) return lease;
+  for (const lease of account.leases)
+    if (lease.left >= units && monoMs < lease.endsMonoMs && wallMs < lease.endsWallMs) return lease;
   return null;
 }
 
@@ -208,7 +215,13 @@ export function owe(account: ReplicaAccount, bucket: number, units: number, jour
 }
 
 /** The store has charged what was owed, to its bucket of now. */
-export function hearPaid(account: ReplicaAccount, bucketNow: number, units: number, overruns: ReadonlyMap<number, number>, journal: LeaseJournal): void {
+export function hearPaid(
+  account: ReplicaAccount,
+  bucketNow: number,
+  units: number,
+  overruns: ReadonlyMap<number, number>,
+  journal: LeaseJournal,
+): void {
   plus(account.mine, bucketNow, units);
   for (const [bucket, part] of overruns) {
     minus(account.overruns, bucket, part);
@@ -241,7 +254,8 @@ export function isOver(lease: Lease, { monoMs, wallMs }: Moment): boolean {
 
 /** What the store should have written for this replica and bucket, were it to die now. */
 export function truthOf(account: ReplicaAccount, bucket: number): number {
-  let units = (account.mine.get(bucket) ?? 0) - (account.unrecorded.get(bucket) ?? 0) + (account.overruns.get(bucket) ?? 0);
+  let units =
+    (account.mine.get(bucket) ?? 0) - (account.unrecorded.get(bucket) ?? 0) + (account.overruns.get(bucket) ?? 0);
   for (const lease of account.leases) if (lease.bucket === bucket) units -= lease.left;
   return units;
 }
@@ -281,8 +295,18 @@ export function noteAnswered(account: ReplicaAccount, journal: LeaseJournal): vo
 }
 
 /** The store has written of the bucket what is true. */
-function isTold({ isUnderWay, heldThere, adds, unrecorded, overruns, leases }: ReplicaAccount, bucket: number): boolean {
-  return !isUnderWay && heldThere === 0 && !adds.has(bucket) && !unrecorded.has(bucket) && !overruns.has(bucket) && !leases.some((lease) => lease.bucket === bucket);
+function isTold(
+  { isUnderWay, heldThere, adds, unrecorded, overruns, leases }: ReplicaAccount,
+  bucket: number,
+): boolean {
+  return (
+    !isUnderWay &&
+    heldThere === 0 &&
+    !adds.has(bucket) &&
+    !unrecorded.has(bucket) &&
+    !overruns.has(bucket) &&
+    !leases.some((lease) => lease.bucket === bucket)
+  );
 }
 
 function closePlace(account: ReplicaAccount, bucket: number, place: number, journal: LeaseJournal): void {
@@ -291,27 +315,56 @@ function closePlace(account: ReplicaAccount, bucket: number, place: number, jour
 }
 
 /** Places are free again where the store knows the truth, and buckets are forgotten that have left the window. */
-export function forgetTold(account: ReplicaAccount, storeNowMs: number, leaseLifeMs: number, journal: LeaseJournal): void {
-  for (const [bucket, place] of account.places) if (isTold(account, bucket)) closePlace(account, bucket, place, journal);
+export function forgetTold(
+  account: ReplicaAccount,
+  storeNowMs: number,
+  leaseLifeMs: number,
+  journal: LeaseJournal,
+): void {
+  for (const [bucket, place] of account.places)
+    if (isTold(account, bucket)) closePlace(account, bucket, place, journal);
   for (const [bucket, units] of account.mine) {
     const leaves = leavesAtMs(account, bucket, leaseLifeMs);
-    if (units === 0 || (leaves !== null && leaves <= storeNowMs && !account.adds.has(bucket))) account.mine.delete(bucket);
+    if (units === 0 || (leaves !== null && leaves <= storeNowMs && !account.adds.has(bucket)))
+      account.mine.delete(bucket);
   }
 }
 
 export function standingOf(account: ReplicaAccount, used = account.used - account.idle): Standing {
-  return { limit: account.limit, used: Math.max(0, used), remaining: Math.max(0, account.limit - Math.max(0, used)), resetsAtMs: account.resetsAtMs };
+  return {
+    limit: account.limit,
+    used: Math.max(0, used),
+    remaining: Math.max(0, account.limit - Math.max(0, used)),
+    resetsAtMs: account.resetsAtMs,
+  };
 }
 
 /** How much may still be admitted here while the store is away: this replica's part of what was left when it was last heard, and later of the whole limit. */
-export function localRoom(account: ReplicaAccount, { replicas, rank }: { readonly replicas: number; readonly rank: number }, storeNowMs: number, leaseLifeMs: number): number {
+export function localRoom(
+  account: ReplicaAccount,
+  { replicas, rank }: { readonly replicas: number; readonly rank: number },
+  storeNowMs: number,
+  leaseLifeMs: number,
+): number {
   const share = (units: number): number => Math.floor(units / replicas) + (rank < units % replicas ? 1 : 0);
   if (account.outage === null) {
-    const leaves = account.kind === "slots" ? storeNowMs + SLOTS_FREED_MS : leavesAtMs(account, bucketAt(account, storeNowMs), leaseLifeMs);
-    account.outage = { knownUsed: Math.max(0, account.used), knownInUse: account.inUse, knownUntilMs: leaves ?? Number.POSITIVE_INFINITY, spent: 0 };
+    const leaves =
+      account.kind === "slots"
+        ? storeNowMs + SLOTS_FREED_MS
+        : leavesAtMs(account, bucketAt(account, storeNowMs), leaseLifeMs);
+    account.outage = {
+      knownUsed: Math.max(0, account.used),
+      knownInUse: account.inUse,
+      knownUntilMs: leaves ?? Number.POSITIVE_INFINITY,
+      spent: 0,
+    };
   }
   const { knownUsed, knownInUse, knownUntilMs, spent } = account.outage;
-  if (account.kind === "slots") return (storeNowMs < knownUntilMs ? knownInUse + share(Math.max(0, account.limit - knownUsed)) : share(account.limit)) - account.inUse;
+  if (account.kind === "slots")
+    return (
+      (storeNowMs < knownUntilMs ? knownInUse + share(Math.max(0, account.limit - knownUsed)) : share(account.limit)) -
+      account.inUse
+    );
   if (storeNowMs < knownUntilMs) return share(Math.max(0, account.limit - knownUsed)) - spent;
   let mine = account.owed;
   for (const [bucket, units] of account.mine) {

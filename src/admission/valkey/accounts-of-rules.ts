@@ -64,7 +64,13 @@ export class AccountsOfRules {
     const value = values.size < MAX_VALUES ? asked : "";
     account = values.get(value);
     if (account === undefined) {
-      account = newAccount(this.#options.keys.account(rule, value), this.#options.shapeOf(rule), rule, units, now.monoMs);
+      account = newAccount(
+        this.#options.keys.account(rule, value),
+        this.#options.shapeOf(rule),
+        rule,
+        units,
+        now.monoMs,
+      );
       values.set(value, account);
       channel.accounts.add(account);
     }
@@ -82,7 +88,14 @@ export class AccountsOfRules {
 
   /** What a new epoch would have to hear of is kept until its window has ended by the store's clock, as it was last heard. */
   #isForgettable(channel: Channel, account: ReplicaAccount): boolean {
-    if (account.openNeeds > 0 || account.leases.length > 0 || account.owed > 0 || account.adds.size > 0 || channel.dirty.has(account)) return false;
+    if (
+      account.openNeeds > 0 ||
+      account.leases.length > 0 ||
+      account.owed > 0 ||
+      account.adds.size > 0 ||
+      channel.dirty.has(account)
+    )
+      return false;
     if (account.isUnderWay || !channel.joined) return false;
     forgetTold(account, channel.storeNowMs, this.#options.timings.leaseLifeMs, this.#options.journal);
     return account.mine.size === 0;
@@ -94,7 +107,8 @@ export class AccountsOfRules {
     // a rule whose limit is changed goes on with its count; one whose unit or window is changed begins a new one
     const key = [rule.tenantId, rule.id, rule.kind, rule.unit, rule.window].join("\n");
     found = this.#byKey.get(key);
-    if (found === undefined) this.#byKey.set(key, (found = { channel: this.channelOf(rule.tenantId), values: new Map() }));
+    if (found === undefined)
+      this.#byKey.set(key, (found = { channel: this.channelOf(rule.tenantId), values: new Map() }));
     for (const account of found.values.values()) account.limit = rule.limit;
     this.#byRule.set(rule, found);
     return found;

@@ -15,12 +15,30 @@ export interface Charged {
 /** Slots come free at any time: it is worth asking again. */
 const ASK_AGAIN_MS = 1000;
 
-export function shortageOf(need: Need, account: ReplicaAccount, used: number, fitsAtMs: number | null, unavailable = false): Shortage {
-  return { need, standing: standingOf(account, used), fitsAtMs, exceedsLimit: !unavailable && need.units > account.limit, unavailable };
+export function shortageOf(
+  need: Need,
+  account: ReplicaAccount,
+  used: number,
+  fitsAtMs: number | null,
+  unavailable = false,
+): Shortage {
+  return {
+    need,
+    standing: standingOf(account, used),
+    fitsAtMs,
+    exceedsLimit: !unavailable && need.units > account.limit,
+    unavailable,
+  };
 }
 
 /** Null: all of them may go. */
-export function refusalAlone(needs: readonly Need[], accounts: readonly ReplicaAccount[], channel: Channel, now: Moment, { leaseLifeMs }: Timings): Shortage | null {
+export function refusalAlone(
+  needs: readonly Need[],
+  accounts: readonly ReplicaAccount[],
+  channel: Channel,
+  now: Moment,
+  { leaseLifeMs }: Timings,
+): Shortage | null {
   const storeMs = storeNowMs(channel, now);
   const wanted = new Map<ReplicaAccount, number>();
   for (const [index, need] of needs.entries()) {
@@ -32,12 +50,25 @@ export function refusalAlone(needs: readonly Need[], accounts: readonly ReplicaA
     wanted.set(account, before + need.units);
     if (before + need.units <= localRoom(account, channel, storeMs, leaseLifeMs)) continue;
     const isEver = need.units <= account.limit && account.kind !== "total";
-    return shortageOf(need, account, account.limit, isEver ? localMs(channel, leavesAtMs(account, bucketAt(account, storeMs), leaseLifeMs) ?? storeMs + ASK_AGAIN_MS) : null);
+    return shortageOf(
+      need,
+      account,
+      account.limit,
+      isEver
+        ? localMs(channel, leavesAtMs(account, bucketAt(account, storeMs), leaseLifeMs) ?? storeMs + ASK_AGAIN_MS)
+        : null,
+    );
   }
   return null;
 }
 
-export function chargeAlone(needs: readonly Need[], accounts: readonly ReplicaAccount[], channel: Channel, now: Moment, journal: LeaseJournal): Charged {
+export function chargeAlone(
+  needs: readonly Need[],
+  accounts: readonly ReplicaAccount[],
+  channel: Channel,
+  now: Moment,
+  journal: LeaseJournal,
+): Charged {
   const storeMs = storeNowMs(channel, now);
   const buckets: number[] = [];
   const usedBefore: number[] = [];

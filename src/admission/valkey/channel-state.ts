@@ -130,7 +130,8 @@ export function hearClock(channel: Channel, storeMs: number, { monoMs, wallMs }:
   channel.storeNowMs = storeMs;
   channel.heardMs = monoMs;
   const aheadMs = wallMs - storeMs;
-  if (Math.abs(aheadMs - channel.aheadMs) > MIN_SKEW_MS) channel.aheadMs = Math.abs(aheadMs) > MIN_SKEW_MS ? aheadMs : 0;
+  if (Math.abs(aheadMs - channel.aheadMs) > MIN_SKEW_MS)
+    channel.aheadMs = Math.abs(aheadMs) > MIN_SKEW_MS ? aheadMs : 0;
 }
 
 /** A moment that the store told, by the wall clock here: that is the one by which clients are told how long to wait. */

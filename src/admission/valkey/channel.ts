@@ -11,7 +11,8 @@ export function flush(channel: Channel, now: Moment, options: ChannelOptions, al
   if (channel.underWay !== null || channel.isHearing) return;
   endLeases(channel, now);
   const due = channel.waiting.some(({ dueMs }) => dueMs <= now.monoMs);
-  if (!always && !due && channel.dirty.size === 0 && channel.questions.length === 0 && channel.toState.length === 0) return;
+  if (!always && !due && channel.dirty.size === 0 && channel.questions.length === 0 && channel.toState.length === 0)
+    return;
   const underWay = writeMessage(channel, now, options);
   channel.underWay = underWay;
   channel.lastSentMs = now.monoMs;
@@ -50,7 +51,8 @@ export function fail(channel: Channel, sequence: number, now: Moment, { timings 
 /** The answer to the message under way cannot be heard any more, though the store may have given one: it is asked for again. */
 export function repeat(channel: Channel, sequence: number, options: ChannelOptions): void {
   const { underWay } = channel;
-  if (underWay !== null && underWay.message.sequence === sequence && underWay.sendAgainMs === null) options.send(channel, underWay.message);
+  if (underWay !== null && underWay.message.sequence === sequence && underWay.sendAgainMs === null)
+    options.send(channel, underWay.message);
 }
 
 /** Nothing waits for a store that is away. */
@@ -83,7 +85,8 @@ export function tick(channel: Channel, now: Moment, options: ChannelOptions): vo
   if (channel.slots.size > 0 && renewSlots(channel, now, timings.heartbeatMs, options)) return;
   if (silentMs >= timings.heartbeatMs && isBusy(channel)) flush(channel, now, options, true);
   else if (silentMs >= timings.reportMs && channel.leased.size > 0) flush(channel, now, options, true);
-  else if (channel.waiting.length > 0 || (channel.dirty.size > 0 && silentMs >= timings.reportMs)) flush(channel, now, options);
+  else if (channel.waiting.length > 0 || (channel.dirty.size > 0 && silentMs >= timings.reportMs))
+    flush(channel, now, options);
 }
 
 /** Tells of slots that are in use here and were not renewed for so long, whatever else the channel talks of. True: there were some. */
@@ -102,6 +105,7 @@ export function renewSlots(channel: Channel, now: Moment, afterMs: number, optio
 
 /** Has anything charged that a new epoch would have to hear of. */
 function isBusy(channel: Channel): boolean {
-  for (const account of channel.accounts) if (account.mine.size > 0 || account.inUse > 0 || account.openNeeds > 0) return true;
+  for (const account of channel.accounts)
+    if (account.mine.size > 0 || account.inUse > 0 || account.openNeeds > 0) return true;
   return false;
 }

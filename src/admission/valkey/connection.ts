@@ -45,9 +45,14 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
   return {
     async talk(message) {
       try {
-        return await (client as unknown as Scripted)[COMMAND](message.keys.length, ...message.keys, encodeMessage(message));
+        return await (client as unknown as Scripted)[COMMAND](
+          message.keys.length,
+          ...message.keys,
+          encodeMessage(message),
+        );
       } catch (error) {
-        if (error instanceof Error && error.message === TIMED_OUT) throw new UnheardAnswer(error.message, { cause: error });
+        if (error instanceof Error && error.message === TIMED_OUT)
+          throw new UnheardAnswer(error.message, { cause: error });
         // that there is no connection says less than why there is none
         throw client.status === "ready" ? error : (fault ?? new Error("the connection was lost", { cause: error }));
       }
@@ -57,22 +62,42 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
 }
 
 /** The library is loaded here, where a store is configured, and nowhere else. */
-export async function openClient({ url, clusterNodes }: ConnectionOptions, commandTimeout: number): Promise<Redis | Cluster> {
+export async function openClient(
+  { url, clusterNodes }: ConnectionOptions,
+  commandTimeout: number,
+): Promise<Redis | Cluster> {
   const library = await import("ioredis");
   const retryStrategy = (tries: number): number => Math.min(FIRST_RETRY_MS * 2 ** Math.min(tries, 10), MAX_RETRY_MS);
   // a server that was demoted goes on answering, that it may not write: the address may lead to another by now
   const reconnectOnError = (error: Error): boolean => error.message.includes("READONLY");
-  const shared = { reconnectOnError, commandTimeout, connectTimeout: CONNECT_MS, maxRetriesPerRequest: 0, enableOfflineQueue: false, enableAutoPipelining: false };
+  const shared = {
+    reconnectOnError,
+    commandTimeout,
+    connectTimeout: CONNECT_MS,
+    maxRetriesPerRequest: 0,
+    enableOfflineQueue: false,
+    enableAutoPipelining: false,
+  };
   let client: Redis | Cluster;
   if (clusterNodes === null) client = new library.Redis(url, { ...shared, retryStrategy });
   else {
     const { hostname, port, username, password, protocol } = new URL(url);
-    const redisOptions = { ...shared, ...(username !== "" && { username: decodeURIComponent(username) }), ...(password !== "" && { password: decodeURIComponent(password) }), ...(protocol === "rediss:" && { tls: {} }) };
+    const redisOptions = {
+      ...shared,
+      ...(username !== "" && { username: decodeURIComponent(username) }),
+      ...(password !== "" && { password: decodeURIComponent(password) }),
+      ...(protocol === "rediss:" && { tls: {} }),
+    };
     const nodes = [`${hostname}:${port === "" ? "6379" : port}`, ...clusterNodes].map((node) => {
       const colon = node.lastIndexOf(":");
       return { host: node.slice(0, colon), port: Number(node.slice(colon + 1)) };
     });
-    client = new library.Cluster(nodes, { redisOptions, enableOfflineQueue: false, clusterRetryStrategy: retryStrategy, slotsRefreshTimeout: CONNECT_MS });
+    client = new library.Cluster(nodes, {
+      redisOptions,
+      enableOfflineQueue: false,
+      clusterRetryStrategy: retryStrategy,
+      slotsRefreshTimeout: CONNECT_MS,
+    });
   }
   // without a listener an error of the connection would end the process; each is seen where its command fails
   client.on("error", () => {});

@@ -11,7 +11,10 @@ export interface KeyNames {
   own(key: string, replica: string): string;
 }
 
-export function deadMessages({ replica, buckets }: Pick<FoundJournal, "replica" | "buckets">, keys: KeyNames): readonly MessageWithKeys[] {
+export function deadMessages(
+  { replica, buckets }: Pick<FoundJournal, "replica" | "buckets">,
+  keys: KeyNames,
+): readonly MessageWithKeys[] {
   const byTag = Map.groupBy(buckets, ({ key }) => /\{(.*?)\}/.exec(key)?.[1] ?? "");
   return [...byTag].flatMap(([tag, of]) => {
     const parts: JournalledBucket[][] = [];
@@ -20,7 +23,12 @@ export function deadMessages({ replica, buckets }: Pick<FoundJournal, "replica" 
   });
 }
 
-function deadMessage(replica: string, buckets: readonly JournalledBucket[], group: readonly string[], keys: KeyNames): MessageWithKeys {
+function deadMessage(
+  replica: string,
+  buckets: readonly JournalledBucket[],
+  group: readonly string[],
+  keys: KeyNames,
+): MessageWithKeys {
   const accounts = [...new Map(buckets.map((each) => [each.key, each])).values()];
   const lineOf = new Map(accounts.map(({ key }, index) => [key, index + 1]));
   return {
@@ -33,7 +41,9 @@ function deadMessage(replica: string, buckets: readonly JournalledBucket[], grou
     joinMs: TIMINGS.joinMs,
     accounts: accounts.map(({ limit, kind, windowMs }) => [limit, kind, windowMs, 1, 0, 0, 0] as const),
     // a place of its own says more of a later bucket than that there is none
-    statements: buckets.toSorted((one, other) => Number(other.isLast) - Number(one.isLast)).map(({ key, bucket, units, isLast }) => [lineOf.get(key)!, isLast ? 2 : 0, bucket, units] as const),
+    statements: buckets
+      .toSorted((one, other) => Number(other.isLast) - Number(one.isLast))
+      .map(({ key, bucket, units, isLast }) => [lineOf.get(key)!, isLast ? 2 : 0, bucket, units] as const),
     operations: [],
   };
 }

@@ -1,7 +1,27 @@
 // What an answer of the store changes: accounts and their leases, calls that waited, and after a new epoch everything.
-import { dropLeases, forgetTold, giveBack, hearPaid, noteAnswered, noteTruth, plus, setAside, type Moment, type ReplicaAccount } from "./account.ts";
+import {
+  dropLeases,
+  forgetTold,
+  giveBack,
+  hearPaid,
+  noteAnswered,
+  noteTruth,
+  plus,
+  setAside,
+  type Moment,
+  type ReplicaAccount,
+} from "./account.ts";
 import { type Channel, type ChannelOptions, hearClock, localMs, type UnderWay, type Waiting } from "./channel-state.ts";
-import { type AccountAnswer, type Answer, CLOSED, DIRECT, JOIN_FIRST, type OperationAnswer, SLOTS_FREED_MS, STALE } from "./protocol.ts";
+import {
+  type AccountAnswer,
+  type Answer,
+  CLOSED,
+  DIRECT,
+  JOIN_FIRST,
+  type OperationAnswer,
+  SLOTS_FREED_MS,
+  STALE,
+} from "./protocol.ts";
 
 /** Heartbeats that may be missed before a slot is lost. */
 export const MISSED_HEARTBEATS = 2;
@@ -10,7 +30,13 @@ const RECALL_STEP_MS = 15;
 const CLOSED_STEP_MS = 50;
 
 /** `underWay` is what it answers. */
-export function takeAnswer(channel: Channel, underWay: UnderWay, answer: Answer, now: Moment, options: ChannelOptions): void {
+export function takeAnswer(
+  channel: Channel,
+  underWay: UnderWay,
+  answer: Answer,
+  now: Moment,
+  options: ChannelOptions,
+): void {
   channel.isAway = false;
   hearClock(channel, answer[2], now);
   if (answer[0] === JOIN_FIRST || answer[0] === STALE) {
@@ -48,7 +74,15 @@ function joinAgain(channel: Channel, { waiting, questions, owed }: UnderWay, ans
   channel.leased.clear();
 }
 
-function hearAccount(channel: Channel, account: ReplicaAccount, [used, mode, granted, bucket, validMs, resetsAtMs]: AccountAnswer, storeMs: number, underWay: UnderWay, now: Moment, options: ChannelOptions): void {
+function hearAccount(
+  channel: Channel,
+  account: ReplicaAccount,
+  [used, mode, granted, bucket, validMs, resetsAtMs]: AccountAnswer,
+  storeMs: number,
+  underWay: UnderWay,
+  now: Moment,
+  options: ChannelOptions,
+): void {
   account.mode = mode;
   account.used = used;
   for (const units of account.adds.values()) account.used += units;
@@ -56,13 +90,15 @@ function hearAccount(channel: Channel, account: ReplicaAccount, [used, mode, gra
   account.resetsAtMs = resetsAtMs < 0 ? null : localMs(channel, resetsAtMs);
   account.heardMs = now.monoMs;
   account.outage = null;
-  if (account.kind === "slots" && account.renewedStoreMs > 0 && storeMs - account.renewedStoreMs > SLOTS_FREED_MS) options.slotsFreed(account);
+  if (account.kind === "slots" && account.renewedStoreMs > 0 && storeMs - account.renewedStoreMs > SLOTS_FREED_MS)
+    options.slotsFreed(account);
   account.renewedMs = underWay.sentMs;
   account.renewedStoreMs = storeMs;
   account.overdueSinceRanMs = null;
   if (mode !== CLOSED) channel.everOpen = true;
   if (granted > 0) lend(channel, account, granted, bucket, validMs, underWay, options);
-  if (account.kind === "slots" && now.monoMs - account.usedLastMs < options.timings.leaseLifeMs) keepSlots(account, underWay, options.timings.leaseLifeMs);
+  if (account.kind === "slots" && now.monoMs - account.usedLastMs < options.timings.leaseLifeMs)
+    keepSlots(account, underWay, options.timings.leaseLifeMs);
   if (mode === DIRECT && account.leases.length > 0) {
     // recalled
     dropLeases(account, () => true);
@@ -79,32 +115,65 @@ function keepSlots({ leases }: ReplicaAccount, { sentMs, sentWallMs }: UnderWay,
   }
 }
 
-function lend(channel: Channel, account: ReplicaAccount, units: number, bucket: number, validMs: number, underWay: UnderWay, { journal, timings }: ChannelOptions): void {
+function lend(
+  channel: Channel,
+  account: ReplicaAccount,
+  units: number,
+  bucket: number,
+  validMs: number,
+  underWay: UnderWay,
+  { journal, timings }: ChannelOptions,
+): void {
   const { sentMs, sentWallMs } = underWay;
   account.idle += units;
   channel.leased.add(account);
   if (account.kind === "slots") {
     const before = account.leases[0]?.left ?? 0;
-    account.leases = [{ bucket: 0, left: before + units, units: before + units, endsMonoMs: sentMs + timings.leaseLifeMs, endsWallMs: sentWallMs + timings.leaseLifeMs, place: -1 }];
+    account.leases = [
+      {
+        bucket: 0,
+        left: before + units,
+        units: before + units,
+        endsMonoMs: sentMs + timings.leaseLifeMs,
+        endsWallMs: sentWallMs + timings.leaseLifeMs,
+        place: -1,
+      },
+    ];
     return;
   }
   plus(account.mine, bucket, units);
-  const lease = { bucket, left: units, units, endsMonoMs: sentMs + validMs, endsWallMs: sentWallMs + validMs, place: -1 };
+  const lease = {
+    bucket,
+    left: units,
+    units,
+    endsMonoMs: sentMs + validMs,
+    endsWallMs: sentWallMs + validMs,
+    place: -1,
+  };
   account.leases.push(lease);
   // in the journal before the first unit of it is spent
   lease.place = noteTruth(account, bucket, journal);
 }
 
-function hearOperations(channel: Channel, { message, waiting, questions, accounts, owed, sentMs }: UnderWay, lines: readonly AccountAnswer[], answers: readonly OperationAnswer[], now: Moment, options: ChannelOptions): void {
+function hearOperations(
+  channel: Channel,
+  { message, waiting, questions, accounts, owed, sentMs }: UnderWay,
+  lines: readonly AccountAnswer[],
+  answers: readonly OperationAnswer[],
+  now: Moment,
+  options: ChannelOptions,
+): void {
   // it came so late that the store may have given to others what it reserved
   const isTooLate = now.monoMs - sentMs > MISSED_HEARTBEATS * options.timings.heartbeatMs;
   let nextWaiting = 0;
   const marked = questions.filter(({ mark }) => mark !== null);
   let nextMarked = 0;
   const bucketOf = (account: ReplicaAccount): number => lines[accounts.indexOf(account)]![3];
-  for (const { account, units, overruns } of owed) hearPaid(account, bucketOf(account), units, overruns, options.journal);
+  for (const { account, units, overruns } of owed)
+    hearPaid(account, bucketOf(account), units, overruns, options.journal);
   for (const [index, [kind]] of message.operations.entries()) {
-    if (kind === "r") hearReserved(channel, waiting[nextWaiting++]!, answers[index]!, isTooLate, bucketOf, now, options);
+    if (kind === "r")
+      hearReserved(channel, waiting[nextWaiting++]!, answers[index]!, isTooLate, bucketOf, now, options);
     else if (kind === "f") {
       const question = marked[nextMarked++]!;
       if (!question.isOver) question.onAnswer(answers[index]![0] === 1);
@@ -118,7 +187,15 @@ function hearOperations(channel: Channel, { message, waiting, questions, account
   }
 }
 
-function hearReserved(channel: Channel, one: Waiting, answer: OperationAnswer, isTooLate: boolean, bucketOf: (account: ReplicaAccount) => number, now: Moment, options: ChannelOptions): void {
+function hearReserved(
+  channel: Channel,
+  one: Waiting,
+  answer: OperationAnswer,
+  isTooLate: boolean,
+  bucketOf: (account: ReplicaAccount) => number,
+  now: Moment,
+  options: ChannelOptions,
+): void {
   if (answer[0] === 1) {
     const buckets = one.accounts.map(bucketOf);
     const isTaken = !one.isOver && !isTooLate;
@@ -147,7 +224,11 @@ function hearReserved(channel: Channel, one: Waiting, answer: OperationAnswer, i
   }
   if (one.isOver) return;
   const isClosed = answer[0] === 2;
-  one.waitsUntilMs ??= now.monoMs + (isClosed && !channel.everOpen ? options.timings.joinMs + options.timings.heartbeatMs : options.timings.recallWaitMs);
+  one.waitsUntilMs ??=
+    now.monoMs +
+    (isClosed && !channel.everOpen
+      ? options.timings.joinMs + options.timings.heartbeatMs
+      : options.timings.recallWaitMs);
   if ((isClosed || answer[4] === 1) && now.monoMs < one.waitsUntilMs) {
     one.dueMs = now.monoMs + (isClosed ? CLOSED_STEP_MS : RECALL_STEP_MS);
     channel.waiting.push(one);

@@ -58,7 +58,13 @@ const STATE_LAST = 2;
 const SUFFIX = ".leases";
 const LOCK_SUFFIX = ".lock";
 
-export const noJournal: LeaseJournal = { open: () => -1, write: () => {}, change: () => {}, endsWith: () => {}, close: () => {} };
+export const noJournal: LeaseJournal = {
+  open: () => -1,
+  write: () => {},
+  change: () => {},
+  endsWith: () => {},
+  close: () => {},
+};
 
 export function openJournalFile(folder: string, replica: string): JournalFile {
   mkdirSync(folder, { recursive: true, mode: OWNERS_FOLDER });
@@ -140,8 +146,20 @@ function readJournal(file: string): { readonly beat: number; readonly buckets: r
     const state = bytes.readDoubleLE(byte);
     if (state !== STATE_USED && state !== STATE_LAST) continue;
     const length = bytes.readUInt16LE(byte + NUMBERS * 8);
-    const [key, kind, windowMs] = JSON.parse(bytes.toString("utf8", byte + TEXT_AT, byte + TEXT_AT + length)) as [string, AccountKind, number];
-    buckets.push({ key, kind, windowMs, bucket: bytes.readDoubleLE(byte + 8), units: bytes.readDoubleLE(byte + 16), limit: bytes.readDoubleLE(byte + 24), isLast: state === STATE_LAST });
+    const [key, kind, windowMs] = JSON.parse(bytes.toString("utf8", byte + TEXT_AT, byte + TEXT_AT + length)) as [
+      string,
+      AccountKind,
+      number,
+    ];
+    buckets.push({
+      key,
+      kind,
+      windowMs,
+      bucket: bytes.readDoubleLE(byte + 8),
+      units: bytes.readDoubleLE(byte + 16),
+      limit: bytes.readDoubleLE(byte + 24),
+      isLast: state === STATE_LAST,
+    });
   }
   return { beat: bytes.readDoubleLE(0), buckets };
 }

@@ -44,16 +44,30 @@ export function writeMessage(channel: Channel, now: Moment, options: ChannelOpti
     questions.push(...channel.questions.splice(0, MAX_ACCOUNTS));
     for (const { account } of questions) lineOf(draft, account);
   }
-  for (const { needs, accounts } of waiting) for (const [index, account] of accounts.entries()) swap(account, needs[index]!.units);
+  for (const { needs, accounts } of waiting)
+    for (const [index, account] of accounts.entries()) swap(account, needs[index]!.units);
   for (const account of draft.accounts) {
-    for (const [bucket, units] of account.adds) if (units !== 0) draft.operations.push(["g", account.line, bucket, units]);
+    for (const [bucket, units] of account.adds)
+      if (units !== 0) draft.operations.push(["g", account.line, bucket, units]);
     account.adds.clear();
   }
-  for (const { needs, accounts } of waiting) draft.operations.push(["r", ...accounts.flatMap((account, index) => [account.line, needs[index]!.units, needs[index]!.force ? 1 : 0])]);
+  for (const { needs, accounts } of waiting)
+    draft.operations.push([
+      "r",
+      ...accounts.flatMap((account, index) => [account.line, needs[index]!.units, needs[index]!.force ? 1 : 0]),
+    ]);
   for (const { account, mark } of questions) if (mark !== null) draft.operations.push(["f", account.line, mark]);
   const lines = draft.accounts.map((account): AccountLine => {
     const held = account.inUse + account.idle;
-    return [account.limit, account.kind, account.windowMs, Math.ceil(account.typical), takeWant(account), held, account.idle];
+    return [
+      account.limit,
+      account.kind,
+      account.windowMs,
+      Math.ceil(account.typical),
+      takeWant(account),
+      held,
+      account.idle,
+    ];
   });
   const asking = new Set([...waiting.flatMap(({ accounts }) => accounts), ...owed.map(({ account }) => account)]);
   for (const [index, account] of draft.accounts.entries()) {
@@ -73,7 +87,17 @@ export function writeMessage(channel: Channel, now: Moment, options: ChannelOpti
     statements: draft.statements,
     operations: draft.operations,
   };
-  return { message, accounts: draft.accounts, waiting, questions, owed, sentMs: now.monoMs, sentWallMs: now.wallMs, failsRanMs: now.ranMs + options.timings.silentMs, sendAgainMs: null };
+  return {
+    message,
+    accounts: draft.accounts,
+    waiting,
+    questions,
+    owed,
+    sentMs: now.monoMs,
+    sentWallMs: now.wallMs,
+    failsRanMs: now.ranMs + options.timings.silentMs,
+    sendAgainMs: null,
+  };
 }
 
 /** What was charged, after a new epoch: whole for each account, so that whatever the store has or lacks, it has this afterwards. */
@@ -94,7 +118,11 @@ function takeWaiting(channel: Channel, now: Moment, draft: Draft, into: Waiting[
   const later = channel.waiting.splice(0);
   for (const one of later) {
     if (one.isOver) continue;
-    if (one.dueMs > now.monoMs || into.length >= MAX_WAITING || (into.length > 0 && draft.accounts.length >= MAX_ACCOUNTS)) {
+    if (
+      one.dueMs > now.monoMs ||
+      into.length >= MAX_WAITING ||
+      (into.length > 0 && draft.accounts.length >= MAX_ACCOUNTS)
+    ) {
       channel.waiting.push(one);
       continue;
     }

@@ -34,10 +34,22 @@ export const MIN_LEASED_CALLS = 50;
 export type AccountKind = "slide" | "day" | "week" | "month" | "total" | "slots";
 
 /** limit, kind, window in ms (0 unless it slides), units of a typical call, units wanted as a lease, units held unspent (slots: held in all), and of these in no use. */
-export type AccountLine = readonly [limit: number, kind: AccountKind, windowMs: number, typical: number, want: number, hold: number, idle: number];
+export type AccountLine = readonly [
+  limit: number,
+  kind: AccountKind,
+  windowMs: number,
+  typical: number,
+  want: number,
+  hold: number,
+  idle: number,
+];
 
 /** `g` adds units (below 0: gives back) to a bucket; `c` charges the bucket of now; `r` reserves all or none: account, units, force, ...; `f`: is this the first in its window? */
-export type Operation = readonly ["g", account: number, bucket: number, units: number] | readonly ["c", account: number, units: number] | readonly ["r", ...number[]] | readonly ["f", account: number, mark: string];
+export type Operation =
+  | readonly ["g", account: number, bucket: number, units: number]
+  | readonly ["c", account: number, units: number]
+  | readonly ["r", ...number[]]
+  | readonly ["f", account: number, mark: string];
 
 /** What the replica has charged: account, 1 when buckets that are not named hold nothing, or 2 when those later than the last named one hold nothing, then bucket and units in turn. */
 export type Statement = readonly [account: number, whole: 0 | 1 | 2, ...number[]];
@@ -73,13 +85,28 @@ export const LEASED = 1;
 export const CLOSED = 2;
 
 /** Used, mode, granted, bucket of now, life of the grant, time when all has left (-1: never, or nothing is there). */
-export type AccountAnswer = readonly [used: number, mode: number, granted: number, bucket: number, validMs: number, resetsAtMs: number];
+export type AccountAnswer = readonly [
+  used: number,
+  mode: number,
+  granted: number,
+  bucket: number,
+  validMs: number,
+  resetsAtMs: number,
+];
 
 /** `r` done: 1 and what was used of each before; short: 0, which need (from 0), what is used of it, when it fits (-1: never), 1 when leases that are out would do; closed: 2. `f`: 1 or 0. */
 export type OperationAnswer = readonly number[];
 
 /** Status, epoch, the store's time, replicas seen lately, how many of them come before this one, and the answers in the order of the message. */
-export type Answer = readonly [status: number, epoch: string, nowMs: number, replicas: number, rank: number, accounts: readonly AccountAnswer[], operations: readonly OperationAnswer[]];
+export type Answer = readonly [
+  status: number,
+  epoch: string,
+  nowMs: number,
+  replicas: number,
+  rank: number,
+  accounts: readonly AccountAnswer[],
+  operations: readonly OperationAnswer[],
+];
 
 /** Counts are whole and exact: a figure that is none would spoil the message, and with it every one after it. */
 export function wholeUnits(units: number): number {
@@ -88,6 +115,16 @@ export function wholeUnits(units: number): number {
 
 /** As the script reads it. */
 export function encodeMessage(message: Message): string {
-  const { replica: r, sequence: q, epoch: e, join: j, leaseLifeMs: l, joinMs: w, accounts: a, statements: s, operations: o } = message;
+  const {
+    replica: r,
+    sequence: q,
+    epoch: e,
+    join: j,
+    leaseLifeMs: l,
+    joinMs: w,
+    accounts: a,
+    statements: s,
+    operations: o,
+  } = message;
   return JSON.stringify({ r, q, e, j, l, w, a, s, o });
 }

@@ -63,11 +63,24 @@ export async function reconcile(options: ReconcileOptions): Promise<readonly Wri
   const found: WrittenOff[] = [];
   try {
     for await (const key of totalAccounts(client)) {
-      const { tenant, budget, unit, value } = ACCOUNT_KEY.exec(key)!.groups as Record<"tenant" | "budget" | "unit" | "value", string>;
+      const { tenant, budget, unit, value } = ACCOUNT_KEY.exec(key)!.groups as Record<
+        "tenant" | "budget" | "unit" | "value",
+        string
+      >;
       const [, live, group] = keys.group(tenant);
       for (const replica of holders(await client.hkeys(key), options.replicas)) {
         const silentMs = options.replicas === null ? SILENT_MS : NAMED_SILENT_MS;
-        const [units, seenMs, reserved] = (await client.eval(SCRIPT, 4, live!, group!, key, keys.own(key, replica), replica, silentMs, options.dryRun ? 0 : 1)) as [number, number, number];
+        const [units, seenMs, reserved] = (await client.eval(
+          SCRIPT,
+          4,
+          live!,
+          group!,
+          key,
+          keys.own(key, replica),
+          replica,
+          silentMs,
+          options.dryRun ? 0 : 1,
+        )) as [number, number, number];
         if (units > 0) found.push({ replica, seenMs, tenant, budget, unit, value, units, reserved });
       }
     }

@@ -2,7 +2,20 @@
 // away each rule's `on_store_failure` decides. It has no socket and no timer: see valkey.ts, and test/admission/simulation, which plays it.
 import type { Account, Need, Reservation, Shortage, Standing } from "../limit-store.ts";
 import type { LimitRule } from "../../core/limit.ts";
-import { giveBack, isLow, isOver, type Lease, leaseWithRoom, type Moment, noteDemand, owe, recordCall, type ReplicaAccount, spend, standingOf } from "./account.ts";
+import {
+  giveBack,
+  isLow,
+  isOver,
+  type Lease,
+  leaseWithRoom,
+  type Moment,
+  noteDemand,
+  owe,
+  recordCall,
+  type ReplicaAccount,
+  spend,
+  standingOf,
+} from "./account.ts";
 import { AccountsOfRules, type AccountsOptions } from "./accounts-of-rules.ts";
 import { chargeAlone, refusalAlone, shortageOf } from "./alone.ts";
 import { fail, flush, hear, renewSlots, repeat, tick } from "./channel.ts";
@@ -47,7 +60,8 @@ const WINDOWS_MS = { second: 1000, minute: 60_000, hour: 3_600_000, day: 86_400_
 
 export function shapeOfRule({ kind, unit, window }: LimitRule): WindowShape {
   if (unit === "concurrency" || window === null) return { kind: "slots", windowMs: 0 };
-  if (kind === "budget") return { kind: window === "day" || window === "week" || window === "month" ? window : "total", windowMs: 0 };
+  if (kind === "budget")
+    return { kind: window === "day" || window === "week" || window === "month" ? window : "total", windowMs: 0 };
   return { kind: "slide", windowMs: WINDOWS_MS[window as keyof typeof WINDOWS_MS] };
 }
 
@@ -84,7 +98,9 @@ export class Replica implements TakenFrom {
   reserve(asked: readonly Need[], done: (result: Result) => void): Result | null {
     const now = this.#now();
     if (asked.length === 0) return new Taken(this, this.#accounts.channelOf(""), [], [], [], []);
-    const needs = asked.every(({ units }) => wholeUnits(units) === units) ? asked : asked.map((need) => ({ ...need, units: wholeUnits(need.units) }));
+    const needs = asked.every(({ units }) => wholeUnits(units) === units)
+      ? asked
+      : asked.map((need) => ({ ...need, units: wholeUnits(need.units) }));
     return this.#reserveHere(needs, now) ?? this.#ask(needs, now, done);
   }
 
@@ -157,7 +173,8 @@ export class Replica implements TakenFrom {
     for (const channel of this.#accounts.channels()) {
       accounts += channel.accounts.size;
       for (const { unit, leases } of channel.leased)
-        for (const lease of leases) if (lease.left > 0 && !isOver(lease, now)) leasedUnits[unit] = (leasedUnits[unit] ?? 0) + lease.left;
+        for (const lease of leases)
+          if (lease.left > 0 && !isOver(lease, now)) leasedUnits[unit] = (leasedUnits[unit] ?? 0) + lease.left;
     }
     return { leased: this.#leased, asked: this.#asked, alone: this.#alone, leasedUnits, accounts };
   }
@@ -254,7 +271,8 @@ export class Replica implements TakenFrom {
     const { timings } = this.#options;
     const channel = this.#accounts.channelOfRule(needs[0]!.account.rule);
     const accounts = needs.map(({ account, units }) => this.#accounts.accountOf(account, units, now));
-    for (const [index, account] of accounts.entries()) noteDemand(account, needs[index]!.units, now.monoMs, timings.demandMs);
+    for (const [index, account] of accounts.entries())
+      noteDemand(account, needs[index]!.units, now.monoMs, timings.demandMs);
     if (channel.isAway) return this.#reserveAlone(needs, accounts, channel, now);
     this.#asked += 1;
     for (const account of accounts) if (account.mode !== DIRECT) account.wants = true;
@@ -281,7 +299,11 @@ export class Replica implements TakenFrom {
     return new Taken(this, channel, needs, accounts, buckets, usedBefore);
   }
 
-  #inquire(asked: Account, mark: string | null, done: (isFirst: boolean, account: ReplicaAccount) => void): ReplicaAccount | null {
+  #inquire(
+    asked: Account,
+    mark: string | null,
+    done: (isFirst: boolean, account: ReplicaAccount) => void,
+  ): ReplicaAccount | null {
     const now = this.#now();
     const channel = this.#accounts.channelOfRule(asked.rule);
     const account = this.#accounts.accountOf(asked, 0, now);
@@ -308,7 +330,9 @@ export class Replica implements TakenFrom {
   }
 
   #closedAt(account: ReplicaAccount): readonly Taken[] {
-    return [...this.#held].filter((taken) => taken.accounts.some((each, index) => each === account && isClosedSlot(taken, each, index)));
+    return [...this.#held].filter((taken) =>
+      taken.accounts.some((each, index) => each === account && isClosedSlot(taken, each, index)),
+    );
   }
 
   #lose(taken: Taken): void {

@@ -29,7 +29,14 @@ export class Taken implements Reservation {
   /** The call has to end: its place was given to others. */
   end: () => void = () => {};
 
-  constructor(from: TakenFrom, channel: Channel, needs: readonly Need[], accounts: readonly ReplicaAccount[], buckets: readonly number[], usedBefore: readonly number[]) {
+  constructor(
+    from: TakenFrom,
+    channel: Channel,
+    needs: readonly Need[],
+    accounts: readonly ReplicaAccount[],
+    buckets: readonly number[],
+    usedBefore: readonly number[],
+  ) {
     this.#from = from;
     this.needs = needs;
     this.accounts = accounts;
@@ -58,7 +65,8 @@ export class Taken implements Reservation {
   recorded(): void {
     if (this.#isRecorded) return;
     this.#isRecorded = true;
-    for (const [index, account] of this.accounts.entries()) this.#from.recorded(account, this.#buckets[index]!, this.needs[index]!.units);
+    for (const [index, account] of this.accounts.entries())
+      this.#from.recorded(account, this.#buckets[index]!, this.needs[index]!.units);
   }
 
   settle(used: readonly (number | null)[]): null {

@@ -86,13 +86,20 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Va
   }, TICK_MS);
   timer.unref();
   return {
-    reserve: (needs: readonly Need[]): Reservation | Shortage | Promise<Reservation | Shortage> => nowOrLater((done) => replica.reserve(needs, done)),
+    reserve: (needs: readonly Need[]): Reservation | Shortage | Promise<Reservation | Shortage> =>
+      nowOrLater((done) => replica.reserve(needs, done)),
     standing: (account: Account): Standing | Promise<Standing> => nowOrLater((done) => replica.standing(account, done)),
-    first: (account: Account, mark: string): boolean | Promise<boolean> => nowOrLater((done) => replica.first(account, mark, done)),
+    first: (account: Account, mark: string): boolean | Promise<boolean> =>
+      nowOrLater((done) => replica.first(account, mark, done)),
     open: () => replica.open(),
     away() {
       const away = reach.away();
-      return away === null ? null : { forMs: clock.monotonic() - away.sinceMs, reason: away.error instanceof Error ? away.error.message : String(away.error) };
+      return away === null
+        ? null
+        : {
+            forMs: clock.monotonic() - away.sinceMs,
+            reason: away.error instanceof Error ? away.error.message : String(away.error),
+          };
     },
     figures: () => ({ ...replica.counts(), isAway: reach.away() !== null }),
     async close() {
@@ -126,10 +133,18 @@ function nowOrLater<T>(run: (done: (value: T) => void) => T | null): T | Promise
 }
 
 /** All keys of a tenant have its tag and lie on one node of a cluster. On one server epoch and replicas are the same for all tenants. */
-export function keysOf(isCluster: boolean): { group(tag: string): readonly string[]; account(rule: LimitRule, value: string): string; own(key: string, replica: string): string } {
+export function keysOf(isCluster: boolean): {
+  group(tag: string): readonly string[];
+  account(rule: LimitRule, value: string): string;
+  own(key: string, replica: string): string;
+} {
   return {
-    group: (tag) => (isCluster ? [`dragoman:{${tag}}:epoch`, `dragoman:{${tag}}:replicas`, `dragoman:{${tag}}:group`] : ["dragoman:epoch", "dragoman:replicas", `dragoman:{${tag}}:group`]),
-    account: ({ tenantId, id, kind, unit, window }, value) => `dragoman:{${tenantId}}:a:${id}:${kind}.${unit}.${window ?? ""}:${/^[\w.:@-]*$/.test(value) && value.length <= MAX_VALUE ? value : `#${new Bun.CryptoHasher("sha256").update(value).digest("base64url")}`}`,
+    group: (tag) =>
+      isCluster
+        ? [`dragoman:{${tag}}:epoch`, `dragoman:{${tag}}:replicas`, `dragoman:{${tag}}:group`]
+        : ["dragoman:epoch", "dragoman:replicas", `dragoman:{${tag}}:group`],
+    account: ({ tenantId, id, kind, unit, window }, value) =>
+      `dragoman:{${tenantId}}:a:${id}:${kind}.${unit}.${window ?? ""}:${/^[\w.:@-]*$/.test(value) && value.length <= MAX_VALUE ? value : `#${new Bun.CryptoHasher("sha256").update(value).digest("base64url")}`}`,
     own: (key, replica) => key.replace("}:a:", `}:o:${replica}:`),
   };
 }
@@ -144,7 +159,21 @@ function openJournal(folder: string, id: string, onFault: (fault: unknown) => vo
 }
 
 /** Looks for journals of dead processes, tells the store what they say, and removes them. */
-function openGraves({ folder, id, connection, keys, clock, onFault }: { readonly folder: string | null; readonly id: string; readonly connection: Connection; readonly keys: ReturnType<typeof keysOf>; readonly clock: Clock; readonly onFault: (fault: unknown) => void }): () => void {
+function openGraves({
+  folder,
+  id,
+  connection,
+  keys,
+  clock,
+  onFault,
+}: {
+  readonly folder: string | null;
+  readonly id: string;
+  readonly connection: Connection;
+  readonly keys: ReturnType<typeof keysOf>;
+  readonly clock: Clock;
+  readonly onFault: (fault: unknown) => void;
+}): () => void {
   const seen = new Map<string, { readonly beat: number; readonly atMs: number }>();
   let isBusy = false;
   const tell = async (found: FoundJournal): Promise<void> => {
@@ -165,7 +194,8 @@ function openGraves({ folder, id, connection, keys, clock, onFault }: { readonly
     const look = async (): Promise<void> => {
       for (const found of findJournals(folder, id)) {
         const before = seen.get(found.replica);
-        if (before === undefined || before.beat !== found.beat) seen.set(found.replica, { beat: found.beat, atMs: nowMs });
+        if (before === undefined || before.beat !== found.beat)
+          seen.set(found.replica, { beat: found.beat, atMs: nowMs });
         // the store being away is no fault of the journal: it stays until it is told
         else if (nowMs - before.atMs >= DEAD_AFTER_MS) await tell(found).catch(() => {});
       }

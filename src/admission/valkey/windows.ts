@@ -22,7 +22,10 @@ export function bucketAt({ kind, windowMs }: WindowShape, nowMs: number): number
 
 /** Null: never. A unit may be spent one life of a lease after it was dated, so that its bucket stays for so much longer. */
 export function leavesAtMs({ kind, windowMs }: WindowShape, bucket: number, leaseLifeMs: number): number | null {
-  if (kind === "slide") return Math.ceil(((bucket + 1) * windowMs) / BUCKETS) + windowMs + (windowMs >= MIN_LEASED_WINDOW_MS ? leaseLifeMs : 0);
+  if (kind === "slide")
+    return (
+      Math.ceil(((bucket + 1) * windowMs) / BUCKETS) + windowMs + (windowMs >= MIN_LEASED_WINDOW_MS ? leaseLifeMs : 0)
+    );
   if (kind === "day") return (bucket + 1) * DAY_MS;
   if (kind === "week") return ((bucket + 1) * 7 - 3) * DAY_MS;
   if (kind === "month") return firstDayOf(bucket + 1) * DAY_MS;
@@ -34,7 +37,9 @@ function monthOf(day: number): number {
   const z = day + 719_468;
   const era = Math.floor(z / 146_097);
   const dayOfEra = z - era * 146_097;
-  const yearOfEra = Math.floor((dayOfEra - Math.floor(dayOfEra / 1460) + Math.floor(dayOfEra / 36_524) - Math.floor(dayOfEra / 146_096)) / 365);
+  const yearOfEra = Math.floor(
+    (dayOfEra - Math.floor(dayOfEra / 1460) + Math.floor(dayOfEra / 36_524) - Math.floor(dayOfEra / 146_096)) / 365,
+  );
   const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
   const fromMarch = Math.floor((5 * dayOfYear + 2) / 153);
   const month = fromMarch < 10 ? fromMarch + 2 : fromMarch - 10;
@@ -46,5 +51,12 @@ function firstDayOf(months: number): number {
   const year = Math.floor(months / MONTHS) - (month <= 1 ? 1 : 0);
   const era = Math.floor(year / 400);
   const yearOfEra = year - era * 400;
-  return era * 146_097 + yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + Math.floor((153 * ((month + 10) % MONTHS) + 2) / 5) - 719_468;
+  return (
+    era * 146_097 +
+    yearOfEra * 365 +
+    Math.floor(yearOfEra / 4) -
+    Math.floor(yearOfEra / 100) +
+    Math.floor((153 * ((month + 10) % MONTHS) + 2) / 5) -
+    719_468
+  );
 }

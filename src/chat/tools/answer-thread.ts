@@ -126,19 +126,30 @@ export class RoundPart {
   #keep(detail: ReasoningDetail): void {
     if (!this.#keeps(JSON.stringify(detail).length)) return;
     const last = this.#details.at(-1);
-    if (last === undefined || last.type !== detail.type || last.index !== detail.index || last.signature || detail.index === undefined || detail.type === "reasoning.encrypted") {
+    if (
+      last === undefined ||
+      last.type !== detail.type ||
+      last.index !== detail.index ||
+      last.signature ||
+      detail.index === undefined ||
+      detail.type === "reasoning.encrypted"
+    ) {
       this.#details.push(detail);
       return;
     }
     const joined: Record<string, Json | undefined> = { ...last, ...detail };
-    for (const name of ["text", "summary"] as const) if (last[name] !== undefined || detail[name] !== undefined) joined[name] = (last[name] ?? "") + (detail[name] ?? "");
+    for (const name of ["text", "summary"] as const)
+      if (last[name] !== undefined || detail[name] !== undefined)
+        joined[name] = (last[name] ?? "") + (detail[name] ?? "");
     this.#details[this.#details.length - 1] = joined as unknown as ReasoningDetail;
   }
 
   /** What vendors packed for themselves into the message, by vendor; lists come in pieces. */
   extraContent(extra: Json | undefined): void {
     if (!isObject(extra) || !this.#keeps(JSON.stringify(extra).length)) return;
-    for (const [vendor, packed] of Object.entries(extra)) this.#extra[vendor] = isObject(packed) && isObject(this.#extra[vendor]) ? joinedMembers(this.#extra[vendor], packed) : packed;
+    for (const [vendor, packed] of Object.entries(extra))
+      this.#extra[vendor] =
+        isObject(packed) && isObject(this.#extra[vendor]) ? joinedMembers(this.#extra[vendor], packed) : packed;
   }
 
   /** Citations count the characters of the whole text. */
@@ -149,7 +160,14 @@ export class RoundPart {
     return annotations.map((annotation) => {
       const citation = isObject(annotation) ? annotation["url_citation"] : null;
       if (!isObject(citation)) return annotation;
-      return { ...(annotation as JsonObject), url_citation: { ...citation, start_index: (citation["start_index"] as number) + shift, end_index: (citation["end_index"] as number) + shift } };
+      return {
+        ...(annotation as JsonObject),
+        url_citation: {
+          ...citation,
+          start_index: (citation["start_index"] as number) + shift,
+          end_index: (citation["end_index"] as number) + shift,
+        },
+      };
     });
   }
 
@@ -179,23 +197,40 @@ export class RoundPart {
   }
 
   #add(call: MadeCall): MadeCall {
-    if (this.calls.length >= MAX_CALLS) throw new GatewayError("upstream_invalid_response", `The provider's answer has more than ${MAX_CALLS} tool calls.`);
+    if (this.calls.length >= MAX_CALLS)
+      throw new GatewayError(
+        "upstream_invalid_response",
+        `The provider's answer has more than ${MAX_CALLS} tool calls.`,
+      );
     this.calls.push(call);
     return call;
   }
 
   /** Throws MalformedAnswer where a round calls without end. */
   addArguments(call: MadeCall, text: string): void {
-    if (!this.#keeps(text.length)) throw new MalformedAnswer("The provider's answer has more arguments of tool calls than the gateway takes.");
+    if (!this.#keeps(text.length))
+      throw new MalformedAnswer("The provider's answer has more arguments of tool calls than the gateway takes.");
     call.arguments += text;
   }
 
   /** The round by itself, as it goes back to the model. Throws `upstream_invalid_response` where it would have to and is too long for it. */
   turn(finish: FinishReason | null): Message {
-    if (this.#kept > MAX_TURN && this.hasHidden) throw new GatewayError("upstream_invalid_response", "The provider's answer says more beside its tool calls than fits into the next round.");
+    if (this.#kept > MAX_TURN && this.hasHidden)
+      throw new GatewayError(
+        "upstream_invalid_response",
+        "The provider's answer says more beside its tool calls than fits into the next round.",
+      );
     const { content, reasoning_content: reasoning, refusal } = this.#texts;
     // what was cut off before its arguments has none
-    const calls = this.calls.map(({ id, name, arguments: text, extra, whole }): ToolCall => whole ?? ({ id, type: "function", function: { name, arguments: text === "" && finish !== "length" ? "{}" : text }, ...(isObject(extra) && { extra_content: extra }) }));
+    const calls = this.calls.map(
+      ({ id, name, arguments: text, extra, whole }): ToolCall =>
+        whole ?? {
+          id,
+          type: "function",
+          function: { name, arguments: text === "" && finish !== "length" ? "{}" : text },
+          ...(isObject(extra) && { extra_content: extra }),
+        },
+    );
     return {
       role: "assistant",
       content: content === "" && calls.length > 0 ? null : content,
@@ -209,8 +244,13 @@ export class RoundPart {
 
   get said(): Said {
     const { lengths } = this.#before;
-    const after = (name: TextName): number => lengths[name] + this.#lengths[name] + (lengths[name] > 0 && this.#lengths[name] > 0 ? BETWEEN_ROUNDS.length : 0);
-    return { lengths: { content: after("content"), reasoning_content: after("reasoning_content"), refusal: after("refusal") }, nextDetail: this.#nextDetail, callIds: this.callIds };
+    const after = (name: TextName): number =>
+      lengths[name] + this.#lengths[name] + (lengths[name] > 0 && this.#lengths[name] > 0 ? BETWEEN_ROUNDS.length : 0);
+    return {
+      lengths: { content: after("content"), reasoning_content: after("reasoning_content"), refusal: after("refusal") },
+      nextDetail: this.#nextDetail,
+      callIds: this.callIds,
+    };
   }
 }
 
@@ -218,7 +258,10 @@ function joinedMembers(there: JsonObject, added: JsonObject): JsonObject {
   const joined: Record<string, Json | undefined> = { ...there };
   for (const [name, value] of Object.entries(added)) {
     const known = joined[name];
-    joined[name] = Array.isArray(known) && Array.isArray(value) ? [...(known as readonly Json[]), ...(value as readonly Json[])] : value;
+    joined[name] =
+      Array.isArray(known) && Array.isArray(value)
+        ? [...(known as readonly Json[]), ...(value as readonly Json[])]
+        : value;
   }
   return joined;
 }

@@ -12,22 +12,55 @@ export function toolServerFor(asked: AskedToolServer, principal: Principal, serv
   return asked.url === null ? registeredServer(asked, principal, servers) : ownServer(asked, asked.url, principal);
 }
 
-function registeredServer({ label, headers, path }: AskedToolServer, principal: Principal, servers: ToolServerSet): ToolServer {
+function registeredServer(
+  { label, headers, path }: AskedToolServer,
+  principal: Principal,
+  servers: ToolServerSet,
+): ToolServer {
   const server = servers.of(principal.tenantId, principal.projectId).get(label);
   const param = `${path}.server_label`;
-  if (server === undefined) throw new GatewayError("tool_server_not_found", `No tool server of this project has the label ${JSON.stringify(label)}.`, { param });
-  if (server.role !== null && !roleAtLeast(principal.role, server.role)) throw new GatewayError("insufficient_role", `The role here is ${principal.role}, and the tool server ${label} needs ${server.role} or higher.`, { param });
+  if (server === undefined)
+    throw new GatewayError(
+      "tool_server_not_found",
+      `No tool server of this project has the label ${JSON.stringify(label)}.`,
+      { param },
+    );
+  if (server.role !== null && !roleAtLeast(principal.role, server.role))
+    throw new GatewayError(
+      "insufficient_role",
+      `The role here is ${principal.role}, and the tool server ${label} needs ${server.role} or higher.`,
+      { param },
+    );
   return Object.keys(headers).length === 0 ? server : withHeaders(server, headers, path, principal);
 }
 
 /** What the operator sends along is not the caller's to change. */
-function withHeaders(server: ToolServer, headers: AskedToolServer["headers"], path: string, principal: Principal): ToolServer {
+function withHeaders(
+  server: ToolServer,
+  headers: AskedToolServer["headers"],
+  path: string,
+  principal: Principal,
+): ToolServer {
   const { transport } = server;
-  if (transport.kind === "stdio") throw new GatewayError("invalid_request", `${path}.headers has no place: the tool server ${server.label} is a program, which takes no headers.`, { param: `${path}.headers` });
+  if (transport.kind === "stdio")
+    throw new GatewayError(
+      "invalid_request",
+      `${path}.headers has no place: the tool server ${server.label} is a program, which takes no headers.`,
+      { param: `${path}.headers` },
+    );
   const configured = new Set(Object.keys(transport.headers).map((name) => name.toLowerCase()));
   const taken = Object.keys(headers).find((name) => configured.has(name));
-  if (taken !== undefined) throw new GatewayError("header_not_allowed", `${path}.headers.${taken} is set by the tool server's own configuration.`, { param: `${path}.headers.${taken}` });
-  return { ...server, key: `${server.key} for ${scopeOf(principal)} with ${digest(headers)}`, transport: { ...transport, headers: { ...transport.headers, ...headers } } };
+  if (taken !== undefined)
+    throw new GatewayError(
+      "header_not_allowed",
+      `${path}.headers.${taken} is set by the tool server's own configuration.`,
+      { param: `${path}.headers.${taken}` },
+    );
+  return {
+    ...server,
+    key: `${server.key} for ${scopeOf(principal)} with ${digest(headers)}`,
+    transport: { ...transport, headers: { ...transport.headers, ...headers } },
+  };
 }
 
 function ownServer({ label, headers }: AskedToolServer, url: string, principal: Principal): ToolServer {

@@ -21,7 +21,9 @@ export function toolPlace(label: string, tool: string): string {
  * `<server_label>__<tool>`; where that is no function's name, or the name of two, it is shortened and ends in a hash of both parts. Names do not depend on the
  * order of the tools.
  */
-export function offeredNames(tools: readonly { readonly label: string; readonly tool: string }[]): ReadonlyMap<string, string> {
+export function offeredNames(
+  tools: readonly { readonly label: string; readonly tool: string }[],
+): ReadonlyMap<string, string> {
   const plain = tools.map(({ label, tool }) => `${label}__${tool}`);
   const counts = new Map<string, number>();
   for (const name of plain) counts.set(name, (counts.get(name) ?? 0) + 1);
@@ -36,7 +38,10 @@ export function offeredNames(tools: readonly { readonly label: string; readonly 
       continue;
     }
     const hash = createHash("sha256").update(place).digest("hex");
-    const shortened = HASH_LENGTHS.map((length) => `${plain[index]!.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, MAX_NAME - 1 - length)}_${hash.slice(0, length)}`);
+    const shortened = HASH_LENGTHS.map(
+      (length) =>
+        `${plain[index]!.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, MAX_NAME - 1 - length)}_${hash.slice(0, length)}`,
+    );
     const name = shortened.find((one) => !taken.has(one)) ?? hash;
     taken.add(name);
     names.set(place, name);
@@ -56,7 +61,11 @@ export function offeredFunction(tool: ToolDefinition, name: string): FunctionToo
   return known === null ? null : { type: "function", function: { name, ...known } };
 }
 
-function describedTool({ description, title, inputSchema }: ToolDefinition): Omit<FunctionTool["function"], "name"> | null {
+function describedTool({
+  description,
+  title,
+  inputSchema,
+}: ToolDefinition): Omit<FunctionTool["function"], "name"> | null {
   const parameters = fittedSchema(inputSchema);
   if (parameters === null) return null;
   const words = description ?? title ?? "";
@@ -83,12 +92,21 @@ export function withOfferedTools(request: ChatRequest, offered: OfferedTools): C
   const clash = own.findIndex((tool) => isObject(tool["function"]) && names.has(tool["function"]["name"]));
   if (clash >= 0) {
     const { name } = own[clash]!["function"] as { readonly name: string };
-    throw new GatewayError("invalid_request", `The function ${name} has the name of a tool of a tool server; give it another one.`, { param: placeOfFunction(request, clash) });
+    throw new GatewayError(
+      "invalid_request",
+      `The function ${name} has the name of a tool of a tool server; give it another one.`,
+      { param: placeOfFunction(request, clash) },
+    );
   }
   const tools = [...own, ...offered.functions];
   const { tools: _tools, ...others } = request.params;
   const params = withChoice(tools.length === 0 ? others : { ...others, tools }, offered);
-  return { ...request, params, offered, source: { ...request.source, rewritten: new Set([...request.source.rewritten, "tools", "tool_choice"]) } };
+  return {
+    ...request,
+    params,
+    offered,
+    source: { ...request.source, rewritten: new Set([...request.source.rewritten, "tools", "tool_choice"]) },
+  };
 }
 
 /** Where the client wrote its function number `own`: tool servers stand between its functions. */
@@ -96,7 +114,8 @@ function placeOfFunction({ source: { members }, options }: ChatRequest, own: num
   if (members.has("functions")) return `functions[${own}].name`;
   const servers = new Set(options.toolServers.map(({ path }) => path));
   let index = 0;
-  for (let left = own; ; index += 1) if (!servers.has(`tools[${index}]`) && left-- === 0) return `tools[${index}].function.name`;
+  for (let left = own; ; index += 1)
+    if (!servers.has(`tools[${index}]`) && left-- === 0) return `tools[${index}].function.name`;
 }
 
 /** What is forced counts in the first round alone, else the model could never answer. */
@@ -105,14 +124,23 @@ export function withChoice(params: ChatParams, { choice, names }: OfferedTools):
   // some providers refuse a choice among no tools
   if (choice === "none") return params.tools === undefined ? others : { ...params, tool_choice: "none" };
   if (asked === undefined || asked === "none" || asked === "auto") return params;
-  if (choice === "asked") return isObject(asked) && asked["type"] === "mcp" ? { ...params, tool_choice: { type: "function", function: { name: namedChoice(asked, names) } } } : params;
-  if (isObject(asked) && isObject(asked["allowed_tools"])) return { ...params, tool_choice: { ...asked, allowed_tools: { ...asked["allowed_tools"], mode: "auto" } } };
+  if (choice === "asked")
+    return isObject(asked) && asked["type"] === "mcp"
+      ? { ...params, tool_choice: { type: "function", function: { name: namedChoice(asked, names) } } }
+      : params;
+  if (isObject(asked) && isObject(asked["allowed_tools"]))
+    return { ...params, tool_choice: { ...asked, allowed_tools: { ...asked["allowed_tools"], mode: "auto" } } };
   return others;
 }
 
 /** Both are texts: the parser has seen to it. */
 function namedChoice({ server_label: label, name }: JsonObject, names: OfferedTools["names"]): string {
   const offered = names.get(toolPlace(label as string, name as string));
-  if (offered === undefined) throw new GatewayError("invalid_request", `tool_choice.name must be a tool that ${label as string} offers in this call.`, { param: "tool_choice.name" });
+  if (offered === undefined)
+    throw new GatewayError(
+      "invalid_request",
+      `tool_choice.name must be a tool that ${label as string} offers in this call.`,
+      { param: "tool_choice.name" },
+    );
   return offered;
 }

@@ -15,12 +15,19 @@ const MAX_TOOLS = 1000;
 const MAX_APPROVED = 128;
 
 /** Null: the request names no tool server. Throws `tool_server_not_found`, `insufficient_role`, `tool_server_failed`, `invalid_request` and kin with the path, or the signal's reason. */
-export function openToolSession(sent: ChatRequest, principal: Principal, call: ToolCaller): Promise<ToolSession> | null {
+export function openToolSession(
+  sent: ChatRequest,
+  principal: Principal,
+  call: ToolCaller,
+): Promise<ToolSession> | null {
   return sent.options.toolServers.length === 0 ? null : open(sent, principal, call);
 }
 
 async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): Promise<ToolSession> {
-  const servers = sent.options.toolServers.map((asked) => ({ asked, server: toolServerFor(asked, principal, call.snapshot.toolServers) }));
+  const servers = sent.options.toolServers.map((asked) => ({
+    asked,
+    server: toolServerFor(asked, principal, call.snapshot.toolServers),
+  }));
   const listings = await call.waiting(Promise.all(servers.map(({ asked, server }) => listed(asked, server, call))));
   const { tools, functions, warnings } = offer(listings);
   if (tools.size === 0) demandSomeAnswer(listings);
@@ -29,7 +36,11 @@ async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): 
   // the only round is the last as well
   const asked = withOfferedTools(sent, { asked: sent, functions, names, choice: maxRounds === 1 ? "none" : "asked" });
   const request = warnings.length === 0 ? asked : { ...asked, warnings: [...asked.warnings, ...warnings] };
-  const own = new Set((sent.params.tools ?? []).flatMap((tool) => (isObject(tool["function"]) && typeof tool["function"]["name"] === "string" ? [tool["function"]["name"]] : [])));
+  const own = new Set(
+    (sent.params.tools ?? []).flatMap((tool) =>
+      isObject(tool["function"]) && typeof tool["function"]["name"] === "string" ? [tool["function"]["name"]] : [],
+    ),
+  );
   const results: ResultsSoFar = { bytes: 0 };
   const shown = new Map<Message, Message>();
   const ownerOf = (toolCall: ToolCall): ToolCallOwner => ownerOfCall(toolCall, tools, own, sent);
@@ -40,7 +51,14 @@ async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): 
     servers: listings.map((listing) => sessionServer(listing, tools)),
     ownerOf,
     async run(toolCall, round, tell, spanId) {
-      const outcome = await runTool(toolCall, tools.get(toolCall.function.name) ?? null, { label: labelBefore(toolCall, sent) ?? "", round, tell, spanId, call, results });
+      const outcome = await runTool(toolCall, tools.get(toolCall.function.name) ?? null, {
+        label: labelBefore(toolCall, sent) ?? "",
+        round,
+        tell,
+        spanId,
+        call,
+        results,
+      });
       shown.set(outcome.message, outcome.shown);
       return outcome;
     },
@@ -48,7 +66,15 @@ async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): 
       const offered = { ...before.offered!, choice: isLast ? ("none" as const) : ("auto" as const) };
       const conversation = withOutcomes(before, turn, outcomes);
       const { source } = before;
-      return { ...before, ...conversation, params: withChoice(before.params, offered), offered, source: source.rewritten.has("messages") ? source : { ...source, rewritten: new Set([...source.rewritten, "messages"]) } };
+      return {
+        ...before,
+        ...conversation,
+        params: withChoice(before.params, offered),
+        offered,
+        source: source.rewritten.has("messages")
+          ? source
+          : { ...source, rewritten: new Set([...source.rewritten, "messages"]) },
+      };
     },
     replay: (last) => addedMessages(request, last).map((message) => shown.get(message) ?? message),
   };
@@ -68,12 +94,19 @@ async function listed(asked: AskedToolServer, server: ToolServer, { context, sig
     const all = await context.toolServers.list(server, signal);
     const { allowedTools } = asked;
     const unique = new Map(all.toReversed().map((tool) => [tool.name, tool]));
-    const tools = all.filter((tool) => unique.get(tool.name) === tool && (allowedTools === null || allowedTools.includes(tool.name)));
+    const tools = all.filter(
+      (tool) => unique.get(tool.name) === tool && (allowedTools === null || allowedTools.includes(tool.name)),
+    );
     return { asked, server, tools, failure: null };
   } catch (thrown) {
     if (signal.aborted) throw signal.reason;
     const error = asGatewayError(thrown);
-    if (error.code === "address_not_allowed" && asked.url !== null) throw new GatewayError(error.code, `${asked.path}.server_url may not be called from here.`, { param: `${asked.path}.server_url`, cause: thrown, ...(error.detail !== null && { detail: error.detail }) });
+    if (error.code === "address_not_allowed" && asked.url !== null)
+      throw new GatewayError(error.code, `${asked.path}.server_url may not be called from here.`, {
+        param: `${asked.path}.server_url`,
+        cause: thrown,
+        ...(error.detail !== null && { detail: error.detail }),
+      });
     if (error.code === "internal_error") throw thrown;
     return { asked, server, tools: [], failure: error };
   }
@@ -86,7 +119,15 @@ function demandSomeAnswer(listings: readonly Listing[]): void {
   if (first === undefined) return;
   const labels = failed.map(({ server }) => server.label).join(", ");
   const { detail, message } = first.failure!;
-  throw new GatewayError("tool_server_failed", `No tool can be listed: ${failed.length === 1 ? "the tool server" : "the tool servers"} ${labels} could not be asked.`, { param: `${first.asked.path}.server_label`, detail: `${message}${detail === null ? "" : ` ${detail}`}`, cause: first.failure });
+  throw new GatewayError(
+    "tool_server_failed",
+    `No tool can be listed: ${failed.length === 1 ? "the tool server" : "the tool servers"} ${labels} could not be asked.`,
+    {
+      param: `${first.asked.path}.server_label`,
+      detail: `${message}${detail === null ? "" : ` ${detail}`}`,
+      cause: first.failure,
+    },
+  );
 }
 
 interface Offer {
@@ -100,7 +141,13 @@ function offer(listings: readonly Listing[]): Offer {
   let warnings: readonly string[] = [];
   if (listings.some(({ failure }) => failure !== null)) warnings = [...warnings, "tool_server_failed"];
   const all = listings.flatMap(({ asked, server, tools }) => tools.map((tool) => ({ asked, server, tool })));
-  if (listings.some(({ asked, tools, failure }) => failure === null && asked.allowedTools?.some((name) => !tools.some((tool) => tool.name === name)) === true)) warnings = [...warnings, "allowed_tool_not_found"];
+  if (
+    listings.some(
+      ({ asked, tools, failure }) =>
+        failure === null && asked.allowedTools?.some((name) => !tools.some((tool) => tool.name === name)) === true,
+    )
+  )
+    warnings = [...warnings, "allowed_tool_not_found"];
   const names = offeredNames(all.map(({ server, tool }) => ({ label: server.label, tool: tool.name })));
   const tools = new Map<string, OfferedTool>();
   const functions: FunctionTool[] = [];
@@ -128,7 +175,12 @@ function needsApproval(approval: ToolApproval | null, server: ToolServer, tool: 
 }
 
 /** A function that nobody has, under the name of one of the servers, is told to the model: no client could run it. */
-function ownerOfCall(toolCall: ToolCall, tools: Offer["tools"], own: ReadonlySet<string>, sent: ChatRequest): ToolCallOwner {
+function ownerOfCall(
+  toolCall: ToolCall,
+  tools: Offer["tools"],
+  own: ReadonlySet<string>,
+  sent: ChatRequest,
+): ToolCallOwner {
   // a form that only some vendors have
   if (!isObject(toolCall.function)) return "client";
   const { name } = toolCall.function;
@@ -148,9 +200,18 @@ function approvedCalls(messages: readonly Message[], ownerOf: (call: ToolCall) =
     const owner = ownerOf(call);
     if (owner === "gateway") approved.push(call);
     else if (owner === "approval")
-      throw new GatewayError("invalid_request", `${path} waits for approval: name ${JSON.stringify(call.function.name)} under require_approval.never to have it run, or answer it with a message of role tool.`, { param: path });
+      throw new GatewayError(
+        "invalid_request",
+        `${path} waits for approval: name ${JSON.stringify(call.function.name)} under require_approval.never to have it run, or answer it with a message of role tool.`,
+        { param: path },
+      );
   }
-  if (approved.length > MAX_APPROVED) throw new GatewayError("invalid_request", `At most ${MAX_APPROVED} calls may wait at the end of messages; got ${approved.length}.`, { param: "messages" });
+  if (approved.length > MAX_APPROVED)
+    throw new GatewayError(
+      "invalid_request",
+      `At most ${MAX_APPROVED} calls may wait at the end of messages; got ${approved.length}.`,
+      { param: "messages" },
+    );
   return approved;
 }
 
@@ -160,6 +221,8 @@ function sessionServer({ asked, server, tools, failure }: Listing, offered: Offe
     label: server.label,
     isRegistered: asked.url === null,
     failure: failure?.code ?? null,
-    tools: [...offered.values()].flatMap(({ name, tool, server: { label }, needsApproval: needs }) => (label === server.label && own.has(tool) ? [{ tool: tool.name, name, needsApproval: needs }] : [])),
+    tools: [...offered.values()].flatMap(({ name, tool, server: { label }, needsApproval: needs }) =>
+      label === server.label && own.has(tool) ? [{ tool: tool.name, name, needsApproval: needs }] : [],
+    ),
   };
 }

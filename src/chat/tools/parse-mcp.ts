@@ -14,7 +14,15 @@ const MAX_URL = 2000;
 const LABEL = /^[A-Za-z0-9_-]{1,64}$/;
 /** RFC 6750 2.1: b64token, and a little more, for nobody keeps to it. */
 const AUTHORIZATION = /^[\x21-\x7e]{1,8192}$/;
-const MEMBERS = ["type", "server_label", "server_url", "authorization", "headers", "allowed_tools", "require_approval"] as const;
+const MEMBERS = [
+  "type",
+  "server_label",
+  "server_url",
+  "authorization",
+  "headers",
+  "allowed_tools",
+  "require_approval",
+] as const;
 const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze({});
 
 export const isToolServer = (tool: Json | undefined): tool is JsonObject => isObject(tool) && tool["type"] === "mcp";
@@ -30,17 +38,32 @@ export function parseToolServers(tools: readonly Json[]): readonly AskedToolServ
 
 function parseToolServer(tool: JsonObject, path: string, before: readonly AskedToolServer[]): AskedToolServer {
   for (const name of Object.keys(tool))
-    if (!(MEMBERS as readonly string[]).includes(name) && tool[name] !== null) throw new GatewayError("invalid_request", `${path}.${name} is not known: a tool of type mcp has ${MEMBERS.join(", ")}.`, { param: `${path}.${name}` });
-  if (before.length === MAX_SERVERS) throw new GatewayError("invalid_request", `tools may name at most ${MAX_SERVERS} tool servers.`, { param: path });
+    if (!(MEMBERS as readonly string[]).includes(name) && tool[name] !== null)
+      throw new GatewayError(
+        "invalid_request",
+        `${path}.${name} is not known: a tool of type mcp has ${MEMBERS.join(", ")}.`,
+        { param: `${path}.${name}` },
+      );
+  if (before.length === MAX_SERVERS)
+    throw new GatewayError("invalid_request", `tools may name at most ${MAX_SERVERS} tool servers.`, { param: path });
   const label = tool["server_label"];
-  if (typeof label !== "string" || !LABEL.test(label)) throw invalid(`${path}.server_label`, "1 to 64 letters, digits, underscores or dashes", label);
+  if (typeof label !== "string" || !LABEL.test(label))
+    throw invalid(`${path}.server_label`, "1 to 64 letters, digits, underscores or dashes", label);
   const twin = before.find((one) => one.label === label);
-  if (twin !== undefined) throw new GatewayError("invalid_request", `${path}.server_label is that of ${twin.path} already; each tool server stands in tools once.`, { param: `${path}.server_label` });
+  if (twin !== undefined)
+    throw new GatewayError(
+      "invalid_request",
+      `${path}.server_label is that of ${twin.path} already; each tool server stands in tools once.`,
+      { param: `${path}.server_label` },
+    );
   const url = parseUrl(tool["server_url"] ?? null, `${path}.server_url`);
   return {
     label,
     url,
-    headers: { ...parseHeaders(tool["headers"] ?? null, `${path}.headers`), ...parseAuthorization(tool["authorization"] ?? null, url, path) },
+    headers: {
+      ...parseHeaders(tool["headers"] ?? null, `${path}.headers`),
+      ...parseAuthorization(tool["authorization"] ?? null, url, path),
+    },
     allowedTools: parseAllowedTools(tool["allowed_tools"] ?? null, `${path}.allowed_tools`),
     approval: parseApproval(tool["require_approval"] ?? null, `${path}.require_approval`),
     path,
@@ -50,9 +73,11 @@ function parseToolServer(tool: JsonObject, path: string, before: readonly AskedT
 function parseUrl(url: Json, path: string): string | null {
   if (url === null) return null;
   const expected = `an http or https address of at most ${MAX_URL} characters, without user name`;
-  if (typeof url !== "string" || url.length > MAX_URL || !/^https?:\/\/[^\s\\]+$/i.test(url)) throw invalid(path, expected, url);
+  if (typeof url !== "string" || url.length > MAX_URL || !/^https?:\/\/[^\s\\]+$/i.test(url))
+    throw invalid(path, expected, url);
   const parsed = URL.parse(url);
-  if (parsed === null || parsed.username !== "" || parsed.password !== "") throw new GatewayError("invalid_request", `${path} must be ${expected}.`, { param: path });
+  if (parsed === null || parsed.username !== "" || parsed.password !== "")
+    throw new GatewayError("invalid_request", `${path} must be ${expected}.`, { param: path });
   return url;
 }
 
@@ -60,16 +85,33 @@ function parseHeaders(headers: Json, path: string): Readonly<Record<string, stri
   if (headers === null) return NO_HEADERS;
   if (!isObject(headers)) throw invalid(path, "an object", headers);
   const checked = checkedHeaders(path, headers);
-  const own = Object.keys(checked).find((name) => name.startsWith("mcp-") || name === "accept" || name === "last-event-id");
-  if (own !== undefined) throw new GatewayError("header_not_allowed", `${path}.${own} cannot be set by a caller: the protocol itself sets it.`, { param: `${path}.${own}` });
+  const own = Object.keys(checked).find(
+    (name) => name.startsWith("mcp-") || name === "accept" || name === "last-event-id",
+  );
+  if (own !== undefined)
+    throw new GatewayError(
+      "header_not_allowed",
+      `${path}.${own} cannot be set by a caller: the protocol itself sets it.`,
+      { param: `${path}.${own}` },
+    );
   return checked;
 }
 
 /** A credential goes to the address that stands beside it, and to no other (decisions 2.9). */
 function parseAuthorization(token: Json, url: string | null, path: string): Readonly<Record<string, string>> {
   if (token === null) return NO_HEADERS;
-  if (typeof token !== "string" || !AUTHORIZATION.test(token)) throw new GatewayError("invalid_request", `${path}.authorization must be an access token: visible ASCII without spaces.`, { param: `${path}.authorization` });
-  if (url === null) throw new GatewayError("invalid_request", `${path}.authorization goes with server_url; a registered tool server has a credential of its own.`, { param: `${path}.authorization` });
+  if (typeof token !== "string" || !AUTHORIZATION.test(token))
+    throw new GatewayError(
+      "invalid_request",
+      `${path}.authorization must be an access token: visible ASCII without spaces.`,
+      { param: `${path}.authorization` },
+    );
+  if (url === null)
+    throw new GatewayError(
+      "invalid_request",
+      `${path}.authorization goes with server_url; a registered tool server has a credential of its own.`,
+      { param: `${path}.authorization` },
+    );
   return { authorization: `Bearer ${token}` };
 }
 
@@ -81,15 +123,23 @@ function parseAllowedTools(allowed: Json, path: string): readonly string[] | nul
 }
 
 function namesOfFilter(filter: JsonObject, path: string): readonly string[] {
-  for (const name of Object.keys(filter)) if (name !== "tool_names" && filter[name] !== null) throw new GatewayError("invalid_request", `${path}.${name} is not known: tools are chosen by tool_names.`, { param: `${path}.${name}` });
+  for (const name of Object.keys(filter))
+    if (name !== "tool_names" && filter[name] !== null)
+      throw new GatewayError("invalid_request", `${path}.${name} is not known: tools are chosen by tool_names.`, {
+        param: `${path}.${name}`,
+      });
   return toolNames(filter["tool_names"] ?? null, `${path}.tool_names`);
 }
 
 function toolNames(names: Json, path: string): readonly string[] {
   if (!Array.isArray(names)) throw invalid(path, "an array of names of tools", names);
-  if (names.length > MAX_NAMES) throw new GatewayError("invalid_request", `${path} may have at most ${MAX_NAMES} names; got ${names.length}.`, { param: path });
+  if (names.length > MAX_NAMES)
+    throw new GatewayError("invalid_request", `${path} may have at most ${MAX_NAMES} names; got ${names.length}.`, {
+      param: path,
+    });
   names.forEach((name: Json, index) => {
-    if (typeof name !== "string" || name.length < 1 || name.length > MAX_NAME) throw invalid(`${path}[${index}]`, `a string of 1 to ${MAX_NAME} characters`, name);
+    if (typeof name !== "string" || name.length < 1 || name.length > MAX_NAME)
+      throw invalid(`${path}[${index}]`, `a string of 1 to ${MAX_NAME} characters`, name);
   });
   return names as readonly string[];
 }
@@ -103,7 +153,11 @@ function parseApproval(approval: Json, path: string): ToolApproval | null {
     if (!isObject(filter)) throw invalid(`${path}.${name}`, "an object with tool_names", filter);
     return new Set(namesOfFilter(filter, `${path}.${name}`));
   };
-  for (const name of Object.keys(approval)) if (name !== "never" && name !== "always" && approval[name] !== null) throw new GatewayError("invalid_request", `${path}.${name} is not known: it has never and always.`, { param: `${path}.${name}` });
+  for (const name of Object.keys(approval))
+    if (name !== "never" && name !== "always" && approval[name] !== null)
+      throw new GatewayError("invalid_request", `${path}.${name} is not known: it has never and always.`, {
+        param: `${path}.${name}`,
+      });
   const [neverFor, alwaysFor] = [listed("never"), listed("always")];
   return neverFor === null && alwaysFor === null ? null : { neverFor, alwaysFor: alwaysFor ?? new Set() };
 }

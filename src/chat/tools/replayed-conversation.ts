@@ -18,7 +18,11 @@ export interface Replayed {
 }
 
 /** Takes the field from every message and, where `replays`, puts in place what it holds. `check` is what is asked of any message. Throws `invalid_request` with the path. */
-export function withReplays(messages: readonly Message[], replays: boolean, check: (message: Message, path: string) => void): Replayed {
+export function withReplays(
+  messages: readonly Message[],
+  replays: boolean,
+  check: (message: Message, path: string) => void,
+): Replayed {
   const built = new Conversation();
   messages.forEach((message, index) => {
     const { [ROUNDS_FIELD]: rounds, ...rest } = message;
@@ -31,13 +35,24 @@ export function withReplays(messages: readonly Message[], replays: boolean, chec
   return built.end();
 }
 
-function replayOf({ role, tool_calls: own }: Message, rounds: Json, path: string, check: (message: Message, path: string) => void): readonly Message[] {
+function replayOf(
+  { role, tool_calls: own }: Message,
+  rounds: Json,
+  path: string,
+  check: (message: Message, path: string) => void,
+): readonly Message[] {
   if (!isObject(rounds)) throw invalid(path, "an object", rounds);
   const replay = rounds["replay"] ?? null;
   if (replay === null) return [];
   if (!Array.isArray(replay)) throw invalid(`${path}.replay`, "an array", replay);
-  if (replay.length > 0 && role !== "assistant") throw new GatewayError("invalid_request", `${path}.replay may stand on messages of the assistant only.`, { param: `${path}.replay` });
-  if ((own?.length ?? 0) > MAX_CALLS) throw new GatewayError("invalid_request", `A message with a replay may hold at most ${MAX_CALLS} calls.`, { param: path });
+  if (replay.length > 0 && role !== "assistant")
+    throw new GatewayError("invalid_request", `${path}.replay may stand on messages of the assistant only.`, {
+      param: `${path}.replay`,
+    });
+  if ((own?.length ?? 0) > MAX_CALLS)
+    throw new GatewayError("invalid_request", `A message with a replay may hold at most ${MAX_CALLS} calls.`, {
+      param: path,
+    });
   return replay.map((item: Json, index) => {
     const at = `${path}.replay[${index}]`;
     if (!isObject(item)) throw invalid(at, "an object", item);
@@ -52,18 +67,42 @@ function checkForm({ role, tool_calls: calls, content, tool_call_id: id }: Messa
   if (role === "tool") {
     if (typeof id !== "string") throw invalid(`${path}.tool_call_id`, "a string", id);
   } else if (role === "assistant") {
-    if (!Array.isArray(calls) || calls.length === 0 || calls.length > MAX_CALLS) throw new GatewayError("invalid_request", `${path}.tool_calls must hold the calls of the turn, at most ${MAX_CALLS}.`, { param: `${path}.tool_calls` });
+    if (!Array.isArray(calls) || calls.length === 0 || calls.length > MAX_CALLS)
+      throw new GatewayError(
+        "invalid_request",
+        `${path}.tool_calls must hold the calls of the turn, at most ${MAX_CALLS}.`,
+        { param: `${path}.tool_calls` },
+      );
     calls.forEach((call: ToolCall, index) => {
-      const isCall = isObject(call.function) ? typeof call.function.arguments === "string" : (call.type ?? "function") !== "function";
-      if (!isCall || typeof call.id !== "string") throw new GatewayError("invalid_request", `${path}.tool_calls[${index}] must be a call of a function with id, name and arguments.`, { param: `${path}.tool_calls[${index}]` });
+      const isCall = isObject(call.function)
+        ? typeof call.function.arguments === "string"
+        : (call.type ?? "function") !== "function";
+      if (!isCall || typeof call.id !== "string")
+        throw new GatewayError(
+          "invalid_request",
+          `${path}.tool_calls[${index}] must be a call of a function with id, name and arguments.`,
+          { param: `${path}.tool_calls[${index}]` },
+        );
     });
-  } else if (role !== "user" || !isOfImages(content)) throw new GatewayError("invalid_request", `${path} must be a turn of the assistant, a result of a tool, or images of results.`, { param: path });
+  } else if (role !== "user" || !isOfImages(content))
+    throw new GatewayError(
+      "invalid_request",
+      `${path} must be a turn of the assistant, a result of a tool, or images of results.`,
+      { param: path },
+    );
 }
 
 /** Images come as bytes: an address in a replay would be fetched without anybody's having asked for it. */
 function isOfImages(content: Message["content"]): boolean {
   if (!Array.isArray(content)) return false;
-  return content.every((part: Json) => isObject(part) && (part["type"] === "text" || (part["type"] === "image_url" && isObject(part["image_url"]) && (part as ImagePart).image_url.url.startsWith("data:"))));
+  return content.every(
+    (part: Json) =>
+      isObject(part) &&
+      (part["type"] === "text" ||
+        (part["type"] === "image_url" &&
+          isObject(part["image_url"]) &&
+          (part as ImagePart).image_url.url.startsWith("data:"))),
+  );
 }
 
 /** The conversation in the making: which calls wait for results, and the images that go behind them. */
@@ -87,12 +126,17 @@ class Conversation {
     const answered = new Set(replay.flatMap(({ tool_call_id: id }) => id ?? []));
     // in every other turn a call without a result is an error
     const last = replay.findLastIndex(({ role }) => role === "assistant");
-    const renamed = replay.map((message, index) => (index === last ? withOwnIds(message, answered, ownCalls) : message));
+    const renamed = replay.map((message, index) =>
+      index === last ? withOwnIds(message, answered, ownCalls) : message,
+    );
     renamed.forEach((message, index) => {
       const at = `${path}[${index}]`;
       if (message.role === "user") return void this.#images.push(message);
       if (message.role === "tool") {
-        if (!this.#waiting.has(message.tool_call_id!)) throw new GatewayError("invalid_request", `${at}.tool_call_id names no call that waits for a result.`, { param: `${at}.tool_call_id` });
+        if (!this.#waiting.has(message.tool_call_id!))
+          throw new GatewayError("invalid_request", `${at}.tool_call_id names no call that waits for a result.`, {
+            param: `${at}.tool_call_id`,
+          });
         return this.add(message);
       }
       this.#demandNothingWaits(path);
@@ -101,7 +145,10 @@ class Conversation {
     const turns = replayedTurns(own, renamed);
     if (turns.length === replay.length) {
       // the message is the last turn: its own calls are those without a result there
-      if (this.#waiting.size !== ownCalls.length || ownCalls.some(({ id }) => !this.#waiting.has(id))) throw new GatewayError("invalid_request", `${path} has results of other calls than its last turn says.`, { param: path });
+      if (this.#waiting.size !== ownCalls.length || ownCalls.some(({ id }) => !this.#waiting.has(id)))
+        throw new GatewayError("invalid_request", `${path} has results of other calls than its last turn says.`, {
+          param: path,
+        });
       return;
     }
     this.#demandNothingWaits(path);
@@ -116,7 +163,12 @@ class Conversation {
 
   #demandNothingWaits(path: string): void {
     const [id] = this.#waiting;
-    if (id !== undefined) throw new GatewayError("invalid_request", `${path} lacks the result of the call ${JSON.stringify(id.slice(0, 64))}.`, { param: path });
+    if (id !== undefined)
+      throw new GatewayError(
+        "invalid_request",
+        `${path} lacks the result of the call ${JSON.stringify(id.slice(0, 64))}.`,
+        { param: path },
+      );
   }
 
   #flush(): void {
@@ -141,7 +193,14 @@ function withOwnIds(turn: Message, answered: ReadonlySet<string>, own: readonly 
     if (same === undefined) twins.set(sayingOf(called), [id]);
     else same.push(id);
   }
-  return { ...turn, tool_calls: turn.tool_calls!.map((call) => (waits(call) && isObject(call.function) ? { ...call, id: twins.get(sayingOf(call.function))?.shift() ?? call.id } : call)) };
+  return {
+    ...turn,
+    tool_calls: turn.tool_calls!.map((call) =>
+      waits(call) && isObject(call.function)
+        ? { ...call, id: twins.get(sayingOf(call.function))?.shift() ?? call.id }
+        : call,
+    ),
+  };
 }
 
 function sayingOf({ name, arguments: text }: ToolCall["function"]): string {

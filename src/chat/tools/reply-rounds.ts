@@ -73,10 +73,19 @@ class JoinedAnswer {
     this.finish = finishReasons[0] ?? "stop";
     const choice = choiceOf(body);
     const message = choice["message"] as AnswerMessage & Message;
-    const { content: _content, refusal: _refusal, reasoning_content: _reasoning, reasoning_details: details = [], annotations, tool_calls: calls = [], ...rest } = message;
+    const {
+      content: _content,
+      refusal: _refusal,
+      reasoning_content: _reasoning,
+      reasoning_details: details = [],
+      annotations,
+      tool_calls: calls = [],
+      ...rest
+    } = message;
     for (const name of ["content", "refusal", "reasoning_content"] as const) {
       const text = message[name];
-      if (typeof text === "string" && isThreadText(name)) this.#message[name] = ((this.#message[name] as string | undefined) ?? "") + part.text(name, text);
+      if (typeof text === "string" && isThreadText(name))
+        this.#message[name] = ((this.#message[name] as string | undefined) ?? "") + part.text(name, text);
     }
     this.#details.push(...part.details(details));
     if (Array.isArray(annotations)) this.#annotations.push(...part.annotations(annotations as readonly Json[]));
@@ -85,7 +94,8 @@ class JoinedAnswer {
     const { content, reasoning_content, refusal } = this.#message;
     this.#message = { ...rest, content, refusal, reasoning_content };
     const logprobs = choice["logprobs"] as JsonObject | null;
-    for (const name of ["content", "refusal"] as const) if (Array.isArray(logprobs?.[name])) (this.#logprobs[name] ??= []).push(...(logprobs[name] as readonly Json[]));
+    for (const name of ["content", "refusal"] as const)
+      if (Array.isArray(logprobs?.[name])) (this.#logprobs[name] ??= []).push(...(logprobs[name] as readonly Json[]));
   }
 
   body(calls: readonly ToolCall[], isCut: boolean, legacy: boolean, told: JsonObject, usage: JsonObject): JsonObject {
@@ -94,7 +104,10 @@ class JoinedAnswer {
     if (isCut) this.finish = "length";
     else if (legacy && calls.length > 0 && this.finish === "tool_calls") this.finish = "function_call";
     const message = {
-      role: role ?? "assistant", content: content ?? null, refusal: refusal ?? null, ...rest,
+      role: role ?? "assistant",
+      content: content ?? null,
+      refusal: refusal ?? null,
+      ...rest,
       ...(reasoning !== undefined && { reasoning_content: reasoning }),
       ...(this.#details.length > 0 && { reasoning_details: this.#details }),
       ...(this.#annotations.length > 0 && { annotations: this.#annotations }),
@@ -102,7 +115,15 @@ class JoinedAnswer {
       x_gateway_mcp: told,
     };
     const logprobs = this.#logprobs.content === null && this.#logprobs.refusal === null ? null : this.#logprobs;
-    return { ...this.#last, id, created, model, route, choices: [{ ...choiceOf(this.#last), index: 0, message, logprobs, finish_reason: this.finish }], usage };
+    return {
+      ...this.#last,
+      id,
+      created,
+      model,
+      route,
+      choices: [{ ...choiceOf(this.#last), index: 0, message, logprobs, finish_reason: this.finish }],
+      usage,
+    };
   }
 }
 
@@ -129,7 +150,11 @@ async function begunRounds(opening: Promise<ToolRounds>, call: Call): Promise<Se
 
 /** The next round up to its first content, or to its end where it only calls what runs here. */
 function nextRound(rounds: ToolRounds, call: Call): Promise<Won<BegunStream>> {
-  return complete(rounds.prepared(), call, streaming(call, () => rounds.thread.begin()));
+  return complete(
+    rounds.prepared(),
+    call,
+    streaming(call, () => rounds.thread.begin()),
+  );
 }
 
 /** Rounds as one stream: each is read, its tools run, and the next one begins, as the client reads. */
@@ -153,7 +178,10 @@ class SentRounds implements Sending {
     const { held, grammar } = won.answer;
     // the first event says the role, and stays the first
     const at = held.indexOf("\n\n") + 2;
-    this.held = early.length === 0 ? held : held.slice(0, at) + early.map((activity) => grammar.activity(activity)).join("") + held.slice(at);
+    this.held =
+      early.length === 0
+        ? held
+        : held.slice(0, at) + early.map((activity) => grammar.activity(activity)).join("") + held.slice(at);
   }
 
   get tried(): Tried {
@@ -168,7 +196,12 @@ class SentRounds implements Sending {
 
   async next(): Promise<string | null> {
     while (this.#phase !== "over") {
-      const text = this.#phase === "answer" ? await this.#answer() : this.#phase === "tools" ? await this.#tools() : await this.#next();
+      const text =
+        this.#phase === "answer"
+          ? await this.#answer()
+          : this.#phase === "tools"
+            ? await this.#tools()
+            : await this.#next();
       if (text !== "") return text;
     }
     return null;
@@ -209,7 +242,10 @@ class SentRounds implements Sending {
     while (this.#told.length === 0 && !isOver) await new Promise<void>((wake) => (this.#wake = wake));
     if (this.#told.length > 0) {
       const { grammar } = this.#won.answer;
-      return this.#told.splice(0).map((activity) => grammar.activity(activity)).join("");
+      return this.#told
+        .splice(0)
+        .map((activity) => grammar.activity(activity))
+        .join("");
     }
     await this.#running;
     if (this.#endsAfter) return this.#end(false);
@@ -236,7 +272,11 @@ class SentRounds implements Sending {
   #end(isCut: boolean): string {
     const { grammar, usage } = this.#won.answer;
     this.#phase = "over";
-    const text = grammar.end(this.#call.record.usage ?? usage(), isCut, `,"x_gateway_mcp":${JSON.stringify(this.#rounds.told())}`);
+    const text = grammar.end(
+      this.#call.record.usage ?? usage(),
+      isCut,
+      `,"x_gateway_mcp":${JSON.stringify(this.#rounds.told())}`,
+    );
     this.#call.record.finishReasons = [...grammar.finishReasons];
     return text;
   }

@@ -10,7 +10,9 @@ import { toldResult } from "./tool-result.ts";
 import type { ToolOutcome } from "./tool-session.ts";
 
 /** What of a call the session needs. */
-export type ToolCaller = Pick<Call, "snapshot" | "signal" | "waiting" | "elapsedMs" | "policies" | "traceHeaders"> & { readonly context: Pick<Call["context"], "toolServers"> };
+export type ToolCaller = Pick<Call, "snapshot" | "signal" | "waiting" | "elapsedMs" | "policies" | "traceHeaders"> & {
+  readonly context: Pick<Call["context"], "toolServers">;
+};
 
 export interface OfferedTool {
   /** Of the function. */
@@ -48,12 +50,24 @@ interface Ended {
 const MAX_NAME_TOLD = 128;
 
 /** `offered` null: nobody offered it, and it has the name of a server before it. Throws the signal's reason, or a guard's `policy_violation`. */
-export async function runTool(toolCall: ToolCall, offered: OfferedTool | null, { label, round, tell, spanId, call, results }: ToolRunning): Promise<ToolOutcome> {
+export async function runTool(
+  toolCall: ToolCall,
+  offered: OfferedTool | null,
+  { label, round, tell, spanId, call, results }: ToolRunning,
+): Promise<ToolOutcome> {
   const startedMs = call.elapsedMs();
   const name = toolCall.function.name.slice(0, MAX_NAME_TOLD);
-  const place = { call_id: toolCall.id, server_label: offered?.server.label ?? label, tool: offered?.tool.name ?? name, round };
+  const place = {
+    call_id: toolCall.id,
+    server_label: offered?.server.label ?? label,
+    tool: offered?.tool.name ?? name,
+    round,
+  };
   tell({ type: "tool_start", ...place });
-  const ended = offered === null ? failed(`There is no tool ${JSON.stringify(name)}.`) : await called(toolCall, offered, spanId, call, results);
+  const ended =
+    offered === null
+      ? failed(`There is no tool ${JSON.stringify(name)}.`)
+      : await called(toolCall, offered, spanId, call, results);
   const guarded = await lookedAt(ended, call);
   const message: Message = { role: "tool", tool_call_id: toolCall.id, content: guarded.text };
   const shown = call.policies?.shown(message) ?? message;
@@ -73,23 +87,45 @@ export async function runTool(toolCall: ToolCall, offered: OfferedTool | null, {
   };
 }
 
-async function called(toolCall: ToolCall, { server, tool, name }: OfferedTool, spanId: string | null, call: ToolCaller, results: ResultsSoFar): Promise<Ended> {
+async function called(
+  toolCall: ToolCall,
+  { server, tool, name }: OfferedTool,
+  spanId: string | null,
+  call: ToolCaller,
+  results: ResultsSoFar,
+): Promise<Ended> {
   const { args, fault } = checkedArguments(toolCall.function.arguments, tool.inputSchema);
   if (args === null) return failed(fault);
   let result: ToolResult;
   try {
-    result = await call.waiting(call.context.toolServers.call(server, tool.name, args, call.signal, call.traceHeaders(spanId)));
+    result = await call.waiting(
+      call.context.toolServers.call(server, tool.name, args, call.signal, call.traceHeaders(spanId)),
+    );
   } catch (thrown) {
     if (call.signal.aborted) throw call.signal.reason;
     const { code } = asGatewayError(thrown);
     if (code === "internal_error") throw thrown;
-    return { ...failed(code === "tool_timeout" ? `The tool did not answer within ${server.timeoutMs / 1000} s.` : "The server of the tool failed, or could not be reached."), code };
+    return {
+      ...failed(
+        code === "tool_timeout"
+          ? `The tool did not answer within ${server.timeoutMs / 1000} s.`
+          : "The server of the tool failed, or could not be reached.",
+      ),
+      code,
+    };
   }
   const { maxBodyBytes } = call.snapshot.limits;
-  if (results.bytes + result.bytes > maxBodyBytes) return failed(`The result is too large: those of one conversation have at most ${maxBodyBytes} bytes together.`);
+  if (results.bytes + result.bytes > maxBodyBytes)
+    return failed(`The result is too large: those of one conversation have at most ${maxBodyBytes} bytes together.`);
   results.bytes += result.bytes;
   const { text, images } = toldResult(result, name);
-  return { text, images, code: null, error: result.isError ? "The tool says that it failed." : null, bytes: result.bytes };
+  return {
+    text,
+    images,
+    code: null,
+    error: result.isError ? "The tool says that it failed." : null,
+    bytes: result.bytes,
+  };
 }
 
 function failed(words: string): Ended {
@@ -98,7 +134,10 @@ function failed(words: string): Ended {
 /** What the client is told; the model reads all of it. */
 const MAX_ERROR = 500;
 
-async function lookedAt({ text, images }: Ended, { policies }: ToolCaller): Promise<{ readonly text: string; readonly images: readonly JsonObject[] }> {
+async function lookedAt(
+  { text, images }: Ended,
+  { policies }: ToolCaller,
+): Promise<{ readonly text: string; readonly images: readonly JsonObject[] }> {
   if (policies === null) return { text, images };
   const looked = policies.untrusted([{ role: "tool", content: text }]);
   const [message] = looked instanceof Promise ? await looked : looked;

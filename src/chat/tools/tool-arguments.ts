@@ -11,11 +11,14 @@ const SHORT = 16_384;
 const MAX_FAULTS = 5;
 const MAX_FAULT = 300;
 
-export type CheckedArguments = { readonly args: JsonObject; readonly fault: null } | { readonly args: null; /** For the model. */ readonly fault: string };
+export type CheckedArguments =
+  | { readonly args: JsonObject; readonly fault: null }
+  | { readonly args: null; /** For the model. */ readonly fault: string };
 
 /** No text at all is no arguments, as some models have it. */
 export function checkedArguments(text: string, schema: JsonObject): CheckedArguments {
-  if (text.length > MAX_CHARACTERS) return { args: null, fault: `The arguments have more than ${MAX_CHARACTERS} characters.` };
+  if (text.length > MAX_CHARACTERS)
+    return { args: null, fault: `The arguments have more than ${MAX_CHARACTERS} characters.` };
   let value: unknown;
   try {
     value = text.trim() === "" ? {} : JSON.parse(text);
@@ -24,7 +27,9 @@ export function checkedArguments(text: string, schema: JsonObject): CheckedArgum
   }
   if (!isObject(value)) return { args: null, fault: "The arguments must be a JSON object." };
   const faults = faultsOf(value, schema, text.length);
-  return faults.length === 0 ? { args: value, fault: null } : { args: null, fault: `The arguments do not fit the schema of the tool: ${faults.join(" ")}` };
+  return faults.length === 0
+    ? { args: value, fault: null }
+    : { args: null, fault: `The arguments do not fit the schema of the tool: ${faults.join(" ")}` };
 }
 
 interface Meter {
@@ -46,14 +51,27 @@ function faultsOf(value: JsonObject, schema: JsonObject, length: number): readon
     const { valid, errors } = known.validator.validate(value);
     if (valid) return [];
     const leaves = errors.filter(({ keyword }) => !STRUCTURAL.has(keyword));
-    return (leaves.length === 0 ? errors : leaves).slice(0, MAX_FAULTS).map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`.slice(0, MAX_FAULT));
+    return (leaves.length === 0 ? errors : leaves)
+      .slice(0, MAX_FAULTS)
+      .map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`.slice(0, MAX_FAULT));
   } catch (thrown) {
     if (thrown instanceof TooMuch && length <= SHORT) compiled.set(schema, null);
     if (thrown instanceof Error) return [];
     throw thrown;
   }
 }
-const STRUCTURAL: ReadonlySet<string> = new Set(["properties", "items", "prefixItems", "$ref", "allOf", "additionalItems", "dependentSchemas", "if", "then", "else"]);
+const STRUCTURAL: ReadonlySet<string> = new Set([
+  "properties",
+  "items",
+  "prefixItems",
+  "$ref",
+  "allOf",
+  "additionalItems",
+  "dependentSchemas",
+  "if",
+  "then",
+  "else",
+]);
 
 function compile(schema: JsonObject): { readonly validator: Validator; readonly meter: Meter } | null {
   const meter: Meter = { left: 0, length: 0 };
@@ -64,13 +82,43 @@ function compile(schema: JsonObject): { readonly validator: Validator; readonly 
   }
 }
 
-const ONE: ReadonlySet<string> = new Set(["items", "additionalItems", "unevaluatedItems", "contains", "additionalProperties", "unevaluatedProperties", "propertyNames", "not", "if", "then", "else"]);
+const ONE: ReadonlySet<string> = new Set([
+  "items",
+  "additionalItems",
+  "unevaluatedItems",
+  "contains",
+  "additionalProperties",
+  "unevaluatedProperties",
+  "propertyNames",
+  "not",
+  "if",
+  "then",
+  "else",
+]);
 const LIST: ReadonlySet<string> = new Set(["prefixItems", "items", "allOf", "anyOf", "oneOf"]);
 const MAP: ReadonlySet<string> = new Set(["$defs", "definitions", "properties", "dependentSchemas"]);
 /** Regular expressions, what compares each with each, and what an old draft says in two ways. */
-const LEFT_OUT: ReadonlySet<string> = new Set(["$schema", "pattern", "patternProperties", "format", "uniqueItems", "dependencies", "type"]);
+const LEFT_OUT: ReadonlySet<string> = new Set([
+  "$schema",
+  "pattern",
+  "patternProperties",
+  "format",
+  "uniqueItems",
+  "dependencies",
+  "type",
+]);
 /** Look at all of a value at each visit. */
-const WHOLE = ["minLength", "maxLength", "minProperties", "maxProperties", "additionalProperties", "unevaluatedProperties", "propertyNames", "enum", "const"] as const;
+const WHOLE = [
+  "minLength",
+  "maxLength",
+  "minProperties",
+  "maxProperties",
+  "additionalProperties",
+  "unevaluatedProperties",
+  "propertyNames",
+  "enum",
+  "const",
+] as const;
 
 /** The schema with a meter in each of its nodes: a visit reads `type`. */
 function metered(schema: Json | undefined, meter: Meter): unknown {
@@ -78,12 +126,16 @@ function metered(schema: Json | undefined, meter: Meter): unknown {
   const node: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
   const hasPatterns = schema["patternProperties"] !== undefined;
   for (const [name, value] of Object.entries(schema)) {
-    if (LEFT_OUT.has(name) || (hasPatterns && (name === "additionalProperties" || name === "unevaluatedProperties"))) continue;
+    if (LEFT_OUT.has(name) || (hasPatterns && (name === "additionalProperties" || name === "unevaluatedProperties")))
+      continue;
     if (LIST.has(name) && Array.isArray(value)) node[name] = value.map((item: Json) => metered(item, meter));
-    else if (MAP.has(name) && isObject(value)) node[name] = Object.fromEntries(Object.entries(value).map(([key, item]) => [key, metered(item, meter)]));
+    else if (MAP.has(name) && isObject(value))
+      node[name] = Object.fromEntries(Object.entries(value).map(([key, item]) => [key, metered(item, meter)]));
     else node[name] = ONE.has(name) ? metered(value, meter) : value;
   }
-  const words = JSON.stringify(schema["enum"] ?? schema["const"] ?? "").length / 4 + Object.keys(isObject(schema["properties"]) ? schema["properties"] : {}).length;
+  const words =
+    JSON.stringify(schema["enum"] ?? schema["const"] ?? "").length / 4 +
+    Object.keys(isObject(schema["properties"]) ? schema["properties"] : {}).length;
   const isWhole = WHOLE.some((name) => schema[name] !== undefined);
   Object.defineProperty(node, "type", {
     enumerable: false,

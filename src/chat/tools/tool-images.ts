@@ -8,7 +8,13 @@ import type { Provider } from "../../providers/provider.ts";
 export function withToolImages(request: ChatRequest, { capabilities, dialect }: Provider, target: Target): ChatRequest {
   const { toolImages, messages, blocks } = request;
   if (toolImages.size === 0) return request;
-  if (dialect.assistantAfterTools === true || effectiveCapability(capabilities, "image_url", target.model).support === "unsupported") return { ...request, messages: messages.filter((_message, index) => !toolImages.has(index)) };
+  if (
+    dialect.assistantAfterTools === true ||
+    effectiveCapability(capabilities, "image_url", target.model).support === "unsupported"
+  )
+    return { ...request, messages: messages.filter((_message, index) => !toolImages.has(index)) };
   const [first] = toolImages;
-  return blocks.has("image_url") ? request : { ...request, blocks: new Map([...blocks, ["image_url", `messages[${first}].content`]]) };
+  return blocks.has("image_url")
+    ? request
+    : { ...request, blocks: new Map([...blocks, ["image_url", `messages[${first}].content`]]) };
 }

@@ -15,24 +15,32 @@ export function joinedTexts(texts: readonly (string | null | undefined)[]): stri
 }
 
 /** The turns of an answer that the client brought back, in place of its one message. `replay` has been checked as messages are. */
-export function replayedTurns({ x_gateway_mcp: _mcp, ...shown }: Message, replay: readonly Message[]): readonly Message[] {
+export function replayedTurns(
+  { x_gateway_mcp: _mcp, ...shown }: Message,
+  replay: readonly Message[],
+): readonly Message[] {
   const turns = replay.filter(({ role }) => role === "assistant");
   if (isTurnOf(shown, turns.at(-1))) return replay;
   const rest: Record<string, unknown> = { ...shown };
   for (const name of ["content", "reasoning_content"] as const) {
     const text = shown[name];
-    if (typeof text === "string") rest[name] = withoutBeginning(text, joinedTexts(turns.map((turn) => textOf(turn[name]))));
+    if (typeof text === "string")
+      rest[name] = withoutBeginning(text, joinedTexts(turns.map((turn) => textOf(turn[name]))));
   }
   if (rest["content"] === "" && shown.tool_calls !== undefined) rest["content"] = null;
   if (rest["reasoning_content"] === "") delete rest["reasoning_content"];
   const said = turns.reduce((sum, { reasoning_details: details }) => sum + (details?.length ?? 0), 0);
-  if (said > 0 && shown.reasoning_details !== undefined) rest["reasoning_details"] = shown.reasoning_details.slice(said) satisfies readonly ReasoningDetail[];
+  if (said > 0 && shown.reasoning_details !== undefined)
+    rest["reasoning_details"] = shown.reasoning_details.slice(said) satisfies readonly ReasoningDetail[];
   return [...replay, rest as unknown as Message];
 }
 
 function isTurnOf({ tool_calls: calls = [], function_call: called }: Message, turn: Message | undefined): boolean {
   const made: readonly ToolCall[] = turn?.tool_calls ?? [];
-  if (called !== undefined && called !== null) return made.some(({ function: one }) => isObject(one) && one.name === called.name && one.arguments === called.arguments);
+  if (called !== undefined && called !== null)
+    return made.some(
+      ({ function: one }) => isObject(one) && one.name === called.name && one.arguments === called.arguments,
+    );
   const ids = new Set(made.map(({ id }) => id));
   return calls.length > 0 && calls.every(({ id }) => ids.has(id));
 }

@@ -18,11 +18,15 @@ export function toldResult(result: ToolResult, name: string): ToldResult {
   const images: JsonObject[] = [];
   for (const part of result.parts) {
     if (part.kind === "text") lines.push(part.text);
-    else if (!IMAGE_TYPE.test(part.mediaType) || !BASE64.test(part.base64)) lines.push(`[an image of the type ${part.mediaType.slice(0, 64)}, which cannot be shown]`);
+    else if (!IMAGE_TYPE.test(part.mediaType) || !BASE64.test(part.base64))
+      lines.push(`[an image of the type ${part.mediaType.slice(0, 64)}, which cannot be shown]`);
     else {
       const label = `image ${images.length / 2 + 1} of ${name}`;
       lines.push(`[${label}: ${part.mediaType.toLowerCase()}, shown below to models that take images]`);
-      images.push({ type: "text", text: `[${label}]` }, { type: "image_url", image_url: { url: `data:${part.mediaType.toLowerCase()};base64,${part.base64}` } });
+      images.push(
+        { type: "text", text: `[${label}]` },
+        { type: "image_url", image_url: { url: `data:${part.mediaType.toLowerCase()};base64,${part.base64}` } },
+      );
     }
   }
   const { structured } = result;

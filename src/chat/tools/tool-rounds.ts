@@ -48,7 +48,9 @@ export class ToolRounds {
     this.#request = session.request;
     // what cannot be answered runs no tool
     this.#prepared = prepare(this.#request);
-    this.thread = new AnswerThread((name) => session.ownerOf({ id: "", type: "function", function: { name, arguments: "{}" } }) !== "gateway");
+    this.thread = new AnswerThread(
+      (name) => session.ownerOf({ id: "", type: "function", function: { name, arguments: "{}" } }) !== "gateway",
+    );
   }
 
   /** What the next round may be answered by: who answered the one before is asked first, for what it signed is good with nobody else. */
@@ -77,17 +79,37 @@ export class ToolRounds {
     // of what was cut off nobody knows whether it is whole
     const isWhole = finish !== "length" && finish !== "content_filter";
     if (!isWhole || this.#call.record.rounds >= this.#session.maxRounds) {
-      this.#runs.push(...ours.map((call) => this.#undone(call, isWhole ? "It was not run: the answer had all its rounds." : "It was not run: the answer was cut off.")));
+      this.#runs.push(
+        ...ours.map((call) =>
+          this.#undone(
+            call,
+            isWhole ? "It was not run: the answer had all its rounds." : "It was not run: the answer was cut off.",
+          ),
+        ),
+      );
       return { ours: [], ends: true, isCut: isWhole && ours.length === calls.length };
     }
-    if (this.#runs.length + ours.length > MAX_RUNS) throw new GatewayError("upstream_invalid_response", `The model calls more tools than run in one call (${MAX_RUNS}).`);
+    if (this.#runs.length + ours.length > MAX_RUNS)
+      throw new GatewayError(
+        "upstream_invalid_response",
+        `The model calls more tools than run in one call (${MAX_RUNS}).`,
+      );
     return { ours, ends: ours.length < calls.length, isCut: false };
   }
 
   #undone({ id, function: { name } }: ToolCall, error: string): JsonObject {
-    const places = this.#session.servers.flatMap(({ label, tools }) => tools.map((tool) => ({ server_label: label, ...tool })));
+    const places = this.#session.servers.flatMap(({ label, tools }) =>
+      tools.map((tool) => ({ server_label: label, ...tool })),
+    );
     const place = places.find((tool) => tool.name === name);
-    return { call_id: id, ...(place && { server_label: place.server_label, tool: place.tool }), round: this.#call.record.rounds, status: "error", duration_ms: 0, error };
+    return {
+      call_id: id,
+      ...(place && { server_label: place.server_label, tool: place.tool }),
+      round: this.#call.record.rounds,
+      status: "error",
+      duration_ms: 0,
+      error,
+    };
   }
 
   /** Runs calls side by side and puts what came of them behind the conversation. Throws what ends the whole call. */
@@ -111,7 +133,9 @@ export class ToolRounds {
     this.#runs.push(...calls.map(({ id }) => ({ call_id: id })));
     this.#call.waitBegins();
     try {
-      return await Promise.all(await this.#begun(calls, (call, index) => this.#runOne(call, round, first + index, tell)));
+      return await Promise.all(
+        await this.#begun(calls, (call, index) => this.#runOne(call, round, first + index, tell)),
+      );
     } catch (thrown) {
       // the others are not waited for
       this.#call.abandon(thrown);
@@ -122,7 +146,10 @@ export class ToolRounds {
   }
 
   /** In turns with other requests. */
-  async #begun(calls: readonly ToolCall[], begin: (call: ToolCall, index: number) => Promise<ToolOutcome>): Promise<readonly Promise<ToolOutcome>[]> {
+  async #begun(
+    calls: readonly ToolCall[],
+    begin: (call: ToolCall, index: number) => Promise<ToolOutcome>,
+  ): Promise<readonly Promise<ToolOutcome>[]> {
     const { clock } = this.#call.context;
     const begun: Promise<ToolOutcome>[] = [];
     let sinceMs = clock.monotonic();
@@ -156,9 +183,31 @@ export class ToolRounds {
     const hear: Tell = (activity) => {
       if (isOver) return;
       const { type, server_label: server, tool, duration_ms: ms, error } = activity;
-      if (type === "tool_start") record.tools.push((run = { callId: call.id, server, tool, round, startMs: this.#call.elapsedMs(), totalMs: null, code: null, isError: false, resultBytes: null, spanId }));
+      if (type === "tool_start")
+        record.tools.push(
+          (run = {
+            callId: call.id,
+            server,
+            tool,
+            round,
+            startMs: this.#call.elapsedMs(),
+            totalMs: null,
+            code: null,
+            isError: false,
+            resultBytes: null,
+            spanId,
+          }),
+        );
       else {
-        this.#runs[place] = { call_id: call.id, server_label: server, tool, round, status: type === "tool_end" ? "ok" : "error", duration_ms: ms ?? 0, ...(error !== undefined && { error }) };
+        this.#runs[place] = {
+          call_id: call.id,
+          server_label: server,
+          tool,
+          round,
+          status: type === "tool_end" ? "ok" : "error",
+          duration_ms: ms ?? 0,
+          ...(error !== undefined && { error }),
+        };
         if (run !== null) run.totalMs = this.#call.elapsedMs();
       }
       tell(activity);
@@ -183,8 +232,18 @@ export class ToolRounds {
 /** The same, with one of its candidates before all others. */
 function continuedAt(prepared: Prepared, last: RouteCandidate): Prepared {
   for (const leg of everyLeg(prepared)) {
-    const same = leg.candidates.find(({ key, variant, route, insteadOf }) => key === last.key && variant === last.variant && route.name === last.route.name && insteadOf === last.insteadOf);
-    if (same !== undefined) return { ...prepared, legs: [{ ...leg, label: `${same.target.name}, which answered before`, candidates: [same], stickyKey: null }, ...prepared.legs] };
+    const same = leg.candidates.find(
+      ({ key, variant, route, insteadOf }) =>
+        key === last.key && variant === last.variant && route.name === last.route.name && insteadOf === last.insteadOf,
+    );
+    if (same !== undefined)
+      return {
+        ...prepared,
+        legs: [
+          { ...leg, label: `${same.target.name}, which answered before`, candidates: [same], stickyKey: null },
+          ...prepared.legs,
+        ],
+      };
   }
   return prepared;
 }

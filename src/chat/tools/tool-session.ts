@@ -20,7 +20,12 @@ export interface ToolSession {
    * Runs one of the gateway's, or one that was approved; `tell` hears of its start and its end, once each; `spanId` is the span of the run (null: not traced). A tool that fails is text for the model. Throws what ends
    * the whole call: its signal's reason, a guard's `policy_violation`. The rounds keep the record of it.
    */
-  run(call: ToolCall, round: number, tell: (activity: ToolActivity) => void, spanId: string | null): Promise<ToolOutcome>;
+  run(
+    call: ToolCall,
+    round: number,
+    tell: (activity: ToolActivity) => void,
+    spanId: string | null,
+  ): Promise<ToolOutcome>;
   /**
    * The request of the next round: this turn and what came of its calls behind the conversation, which otherwise stays as it is. From the second round on no choice is
    * forced; in the last one no tool may be called. `turn` null: the calls are those that were approved, and the round is the first.

@@ -9,7 +9,11 @@ const OF_TURN = ["content", "reasoning_content", "reasoning_details", "extra_con
 type Conversation = Pick<ChatRequest, "messages" | "toolImages">;
 
 /** `turn` null: the calls stand at the end of the conversation. */
-export function withOutcomes({ messages, toolImages }: Conversation, turn: Message | null, outcomes: readonly ToolOutcome[]): Conversation {
+export function withOutcomes(
+  { messages, toolImages }: Conversation,
+  turn: Message | null,
+  outcomes: readonly ToolOutcome[],
+): Conversation {
   let end = messages.length;
   // results stand together, and images of earlier ones go behind them
   if (turn === null) while (toolImages.has(end - 1)) end -= 1;
@@ -18,12 +22,17 @@ export function withOutcomes({ messages, toolImages }: Conversation, turn: Messa
   const held = messages.slice(end);
   const before = turn === null ? messages.slice(0, end) : [...messages, turnOf(turn, outcomes)];
   const all = [...before, ...results, ...held, ...images];
-  const places = [...[...toolImages].map((place) => (place < end ? place : place + results.length)), ...images.map(() => all.length - 1)];
+  const places = [
+    ...[...toolImages].map((place) => (place < end ? place : place + results.length)),
+    ...images.map(() => all.length - 1),
+  ];
   return { messages: all, toolImages: places.length === 0 ? toolImages : new Set(places) };
 }
 
 function turnOf(turn: Message, outcomes: readonly ToolOutcome[]): Message {
-  const kept = OF_TURN.flatMap((name) => (turn[name] === undefined || (turn[name] === null && name !== "content") ? [] : [[name, turn[name]] as const]));
+  const kept = OF_TURN.flatMap((name) =>
+    turn[name] === undefined || (turn[name] === null && name !== "content") ? [] : [[name, turn[name]] as const],
+  );
   const ran = new Set(outcomes.map(({ call }) => call.id));
   const calls = turn.tool_calls?.map((call) => (ran.has(call.id) ? withReadableArguments(call) : call));
   return { role: "assistant", content: null, ...Object.fromEntries(kept), ...(calls && { tool_calls: calls }) };
@@ -50,14 +59,18 @@ function imagesOf(outcomes: readonly ToolOutcome[]): readonly Message[] {
 }
 
 /** Calls of the last turn without a result, where nothing but results stands behind it. */
-export function unansweredCalls(messages: readonly Message[]): readonly { readonly call: ToolCall; readonly path: string }[] {
+export function unansweredCalls(
+  messages: readonly Message[],
+): readonly { readonly call: ToolCall; readonly path: string }[] {
   const last = messages.findLastIndex(({ role }) => role === "assistant");
   const calls = messages[last]?.tool_calls ?? [];
   const behind = messages.slice(last + 1);
   const answered = new Set(behind.flatMap(({ tool_call_id: id }) => (id === undefined ? [] : [id])));
   // images of results are messages of a user, and a turn that is over has no calls that wait
   if (behind.some(({ role, content }) => role !== "tool" && !(role === "user" && Array.isArray(content)))) return [];
-  return calls.flatMap((call, index) => (isRunnable(call) && !answered.has(call.id) ? [{ call, path: `messages[${last}].tool_calls[${index}]` }] : []));
+  return calls.flatMap((call, index) =>
+    isRunnable(call) && !answered.has(call.id) ? [{ call, path: `messages[${last}].tool_calls[${index}]` }] : [],
+  );
 }
 
 /** Forms of calls that only some vendors have are between them and the client. */

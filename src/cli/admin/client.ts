@@ -45,18 +45,38 @@ const MOST = 100_000;
 export function openAdminClient(flags: GatewayFlags, environment: Environment): AdminClient {
   const url = (flags.url ?? environment.get("DRAGOMAN_URL") ?? DEFAULT_URL).replace(/\/+$/, "");
   const token = flags.token ?? environment.get("DRAGOMAN_TOKEN");
-  if (token === undefined) throw new Error("There is no access token. Set DRAGOMAN_TOKEN, or --token; on the machine of the data folder `dragoman token create --personal --role owner` makes one of an administrator.");
-  const send: AdminClient["send"] = async (method, path, { query = {}, body, ifMatch, timeoutMs = TIMEOUT_MS } = {}) => {
+  if (token === undefined)
+    throw new Error(
+      "There is no access token. Set DRAGOMAN_TOKEN, or --token; on the machine of the data folder `dragoman token create --personal --role owner` makes one of an administrator.",
+    );
+  const send: AdminClient["send"] = async (
+    method,
+    path,
+    { query = {}, body, ifMatch, timeoutMs = TIMEOUT_MS } = {},
+  ) => {
     const address = `${url}${BASE}${path}${queryText(query)}`;
-    const headers = { authorization: `Bearer ${token}`, ...(body !== undefined && { "content-type": "application/json" }), ...(ifMatch != null && { "if-match": ifMatch }) };
+    const headers = {
+      authorization: `Bearer ${token}`,
+      ...(body !== undefined && { "content-type": "application/json" }),
+      ...(ifMatch != null && { "if-match": ifMatch }),
+    };
     let status: number;
     let text: string;
     try {
-      const response = await fetch(address, { method, headers, redirect: "manual", signal: AbortSignal.timeout(timeoutMs), ...(body !== undefined && { body: JSON.stringify(body) }) });
+      const response = await fetch(address, {
+        method,
+        headers,
+        redirect: "manual",
+        signal: AbortSignal.timeout(timeoutMs),
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
       ({ status } = response);
       text = await response.text();
     } catch (thrown) {
-      throw new Error(`The gateway at ${url} cannot be reached: ${thrown instanceof Error ? thrown.message : String(thrown)}. Name its address with --url or DRAGOMAN_URL.`, { cause: thrown });
+      throw new Error(
+        `The gateway at ${url} cannot be reached: ${thrown instanceof Error ? thrown.message : String(thrown)}. Name its address with --url or DRAGOMAN_URL.`,
+        { cause: thrown },
+      );
     }
     const answer = parsed(text);
     if (status >= 200 && status < 300 && answer !== undefined) return answer;
@@ -68,8 +88,11 @@ export function openAdminClient(flags: GatewayFlags, environment: Environment): 
       const all: JsonObject[] = [];
       let cursor: string | undefined;
       do {
-        const page = await send("GET", path, { query: { ...query, limit: String(Math.min(PAGE, most - all.length)), cursor } });
-        if (!isObject(page) || !Array.isArray(page["data"])) throw new Error(`What answers at ${url} is no list. Is it a gateway?`);
+        const page = await send("GET", path, {
+          query: { ...query, limit: String(Math.min(PAGE, most - all.length)), cursor },
+        });
+        if (!isObject(page) || !Array.isArray(page["data"]))
+          throw new Error(`What answers at ${url} is no list. Is it a gateway?`);
         all.push(...(page["data"] as JsonObject[]));
         cursor = typeof page["next_cursor"] === "string" ? page["next_cursor"] : undefined;
       } while (cursor !== undefined && all.length < most);
@@ -99,7 +122,14 @@ function wordOf(value: Json | undefined): string {
 
 function refusal(status: number, answer: Json | undefined, url: string): Error {
   const error = isObject(answer) && isObject(answer["error"]) ? answer["error"] : null;
-  if (error === null || typeof error["message"] !== "string") return new Error(`What answers at ${url} is no gateway: it said ${status}. Name its address with --url or DRAGOMAN_URL.`);
+  if (error === null || typeof error["message"] !== "string")
+    return new Error(
+      `What answers at ${url} is no gateway: it said ${status}. Name its address with --url or DRAGOMAN_URL.`,
+    );
   const code = wordOf(error["code"]);
-  return new RefusedRequest(status, code, `${error["message"]} (${status} ${code}, trace id ${wordOf((answer as JsonObject)["x_gateway_trace_id"])})`);
+  return new RefusedRequest(
+    status,
+    code,
+    `${error["message"]} (${status} ${code}, trace id ${wordOf((answer as JsonObject)["x_gateway_trace_id"])})`,
+  );
 }

@@ -4,43 +4,80 @@ import { readEnvironment } from "../../config/environment.ts";
 import type { NounFlags } from "./run.ts";
 import { NOUNS, type Noun, type Verb } from "./nouns.ts";
 
-const WORDS: Readonly<Record<Verb, string>> = { list: "all of them", get: "one of them", create: "make one", update: "change single fields of one", set: "give a user a role, or another one", delete: "remove one" };
+const WORDS: Readonly<Record<Verb, string>> = {
+  list: "all of them",
+  get: "one of them",
+  create: "make one",
+  update: "change single fields of one",
+  set: "give a user a role, or another one",
+  delete: "remove one",
+};
 
 /** Each noun with its verbs. */
 export function addAdminCommands(program: Command): void {
   for (const noun of NOUNS) {
-    const command = program.commands.find((one) => one.name() === noun.word) ?? program.command(noun.word).description(noun.many);
+    const command =
+      program.commands.find((one) => one.name() === noun.word) ?? program.command(noun.word).description(noun.many);
     for (const verb of noun.verbs) addVerb(command, noun, verb);
   }
 }
 
 export function gatewayOptions(command: Command): Command {
-  return command.option("--url <address>", "address of the gateway (default: DRAGOMAN_URL, or http://127.0.0.1:4100)").option("--token <token>", "access token (default: DRAGOMAN_TOKEN)").addOption(new Option("--json", "print JSON"));
+  return command
+    .option("--url <address>", "address of the gateway (default: DRAGOMAN_URL, or http://127.0.0.1:4100)")
+    .option("--token <token>", "access token (default: DRAGOMAN_TOKEN)")
+    .addOption(new Option("--json", "print JSON"));
 }
 
 function addVerb(parent: Command, noun: Noun, verb: Verb): void {
-  const command = gatewayOptions(parent.command(verb, { isDefault: noun.verbs.length === 1 }).description(verb === "list" || noun.named !== null ? WORDS[verb] : SINGLE[verb]));
+  const command = gatewayOptions(
+    parent
+      .command(verb, { isDefault: noun.verbs.length === 1 })
+      .description(verb === "list" || noun.named !== null ? WORDS[verb] : SINGLE[verb]),
+  );
   const takesName = noun.named !== null && verb !== "list";
   const needsName = takesName && (verb !== "create" || noun.named === "id");
   if (takesName) command.argument(needsName ? `<${noun.named === "user_id" ? "user" : "name"}>` : "[name]");
-  if (noun.place !== "none" || (noun.word === "project" && (verb === "list" || verb === "create"))) command.option("--tenant <id>", "in this tenant (default: default)");
+  if (noun.place !== "none" || (noun.word === "project" && (verb === "list" || verb === "create")))
+    command.option("--tenant <id>", "in this tenant (default: default)");
   if (noun.place === "either") command.option("--project <id>", "in this project");
   if (verb === "list") {
     command.option("--most <n>", "print so many at most", positiveInteger);
-    if (noun.filters !== undefined) command.option("--filter <field=value...>", `only those with: ${noun.filters.join(", ")}`);
+    if (noun.filters !== undefined)
+      command.option("--filter <field=value...>", `only those with: ${noun.filters.join(", ")}`);
   }
-  if (verb === "list" && noun.sums === true) command.option("--by <words>", "told apart by these, with commas between: tenant, project, token, user, route, provider, model, day").option("--order <word>", "the largest first: cost, calls or tokens").option("--csv", "print CSV");
-  if (verb === "create" || verb === "update") command.option("-f, --file <file>", "fields, as YAML or JSON; - is standard input").option("--set <field=value...>", "single fields, such as limit=10 or scope.user=*");
-  if (verb === "set") command.requiredOption("--role <role>", "owner, admin, maintainer, developer or viewer; in a project at most maintainer");
+  if (verb === "list" && noun.sums === true)
+    command
+      .option(
+        "--by <words>",
+        "told apart by these, with commas between: tenant, project, token, user, route, provider, model, day",
+      )
+      .option("--order <word>", "the largest first: cost, calls or tokens")
+      .option("--csv", "print CSV");
+  if (verb === "create" || verb === "update")
+    command
+      .option("-f, --file <file>", "fields, as YAML or JSON; - is standard input")
+      .option("--set <field=value...>", "single fields, such as limit=10 or scope.user=*");
+  if (verb === "set")
+    command.requiredOption(
+      "--role <role>",
+      "owner, admin, maintainer, developer or viewer; in a project at most maintainer",
+    );
   if (verb !== "list" && verb !== "get") command.option("--dry-run", "check everything and change nothing");
-  if (verb === "delete" && noun.contains !== undefined) command.option("--yes", `remove ${noun.contains} without asking`);
+  if (verb === "delete" && noun.contains !== undefined)
+    command.option("--yes", `remove ${noun.contains} without asking`);
   command.action(async (...given: unknown[]) => {
     const [id, flags] = takesName ? [(given[0] as string | undefined) ?? null, given[1]] : [null, given[0]];
     await (await import("./run.ts")).runVerb(noun, verb, id, flags as NounFlags, readEnvironment());
   });
 }
 
-const SINGLE: Readonly<Record<Verb, string>> = { ...WORDS, get: "print them", update: "change single fields", delete: "forget them" };
+const SINGLE: Readonly<Record<Verb, string>> = {
+  ...WORDS,
+  get: "print them",
+  update: "change single fields",
+  delete: "forget them",
+};
 
 function positiveInteger(text: string): number {
   if (!/^[1-9]\d{0,5}$/.test(text)) throw new InvalidArgumentError("a whole number above 0 is expected");

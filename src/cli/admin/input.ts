@@ -10,7 +10,8 @@ export interface InputFlags {
 
 /** Throws Error for what is no mapping or no field. */
 export async function readInput({ file, set = [] }: InputFlags): Promise<JsonObject> {
-  const document = file === undefined ? {} : mapping(file === "-" ? await Bun.stdin.text() : readConfigText(file), file);
+  const document =
+    file === undefined ? {} : mapping(file === "-" ? await Bun.stdin.text() : readConfigText(file), file);
   return set.reduce(withField, document);
 }
 
@@ -29,7 +30,10 @@ function mapping(text: string, file: string): JsonObject {
 function withField(document: JsonObject, field: string): JsonObject {
   const at = field.indexOf("=");
   const path = field.slice(0, at).split(".");
-  if (at <= 0 || path.includes("")) throw new Error(`--set expects <field>=<value>, such as limit=10 or scope.user=*; got ${JSON.stringify(field.slice(0, 100))}.`);
+  if (at <= 0 || path.includes(""))
+    throw new Error(
+      `--set expects <field>=<value>, such as limit=10 or scope.user=*; got ${JSON.stringify(field.slice(0, 100))}.`,
+    );
   return placed(document, path, valueOf(field.slice(at + 1)));
 }
 

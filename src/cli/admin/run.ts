@@ -25,7 +25,13 @@ export interface NounFlags extends GatewayFlags, PlaceFlags, InputFlags {
   readonly yes?: true;
 }
 
-export async function runVerb(noun: Noun, verb: Verb, id: string | null, flags: NounFlags, environment: Environment): Promise<void> {
+export async function runVerb(
+  noun: Noun,
+  verb: Verb,
+  id: string | null,
+  flags: NounFlags,
+  environment: Environment,
+): Promise<void> {
   const client = openAdminClient(flags, environment);
   if (verb === "list") return await printList(client, noun, flags);
   const path = `${placePath(noun, flags)}/${noun.path}${id === null || verb === "create" ? "" : `/${encodeURIComponent(id)}`}`;
@@ -34,7 +40,9 @@ export async function runVerb(noun: Noun, verb: Verb, id: string | null, flags: 
   const answer = await client.send(METHODS[verb], path, request);
   if (flags.json === true) return printJson(answer);
   if (verb === "get") return printLine(stringify(answer).trimEnd());
-  printLine(`${noun.told ?? `The ${noun.word}`}${told(noun, id, answer)} ${flags.dryRun === true ? `would be ${DONE[verb]}: this was a dry run.` : `is ${DONE[verb]}.`}`);
+  printLine(
+    `${noun.told ?? `The ${noun.word}`}${told(noun, id, answer)} ${flags.dryRun === true ? `would be ${DONE[verb]}: this was a dry run.` : `is ${DONE[verb]}.`}`,
+  );
   printShownOnce(noun.shownOnce, answer);
 }
 
@@ -48,7 +56,8 @@ export function printShownOnce(field: string | undefined, answer: Json): void {
 async function confirmRemoval({ word, contains }: Noun, id: string | null): Promise<void> {
   if (contains === undefined) return;
   const what = `the ${word} ${id ?? ""} with ${contains}`;
-  if (!process.stdin.isTTY) throw new Error(`This removes ${what}. Repeat the command with --yes to confirm it; --dry-run only checks it.`);
+  if (!process.stdin.isTTY)
+    throw new Error(`This removes ${what}. Repeat the command with --yes to confirm it; --dry-run only checks it.`);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
     const answer = await terminal.question(`Remove ${what}? [y/N] `);
@@ -61,14 +70,20 @@ async function confirmRemoval({ word, contains }: Noun, id: string | null): Prom
 const METHODS = { get: "GET", create: "POST", update: "PATCH", set: "PUT", delete: "DELETE" } as const;
 const DONE = { get: "", create: "made", update: "changed", set: "set", delete: "removed" } as const;
 
-async function requestFor({ named, word }: Noun, verb: Exclude<Verb, "list">, id: string | null, flags: NounFlags): Promise<AdminRequest> {
+async function requestFor(
+  { named, word }: Noun,
+  verb: Exclude<Verb, "list">,
+  id: string | null,
+  flags: NounFlags,
+): Promise<AdminRequest> {
   if (verb === "get") return {};
   const query = { dry_run: flags.dryRun === true ? "true" : undefined };
   if (verb === "delete") return { query };
   const sent = await readInput(flags);
   const name: JsonObject = verb === "create" && named !== null && id !== null ? { [named]: id } : {};
   const own: JsonObject = flags.role === undefined ? {} : { role: flags.role };
-  const tenant: JsonObject = verb === "create" && word === "project" && flags.tenant !== undefined ? { tenant_id: flags.tenant } : {};
+  const tenant: JsonObject =
+    verb === "create" && word === "project" && flags.tenant !== undefined ? { tenant_id: flags.tenant } : {};
   return { query, body: { ...sent, ...name, ...own, ...tenant } };
 }
 
@@ -84,7 +99,9 @@ export const DEFAULT_TENANT = "default";
 /** The path of the tenant or project that the flags name. */
 export function placePath({ place }: Pick<Noun, "place">, { tenant = DEFAULT_TENANT, project }: PlaceFlags): string {
   if (place === "none") return "";
-  return project !== undefined && place === "either" ? `/projects/${encodeURIComponent(project)}` : `/tenants/${encodeURIComponent(tenant)}`;
+  return project !== undefined && place === "either"
+    ? `/projects/${encodeURIComponent(project)}`
+    : `/tenants/${encodeURIComponent(tenant)}`;
 }
 
 async function printList(client: AdminClient, noun: Noun, flags: NounFlags): Promise<void> {
@@ -94,23 +111,38 @@ async function printList(client: AdminClient, noun: Noun, flags: NounFlags): Pro
   const things = await client.list(path, query, flags.most);
   if (flags.csv === true) return printCsv(things);
   if (flags.json === true) return printJson(things);
-  printTable(Object.keys(noun.columns), things.map((thing) => Object.values(noun.columns).map((field) => cell(thing, field))));
+  printTable(
+    Object.keys(noun.columns),
+    things.map((thing) => Object.values(noun.columns).map((field) => cell(thing, field))),
+  );
 }
 
 /** RFC 4180, with a column for each word of the group and each sum. A cell that a spreadsheet would take for a formula begins with an apostrophe. */
 function printCsv(rows: readonly JsonObject[]): void {
   const safe = (text: string): string => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
   const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-  const flat = rows.map(({ group, ...sums }) => Object.entries({ ...(isObject(group) && group), ...sums }).filter(([, value]) => !isObject(value)));
-  const lines = flat.map((fields) => fields.map(([, value]) => quoted(safe(value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value)))));
+  const flat = rows.map(({ group, ...sums }) =>
+    Object.entries({ ...(isObject(group) && group), ...sums }).filter(([, value]) => !isObject(value)),
+  );
+  const lines = flat.map((fields) =>
+    fields.map(([, value]) =>
+      quoted(
+        safe(value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value)),
+      ),
+    ),
+  );
   for (const line of [(flat[0] ?? []).map(([name]) => name), ...lines]) printLine(line.join(","));
 }
 
 /** Throws Error that names the flag: the words of the API's own error are those of its query. */
 function grouping({ by, order }: NounFlags): Readonly<Record<string, string>> {
   const odd = by?.split(",").find((word) => !(USAGE_DIMENSIONS as readonly string[]).includes(word));
-  if (odd !== undefined) throw new Error(`--by expects words out of ${USAGE_DIMENSIONS.join(", ")}, with commas between them. Got ${JSON.stringify(odd.slice(0, 100))}.`);
-  if (order !== undefined && !(USAGE_ORDERS as readonly string[]).includes(order)) throw new Error(`--order expects one of ${USAGE_ORDERS.join(", ")}. Got ${JSON.stringify(order.slice(0, 100))}.`);
+  if (odd !== undefined)
+    throw new Error(
+      `--by expects words out of ${USAGE_DIMENSIONS.join(", ")}, with commas between them. Got ${JSON.stringify(odd.slice(0, 100))}.`,
+    );
+  if (order !== undefined && !(USAGE_ORDERS as readonly string[]).includes(order))
+    throw new Error(`--order expects one of ${USAGE_ORDERS.join(", ")}. Got ${JSON.stringify(order.slice(0, 100))}.`);
   return { ...(by !== undefined && { group_by: by }), ...(order !== undefined && { order }) };
 }
 
@@ -119,7 +151,10 @@ function filters({ filters: known = [], many }: Noun, { filter = [] }: NounFlags
     filter.map((text) => {
       const at = text.indexOf("=");
       const name = text.slice(0, Math.max(at, 0));
-      if (!known.includes(name)) throw new Error(`--filter expects <field>=<value>; of ${many} the fields are: ${known.join(", ")}. Got ${JSON.stringify(text.slice(0, 100))}.`);
+      if (!known.includes(name))
+        throw new Error(
+          `--filter expects <field>=<value>; of ${many} the fields are: ${known.join(", ")}. Got ${JSON.stringify(text.slice(0, 100))}.`,
+        );
       return [name, text.slice(at + 1)];
     }),
   );

@@ -9,30 +9,57 @@ import { DEFAULT_TENANT } from "./run.ts";
 
 type TokenFlags = StoreFlags & { readonly tenant?: string; readonly project?: string };
 
-const clientOf = (flags: StoreFlags, environment: Environment): AdminClient => openAdminClient({ ...(flags.url !== undefined && { url: flags.url }), ...(flags.token !== undefined && { token: flags.token }) }, environment);
+const clientOf = (flags: StoreFlags, environment: Environment): AdminClient =>
+  openAdminClient(
+    { ...(flags.url !== undefined && { url: flags.url }), ...(flags.token !== undefined && { token: flags.token }) },
+    environment,
+  );
 
 /** Personal tokens are the tenant's, all others a project's. */
 function pathOf({ tenant = DEFAULT_TENANT, project }: Pick<TokenFlags, "tenant" | "project">): string {
-  return project === undefined ? `/tenants/${encodeURIComponent(tenant)}/tokens` : `/projects/${encodeURIComponent(project)}/tokens`;
+  return project === undefined
+    ? `/tenants/${encodeURIComponent(tenant)}/tokens`
+    : `/projects/${encodeURIComponent(project)}/tokens`;
 }
 
 export async function create(flags: CreateFlags & TokenFlags, environment: Environment): Promise<void> {
   const personal = flags.personal === true;
-  if (personal && flags.role !== undefined) throw new Error("A personal token has the roles of its user: leave --role out, and name the user with --user.");
+  if (personal && flags.role !== undefined)
+    throw new Error("A personal token has the roles of its user: leave --role out, and name the user with --user.");
   if (personal && flags.user === undefined) throw new Error("Say whose personal token it is, with --user.");
   const body: JsonObject = {
-    name: flags.name, models: flags.model ?? [], routes: flags.route ?? [], ip: flags.ip ?? [], permissions: flags.permission ?? [], expires_in_days: flags.expiresInDays ?? null,
+    name: flags.name,
+    models: flags.model ?? [],
+    routes: flags.route ?? [],
+    ip: flags.ip ?? [],
+    permissions: flags.permission ?? [],
+    expires_in_days: flags.expiresInDays ?? null,
     ...(personal ? { user_id: flags.user! } : { role: flags.role ?? null }),
   };
-  const path = personal ? pathOf({ ...(flags.tenant !== undefined && { tenant: flags.tenant }) }) : pathOf({ project: flags.project ?? "default" });
+  const path = personal
+    ? pathOf({ ...(flags.tenant !== undefined && { tenant: flags.tenant }) })
+    : pathOf({ project: flags.project ?? "default" });
   printIssued(await clientOf(flags, environment).send("POST", path, { body }), flags);
 }
 
 export async function list(flags: TokenFlags, environment: Environment): Promise<void> {
   const tokens = await listed(clientOf(flags, environment), flags);
   if (flags.json === true) return printJson(tokens);
-  const columns = { ID: "id", NAME: "name", KIND: "kind", PROJECT: "project_id", USER: "user_id", ROLE: "role", PERMISSIONS: "permissions", STATE: "state", EXPIRES: "expires_at" };
-  printTable(Object.keys(columns), tokens.map((token) => Object.values(columns).map((field) => cell(token, field))));
+  const columns = {
+    ID: "id",
+    NAME: "name",
+    KIND: "kind",
+    PROJECT: "project_id",
+    USER: "user_id",
+    ROLE: "role",
+    PERMISSIONS: "permissions",
+    STATE: "state",
+    EXPIRES: "expires_at",
+  };
+  printTable(
+    Object.keys(columns),
+    tokens.map((token) => Object.values(columns).map((field) => cell(token, field))),
+  );
 }
 
 /** Those of the project that the flags name; without one every token of the tenant that the caller sees, personal ones first. */
@@ -40,7 +67,8 @@ async function listed(client: AdminClient, flags: TokenFlags): Promise<readonly 
   if (flags.project !== undefined) return await client.list(pathOf(flags));
   const projects = await client.list("/projects", flags.tenant === undefined ? {} : { tenant_id: flags.tenant });
   const tokens = [...(await personalTokens(client, flags))];
-  for (const { id } of projects) if (typeof id === "string") tokens.push(...(await client.list(pathOf({ project: id }))));
+  for (const { id } of projects)
+    if (typeof id === "string") tokens.push(...(await client.list(pathOf({ project: id }))));
   return tokens;
 }
 
@@ -55,7 +83,12 @@ async function personalTokens(client: AdminClient, { tenant }: TokenFlags): Prom
 }
 
 export async function rotate(id: string, flags: RotateFlags & TokenFlags, environment: Environment): Promise<void> {
-  printIssued(await atToken(id, flags, environment, (client, path) => client.send("POST", `${path}/rotate`, { body: { overlap_minutes: flags.overlapMinutes ?? null } })), flags);
+  printIssued(
+    await atToken(id, flags, environment, (client, path) =>
+      client.send("POST", `${path}/rotate`, { body: { overlap_minutes: flags.overlapMinutes ?? null } }),
+    ),
+    flags,
+  );
 }
 
 export async function revoke(id: string, flags: TokenFlags, environment: Environment): Promise<void> {
@@ -65,13 +98,24 @@ export async function revoke(id: string, flags: TokenFlags, environment: Environ
 }
 
 /** Where no project is named it may be a personal token, or one of the project `default`. */
-async function atToken(id: string, flags: TokenFlags, environment: Environment, work: (client: AdminClient, path: string) => Promise<Json>): Promise<Json> {
+async function atToken(
+  id: string,
+  flags: TokenFlags,
+  environment: Environment,
+  work: (client: AdminClient, path: string) => Promise<Json>,
+): Promise<Json> {
   const client = clientOf(flags, environment);
   const at = (place: Pick<TokenFlags, "tenant" | "project">): string => `${pathOf(place)}/${encodeURIComponent(id)}`;
   try {
     return await work(client, at(flags));
   } catch (thrown) {
-    if (!(thrown instanceof RefusedRequest) || thrown.status !== 404 || flags.project !== undefined || flags.tenant !== undefined) throw thrown;
+    if (
+      !(thrown instanceof RefusedRequest) ||
+      thrown.status !== 404 ||
+      flags.project !== undefined ||
+      flags.tenant !== undefined
+    )
+      throw thrown;
     return await work(client, at({ project: "default" }));
   }
 }
@@ -79,5 +123,7 @@ async function atToken(id: string, flags: TokenFlags, environment: Environment, 
 function printIssued(answer: Json, flags: StoreFlags): void {
   if (flags.json === true) return printJson(answer);
   if (!isObject(answer)) return;
-  printLine(`${cell(answer, "token")}\n\nThis is access token ${cell(answer, "id")} (${cell(answer, "name")}), valid until ${cell(answer, "expires_at").slice(0, 10)}. Its text is shown this once.`);
+  printLine(
+    `${cell(answer, "token")}\n\nThis is access token ${cell(answer, "id")} (${cell(answer, "name")}), valid until ${cell(answer, "expires_at").slice(0, 10)}. Its text is shown this once.`,
+  );
 }

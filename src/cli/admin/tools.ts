@@ -14,36 +14,66 @@ const TIMEOUT_MS = 250_000;
 const MAX_WORDS = 100;
 
 export async function list(server: string, flags: ToolFlags, environment: Environment): Promise<void> {
-  const answer = await asked(server, flags, environment, (client, path) => client.send("GET", `${path}/tools`, { timeoutMs: TIMEOUT_MS }));
+  const answer = await asked(server, flags, environment, (client, path) =>
+    client.send("GET", `${path}/tools`, { timeoutMs: TIMEOUT_MS }),
+  );
   if (flags.json === true) return printJson(answer["data"]);
   const tools = (answer["data"] ?? []) as readonly JsonObject[];
-  printTable(["NAME", "ARGUMENTS", "DESCRIPTION"], tools.map((tool) => [cell(tool, "name"), argumentsOf(tool["input_schema"]), firstLine(tool["description"])]));
+  printTable(
+    ["NAME", "ARGUMENTS", "DESCRIPTION"],
+    tools.map((tool) => [cell(tool, "name"), argumentsOf(tool["input_schema"]), firstLine(tool["description"])]),
+  );
 }
 
 /** 1 where the server is not reached. */
 export async function test(server: string, flags: ToolFlags, environment: Environment): Promise<number> {
-  const answer = await asked(server, flags, environment, (client, path) => client.send("POST", `${path}/test`, { timeoutMs: TIMEOUT_MS }));
+  const answer = await asked(server, flags, environment, (client, path) =>
+    client.send("POST", `${path}/test`, { timeoutMs: TIMEOUT_MS }),
+  );
   if (flags.json === true) printJson(answer);
-  else if (answer["ok"] === true) printLine(`${server} answers over ${cell(answer, "transport")} as ${cell(answer, "server_name")} ${cell(answer, "server_version")}, protocol ${cell(answer, "protocol_version")}: connected in ${cell(answer, "connect_ms")} ms, ${cell(answer, "tools")} tools listed in ${cell(answer, "list_ms")} ms.`);
+  else if (answer["ok"] === true)
+    printLine(
+      `${server} answers over ${cell(answer, "transport")} as ${cell(answer, "server_name")} ${cell(answer, "server_version")}, protocol ${cell(answer, "protocol_version")}: connected in ${cell(answer, "connect_ms")} ms, ${cell(answer, "tools")} tools listed in ${cell(answer, "list_ms")} ms.`,
+    );
   else printFault(answer);
   return answer["ok"] === true ? 0 : 1;
 }
 
 /** 1 where there is no result, or the tool says that it failed. */
-export async function call(server: string, tool: string, flags: ToolFlags & InputFlags, environment: Environment): Promise<number> {
+export async function call(
+  server: string,
+  tool: string,
+  flags: ToolFlags & InputFlags,
+  environment: Environment,
+): Promise<number> {
   const body = { tool, arguments: await readInput(flags) };
-  const answer = await asked(server, flags, environment, (client, path) => client.send("POST", `${path}/call`, { body, timeoutMs: TIMEOUT_MS }));
+  const answer = await asked(server, flags, environment, (client, path) =>
+    client.send("POST", `${path}/call`, { body, timeoutMs: TIMEOUT_MS }),
+  );
   if (flags.json === true) printJson(answer);
   else if (answer["ok"] !== true) printFault(answer);
   else {
-    for (const block of (answer["content"] ?? []) as readonly JsonObject[]) printLine(block["type"] === "text" ? cell(block, "text") : `[image of the type ${cell(block, "media_type")}, ${cell(block, "data").length} characters of base64; --json prints it]`);
+    for (const block of (answer["content"] ?? []) as readonly JsonObject[])
+      printLine(
+        block["type"] === "text"
+          ? cell(block, "text")
+          : `[image of the type ${cell(block, "media_type")}, ${cell(block, "data").length} characters of base64; --json prints it]`,
+      );
     if (answer["structured"] !== null) printJson(answer["structured"]);
   }
   return answer["ok"] === true && answer["is_error"] !== true ? 0 : 1;
 }
 
-async function asked(server: string, flags: ToolFlags, environment: Environment, ask: (client: AdminClient, path: string) => Promise<Json>): Promise<JsonObject> {
-  const answer = await ask(openAdminClient(flags, environment), `${placePath({ place: "either" }, flags)}/tool_servers/${encodeURIComponent(server)}`);
+async function asked(
+  server: string,
+  flags: ToolFlags,
+  environment: Environment,
+  ask: (client: AdminClient, path: string) => Promise<Json>,
+): Promise<JsonObject> {
+  const answer = await ask(
+    openAdminClient(flags, environment),
+    `${placePath({ place: "either" }, flags)}/tool_servers/${encodeURIComponent(server)}`,
+  );
   return isObject(answer) ? answer : {};
 }
 
@@ -56,7 +86,11 @@ function printFault(answer: JsonObject): void {
 function argumentsOf(schema: Json | undefined): string {
   if (!isObject(schema) || !isObject(schema["properties"])) return "-";
   const required = Array.isArray(schema["required"]) ? schema["required"] : [];
-  return Object.keys(schema["properties"]).map((name) => (required.includes(name) ? name : `[${name}]`)).join(" ") || "-";
+  return (
+    Object.keys(schema["properties"])
+      .map((name) => (required.includes(name) ? name : `[${name}]`))
+      .join(" ") || "-"
+  );
 }
 
 function firstLine(text: Json | undefined): string {

@@ -19,7 +19,17 @@ export interface DeliveriesFlags extends WebhookFlags {
   readonly most?: number;
 }
 
-const COLUMNS = { ID: "id", WEBHOOK: "webhook_name", TYPE: "type", STATE: "state", ATTEMPTS: "attempts", CREATED: "created_at", NEXT: "next_attempt_at", STATUS: "last_status", ERROR: "last_error" } as const;
+const COLUMNS = {
+  ID: "id",
+  WEBHOOK: "webhook_name",
+  TYPE: "type",
+  STATE: "state",
+  ATTEMPTS: "attempts",
+  CREATED: "created_at",
+  NEXT: "next_attempt_at",
+  STATUS: "last_status",
+  ERROR: "last_error",
+} as const;
 const MOST = 100;
 /** A test that is not tried within this time is left to itself. */
 const TEST_WAIT_MS = 30_000;
@@ -35,19 +45,32 @@ function wordOf(answer: Json, field: string): string {
 
 export async function deliveries(flags: DeliveriesFlags, environment: Environment): Promise<void> {
   const client = openAdminClient(flags, environment);
-  const found = await client.list(`${placeOf(flags)}/webhook_deliveries`, { state: flags.state, type: flags.type, webhook_id: flags.webhook }, flags.most ?? MOST);
+  const found = await client.list(
+    `${placeOf(flags)}/webhook_deliveries`,
+    { state: flags.state, type: flags.type, webhook_id: flags.webhook },
+    flags.most ?? MOST,
+  );
   if (flags.json === true) return printJson(found);
-  printTable(Object.keys(COLUMNS), found.map((one) => Object.values(COLUMNS).map((field) => cell(one, field))));
+  printTable(
+    Object.keys(COLUMNS),
+    found.map((one) => Object.values(COLUMNS).map((field) => cell(one, field))),
+  );
 }
 
 export async function delivery(id: string, flags: WebhookFlags, environment: Environment): Promise<void> {
-  const answer = await openAdminClient(flags, environment).send("GET", `${placeOf(flags)}/webhook_deliveries/${encodeURIComponent(id)}`);
+  const answer = await openAdminClient(flags, environment).send(
+    "GET",
+    `${placeOf(flags)}/webhook_deliveries/${encodeURIComponent(id)}`,
+  );
   if (flags.json === true) return printJson(answer);
   printLine(stringify(answer).trimEnd());
 }
 
 export async function redeliver(id: string, flags: WebhookFlags, environment: Environment): Promise<void> {
-  const answer = await openAdminClient(flags, environment).send("POST", `${placeOf(flags)}/webhook_deliveries/${encodeURIComponent(id)}/redeliver`);
+  const answer = await openAdminClient(flags, environment).send(
+    "POST",
+    `${placeOf(flags)}/webhook_deliveries/${encodeURIComponent(id)}/redeliver`,
+  );
   if (flags.json === true) return printJson(answer);
   printLine(`The delivery ${id} is in the queue again.`);
 }
@@ -58,8 +81,14 @@ export async function test(name: string, flags: WebhookFlags, environment: Envir
   const queued = await client.send("POST", `${placeOf(flags)}/webhooks/${encodeURIComponent(name)}/test`);
   const tried = await firstAttempt(client, flags, queued);
   if (flags.json === true) printJson(tried);
-  else if (wordOf(tried, "state") === "delivered") printLine(`The webhook ${name} has taken it (${wordOf(tried, "last_status")}): event ${wordOf(tried, "event_id")}.`);
-  else printLine(`The webhook ${name} has not taken it: ${wordOf(tried, "last_error")}. The delivery ${wordOf(tried, "id")} is ${wordOf(tried, "state")}; next attempt: ${wordOf(tried, "next_attempt_at")}.`);
+  else if (wordOf(tried, "state") === "delivered")
+    printLine(
+      `The webhook ${name} has taken it (${wordOf(tried, "last_status")}): event ${wordOf(tried, "event_id")}.`,
+    );
+  else
+    printLine(
+      `The webhook ${name} has not taken it: ${wordOf(tried, "last_error")}. The delivery ${wordOf(tried, "id")} is ${wordOf(tried, "state")}; next attempt: ${wordOf(tried, "next_attempt_at")}.`,
+    );
   return wordOf(tried, "state") === "delivered" ? 0 : 1;
 }
 
@@ -74,10 +103,20 @@ async function firstAttempt(client: AdminClient, flags: WebhookFlags, queued: Js
   return queued;
 }
 
-export async function rotate(name: string, flags: WebhookFlags & { readonly overlapMinutes?: number }, environment: Environment): Promise<void> {
+export async function rotate(
+  name: string,
+  flags: WebhookFlags & { readonly overlapMinutes?: number },
+  environment: Environment,
+): Promise<void> {
   const body = flags.overlapMinutes === undefined ? {} : { overlap_minutes: flags.overlapMinutes };
-  const answer = await openAdminClient(flags, environment).send("POST", `${placeOf(flags)}/webhooks/${encodeURIComponent(name)}/rotate`, { body });
+  const answer = await openAdminClient(flags, environment).send(
+    "POST",
+    `${placeOf(flags)}/webhooks/${encodeURIComponent(name)}/rotate`,
+    { body },
+  );
   if (flags.json === true) return printJson(answer);
-  printLine(`The webhook ${name} signs with another secret; the old one signs as well until ${wordOf(answer, "previous_secret_until")}.`);
+  printLine(
+    `The webhook ${name} signs with another secret; the old one signs as well until ${wordOf(answer, "previous_secret_until")}.`,
+  );
   printShownOnce("secret", answer);
 }

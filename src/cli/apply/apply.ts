@@ -22,10 +22,16 @@ export async function apply(flags: ApplyFlags, environment: Environment): Promis
   const client = openAdminClient(flags, environment);
   const there = await stateFor(read, client);
   const { wanted, missing } = withSecrets(read, there, environment);
-  if (missing.length > 0) throw new Error(`Secrets stand masked in the documents, and the gateway has none in their places. Set these variables, or put the secrets there as \${NAME}:\n${missing.map(({ variable, of, from }) => `  ${variable}  ${of} (${from})`).join("\n")}`);
+  if (missing.length > 0)
+    throw new Error(
+      `Secrets stand masked in the documents, and the gateway has none in their places. Set these variables, or put the secrets there as \${NAME}:\n${missing.map(({ variable, of, from }) => `  ${variable}  ${of} (${from})`).join("\n")}`,
+    );
   const plan = planOf(wanted, there, { prune: flags.prune === true, renewSecrets: flags.renewSecrets === true });
   const say = flags.json === true ? () => {} : printLine;
-  for (const one of plan.readOnly) printError(`${one.from}: ${titleOf(one)} stands in the gateway's configuration file, which goes before; change it there.`);
+  for (const one of plan.readOnly)
+    printError(
+      `${one.from}: ${titleOf(one)} stands in the gateway's configuration file, which goes before; change it there.`,
+    );
   for (const step of plan.steps) sayStep(step, say);
   if (plan.steps.length === 0) say(`Nothing to do: ${plan.unchanged} unchanged.`);
   const { done, failure } = flags.dryRun === true ? { done: 0, failure: null } : await carryOut(plan, client);
@@ -34,7 +40,9 @@ export async function apply(flags: ApplyFlags, environment: Environment): Promis
   else if (failure === null && plan.steps.length > 0) say(`Done: ${counts(plan)}.`);
   if (failure !== null) {
     const { what, wanted: stopped } = plan.steps[done]!;
-    printError(`${done} of ${plan.steps.length} changes are made. It stopped at ${titleOf(what)}${stopped === null ? "" : ` (${stopped.from})`}: ${failure.message}`);
+    printError(
+      `${done} of ${plan.steps.length} changes are made. It stopped at ${titleOf(what)}${stopped === null ? "" : ` (${stopped.from})`}: ${failure.message}`,
+    );
   }
   return failure === null && plan.readOnly.length === 0 ? 0 : 1;
 }
@@ -42,13 +50,17 @@ export async function apply(flags: ApplyFlags, environment: Environment): Promis
 /** One list for each kind and place. */
 async function stateFor(wanted: readonly Wanted[], client: AdminClient): Promise<readonly There[]> {
   const asked = new Map<string, readonly [Kind, Pick<Wanted, "tenant" | "project">]>();
-  for (const { kind, tenant, project } of wanted) asked.set([kind, tenant, project].join(" "), [kind, { tenant, project }]);
+  for (const { kind, tenant, project } of wanted)
+    asked.set([kind, tenant, project].join(" "), [kind, { tenant, project }]);
   const found: There[] = [];
   for (const [kind, place] of asked.values()) found.push(...(await readThere(client, kind, place)));
   return found;
 }
 
-async function carryOut(plan: ApplyPlan, client: AdminClient): Promise<{ readonly done: number; readonly failure: Error | null }> {
+async function carryOut(
+  plan: ApplyPlan,
+  client: AdminClient,
+): Promise<{ readonly done: number; readonly failure: Error | null }> {
   let done = 0;
   for (const step of plan.steps) {
     try {
@@ -66,7 +78,8 @@ const SIGNS = { create: "+", change: "~", remove: "-" } as const;
 
 function sayStep({ action, what, differences }: Step, say: (line: string) => void): void {
   say(`${SIGNS[action]} ${titleOf(what)}`);
-  if (action === "change") for (const { path, from, to } of differences) say(`    ${path}: ${shown(path, from)} -> ${shown(path, to)}`);
+  if (action === "change")
+    for (const { path, from, to } of differences) say(`    ${path}: ${shown(path, from)} -> ${shown(path, to)}`);
 }
 
 const SECRET = /key|secret|token|password|authorization|service_account/i;
@@ -83,9 +96,27 @@ function counts({ steps, unchanged }: ApplyPlan): string {
 }
 
 function report(plan: ApplyPlan, done: number, failure: Error | null, dryRun: boolean): unknown {
-  const told = ({ path, from, to }: Difference) => ({ path, from: from === undefined ? null : JSON.parse(quoted(path, from)) as Json, to: to === undefined ? null : JSON.parse(quoted(path, to)) as Json });
-  const changes = plan.steps.map(({ action, what: { kind, tenant, project, name }, differences }, index) => ({ action, kind, tenant, project, name, differences: action === "change" ? differences.map(told) : [], done: index < done }));
-  return { dry_run: dryRun, unchanged: plan.unchanged, changes, read_only: plan.readOnly.map(titleOf), error: failure?.message ?? null };
+  const told = ({ path, from, to }: Difference) => ({
+    path,
+    from: from === undefined ? null : (JSON.parse(quoted(path, from)) as Json),
+    to: to === undefined ? null : (JSON.parse(quoted(path, to)) as Json),
+  });
+  const changes = plan.steps.map(({ action, what: { kind, tenant, project, name }, differences }, index) => ({
+    action,
+    kind,
+    tenant,
+    project,
+    name,
+    differences: action === "change" ? differences.map(told) : [],
+    done: index < done,
+  }));
+  return {
+    dry_run: dryRun,
+    unchanged: plan.unchanged,
+    changes,
+    read_only: plan.readOnly.map(titleOf),
+    error: failure?.message ?? null,
+  };
 }
 
 function quoted(path: string, value: Json): string {

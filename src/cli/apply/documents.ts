@@ -10,12 +10,38 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { DEFAULT_TENANT } from "../admin/run.ts";
 
 /** In the order in which they are made: each may refer to what stands before it. */
-export const KINDS = ["tenant", "project", "user", "member", "provider", "tool_server", "price", "route", "policy", "limit", "budget", "webhook", "settings"] as const;
+export const KINDS = [
+  "tenant",
+  "project",
+  "user",
+  "member",
+  "provider",
+  "tool_server",
+  "price",
+  "route",
+  "policy",
+  "limit",
+  "budget",
+  "webhook",
+  "settings",
+] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** Where each may stand: `none` is by itself, `tenant` in one. */
 const PLACES: Readonly<Record<Kind, "none" | "tenant" | "either">> = {
-  tenant: "none", project: "tenant", user: "tenant", member: "either", provider: "tenant", tool_server: "either", price: "either", route: "either", policy: "either", limit: "either", budget: "either", webhook: "either", settings: "either",
+  tenant: "none",
+  project: "tenant",
+  user: "tenant",
+  member: "either",
+  provider: "tenant",
+  tool_server: "either",
+  price: "either",
+  route: "either",
+  policy: "either",
+  limit: "either",
+  budget: "either",
+  webhook: "either",
+  settings: "either",
 };
 
 export interface Wanted {
@@ -32,7 +58,11 @@ export interface Wanted {
 
 /** Of all files: YAML and JSON in folders, in the order of their names; `-` is standard input. Throws Error that names the file and line. */
 export async function readDocuments(paths: readonly string[], variables: Variables): Promise<readonly Wanted[]> {
-  const texts = await Promise.all(paths.flatMap(filesOf).map(async (file) => ({ file, text: file === "-" ? await Bun.stdin.text() : readConfigText(file) })));
+  const texts = await Promise.all(
+    paths
+      .flatMap(filesOf)
+      .map(async (file) => ({ file, text: file === "-" ? await Bun.stdin.text() : readConfigText(file) })),
+  );
   const all = texts.flatMap(({ file, text }) => documentsOf(text, file, variables));
   const seen = new Map<string, string>();
   for (const one of all) {
@@ -46,7 +76,10 @@ export async function readDocuments(paths: readonly string[], variables: Variabl
 
 function filesOf(path: string): readonly string[] {
   if (path === "-" || !isFolder(path)) return [path];
-  return readdirSync(path, { recursive: true, encoding: "utf8" }).filter((name) => /\.(ya?ml|json)$/.test(name)).toSorted().map((name) => join(path, name));
+  return readdirSync(path, { recursive: true, encoding: "utf8" })
+    .filter((name) => /\.(ya?ml|json)$/.test(name))
+    .toSorted()
+    .map((name) => join(path, name));
 }
 
 function isFolder(path: string): boolean {
@@ -72,16 +105,20 @@ function wantedOf(value: Json, from: string, variables: Variables): Wanted {
   if (!isObject(value)) return fail("expected a mapping with kind, name and spec.");
   const { kind: word, tenant, project, name, spec = {}, ...rest } = value;
   const kind = KINDS.find((one) => one === word);
-  if (kind === undefined) return fail(`expected a kind, one of ${KINDS.join(", ")}; got ${JSON.stringify(word ?? null)}.`);
+  if (kind === undefined)
+    return fail(`expected a kind, one of ${KINDS.join(", ")}; got ${JSON.stringify(word ?? null)}.`);
   const [unknown] = Object.keys(rest);
-  if (unknown !== undefined) return fail(`${unknown} is no field of a document: they are kind, tenant, project, name and spec.`);
+  if (unknown !== undefined)
+    return fail(`${unknown} is no field of a document: they are kind, tenant, project, name and spec.`);
   if (!isObject(spec)) return fail("spec is a mapping.");
   const own = kind === "settings" ? (name ?? "settings") : name;
   if (typeof own !== "string" || own === "") return fail(`${kind} needs a name.`);
-  for (const [field, id] of Object.entries({ tenant, project })) if (id !== undefined && (typeof id !== "string" || id === "")) return fail(`${field} is the id of one.`);
+  for (const [field, id] of Object.entries({ tenant, project }))
+    if (id !== undefined && (typeof id !== "string" || id === "")) return fail(`${field} is the id of one.`);
   if (kind === "tenant" && tenant !== undefined) return fail("a tenant stands in no other.");
   if (project !== undefined && PLACES[kind] !== "either") return fail(`a ${kind} stands in no project.`);
-  if (project !== undefined && tenant !== undefined) return fail("a project says its tenant itself: name one of the two.");
+  if (project !== undefined && tenant !== undefined)
+    return fail("a project says its tenant itself: name one of the two.");
   return {
     kind,
     tenant: kind === "tenant" || project !== undefined ? null : ((tenant as string | undefined) ?? DEFAULT_TENANT),
@@ -99,7 +136,9 @@ function expanded(value: Json | undefined, variables: Variables, fail: (words: s
     return problems.length > 0 ? fail(`${problems.join("; ")}.`) : text;
   }
   if (Array.isArray(value)) return value.map((one: Json) => expanded(one, variables, fail) ?? null);
-  return isObject(value) ? Object.fromEntries(Object.entries(value).map(([name, one]) => [name, expanded(one, variables, fail)])) : value;
+  return isObject(value)
+    ? Object.fromEntries(Object.entries(value).map(([name, one]) => [name, expanded(one, variables, fail)]))
+    : value;
 }
 
 /** The same for the same thing. */

@@ -16,24 +16,53 @@ export interface ExportFlags extends GatewayFlags, PlaceFlags {
   readonly all?: true;
 }
 
-const IN_TENANT: readonly Kind[] = ["project", "user", "member", "provider", "tool_server", "price", "route", "policy", "limit", "budget", "webhook", "settings"];
-const IN_PROJECT: readonly Kind[] = ["member", "tool_server", "price", "route", "policy", "limit", "budget", "webhook", "settings"];
+const IN_TENANT: readonly Kind[] = [
+  "project",
+  "user",
+  "member",
+  "provider",
+  "tool_server",
+  "price",
+  "route",
+  "policy",
+  "limit",
+  "budget",
+  "webhook",
+  "settings",
+];
+const IN_PROJECT: readonly Kind[] = [
+  "member",
+  "tool_server",
+  "price",
+  "route",
+  "policy",
+  "limit",
+  "budget",
+  "webhook",
+  "settings",
+];
 
 export async function exportDocuments(flags: ExportFlags, environment: Environment): Promise<void> {
   const client = openAdminClient(flags, environment);
   const found = await asked(client, flags);
-  const all = found.filter(({ origin, kind, spec }) => origin === "store" && (kind !== "settings" || Object.keys(spec).length > 0)).toSorted((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind));
+  const all = found
+    .filter(({ origin, kind, spec }) => origin === "store" && (kind !== "settings" || Object.keys(spec).length > 0))
+    .toSorted((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind));
   const documents = all.map(documentOf);
   if (flags.output !== undefined) return writeFolder(flags.output, all);
   if (flags.json === true) return printJson(documents);
   for (const one of documents) printLine(`---\n${stringify(one).trimEnd()}`);
 }
 
-async function asked(client: AdminClient, { project, tenant = DEFAULT_TENANT, all }: ExportFlags): Promise<readonly There[]> {
+async function asked(
+  client: AdminClient,
+  { project, tenant = DEFAULT_TENANT, all }: ExportFlags,
+): Promise<readonly There[]> {
   if (project !== undefined) return await ofPlace(client, IN_PROJECT, { tenant: null, project });
   if (all !== true) return await ofTenant(client, tenant);
   const found: There[] = [];
-  for (const { id } of await readThere(client, "tenant", { tenant: null, project: null })) found.push(...(await ofTenant(client, id)));
+  for (const { id } of await readThere(client, "tenant", { tenant: null, project: null }))
+    found.push(...(await ofTenant(client, id)));
   return found;
 }
 
@@ -53,7 +82,13 @@ async function ofPlace(client: AdminClient, kinds: readonly Kind[], place: Place
 }
 
 function documentOf({ kind, tenant, project, name, spec }: There): object {
-  return { kind, ...(tenant !== null && { tenant }), ...(project !== null && { project }), ...(kind !== "settings" && { name }), spec };
+  return {
+    kind,
+    ...(tenant !== null && { tenant }),
+    ...(project !== null && { project }),
+    ...(kind !== "settings" && { name }),
+    spec,
+  };
 }
 
 /** One file for each kind. */

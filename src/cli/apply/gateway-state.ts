@@ -7,25 +7,61 @@ import { specToSend, type Step, type There } from "./plan.ts";
 export type Place = Pick<Wanted, "tenant" | "project">;
 
 const PLURAL: Readonly<Record<Kind, string>> = {
-  tenant: "tenants", project: "projects", user: "users", member: "memberships", provider: "providers", tool_server: "tool_servers", price: "prices", route: "routes", policy: "policies", limit: "limits", budget: "budgets", webhook: "webhooks", settings: "settings",
+  tenant: "tenants",
+  project: "projects",
+  user: "users",
+  member: "memberships",
+  provider: "providers",
+  tool_server: "tool_servers",
+  price: "prices",
+  route: "routes",
+  policy: "policies",
+  limit: "limits",
+  budget: "budgets",
+  webhook: "webhooks",
+  settings: "settings",
 };
 
 /** What an answer shows beside the document. */
-const HEAD = new Set(["id", "name", "tenant_id", "project_id", "origin", "set_by", "version", "etag", "created_at", "updated_at", "read_only_fields"]);
+const HEAD = new Set([
+  "id",
+  "name",
+  "tenant_id",
+  "project_id",
+  "origin",
+  "set_by",
+  "version",
+  "etag",
+  "created_at",
+  "updated_at",
+  "read_only_fields",
+]);
 
 function pathOf(kind: Kind, { tenant, project }: Place): string {
   if (kind === "tenant" || kind === "project") return `/${PLURAL[kind]}`;
-  const place = project === null ? `/tenants/${encodeURIComponent(tenant!)}` : `/projects/${encodeURIComponent(project)}`;
+  const place =
+    project === null ? `/tenants/${encodeURIComponent(tenant!)}` : `/projects/${encodeURIComponent(project)}`;
   return `${place}/${PLURAL[kind]}`;
 }
 
 /** All of a kind in a place; none where the place is not there yet. */
 export async function readThere(client: AdminClient, kind: Kind, place: Place): Promise<readonly There[]> {
   try {
-    if (kind === "settings") return [thereOf(kind, place, (await client.send("GET", pathOf(kind, place))) as JsonObject)];
-    const found = await client.list(pathOf(kind, place), kind === "project" ? { tenant_id: place.tenant ?? undefined } : {});
+    if (kind === "settings")
+      return [thereOf(kind, place, (await client.send("GET", pathOf(kind, place))) as JsonObject)];
+    const found = await client.list(
+      pathOf(kind, place),
+      kind === "project" ? { tenant_id: place.tenant ?? undefined } : {},
+    );
     // the file's own, which hold everywhere, are in no place
-    return found.filter((one) => kind === "tenant" || kind === "project" || ((one["tenant_id"] ?? null) !== null && (one["project_id"] ?? null) === place.project)).map((one) => thereOf(kind, place, one));
+    return found
+      .filter(
+        (one) =>
+          kind === "tenant" ||
+          kind === "project" ||
+          ((one["tenant_id"] ?? null) !== null && (one["project_id"] ?? null) === place.project),
+      )
+      .map((one) => thereOf(kind, place, one));
   } catch (thrown) {
     if (thrown instanceof RefusedRequest && thrown.status === 404) return [];
     throw thrown;
@@ -35,14 +71,33 @@ export async function readThere(client: AdminClient, kind: Kind, place: Place): 
 function thereOf(kind: Kind, { tenant, project }: Place, shown: JsonObject): There {
   const { id, name, user_id: user, etag, origin } = shown;
   const text = (value: unknown): string => (typeof value === "string" ? value : "");
-  const base = { kind, tenant: kind === "tenant" || project !== null ? null : tenant, project, etag: typeof etag === "string" ? etag : null, origin: origin === "file" && kind !== "settings" ? ("file" as const) : ("store" as const) };
+  const base = {
+    kind,
+    tenant: kind === "tenant" || project !== null ? null : tenant,
+    project,
+    etag: typeof etag === "string" ? etag : null,
+    origin: origin === "file" && kind !== "settings" ? ("file" as const) : ("store" as const),
+  };
   if (kind === "member") return { ...base, name: text(user), id: text(user), spec: { role: shown["role"] } };
-  if (kind === "tenant" || kind === "project" || kind === "user") return { ...base, name: text(id), id: text(id), spec: withoutNulls(shown, new Set([...HEAD].filter((field) => field !== "name"))) };
-  return { ...base, name: kind === "settings" ? "settings" : text(name) === "" ? text(id) : text(name), id: text(id), spec: withoutNulls(shown, HEAD) };
+  if (kind === "tenant" || kind === "project" || kind === "user")
+    return {
+      ...base,
+      name: text(id),
+      id: text(id),
+      spec: withoutNulls(shown, new Set([...HEAD].filter((field) => field !== "name"))),
+    };
+  return {
+    ...base,
+    name: kind === "settings" ? "settings" : text(name) === "" ? text(id) : text(name),
+    id: text(id),
+    spec: withoutNulls(shown, HEAD),
+  };
 }
 
 function withoutNulls(shown: JsonObject, head: ReadonlySet<string>): JsonObject {
-  return Object.fromEntries(Object.entries(shown).filter(([field, value]) => !head.has(field) && value !== null && value !== undefined));
+  return Object.fromEntries(
+    Object.entries(shown).filter(([field, value]) => !head.has(field) && value !== null && value !== undefined),
+  );
 }
 
 /** Throws what the client throws: somebody else's change in between is refused by the ETag. */
@@ -55,6 +110,19 @@ export async function make(client: AdminClient, { action, what, wanted, there }:
   const sent = specToSend(wanted!.spec, there?.spec);
   const spec = isObject(sent) ? sent : {};
   if (kind === "member" || kind === "settings") return void (await client.send("PUT", item, { ifMatch, body: spec }));
-  if (action === "create") return void (await client.send("POST", base, { body: { ...spec, ...(kind === "tenant" || kind === "user" ? { id: name } : kind === "project" ? { id: name, tenant_id: what.tenant! } : { name }) } }));
-  await client.send(kind === "tenant" || kind === "project" || kind === "user" ? "PATCH" : "PUT", item, { ifMatch, body: spec });
+  if (action === "create")
+    return void (await client.send("POST", base, {
+      body: {
+        ...spec,
+        ...(kind === "tenant" || kind === "user"
+          ? { id: name }
+          : kind === "project"
+            ? { id: name, tenant_id: what.tenant! }
+            : { name }),
+      },
+    }));
+  await client.send(kind === "tenant" || kind === "project" || kind === "user" ? "PATCH" : "PUT", item, {
+    ifMatch,
+    body: spec,
+  });
 }

@@ -43,11 +43,24 @@ export interface ApplyPlan {
 
 /** Tenants, projects, users and their roles are never removed for standing in no document. */
 const PATCHED: ReadonlySet<Kind> = new Set(["tenant", "project", "user"]);
-const PRUNED: ReadonlySet<Kind> = new Set(["provider", "tool_server", "price", "route", "policy", "limit", "budget", "webhook"]);
+const PRUNED: ReadonlySet<Kind> = new Set([
+  "provider",
+  "tool_server",
+  "price",
+  "route",
+  "policy",
+  "limit",
+  "budget",
+  "webhook",
+]);
 /** Made and changed by the gateway where a document says nothing of them. */
 const KEPT_SECRETS: ReadonlySet<string> = new Set(["secret", "previous_secret", "previous_secret_until"]);
 
-export function planOf(wanted: readonly Wanted[], there: readonly There[], { prune, renewSecrets }: PlanOptions): ApplyPlan {
+export function planOf(
+  wanted: readonly Wanted[],
+  there: readonly There[],
+  { prune, renewSecrets }: PlanOptions,
+): ApplyPlan {
   const find = presentIn(there);
   const steps: Step[] = [];
   const readOnly: Wanted[] = [];
@@ -66,20 +79,40 @@ export function planOf(wanted: readonly Wanted[], there: readonly There[], { pru
 /** What stands there already, by its name or id. */
 export function presentIn(there: readonly There[]): (wanted: Wanted) => There | undefined {
   const known = new Map(there.map((one) => [keyOf(one), one]));
-  return (one) => known.get(keyOf(one)) ?? there.find((other) => other.kind === one.kind && other.tenant === one.tenant && other.project === one.project && other.id === one.name);
+  return (one) =>
+    known.get(keyOf(one)) ??
+    there.find(
+      (other) =>
+        other.kind === one.kind &&
+        other.tenant === one.tenant &&
+        other.project === one.project &&
+        other.id === one.name,
+    );
 }
 
 /** Of what is patched and not replaced only the fields that are wanted. */
 function comparable({ kind, spec }: Wanted, there: There | undefined): JsonObject {
   const own = there?.spec ?? {};
-  if (kind === "webhook" && spec["secret"] === undefined) return Object.fromEntries(Object.entries(own).filter(([name]) => !KEPT_SECRETS.has(name) || spec[name] !== undefined));
-  return PATCHED.has(kind) ? Object.fromEntries(Object.entries(own).filter(([name]) => Object.hasOwn(spec, name))) : own;
+  if (kind === "webhook" && spec["secret"] === undefined)
+    return Object.fromEntries(
+      Object.entries(own).filter(([name]) => !KEPT_SECRETS.has(name) || spec[name] !== undefined),
+    );
+  return PATCHED.has(kind)
+    ? Object.fromEntries(Object.entries(own).filter(([name]) => Object.hasOwn(spec, name)))
+    : own;
 }
 
 function removals(wanted: readonly Wanted[], there: readonly There[]): readonly Step[] {
   const named = new Set(wanted.flatMap((one) => [keyOf(one)]));
   const covered = new Set(wanted.map(({ kind, tenant, project }) => [kind, tenant, project].join(" ")));
-  const surplus = there.filter((one) => one.origin === "store" && PRUNED.has(one.kind) && covered.has([one.kind, one.tenant, one.project].join(" ")) && !named.has(keyOf(one)) && !named.has(keyOf({ ...one, name: one.id })));
+  const surplus = there.filter(
+    (one) =>
+      one.origin === "store" &&
+      PRUNED.has(one.kind) &&
+      covered.has([one.kind, one.tenant, one.project].join(" ")) &&
+      !named.has(keyOf(one)) &&
+      !named.has(keyOf({ ...one, name: one.id })),
+  );
   // what is referred to goes after what refers to it
   return inOrder(surplus)
     .toReversed()
@@ -112,7 +145,9 @@ function routesNamed(value: Json | undefined): readonly string[] {
   if (typeof value === "string") return value.startsWith("route:") ? [value.slice(6)] : [];
   if (Array.isArray(value)) return value.flatMap((one: Json) => routesNamed(one));
   if (!isObject(value)) return [];
-  return Object.entries(value).flatMap(([name, one]) => (name === "route" && typeof one === "string" ? [one] : routesNamed(one)));
+  return Object.entries(value).flatMap(([name, one]) =>
+    name === "route" && typeof one === "string" ? [one] : routesNamed(one),
+  );
 }
 
 const MASKED = /^\*\*\* /;
@@ -121,13 +156,26 @@ export function isMasked(value: Json | undefined): value is string {
   return typeof value === "string" && MASKED.test(value);
 }
 
-function differencesOf(from: Json | undefined, to: Json | undefined, renewSecrets: boolean, path = ""): readonly Difference[] {
+function differencesOf(
+  from: Json | undefined,
+  to: Json | undefined,
+  renewSecrets: boolean,
+  path = "",
+): readonly Difference[] {
   if (isObject(from) && isObject(to)) {
     const names = [...new Set([...Object.keys(from), ...Object.keys(to)])];
     // null is "not set" in every document
-    return names.flatMap((name) => differencesOf(from[name] ?? undefined, to[name] ?? undefined, renewSecrets, path === "" ? name : `${path}.${name}`));
+    return names.flatMap((name) =>
+      differencesOf(
+        from[name] ?? undefined,
+        to[name] ?? undefined,
+        renewSecrets,
+        path === "" ? name : `${path}.${name}`,
+      ),
+    );
   }
-  if (Array.isArray(from) && Array.isArray(to) && from.length === to.length) return from.flatMap((one: Json, index) => differencesOf(one, to[index] as Json, renewSecrets, `${path}[${index}]`));
+  if (Array.isArray(from) && Array.isArray(to) && from.length === to.length)
+    return from.flatMap((one: Json, index) => differencesOf(one, to[index] as Json, renewSecrets, `${path}[${index}]`));
   if (isMasked(from) && typeof to === "string" && (!renewSecrets || isMasked(to))) return [];
   return JSON.stringify(from) === JSON.stringify(to) ? [] : [{ path, from, to }];
 }
@@ -135,7 +183,13 @@ function differencesOf(from: Json | undefined, to: Json | undefined, renewSecret
 /** What is sent: a masked secret in a document stands for the one that is kept, whatever it was called when it was exported. */
 export function specToSend(wanted: Json | undefined, there: Json | undefined): Json | undefined {
   if (isMasked(wanted) && isMasked(there)) return there;
-  if (Array.isArray(wanted)) return wanted.map((one: Json, index) => specToSend(one, Array.isArray(there) ? (there[index] as Json) : undefined) ?? null);
-  if (isObject(wanted)) return Object.fromEntries(Object.entries(wanted).map(([name, one]) => [name, specToSend(one, isObject(there) ? there[name] : undefined)]));
+  if (Array.isArray(wanted))
+    return wanted.map(
+      (one: Json, index) => specToSend(one, Array.isArray(there) ? (there[index] as Json) : undefined) ?? null,
+    );
+  if (isObject(wanted))
+    return Object.fromEntries(
+      Object.entries(wanted).map(([name, one]) => [name, specToSend(one, isObject(there) ? there[name] : undefined)]),
+    );
   return wanted;
 }

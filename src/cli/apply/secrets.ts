@@ -24,7 +24,8 @@ export function withSecrets(wanted: readonly Wanted[], there: readonly There[], 
     const secret = (path: string): Json => {
       const variable = freeName(variableOf(one, path), names);
       const value = variables.get(variable);
-      if (value === undefined || value === "") missing.push({ of: `${titleOf(one)}: ${path}`, variable, from: one.from });
+      if (value === undefined || value === "")
+        missing.push({ of: `${titleOf(one)}: ${path}`, variable, from: one.from });
       return value ?? null;
     };
     return { ...one, spec: filledIn(one.spec, find(one)?.spec, secret) as JsonObject };
@@ -32,16 +33,35 @@ export function withSecrets(wanted: readonly Wanted[], there: readonly There[], 
   return { wanted: filled, missing };
 }
 
-function filledIn(value: Json | undefined, kept: Json | undefined, secret: (path: string) => Json, path = ""): Json | undefined {
+function filledIn(
+  value: Json | undefined,
+  kept: Json | undefined,
+  secret: (path: string) => Json,
+  path = "",
+): Json | undefined {
   if (isMasked(value)) return isMasked(kept) ? value : secret(path);
-  if (Array.isArray(value)) return value.map((one: Json, index) => filledIn(one, Array.isArray(kept) ? (kept[index] as Json) : undefined, secret, `${path}[${index}]`) ?? null);
+  if (Array.isArray(value))
+    return value.map(
+      (one: Json, index) =>
+        filledIn(one, Array.isArray(kept) ? (kept[index] as Json) : undefined, secret, `${path}[${index}]`) ?? null,
+    );
   if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, filledIn(one, isObject(kept) ? kept[name] : undefined, secret, path === "" ? name : `${path}.${name}`)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [
+      name,
+      filledIn(one, isObject(kept) ? kept[name] : undefined, secret, path === "" ? name : `${path}.${name}`),
+    ]),
+  );
 }
 
 /** `SECRET_ACME_PROVIDER_THEIRS_API_KEY`. */
 function variableOf({ kind, tenant, project, name }: Wanted, path: string): string {
-  return ["secret", project ?? tenant ?? "", kind, name, path].filter((part) => part !== "").join("_").replaceAll(/[^A-Za-z0-9]+/g, "_").replaceAll(/_+$/g, "").toUpperCase();
+  return ["secret", project ?? tenant ?? "", kind, name, path]
+    .filter((part) => part !== "")
+    .join("_")
+    .replaceAll(/[^A-Za-z0-9]+/g, "_")
+    .replaceAll(/_+$/g, "")
+    .toUpperCase();
 }
 
 /** Two whose names differ in signs alone are two secrets. */

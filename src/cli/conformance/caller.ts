@@ -41,10 +41,25 @@ const EVENT_BOUND = 16 * 1024 * 1024;
 export function openCaller(snapshot: Snapshot, contextFor: (snapshot: Snapshot) => ChatContext): Caller {
   const { id, text, sha256 } = newAccessToken("project");
   const token: AccessToken = {
-    id, kind: "project", name: "conformance run", tenantId: "default", projectId: "default", userId: null, role: "developer", permissions: ["byo_endpoint"],
-    ...NOT_NARROWED, secrets: [{ sha256, retiresAtMs: null }], createdAtMs: 0, expiresAtMs: Number.MAX_SAFE_INTEGER, revokedAtMs: null,
+    id,
+    kind: "project",
+    name: "conformance run",
+    tenantId: "default",
+    projectId: "default",
+    userId: null,
+    role: "developer",
+    permissions: ["byo_endpoint"],
+    ...NOT_NARROWED,
+    secrets: [{ sha256, retiresAtMs: null }],
+    createdAtMs: 0,
+    expiresAtMs: Number.MAX_SAFE_INTEGER,
+    revokedAtMs: null,
   };
-  const context = contextFor({ ...snapshot, tokens: new Map([[id, token]]), projects: new Map([["default", { id: "default", tenantId: "default", name: "default" }]]) });
+  const context = contextFor({
+    ...snapshot,
+    tokens: new Map([[id, token]]),
+    projects: new Map([["default", { id: "default", tenantId: "default", name: "default" }]]),
+  });
   const send = (body: JsonObject, signal?: AbortSignal): Promise<Response> =>
     handleChat(
       new Request("http://conformance.invalid/api/v1/chat/completions", {
@@ -61,8 +76,16 @@ export function openCaller(snapshot: Snapshot, contextFor: (snapshot: Snapshot) 
       const response = await send(body);
       const warnings = (response.headers.get("x-gateway-warnings") ?? "").split(",").filter((word) => word !== "");
       const streamed = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
-      const read = streamed ? readStream(new Uint8Array(await response.arrayBuffer())) : { events: [(await response.json()) as JsonObject], done: true };
-      return { status: response.status, warnings, tookMs: context.clock.monotonic() - startedMs, done: read.done, ...assembled(read.events) };
+      const read = streamed
+        ? readStream(new Uint8Array(await response.arrayBuffer()))
+        : { events: [(await response.json()) as JsonObject], done: true };
+      return {
+        status: response.status,
+        warnings,
+        tookMs: context.clock.monotonic() - startedMs,
+        done: read.done,
+        ...assembled(read.events),
+      };
     },
     async leave(body) {
       const client = new AbortController();
@@ -81,7 +104,10 @@ export function openCaller(snapshot: Snapshot, contextFor: (snapshot: Snapshot) 
 function readStream(bytes: Uint8Array): { readonly events: readonly JsonObject[]; readonly done: boolean } {
   const parser = createSseParser({ maxEventBytes: EVENT_BOUND });
   const data = [...parser.push(bytes), ...parser.end()].map((event) => event.data);
-  return { events: data.filter((text) => text !== "[DONE]").map((text) => JSON.parse(text) as JsonObject), done: data.at(-1) === "[DONE]" };
+  return {
+    events: data.filter((text) => text !== "[DONE]").map((text) => JSON.parse(text) as JsonObject),
+    done: data.at(-1) === "[DONE]",
+  };
 }
 
 interface Building {
@@ -98,10 +124,22 @@ function assembled(events: readonly JsonObject[]): Pick<Came, "error" | "choices
   let usage: Came["usage"] = null;
   let error: Came["error"] = null;
   for (const event of events) {
-    if (isObject(event["error"])) error = { code: wordOf(event["error"]["code"]), message: wordOf(event["error"]["message"]) };
-    if (isObject(event["usage"])) usage = { prompt: Number(event["usage"]["prompt_tokens"]), completion: Number(event["usage"]["completion_tokens"]), total: Number(event["usage"]["total_tokens"]) };
+    if (isObject(event["error"]))
+      error = { code: wordOf(event["error"]["code"]), message: wordOf(event["error"]["message"]) };
+    if (isObject(event["usage"]))
+      usage = {
+        prompt: Number(event["usage"]["prompt_tokens"]),
+        completion: Number(event["usage"]["completion_tokens"]),
+        total: Number(event["usage"]["total_tokens"]),
+      };
     for (const choice of (event["choices"] as readonly JsonObject[] | undefined) ?? []) {
-      const building = (choices[Number(choice["index"])] ??= { text: "", reasoning: "", calls: [], finish: null, logprobs: null });
+      const building = (choices[Number(choice["index"])] ??= {
+        text: "",
+        reasoning: "",
+        calls: [],
+        finish: null,
+        logprobs: null,
+      });
       add(building, (choice["message"] ?? choice["delta"]) as JsonObject);
       if (typeof choice["finish_reason"] === "string") building.finish = choice["finish_reason"];
       building.logprobs = choice["logprobs"] ?? building.logprobs;

@@ -27,11 +27,51 @@ export interface Verdict {
 
 const user = (content: Json): JsonObject => ({ role: "user", content });
 const HELLO = [user("Say hello in one short sentence.")];
-const COUNTING = [user("Count from 1 to 500 in digits, one number a line, without a word before or after them, and do not stop before the end.")];
-const WEATHER = { type: "function", function: { name: "get_weather", description: "The weather in a city", parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"], additionalProperties: false } } } as const;
-const CLOCK = { type: "function", function: { name: "get_time", description: "The local time in a city", parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"], additionalProperties: false } } } as const;
+const COUNTING = [
+  user(
+    "Count from 1 to 500 in digits, one number a line, without a word before or after them, and do not stop before the end.",
+  ),
+];
+const WEATHER = {
+  type: "function",
+  function: {
+    name: "get_weather",
+    description: "The weather in a city",
+    parameters: {
+      type: "object",
+      properties: { city: { type: "string" } },
+      required: ["city"],
+      additionalProperties: false,
+    },
+  },
+} as const;
+const CLOCK = {
+  type: "function",
+  function: {
+    name: "get_time",
+    description: "The local time in a city",
+    parameters: {
+      type: "object",
+      properties: { city: { type: "string" } },
+      required: ["city"],
+      additionalProperties: false,
+    },
+  },
+} as const;
 const ASK_WEATHER = [user("What is the weather in Vienna? Use the tool.")];
-const PLACE = { type: "json_schema", json_schema: { name: "place", strict: true, schema: { type: "object", properties: { city: { type: "string" }, country: { type: "string" } }, required: ["city", "country"], additionalProperties: false } } } as const;
+const PLACE = {
+  type: "json_schema",
+  json_schema: {
+    name: "place",
+    strict: true,
+    schema: {
+      type: "object",
+      properties: { city: { type: "string" }, country: { type: "string" } },
+      required: ["city", "country"],
+      additionalProperties: false,
+    },
+  },
+} as const;
 /** A red square of 64 by 64 points. */
 const RED_SQUARE =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAEAAAABAAQMAAACQp+OdAAAAA1BMVEX/AAAZ4gk3AAAAD0lEQVR42mNgGAWjgLoAAAJAAAEXzRIkAAAAAElFTkSuQmCC";
@@ -42,7 +82,14 @@ const ROOM = { max_completion_tokens: 1024 };
 const first = ({ choices }: Came): Choice | undefined => choices[0];
 
 /** One call and what has to hold of it. A refusal of the call is told by the run itself. */
-function check(id: string, title: string, needs: readonly Feature[], body: JsonObject, judge: (came: Came, choice: Choice) => string | null, note?: (came: Came, choice: Choice) => string): Check {
+function check(
+  id: string,
+  title: string,
+  needs: readonly Feature[],
+  body: JsonObject,
+  judge: (came: Came, choice: Choice) => string | null,
+  note?: (came: Came, choice: Choice) => string,
+): Check {
   return {
     id,
     title,
@@ -57,14 +104,25 @@ function check(id: string, title: string, needs: readonly Feature[], body: JsonO
   };
 }
 
-const says = (_: Came, { text, calls }: Choice): string | null => (text.trim() === "" && calls.length === 0 ? "the answer is empty" : null);
-const ends = (...reasons: readonly string[]) => (_: Came, { finish }: Choice): string | null => (finish !== null && reasons.includes(finish) ? null : `the finish reason is ${JSON.stringify(finish)}, not ${reasons.join(" or ")}`);
-const allOf = (...judges: readonly ((came: Came, choice: Choice) => string | null)[]) => (came: Came, choice: Choice): string | null => judges.map((judge) => judge(came, choice)).find((fault) => fault !== null) ?? null;
-const streams = ({ done, events }: Came): string | null => (!done ? "the stream has no [DONE]" : events.length < 2 ? "the stream came in one piece" : null);
+const says = (_: Came, { text, calls }: Choice): string | null =>
+  text.trim() === "" && calls.length === 0 ? "the answer is empty" : null;
+const ends =
+  (...reasons: readonly string[]) =>
+  (_: Came, { finish }: Choice): string | null =>
+    finish !== null && reasons.includes(finish)
+      ? null
+      : `the finish reason is ${JSON.stringify(finish)}, not ${reasons.join(" or ")}`;
+const allOf =
+  (...judges: readonly ((came: Came, choice: Choice) => string | null)[]) =>
+  (came: Came, choice: Choice): string | null =>
+    judges.map((judge) => judge(came, choice)).find((fault) => fault !== null) ?? null;
+const streams = ({ done, events }: Came): string | null =>
+  !done ? "the stream has no [DONE]" : events.length < 2 ? "the stream came in one piece" : null;
 
 function callsOf(name: string | null, atLeast = 1) {
   return (_: Came, { calls }: Choice): string | null => {
-    if (calls.length < atLeast) return calls.length === 0 ? "no tool was called" : `only ${calls.length} tool was called`;
+    if (calls.length < atLeast)
+      return calls.length === 0 ? "no tool was called" : `only ${calls.length} tool was called`;
     for (const call of calls) {
       if (call.id === "") return "a call has no id";
       if (name !== null && call.name !== name) return `${JSON.stringify(call.name)} was called`;
@@ -84,20 +142,32 @@ function parsed(text: string): Json | undefined {
   }
 }
 
-const isJsonObject = (_: Came, { text }: Choice): string | null => (isObject(parsed(text)) ? null : `the content is no JSON object: ${text.slice(0, 60)}`);
+const isJsonObject = (_: Came, { text }: Choice): string | null =>
+  isObject(parsed(text)) ? null : `the content is no JSON object: ${text.slice(0, 60)}`;
 const fitsPlace = (_: Came, { text }: Choice): string | null => {
   const value = parsed(text);
-  return isObject(value) && typeof value["city"] === "string" && typeof value["country"] === "string" ? null : `the content does not fit the schema: ${text.slice(0, 60)}`;
+  return isObject(value) && typeof value["city"] === "string" && typeof value["country"] === "string"
+    ? null
+    : `the content does not fit the schema: ${text.slice(0, 60)}`;
 };
 const hasUsage = ({ usage, warnings }: Came): string | null => {
   if (usage === null) return "there is no usage";
   if (warnings.includes("usage_estimated")) return "the provider tells no usage; the figures are estimated";
-  return usage.prompt > 0 && usage.completion > 0 && usage.total >= usage.prompt + usage.completion ? null : `the usage is ${usage.prompt} + ${usage.completion} = ${usage.total}`;
+  return usage.prompt > 0 && usage.completion > 0 && usage.total >= usage.prompt + usage.completion
+    ? null
+    : `the usage is ${usage.prompt} + ${usage.completion} = ${usage.total}`;
 };
 const usageWords = ({ usage }: Came): string => (usage === null ? "" : `${usage.prompt} + ${usage.completion} tokens`);
 const wholeShape = ({ events }: Came): string | null => {
   const answer = events[0]!;
-  const wrong = [typeof answer["id"] === "string" && answer["id"] !== "", answer["object"] === "chat.completion", typeof answer["created"] === "number", typeof answer["model"] === "string", answer["route"] === "direct", typeof answer["x_gateway_trace_id"] === "string"].indexOf(false);
+  const wrong = [
+    typeof answer["id"] === "string" && answer["id"] !== "",
+    answer["object"] === "chat.completion",
+    typeof answer["created"] === "number",
+    typeof answer["model"] === "string",
+    answer["route"] === "direct",
+    typeof answer["x_gateway_trace_id"] === "string",
+  ].indexOf(false);
   return wrong < 0 ? null : `${["id", "object", "created", "model", "route", "x_gateway_trace_id"][wrong]} is missing`;
 };
 const oneRoleOneFinish = ({ events }: Came): string | null => {
@@ -109,7 +179,13 @@ const oneRoleOneFinish = ({ events }: Came): string | null => {
 
 const RESULT_TURNS = [
   ...ASK_WEATHER,
-  { role: "assistant", content: null, tool_calls: [{ id: "call_abc123def", type: "function", function: { name: "get_weather", arguments: '{"city":"Vienna"}' } }] },
+  {
+    role: "assistant",
+    content: null,
+    tool_calls: [
+      { id: "call_abc123def", type: "function", function: { name: "get_weather", arguments: '{"city":"Vienna"}' } },
+    ],
+  },
   { role: "tool", tool_call_id: "call_abc123def", content: "Sunny, 21 degrees" },
 ];
 
@@ -117,49 +193,234 @@ async function unknownModel(caller: Caller, base: Base): Promise<Verdict> {
   const came = await caller.call({ ...base, model: `${base.model}-that-does-not-exist-0`, messages: HELLO, ...ROOM });
   if (came.error === null) return { came: null, fault: null, note: "the server answers to any name" };
   const told = { ...came, error: null };
-  return came.status >= 400 && came.error.message !== "" ? { came: told, fault: null, note: `${came.status} ${came.error.code}` } : { came: told, fault: "the error says nothing" };
+  return came.status >= 400 && came.error.message !== ""
+    ? { came: told, fault: null, note: `${came.status} ${came.error.code}` }
+    : { came: told, fault: "the error says nothing" };
 }
 
 /** Servers of any provider end the work when the connection goes. */
 async function cancel(caller: Caller, base: Base): Promise<Verdict> {
   const tookMs = await caller.leave({ ...base, ...ROOM, messages: COUNTING });
   if (tookMs === null) return { came: null, fault: "no stream came that could be left" };
-  return { came: null, fault: tookMs < 1000 ? null : `it took ${Math.round(tookMs)} ms to end`, note: `ended in ${Math.round(tookMs)} ms` };
+  return {
+    came: null,
+    fault: tookMs < 1000 ? null : `it took ${Math.round(tookMs)} ms to end`,
+    note: `ended in ${Math.round(tookMs)} ms`,
+  };
 }
 
 export const CHECKS: readonly Check[] = [
   check("plain", "answers a question", [], {}, allOf(says, ends("stop", "length"))),
   check("shape", "the answer has every field of the contract", [], {}, wholeShape),
   check("usage", "tells what was used", [], {}, hasUsage, usageWords),
-  check("system", "takes a system message", [], { messages: [{ role: "system", content: "You are terse." }, ...HELLO] }, says),
-  check("developer", "takes a developer message", [], { messages: [{ role: "developer", content: "You are terse." }, ...HELLO] }, says),
-  check("turns", "takes earlier turns", [], { messages: [user("My name is Ada."), { role: "assistant", content: "Hello Ada." }, user("What is my name?")] }, says),
-  check("parts", "takes text in several parts", ["text"], { messages: [user([{ type: "text", text: "Say hello" }, { type: "text", text: "in one short sentence." }])] }, says),
-  check("unicode", "keeps letters of every script", [], { messages: [user("Repeat exactly: Grüße 世界 🙂 Ω")] }, says, (_, { text }) => (["Grüße", "世界", "🙂", "Ω"].every((word) => text.includes(word)) ? "repeated as it is" : "the model said something else")),
-  check("long", "takes a prompt of some thousand words", [], { messages: [user(`${"The quick brown fox jumps over the lazy dog. ".repeat(400)}\nSay hello in one short sentence.`)] }, says, usageWords),
+  check(
+    "system",
+    "takes a system message",
+    [],
+    { messages: [{ role: "system", content: "You are terse." }, ...HELLO] },
+    says,
+  ),
+  check(
+    "developer",
+    "takes a developer message",
+    [],
+    { messages: [{ role: "developer", content: "You are terse." }, ...HELLO] },
+    says,
+  ),
+  check(
+    "turns",
+    "takes earlier turns",
+    [],
+    { messages: [user("My name is Ada."), { role: "assistant", content: "Hello Ada." }, user("What is my name?")] },
+    says,
+  ),
+  check(
+    "parts",
+    "takes text in several parts",
+    ["text"],
+    {
+      messages: [
+        user([
+          { type: "text", text: "Say hello" },
+          { type: "text", text: "in one short sentence." },
+        ]),
+      ],
+    },
+    says,
+  ),
+  check(
+    "unicode",
+    "keeps letters of every script",
+    [],
+    { messages: [user("Repeat exactly: Grüße 世界 🙂 Ω")] },
+    says,
+    (_, { text }) =>
+      ["Grüße", "世界", "🙂", "Ω"].every((word) => text.includes(word))
+        ? "repeated as it is"
+        : "the model said something else",
+  ),
+  check(
+    "long",
+    "takes a prompt of some thousand words",
+    [],
+    {
+      messages: [
+        user(`${"The quick brown fox jumps over the lazy dog. ".repeat(400)}\nSay hello in one short sentence.`),
+      ],
+    },
+    says,
+    usageWords,
+  ),
   check("stream", "streams", ["stream"], { stream: true }, allOf(streams, says, ends("stop", "length"))),
-  check("stream-grammar", "a stream has one role and one finish reason", ["stream"], { stream: true }, oneRoleOneFinish),
-  check("stream-usage", "a stream ends with the usage", ["stream", "stream_options"], { stream: true, stream_options: { include_usage: true } }, hasUsage, usageWords),
-  check("length", "stops at max_completion_tokens", ["max_completion_tokens"], { max_completion_tokens: 16, messages: COUNTING }, ends("length")),
-  check("stream-length", "stops at max_completion_tokens in a stream", ["stream", "max_completion_tokens"], { stream: true, max_completion_tokens: 16, messages: COUNTING }, ends("length")),
-  check("stop", "stops at a stop sequence", ["stop"], { stop: ["7"], messages: [user("Repeat exactly: 1 2 3 4 5 6 7 8 9")] }, allOf(ends("stop"), (_, { text }) => (text.includes("7") ? "the stop sequence is in the answer" : null))),
+  check(
+    "stream-grammar",
+    "a stream has one role and one finish reason",
+    ["stream"],
+    { stream: true },
+    oneRoleOneFinish,
+  ),
+  check(
+    "stream-usage",
+    "a stream ends with the usage",
+    ["stream", "stream_options"],
+    { stream: true, stream_options: { include_usage: true } },
+    hasUsage,
+    usageWords,
+  ),
+  check(
+    "length",
+    "stops at max_completion_tokens",
+    ["max_completion_tokens"],
+    { max_completion_tokens: 16, messages: COUNTING },
+    ends("length"),
+  ),
+  check(
+    "stream-length",
+    "stops at max_completion_tokens in a stream",
+    ["stream", "max_completion_tokens"],
+    { stream: true, max_completion_tokens: 16, messages: COUNTING },
+    ends("length"),
+  ),
+  check(
+    "stop",
+    "stops at a stop sequence",
+    ["stop"],
+    { stop: ["7"], messages: [user("Repeat exactly: 1 2 3 4 5 6 7 8 9")] },
+    allOf(ends("stop"), (_, { text }) => (text.includes("7") ? "the stop sequence is in the answer" : null)),
+  ),
   check("temperature", "takes temperature", ["temperature"], { temperature: 0.5 }, says),
   check("top-p", "takes top_p", ["top_p"], { top_p: 0.9 }, says),
   check("seed", "takes seed", ["seed"], { seed: 7 }, says),
-  check("penalties", "takes the penalties", ["presence_penalty", "frequency_penalty"], { presence_penalty: 0.1, frequency_penalty: 0.1 }, says),
-  check("n", "gives two choices", ["n"], { n: 2 }, ({ choices }) => (choices.length === 2 ? null : `${choices.length} came`)),
-  check("logprobs", "gives log probabilities", ["logprobs", "top_logprobs"], { logprobs: true, top_logprobs: 2 }, (_, { logprobs }) => (isObject(logprobs) ? null : "none came")),
-  check("tools", "calls a tool", ["tools"], { tools: [WEATHER], messages: ASK_WEATHER }, allOf(callsOf("get_weather"), ends("tool_calls", "stop"))),
-  check("tool-required", "calls a tool when one is required", ["tools", "tool_choice"], { tools: [WEATHER, CLOCK], tool_choice: "required", messages: ASK_WEATHER }, callsOf(null)),
-  check("tool-forced", "calls the tool that is named", ["tools", "tool_choice"], { tools: [WEATHER, CLOCK], tool_choice: { type: "function", function: { name: "get_time" } }, messages: ASK_WEATHER }, callsOf("get_time")),
-  check("tool-none", "calls no tool with tool_choice none", ["tools", "tool_choice"], { tools: [WEATHER], tool_choice: "none" }, allOf(says, (_, { calls }) => (calls.length > 0 ? "a tool was called" : null))),
-  check("tools-parallel", "calls several tools at once", ["tools"], { tools: [WEATHER, CLOCK], messages: [user("What is the weather in Vienna, and what is the weather in Graz? Use the tools, both in one turn.")] }, callsOf(null), (_, { calls }) => `${calls.length} called`),
-  check("stream-tools", "streams a tool call", ["stream", "tools"], { stream: true, tools: [WEATHER], messages: ASK_WEATHER }, callsOf("get_weather")),
+  check(
+    "penalties",
+    "takes the penalties",
+    ["presence_penalty", "frequency_penalty"],
+    { presence_penalty: 0.1, frequency_penalty: 0.1 },
+    says,
+  ),
+  check("n", "gives two choices", ["n"], { n: 2 }, ({ choices }) =>
+    choices.length === 2 ? null : `${choices.length} came`,
+  ),
+  check(
+    "logprobs",
+    "gives log probabilities",
+    ["logprobs", "top_logprobs"],
+    { logprobs: true, top_logprobs: 2 },
+    (_, { logprobs }) => (isObject(logprobs) ? null : "none came"),
+  ),
+  check(
+    "tools",
+    "calls a tool",
+    ["tools"],
+    { tools: [WEATHER], messages: ASK_WEATHER },
+    allOf(callsOf("get_weather"), ends("tool_calls", "stop")),
+  ),
+  check(
+    "tool-required",
+    "calls a tool when one is required",
+    ["tools", "tool_choice"],
+    { tools: [WEATHER, CLOCK], tool_choice: "required", messages: ASK_WEATHER },
+    callsOf(null),
+  ),
+  check(
+    "tool-forced",
+    "calls the tool that is named",
+    ["tools", "tool_choice"],
+    {
+      tools: [WEATHER, CLOCK],
+      tool_choice: { type: "function", function: { name: "get_time" } },
+      messages: ASK_WEATHER,
+    },
+    callsOf("get_time"),
+  ),
+  check(
+    "tool-none",
+    "calls no tool with tool_choice none",
+    ["tools", "tool_choice"],
+    { tools: [WEATHER], tool_choice: "none" },
+    allOf(says, (_, { calls }) => (calls.length > 0 ? "a tool was called" : null)),
+  ),
+  check(
+    "tools-parallel",
+    "calls several tools at once",
+    ["tools"],
+    {
+      tools: [WEATHER, CLOCK],
+      messages: [
+        user("What is the weather in Vienna, and what is the weather in Graz? Use the tools, both in one turn."),
+      ],
+    },
+    callsOf(null),
+    (_, { calls }) => `${calls.length} called`,
+  ),
+  check(
+    "stream-tools",
+    "streams a tool call",
+    ["stream", "tools"],
+    { stream: true, tools: [WEATHER], messages: ASK_WEATHER },
+    callsOf("get_weather"),
+  ),
   check("tool-result", "goes on from a tool's result", ["tools"], { tools: [WEATHER], messages: RESULT_TURNS }, says),
-  check("json-object", "answers in JSON", ["response_format"], { response_format: { type: "json_object" }, messages: [user("Answer as JSON: a JSON object with the capital of Austria.")] }, isJsonObject),
-  check("json-schema", "answers in a schema", ["response_format"], { response_format: PLACE, messages: [user("Which city is the capital of Austria? Answer in JSON.")] }, fitsPlace),
-  check("image", "takes a picture", ["image_url"], { messages: [user([{ type: "text", text: "Which colour is this?" }, { type: "image_url", image_url: { url: RED_SQUARE } }])] }, says, (_, { text }) => text.trim().slice(0, 40)),
-  check("reasoning", "takes reasoning_effort", ["reasoning_effort"], { reasoning_effort: "low", max_completion_tokens: 4096 }, says, (_, { reasoning }) => (reasoning === "" ? "no reasoning is shown" : "with its reasoning")),
+  check(
+    "json-object",
+    "answers in JSON",
+    ["response_format"],
+    {
+      response_format: { type: "json_object" },
+      messages: [user("Answer as JSON: a JSON object with the capital of Austria.")],
+    },
+    isJsonObject,
+  ),
+  check(
+    "json-schema",
+    "answers in a schema",
+    ["response_format"],
+    { response_format: PLACE, messages: [user("Which city is the capital of Austria? Answer in JSON.")] },
+    fitsPlace,
+  ),
+  check(
+    "image",
+    "takes a picture",
+    ["image_url"],
+    {
+      messages: [
+        user([
+          { type: "text", text: "Which colour is this?" },
+          { type: "image_url", image_url: { url: RED_SQUARE } },
+        ]),
+      ],
+    },
+    says,
+    (_, { text }) => text.trim().slice(0, 40),
+  ),
+  check(
+    "reasoning",
+    "takes reasoning_effort",
+    ["reasoning_effort"],
+    { reasoning_effort: "low", max_completion_tokens: 4096 },
+    says,
+    (_, { reasoning }) => (reasoning === "" ? "no reasoning is shown" : "with its reasoning"),
+  ),
   { id: "error-model", title: "an unknown model is an error with words", needs: [], run: unknownModel },
   { id: "cancel", title: "ends when the client leaves", needs: ["stream"], run: cancel },
 ];

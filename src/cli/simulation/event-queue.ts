@@ -42,7 +42,7 @@ function isBefore(one: Entry, other: Entry): boolean {
 
 function push(heap: Entry[], entry: Entry): void {
   let at = heap.length;
-  for (; at > 0; ) {
+  for (; at > 0;) {
     const parent = (at - 1) >> 1;
     if (!isBefore(entry, heap[parent]!)) break;
     heap[at] = heap[parent]!;

@@ -62,8 +62,18 @@ const PLACEHOLDER = { kind: "key", secret: "simulated", weight: 1, fromCaller: f
 
 function snapshotFor(entries: readonly CallEntry[], { configuration, environment }: SimulatedConfiguration): Snapshot {
   const projects = entries.map(({ project, tenant }) => ({ id: project, tenantId: tenant, name: project }));
-  const snapshot = compileSnapshot({ configuration, identities: { tenants: [], projects, users: [], memberships: [], tokens: [] }, families: PROVIDER_FAMILIES, environment, version: 0 });
-  const enabled = (settings: ProviderSettings): ProviderSettings => ({ ...settings, enabled: true, credentials: settings.credentials.length > 0 ? settings.credentials : [PLACEHOLDER] });
+  const snapshot = compileSnapshot({
+    configuration,
+    identities: { tenants: [], projects, users: [], memberships: [], tokens: [] },
+    families: PROVIDER_FAMILIES,
+    environment,
+    version: 0,
+  });
+  const enabled = (settings: ProviderSettings): ProviderSettings => ({
+    ...settings,
+    enabled: true,
+    credentials: settings.credentials.length > 0 ? settings.credentials : [PLACEHOLDER],
+  });
   return { ...snapshot, providers: new Map([...snapshot.providers].map(([id, settings]) => [id, enabled(settings)])) };
 }
 
@@ -71,9 +81,18 @@ function callsOf(entry: CallEntry, snapshot: Snapshot, targets: Set<string>): re
   const { at_ms: atMs, every_ms: everyMs, count, users } = entry;
   const request = withCheckedEntries(parseChatRequest(bodyOf(entry)));
   // parsed once: thousands of users need not hold thousands of long prompts
-  const kinds = Array.from({ length: Math.min(users ?? 1, count) }, (_, number) => callOf(users === undefined ? request : { ...request, params: { ...request.params, user: `user-${number + 1}` } }, entry, snapshot));
+  const kinds = Array.from({ length: Math.min(users ?? 1, count) }, (_, number) =>
+    callOf(
+      users === undefined ? request : { ...request, params: { ...request.params, user: `user-${number + 1}` } },
+      entry,
+      snapshot,
+    ),
+  );
   for (const { prepared } of kinds) for (const name of targetsOf(prepared)) targets.add(name);
-  return Array.from({ length: count }, (_, number) => ({ ...kinds[number % kinds.length]!, atMs: atMs + number * everyMs }));
+  return Array.from({ length: count }, (_, number) => ({
+    ...kinds[number % kinds.length]!,
+    atMs: atMs + number * everyMs,
+  }));
 }
 
 /** Throws GatewayError. */
@@ -92,20 +111,57 @@ function callOf(request: ChatRequest, entry: CallEntry, snapshot: Snapshot): Sim
     fitted: () => {},
   };
   const prepared = prepare(request, principalOf(entry), new Headers(), call);
-  return { atMs: 0, asked: entry.route ?? entry.model!, tenant: entry.tenant, isStream: entry.stream, prepared, timeoutMs, hasOwnTimeout: ownMs !== null };
+  return {
+    atMs: 0,
+    asked: entry.route ?? entry.model!,
+    tenant: entry.tenant,
+    isStream: entry.stream,
+    prepared,
+    timeoutMs,
+    hasOwnTimeout: ownMs !== null,
+  };
 }
 
 /** A word with its space is about a token. */
 const FILLER = "word ";
 
 function bodyOf(entry: CallEntry): string {
-  const { route, model, stream, user, prompt_tokens: promptTokens, max_tokens: maxTokens, num_retries: retries, fallbacks, timeout_ms: timeoutMs } = entry;
+  const {
+    route,
+    model,
+    stream,
+    user,
+    prompt_tokens: promptTokens,
+    max_tokens: maxTokens,
+    num_retries: retries,
+    fallbacks,
+    timeout_ms: timeoutMs,
+  } = entry;
   const messages = [{ role: "user", content: FILLER.repeat(promptTokens).trimEnd() }];
-  return JSON.stringify({ route, model, messages, stream, user, max_completion_tokens: maxTokens, num_retries: retries, fallbacks, timeout: timeoutMs === undefined ? undefined : timeoutMs / 1000 });
+  return JSON.stringify({
+    route,
+    model,
+    messages,
+    stream,
+    user,
+    max_completion_tokens: maxTokens,
+    num_retries: retries,
+    fallbacks,
+    timeout: timeoutMs === undefined ? undefined : timeoutMs / 1000,
+  });
 }
 
 function principalOf({ tenant, project }: CallEntry): Principal {
-  return { tokenId: "simulated", tokenKind: "project", tenantId: tenant, projectId: project, userId: null, role: "developer", permissions: new Set(), narrowing: null };
+  return {
+    tokenId: "simulated",
+    tokenKind: "project",
+    tenantId: tenant,
+    projectId: project,
+    userId: null,
+    role: "developer",
+    permissions: new Set(),
+    narrowing: null,
+  };
 }
 
 function targetsOf(prepared: Prepared): readonly string[] {

@@ -62,7 +62,16 @@ export interface CallRow {
   readonly added_ms: number | null;
   readonly first_content_ms: number | null;
   readonly total_ms: number;
-  readonly attempts: readonly { readonly target: string; readonly at_ms: number; readonly after_ms: number; readonly ending: string; readonly code: string | null; readonly status: number | null; readonly hedge: boolean; readonly why: string }[];
+  readonly attempts: readonly {
+    readonly target: string;
+    readonly at_ms: number;
+    readonly after_ms: number;
+    readonly ending: string;
+    readonly code: string | null;
+    readonly status: number | null;
+    readonly hedge: boolean;
+    readonly why: string;
+  }[];
 }
 
 export interface Totals {
@@ -89,11 +98,22 @@ export interface Report {
   readonly calls?: readonly CallRow[];
 }
 
-export function reportOf(run: Run, faults: readonly Fault[], { seed, isVerbose }: { readonly seed: number; readonly isVerbose: boolean }): Report {
+export function reportOf(
+  run: Run,
+  faults: readonly Fault[],
+  { seed, isVerbose }: { readonly seed: number; readonly isVerbose: boolean },
+): Report {
   return {
     seed,
-    targets: [...Map.groupBy(run.calls, ({ call }) => call.asked)].flatMap(([asked, calls]) => targetRows(asked, calls)),
-    health: run.health.map(({ atMs, target, what, untilMs }) => ({ at_ms: rounded(atMs), target, what, until_ms: untilMs === null ? null : rounded(untilMs) })),
+    targets: [...Map.groupBy(run.calls, ({ call }) => call.asked)].flatMap(([asked, calls]) =>
+      targetRows(asked, calls),
+    ),
+    health: run.health.map(({ atMs, target, what, untilMs }) => ({
+      at_ms: rounded(atMs),
+      target,
+      what,
+      until_ms: untilMs === null ? null : rounded(untilMs),
+    })),
     faults: faults.map((fault, number) => faultRow(fault, number, run)),
     totals: totalsOf(run),
     ...(isVerbose && { calls: run.calls.map(callRow) }),
@@ -103,20 +123,25 @@ export function reportOf(run: Run, faults: readonly Fault[], { seed, isVerbose }
 function targetRows(asked: string, calls: readonly CallTrace[]): readonly TargetRow[] {
   const succeeded = calls.filter(({ code }) => code === null);
   // as the plan has them, so that one which nobody came to is seen too
-  const planned = new Set(calls[0]!.call.prepared.legs.flatMap(({ candidates }) => candidates.map(({ target }) => target.name)));
+  const planned = new Set(
+    calls[0]!.call.prepared.legs.flatMap(({ candidates }) => candidates.map(({ target }) => target.name)),
+  );
   const names = new Set([...planned, ...calls.flatMap(({ attempts }) => attempts.map(({ target }) => target))]);
   return [...names].map((target): TargetRow => {
     const attempts = calls.flatMap((call) => call.attempts.filter((each) => each.target === target));
     const ended = (ending: AttemptTrace["ending"]): number => attempts.filter((each) => each.ending === ending).length;
     const won = succeeded.filter(({ winner }) => winner!.target === target);
     return {
-      asked, target,
+      asked,
+      target,
       calls: calls.filter((call) => call.attempts.some((each) => each.target === target)).length,
       attempts: attempts.length - ended("refused") - ended("shed"),
       hedges: attempts.filter((each) => each.isHedge).length,
       successes: ended("success"),
       failures: countsOf(attempts.filter(({ ending }) => ending === "failed").map(({ code }) => code!)),
-      cancelled: ended("cancelled"), refused: ended("refused"), shed: ended("shed"),
+      cancelled: ended("cancelled"),
+      refused: ended("refused"),
+      shed: ended("shed"),
       share: succeeded.length === 0 ? null : rounded(won.length / succeeded.length),
       ...addedOf(won),
     };
@@ -129,25 +154,39 @@ function faultRow(fault: Fault, number: number, { calls, health }: Run): FaultRo
   const touched = calls.filter(({ attempts }) => attempts.some(met));
   const attempts = touched.flatMap((call) => call.attempts.filter(met));
   const succeeded = touched.filter(({ code }) => code === null);
-  const isBack = (each: AttemptTrace): boolean => each.ending === "success" && each.startedMs >= toMs && concerns(target, each.target);
-  const backMs = calls.reduce((soonest, call) => call.attempts.filter(isBack).reduce((so, { endedMs }) => Math.min(so, endedMs), soonest), Number.POSITIVE_INFINITY);
+  const isBack = (each: AttemptTrace): boolean =>
+    each.ending === "success" && each.startedMs >= toMs && concerns(target, each.target);
+  const backMs = calls.reduce(
+    (soonest, call) => call.attempts.filter(isBack).reduce((so, { endedMs }) => Math.min(so, endedMs), soonest),
+    Number.POSITIVE_INFINITY,
+  );
   return {
-    target, kind, status, from_ms: fromMs, to_ms: toMs,
+    target,
+    kind,
+    status,
+    from_ms: fromMs,
+    to_ms: toMs,
     calls: touched.length,
     attempts: attempts.length,
     failures: countsOf(attempts.filter(({ ending }) => ending === "failed").map(({ code }) => code!)),
     succeeded: succeeded.length,
     failed: touched.length - succeeded.length,
     ...addedOf(succeeded),
-    breaker_opened: health.filter((event) => event.what === "opened" && concerns(target, event.target) && event.atMs >= fromMs && event.atMs < toMs).length,
+    breaker_opened: health.filter(
+      (event) => event.what === "opened" && concerns(target, event.target) && event.atMs >= fromMs && event.atMs < toMs,
+    ).length,
     back_after_ms: Number.isFinite(backMs) ? rounded(backMs - toMs) : null,
   };
 }
 
 function totalsOf({ calls, endedMs }: Run): Totals {
   const succeeded = calls.filter(({ code }) => code === null);
-  const attempts = calls.flatMap((call) => call.attempts).filter(({ ending }) => ending !== "refused" && ending !== "shed");
-  const firstMs = calls.flatMap(({ call, winner }) => (winner?.contentMs == null ? [] : [winner.contentMs - call.atMs]));
+  const attempts = calls
+    .flatMap((call) => call.attempts)
+    .filter(({ ending }) => ending !== "refused" && ending !== "shed");
+  const firstMs = calls.flatMap(({ call, winner }) =>
+    winner?.contentMs == null ? [] : [winner.contentMs - call.atMs],
+  );
   return {
     calls: calls.length,
     succeeded: succeeded.length,
@@ -164,16 +203,33 @@ function totalsOf({ calls, endedMs }: Run): Totals {
 
 function callRow({ call, attempts, winner, code, endedMs }: CallTrace): CallRow {
   return {
-    at_ms: rounded(call.atMs), asked: call.asked, ok: code === null, code,
+    at_ms: rounded(call.atMs),
+    asked: call.asked,
+    ok: code === null,
+    code,
     target: winner?.target ?? null,
     added_ms: winner === null ? null : rounded(winner.startedMs - call.atMs),
     first_content_ms: winner?.contentMs == null ? null : rounded(winner.contentMs - call.atMs),
     total_ms: rounded(endedMs - call.atMs),
-    attempts: attempts.map(({ target, startedMs, endedMs: attemptEndedMs, ending, code: attemptCode, status, isHedge, why }) => ({ target, at_ms: rounded(startedMs), after_ms: rounded(attemptEndedMs - startedMs), ending, code: attemptCode, status, hedge: isHedge, why })),
+    attempts: attempts.map(
+      ({ target, startedMs, endedMs: attemptEndedMs, ending, code: attemptCode, status, isHedge, why }) => ({
+        target,
+        at_ms: rounded(startedMs),
+        after_ms: rounded(attemptEndedMs - startedMs),
+        ending,
+        code: attemptCode,
+        status,
+        hedge: isHedge,
+        why,
+      }),
+    ),
   };
 }
 
-function addedOf(succeeded: readonly CallTrace[]): { readonly added_p50_ms: number | null; readonly added_p95_ms: number | null } {
+function addedOf(succeeded: readonly CallTrace[]): {
+  readonly added_p50_ms: number | null;
+  readonly added_p95_ms: number | null;
+} {
   const addedMs = succeeded.map(({ call, winner }) => winner!.startedMs - call.atMs);
   return { added_p50_ms: percentile(addedMs, 0.5), added_p95_ms: percentile(addedMs, 0.95) };
 }

@@ -95,11 +95,22 @@ interface Running {
 export function runCalls(input: RunInput): Run {
   const queue = openEventQueue();
   const health = openHealth();
-  const world: World = { ...input, queue, health, watch: watchHealth(health), hedging: openHedging(health), concurrency: openConcurrency() };
+  const world: World = {
+    ...input,
+    queue,
+    health,
+    watch: watchHealth(health),
+    hedging: openHedging(health),
+    concurrency: openConcurrency(),
+  };
   const traces: CallTrace[] = [];
-  input.calls.forEach((call, number) => queue.at(call.atMs, () => startCall(world, call, (trace) => (traces[number] = trace))));
+  input.calls.forEach((call, number) =>
+    queue.at(call.atMs, () => startCall(world, call, (trace) => (traces[number] = trace))),
+  );
   queue.run();
-  const lost = health.snapshot(queue.nowMs()).reduce((sum, { key, inFlight }) => sum + inFlight + world.concurrency.waiting(key), 0);
+  const lost = health
+    .snapshot(queue.nowMs())
+    .reduce((sum, { key, inFlight }) => sum + inFlight + world.concurrency.waiting(key), 0);
   return { calls: traces, health: world.watch.events, endedMs: queue.nowMs(), lost };
 }
 
@@ -107,7 +118,18 @@ function startCall(world: World, call: SimulatedCall, done: (trace: CallTrace) =
   const { queue, health, random } = world;
   const { prepared } = call;
   const running: Running = {
-    world, call, prepared, plan: createPlan<RouteCandidate>({ ...prepared, health, random }), endsMs: queue.nowMs() + call.timeoutMs, attempts: [], live: new Set(), failure: null, serving: null, failures: new Failures(), winner: null, isOver: false,
+    world,
+    call,
+    prepared,
+    plan: createPlan<RouteCandidate>({ ...prepared, health, random }),
+    endsMs: queue.nowMs() + call.timeoutMs,
+    attempts: [],
+    live: new Set(),
+    failure: null,
+    serving: null,
+    failures: new Failures(),
+    winner: null,
+    isOver: false,
     undoDeadline: () => {},
     finish(code) {
       running.isOver = true;
@@ -120,10 +142,16 @@ function startCall(world: World, call: SimulatedCall, done: (trace: CallTrace) =
 }
 
 function goOn(running: Running, failure: Failure | null): void {
-  const { world: { queue }, plan } = running;
+  const {
+    world: { queue },
+    plan,
+  } = running;
   const step = plan.next(failure, queue.nowMs(), running.endsMs - queue.nowMs());
   running.failure = null;
-  if (step.kind === "give_up") return running.finish(running.failures.told ?? (step.why === "deadline" ? "upstream_timeout" : "no_target_available"));
+  if (step.kind === "give_up")
+    return running.finish(
+      running.failures.told ?? (step.why === "deadline" ? "upstream_timeout" : "no_target_available"),
+    );
   serve(running, step.candidate.route);
   if (step.waitMs === 0) return attempt(running, step, false);
   queue.at(queue.nowMs() + step.waitMs, () => {
@@ -133,7 +161,11 @@ function goOn(running: Running, failure: Failure | null): void {
 
 /** As in the engine: a route that the call is handed to has its own bound of time, and its own share of second attempts. */
 function serve(running: Running, route: Route): void {
-  const { world: { queue, hedging }, call, serving } = running;
+  const {
+    world: { queue, hedging },
+    call,
+    serving,
+  } = running;
   if (serving?.name === route.name) return;
   running.serving = route;
   if (route.hedge !== null) hedging.called(route.name, queue.nowMs());
@@ -145,10 +177,26 @@ function serve(running: Running, route: Route): void {
 }
 
 function attempt(running: Running, step: TryStep<RouteCandidate>, isHedge: boolean): void {
-  const { world: { queue, concurrency }, call, attempts, live } = running;
+  const {
+    world: { queue, concurrency },
+    call,
+    attempts,
+    live,
+  } = running;
   const { candidate } = step;
   const nowMs = queue.nowMs();
-  const trace: AttemptTrace = { target: candidate.target.name, why: step.why, isHedge, startedMs: nowMs, contentMs: null, endedMs: nowMs, ending: "cancelled", code: null, status: null, faults: [] };
+  const trace: AttemptTrace = {
+    target: candidate.target.name,
+    why: step.why,
+    isHedge,
+    startedMs: nowMs,
+    contentMs: null,
+    endedMs: nowMs,
+    ending: "cancelled",
+    code: null,
+    status: null,
+    faults: [],
+  };
   attempts.push(trace);
   const one: Live = { trace, candidate, undo: [], undoHedge: () => {}, probe: 0, course: null };
   live.add(one);
@@ -196,8 +244,14 @@ function passOver(running: Running, one: Live, ending: "refused" | "shed", code:
 }
 
 function send(running: Running, one: Live, { resolved }: Ready): void {
-  const { world: { queue, health, watch, courses, limits }, call } = running;
-  const { candidate: { key, upstream, route, target }, trace } = one;
+  const {
+    world: { queue, health, watch, courses, limits },
+    call,
+  } = running;
+  const {
+    candidate: { key, upstream, route, target },
+    trace,
+  } = one;
   const nowMs = queue.nowMs();
   health.called(upstream, nowMs);
   one.probe = health.begin(key, route.breaker, nowMs);
@@ -207,30 +261,53 @@ function send(running: Running, one: Live, { resolved }: Ready): void {
   trace.startedMs = nowMs;
   trace.faults = course.faults;
   // the head is taken to come with the first content
-  const lateMs = nowMs + Math.min((call.isStream ? route.timeouts.firstTokenMs : null) ?? Number.POSITIVE_INFINITY, route.timeouts.firstByteMs ?? limits.firstByteTimeoutMs);
+  const lateMs =
+    nowMs +
+    Math.min(
+      (call.isStream ? route.timeouts.firstTokenMs : null) ?? Number.POSITIVE_INFINITY,
+      route.timeouts.firstByteMs ?? limits.firstByteTimeoutMs,
+    );
   const contentAtMs = course.contentAtMs ?? Number.POSITIVE_INFINITY;
-  if (Math.min(contentAtMs, course.endAtMs) > lateMs) one.undo.push(queue.at(lateMs, () => failed(running, one, { code: "upstream_timeout", status: null, retryAfterMs: null })));
+  if (Math.min(contentAtMs, course.endAtMs) > lateMs)
+    one.undo.push(
+      queue.at(lateMs, () => failed(running, one, { code: "upstream_timeout", status: null, retryAfterMs: null })),
+    );
   else {
     if (course.contentAtMs !== null) one.undo.push(queue.at(course.contentAtMs, () => content(running, one)));
-    one.undo.push(queue.at(course.endAtMs, () => (course.failure === null ? succeeded(running, one) : failed(running, one, course.failure))));
+    one.undo.push(
+      queue.at(course.endAtMs, () =>
+        course.failure === null ? succeeded(running, one) : failed(running, one, course.failure),
+      ),
+    );
   }
 }
 
 function armHedge(running: Running, one: Live): void {
-  const { world: { queue, hedging }, plan } = running;
+  const {
+    world: { queue, hedging },
+    plan,
+  } = running;
   const { route, key } = one.candidate;
   const { hedge } = route;
   const delayMs = hedge === null ? null : hedging.delayMs(hedge, key);
   if (hedge === null || delayMs === null) return;
   one.undoHedge = queue.at(queue.nowMs() + delayMs, () => {
-    const second = plan.second(queue.nowMs(), ({ upstream }) => hedging.take(route.name, hedge, upstream, queue.nowMs()));
+    const second = plan.second(queue.nowMs(), ({ upstream }) =>
+      hedging.take(route.name, hedge, upstream, queue.nowMs()),
+    );
     if (second !== null) attempt(running, second, true);
   });
 }
 
 function content(running: Running, one: Live): void {
-  const { world: { queue, health, watch }, live } = running;
-  const { candidate: { key, route }, trace } = one;
+  const {
+    world: { queue, health, watch },
+    live,
+  } = running;
+  const {
+    candidate: { key, route },
+    trace,
+  } = one;
   trace.contentMs = queue.nowMs();
   running.winner = one;
   one.undoHedge();
@@ -244,7 +321,11 @@ function succeeded(running: Running, one: Live): void {
   running.finish(null);
 }
 
-function failed(running: Running, one: Live, told: { readonly code: ErrorCode; readonly status: number | null; readonly retryAfterMs: number | null }): void {
+function failed(
+  running: Running,
+  one: Live,
+  told: { readonly code: ErrorCode; readonly status: number | null; readonly retryAfterMs: number | null },
+): void {
   one.trace.status = told.status;
   const end = endOf(one, told, false);
   settle(running, one, "failed", end, told.retryAfterMs);
@@ -252,7 +333,15 @@ function failed(running: Running, one: Live, told: { readonly code: ErrorCode; r
   over(running, one, failureAfter(end), told.code);
 }
 
-function endOf({ trace }: Live, { code, status, retryAfterMs }: { readonly code: ErrorCode; readonly status: number | null; readonly retryAfterMs: number | null }, isCallOver: boolean): AttemptEnd {
+function endOf(
+  { trace }: Live,
+  {
+    code,
+    status,
+    retryAfterMs,
+  }: { readonly code: ErrorCode; readonly status: number | null; readonly retryAfterMs: number | null },
+  isCallOver: boolean,
+): AttemptEnd {
   return { code, isCallOver, last: { status, retryAfterMs, headMs: trace.contentMs } };
 }
 
@@ -266,9 +355,23 @@ function over(running: Running, one: Live, failure: Failure, code: ErrorCode): v
   if (running.live.size === 0 && !running.isOver) goOn(running, running.failure ?? failure);
 }
 
-function settle(running: Running, one: Live, ending: Ending, end: AttemptEnd | null, retryAfterMs: number | null = null): void {
-  const { world: { queue, health, watch, concurrency }, call, live } = running;
-  const { candidate: { key, route, target }, trace, probe } = one;
+function settle(
+  running: Running,
+  one: Live,
+  ending: Ending,
+  end: AttemptEnd | null,
+  retryAfterMs: number | null = null,
+): void {
+  const {
+    world: { queue, health, watch, concurrency },
+    call,
+    live,
+  } = running;
+  const {
+    candidate: { key, route, target },
+    trace,
+    probe,
+  } = one;
   live.delete(one);
   takeBack(one);
   trace.endedMs = queue.nowMs();
@@ -278,13 +381,17 @@ function settle(running: Running, one: Live, ending: Ending, end: AttemptEnd | n
   if (one.course === null) return;
   const outcome = end !== null ? outcomeAfter(end, call.hasOwnTimeout) : ending === "success" ? "success" : "cancelled";
   const limitedMs = end?.code === "rate_limit_exceeded" ? retryAfterMs : null;
-  health.end(key, route.breaker, outcome, queue.nowMs(), { probe, ...(limitedMs !== null && { retryAfterMs: limitedMs }) });
+  health.end(key, route.breaker, outcome, queue.nowMs(), {
+    probe,
+    ...(limitedMs !== null && { retryAfterMs: limitedMs }),
+  });
   watch.look(key, queue.nowMs());
   if (target.maxConcurrency !== null) concurrency.leave(key);
 }
 
 function outOfTime(running: Running): void {
   running.isOver = true;
-  for (const one of running.live) settle(running, one, "failed", endOf(one, { code: "upstream_timeout", status: null, retryAfterMs: null }, true));
+  for (const one of running.live)
+    settle(running, one, "failed", endOf(one, { code: "upstream_timeout", status: null, retryAfterMs: null }, true));
   running.finish("upstream_timeout");
 }

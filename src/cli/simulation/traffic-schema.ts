@@ -21,14 +21,21 @@ const callEntry = z.strictObject({
   prompt_tokens: z.int().min(1).max(100_000).default(100),
   max_tokens: z.int().min(1).max(10_000_000).optional(),
   num_retries: z.int().min(0).max(10).optional(),
-  fallbacks: z.array(z.union([fewText, z.record(z.string(), z.unknown())])).max(32).optional(),
+  fallbacks: z
+    .array(z.union([fewText, z.record(z.string(), z.unknown())]))
+    .max(32)
+    .optional(),
   timeout_ms: z.number().min(1).max(DAY_MS).optional(),
   tenant: fewText.default("default"),
   project: fewText.default("default"),
 });
 export type CallEntry = z.output<typeof callEntry>;
 
-const latencyEntry = z.strictObject({ first_token_ms: time.default(500), total_ms: time.default(2_000), jitter: z.number().min(0).max(1).default(0) });
+const latencyEntry = z.strictObject({
+  first_token_ms: time.default(500),
+  total_ms: time.default(2_000),
+  jitter: z.number().min(0).max(1).default(0),
+});
 export type Latency = z.output<typeof latencyEntry>;
 
 const faultEntry = z.strictObject({
@@ -43,7 +50,11 @@ const faultEntry = z.strictObject({
 export type Fault = z.output<typeof faultEntry>;
 
 export const trafficShape = z.strictObject({
-  seed: z.int().min(0).max(2 ** 32 - 1).default(1),
+  seed: z
+    .int()
+    .min(0)
+    .max(2 ** 32 - 1)
+    .default(1),
   calls: z.array(callEntry).min(1).max(MAX_ENTRIES),
   latencies: z.record(fewText, latencyEntry).default({}),
   faults: z.array(faultEntry).max(MAX_ENTRIES).default([]),

@@ -21,7 +21,12 @@ export function readTraffic(file: string, environment: Variables, configuration:
   const schema = trafficShape.superRefine((traffic, context) => {
     if (context.issues.length > 0) return;
     prepared = prepareCalls(traffic.calls, configuration);
-    const findings: readonly Finding[] = [...callFindings(traffic.calls), ...prepared.findings, ...faultFindings(traffic.faults), ...(prepared.findings.length > 0 ? [] : targetFindings(traffic, prepared.targets))];
+    const findings: readonly Finding[] = [
+      ...callFindings(traffic.calls),
+      ...prepared.findings,
+      ...faultFindings(traffic.faults),
+      ...(prepared.findings.length > 0 ? [] : targetFindings(traffic, prepared.targets)),
+    ];
     for (const { path, message } of findings) context.addIssue({ code: "custom", path: [...path], message });
   });
   const traffic = readConfigFile({ file, text: readConfigText(file), schema, environment });
@@ -32,7 +37,11 @@ function callFindings(calls: readonly CallEntry[]): readonly Finding[] {
   const total = calls.reduce((sum, { count }) => sum + count, 0);
   return [
     ...(total > MAX_CALLS ? [{ path: ["calls"], message: `expected at most ${MAX_CALLS} calls, got ${total}` }] : []),
-    ...calls.flatMap(({ user, users }, at) => (user !== undefined && users !== undefined ? [{ path: ["calls", at, "users"], message: "expected user or users, not both" }] : [])),
+    ...calls.flatMap(({ user, users }, at) =>
+      user !== undefined && users !== undefined
+        ? [{ path: ["calls", at, "users"], message: "expected user or users, not both" }]
+        : [],
+    ),
   ];
 }
 
@@ -40,20 +49,34 @@ function faultFindings(faults: readonly Fault[]): readonly Finding[] {
   return faults.flatMap((fault, at) => {
     const findings: Finding[] = [];
     const belongs = (key: "status" | "retry_after_ms" | "added_ms", kind: Fault["kind"]): void => {
-      if (fault[key] !== undefined && fault.kind !== kind) findings.push({ path: ["faults", at, key], message: `belongs to a fault of the kind ${kind}` });
+      if (fault[key] !== undefined && fault.kind !== kind)
+        findings.push({ path: ["faults", at, key], message: `belongs to a fault of the kind ${kind}` });
     };
     belongs("status", "status");
     belongs("retry_after_ms", "status");
     belongs("added_ms", "slow");
-    if (fault.kind === "status" && fault.status === undefined) findings.push({ path: ["faults", at, "status"], message: "is missing: expected a status from 300 to 599" });
-    if (fault.kind === "slow" && fault.added_ms === undefined) findings.push({ path: ["faults", at, "added_ms"], message: "is missing: expected milliseconds" });
-    if (fault.to_ms <= fault.from_ms) findings.push({ path: ["faults", at, "to_ms"], message: "expected a time after from_ms" });
+    if (fault.kind === "status" && fault.status === undefined)
+      findings.push({ path: ["faults", at, "status"], message: "is missing: expected a status from 300 to 599" });
+    if (fault.kind === "slow" && fault.added_ms === undefined)
+      findings.push({ path: ["faults", at, "added_ms"], message: "is missing: expected milliseconds" });
+    if (fault.to_ms <= fault.from_ms)
+      findings.push({ path: ["faults", at, "to_ms"], message: "expected a time after from_ms" });
     return findings;
   });
 }
 
 /** A target that no call can reach is a slip of the pen. */
-function targetFindings({ faults, latencies }: Pick<Traffic, "faults" | "latencies">, targets: ReadonlySet<string>): readonly Finding[] {
-  const named: readonly (readonly [Finding["path"], string])[] = [...faults.map(({ target }, at) => [["faults", at, "target"], target] as const), ...Object.keys(latencies).map((target) => [["latencies", target], target] as const)];
-  return named.flatMap(([path, name]) => ([...targets].some((target) => concerns(name, target)) ? [] : [{ path, message: `no call of this file can reach this target${didYouMean(name, [...targets])}` }]));
+function targetFindings(
+  { faults, latencies }: Pick<Traffic, "faults" | "latencies">,
+  targets: ReadonlySet<string>,
+): readonly Finding[] {
+  const named: readonly (readonly [Finding["path"], string])[] = [
+    ...faults.map(({ target }, at) => [["faults", at, "target"], target] as const),
+    ...Object.keys(latencies).map((target) => [["latencies", target], target] as const),
+  ];
+  return named.flatMap(([path, name]) =>
+    [...targets].some((target) => concerns(name, target))
+      ? []
+      : [{ path, message: `no call of this file can reach this target${didYouMean(name, [...targets])}` }],
+  );
 }

@@ -38,7 +38,8 @@ export interface CourseInput {
 }
 
 export function createCourses({ latencies, faults, random }: CourseInput): Courses {
-  const latencyOf = (name: string): Latency => latencies[name] ?? Object.entries(latencies).find(([key]) => concerns(key, name))?.[1] ?? DEFAULT_LATENCY;
+  const latencyOf = (name: string): Latency =>
+    latencies[name] ?? Object.entries(latencies).find(([key]) => concerns(key, name))?.[1] ?? DEFAULT_LATENCY;
   const numbered = faults.map((fault, number) => ({ ...fault, number }));
   const faultsByTarget = new Map<string, readonly NumberedFault[]>();
   const faultsOf = (name: string): readonly NumberedFault[] => {
@@ -76,18 +77,29 @@ interface Undisturbed {
   readonly endAtMs: number;
 }
 
-function courseUnder(fault: Fault | null, { resolved, isStream, startMs, firstAtMs, endAtMs }: Undisturbed): Omit<Course, "faults"> {
+function courseUnder(
+  fault: Fault | null,
+  { resolved, isStream, startMs, firstAtMs, endAtMs }: Undisturbed,
+): Omit<Course, "faults"> {
   switch (fault?.kind) {
     case "dead":
       return { contentAtMs: null, endAtMs: startMs + REFUSED_AFTER_MS, failure: failed("connection", resolved) };
     case "stall":
       return { contentAtMs: null, endAtMs: Number.POSITIVE_INFINITY, failure: null };
     case "status":
-      return { contentAtMs: null, endAtMs: startMs + STATUS_AFTER_MS, failure: answered(fault?.status ?? 500, fault?.retry_after_ms ?? null, resolved) };
+      return {
+        contentAtMs: null,
+        endAtMs: startMs + STATUS_AFTER_MS,
+        failure: answered(fault?.status ?? 500, fault?.retry_after_ms ?? null, resolved),
+      };
     case "garbage":
       return { contentAtMs: null, endAtMs: firstAtMs, failure: failed("malformed", resolved) };
     case "cut":
-      return { contentAtMs: isStream ? firstAtMs : null, endAtMs: firstAtMs + CUT_AT * (endAtMs - firstAtMs), failure: failed("cut", resolved) };
+      return {
+        contentAtMs: isStream ? firstAtMs : null,
+        endAtMs: firstAtMs + CUT_AT * (endAtMs - firstAtMs),
+        failure: failed("cut", resolved),
+      };
     default:
       return { contentAtMs: isStream ? firstAtMs : endAtMs, endAtMs, failure: null };
   }
@@ -95,10 +107,17 @@ function courseUnder(fault: Fault | null, { resolved, isStream, startMs, firstAt
 
 /** What is under way when a target dies, dies with it. */
 function brokenByDeath(course: Course, faults: readonly NumberedFault[], startMs: number): Course {
-  const death = faults.find(({ kind, from_ms: fromMs }) => kind === "dead" && fromMs > startMs && fromMs < course.endAtMs);
+  const death = faults.find(
+    ({ kind, from_ms: fromMs }) => kind === "dead" && fromMs > startMs && fromMs < course.endAtMs,
+  );
   if (death === undefined) return course;
   const hasContent = course.contentAtMs !== null && course.contentAtMs <= death.from_ms;
-  return { contentAtMs: hasContent ? course.contentAtMs : null, endAtMs: death.from_ms, failure: { code: hasContent ? "upstream_incomplete" : "upstream_connection", status: null, retryAfterMs: null }, faults: [...course.faults, death.number] };
+  return {
+    contentAtMs: hasContent ? course.contentAtMs : null,
+    endAtMs: death.from_ms,
+    failure: { code: hasContent ? "upstream_incomplete" : "upstream_connection", status: null, retryAfterMs: null },
+    faults: [...course.faults, death.number],
+  };
 }
 
 /** With the codes that the engine itself gives to such a failure. */

@@ -30,9 +30,14 @@ export function watchHealth(health: Health): HealthWatch {
       if (now === undefined) return;
       const before = standings.get(key) ?? { isTripped: false, untilMs: Number.NEGATIVE_INFINITY };
       standings.set(key, before);
-      const tell = (what: HealthEvent["what"], untilMs: number | null = null): void => void events.push({ atMs: nowMs, target: key, what, untilMs });
+      const tell = (what: HealthEvent["what"], untilMs: number | null = null): void =>
+        void events.push({ atMs: nowMs, target: key, what, untilMs });
       if (probe !== 0) tell("probed");
-      if ((now.state === "open" || now.state === "rate_limited") && now.openUntilMs !== null && now.openUntilMs > before.untilMs) {
+      if (
+        (now.state === "open" || now.state === "rate_limited") &&
+        now.openUntilMs !== null &&
+        now.openUntilMs > before.untilMs
+      ) {
         tell(now.state === "open" ? "opened" : "rate_limited", now.openUntilMs);
         before.untilMs = now.openUntilMs;
         before.isTripped ||= now.state === "open";

@@ -21,11 +21,16 @@ export function parseExposition(text: string): Exposition {
     const value = digits === "+Inf" ? Infinity : digits === "-Inf" ? -Infinity : Number(digits);
     let samples = all.get(name);
     if (samples === undefined) all.set(name, (samples = new Map<string, Sample>()));
-    samples.set(written, { labels: Object.fromEntries([...written.matchAll(LABEL)].map(([, label, text_]) => [label!, unescaped(text_!)])), value });
+    samples.set(written, {
+      labels: Object.fromEntries([...written.matchAll(LABEL)].map(([, label, text_]) => [label!, unescaped(text_!)])),
+      value,
+    });
   }
   return all;
 }
 
 function unescaped(text: string): string {
-  return text.includes("\\") ? text.replaceAll(/\\(.)/g, (_, letter: string) => (letter === "n" ? "\n" : letter)) : text;
+  return text.includes("\\")
+    ? text.replaceAll(/\\(.)/g, (_, letter: string) => (letter === "n" ? "\n" : letter))
+    : text;
 }

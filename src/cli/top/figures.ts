@@ -57,7 +57,13 @@ export interface Figures {
   readonly reason: string | null;
   readonly uptime_s: number;
   readonly interval_s: number;
-  readonly calls: { readonly per_second: number; readonly failed: number; readonly refused: number; readonly cancelled: number; readonly in_flight: number };
+  readonly calls: {
+    readonly per_second: number;
+    readonly failed: number;
+    readonly refused: number;
+    readonly cancelled: number;
+    readonly in_flight: number;
+  };
   readonly tokens: { readonly prompt: number; readonly completion: number };
   readonly cost_usd_per_hour: number;
   readonly first_token_ms: Quantiles | null;
@@ -99,13 +105,17 @@ function between(before: Reading, after: Reading): Between {
     const was = before.metrics.get(name)?.get(key)?.value ?? 0;
     return value >= was ? value - was : value;
   };
-  const samplesOf = (name: string, is: Is): readonly (readonly [string, Sample])[] => [...(after.metrics.get(name) ?? [])].filter(([, { labels }]) => is(labels));
+  const samplesOf = (name: string, is: Is): readonly (readonly [string, Sample])[] =>
+    [...(after.metrics.get(name) ?? [])].filter(([, { labels }]) => is(labels));
   return {
     seconds,
-    rate: (name, is = ANY) => samplesOf(name, is).reduce((sum, [key, sample]) => sum + grown(name, key, sample), 0) / seconds,
+    rate: (name, is = ANY) =>
+      samplesOf(name, is).reduce((sum, [key, sample]) => sum + grown(name, key, sample), 0) / seconds,
     now: (name, is = ANY) => samplesOf(name, is).reduce((sum, [, { value }]) => sum + value, 0),
     samples: (name) => [...(after.metrics.get(name)?.values() ?? [])],
-    values: (name, label) => [...new Set([...(after.metrics.get(name)?.values() ?? [])].map(({ labels }) => labels[label] ?? ""))],
+    values: (name, label) => [
+      ...new Set([...(after.metrics.get(name)?.values() ?? [])].map(({ labels }) => labels[label] ?? "")),
+    ],
     quantilesMs(name, is = ANY) {
       const buckets = new Map<number, number>();
       for (const [key, sample] of samplesOf(`${name}_bucket`, is)) {
@@ -128,7 +138,10 @@ export function quantile(share: number, counts: ReadonlyMap<number, number>): nu
   let from = 0;
   let below = 0;
   for (const [bound, count] of buckets) {
-    if (count >= rank) return bound === Infinity ? from : from + (count === below ? 0 : ((bound - from) * (rank - below)) / (count - below));
+    if (count >= rank)
+      return bound === Infinity
+        ? from
+        : from + (count === below ? 0 : ((bound - from) * (rank - below)) / (count - below));
     from = bound;
     below = count;
   }
@@ -147,8 +160,17 @@ export function figuresOf(before: Reading, after: Reading): Figures {
     reason: typeof standing["reason"] === "string" ? standing["reason"] : null,
     uptime_s: of.now("process_uptime_seconds"),
     interval_s: of.seconds,
-    calls: { per_second: of.rate("dragoman_calls_total"), failed: of.rate("dragoman_calls_total", failed), refused: of.rate("dragoman_calls_total", refused), cancelled: of.rate("dragoman_cancelled_total"), in_flight: of.now("dragoman_calls_in_flight") },
-    tokens: { prompt: of.rate("dragoman_tokens_total", ({ kind }) => kind === "prompt"), completion: of.rate("dragoman_tokens_total", ({ kind }) => kind === "completion") },
+    calls: {
+      per_second: of.rate("dragoman_calls_total"),
+      failed: of.rate("dragoman_calls_total", failed),
+      refused: of.rate("dragoman_calls_total", refused),
+      cancelled: of.rate("dragoman_cancelled_total"),
+      in_flight: of.now("dragoman_calls_in_flight"),
+    },
+    tokens: {
+      prompt: of.rate("dragoman_tokens_total", ({ kind }) => kind === "prompt"),
+      completion: of.rate("dragoman_tokens_total", ({ kind }) => kind === "completion"),
+    },
     cost_usd_per_hour: (of.rate("dragoman_cost_nano_usd_total") * 3600) / 1e9,
     first_token_ms: of.quantilesMs("dragoman_first_token_seconds"),
     own_ms: of.quantilesMs("dragoman_own_seconds"),
@@ -158,7 +180,17 @@ export function figuresOf(before: Reading, after: Reading): Figures {
     targets: targetsOf(of, standing),
     budgets: budgetsOf(of),
     integrations: integrationsOf(of),
-    tools: of.values("dragoman_tool_runs_total", "server").map((server) => ({ server, runs: of.rate("dragoman_tool_runs_total", (labels) => labels["server"] === server), failed: of.rate("dragoman_tool_runs_total", (labels) => labels["server"] === server && labels["outcome"] !== "ok") })).toSorted((a, b) => b.runs - a.runs),
+    tools: of
+      .values("dragoman_tool_runs_total", "server")
+      .map((server) => ({
+        server,
+        runs: of.rate("dragoman_tool_runs_total", (labels) => labels["server"] === server),
+        failed: of.rate(
+          "dragoman_tool_runs_total",
+          (labels) => labels["server"] === server && labels["outcome"] !== "ok",
+        ),
+      }))
+      .toSorted((a, b) => b.runs - a.runs),
     database: standing["database"] ?? null,
     limit_store: standing["limit_store"] ?? null,
     ledger: standing["ledger"] ?? null,
@@ -173,30 +205,53 @@ function busiest<T extends { readonly calls: number }>(all: readonly T[], name: 
 function routesOf(of: Between): readonly RouteFigures[] {
   const routes = of.values("dragoman_route_calls_total", "route").map((route): RouteFigures => {
     const own: Is = (labels) => labels["route"] === route;
-    const ended = (outcome: string): number => of.rate("dragoman_route_calls_total", (labels) => own(labels) && labels["outcome"] === outcome);
-    return { route, calls: of.rate("dragoman_route_calls_total", own), refused: ended("refused"), failed: ended("failed"), tokens: of.rate("dragoman_route_tokens_total", own), first_token_ms: of.quantilesMs("dragoman_route_first_token_seconds", own) };
+    const ended = (outcome: string): number =>
+      of.rate("dragoman_route_calls_total", (labels) => own(labels) && labels["outcome"] === outcome);
+    return {
+      route,
+      calls: of.rate("dragoman_route_calls_total", own),
+      refused: ended("refused"),
+      failed: ended("failed"),
+      tokens: of.rate("dragoman_route_tokens_total", own),
+      first_token_ms: of.quantilesMs("dragoman_route_first_token_seconds", own),
+    };
   });
   return busiest(routes, ({ route }) => route);
 }
 
 function targetsOf(of: Between, standing: JsonObject): readonly TargetFigures[] {
-  const told = new Map((Array.isArray(standing["targets"]) ? (standing["targets"] as readonly Json[]) : []).filter(isObject).map((target) => [text(target["target"]), target]));
-  const names = new Map(of.samples("dragoman_calls_total").map(({ labels: { provider = "", model = "" } }) => [`${provider}:${model}`, { provider, model }]));
-  for (const target of told.keys()) if (!names.has(target)) names.set(target, { provider: target.slice(0, target.indexOf(":")), model: target.slice(target.indexOf(":") + 1) });
-  const targets = [...names].filter(([, { provider }]) => provider !== "none").map(([target, { provider, model }]): TargetFigures => {
-    const own: Is = (labels) => labels["provider"] === provider && labels["model"] === model;
-    const known = told.get(target);
-    return {
-      target,
-      state: known === undefined ? "unknown" : text(known["state"]),
-      calls: of.rate("dragoman_calls_total", own),
-      failed: of.rate("dragoman_calls_total", (labels) => own(labels) && (labels["status"] ?? "") >= "500"),
-      tokens: of.rate("dragoman_tokens_total", own),
-      first_token_ms: of.quantilesMs("dragoman_first_token_seconds", own),
-      in_flight: Number(known?.["calls_in_flight"] ?? 0),
-      waiting: Number(known?.["calls_waiting"] ?? 0),
-    };
-  });
+  const told = new Map(
+    (Array.isArray(standing["targets"]) ? (standing["targets"] as readonly Json[]) : [])
+      .filter(isObject)
+      .map((target) => [text(target["target"]), target]),
+  );
+  const names = new Map(
+    of
+      .samples("dragoman_calls_total")
+      .map(({ labels: { provider = "", model = "" } }) => [`${provider}:${model}`, { provider, model }]),
+  );
+  for (const target of told.keys())
+    if (!names.has(target))
+      names.set(target, {
+        provider: target.slice(0, target.indexOf(":")),
+        model: target.slice(target.indexOf(":") + 1),
+      });
+  const targets = [...names]
+    .filter(([, { provider }]) => provider !== "none")
+    .map(([target, { provider, model }]): TargetFigures => {
+      const own: Is = (labels) => labels["provider"] === provider && labels["model"] === model;
+      const known = told.get(target);
+      return {
+        target,
+        state: known === undefined ? "unknown" : text(known["state"]),
+        calls: of.rate("dragoman_calls_total", own),
+        failed: of.rate("dragoman_calls_total", (labels) => own(labels) && (labels["status"] ?? "") >= "500"),
+        tokens: of.rate("dragoman_tokens_total", own),
+        first_token_ms: of.quantilesMs("dragoman_first_token_seconds", own),
+        in_flight: Number(known?.["calls_in_flight"] ?? 0),
+        waiting: Number(known?.["calls_waiting"] ?? 0),
+      };
+    });
   const isLeftAlone = ({ state }: TargetFigures): boolean => !["closed", "unknown"].includes(state);
   const sorted = busiest(targets, ({ target }) => target);
   // what is left alone is what somebody looks for
@@ -205,15 +260,26 @@ function targetsOf(of: Between, standing: JsonObject): readonly TargetFigures[] 
 
 /** A gateway of an earlier release tells no names. */
 function budgetsOf(of: Between): Figures["budgets"] {
-  const told = of.samples("dragoman_budget_used_ratio").map(({ labels, value }) => ({ id: labels["budget"]!, name: labels["name"] ?? labels["budget"]!, used: value }));
+  const told = of
+    .samples("dragoman_budget_used_ratio")
+    .map(({ labels, value }) => ({ id: labels["budget"]!, name: labels["name"] ?? labels["budget"]!, used: value }));
   const isShared = (name: string): boolean => told.filter((each) => each.name === name).length > 1;
-  return told.map(({ id, name, used }) => ({ budget: isShared(name) ? `${name} (${id})` : name, id, used })).toSorted((a, b) => b.used - a.used);
+  return told
+    .map(({ id, name, used }) => ({ budget: isShared(name) ? `${name} (${id})` : name, id, used }))
+    .toSorted((a, b) => b.used - a.used);
 }
 
 function integrationsOf(of: Between): readonly IntegrationFigures[] {
   return of.values("dragoman_integration_up", "integration").map((integration) => {
     const own: Is = (labels) => labels["integration"] === integration;
-    return { integration, up: of.now("dragoman_integration_up", own) > 0, queued: of.now("dragoman_integration_queued", own), delivered: of.rate("dragoman_integration_delivered_total", own), shed: of.rate("dragoman_integration_shed_total", own), shed_in_all: of.now("dragoman_integration_shed_total", own) };
+    return {
+      integration,
+      up: of.now("dragoman_integration_up", own) > 0,
+      queued: of.now("dragoman_integration_queued", own),
+      delivered: of.rate("dragoman_integration_delivered_total", own),
+      shed: of.rate("dragoman_integration_shed_total", own),
+      shed_in_all: of.now("dragoman_integration_shed_total", own),
+    };
   });
 }
 

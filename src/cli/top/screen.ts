@@ -35,18 +35,55 @@ export function screenOf(view: View, { columns, rows }: ScreenSize): readonly Li
 
 /** The text alone. */
 export function plainText(lines: readonly Line[]): string {
-  return lines.map((line) => line.map(({ text }) => text).join("").trimEnd()).join("\n");
+  return lines
+    .map((line) =>
+      line
+        .map(({ text }) => text)
+        .join("")
+        .trimEnd(),
+    )
+    .join("\n");
 }
 
 function headLines({ url, figures, away }: View): readonly Line[] {
-  if (figures === null) return [[piece(`dragoman  ${url}  `, "head"), away === null ? piece("reading...") : piece(awayWords(away), "bad")]];
-  const { version, status, reason, uptime_s: uptime, calls, tokens, processors, memory_bytes: memory, cost_usd_per_hour: cost } = figures;
-  const standing = away !== null ? piece(awayWords(away), "bad") : status === "ready" ? piece(`ready, up ${spanOf(uptime)}`) : piece(`${status}: ${reason ?? ""}`, "bad");
+  if (figures === null)
+    return [[piece(`dragoman  ${url}  `, "head"), away === null ? piece("reading...") : piece(awayWords(away), "bad")]];
+  const {
+    version,
+    status,
+    reason,
+    uptime_s: uptime,
+    calls,
+    tokens,
+    processors,
+    memory_bytes: memory,
+    cost_usd_per_hour: cost,
+  } = figures;
+  const standing =
+    away !== null
+      ? piece(awayWords(away), "bad")
+      : status === "ready"
+        ? piece(`ready, up ${spanOf(uptime)}`)
+        : piece(`${status}: ${reason ?? ""}`, "bad");
   return [
     [piece(`dragoman ${version}  ${url}  `, "head"), standing],
-    [piece(`calls ${rateOf(calls.per_second)}/s  under way ${calls.in_flight}  `), piece(`failed ${rateOf(calls.failed)}/s (${shareOf(calls.failed, calls.per_second)})`, calls.failed > 0 ? "bad" : "plain"), piece(`  refused ${rateOf(calls.refused)}/s  left ${rateOf(calls.cancelled)}/s`)],
-    [piece(`tokens in ${rateOf(tokens.prompt)}/s out ${rateOf(tokens.completion)}/s  first word ${quantilesOf(figures.first_token_ms)}  cost $${cost.toFixed(2)}/h`)],
-    [piece(`own ${quantilesOf(figures.own_ms)}  cpu ${Math.round(processors * 100)} %  memory ${bytesOf(memory)}  `), ...dependencies(figures)],
+    [
+      piece(`calls ${rateOf(calls.per_second)}/s  under way ${calls.in_flight}  `),
+      piece(
+        `failed ${rateOf(calls.failed)}/s (${shareOf(calls.failed, calls.per_second)})`,
+        calls.failed > 0 ? "bad" : "plain",
+      ),
+      piece(`  refused ${rateOf(calls.refused)}/s  left ${rateOf(calls.cancelled)}/s`),
+    ],
+    [
+      piece(
+        `tokens in ${rateOf(tokens.prompt)}/s out ${rateOf(tokens.completion)}/s  first word ${quantilesOf(figures.first_token_ms)}  cost $${cost.toFixed(2)}/h`,
+      ),
+    ],
+    [
+      piece(`own ${quantilesOf(figures.own_ms)}  cpu ${Math.round(processors * 100)} %  memory ${bytesOf(memory)}  `),
+      ...dependencies(figures),
+    ],
   ];
 }
 
@@ -66,7 +103,10 @@ function dependencies({ database, limit_store: limitStore, ledger }: Figures): r
     ...(lost > 0 ? [`${lost} rows lost`] : []),
   ];
   const unshipped = Number(field(ledger, "unshipped_bytes") ?? 0);
-  return [faults.length === 0 ? piece(`database, limits, ledger ok`) : piece(faults.join(", "), "bad"), piece(unshipped > 1_048_576 ? `, ${bytesOf(unshipped)} unshipped` : "", "warn")];
+  return [
+    faults.length === 0 ? piece(`database, limits, ledger ok`) : piece(faults.join(", "), "bad"),
+    piece(unshipped > 1_048_576 ? `, ${bytesOf(unshipped)} unshipped` : "", "warn"),
+  ];
 }
 
 function field(value: Json, name: string): Json | undefined {
@@ -83,22 +123,62 @@ function sectionsOf({ routes, targets, budgets, integrations, tools }: Figures):
   const bad = (text: string, isBad: boolean, paint: Paint = "bad"): Piece => piece(text, isBad ? paint : "plain");
   return [
     {
-      title: "TARGET", columns: ["STATE", "CALLS/S", "FAILED", "TOKENS/S", "FIRST p50", "p95", "NOW"],
+      title: "TARGET",
+      columns: ["STATE", "CALLS/S", "FAILED", "TOKENS/S", "FIRST p50", "p95", "NOW"],
       rows: targets.map((one) => [
-        piece(one.target), bad(one.state, !["closed", "unknown"].includes(one.state), one.state === "open" ? "bad" : "warn"), piece(rateOf(one.calls)), bad(shareOf(one.failed, one.calls), one.failed > 0), piece(rateOf(one.tokens)),
-        piece(millisOf(one.first_token_ms?.p50)), piece(millisOf(one.first_token_ms?.p95)), bad(one.waiting === 0 ? String(one.in_flight) : `${one.in_flight}+${one.waiting}`, one.waiting > 0, "warn"),
+        piece(one.target),
+        bad(one.state, !["closed", "unknown"].includes(one.state), one.state === "open" ? "bad" : "warn"),
+        piece(rateOf(one.calls)),
+        bad(shareOf(one.failed, one.calls), one.failed > 0),
+        piece(rateOf(one.tokens)),
+        piece(millisOf(one.first_token_ms?.p50)),
+        piece(millisOf(one.first_token_ms?.p95)),
+        bad(one.waiting === 0 ? String(one.in_flight) : `${one.in_flight}+${one.waiting}`, one.waiting > 0, "warn"),
       ]),
     },
     {
-      title: "ROUTE", columns: ["CALLS/S", "FAILED", "REFUSED", "TOKENS/S", "FIRST p50", "p95"],
-      rows: routes.map((one) => [piece(one.route), piece(rateOf(one.calls)), bad(shareOf(one.failed, one.calls), one.failed > 0), piece(shareOf(one.refused, one.calls)), piece(rateOf(one.tokens)), piece(millisOf(one.first_token_ms?.p50)), piece(millisOf(one.first_token_ms?.p95))]),
+      title: "ROUTE",
+      columns: ["CALLS/S", "FAILED", "REFUSED", "TOKENS/S", "FIRST p50", "p95"],
+      rows: routes.map((one) => [
+        piece(one.route),
+        piece(rateOf(one.calls)),
+        bad(shareOf(one.failed, one.calls), one.failed > 0),
+        piece(shareOf(one.refused, one.calls)),
+        piece(rateOf(one.tokens)),
+        piece(millisOf(one.first_token_ms?.p50)),
+        piece(millisOf(one.first_token_ms?.p95)),
+      ]),
     },
-    { title: "BUDGET", columns: ["USED", ""], rows: budgets.map(({ budget, used }) => [piece(budget), bad(`${Math.round(used * 100)} %`, used >= 0.9, used >= 1 ? "bad" : "warn"), piece(barOf(used))]) },
     {
-      title: "INTEGRATION", columns: ["STATE", "TOLD/S", "QUEUED", "SHED/S", "SHED IN ALL"],
-      rows: integrations.map((one) => [piece(one.integration), bad(one.up ? "up" : "failing", !one.up), piece(rateOf(one.delivered)), piece(String(one.queued)), bad(rateOf(one.shed), one.shed > 0), bad(String(one.shed_in_all), one.shed_in_all > 0, "warn")]),
+      title: "BUDGET",
+      columns: ["USED", ""],
+      rows: budgets.map(({ budget, used }) => [
+        piece(budget),
+        bad(`${Math.round(used * 100)} %`, used >= 0.9, used >= 1 ? "bad" : "warn"),
+        piece(barOf(used)),
+      ]),
     },
-    { title: "TOOL SERVER", columns: ["RUNS/S", "FAILED"], rows: tools.map((one) => [piece(one.server), piece(rateOf(one.runs)), bad(shareOf(one.failed, one.runs), one.failed > 0)]) },
+    {
+      title: "INTEGRATION",
+      columns: ["STATE", "TOLD/S", "QUEUED", "SHED/S", "SHED IN ALL"],
+      rows: integrations.map((one) => [
+        piece(one.integration),
+        bad(one.up ? "up" : "failing", !one.up),
+        piece(rateOf(one.delivered)),
+        piece(String(one.queued)),
+        bad(rateOf(one.shed), one.shed > 0),
+        bad(String(one.shed_in_all), one.shed_in_all > 0, "warn"),
+      ]),
+    },
+    {
+      title: "TOOL SERVER",
+      columns: ["RUNS/S", "FAILED"],
+      rows: tools.map((one) => [
+        piece(one.server),
+        piece(rateOf(one.runs)),
+        bad(shareOf(one.failed, one.runs), one.failed > 0),
+      ]),
+    },
   ].filter(({ rows }) => rows.length > 0);
 }
 
@@ -116,12 +196,33 @@ const [LEAST_NAME, MOST_NAME] = [16, 48];
 
 function tableLines({ title, columns, rows }: Section, count: number, cells: number): readonly Line[] {
   const some = rows.slice(0, count);
-  const widths = columns.map((column, index) => Math.max(column.length, ...some.map((row) => Bun.stringWidth(row[index + 1]?.text ?? ""))));
+  const widths = columns.map((column, index) =>
+    Math.max(column.length, ...some.map((row) => Bun.stringWidth(row[index + 1]?.text ?? ""))),
+  );
   const name = count < rows.length ? `${title} (${count} of ${rows.length})` : title;
   const room = cells - widths.reduce((sum, width) => sum + width + 1, 0);
-  const nameCells = Math.max(LEAST_NAME, Math.min(room, MOST_NAME, Math.max(name.length, ...some.map(([first]) => Bun.stringWidth(printable(first?.text ?? ""))))));
-  const head: Line = [piece(padded(name, nameCells), "title"), ...columns.map((column, index) => piece(` ${aligned(column, widths[index]!, index, columns)}`, "title"))];
-  return [head, ...some.map((row): Line => row.map(({ text, paint }, index) => (index === 0 ? piece(padded(printable(text), nameCells), paint) : piece(` ${aligned(printable(text), widths[index - 1]!, index - 1, columns)}`, paint))))];
+  const nameCells = Math.max(
+    LEAST_NAME,
+    Math.min(
+      room,
+      MOST_NAME,
+      Math.max(name.length, ...some.map(([first]) => Bun.stringWidth(printable(first?.text ?? "")))),
+    ),
+  );
+  const head: Line = [
+    piece(padded(name, nameCells), "title"),
+    ...columns.map((column, index) => piece(` ${aligned(column, widths[index]!, index, columns)}`, "title")),
+  ];
+  return [
+    head,
+    ...some.map((row): Line =>
+      row.map(({ text, paint }, index) =>
+        index === 0
+          ? piece(padded(printable(text), nameCells), paint)
+          : piece(` ${aligned(printable(text), widths[index - 1]!, index - 1, columns)}`, paint),
+      ),
+    ),
+  ];
 }
 
 /** Words to the left, figures to the right. */
@@ -185,7 +286,11 @@ function millisOf(ms: number | undefined): string {
 }
 
 function bytesOf(bytes: number): string {
-  return bytes < 1_048_576 ? `${Math.round(bytes / 1024)} KiB` : bytes < 10 * 1_073_741_824 ? `${Math.round(bytes / 1_048_576)} MiB` : `${Math.round(bytes / 1_073_741_824)} GiB`;
+  return bytes < 1_048_576
+    ? `${Math.round(bytes / 1024)} KiB`
+    : bytes < 10 * 1_073_741_824
+      ? `${Math.round(bytes / 1_048_576)} MiB`
+      : `${Math.round(bytes / 1_073_741_824)} GiB`;
 }
 
 function spanOf(seconds: number): string {

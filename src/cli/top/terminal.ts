@@ -15,7 +15,13 @@ export interface TerminalEvents {
   readonly onResize: () => void;
 }
 
-const CODES: Readonly<Record<Paint, string>> = { head: "\x1b[1m", title: "\x1b[2m", bad: "\x1b[31m", warn: "\x1b[33m", plain: "" };
+const CODES: Readonly<Record<Paint, string>> = {
+  head: "\x1b[1m",
+  title: "\x1b[2m",
+  bad: "\x1b[31m",
+  warn: "\x1b[33m",
+  plain: "",
+};
 /** q, Q, Ctrl-C, Ctrl-D. */
 const END_KEYS: ReadonlySet<number> = new Set([0x71, 0x51, 3, 4]);
 /** Another screen without cursor, and back. */
@@ -60,5 +66,7 @@ export function openTerminal({ onEnd, onResize }: TerminalEvents, hasColour: boo
 }
 
 function painted(line: Line, hasColour: boolean): string {
-  return line.map(({ text, paint }) => (hasColour && CODES[paint] !== "" ? `${CODES[paint]}${text}\x1b[0m` : text)).join("");
+  return line
+    .map(({ text, paint }) => (hasColour && CODES[paint] !== "" ? `${CODES[paint]}${text}\x1b[0m` : text))
+    .join("");
 }

@@ -31,10 +31,22 @@ export async function top(flags: TopFlags, environment: Environment): Promise<nu
   if (flags.once === true || (flags.json !== true && !process.stdout.isTTY)) {
     await Bun.sleep(intervalMs);
     const figures = figuresOf(first, await read());
-    printLine(flags.json === true ? toldAs(url, figures) : plainText(screenOf({ url, figures, away: null }, { columns: 100, rows: 1000 })));
+    printLine(
+      flags.json === true
+        ? toldAs(url, figures)
+        : plainText(screenOf({ url, figures, away: null }, { columns: 100, rows: 1000 })),
+    );
     return 0;
   }
-  return flags.json === true ? await printed(url, read, first, intervalMs) : await shown(url, read, first, intervalMs, environment.get("NO_COLOR") === undefined && environment.get("TERM") !== "dumb");
+  return flags.json === true
+    ? await printed(url, read, first, intervalMs)
+    : await shown(
+        url,
+        read,
+        first,
+        intervalMs,
+        environment.get("NO_COLOR") === undefined && environment.get("TERM") !== "dumb",
+      );
 }
 
 function toldAs(url: string, figures: Figures): string {
@@ -58,7 +70,13 @@ async function printed(url: string, read: () => Promise<Reading>, first: Reading
 }
 
 /** Until q or Ctrl-C. A gateway that goes away is waited for. */
-async function shown(url: string, read: () => Promise<Reading>, first: Reading, intervalMs: number, hasColour: boolean): Promise<number> {
+async function shown(
+  url: string,
+  read: () => Promise<Reading>,
+  first: Reading,
+  intervalMs: number,
+  hasColour: boolean,
+): Promise<number> {
   let view: View = { url, figures: null, away: null };
   let end = (): void => {};
   const ended = new Promise<true>((resolve) => (end = () => resolve(true)));
@@ -78,7 +96,13 @@ async function shown(url: string, read: () => Promise<Reading>, first: Reading, 
       } catch (thrown) {
         awaySinceMs ??= systemClock.monotonic();
         readings = [];
-        view = { ...view, away: { words: wordsOf(thrown).replace(`The gateway at ${url} `, ""), forMs: systemClock.monotonic() - awaySinceMs } };
+        view = {
+          ...view,
+          away: {
+            words: wordsOf(thrown).replace(`The gateway at ${url} `, ""),
+            forMs: systemClock.monotonic() - awaySinceMs,
+          },
+        };
       }
       draw();
     }
@@ -96,9 +120,13 @@ export function recent(readings: readonly Reading[], now: Reading): readonly Rea
 
 /** Throws Error in words. */
 async function readGateway(url: string, token: string | null, clock: Clock): Promise<Reading> {
-  const [metrics, standing] = await Promise.all([readPath(url, "/metrics", token), readPath(url, "/readyz?verbose", token)]);
+  const [metrics, standing] = await Promise.all([
+    readPath(url, "/metrics", token),
+    readPath(url, "/readyz?verbose", token),
+  ]);
   const body = parsed(standing.text);
-  if (!isObject(body) || !("status" in body) || !metrics.text.includes("dragoman_")) throw new Error(`What answers at ${url} is no gateway. Name its address with --url or DRAGOMAN_URL.`);
+  if (!isObject(body) || !("status" in body) || !metrics.text.includes("dragoman_"))
+    throw new Error(`What answers at ${url} is no gateway. Name its address with --url or DRAGOMAN_URL.`);
   return { atMs: clock.monotonic(), metrics: parseExposition(metrics.text), standing: body };
 }
 
@@ -106,11 +134,18 @@ async function readPath(url: string, path: string, token: string | null): Promis
   let status: number;
   let text: string;
   try {
-    const response = await fetch(`${url}${path}`, { redirect: "manual", signal: AbortSignal.timeout(READ_MS), ...(token !== null && { headers: { authorization: `Bearer ${token}` } }) });
+    const response = await fetch(`${url}${path}`, {
+      redirect: "manual",
+      signal: AbortSignal.timeout(READ_MS),
+      ...(token !== null && { headers: { authorization: `Bearer ${token}` } }),
+    });
     ({ status } = response);
     text = await response.text();
   } catch (thrown) {
-    throw new Error(`The gateway at ${url} cannot be reached: ${thrown instanceof Error ? thrown.message : String(thrown)}`, { cause: thrown });
+    throw new Error(
+      `The gateway at ${url} cannot be reached: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
+      { cause: thrown },
+    );
   }
   // not ready is an answer too
   if (status === 200 || (status === 503 && path !== "/metrics")) return { text };

@@ -21,9 +21,21 @@ import { webhookAdminOperations } from "./webhooks.ts";
 import { USER_OPERATIONS } from "./users.ts";
 
 /** Every operation below `/api/v1/admin`. */
-export function adminOperations(world: DocumentWorld, { calls, contents, toolServers, clock }: Pick<AdminContext, "calls" | "contents" | "toolServers" | "clock">): readonly AdminOperation[] {
+export function adminOperations(
+  world: DocumentWorld,
+  { calls, contents, toolServers, clock }: Pick<AdminContext, "calls" | "contents" | "toolServers" | "clock">,
+): readonly AdminOperation[] {
   const rules = documentRules(world);
-  return [...TENANT_OPERATIONS, ...USER_OPERATIONS, ...TOKEN_OPERATIONS, ...configuredOperations({ rules, world, inFile: fileDocuments(world) }, { webhooks: webhookAdminOperations }), ...historyOperations({ rules, world }), ...usageOperations(calls), ...logOperations(calls, contents), ...toolOperations(toolServers, () => clock.monotonic())];
+  return [
+    ...TENANT_OPERATIONS,
+    ...USER_OPERATIONS,
+    ...TOKEN_OPERATIONS,
+    ...configuredOperations({ rules, world, inFile: fileDocuments(world) }, { webhooks: webhookAdminOperations }),
+    ...historyOperations({ rules, world }),
+    ...usageOperations(calls),
+    ...logOperations(calls, contents),
+    ...toolOperations(toolServers, () => clock.monotonic()),
+  ];
 }
 
 /** What it throws is for the app around it, which has one body for every error. */
@@ -38,32 +50,51 @@ export function createAdminApp(context: AdminContext, world: DocumentWorld): Hon
     throw thrown;
   });
   app.notFound((c) => {
-    throw new GatewayError("not_found", `There is nothing at ${c.req.method} ${c.req.path.slice(0, 200)}. GET /api/v1/openapi.json describes what is there.`);
+    throw new GatewayError(
+      "not_found",
+      `There is nothing at ${c.req.method} ${c.req.path.slice(0, 200)}. GET /api/v1/openapi.json describes what is there.`,
+    );
   });
   return app;
 }
 
 function serveKey(app: Hono<AdminEnv>, context: AdminContext): void {
   for (const path of KEY_PATHS)
-    app.get(path, async (c) => {
-      const token = await c.env.identify();
-      demandMoreThanOps(token);
-      const { user = null } = checked(keyQuery, queryOf(c.req.url));
-      const body = await describeKey(token, context.snapshot(), context.limits, user);
-      return c.env.reply({ status: 200, headers: { "content-type": "application/json", "cache-control": "no-store" }, body: JSON.stringify(body) });
-    }).all(path, (c) => {
-      throw new GatewayError("method_not_allowed", `${path} takes GET; got ${c.req.method}.`, { headers: { allow: "GET" } });
-    });
+    app
+      .get(path, async (c) => {
+        const token = await c.env.identify();
+        demandMoreThanOps(token);
+        const { user = null } = checked(keyQuery, queryOf(c.req.url));
+        const body = await describeKey(token, context.snapshot(), context.limits, user);
+        return c.env.reply({
+          status: 200,
+          headers: { "content-type": "application/json", "cache-control": "no-store" },
+          body: JSON.stringify(body),
+        });
+      })
+      .all(path, (c) => {
+        throw new GatewayError("method_not_allowed", `${path} takes GET; got ${c.req.method}.`, {
+          headers: { allow: "GET" },
+        });
+      });
 }
 
 /** The document is for everybody: it says nothing of anybody. */
 function serveDocument(app: Hono<AdminEnv>, operations: readonly AdminOperation[], { version }: AdminContext): void {
   let document: string | null = null;
   for (const path of OPENAPI_PATHS)
-    app.get(path, async (c) => {
-      const { openapiDocument } = await import("./openapi.ts");
-      return c.env.reply({ status: 200, headers: { "content-type": "application/json" }, body: (document ??= JSON.stringify(openapiDocument(operations, version))) });
-    }).all(path, (c) => {
-      throw new GatewayError("method_not_allowed", `${path} takes GET; got ${c.req.method}.`, { headers: { allow: "GET" } });
-    });
+    app
+      .get(path, async (c) => {
+        const { openapiDocument } = await import("./openapi.ts");
+        return c.env.reply({
+          status: 200,
+          headers: { "content-type": "application/json" },
+          body: (document ??= JSON.stringify(openapiDocument(operations, version))),
+        });
+      })
+      .all(path, (c) => {
+        throw new GatewayError("method_not_allowed", `${path} takes GET; got ${c.req.method}.`, {
+          headers: { allow: "GET" },
+        });
+      });
 }

@@ -10,27 +10,72 @@ export type AdminCalls = Pick<CallStore, "searchCalls" | "findCall" | "usage" | 
 
 const count = z.int();
 export const CALL_SHAPE = {
-  trace_id: z.string(), at: time, tenant_id: z.string().nullable(), project_id: z.string().nullable(), token_id: z.string().nullable(), user_id: z.string().nullable(), end_user: z.string().nullable(),
-  route: z.string().nullable(), provider: z.string().nullable(), model: z.string().nullable(), status: z.int(), code: z.string().nullable(), stream: z.boolean(), cancelled: z.boolean(), attempts: count,
-  prompt_tokens: count, completion_tokens: count, cached_tokens: count, reasoning_tokens: count, cost_usd: z.string().nullable(), total_ms: z.number(), first_content_ms: z.number().nullable(),
-  model_asked: z.string().nullable().meta({ description: "`model` as the caller wrote it." }), finish_reason: z.string().nullable().meta({ description: "Of the first choice." }),
-  settled: z.boolean().meta({ description: "False: its process ended before it did, and it was charged with what was reserved for it." }),
+  trace_id: z.string(),
+  at: time,
+  tenant_id: z.string().nullable(),
+  project_id: z.string().nullable(),
+  token_id: z.string().nullable(),
+  user_id: z.string().nullable(),
+  end_user: z.string().nullable(),
+  route: z.string().nullable(),
+  provider: z.string().nullable(),
+  model: z.string().nullable(),
+  status: z.int(),
+  code: z.string().nullable(),
+  stream: z.boolean(),
+  cancelled: z.boolean(),
+  attempts: count,
+  prompt_tokens: count,
+  completion_tokens: count,
+  cached_tokens: count,
+  reasoning_tokens: count,
+  cost_usd: z.string().nullable(),
+  total_ms: z.number(),
+  first_content_ms: z.number().nullable(),
+  model_asked: z.string().nullable().meta({ description: "`model` as the caller wrote it." }),
+  finish_reason: z.string().nullable().meta({ description: "Of the first choice." }),
+  settled: z
+    .boolean()
+    .meta({ description: "False: its process ended before it did, and it was charged with what was reserved for it." }),
 };
 
 export const word = z.string().min(1).max(400).optional();
 /** Which tenant and project can be asked for where none is named by the path. */
-export const WITHIN = { operator: { tenant_id: word, project_id: word }, tenant: { project_id: word }, project: {} } as const;
+export const WITHIN = {
+  operator: { tenant_id: word, project_id: word },
+  tenant: { project_id: word },
+  project: {},
+} as const;
 export const filters = {
-  token_id: word, user_id: word, end_user: word, route: word, provider: word, model: word.meta({ description: "The provider's own name." }),
-  from: instant.optional().meta({ description: "Of this time and later." }), to: instant.optional().meta({ description: "Before this time." }),
+  token_id: word,
+  user_id: word,
+  end_user: word,
+  route: word,
+  provider: word,
+  model: word.meta({ description: "The provider's own name." }),
+  from: instant.optional().meta({ description: "Of this time and later." }),
+  to: instant.optional().meta({ description: "Before this time." }),
 };
 
-export type Filters = z.output<z.ZodObject<typeof filters>> & { readonly project_id?: string | undefined; readonly tenant_id?: string | undefined };
+export type Filters = z.output<z.ZodObject<typeof filters>> & {
+  readonly project_id?: string | undefined;
+  readonly tenant_id?: string | undefined;
+};
 
 /** `place` null: the operator's, of all tenants. */
-export function scopeOf(place: Place | null, asked: Filters): CallScope & { readonly fromMs?: number; readonly toMs?: number } {
+export function scopeOf(
+  place: Place | null,
+  asked: Filters,
+): CallScope & { readonly fromMs?: number; readonly toMs?: number } {
   const given = {
-    tokenId: asked.token_id, userId: asked.user_id, endUser: asked.end_user, route: asked.route, provider: asked.provider, model: asked.model, fromMs: asked.from, toMs: asked.to,
+    tokenId: asked.token_id,
+    userId: asked.user_id,
+    endUser: asked.end_user,
+    route: asked.route,
+    provider: asked.provider,
+    model: asked.model,
+    fromMs: asked.from,
+    toMs: asked.to,
     // the place decides, whatever is asked for
     tenantId: place?.tenantId ?? asked.tenant_id,
     projectId: place?.projectId ?? asked.project_id,
@@ -40,14 +85,38 @@ export function scopeOf(place: Place | null, asked: Filters): CallScope & { read
 
 export function shownCall(of: CallSummary): JsonObject {
   return {
-    trace_id: of.traceId, at: iso(of.timeMs), tenant_id: of.tenantId, project_id: of.projectId, token_id: of.tokenId, user_id: of.userId, end_user: of.endUser, route: of.route, provider: of.provider, model: of.model,
-    status: of.status, code: of.code, stream: of.stream, cancelled: of.cancelled, attempts: of.attempts, prompt_tokens: of.promptTokens, completion_tokens: of.completionTokens, cached_tokens: of.cachedTokens,
-    reasoning_tokens: of.reasoningTokens, cost_usd: of.costNanoUsd === null ? null : usd(of.costNanoUsd), total_ms: of.totalMs, first_content_ms: of.firstContentMs, model_asked: of.modelAsked, finish_reason: of.finishReason, settled: of.settled,
+    trace_id: of.traceId,
+    at: iso(of.timeMs),
+    tenant_id: of.tenantId,
+    project_id: of.projectId,
+    token_id: of.tokenId,
+    user_id: of.userId,
+    end_user: of.endUser,
+    route: of.route,
+    provider: of.provider,
+    model: of.model,
+    status: of.status,
+    code: of.code,
+    stream: of.stream,
+    cancelled: of.cancelled,
+    attempts: of.attempts,
+    prompt_tokens: of.promptTokens,
+    completion_tokens: of.completionTokens,
+    cached_tokens: of.cachedTokens,
+    reasoning_tokens: of.reasoningTokens,
+    cost_usd: of.costNanoUsd === null ? null : usd(of.costNanoUsd),
+    total_ms: of.totalMs,
+    first_content_ms: of.firstContentMs,
+    model_asked: of.modelAsked,
+    finish_reason: of.finishReason,
+    settled: of.settled,
   };
 }
 
 export type CallReach = "operator" | "tenant" | "project";
-export const PLACES: Readonly<Record<CallReach, { readonly name: string; readonly base: string; readonly words: string }>> = {
+export const PLACES: Readonly<
+  Record<CallReach, { readonly name: string; readonly base: string; readonly words: string }>
+> = {
   operator: { name: "", base: "", words: "the gateway, of all tenants" },
   tenant: { name: "Tenant", base: "/tenants/{tenant}", words: "the tenant" },
   project: { name: "Project", base: "/projects/{project}", words: "the project" },

@@ -41,7 +41,11 @@ export function chatSchemas(): Readonly<Record<string, Schema>> {
       required: ["role"],
       properties: {
         role: { type: "string", enum: ["system", "developer", "user", "assistant", "tool", "function"] },
-        content: { description: "Text, or a list of blocks of text, images, audio, video and files.", type: ["string", "array", "null"], items: { type: "object", required: ["type"], properties: { type: { type: "string" } } } },
+        content: {
+          description: "Text, or a list of blocks of text, images, audio, video and files.",
+          type: ["string", "array", "null"],
+          items: { type: "object", required: ["type"], properties: { type: { type: "string" } } },
+        },
         name: { type: ["string", "null"] },
         tool_calls: { type: ["array", "null"], items: { type: "object", additionalProperties: true } },
         tool_call_id: { type: ["string", "null"] },
@@ -52,7 +56,11 @@ export function chatSchemas(): Readonly<Record<string, Schema>> {
       type: "object",
       required: ["messages"],
       description: "Fields that are not listed go into the provider's request.",
-      properties: { ...fields(GATEWAY), ...fields(COMMON), messages: { type: "array", minItems: 1, items: { $ref: "#/components/schemas/ChatMessage" } } },
+      properties: {
+        ...fields(GATEWAY),
+        ...fields(COMMON),
+        messages: { type: "array", minItems: 1, items: { $ref: "#/components/schemas/ChatMessage" } },
+      },
       additionalProperties: true,
     },
     ChatAnswer: {
@@ -69,7 +77,12 @@ export function chatSchemas(): Readonly<Record<string, Schema>> {
           items: {
             type: "object",
             required: ["index", "message", "finish_reason"],
-            properties: { index: { type: "integer" }, message: { $ref: "#/components/schemas/ChatMessage" }, finish_reason: { type: "string" }, logprobs: { type: ["object", "null"], additionalProperties: true } },
+            properties: {
+              index: { type: "integer" },
+              message: { $ref: "#/components/schemas/ChatMessage" },
+              finish_reason: { type: "string" },
+              logprobs: { type: ["object", "null"], additionalProperties: true },
+            },
           },
         },
         usage: USAGE,
@@ -81,24 +94,52 @@ export function chatSchemas(): Readonly<Record<string, Schema>> {
       type: "object",
       description: "One event of a stream; the last one is `[DONE]`.",
       required: ["id", "object", "created", "model", "choices"],
-      properties: { id: { type: "string" }, object: { const: "chat.completion.chunk" }, created: { type: "integer" }, model: { type: "string" }, route: { type: "string" }, choices: { type: "array", items: { type: "object", additionalProperties: true } }, x_gateway_trace_id: { type: "string" } },
+      properties: {
+        id: { type: "string" },
+        object: { const: "chat.completion.chunk" },
+        created: { type: "integer" },
+        model: { type: "string" },
+        route: { type: "string" },
+        choices: { type: "array", items: { type: "object", additionalProperties: true } },
+        x_gateway_trace_id: { type: "string" },
+      },
       additionalProperties: true,
     },
     Model: {
       type: "object",
       required: ["id", "object", "created", "owned_by"],
-      properties: { id: { type: "string" }, object: { const: "model" }, created: { type: "integer" }, owned_by: { type: "string" }, name: { type: "string" }, context_length: { type: "integer" }, supported_parameters: { type: "array", items: { type: "string" } } },
+      properties: {
+        id: { type: "string" },
+        object: { const: "model" },
+        created: { type: "integer" },
+        owned_by: { type: "string" },
+        name: { type: "string" },
+        context_length: { type: "integer" },
+        supported_parameters: { type: "array", items: { type: "string" } },
+      },
       additionalProperties: true,
     },
-    ModelList: { type: "object", required: ["object", "data"], properties: { object: { const: "list" }, data: { type: "array", items: { $ref: "#/components/schemas/Model" } } } },
-    ModelParameters: { type: "object", description: "What becomes of each parameter at a model.", additionalProperties: true },
+    ModelList: {
+      type: "object",
+      required: ["object", "data"],
+      properties: { object: { const: "list" }, data: { type: "array", items: { $ref: "#/components/schemas/Model" } } },
+    },
+    ModelParameters: {
+      type: "object",
+      description: "What becomes of each parameter at a model.",
+      additionalProperties: true,
+    },
   };
 }
 
 const USAGE: Schema = {
   type: "object",
   required: ["prompt_tokens", "completion_tokens", "total_tokens"],
-  properties: { prompt_tokens: { type: "integer" }, completion_tokens: { type: "integer" }, total_tokens: { type: "integer" } },
+  properties: {
+    prompt_tokens: { type: "integer" },
+    completion_tokens: { type: "integer" },
+    total_tokens: { type: "integer" },
+  },
   additionalProperties: true,
 };
 
@@ -108,12 +149,20 @@ function fields(table: Readonly<Record<string, Field>>): Schema {
 
 /** null stands for "not set" in every optional field. */
 function fieldSchema(name: string, field: Field): Schema {
-  const types = PROBES.filter(([, values]) => values.some((value) => refusal(name, field, value) === null)).map(([type]) => type);
+  const types = PROBES.filter(([, values]) => values.some((value) => refusal(name, field, value) === null)).map(
+    ([type]) => type,
+  );
   const known = types.includes("number") ? types.filter((type) => type !== "integer") : types;
   const words = refusal(name, field, -0.5) ?? refusal(name, field, "?") ?? "";
   const [, low, high] = /from (-?[\d.]+) to (-?[\d.]+)/.exec(words) ?? [];
-  const bounds = low === undefined || high === undefined ? {} : { minimum: Number(low), maximum: Number(high.replace(/\.$/, "")) };
-  return { ...(known.length > 0 && { type: [...known, "null"] }), ...(known.includes("array") && { items: {} }), ...bounds, description: field.meaning };
+  const bounds =
+    low === undefined || high === undefined ? {} : { minimum: Number(low), maximum: Number(high.replace(/\.$/, "")) };
+  return {
+    ...(known.length > 0 && { type: [...known, "null"] }),
+    ...(known.includes("array") && { items: {} }),
+    ...bounds,
+    description: field.meaning,
+  };
 }
 
 /** What the check says was expected; null when it takes the value. */
@@ -129,24 +178,61 @@ function refusal(name: string, field: Field, value: Json): string | null {
 
 const json = (name: string): Schema => ({ "application/json": { schema: { $ref: `#/components/schemas/${name}` } } });
 const answer = (description: string, name: string): Schema => ({ description, content: json(name) });
-export const REFUSED = { "4XX": { $ref: "#/components/responses/Refused" }, "5XX": { $ref: "#/components/responses/Failed" } } as const;
-export const RESPONSES: Schema = { Refused: answer("What the request says cannot be done.", "Error"), Failed: answer("The gateway or a provider failed.", "Error") };
+export const REFUSED = {
+  "4XX": { $ref: "#/components/responses/Refused" },
+  "5XX": { $ref: "#/components/responses/Failed" },
+} as const;
+export const RESPONSES: Schema = {
+  Refused: answer("What the request says cannot be done.", "Error"),
+  Failed: answer("The gateway or a provider failed.", "Error"),
+};
 
 /** Everything but the admin API, by path. */
 export function chatPaths(): Readonly<Record<string, Schema>> {
   return {
     "/api/v1/chat/completions": {
       post: {
-        operationId: "createChatCompletion", tags: ["chat"], summary: "Answer a conversation", requestBody: { required: true, content: json("ChatRequest") },
-        responses: { "200": { description: "The answer, or with `stream: true` a stream of chunks.", content: { ...json("ChatAnswer"), "text/event-stream": { schema: { $ref: "#/components/schemas/ChatChunk" } } } }, ...REFUSED },
+        operationId: "createChatCompletion",
+        tags: ["chat"],
+        summary: "Answer a conversation",
+        requestBody: { required: true, content: json("ChatRequest") },
+        responses: {
+          "200": {
+            description: "The answer, or with `stream: true` a stream of chunks.",
+            content: {
+              ...json("ChatAnswer"),
+              "text/event-stream": { schema: { $ref: "#/components/schemas/ChatChunk" } },
+            },
+          },
+          ...REFUSED,
+        },
       },
     },
-    "/api/v1/models": { get: { operationId: "listModels", tags: ["models"], summary: "What the access token may call", responses: { "200": answer("Routes first, then models.", "ModelList"), ...REFUSED } } },
+    "/api/v1/models": {
+      get: {
+        operationId: "listModels",
+        tags: ["models"],
+        summary: "What the access token may call",
+        responses: { "200": answer("Routes first, then models.", "ModelList"), ...REFUSED },
+      },
+    },
     "/api/v1/models/{model}": {
-      get: { operationId: "readModel", tags: ["models"], summary: "One model or route", parameters: [{ name: "model", in: "path", required: true, schema: { type: "string" } }], responses: { "200": answer("The model.", "Model"), ...REFUSED } },
+      get: {
+        operationId: "readModel",
+        tags: ["models"],
+        summary: "One model or route",
+        parameters: [{ name: "model", in: "path", required: true, schema: { type: "string" } }],
+        responses: { "200": answer("The model.", "Model"), ...REFUSED },
+      },
     },
     "/api/v1/params": {
-      get: { operationId: "listParameters", tags: ["models"], summary: "What becomes of each parameter at a model", parameters: [{ name: "model", in: "query", required: true, schema: { type: "string" } }], responses: { "200": answer("By parameter.", "ModelParameters"), ...REFUSED } },
+      get: {
+        operationId: "listParameters",
+        tags: ["models"],
+        summary: "What becomes of each parameter at a model",
+        parameters: [{ name: "model", in: "query", required: true, schema: { type: "string" } }],
+        responses: { "200": answer("By parameter.", "ModelParameters"), ...REFUSED },
+      },
     },
   };
 }

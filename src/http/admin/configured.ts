@@ -17,7 +17,18 @@ import { demandAddresses, demandOwnAddresses } from "./documents.ts";
 import type { DocumentRule, DocumentWorld } from "./document-rule.ts";
 import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "./operation.ts";
 import { demandUnnamed } from "./references.ts";
-import { chosenId, demandEtag, dryRunQuery, etagField, etagOf, iso, listOf, pageQuery, search, time } from "./schemas.ts";
+import {
+  chosenId,
+  demandEtag,
+  dryRunQuery,
+  etagField,
+  etagOf,
+  iso,
+  listOf,
+  pageQuery,
+  search,
+  time,
+} from "./schemas.ts";
 
 export interface ConfiguredContext {
   readonly rules: Readonly<Partial<Record<ConfiguredNoun, DocumentRule>>>;
@@ -37,18 +48,31 @@ const HEAD_SHAPE = {
   tenant_id: z.string().nullable().meta({ description: "Null: of every tenant, which only the file can say." }),
   project_id: z.string().nullable(),
   origin: z.enum(["file", "store"]).meta({ description: "What stands in the file is read-only." }),
-  set_by: z.enum(ROLES).nullable().meta({ description: "Role of who wrote it last: it is read-only below. Null: it stands in the file." }),
+  set_by: z
+    .enum(ROLES)
+    .nullable()
+    .meta({ description: "Role of who wrote it last: it is read-only below. Null: it stands in the file." }),
   version: z.int(),
   etag: etagField.nullable(),
   created_at: time.nullable(),
   updated_at: time.nullable(),
 };
-const READ_ONLY_FIELDS = z.array(z.string()).meta({ description: "Those that the file says, which goes before: they are shown as they hold, and changed there." });
+const READ_ONLY_FIELDS = z
+  .array(z.string())
+  .meta({
+    description: "Those that the file says, which goes before: they are shown as they hold, and changed there.",
+  });
 const GUARD_COST = z
   .strictObject({
-    steps_per_character: z.int().meta({ description: "What its patterns and classes may do for each character of a text, at the worst." }),
-    worst_ms_per_1000_characters: z.number().meta({ description: "About so much CPU time for a thousand characters of the worst text." }),
-    a_tenth_of_a_second_from_characters: z.int().meta({ description: "The shortest text that could take a tenth of a second." }),
+    steps_per_character: z
+      .int()
+      .meta({ description: "What its patterns and classes may do for each character of a text, at the worst." }),
+    worst_ms_per_1000_characters: z
+      .number()
+      .meta({ description: "About so much CPU time for a thousand characters of the worst text." }),
+    a_tenth_of_a_second_from_characters: z
+      .int()
+      .meta({ description: "The shortest text that could take a tenth of a second." }),
   })
   .optional()
   .meta({ id: "GuardCost", description: "Of a policy with a guard, where it is made, changed or read by itself." });
@@ -56,31 +80,80 @@ const HEAD = new Set([...Object.keys(HEAD_SHAPE), "read_only_fields", "guard_cos
 /** What an answer shows beside the document, where it is sent back. */
 const sentHead = z.object({ ...HEAD_SHAPE, read_only_fields: z.array(z.string()), guard_cost: z.unknown() }).partial();
 
-export function shownResource({ id, name, tenantId, projectId, setBy, byOperator: _byOperator, version, createdAtMs, updatedAtMs, document, ...kept }: Resource): JsonObject {
-  const head = { id, name, tenant_id: tenantId, project_id: projectId, origin: "store", set_by: setBy, version, etag: etagOf({ version, createdAtMs, ...kept }), created_at: iso(createdAtMs), updated_at: iso(updatedAtMs) };
+export function shownResource({
+  id,
+  name,
+  tenantId,
+  projectId,
+  setBy,
+  byOperator: _byOperator,
+  version,
+  createdAtMs,
+  updatedAtMs,
+  document,
+  ...kept
+}: Resource): JsonObject {
+  const head = {
+    id,
+    name,
+    tenant_id: tenantId,
+    project_id: projectId,
+    origin: "store",
+    set_by: setBy,
+    version,
+    etag: etagOf({ version, createdAtMs, ...kept }),
+    created_at: iso(createdAtMs),
+    updated_at: iso(updatedAtMs),
+  };
   return { ...head, ...withoutHead(document) };
 }
 
 function shownFromFile({ id, name, tenantId, projectId, document }: Configured<JsonObject>): JsonObject {
-  return { id, name, tenant_id: tenantId, project_id: projectId, origin: "file", set_by: null, version: 0, etag: null, created_at: null, updated_at: null, ...withoutHead(document) };
+  return {
+    id,
+    name,
+    tenant_id: tenantId,
+    project_id: projectId,
+    origin: "file",
+    set_by: null,
+    version: 0,
+    etag: null,
+    created_at: null,
+    updated_at: null,
+    ...withoutHead(document),
+  };
 }
 
 function withoutHead(document: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(document).filter(([key]) => !HEAD.has(key)));
 }
 
-const answer = (resource: Resource, status: 200 | 201 = 200): Answer => ({ status, body: shownResource(resource), etag: etagOf(resource) });
+const answer = (resource: Resource, status: 200 | 201 = 200): Answer => ({
+  status,
+  body: shownResource(resource),
+  etag: etagOf(resource),
+});
 
 function withTold(answered: Answer, { document }: Resource, { told }: DocumentRule): Answer {
-  return told === undefined || answered.body === null ? answered : { ...answered, body: { ...answered.body, ...told(document) } };
+  return told === undefined || answered.body === null
+    ? answered
+    : { ...answered, body: { ...answered.body, ...told(document) } };
 }
 
 /** By id, else by name. */
-export async function theResource(call: Call, store: Reader, kind: ConfiguredKind, context: ConfiguredContext): Promise<Resource> {
+export async function theResource(
+  call: Call,
+  store: Reader,
+  kind: ConfiguredKind,
+  context: ConfiguredContext,
+): Promise<Resource> {
   const place = call.place!;
   const key = call.params["id"] ?? SETTINGS_NAME;
   const byId = await store.findResource(kind, key);
-  const found = byId !== null && byId.tenantId === place.tenantId && byId.projectId === place.projectId ? byId : await store.findResourceByName(kind, place, key);
+  const found =
+    byId !== null && byId.tenantId === place.tenantId && byId.projectId === place.projectId
+      ? byId
+      : await store.findResourceByName(kind, place, key);
   if (found !== null) return found;
   // what stands there for everybody is nobody's here to change
   if (fromFile(call, kind, key, context) !== undefined) demandWritable(call.role, { origin: "file", setBy: null });
@@ -88,7 +161,12 @@ export async function theResource(call: Call, store: Reader, kind: ConfiguredKin
 }
 
 /** Of the very place, which goes before what the database has of the name there; else of everybody. */
-export function fromFile(call: Call, kind: ConfiguredKind, key: string, context: ConfiguredContext): Configured<JsonObject> | undefined {
+export function fromFile(
+  call: Call,
+  kind: ConfiguredKind,
+  key: string,
+  context: ConfiguredContext,
+): Configured<JsonObject> | undefined {
   const all = context.inFile(kind, call.place!, call.caller).filter(({ id, name }) => id === key || name === key);
   return all.find((one) => isOf(call.place!, one)) ?? all[0];
 }
@@ -106,7 +184,11 @@ interface Wanted {
   readonly document: JsonObject;
 }
 
-function completed({ name, document }: Wanted, rule: DocumentRule, before: Resource | null): { readonly becomes: Wanted; readonly shown: JsonObject } {
+function completed(
+  { name, document }: Wanted,
+  rule: DocumentRule,
+  before: Resource | null,
+): { readonly becomes: Wanted; readonly shown: JsonObject } {
   const { document: whole, shown } = rule.completed?.(document, before?.document ?? null) ?? { document, shown: {} };
   return { becomes: { name, document: whole }, shown };
 }
@@ -121,25 +203,51 @@ function withShown(answered: Answer, shown: JsonObject, { dryRun }: Call): Answe
 function wanted(body: unknown, rule: DocumentRule, before: Resource | null): Wanted {
   const { name, ...rest } = body as JsonObject;
   if (before !== null) demandSamePlace(rest, before);
-  if (before !== null || rule.named === "singleton") checked(sentHead, Object.fromEntries(Object.entries(rest).filter(([key, value]) => value !== null && HEAD.has(key))));
-  const sent = Object.fromEntries(Object.entries(rest).filter(([key, value]) => value !== null && value !== undefined && !((before !== null || rule.named === "singleton") && HEAD.has(key))));
+  if (before !== null || rule.named === "singleton")
+    checked(
+      sentHead,
+      Object.fromEntries(Object.entries(rest).filter(([key, value]) => value !== null && HEAD.has(key))),
+    );
+  const sent = Object.fromEntries(
+    Object.entries(rest).filter(
+      ([key, value]) =>
+        value !== null && value !== undefined && !((before !== null || rule.named === "singleton") && HEAD.has(key)),
+    ),
+  );
   const given = name ?? before?.name ?? null;
   if (rule.named === "singleton") return { name: SETTINGS_NAME, document: checkedDocument(rule, sent, before) };
-  const checkedName = given === null ? null : checked(z.strictObject({ name: rule.name ?? chosenId }), { name: given }).name;
-  if (checkedName === null && rule.named === "name") throw new GatewayError("invalid_request", "name: is missing", { param: "name" });
-  if (before !== null && rule.named === "name" && checkedName !== before.name) throw new GatewayError("invalid_request", "name: it is what others refer to, and stays; make another one", { param: "name" });
+  const checkedName =
+    given === null ? null : checked(z.strictObject({ name: rule.name ?? chosenId }), { name: given }).name;
+  if (checkedName === null && rule.named === "name")
+    throw new GatewayError("invalid_request", "name: is missing", { param: "name" });
+  if (before !== null && rule.named === "name" && checkedName !== before.name)
+    throw new GatewayError("invalid_request", "name: it is what others refer to, and stays; make another one", {
+      param: "name",
+    });
   return { name: checkedName, document: checkedDocument(rule, sent, before) };
 }
 
 /** What an answer showed may be sent back; what would mean another thing may not. */
 function demandSamePlace(sent: JsonObject, before: Resource): void {
-  const stays: JsonObject = { id: before.id, tenant_id: before.tenantId, project_id: before.projectId, origin: "store" };
+  const stays: JsonObject = {
+    id: before.id,
+    tenant_id: before.tenantId,
+    project_id: before.projectId,
+    origin: "store",
+  };
   for (const [key, value] of Object.entries(stays))
-    if (sent[key] !== undefined && sent[key] !== value) throw new GatewayError("invalid_request", `${key}: it stays what it is; make another thing instead`, { param: key });
+    if (sent[key] !== undefined && sent[key] !== value)
+      throw new GatewayError("invalid_request", `${key}: it stays what it is; make another thing instead`, {
+        param: key,
+      });
 }
 
 /** Throws `invalid_request` for a document that is not in the form of its noun. */
-export function checkedDocument({ schema, kept = "kept" }: DocumentRule, sent: JsonObject, before: Resource | null): JsonObject {
+export function checkedDocument(
+  { schema, kept = "kept" }: DocumentRule,
+  sent: JsonObject,
+  before: Resource | null,
+): JsonObject {
   // a masked secret is no secret, but stands for the one that is kept
   checked(schema, before === null ? sent : unmasked(sent, kept));
   return sent;
@@ -181,32 +289,54 @@ function readCursor(text: string | undefined): Cursor {
   if (text === undefined) return { shown: 0, store: null };
   const [, shown, rest] = /^(?:f(\d{1,6})|s(.*))$/.exec(text) ?? [];
   if (shown !== undefined) return { shown: Number(shown), store: null };
-  if (rest === undefined) throw new GatewayError("invalid_request", "cursor: expected next_cursor of another page", { param: "cursor" });
+  if (rest === undefined)
+    throw new GatewayError("invalid_request", "cursor: expected next_cursor of another page", { param: "cursor" });
   return { shown: null, store: rest === "" ? null : rest };
 }
 
-async function page(call: AdminCall<unknown, ListQuery>, kind: ConfiguredKind, store: Reader, context: ConfiguredContext): Promise<{ readonly data: readonly JsonObject[]; readonly next_cursor: string | null }> {
+async function page(
+  call: AdminCall<unknown, ListQuery>,
+  kind: ConfiguredKind,
+  store: Reader,
+  context: ConfiguredContext,
+): Promise<{ readonly data: readonly JsonObject[]; readonly next_cursor: string | null }> {
   const { limit, cursor, origin, name, search: word } = call.query;
   const place = call.place!;
   const at = readCursor(cursor);
   const shown: JsonObject[] = [];
   if (at.shown !== null && origin !== "store") {
     const low = word?.toLowerCase();
-    const all = context.inFile(kind, place, call.caller).filter((one) => (name === undefined || one.name === name) && (low === undefined || one.id.toLowerCase().includes(low) || (one.name ?? "").toLowerCase().includes(low)));
+    const all = context
+      .inFile(kind, place, call.caller)
+      .filter(
+        (one) =>
+          (name === undefined || one.name === name) &&
+          (low === undefined || one.id.toLowerCase().includes(low) || (one.name ?? "").toLowerCase().includes(low)),
+      );
     shown.push(...all.slice(at.shown, at.shown + limit).map(shownFromFile));
     if (all.length > at.shown + limit) return { data: shown, next_cursor: `f${at.shown + limit}` };
   }
   if (origin === "file") return { data: shown, next_cursor: null };
   if (shown.length === limit) return { data: shown, next_cursor: "s" };
   const filter = { kind, ...place, ...(name !== undefined && { name }), ...(word !== undefined && { search: word }) };
-  const { data, nextCursor }: Page<Resource> = await store.listResources({ limit: limit - shown.length, cursor: at.store }, filter);
+  const { data, nextCursor }: Page<Resource> = await store.listResources(
+    { limit: limit - shown.length, cursor: at.store },
+    filter,
+  );
   return { data: [...shown, ...data.map(shownResource)], next_cursor: nextCursor === null ? null : `s${nextCursor}` };
 }
 
-const listQuery = z.strictObject({ ...pageQuery, search, name: z.string().min(1).max(100).optional(), origin: z.enum(["file", "store"]).optional() });
+const listQuery = z.strictObject({
+  ...pageQuery,
+  search,
+  name: z.string().min(1).max(100).optional(),
+  origin: z.enum(["file", "store"]).optional(),
+});
 type ListQuery = z.output<typeof listQuery>;
 
-const WORDS: Readonly<Record<ConfiguredNoun, { readonly one: string; readonly schema: string; readonly kind: ConfiguredKind }>> = {
+const WORDS: Readonly<
+  Record<ConfiguredNoun, { readonly one: string; readonly schema: string; readonly kind: ConfiguredKind }>
+> = {
   providers: { one: "provider", schema: "Provider", kind: "provider" },
   routes: { one: "route", schema: "Route", kind: "route" },
   policies: { one: "policy", schema: "Policy", kind: "policy" },
@@ -241,11 +371,19 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
   const single = rule.named === "singleton";
   const base = `/${reach}s/{${reach}}/${noun}`;
   const item = single ? base : `${base}/{id}`;
-  const head = (verb: Parameters<typeof configuredOperationId>[0]) => ({ id: configuredOperationId(verb, reach, noun), tag: noun });
-  const filedSettings = (call: Call): JsonObject => (single ? (fromFile(call, kind, SETTINGS_NAME, context)?.document ?? {}) : {});
-  const told = (call: Call, resource: Resource, status: 200 | 201 = 200): Answer => (single ? settingsAnswer(resource, filedSettings(call)) : withTold(answer(resource, status), resource, rule));
+  const head = (verb: Parameters<typeof configuredOperationId>[0]) => ({
+    id: configuredOperationId(verb, reach, noun),
+    tag: noun,
+  });
+  const filedSettings = (call: Call): JsonObject =>
+    single ? (fromFile(call, kind, SETTINGS_NAME, context)?.document ?? {}) : {};
+  const told = (call: Call, resource: Resource, status: 200 | 201 = 200): Answer =>
+    single ? settingsAnswer(resource, filedSettings(call)) : withTold(answer(resource, status), resource, rule);
   /** Of settings the file may say some, and the database others. */
-  const beside = (call: Call, { name, document }: Wanted): Wanted => ({ name, document: withoutFiled(document, filedSettings(call)) });
+  const beside = (call: Call, { name, document }: Wanted): Wanted => ({
+    name,
+    document: withoutFiled(document, filedSettings(call)),
+  });
   const save = async (call: Call, writer: Writer, want: (there: Resource) => Wanted): Promise<Answer> => {
     const there = await theResource(call, writer, kind, context);
     demandWritable(call.role, { origin: "store", setBy: there.setBy });
@@ -259,9 +397,24 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
     const { becomes, shown } = completed(beside(call, wanted(call.body, rule, null)), rule, null);
     const place = call.place!;
     const filed = becomes.name === null ? undefined : fromFile(call, kind, becomes.name, context);
-    if (!single && filed !== undefined && isOf(place, filed)) demandWritable(call.role, { origin: "file", setBy: null });
+    if (!single && filed !== undefined && isOf(place, filed))
+      demandWritable(call.role, { origin: "file", setBy: null });
     await judged(call, rule, becomes, writer);
-    return withShown(told(call, await writer.createResource({ kind, ...place, ...becomes, setBy: call.role, byOperator: call.caller.isOperator }), 201), shown, call);
+    return withShown(
+      told(
+        call,
+        await writer.createResource({
+          kind,
+          ...place,
+          ...becomes,
+          setBy: call.role,
+          byOperator: call.caller.isOperator,
+        }),
+        201,
+      ),
+      shown,
+      call,
+    );
   };
   /** Settings are there from the beginning, and kept once they say something. */
   const orCreate = async (call: Call, writer: Writer, change: () => Promise<Answer>): Promise<Answer> => {
@@ -271,31 +424,80 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
   };
   const prepare = (call: Call): Promise<void> => demandAddresses(rule, call);
   const all: Readonly<Record<string, AdminOperation>> = {
-    list: reading({ ...head("list"), path: base, summary: `Each ${one} of the ${reach}; what the file says of it first`, query: listQuery, answer: listOf(of.answered, `${reach === "tenant" ? "Tenant" : "Project"}${WORDS[noun].schema}List`), run: async (call, store) => ({ body: await page(call, kind, store, context) }) }),
-    create: writing({ ...head("create"), method: "post", path: base, summary: `Make a ${one}`, query: z.strictObject(dryRunQuery), body: of.sent, described: of.described, answer: of.answered, prepare, run: create }),
+    list: reading({
+      ...head("list"),
+      path: base,
+      summary: `Each ${one} of the ${reach}; what the file says of it first`,
+      query: listQuery,
+      answer: listOf(of.answered, `${reach === "tenant" ? "Tenant" : "Project"}${WORDS[noun].schema}List`),
+      run: async (call, store) => ({ body: await page(call, kind, store, context) }),
+    }),
+    create: writing({
+      ...head("create"),
+      method: "post",
+      path: base,
+      summary: `Make a ${one}`,
+      query: z.strictObject(dryRunQuery),
+      body: of.sent,
+      described: of.described,
+      answer: of.answered,
+      prepare,
+      run: create,
+    }),
     read: reading({
-      ...head("read"), path: item, summary: single ? `The settings of the ${reach}` : `One ${one}, by its id or name`, answer: of.answered,
+      ...head("read"),
+      path: item,
+      summary: single ? `The settings of the ${reach}` : `One ${one}, by its id or name`,
+      answer: of.answered,
       run: async (call, store) => {
         if (single) {
           const stored = await store.findResourceByName(kind, call.place!, SETTINGS_NAME);
-          return stored === null ? { body: unstoredSettings(call.place!, filedSettings(call)) } : settingsAnswer(stored, filedSettings(call));
+          return stored === null
+            ? { body: unstoredSettings(call.place!, filedSettings(call)) }
+            : settingsAnswer(stored, filedSettings(call));
         }
         const key = call.params["id"]!;
         const filed = fromFile(call, kind, key, context);
-        if (filed !== undefined && (isOf(call.place!, filed) || !(await isStored(call, store, kind, key)))) return { body: shownFromFile(filed) };
+        if (filed !== undefined && (isOf(call.place!, filed) || !(await isStored(call, store, kind, key))))
+          return { body: shownFromFile(filed) };
         return told(call, await theResource(call, store, kind, context));
       },
     }),
     replace: writing({
-      ...head("replace"), method: "put", path: item, summary: `Set all of a ${one}`, query: z.strictObject(dryRunQuery), body: of.sent, described: of.fields, answer: of.answered, prepare,
-      run: (call, writer) => orCreate(call, writer, () => save(call, writer, (there) => wanted(call.body, rule, there))),
+      ...head("replace"),
+      method: "put",
+      path: item,
+      summary: `Set all of a ${one}`,
+      query: z.strictObject(dryRunQuery),
+      body: of.sent,
+      described: of.fields,
+      answer: of.answered,
+      prepare,
+      run: (call, writer) =>
+        orCreate(call, writer, () => save(call, writer, (there) => wanted(call.body, rule, there))),
     }),
     update: writing({
-      ...head("update"), method: "patch", path: item, summary: `Change single fields of a ${one} (JSON merge patch, RFC 7396)`, query: z.strictObject(dryRunQuery), body: of.patch, answer: of.answered, prepare,
-      run: (call, writer) => orCreate(call, writer, () => save(call, writer, (there) => wanted(merged({ ...there.document, name: there.name }, call.body as Json), rule, there))),
+      ...head("update"),
+      method: "patch",
+      path: item,
+      summary: `Change single fields of a ${one} (JSON merge patch, RFC 7396)`,
+      query: z.strictObject(dryRunQuery),
+      body: of.patch,
+      answer: of.answered,
+      prepare,
+      run: (call, writer) =>
+        orCreate(call, writer, () =>
+          save(call, writer, (there) =>
+            wanted(merged({ ...there.document, name: there.name }, call.body as Json), rule, there),
+          ),
+        ),
     }),
     delete: writing({
-      ...head("delete"), method: "delete", path: item, summary: single ? `Forget the settings of the ${reach}` : `Remove a ${one}`, query: z.strictObject(dryRunQuery),
+      ...head("delete"),
+      method: "delete",
+      path: item,
+      summary: single ? `Forget the settings of the ${reach}` : `Remove a ${one}`,
+      query: z.strictObject(dryRunQuery),
       run: async (call, writer) => {
         const there = await theResource(call, writer, kind, context);
         demandWritable(call.role, { origin: "store", setBy: there.setBy });
@@ -312,7 +514,20 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
 
 function unstoredSettings({ tenantId, projectId }: Place, filed: JsonObject): JsonObject {
   const origin = Object.keys(filed).length > 0 ? "file" : "store";
-  return { id: SETTINGS_NAME, name: SETTINGS_NAME, tenant_id: tenantId, project_id: projectId, origin, set_by: null, version: 0, etag: null, created_at: null, updated_at: null, read_only_fields: Object.keys(filed), ...filed };
+  return {
+    id: SETTINGS_NAME,
+    name: SETTINGS_NAME,
+    tenant_id: tenantId,
+    project_id: projectId,
+    origin,
+    set_by: null,
+    version: 0,
+    etag: null,
+    created_at: null,
+    updated_at: null,
+    read_only_fields: Object.keys(filed),
+    ...filed,
+  };
 }
 
 function settingsAnswer(stored: Resource, filed: JsonObject): Answer {
@@ -322,7 +537,12 @@ function settingsAnswer(stored: Resource, filed: JsonObject): Answer {
 /** What the file says may be sent back as it was shown. Throws `read_only` where something else is wanted. */
 function withoutFiled(document: JsonObject, filed: JsonObject): JsonObject {
   for (const [field, value] of Object.entries(filed))
-    if (document[field] !== undefined && JSON.stringify(document[field]) !== JSON.stringify(value)) throw new GatewayError("read_only", `${field}: this stands in the configuration file, which wins over the database: change it there.`, { param: field });
+    if (document[field] !== undefined && JSON.stringify(document[field]) !== JSON.stringify(value))
+      throw new GatewayError(
+        "read_only",
+        `${field}: this stands in the configuration file, which wins over the database: change it there.`,
+        { param: field },
+      );
   return Object.fromEntries(Object.entries(document).filter(([field]) => !Object.hasOwn(filed, field)));
 }
 
@@ -335,8 +555,21 @@ function formOf({ schema }: DocumentRule, named: Readonly<Record<string, z.ZodTy
 /** What is shown of a document: secrets are masked, and no value is held to what may be sent. */
 function answerOf({ schema, named, told }: DocumentRule): z.ZodType {
   const inner = schema instanceof z.ZodPrefault || schema instanceof z.ZodDefault ? schema.unwrap() : schema;
-  const fields = inner instanceof z.ZodObject ? Object.fromEntries(Object.entries(inner.shape as Readonly<Record<string, z.ZodType>>).map(([name, field]) => [name, optionalField(field)])) : {};
-  return z.looseObject({ ...fields, ...HEAD_SHAPE, ...(named === "singleton" && { read_only_fields: READ_ONLY_FIELDS }), ...(told !== undefined && { guard_cost: GUARD_COST }) });
+  const fields =
+    inner instanceof z.ZodObject
+      ? Object.fromEntries(
+          Object.entries(inner.shape as Readonly<Record<string, z.ZodType>>).map(([name, field]) => [
+            name,
+            optionalField(field),
+          ]),
+        )
+      : {};
+  return z.looseObject({
+    ...fields,
+    ...HEAD_SHAPE,
+    ...(named === "singleton" && { read_only_fields: READ_ONLY_FIELDS }),
+    ...(told !== undefined && { guard_cost: GUARD_COST }),
+  });
 }
 
 function optionalField(field: z.ZodType): z.ZodType {
@@ -344,20 +577,35 @@ function optionalField(field: z.ZodType): z.ZodType {
 }
 
 /** Operations of a noun beyond keeping it; `answered` is the schema of one. */
-export type FurtherOperations = Readonly<Partial<Record<ConfiguredNoun, (context: ConfiguredContext, answered: z.ZodType) => readonly AdminOperation[]>>>;
+export type FurtherOperations = Readonly<
+  Partial<Record<ConfiguredNoun, (context: ConfiguredContext, answered: z.ZodType) => readonly AdminOperation[]>>
+>;
 
-export function configuredOperations(context: ConfiguredContext, further: FurtherOperations): readonly AdminOperation[] {
+export function configuredOperations(
+  context: ConfiguredContext,
+  further: FurtherOperations,
+): readonly AdminOperation[] {
   return (Object.keys(WORDS) as ConfiguredNoun[]).flatMap((noun) => {
     const rule = context.rules[noun];
     if (rule === undefined) return [];
     const { schema } = WORDS[noun];
-    const named = rule.named === "singleton" ? {} : { name: rule.named === "name" ? (rule.name ?? chosenId) : (rule.name ?? chosenId).nullish() };
+    const named =
+      rule.named === "singleton"
+        ? {}
+        : { name: rule.named === "name" ? (rule.name ?? chosenId) : (rule.name ?? chosenId).nullish() };
     const sent = z.looseObject({});
     const described = formOf(rule, named).meta({ id: `New${schema}` });
-    const fields = formOf(rule, Object.fromEntries(Object.entries(named).map(([key, value]) => [key, z.optional(value)]))).meta({ id: `${schema}Fields` });
-    const patch = z.looseObject({}).meta({ id: `${schema}Change`, description: "The fields that change; null takes one away." });
+    const fields = formOf(
+      rule,
+      Object.fromEntries(Object.entries(named).map(([key, value]) => [key, z.optional(value)])),
+    ).meta({ id: `${schema}Fields` });
+    const patch = z
+      .looseObject({})
+      .meta({ id: `${schema}Change`, description: "The fields that change; null takes one away." });
     const answered = answerOf(rule).meta({ id: schema });
-    const own = (["tenant", "project"] as const).filter((reach) => reach === "tenant" || heldByProjects(noun)).flatMap((reach) => nounOperations({ noun, reach, rule, context, answered, sent, described, fields, patch }));
+    const own = (["tenant", "project"] as const)
+      .filter((reach) => reach === "tenant" || heldByProjects(noun))
+      .flatMap((reach) => nounOperations({ noun, reach, rule, context, answered, sent, described, fields, patch }));
     return [...own, ...(further[noun]?.(context, answered) ?? [])];
   });
 }

@@ -33,7 +33,10 @@ export interface DocumentRule {
   /** What an answer says of a document beside it: the field `guard_cost`. */
   readonly told?: (document: JsonObject) => JsonObject;
   /** The document with what is made here where it is left out; `shown` is shown in this answer alone. */
-  completed?(document: JsonObject, before: JsonObject | null): { readonly document: JsonObject; readonly shown: JsonObject };
+  completed?(
+    document: JsonObject,
+    before: JsonObject | null,
+  ): { readonly document: JsonObject; readonly shown: JsonObject };
 }
 
 /** What documents are judged against. */

@@ -44,7 +44,9 @@ function formAlone(schema: z.ZodType, named: DocumentRule["named"]): DocumentRul
 /** What its guard may cost, where it has one that can be used. */
 function guardCost(document: JsonObject): JsonObject {
   const parsed = policySchema.safeParse(document);
-  return parsed.success && parsed.data.guard !== undefined ? { guard_cost: toldCost(compileGuard(parsed.data.guard).work) } : {};
+  return parsed.success && parsed.data.guard !== undefined
+    ? { guard_cost: toldCost(compileGuard(parsed.data.guard).work) }
+    : {};
 }
 
 /** The secrets that are there stay where a request says nothing of any; a new webhook gets one. */
@@ -60,18 +62,43 @@ const WEBHOOK_RULE: DocumentRule = {
       const made = newWebhookSecret();
       return { document: { ...document, secret: made }, shown: { secret: made } };
     }
-    return { document: { ...document, secret, ...(previous !== undefined && until !== undefined && { previous_secret: previous, previous_secret_until: until }) }, shown: {} };
+    return {
+      document: {
+        ...document,
+        secret,
+        ...(previous !== undefined &&
+          until !== undefined && { previous_secret: previous, previous_secret_until: until }),
+      },
+      shown: {},
+    };
   },
 };
 
 /** The one access token that a limit or budget names is there, and can call where the rule stands: else it would bound nobody, and nobody would notice. */
-async function tokenProblems({ call, document, reader }: Pick<Judged, "call" | "document" | "reader">): Promise<readonly Problem[]> {
+async function tokenProblems({
+  call,
+  document,
+  reader,
+}: Pick<Judged, "call" | "document" | "reader">): Promise<readonly Problem[]> {
   const named = inside(document["scope"], "token");
   if (typeof named !== "string" || named.includes("*")) return [];
   const { tenantId, projectId } = call.place!;
   const found = await reader.findToken(named);
-  const isThere = found !== null && found.tenantId === tenantId && (projectId === null || found.projectId === null || found.projectId === projectId);
-  return isThere ? [] : [{ path: ["scope", "token"], message: projectId === null ? "the tenant has no access token of this id" : "no access token of this id can call in the project" }];
+  const isThere =
+    found !== null &&
+    found.tenantId === tenantId &&
+    (projectId === null || found.projectId === null || found.projectId === projectId);
+  return isThere
+    ? []
+    : [
+        {
+          path: ["scope", "token"],
+          message:
+            projectId === null
+              ? "the tenant has no access token of this id"
+              : "no access token of this id can call in the project",
+        },
+      ];
 }
 
 function settingsRule(): DocumentRule {
@@ -95,8 +122,13 @@ function budgetRule(world: DocumentWorld): DocumentRule {
       const ofToken = await tokenProblems({ call, document, reader });
       if (ofToken.length > 0 || !JSON.stringify(document).includes("degrade_to")) return ofToken;
       const routes = await allOf(reader, "route", tenantId);
-      const seen = [null, ...(projectId === null ? [] : [projectId])].map((id) => routesOfPlace(world, routes, { tenantId, projectId: id }).routes);
-      return degradeProblems(document, providerIds(world, await allOf(reader, "provider", tenantId)), [world.configuration().routes, ...seen]).map(({ path, message }) => ({ path, message }));
+      const seen = [null, ...(projectId === null ? [] : [projectId])].map(
+        (id) => routesOfPlace(world, routes, { tenantId, projectId: id }).routes,
+      );
+      return degradeProblems(document, providerIds(world, await allOf(reader, "provider", tenantId)), [
+        world.configuration().routes,
+        ...seen,
+      ]).map(({ path, message }) => ({ path, message }));
     },
   };
 }
@@ -114,25 +146,45 @@ function providerRule({ families }: DocumentWorld): DocumentRule {
     problems: ({ call, name, document }) => {
       const parsed = schema.safeParse(withKeptAccount(document));
       const problem = parsed.success ? providerProblem(name!, parsed.data, known) : null;
-      return Promise.resolve([...(problem === null ? [] : [problem]), ...expansions(document, []), ...(call.caller.isOperator ? [] : machineCredentials(document))]);
+      return Promise.resolve([
+        ...(problem === null ? [] : [problem]),
+        ...expansions(document, []),
+        ...(call.caller.isOperator ? [] : machineCredentials(document)),
+      ]);
     },
   };
 }
 
 /** Variables and files are the operator's: only the configuration file expands them. */
 function expansions(value: unknown, path: readonly (string | number)[]): readonly Problem[] {
-  if (typeof value === "string") return EXPANSION.test(value) ? [{ path, message: "expected the value itself: variables and files are expanded in the configuration file only" }] : [];
+  if (typeof value === "string")
+    return EXPANSION.test(value)
+      ? [
+          {
+            path,
+            message: "expected the value itself: variables and files are expanded in the configuration file only",
+          },
+        ]
+      : [];
   if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([key, one]) => expansions(one, [...path, Array.isArray(value) ? Number(key) : key]));
+  return Object.entries(value).flatMap(([key, one]) =>
+    expansions(one, [...path, Array.isArray(value) ? Number(key) : key]),
+  );
 }
 
 /** In the place of an account that is kept and comes back masked. */
-const KEPT_ACCOUNT = JSON.stringify({ type: "service_account", client_email: "kept", private_key: "-----BEGIN PRIVATE KEY-----\n" });
+const KEPT_ACCOUNT = JSON.stringify({
+  type: "service_account",
+  client_email: "kept",
+  private_key: "-----BEGIN PRIVATE KEY-----\n",
+});
 
 /** A masked key file has no form that could be judged: it was, when it was kept. */
 function withKeptAccount(document: JsonObject): JsonObject {
   const account = inside(document["google"], "service_account");
-  return typeof account === "string" && isMasked(account) ? { ...document, google: { ...(document["google"] as JsonObject), service_account: KEPT_ACCOUNT } } : document;
+  return typeof account === "string" && isMasked(account)
+    ? { ...document, google: { ...(document["google"] as JsonObject), service_account: KEPT_ACCOUNT } }
+    : document;
 }
 
 /** Identities of the machine, and files on it, are the operator's to lend. */
@@ -145,7 +197,17 @@ function machineCredentials(document: JsonObject): readonly Problem[] {
     [["entra", "federated_token_file"], inside(document["entra"], "federated_token_file")],
     [["token_url"], document["token_url"]],
   ];
-  return places.flatMap(([path, found]) => (found === false || found === undefined ? [] : [{ path, message: "this is an identity, a file or a service of the gateway's machine: only an operator of the gateway may use it" }]));
+  return places.flatMap(([path, found]) =>
+    found === false || found === undefined
+      ? []
+      : [
+          {
+            path,
+            message:
+              "this is an identity, a file or a service of the gateway's machine: only an operator of the gateway may use it",
+          },
+        ],
+  );
 }
 
 function inside(value: unknown, key: string): unknown {
@@ -153,11 +215,15 @@ function inside(value: unknown, key: string): unknown {
 }
 
 /** Addresses that no operator writes, and those of webhooks whoever writes them, are checked like those of requests (decisions 2.12). Throws `address_not_allowed`, `upstream_connection`. */
-export async function demandAddresses({ addresses = [], guardsOperator }: DocumentRule, call: AdminCall<unknown, unknown>): Promise<void> {
+export async function demandAddresses(
+  { addresses = [], guardsOperator }: DocumentRule,
+  call: AdminCall<unknown, unknown>,
+): Promise<void> {
   if (call.caller.isOperator && guardsOperator !== true) return;
   for (const param of addresses) {
     const address = param.split(".").reduce(inside, call.body);
-    if (typeof address === "string") await checkAddress(address, { allowPrivate: call.snapshot.allowPrivateAddresses, param });
+    if (typeof address === "string")
+      await checkAddress(address, { allowPrivate: call.snapshot.allowPrivateAddresses, param });
   }
 }
 
@@ -165,11 +231,20 @@ export async function demandAddresses({ addresses = [], guardsOperator }: Docume
  * A document has one author. Who is no operator takes over what an operator wrote, and its addresses with it, which are then checked like all of theirs: so
  * they have to be in the request. Throws `read_only` for one that is not.
  */
-export function demandOwnAddresses({ addresses = [], guardsOperator }: DocumentRule, { caller, body }: AdminCall<unknown, unknown>, before: Resource, document: JsonObject): void {
+export function demandOwnAddresses(
+  { addresses = [], guardsOperator }: DocumentRule,
+  { caller, body }: AdminCall<unknown, unknown>,
+  before: Resource,
+  document: JsonObject,
+): void {
   if (before.byOperator !== true || caller.isOperator || guardsOperator === true) return;
   for (const param of addresses) {
     const [kept, sent] = [document as unknown, body].map((of) => param.split(".").reduce(inside, of));
     if (typeof kept === "string" && sent !== kept)
-      throw new GatewayError("read_only", `An operator of the gateway wrote the address ${param} here, and it is not checked as those of a tenant are. Send it along, so that it is, or ask an operator for the change.`, { param });
+      throw new GatewayError(
+        "read_only",
+        `An operator of the gateway wrote the address ${param} here, and it is not checked as those of a tenant are. Send it along, so that it is, or ask an operator for the change.`,
+        { param },
+      );
   }
 }

@@ -12,14 +12,25 @@ import type { DocumentWorld } from "./document-rule.ts";
 
 type Documents = readonly (readonly [name: string, document: JsonObject])[];
 
-const SECTIONS = { route: "routes", price: "prices", limit: "limits", budget: "budgets", policy: "policies" } as const satisfies Partial<Record<ConfiguredKind, keyof ScopeConfiguration>>;
+const SECTIONS = {
+  route: "routes",
+  price: "prices",
+  limit: "limits",
+  budget: "budgets",
+  policy: "policies",
+} as const satisfies Partial<Record<ConfiguredKind, keyof ScopeConfiguration>>;
 
 /** Those of the place itself, and those that hold for everybody. */
-export function fileDocuments(world: DocumentWorld): (kind: ConfiguredKind, place: Place, caller: Pick<AdminCaller, "isOperator">) => readonly Configured<JsonObject>[] {
+export function fileDocuments(
+  world: DocumentWorld,
+): (kind: ConfiguredKind, place: Place, caller: Pick<AdminCaller, "isOperator">) => readonly Configured<JsonObject>[] {
   return (kind, place, caller) => {
     const file = world.configuration();
     const { tenantId, projectId } = place;
-    const [path, scope] = projectId === null ? [`file.tenants.${tenantId}`, file.tenants.get(tenantId)] : [`file.projects.${projectId}`, file.projects.get(projectId)];
+    const [path, scope] =
+      projectId === null
+        ? [`file.tenants.${tenantId}`, file.tenants.get(tenantId)]
+        : [`file.projects.${projectId}`, file.projects.get(projectId)];
     return [
       ...filed(kind, path, place, scope === undefined ? [] : ofScope(kind, scope)),
       ...filed(kind, "file", { tenantId: null, projectId: null }, ofEverybody(kind, file, place, caller)),
@@ -27,25 +38,57 @@ export function fileDocuments(world: DocumentWorld): (kind: ConfiguredKind, plac
   };
 }
 
-function filed(kind: ConfiguredKind, path: string, scope: { readonly tenantId: string | null; readonly projectId: string | null }, documents: Documents): readonly Configured<JsonObject>[] {
-  if (kind === "setting") return documents.map(([name, document]) => ({ id: `${path}.settings`, name, ...scope, origin: "file", setBy: null, version: 0, document }));
-  const section = kind === "provider" || kind === "webhook" || kind === "tool_server" ? `${kind}s` : (SECTIONS as Readonly<Partial<Record<ConfiguredKind, string>>>)[kind];
-  return documents.map(([name, document]) => ({ id: `${path}.${section}.${name}`, name, ...scope, origin: "file", setBy: null, version: 0, document }));
+function filed(
+  kind: ConfiguredKind,
+  path: string,
+  scope: { readonly tenantId: string | null; readonly projectId: string | null },
+  documents: Documents,
+): readonly Configured<JsonObject>[] {
+  if (kind === "setting")
+    return documents.map(([name, document]) => ({
+      id: `${path}.settings`,
+      name,
+      ...scope,
+      origin: "file",
+      setBy: null,
+      version: 0,
+      document,
+    }));
+  const section =
+    kind === "provider" || kind === "webhook" || kind === "tool_server"
+      ? `${kind}s`
+      : (SECTIONS as Readonly<Partial<Record<ConfiguredKind, string>>>)[kind];
+  return documents.map(([name, document]) => ({
+    id: `${path}.${section}.${name}`,
+    name,
+    ...scope,
+    origin: "file",
+    setBy: null,
+    version: 0,
+    document,
+  }));
 }
 
 function ofScope(kind: ConfiguredKind, scope: ScopeConfiguration): Documents {
   if (kind === "setting") return shownSettings(scope.settings);
   if (kind === "webhook") return shownWebhooks(scope.webhooks);
   if (kind === "tool_server") return shownToolServers(scope.toolServers);
-  return isSection(kind) ? Object.entries(asJson(scope[SECTIONS[kind]])) as Documents : [];
+  return isSection(kind) ? (Object.entries(asJson(scope[SECTIONS[kind]])) as Documents) : [];
 }
 
-function ofEverybody(kind: ConfiguredKind, file: Configuration, { projectId }: Place, { isOperator }: Pick<AdminCaller, "isOperator">): Documents {
+function ofEverybody(
+  kind: ConfiguredKind,
+  file: Configuration,
+  { projectId }: Place,
+  { isOperator }: Pick<AdminCaller, "isOperator">,
+): Documents {
   // who hears of everything is the business of operators
   if (kind === "webhook") return isOperator && projectId === null ? shownWebhooks(file.webhooks) : [];
   if (kind === "tool_server") return shownToolServers(file.tool_servers);
   if (isSection(kind)) return Object.entries(asJson(file[SECTIONS[kind]])) as Documents;
-  return kind === "provider" && projectId === null ? [...file.providers.entries].map(([id, entry]) => [id, shownProvider(entry, isOperator)] as const) : [];
+  return kind === "provider" && projectId === null
+    ? [...file.providers.entries].map(([id, entry]) => [id, shownProvider(entry, isOperator)] as const)
+    : [];
 }
 
 function isSection(kind: ConfiguredKind): kind is keyof typeof SECTIONS {
@@ -53,22 +96,62 @@ function isSection(kind: ConfiguredKind): kind is keyof typeof SECTIONS {
 }
 
 function shownWebhooks(webhooks: Readonly<Record<string, WebhookDocument>>): Documents {
-  return Object.entries(webhooks).map(([name, { url, events, enabled, description, timeout_s, max_attempts }]) => [name, asJson({ url: url.split("?")[0], events, enabled, description, timeout_s, max_attempts })]);
+  return Object.entries(webhooks).map(([name, { url, events, enabled, description, timeout_s, max_attempts }]) => [
+    name,
+    asJson({ url: url.split("?")[0], events, enabled, description, timeout_s, max_attempts }),
+  ]);
 }
 
 /** How they are reached is the operator's own business; what they are for and who may use them is not. */
 function shownToolServers(servers: Readonly<Record<string, ToolServerDocument>>): Documents {
-  return Object.entries(servers).map(([name, { url: _url, headers: _headers, oauth: _oauth, transport: _transport, command: _command, args: _args, environment: _environment, folder: _folder, ...shown }]) => [name, asJson(shown)]);
+  return Object.entries(servers).map(
+    ([
+      name,
+      {
+        url: _url,
+        headers: _headers,
+        oauth: _oauth,
+        transport: _transport,
+        command: _command,
+        args: _args,
+        environment: _environment,
+        folder: _folder,
+        ...shown
+      },
+    ]) => [name, asJson(shown)],
+  );
 }
 
 /** None, where the file says nothing. */
 function shownSettings({ dropParams, disableStopSequenceLimit, models, contentLog }: ScopeSettings): Documents {
-  const said = asJson({ drop_params: dropParams ?? undefined, disable_stop_sequence_limit: disableStopSequenceLimit ?? undefined, models, content_log: contentLog === undefined ? undefined : shownContentLog(contentLog) });
+  const said = asJson({
+    drop_params: dropParams ?? undefined,
+    disable_stop_sequence_limit: disableStopSequenceLimit ?? undefined,
+    models,
+    content_log: contentLog === undefined ? undefined : shownContentLog(contentLog),
+  });
   return Object.keys(said).length === 0 ? [] : [["settings", said]];
 }
 
-const shownContentLog = ({ enabled, projects, retentionDays, sample, keepIn, maxCharacters, redact }: ContentLogSettings) => ({
-  enabled, projects, retention_days: retentionDays, sample, keep_in: keepIn, max_characters: maxCharacters, redact: redact === undefined ? undefined : { classes: redact.classes, national_ids: redact.nationalIds, patterns: redact.patterns },
+const shownContentLog = ({
+  enabled,
+  projects,
+  retentionDays,
+  sample,
+  keepIn,
+  maxCharacters,
+  redact,
+}: ContentLogSettings) => ({
+  enabled,
+  projects,
+  retention_days: retentionDays,
+  sample,
+  keep_in: keepIn,
+  max_characters: maxCharacters,
+  redact:
+    redact === undefined
+      ? undefined
+      : { classes: redact.classes, national_ids: redact.nationalIds, patterns: redact.patterns },
 });
 
 /** What a parser gave, without what it left undefined. */
@@ -78,6 +161,16 @@ function asJson(value: unknown): JsonObject {
 
 /** Everybody sees that it is there, and only an operator sees its address. */
 function shownProvider({ family, enabled, models, baseUrl }: ProviderEntry, isOperator: boolean): JsonObject {
-  const entries = models.map(({ id, name, contextLength, maxCompletionTokens, pricing }) => ({ id, name: name ?? undefined, context_length: contextLength ?? undefined, max_completion_tokens: maxCompletionTokens ?? undefined, pricing: pricing ?? undefined }));
-  return { type: family, enabled, ...asJson({ base_url: isOperator ? (baseUrl ?? undefined) : undefined, models: entries }) };
+  const entries = models.map(({ id, name, contextLength, maxCompletionTokens, pricing }) => ({
+    id,
+    name: name ?? undefined,
+    context_length: contextLength ?? undefined,
+    max_completion_tokens: maxCompletionTokens ?? undefined,
+    pricing: pricing ?? undefined,
+  }));
+  return {
+    type: family,
+    enabled,
+    ...asJson({ base_url: isOperator ? (baseUrl ?? undefined) : undefined, models: entries }),
+  };
 }

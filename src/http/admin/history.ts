@@ -9,18 +9,44 @@ import { goBack, type RollBackContext } from "./rollback.ts";
 import { chosenId, dryRunQuery, instant, iso, listed, listOf, pageOf, pageQuery, time } from "./schemas.ts";
 
 const actor = z
-  .strictObject({ token_id: z.string().nullable(), user_id: z.string().nullable(), tenant_id: z.string().nullable(), role: z.enum(ROLES).nullable() })
+  .strictObject({
+    token_id: z.string().nullable(),
+    user_id: z.string().nullable(),
+    tenant_id: z.string().nullable(),
+    role: z.enum(ROLES).nullable(),
+  })
   .meta({ id: "Actor", description: "Who did it. All null: the command line on the machine of the database." });
 const anything = z.unknown().meta({ description: "Secrets are masked." });
 const auditRow = z
   .strictObject({
-    id: z.string(), at: time, actor, address: z.string().nullable().meta({ description: "Of the client." }), action: z.string(), outcome: z.enum(["done", "refused"]), kind: z.string(),
-    target_id: z.string().nullable(), target_name: z.string().nullable(), tenant_id: z.string().nullable(), project_id: z.string().nullable(),
-    before: anything, after: anything, note: z.string().nullable(), version: z.int().nullable(),
+    id: z.string(),
+    at: time,
+    actor,
+    address: z.string().nullable().meta({ description: "Of the client." }),
+    action: z.string(),
+    outcome: z.enum(["done", "refused"]),
+    kind: z.string(),
+    target_id: z.string().nullable(),
+    target_name: z.string().nullable(),
+    tenant_id: z.string().nullable(),
+    project_id: z.string().nullable(),
+    before: anything,
+    after: anything,
+    note: z.string().nullable(),
+    version: z.int().nullable(),
   })
   .meta({ id: "AuditRow" });
 const change = z
-  .strictObject({ action: z.enum(["create", "change", "remove"]), kind: z.string(), id: z.string(), name: z.string().nullable(), tenant_id: z.string(), project_id: z.string().nullable(), before: anything, after: anything })
+  .strictObject({
+    action: z.enum(["create", "change", "remove"]),
+    kind: z.string(),
+    id: z.string(),
+    name: z.string().nullable(),
+    tenant_id: z.string(),
+    project_id: z.string().nullable(),
+    before: anything,
+    after: anything,
+  })
   .meta({ id: "Change" });
 const versionHead = { number: z.int(), at: time, actor, rolled_back_to: z.int().nullable() };
 const versionSummary = z.strictObject({ ...versionHead, changes: z.int() }).meta({ id: "VersionSummary" });
@@ -31,14 +57,67 @@ const rolledBack = z.strictObject({ rolled_back_to: z.int(), changes: z.array(ch
 const number = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 const versionNumber = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 
-const shownActor = ({ tokenId, userId, tenantId, role }: Actor): JsonObject => ({ token_id: tokenId, user_id: userId, tenant_id: tenantId, role });
-const shownChange = ({ action, kind, id, name, tenantId, projectId, before, after }: Change): JsonObject => ({ action, kind, id, name, tenant_id: tenantId, project_id: projectId, before, after });
-const shownHead = ({ number: of, atMs, actor: who, rolledBackTo }: Pick<Version, "number" | "atMs" | "actor" | "rolledBackTo">): JsonObject => ({ number: of, at: iso(atMs), actor: shownActor(who), rolled_back_to: rolledBackTo });
+const shownActor = ({ tokenId, userId, tenantId, role }: Actor): JsonObject => ({
+  token_id: tokenId,
+  user_id: userId,
+  tenant_id: tenantId,
+  role,
+});
+const shownChange = ({ action, kind, id, name, tenantId, projectId, before, after }: Change): JsonObject => ({
+  action,
+  kind,
+  id,
+  name,
+  tenant_id: tenantId,
+  project_id: projectId,
+  before,
+  after,
+});
+const shownHead = ({
+  number: of,
+  atMs,
+  actor: who,
+  rolledBackTo,
+}: Pick<Version, "number" | "atMs" | "actor" | "rolledBackTo">): JsonObject => ({
+  number: of,
+  at: iso(atMs),
+  actor: shownActor(who),
+  rolled_back_to: rolledBackTo,
+});
 const shownSummary = (summary: VersionSummary): JsonObject => ({ ...shownHead(summary), changes: summary.changes });
 
-function shownAudit({ id, atMs, actor: who, action, outcome, kind, targetId, targetName, tenantId, projectId, before, after, note, version: made }: AuditRow): JsonObject {
+function shownAudit({
+  id,
+  atMs,
+  actor: who,
+  action,
+  outcome,
+  kind,
+  targetId,
+  targetName,
+  tenantId,
+  projectId,
+  before,
+  after,
+  note,
+  version: made,
+}: AuditRow): JsonObject {
   return {
-    id, at: iso(atMs), actor: shownActor(who), address: who.address, action, outcome, kind, target_id: targetId, target_name: targetName, tenant_id: tenantId, project_id: projectId, before, after, note, version: made,
+    id,
+    at: iso(atMs),
+    actor: shownActor(who),
+    address: who.address,
+    action,
+    outcome,
+    kind,
+    target_id: targetId,
+    target_name: targetName,
+    tenant_id: tenantId,
+    project_id: projectId,
+    before,
+    after,
+    note,
+    version: made,
   };
 }
 
@@ -58,8 +137,18 @@ const auditQuery = z.strictObject({
 
 /** What it is about, by who may read it: the whole gateway, one tenant, one project. */
 const AUDITED = {
-  operator: { name: "Audit", base: "", words: "in all tenants", further: { tenant_id: chosenId.optional(), project_id: chosenId.optional() } },
-  tenant: { name: "TenantAudit", base: "/tenants/{tenant}", words: "in the tenant", further: { project_id: chosenId.optional() } },
+  operator: {
+    name: "Audit",
+    base: "",
+    words: "in all tenants",
+    further: { tenant_id: chosenId.optional(), project_id: chosenId.optional() },
+  },
+  tenant: {
+    name: "TenantAudit",
+    base: "/tenants/{tenant}",
+    words: "in the tenant",
+    further: { project_id: chosenId.optional() },
+  },
   project: { name: "ProjectAudit", base: "/projects/{project}", words: "in the project", further: {} },
 } as const;
 
@@ -73,11 +162,28 @@ function auditOperation(reach: keyof typeof AUDITED): AdminOperation {
     query: auditQuery.extend(further),
     answer: listOf(auditRow, `${name}List`),
     run: async ({ place: at, query }, store) => {
-      const { limit, cursor, target_id: targetId, token_id: tokenId, user_id: userId, from: fromMs, to: toMs, ...same } = query;
-      const { tenant_id: tenantAsked, project_id: projectAsked, ...rest } = same as typeof same & { readonly tenant_id?: string; readonly project_id?: string };
+      const {
+        limit,
+        cursor,
+        target_id: targetId,
+        token_id: tokenId,
+        user_id: userId,
+        from: fromMs,
+        to: toMs,
+        ...same
+      } = query;
+      const {
+        tenant_id: tenantAsked,
+        project_id: projectAsked,
+        ...rest
+      } = same as typeof same & { readonly tenant_id?: string; readonly project_id?: string };
       // the place decides, whatever is asked for
       const place = { tenantId: at?.tenantId ?? tenantAsked, projectId: at?.projectId ?? projectAsked };
-      const given = Object.fromEntries(Object.entries({ ...place, targetId, tokenId, userId, fromMs, toMs, ...rest }).filter(([, value]) => value !== undefined));
+      const given = Object.fromEntries(
+        Object.entries({ ...place, targetId, tokenId, userId, fromMs, toMs, ...rest }).filter(
+          ([, value]) => value !== undefined,
+        ),
+      );
       return { body: listed(await store.listAudit(pageOf({ limit, cursor }), given), shownAudit) };
     },
   });
@@ -94,7 +200,9 @@ function versionOperations(reach: "tenant" | "project", context: RollBackContext
     summary: `Versions of the configuration of ${within}, the newest first`,
     query: z.strictObject(pageQuery),
     answer: listOf(versionSummary, `${place}VersionList`),
-    run: async ({ place: at, query }, store) => ({ body: listed(await store.listVersions(pageOf(query), at!), shownSummary) }),
+    run: async ({ place: at, query }, store) => ({
+      body: listed(await store.listVersions(pageOf(query), at!), shownSummary),
+    }),
   });
   const read = reading({
     id: `read${place}Version`,
@@ -116,7 +224,9 @@ function versionOperations(reach: "tenant" | "project", context: RollBackContext
     summary: "What leads from one version to another; 0 is before the first",
     query: z.strictObject({ from: number, to: number }),
     answer: difference,
-    run: async ({ place: at, query: { from, to } }, store) => ({ body: { from, to, changes: (await store.diffVersions(from, to, at!)).map(shownChange) } }),
+    run: async ({ place: at, query: { from, to } }, store) => ({
+      body: { from, to, changes: (await store.diffVersions(from, to, at!)).map(shownChange) },
+    }),
   });
   const rollBack = writing({
     method: "post",
@@ -127,11 +237,22 @@ function versionOperations(reach: "tenant" | "project", context: RollBackContext
     query: z.strictObject(dryRunQuery),
     body: z.strictObject({ to: versionNumber }).meta({ id: `${place}Rollback` }),
     answer: rolledBack,
-    run: async (call, writer) => ({ body: { rolled_back_to: call.body.to, changes: (await goBack(call.body.to, call, writer, context)).map(shownChange) } }),
+    run: async (call, writer) => ({
+      body: {
+        rolled_back_to: call.body.to,
+        changes: (await goBack(call.body.to, call, writer, context)).map(shownChange),
+      },
+    }),
   });
   return [list, read, diff, rollBack];
 }
 
 export function historyOperations(context: RollBackContext): readonly AdminOperation[] {
-  return [auditOperation("operator"), auditOperation("tenant"), auditOperation("project"), ...versionOperations("tenant", context), ...versionOperations("project", context)];
+  return [
+    auditOperation("operator"),
+    auditOperation("tenant"),
+    auditOperation("project"),
+    ...versionOperations("tenant", context),
+    ...versionOperations("project", context),
+  ];
 }

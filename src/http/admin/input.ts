@@ -25,7 +25,9 @@ export interface JsonBody {
 
 /** Throws `unsupported_media_type`, `body_too_large`, `body_timeout`, `invalid_json`, `invalid_request`. */
 export async function readJsonBody(request: Request, limits: ServerLimits): Promise<JsonBody> {
-  const text = bodyText(await readBody(request, { ...limits, maxBodyBytes: Math.min(limits.maxBodyBytes, MAX_ADMIN_BODY_BYTES) }));
+  const text = bodyText(
+    await readBody(request, { ...limits, maxBodyBytes: Math.min(limits.maxBodyBytes, MAX_ADMIN_BODY_BYTES) }),
+  );
   try {
     const { value } = parseJsonObject(text, { maxDepth: MAX_DEPTH, maxValues: MAX_VALUES, maxMembers: MAX_MEMBERS });
     refuseOddValues(value, []);
@@ -39,14 +41,27 @@ export async function readJsonBody(request: Request, limits: ServerLimits): Prom
 
 /** Keys that mean something to objects of this language, and numbers and texts that no store keeps as they are. */
 function refuseOddValues(value: Json | undefined, path: readonly (string | number)[]): void {
-  if (isRawNumber(value)) throw new GatewayError("invalid_request", `${formatPath(path)}: expected a number that a double holds exactly, got ${describe(value)}`, { param: formatPath(path) });
+  if (isRawNumber(value))
+    throw new GatewayError(
+      "invalid_request",
+      `${formatPath(path)}: expected a number that a double holds exactly, got ${describe(value)}`,
+      { param: formatPath(path) },
+    );
   if (typeof value === "string") {
-    if (value.includes("\0") || !value.isWellFormed()) throw new GatewayError("invalid_request", `${formatPath(path)}: expected text without NUL characters and half surrogates`, { param: formatPath(path) });
+    if (value.includes("\0") || !value.isWellFormed())
+      throw new GatewayError(
+        "invalid_request",
+        `${formatPath(path)}: expected text without NUL characters and half surrogates`,
+        { param: formatPath(path) },
+      );
   } else if (Array.isArray(value)) {
     for (const [index, one] of value.entries()) refuseOddValues(one as Json, [...path, index]);
   } else if (isObject(value)) {
     for (const [key, one] of Object.entries(value)) {
-      if (key === "__proto__" || key === "constructor" || key === "prototype") throw new GatewayError("invalid_request", `${formatPath(path) || "The body"}: the key ${key} is not allowed`, { param: formatPath([...path, key]) });
+      if (key === "__proto__" || key === "constructor" || key === "prototype")
+        throw new GatewayError("invalid_request", `${formatPath(path) || "The body"}: the key ${key} is not allowed`, {
+          param: formatPath([...path, key]),
+        });
       refuseOddValues(key, path);
       refuseOddValues(one, [...path, key]);
     }
@@ -70,15 +85,25 @@ export function problemsError(problems: readonly Problem[]): GatewayError {
   const told = problems.slice(0, MAX_TOLD).map(({ path, message }) => ({ param: formatPath(path), message }));
   const [first] = told as [(typeof told)[number]];
   const more = problems.length > 1 ? ` (and ${problems.length - 1} more: error.metadata.problems)` : "";
-  return new GatewayError("invalid_request", `${first.param === "" ? "The request" : first.param}: ${first.message}${more}`, { param: first.param === "" ? null : first.param, metadata: { problems: told } });
+  return new GatewayError(
+    "invalid_request",
+    `${first.param === "" ? "The request" : first.param}: ${first.message}${more}`,
+    { param: first.param === "" ? null : first.param, metadata: { problems: told } },
+  );
 }
 
 /** Each parameter once; the schema turns texts into what they mean. Throws `invalid_request`. */
 export function queryOf(url: string): Readonly<Record<string, string>> {
   const values = new Map<string, string>();
   for (const [name, value] of new URL(url).searchParams) {
-    if (values.has(name)) throw new GatewayError("invalid_request", `The query parameter ${JSON.stringify(name.slice(0, 100))} stands twice.`, { param: formatPath([name]) });
-    if (value.includes("\0") || name.includes("\0")) throw new GatewayError("invalid_request", "The query holds a NUL character.", { param: formatPath([name]) });
+    if (values.has(name))
+      throw new GatewayError(
+        "invalid_request",
+        `The query parameter ${JSON.stringify(name.slice(0, 100))} stands twice.`,
+        { param: formatPath([name]) },
+      );
+    if (value.includes("\0") || name.includes("\0"))
+      throw new GatewayError("invalid_request", "The query holds a NUL character.", { param: formatPath([name]) });
     values.set(name, value);
   }
   return Object.fromEntries(values);

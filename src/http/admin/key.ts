@@ -12,51 +12,125 @@ import { chosenId, iso, isoOrNull, time } from "./schemas.ts";
 
 const MAX_PROJECTS = 1000;
 
-const amount = z.union([z.number(), z.string()]).meta({ description: "A count; of money a decimal text in US dollars." });
+const amount = z
+  .union([z.number(), z.string()])
+  .meta({ description: "A count; of money a decimal text in US dollars." });
 const standing = z
   .strictObject({
-    id: z.string(), name: z.string(), kind: z.enum(["limit", "budget"]), project_id: chosenId.nullable(), metric: z.enum(["requests", "tokens", "concurrency", "usd"]), window: z.string().nullable(), mode: z.enum(["enforce", "audit"]),
-    scope: z.record(z.string(), z.string()), limit: amount,
-    used: amount.nullable().meta({ description: "Null: each value of the scope has a count of its own, and the request does not say which." }),
+    id: z.string(),
+    name: z.string(),
+    kind: z.enum(["limit", "budget"]),
+    project_id: chosenId.nullable(),
+    metric: z.enum(["requests", "tokens", "concurrency", "usd"]),
+    window: z.string().nullable(),
+    mode: z.enum(["enforce", "audit"]),
+    scope: z.record(z.string(), z.string()),
+    limit: amount,
+    used: amount
+      .nullable()
+      .meta({
+        description: "Null: each value of the scope has a count of its own, and the request does not say which.",
+      }),
     remaining: amount.nullable(),
-    resets_at: time.nullable().meta({ description: "When everything that counts now has left the window. Null: never, or nothing does." }),
+    resets_at: time
+      .nullable()
+      .meta({ description: "When everything that counts now has left the window. Null: never, or nothing does." }),
   })
   .meta({ id: "KeyLimit" });
 export const keyAnswer = z
   .strictObject({
-    id: z.string(), kind: z.enum(["project", "personal"]), name: z.string(), tenant_id: chosenId, project_id: chosenId.nullable(), user_id: z.string().nullable(),
-    role: z.enum(ROLES).nullable().meta({ description: "In the project of a project token, in the whole tenant of a personal one; null: in single projects only." }),
+    id: z.string(),
+    kind: z.enum(["project", "personal"]),
+    name: z.string(),
+    tenant_id: chosenId,
+    project_id: chosenId.nullable(),
+    user_id: z.string().nullable(),
+    role: z
+      .enum(ROLES)
+      .nullable()
+      .meta({
+        description:
+          "In the project of a project token, in the whole tenant of a personal one; null: in single projects only.",
+      }),
     projects: z.array(z.strictObject({ id: chosenId, role: z.enum(ROLES) })).meta({ description: "What it reaches." }),
     operator: z.boolean().meta({ description: "Whether it reaches every tenant, and `/metrics`." }),
-    permissions: z.array(z.enum(PERMISSIONS)), models: z.array(z.string()), routes: z.array(z.string()), ip: z.array(z.string()), expires_at: time, limits: z.array(standing),
+    permissions: z.array(z.enum(PERMISSIONS)),
+    models: z.array(z.string()),
+    routes: z.array(z.string()),
+    ip: z.array(z.string()),
+    expires_at: time,
+    limits: z.array(standing),
   })
   .meta({ id: "Key" });
-export const keyQuery = z.strictObject({ user: z.string().min(1).max(400).optional().meta({ description: "An end user, whose own counts are told too." }) });
+export const keyQuery = z.strictObject({
+  user: z.string().min(1).max(400).optional().meta({ description: "An end user, whose own counts are told too." }),
+});
 
-export async function describeKey(token: AccessToken, snapshot: Snapshot, limits: Pick<LimitStore, "standing"> | null, user: string | null): Promise<JsonObject> {
+export async function describeKey(
+  token: AccessToken,
+  snapshot: Snapshot,
+  limits: Pick<LimitStore, "standing"> | null,
+  user: string | null,
+): Promise<JsonObject> {
   const caller = adminCaller(token, snapshot);
   const projects = [...snapshot.projects.values()].flatMap(({ id, tenantId }) => {
-    const role = tenantId === token.tenantId ? roleAt({ ...caller, isOperator: false }, { tenantId, projectId: id }) : null;
+    const role =
+      tenantId === token.tenantId ? roleAt({ ...caller, isOperator: false }, { tenantId, projectId: id }) : null;
     return role === null ? [] : [{ id, role }];
   });
   const shown = projects.slice(0, MAX_PROJECTS);
   // a rule of the whole tenant applies in each of its projects, and is told once
-  const rules = new Map(shown.flatMap(({ id }) => (snapshot.limitRules.forCaller(token.tenantId, id, token.id)?.rules ?? []).map((rule) => [`${rule.kind} ${rule.id}`, rule] as const)));
+  const rules = new Map(
+    shown.flatMap(({ id }) =>
+      (snapshot.limitRules.forCaller(token.tenantId, id, token.id)?.rules ?? []).map(
+        (rule) => [`${rule.kind} ${rule.id}`, rule] as const,
+      ),
+    ),
+  );
   return {
-    id: token.id, kind: token.kind, name: token.name, tenant_id: token.tenantId, project_id: token.projectId, user_id: token.userId,
-    role: token.kind === "project" ? (projects[0]?.role ?? null) : roleAt({ ...caller, isOperator: false }, { tenantId: token.tenantId, projectId: null }),
-    operator: caller.isOperator, projects: shown, permissions: token.permissions, models: token.models, routes: token.routes, ip: token.ipRanges, expires_at: iso(token.expiresAtMs),
+    id: token.id,
+    kind: token.kind,
+    name: token.name,
+    tenant_id: token.tenantId,
+    project_id: token.projectId,
+    user_id: token.userId,
+    role:
+      token.kind === "project"
+        ? (projects[0]?.role ?? null)
+        : roleAt({ ...caller, isOperator: false }, { tenantId: token.tenantId, projectId: null }),
+    operator: caller.isOperator,
+    projects: shown,
+    permissions: token.permissions,
+    models: token.models,
+    routes: token.routes,
+    ip: token.ipRanges,
+    expires_at: iso(token.expiresAtMs),
     limits: await Promise.all([...rules.values()].map((rule) => describeLimit(rule, token.id, limits, user))),
   };
 }
 
-async function describeLimit(rule: LimitRule, tokenId: string, limits: Pick<LimitStore, "standing"> | null, user: string | null): Promise<JsonObject> {
+async function describeLimit(
+  rule: LimitRule,
+  tokenId: string,
+  limits: Pick<LimitStore, "standing"> | null,
+  user: string | null,
+): Promise<JsonObject> {
   const account = accountOf(rule, tokenId, user);
   const now: Standing | null = account === null || limits === null ? null : await limits.standing(account);
   const units = (count: number): number | string => (rule.unit === "nano_usd" ? usd(BigInt(Math.round(count))) : count);
   return {
-    id: rule.id, name: rule.name, kind: rule.kind, project_id: rule.projectId, metric: rule.unit === "nano_usd" ? "usd" : rule.unit, window: rule.window, mode: rule.mode, scope: { ...rule.scope } as JsonObject,
-    limit: units(rule.limit), used: now === null ? null : units(now.used), remaining: now === null ? null : units(now.remaining), resets_at: now === null ? null : isoOrNull(now.resetsAtMs),
+    id: rule.id,
+    name: rule.name,
+    kind: rule.kind,
+    project_id: rule.projectId,
+    metric: rule.unit === "nano_usd" ? "usd" : rule.unit,
+    window: rule.window,
+    mode: rule.mode,
+    scope: { ...rule.scope } as JsonObject,
+    limit: units(rule.limit),
+    used: now === null ? null : units(now.used),
+    remaining: now === null ? null : units(now.remaining),
+    resets_at: now === null ? null : isoOrNull(now.resetsAtMs),
   };
 }
 

@@ -11,7 +11,11 @@ const COLUMNS = Object.keys(CALL_SHAPE);
 const TYPES = { csv: "text/csv; charset=utf-8", jsonl: "application/x-ndjson; charset=utf-8" } as const;
 
 /** The first page is read at once: what is wrong with the question has its status. */
-export async function exportedCalls(format: keyof typeof TYPES, { cursor = null }: PageRequest, search: (page: PageRequest) => Promise<LogPage>): Promise<NonNullable<Answer["text"]>> {
+export async function exportedCalls(
+  format: keyof typeof TYPES,
+  { cursor = null }: PageRequest,
+  search: (page: PageRequest) => Promise<LogPage>,
+): Promise<NonNullable<Answer["text"]>> {
   const encoder = new TextEncoder();
   let page: LogPage | null = await search({ limit: PAGE, cursor });
   let text = format === "csv" ? csvLine(COLUMNS) : "";

@@ -7,14 +7,31 @@ import type { JsonObject } from "../../core/json.ts";
 import { callFields } from "../../observe/log.ts";
 import { type CallStore, LOG_ORDERS, type LogFilter } from "../../store/calls.ts";
 import { MAX_TAG, tagOf } from "../../store/call-tags.ts";
-import { type AdminCalls, CALL_SHAPE, type CallReach, filters, PLACES, scopeOf, shownCall, WITHIN, word } from "./call-shapes.ts";
+import {
+  type AdminCalls,
+  CALL_SHAPE,
+  type CallReach,
+  filters,
+  PLACES,
+  scopeOf,
+  shownCall,
+  WITHIN,
+  word,
+} from "./call-shapes.ts";
 import { exportedCalls } from "./log-export.ts";
 import { type AdminContents, type AdminOperation, reading, writing } from "./operation.ts";
 import { callCode, dryRunQuery, instant, iso, pageOf, pageQuery, time } from "./schemas.ts";
 
-const flag = z.enum(["true", "false"]).transform((text) => text === "true").optional();
+const flag = z
+  .enum(["true", "false"])
+  .transform((text) => text === "true")
+  .optional();
 const count = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional();
-const dollars = z.string().regex(/^\d{1,6}(\.\d{1,9})?$/, 'expected dollars such as "0.25"').transform((text) => Math.round(Number(text) * 1e9)).optional();
+const dollars = z
+  .string()
+  .regex(/^\d{1,6}(\.\d{1,9})?$/, 'expected dollars such as "0.25"')
+  .transform((text) => Math.round(Number(text) * 1e9))
+  .optional();
 const MAX_WORDS = MAX_TAG - 8;
 const words = z.string().min(1).max(MAX_WORDS).optional();
 
@@ -24,32 +41,69 @@ const metadata = z
   .min(1)
   .max(2000)
   .transform((text) => [...new URLSearchParams(text)].map(([name, value]) => `${name}=${value}`))
-  .refine((pairs) => pairs.length >= 1 && pairs.length <= 16 && pairs.every((pair) => pair.length <= MAX_WORDS), "expected up to 16 pairs such as team=search, with & between")
+  .refine(
+    (pairs) => pairs.length >= 1 && pairs.length <= 16 && pairs.every((pair) => pair.length <= MAX_WORDS),
+    "expected up to 16 pairs such as team=search, with & between",
+  )
   .optional()
-  .meta({ description: "Members of `metadata` that the call has to have, such as `team=search`; several with `&` between (encoded, as `%26`)." });
+  .meta({
+    description:
+      "Members of `metadata` that the call has to have, such as `team=search`; several with `&` between (encoded, as `%26`).",
+  });
 
 const logQuery = z.strictObject({
-  ...pageQuery, ...filters,
-  order: z.enum(LOG_ORDERS).default("newest").meta({ description: "By arrival; `ended`: by their ends, the first to end first, for whoever waits for more." }),
+  ...pageQuery,
+  ...filters,
+  order: z
+    .enum(LOG_ORDERS)
+    .default("newest")
+    .meta({ description: "By arrival; `ended`: by their ends, the first to end first, for whoever waits for more." }),
   ended_from: instant.optional().meta({ description: "Ended at this time or later; quick with `order=ended`." }),
-  trace_id: z.string().regex(/^[0-9a-f]{32}$/, "expected 32 hex digits").optional(),
+  trace_id: z
+    .string()
+    .regex(/^[0-9a-f]{32}$/, "expected 32 hex digits")
+    .optional(),
   model_asked: word.meta({ description: "`model` as the caller wrote it." }),
   status: z.coerce.number().int().min(100).max(599).optional(),
-  status_class: z.enum(["1xx", "2xx", "3xx", "4xx", "5xx"]).transform((text) => Number(text[0])).optional(),
+  status_class: z
+    .enum(["1xx", "2xx", "3xx", "4xx", "5xx"])
+    .transform((text) => Number(text[0]))
+    .optional(),
   outcome: z.enum(["ok", "failed"]).optional(),
   code: callCode.optional(),
   finish_reason: word.meta({ description: "Of the first choice." }),
-  stream: flag, cancelled: flag.meta({ description: "The client left before the end." }), explained: flag, settled: flag,
-  min_ms: count, max_ms: count, min_first_content_ms: count, max_first_content_ms: count, min_attempts: count,
-  min_tokens: count.meta({ description: "Of prompt and answer together." }), max_tokens: count, min_prompt_tokens: count, max_prompt_tokens: count, min_completion_tokens: count, max_completion_tokens: count,
-  min_cost_usd: dollars, max_cost_usd: dollars,
+  stream: flag,
+  cancelled: flag.meta({ description: "The client left before the end." }),
+  explained: flag,
+  settled: flag,
+  min_ms: count,
+  max_ms: count,
+  min_first_content_ms: count,
+  max_first_content_ms: count,
+  min_attempts: count,
+  min_tokens: count.meta({ description: "Of prompt and answer together." }),
+  max_tokens: count,
+  min_prompt_tokens: count,
+  max_prompt_tokens: count,
+  min_completion_tokens: count,
+  max_completion_tokens: count,
+  min_cost_usd: dollars,
+  max_cost_usd: dollars,
   metadata,
   client_request_id: words.meta({ description: "`x-request-id` of the caller." }),
-  otel_trace_id: z.string().regex(/^[0-9a-f]{32}$/, "expected 32 hex digits").optional(),
+  otel_trace_id: z
+    .string()
+    .regex(/^[0-9a-f]{32}$/, "expected 32 hex digits")
+    .optional(),
   tool: words.meta({ description: "Ran on a tool server: its label, or `<label>/<tool>`." }),
   policy: words.meta({ description: "A policy that spoke." }),
   limit_id: words.meta({ description: "A limit or budget that refused an attempt, or in audit mode would have." }),
-  format: z.enum(["json", "jsonl", "csv"]).default("json").meta({ description: "`jsonl` and `csv` give everything that is found, as it is read; a client that leaves ends it." }),
+  format: z
+    .enum(["json", "jsonl", "csv"])
+    .default("json")
+    .meta({
+      description: "`jsonl` and `csv` give everything that is found, as it is read; a client that leaves ends it.",
+    }),
 });
 
 type Asked = z.output<typeof logQuery> & { readonly project_id?: string; readonly tenant_id?: string };
@@ -58,21 +112,46 @@ const loggedCall = z.strictObject(CALL_SHAPE).meta({ id: "LoggedCall" });
 const page = (id: string): z.ZodType =>
   z
     .strictObject({
-      data: z.array(loggedCall), next_cursor: z.string().nullable().meta({ description: "Null: this was the last page." }),
-      looked_to: time.nullable().meta({ description: "The page ends here though it is not full: one look-up looks at a bounded number of calls. `next_cursor` leads on. Null: it is full, or it is the last." }),
+      data: z.array(loggedCall),
+      next_cursor: z.string().nullable().meta({ description: "Null: this was the last page." }),
+      looked_to: time
+        .nullable()
+        .meta({
+          description:
+            "The page ends here though it is not full: one look-up looks at a bounded number of calls. `next_cursor` leads on. Null: it is full, or it is the last.",
+        }),
     })
     .meta({ id });
 const detail = z
   .strictObject({
     ...CALL_SHAPE,
-    record: z.record(z.string(), z.unknown()).nullable().meta({ description: "All that is known of it, in the fields of the log; null: it is older than details are kept." }),
-    content_kept_until: time.nullable().meta({ description: "What was said in it is kept until then; null: it is not." }),
+    record: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .meta({
+        description: "All that is known of it, in the fields of the log; null: it is older than details are kept.",
+      }),
+    content_kept_until: time
+      .nullable()
+      .meta({ description: "What was said in it is kept until then; null: it is not." }),
   })
   .meta({ id: "LoggedCallDetail" });
 const content = z
-  .strictObject({ trace_id: z.string(), tenant_id: z.string(), project_id: z.string(), kept_until: time, content: z.record(z.string(), z.unknown()).meta({ description: "What the caller sent and what it was answered, redacted: docs/integrations/content-log.md." }) })
+  .strictObject({
+    trace_id: z.string(),
+    tenant_id: z.string(),
+    project_id: z.string(),
+    kept_until: time,
+    content: z
+      .record(z.string(), z.unknown())
+      .meta({
+        description: "What the caller sent and what it was answered, redacted: docs/integrations/content-log.md.",
+      }),
+  })
   .meta({ id: "CallContent" });
-const removed = z.strictObject({ removed: z.int().meta({ description: "How many calls had some." }) }).meta({ id: "RemovedContent" });
+const removed = z
+  .strictObject({ removed: z.int().meta({ description: "How many calls had some." }) })
+  .meta({ id: "RemovedContent" });
 
 function filterOf(asked: Asked, place: Parameters<typeof scopeOf>[0]): LogFilter {
   const tags = [
@@ -85,19 +164,51 @@ function filterOf(asked: Asked, place: Parameters<typeof scopeOf>[0]): LogFilter
     ...(asked.limit_id === undefined ? [] : [tagOf("limit", asked.limit_id)]),
   ];
   const given = {
-    traceId: asked.trace_id, endedFromMs: asked.ended_from, modelAsked: asked.model_asked, status: asked.status, statusClass: asked.status_class, outcome: asked.outcome, code: asked.code, finishReason: asked.finish_reason,
-    stream: asked.stream, cancelled: asked.cancelled, explained: asked.explained, settled: asked.settled, ...(tags.length > 0 && { tags }),
-    atLeast: known({ totalMs: asked.min_ms, firstContentMs: asked.min_first_content_ms, attempts: asked.min_attempts, tokens: asked.min_tokens, promptTokens: asked.min_prompt_tokens, completionTokens: asked.min_completion_tokens, costNanoUsd: asked.min_cost_usd }),
-    atMost: known({ totalMs: asked.max_ms, firstContentMs: asked.max_first_content_ms, tokens: asked.max_tokens, promptTokens: asked.max_prompt_tokens, completionTokens: asked.max_completion_tokens, costNanoUsd: asked.max_cost_usd }),
+    traceId: asked.trace_id,
+    endedFromMs: asked.ended_from,
+    modelAsked: asked.model_asked,
+    status: asked.status,
+    statusClass: asked.status_class,
+    outcome: asked.outcome,
+    code: asked.code,
+    finishReason: asked.finish_reason,
+    stream: asked.stream,
+    cancelled: asked.cancelled,
+    explained: asked.explained,
+    settled: asked.settled,
+    ...(tags.length > 0 && { tags }),
+    atLeast: known({
+      totalMs: asked.min_ms,
+      firstContentMs: asked.min_first_content_ms,
+      attempts: asked.min_attempts,
+      tokens: asked.min_tokens,
+      promptTokens: asked.min_prompt_tokens,
+      completionTokens: asked.min_completion_tokens,
+      costNanoUsd: asked.min_cost_usd,
+    }),
+    atMost: known({
+      totalMs: asked.max_ms,
+      firstContentMs: asked.max_first_content_ms,
+      tokens: asked.max_tokens,
+      promptTokens: asked.max_prompt_tokens,
+      completionTokens: asked.max_completion_tokens,
+      costNanoUsd: asked.max_cost_usd,
+    }),
   };
   return { order: asked.order, ...scopeOf(place, asked), ...known(given) };
 }
 
 function known<T extends object>(given: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as { [Key in keyof T]?: Exclude<T[Key], undefined> };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as {
+    [Key in keyof T]?: Exclude<T[Key], undefined>;
+  };
 }
 
-function placeOperations(reach: CallReach, calls: AdminCalls, contents: AdminContents | null): readonly AdminOperation[] {
+function placeOperations(
+  reach: CallReach,
+  calls: AdminCalls,
+  contents: AdminContents | null,
+): readonly AdminOperation[] {
   const { name: place, base, words: where } = PLACES[reach];
   const list = reading({
     id: `list${place}Logs`,
@@ -109,9 +220,19 @@ function placeOperations(reach: CallReach, calls: AdminCalls, contents: AdminCon
     run: async ({ place: at, query }) => {
       const asked = query as Asked;
       const filter = filterOf(asked, at);
-      if (asked.format !== "json") return { body: {}, text: await exportedCalls(asked.format, pageOf(asked), (one) => calls.searchCalls(one, filter)) };
+      if (asked.format !== "json")
+        return {
+          body: {},
+          text: await exportedCalls(asked.format, pageOf(asked), (one) => calls.searchCalls(one, filter)),
+        };
       const { data, nextCursor, lookedToMs } = await calls.searchCalls(pageOf(asked), filter);
-      return { body: { data: data.map(shownCall), next_cursor: nextCursor, looked_to: lookedToMs === null ? null : iso(lookedToMs) } };
+      return {
+        body: {
+          data: data.map(shownCall),
+          next_cursor: nextCursor,
+          looked_to: lookedToMs === null ? null : iso(lookedToMs),
+        },
+      };
     },
   });
   const one = reading({
@@ -123,20 +244,34 @@ function placeOperations(reach: CallReach, calls: AdminCalls, contents: AdminCon
     run: async ({ place: at, params }) => {
       const { summary, record } = await findCall(calls, params["id"]!, at);
       const keptUntilMs = (await contents?.keptUntilMs(summary.traceId)) ?? null;
-      return { body: { ...shownCall(summary), record: record === null ? null : (callFields(record) as JsonObject), content_kept_until: keptUntilMs === null ? null : iso(keptUntilMs) } };
+      return {
+        body: {
+          ...shownCall(summary),
+          record: record === null ? null : (callFields(record) as JsonObject),
+          content_kept_until: keptUntilMs === null ? null : iso(keptUntilMs),
+        },
+      };
     },
   });
   return [list, one, ...(reach === "operator" ? [] : contentOperations(reach, contents))];
 }
 
-async function findCall(calls: Pick<CallStore, "findCall">, traceId: string, at: { readonly tenantId: string; readonly projectId: string | null } | null) {
+async function findCall(
+  calls: Pick<CallStore, "findCall">,
+  traceId: string,
+  at: { readonly tenantId: string; readonly projectId: string | null } | null,
+) {
   const found = await calls.findCall(traceId, at?.tenantId);
-  if (found === null || (at?.projectId != null && found.summary.projectId !== at.projectId)) throw nothingThere(`call ${traceId}`);
+  if (found === null || (at?.projectId != null && found.summary.projectId !== at.projectId))
+    throw nothingThere(`call ${traceId}`);
   return found;
 }
 
 /** The operator reads what was said over the tenant that it is of, so that the tenant finds that in its audit log. */
-function contentOperations(reach: Exclude<CallReach, "operator">, contents: AdminContents | null): readonly AdminOperation[] {
+function contentOperations(
+  reach: Exclude<CallReach, "operator">,
+  contents: AdminContents | null,
+): readonly AdminOperation[] {
   const { name: place, base, words: where } = PLACES[reach];
   const read = reading({
     id: `read${place}LogContent`,
@@ -147,10 +282,30 @@ function contentOperations(reach: Exclude<CallReach, "operator">, contents: Admi
     run: async ({ place: at, params, note }) => {
       const traceId = params["id"]!;
       const found = (await contents?.find(traceId)) ?? null;
-      if (found === null || found.tenantId !== at!.tenantId || (at!.projectId !== null && found.projectId !== at!.projectId)) throw nothingThere(`kept content of the call ${traceId}`);
+      if (
+        found === null ||
+        found.tenantId !== at!.tenantId ||
+        (at!.projectId !== null && found.projectId !== at!.projectId)
+      )
+        throw nothingThere(`kept content of the call ${traceId}`);
       // what cannot be written down is not shown
-      await note({ action: "read", outcome: "done", kind: "call_content", tenantId: found.tenantId, projectId: found.projectId, targetId: traceId });
-      return { body: { trace_id: traceId, tenant_id: found.tenantId, project_id: found.projectId, kept_until: iso(found.expiresMs), content: found.content } };
+      await note({
+        action: "read",
+        outcome: "done",
+        kind: "call_content",
+        tenantId: found.tenantId,
+        projectId: found.projectId,
+        targetId: traceId,
+      });
+      return {
+        body: {
+          trace_id: traceId,
+          tenant_id: found.tenantId,
+          project_id: found.projectId,
+          kept_until: iso(found.expiresMs),
+          content: found.content,
+        },
+      };
     },
   });
   const gone = new WeakMap<object, number>();
@@ -169,7 +324,14 @@ function contentOperations(reach: Exclude<CallReach, "operator">, contents: Admi
     },
     run: (call, writer) => {
       const calls = gone.get(call) ?? 0;
-      writer.note({ action: "remove", outcome: "done", kind: "call_content", tenantId: call.place!.tenantId, projectId: call.place!.projectId, before: { calls } });
+      writer.note({
+        action: "remove",
+        outcome: "done",
+        kind: "call_content",
+        tenantId: call.place!.tenantId,
+        projectId: call.place!.projectId,
+        before: { calls },
+      });
       return Promise.resolve({ body: { removed: calls } });
     },
   });

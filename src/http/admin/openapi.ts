@@ -8,7 +8,12 @@ import type { AdminOperation } from "./operation.ts";
 
 type Document = Readonly<Record<string, unknown>>;
 
-const PARAMETERS: Readonly<Record<string, string>> = { tenant: "Id of the tenant.", project: "Id of the project.", user: "Id of the user.", id: "Id, or name where there is one." };
+const PARAMETERS: Readonly<Record<string, string>> = {
+  tenant: "Id of the tenant.",
+  project: "Id of the project.",
+  user: "Id of the user.",
+  id: "Id, or name where there is one.",
+};
 
 const ROLE = "x-required-role";
 const REACH = "x-reach";
@@ -17,17 +22,42 @@ export function openapiDocument(operations: readonly AdminOperation[], version: 
   const app = new OpenAPIHono();
   for (const operation of operations) app.openAPIRegistry.registerPath(described(operation));
   app.openAPIRegistry.registerPath({
-    method: "get", path: "/api/v1/key", operationId: "readKey", tags: ["key"], summary: "What the caller's own access token is, may and has left", [ROLE]: "viewer", [REACH]: "own",
-    request: { query: keyQuery }, responses: { 200: { description: "The access token.", content: { "application/json": { schema: keyAnswer } } } },
+    method: "get",
+    path: "/api/v1/key",
+    operationId: "readKey",
+    tags: ["key"],
+    summary: "What the caller's own access token is, may and has left",
+    [ROLE]: "viewer",
+    [REACH]: "own",
+    request: { query: keyQuery },
+    responses: { 200: { description: "The access token.", content: { "application/json": { schema: keyAnswer } } } },
   });
   const made = app.getOpenAPI31Document({
     openapi: "3.1.0",
-    info: { title: "Dragoman", version, description: "An LLM gateway: chat completions, and the administration of who may call what.", license: { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" } },
+    info: {
+      title: "Dragoman",
+      version,
+      description: "An LLM gateway: chat completions, and the administration of who may call what.",
+      license: { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" },
+    },
     servers: [{ url: "/" }],
     security: [{ accessToken: [] }],
   });
-  const document = cleaned(made) as { readonly paths: Readonly<Record<string, Readonly<Record<string, Document>>>>; readonly components: { readonly schemas: Document } };
-  const paths = Object.fromEntries(Object.entries(document.paths).map(([path, item]) => [path, Object.fromEntries(Object.entries(item).map(([method, of]) => [method, { ...of, responses: { ...(of["responses"] as Document), ...REFUSED } }]))]));
+  const document = cleaned(made) as {
+    readonly paths: Readonly<Record<string, Readonly<Record<string, Document>>>>;
+    readonly components: { readonly schemas: Document };
+  };
+  const paths = Object.fromEntries(
+    Object.entries(document.paths).map(([path, item]) => [
+      path,
+      Object.fromEntries(
+        Object.entries(item).map(([method, of]) => [
+          method,
+          { ...of, responses: { ...(of["responses"] as Document), ...REFUSED } },
+        ]),
+      ),
+    ]),
+  );
   return {
     ...document,
     paths: { ...chatPaths(), ...paths },
@@ -35,7 +65,13 @@ export function openapiDocument(operations: readonly AdminOperation[], version: 
       ...document.components,
       schemas: { ...chatSchemas(), ...document.components.schemas },
       responses: RESPONSES,
-      securitySchemes: { accessToken: { type: "http", scheme: "bearer", description: "An access token: `dgm_pt_...` of a project, or `dgm_ut_...` of a user." } },
+      securitySchemes: {
+        accessToken: {
+          type: "http",
+          scheme: "bearer",
+          description: "An access token: `dgm_pt_...` of a project, or `dgm_ut_...` of a user.",
+        },
+      },
     },
   };
 }
@@ -47,10 +83,29 @@ function described(operation: AdminOperation): Path {
   const { role, reach } = ADMIN_OPERATIONS.get(id) as Requirement;
   const changes = method !== "get";
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
-  const params = z.strictObject(Object.fromEntries(names.map((name) => [name, z.string().regex(/^[A-Za-z0-9_.:@+-]{1,200}$/).meta({ description: PARAMETERS[name] ?? "" })])));
+  const params = z.strictObject(
+    Object.fromEntries(
+      names.map((name) => [
+        name,
+        z
+          .string()
+          .regex(/^[A-Za-z0-9_.:@+-]{1,200}$/)
+          .meta({ description: PARAMETERS[name] ?? "" }),
+      ]),
+    ),
+  );
   const headers = z.strictObject({
-    "if-match": z.string().optional().meta({ description: "The ETag that is expected; another one is 412 `etag_mismatch`." }),
-    "idempotency-key": z.string().optional().meta({ description: "The same request with the same key within 24 h is answered as it was, with `idempotent-replayed: true`." }),
+    "if-match": z
+      .string()
+      .optional()
+      .meta({ description: "The ETag that is expected; another one is 412 `etag_mismatch`." }),
+    "idempotency-key": z
+      .string()
+      .optional()
+      .meta({
+        description:
+          "The same request with the same key within 24 h is answered as it was, with `idempotent-replayed: true`.",
+      }),
   });
   const made = id.startsWith("create") || id.startsWith("put");
   return {
@@ -66,7 +121,12 @@ function described(operation: AdminOperation): Path {
       ...(names.length > 0 && { params }),
       ...(query !== undefined && { query: query as z.ZodObject }),
       ...(changes && { headers }),
-      ...(body !== undefined && { body: { required: bodyOptional !== true, content: { "application/json": { schema: operation.described ?? body } } } }),
+      ...(body !== undefined && {
+        body: {
+          required: bodyOptional !== true,
+          content: { "application/json": { schema: operation.described ?? body } },
+        },
+      }),
     },
     responses: answer === undefined ? { 204: { description: "Done." } } : responsesOf(answer, made, method === "put"),
   };
@@ -75,7 +135,10 @@ function described(operation: AdminOperation): Path {
 function responsesOf(schema: z.ZodType, makes: boolean, changesToo: boolean): Path["responses"] {
   const content = { "application/json": { schema } };
   if (!makes) return { 200: { description: "Done.", content } };
-  return { 201: { description: "Made.", content }, 200: { description: changesToo ? "Changed, or what a dry run would make." : "What a dry run would make.", content } };
+  return {
+    201: { description: "Made.", content },
+    200: { description: changesToo ? "Changed, or what a dry run would make." : "What a dry run would make.", content },
+  };
 }
 
 /** Notes that the configuration's own page reads from its schemas, and no other reader knows. */
@@ -85,7 +148,11 @@ function cleaned(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(cleaned);
   if (typeof value !== "object" || value === null) return value;
   const isSchema = "type" in value || "anyOf" in value || "$ref" in value;
-  return Object.fromEntries(Object.entries(value).filter(([key]) => !isSchema || !FOREIGN.has(key)).map(([key, one]) => [key, key === "pattern" && typeof one === "string" ? withoutFlags(one) : cleaned(one)]));
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([key]) => !isSchema || !FOREIGN.has(key))
+      .map(([key, one]) => [key, key === "pattern" && typeof one === "string" ? withoutFlags(one) : cleaned(one)]),
+  );
 }
 
 /** Patterns of JSON Schema are those of JavaScript with the flag u, and have no place for flags. */

@@ -65,7 +65,11 @@ export interface Answer {
   readonly repeated?: JsonObject;
   readonly etag?: string;
   /** Other than JSON; the cursor of a page of it stands in a header. A stream is made while it is read. */
-  readonly text?: { readonly contentType: string; readonly content: string | ReadableStream<Uint8Array>; readonly nextCursor: string | null };
+  readonly text?: {
+    readonly contentType: string;
+    readonly content: string | ReadableStream<Uint8Array>;
+    readonly nextCursor: string | null;
+  };
 }
 
 /** What is answered, without the headers that every answer has. */
@@ -94,12 +98,18 @@ interface Described<Body extends z.ZodType, Query extends z.ZodType> {
   placeOf?(body: z.output<Body>, caller: AdminCaller): Place | null;
 }
 
-export interface ReadOperation<Body extends z.ZodType = z.ZodType, Query extends z.ZodType = z.ZodType> extends Described<Body, Query> {
+export interface ReadOperation<
+  Body extends z.ZodType = z.ZodType,
+  Query extends z.ZodType = z.ZodType,
+> extends Described<Body, Query> {
   readonly method: "get";
   run(call: AdminCall<z.output<Body>, z.output<Query>>, store: Reader): Promise<Answer>;
 }
 /** Runs in one transaction. What it throws leaves everything as it was. */
-export interface WriteOperation<Body extends z.ZodType = z.ZodType, Query extends z.ZodType = z.ZodType> extends Described<Body, Query> {
+export interface WriteOperation<
+  Body extends z.ZodType = z.ZodType,
+  Query extends z.ZodType = z.ZodType,
+> extends Described<Body, Query> {
   readonly method: "post" | "put" | "patch" | "delete";
   /** Before the transaction: for what may take its time, such as a look-up of a name. */
   prepare?(call: AdminCall<z.output<Body>, z.output<Query>>): Promise<void>;
@@ -108,9 +118,13 @@ export interface WriteOperation<Body extends z.ZodType = z.ZodType, Query extend
 /** With the types of its body and query forgotten. */
 export type AdminOperation = ReadOperation | WriteOperation;
 
-export function reading<Body extends z.ZodType, Query extends z.ZodType>(operation: Omit<ReadOperation<Body, Query>, "method">): AdminOperation {
+export function reading<Body extends z.ZodType, Query extends z.ZodType>(
+  operation: Omit<ReadOperation<Body, Query>, "method">,
+): AdminOperation {
   return { ...operation, method: "get" };
 }
-export function writing<Body extends z.ZodType, Query extends z.ZodType>(operation: WriteOperation<Body, Query>): AdminOperation {
+export function writing<Body extends z.ZodType, Query extends z.ZodType>(
+  operation: WriteOperation<Body, Query>,
+): AdminOperation {
   return operation;
 }

@@ -25,14 +25,22 @@ export interface Naming {
 }
 
 export async function readNaming(reader: Reader, tenantId: string): Promise<Naming> {
-  return { tenantId, routes: await allOf(reader, "route", tenantId), providers: await allOf(reader, "provider", tenantId), budgets: await allOf(reader, "budget", tenantId) };
+  return {
+    tenantId,
+    routes: await allOf(reader, "route", tenantId),
+    providers: await allOf(reader, "provider", tenantId),
+    budgets: await allOf(reader, "budget", tenantId),
+  };
 }
 
 export async function allOf(reader: Reader, kind: ConfiguredKind, tenantId: string): Promise<readonly Resource[]> {
   const all: Resource[] = [];
   let cursor: string | null = null;
   do {
-    const page: Awaited<ReturnType<Reader["listResources"]>> = await reader.listResources({ limit: PAGE, cursor }, { kind, tenantId });
+    const page: Awaited<ReturnType<Reader["listResources"]>> = await reader.listResources(
+      { limit: PAGE, cursor },
+      { kind, tenantId },
+    );
     all.push(...page.data);
     cursor = page.nextCursor;
   } while (cursor !== null);
@@ -41,11 +49,19 @@ export async function allOf(reader: Reader, kind: ConfiguredKind, tenantId: stri
 
 /** Ids that a model may have before its name, in the tenant. */
 export function providerIds(world: DocumentWorld, providers: readonly Resource[]): ReadonlySet<string> {
-  return new Set([...world.families.map(({ id }) => id), ...world.configuration().providers.entries.keys(), ...providers.flatMap(({ name }) => name ?? [])]);
+  return new Set([
+    ...world.families.map(({ id }) => id),
+    ...world.configuration().providers.entries.keys(),
+    ...providers.flatMap(({ name }) => name ?? []),
+  ]);
 }
 
 /** The routes of one place: the file's own go before. */
-export function routesOfPlace(world: DocumentWorld, stored: readonly Resource[], { tenantId, projectId }: { readonly tenantId: string; readonly projectId: string | null }): RouteScope {
+export function routesOfPlace(
+  world: DocumentWorld,
+  stored: readonly Resource[],
+  { tenantId, projectId }: { readonly tenantId: string; readonly projectId: string | null },
+): RouteScope {
   const file = world.configuration();
   const filed = projectId === null ? file.tenants.get(tenantId) : file.projects.get(projectId);
   const own = stored.flatMap((one): readonly (readonly [string, RouteEntry])[] => {
@@ -76,35 +92,69 @@ function danglingIn(world: DocumentWorld, naming: Naming): readonly Dangling[] {
   const ids = providerIds(world, providers);
   const projectIds = new Set(routes.flatMap(({ projectId }) => projectId ?? []));
   const tenants = new Map([[tenantId, routesOfPlace(world, routes, { tenantId, projectId: null })]]);
-  const projects = new Map([...projectIds].map((projectId) => [projectId, routesOfPlace(world, routes, { tenantId, projectId })]));
-  const ofRoutes = routeProblems({ global: { routes: file.routes, defaults: file.route_defaults }, tenants, projects }, ids).flatMap(({ path, message }): readonly Dangling[] => {
+  const projects = new Map(
+    [...projectIds].map((projectId) => [projectId, routesOfPlace(world, routes, { tenantId, projectId })]),
+  );
+  const ofRoutes = routeProblems(
+    { global: { routes: file.routes, defaults: file.route_defaults }, tenants, projects },
+    ids,
+  ).flatMap(({ path, message }): readonly Dangling[] => {
     const [section, id, part, name, ...rest] = path;
     if (section !== "tenants" && section !== "projects") return [];
     const projectId = section === "projects" ? String(id) : null;
-    return part === "routes" ? [{ kind: "route", name: String(name), projectId, param: formatPath(rest), message }] : [{ kind: "route_defaults", name: null, projectId, param: formatPath(path.slice(2)), message }];
+    return part === "routes"
+      ? [{ kind: "route", name: String(name), projectId, param: formatPath(rest), message }]
+      : [{ kind: "route_defaults", name: null, projectId, param: formatPath(path.slice(2)), message }];
   });
   const ofBudgets = budgets.flatMap((budget) => {
     const { projectId } = budget;
-    const seen = [file.routes, tenants.get(tenantId)!.routes, ...(projectId === null ? [] : [projects.get(projectId)?.routes ?? file.projects.get(projectId)?.routes ?? {}])];
-    return degradeProblems(budget.document, ids, seen).map(({ param, message }): Dangling => ({ kind: "budget", name: budget.name ?? budget.id, projectId, param, message }));
+    const seen = [
+      file.routes,
+      tenants.get(tenantId)!.routes,
+      ...(projectId === null ? [] : [projects.get(projectId)?.routes ?? file.projects.get(projectId)?.routes ?? {}]),
+    ];
+    return degradeProblems(budget.document, ids, seen).map(({ param, message }): Dangling => ({
+      kind: "budget",
+      name: budget.name ?? budget.id,
+      projectId,
+      param,
+      message,
+    }));
   });
   return [...ofRoutes, ...ofBudgets];
 }
 
 /** What a budget degrades to has to be there. `routes`: those that are seen where it stands. */
-export function degradeProblems(document: JsonObject, providers: ReadonlySet<string>, routes: readonly RouteEntries[]): readonly { readonly param: string; readonly path: readonly (string | number)[]; readonly message: string }[] {
+export function degradeProblems(
+  document: JsonObject,
+  providers: ReadonlySet<string>,
+  routes: readonly RouteEntries[],
+): readonly { readonly param: string; readonly path: readonly (string | number)[]; readonly message: string }[] {
   const parsed = budgetSchema.safeParse(document);
   if (!parsed.success) return [];
   return parsed.data.thresholds.flatMap((one, index) => {
     const to = typeof one === "number" ? undefined : one.degrade_to;
     if (to === undefined) return [];
     const path = ["thresholds", index, "degrade_to"];
-    const isThere = to.startsWith("route:") ? routes.some((some) => Object.hasOwn(some, to.slice("route:".length))) : providers.has(splitName(to)?.providerId ?? "");
-    return isThere ? [] : [{ path, param: formatPath(path), message: to.startsWith("route:") ? "there is no route of this name" : "no provider has the id before the colon" }];
+    const isThere = to.startsWith("route:")
+      ? routes.some((some) => Object.hasOwn(some, to.slice("route:".length)))
+      : providers.has(splitName(to)?.providerId ?? "");
+    return isThere
+      ? []
+      : [
+          {
+            path,
+            param: formatPath(path),
+            message: to.startsWith("route:")
+              ? "there is no route of this name"
+              : "no provider has the id before the colon",
+          },
+        ];
   });
 }
 
-const keyOf = ({ kind, name, projectId, param, message }: Dangling): string => JSON.stringify([kind, name, projectId, param, message]);
+const keyOf = ({ kind, name, projectId, param, message }: Dangling): string =>
+  JSON.stringify([kind, name, projectId, param, message]);
 
 /** What the change from one state to the other leaves dangling that was not so before. */
 export function newlyDangling(world: DocumentWorld, before: Naming, after: Naming): readonly Dangling[] {
@@ -112,21 +162,46 @@ export function newlyDangling(world: DocumentWorld, before: Naming, after: Namin
   return danglingIn(world, after).filter((one) => !known.has(keyOf(one)));
 }
 
-export function titleOf({ kind, name, projectId }: Pick<Dangling, "kind" | "name" | "projectId">, tenantId: string): string {
+export function titleOf(
+  { kind, name, projectId }: Pick<Dangling, "kind" | "name" | "projectId">,
+  tenantId: string,
+): string {
   const where = projectId === null ? `the tenant ${tenantId}` : `the project ${projectId}`;
   return kind === "route_defaults" ? `the route defaults of ${where}` : `the ${kind} ${name} of ${where}`;
 }
 
 /** Throws `conflict`, which names who refers to what is to go. */
-export async function demandUnnamed(world: DocumentWorld, reader: Reader, { id, kind, name, tenantId }: Resource): Promise<void> {
+export async function demandUnnamed(
+  world: DocumentWorld,
+  reader: Reader,
+  { id, kind, name, tenantId }: Resource,
+): Promise<void> {
   if (kind !== "route" && kind !== "provider") return;
   const before = await readNaming(reader, tenantId);
   const without = (all: readonly Resource[]): readonly Resource[] => all.filter((one) => one.id !== id);
-  const left = newlyDangling(world, before, { ...before, routes: without(before.routes), providers: without(before.providers) });
+  const left = newlyDangling(world, before, {
+    ...before,
+    routes: without(before.routes),
+    providers: without(before.providers),
+  });
   if (left.length === 0) return;
   const who = [...new Set(left.map((one) => titleOf(one, tenantId)))];
   const more = who.length > 3 ? ` and ${who.length - 3} more` : "";
-  throw new GatewayError("conflict", `The ${kind} ${name ?? id} is in use by ${who.slice(0, 3).join(", ")}${more}: change or remove that first.`, {
-    metadata: { referred_by: left.slice(0, MAX_TOLD).map((one) => ({ kind: one.kind, name: one.name, tenant_id: tenantId, project_id: one.projectId, param: one.param })) },
-  });
+  throw new GatewayError(
+    "conflict",
+    `The ${kind} ${name ?? id} is in use by ${who.slice(0, 3).join(", ")}${more}: change or remove that first.`,
+    {
+      metadata: {
+        referred_by: left
+          .slice(0, MAX_TOLD)
+          .map((one) => ({
+            kind: one.kind,
+            name: one.name,
+            tenant_id: tenantId,
+            project_id: one.projectId,
+            param: one.param,
+          })),
+      },
+    },
+  );
 }

@@ -58,7 +58,16 @@ export function openRefusalNotes({ store, clock }: Pick<AdminContext, "store" | 
       const last = row === MAX_ROWS ? " Further attempts of this token within a minute are not written down." : "";
       // what somebody tried in a foreign tenant is for the own tenant to know
       const isOwn = place?.tenantId === token.tenantId;
-      const note = { action: operation.id, outcome: "refused", kind: operation.tag, ...(isOwn ? { tenantId: token.tenantId, projectId: place?.projectId ?? null } : { tenantId: token.tenantId, projectId: null }), targetId: target, note: `${error.code}: ${error.message}${last}` } as const;
+      const note = {
+        action: operation.id,
+        outcome: "refused",
+        kind: operation.tag,
+        ...(isOwn
+          ? { tenantId: token.tenantId, projectId: place?.projectId ?? null }
+          : { tenantId: token.tenantId, projectId: null }),
+        targetId: target,
+        note: `${error.code}: ${error.message}${last}`,
+      } as const;
       try {
         await store.note(actor, note);
       } catch {

@@ -32,16 +32,33 @@ export function requestHash(parts: readonly string[]): string {
   return new Bun.CryptoHasher("sha256").update(JSON.stringify(parts)).digest("hex");
 }
 
-export function keptAnswer(tokenId: string, { key, requestHash: hash }: Repeatable, { status, headers, body }: AdminReply): KeptAnswer {
+export function keptAnswer(
+  tokenId: string,
+  { key, requestHash: hash }: Repeatable,
+  { status, headers, body }: AdminReply,
+): KeptAnswer {
   return { tokenId, key, requestHash: hash, status, body: JSON.stringify({ headers, body }) };
 }
 
 /** Null: the key is new. Throws `idempotency_mismatch`. */
-export async function answeredBefore(store: Reader, tokenId: string, { key, requestHash: hash }: Repeatable): Promise<AdminReply | null> {
+export async function answeredBefore(
+  store: Reader,
+  tokenId: string,
+  { key, requestHash: hash }: Repeatable,
+): Promise<AdminReply | null> {
   const kept = await store.findAnswer(tokenId, key);
   if (kept === null) return null;
-  if (kept.requestHash !== hash) throw new GatewayError("idempotency_mismatch", "This idempotency key was used for another request in the last 24 h.", { param: "idempotency-key" });
+  if (kept.requestHash !== hash)
+    throw new GatewayError(
+      "idempotency_mismatch",
+      "This idempotency key was used for another request in the last 24 h.",
+      { param: "idempotency-key" },
+    );
   const told = JSON.parse(kept.body) as Json;
   const { headers, body } = isObject(told) ? told : {};
-  return { status: kept.status, headers: { ...(headers as Readonly<Record<string, string>>), "idempotent-replayed": "true" }, body: typeof body === "string" ? body : null };
+  return {
+    status: kept.status,
+    headers: { ...(headers as Readonly<Record<string, string>>), "idempotent-replayed": "true" },
+    body: typeof body === "string" ? body : null,
+  };
 }

@@ -24,7 +24,12 @@ const MAX_TOLD = 20;
 const NAMING: ReadonlySet<ConfiguredKind> = new Set(["route", "budget"]);
 
 /** What it changed. Throws `read_only`, and `conflict` for what cannot be used as it was. */
-export async function goBack(version: number, call: Call, writer: Writer, { rules, world }: RollBackContext): Promise<readonly Change[]> {
+export async function goBack(
+  version: number,
+  call: Call,
+  writer: Writer,
+  { rules, world }: RollBackContext,
+): Promise<readonly Change[]> {
   const place = call.place!;
   demandConfigures(call.caller.token);
   const before = await readNaming(writer, place.tenantId);
@@ -33,11 +38,14 @@ export async function goBack(version: number, call: Call, writer: Writer, { rule
   const restored = await demandOwn(changes, call, writer);
   const mistakes: Mistake[] = [];
   for (const one of restored) mistakes.push(...(await mistakesIn(rules[nounOf(one.kind)], one, call, writer)));
-  for (const one of newlyDangling(world, before, await readNaming(writer, place.tenantId))) mistakes.push({ param: one.param, message: `${titleOf(one, place.tenantId)}: ${one.message}` });
+  for (const one of newlyDangling(world, before, await readNaming(writer, place.tenantId)))
+    mistakes.push({ param: one.param, message: `${titleOf(one, place.tenantId)}: ${one.message}` });
   const [first] = mistakes;
   if (first === undefined) return changes;
   const more = mistakes.length > 1 ? ` (and ${mistakes.length - 1} more: error.metadata.problems)` : "";
-  throw new GatewayError("conflict", `What version ${version} holds cannot be used now: ${first.message}${more}`, { metadata: { problems: mistakes.slice(0, MAX_TOLD).map(({ param, message }) => ({ param, message })) } });
+  throw new GatewayError("conflict", `What version ${version} holds cannot be used now: ${first.message}${more}`, {
+    metadata: { problems: mistakes.slice(0, MAX_TOLD).map(({ param, message }) => ({ param, message })) },
+  });
 }
 
 /** The things that are there of those. Throws `read_only` for what a higher role has set. */
@@ -56,7 +64,12 @@ function isConfigured(kind: Change["kind"]): kind is ConfiguredKind {
   return (CONFIGURED_KINDS as readonly string[]).includes(kind);
 }
 
-async function mistakesIn(rule: DocumentRule | undefined, thing: Resource, call: Call, writer: Writer): Promise<readonly Mistake[]> {
+async function mistakesIn(
+  rule: DocumentRule | undefined,
+  thing: Resource,
+  call: Call,
+  writer: Writer,
+): Promise<readonly Mistake[]> {
   const { kind, id, name, tenantId, projectId, document } = thing;
   if (rule === undefined) return [];
   const title = `the ${kind.replace("_", " ")} ${name ?? id}`;
@@ -67,6 +80,11 @@ async function mistakesIn(rule: DocumentRule | undefined, thing: Resource, call:
     return [{ param: thrown.param ?? "", message: `${title}: ${thrown.message}` }];
   }
   if (NAMING.has(kind)) return [];
-  const found = await rule.problems({ call: { ...call, place: { tenantId, projectId } }, name, document, reader: writer });
+  const found = await rule.problems({
+    call: { ...call, place: { tenantId, projectId } },
+    name,
+    document,
+    reader: writer,
+  });
   return found.map(({ path, message }) => ({ param: formatPath(path), message: `${title}: ${message}` }));
 }

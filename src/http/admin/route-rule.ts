@@ -31,16 +31,28 @@ export function routeRule(world: DocumentWorld): DocumentRule {
   };
 }
 
-async function misplaced(world: DocumentWorld, place: Place, name: string, entry: RouteEntry, reader: Reader): Promise<readonly Problem[]> {
+async function misplaced(
+  world: DocumentWorld,
+  place: Place,
+  name: string,
+  entry: RouteEntry,
+  reader: Reader,
+): Promise<readonly Problem[]> {
   const { tenantId, projectId } = place;
   const file = world.configuration();
   const stored = await allOf(reader, "route", tenantId);
   const own = ({ routes, defaults }: RouteScope): RouteScope => ({ routes: { ...routes, [name]: entry }, defaults });
   const ofTenant = routesOfPlace(world, stored, { tenantId, projectId: null });
   const tenants = new Map([[tenantId, projectId === null ? own(ofTenant) : ofTenant]]);
-  const projects = projectId === null ? new Map<string, RouteScope>() : new Map([[projectId, own(routesOfPlace(world, stored, place))]]);
+  const projects =
+    projectId === null
+      ? new Map<string, RouteScope>()
+      : new Map([[projectId, own(routesOfPlace(world, stored, place))]]);
   const base = projectId === null ? ["tenants", tenantId, "routes", name] : ["projects", projectId, "routes", name];
-  return routeProblems({ global: { routes: file.routes, defaults: file.route_defaults }, tenants, projects }, providerIds(world, await allOf(reader, "provider", tenantId)))
+  return routeProblems(
+    { global: { routes: file.routes, defaults: file.route_defaults }, tenants, projects },
+    providerIds(world, await allOf(reader, "provider", tenantId)),
+  )
     .filter(({ path }) => base.every((step, index) => path[index] === step))
     .map(({ path, message }) => ({ path: path.slice(base.length), message }));
 }
@@ -51,19 +63,33 @@ interface Named {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-function namedIn({ targets, fallbacks = [], content_policy_fallbacks: afterRefusal = [], context_window_fallbacks: windows = {} }: RouteEntry): readonly Named[] {
+function namedIn({
+  targets,
+  fallbacks = [],
+  content_policy_fallbacks: afterRefusal = [],
+  context_window_fallbacks: windows = {},
+}: RouteEntry): readonly Named[] {
   const list = (key: string, entries: NonNullable<RouteEntry["fallbacks"]>): readonly Named[] =>
     entries.map((entry, index) => {
-      if (typeof entry === "string") return { path: [key, index], model: entry.startsWith("route:") ? null : entry, params: {} };
+      if (typeof entry === "string")
+        return { path: [key, index], model: entry.startsWith("route:") ? null : entry, params: {} };
       const { model = null, route, ...params } = entry;
       void route;
       return { path: [key, index], model, params };
     });
   return [
-    ...targets.map((target, index) => (typeof target === "string" ? { path: ["targets", index], model: target, params: {} } : { path: ["targets", index], model: target.model, params: target.params ?? {} })),
+    ...targets.map((target, index) =>
+      typeof target === "string"
+        ? { path: ["targets", index], model: target, params: {} }
+        : { path: ["targets", index], model: target.model, params: target.params ?? {} },
+    ),
     ...list("fallbacks", fallbacks),
     ...list("content_policy_fallbacks", afterRefusal),
-    ...Object.entries(windows).map(([from, model]) => ({ path: ["context_window_fallbacks", from], model, params: {} })),
+    ...Object.entries(windows).map(([from, model]) => ({
+      path: ["context_window_fallbacks", from],
+      model,
+      params: {},
+    })),
   ];
 }
 
@@ -74,25 +100,38 @@ function demandModest(world: DocumentWorld, { call }: Judged, entry: RouteEntry)
   for (const { path, model, params } of namedIn(entry)) {
     const split = model === null ? null : splitName(model);
     const providerId = split?.providerId ?? null;
-    if (split !== null && (snapshot.providers.get(split.providerId)?.enabled !== true || !isEnabled(snapshot, place, `${split.providerId}:${split.model}`))) throw refused(path, "names a model that the tenant has not enabled");
-    const family = providerId === null ? undefined : world.providers.get(snapshot.providers.get(providerId)?.family ?? providerId);
+    if (
+      split !== null &&
+      (snapshot.providers.get(split.providerId)?.enabled !== true ||
+        !isEnabled(snapshot, place, `${split.providerId}:${split.model}`))
+    )
+      throw refused(path, "names a model that the tenant has not enabled");
+    const family =
+      providerId === null ? undefined : world.providers.get(snapshot.providers.get(providerId)?.family ?? providerId);
     const widening = Object.keys(params).find((name) => family?.privileged.has(name) === true || name === "extra_body");
-    if (widening !== undefined) throw refused([...path, "params", widening], "widens the choice of models, or reaches an address");
+    if (widening !== undefined)
+      throw refused([...path, "params", widening], "widens the choice of models, or reaches an address");
     if (bringsItsOwn(params)) throw refused([...path, "params"], "has an address, a credential or headers of its own");
   }
 }
 
 function refused(path: readonly (string | number)[], what: string): GatewayError {
-  const param = path.map((step) => (typeof step === "number" ? `[${step}]` : `.${step}`)).join("").slice(1);
+  const param = path
+    .map((step) => (typeof step === "number" ? `[${step}]` : `.${step}`))
+    .join("")
+    .slice(1);
   return new GatewayError("insufficient_role", `${param}: it ${what}, and that is for admin and owner.`, { param });
 }
 
 /** Whether a request with these parameters would need a permission. */
 function bringsItsOwn(params: Readonly<Record<string, unknown>>): boolean {
   try {
-    return parseChatRequest(JSON.stringify({ ...(params as JsonObject), model: "a:b", messages: [{ role: "user", content: "a" }] })).options.needs.size > 0;
+    return (
+      parseChatRequest(
+        JSON.stringify({ ...(params as JsonObject), model: "a:b", messages: [{ role: "user", content: "a" }] }),
+      ).options.needs.size > 0
+    );
   } catch {
     return true;
   }
 }
-

@@ -5,15 +5,29 @@ import type { JsonObject } from "../../core/json.ts";
 import type { Page, PageRequest } from "../../store/reader.ts";
 
 /** Ids and names that people choose. */
-export const chosenId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, "expected 1 to 64 letters, digits, dots, underscores and dashes, a letter or digit first");
+export const chosenId = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/,
+    "expected 1 to 64 letters, digits, dots, underscores and dashes, a letter or digit first",
+  );
 /** For people: one line without control characters. */
-export const label = z.string().trim().min(1).max(100).regex(/^[^\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]*$/u, "expected one line without control characters");
+export const label = z
+  .string()
+  .trim()
+  .min(1)
+  .max(100)
+  .regex(/^[^\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]*$/u, "expected one line without control characters");
 export const time = z.iso.datetime().meta({ description: "Time in UTC." });
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 /** A day is its begin, in UTC. */
 export const instant = z
   .string()
-  .refine((text) => (DAY.test(text) || z.iso.datetime({ offset: true }).safeParse(text).success) && !Number.isNaN(Date.parse(text)), "expected a day such as 2026-01-31, or a time such as 2026-01-31T09:00:00Z")
+  .refine(
+    (text) =>
+      (DAY.test(text) || z.iso.datetime({ offset: true }).safeParse(text).success) && !Number.isNaN(Date.parse(text)),
+    "expected a day such as 2026-01-31, or a time such as 2026-01-31T09:00:00Z",
+  )
   .transform((text) => Date.parse(text));
 export const etagField = z.string().meta({ description: "Of this state; `if-match` sends it back." });
 
@@ -23,14 +37,35 @@ export const pageQuery = {
   limit: z.coerce.number().int().min(1).max(1000).default(100).meta({ description: "Entries of a page." }),
   cursor: z.string().min(1).max(2000).optional().meta({ description: "`next_cursor` of the page before." }),
 };
-export const search = z.string().min(1).max(100).optional().meta({ description: "A part of the id or the name, in any case of letters." });
-export const dryRunQuery = { dry_run: z.enum(["true", "false"]).optional().meta({ description: "`true`: checks everything and shows the result, and changes nothing." }) };
+export const search = z
+  .string()
+  .min(1)
+  .max(100)
+  .optional()
+  .meta({ description: "A part of the id or the name, in any case of letters." });
+export const dryRunQuery = {
+  dry_run: z
+    .enum(["true", "false"])
+    .optional()
+    .meta({ description: "`true`: checks everything and shows the result, and changes nothing." }),
+};
 
 export function listOf(entry: z.ZodType, id: string): z.ZodType {
-  return z.strictObject({ data: z.array(entry), next_cursor: z.string().nullable().meta({ description: "Null: this was the last page." }) }).meta({ id });
+  return z
+    .strictObject({
+      data: z.array(entry),
+      next_cursor: z.string().nullable().meta({ description: "Null: this was the last page." }),
+    })
+    .meta({ id });
 }
 
-export function pageOf({ limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined }): PageRequest {
+export function pageOf({
+  limit,
+  cursor,
+}: {
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+}): PageRequest {
   return { limit, cursor: cursor ?? null };
 }
 
@@ -59,7 +94,10 @@ export function etagOf({ version, createdAtMs }: Versioned): string {
 /** Throws `etag_mismatch`. Inside a transaction, so that of two who send one ETag one wins. */
 export function demandEtag(ifMatch: readonly string[] | null, thing: Versioned): void {
   const now = etagOf(thing);
-  if (ifMatch !== null && !ifMatch.includes(now)) throw new GatewayError("etag_mismatch", `It was changed since it was read: its ETag is ${now} now.`, { headers: { etag: now } });
+  if (ifMatch !== null && !ifMatch.includes(now))
+    throw new GatewayError("etag_mismatch", `It was changed since it was read: its ETag is ${now} now.`, {
+      headers: { etag: now },
+    });
 }
 
 /** Null: the header is absent, or `*`, which any state satisfies. A weak tag never matches (RFC 9110, 13.1.1). */

@@ -1,7 +1,15 @@
 // One request of the admin API, top to bottom: who calls, may they, what do they send, was it sent before, do it in one transaction, read it again, answer.
 import type { Context, Hono } from "hono";
 import { ADMIN_OPERATIONS } from "../../auth/admin-operations.ts";
-import { adminCaller, type AdminCaller, demandMoreThanOps, demandRole, nothingThere, type Place, placeText } from "../../auth/grants.ts";
+import {
+  adminCaller,
+  type AdminCaller,
+  demandMoreThanOps,
+  demandRole,
+  nothingThere,
+  type Place,
+  placeText,
+} from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
@@ -31,12 +39,18 @@ export interface AdminBindings {
 }
 
 /** Throws for an operation that has no requirement: nothing is served that nobody has thought about. */
-export function serveOperations(app: Hono<AdminEnv>, operations: readonly AdminOperation[], context: AdminContext): void {
+export function serveOperations(
+  app: Hono<AdminEnv>,
+  operations: readonly AdminOperation[],
+  context: AdminContext,
+): void {
   const notes = openRefusalNotes(context);
   const turns = openTurns();
   for (const operation of operations) {
     if (!ADMIN_OPERATIONS.has(operation.id)) throw new Error(`the operation ${operation.id} has no requirement`);
-    app.on([operation.method.toUpperCase()], [routePath(operation.path)], async (c) => c.env.reply(await handle(c, operation, { ...context, turns }, notes)));
+    app.on([operation.method.toUpperCase()], [routePath(operation.path)], async (c) =>
+      c.env.reply(await handle(c, operation, { ...context, turns }, notes)),
+    );
   }
 }
 
@@ -57,7 +71,9 @@ export function refuseOtherMethods(app: Hono<AdminEnv>, operations: readonly Adm
   for (const [path, served] of Map.groupBy(operations, (operation) => operation.path)) {
     const allow = served.map(({ method }) => method.toUpperCase()).join(", ");
     app.all(routePath(path), (c) => {
-      throw new GatewayError("method_not_allowed", `${ADMIN_BASE}${path} takes ${allow}; got ${c.req.method}.`, { headers: { allow } });
+      throw new GatewayError("method_not_allowed", `${ADMIN_BASE}${path} takes ${allow}; got ${c.req.method}.`, {
+        headers: { allow },
+      });
     });
   }
 }
@@ -66,18 +82,36 @@ function routePath(path: string): string {
   return ADMIN_BASE + path.replaceAll(/\{(\w+)\}/g, ":$1");
 }
 
-async function handle(c: AdminHttp, operation: AdminOperation, context: Serving, notes: RefusalNotes): Promise<AdminReply> {
+async function handle(
+  c: AdminHttp,
+  operation: AdminOperation,
+  context: Serving,
+  notes: RefusalNotes,
+): Promise<AdminReply> {
   const token = await c.env.identify();
   const snapshot = context.snapshot();
   const caller = adminCaller(token, snapshot);
   const params = paramsOf(c);
-  const attempt: Attempt = { operation, caller, params, actor: { tokenId: token.id, userId: token.userId, role: null, isOperator: caller.isOperator, tenantId: token.tenantId, address: c.env.address() } };
+  const attempt: Attempt = {
+    operation,
+    caller,
+    params,
+    actor: {
+      tokenId: token.id,
+      userId: token.userId,
+      role: null,
+      isOperator: caller.isOperator,
+      tenantId: token.tenantId,
+      address: c.env.address(),
+    },
+  };
   try {
     return await attempted(c, attempt, context, snapshot);
   } catch (thrown) {
     const error = thrown instanceof StoreError ? fromStoreError(thrown, paramOf(c)) : thrown;
     const place = namedPlace(params, snapshot);
-    if (error instanceof GatewayError && (error.entry.status === 403 || isTrespass(attempt, error, place))) await notes.refused({ ...attempt, error, place });
+    if (error instanceof GatewayError && (error.entry.status === 403 || isTrespass(attempt, error, place)))
+      await notes.refused({ ...attempt, error, place });
     throw error;
   }
 }
@@ -89,22 +123,48 @@ function paramOf(c: AdminHttp): string | null {
 
 /** Somebody tried to change what belongs to another tenant. */
 function isTrespass({ operation, caller }: Attempt, error: GatewayError, place: Place | null): boolean {
-  return error.code === "not_found" && operation.method !== "get" && place !== null && place.tenantId !== caller.token.tenantId && !caller.isOperator;
+  return (
+    error.code === "not_found" &&
+    operation.method !== "get" &&
+    place !== null &&
+    place.tenantId !== caller.token.tenantId &&
+    !caller.isOperator
+  );
 }
 
-async function attempted(c: AdminHttp, { operation, caller, params, actor }: Attempt, context: Serving, snapshot: Snapshot): Promise<AdminReply> {
+async function attempted(
+  c: AdminHttp,
+  { operation, caller, params, actor }: Attempt,
+  context: Serving,
+  snapshot: Snapshot,
+): Promise<AdminReply> {
   demandMoreThanOps(caller.token);
   const requirement = ADMIN_OPERATIONS.get(operation.id)!;
-  const named = requirement.reach === "tenant" || requirement.reach === "project" ? (namedPlace(params, snapshot) ?? unnamedPlace(operation, params)) : null;
+  const named =
+    requirement.reach === "tenant" || requirement.reach === "project"
+      ? (namedPlace(params, snapshot) ?? unnamedPlace(operation, params))
+      : null;
   // a stranger learns nothing of what is wrong with a body
   if (named !== null || operation.placeOf === undefined) demandRole(caller, requirement, named);
   // an operator may name any tenant: only the database knows which there are
-  if (named !== null && caller.isOperator && named.projectId === null && (await context.store.findTenant(named.tenantId)) === null) throw nothingThere(placeText(named));
+  if (
+    named !== null &&
+    caller.isOperator &&
+    named.projectId === null &&
+    (await context.store.findTenant(named.tenantId)) === null
+  )
+    throw nothingThere(placeText(named));
   const { query, sent, body } = await inputOf(c, operation, caller, snapshot);
   const place = named ?? operation.placeOf?.(body, caller) ?? null;
   const role = demandRole(caller, requirement, place);
   const call: AdminCall<unknown, unknown> = {
-    caller, role, place, params, query, body, snapshot,
+    caller,
+    role,
+    place,
+    params,
+    query,
+    body,
+    snapshot,
     ifMatch: parseIfMatch(c.req.header("if-match") ?? null),
     dryRun: isObject(query) && query["dry_run"] === "true",
     nowMs: context.clock.now(),
@@ -123,19 +183,32 @@ interface Input {
 }
 
 /** Where the body names the place, mistakes in it are told to whoever could do it somewhere: in the own tenant, as an operator reaches all. */
-async function inputOf(c: AdminHttp, operation: AdminOperation, caller: AdminCaller, snapshot: Snapshot): Promise<Input> {
+async function inputOf(
+  c: AdminHttp,
+  operation: AdminOperation,
+  caller: AdminCaller,
+  snapshot: Snapshot,
+): Promise<Input> {
   try {
     const query = operation.query === undefined ? refuseQuery(c.req.url) : checked(operation.query, queryOf(c.req.url));
     if (operation.body === undefined) return { query, sent: null, body: undefined };
-    const sent = operation.bodyOptional === true && isBare(c) ? NO_BODY : await readJsonBody(c.req.raw, snapshot.limits);
+    const sent =
+      operation.bodyOptional === true && isBare(c) ? NO_BODY : await readJsonBody(c.req.raw, snapshot.limits);
     return { query, sent, body: checked(operation.body, sent.value) };
   } catch (thrown) {
-    if (operation.placeOf !== undefined) demandRole(caller, ADMIN_OPERATIONS.get(operation.id)!, { tenantId: caller.token.tenantId, projectId: null });
+    if (operation.placeOf !== undefined)
+      demandRole(caller, ADMIN_OPERATIONS.get(operation.id)!, { tenantId: caller.token.tenantId, projectId: null });
     throw thrown;
   }
 }
 
-async function change(operation: WriteOperation, call: AdminCall<unknown, unknown>, actor: Actor, context: AdminContext, repeatable: Repeatable | null): Promise<AdminReply> {
+async function change(
+  operation: WriteOperation,
+  call: AdminCall<unknown, unknown>,
+  actor: Actor,
+  context: AdminContext,
+  repeatable: Repeatable | null,
+): Promise<AdminReply> {
   const { id: tokenId } = call.caller.token;
   const before = repeatable === null ? null : await answeredBefore(context.store, tokenId, repeatable);
   if (before !== null) return before;
@@ -145,7 +218,8 @@ async function change(operation: WriteOperation, call: AdminCall<unknown, unknow
       actor,
       async (writer) => {
         const answer = await operation.run(call, writer);
-        if (repeatable !== null) await writer.keepAnswer(keptAnswer(tokenId, repeatable, replyOf(withoutSecret(answer), call.dryRun)));
+        if (repeatable !== null)
+          await writer.keepAnswer(keptAnswer(tokenId, repeatable, replyOf(withoutSecret(answer), call.dryRun)));
         return replyOf(answer, call.dryRun);
       },
       { dryRun: call.dryRun },
@@ -154,7 +228,10 @@ async function change(operation: WriteOperation, call: AdminCall<unknown, unknow
     return result;
   } catch (thrown) {
     // two at once with one key: the other one was quicker
-    const quicker = repeatable !== null && thrown instanceof StoreError && thrown.kind === "exists" ? await answeredBefore(context.store, tokenId, repeatable) : null;
+    const quicker =
+      repeatable !== null && thrown instanceof StoreError && thrown.kind === "exists"
+        ? await answeredBefore(context.store, tokenId, repeatable)
+        : null;
     if (quicker !== null) return quicker;
     throw thrown;
   }
@@ -166,9 +243,28 @@ function withoutSecret({ repeated, ...answer }: Answer): Answer {
 }
 
 function replyOf({ status = 200, body, etag, text }: Answer, dryRun: boolean): AdminReply {
-  const headers: Record<string, string> = { "cache-control": "no-store", ...(etag !== undefined && { etag }), ...(dryRun && { "x-gateway-dry-run": "true" }) };
-  if (text !== undefined) return { status, headers: { ...headers, "content-type": text.contentType, ...(text.nextCursor !== null && { "x-gateway-next-cursor": text.nextCursor }) }, body: text.content };
-  return body === null ? { status: 204, headers, body: null } : { status: dryRun ? 200 : status, headers: { ...headers, "content-type": "application/json" }, body: JSON.stringify(body) };
+  const headers: Record<string, string> = {
+    "cache-control": "no-store",
+    ...(etag !== undefined && { etag }),
+    ...(dryRun && { "x-gateway-dry-run": "true" }),
+  };
+  if (text !== undefined)
+    return {
+      status,
+      headers: {
+        ...headers,
+        "content-type": text.contentType,
+        ...(text.nextCursor !== null && { "x-gateway-next-cursor": text.nextCursor }),
+      },
+      body: text.content,
+    };
+  return body === null
+    ? { status: 204, headers, body: null }
+    : {
+        status: dryRun ? 200 : status,
+        headers: { ...headers, "content-type": "application/json" },
+        body: JSON.stringify(body),
+      };
 }
 
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
@@ -176,21 +272,35 @@ const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 function idempotency(c: AdminHttp, sent: JsonBody | null, call: AdminCall<unknown, unknown>): Repeatable | null {
   const key: string | undefined = c.req.header("idempotency-key");
   if (key === undefined || call.dryRun) return null;
-  if (!IDEMPOTENCY_KEY.test(key)) throw new GatewayError("invalid_request", "The header idempotency-key has 1 to 255 printable characters without spaces.", { param: "idempotency-key" });
+  if (!IDEMPOTENCY_KEY.test(key))
+    throw new GatewayError(
+      "invalid_request",
+      "The header idempotency-key has 1 to 255 printable characters without spaces.",
+      { param: "idempotency-key" },
+    );
   const { pathname, search } = new URL(c.req.url);
-  return { key, requestHash: requestHash([c.req.method, pathname + search, c.req.header("if-match") ?? "", sent?.text ?? ""]) };
+  return {
+    key,
+    requestHash: requestHash([c.req.method, pathname + search, c.req.header("if-match") ?? "", sent?.text ?? ""]),
+  };
 }
 
 const NO_BODY: JsonBody = { text: "", value: {} };
 
 function isBare(c: AdminHttp): boolean {
-  return c.req.header("content-type") === undefined && (c.req.header("content-length") ?? "0") === "0" && c.req.header("transfer-encoding") === undefined;
+  return (
+    c.req.header("content-type") === undefined &&
+    (c.req.header("content-length") ?? "0") === "0" &&
+    c.req.header("transfer-encoding") === undefined
+  );
 }
 
 function refuseQuery(url: string): JsonObject {
   const [name] = Object.keys(queryOf(url));
   if (name === undefined) return {};
-  throw new GatewayError("invalid_request", `There is no query parameter ${JSON.stringify(name.slice(0, 100))} here.`, { param: name.slice(0, 100) });
+  throw new GatewayError("invalid_request", `There is no query parameter ${JSON.stringify(name.slice(0, 100))} here.`, {
+    param: name.slice(0, 100),
+  });
 }
 
 /** Null: the path names no place, or one that is not there. */

@@ -18,9 +18,18 @@ const AWAY: Readonly<Record<string, string>> = {
 /** `param`: what of the request a refusal is about, where that can be one thing only. */
 export function fromStoreError(error: StoreError, param: string | null = null): GatewayError {
   const code = CODES[error.kind];
-  if (code !== undefined) return new GatewayError(code, error.message, { cause: error, ...(code === "invalid_request" && { param }) });
+  if (code !== undefined)
+    return new GatewayError(code, error.message, { cause: error, ...(code === "invalid_request" && { param }) });
   const told = { detail: error.stack ?? error.message, cause: error };
   // the words are ours, and trying again mends nothing
-  if (error.kind === "sealed") return new GatewayError("store_unavailable", `${error.message} The operator looks after the master keys: docs/operations.md.`, { ...told, headers: { "x-should-retry": "false" } });
-  return new GatewayError("store_unavailable", AWAY[error.kind] ?? AWAY["unusable"]!, { ...told, headers: { "retry-after": "1" } });
+  if (error.kind === "sealed")
+    return new GatewayError(
+      "store_unavailable",
+      `${error.message} The operator looks after the master keys: docs/operations.md.`,
+      { ...told, headers: { "x-should-retry": "false" } },
+    );
+  return new GatewayError("store_unavailable", AWAY[error.kind] ?? AWAY["unusable"]!, {
+    ...told,
+    headers: { "retry-after": "1" },
+  });
 }

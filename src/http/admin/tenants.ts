@@ -7,39 +7,97 @@ import type { JsonObject } from "../../core/json.ts";
 import type { Kept, StoredTenant, TokenCaps } from "../../store/records.ts";
 import type { Page, Reader } from "../../store/reader.ts";
 import { type AdminOperation, type Answer, reading, writing } from "./operation.ts";
-import { chosenId, demandEtag, dryRunQuery, etagField, etagOf, isoOrNull, label, listed, listOf, pageOf, pageQuery, search, time } from "./schemas.ts";
+import {
+  chosenId,
+  demandEtag,
+  dryRunQuery,
+  etagField,
+  etagOf,
+  isoOrNull,
+  label,
+  listed,
+  listOf,
+  pageOf,
+  pageQuery,
+  search,
+  time,
+} from "./schemas.ts";
 
 const days = z.int().min(1).max(36_500).nullable().default(null);
 const tokenCaps = z
-  .strictObject({ personal_days: days.meta({ description: "Of personal tokens." }), project_days: days.meta({ description: "Of project tokens." }) })
+  .strictObject({
+    personal_days: days.meta({ description: "Of personal tokens." }),
+    project_days: days.meta({ description: "Of project tokens." }),
+  })
   .nullable()
   .meta({ id: "TokenCaps", description: "The longest life that access tokens may have, in days; null: no cap." });
 
 const tenant = z
-  .strictObject({ id: chosenId, name: z.string(), token_caps: tokenCaps, etag: etagField, created_at: time.nullable(), updated_at: time.nullable() })
+  .strictObject({
+    id: chosenId,
+    name: z.string(),
+    token_caps: tokenCaps,
+    etag: etagField,
+    created_at: time.nullable(),
+    updated_at: time.nullable(),
+  })
   .meta({ id: "Tenant" });
 const project = z
-  .strictObject({ id: chosenId, tenant_id: chosenId, name: z.string(), etag: etagField, created_at: time.nullable(), updated_at: time.nullable() })
+  .strictObject({
+    id: chosenId,
+    tenant_id: chosenId,
+    name: z.string(),
+    etag: etagField,
+    created_at: time.nullable(),
+    updated_at: time.nullable(),
+  })
   .meta({ id: "Project" });
 
-const newTenant = z.strictObject({ id: chosenId, name: label.optional(), token_caps: tokenCaps.optional() }).meta({ id: "NewTenant" });
-const tenantChange = z.strictObject({ name: label.optional(), token_caps: tokenCaps.optional() }).meta({ id: "TenantChange" });
-const newProject = z.strictObject({ id: chosenId, name: label.optional(), tenant_id: chosenId.optional().meta({ description: "By default the tenant of the access token." }) }).meta({ id: "NewProject" });
+const newTenant = z
+  .strictObject({ id: chosenId, name: label.optional(), token_caps: tokenCaps.optional() })
+  .meta({ id: "NewTenant" });
+const tenantChange = z
+  .strictObject({ name: label.optional(), token_caps: tokenCaps.optional() })
+  .meta({ id: "TenantChange" });
+const newProject = z
+  .strictObject({
+    id: chosenId,
+    name: label.optional(),
+    tenant_id: chosenId.optional().meta({ description: "By default the tenant of the access token." }),
+  })
+  .meta({ id: "NewProject" });
 const projectChange = z.strictObject({ name: label.optional() }).meta({ id: "ProjectChange" });
 
-const times = (kept: Kept<object>): JsonObject => ({ etag: etagOf(kept), created_at: isoOrNull(kept.createdAtMs), updated_at: isoOrNull(kept.updatedAtMs) });
+const times = (kept: Kept<object>): JsonObject => ({
+  etag: etagOf(kept),
+  created_at: isoOrNull(kept.createdAtMs),
+  updated_at: isoOrNull(kept.updatedAtMs),
+});
 
 export function shownTenant(kept: Kept<StoredTenant>): JsonObject {
   const { id, name, tokenCaps: caps } = kept;
-  return { id, name, token_caps: caps === undefined ? null : { personal_days: caps.personalDays, project_days: caps.projectDays }, ...times(kept) };
+  return {
+    id,
+    name,
+    token_caps: caps === undefined ? null : { personal_days: caps.personalDays, project_days: caps.projectDays },
+    ...times(kept),
+  };
 }
 
 function shownProject(kept: Kept<Project>): JsonObject {
   return { id: kept.id, tenant_id: kept.tenantId, name: kept.name, ...times(kept) };
 }
 
-const answerTenant = (kept: Kept<StoredTenant>, status: 200 | 201 = 200): Answer => ({ status, body: shownTenant(kept), etag: etagOf(kept) });
-const answerProject = (kept: Kept<Project>, status: 200 | 201 = 200): Answer => ({ status, body: shownProject(kept), etag: etagOf(kept) });
+const answerTenant = (kept: Kept<StoredTenant>, status: 200 | 201 = 200): Answer => ({
+  status,
+  body: shownTenant(kept),
+  etag: etagOf(kept),
+});
+const answerProject = (kept: Kept<Project>, status: 200 | 201 = 200): Answer => ({
+  status,
+  body: shownProject(kept),
+  etag: etagOf(kept),
+});
 
 function capsOf(caps: z.output<typeof tokenCaps> | undefined): { readonly tokenCaps?: TokenCaps } {
   return caps == null ? {} : { tokenCaps: { personalDays: caps.personal_days, projectDays: caps.project_days } };
@@ -57,12 +115,27 @@ async function theProject(store: Reader, id: string): Promise<Kept<Project>> {
 }
 
 /** All projects of the tenant where the caller has a role there, else those in which the caller has one. */
-async function visibleProjects(caller: AdminCaller, store: Reader, tenantId: string, page: ReturnType<typeof pageOf>, filter: { readonly search?: string }): Promise<Page<Kept<Project>>> {
-  if (roleAt(caller, { tenantId, projectId: null }) !== null) return await store.listProjects(page, { tenantId, ...filter });
-  const ids = caller.token.projectId === null ? caller.memberships.flatMap(({ projectId }) => (projectId === null ? [] : [projectId])) : [caller.token.projectId];
+async function visibleProjects(
+  caller: AdminCaller,
+  store: Reader,
+  tenantId: string,
+  page: ReturnType<typeof pageOf>,
+  filter: { readonly search?: string },
+): Promise<Page<Kept<Project>>> {
+  if (roleAt(caller, { tenantId, projectId: null }) !== null)
+    return await store.listProjects(page, { tenantId, ...filter });
+  const ids =
+    caller.token.projectId === null
+      ? caller.memberships.flatMap(({ projectId }) => (projectId === null ? [] : [projectId]))
+      : [caller.token.projectId];
   const own = await Promise.all([...new Set(ids)].toSorted().map((id) => store.findProject(id)));
   const word = filter.search?.toLowerCase();
-  const shown = own.filter((one) => one !== null).filter(({ id, name, tenantId: of }) => of === tenantId && (word === undefined || id.toLowerCase().includes(word) || name.toLowerCase().includes(word)));
+  const shown = own
+    .filter((one) => one !== null)
+    .filter(
+      ({ id, name, tenantId: of }) =>
+        of === tenantId && (word === undefined || id.toLowerCase().includes(word) || name.toLowerCase().includes(word)),
+    );
   const after = page.cursor == null ? shown : shown.filter(({ id }) => id > page.cursor!);
   const data = after.slice(0, page.limit);
   return { data, nextCursor: after.length > data.length ? data.at(-1)!.id : null };
@@ -79,7 +152,15 @@ const listTenants = reading({
     const { tenantId } = caller.token;
     const seesAny = caller.isOperator || roleAt(caller, { tenantId, projectId: null }) !== null;
     if (!seesAny) return { body: { data: [], next_cursor: null } };
-    return { body: listed(await store.listTenants(pageOf(query), { ...(!caller.isOperator && { id: tenantId }), ...(query.search !== undefined && { search: query.search }) }), shownTenant) };
+    return {
+      body: listed(
+        await store.listTenants(pageOf(query), {
+          ...(!caller.isOperator && { id: tenantId }),
+          ...(query.search !== undefined && { search: query.search }),
+        }),
+        shownTenant,
+      ),
+    };
   },
 });
 const createTenant = writing({
@@ -91,7 +172,11 @@ const createTenant = writing({
   query: z.strictObject(dryRunQuery),
   body: newTenant,
   answer: tenant,
-  run: async ({ body }, writer) => answerTenant(await writer.createTenant({ id: body.id, name: body.name ?? body.id, ...capsOf(body.token_caps) }), 201),
+  run: async ({ body }, writer) =>
+    answerTenant(
+      await writer.createTenant({ id: body.id, name: body.name ?? body.id, ...capsOf(body.token_caps) }),
+      201,
+    ),
 });
 const readTenant = reading({
   id: "readTenant",
@@ -114,7 +199,11 @@ const updateTenant = writing({
     const there = await theTenant(writer, params["tenant"]!);
     demandEtag(ifMatch, there);
     const { tokenCaps: caps, ...rest } = there;
-    const changed = { ...rest, name: body.name ?? there.name, ...(body.token_caps === undefined ? caps !== undefined && { tokenCaps: caps } : capsOf(body.token_caps)) };
+    const changed = {
+      ...rest,
+      name: body.name ?? there.name,
+      ...(body.token_caps === undefined ? caps !== undefined && { tokenCaps: caps } : capsOf(body.token_caps)),
+    };
     return answerTenant(await writer.changeTenant(there.id, () => changed));
   },
 });
@@ -128,7 +217,11 @@ const deleteTenant = writing({
   run: async ({ caller, params, ifMatch }, writer) => {
     const there = await theTenant(writer, params["tenant"]!);
     demandEtag(ifMatch, there);
-    if (there.id === caller.token.tenantId) throw new GatewayError("conflict", "This tenant is the operator's, with the access token of this very request in it: it stays.");
+    if (there.id === caller.token.tenantId)
+      throw new GatewayError(
+        "conflict",
+        "This tenant is the operator's, with the access token of this very request in it: it stays.",
+      );
     await writer.removeTenant(there.id);
     return { body: null };
   },
@@ -139,12 +232,27 @@ const listProjects = reading({
   path: "/projects",
   tag: "projects",
   summary: "Projects of a tenant that the caller sees",
-  query: z.strictObject({ ...pageQuery, search, tenant_id: chosenId.optional().meta({ description: "By default the tenant of the access token." }) }),
+  query: z.strictObject({
+    ...pageQuery,
+    search,
+    tenant_id: chosenId.optional().meta({ description: "By default the tenant of the access token." }),
+  }),
   answer: listOf(project, "ProjectList"),
   run: async ({ caller, query }, store) => {
     const tenantId = query.tenant_id ?? caller.token.tenantId;
     if (tenantId !== caller.token.tenantId && !caller.isOperator) throw nothingThere(`tenant ${tenantId}`);
-    return { body: listed(await visibleProjects(caller, store, tenantId, pageOf(query), query.search === undefined ? {} : { search: query.search }), shownProject) };
+    return {
+      body: listed(
+        await visibleProjects(
+          caller,
+          store,
+          tenantId,
+          pageOf(query),
+          query.search === undefined ? {} : { search: query.search },
+        ),
+        shownProject,
+      ),
+    };
   },
 });
 const createProject = writing({
@@ -157,7 +265,11 @@ const createProject = writing({
   body: newProject,
   answer: project,
   placeOf: (body, caller) => ({ tenantId: body.tenant_id ?? caller.token.tenantId, projectId: null }),
-  run: async ({ body, place }, writer) => answerProject(await writer.createProject({ id: body.id, tenantId: place!.tenantId, name: body.name ?? body.id }), 201),
+  run: async ({ body, place }, writer) =>
+    answerProject(
+      await writer.createProject({ id: body.id, tenantId: place!.tenantId, name: body.name ?? body.id }),
+      201,
+    ),
 });
 const readProject = reading({
   id: "readProject",
@@ -197,4 +309,15 @@ const deleteProject = writing({
   },
 });
 
-export const TENANT_OPERATIONS: readonly AdminOperation[] = [listTenants, createTenant, readTenant, updateTenant, deleteTenant, listProjects, createProject, readProject, updateProject, deleteProject];
+export const TENANT_OPERATIONS: readonly AdminOperation[] = [
+  listTenants,
+  createTenant,
+  readTenant,
+  updateTenant,
+  deleteTenant,
+  listProjects,
+  createProject,
+  readProject,
+  updateProject,
+  deleteProject,
+];

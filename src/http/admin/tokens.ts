@@ -3,7 +3,13 @@ import { z } from "zod";
 import { parseTokenText, type TokenKind } from "../../auth/access-token.ts";
 import { demandOperator, demandPermissionsWithin, demandRoleWithin, nothingThere } from "../../auth/grants.ts";
 import { demandNarrowingWithin } from "../../auth/narrowing-grants.ts";
-import { createToken, type IssuedToken, LONGEST_DAYS, rotateToken, SHORTEST_OVERLAP_MS } from "../../auth/token-admin.ts";
+import {
+  createToken,
+  type IssuedToken,
+  LONGEST_DAYS,
+  rotateToken,
+  SHORTEST_OVERLAP_MS,
+} from "../../auth/token-admin.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { type AccessToken, OPS, PERMISSIONS, ROLES } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -13,21 +19,60 @@ import type { Reader } from "../../store/reader.ts";
 import { StoreError } from "../../store/store.ts";
 import type { Writer } from "../../store/writer.ts";
 import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "./operation.ts";
-import { chosenId, demandEtag, dryRunQuery, etagField, etagOf, iso, isoOrNull, label, listed, listOf, pageOf, pageQuery, search, time } from "./schemas.ts";
+import {
+  chosenId,
+  demandEtag,
+  dryRunQuery,
+  etagField,
+  etagOf,
+  iso,
+  isoOrNull,
+  label,
+  listed,
+  listOf,
+  pageOf,
+  pageQuery,
+  search,
+  time,
+} from "./schemas.ts";
 
 const MAX_NARROWING = 100;
 const PROJECT_ROLES = ["viewer", "developer", "maintainer"] as const;
 const STATES = ["live", "expired", "revoked"] as const;
 
-const name = label.refine((text) => parseTokenText(text) === null, "the name is shown to people and kept: it cannot be a token").meta({ description: "For people." });
+const name = label
+  .refine((text) => parseTokenText(text) === null, "the name is shown to people and kept: it cannot be a token")
+  .meta({ description: "For people." });
 const unique = (words: readonly string[]): boolean => new Set(words).size === words.length;
 const standsAlone = (words: readonly string[]): boolean => words.length === 1 || !words.includes(OPS);
-const listOfWords = (word: z.ZodType<string>, description: string) => z.array(word).max(MAX_NARROWING).refine(unique, "expected each entry once").meta({ description });
-const models = listOfWords(z.string().regex(/^[\x21-\x7e]{1,256}$/, "expected <provider>:<model_name>, with * for any text"), "Globs over `<provider>:<model_name>`; empty: all.");
-const routes = listOfWords(z.string().regex(/^[A-Za-z0-9_.*-]{1,64}$/, "expected a route's name, with * for any text"), "Globs over names of routes; empty: all.");
-const ip = listOfWords(z.string().max(64).refine(isIpRange, "expected an address or a range such as 10.0.0.0/8"), "Addresses and ranges from which it may be used; empty: all.");
-const permissions = z.array(z.enum(PERMISSIONS)).max(PERMISSIONS.length).refine(unique, "expected each entry once").refine(standsAlone, "expected `ops` alone: a token that has it does nothing else").meta({ description: "Given by admin and owner only; `ops`, which stands alone, by operators." });
-const expiresInDays = z.number().gt(0).max(LONGEST_DAYS).nullish().meta({ description: "Not set: 365 for project tokens and 90 for personal ones, or the tenant's cap where that is less." });
+const listOfWords = (word: z.ZodType<string>, description: string) =>
+  z.array(word).max(MAX_NARROWING).refine(unique, "expected each entry once").meta({ description });
+const models = listOfWords(
+  z.string().regex(/^[\x21-\x7e]{1,256}$/, "expected <provider>:<model_name>, with * for any text"),
+  "Globs over `<provider>:<model_name>`; empty: all.",
+);
+const routes = listOfWords(
+  z.string().regex(/^[A-Za-z0-9_.*-]{1,64}$/, "expected a route's name, with * for any text"),
+  "Globs over names of routes; empty: all.",
+);
+const ip = listOfWords(
+  z.string().max(64).refine(isIpRange, "expected an address or a range such as 10.0.0.0/8"),
+  "Addresses and ranges from which it may be used; empty: all.",
+);
+const permissions = z
+  .array(z.enum(PERMISSIONS))
+  .max(PERMISSIONS.length)
+  .refine(unique, "expected each entry once")
+  .refine(standsAlone, "expected `ops` alone: a token that has it does nothing else")
+  .meta({ description: "Given by admin and owner only; `ops`, which stands alone, by operators." });
+const expiresInDays = z
+  .number()
+  .gt(0)
+  .max(LONGEST_DAYS)
+  .nullish()
+  .meta({
+    description: "Not set: 365 for project tokens and 90 for personal ones, or the tenant's cap where that is less.",
+  });
 
 const TOKEN_SHAPE = {
   id: z.string(),
@@ -49,23 +94,67 @@ const TOKEN_SHAPE = {
   etag: etagField,
 };
 const token = z.strictObject(TOKEN_SHAPE).meta({ id: "Token" });
-const issuedToken = z.strictObject({ ...TOKEN_SHAPE, token: z.string().nullable().meta({ description: "The text to call with. It is shown this once; null in a dry run, and in the answer to a repeat with the same idempotency key." }) }).meta({ id: "IssuedToken" });
+const issuedToken = z
+  .strictObject({
+    ...TOKEN_SHAPE,
+    token: z
+      .string()
+      .nullable()
+      .meta({
+        description:
+          "The text to call with. It is shown this once; null in a dry run, and in the answer to a repeat with the same idempotency key.",
+      }),
+  })
+  .meta({ id: "IssuedToken" });
 
-const NEW_SHAPE = { name, models: models.optional(), routes: routes.optional(), permissions: permissions.optional(), ip: ip.optional(), expires_in_days: expiresInDays };
+const NEW_SHAPE = {
+  name,
+  models: models.optional(),
+  routes: routes.optional(),
+  permissions: permissions.optional(),
+  ip: ip.optional(),
+  expires_in_days: expiresInDays,
+};
 const newProjectToken = z
-  .strictObject({ ...NEW_SHAPE, role: z.enum(PROJECT_ROLES).nullish().meta({ description: "At most the caller's own; `developer` if not set." }) })
+  .strictObject({
+    ...NEW_SHAPE,
+    role: z.enum(PROJECT_ROLES).nullish().meta({ description: "At most the caller's own; `developer` if not set." }),
+  })
   .meta({ id: "NewProjectToken" });
 const newPersonalToken = z
   .strictObject({
     ...NEW_SHAPE,
-    user_id: chosenId.nullish().meta({ description: "Whose it is. Not set: of the one user who has `role`, or the caller's own." }),
-    role: z.enum(ROLES).nullish().meta({ description: "The role in the whole tenant that its user has to have. It gives nothing: a personal token has its user's roles." }),
+    user_id: chosenId
+      .nullish()
+      .meta({ description: "Whose it is. Not set: of the one user who has `role`, or the caller's own." }),
+    role: z
+      .enum(ROLES)
+      .nullish()
+      .meta({
+        description:
+          "The role in the whole tenant that its user has to have. It gives nothing: a personal token has its user's roles.",
+      }),
   })
   .meta({ id: "NewPersonalToken" });
-const tokenChange = z.strictObject({ name: name.optional(), models: models.optional(), routes: routes.optional(), permissions: permissions.optional(), ip: ip.optional() }).meta({ id: "TokenChange" });
+const tokenChange = z
+  .strictObject({
+    name: name.optional(),
+    models: models.optional(),
+    routes: routes.optional(),
+    permissions: permissions.optional(),
+    ip: ip.optional(),
+  })
+  .meta({ id: "TokenChange" });
 const rotation = z
   .strictObject({
-    overlap_minutes: z.number().min(SHORTEST_OVERLAP_MS / 60_000).max(LONGEST_DAYS * 1440).nullish().meta({ description: "How long the old secret goes on; 24 h if not set. It never outlives the end that it had." }),
+    overlap_minutes: z
+      .number()
+      .min(SHORTEST_OVERLAP_MS / 60_000)
+      .max(LONGEST_DAYS * 1440)
+      .nullish()
+      .meta({
+        description: "How long the old secret goes on; 24 h if not set. It never outlives the end that it had.",
+      }),
     expires_in_days: expiresInDays,
   })
   .meta({ id: "TokenRotation" });
@@ -74,15 +163,38 @@ function shownToken(kept: Kept<StoredToken>, nowMs: number): JsonObject {
   const { id, kind, tenantId, projectId, userId, role, createdBy, expiresAtMs, revokedAtMs } = kept;
   const state = revokedAtMs !== null ? "revoked" : nowMs >= expiresAtMs ? "expired" : "live";
   return {
-    id, kind, name: kept.name, tenant_id: tenantId, project_id: projectId, user_id: userId, role, permissions: kept.permissions, models: kept.models, routes: kept.routes, ip: kept.ipRanges, state,
-    created_at: iso(kept.createdAtMs ?? 0), created_by: createdBy ?? null, expires_at: iso(expiresAtMs), revoked_at: isoOrNull(revokedAtMs), etag: etagOf(kept),
+    id,
+    kind,
+    name: kept.name,
+    tenant_id: tenantId,
+    project_id: projectId,
+    user_id: userId,
+    role,
+    permissions: kept.permissions,
+    models: kept.models,
+    routes: kept.routes,
+    ip: kept.ipRanges,
+    state,
+    created_at: iso(kept.createdAtMs ?? 0),
+    created_by: createdBy ?? null,
+    expires_at: iso(expiresAtMs),
+    revoked_at: isoOrNull(revokedAtMs),
+    etag: etagOf(kept),
   };
 }
 
-const answer = (kept: Kept<StoredToken>, { nowMs }: Pick<AdminCall<unknown, unknown>, "nowMs">): Answer => ({ body: shownToken(kept, nowMs), etag: etagOf(kept) });
+const answer = (kept: Kept<StoredToken>, { nowMs }: Pick<AdminCall<unknown, unknown>, "nowMs">): Answer => ({
+  body: shownToken(kept, nowMs),
+  etag: etagOf(kept),
+});
 
 /** The text stands in the answer of the request that made it, and nowhere else. `make` says in an Error what is wrong with `param`. */
-async function issued(call: AdminCall<unknown, unknown>, writer: Writer, status: 200 | 201, make: () => Promise<IssuedToken>): Promise<Answer> {
+async function issued(
+  call: AdminCall<unknown, unknown>,
+  writer: Writer,
+  status: 200 | 201,
+  make: () => Promise<IssuedToken>,
+): Promise<Answer> {
   const { id, text } = await asked("expires_in_days", make);
   const kept = await writer.findToken(id);
   if (kept === null) throw nothingThere(`access token ${id}`);
@@ -93,7 +205,16 @@ async function issued(call: AdminCall<unknown, unknown>, writer: Writer, status:
 async function theToken({ place, params }: AdminCall<unknown, unknown>, store: Reader): Promise<Kept<StoredToken>> {
   const { tenantId, projectId } = place!;
   const found = await store.findToken(params["id"]!);
-  if (found === null || found.tenantId !== tenantId || (projectId === null ? found.kind !== "personal" : found.projectId !== projectId)) throw nothingThere(projectId === null ? `personal access token ${params["id"]!} in the tenant ${tenantId}` : `access token ${params["id"]!} of the project ${projectId}`);
+  if (
+    found === null ||
+    found.tenantId !== tenantId ||
+    (projectId === null ? found.kind !== "personal" : found.projectId !== projectId)
+  )
+    throw nothingThere(
+      projectId === null
+        ? `personal access token ${params["id"]!} in the tenant ${tenantId}`
+        : `access token ${params["id"]!} of the project ${projectId}`,
+    );
   return found;
 }
 
@@ -106,7 +227,10 @@ async function demandWithin(call: AdminCall<unknown, unknown>, store: Reader, ri
   demandNarrowingWithin(call.caller.token, rights);
   if (rights.userId === null) return;
   if ((await store.findUser(rights.userId))?.isOperator === true) demandOperator(call.caller, "user_id");
-  const { data } = await store.listMemberships({ limit: 1000 }, { tenantId: call.place!.tenantId, userId: rights.userId });
+  const { data } = await store.listMemberships(
+    { limit: 1000 },
+    { tenantId: call.place!.tenantId, userId: rights.userId },
+  );
   for (const { role } of data) demandRoleWithin(call.role, role, "user_id");
 }
 
@@ -125,7 +249,10 @@ interface OwnerWords {
   readonly role?: AccessToken["role"] | undefined;
 }
 
-async function owner(call: AdminCall<OwnerWords, unknown>, store: Reader): Promise<Pick<AccessToken, "kind" | "tenantId" | "projectId" | "userId" | "role">> {
+async function owner(
+  call: AdminCall<OwnerWords, unknown>,
+  store: Reader,
+): Promise<Pick<AccessToken, "kind" | "tenantId" | "projectId" | "userId" | "role">> {
   const { tenantId, projectId } = call.place!;
   const { role = null } = call.body;
   if (projectId !== null) return { kind: "project", tenantId, projectId, userId: null, role: role ?? "developer" };
@@ -133,19 +260,33 @@ async function owner(call: AdminCall<OwnerWords, unknown>, store: Reader): Promi
   const user = await store.findUser(userId);
   if (user === null || user.tenantId !== tenantId) throw wrong("user_id", "there is no such user in the tenant");
   const { data } = await store.listMemberships({ limit: 1000 }, { tenantId, userId: user.id });
-  if (data.length === 0) throw wrong("user_id", "the user has no role anywhere, so the token could do nothing; give the user a role first");
-  if (role !== null && !data.some((one) => one.projectId === null && one.role === role)) throw wrong("role", "the user does not have this role in the tenant; a personal token gives none");
+  if (data.length === 0)
+    throw wrong("user_id", "the user has no role anywhere, so the token could do nothing; give the user a role first");
+  if (role !== null && !data.some((one) => one.projectId === null && one.role === role))
+    throw wrong("role", "the user does not have this role in the tenant; a personal token gives none");
   return { kind: "personal", tenantId, projectId: null, userId: user.id, role: null };
 }
 
 /** Whose token it is where nobody is named. */
-async function userFor({ caller: { token: own, memberships }, body: { role = null }, place }: AdminCall<OwnerWords, unknown>, store: Reader): Promise<string> {
+async function userFor(
+  { caller: { token: own, memberships }, body: { role = null }, place }: AdminCall<OwnerWords, unknown>,
+  store: Reader,
+): Promise<string> {
   const { tenantId } = place!;
-  const isOwn = own.userId !== null && own.tenantId === tenantId && (role === null || memberships.some((one) => one.projectId === null && one.role === role));
+  const isOwn =
+    own.userId !== null &&
+    own.tenantId === tenantId &&
+    (role === null || memberships.some((one) => one.projectId === null && one.role === role));
   if (isOwn) return own.userId;
   if (role === null) throw wrong("user_id", "is missing: whose token is it?");
   const { data } = await store.listMemberships({ limit: 2 }, { tenantId, projectId: null, role });
-  if (data.length !== 1) throw wrong("user_id", data.length === 0 ? `nobody has the role ${role} in the tenant` : `several users have the role ${role} in the tenant: say whose token it is`);
+  if (data.length !== 1)
+    throw wrong(
+      "user_id",
+      data.length === 0
+        ? `nobody has the role ${role} in the tenant`
+        : `several users have the role ${role} in the tenant: say whose token it is`,
+    );
   return data[0]!.userId;
 }
 
@@ -169,15 +310,27 @@ function listOfTokens({ reach, word, kind, base }: TokenPath): AdminOperation {
     ...ABOUT,
     id: `list${word}Tokens`,
     path: base,
-    summary: reach === "tenant" ? "Personal tokens of the tenant's users, the newest first" : "Tokens of a project, the newest first",
-    query: z.strictObject({ ...pageQuery, search, state: z.enum(STATES).optional(), ...(reach === "tenant" && { user_id: chosenId.optional() }) }),
+    summary:
+      reach === "tenant"
+        ? "Personal tokens of the tenant's users, the newest first"
+        : "Tokens of a project, the newest first",
+    query: z.strictObject({
+      ...pageQuery,
+      search,
+      state: z.enum(STATES).optional(),
+      ...(reach === "tenant" && { user_id: chosenId.optional() }),
+    }),
     answer: listOf(token, `${word}TokenList`),
     run: async ({ place, query, nowMs }, store) => {
       const { tenantId, projectId } = place!;
       const { user_id: userId } = query as { readonly user_id?: string };
       const filter = {
-        tenantId, kind, ...(projectId !== null && { projectId }), ...(userId !== undefined && { userId }),
-        ...(query.state !== undefined && { state: query.state }), ...(query.search !== undefined && { search: query.search }),
+        tenantId,
+        kind,
+        ...(projectId !== null && { projectId }),
+        ...(userId !== undefined && { userId }),
+        ...(query.state !== undefined && { state: query.state }),
+        ...(query.search !== undefined && { search: query.search }),
       };
       return { body: listed(await store.listTokens(pageOf(query), filter), (one) => shownToken(one, nowMs)) };
     },
@@ -197,11 +350,20 @@ function creation({ reach, word, kind, base, what }: TokenPath): AdminOperation 
     run: async (call, writer) => {
       const body = call.body as Omit<z.output<typeof newProjectToken>, "role"> & OwnerWords;
       const of = await owner({ ...call, body }, writer);
-      const rights = { ...of, permissions: body.permissions ?? [], models: body.models ?? [], routes: body.routes ?? [], ipRanges: body.ip ?? [] };
+      const rights = {
+        ...of,
+        permissions: body.permissions ?? [],
+        models: body.models ?? [],
+        routes: body.routes ?? [],
+        ipRanges: body.ip ?? [],
+      };
       await demandWithin(call, writer, rights);
       const { caller, nowMs } = call;
       const request = {
-        ...rights, name: body.name, personal: kind === "personal", expiresInDays: body.expires_in_days ?? null,
+        ...rights,
+        name: body.name,
+        personal: kind === "personal",
+        expiresInDays: body.expires_in_days ?? null,
         createdBy: caller.token.userId ?? `token:${caller.token.id}`,
       };
       return await issued(call, writer, 201, () => createToken(writer, request, nowMs));
@@ -210,7 +372,14 @@ function creation({ reach, word, kind, base, what }: TokenPath): AdminOperation 
 }
 
 function oneToken({ word, base, what }: TokenPath): AdminOperation {
-  return reading({ ...ABOUT, id: `read${word}Token`, path: `${base}/{id}`, summary: `One ${what}`, answer: token, run: async (call, store) => answer(await theToken(call, store), call) });
+  return reading({
+    ...ABOUT,
+    id: `read${word}Token`,
+    path: `${base}/{id}`,
+    summary: `One ${what}`,
+    answer: token,
+    run: async (call, store) => answer(await theToken(call, store), call),
+  });
 }
 
 function changeOfToken({ word, base, what }: TokenPath): AdminOperation {
@@ -228,7 +397,13 @@ function changeOfToken({ word, base, what }: TokenPath): AdminOperation {
       await demandWithin(call, writer, there);
       demandEtag(call.ifMatch, there);
       const { body } = call;
-      const changed = { name: body.name ?? there.name, permissions: body.permissions ?? there.permissions, models: body.models ?? there.models, routes: body.routes ?? there.routes, ipRanges: body.ip ?? there.ipRanges };
+      const changed = {
+        name: body.name ?? there.name,
+        permissions: body.permissions ?? there.permissions,
+        models: body.models ?? there.models,
+        routes: body.routes ?? there.routes,
+        ipRanges: body.ip ?? there.ipRanges,
+      };
       await demandWithin(call, writer, { ...there, ...changed });
       return answer(await writer.changeToken(there.id, (now) => ({ ...now, ...changed })), call);
     },
@@ -250,7 +425,8 @@ function rotationOfToken({ word, base, what }: TokenPath): AdminOperation {
       const there = await theToken(call, writer);
       await demandWithin(call, writer, there);
       demandEtag(call.ifMatch, there);
-      if (there.revokedAtMs !== null) throw new GatewayError("conflict", "The access token is revoked, which is for good. Make a new one.");
+      if (there.revokedAtMs !== null)
+        throw new GatewayError("conflict", "The access token is revoked, which is for good. Make a new one.");
       const { overlap_minutes: minutes, expires_in_days: expires } = call.body;
       const options = { overlapMs: minutes == null ? null : minutes * 60_000, expiresInDays: expires ?? null };
       return await issued(call, writer, 200, () => rotateToken(writer, there.id, options, call.nowMs));
@@ -271,8 +447,15 @@ function revocation({ word, base, what }: TokenPath): AdminOperation {
       const there = await theToken(call, writer);
       if (there.userId !== null) await demandWithin(call, writer, { ...there, permissions: [] });
       demandEtag(call.ifMatch, there);
-      if (there.id === call.caller.token.id) throw new GatewayError("conflict", "This is the access token of this very request. Rotate it, or revoke it with another one.");
-      return answer(await writer.changeToken(there.id, (now) => ({ ...now, revokedAtMs: now.revokedAtMs ?? call.nowMs })), call);
+      if (there.id === call.caller.token.id)
+        throw new GatewayError(
+          "conflict",
+          "This is the access token of this very request. Rotate it, or revoke it with another one.",
+        );
+      return answer(
+        await writer.changeToken(there.id, (now) => ({ ...now, revokedAtMs: now.revokedAtMs ?? call.nowMs })),
+        call,
+      );
     },
   });
 }
@@ -282,7 +465,12 @@ function tokenOperations(reach: "tenant" | "project"): readonly AdminOperation[]
     reach === "tenant"
       ? { reach, word: "Tenant", kind: "personal", base: "/tenants/{tenant}/tokens", what: "personal token" }
       : { reach, word: "Project", kind: "project", base: "/projects/{project}/tokens", what: "project token" };
-  return [listOfTokens, creation, oneToken, changeOfToken, rotationOfToken, revocation].map((operation) => operation(path));
+  return [listOfTokens, creation, oneToken, changeOfToken, rotationOfToken, revocation].map((operation) =>
+    operation(path),
+  );
 }
 
-export const TOKEN_OPERATIONS: readonly AdminOperation[] = [...tokenOperations("tenant"), ...tokenOperations("project")];
+export const TOKEN_OPERATIONS: readonly AdminOperation[] = [
+  ...tokenOperations("tenant"),
+  ...tokenOperations("project"),
+];

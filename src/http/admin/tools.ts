@@ -14,11 +14,29 @@ import type { Writer } from "../../store/writer.ts";
 type Call = AdminCall<unknown, unknown>;
 
 const fault = z
-  .strictObject({ code: z.string(), message: z.string(), detail: z.string().nullable().meta({ description: "What the log says of it, for operators; null for everybody else." }) })
+  .strictObject({
+    code: z.string(),
+    message: z.string(),
+    detail: z
+      .string()
+      .nullable()
+      .meta({ description: "What the log says of it, for operators; null for everybody else." }),
+  })
   .nullable()
   .meta({ description: "Null: nothing went wrong." });
 
-const toolList = z.strictObject({ data: z.array(z.strictObject({ name: z.string(), title: z.string().nullable(), description: z.string().nullable(), input_schema: z.looseObject({}) })) }).meta({ id: "ToolList" });
+const toolList = z
+  .strictObject({
+    data: z.array(
+      z.strictObject({
+        name: z.string(),
+        title: z.string().nullable(),
+        description: z.string().nullable(),
+        input_schema: z.looseObject({}),
+      }),
+    ),
+  })
+  .meta({ id: "ToolList" });
 
 const standing = z
   .strictObject({
@@ -34,8 +52,16 @@ const standing = z
   })
   .meta({ id: "ToolServerTest" });
 
-const block = z.discriminatedUnion("type", [z.strictObject({ type: z.literal("text"), text: z.string() }), z.strictObject({ type: z.literal("image"), media_type: z.string(), data: z.string() })]);
-const callBody = z.strictObject({ tool: z.string().min(1).max(256), arguments: z.looseObject({}).optional().meta({ description: "Left out: none." }) }).meta({ id: "ToolCall" });
+const block = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("text"), text: z.string() }),
+  z.strictObject({ type: z.literal("image"), media_type: z.string(), data: z.string() }),
+]);
+const callBody = z
+  .strictObject({
+    tool: z.string().min(1).max(256),
+    arguments: z.looseObject({}).optional().meta({ description: "Left out: none." }),
+  })
+  .meta({ id: "ToolCall" });
 const result = z
   .strictObject({
     ok: z.boolean().meta({ description: "False: there is no result, and `error` says why." }),
@@ -54,8 +80,16 @@ function serverOf(call: Call): ToolServer {
   const servers = call.snapshot.toolServers.of(tenantId, projectId);
   const key = call.params["id"]!;
   const server = servers.get(key) ?? [...servers.values()].find((one) => one.key.startsWith(`${key} `));
-  if (server === undefined) throw new GatewayError("tool_server_not_found", `No tool server that is switched on is called ${JSON.stringify(key.slice(0, 100))} here.`);
-  if (server.role !== null && !roleAtLeast(call.role, server.role)) throw new GatewayError("insufficient_role", `The role here is ${call.role}, and this tool server is for ${server.role} and higher.`);
+  if (server === undefined)
+    throw new GatewayError(
+      "tool_server_not_found",
+      `No tool server that is switched on is called ${JSON.stringify(key.slice(0, 100))} here.`,
+    );
+  if (server.role !== null && !roleAtLeast(call.role, server.role))
+    throw new GatewayError(
+      "insufficient_role",
+      `The role here is ${call.role}, and this tool server is for ${server.role} and higher.`,
+    );
   return server;
 }
 
@@ -64,27 +98,66 @@ function toldFault(thrown: unknown, { caller }: Call): JsonObject {
   return { code: thrown.code, message: thrown.message, detail: caller.isOperator ? thrown.detail : null };
 }
 
-const NOTHING_KNOWN = { transport: null, protocol_version: null, server_name: null, server_version: null, connect_ms: null, list_ms: null, tools: null };
+const NOTHING_KNOWN = {
+  transport: null,
+  protocol_version: null,
+  server_name: null,
+  server_version: null,
+  connect_ms: null,
+  list_ms: null,
+  tools: null,
+};
 
 async function tested(call: Call, servers: ToolServers): Promise<JsonObject> {
   const server = serverOf(call);
   if (call.dryRun) return { ok: true, ...NOTHING_KNOWN, error: null };
   try {
-    const { transport, protocolVersion, name, version, connectMs, listMs, tools } = await within((signal) => servers.test(server, signal));
-    return { ok: true, transport, protocol_version: protocolVersion, server_name: name, server_version: version, connect_ms: rounded(connectMs), list_ms: rounded(listMs), tools, error: null };
+    const { transport, protocolVersion, name, version, connectMs, listMs, tools } = await within((signal) =>
+      servers.test(server, signal),
+    );
+    return {
+      ok: true,
+      transport,
+      protocol_version: protocolVersion,
+      server_name: name,
+      server_version: version,
+      connect_ms: rounded(connectMs),
+      list_ms: rounded(listMs),
+      tools,
+      error: null,
+    };
   } catch (thrown) {
     return { ok: false, ...NOTHING_KNOWN, error: toldFault(thrown, call) };
   }
 }
 
-async function called(call: AdminCall<z.output<typeof callBody>, unknown>, servers: ToolServers, monotonic: () => number): Promise<JsonObject> {
+async function called(
+  call: AdminCall<z.output<typeof callBody>, unknown>,
+  servers: ToolServers,
+  monotonic: () => number,
+): Promise<JsonObject> {
   const server = serverOf(call);
   const nothing = { is_error: null, content: null, structured: null, result_bytes: null };
   if (call.dryRun) return { ok: true, ...nothing, duration_ms: 0, error: null };
   const beganMs = monotonic();
   try {
-    const { parts, structured = null, isError, bytes } = await within((signal) => servers.call(server, call.body.tool, (call.body.arguments ?? {}) as JsonObject, signal, null));
-    return { ok: true, is_error: isError, content: parts.map(shownPart), structured, result_bytes: bytes, duration_ms: rounded(monotonic() - beganMs), error: null };
+    const {
+      parts,
+      structured = null,
+      isError,
+      bytes,
+    } = await within((signal) =>
+      servers.call(server, call.body.tool, (call.body.arguments ?? {}) as JsonObject, signal, null),
+    );
+    return {
+      ok: true,
+      is_error: isError,
+      content: parts.map(shownPart),
+      structured,
+      result_bytes: bytes,
+      duration_ms: rounded(monotonic() - beganMs),
+      error: null,
+    };
   } catch (thrown) {
     return { ok: false, ...nothing, duration_ms: rounded(monotonic() - beganMs), error: toldFault(thrown, call) };
   }
@@ -95,7 +168,13 @@ const MAX_WAIT_MS = 240_000;
 
 async function within<T>(ask: (signal: Cancellation) => Promise<T>): Promise<T> {
   const cancellation = new Cancellation();
-  const timer = setTimeout(() => cancellation.abort(new GatewayError("tool_timeout", `The tool server did not answer within ${MAX_WAIT_MS / 1000} s.`)), MAX_WAIT_MS);
+  const timer = setTimeout(
+    () =>
+      cancellation.abort(
+        new GatewayError("tool_timeout", `The tool server did not answer within ${MAX_WAIT_MS / 1000} s.`),
+      ),
+    MAX_WAIT_MS,
+  );
   try {
     return await ask(cancellation);
   } finally {
@@ -104,7 +183,9 @@ async function within<T>(ask: (signal: Cancellation) => Promise<T>): Promise<T> 
 }
 
 function shownPart(part: ToolResultPart): JsonObject {
-  return part.kind === "text" ? { type: "text", text: part.text } : { type: "image", media_type: part.mediaType, data: part.base64 };
+  return part.kind === "text"
+    ? { type: "text", text: part.text }
+    : { type: "image", media_type: part.mediaType, data: part.base64 };
 }
 
 function rounded(ms: number): number {
@@ -121,22 +202,57 @@ export function toolOperations(servers: ToolServers, monotonic: () => number): r
       const body = asked.get(call)!;
       const { key, label } = serverOf(call);
       // arguments and results may hold anything, and stay out
-      const after = { ...about, ok: body["ok"] ?? null, ...(body["is_error"] !== undefined && { is_error: body["is_error"] }) };
-      writer.note({ action, outcome: "done", kind: "tool_server", ...call.place!, targetId: key.split(" ")[0]!, targetName: label, after });
+      const after = {
+        ...about,
+        ok: body["ok"] ?? null,
+        ...(body["is_error"] !== undefined && { is_error: body["is_error"] }),
+      };
+      writer.note({
+        action,
+        outcome: "done",
+        kind: "tool_server",
+        ...call.place!,
+        targetId: key.split(" ")[0]!,
+        targetName: label,
+        after,
+      });
       return { body };
     };
     return [
       reading({
-        id: `list${place}Tools`, path: `${item}/tools`, tag: "tool_servers", summary: "The tools of a tool server that may be used here, as it lists them", answer: toolList,
-        run: async (call) => ({ body: { data: (await within((signal) => servers.list(serverOf(call), signal))).map(({ name, title, description, inputSchema }) => ({ name, title, description, input_schema: inputSchema })) } }),
+        id: `list${place}Tools`,
+        path: `${item}/tools`,
+        tag: "tool_servers",
+        summary: "The tools of a tool server that may be used here, as it lists them",
+        answer: toolList,
+        run: async (call) => ({
+          body: {
+            data: (await within((signal) => servers.list(serverOf(call), signal))).map(
+              ({ name, title, description, inputSchema }) => ({ name, title, description, input_schema: inputSchema }),
+            ),
+          },
+        }),
       }),
       writing({
-        id: `test${place}ToolServer`, method: "post", path: `${item}/test`, tag: "tool_servers", summary: "Reach a tool server, and say how and how soon", query: z.strictObject(dryRunQuery), answer: standing,
+        id: `test${place}ToolServer`,
+        method: "post",
+        path: `${item}/test`,
+        tag: "tool_servers",
+        summary: "Reach a tool server, and say how and how soon",
+        query: z.strictObject(dryRunQuery),
+        answer: standing,
         prepare: async (call) => void asked.set(call, await tested(call, servers)),
         run: (call, writer) => Promise.resolve(written(call, writer, "test", {})),
       }),
       writing({
-        id: `call${place}Tool`, method: "post", path: `${item}/call`, tag: "tool_servers", summary: "Call one tool of a tool server", query: z.strictObject(dryRunQuery), body: callBody, answer: result,
+        id: `call${place}Tool`,
+        method: "post",
+        path: `${item}/call`,
+        tag: "tool_servers",
+        summary: "Call one tool of a tool server",
+        query: z.strictObject(dryRunQuery),
+        body: callBody,
+        answer: result,
         prepare: async (call) => void asked.set(call, await called(call, servers, monotonic)),
         run: (call, writer) => Promise.resolve(written(call, writer, "call", { tool: call.body.tool })),
       }),

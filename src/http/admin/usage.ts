@@ -6,7 +6,17 @@ import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { callFields } from "../../observe/log.ts";
 import { USAGE_DIMENSIONS, USAGE_ORDERS, type UsageDimension } from "../../store/calls.ts";
-import { type AdminCalls, CALL_SHAPE, type CallReach, type Filters, filters, PLACES, scopeOf, shownCall, WITHIN } from "./call-shapes.ts";
+import {
+  type AdminCalls,
+  CALL_SHAPE,
+  type CallReach,
+  type Filters,
+  filters,
+  PLACES,
+  scopeOf,
+  shownCall,
+  WITHIN,
+} from "./call-shapes.ts";
 import { type AdminOperation, reading } from "./operation.ts";
 import { callCode, listed, listOf, pageOf, pageQuery } from "./schemas.ts";
 
@@ -15,38 +25,93 @@ const DAY_MS = 86_400_000;
 
 const count = z.int();
 const sums = {
-  calls: count, errors: count, unpriced: count.meta({ description: "Calls that used something whose price is not known." }), prompt_tokens: count, completion_tokens: count, cached_tokens: count, reasoning_tokens: count,
-  cost_usd: z.string(), total_ms: count,
-  mean_ms: count.nullable(), p50_ms: count.nullable().meta({ description: "Estimated out of `latency_ms`, as `p95_ms`." }), p95_ms: count.nullable(),
-  latency_ms: z.record(z.string(), count).meta({ description: "Calls by their time: the upper bound of each bucket, and `more`." }),
+  calls: count,
+  errors: count,
+  unpriced: count.meta({ description: "Calls that used something whose price is not known." }),
+  prompt_tokens: count,
+  completion_tokens: count,
+  cached_tokens: count,
+  reasoning_tokens: count,
+  cost_usd: z.string(),
+  total_ms: count,
+  mean_ms: count.nullable(),
+  p50_ms: count.nullable().meta({ description: "Estimated out of `latency_ms`, as `p95_ms`." }),
+  p95_ms: count.nullable(),
+  latency_ms: z
+    .record(z.string(), count)
+    .meta({ description: "Calls by their time: the upper bound of each bucket, and `more`." }),
 };
-const usageRow = z.strictObject({ group: z.record(z.string(), z.string().nullable()), ...sums }).meta({ id: "UsageRow" });
+const usageRow = z
+  .strictObject({ group: z.record(z.string(), z.string().nullable()), ...sums })
+  .meta({ id: "UsageRow" });
 const usage = z
-  .strictObject({ data: z.array(usageRow), next_cursor: z.string().nullable(), totals: z.strictObject(sums).meta({ id: "UsageTotals" }).nullable().meta({ description: "Of everything that was asked for; on the first page." }) })
+  .strictObject({
+    data: z.array(usageRow),
+    next_cursor: z.string().nullable(),
+    totals: z
+      .strictObject(sums)
+      .meta({ id: "UsageTotals" })
+      .nullable()
+      .meta({ description: "Of everything that was asked for; on the first page." }),
+  })
   .meta({ id: "Usage" });
 
 const call = z.strictObject(CALL_SHAPE).meta({ id: "Call" });
-const callDetail = z.strictObject({ ...CALL_SHAPE, record: z.record(z.string(), z.unknown()).nullable().meta({ description: "All that is known of it, in the fields of the log; null: it is older than details are kept." }) }).meta({ id: "CallDetail" });
+const callDetail = z
+  .strictObject({
+    ...CALL_SHAPE,
+    record: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .meta({
+        description: "All that is known of it, in the fields of the log; null: it is older than details are kept.",
+      }),
+  })
+  .meta({ id: "CallDetail" });
 
 const dimensions = z
   .string()
   .max(200)
   .transform((text) => text.split(","))
-  .pipe(z.array(z.enum(USAGE_DIMENSIONS)).max(USAGE_DIMENSIONS.length).refine((words) => new Set(words).size === words.length, "expected each word once"))
+  .pipe(
+    z
+      .array(z.enum(USAGE_DIMENSIONS))
+      .max(USAGE_DIMENSIONS.length)
+      .refine((words) => new Set(words).size === words.length, "expected each word once"),
+  )
   .meta({ description: `What the sums are told apart by: ${USAGE_DIMENSIONS.join(", ")}, with commas between.` });
 const usageQuery = z.strictObject({
-  ...pageQuery, ...filters,
+  ...pageQuery,
+  ...filters,
   group_by: dimensions.optional(),
-  order: z.enum(USAGE_ORDERS).default("group").meta({ description: "`group` comes in pages; of the others the largest come first, in one page." }),
+  order: z
+    .enum(USAGE_ORDERS)
+    .default("group")
+    .meta({ description: "`group` comes in pages; of the others the largest come first, in one page." }),
   format: z.enum(["json", "csv"]).default("json"),
 });
-const callsQuery = z.strictObject({ ...pageQuery, ...filters, outcome: z.enum(["ok", "failed"]).optional(), status: z.coerce.number().int().min(100).max(599).optional(), code: callCode.optional(), settled: z.enum(["true", "false"]).optional().meta({ description: "`false`: calls whose process ended before they did." }) });
+const callsQuery = z.strictObject({
+  ...pageQuery,
+  ...filters,
+  outcome: z.enum(["ok", "failed"]).optional(),
+  status: z.coerce.number().int().min(100).max(599).optional(),
+  code: callCode.optional(),
+  settled: z
+    .enum(["true", "false"])
+    .optional()
+    .meta({ description: "`false`: calls whose process ended before they did." }),
+});
 
 /** Sums are kept by the hour, of end users by the day. Throws `invalid_request` that names the parameter. */
 function demandWhole(by: readonly UsageDimension[], asked: Filters): void {
   const isOfUsers = asked.end_user !== undefined || by.includes("end_user");
   for (const name of ["from", "to"] as const)
-    if ((asked[name] ?? 0) % (isOfUsers ? DAY_MS : HOUR_MS) !== 0) throw new GatewayError("invalid_request", `${name} has to be ${isOfUsers ? "a day, where end users are asked for" : "a full hour"}, in UTC: sums are kept by it.`, { param: name });
+    if ((asked[name] ?? 0) % (isOfUsers ? DAY_MS : HOUR_MS) !== 0)
+      throw new GatewayError(
+        "invalid_request",
+        `${name} has to be ${isOfUsers ? "a day, where end users are asked for" : "a full hour"}, in UTC: sums are kept by it.`,
+        { param: name },
+      );
 }
 
 function placeOperations(reach: CallReach, calls: AdminCalls): readonly AdminOperation[] {
@@ -63,7 +128,11 @@ function placeOperations(reach: CallReach, calls: AdminCalls): readonly AdminOpe
       demandWhole(by, query);
       const scope = scopeOf(at, query);
       const page = await calls.usage(pageOf(query), { ...scope, by, order });
-      if (format === "csv") return { body: {}, text: { contentType: "text/csv; charset=utf-8", content: csvOf(by, page.data), nextCursor: page.nextCursor } };
+      if (format === "csv")
+        return {
+          body: {},
+          text: { contentType: "text/csv; charset=utf-8", content: csvOf(by, page.data), nextCursor: page.nextCursor },
+        };
       const totals = query.cursor === undefined ? shownSums(await calls.usageTotals(scope)) : null;
       return { body: { ...listed(page, (row) => shownRow(by, row)), totals } };
     },
@@ -76,8 +145,20 @@ function placeOperations(reach: CallReach, calls: AdminCalls): readonly AdminOpe
     query: callsQuery.extend(WITHIN[reach]),
     answer: listOf(call, `${place}CallList`),
     run: async ({ place: at, query }) => {
-      const given = Object.fromEntries(Object.entries({ outcome: query.outcome, status: query.status, code: query.code, settled: query.settled === undefined ? undefined : query.settled === "true" }).filter(([, value]) => value !== undefined));
-      return { body: listed(await calls.searchCalls(pageOf(query), { order: "newest", ...scopeOf(at, query), ...given }), shownCall) };
+      const given = Object.fromEntries(
+        Object.entries({
+          outcome: query.outcome,
+          status: query.status,
+          code: query.code,
+          settled: query.settled === undefined ? undefined : query.settled === "true",
+        }).filter(([, value]) => value !== undefined),
+      );
+      return {
+        body: listed(
+          await calls.searchCalls(pageOf(query), { order: "newest", ...scopeOf(at, query), ...given }),
+          shownCall,
+        ),
+      };
     },
   });
   const one = reading({
@@ -88,8 +169,14 @@ function placeOperations(reach: CallReach, calls: AdminCalls): readonly AdminOpe
     answer: callDetail,
     run: async ({ place: at, params }) => {
       const found = await calls.findCall(params["id"]!, at?.tenantId);
-      if (found === null || (at?.projectId != null && found.summary.projectId !== at.projectId)) throw nothingThere(`call ${params["id"]!}`);
-      return { body: { ...shownCall(found.summary), record: found.record === null ? null : (callFields(found.record) as JsonObject) } };
+      if (found === null || (at?.projectId != null && found.summary.projectId !== at.projectId))
+        throw nothingThere(`call ${params["id"]!}`);
+      return {
+        body: {
+          ...shownCall(found.summary),
+          record: found.record === null ? null : (callFields(found.record) as JsonObject),
+        },
+      };
     },
   });
   return [read, list, one];
@@ -101,5 +188,9 @@ export function usageOperations(calls: AdminCalls | null): readonly AdminOperati
     throw new GatewayError("store_unavailable", "No calls are kept here.");
   };
   const kept: AdminCalls = calls ?? { searchCalls: none, findCall: none, usage: none, usageTotals: none };
-  return [...placeOperations("operator", kept), ...placeOperations("tenant", kept), ...placeOperations("project", kept)];
+  return [
+    ...placeOperations("operator", kept),
+    ...placeOperations("tenant", kept),
+    ...placeOperations("project", kept),
+  ];
 }

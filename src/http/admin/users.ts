@@ -7,38 +7,117 @@ import type { JsonObject } from "../../core/json.ts";
 import type { Kept, StoredUser } from "../../store/records.ts";
 import type { Reader } from "../../store/reader.ts";
 import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "./operation.ts";
-import { chosenId, demandEtag, dryRunQuery, etagField, etagOf, isoOrNull, label, listed, listOf, pageOf, pageQuery, search, time } from "./schemas.ts";
+import {
+  chosenId,
+  demandEtag,
+  dryRunQuery,
+  etagField,
+  etagOf,
+  isoOrNull,
+  label,
+  listed,
+  listOf,
+  pageOf,
+  pageQuery,
+  search,
+  time,
+} from "./schemas.ts";
 
 const PROJECT_ROLES = ["viewer", "developer", "maintainer"] as const;
 
 const login = z
-  .strictObject({ issuer: z.url({ protocol: /^https?$/ }).max(500), subject: z.string().regex(/^[\x20-\x7e]{1,255}$/, "expected 1 to 255 printable ASCII characters") })
+  .strictObject({
+    issuer: z.url({ protocol: /^https?$/ }).max(500),
+    subject: z.string().regex(/^[\x20-\x7e]{1,255}$/, "expected 1 to 255 printable ASCII characters"),
+  })
   .meta({ id: "Login", description: "How a login provider knows the person: `iss` and `sub` of its tokens." });
-const operator = z.boolean().meta({ description: "Whether the user runs the gateway: reaches every tenant, and reads `/metrics` and `/readyz?verbose`. Given and taken away by operators only. It works with a role in some tenant or project." });
+const operator = z
+  .boolean()
+  .meta({
+    description:
+      "Whether the user runs the gateway: reaches every tenant, and reads `/metrics` and `/readyz?verbose`. Given and taken away by operators only. It works with a role in some tenant or project.",
+  });
 const email = z.email().max(254);
 const user = z
-  .strictObject({ id: chosenId, tenant_id: chosenId, name: z.string(), email: z.string().nullable(), login: login.nullable(), operator: z.boolean(), etag: etagField, created_at: time.nullable(), updated_at: time.nullable() })
+  .strictObject({
+    id: chosenId,
+    tenant_id: chosenId,
+    name: z.string(),
+    email: z.string().nullable(),
+    login: login.nullable(),
+    operator: z.boolean(),
+    etag: etagField,
+    created_at: time.nullable(),
+    updated_at: time.nullable(),
+  })
   .meta({ id: "User" });
 const newUser = z
-  .strictObject({ id: chosenId, name: label.optional(), email: email.nullish(), login: login.nullish(), role: z.enum(ROLES).nullish().meta({ description: "In the whole tenant, at most the caller's own. Not set: none yet." }), operator: operator.optional() })
+  .strictObject({
+    id: chosenId,
+    name: label.optional(),
+    email: email.nullish(),
+    login: login.nullish(),
+    role: z
+      .enum(ROLES)
+      .nullish()
+      .meta({ description: "In the whole tenant, at most the caller's own. Not set: none yet." }),
+    operator: operator.optional(),
+  })
   .meta({ id: "NewUser" });
-const userChange = z.strictObject({ name: label.optional(), email: email.nullish(), login: login.nullish(), operator: operator.optional() }).meta({ id: "UserChange" });
+const userChange = z
+  .strictObject({
+    name: label.optional(),
+    email: email.nullish(),
+    login: login.nullish(),
+    operator: operator.optional(),
+  })
+  .meta({ id: "UserChange" });
 const membership = z
-  .strictObject({ user_id: chosenId, tenant_id: chosenId, project_id: chosenId.nullable(), role: z.enum(ROLES), etag: etagField, created_at: time.nullable(), updated_at: time.nullable() })
+  .strictObject({
+    user_id: chosenId,
+    tenant_id: chosenId,
+    project_id: chosenId.nullable(),
+    role: z.enum(ROLES),
+    etag: etagField,
+    created_at: time.nullable(),
+    updated_at: time.nullable(),
+  })
   .meta({ id: "Membership" });
 const tenantRole = z.strictObject({ role: z.enum(ROLES) }).meta({ id: "TenantRole" });
 const projectRole = z.strictObject({ role: z.enum(PROJECT_ROLES) }).meta({ id: "ProjectRole" });
 
-const times = (kept: Kept<object>): JsonObject => ({ etag: etagOf(kept), created_at: isoOrNull(kept.createdAtMs), updated_at: isoOrNull(kept.updatedAtMs) });
+const times = (kept: Kept<object>): JsonObject => ({
+  etag: etagOf(kept),
+  created_at: isoOrNull(kept.createdAtMs),
+  updated_at: isoOrNull(kept.updatedAtMs),
+});
 
 function shownUser(kept: Kept<StoredUser>): JsonObject {
   const { id, tenantId, name, email: address, login: known, isOperator = false } = kept;
-  return { id, tenant_id: tenantId, name, email: address ?? null, login: known == null ? null : { issuer: known.issuer, subject: known.subject }, operator: isOperator, ...times(kept) };
+  return {
+    id,
+    tenant_id: tenantId,
+    name,
+    email: address ?? null,
+    login: known == null ? null : { issuer: known.issuer, subject: known.subject },
+    operator: isOperator,
+    ...times(kept),
+  };
 }
 function shownMembership(kept: Kept<Membership>): JsonObject {
-  return { user_id: kept.userId, tenant_id: kept.tenantId, project_id: kept.projectId, role: kept.role, ...times(kept) };
+  return {
+    user_id: kept.userId,
+    tenant_id: kept.tenantId,
+    project_id: kept.projectId,
+    role: kept.role,
+    ...times(kept),
+  };
 }
-const answerUser = (kept: Kept<StoredUser>, status: 200 | 201 = 200): Answer => ({ status, body: shownUser(kept), etag: etagOf(kept) });
+const answerUser = (kept: Kept<StoredUser>, status: 200 | 201 = 200): Answer => ({
+  status,
+  body: shownUser(kept),
+  etag: etagOf(kept),
+});
 
 async function theUser(store: Reader, tenantId: string, id: string): Promise<Kept<StoredUser>> {
   const found = await store.findUser(id);
@@ -47,7 +126,11 @@ async function theUser(store: Reader, tenantId: string, id: string): Promise<Kep
 }
 
 /** Who stands below a user in the tenant changes nothing of the user: a login that is exchanged would be another person. */
-async function demandNotAbove(call: AdminCall<unknown, unknown>, store: Reader, { id: userId, isOperator = false }: StoredUser): Promise<void> {
+async function demandNotAbove(
+  call: AdminCall<unknown, unknown>,
+  store: Reader,
+  { id: userId, isOperator = false }: StoredUser,
+): Promise<void> {
   if (isOperator) demandOperator(call.caller, "user");
   const { data } = await store.listMemberships({ limit: 1000 }, { tenantId: call.place!.tenantId, userId });
   for (const { role } of data) demandRoleWithin(call.role, role, "user");
@@ -56,14 +139,16 @@ async function demandNotAbove(call: AdminCall<unknown, unknown>, store: Reader, 
 /** A tenant without an owner could be given to nobody any more. */
 async function demandAnotherOwner(store: Reader, tenantId: string, userId: string): Promise<void> {
   const { data } = await store.listMemberships({ limit: 2 }, { tenantId, projectId: null, role: "owner" });
-  if (data.length === 1 && data[0]!.userId === userId) throw new GatewayError("conflict", "This is the tenant's last owner. Make another user an owner first.");
+  if (data.length === 1 && data[0]!.userId === userId)
+    throw new GatewayError("conflict", "This is the tenant's last owner. Make another user an owner first.");
 }
 
 /** A gateway without an operator could be given one on its own machine only. */
 async function demandAnotherOperator(store: Reader, { id, isOperator = false }: StoredUser): Promise<void> {
   if (!isOperator) return;
   const { data } = await store.listUsers({ limit: 2 }, { isOperator: true });
-  if (data.every((one) => one.id === id)) throw new GatewayError("conflict", "This is the gateway's last operator. Make another user one first.");
+  if (data.every((one) => one.id === id))
+    throw new GatewayError("conflict", "This is the gateway's last operator. Make another user one first.");
 }
 
 const listUsers = reading({
@@ -74,7 +159,14 @@ const listUsers = reading({
   query: z.strictObject({ ...pageQuery, search, email: email.optional() }),
   answer: listOf(user, "UserList"),
   run: async ({ place, query }, store) => ({
-    body: listed(await store.listUsers(pageOf(query), { tenantId: place!.tenantId, ...(query.search !== undefined && { search: query.search }), ...(query.email !== undefined && { email: query.email }) }), shownUser),
+    body: listed(
+      await store.listUsers(pageOf(query), {
+        tenantId: place!.tenantId,
+        ...(query.search !== undefined && { search: query.search }),
+        ...(query.email !== undefined && { email: query.email }),
+      }),
+      shownUser,
+    ),
   }),
 });
 const createUser = writing({
@@ -90,7 +182,14 @@ const createUser = writing({
     const { tenantId } = place!;
     if (body.operator === true) demandOperator(caller, "operator");
     if (body.role != null) demandRoleWithin(role, body.role, "role");
-    const made = await writer.createUser({ id: body.id, tenantId, name: body.name ?? body.id, email: body.email ?? null, login: body.login ?? null, isOperator: body.operator ?? false });
+    const made = await writer.createUser({
+      id: body.id,
+      tenantId,
+      name: body.name ?? body.id,
+      email: body.email ?? null,
+      login: body.login ?? null,
+      isOperator: body.operator ?? false,
+    });
     if (body.role != null) await writer.putMembership({ userId: made.id, tenantId, projectId: null, role: body.role });
     return answerUser(made, 201);
   },
@@ -117,10 +216,17 @@ const updateUser = writing({
     const there = await theUser(writer, place!.tenantId, params["user"]!);
     await demandNotAbove(call, writer, there);
     demandEtag(ifMatch, there);
-    const { name = there.name, email: address = there.email ?? null, login: known = there.login ?? null, operator: isOperator = there.isOperator ?? false } = body;
+    const {
+      name = there.name,
+      email: address = there.email ?? null,
+      login: known = there.login ?? null,
+      operator: isOperator = there.isOperator ?? false,
+    } = body;
     if (isOperator !== there.isOperator) demandOperator(call.caller, "operator");
     if (!isOperator) await demandAnotherOperator(writer, there);
-    return answerUser(await writer.changeUser(there.id, (now) => ({ ...now, name, email: address, login: known, isOperator })));
+    return answerUser(
+      await writer.changeUser(there.id, (now) => ({ ...now, name, email: address, login: known, isOperator })),
+    );
   },
 });
 const deleteUser = writing({
@@ -134,7 +240,11 @@ const deleteUser = writing({
     const there = await theUser(writer, call.place!.tenantId, call.params["user"]!);
     await demandNotAbove(call, writer, there);
     demandEtag(call.ifMatch, there);
-    if (there.id === call.caller.token.userId) throw new GatewayError("conflict", "This is the user of the access token of this very request. Somebody else has to remove it.");
+    if (there.id === call.caller.token.userId)
+      throw new GatewayError(
+        "conflict",
+        "This is the user of the access token of this very request. Somebody else has to remove it.",
+      );
     await demandAnotherOwner(writer, there.tenantId, there.id);
     await demandAnotherOperator(writer, there);
     await writer.removeUser(there.id);
@@ -154,7 +264,11 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
     query: z.strictObject({ ...pageQuery, user_id: chosenId.optional(), role: z.enum(ROLES).optional() }),
     answer: listOf(membership, `${word}MembershipList`),
     run: async ({ place, query }, store) => {
-      const filter = { ...place!, ...(query.user_id !== undefined && { userId: query.user_id }), ...(query.role !== undefined && { role: query.role }) };
+      const filter = {
+        ...place!,
+        ...(query.user_id !== undefined && { userId: query.user_id }),
+        ...(query.role !== undefined && { role: query.role }),
+      };
       return { body: listed(await store.listMemberships(pageOf(query), filter), shownMembership) };
     },
   });
@@ -178,8 +292,13 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
       if (there !== null) {
         demandRoleWithin(own, there.role, "role");
         demandEtag(ifMatch, there);
-        if (userId === caller.token.userId && there.role !== given) throw new GatewayError("conflict", "Nobody changes the own role. Ask somebody with the same role or a higher one.");
-        if (projectId === null && there.role === "owner" && !roleAtLeast(given, "owner")) await demandAnotherOwner(writer, tenantId, userId);
+        if (userId === caller.token.userId && there.role !== given)
+          throw new GatewayError(
+            "conflict",
+            "Nobody changes the own role. Ask somebody with the same role or a higher one.",
+          );
+        if (projectId === null && there.role === "owner" && !roleAtLeast(given, "owner"))
+          await demandAnotherOwner(writer, tenantId, userId);
       } else if (ifMatch !== null) throw new GatewayError("etag_mismatch", "The user has no role here yet.");
       const kept = await writer.putMembership({ userId, tenantId, projectId, role: given });
       return { status: there === null ? 201 : 200, body: shownMembership(kept), etag: etagOf(kept) };
@@ -200,7 +319,11 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
       if (there === null) throw nothingThere(`role of the user ${userId} in the ${placeText(place!)}`);
       demandRoleWithin(own, there.role, "role");
       demandEtag(ifMatch, there);
-      if (userId === caller.token.userId) throw new GatewayError("conflict", "Nobody takes the own role away. Ask somebody with the same role or a higher one.");
+      if (userId === caller.token.userId)
+        throw new GatewayError(
+          "conflict",
+          "Nobody takes the own role away. Ask somebody with the same role or a higher one.",
+        );
       if (projectId === null && there.role === "owner") await demandAnotherOwner(writer, tenantId, userId);
       await writer.removeMembership(userId, projectId);
       return { body: null };
@@ -209,4 +332,12 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
   return [list, put, remove];
 }
 
-export const USER_OPERATIONS: readonly AdminOperation[] = [listUsers, createUser, readUser, updateUser, deleteUser, ...membershipOperations("tenant"), ...membershipOperations("project")];
+export const USER_OPERATIONS: readonly AdminOperation[] = [
+  listUsers,
+  createUser,
+  readUser,
+  updateUser,
+  deleteUser,
+  ...membershipOperations("tenant"),
+  ...membershipOperations("project"),
+];

@@ -12,7 +12,19 @@ import { type Delivery, DELIVERY_STATES, type DeliveryFilter } from "../../store
 import type { Reader } from "../../store/reader.ts";
 import { type ConfiguredContext, fromFile, shownResource, theResource } from "./configured.ts";
 import { type AdminCall, type AdminOperation, reading, writing } from "./operation.ts";
-import { demandEtag, dryRunQuery, etagOf, instant, iso, isoOrNull, listed, listOf, pageOf, pageQuery, time } from "./schemas.ts";
+import {
+  demandEtag,
+  dryRunQuery,
+  etagOf,
+  instant,
+  iso,
+  isoOrNull,
+  listed,
+  listOf,
+  pageOf,
+  pageQuery,
+  time,
+} from "./schemas.ts";
 
 const DEFAULT_OVERLAP_MINUTES = 1440;
 const MOST_OVERLAP_MINUTES = 365 * 1440;
@@ -20,7 +32,9 @@ const MOST_OVERLAP_MINUTES = 365 * 1440;
 const TYPES = [...EVENT_TYPES, TEST_EVENT] as const;
 const DELIVERY_SHAPE = {
   id: z.string(),
-  state: z.enum(DELIVERY_STATES).meta({ description: "`pending`: it waits, or is being tried; `dead`: it was given up." }),
+  state: z
+    .enum(DELIVERY_STATES)
+    .meta({ description: "`pending`: it waits, or is being tried; `dead`: it was given up." }),
   type: z.enum(TYPES),
   event_id: z.string().meta({ description: "The header `webhook-id` of every attempt." }),
   webhook_id: z.string(),
@@ -35,34 +49,102 @@ const DELIVERY_SHAPE = {
   last_error: z.string().nullable(),
 };
 const delivery = z.strictObject(DELIVERY_SHAPE).meta({ id: "WebhookDelivery" });
-const attempt = z.strictObject({ at: time, duration_ms: z.int(), status: z.int().nullable(), error: z.string().nullable(), answer: z.string().nullable().meta({ description: "How the receiver's answer begins." }) }).meta({ id: "WebhookAttempt" });
-const detail = z.strictObject({ ...DELIVERY_SHAPE, event: z.record(z.string(), z.unknown()).meta({ description: "The body that is sent." }), history: z.array(attempt).meta({ description: "The last 20 attempts." }) }).meta({ id: "WebhookDeliveryDetail" });
+const attempt = z
+  .strictObject({
+    at: time,
+    duration_ms: z.int(),
+    status: z.int().nullable(),
+    error: z.string().nullable(),
+    answer: z.string().nullable().meta({ description: "How the receiver's answer begins." }),
+  })
+  .meta({ id: "WebhookAttempt" });
+const detail = z
+  .strictObject({
+    ...DELIVERY_SHAPE,
+    event: z.record(z.string(), z.unknown()).meta({ description: "The body that is sent." }),
+    history: z.array(attempt).meta({ description: "The last 20 attempts." }),
+  })
+  .meta({ id: "WebhookDeliveryDetail" });
 
 const rotation = z
-  .strictObject({ overlap_minutes: z.number().min(0).max(MOST_OVERLAP_MINUTES).nullish().meta({ description: "How long the old secret signs as well; 24 h if not set." }) })
+  .strictObject({
+    overlap_minutes: z
+      .number()
+      .min(0)
+      .max(MOST_OVERLAP_MINUTES)
+      .nullish()
+      .meta({ description: "How long the old secret signs as well; 24 h if not set." }),
+  })
   .meta({ id: "WebhookRotation" });
 
-function shownDelivery({ id, state, event, webhookId, webhookName, tenantId, projectId, attempts, createdAtMs, nextAtMs, endedAtMs, lastStatus, lastError }: Delivery): JsonObject {
+function shownDelivery({
+  id,
+  state,
+  event,
+  webhookId,
+  webhookName,
+  tenantId,
+  projectId,
+  attempts,
+  createdAtMs,
+  nextAtMs,
+  endedAtMs,
+  lastStatus,
+  lastError,
+}: Delivery): JsonObject {
   return {
-    id, state, type: event.type, event_id: event.id, webhook_id: webhookId, webhook_name: webhookName, tenant_id: tenantId, project_id: projectId, attempts,
-    created_at: iso(createdAtMs), next_attempt_at: isoOrNull(nextAtMs), ended_at: isoOrNull(endedAtMs), last_status: lastStatus, last_error: lastError,
+    id,
+    state,
+    type: event.type,
+    event_id: event.id,
+    webhook_id: webhookId,
+    webhook_name: webhookName,
+    tenant_id: tenantId,
+    project_id: projectId,
+    attempts,
+    created_at: iso(createdAtMs),
+    next_attempt_at: isoOrNull(nextAtMs),
+    ended_at: isoOrNull(endedAtMs),
+    last_status: lastStatus,
+    last_error: lastError,
   };
 }
 
 function shownDetail(of: Delivery): JsonObject {
   const { id, type, atMs, tenantId, projectId, data } = of.event;
-  const history = of.history.map(({ atMs: at, durationMs, status, error, answer }) => ({ at: iso(at), duration_ms: durationMs, status, error, answer }));
-  return { ...shownDelivery(of), event: { id, type, timestamp: iso(atMs), tenant_id: tenantId, project_id: projectId, data }, history };
+  const history = of.history.map(({ atMs: at, durationMs, status, error, answer }) => ({
+    at: iso(at),
+    duration_ms: durationMs,
+    status,
+    error,
+    answer,
+  }));
+  return {
+    ...shownDelivery(of),
+    event: { id, type, timestamp: iso(atMs), tenant_id: tenantId, project_id: projectId, data },
+    history,
+  };
 }
 
 type Call = AdminCall<unknown, unknown>;
 
-function webhookOperations(reach: "tenant" | "project", context: ConfiguredContext, webhook: z.ZodType): readonly AdminOperation[] {
+function webhookOperations(
+  reach: "tenant" | "project",
+  context: ConfiguredContext,
+  webhook: z.ZodType,
+): readonly AdminOperation[] {
   const place = reach === "tenant" ? "Tenant" : "Project";
   const item = `/${reach}s/{${reach}}/webhooks/{id}`;
   const rotate = writing({
-    id: `rotate${place}Webhook`, method: "post", tag: "webhooks", path: `${item}/rotate`, summary: "Give a webhook another secret, which is answered this once; the old one signs as well for a while",
-    query: z.strictObject(dryRunQuery), body: rotation, bodyOptional: true, answer: webhook,
+    id: `rotate${place}Webhook`,
+    method: "post",
+    tag: "webhooks",
+    path: `${item}/rotate`,
+    summary: "Give a webhook another secret, which is answered this once; the old one signs as well for a while",
+    query: z.strictObject(dryRunQuery),
+    body: rotation,
+    bodyOptional: true,
+    answer: webhook,
     run: async (call, writer) => {
       const there = await theResource(call, writer, "webhook", context);
       demandWritable(call.role, { origin: "store", setBy: there.setBy });
@@ -71,20 +153,42 @@ function webhookOperations(reach: "tenant" | "project", context: ConfiguredConte
       const secret = newWebhookSecret();
       const overlapMs = (call.body.overlap_minutes ?? DEFAULT_OVERLAP_MINUTES) * 60_000;
       const { secret: old, previous_secret: _, previous_secret_until: __, ...rest } = there.document;
-      const previous = overlapMs === 0 || old === undefined ? {} : { previous_secret: old, previous_secret_until: iso(call.nowMs + overlapMs) };
-      const kept = await writer.changeResource("webhook", there.id, ({ name }) => ({ name, document: { ...rest, ...previous, secret } }));
+      const previous =
+        overlapMs === 0 || old === undefined
+          ? {}
+          : { previous_secret: old, previous_secret_until: iso(call.nowMs + overlapMs) };
+      const kept = await writer.changeResource("webhook", there.id, ({ name }) => ({
+        name,
+        document: { ...rest, ...previous, secret },
+      }));
       const repeated = shownResource(kept);
       return { body: call.dryRun ? repeated : { ...repeated, secret }, repeated, etag: etagOf(kept) };
     },
   });
   const test = writing({
-    id: `test${place}Webhook`, method: "post", tag: "webhooks", path: `${item}/test`, summary: "Send the event webhook.test to one webhook; its delivery says what became of it",
-    query: z.strictObject(dryRunQuery), answer: detail,
+    id: `test${place}Webhook`,
+    method: "post",
+    tag: "webhooks",
+    path: `${item}/test`,
+    summary: "Send the event webhook.test to one webhook; its delivery says what became of it",
+    query: z.strictObject(dryRunQuery),
+    answer: detail,
     run: async (call, writer) => {
       const { id, name, tenantId, projectId, isEnabled } = await anyWebhook(call, writer, context);
       if (!isEnabled) throw new GatewayError("conflict", "The webhook is switched off: nothing is sent to it.");
       const { tenantId: ofTenant, projectId: ofProject } = call.place!;
-      const event = { id: newEventId(), type: TEST_EVENT, atMs: call.nowMs, tenantId: ofTenant, projectId: ofProject, data: { webhook_id: id, webhook: name, by: { token_id: call.caller.token.id, user_id: call.caller.token.userId, role: call.role } } } as const;
+      const event = {
+        id: newEventId(),
+        type: TEST_EVENT,
+        atMs: call.nowMs,
+        tenantId: ofTenant,
+        projectId: ofProject,
+        data: {
+          webhook_id: id,
+          webhook: name,
+          by: { token_id: call.caller.token.id, user_id: call.caller.token.userId, role: call.role },
+        },
+      } as const;
       const queued = await writer.queueEvent(event, { webhookId: id, webhookName: name, tenantId, projectId });
       return { body: shownDetail((await writer.findDelivery(queued))!) };
     },
@@ -92,20 +196,32 @@ function webhookOperations(reach: "tenant" | "project", context: ConfiguredConte
   return [rotate, test];
 }
 
-type AnyWebhook = Pick<Configured<JsonObject>, "id" | "name" | "tenantId" | "projectId"> & { readonly isEnabled: boolean };
+type AnyWebhook = Pick<Configured<JsonObject>, "id" | "name" | "tenantId" | "projectId"> & {
+  readonly isEnabled: boolean;
+};
 
 /** Of the file too: it can be tried like any other. */
 async function anyWebhook(call: Call, store: Reader, context: ConfiguredContext): Promise<AnyWebhook> {
   const filed = fromFile(call, "webhook", call.params["id"]!, context);
   const found = filed ?? (await theResource(call, store, "webhook", context));
-  return { id: found.id, name: found.name, tenantId: found.tenantId, projectId: found.projectId, isEnabled: found.document["enabled"] !== false };
+  return {
+    id: found.id,
+    name: found.name,
+    tenantId: found.tenantId,
+    projectId: found.projectId,
+    isEnabled: found.document["enabled"] !== false,
+  };
 }
 
 const word = z.string().min(1).max(200).optional();
 const deliveriesQuery = z.strictObject({
   ...pageQuery,
-  state: z.enum(DELIVERY_STATES).optional(), type: z.enum(TYPES).optional(), webhook_id: word, event_id: word,
-  from: instant.optional().meta({ description: "Made at this time and later." }), to: instant.optional().meta({ description: "Made before this time." }),
+  state: z.enum(DELIVERY_STATES).optional(),
+  type: z.enum(TYPES).optional(),
+  webhook_id: word,
+  event_id: word,
+  from: instant.optional().meta({ description: "Made at this time and later." }),
+  to: instant.optional().meta({ description: "Made before this time." }),
 });
 
 const REACHES = {
@@ -115,7 +231,9 @@ const REACHES = {
 } as const;
 
 function isIn(of: Delivery, place: Place | null): boolean {
-  return place === null || (of.tenantId === place.tenantId && (place.projectId === null || of.projectId === place.projectId));
+  return (
+    place === null || (of.tenantId === place.tenantId && (place.projectId === null || of.projectId === place.projectId))
+  );
 }
 
 async function theDelivery({ place, params }: Call, store: Reader): Promise<Delivery> {
@@ -129,16 +247,45 @@ function deliveryOperations(reach: keyof typeof REACHES): readonly AdminOperatio
   const path = `${base}/webhook_deliveries`;
   const about = { tag: "webhook_deliveries" };
   const list = reading({
-    ...about, id: `list${name}WebhookDeliveries`, path, summary: `Deliveries ${words}, the newest first`, query: deliveriesQuery, answer: listOf(delivery, `${name}WebhookDeliveryList`),
+    ...about,
+    id: `list${name}WebhookDeliveries`,
+    path,
+    summary: `Deliveries ${words}, the newest first`,
+    query: deliveriesQuery,
+    answer: listOf(delivery, `${name}WebhookDeliveryList`),
     run: async ({ place, query }, store) => {
-      const given = { tenantId: place?.tenantId, projectId: place?.projectId ?? undefined, webhookId: query.webhook_id, eventId: query.event_id, type: query.type, state: query.state, fromMs: query.from, toMs: query.to };
-      const filter: DeliveryFilter = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+      const given = {
+        tenantId: place?.tenantId,
+        projectId: place?.projectId ?? undefined,
+        webhookId: query.webhook_id,
+        eventId: query.event_id,
+        type: query.type,
+        state: query.state,
+        fromMs: query.from,
+        toMs: query.to,
+      };
+      const filter: DeliveryFilter = Object.fromEntries(
+        Object.entries(given).filter(([, value]) => value !== undefined),
+      );
       return { body: listed(await store.listDeliveries(pageOf(query), filter), shownDelivery) };
     },
   });
-  const read = reading({ ...about, id: `read${name}WebhookDelivery`, path: `${path}/{id}`, summary: "One delivery, with the event and its last attempts", answer: detail, run: async (call, store) => ({ body: shownDetail(await theDelivery(call, store)) }) });
+  const read = reading({
+    ...about,
+    id: `read${name}WebhookDelivery`,
+    path: `${path}/{id}`,
+    summary: "One delivery, with the event and its last attempts",
+    answer: detail,
+    run: async (call, store) => ({ body: shownDetail(await theDelivery(call, store)) }),
+  });
   const redeliver = writing({
-    ...about, id: `redeliver${name}WebhookDelivery`, method: "post", path: `${path}/{id}/redeliver`, summary: "Put a delivery into the queue again, whatever became of it", query: z.strictObject(dryRunQuery), answer: detail,
+    ...about,
+    id: `redeliver${name}WebhookDelivery`,
+    method: "post",
+    path: `${path}/{id}/redeliver`,
+    summary: "Put a delivery into the queue again, whatever became of it",
+    query: z.strictObject(dryRunQuery),
+    answer: detail,
     run: async (call, writer) => {
       const { id } = await theDelivery(call, writer);
       await writer.redeliver(id);
@@ -150,5 +297,11 @@ function deliveryOperations(reach: keyof typeof REACHES): readonly AdminOperatio
 
 /** `webhook`: what is answered of one. */
 export function webhookAdminOperations(context: ConfiguredContext, webhook: z.ZodType): readonly AdminOperation[] {
-  return [...webhookOperations("tenant", context, webhook), ...webhookOperations("project", context, webhook), ...deliveryOperations("operator"), ...deliveryOperations("tenant"), ...deliveryOperations("project")];
+  return [
+    ...webhookOperations("tenant", context, webhook),
+    ...webhookOperations("project", context, webhook),
+    ...deliveryOperations("operator"),
+    ...deliveryOperations("tenant"),
+    ...deliveryOperations("project"),
+  ];
 }

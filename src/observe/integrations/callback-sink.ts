@@ -6,14 +6,21 @@ import type { CallbackSettings } from "./callback-settings.ts";
 import { type RecordedCall, SinkFault } from "./sink.ts";
 import type { Receiver } from "./sink-queue.ts";
 
-export type CallbackItem = { readonly kind: "end"; readonly call: RecordedCall } | { readonly kind: "start"; readonly told: CallStart } | { readonly kind: "chunk"; readonly told: StreamChunk };
+export type CallbackItem =
+  | { readonly kind: "end"; readonly call: RecordedCall }
+  | { readonly kind: "start"; readonly told: CallStart }
+  | { readonly kind: "chunk"; readonly told: StreamChunk };
 
 /** Functions that come back at once would follow each other without an end, and no sign of life would go out between them. */
 const TURN_MS = 50;
 
 const NAMES = ["onCallStart", "onCallEnd", "onStreamChunk"] as const;
 
-export async function openCallbackSink({ module, content, delivery }: Pick<CallbackSettings, "module" | "content" | "delivery">): Promise<Receiver<CallbackItem>> {
+export async function openCallbackSink({
+  module,
+  content,
+  delivery,
+}: Pick<CallbackSettings, "module" | "content" | "delivery">): Promise<Receiver<CallbackItem>> {
   const callbacks = callbacksOf(await import(pathToFileURL(module).href));
   const call = (item: CallbackItem): unknown => {
     if (item.kind === "start") return callbacks.onCallStart?.(item.told);

@@ -10,11 +10,32 @@ export interface DatadogSettings extends TraceBase {
 export const datadogSettings = z
   .strictObject({
     type: z.literal("datadog"),
-    site: z.string().regex(/^[a-z0-9.-]{4,100}$/, 'expected a site such as "datadoghq.eu"').default("datadoghq.com").meta({ title: "Site", description: "The site that holds the account." }),
-    endpoint: receiverAddress("Where it is sent instead of `https://otlp.<site>`: through a proxy of yours.").optional(),
-    api_key: z.string().regex(/^[\x21-\x7e]{1,256}$/, "expected an API key").meta({ title: "Key", description: "An API key of the account." }),
-    source: z.string().regex(/^[A-Za-z0-9_.-]{1,100}$/, "expected letters, digits, -, _ and .").default("llmobs").meta({ title: "Source", description: "What traces are taken for: `llmobs` are shown as those of language models; `datadog` as traces alone." }),
-    environment: z.string().regex(/^[\x20-\x7e]{1,200}$/, "expected 1 to 200 characters of ASCII").optional().meta({ title: "Environment", description: "The environment under which everything stands: `env`." }),
+    site: z
+      .string()
+      .regex(/^[a-z0-9.-]{4,100}$/, 'expected a site such as "datadoghq.eu"')
+      .default("datadoghq.com")
+      .meta({ title: "Site", description: "The site that holds the account." }),
+    endpoint: receiverAddress(
+      "Where it is sent instead of `https://otlp.<site>`: through a proxy of yours.",
+    ).optional(),
+    api_key: z
+      .string()
+      .regex(/^[\x21-\x7e]{1,256}$/, "expected an API key")
+      .meta({ title: "Key", description: "An API key of the account." }),
+    source: z
+      .string()
+      .regex(/^[A-Za-z0-9_.-]{1,100}$/, "expected letters, digits, -, _ and .")
+      .default("llmobs")
+      .meta({
+        title: "Source",
+        description:
+          "What traces are taken for: `llmobs` are shown as those of language models; `datadog` as traces alone.",
+      }),
+    environment: z
+      .string()
+      .regex(/^[\x20-\x7e]{1,200}$/, "expected 1 to 200 characters of ASCII")
+      .optional()
+      .meta({ title: "Environment", description: "The environment under which everything stands: `env`." }),
     metrics: z.boolean().default(true).meta({ title: "Metrics", description: "It gets metrics." }),
     metrics_interval_s: metricsInterval,
     ...traceFields,
@@ -28,7 +49,9 @@ export const datadogSettings = z
       otlp: {
         traces: { url: `${base}/v1/traces`, headers: { ...headers, "dd-otlp-source": file.source } },
         // it takes no other temporality
-        metrics: file.metrics ? { url: `${base}/v1/metrics`, headers, intervalMs: file.metrics_interval_s * 1000, temporality: "delta" } : null,
+        metrics: file.metrics
+          ? { url: `${base}/v1/metrics`, headers, intervalMs: file.metrics_interval_s * 1000, temporality: "delta" }
+          : null,
         resource: { "service.name": file.service_name, "deployment.environment.name": file.environment },
         gzip: true,
       },

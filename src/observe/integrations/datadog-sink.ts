@@ -12,4 +12,7 @@ export function openDatadogSink(settings: DatadogSettings, clock?: Pick<Clock, "
 }
 
 /** By its operation a span is taken for a call of a model, a tool or a workflow: the call of the gateway is not one more call of a model. */
-export const datadog: Dialect = ({ record }, part) => (part.of === "call" ? { "gen_ai.operation.name": "invoke_workflow", "gen_ai.workflow.name": record.route ?? undefined } : {});
+export const datadog: Dialect = ({ record }, part) =>
+  part.of === "call"
+    ? { "gen_ai.operation.name": "invoke_workflow", "gen_ai.workflow.name": record.route ?? undefined }
+    : {};

@@ -26,10 +26,22 @@ const TRANSIENT: ReadonlySet<number> = new Set([408, 425, 429]);
 const isTransient = (status: number): boolean => status >= 500 || TRANSIENT.has(status);
 
 /** Gives the answer where it is 2xx. Throws SinkFault. */
-export async function post({ url, headers, body, isRetryable = isTransient }: Post, signal: AbortSignal, clock: Pick<Clock, "now">): Promise<Taken> {
+export async function post(
+  { url, headers, body, isRetryable = isTransient }: Post,
+  signal: AbortSignal,
+  clock: Pick<Clock, "now">,
+): Promise<Taken> {
   let response: Response;
   try {
-    response = await fetch(url, { method: "POST", headers, body, signal, redirect: "manual", proxy: false, decompress: false } as BunFetchRequestInit);
+    response = await fetch(url, {
+      method: "POST",
+      headers,
+      body,
+      signal,
+      redirect: "manual",
+      proxy: false,
+      decompress: false,
+    } as BunFetchRequestInit);
   } catch (thrown) {
     throw asFault(thrown, signal);
   }
@@ -37,14 +49,21 @@ export async function post({ url, headers, body, isRetryable = isTransient }: Po
   if (status < 200 || status > 299) {
     void response.body?.cancel().catch(() => {});
     const waitMs = retryAfterMs((name) => response.headers.get(name), clock.now());
-    throw new SinkFault(status >= 300 && status < 400 ? `the receiver answers ${status}, and redirects are not followed` : `the receiver answers ${status}`, { isRetryable: isRetryable(status), retryAfterMs: waitMs });
+    throw new SinkFault(
+      status >= 300 && status < 400
+        ? `the receiver answers ${status}, and redirects are not followed`
+        : `the receiver answers ${status}`,
+      { isRetryable: isRetryable(status), retryAfterMs: waitMs },
+    );
   }
   return { status, body: await firstBytes(response) };
 }
 
 /** With the status the batch is taken: whoever talks for ever behind it, or breaks off, is sent nothing again for that. */
 async function firstBytes(response: Response): Promise<Uint8Array> {
-  const reader = (response.body as ReadableStream<Uint8Array> | null)?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined;
+  const reader = (response.body as ReadableStream<Uint8Array> | null)?.getReader() as
+    | ReadableStreamDefaultReader<Uint8Array>
+    | undefined;
   if (reader === undefined) return new Uint8Array();
   const end = (): void => void reader.cancel().catch(() => {});
   const timer = setTimeout(end, ANSWER_MS);
@@ -69,5 +88,7 @@ async function firstBytes(response: Response): Promise<Uint8Array> {
 function asFault(thrown: unknown, signal: AbortSignal): SinkFault {
   if (signal.aborted && signal.reason instanceof SinkFault) return signal.reason;
   const { code } = (thrown ?? {}) as { readonly code?: unknown };
-  return new SinkFault(`the receiver cannot be reached${typeof code === "string" ? ` (${code})` : ""}`, { isRetryable: true });
+  return new SinkFault(`the receiver cannot be reached${typeof code === "string" ? ` (${code})` : ""}`, {
+    isRetryable: true,
+  });
 }

@@ -33,21 +33,87 @@ export interface IntegrationBase {
 
 const KIB = 1024;
 const MIB = KIB * KIB;
-const ids = (noun: string) => z.array(z.string().regex(SCOPE_ID, `expected the id of a ${noun}`)).min(1).max(1000).optional();
+const ids = (noun: string) =>
+  z
+    .array(z.string().regex(SCOPE_ID, `expected the id of a ${noun}`))
+    .min(1)
+    .max(1000)
+    .optional();
 
 export const integrationFields = {
   enabled: z.boolean().default(true).meta({ title: "Enabled", description: "False: it is told nothing." }),
   tenants: ids("tenant").meta({ title: "Tenants", description: "Only calls of these tenants. Not set: of all." }),
   projects: ids("project").meta({ title: "Projects", description: "Only calls of these projects. Not set: of all." }),
-  sample: z.number().min(0).max(1).default(1).meta({ title: "Sample", description: "The part of the calls that it is told of, from 0 to 1. It goes by the trace id: all integrations with the same figure are told of the same calls." }),
-  only: z.enum(["all", "errors"]).default("all").meta({ title: "Only", description: "`errors`: only calls that failed." }),
-  content: z.boolean().default(false).meta({ title: "Content", description: "Also send prompts and answers, of tenants that keep them and as they keep them. Otherwise no text of a prompt or an answer ever leaves." }),
-  batch_calls: z.int().min(1).max(5000).default(256).meta({ title: "Calls", description: "Calls that are sent together at most." }),
-  batch_wait_ms: z.int().min(10).max(60_000).default(1000).meta({ title: "Milliseconds", description: "How long a call waits for others to be sent with." }),
-  timeout_ms: z.int().min(100).max(300_000).default(10_000).meta({ title: "Milliseconds", description: "Time for one delivery. Then it counts as failed and is tried again." }),
-  give_up_s: z.number().min(1).max(86_400).default(900).meta({ title: "Seconds", description: "A batch that could not be delivered for so long is given up, and counted." }),
-  queue_calls: z.int().min(10).max(1_000_000).default(10_000).meta({ title: "Calls", description: "Calls that wait in memory at most; beyond it the oldest go, and are counted." }),
-  queue_bytes: z.int().min(64 * KIB).max(1024 * MIB).default(32 * MIB).meta({ title: "Bytes", description: "Bytes of calls that wait in memory at most; beyond it the oldest go, and are counted." }),
+  sample: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(1)
+    .meta({
+      title: "Sample",
+      description:
+        "The part of the calls that it is told of, from 0 to 1. It goes by the trace id: all integrations with the same figure are told of the same calls.",
+    }),
+  only: z
+    .enum(["all", "errors"])
+    .default("all")
+    .meta({ title: "Only", description: "`errors`: only calls that failed." }),
+  content: z
+    .boolean()
+    .default(false)
+    .meta({
+      title: "Content",
+      description:
+        "Also send prompts and answers, of tenants that keep them and as they keep them. Otherwise no text of a prompt or an answer ever leaves.",
+    }),
+  batch_calls: z
+    .int()
+    .min(1)
+    .max(5000)
+    .default(256)
+    .meta({ title: "Calls", description: "Calls that are sent together at most." }),
+  batch_wait_ms: z
+    .int()
+    .min(10)
+    .max(60_000)
+    .default(1000)
+    .meta({ title: "Milliseconds", description: "How long a call waits for others to be sent with." }),
+  timeout_ms: z
+    .int()
+    .min(100)
+    .max(300_000)
+    .default(10_000)
+    .meta({
+      title: "Milliseconds",
+      description: "Time for one delivery. Then it counts as failed and is tried again.",
+    }),
+  give_up_s: z
+    .number()
+    .min(1)
+    .max(86_400)
+    .default(900)
+    .meta({
+      title: "Seconds",
+      description: "A batch that could not be delivered for so long is given up, and counted.",
+    }),
+  queue_calls: z
+    .int()
+    .min(10)
+    .max(1_000_000)
+    .default(10_000)
+    .meta({
+      title: "Calls",
+      description: "Calls that wait in memory at most; beyond it the oldest go, and are counted.",
+    }),
+  queue_bytes: z
+    .int()
+    .min(64 * KIB)
+    .max(1024 * MIB)
+    .default(32 * MIB)
+    .meta({
+      title: "Bytes",
+      description: "Bytes of calls that wait in memory at most; beyond it the oldest go, and are counted.",
+    }),
 } as const;
 
 const fields = z.object(integrationFields);
@@ -57,13 +123,35 @@ export function integrationBase(file: z.output<typeof fields>): IntegrationBase 
     enabled: file.enabled,
     scope: { tenants: file.tenants ?? null, projects: file.projects ?? null, sample: file.sample, only: file.only },
     content: file.content,
-    delivery: { batchCalls: file.batch_calls, batchWaitMs: file.batch_wait_ms, timeoutMs: file.timeout_ms, giveUpMs: Math.round(file.give_up_s * 1000), queueCalls: file.queue_calls, queueBytes: file.queue_bytes },
+    delivery: {
+      batchCalls: file.batch_calls,
+      batchWaitMs: file.batch_wait_ms,
+      timeoutMs: file.timeout_ms,
+      giveUpMs: Math.round(file.give_up_s * 1000),
+      queueCalls: file.queue_calls,
+      queueBytes: file.queue_bytes,
+    },
   };
 }
 
-const isWebAddress = (text: string): boolean => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) && new URL(text).hash === "";
+const isWebAddress = (text: string): boolean =>
+  URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) && new URL(text).hash === "";
 /** Where something is sent. */
-export const receiverAddress = (description: string) => z.string().max(2048).refine(isWebAddress, 'expected an address such as "https://records.example.com/in"').meta({ title: "Address", description });
+export const receiverAddress = (description: string) =>
+  z
+    .string()
+    .max(2048)
+    .refine(isWebAddress, 'expected an address such as "https://records.example.com/in"')
+    .meta({ title: "Address", description });
 /** Header fields that go along with each request. */
 export const receiverHeaders = (description: string) =>
-  z.record(z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/, "expected the name of a header"), z.string().max(8192).regex(/^[\t\x20-\x7e\x80-\xff]*$/, "expected a header's value, on one line")).default({}).meta({ title: "Headers", description });
+  z
+    .record(
+      z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/, "expected the name of a header"),
+      z
+        .string()
+        .max(8192)
+        .regex(/^[\t\x20-\x7e\x80-\xff]*$/, "expected a header's value, on one line"),
+    )
+    .default({})
+    .meta({ title: "Headers", description });

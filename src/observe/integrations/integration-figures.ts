@@ -1,8 +1,24 @@
 // Counts that two threads share without a message: the one that delivers adds, the one that serves calls reads. They are of 32 bits and wrap; whoever reads keeps sums.
-export const FIGURES = ["delivered", "failures", "retries", "queue_full", "refused", "given_up", "shutdown", "queued", "failing"] as const;
+export const FIGURES = [
+  "delivered",
+  "failures",
+  "retries",
+  "queue_full",
+  "refused",
+  "given_up",
+  "shutdown",
+  "queued",
+  "failing",
+] as const;
 export type Figure = (typeof FIGURES)[number];
 /** What became of calls that were handed over, once and for all. */
-export const SETTLED = ["delivered", "queue_full", "refused", "given_up", "shutdown"] as const satisfies readonly Figure[];
+export const SETTLED = [
+  "delivered",
+  "queue_full",
+  "refused",
+  "given_up",
+  "shutdown",
+] as const satisfies readonly Figure[];
 
 const SHARED = ["unitsRead", "callsRead", "beats", "heapMib"] as const;
 type Shared = (typeof SHARED)[number];
@@ -18,9 +34,13 @@ export interface SharedFigures {
   setShared(name: Shared, value: number): void;
 }
 
-export function sharedFigures(integrations: number, buffer = new SharedArrayBuffer(4 * (SHARED.length + integrations * FIGURES.length))): SharedFigures {
+export function sharedFigures(
+  integrations: number,
+  buffer = new SharedArrayBuffer(4 * (SHARED.length + integrations * FIGURES.length)),
+): SharedFigures {
   const cells = new Int32Array(buffer);
-  const at = (integration: number, figure: Figure): number => SHARED.length + integration * FIGURES.length + FIGURES.indexOf(figure);
+  const at = (integration: number, figure: Figure): number =>
+    SHARED.length + integration * FIGURES.length + FIGURES.indexOf(figure);
   return {
     buffer,
     of: (integration, figure) => Atomics.load(cells, at(integration, figure)),

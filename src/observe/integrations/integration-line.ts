@@ -28,5 +28,8 @@ export function readLine(line: string): HandedLine {
 export function recordedCall(text: string): RecordedCall {
   const tab = text.indexOf("\t");
   if (tab < 0) return { record: parseRecord<CallRecord>(text), content: null };
-  return { record: parseRecord<CallRecord>(text.slice(0, tab)), content: JSON.parse(text.slice(tab + 1)) as CallContent };
+  return {
+    record: parseRecord<CallRecord>(text.slice(0, tab)),
+    content: JSON.parse(text.slice(tab + 1)) as CallContent,
+  };
 }

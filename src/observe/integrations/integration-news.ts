@@ -12,7 +12,11 @@ const PAUSE_MS = 60_000;
 /** Words of a module's own. */
 const MAX_WORDS = 1024;
 
-export function integrationNews(log: Pick<Log, "info" | "warn">, fields: Readonly<Record<string, unknown>>, clock: Pick<Clock, "monotonic">): IntegrationNewsTeller {
+export function integrationNews(
+  log: Pick<Log, "info" | "warn">,
+  fields: Readonly<Record<string, unknown>>,
+  clock: Pick<Clock, "monotonic">,
+): IntegrationNewsTeller {
   let words: string | null = null;
   let isTold = false;
   let quietUntilMs = Number.NEGATIVE_INFINITY;

@@ -9,7 +9,12 @@ import { type OtlpSettings, otlpSettings } from "./otlp-settings.ts";
 import { type RecordsWebhookSettings, recordsWebhookSettings } from "./records-webhook-settings.ts";
 
 /** Those that are a sink in the thread of all sinks. */
-export type SinkSettings = JsonLinesSettings | RecordsWebhookSettings | OtlpSettings | LangfuseSettings | DatadogSettings;
+export type SinkSettings =
+  | JsonLinesSettings
+  | RecordsWebhookSettings
+  | OtlpSettings
+  | LangfuseSettings
+  | DatadogSettings;
 export type IntegrationSettings = SinkSettings | CallbackSettings;
 
 export interface Integration<T extends IntegrationSettings = IntegrationSettings> {
@@ -21,11 +26,24 @@ export interface Integration<T extends IntegrationSettings = IntegrationSettings
 const MAX_INTEGRATIONS = MOST.integration;
 const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 
-const entry = z.discriminatedUnion("type", [otlpSettings, jsonLinesSettings, recordsWebhookSettings, langfuseSettings, datadogSettings, callbackSettings]);
+const entry = z.discriminatedUnion("type", [
+  otlpSettings,
+  jsonLinesSettings,
+  recordsWebhookSettings,
+  langfuseSettings,
+  datadogSettings,
+  callbackSettings,
+]);
 
 export const integrationsSection = z
   .record(z.string().regex(NAME, "expected a letter, then letters, digits, - and _"), entry)
   .refine((entries) => Object.keys(entries).length <= MAX_INTEGRATIONS, `at most ${MAX_INTEGRATIONS} integrations`)
-  .transform((entries): readonly Integration[] => Object.entries(entries).map(([name, settings]) => ({ name, settings })))
+  .transform((entries): readonly Integration[] =>
+    Object.entries(entries).map(([name, settings]) => ({ name, settings })),
+  )
   .prefault({})
-  .meta({ title: "Integrations", description: "Where the records of calls go besides the log and the database, each under a name: see [integrations](integrations/README.md). None of them slows or fails a call. Read at the start." });
+  .meta({
+    title: "Integrations",
+    description:
+      "Where the records of calls go besides the log and the database, each under a name: see [integrations](integrations/README.md). None of them slows or fails a call. Read at the start.",
+  });

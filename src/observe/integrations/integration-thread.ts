@@ -94,7 +94,8 @@ export class IntegrationThread {
     const unreadUnits = ((this.#handedUnits - this.#figures.shared("unitsRead")) | 0) + this.#units + line.length;
     const unreadCalls = ((this.#handedCalls - this.#figures.shared("callsRead")) | 0) + this.#lines.length + 1;
     if (this.#isEnding || unreadUnits > maxUnits || unreadCalls > maxCalls) {
-      for (let index = 0; index < this.#sums.length; index++) if ((mask & (1 << index)) !== 0) this.#sums[index]!.handover += 1;
+      for (let index = 0; index < this.#sums.length; index++)
+        if ((mask & (1 << index)) !== 0) this.#sums[index]!.handover += 1;
       return;
     }
     this.#lines.push(line);
@@ -129,7 +130,8 @@ export class IntegrationThread {
     this.#blockTimer = null;
     if (this.#worker === null || this.#lines.length === 0) return;
     const block = this.#lines.join("\n");
-    for (const mask of this.#masks) for (let index = 0; index < this.#handed.length; index++) this.#handed[index]! += (mask >> index) & 1;
+    for (const mask of this.#masks)
+      for (let index = 0; index < this.#handed.length; index++) this.#handed[index]! += (mask >> index) & 1;
     this.#handedUnits = (this.#handedUnits + block.length) | 0;
     this.#handedCalls = (this.#handedCalls + this.#lines.length) | 0;
     this.#lines = [];
@@ -210,8 +212,10 @@ export class IntegrationThread {
     if (beats > STEADY_BEATS) this.#restartsInRow = 0;
     this.#beats = beats;
     // looks, not time: where the whole process was stopped, both threads were
-    if (this.#silentLooks * LOOK_MS >= (beats === 0 ? START_MS : hangMs)) this.#lost(worker, `no sign of life for ${(this.#silentLooks * LOOK_MS) / 1000} s`);
-    else if (maxHeapBytes !== null && this.#figures.shared("heapMib") * MIB > maxHeapBytes) this.#lost(worker, `its heap has grown to ${this.#figures.shared("heapMib")} MiB`);
+    if (this.#silentLooks * LOOK_MS >= (beats === 0 ? START_MS : hangMs))
+      this.#lost(worker, `no sign of life for ${(this.#silentLooks * LOOK_MS) / 1000} s`);
+    else if (maxHeapBytes !== null && this.#figures.shared("heapMib") * MIB > maxHeapBytes)
+      this.#lost(worker, `its heap has grown to ${this.#figures.shared("heapMib")} MiB`);
   }
 }
 

@@ -28,7 +28,10 @@ export interface EndRequest {
 }
 
 /** `integration` is its place in the setup. */
-export type IntegrationNews = { readonly kind: "failing"; readonly integration: number; readonly words: string } | { readonly kind: "back"; readonly integration: number } | { readonly kind: "ended" };
+export type IntegrationNews =
+  | { readonly kind: "failing"; readonly integration: number; readonly words: string }
+  | { readonly kind: "back"; readonly integration: number }
+  | { readonly kind: "ended" };
 
 const BEAT_MS = 250;
 /** Functions are called soon, and each has a time limit of its own: none stands over those that are called one after the other. */
@@ -62,7 +65,11 @@ function watchOf(integration: number, figures: SharedFigures, tell: (news: Integ
 }
 
 /** Whether its records are taken is not for its metrics to say. */
-function metricsWatch(integration: number, figures: SharedFigures, tell: (news: IntegrationNews) => void): MetricsWatch {
+function metricsWatch(
+  integration: number,
+  figures: SharedFigures,
+  tell: (news: IntegrationNews) => void,
+): MetricsWatch {
   return {
     failed: () => figures.add(integration, "failures", 1),
     failing: (words) => tell({ kind: "failing", integration, words }),
@@ -70,16 +77,48 @@ function metricsWatch(integration: number, figures: SharedFigures, tell: (news: 
   };
 }
 
-function openQueues(integrations: readonly Integration[], figures: SharedFigures, tell: (news: IntegrationNews) => void): readonly OpenQueue[] {
-  const queueOf = <T>(index: number, integration: Integration, open: () => Promise<Receiver<T>>) => new SinkQueue<T>({ open, delivery: integration.settings.delivery, watch: watchOf(index, figures, tell), clock: systemClock, random: Math.random });
+function openQueues(
+  integrations: readonly Integration[],
+  figures: SharedFigures,
+  tell: (news: IntegrationNews) => void,
+): readonly OpenQueue[] {
+  const queueOf = <T>(index: number, integration: Integration, open: () => Promise<Receiver<T>>) =>
+    new SinkQueue<T>({
+      open,
+      delivery: integration.settings.delivery,
+      watch: watchOf(index, figures, tell),
+      clock: systemClock,
+      random: Math.random,
+    });
   return integrations.map((integration, index): OpenQueue => {
     const { settings } = integration;
     if (settings.type === "callback") {
-      const queue = queueOf<CallbackItem>(index, { ...integration, settings: { ...settings, delivery: { ...settings.delivery, batchWaitMs: CALLBACK_WAIT_MS, timeoutMs: CALLBACK_BATCH_MS } } }, async () => (await import("./callback-sink.ts")).openCallbackSink(settings));
-      return { take: ({ kind, text }) => queue.add({ units: text.length, value: () => (kind === "end" ? { kind, call: recordedCall(text) } : { kind, told: parseRecord<never>(text) }) }), end: (ms) => queue.end(ms) };
+      const queue = queueOf<CallbackItem>(
+        index,
+        {
+          ...integration,
+          settings: {
+            ...settings,
+            delivery: { ...settings.delivery, batchWaitMs: CALLBACK_WAIT_MS, timeoutMs: CALLBACK_BATCH_MS },
+          },
+        },
+        async () => (await import("./callback-sink.ts")).openCallbackSink(settings),
+      );
+      return {
+        take: ({ kind, text }) =>
+          queue.add({
+            units: text.length,
+            value: () =>
+              kind === "end" ? { kind, call: recordedCall(text) } : { kind, told: parseRecord<never>(text) },
+          }),
+        end: (ms) => queue.end(ms),
+      };
     }
     const queue = queueOf<RecordedCall>(index, integration, () => openSink(settings));
-    const counting = "otlp" in settings && settings.otlp.metrics !== null ? openCounting(settings, metricsWatch(index, figures, tell)) : null;
+    const counting =
+      "otlp" in settings && settings.otlp.metrics !== null
+        ? openCounting(settings, metricsWatch(index, figures, tell))
+        : null;
     return {
       take(handed) {
         const line = parsed.of(handed, integrations.length);
@@ -97,7 +136,10 @@ function openQueues(integrations: readonly Integration[], figures: SharedFigures
 const MAX_EARLY = 10_000;
 
 /** Figures are of all calls that come, also of those that the queue sheds. */
-function openCounting(settings: TraceBase, watch: MetricsWatch): { count(line: ParsedLine): void; end(withinMs: number): Promise<void> } {
+function openCounting(
+  settings: TraceBase,
+  watch: MetricsWatch,
+): { count(line: ParsedLine): void; end(withinMs: number): Promise<void> } {
   let metrics: MetricsExport | null = null;
   let early: ParsedLine[] = [];
   const open = loadedOnce(async (): Promise<void> => {

@@ -80,19 +80,33 @@ export function openIntegrations({ integrations, configFile, log }: Integrations
   if (enabled.length === 0) return null;
   const sinks = enabled.filter(({ settings }) => settings.type !== "callback");
   const callbacks = enabled.filter((one): one is Integration<CallbackSettings> => one.settings.type === "callback");
-  const groups = [...(sinks.length === 0 ? [] : [groupOf(sinks, SINKS_HANG_MS, null, log)]), ...callbacks.map((one) => groupOf([one], one.settings.hangMs, one.settings.maxMemoryBytes, log))];
+  const groups = [
+    ...(sinks.length === 0 ? [] : [groupOf(sinks, SINKS_HANG_MS, null, log)]),
+    ...callbacks.map((one) => groupOf([one], one.settings.hangMs, one.settings.maxMemoryBytes, log)),
+  ];
   const members = groups.flatMap((group) => group.members);
   const told = groups.filter((group) => group.members[0]!.integration.settings.type === "callback");
   return {
     publish: (record, content) => publish(groups, record, content ?? null),
     admitted: told.length === 0 ? null : (record) => tellStart(told, record),
     chunks: chunksOf(told),
-    standings: () => members.map(({ integration, thread, place, contentsLeftOut }) => ({ name: integration.name, type: integration.settings.type, sums: thread.sums()[place]!, contentsLeftOut, restarts: thread.restarts })),
+    standings: () =>
+      members.map(({ integration, thread, place, contentsLeftOut }) => ({
+        name: integration.name,
+        type: integration.settings.type,
+        sums: thread.sums()[place]!,
+        contentsLeftOut,
+        restarts: thread.restarts,
+      })),
     async end(withinMs) {
       await Promise.all(groups.map(({ thread }) => thread.end(withinMs)));
       for (const { integration, thread, place } of members) {
         const { shutdown } = thread.sums()[place]!;
-        if (shutdown > 0) log.warn({ integration: integration.name, calls: shutdown }, "an integration could not be told of the last calls");
+        if (shutdown > 0)
+          log.warn(
+            { integration: integration.name, calls: shutdown },
+            "an integration could not be told of the last calls",
+          );
       }
     },
   };
@@ -100,26 +114,72 @@ export function openIntegrations({ integrations, configFile, log }: Integrations
 
 function withModulePath(one: Integration, configFile: string | null): Integration {
   const { settings } = one;
-  return settings.type === "callback" ? { ...one, settings: { ...settings, module: resolve(configFile === null ? "." : dirname(configFile), settings.module) } } : one;
+  return settings.type === "callback"
+    ? {
+        ...one,
+        settings: { ...settings, module: resolve(configFile === null ? "." : dirname(configFile), settings.module) },
+      }
+    : one;
 }
 
-function groupOf(integrations: readonly Integration[], hangMs: number, maxHeapBytes: number | null, log: Pick<Log, "info" | "warn">): Group {
-  const tellers = integrations.map(({ name, settings }) => integrationNews(log, { integration: name, type: settings.type }, systemClock));
+function groupOf(
+  integrations: readonly Integration[],
+  hangMs: number,
+  maxHeapBytes: number | null,
+  log: Pick<Log, "info" | "warn">,
+): Group {
+  const tellers = integrations.map(({ name, settings }) =>
+    integrationNews(log, { integration: name, type: settings.type }, systemClock),
+  );
   const onNews = (news: Exclude<IntegrationNews, { readonly kind: "ended" }>): void => {
     if (news.kind === "failing") tellers[news.integration]!.failing(news.words);
     else tellers[news.integration]!.back();
   };
-  const onLost = (why: string): void => log.warn({ integrations: integrations.map(({ name }) => name), error_detail: why.slice(0, MAX_WORDS) }, "the thread of integrations ended and is begun again");
-  const thread = new IntegrationThread({ integrations, hangMs, maxHeapBytes, onNews, onLost, begin: (workerData: IntegrationSetup) => new Worker(threadFile(import.meta.url, "observe/integrations/integration-worker.ts"), { workerData }) });
-  const members = integrations.map((integration, place): Member => ({ integration, thread, place, wants: compileScope(integration.settings.scope), begins: compileScope({ ...integration.settings.scope, only: "all" }), contentsLeftOut: 0 }));
-  const bits = (chosen: (member: Member) => boolean): number => members.reduce((mask, member) => (chosen(member) ? mask | (1 << member.place) : mask), 0);
-  return { thread, members, always: bits(({ wants }) => wants === null), choosy: members.filter(({ wants }) => wants !== null), withContent: bits(({ integration }) => integration.settings.content) };
+  const onLost = (why: string): void =>
+    log.warn(
+      { integrations: integrations.map(({ name }) => name), error_detail: why.slice(0, MAX_WORDS) },
+      "the thread of integrations ended and is begun again",
+    );
+  const thread = new IntegrationThread({
+    integrations,
+    hangMs,
+    maxHeapBytes,
+    onNews,
+    onLost,
+    begin: (workerData: IntegrationSetup) =>
+      new Worker(threadFile(import.meta.url, "observe/integrations/integration-worker.ts"), { workerData }),
+  });
+  const members = integrations.map((integration, place): Member => ({
+    integration,
+    thread,
+    place,
+    wants: compileScope(integration.settings.scope),
+    begins: compileScope({ ...integration.settings.scope, only: "all" }),
+    contentsLeftOut: 0,
+  }));
+  const bits = (chosen: (member: Member) => boolean): number =>
+    members.reduce((mask, member) => (chosen(member) ? mask | (1 << member.place) : mask), 0);
+  return {
+    thread,
+    members,
+    always: bits(({ wants }) => wants === null),
+    choosy: members.filter(({ wants }) => wants !== null),
+    withContent: bits(({ integration }) => integration.settings.content),
+  };
 }
 
 /** Null: it wants every call. */
-export function compileScope({ tenants, projects, sample, only }: IntegrationScope): ((record: Pick<CallRecord, "tenantId" | "projectId" | "traceId" | "code">) => boolean) | null {
+export function compileScope({
+  tenants,
+  projects,
+  sample,
+  only,
+}: IntegrationScope): ((record: Pick<CallRecord, "tenantId" | "projectId" | "traceId" | "code">) => boolean) | null {
   if (tenants === null && projects === null && sample >= 1 && only === "all") return null;
-  const wanted = { tenants: tenants === null ? null : new Set(tenants), projects: projects === null ? null : new Set(projects) };
+  const wanted = {
+    tenants: tenants === null ? null : new Set(tenants),
+    projects: projects === null ? null : new Set(projects),
+  };
   return ({ tenantId, projectId, traceId, code }) => {
     if (only === "errors" && code === null) return false;
     if (wanted.tenants !== null && (tenantId === null || !wanted.tenants.has(tenantId))) return false;
@@ -151,7 +211,9 @@ function publish(groups: readonly Group[], record: CallRecord, content: CallCont
     const wantsContent = content !== null && (mask & group.withContent) !== 0;
     if (wantsContent) contentJson ??= JSON.stringify(content);
     const fits = wantsContent && contentJson!.length <= MAX_CONTENT;
-    if (wantsContent && !fits) for (const member of group.members) if ((mask & group.withContent & (1 << member.place)) !== 0) member.contentsLeftOut += 1;
+    if (wantsContent && !fits)
+      for (const member of group.members)
+        if ((mask & group.withContent & (1 << member.place)) !== 0) member.contentsLeftOut += 1;
     group.thread.add(mask, lineOf("end", mask, json, fits ? contentJson : null));
   }
 }
@@ -171,16 +233,48 @@ function tellStart(groups: readonly Group[], record: CallRecord): void {
   }
 }
 
-function startOf({ traceId, startedAtMs, tokenId, tenantId, projectId, userId, endUser, modelAsked, route, provider, model, stream, metadata }: CallRecord): CallStart {
-  return { traceId, startedAtMs, tokenId, tenantId, projectId, userId, endUser, modelAsked, route, provider, model, stream, metadata };
+function startOf({
+  traceId,
+  startedAtMs,
+  tokenId,
+  tenantId,
+  projectId,
+  userId,
+  endUser,
+  modelAsked,
+  route,
+  provider,
+  model,
+  stream,
+  metadata,
+}: CallRecord): CallStart {
+  return {
+    traceId,
+    startedAtMs,
+    tokenId,
+    tenantId,
+    projectId,
+    userId,
+    endUser,
+    modelAsked,
+    route,
+    provider,
+    model,
+    stream,
+    metadata,
+  };
 }
 
 function chunksOf(groups: readonly Group[]): StreamChunks | null {
-  const listeners = groups.map((group) => ({ group, sample: (group.members[0]!.integration.settings as CallbackSettings).streamChunks })).filter(({ sample }) => sample > 0);
+  const listeners = groups
+    .map((group) => ({ group, sample: (group.members[0]!.integration.settings as CallbackSettings).streamChunks }))
+    .filter(({ sample }) => sample > 0);
   if (listeners.length === 0) return null;
   return (record) => {
     // how it ends is not known yet
-    const listening = listeners.filter(({ group, sample }) => isSampled(record.traceId, sample) && isInScope(group, record));
+    const listening = listeners.filter(
+      ({ group, sample }) => isSampled(record.traceId, sample) && isInScope(group, record),
+    );
     if (listening.length === 0) return null;
     let index = 0;
     return (characters, atMs) => {

@@ -17,7 +17,10 @@ const HALF = ".partial";
 
 export type JsonLinesFile = Pick<JsonLinesSettings, "path" | "maxBytes" | "rotateMs" | "keepFiles" | "compress">;
 
-export async function openJsonLinesSink(settings: JsonLinesFile, clock: Pick<Clock, "now"> = systemClock): Promise<Sink> {
+export async function openJsonLinesSink(
+  settings: JsonLinesFile,
+  clock: Pick<Clock, "now"> = systemClock,
+): Promise<Sink> {
   const sink = new LineFile(settings, clock);
   await sink.start();
   return sink;
@@ -55,7 +58,8 @@ class LineFile implements Sink {
     const file = await this.#current(bytes.length);
     try {
       let written = 0;
-      while (written < bytes.length) written += (await file.handle.write(bytes, written, bytes.length - written)).bytesWritten;
+      while (written < bytes.length)
+        written += (await file.handle.write(bytes, written, bytes.length - written)).bytesWritten;
       file.size += bytes.length;
     } catch (fault) {
       // half a line would make the next one unreadable
@@ -125,13 +129,16 @@ class LineFile implements Sink {
   async #tidyNow(): Promise<void> {
     const folder = dirname(this.#path);
     const prefix = `${basename(this.#path)}.`;
-    const names = (await readdir(folder)).filter((name) => name.startsWith(prefix) && ASIDE.test(name.slice(prefix.length))).toSorted();
+    const names = (await readdir(folder))
+      .filter((name) => name.startsWith(prefix) && ASIDE.test(name.slice(prefix.length)))
+      .toSorted();
     for (const name of names.filter((each) => each.endsWith(HALF))) await rm(join(folder, name), { force: true });
     const aside = names.filter((name) => !name.endsWith(HALF));
     const surplus = aside.slice(0, Math.max(0, aside.length - this.#settings.keepFiles));
     for (const name of surplus) await rm(join(folder, name), { force: true });
     if (!this.#settings.compress) return;
-    for (const name of aside.slice(surplus.length).filter((each) => !each.endsWith(".gz"))) await compress(join(folder, name));
+    for (const name of aside.slice(surplus.length).filter((each) => !each.endsWith(".gz")))
+      await compress(join(folder, name));
   }
 }
 
@@ -147,7 +154,7 @@ async function compress(path: string): Promise<void> {
 /** Bytes up to the last line break. */
 async function wholeLines(handle: FileHandle, size: number): Promise<number> {
   const buffer = Buffer.alloc(TAIL_BYTES);
-  for (let end = size; end > 0; ) {
+  for (let end = size; end > 0;) {
     const start = Math.max(0, end - TAIL_BYTES);
     const { bytesRead } = await handle.read(buffer, 0, end - start, start);
     const at = buffer.subarray(0, bytesRead).lastIndexOf(NEWLINE);

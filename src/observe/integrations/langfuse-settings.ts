@@ -12,8 +12,20 @@ export interface LangfuseSettings extends TraceBase {
 const CLOUD = "https://cloud.langfuse.com";
 /** Spans are shown at once, and not minutes later. */
 const INGESTION_VERSION = "4";
-const key = (what: string) => z.string().min(1).max(1024).regex(/^[\x21-\x39\x3b-\x7e]+$/, "expected a key, without spaces and colons").meta({ title: "Key", description: `The ${what} key of the project.` });
-const field = (fallback: string, place: string) => z.string().min(1).max(255).default(fallback).meta({ title: "Field", description: `The field of the client's \`metadata\` that is ${place}.` });
+const key = (what: string) =>
+  z
+    .string()
+    .min(1)
+    .max(1024)
+    .regex(/^[\x21-\x39\x3b-\x7e]+$/, "expected a key, without spaces and colons")
+    .meta({ title: "Key", description: `The ${what} key of the project.` });
+const field = (fallback: string, place: string) =>
+  z
+    .string()
+    .min(1)
+    .max(255)
+    .default(fallback)
+    .meta({ title: "Field", description: `The field of the client's \`metadata\` that is ${place}.` });
 
 export const langfuseSettings = z
   .strictObject({
@@ -21,7 +33,14 @@ export const langfuseSettings = z
     url: receiverAddress("The region, or a Langfuse of your own.").default(CLOUD),
     public_key: key("public"),
     secret_key: key("secret"),
-    environment: z.string().regex(/^(?!langfuse)[a-z0-9_-]{1,40}$/, 'expected lower-case letters, digits, - and _, at most 40, and no "langfuse" at the begin').optional().meta({ title: "Environment", description: "The environment under which traces stand." }),
+    environment: z
+      .string()
+      .regex(
+        /^(?!langfuse)[a-z0-9_-]{1,40}$/,
+        'expected lower-case letters, digits, - and _, at most 40, and no "langfuse" at the begin',
+      )
+      .optional()
+      .meta({ title: "Environment", description: "The environment under which traces stand." }),
     session_field: field("session_id", "the session"),
     tags_field: field("tags", "its tags: a list of texts"),
     name_field: field("trace_name", "the name of the trace"),
@@ -34,7 +53,10 @@ export const langfuseSettings = z
     otlp: {
       traces: {
         url: `${file.url.replace(/\/+$/, "")}/api/public/otel/v1/traces`,
-        headers: { authorization: `Basic ${btoa(`${file.public_key}:${file.secret_key}`)}`, "x-langfuse-ingestion-version": INGESTION_VERSION },
+        headers: {
+          authorization: `Basic ${btoa(`${file.public_key}:${file.secret_key}`)}`,
+          "x-langfuse-ingestion-version": INGESTION_VERSION,
+        },
       },
       metrics: null,
       resource: { "service.name": file.service_name, "langfuse.environment": file.environment },

@@ -27,10 +27,17 @@ const MAX_REPEATED_WORDS = 200;
 /** Of all tags together. */
 const MAX_REPEATED_TAGS = 1024;
 
-function traceAttributes({ record: { endUser, metadata } }: RecordedCall, fields: LangfuseSettings["fields"], part: SpanPart): Attributes {
+function traceAttributes(
+  { record: { endUser, metadata } }: RecordedCall,
+  fields: LangfuseSettings["fields"],
+  part: SpanPart,
+): Attributes {
   const isWhole = part.of === "call";
   const tags = metadata?.[fields.tags];
-  const hasTags = Array.isArray(tags) && tags.every((tag) => typeof tag === "string") && (isWhole || JSON.stringify(tags).length <= MAX_REPEATED_TAGS);
+  const hasTags =
+    Array.isArray(tags) &&
+    tags.every((tag) => typeof tag === "string") &&
+    (isWhole || JSON.stringify(tags).length <= MAX_REPEATED_TAGS);
   return {
     "langfuse.trace.name": textOf(metadata, fields.traceName),
     "langfuse.user.id": endUser ?? undefined,
@@ -42,7 +49,11 @@ function traceAttributes({ record: { endUser, metadata } }: RecordedCall, fields
 
 function repeated(metadata: JsonObject | null): JsonObject | null {
   if (metadata === null) return null;
-  const short = Object.entries(metadata).filter(([name, value]) => name.length <= MAX_REPEATED_WORDS && (typeof value === "string" ? value : JSON.stringify(value)).length <= MAX_REPEATED_WORDS);
+  const short = Object.entries(metadata).filter(
+    ([name, value]) =>
+      name.length <= MAX_REPEATED_WORDS &&
+      (typeof value === "string" ? value : JSON.stringify(value)).length <= MAX_REPEATED_WORDS,
+  );
   return Object.fromEntries(short.slice(0, MAX_REPEATED));
 }
 
@@ -58,9 +69,15 @@ function observationAttributes({ record, content }: RecordedCall, part: SpanPart
     const cameMs = attempt.firstContentMs;
     return {
       "langfuse.observation.type": "generation",
-      "langfuse.observation.completion_start_time": record.stream && cameMs !== null ? JSON.stringify(new Date(record.startedAtMs + cameMs).toISOString()) : undefined,
+      "langfuse.observation.completion_start_time":
+        record.stream && cameMs !== null
+          ? JSON.stringify(new Date(record.startedAtMs + cameMs).toISOString())
+          : undefined,
       // the sum of all attempts: where there was one it is its own
-      "langfuse.observation.cost_details": isAnswer && record.attempts.length === 1 && record.cost !== null ? JSON.stringify({ total: record.cost.nanoUsd / 1e9 }) : undefined,
+      "langfuse.observation.cost_details":
+        isAnswer && record.attempts.length === 1 && record.cost !== null
+          ? JSON.stringify({ total: record.cost.nanoUsd / 1e9 })
+          : undefined,
       ...level(attempt.code !== null, attempt.code),
     };
   }
@@ -68,10 +85,15 @@ function observationAttributes({ record, content }: RecordedCall, part: SpanPart
     // with a model of its own it would be taken for one more answer, and be paid twice
     "langfuse.observation.type": "span",
     ...level(record.code !== null, record.code),
-    ...(content !== null && { "langfuse.observation.input": JSON.stringify(content.messages.map(inputMessage)), "langfuse.observation.output": JSON.stringify(content.answers.map(outputMessage)) }),
+    ...(content !== null && {
+      "langfuse.observation.input": JSON.stringify(content.messages.map(inputMessage)),
+      "langfuse.observation.output": JSON.stringify(content.answers.map(outputMessage)),
+    }),
   };
 }
 
 function level(isFailed: boolean, code: string | null): Attributes {
-  return isFailed ? { "langfuse.observation.level": "ERROR", "langfuse.observation.status_message": code ?? undefined } : {};
+  return isFailed
+    ? { "langfuse.observation.level": "ERROR", "langfuse.observation.status_message": code ?? undefined }
+    : {};
 }

@@ -2,7 +2,9 @@
 import type { SinkSettings } from "./integration-settings.ts";
 import type { Sink } from "./sink.ts";
 
-type Openers = { readonly [Type in SinkSettings["type"]]: (settings: Extract<SinkSettings, { readonly type: Type }>) => Promise<Sink> };
+type Openers = {
+  readonly [Type in SinkSettings["type"]]: (settings: Extract<SinkSettings, { readonly type: Type }>) => Promise<Sink>;
+};
 
 const OPENERS: Openers = {
   json_lines: async (settings) => (await import("./json-lines-sink.ts")).openJsonLinesSink(settings),

@@ -24,7 +24,11 @@ export interface MetricsWatch {
 }
 
 /** Null: it gets no metrics. */
-export function openMetricsExport({ otlp: { metrics, resource, gzip }, delivery: { timeoutMs } }: Pick<TraceBase, "otlp" | "delivery">, watch: MetricsWatch, clock: Pick<Clock, "now"> = systemClock): MetricsExport | null {
+export function openMetricsExport(
+  { otlp: { metrics, resource, gzip }, delivery: { timeoutMs } }: Pick<TraceBase, "otlp" | "delivery">,
+  watch: MetricsWatch,
+  clock: Pick<Clock, "now"> = systemClock,
+): MetricsExport | null {
   if (metrics === null) return null;
   const { temporality, intervalMs } = metrics;
   const sums = new MetricSums(temporality, clock.now());
@@ -39,7 +43,11 @@ export function openMetricsExport({ otlp: { metrics, resource, gzip }, delivery:
     if (message === null) return;
     try {
       const partial = await exportTo({ ...metrics, gzip }, message, AbortSignal.timeout(Math.max(1, withinMs)), clock);
-      if (partial !== null) throw new SinkFault(`the receiver did not take ${partial.rejected} points${partial.message === "" ? "" : `: ${partial.message}`}`, { isRetryable: false });
+      if (partial !== null)
+        throw new SinkFault(
+          `the receiver did not take ${partial.rejected} points${partial.message === "" ? "" : `: ${partial.message}`}`,
+          { isRetryable: false },
+        );
       if (isFailing) watch.back();
       isFailing = false;
     } catch (thrown) {

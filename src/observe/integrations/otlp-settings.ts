@@ -21,10 +21,32 @@ export const otlpSettings = z
     traces: z.boolean().default(true).meta({ title: "Traces", description: "It gets traces." }),
     metrics: z.boolean().default(true).meta({ title: "Metrics", description: "It gets metrics." }),
     metrics_interval_s: metricsInterval,
-    temporality: z.enum(["cumulative", "delta"]).default("cumulative").meta({ title: "Temporality", description: "`cumulative`: metrics say all since the start, as Prometheus and its relatives want it. `delta`: what came since they were sent last." }),
-    compression: z.enum(["gzip", "none"]).default("gzip").meta({ title: "Compression", description: "Of what is sent." }),
-    resource: z.record(attributeName, z.union([z.string().max(1024), z.number(), z.boolean()])).default({}).meta({ title: "Resource", description: "Further attributes of the gateway, such as `deployment.environment.name`." }),
-    open_inference: z.boolean().default(false).meta({ title: "OpenInference", description: "Spans also have the attributes of OpenInference, for Phoenix and others that read those." }),
+    temporality: z
+      .enum(["cumulative", "delta"])
+      .default("cumulative")
+      .meta({
+        title: "Temporality",
+        description:
+          "`cumulative`: metrics say all since the start, as Prometheus and its relatives want it. `delta`: what came since they were sent last.",
+      }),
+    compression: z
+      .enum(["gzip", "none"])
+      .default("gzip")
+      .meta({ title: "Compression", description: "Of what is sent." }),
+    resource: z
+      .record(attributeName, z.union([z.string().max(1024), z.number(), z.boolean()]))
+      .default({})
+      .meta({
+        title: "Resource",
+        description: "Further attributes of the gateway, such as `deployment.environment.name`.",
+      }),
+    open_inference: z
+      .boolean()
+      .default(false)
+      .meta({
+        title: "OpenInference",
+        description: "Spans also have the attributes of OpenInference, for Phoenix and others that read those.",
+      }),
     ...traceFields,
   })
   .refine((file) => file.traces || file.metrics, { message: "expected traces, metrics or both", path: ["traces"] })
@@ -37,7 +59,14 @@ export const otlpSettings = z
       openInference: file.open_inference,
       otlp: {
         traces: file.traces ? { url: file.traces_endpoint ?? `${base}/v1/traces`, headers } : null,
-        metrics: file.metrics ? { url: file.metrics_endpoint ?? `${base}/v1/metrics`, headers, intervalMs: file.metrics_interval_s * 1000, temporality: file.temporality } : null,
+        metrics: file.metrics
+          ? {
+              url: file.metrics_endpoint ?? `${base}/v1/metrics`,
+              headers,
+              intervalMs: file.metrics_interval_s * 1000,
+              temporality: file.temporality,
+            }
+          : null,
         resource: { "service.name": file.service_name, ...file.resource },
         gzip: file.compression === "gzip",
       },

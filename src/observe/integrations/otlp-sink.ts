@@ -19,7 +19,11 @@ export function openOtlpSink(settings: OtlpSettings, clock?: Pick<Clock, "now">)
 const NO_SINK: Sink = { deliver: () => Promise.resolve(), close: () => Promise.resolve() };
 
 /** For whoever receives that protocol. */
-export function openTraceSink({ otlp: { traces, resource, gzip }, trace }: Pick<TraceBase, "otlp" | "trace">, dialects: readonly Dialect[], clock: Pick<Clock, "now"> = systemClock): Sink {
+export function openTraceSink(
+  { otlp: { traces, resource, gzip }, trace }: Pick<TraceBase, "otlp" | "trace">,
+  dialects: readonly Dialect[],
+  clock: Pick<Clock, "now"> = systemClock,
+): Sink {
   if (traces === null) return NO_SINK;
   const writer = new ProtobufWriter();
   /** A record of which no spans can be made would be none the better for another try. Throws SinkFault. */
@@ -35,7 +39,9 @@ export function openTraceSink({ otlp: { traces, resource, gzip }, trace }: Pick<
       }
       return { spans, sent, message: encodeSpans(writer, { attributes: resource }, spans) };
     } catch (thrown) {
-      throw new SinkFault(`spans could not be made: ${thrown instanceof Error ? thrown.message : String(thrown)}`, { isRetryable: false });
+      throw new SinkFault(`spans could not be made: ${thrown instanceof Error ? thrown.message : String(thrown)}`, {
+        isRetryable: false,
+      });
     }
   };
   const deliver = async (calls: readonly RecordedCall[], signal: AbortSignal): Promise<Rejected | undefined> => {
@@ -43,7 +49,10 @@ export function openTraceSink({ otlp: { traces, resource, gzip }, trace }: Pick<
     const partial = spans.length === 0 ? null : await exportTo({ ...traces, gzip }, message, signal, clock);
     if (partial === null) return undefined;
     // it counts spans, and calls are what is counted here
-    return { rejected: Math.min(sent, Math.ceil((partial.rejected / spans.length) * sent)), why: `the receiver did not take ${partial.rejected} spans${partial.message === "" ? "" : `: ${partial.message}`}` };
+    return {
+      rejected: Math.min(sent, Math.ceil((partial.rejected / spans.length) * sent)),
+      why: `the receiver did not take ${partial.rejected} spans${partial.message === "" ? "" : `: ${partial.message}`}`,
+    };
   };
   return { deliver, close: () => Promise.resolve() };
 }

@@ -43,7 +43,8 @@ class Line implements ParsedLine {
   taken(withContent: boolean): RecordedCall {
     const call = this.call();
     // the same one for all of them: what is made of it is kept beside it
-    const taken = withContent || call.content === null ? call : (this.#withoutContent ??= { record: call.record, content: null });
+    const taken =
+      withContent || call.content === null ? call : (this.#withoutContent ??= { record: call.record, content: null });
     this.#waiting -= 1;
     if (this.#waiting <= 0) this.#kept.drop(this);
     return taken;

@@ -1,6 +1,12 @@
 // Settings of an integration of type `webhook`: records in batches, as signed posts.
 import { z } from "zod";
-import { type IntegrationBase, integrationBase, integrationFields, receiverAddress, receiverHeaders } from "./integration-fields.ts";
+import {
+  type IntegrationBase,
+  integrationBase,
+  integrationFields,
+  receiverAddress,
+  receiverHeaders,
+} from "./integration-fields.ts";
 
 /** https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md#symmetric-signatures */
 const SECRET = /^whsec_(?:[A-Za-z0-9+/]{4}){8,21}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|)$/;
@@ -13,14 +19,32 @@ export interface RecordsWebhookSettings extends IntegrationBase {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-const secret = z.string().max(200).refine((text) => SECRET.test(text), 'expected "whsec_" and 24 to 64 bytes as base64').meta({ title: "Secret", description: "`whsec_` and 24 to 64 random bytes as base64." });
+const secret = z
+  .string()
+  .max(200)
+  .refine((text) => SECRET.test(text), 'expected "whsec_" and 24 to 64 bytes as base64')
+  .meta({ title: "Secret", description: "`whsec_` and 24 to 64 random bytes as base64." });
 
 export const recordsWebhookSettings = z
   .strictObject({
     type: z.literal("webhook"),
     url: receiverAddress("Where batches are posted to."),
-    secrets: z.array(secret).min(1).max(10).meta({ title: "Secrets", description: "What batches are signed with, each `whsec_` and 24 to 64 random bytes as base64; name variables: `[\"${WEBHOOK_SECRET}\"]`. With several there are several signatures, so that a secret can be changed." }),
+    secrets: z
+      .array(secret)
+      .min(1)
+      .max(10)
+      .meta({
+        title: "Secrets",
+        description:
+          'What batches are signed with, each `whsec_` and 24 to 64 random bytes as base64; name variables: `["${WEBHOOK_SECRET}"]`. With several there are several signatures, so that a secret can be changed.',
+      }),
     headers: receiverHeaders("Further headers of each request."),
     ...integrationFields,
   })
-  .transform((file): RecordsWebhookSettings => ({ ...integrationBase(file), type: "webhook", url: file.url, secrets: file.secrets, headers: file.headers }));
+  .transform((file): RecordsWebhookSettings => ({
+    ...integrationBase(file),
+    type: "webhook",
+    url: file.url,
+    secrets: file.secrets,
+    headers: file.headers,
+  }));

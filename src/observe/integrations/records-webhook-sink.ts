@@ -8,12 +8,23 @@ import type { RecordsWebhookSettings } from "./records-webhook-settings.ts";
 import type { RecordedCall, Sink } from "./sink.ts";
 import { webhookHeaders } from "../webhooks/webhook-signature.ts";
 
-export function openRecordsWebhookSink({ url, secrets, headers }: Pick<RecordsWebhookSettings, "url" | "secrets" | "headers">, clock: Pick<Clock, "now"> = systemClock): Sink {
+export function openRecordsWebhookSink(
+  { url, secrets, headers }: Pick<RecordsWebhookSettings, "url" | "secrets" | "headers">,
+  clock: Pick<Clock, "now"> = systemClock,
+): Sink {
   return {
     async deliver(calls, signal) {
       const body = `{"type":"calls.ended","timestamp":"${new Date(lastEndMs(calls)).toISOString()}","data":{"calls":[${calls.map(callJson).join(",")}]}}`;
       const signed = webhookHeaders({ id: batchId(calls), atMs: clock.now(), body }, secrets);
-      await post({ url, headers: { ...headers, "content-type": "application/json", "user-agent": `dragoman/${VERSION}`, ...signed }, body }, signal, clock);
+      await post(
+        {
+          url,
+          headers: { ...headers, "content-type": "application/json", "user-agent": `dragoman/${VERSION}`, ...signed },
+          body,
+        },
+        signal,
+        clock,
+      );
     },
     close: () => Promise.resolve(),
   };

@@ -145,7 +145,10 @@ export class SinkQueue<T> {
     const { batchCalls, batchWaitMs } = this.#options.delivery;
     for (;;) {
       while (this.#endsAtMs === null && this.#length < batchCalls) {
-        const dueMs = this.#length === 0 ? Number.POSITIVE_INFINITY : this.#firstWaitingMs + batchWaitMs - this.#options.clock.monotonic();
+        const dueMs =
+          this.#length === 0
+            ? Number.POSITIVE_INFINITY
+            : this.#firstWaitingMs + batchWaitMs - this.#options.clock.monotonic();
         if (dueMs <= 0) break;
         await this.#sleep(dueMs);
       }
@@ -185,7 +188,8 @@ export class SinkQueue<T> {
 
   async #pause(askedMs: number | null): Promise<void> {
     const { clock, random, firstWaitMs = FIRST_WAIT_MS, longestWaitMs = LONGEST_WAIT_MS } = this.#options;
-    const backoffMs = Math.min(longestWaitMs, firstWaitMs * 2 ** Math.min(20, this.#failuresInRow - 1)) * (0.5 + random() / 2);
+    const backoffMs =
+      Math.min(longestWaitMs, firstWaitMs * 2 ** Math.min(20, this.#failuresInRow - 1)) * (0.5 + random() / 2);
     const untilMs = clock.monotonic() + Math.max(backoffMs, Math.min(askedMs ?? 0, LONGEST_ASKED_MS));
     // what comes meanwhile wakes it too
     while (this.#endsAtMs === null && clock.monotonic() < untilMs) await this.#sleep(untilMs - clock.monotonic());
@@ -206,7 +210,11 @@ export class SinkQueue<T> {
       };
       timer = setTimeout(this.#timeIsOver, timeoutMs);
     });
-    const work = async (): Promise<void | Rejected> => (this.#receiver ??= await open()).deliver(batch.map((item) => item.value()), abort.signal);
+    const work = async (): Promise<void | Rejected> =>
+      (this.#receiver ??= await open()).deliver(
+        batch.map((item) => item.value()),
+        abort.signal,
+      );
     try {
       const said = await Promise.race([work(), late]);
       const rejected = Math.min(said?.rejected ?? 0, batch.length);
@@ -217,7 +225,9 @@ export class SinkQueue<T> {
       return null;
     } catch (thrown) {
       if (abort.signal.aborted) return abort.signal.reason as SinkFault;
-      return thrown instanceof SinkFault ? thrown : new SinkFault(thrown instanceof Error ? thrown.message : String(thrown), { isRetryable: true });
+      return thrown instanceof SinkFault
+        ? thrown
+        : new SinkFault(thrown instanceof Error ? thrown.message : String(thrown), { isRetryable: true });
     } finally {
       clearTimeout(timer);
       this.#timeIsOver = null;

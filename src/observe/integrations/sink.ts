@@ -29,7 +29,10 @@ export class SinkFault extends Error {
   /** What the receiver said to wait; null: nothing. */
   readonly retryAfterMs: number | null;
 
-  constructor(message: string, { isRetryable, retryAfterMs = null }: { readonly isRetryable: boolean; readonly retryAfterMs?: number | null }) {
+  constructor(
+    message: string,
+    { isRetryable, retryAfterMs = null }: { readonly isRetryable: boolean; readonly retryAfterMs?: number | null },
+  ) {
     super(message);
     this.name = "SinkFault";
     this.isRetryable = isRetryable;

@@ -8,7 +8,12 @@ import type { Temporality } from "./otlp/metric.ts";
 export interface OtlpTarget {
   /** Null: it gets none. */
   readonly traces: { readonly url: string; readonly headers: Readonly<Record<string, string>> } | null;
-  readonly metrics: { readonly url: string; readonly headers: Readonly<Record<string, string>>; readonly intervalMs: number; readonly temporality: Temporality } | null;
+  readonly metrics: {
+    readonly url: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly intervalMs: number;
+    readonly temporality: Temporality;
+  } | null;
   readonly resource: Attributes;
   readonly gzip: boolean;
 }
@@ -27,12 +32,37 @@ const NAME = /^[\x20-\x7e]{1,255}$/;
 
 export const traceFields = {
   ...shared,
-  sample: z.number().min(0).max(1).default(1).meta({ title: "Sample", description: "The part of the traces that begin here which it is sent, from 0 to 1, the same ones on every gateway. Of a trace that a caller began, the flag of its `traceparent` decides." }),
-  propagate: z.boolean().default(true).meta({ title: "Propagate", description: "Providers and tool servers are told the ids of the trace and of the span, so that their own spans stand under ours: `traceparent` and the caller's `tracestate`." }),
-  service_name: z.string().regex(NAME, "expected 1 to 255 characters of ASCII").default("dragoman").meta({ title: "Service", description: "The name under which the gateway's spans stand: `service.name`." }),
+  sample: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(1)
+    .meta({
+      title: "Sample",
+      description:
+        "The part of the traces that begin here which it is sent, from 0 to 1, the same ones on every gateway. Of a trace that a caller began, the flag of its `traceparent` decides.",
+    }),
+  propagate: z
+    .boolean()
+    .default(true)
+    .meta({
+      title: "Propagate",
+      description:
+        "Providers and tool servers are told the ids of the trace and of the span, so that their own spans stand under ours: `traceparent` and the caller's `tracestate`.",
+    }),
+  service_name: z
+    .string()
+    .regex(NAME, "expected 1 to 255 characters of ASCII")
+    .default("dragoman")
+    .meta({ title: "Service", description: "The name under which the gateway's spans stand: `service.name`." }),
 } as const;
 
-export const metricsInterval = z.number().min(1).max(3600).default(60).meta({ title: "Seconds", description: "Metrics are sent this often." });
+export const metricsInterval = z
+  .number()
+  .min(1)
+  .max(3600)
+  .default(60)
+  .meta({ title: "Seconds", description: "Metrics are sent this often." });
 
 const fields = z.object(traceFields);
 

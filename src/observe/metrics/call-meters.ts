@@ -10,7 +10,9 @@ const CALL_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300,
 const FIRST_SECONDS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 20, 30, 60, 120];
 const TOKENS_PER_SECOND = [1, 5, 10, 20, 30, 40, 60, 80, 100, 150, 200, 300, 500, 1000, 2000];
 /** Seconds of the gateway's own: tens of microseconds, and milliseconds where it is short of processor time. */
-const OWN_SECONDS = [0.000025, 0.00005, 0.000075, 0.0001, 0.00015, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1];
+const OWN_SECONDS = [
+  0.000025, 0.00005, 0.000075, 0.0001, 0.00015, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1,
+];
 
 export interface NamedModel {
   readonly name: string;
@@ -73,12 +75,31 @@ export function openCallMeters(registry: Registry, modelLabel: ModelLabel): Call
     return (named.isConfigured ? configured : catalogued)(pair) === pair ? named.name : "other";
   };
   const groupOf = (record: CallRecord): Group => {
-    const labels = { provider: provider(record.provider ?? "none"), model: modelOf(record), route: route(record.route ?? "none") };
+    const labels = {
+      provider: provider(record.provider ?? "none"),
+      model: modelOf(record),
+      route: route(record.route ?? "none"),
+    };
     const key = `${labels.provider} ${labels.model} ${labels.route} ${record.status} ${record.stream} ${record.code}`;
     let group = groups.get(key);
     if (group === undefined) {
       if (groups.size >= MAX_GROUPS) flush();
-      group = { ...labels, status: record.status, stream: record.stream ? "true" : "false", code: record.code, calls: 0, cancelled: 0, promptTokens: 0, completionTokens: 0, costNanoUsd: 0, unnamedFigures: 0, durations: [], firstTokens: [], own: [], speeds: [] };
+      group = {
+        ...labels,
+        status: record.status,
+        stream: record.stream ? "true" : "false",
+        code: record.code,
+        calls: 0,
+        cancelled: 0,
+        promptTokens: 0,
+        completionTokens: 0,
+        costNanoUsd: 0,
+        unnamedFigures: 0,
+        durations: [],
+        firstTokens: [],
+        own: [],
+        speeds: [],
+      };
       groups.set(key, group);
     }
     return group;
@@ -146,20 +167,95 @@ function metersOf(registry: Registry) {
   const registers = [registry];
   const labelNames = ["provider", "model"] as const;
   return {
-    calls: new Counter({ name: "dragoman_calls_total", help: "Calls by outcome.", labelNames: [...labelNames, "status", "stream"] as const, registers }),
-    errors: new Counter({ name: "dragoman_errors_total", help: "Calls that failed, by code.", labelNames: [...labelNames, "code"] as const, registers }),
-    cancelled: new Counter({ name: "dragoman_cancelled_total", help: "Calls whose client left before the end.", labelNames, registers }),
-    attempts: new Counter({ name: "dragoman_attempts_total", help: "Requests to providers, repeats and second attempts included, by code.", labelNames: ["provider", "code"], registers }),
-    duration: new Histogram({ name: "dragoman_call_duration_seconds", help: "From the arrival of a request to the end of its answer.", labelNames, buckets: CALL_SECONDS, registers }),
-    firstToken: new Histogram({ name: "dragoman_first_token_seconds", help: "From the arrival of a request to the first content sent, on streams.", labelNames, buckets: FIRST_SECONDS, registers }),
-    speed: new Histogram({ name: "dragoman_output_tokens_per_second", help: "Tokens a second of streamed answers, from the first content to the end; those of fewer than 8 tokens or 50 ms, and those with rounds of tools, are left out.", labelNames, buckets: TOKENS_PER_SECOND, registers }),
-    own: new Histogram({ name: "dragoman_own_seconds", help: "The gateway's own share of a call.", labelNames: [], buckets: OWN_SECONDS, registers }),
-    tokens: new Counter({ name: "dragoman_tokens_total", help: "Tokens by kind.", labelNames: [...labelNames, "kind"] as const, registers }),
-    cost: new Counter({ name: "dragoman_cost_nano_usd_total", help: "What calls cost, in billionths of a dollar, as far as the price is known.", labelNames, registers }),
-    unnamed: new Counter({ name: "dragoman_unnamed_usage_figures_total", help: "Figures in providers' usage objects that the gateway does not know and has not counted: the log and the record of each call name them as usage_unnamed.", labelNames: ["provider"], registers }),
-    routeCalls: new Counter({ name: "dragoman_route_calls_total", help: "Calls by route and outcome.", labelNames: ["route", "outcome"], registers }),
-    routeTokens: new Counter({ name: "dragoman_route_tokens_total", help: "Tokens by route and kind.", labelNames: ["route", "kind"], registers }),
-    routeFirstToken: new Histogram({ name: "dragoman_route_first_token_seconds", help: "From the arrival of a request to the first content sent, on streams, by route.", labelNames: ["route"], buckets: FIRST_SECONDS, registers }),
+    calls: new Counter({
+      name: "dragoman_calls_total",
+      help: "Calls by outcome.",
+      labelNames: [...labelNames, "status", "stream"] as const,
+      registers,
+    }),
+    errors: new Counter({
+      name: "dragoman_errors_total",
+      help: "Calls that failed, by code.",
+      labelNames: [...labelNames, "code"] as const,
+      registers,
+    }),
+    cancelled: new Counter({
+      name: "dragoman_cancelled_total",
+      help: "Calls whose client left before the end.",
+      labelNames,
+      registers,
+    }),
+    attempts: new Counter({
+      name: "dragoman_attempts_total",
+      help: "Requests to providers, repeats and second attempts included, by code.",
+      labelNames: ["provider", "code"],
+      registers,
+    }),
+    duration: new Histogram({
+      name: "dragoman_call_duration_seconds",
+      help: "From the arrival of a request to the end of its answer.",
+      labelNames,
+      buckets: CALL_SECONDS,
+      registers,
+    }),
+    firstToken: new Histogram({
+      name: "dragoman_first_token_seconds",
+      help: "From the arrival of a request to the first content sent, on streams.",
+      labelNames,
+      buckets: FIRST_SECONDS,
+      registers,
+    }),
+    speed: new Histogram({
+      name: "dragoman_output_tokens_per_second",
+      help: "Tokens a second of streamed answers, from the first content to the end; those of fewer than 8 tokens or 50 ms, and those with rounds of tools, are left out.",
+      labelNames,
+      buckets: TOKENS_PER_SECOND,
+      registers,
+    }),
+    own: new Histogram({
+      name: "dragoman_own_seconds",
+      help: "The gateway's own share of a call.",
+      labelNames: [],
+      buckets: OWN_SECONDS,
+      registers,
+    }),
+    tokens: new Counter({
+      name: "dragoman_tokens_total",
+      help: "Tokens by kind.",
+      labelNames: [...labelNames, "kind"] as const,
+      registers,
+    }),
+    cost: new Counter({
+      name: "dragoman_cost_nano_usd_total",
+      help: "What calls cost, in billionths of a dollar, as far as the price is known.",
+      labelNames,
+      registers,
+    }),
+    unnamed: new Counter({
+      name: "dragoman_unnamed_usage_figures_total",
+      help: "Figures in providers' usage objects that the gateway does not know and has not counted: the log and the record of each call name them as usage_unnamed.",
+      labelNames: ["provider"],
+      registers,
+    }),
+    routeCalls: new Counter({
+      name: "dragoman_route_calls_total",
+      help: "Calls by route and outcome.",
+      labelNames: ["route", "outcome"],
+      registers,
+    }),
+    routeTokens: new Counter({
+      name: "dragoman_route_tokens_total",
+      help: "Tokens by route and kind.",
+      labelNames: ["route", "kind"],
+      registers,
+    }),
+    routeFirstToken: new Histogram({
+      name: "dragoman_route_first_token_seconds",
+      help: "From the arrival of a request to the first content sent, on streams, by route.",
+      labelNames: ["route"],
+      buckets: FIRST_SECONDS,
+      registers,
+    }),
   };
 }
 
@@ -173,10 +269,17 @@ function countGroup(group: Group, meters: Meters): void {
     meters.cancelled.inc(labels, cancelled);
     meters.routeCalls.inc({ route, outcome: "cancelled" }, cancelled);
   }
-  if (calls > cancelled) meters.routeCalls.inc({ route, outcome: status < 400 ? "ok" : status < 500 ? "refused" : "failed" }, calls - cancelled);
+  if (calls > cancelled)
+    meters.routeCalls.inc(
+      { route, outcome: status < 400 ? "ok" : status < 500 ? "refused" : "failed" },
+      calls - cancelled,
+    );
   if (group.costNanoUsd > 0) meters.cost.inc(labels, group.costNanoUsd);
   if (group.unnamedFigures > 0) meters.unnamed.inc({ provider }, group.unnamedFigures);
-  for (const [kind, tokens] of [["prompt", promptTokens], ["completion", completionTokens]] as const) {
+  for (const [kind, tokens] of [
+    ["prompt", promptTokens],
+    ["completion", completionTokens],
+  ] as const) {
     if (tokens === 0) continue;
     meters.tokens.inc({ ...labels, kind }, tokens);
     meters.routeTokens.inc({ route, kind }, tokens);
@@ -191,6 +294,12 @@ function countGroup(group: Group, meters: Meters): void {
 }
 
 function emptied(group: Group): void {
-  group.calls = group.cancelled = group.promptTokens = group.completionTokens = group.costNanoUsd = group.unnamedFigures = 0;
+  group.calls =
+    group.cancelled =
+    group.promptTokens =
+    group.completionTokens =
+    group.costNanoUsd =
+    group.unnamedFigures =
+      0;
   for (const figures of [group.durations, group.firstTokens, group.own, group.speeds]) figures.length = 0;
 }

@@ -12,16 +12,49 @@ export function integrationGauges(registry: Registry, standings: () => readonly 
     for (const standing of standings()) set({ integration: standing.name, type: standing.type }, standing);
   };
   const counter = (name: string, help: string, of: (standing: IntegrationStanding) => number): void => {
-    new Counter({ name, help, labelNames, registers, collect() { this.reset(); each((labels, standing) => this.inc(labels, of(standing))); } });
+    new Counter({
+      name,
+      help,
+      labelNames,
+      registers,
+      collect() {
+        this.reset();
+        each((labels, standing) => this.inc(labels, of(standing)));
+      },
+    });
   };
   const gauge = (name: string, help: string, of: (standing: IntegrationStanding) => number): void => {
-    new Gauge({ name, help, labelNames, registers, collect() { this.reset(); each((labels, standing) => this.set(labels, of(standing))); } });
+    new Gauge({
+      name,
+      help,
+      labelNames,
+      registers,
+      collect() {
+        this.reset();
+        each((labels, standing) => this.set(labels, of(standing)));
+      },
+    });
   };
-  counter("dragoman_integration_delivered_total", "Calls, or what else it is told, that an integration has taken.", ({ sums }) => sums.delivered);
-  counter("dragoman_integration_failures_total", "Deliveries to an integration that came to nothing, each of a batch.", ({ sums }) => sums.failures);
-  counter("dragoman_integration_retries_total", "Deliveries to an integration that were tried again.", ({ sums }) => sums.retries);
+  counter(
+    "dragoman_integration_delivered_total",
+    "Calls, or what else it is told, that an integration has taken.",
+    ({ sums }) => sums.delivered,
+  );
+  counter(
+    "dragoman_integration_failures_total",
+    "Deliveries to an integration that came to nothing, each of a batch.",
+    ({ sums }) => sums.failures,
+  );
+  counter(
+    "dragoman_integration_retries_total",
+    "Deliveries to an integration that were tried again.",
+    ({ sums }) => sums.retries,
+  );
   new Counter({
-    name: "dragoman_integration_shed_total", help: "Calls that an integration was not told of, by why.", labelNames: [...labelNames, "reason"], registers,
+    name: "dragoman_integration_shed_total",
+    help: "Calls that an integration was not told of, by why.",
+    labelNames: [...labelNames, "reason"],
+    registers,
     collect() {
       this.reset();
       each((labels, { sums }) => {
@@ -29,10 +62,20 @@ export function integrationGauges(registry: Registry, standings: () => readonly 
       });
     },
   });
-  counter("dragoman_integration_contents_left_out_total", "Calls whose prompt and answer were too large to go along.", ({ contentsLeftOut }) => contentsLeftOut);
-  counter("dragoman_integration_restarts_total", "Threads of an integration that ended and were begun again; sinks share one.", ({ restarts }) => restarts);
+  counter(
+    "dragoman_integration_contents_left_out_total",
+    "Calls whose prompt and answer were too large to go along.",
+    ({ contentsLeftOut }) => contentsLeftOut,
+  );
+  counter(
+    "dragoman_integration_restarts_total",
+    "Threads of an integration that ended and were begun again; sinks share one.",
+    ({ restarts }) => restarts,
+  );
   gauge("dragoman_integration_queued", "Calls that wait for an integration.", ({ sums }) => sums.queued);
-  gauge("dragoman_integration_up", "0 while deliveries to an integration fail, else 1.", ({ sums }) => (sums.failing === 0 ? 1 : 0));
+  gauge("dragoman_integration_up", "0 while deliveries to an integration fail, else 1.", ({ sums }) =>
+    sums.failing === 0 ? 1 : 0,
+  );
 }
 
 const SHED_REASONS = ["queue_full", "handover", "refused", "given_up", "thread_ended", "shutdown"] as const;

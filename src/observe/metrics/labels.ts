@@ -9,21 +9,47 @@ export interface Label {
 }
 
 /** Names of this kind that are told apart, beside `other` and `none`. */
-export const MOST = { configuredModel: 250, cataloguedModel: 150, provider: 150, route: 200, rule: 500, server: 100, integration: 30 } as const;
+export const MOST = {
+  configuredModel: 250,
+  cataloguedModel: 150,
+  provider: 150,
+  route: 200,
+  rule: 500,
+  server: 100,
+  integration: 30,
+} as const;
 
 export const LABELS: Readonly<Record<string, Label>> = {
-  provider: { values: "Id of a provider of the catalogue or of the configuration; `none`: the call failed before one was known.", most: MOST.provider },
+  provider: {
+    values: "Id of a provider of the catalogue or of the configuration; `none`: the call failed before one was known.",
+    most: MOST.provider,
+  },
   model: {
-    values: "Name of a model that stands in a route or under `models` of its provider, or that the bundled catalogue has of a provider in use, where what begins like one of these counts as that one; `other`: every other name; `none`: the call failed before one was known.",
+    values:
+      "Name of a model that stands in a route or under `models` of its provider, or that the bundled catalogue has of a provider in use, where what begins like one of these counts as that one; `other`: every other name; `none`: the call failed before one was known.",
     most: MOST.configuredModel + MOST.cataloguedModel,
   },
-  target: { values: "`<provider>:<model>` of a model as above that has answered or is left alone.", most: MOST.configuredModel + MOST.cataloguedModel },
-  route: { values: "Name of a route; `direct`: the call named a model; `none`: the call failed before one was known.", most: MOST.route },
+  target: {
+    values: "`<provider>:<model>` of a model as above that has answered or is left alone.",
+    most: MOST.configuredModel + MOST.cataloguedModel,
+  },
+  route: {
+    values: "Name of a route; `direct`: the call named a model; `none`: the call failed before one was known.",
+    most: MOST.route,
+  },
   status: { values: "Status that the client got, or would have got had its stream not begun.", most: 60 },
   stream: { values: "`true`, `false`.", most: null },
-  code: { values: "Code of the catalogue of errors; of an attempt also `none` where it served, and `superseded` where another one of the same call was quicker.", most: 100 },
+  code: {
+    values:
+      "Code of the catalogue of errors; of an attempt also `none` where it served, and `superseded` where another one of the same call was quicker.",
+    most: 100,
+  },
   kind: { values: "`prompt`, `completion`.", most: null },
-  outcome: { values: "Of a call `ok`, `refused` (4xx), `failed` (5xx), `cancelled`; of a tool `ok`, `error` (it says so itself), `failed`; of an attempt to tell a webhook `delivered`, `failed`.", most: null },
+  outcome: {
+    values:
+      "Of a call `ok`, `refused` (4xx), `failed` (5xx), `cancelled`; of a tool `ok`, `error` (it says so itself), `failed`; of an attempt to tell a webhook `delivered`, `failed`.",
+    most: null,
+  },
   event: { values: "Type of an event: [integrations/webhooks.md](integrations/webhooks.md).", most: 20 },
   where: { values: "`memory`, `queue`.", most: null },
   server: { values: "Label of a registered tool server; `other`: one that a call brought.", most: MOST.server },
@@ -38,7 +64,11 @@ export const LABELS: Readonly<Record<string, Label>> = {
   way: { values: "`leased`, `asked`, `alone`.", most: null },
   integration: { values: "Name of an integration.", most: MOST.integration },
   type: { values: "Type of an integration, as `json_lines`.", most: 10 },
-  reason: { values: "Why an integration was not told: `queue_full`, `handover` (its thread does not keep up), `refused`, `given_up`, `thread_ended`, `shutdown`.", most: null },
+  reason: {
+    values:
+      "Why an integration was not told: `queue_full`, `handover` (its thread does not keep up), `refused`, `given_up`, `thread_ended`, `shutdown`.",
+    most: null,
+  },
   unit: { values: "`requests`, `tokens`, `concurrency`, `nano_usd`.", most: null },
 };
 

@@ -15,16 +15,24 @@ export interface LimitStoreFigures {
 const SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3];
 
 /** `figures` is null while limits are counted in this process. Gives what is told of each round trip. */
-export function limitStoreGauges(registry: Registry, figures: () => LimitStoreFigures | null): (seconds: number) => void {
+export function limitStoreGauges(
+  registry: Registry,
+  figures: () => LimitStoreFigures | null,
+): (seconds: number) => void {
   const registers = [registry];
   new Gauge({
-    name: "dragoman_limit_store_away", help: "1 while the store of the limits cannot be reached, else 0.", registers,
+    name: "dragoman_limit_store_away",
+    help: "1 while the store of the limits cannot be reached, else 0.",
+    registers,
     collect() {
       this.set(figures()?.isAway === true ? 1 : 0);
     },
   });
   new Counter({
-    name: "dragoman_limit_store_reservations_total", help: "Reservations by way: from a lease, asked of the store, or alone while the store is away.", labelNames: ["way"], registers,
+    name: "dragoman_limit_store_reservations_total",
+    help: "Reservations by way: from a lease, asked of the store, or alone while the store is away.",
+    labelNames: ["way"],
+    registers,
     collect() {
       const now = figures();
       this.reset();
@@ -32,12 +40,20 @@ export function limitStoreGauges(registry: Registry, figures: () => LimitStoreFi
     },
   });
   new Gauge({
-    name: "dragoman_limit_store_leased_units", help: "What this gateway has borrowed of limits and not spent, by unit.", labelNames: ["unit"], registers,
+    name: "dragoman_limit_store_leased_units",
+    help: "What this gateway has borrowed of limits and not spent, by unit.",
+    labelNames: ["unit"],
+    registers,
     collect() {
       this.reset();
       for (const [unit, units] of Object.entries(figures()?.leasedUnits ?? {})) this.set({ unit }, units);
     },
   });
-  const roundTrip = new Histogram({ name: "dragoman_limit_store_round_trip_seconds", help: "From a message to the store of the limits to its answer.", buckets: SECONDS, registers });
+  const roundTrip = new Histogram({
+    name: "dragoman_limit_store_round_trip_seconds",
+    help: "From a message to the store of the limits to its answer.",
+    buckets: SECONDS,
+    registers,
+  });
   return (seconds) => roundTrip.observe(seconds);
 }

@@ -56,10 +56,17 @@ export interface MetricSources {
 
 export function openMetrics(sources: MetricSources = {}): Metrics {
   const registry = new Registry();
-  const calls = openCallMeters(registry, sources.modelLabel ?? (({ model }) => (model === null ? null : { name: model, isConfigured: true })));
+  const calls = openCallMeters(
+    registry,
+    sources.modelLabel ?? (({ model }) => (model === null ? null : { name: model, isConfigured: true })),
+  );
   const rules = openRuleMeters(registry, sources.budgets ?? (async () => []));
   const countTools = openToolMeters(registry, sources.isRegisteredServer ?? (() => true));
-  const inFlight = new Gauge({ name: "dragoman_calls_in_flight", help: "Calls that have begun and not ended.", registers: [registry] });
+  const inFlight = new Gauge({
+    name: "dragoman_calls_in_flight",
+    help: "Calls that have begun and not ended.",
+    registers: [registry],
+  });
   targetGauges(registry, sources.targets ?? (() => []), sources.isNamedTarget ?? (() => true));
   ledgerGauges(registry, sources.ledger ?? (() => null));
   eventGauges(registry, sources.events ?? (() => null));

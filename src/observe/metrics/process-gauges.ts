@@ -3,14 +3,30 @@ import { Counter, Gauge, type Registry } from "prom-client";
 
 export function processGauges(registry: Registry): void {
   const registers = [registry];
-  new Gauge({ name: "process_resident_memory_bytes", help: "Resident memory.", registers, collect() { this.set(process.memoryUsage.rss()); } });
+  new Gauge({
+    name: "process_resident_memory_bytes",
+    help: "Resident memory.",
+    registers,
+    collect() {
+      this.set(process.memoryUsage.rss());
+    },
+  });
   new Counter({
-    name: "process_cpu_seconds_total", help: "User and system CPU time.", registers,
+    name: "process_cpu_seconds_total",
+    help: "User and system CPU time.",
+    registers,
     collect() {
       const { user, system } = process.cpuUsage();
       this.reset();
       this.inc((user + system) / 1e6);
     },
   });
-  new Gauge({ name: "process_uptime_seconds", help: "Seconds since the start.", registers, collect() { this.set(process.uptime()); } });
+  new Gauge({
+    name: "process_uptime_seconds",
+    help: "Seconds since the start.",
+    registers,
+    collect() {
+      this.set(process.uptime());
+    },
+  });
 }

@@ -9,10 +9,14 @@ export interface ReplicaFigures {
 
 export function replicaGauges(registry: Registry, figures: () => ReplicaFigures | null): void {
   new Gauge({
-    name: "dragoman_replicas", help: "Gateways on this database, this one included, by whether their configuration file is the same as this one's.", labelNames: ["configuration"], registers: [registry],
+    name: "dragoman_replicas",
+    help: "Gateways on this database, this one included, by whether their configuration file is the same as this one's.",
+    labelNames: ["configuration"],
+    registers: [registry],
     collect() {
       this.reset();
-      for (const [configuration, count] of Object.entries(figures() ?? {})) this.set({ configuration }, count as number);
+      for (const [configuration, count] of Object.entries(figures() ?? {}))
+        this.set({ configuration }, count as number);
     },
   });
 }

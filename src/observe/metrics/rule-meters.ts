@@ -20,16 +20,40 @@ export interface RuleMeters {
 export function openRuleMeters(registry: Registry, budgets: () => Promise<readonly BudgetStanding[]>): RuleMeters {
   const registers = [registry];
   const nameOf = bounded(MOST.rule);
-  const wouldRefuse = new Counter({ name: "dragoman_limit_would_refuse_total", help: "Reservations that a limit or budget in audit mode would have refused.", labelNames: ["limit"], registers });
-  const refusals = new Counter({ name: "dragoman_refusals_total", help: "Attempts that a limit, a budget or a policy did not let run, by code and by its id or name.", labelNames: ["code", "rule"], registers });
-  const policyEffects = new Counter({ name: "dragoman_policies_total", help: "Calls in which a policy spoke, by what it did or would have done.", labelNames: ["policy", "effect"], registers });
-  const thresholds = new Counter({ name: "dragoman_budget_thresholds_total", help: "Thresholds that budgets have reached.", labelNames: ["budget"], registers });
+  const wouldRefuse = new Counter({
+    name: "dragoman_limit_would_refuse_total",
+    help: "Reservations that a limit or budget in audit mode would have refused.",
+    labelNames: ["limit"],
+    registers,
+  });
+  const refusals = new Counter({
+    name: "dragoman_refusals_total",
+    help: "Attempts that a limit, a budget or a policy did not let run, by code and by its id or name.",
+    labelNames: ["code", "rule"],
+    registers,
+  });
+  const policyEffects = new Counter({
+    name: "dragoman_policies_total",
+    help: "Calls in which a policy spoke, by what it did or would have done.",
+    labelNames: ["policy", "effect"],
+    registers,
+  });
+  const thresholds = new Counter({
+    name: "dragoman_budget_thresholds_total",
+    help: "Thresholds that budgets have reached.",
+    labelNames: ["budget"],
+    registers,
+  });
   new Gauge({
-    name: "dragoman_budget_used_ratio", help: "How much of a budget is used and reserved, 1 for all of it: of the account under it that was fullest when it was last charged here.", labelNames: ["budget", "name"], registers,
+    name: "dragoman_budget_used_ratio",
+    help: "How much of a budget is used and reserved, 1 for all of it: of the account under it that was fullest when it was last charged here.",
+    labelNames: ["budget", "name"],
+    registers,
     async collect() {
       const standings = await budgets();
       this.reset();
-      for (const { budget, name, used } of standings.slice(0, MOST.rule)) this.set({ budget: nameOf(budget), name }, used);
+      for (const { budget, name, used } of standings.slice(0, MOST.rule))
+        this.set({ budget: nameOf(budget), name }, used);
     },
   });
   return {

@@ -20,26 +20,43 @@ const MOST_TARGETS = MOST.configuredModel + MOST.cataloguedModel;
 const STATES = ["closed", "half_open", "open", "rate_limited"] as const;
 
 /** Only targets that have answered or are left alone, and whose names are not the callers': they cannot make up series. */
-export function targetGauges(registry: Registry, targets: () => readonly TargetStanding[], isNamed: (target: string) => boolean): void {
+export function targetGauges(
+  registry: Registry,
+  targets: () => readonly TargetStanding[],
+  isNamed: (target: string) => boolean,
+): void {
   const registers = [registry];
-  const shown = (): readonly TargetStanding[] => targets().filter(({ firstContentMs, state, target }) => (firstContentMs !== null || state !== "closed") && isNamed(target)).slice(0, MOST_TARGETS);
+  const shown = (): readonly TargetStanding[] =>
+    targets()
+      .filter(({ firstContentMs, state, target }) => (firstContentMs !== null || state !== "closed") && isNamed(target))
+      .slice(0, MOST_TARGETS);
   const labelNames = ["target"] as const;
   new Gauge({
-    name: "dragoman_target_state", help: "1 for the state that a target is in, 0 for the others.", labelNames: ["target", "state"], registers,
+    name: "dragoman_target_state",
+    help: "1 for the state that a target is in, 0 for the others.",
+    labelNames: ["target", "state"],
+    registers,
     collect() {
       this.reset();
-      for (const { target, state } of shown()) for (const each of STATES) this.set({ target, state: each }, each === state ? 1 : 0);
+      for (const { target, state } of shown())
+        for (const each of STATES) this.set({ target, state: each }, each === state ? 1 : 0);
     },
   });
   new Gauge({
-    name: "dragoman_target_calls_in_flight", help: "Attempts at a target that have begun and not ended.", labelNames, registers,
+    name: "dragoman_target_calls_in_flight",
+    help: "Attempts at a target that have begun and not ended.",
+    labelNames,
+    registers,
     collect() {
       this.reset();
       for (const { target, inFlight } of shown()) this.set({ target }, inFlight);
     },
   });
   new Gauge({
-    name: "dragoman_target_calls_waiting", help: "Calls in the queue of a target.", labelNames, registers,
+    name: "dragoman_target_calls_waiting",
+    help: "Calls in the queue of a target.",
+    labelNames,
+    registers,
     collect() {
       this.reset();
       for (const { target, waiting } of shown()) this.set({ target }, waiting);

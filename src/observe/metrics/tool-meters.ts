@@ -11,9 +11,25 @@ const ROUNDS = [1, 2, 3, 4, 5, 7, 10, 20, 50];
 
 export function openToolMeters(registry: Registry, isRegistered: IsRegisteredServer): (record: CallRecord) => void {
   const registers = [registry];
-  const runs = new Counter({ name: "dragoman_tool_runs_total", help: "Tools that the gateway ran, by server and outcome.", labelNames: ["server", "outcome"], registers });
-  const duration = new Histogram({ name: "dragoman_tool_run_seconds", help: "From the call of a tool to its result.", labelNames: ["server"], buckets: SECONDS, registers });
-  const rounds = new Histogram({ name: "dragoman_tool_rounds", help: "Rounds with the model of calls in which the gateway ran tools.", buckets: ROUNDS, registers });
+  const runs = new Counter({
+    name: "dragoman_tool_runs_total",
+    help: "Tools that the gateway ran, by server and outcome.",
+    labelNames: ["server", "outcome"],
+    registers,
+  });
+  const duration = new Histogram({
+    name: "dragoman_tool_run_seconds",
+    help: "From the call of a tool to its result.",
+    labelNames: ["server"],
+    buckets: SECONDS,
+    registers,
+  });
+  const rounds = new Histogram({
+    name: "dragoman_tool_rounds",
+    help: "Rounds with the model of calls in which the gateway ran tools.",
+    buckets: ROUNDS,
+    registers,
+  });
   const serverLabel = bounded(MOST.server);
   return (record) => {
     if (record.tools.length === 0) return;

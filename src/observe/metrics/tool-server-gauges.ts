@@ -15,13 +15,18 @@ export interface ToolServerFigures {
 export function toolServerGauges(registry: Registry, figures: () => ToolServerFigures | null): void {
   const registers = [registry];
   new Gauge({
-    name: "dragoman_tool_server_connections", help: "Tool servers that the gateway is connected to.", registers,
+    name: "dragoman_tool_server_connections",
+    help: "Tool servers that the gateway is connected to.",
+    registers,
     collect() {
       this.set(figures()?.connections ?? 0);
     },
   });
   new Counter({
-    name: "dragoman_tool_server_connects_total", help: "What became of connections to tool servers: connected, refused, lost.", labelNames: ["outcome"], registers,
+    name: "dragoman_tool_server_connects_total",
+    help: "What became of connections to tool servers: connected, refused, lost.",
+    labelNames: ["outcome"],
+    registers,
     collect() {
       const now = figures();
       this.reset();

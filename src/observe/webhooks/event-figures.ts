@@ -19,7 +19,17 @@ export interface EventFigures {
 }
 
 export function newEventFigures(): EventFigures {
-  return { emitted: new Map(), shedEvents: 0, shedDeliveries: 0, attempts: { delivered: 0, failed: 0 }, dead: 0, held: 0, pending: 0, deadLetters: 0, oldestPendingMs: null };
+  return {
+    emitted: new Map(),
+    shedEvents: 0,
+    shedDeliveries: 0,
+    attempts: { delivered: 0, failed: 0 },
+    dead: 0,
+    held: 0,
+    pending: 0,
+    deadLetters: 0,
+    oldestPendingMs: null,
+  };
 }
 
 /** `figures` is null while no events are kept. */
@@ -27,16 +37,26 @@ export function eventGauges(registry: Registry, figures: () => EventFigures | nu
   const registers = [registry];
   const gauge = (name: string, help: string, of: (now: EventFigures) => number): void => {
     new Gauge({
-      name, help, registers,
+      name,
+      help,
+      registers,
       collect() {
         const now = figures();
         this.set(now === null ? 0 : of(now));
       },
     });
   };
-  const counter = (name: string, help: string, labelNames: readonly string[], of: (now: EventFigures) => readonly (readonly [labels: Readonly<Record<string, string>>, value: number])[]): void => {
+  const counter = (
+    name: string,
+    help: string,
+    labelNames: readonly string[],
+    of: (now: EventFigures) => readonly (readonly [labels: Readonly<Record<string, string>>, value: number])[],
+  ): void => {
     new Counter({
-      name, help, labelNames, registers,
+      name,
+      help,
+      labelNames,
+      registers,
       collect() {
         this.reset();
         const now = figures();
@@ -44,12 +64,47 @@ export function eventGauges(registry: Registry, figures: () => EventFigures | nu
       },
     });
   };
-  counter("dragoman_events_total", "Events that this gateway has seen happen, by type, whether anybody listens or not.", ["event"], ({ emitted }) => [...emitted].map(([event, count]) => [{ event }, count] as const));
-  counter("dragoman_events_shed_total", "Events lost for want of room: `memory` before they were written down, `queue` oldest deliveries of a webhook.", ["where"], ({ shedEvents, shedDeliveries }) => [[{ where: "memory" }, shedEvents], [{ where: "queue" }, shedDeliveries]]);
-  counter("dragoman_webhook_attempts_total", "Attempts to deliver an event to a webhook, by outcome.", ["outcome"], ({ attempts }) => [[{ outcome: "delivered" }, attempts.delivered], [{ outcome: "failed" }, attempts.failed]]);
-  counter("dragoman_webhook_dead_letters_total", "Deliveries that this gateway has given up.", [], ({ dead }) => [[{}, dead]]);
+  counter(
+    "dragoman_events_total",
+    "Events that this gateway has seen happen, by type, whether anybody listens or not.",
+    ["event"],
+    ({ emitted }) => [...emitted].map(([event, count]) => [{ event }, count] as const),
+  );
+  counter(
+    "dragoman_events_shed_total",
+    "Events lost for want of room: `memory` before they were written down, `queue` oldest deliveries of a webhook.",
+    ["where"],
+    ({ shedEvents, shedDeliveries }) => [
+      [{ where: "memory" }, shedEvents],
+      [{ where: "queue" }, shedDeliveries],
+    ],
+  );
+  counter(
+    "dragoman_webhook_attempts_total",
+    "Attempts to deliver an event to a webhook, by outcome.",
+    ["outcome"],
+    ({ attempts }) => [
+      [{ outcome: "delivered" }, attempts.delivered],
+      [{ outcome: "failed" }, attempts.failed],
+    ],
+  );
+  counter("dragoman_webhook_dead_letters_total", "Deliveries that this gateway has given up.", [], ({ dead }) => [
+    [{}, dead],
+  ]);
   gauge("dragoman_events_held", "Events in memory that the database does not have yet.", ({ held }) => held);
-  gauge("dragoman_webhook_queue_deliveries", "Deliveries that wait, of all gateways on the database.", ({ pending }) => pending);
-  gauge("dragoman_webhook_queue_age_seconds", "How long the oldest delivery waits.", ({ oldestPendingMs }) => (oldestPendingMs ?? 0) / 1000);
-  gauge("dragoman_webhook_dead_letters", "Deliveries that were given up and are still kept, of all gateways on the database.", ({ deadLetters }) => deadLetters);
+  gauge(
+    "dragoman_webhook_queue_deliveries",
+    "Deliveries that wait, of all gateways on the database.",
+    ({ pending }) => pending,
+  );
+  gauge(
+    "dragoman_webhook_queue_age_seconds",
+    "How long the oldest delivery waits.",
+    ({ oldestPendingMs }) => (oldestPendingMs ?? 0) / 1000,
+  );
+  gauge(
+    "dragoman_webhook_dead_letters",
+    "Deliveries that were given up and are still kept, of all gateways on the database.",
+    ({ deadLetters }) => deadLetters,
+  );
 }

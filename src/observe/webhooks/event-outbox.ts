@@ -30,7 +30,15 @@ const GATHER_MS = 20;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 30_000;
 
-export function openEventOutbox({ queue, clock, webhooks, figures, onWritten, onState, mostHeld = MOST_HELD }: OutboxOptions): EventOutbox {
+export function openEventOutbox({
+  queue,
+  clock,
+  webhooks,
+  figures,
+  onWritten,
+  onState,
+  mostHeld = MOST_HELD,
+}: OutboxOptions): EventOutbox {
   const held: GatewayEvent[] = [];
   let waitMs = 0;
   let timer: ReturnType<typeof setTimeout> | null = null;

@@ -43,23 +43,57 @@ export function openEvents(options: EventsOptions): OpenEvents {
   const figures = newEventFigures();
   const gone = goneReceivers(options);
   const webhooks = (): WebhookSet => gone.without(snapshot().webhooks);
-  const onState = (source: string) => (state: "away" | "back", error: unknown): void => {
-    if (state === "back") log.info({ source }, "the queue of events is reached again");
-    else log.warn({ source, error_detail: wordsOf(error) }, "the queue of events cannot be reached: events wait in memory, and webhooks are told later");
-  };
+  const onState =
+    (source: string) =>
+    (state: "away" | "back", error: unknown): void => {
+      if (state === "back") log.info({ source }, "the queue of events is reached again");
+      else
+        log.warn(
+          { source, error_detail: wordsOf(error) },
+          "the queue of events cannot be reached: events wait in memory, and webhooks are told later",
+        );
+    };
   const dispatcher = openDispatcher({
-    queue, clock, webhooks, random, figures,
+    queue,
+    clock,
+    webhooks,
+    random,
+    figures,
     forgetUnheard: (beforeMs) => store.forgetUnheardEvents(beforeMs),
     send: webhookSender({ upstream, clock, allowPrivateAddresses: () => snapshot().allowPrivateAddresses }),
     onGone: gone.add,
-    onDead: ({ id, name, tenantId }, { id: delivery, event, attempts }, why) => log.warn({ event: "webhook_dead_letter", webhook: name, webhook_id: id, tenant: tenantId, delivery, type: event.type, attempts, why }, "a delivery to a webhook was given up"),
+    onDead: ({ id, name, tenantId }, { id: delivery, event, attempts }, why) =>
+      log.warn(
+        {
+          event: "webhook_dead_letter",
+          webhook: name,
+          webhook_id: id,
+          tenant: tenantId,
+          delivery,
+          type: event.type,
+          attempts,
+          why,
+        },
+        "a delivery to a webhook was given up",
+      ),
     onState: onState("webhooks"),
   });
-  const outbox = openEventOutbox({ queue, clock, webhooks, figures, onWritten: () => dispatcher.nudge(), onState: onState("events") });
+  const outbox = openEventOutbox({
+    queue,
+    clock,
+    webhooks,
+    figures,
+    onWritten: () => dispatcher.nudge(),
+    onState: onState("events"),
+  });
   const refusals = refusalEvents(outbox, clock);
   const expiry = watchTokenExpiry(outbox, snapshot, clock);
   expiry.look();
-  const endPruning = everyHour(async (isEnding) => dispatcher.isInUse() && pruneInRounds(() => queue.prune(clock.now() - KEPT_DAYS * DAY_MS), isEnding), (words) => log.warn({ error_detail: words }, "events that are too old could not be removed"));
+  const endPruning = everyHour(
+    async (isEnding) =>
+      dispatcher.isInUse() && pruneInRounds(() => queue.prune(clock.now() - KEPT_DAYS * DAY_MS), isEnding),
+    (words) => log.warn({ error_detail: words }, "events that are too old could not be removed"),
+  );
   return {
     figures,
     observer: refusals,
@@ -91,9 +125,25 @@ function goneReceivers({ store, log }: EventsOptions): GoneReceivers {
   return {
     add(webhook) {
       const { id, name, tenantId, origin, url } = webhook;
-      log.warn({ event: "webhook_gone", webhook: name, webhook_id: id, tenant: tenantId }, "a webhook is switched off: its receiver answered 410 Gone");
+      log.warn(
+        { event: "webhook_gone", webhook: name, webhook_id: id, tenant: tenantId },
+        "a webhook is switched off: its receiver answered 410 Gone",
+      );
       if (origin === "file") gone.add(`${id} ${url}`);
-      else store.change(LOCAL_ACTOR, (writer) => writer.changeResource("webhook", id, ({ name: kept, document }) => ({ name: kept, document: { ...document, enabled: false } }))).catch((error: unknown) => log.warn({ webhook_id: id, error_detail: wordsOf(error) }, "a webhook whose receiver is gone could not be switched off"));
+      else
+        store
+          .change(LOCAL_ACTOR, (writer) =>
+            writer.changeResource("webhook", id, ({ name: kept, document }) => ({
+              name: kept,
+              document: { ...document, enabled: false },
+            })),
+          )
+          .catch((error: unknown) =>
+            log.warn(
+              { webhook_id: id, error_detail: wordsOf(error) },
+              "a webhook whose receiver is gone could not be switched off",
+            ),
+          );
     },
     without(set) {
       if (gone.size === 0) return set;

@@ -27,14 +27,22 @@ const EVERY_MS = 60_000;
 const MOST_TALLIES = 5_000;
 const MOST_OF_TENANT = 500;
 
-const KINDS: Readonly<Partial<Record<NonNullable<CallRecord["code"]>, Refusal["kind"]>>> = { policy_violation: "policy", rate_limit_exceeded: "limit", insufficient_quota: "budget", model_unpriced: "price" };
+const KINDS: Readonly<Partial<Record<NonNullable<CallRecord["code"]>, Refusal["kind"]>>> = {
+  policy_violation: "policy",
+  rate_limit_exceeded: "limit",
+  insufficient_quota: "budget",
+  model_unpriced: "price",
+};
 
 /** Null: it was not refused by a rule of the gateway's: a provider's own limit is none. */
 function refusalOf({ code, policies, limits }: CallRecord): Refusal | null {
   const kind = code === null ? undefined : KINDS[code];
   if (kind === undefined) return null;
   if (kind === "price") return { kind, rule: null };
-  const rule = kind === "policy" ? policies.findLast(({ effect }) => effect === "denied")?.name : limits.findLast(({ refused }) => refused === code)?.id;
+  const rule =
+    kind === "policy"
+      ? policies.findLast(({ effect }) => effect === "denied")?.name
+      : limits.findLast(({ refused }) => refused === code)?.id;
   return rule === undefined ? null : { kind, rule };
 }
 
@@ -54,8 +62,7 @@ export function refusalEvents(events: Events, clock: Pick<Clock, "now">): Refusa
       if (tally.count === 0) {
         tallies.delete(key);
         held(tally.last.tenantId!, -1);
-      }
-      else {
+      } else {
         tally.tell(tally.count, tally.sinceMs, nowMs, tally.last);
         tally.count = 0;
         tally.sinceMs = nowMs;
@@ -69,8 +76,23 @@ export function refusalEvents(events: Events, clock: Pick<Clock, "now">): Refusa
     const { code, tenantId, projectId } = record;
     const tell: Tally["tell"] = (count, sinceMs, untilMs, { traceId, tokenId, route, provider, model }) =>
       events.emit({
-        type: "call.refused", tenantId, projectId,
-        data: { code, rule_kind: kind, rule, count, since: iso(sinceMs), until: iso(untilMs), last: { trace_id: traceId, token_id: tokenId, route, model: provider === null || model === null ? null : `${provider}:${model}` } },
+        type: "call.refused",
+        tenantId,
+        projectId,
+        data: {
+          code,
+          rule_kind: kind,
+          rule,
+          count,
+          since: iso(sinceMs),
+          until: iso(untilMs),
+          last: {
+            trace_id: traceId,
+            token_id: tokenId,
+            route,
+            model: provider === null || model === null ? null : `${provider}:${model}`,
+          },
+        },
       });
     return { tell, count: 0, sinceMs: record.startedAtMs, last: record };
   };

@@ -17,7 +17,11 @@ export interface TokenExpiry {
   close(): void;
 }
 
-export function watchTokenExpiry(events: Events, snapshot: () => Pick<Snapshot, "tokens" | "webhooks">, clock: Pick<Clock, "now">): TokenExpiry {
+export function watchTokenExpiry(
+  events: Events,
+  snapshot: () => Pick<Snapshot, "tokens" | "webhooks">,
+  clock: Pick<Clock, "now">,
+): TokenExpiry {
   let told = new Set<string>();
   /** Nothing happens before, as long as the tokens are the same. */
   let nextMs = Number.NEGATIVE_INFINITY;
@@ -26,7 +30,8 @@ export function watchTokenExpiry(events: Events, snapshot: () => Pick<Snapshot, 
   const look = (): void => {
     const now = snapshot();
     const nowMs = clock.now();
-    if (now.webhooks.size === 0 || (now.tokens === known?.tokens && now.webhooks === known.webhooks && nowMs < nextMs)) return;
+    if (now.webhooks.size === 0 || (now.tokens === known?.tokens && now.webhooks === known.webhooks && nowMs < nextMs))
+      return;
     // a webhook that is new hears of what is still to come
     if (now.webhooks !== known?.webhooks) told = new Set();
     known = now;
@@ -48,13 +53,27 @@ export function watchTokenExpiry(events: Events, snapshot: () => Pick<Snapshot, 
 }
 
 /** What is to be told of a token now, and when that changes. */
-function dueOf({ createdAtMs, expiresAtMs, revokedAtMs }: AccessToken, nowMs: number): { readonly type: "token.expiring" | "token.expired" | null; readonly nextMs: number | null } {
+function dueOf(
+  { createdAtMs, expiresAtMs, revokedAtMs }: AccessToken,
+  nowMs: number,
+): { readonly type: "token.expiring" | "token.expired" | null; readonly nextMs: number | null } {
   if (revokedAtMs !== null || nowMs >= expiresAtMs + AFTERWARDS_MS) return { type: null, nextMs: null };
   if (nowMs >= expiresAtMs) return { type: "token.expired", nextMs: null };
   const soonMs = expiresAtMs - Math.min(SOON_MS, (expiresAtMs - createdAtMs) / 4);
   return nowMs < soonMs ? { type: null, nextMs: soonMs } : { type: "token.expiring", nextMs: expiresAtMs };
 }
 
-function tell(events: Events, { id, name, kind, tenantId, projectId, userId, role, expiresAtMs }: AccessToken, type: "token.expiring" | "token.expired", onceKey: string): void {
-  events.emit({ type, tenantId, projectId, onceKey, data: { token_id: id, name, kind, user_id: userId, role, expires_at: new Date(expiresAtMs).toISOString() } });
+function tell(
+  events: Events,
+  { id, name, kind, tenantId, projectId, userId, role, expiresAtMs }: AccessToken,
+  type: "token.expiring" | "token.expired",
+  onceKey: string,
+): void {
+  events.emit({
+    type,
+    tenantId,
+    projectId,
+    onceKey,
+    data: { token_id: id, name, kind, user_id: userId, role, expires_at: new Date(expiresAtMs).toISOString() },
+  });
 }

@@ -83,7 +83,13 @@ export function openDispatcher(options: DispatcherOptions): Dispatcher {
     }
     return isMore;
   };
-  const turns = openTurns({ turn, restMs: () => (webhooks().size > 0 ? pollMs : IDLE_POLL_MS), awayMs: pollMs, longestAwayMs: LONGEST_POLL_MS, onState });
+  const turns = openTurns({
+    turn,
+    restMs: () => (webhooks().size > 0 ? pollMs : IDLE_POLL_MS),
+    awayMs: pollMs,
+    longestAwayMs: LONGEST_POLL_MS,
+    onState,
+  });
   const begin = async (webhookId: string, sinceMs: number): Promise<void> => {
     const webhook = webhooks().find(webhookId);
     const nowMs = clock.now();
@@ -145,7 +151,12 @@ export function recipientOf({ id, name, tenantId, projectId }: Webhook): Recipie
 }
 
 /** Whether the receiver took it. Never rejects: a delivery whose end cannot be written down is tried again when its lease ends. */
-async function deliver(options: DispatcherOptions, webhook: Webhook, claimed: ClaimedDelivery, away: (error: unknown) => void): Promise<boolean> {
+async function deliver(
+  options: DispatcherOptions,
+  webhook: Webhook,
+  claimed: ClaimedDelivery,
+  away: (error: unknown) => void,
+): Promise<boolean> {
   const { queue, clock, figures } = options;
   let isTaken = false;
   try {
@@ -167,7 +178,13 @@ async function deliver(options: DispatcherOptions, webhook: Webhook, claimed: Cl
   return isTaken;
 }
 
-function outcomeOf({ maxAttempts }: Webhook, { attempts }: ClaimedDelivery, { attempt, askedMs }: SentWebhook, nowMs: number, random: number): DeliveryOutcome {
+function outcomeOf(
+  { maxAttempts }: Webhook,
+  { attempts }: ClaimedDelivery,
+  { attempt, askedMs }: SentWebhook,
+  nowMs: number,
+  random: number,
+): DeliveryOutcome {
   if (attempt.error === null) return { state: "delivered", nextAtMs: nowMs, attempt };
   if (attempt.status === 410 || attempts >= maxAttempts) return { state: "dead", nextAtMs: nowMs, attempt };
   return { state: "pending", nextAtMs: nowMs + waitAfter(attempts, random, askedMs), attempt };

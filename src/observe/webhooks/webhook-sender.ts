@@ -31,7 +31,14 @@ const KEPT_CHARACTERS = 500;
 
 /** The body that is sent, and signed as it is. */
 export function webhookBody({ id, type, atMs, tenantId, projectId, data }: GatewayEvent): string {
-  return JSON.stringify({ id, type, timestamp: new Date(atMs).toISOString(), tenant_id: tenantId, project_id: projectId, data });
+  return JSON.stringify({
+    id,
+    type,
+    timestamp: new Date(atMs).toISOString(),
+    tenant_id: tenantId,
+    project_id: projectId,
+    data,
+  });
 }
 
 export function webhookSender(options: SenderOptions): WebhookSender {
@@ -39,14 +46,27 @@ export function webhookSender(options: SenderOptions): WebhookSender {
   return async (webhook, event) => {
     const atMs = clock.now();
     const began = clock.monotonic();
-    const told = (status: number | null, error: string | null, answer: string | null, askedMs: number | null = null): SentWebhook => ({ attempt: { atMs, durationMs: Math.round(clock.monotonic() - began), status, error, answer }, askedMs });
+    const told = (
+      status: number | null,
+      error: string | null,
+      answer: string | null,
+      askedMs: number | null = null,
+    ): SentWebhook => ({
+      attempt: { atMs, durationMs: Math.round(clock.monotonic() - began), status, error, answer },
+      askedMs,
+    });
     const cancellation = new Cancellation();
     const outOfTime = new Error(`no answer within ${webhook.timeoutMs / 1000} s`);
     const timer = setTimeout(() => cancellation.abort(outOfTime), webhook.timeoutMs);
     try {
       const { status, answer, retryAfter } = await send(options, webhook, event, atMs, cancellation);
       if (status >= 200 && status < 300) return told(status, null, answer);
-      return told(status, status >= 300 && status < 400 ? `answered ${status}: redirects are not followed` : `answered ${status}`, answer, retryAfter);
+      return told(
+        status,
+        status >= 300 && status < 400 ? `answered ${status}: redirects are not followed` : `answered ${status}`,
+        answer,
+        retryAfter,
+      );
     } catch (thrown) {
       return told(null, wordsOf(thrown), null);
     } finally {
@@ -55,15 +75,39 @@ export function webhookSender(options: SenderOptions): WebhookSender {
   };
 }
 
-async function send({ upstream, clock, allowPrivateAddresses }: SenderOptions, { id, origin, url, secret, previous, timeoutMs }: Webhook, event: GatewayEvent, atMs: number, signal: Cancellation) {
+async function send(
+  { upstream, clock, allowPrivateAddresses }: SenderOptions,
+  { id, origin, url, secret, previous, timeoutMs }: Webhook,
+  event: GatewayEvent,
+  atMs: number,
+  signal: Cancellation,
+) {
   // what stands in the file is the operator's, and always allowed (decisions 2.12)
-  const checked = origin === "file" ? { url, pinnedAddress: undefined } : await checkAddress(url, { allowPrivate: allowPrivateAddresses(), param: "url", resolveTimeoutMs: Math.min(timeoutMs, 5000) });
+  const checked =
+    origin === "file"
+      ? { url, pinnedAddress: undefined }
+      : await checkAddress(url, {
+          allowPrivate: allowPrivateAddresses(),
+          param: "url",
+          resolveTimeoutMs: Math.min(timeoutMs, 5000),
+        });
   const body = webhookBody(event);
   const secrets = previous !== null && atMs < previous.untilMs ? [secret, previous.secret] : [secret];
-  const headers = { "content-type": "application/json", "user-agent": `dragoman/${VERSION}`, ...webhookHeaders({ id: event.id, atMs, body }, secrets) };
+  const headers = {
+    "content-type": "application/json",
+    "user-agent": `dragoman/${VERSION}`,
+    ...webhookHeaders({ id: event.id, atMs, body }, secrets),
+  };
   const response = await upstream.send(
     { url: checked.url, headers, body },
-    { signal, partition: `webhook\n${id}`, connectTimeoutMs: timeoutMs, firstByteTimeoutMs: timeoutMs, betweenBytesTimeoutMs: timeoutMs, ...(checked.pinnedAddress !== undefined && { pinnedAddress: checked.pinnedAddress }) },
+    {
+      signal,
+      partition: `webhook\n${id}`,
+      connectTimeoutMs: timeoutMs,
+      firstByteTimeoutMs: timeoutMs,
+      betweenBytesTimeoutMs: timeoutMs,
+      ...(checked.pinnedAddress !== undefined && { pinnedAddress: checked.pinnedAddress }),
+    },
   );
   const retryAfter = retryAfterMs((name) => response.header(name), clock.now());
   return { status: response.status, answer: await beginOf(response.body), retryAfter };
@@ -84,7 +128,12 @@ async function beginOf(body: UpstreamBody): Promise<string | null> {
     // its begin is all there is
   }
   body.cancel();
-  const text = Buffer.concat(parts).toString("utf8").replaceAll(/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\uFFFD]+/gu, " ").trim().slice(0, KEPT_CHARACTERS).toWellFormed();
+  const text = Buffer.concat(parts)
+    .toString("utf8")
+    .replaceAll(/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\uFFFD]+/gu, " ")
+    .trim()
+    .slice(0, KEPT_CHARACTERS)
+    .toWellFormed();
   return text === "" ? null : text;
 }
 

@@ -26,54 +26,132 @@ const isAddress = (text: string): boolean => {
 };
 
 /** No pattern of the schema: answers show it masked. */
-const secret = z.string().max(200).refine((text) => SECRET.test(text), "expected `whsec_` and 24 to 64 random bytes in base64");
+const secret = z
+  .string()
+  .max(200)
+  .refine((text) => SECRET.test(text), "expected `whsec_` and 24 to 64 random bytes in base64");
 
 const SHAPE = {
-  url: z.string().max(2000).refine(isAddress, "expected an http or https address without user name").meta({ title: "URL", description: "Where events are sent, with POST. A redirect is not followed: it is a failure." }),
+  url: z
+    .string()
+    .max(2000)
+    .refine(isAddress, "expected an http or https address without user name")
+    .meta({
+      title: "URL",
+      description: "Where events are sent, with POST. A redirect is not followed: it is a failure.",
+    }),
   events: z
-    .array(z.string().max(100).refine((pattern) => EVENT_TYPES.some((type) => compileGlob(pattern)(type)), `expected a type of event, with * for any text: ${EVENT_TYPES.join(", ")}`))
+    .array(
+      z
+        .string()
+        .max(100)
+        .refine(
+          (pattern) => EVENT_TYPES.some((type) => compileGlob(pattern)(type)),
+          `expected a type of event, with * for any text: ${EVENT_TYPES.join(", ")}`,
+        ),
+    )
     .min(1)
     .max(50)
     .default(["*"])
     .meta({ title: "Events", description: "Types of events that are sent, with `*` for any text; not set: all." }),
-  enabled: z.boolean().default(true).meta({ title: "Enabled", description: "False switches it off: what happens meanwhile is never sent, and what waits to be sent ends." }),
+  enabled: z
+    .boolean()
+    .default(true)
+    .meta({
+      title: "Enabled",
+      description: "False switches it off: what happens meanwhile is never sent, and what waits to be sent ends.",
+    }),
   description: z.string().min(1).max(500).optional().meta({ title: "Description", description: "For people." }),
-  timeout_s: z.number().gt(0).max(60).default(DEFAULT_TIMEOUT_S).meta({ title: "Seconds", description: "Time for one delivery, from the look-up of the name to the end of the answer." }),
-  max_attempts: z.int().min(1).max(MAX_ATTEMPTS).default(DEFAULT_ATTEMPTS).meta({ title: "Attempts", description: "How often a delivery is tried before it is given up: at once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, and then every 24 h." }),
-  previous_secret: secret.optional().meta({ title: "Previous secret", description: "Signs beside `secret` until `previous_secret_until`, so that a receiver can change over." }),
-  previous_secret_until: z.iso.datetime({ offset: true }).optional().meta({ title: "Until", description: "When `previous_secret` ends, such as `2026-01-31T09:00:00Z`." }),
+  timeout_s: z
+    .number()
+    .gt(0)
+    .max(60)
+    .default(DEFAULT_TIMEOUT_S)
+    .meta({
+      title: "Seconds",
+      description: "Time for one delivery, from the look-up of the name to the end of the answer.",
+    }),
+  max_attempts: z
+    .int()
+    .min(1)
+    .max(MAX_ATTEMPTS)
+    .default(DEFAULT_ATTEMPTS)
+    .meta({
+      title: "Attempts",
+      description:
+        "How often a delivery is tried before it is given up: at once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, and then every 24 h.",
+    }),
+  previous_secret: secret
+    .optional()
+    .meta({
+      title: "Previous secret",
+      description: "Signs beside `secret` until `previous_secret_until`, so that a receiver can change over.",
+    }),
+  previous_secret_until: z.iso
+    .datetime({ offset: true })
+    .optional()
+    .meta({ title: "Until", description: "When `previous_secret` ends, such as `2026-01-31T09:00:00Z`." }),
 };
 
-const SECRET_MEANING = "`whsec_` and 24 to 64 random bytes in base64, with which every delivery is signed (Standard Webhooks).";
+const SECRET_MEANING =
+  "`whsec_` and 24 to 64 random bytes in base64, with which every delivery is signed (Standard Webhooks).";
 
 /** Of the admin API and the store. */
 export const webhookSchema = z
-  .strictObject({ ...SHAPE, secret: secret.optional().meta({ title: "Secret", description: `${SECRET_MEANING} Not set: one is made, and shown in this answer alone.` }) })
+  .strictObject({
+    ...SHAPE,
+    secret: secret
+      .optional()
+      .meta({
+        title: "Secret",
+        description: `${SECRET_MEANING} Not set: one is made, and shown in this answer alone.`,
+      }),
+  })
   .meta({ title: "Webhook", description: "An address that is told of events." });
 
 export type WebhookDocument = z.output<typeof webhookSchema>;
 
 /** What stands in the file can be shown to nobody, so that it has to be given. */
-const filedSchema = z.strictObject({ ...SHAPE, secret: secret.meta({ title: "Secret", description: `${SECRET_MEANING} Best as \`"\${file:...}"\` or \`"\${VARIABLE}"\`: \`echo whsec_$(openssl rand -base64 32)\` makes one.` }) });
+const filedSchema = z.strictObject({
+  ...SHAPE,
+  secret: secret.meta({
+    title: "Secret",
+    description: `${SECRET_MEANING} Best as \`"\${file:...}"\` or \`"\${VARIABLE}"\`: \`echo whsec_$(openssl rand -base64 32)\` makes one.`,
+  }),
+});
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
 export const webhooksSection = z
-  .record(z.string().regex(NAME, "expected a name of 1 to 64 letters, digits, dashes, dots and underscores"), filedSchema)
+  .record(
+    z.string().regex(NAME, "expected a name of 1 to 64 letters, digits, dashes, dots and underscores"),
+    filedSchema,
+  )
   .refine((webhooks) => Object.keys(webhooks).length <= MAX_WEBHOOKS, `expected at most ${MAX_WEBHOOKS} webhooks`)
   .prefault({})
-  .meta({ title: "Webhooks", description: "Addresses that are told of events, by name: [integrations/webhooks.md](integrations/webhooks.md). Those that stand here hear of all tenants and of the gateway itself." });
+  .meta({
+    title: "Webhooks",
+    description:
+      "Addresses that are told of events, by name: [integrations/webhooks.md](integrations/webhooks.md). Those that stand here hear of all tenants and of the gateway itself.",
+  });
 
 /** Throws Error where a document has no secret, which the schema lets pass. */
 export function compileWebhooks(configured: readonly Configured<WebhookDocument>[]): WebhookSet {
   const all = configured.map(webhookOf);
   const byId = new Map(all.map((one) => [one.id, one]));
-  const byPlace = Map.groupBy(all.filter(({ isEnabled }) => isEnabled), placeOf);
+  const byPlace = Map.groupBy(
+    all.filter(({ isEnabled }) => isEnabled),
+    placeOf,
+  );
   const at = (place: string): readonly Webhook[] => byPlace.get(place) ?? [];
   return {
     size: all.length,
     recipients: ({ type, tenantId, projectId }: Pick<GatewayEvent, "type" | "tenantId" | "projectId">) =>
-      [...at("everywhere"), ...(tenantId === null ? [] : at(`tenant ${tenantId}`)), ...(projectId === null ? [] : at(`project ${projectId}`))].filter((one) => one.hears(type)),
+      [
+        ...at("everywhere"),
+        ...(tenantId === null ? [] : at(`tenant ${tenantId}`)),
+        ...(projectId === null ? [] : at(`project ${projectId}`)),
+      ].filter((one) => one.hears(type)),
     find: (id) => byId.get(id) ?? null,
   };
 }
@@ -88,7 +166,11 @@ function webhookOf({ id, name, tenantId, projectId, origin, document }: Configur
   if (own === undefined) throw new Error("it has no secret to sign with");
   const globs = document.events.map((pattern) => compileGlob(pattern));
   return {
-    id, name, tenantId, projectId, origin,
+    id,
+    name,
+    tenantId,
+    projectId,
+    origin,
     url: document.url,
     isEnabled: document.enabled,
     hears: (type) => globs.some((matches) => matches(type)),

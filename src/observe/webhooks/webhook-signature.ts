@@ -12,8 +12,19 @@ export interface SignedMessage {
 }
 
 /** `secrets`: `whsec_` and base64; with several, as while one takes the place of another, each signs. */
-export function webhookHeaders({ id, atMs, body }: SignedMessage, secrets: readonly string[]): Readonly<Record<string, string>> {
+export function webhookHeaders(
+  { id, atMs, body }: SignedMessage,
+  secrets: readonly string[],
+): Readonly<Record<string, string>> {
   const seconds = String(Math.floor(atMs / 1000));
-  const signatures = secrets.map((secret) => `v1,${createHmac("sha256", Buffer.from(secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret, "base64")).update(`${id}.${seconds}.${body}`).digest("base64")}`);
+  const signatures = secrets.map(
+    (secret) =>
+      `v1,${createHmac(
+        "sha256",
+        Buffer.from(secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret, "base64"),
+      )
+        .update(`${id}.${seconds}.${body}`)
+        .digest("base64")}`,
+  );
   return { "webhook-id": id, "webhook-timestamp": seconds, "webhook-signature": signatures.join(" ") };
 }

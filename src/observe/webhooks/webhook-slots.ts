@@ -34,7 +34,14 @@ export function webhookSlots(): WebhookSlots {
   return {
     free({ id, tenantId }) {
       const { underWay = 0, isFailing = false } = receivers.get(id) ?? {};
-      return Math.max(0, Math.min((isFailing ? MOST_OF_FAILING : MOST_OF_ONE) - underWay, MOST_OF_TENANT - (tenants.get(tenantId) ?? 0), MOST_OF_ALL - all));
+      return Math.max(
+        0,
+        Math.min(
+          (isFailing ? MOST_OF_FAILING : MOST_OF_ONE) - underWay,
+          MOST_OF_TENANT - (tenants.get(tenantId) ?? 0),
+          MOST_OF_ALL - all,
+        ),
+      );
     },
     take({ id, tenantId }) {
       const receiver = receivers.get(id) ?? { underWay: 0, isFailing: false, turn: 0 };
@@ -52,7 +59,10 @@ export function webhookSlots(): WebhookSlots {
         else tenants.set(tenantId, left);
       };
     },
-    inTurn: (due) => due.toSorted((one, other) => (receivers.get(one.webhookId)?.turn ?? 0) - (receivers.get(other.webhookId)?.turn ?? 0)),
+    inTurn: (due) =>
+      due.toSorted(
+        (one, other) => (receivers.get(one.webhookId)?.turn ?? 0) - (receivers.get(other.webhookId)?.turn ?? 0),
+      ),
     forget(isKnown) {
       for (const [id, { underWay }] of receivers) if (underWay === 0 && !isKnown(id)) receivers.delete(id);
     },

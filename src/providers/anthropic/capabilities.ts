@@ -1,5 +1,15 @@
 // What the Messages API takes of the common set, by generation of the model. https://platform.claude.com/docs/en/api/messages
-import { NATIVE, UNSUPPORTED, defaultOnly, emulated, mapped, type Capability, type CapabilityCells, type CapabilityException, type CapabilityTable } from "../../core/capability.ts";
+import {
+  NATIVE,
+  UNSUPPORTED,
+  defaultOnly,
+  emulated,
+  mapped,
+  type Capability,
+  type CapabilityCells,
+  type CapabilityException,
+  type CapabilityTable,
+} from "../../core/capability.ts";
 import { EFFORT_WORDS } from "./thinking.ts";
 import { GENERATIONS, UNKNOWN_MODEL, type ModelFacts } from "./models.ts";
 
@@ -7,7 +17,11 @@ const unsupported = (note: string): Capability => ({ ...UNSUPPORTED, note });
 const native = (note: string): Capability => ({ ...NATIVE, note });
 
 /** These models refuse every `top_p` but their default, which is told as 0.99 or above: https://platform.claude.com/docs/en/about-claude/models/migration-guide */
-export const TOP_P_DEFAULT_ONLY: Capability = { ...UNSUPPORTED, note: "this model takes its default only, which is anything from 0.99 on", neutral: (value) => typeof value === "number" && value >= 0.99 };
+export const TOP_P_DEFAULT_ONLY: Capability = {
+  ...UNSUPPORTED,
+  note: "this model takes its default only, which is anything from 0.99 on",
+  neutral: (value) => typeof value === "number" && value >= 0.99,
+};
 
 /** The cells that differ between generations; each generation names all of them. */
 function generationCells(facts: ModelFacts) {
@@ -28,22 +42,35 @@ function generationCells(facts: ModelFacts) {
 
 function responseFormat(facts: ModelFacts): Capability {
   if (!facts.jsonSchema) return emulated("a forced tool call, whose input is the content");
-  const schema = "json_schema is output_config.format; without strict, a schema outside the vendor's subset is a forced tool call";
-  return facts.forcedTools ? mapped(`${schema}; json_object is a forced tool call`) : { ...mapped("json_schema is output_config.format"), values: ["text", "json_schema"] };
+  const schema =
+    "json_schema is output_config.format; without strict, a schema outside the vendor's subset is a forced tool call";
+  return facts.forcedTools
+    ? mapped(`${schema}; json_object is a forced tool call`)
+    : { ...mapped("json_schema is output_config.format"), values: ["text", "json_schema"] };
 }
 
 function reasoningEffort(facts: ModelFacts): Capability {
   if (facts.thinking === "none") return unsupported("this model does not think");
-  const words = EFFORT_WORDS.filter((word) => (word === "none" ? facts.thinkingOff !== null : word !== "max" || facts.thinking === "adaptive"));
-  const note = facts.thinking === "budget" ? "thinking.budget_tokens, below max_tokens" : "thinking.type adaptive and output_config.effort";
+  const words = EFFORT_WORDS.filter((word) =>
+    word === "none" ? facts.thinkingOff !== null : word !== "max" || facts.thinking === "adaptive",
+  );
+  const note =
+    facts.thinking === "budget"
+      ? "thinking.budget_tokens, below max_tokens"
+      : "thinking.type adaptive and output_config.effort";
   return { ...mapped(note), values: words };
 }
 
 /** `factsHere` says what the models take where they are served. */
-export function messagesCapabilities(factsHere: (facts: ModelFacts) => ModelFacts): Pick<CapabilityTable, "cells" | "exceptions"> {
+export function messagesCapabilities(
+  factsHere: (facts: ModelFacts) => ModelFacts,
+): Pick<CapabilityTable, "cells" | "exceptions"> {
   return {
     cells: { ...generationCells(factsHere(UNKNOWN_MODEL)), ...COMMON_CELLS },
-    exceptions: GENERATIONS.map(({ models, facts }): CapabilityException => ({ models, cells: generationCells(factsHere(facts)) })),
+    exceptions: GENERATIONS.map(({ models, facts }): CapabilityException => ({
+      models,
+      cells: generationCells(factsHere(facts)),
+    })),
   };
 }
 
@@ -84,7 +111,9 @@ const COMMON_CELLS = {
   image_url: mapped("an address as source url, a data URI as source base64; detail has no counterpart"),
   input_audio: unsupported("no audio in"),
   video_url: unsupported("no video in"),
-  file: mapped("document: file_data as base64 or text with the filename as title, file_id as an uploaded file or an address"),
+  file: mapped(
+    "document: file_data as base64 or text with the filename as title, file_id as an uploaded file or an address",
+  ),
   document: mapped("document; text in base64 is decoded, because only PDF may come so"),
 } as const satisfies Partial<CapabilityCells>;
 

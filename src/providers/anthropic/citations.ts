@@ -8,7 +8,14 @@ export function annotationsOf(citations: Json | undefined, start: number, end: n
   return citations.filter(isObject).flatMap((citation) => {
     const url = addressOf(citation);
     const title = citation["title"];
-    return url === null ? [] : [{ type: "url_citation", url_citation: { start_index: start, end_index: end, url, title: typeof title === "string" ? title : url } }];
+    return url === null
+      ? []
+      : [
+          {
+            type: "url_citation",
+            url_citation: { start_index: start, end_index: end, url, title: typeof title === "string" ? title : url },
+          },
+        ];
   });
 }
 

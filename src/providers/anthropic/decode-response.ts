@@ -17,7 +17,8 @@ export function decodeResponse(body: string, context: DecodeContext): ChatAnswer
   const answer = readAnswer(body);
   const { id, model, content, stop_reason: reason, stop_details: details, usage } = answer;
   if (!Array.isArray(content)) {
-    if (answer["type"] === "error" || isObject(answer["error"])) throw new StreamError(classifyError({ status: 200, body }));
+    if (answer["type"] === "error" || isObject(answer["error"]))
+      throw new StreamError(classifyError({ status: 200, body }));
     throw new MalformedAnswer("The provider's answer holds no list of content blocks.");
   }
   const { answerTool } = readMemo(context.memo);
@@ -30,7 +31,11 @@ export function decodeResponse(body: string, context: DecodeContext): ChatAnswer
     choices: [
       {
         index: 0,
-        message: { ...messageOf(parts), ...(refusal !== null && { refusal }), ...packedTurn(blocks, answer["container"], answerTool) },
+        message: {
+          ...messageOf(parts),
+          ...(refusal !== null && { refusal }),
+          ...packedTurn(blocks, answer["container"], answerTool),
+        },
         ...(typeof reason === "string" ? finishOf(reason, parts.calls.length > 0) : { finish_reason: null }),
         ...stopSequenceOf(answer["stop_sequence"]),
       },
@@ -102,7 +107,12 @@ function messageOf({ text, thinking, details, calls, annotations }: Parts): Answ
 }
 
 function toolCallOf(block: JsonObject): ToolCall {
-  return { id: textOf(block["id"]), type: "function", function: { name: textOf(block["name"]), arguments: inputOf(block) }, ...callerOf(block) };
+  return {
+    id: textOf(block["id"]),
+    type: "function",
+    function: { name: textOf(block["name"]), arguments: inputOf(block) },
+    ...callerOf(block),
+  };
 }
 
 function inputOf({ input }: JsonObject): string {

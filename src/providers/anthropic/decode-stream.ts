@@ -46,7 +46,8 @@ const MAX_KEPT = 16 * 1024 * 1024;
 const MAX_CITATIONS = 10_000;
 
 function demandBounded(kept: number): void {
-  if (kept > MAX_KEPT) throw new MalformedAnswer(`The provider's stream holds a thinking block of more than ${MAX_KEPT} characters.`);
+  if (kept > MAX_KEPT)
+    throw new MalformedAnswer(`The provider's stream holds a thinking block of more than ${MAX_KEPT} characters.`);
 }
 
 export function openStream(context: DecodeContext): StreamDecoder {
@@ -85,7 +86,9 @@ class MessageStream implements StreamDecoder {
         this.keepDelta(event["delta"], data.length);
         return this.onDelta(event["delta"]);
       case "content_block_start":
-        return isObject(event["content_block"]) ? [...this.releaseSilentCall(), ...this.onBlockStart(event["content_block"])] : NOTHING;
+        return isObject(event["content_block"])
+          ? [...this.releaseSilentCall(), ...this.onBlockStart(event["content_block"])]
+          : NOTHING;
       case "content_block_stop":
         return this.onBlockStop();
       case "message_start":
@@ -96,7 +99,8 @@ class MessageStream implements StreamDecoder {
         this.isTerminated = true;
         return this.stopReason === null ? this.releaseSilentCall() : this.finish({});
       default:
-        if (event["type"] === "error" || (event["error"] !== undefined && event["error"] !== null)) throw new StreamError(classifyError({ status: 200, body: data }));
+        if (event["type"] === "error" || (event["error"] !== undefined && event["error"] !== null))
+          throw new StreamError(classifyError({ status: 200, body: data }));
         return NOTHING;
     }
   }
@@ -114,14 +118,24 @@ class MessageStream implements StreamDecoder {
     };
     // A turn that code at the vendor's goes on with begins with blocks that are whole already.
     const whole = Array.isArray(content) ? content.filter(isObject) : [];
-    return [first, ...whole.flatMap((each) => [...this.releaseSilentCall(), ...this.onBlockStart(each), ...this.onBlockStop()])];
+    return [
+      first,
+      ...whole.flatMap((each) => [...this.releaseSilentCall(), ...this.onBlockStart(each), ...this.onBlockStop()]),
+    ];
   }
 
   private onBlockStart(start: JsonObject): readonly ChatChunk[] {
-    this.turn?.push({ ...start, ...(Array.isArray(start["citations"]) && { citations: [...(start["citations"] as Json[])] }) });
+    this.turn?.push({
+      ...start,
+      ...(Array.isArray(start["citations"]) && { citations: [...(start["citations"] as Json[])] }),
+    });
     switch (start["type"]) {
       case "text":
-        this.block = { kind: "text", start: this.textLength, citations: Array.isArray(start["citations"]) ? [...(start["citations"] as Json[])] : [] };
+        this.block = {
+          kind: "text",
+          start: this.textLength,
+          citations: Array.isArray(start["citations"]) ? [...(start["citations"] as Json[])] : [],
+        };
         return this.text(textOf(start["text"]));
       case "thinking":
         this.block = { kind: "thinking", text: "", signature: textOf(start["signature"]) };
@@ -131,9 +145,22 @@ class MessageStream implements StreamDecoder {
         return this.detail(redactedDetail(textOf(start["data"]), this.details));
       case "tool_use": {
         const isAnswer = start["name"] === this.answerTool;
-        this.block = { kind: "call", callIndex: isAnswer ? null : this.calls, input: isObject(start["input"]) ? start["input"] : {}, spoken: false };
+        this.block = {
+          kind: "call",
+          callIndex: isAnswer ? null : this.calls,
+          input: isObject(start["input"]) ? start["input"] : {},
+          spoken: false,
+        };
         if (isAnswer) return NOTHING;
-        return [callChunk({ index: this.calls++, id: textOf(start["id"]), type: "function", function: { name: textOf(start["name"]), arguments: "" }, ...callerOf(start) })];
+        return [
+          callChunk({
+            index: this.calls++,
+            id: textOf(start["id"]),
+            type: "function",
+            function: { name: textOf(start["name"]), arguments: "" },
+            ...callerOf(start),
+          }),
+        ];
       }
       default:
         this.block = OTHER;
@@ -153,8 +180,14 @@ class MessageStream implements StreamDecoder {
         if (this.block.kind === "thinking") demandBounded((this.block.signature += textOf(delta["signature"])).length);
         return NOTHING;
       case "citations_delta":
-        if (this.block.kind === "text" && delta["citation"] !== undefined && this.block.citations.push(delta["citation"]) > MAX_CITATIONS)
-          throw new MalformedAnswer(`The provider's stream holds a text block with more than ${MAX_CITATIONS} citations.`);
+        if (
+          this.block.kind === "text" &&
+          delta["citation"] !== undefined &&
+          this.block.citations.push(delta["citation"]) > MAX_CITATIONS
+        )
+          throw new MalformedAnswer(
+            `The provider's stream holds a text block with more than ${MAX_CITATIONS} citations.`,
+          );
         return NOTHING;
       default:
         return NOTHING;
@@ -203,7 +236,8 @@ class MessageStream implements StreamDecoder {
     this.stopSequence = { ...this.stopSequence, ...stopSequenceOf(delta["stop_sequence"]) };
     const refusal = refusalOf(delta["stop_details"]);
     const counted = isObject(event["usage"]) ? { usage: usageOf(this.usage) } : {};
-    if (this.stopReason === null || this.finished) return isObject(event["usage"]) ? [{ choices: [], ...counted }] : NOTHING;
+    if (this.stopReason === null || this.finished)
+      return isObject(event["usage"]) ? [{ choices: [], ...counted }] : NOTHING;
     return [...(refusal === null ? NOTHING : [chunk({ refusal })]), ...this.finish(counted)];
   }
 
@@ -213,7 +247,14 @@ class MessageStream implements StreamDecoder {
     this.finished = true;
     const held = isCutOff(this.stopReason) ? NOTHING : this.releaseSilentCall();
     const packed = packedTurn(this.turn ?? [], this.container, this.answerTool);
-    return [...held, ...(packed.extra_content === undefined ? NOTHING : [chunk(packed)]), { choices: [{ index: 0, delta: {}, ...finishOf(this.stopReason, this.calls > 0), ...this.stopSequence }], ...more }];
+    return [
+      ...held,
+      ...(packed.extra_content === undefined ? NOTHING : [chunk(packed)]),
+      {
+        choices: [{ index: 0, delta: {}, ...finishOf(this.stopReason, this.calls > 0), ...this.stopSequence }],
+        ...more,
+      },
+    ];
   }
 
   private text(piece: string): readonly ChatChunk[] {
@@ -230,7 +271,9 @@ class MessageStream implements StreamDecoder {
   private input(of: CallBlock, piece: string): readonly ChatChunk[] {
     if (piece === "") return NOTHING;
     of.spoken = true;
-    return of.callIndex === null ? this.text(piece) : [callChunk({ index: of.callIndex, function: { arguments: piece } })];
+    return of.callIndex === null
+      ? this.text(piece)
+      : [callChunk({ index: of.callIndex, function: { arguments: piece } })];
   }
 
   private releaseSilentCall(): readonly ChatChunk[] {
@@ -265,7 +308,8 @@ function readEvent(data: string): JsonObject | null {
   try {
     value = parseJson(data);
   } catch (thrown) {
-    if (thrown instanceof JsonError) throw new MalformedAnswer(`The provider's stream holds an event that is not JSON: ${thrown.message}`);
+    if (thrown instanceof JsonError)
+      throw new MalformedAnswer(`The provider's stream holds an event that is not JSON: ${thrown.message}`);
     throw thrown;
   }
   if (!isObject(value)) throw new MalformedAnswer("The provider's stream holds an event that is not a JSON object.");

@@ -46,14 +46,20 @@ function encodePart(part: ContentPart, path: string): JsonObject | null {
     }
     default:
       if (BLOCKS_AS_THEY_ARE.includes(part.type)) return part;
-      throw new GatewayError("unsupported_content_block", `${path}: this provider takes no content block of type ${JSON.stringify(part.type)}.`, { param: path });
+      throw new GatewayError(
+        "unsupported_content_block",
+        `${path}: this provider takes no content block of type ${JSON.stringify(part.type)}.`,
+        { param: path },
+      );
   }
 }
 
 function encodeImage(url: string): JsonObject {
   const data = readDataUri(url);
   if (data === null) return { type: "image", source: { type: "url", url } };
-  return TEXT_MEDIA.test(data.mediaType) || data.mediaType === "application/pdf" ? documentOf(data) : { type: "image", source: base64Source(data) };
+  return TEXT_MEDIA.test(data.mediaType) || data.mediaType === "application/pdf"
+    ? documentOf(data)
+    : { type: "image", source: base64Source(data) };
 }
 
 interface FileReference {
@@ -79,10 +85,14 @@ function encodeFile({ file_id: id, file_data: data, filename }: FileReference): 
 function encodeDocument(source: JsonObject): JsonObject {
   const { type, media_type: mediaType, data } = source;
   if (typeof mediaType !== "string" || typeof data !== "string") return { type: "document", source };
-  if (type === "base64") return mediaType.startsWith("image/") ? { type: "image", source } : documentOf({ mediaType, base64: data }, source);
+  if (type === "base64")
+    return mediaType.startsWith("image/") ? { type: "image", source } : documentOf({ mediaType, base64: data }, source);
   if (type !== "text") return { type: "document", source };
   // a media type that is no text says that the data is base64, whatever the source is called
-  return { type: "document", source: TEXT_MEDIA.test(mediaType) ? { ...source, media_type: "text/plain" } : { ...source, type: "base64" } };
+  return {
+    type: "document",
+    source: TEXT_MEDIA.test(mediaType) ? { ...source, media_type: "text/plain" } : { ...source, type: "base64" },
+  };
 }
 
 interface InlineData {
@@ -92,8 +102,12 @@ interface InlineData {
 
 /** Text is decoded: base64 is for PDF alone. */
 function documentOf({ mediaType, base64 }: InlineData, source: JsonObject = {}): JsonObject {
-  if (!TEXT_MEDIA.test(mediaType)) return { type: "document", source: { ...source, type: "base64", media_type: mediaType, data: base64 } };
-  return { type: "document", source: { ...source, type: "text", media_type: "text/plain", data: Buffer.from(base64, "base64").toString("utf8") } };
+  if (!TEXT_MEDIA.test(mediaType))
+    return { type: "document", source: { ...source, type: "base64", media_type: mediaType, data: base64 } };
+  return {
+    type: "document",
+    source: { ...source, type: "text", media_type: "text/plain", data: Buffer.from(base64, "base64").toString("utf8") },
+  };
 }
 
 function base64Source({ mediaType, base64 }: InlineData): JsonObject {
@@ -106,7 +120,10 @@ function readDataUri(uri: string): InlineData | null {
   if (head === null) return null;
   const body = uri.slice(head[0].length);
   const mediaType = (head[1] || "text/plain").toLowerCase();
-  return { mediaType, base64: /;base64/i.test(head[2] ?? "") ? body : Buffer.from(decodeLeniently(body)).toString("base64") };
+  return {
+    mediaType,
+    base64: /;base64/i.test(head[2] ?? "") ? body : Buffer.from(decodeLeniently(body)).toString("base64"),
+  };
 }
 
 function decodeLeniently(text: string): string {
@@ -123,6 +140,9 @@ export function namesUploadedFile(blocks: readonly JsonObject[]): boolean {
   return blocks.some((block) => {
     if (!isObject(block)) return false;
     const { source, content } = block;
-    return (isObject(source) && source["type"] === "file") || (Array.isArray(content) && namesUploadedFile(content as readonly JsonObject[]));
+    return (
+      (isObject(source) && source["type"] === "file") ||
+      (Array.isArray(content) && namesUploadedFile(content as readonly JsonObject[]))
+    );
   });
 }

@@ -32,7 +32,10 @@ export const LEFT_OUT_EMPTY: ReadonlySet<MessageRole> = new Set(["system", "deve
  * behind a turn of the user, last or before a turn of the assistant, and never twice in a row: words before a turn of the user stand behind it therefore, and those
  * that have no such place stand in front of all turns. Throws GatewayError `unsupported_content_block` with the path.
  */
-export function encodeConversation(messages: readonly Message[], { systemTurns }: Pick<ModelFacts, "systemTurns">): Conversation {
+export function encodeConversation(
+  messages: readonly Message[],
+  { systemTurns }: Pick<ModelFacts, "systemTurns">,
+): Conversation {
   const system: SystemText[] = [];
   const runs: Turn[][] = [];
   /** Words of the system that stand behind the first turn and wait for their place. */
@@ -56,7 +59,11 @@ export function encodeConversation(messages: readonly Message[], { systemTurns }
   });
   if (waiting.length > 0) place();
   const turns = runs.map(joinRun);
-  return { system: joinSystem(system), messages: turns, uploadedFiles: turns.some(({ content }) => typeof content !== "string" && namesUploadedFile(content)) };
+  return {
+    system: joinSystem(system),
+    messages: turns,
+    uploadedFiles: turns.some(({ content }) => typeof content !== "string" && namesUploadedFile(content)),
+  };
 }
 
 type SystemText = string | readonly JsonObject[];
@@ -64,14 +71,23 @@ type SystemText = string | readonly JsonObject[];
 /** Such a turn takes the system's words behind it, as one of the user's does. */
 function endsInServerTool(turn: Turn | undefined): boolean {
   const last = typeof turn?.content === "string" ? undefined : turn?.content.at(-1);
-  return turn?.role === "assistant" && last !== undefined && /^(?:server_tool_use|.+_tool_result)$/.test(last["type"] as string);
+  return (
+    turn?.role === "assistant" &&
+    last !== undefined &&
+    /^(?:server_tool_use|.+_tool_result)$/.test(last["type"] as string)
+  );
 }
 
 function encodeSystem(message: Message, path: string): string | readonly JsonObject[] {
   const content = encodeContent(message, path);
   if (typeof content === "string") return content;
   const stranger = content.findIndex((block) => block["type"] !== "text");
-  if (stranger !== -1) throw new GatewayError("unsupported_content_block", `${path}: a ${message.role} message of this provider holds text alone; got ${JSON.stringify(content[stranger]!["type"])}.`, { param: `${path}.content` });
+  if (stranger !== -1)
+    throw new GatewayError(
+      "unsupported_content_block",
+      `${path}: a ${message.role} message of this provider holds text alone; got ${JSON.stringify(content[stranger]!["type"])}.`,
+      { param: `${path}.content` },
+    );
   return content;
 }
 
@@ -82,7 +98,8 @@ function joinSystem(parts: readonly SystemText[]): Conversation["system"] {
 
 function encodeTurn(message: Message, path: string): Turn {
   if (message.role === "assistant") return { role: "assistant", content: encodeAssistant(message, path) };
-  if (message.role === "tool" || message.role === "function") return { role: "user", content: [encodeToolResult(message, path)] };
+  if (message.role === "tool" || message.role === "function")
+    return { role: "user", content: [encodeToolResult(message, path)] };
   return { role: "user", content: encodeContent(message, path) };
 }
 
@@ -92,7 +109,10 @@ function encodeAssistant(message: Message, path: string): Turn["content"] {
   const said = encodeContent(message, path);
   const thinking = thinkingBlocks(message);
   const calls = (message.tool_calls ?? []).map((call, index) => encodeToolCall(call, `${path}.tool_calls[${index}]`));
-  const refusal = typeof message.refusal === "string" && message.refusal !== "" && said.length === 0 ? [{ type: "text", text: message.refusal }] : [];
+  const refusal =
+    typeof message.refusal === "string" && message.refusal !== "" && said.length === 0
+      ? [{ type: "text", text: message.refusal }]
+      : [];
   if (thinking.length + calls.length + refusal.length === 0) return said;
   return withCacheControl([...thinking, ...asBlocks(said), ...refusal, ...calls], message["cache_control"]);
 }
@@ -105,7 +125,10 @@ function encodeContent(message: Message, path: string): string | readonly JsonOb
 }
 
 /** A mark on the whole message goes to its last block, up to which the vendor then caches. */
-function withCacheControl(content: string | readonly JsonObject[], mark: Json | undefined): string | readonly JsonObject[] {
+function withCacheControl(
+  content: string | readonly JsonObject[],
+  mark: Json | undefined,
+): string | readonly JsonObject[] {
   if (!isObject(mark) || content.length === 0) return content;
   const blocks = asBlocks(content);
   const last = blocks.at(-1)!;
@@ -116,7 +139,14 @@ function encodeToolCall(call: ToolCall, path: string): JsonObject {
   const { id, cache_control: mark, extra_content: opaque } = call;
   const called = calledFunction(call, path);
   const caller = (opaque?.["anthropic"] as JsonObject | undefined)?.["caller"];
-  return { type: "tool_use", id: toolUseId(id), name: called.name, input: parseInput(called.arguments), ...(isObject(caller) && { caller }), ...(isObject(mark) && { cache_control: mark }) };
+  return {
+    type: "tool_use",
+    id: toolUseId(id),
+    name: called.name,
+    input: parseInput(called.arguments),
+    ...(isObject(caller) && { caller }),
+    ...(isObject(mark) && { cache_control: mark }),
+  };
 }
 
 /**
@@ -163,7 +193,9 @@ function addTurn(runs: Turn[][], turn: Turn): void {
 /** Joined once and not turn by turn: a conversation of ten thousands of messages may be one run. */
 function joinRun(run: readonly Turn[]): Turn {
   const [first] = run as readonly [Turn];
-  return run.length === 1 ? first : { role: first.role, content: resultsFirst(run.flatMap(({ content }) => asBlocks(content))) };
+  return run.length === 1
+    ? first
+    : { role: first.role, content: resultsFirst(run.flatMap(({ content }) => asBlocks(content))) };
 }
 
 function resultsFirst(blocks: readonly JsonObject[]): readonly JsonObject[] {

@@ -17,12 +17,27 @@ import { containerOf } from "./turn-content.ts";
 export const API_VERSION = "2023-06-01";
 
 /** Wire names that a pass-through may not set (decisions 6.5); `metadata` of a caller is never sent to a provider. */
-export const RESERVED: ReadonlySet<string> = new Set(["model", "messages", "system", "max_tokens", "stop_sequences", "stream", "tools", "tool_choice", "mcp_servers", "metadata"]);
+export const RESERVED: ReadonlySet<string> = new Set([
+  "model",
+  "messages",
+  "system",
+  "max_tokens",
+  "stop_sequences",
+  "stream",
+  "tools",
+  "tool_choice",
+  "mcp_servers",
+  "metadata",
+]);
 
 /** Throws GatewayError `unsupported_value`, `unsupported_content_block`, `reserved_parameter` with the path. */
 export function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
   const { body, betas, memo, mapped } = encodeMessagesBody(request, target, factsOf(target.model));
-  return { request: { url: messagesUrl(target.baseUrl), headers: encodeHeaders(target, betas), body: JSON.stringify(body) }, memo, mapped };
+  return {
+    request: { url: messagesUrl(target.baseUrl), headers: encodeHeaders(target, betas), body: JSON.stringify(body) },
+    memo,
+    mapped,
+  };
 }
 
 export interface EncodedMessages {
@@ -37,9 +52,14 @@ export interface EncodedMessages {
 export function encodeMessagesBody(request: ChatRequest, target: Target, facts: ModelFacts): EncodedMessages {
   const { params, extra } = request;
   const conversation = encodeConversation(request.messages, facts);
-  const json = planJsonOutput(params.response_format, { facts, forcingRefused: thinksByBudget(params.reasoning_effort, extra, facts), toolNames: (params.tools ?? []).map(toolName) });
+  const json = planJsonOutput(params.response_format, {
+    facts,
+    forcingRefused: thinksByBudget(params.reasoning_effort, extra, facts),
+    toolNames: (params.tools ?? []).map(toolName),
+  });
   const tools = encodeTools(params, json);
-  const maxTokens = params.max_completion_tokens ?? params.max_tokens ?? target.facts.maxOutputTokens ?? facts.maxOutputTokens;
+  const maxTokens =
+    params.max_completion_tokens ?? params.max_tokens ?? target.facts.maxOutputTokens ?? facts.maxOutputTokens;
   const container = extra["container"] === undefined ? containerOf(request.messages) : null;
   const encoded: JsonObject = {
     model: target.model,
@@ -48,13 +68,21 @@ export function encodeMessagesBody(request: ChatRequest, target: Target, facts: 
     messages: conversation.messages,
     ...tools,
     ...encodeSampling(params),
-    ...mergeObjects(encodeThinking(params.reasoning_effort, facts, maxTokens), json?.kind === "format" ? { output_config: { format: json.format } } : {}, keepEncoded),
+    ...mergeObjects(
+      encodeThinking(params.reasoning_effort, facts, maxTokens),
+      json?.kind === "format" ? { output_config: { format: json.format } } : {},
+      keepEncoded,
+    ),
     ...(params.stream === true && { stream: true }),
     ...(container !== null && { container }),
   };
   return {
     body: withPassThrough(encoded, extra),
-    betas: [...(conversation.uploadedFiles ? [FILES_BETA] : []), ...betasOfBlocks(conversation.messages), ...betasOfTools((tools.tools ?? []).map((tool) => tool["type"]))],
+    betas: [
+      ...(conversation.uploadedFiles ? [FILES_BETA] : []),
+      ...betasOfBlocks(conversation.messages),
+      ...betasOfTools((tools.tools ?? []).map((tool) => tool["type"])),
+    ],
     memo: memoOf(json, tools),
     mapped: mappedNames(params, json),
   };
@@ -110,7 +138,11 @@ function keepEncoded(path: string, there: Json, added: Json): Json {
 }
 
 function overwrites(name: string): GatewayError {
-  return new GatewayError("reserved_parameter", `${name} would overwrite what the gateway sends for a field of the request; send one of the two.`, { param: name });
+  return new GatewayError(
+    "reserved_parameter",
+    `${name} would overwrite what the gateway sends for a field of the request; send one of the two.`,
+    { param: name },
+  );
 }
 
 /** Parameters that always leave in another form, each with its place. */
@@ -130,8 +162,12 @@ function mappedNames(params: ChatParams, json: JsonOutput): readonly string[] {
   const words: string[] = [];
   for (const [name, place] of PLACES) if (params[name] !== undefined) words.push(place);
   if (params.user !== undefined && params.safety_identifier === undefined) words.push("user -> metadata.user_id");
-  if (params.parallel_tool_calls !== undefined) words.push("parallel_tool_calls -> tool_choice.disable_parallel_tool_use");
+  if (params.parallel_tool_calls !== undefined)
+    words.push("parallel_tool_calls -> tool_choice.disable_parallel_tool_use");
   if (params.service_tier === "default") words.push("service_tier -> service_tier standard_only");
-  if (json !== null) words.push(json.kind === "format" ? "response_format -> output_config.format" : "response_format -> a forced tool call");
+  if (json !== null)
+    words.push(
+      json.kind === "format" ? "response_format -> output_config.format" : "response_format -> a forced tool call",
+    );
   return words;
 }

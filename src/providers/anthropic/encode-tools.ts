@@ -18,11 +18,16 @@ export function encodeTools(params: ChatParams, json: JsonOutput): EncodedTools 
   // A call that the caller forces is the answer already, and leaves no room for JSON.
   if (json?.kind === "tool" && choice?.["type"] !== "any" && choice?.["type"] !== "tool") {
     const free = tools.length > 0 && choice?.["type"] !== "none";
-    const forced = free ? withParallel({ type: "any" }, params.parallel_tool_calls) : { type: "tool", name: json.tool.name, disable_parallel_tool_use: true };
+    const forced = free
+      ? withParallel({ type: "any" }, params.parallel_tool_calls)
+      : { type: "tool", name: json.tool.name, disable_parallel_tool_use: true };
     return { tools: [...tools, json.tool], tool_choice: forced };
   }
   if (tools.length === 0) return {}; // a choice without tools is an error to the vendor
-  const chosen = params.parallel_tool_calls === undefined ? choice : withParallel(choice ?? { type: "auto" }, params.parallel_tool_calls);
+  const chosen =
+    params.parallel_tool_calls === undefined
+      ? choice
+      : withParallel(choice ?? { type: "auto" }, params.parallel_tool_calls);
   return { tools, ...(chosen !== undefined && { tool_choice: chosen }) };
 }
 
@@ -33,7 +38,8 @@ function encodeTool(tool: JsonObject): JsonObject {
   return {
     name,
     ...(typeof description === "string" && { description }),
-    input_schema: isObject(parameters) && Object.keys(parameters).length > 0 ? parameters : { type: "object", properties: {} },
+    input_schema:
+      isObject(parameters) && Object.keys(parameters).length > 0 ? parameters : { type: "object", properties: {} },
     ...(typeof strict === "boolean" && { strict }),
     ...rest,
     ...more,
@@ -44,9 +50,19 @@ function webSearch(options: JsonObject | undefined): readonly JsonObject[] {
   if (options === undefined) return [];
   const { search_context_size: size, user_location: location } = options;
   if (size !== undefined && size !== null && size !== "medium")
-    throw new GatewayError("unsupported_value", `web_search_options.search_context_size has no counterpart at this provider; leave it out or send "medium".`, { param: "web_search_options.search_context_size" });
+    throw new GatewayError(
+      "unsupported_value",
+      `web_search_options.search_context_size has no counterpart at this provider; leave it out or send "medium".`,
+      { param: "web_search_options.search_context_size" },
+    );
   const place = isObject(location) ? location["approximate"] : undefined;
-  return [{ type: WEB_SEARCH, name: "web_search", ...(isObject(place) && { user_location: { type: "approximate", ...place } }) }];
+  return [
+    {
+      type: WEB_SEARCH,
+      name: "web_search",
+      ...(isObject(place) && { user_location: { type: "approximate", ...place } }),
+    },
+  ];
 }
 
 function encodeChoice(choice: Json | undefined): JsonObject | undefined {
@@ -57,5 +73,7 @@ function encodeChoice(choice: Json | undefined): JsonObject | undefined {
 }
 
 function withParallel(choice: JsonObject, parallel: boolean | undefined): JsonObject {
-  return parallel === undefined || choice["type"] === "none" ? choice : { ...choice, disable_parallel_tool_use: !parallel };
+  return parallel === undefined || choice["type"] === "none"
+    ? choice
+    : { ...choice, disable_parallel_tool_use: !parallel };
 }

@@ -5,30 +5,41 @@ import { classOfStatus, describeErrorBody, filled, JUDGED_CHARACTERS, readErrorJ
 import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../provider.ts";
 
 /** A map: a type is a provider's word, and may be a name that every object has. */
-const BY_TYPE: ReadonlyMap<string, FailureClass> = new Map<string, FailureClass>(Object.entries({
-  invalid_request_error: "invalid_request",
-  request_too_large: "invalid_request",
-  conflict_error: "invalid_request",
-  authentication_error: "authentication",
-  billing_error: "quota",
-  permission_error: "permission",
-  not_found_error: "not_found",
-  rate_limit_error: "rate_limit",
-  timeout_error: "timeout",
-  overloaded_error: "overloaded",
-  api_error: "server",
-} as const));
+const BY_TYPE: ReadonlyMap<string, FailureClass> = new Map<string, FailureClass>(
+  Object.entries({
+    invalid_request_error: "invalid_request",
+    request_too_large: "invalid_request",
+    conflict_error: "invalid_request",
+    authentication_error: "authentication",
+    billing_error: "quota",
+    permission_error: "permission",
+    not_found_error: "not_found",
+    rate_limit_error: "rate_limit",
+    timeout_error: "timeout",
+    overloaded_error: "overloaded",
+    api_error: "server",
+  } as const),
+);
 
 /** What the vendor says under a type that says less. */
 const BY_TEXT: readonly { readonly under: FailureClass; readonly text: RegExp; readonly class: FailureClass }[] = [
-  { under: "invalid_request", text: /prompt is too long|exceeds? (?:the )?(?:model'?s )?(?:maximum )?context (?:limit|window|length)|prompt: length/i, class: "context_length" },
-  { under: "invalid_request", text: /credit balance is too low|reached your specified API usage limits/i, class: "quota" },
+  {
+    under: "invalid_request",
+    text: /prompt is too long|exceeds? (?:the )?(?:model'?s )?(?:maximum )?context (?:limit|window|length)|prompt: length/i,
+    class: "context_length",
+  },
+  {
+    under: "invalid_request",
+    text: /credit balance is too low|reached your specified API usage limits/i,
+    class: "quota",
+  },
   { under: "invalid_request", text: /content filtering policy|usage policy/i, class: "content_policy" },
   { under: "server", text: /^overloaded/i, class: "overloaded" },
 ];
 
 /** The vendor names the field at the start of the message: `tools.0.custom.name: ...`. */
-const FIELD = /^((?:model|messages|system|tools|tool_choice|max_tokens|temperature|top_[pk]|stop_sequences|stream|thinking|output_config|metadata|service_tier|container|mcp_servers|context_management|cache_control)(?:\.[\w-]+)*): /;
+const FIELD =
+  /^((?:model|messages|system|tools|tool_choice|max_tokens|temperature|top_[pk]|stop_sequences|stream|thinking|output_config|metadata|service_tier|container|mcp_servers|context_management|cache_control)(?:\.[\w-]+)*): /;
 
 /** Copes with any body. */
 export function classifyError({ status, body }: ErrorAnswer): UpstreamFailure {
@@ -53,5 +64,8 @@ function readError(body: string): NamedError {
   if (typeof inner === "string") return { type: null, message: filled(inner) };
   if (!isObject(inner)) return { type: null, message: null };
   const { type, message, detail } = inner;
-  return { type: typeof type === "string" && type !== "error" ? type : null, message: filled(message) ?? filled(detail) ?? null };
+  return {
+    type: typeof type === "string" && type !== "error" ? type : null,
+    message: filled(message) ?? filled(detail) ?? null,
+  };
 }

@@ -20,30 +20,44 @@ export interface JsonOutputSituation {
 }
 
 /** Throws `unsupported_value` where neither way is open. */
-export function planJsonOutput(format: ResponseFormat | undefined, { facts, forcingRefused, toolNames }: JsonOutputSituation): JsonOutput {
+export function planJsonOutput(
+  format: ResponseFormat | undefined,
+  { facts, forcingRefused, toolNames }: JsonOutputSituation,
+): JsonOutput {
   if (format === undefined || format.type === "text") return null;
   const asked = format.type === "json_schema" ? format.json_schema : null;
   // null is "not set", as everywhere
   const schema = asked?.schema ?? undefined;
   const forcing = facts.forcedTools && !forcingRefused;
   // Without strict the caller expects any schema to be taken, and tools take any.
-  if (facts.jsonSchema && schema !== undefined && (asked?.strict === true || !forcing || isEnforceable(schema))) return { kind: "format", format: { type: "json_schema", schema } };
+  if (facts.jsonSchema && schema !== undefined && (asked?.strict === true || !forcing || isEnforceable(schema)))
+    return { kind: "format", format: { type: "json_schema", schema } };
   if (!forcing) throw refusal(format.type, facts);
   return { kind: "tool", tool: answerTool(schema, asked?.description, toolNames) };
 }
 
 function refusal(type: string, facts: JsonOutputSituation["facts"]): GatewayError {
-  const why = facts.forcedTools ? "cannot be combined with reasoning on this model, because it takes a forced tool call" : "needs a forced tool call, which this model does not take";
+  const why = facts.forcedTools
+    ? "cannot be combined with reasoning on this model, because it takes a forced tool call"
+    : "needs a forced tool call, which this model does not take";
   const cure = facts.jsonSchema ? " Use json_schema with a schema instead." : "";
   return new GatewayError("unsupported_value", `response_format ${type} ${why}.${cure}`, { param: "response_format" });
 }
 
 const OPEN_SCHEMA: JsonObject = { type: "object", additionalProperties: true };
 
-function answerTool(schema: JsonObject | undefined, description: string | undefined, taken: readonly unknown[]): JsonObject & { readonly name: string } {
+function answerTool(
+  schema: JsonObject | undefined,
+  description: string | undefined,
+  taken: readonly unknown[],
+): JsonObject & { readonly name: string } {
   let name = "respond_with_json";
   while (taken.includes(name)) name += "_";
-  return { name, description: description ?? "Give the answer. The input of this tool is the whole answer, as JSON.", input_schema: schema ?? OPEN_SCHEMA };
+  return {
+    name,
+    description: description ?? "Give the answer. The input of this tool is the whole answer, as JSON.",
+    input_schema: schema ?? OPEN_SCHEMA,
+  };
 }
 
 /** Keywords that the vendor's schema compiler refuses. */
@@ -61,7 +75,9 @@ function isEnforceable(schema: Json | undefined): boolean {
   return Object.entries(schema).every(([keyword, value]) => {
     if (REFUSED_KEYWORDS.has(keyword)) return false;
     if (keyword === "enum" || keyword === "const" || keyword === "default" || keyword === "examples") return true;
-    return NAMED_SCHEMAS.has(keyword) && isObject(value) ? Object.values(value).every(isEnforceable) : isEnforceable(value);
+    return NAMED_SCHEMAS.has(keyword) && isObject(value)
+      ? Object.values(value).every(isEnforceable)
+      : isEnforceable(value);
   });
 }
 

@@ -26,12 +26,26 @@ export interface Generation {
   readonly facts: ModelFacts;
 }
 
-const CLAUDE_3: ModelFacts = { maxOutputTokens: 4_096, thinking: "none", thinkingOff: null, efforts: [], sampling: true, forcedTools: true, jsonSchema: false, systemTurns: false };
+const CLAUDE_3: ModelFacts = {
+  maxOutputTokens: 4_096,
+  thinking: "none",
+  thinkingOff: null,
+  efforts: [],
+  sampling: true,
+  forcedTools: true,
+  jsonSchema: false,
+  systemTurns: false,
+};
 const CLAUDE_3_5: ModelFacts = { ...CLAUDE_3, maxOutputTokens: 8_192 };
 const SONNET_4: ModelFacts = { ...CLAUDE_3, maxOutputTokens: 64_000, thinking: "budget", thinkingOff: "disabled" };
 const OPUS_4: ModelFacts = { ...SONNET_4, maxOutputTokens: 32_000 };
 const CLAUDE_4_5: ModelFacts = { ...SONNET_4, jsonSchema: true };
-const CLAUDE_4_6: ModelFacts = { ...CLAUDE_4_5, maxOutputTokens: 128_000, thinking: "adaptive", efforts: ["low", "medium", "high", "max"] };
+const CLAUDE_4_6: ModelFacts = {
+  ...CLAUDE_4_5,
+  maxOutputTokens: 128_000,
+  thinking: "adaptive",
+  efforts: ["low", "medium", "high", "max"],
+};
 const CLAUDE_4_7: ModelFacts = { ...CLAUDE_4_6, efforts: ["low", "medium", "high", "xhigh", "max"], sampling: false };
 /** https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages */
 const CLAUDE_4_8: ModelFacts = { ...CLAUDE_4_7, systemTurns: true };

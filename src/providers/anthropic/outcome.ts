@@ -55,7 +55,12 @@ const OF_ONE_ITERATION: KnownFigures = {
   cache_creation: { ephemeral_5m_input_tokens: "figure", ephemeral_1h_input_tokens: "figure" },
   output_tokens_details: { thinking_tokens: "figure" },
 };
-const KNOWN: KnownFigures = { ...OF_ONE_ITERATION, iterations: OF_ONE_ITERATION, service_tier: "figure", inference_geo: "figure" };
+const KNOWN: KnownFigures = {
+  ...OF_ONE_ITERATION,
+  iterations: OF_ONE_ITERATION,
+  service_tier: "figure",
+  inference_geo: "figure",
+};
 
 /** Iterations that another model makes, and their vendor bills at that model's price. */
 const OF_OTHER_MODELS: ReadonlySet<unknown> = new Set(["advisor_message", "fallback_message"]);
@@ -74,14 +79,28 @@ interface Counts {
  * beside the model's own turns (a compaction, an advisor), and all iterations are billed: https://platform.claude.com/docs/en/build-with-claude/compaction
  */
 export function usageOf(native: JsonObject): Usage {
-  const { cache_read_input_tokens: read, cache_creation_input_tokens: written, output_tokens_details: details, iterations } = native;
+  const {
+    cache_read_input_tokens: read,
+    cache_creation_input_tokens: written,
+    output_tokens_details: details,
+    iterations,
+  } = native;
   const each = Array.isArray(iterations) ? (iterations as readonly Json[]).filter(isObject) : [];
-  const says = { read: typeof read === "number" || each.length > 0, written: typeof written === "number" || each.length > 0, thought: isObject(details) && typeof details["thinking_tokens"] === "number" };
+  const says = {
+    read: typeof read === "number" || each.length > 0,
+    written: typeof written === "number" || each.length > 0,
+    thought: isObject(details) && typeof details["thinking_tokens"] === "number",
+  };
   const others = each.filter(({ type, model }) => OF_OTHER_MODELS.has(type) && typeof model === "string");
   return withUnnamed(
     {
       ...figures(largest(countsOf(native), each.map(countsOf)), says),
-      ...(others.length > 0 && { other_models: others.map((one) => ({ model: one["model"] as string, ...figures(countsOf(one), { read: true, written: true, thought: false }) })) }),
+      ...(others.length > 0 && {
+        other_models: others.map((one) => ({
+          model: one["model"] as string,
+          ...figures(countsOf(one), { read: true, written: true, thought: false }),
+        })),
+      }),
     },
     native,
     KNOWN,
@@ -102,19 +121,39 @@ function countsOf(native: JsonObject): Counts {
 
 /** Of each figure what the top says, or the sum of the iterations where that is more. */
 function largest(top: Counts, iterations: readonly Counts[]): Counts {
-  const most = (name: keyof Counts): number => Math.max(top[name], iterations.reduce((sum, one) => sum + one[name], 0));
-  return iterations.length === 0 ? top : { input: most("input"), read: most("read"), written: most("written"), writtenHour: most("writtenHour"), output: most("output"), thought: most("thought") };
+  const most = (name: keyof Counts): number =>
+    Math.max(
+      top[name],
+      iterations.reduce((sum, one) => sum + one[name], 0),
+    );
+  return iterations.length === 0
+    ? top
+    : {
+        input: most("input"),
+        read: most("read"),
+        written: most("written"),
+        writtenHour: most("writtenHour"),
+        output: most("output"),
+        thought: most("thought"),
+      };
 }
 
 /** `says`: which of the details the vendor tells. */
-function figures({ input, read, written, writtenHour, output, thought }: Counts, says: { readonly read: boolean; readonly written: boolean; readonly thought: boolean }): Usage {
+function figures(
+  { input, read, written, writtenHour, output, thought }: Counts,
+  says: { readonly read: boolean; readonly written: boolean; readonly thought: boolean },
+): Usage {
   const prompt = input + read + written;
   return {
     prompt_tokens: prompt,
     completion_tokens: output,
     total_tokens: prompt + output,
     ...((says.read || says.written) && {
-      prompt_tokens_details: { ...(says.read && { cached_tokens: read }), ...(says.written && { cache_write_tokens: written }), ...(writtenHour > 0 && { cache_write_1h_tokens: writtenHour }) },
+      prompt_tokens_details: {
+        ...(says.read && { cached_tokens: read }),
+        ...(says.written && { cache_write_tokens: written }),
+        ...(writtenHour > 0 && { cache_write_1h_tokens: writtenHour }),
+      },
     }),
     ...(says.thought && { completion_tokens_details: { reasoning_tokens: thought } }),
   };

@@ -21,7 +21,14 @@ export const anthropic: Provider = {
   docs: "https://platform.claude.com/docs/en/api/messages",
   baseUrl: "https://api.anthropic.com",
   keyVariables: ["ANTHROPIC_API_KEY"],
-  settings: [{ name: "api_version", variables: [], field: "api_version", meaning: `The header anthropic-version; ${API_VERSION} unless set.` }],
+  settings: [
+    {
+      name: "api_version",
+      variables: [],
+      field: "api_version",
+      meaning: `The header anthropic-version; ${API_VERSION} unless set.`,
+    },
+  ],
   facts: (model) => ({ maxOutputTokens: factsOf(model).maxOutputTokens }),
   capabilities,
   dialect,
@@ -38,5 +45,7 @@ export const anthropic: Provider = {
 };
 
 function sign(request: UpstreamRequest, credential: Credential | null): UpstreamRequest {
-  return credential === null ? request : { ...request, headers: { ...request.headers, "x-api-key": credential.secret } };
+  return credential === null
+    ? request
+    : { ...request, headers: { ...request.headers, "x-api-key": credential.secret } };
 }

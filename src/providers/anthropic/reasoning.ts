@@ -22,13 +22,18 @@ export function redactedDetail(data: string, index: number): ReasoningDetail {
 export function thinkingBlocks(message: Message): JsonObject[] {
   const details: Json | undefined = message["reasoning_details"];
   if (!Array.isArray(details)) return [];
-  return details.filter(isObject).map(thinkingBlock).filter((block) => block !== null);
+  return details
+    .filter(isObject)
+    .map(thinkingBlock)
+    .filter((block) => block !== null);
 }
 
 function thinkingBlock(detail: JsonObject): JsonObject | null {
   const { type, text, signature, data, format } = detail;
   if (typeof format === "string" && format !== "unknown" && !format.startsWith("anthropic-")) return null;
-  if (type === "reasoning.text" && typeof signature === "string" && signature !== "") return { type: "thinking", thinking: typeof text === "string" ? text : "", signature };
-  if (type === "reasoning.encrypted" && typeof data === "string" && data !== "") return { type: "redacted_thinking", data };
+  if (type === "reasoning.text" && typeof signature === "string" && signature !== "")
+    return { type: "thinking", thinking: typeof text === "string" ? text : "", signature };
+  if (type === "reasoning.encrypted" && typeof data === "string" && data !== "")
+    return { type: "redacted_thinking", data };
   return null;
 }

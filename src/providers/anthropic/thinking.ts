@@ -8,7 +8,13 @@ export const EFFORT_WORDS = ["none", "minimal", "low", "medium", "high", "xhigh"
 /** Least budget that the vendor takes. */
 const MIN_BUDGET = 1_024;
 /** Thinking tokens for each effort on models that take a budget; 32,000 is where the vendor begins to advise against waiting for the answer. */
-const BUDGETS: Readonly<Record<string, number>> = { minimal: MIN_BUDGET, low: 4_096, medium: 10_000, high: 24_000, xhigh: 32_000 };
+const BUDGETS: Readonly<Record<string, number>> = {
+  minimal: MIN_BUDGET,
+  low: 4_096,
+  medium: 10_000,
+  high: 24_000,
+  xhigh: 32_000,
+};
 /** Part of `max_tokens` that thinking may use up, so that an answer still fits. */
 const BUDGET_SHARE = 0.8;
 
@@ -32,7 +38,11 @@ function effortLevel(effort: string, { efforts }: ModelFacts): string | null {
 
 function budgetWithin(effort: string, maxTokens: number): number {
   if (maxTokens <= MIN_BUDGET)
-    throw new GatewayError("unsupported_value", `reasoning_effort needs max_completion_tokens above ${MIN_BUDGET} on this model, which counts thinking into them; got ${maxTokens}.`, { param: "reasoning_effort" });
+    throw new GatewayError(
+      "unsupported_value",
+      `reasoning_effort needs max_completion_tokens above ${MIN_BUDGET} on this model, which counts thinking into them; got ${maxTokens}.`,
+      { param: "reasoning_effort" },
+    );
   return Math.max(MIN_BUDGET, Math.min(BUDGETS[effort] ?? MIN_BUDGET, Math.floor(maxTokens * BUDGET_SHARE)));
 }
 

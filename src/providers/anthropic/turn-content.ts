@@ -11,8 +11,15 @@ const VENDOR = "anthropic";
 const ORDER: Readonly<Record<string, number>> = { thinking: 0, redacted_thinking: 0, text: 1, tool_use: 2 };
 
 /** Member of an answer's message or of a delta. `container`: the place where the vendor's tools ran, which the next request names. */
-export function packedTurn(blocks: readonly JsonObject[], container: Json | undefined, answerTool: string | null): { readonly extra_content?: JsonObject } {
-  const packed = { ...(isBeyondChat(blocks, answerTool) && { content: blocks }), ...(isObject(container) && { container }) };
+export function packedTurn(
+  blocks: readonly JsonObject[],
+  container: Json | undefined,
+  answerTool: string | null,
+): { readonly extra_content?: JsonObject } {
+  const packed = {
+    ...(isBeyondChat(blocks, answerTool) && { content: blocks }),
+    ...(isObject(container) && { container }),
+  };
   return Object.keys(packed).length === 0 ? {} : { extra_content: { [VENDOR]: packed } };
 }
 
@@ -29,7 +36,11 @@ function isBeyondChat(blocks: readonly JsonObject[], answerTool: string | null):
 }
 
 function hasUnsaidCitation({ type, citations }: JsonObject): boolean {
-  return type === "text" && Array.isArray(citations) && (citations as readonly Json[]).some((citation) => annotationsOf([citation], 0, 1).length === 0);
+  return (
+    type === "text" &&
+    Array.isArray(citations) &&
+    (citations as readonly Json[]).some((citation) => annotationsOf([citation], 0, 1).length === 0)
+  );
 }
 
 function saidBy(blocks: readonly JsonObject[]): SaidInChat {
@@ -58,7 +69,13 @@ export function containerOf(messages: readonly Message[]): string | null {
 export type GrowingBlock = Record<string, Json | undefined>;
 
 /** The member that a delta adds to; what else stands in it is of the stream alone. Deltas that are not here add to the members that they name. */
-const PIECES: Readonly<Record<string, string>> = { text_delta: "text", thinking_delta: "thinking", signature_delta: "signature", input_json_delta: "partial_json", compaction_delta: "content" };
+const PIECES: Readonly<Record<string, string>> = {
+  text_delta: "text",
+  thinking_delta: "thinking",
+  signature_delta: "signature",
+  input_json_delta: "partial_json",
+  compaction_delta: "content",
+};
 
 /** Adds what a delta says. Pieces of an input are collected under their own name until the block ends. */
 export function growBlock(block: GrowingBlock, delta: JsonObject): void {

@@ -1,6 +1,14 @@
 // What Converse takes of the common set, by family of the model. https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html,
 // .../userguide/conversation-inference-supported-models-features.html
-import { UNSUPPORTED, defaultOnly, emulated, mapped, type Capability, type CapabilityException, type CapabilityTable } from "../../core/capability.ts";
+import {
+  UNSUPPORTED,
+  defaultOnly,
+  emulated,
+  mapped,
+  type Capability,
+  type CapabilityException,
+  type CapabilityTable,
+} from "../../core/capability.ts";
 import { TOP_P_DEFAULT_ONLY } from "../anthropic/capabilities.ts";
 import { EFFORT_WORDS } from "../anthropic/thinking.ts";
 import { FAMILIES, UNKNOWN_FAMILY, type FamilyFacts } from "./models.ts";
@@ -12,20 +20,51 @@ const here = (takes: boolean, cell: Capability, note: string): Capability => (ta
 function familyCells(facts: FamilyFacts) {
   const { claude } = facts;
   return {
-    temperature: claude === null || claude.sampling ? { ...mapped("inferenceConfig.temperature"), range: [0, 1] } : defaultOnly(1),
+    temperature:
+      claude === null || claude.sampling ? { ...mapped("inferenceConfig.temperature"), range: [0, 1] } : defaultOnly(1),
     top_p: claude === null || claude.sampling ? mapped("inferenceConfig.topP") : TOP_P_DEFAULT_ONLY,
     stop: here(facts.stop, mapped("inferenceConfig.stopSequences"), "this family is reported to refuse stopSequences"),
-    tools: here(facts.tools, mapped(`toolConfig.tools[].toolSpec; cache_control is a cachePoint behind the tool; strict ${facts.jsonSchema ? "goes along" : "is for models with structured output, and is not sent to this one"}`), "this model takes no tools"),
+    tools: here(
+      facts.tools,
+      mapped(
+        `toolConfig.tools[].toolSpec; cache_control is a cachePoint behind the tool; strict ${facts.jsonSchema ? "goes along" : "is for models with structured output, and is not sent to this one"}`,
+      ),
+      "this model takes no tools",
+    ),
     tool_choice: toolChoice(facts),
-    parallel_tool_calls: here(claude !== null && facts.tools, mapped("false -> additionalModelRequestFields.tool_choice.disable_parallel_tool_use"), "only Claude has a word for it"),
+    parallel_tool_calls: here(
+      claude !== null && facts.tools,
+      mapped("false -> additionalModelRequestFields.tool_choice.disable_parallel_tool_use"),
+      "only Claude has a word for it",
+    ),
     response_format: responseFormat(facts),
     reasoning_effort: reasoningEffort(facts),
-    text: mapped(facts.system ? "text; empty parts are left out" : "text; this model has no system prompt: it stands at the start of the first user turn"),
-    image_url: here(facts.images, mapped("image: png, jpeg, gif, webp, as bytes (the gateway fetches addresses) or s3://; `detail` has no counterpart"), "no pictures in"),
+    text: mapped(
+      facts.system
+        ? "text; empty parts are left out"
+        : "text; this model has no system prompt: it stands at the start of the first user turn",
+    ),
+    image_url: here(
+      facts.images,
+      mapped(
+        "image: png, jpeg, gif, webp, as bytes (the gateway fetches addresses) or s3://; `detail` has no counterpart",
+      ),
+      "no pictures in",
+    ),
     input_audio: here(facts.audio, mapped("audio, as bytes"), "no audio in"),
     video_url: here(facts.video, mapped("video, as bytes (the gateway fetches addresses) or s3://"), "no video in"),
-    file: here(facts.documents, mapped("document: pdf, csv, doc, docx, xls, xlsx, html, txt, md, as bytes (the gateway fetches addresses) or s3://, named after the file"), "no documents in"),
-    document: here(facts.documents, mapped("document, with title as its name, context and citations"), "no documents in"),
+    file: here(
+      facts.documents,
+      mapped(
+        "document: pdf, csv, doc, docx, xls, xlsx, html, txt, md, as bytes (the gateway fetches addresses) or s3://, named after the file",
+      ),
+      "no documents in",
+    ),
+    document: here(
+      facts.documents,
+      mapped("document, with title as its name, context and citations"),
+      "no documents in",
+    ),
   } as const satisfies Record<string, Capability>;
 }
 
@@ -33,26 +72,46 @@ function toolChoice({ tools, toolChoice: choice }: FamilyFacts): Capability {
   if (!tools) return unsupported("this model takes no tools");
   const none = "none leaves the tools out, which a conversation with calls does not allow";
   if (choice === "all") return mapped(`toolConfig.toolChoice: required -> any, a function -> tool; ${none}`);
-  if (choice === "any") return { ...mapped(`toolConfig.toolChoice: required -> any; this model cannot be made to call one tool; ${none}`), values: ["none", "auto", "required", "any"] };
-  return { ...mapped(`toolConfig.toolChoice; this model cannot be made to call a tool; ${none}`), values: ["none", "auto"] };
+  if (choice === "any")
+    return {
+      ...mapped(`toolConfig.toolChoice: required -> any; this model cannot be made to call one tool; ${none}`),
+      values: ["none", "auto", "required", "any"],
+    };
+  return {
+    ...mapped(`toolConfig.toolChoice; this model cannot be made to call a tool; ${none}`),
+    values: ["none", "auto"],
+  };
 }
 
 function responseFormat({ jsonSchema, tools, toolChoice: choice }: FamilyFacts): Capability {
   const forcing = tools && choice !== "none";
-  if (jsonSchema && forcing) return mapped("json_schema is outputConfig.textFormat; json_object, and a schema outside the vendor's subset without strict, is a forced tool call");
+  if (jsonSchema && forcing)
+    return mapped(
+      "json_schema is outputConfig.textFormat; json_object, and a schema outside the vendor's subset without strict, is a forced tool call",
+    );
   if (jsonSchema) return { ...mapped("json_schema is outputConfig.textFormat"), values: ["text", "json_schema"] };
-  return forcing ? emulated("a forced tool call, whose input is the content") : unsupported("this model has no structured output and cannot be made to call a tool");
+  return forcing
+    ? emulated("a forced tool call, whose input is the content")
+    : unsupported("this model has no structured output and cannot be made to call a tool");
 }
 
 function reasoningEffort({ reasoning, claude }: FamilyFacts): Capability {
   switch (reasoning) {
     case "claude": {
-      const words = EFFORT_WORDS.filter((word) => (word === "none" ? claude?.thinkingOff !== null : word !== "max" || claude?.thinking === "adaptive"));
-      const note = claude?.thinking === "budget" ? "thinking.budget_tokens, below the bound on the answer" : "thinking.type adaptive and output_config.effort";
+      const words = EFFORT_WORDS.filter((word) =>
+        word === "none" ? claude?.thinkingOff !== null : word !== "max" || claude?.thinking === "adaptive",
+      );
+      const note =
+        claude?.thinking === "budget"
+          ? "thinking.budget_tokens, below the bound on the answer"
+          : "thinking.type adaptive and output_config.effort";
       return { ...mapped(`additionalModelRequestFields: ${note}`), values: words };
     }
     case "nova":
-      return { ...mapped("additionalModelRequestFields.reasoningConfig: maxReasoningEffort, or disabled"), values: ["none", "low", "medium", "high"] };
+      return {
+        ...mapped("additionalModelRequestFields.reasoningConfig: maxReasoningEffort, or disabled"),
+        values: ["none", "low", "medium", "high"],
+      };
     case "gpt_oss":
       return { ...mapped("additionalModelRequestFields.reasoning_effort"), values: ["low", "medium", "high"] };
     case "qwen":
@@ -60,7 +119,9 @@ function reasoningEffort({ reasoning, claude }: FamilyFacts): Capability {
     case "always":
       return unsupported("this model always reasons, and has no word for how much");
     case "unknown":
-      return unsupported("each family has a field of its own, and the name tells no family; additionalModelRequestFields passes any");
+      return unsupported(
+        "each family has a field of its own, and the name tells no family; additionalModelRequestFields passes any",
+      );
     default:
       return unsupported("this model has no field for it");
   }
@@ -88,9 +149,14 @@ export const capabilities: CapabilityTable = {
     modalities: unsupported("text out only"),
     audio: unsupported("text out only"),
     prediction: unsupported("no counterpart"),
-    service_tier: { ...mapped("serviceTier.type; auto sends none"), values: ["auto", "default", "priority", "flex", "reserved"] },
+    service_tier: {
+      ...mapped("serviceTier.type; auto sends none"),
+      values: ["auto", "default", "priority", "flex", "reserved"],
+    },
     store: unsupported("no counterpart"),
-    prompt_cache_key: unsupported("prompts are cached by cache_control on parts, messages and tools, which becomes a cachePoint"),
+    prompt_cache_key: unsupported(
+      "prompts are cached by cache_control on parts, messages and tools, which becomes a cachePoint",
+    ),
     web_search_options: unsupported("no counterpart; Nova 2 has the tool type systemTool"),
     deployment_id: unsupported("for Azure only"),
     initial_prompt_value: unsupported("for completion targets only"),
@@ -101,5 +167,8 @@ export const capabilities: CapabilityTable = {
     hf_model_name: unsupported("for completion targets only"),
   },
   exceptions: FAMILIES.map(({ models, facts }): CapabilityException => ({ models, cells: familyCells(facts) })),
-  verified: { source: "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html", date: "2026-11-20" },
+  verified: {
+    source: "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html",
+    date: "2026-11-20",
+  },
 };

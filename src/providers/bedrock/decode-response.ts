@@ -19,14 +19,21 @@ export function decodeResponse(body: string, context: DecodeContext): ChatAnswer
   const message = isObject(output) ? output["message"] : undefined;
   const content = isObject(message) ? message["content"] : undefined;
   if (!Array.isArray(content)) {
-    if (output === undefined && ["message", "Message", "__type", "error"].some((name) => answer[name] !== undefined)) throw new StreamError(classifyError({ status: 200, body }));
+    if (output === undefined && ["message", "Message", "__type", "error"].some((name) => answer[name] !== undefined))
+      throw new StreamError(classifyError({ status: 200, body }));
     throw new MalformedAnswer("The provider's answer holds no list of content blocks.");
   }
   const { answerTool } = readMemo(context.memo);
   const blocks = content.filter(isObject);
   const parts = collect(blocks, answerTool, context.model);
   return {
-    choices: [{ index: 0, message: { ...messageOf(parts), ...packedTurn(blocks, answerTool) }, ...(typeof stopReason === "string" ? finishOf(stopReason, parts.calls.length > 0) : { finish_reason: null }) }],
+    choices: [
+      {
+        index: 0,
+        message: { ...messageOf(parts), ...packedTurn(blocks, answerTool) },
+        ...(typeof stopReason === "string" ? finishOf(stopReason, parts.calls.length > 0) : { finish_reason: null }),
+      },
+    ],
     usage: isObject(usage) ? usageOf(usage) : null,
     ...besideAnswer(answer),
   };
@@ -66,7 +73,8 @@ function collect(blocks: readonly JsonObject[], answerTool: string | null, model
 }
 
 function addReasoning(parts: Parts, { reasoningText, redactedContent }: JsonObject, model: string): void {
-  if (typeof redactedContent === "string" && redactedContent !== "") parts.details.push(hiddenDetail(redactedContent, parts.details.length, model));
+  if (typeof redactedContent === "string" && redactedContent !== "")
+    parts.details.push(hiddenDetail(redactedContent, parts.details.length, model));
   if (!isObject(reasoningText)) return;
   const thought = textOf(reasoningText["text"]);
   parts.reasoning += thought;
@@ -78,7 +86,12 @@ function addCall(parts: Parts, toolUse: JsonObject, answerTool: string | null): 
   if (isOfService(toolUse)) return;
   const input = JSON.stringify(isObject(toolUse["input"]) ? toolUse["input"] : {});
   if (toolUse["name"] === answerTool) parts.text += input;
-  else parts.calls.push({ id: textOf(toolUse["toolUseId"]), type: "function", function: { name: textOf(toolUse["name"]), arguments: input } });
+  else
+    parts.calls.push({
+      id: textOf(toolUse["toolUseId"]),
+      type: "function",
+      function: { name: textOf(toolUse["name"]), arguments: input },
+    });
 }
 
 /** With citations on, the words of the answer stand in these blocks. */

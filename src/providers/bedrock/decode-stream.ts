@@ -85,10 +85,19 @@ class ConverseStream implements StreamDecoder {
     const kind = isOfService(toolUse) ? "service" : toolUse["name"] === this.answerTool ? "answer" : "call";
     const call: CallBlock = { kind, index: this.calls, spoken: false };
     this.open.set(block, call);
-    if (this.open.size > MAX_OPEN_CALLS) throw new MalformedAnswer(`The provider's stream holds more than ${MAX_OPEN_CALLS} calls at once.`);
+    if (this.open.size > MAX_OPEN_CALLS)
+      throw new MalformedAnswer(`The provider's stream holds more than ${MAX_OPEN_CALLS} calls at once.`);
     if (kind !== "call") return released;
     this.calls += 1;
-    return [...released, callChunk({ index: call.index, id: textOf(toolUse["toolUseId"]), type: "function", function: { name: textOf(toolUse["name"]), arguments: "" } })];
+    return [
+      ...released,
+      callChunk({
+        index: call.index,
+        id: textOf(toolUse["toolUseId"]),
+        type: "function",
+        function: { name: textOf(toolUse["name"]), arguments: "" },
+      }),
+    ];
   }
 
   /** `size`: of the event. */
@@ -123,7 +132,8 @@ class ConverseStream implements StreamDecoder {
       return call === undefined ? NOTHING : this.input(call, textOf(toolUse["input"]));
     }
     if (isObject(reasoningContent)) return this.reasoning(reasoningContent);
-    if (isObject(citation) && this.citations.push(citation) > MAX_CITATIONS) throw new MalformedAnswer(`The provider's stream holds a text block with more than ${MAX_CITATIONS} citations.`);
+    if (isObject(citation) && this.citations.push(citation) > MAX_CITATIONS)
+      throw new MalformedAnswer(`The provider's stream holds a text block with more than ${MAX_CITATIONS} citations.`);
     return NOTHING;
   }
 
@@ -139,11 +149,13 @@ class ConverseStream implements StreamDecoder {
   }
 
   private reasoning({ text, signature, redactedContent }: JsonObject): readonly ChatChunk[] {
-    if (typeof redactedContent === "string" && redactedContent !== "") return this.detail(hiddenDetail(redactedContent, this.details, this.model));
+    if (typeof redactedContent === "string" && redactedContent !== "")
+      return this.detail(hiddenDetail(redactedContent, this.details, this.model));
     this.signature += textOf(signature);
     const piece = textOf(text);
     this.thought += piece;
-    if (this.thought.length + this.signature.length > MAX_KEPT) throw new MalformedAnswer(`The provider's stream holds a reasoning block of more than ${MAX_KEPT} characters.`);
+    if (this.thought.length + this.signature.length > MAX_KEPT)
+      throw new MalformedAnswer(`The provider's stream holds a reasoning block of more than ${MAX_KEPT} characters.`);
     return piece === "" ? NOTHING : [chunk({ reasoning_content: piece })];
   }
 
@@ -183,7 +195,11 @@ class ConverseStream implements StreamDecoder {
     this.finished = true;
     const held = isCutOff(stopReason) ? NOTHING : this.releaseSilentCall();
     const packed = packedTurn([...(this.turn?.values() ?? [])], this.answerTool);
-    return [...held, ...(packed.extra_content === undefined ? NOTHING : [chunk(packed)]), { choices: [{ index: 0, delta: {}, ...finishOf(stopReason, this.calls > 0) }], ...besideAnswer(event) }];
+    return [
+      ...held,
+      ...(packed.extra_content === undefined ? NOTHING : [chunk(packed)]),
+      { choices: [{ index: 0, delta: {}, ...finishOf(stopReason, this.calls > 0) }], ...besideAnswer(event) },
+    ];
   }
 
   private onMetadata(event: JsonObject): readonly ChatChunk[] {

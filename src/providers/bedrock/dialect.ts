@@ -3,7 +3,19 @@
 import type { Dialect } from "../provider.ts";
 
 /** Blocks of the vendor's own form. */
-export const BLOCKS_AS_THEY_ARE: readonly string[] = ["image", "video", "audio", "guardContent", "cachePoint", "searchResult", "citationsContent", "reasoningContent", "toolUse", "toolResult", "json"];
+export const BLOCKS_AS_THEY_ARE: readonly string[] = [
+  "image",
+  "video",
+  "audio",
+  "guardContent",
+  "cachePoint",
+  "searchResult",
+  "citationsContent",
+  "reasoningContent",
+  "toolUse",
+  "toolResult",
+  "json",
+];
 /** Tools of the vendor's own form. */
 export const TOOLS_AS_THEY_ARE: readonly string[] = ["systemTool", "cachePoint", "toolSpec"];
 

@@ -48,8 +48,13 @@ function encodePart(part: ContentPart, path: string, naming: DocumentNaming): Js
     case "document":
       return encodeDocument(part, path, naming);
     default:
-      if (BLOCKS_AS_THEY_ARE.includes(part.type) && part[part.type] !== undefined) return { [part.type]: part[part.type] };
-      throw new GatewayError("unsupported_content_block", `${path}: this provider takes no content block of type ${JSON.stringify(part.type)} in this form.`, { param: path });
+      if (BLOCKS_AS_THEY_ARE.includes(part.type) && part[part.type] !== undefined)
+        return { [part.type]: part[part.type] };
+      throw new GatewayError(
+        "unsupported_content_block",
+        `${path}: this provider takes no content block of type ${JSON.stringify(part.type)} in this form.`,
+        { param: path },
+      );
   }
 }
 
@@ -64,24 +69,59 @@ function pictureOf(url: string, usual: string, part: ContentPart, path: string, 
 function labelOf(part: ContentPart, name: Json | undefined, mediaType: string, naming: DocumentNaming): DocumentLabel {
   if (/^(?:image|video)\//.test(mediaType)) return { name: "" };
   const { title, context, citations } = part;
-  return { name: naming(typeof title === "string" ? title : typeof name === "string" ? name : null), more: { ...(typeof context === "string" && { context }), ...(isObject(citations) && { citations }) } };
+  return {
+    name: naming(typeof title === "string" ? title : typeof name === "string" ? name : null),
+    more: { ...(typeof context === "string" && { context }), ...(isObject(citations) && { citations }) },
+  };
 }
 
 function encodeFile(part: ContentPart, path: string, naming: DocumentNaming): JsonObject {
-  const { file_id: id, file_data: data, filename } = part["file"] as { readonly file_id?: string | null; readonly file_data?: string | null; readonly filename?: string | null };
+  const {
+    file_id: id,
+    file_data: data,
+    filename,
+  } = part["file"] as {
+    readonly file_id?: string | null;
+    readonly file_data?: string | null;
+    readonly filename?: string | null;
+  };
   const inline = readAddress(data ?? "");
   const named = typeOfName(filename);
-  const media = inline ?? (typeof data === "string" ? { mediaType: named || "application/pdf", source: { bytes: data } } : demandBytes(id ?? "", path));
+  const media =
+    inline ??
+    (typeof data === "string"
+      ? { mediaType: named || "application/pdf", source: { bytes: data } }
+      : demandBytes(id ?? "", path));
   // a general media type says less than the name
-  const mediaType = media.mediaType === "" || media.mediaType === "application/octet-stream" ? named || media.mediaType : media.mediaType;
+  const mediaType =
+    media.mediaType === "" || media.mediaType === "application/octet-stream"
+      ? named || media.mediaType
+      : media.mediaType;
   return mediaBlock({ ...media, mediaType }, labelOf(part, filename, mediaType, naming), path);
 }
 
 function encodeDocument(part: ContentPart, path: string, naming: DocumentNaming): JsonObject {
   const { type, media_type: mediaType, data, url } = part["source"] as JsonObject;
   if (typeof data === "string" && type === "text" && (typeof mediaType !== "string" || mediaType.startsWith("text/")))
-    return mediaBlock({ mediaType: typeof mediaType === "string" ? mediaType : "text/plain", source: { text: data } }, labelOf(part, null, "", naming), path);
-  const media = typeof data === "string" ? { mediaType: typeof mediaType === "string" ? mediaType.toLowerCase() : "application/pdf", source: { bytes: data } } : typeof url === "string" ? demandBytes(url, path) : null;
-  if (media === null) throw new GatewayError("unsupported_content_block", `${path}: this provider takes no document with a source of type ${JSON.stringify(type)} in this form.`, { param: path });
+    return mediaBlock(
+      { mediaType: typeof mediaType === "string" ? mediaType : "text/plain", source: { text: data } },
+      labelOf(part, null, "", naming),
+      path,
+    );
+  const media =
+    typeof data === "string"
+      ? {
+          mediaType: typeof mediaType === "string" ? mediaType.toLowerCase() : "application/pdf",
+          source: { bytes: data },
+        }
+      : typeof url === "string"
+        ? demandBytes(url, path)
+        : null;
+  if (media === null)
+    throw new GatewayError(
+      "unsupported_content_block",
+      `${path}: this provider takes no document with a source of type ${JSON.stringify(type)} in this form.`,
+      { param: path },
+    );
   return mediaBlock(media, labelOf(part, null, media.mediaType, naming), path);
 }

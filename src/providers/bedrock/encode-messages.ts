@@ -49,11 +49,18 @@ export function encodeConversation(messages: readonly Message[], facts: FamilyFa
     else runs.push({ role, contents: [content] });
   }
   const system = systems.flat();
-  const turns = (facts.system || system.length === 0 ? runs : withSystemInFirstTurn(runs, system)).map(({ role, contents }): Turn => ({ role, content: role === "user" ? resultsFirst(contents.flat()) : contents.flat() }));
+  const turns = (facts.system || system.length === 0 ? runs : withSystemInFirstTurn(runs, system)).map(
+    ({ role, contents }): Turn => ({
+      role,
+      content: role === "user" ? resultsFirst(contents.flat()) : contents.flat(),
+    }),
+  );
   return {
     system: facts.system ? system : [],
     messages: turns,
-    usesTools: turns.some(({ content }) => content.some((block) => block["toolUse"] !== undefined || block["toolResult"] !== undefined)),
+    usesTools: turns.some(({ content }) =>
+      content.some((block) => block["toolUse"] !== undefined || block["toolResult"] !== undefined),
+    ),
   };
 }
 
@@ -68,13 +75,19 @@ const SYSTEM_BLOCKS = new Set(["text", "guardContent", "cachePoint"]);
 function encodeSystem(message: Message, path: string, naming: DocumentNaming): JsonObject[] {
   const blocks = encodeContent(message, path, naming);
   const stranger = blocks.flatMap((block) => Object.keys(block)).find((name) => !SYSTEM_BLOCKS.has(name));
-  if (stranger !== undefined) throw new GatewayError("unsupported_content_block", `${path}: a ${message.role} message of this provider holds text alone; got ${JSON.stringify(stranger)}.`, { param: `${path}.content` });
+  if (stranger !== undefined)
+    throw new GatewayError(
+      "unsupported_content_block",
+      `${path}: a ${message.role} message of this provider holds text alone; got ${JSON.stringify(stranger)}.`,
+      { param: `${path}.content` },
+    );
   return blocks;
 }
 
 function encodeTurn(message: Message, path: string, naming: DocumentNaming): Turn {
   if (message.role === "assistant") return { role: "assistant", content: encodeAssistant(message, path, naming) };
-  if (message.role === "tool" || message.role === "function") return { role: "user", content: encodeToolResult(message, path, naming) };
+  if (message.role === "tool" || message.role === "function")
+    return { role: "user", content: encodeToolResult(message, path, naming) };
   return { role: "user", content: encodeContent(message, path, naming) };
 }
 
@@ -83,7 +96,10 @@ function encodeAssistant(message: Message, path: string, naming: DocumentNaming)
   if (whole !== null) return [...whole, ...cachePoint(message["cache_control"])];
   const said = encodeBlocks(message, path, naming);
   const calls = (message.tool_calls ?? []).map((call, index) => encodeToolCall(call, `${path}.tool_calls[${index}]`));
-  const refusal = typeof message.refusal === "string" && message.refusal !== "" && said.length === 0 ? [{ text: message.refusal }] : [];
+  const refusal =
+    typeof message.refusal === "string" && message.refusal !== "" && said.length === 0
+      ? [{ text: message.refusal }]
+      : [];
   return [...reasoningBlocks(message), ...said, ...refusal, ...calls, ...cachePoint(message["cache_control"])];
 }
 
@@ -118,7 +134,11 @@ function parseInput(text: string): JsonObject {
 function encodeToolResult(message: Message, path: string, naming: DocumentNaming): JsonObject[] {
   const blocks = encodeBlocks(message, path, naming);
   const points = blocks.filter((block) => block["cachePoint"] !== undefined);
-  const toolResult = { toolUseId: toolUseId(message.tool_call_id ?? ""), content: blocks.filter((block) => block["cachePoint"] === undefined), ...(message["is_error"] === true && { status: "error" }) };
+  const toolResult = {
+    toolUseId: toolUseId(message.tool_call_id ?? ""),
+    content: blocks.filter((block) => block["cachePoint"] === undefined),
+    ...(message["is_error"] === true && { status: "error" }),
+  };
   // cache points stand beside results, never in them
   return [{ toolResult }, ...points, ...cachePoint(message["cache_control"])];
 }

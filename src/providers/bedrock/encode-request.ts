@@ -17,7 +17,15 @@ export const RESERVED: ReadonlySet<string> = new Set(["modelId", "messages", "sy
 
 /** Converse's own top-level fields; every other name is one of the model's. */
 const TOP_LEVEL: ReadonlySet<string> = new Set([
-  "additionalModelRequestFields", "additionalModelResponseFieldPaths", "guardrailConfig", "inferenceConfig", "outputConfig", "performanceConfig", "promptVariables", "requestMetadata", "serviceTier",
+  "additionalModelRequestFields",
+  "additionalModelResponseFieldPaths",
+  "guardrailConfig",
+  "inferenceConfig",
+  "outputConfig",
+  "performanceConfig",
+  "promptVariables",
+  "requestMetadata",
+  "serviceTier",
 ]);
 
 /** The same things in the model's own words, by which a pass-through would go around the gateway. */
@@ -36,10 +44,16 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
   const conversation = encodeConversation(request.messages, facts);
   const json = planJsonOutput(params.response_format, {
     facts: { jsonSchema: facts.jsonSchema, forcedTools: facts.tools && facts.toolChoice !== "none" },
-    forcingRefused: facts.claude !== null && thinksByBudget(params.reasoning_effort, modelFieldsOf(passed), facts.claude),
+    forcingRefused:
+      facts.claude !== null && thinksByBudget(params.reasoning_effort, modelFieldsOf(passed), facts.claude),
     toolNames: (params.tools ?? []).map(toolName),
   });
-  const { toolConfig, modelFields, answerTool } = encodeTools(withoutOwnChoice(request, conversation.usesTools), json, facts, conversation.usesTools);
+  const { toolConfig, modelFields, answerTool } = encodeTools(
+    withoutOwnChoice(request, conversation.usesTools),
+    json,
+    facts,
+    conversation.usesTools,
+  );
   const inferenceConfig = encodeInference(params);
   const maxTokens = params.max_completion_tokens ?? params.max_tokens;
   const additionalModelRequestFields = { ...modelFields, ...encodeEffort(params.reasoning_effort, facts, maxTokens) };
@@ -55,7 +69,11 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
   };
   const memo: Memo = { answerTool };
   return {
-    request: { url: converseUrl(target, params.stream === true), headers: { ...target.headers, "content-type": "application/json" }, body: JSON.stringify(mergeObjects(encoded, passed, keepEncoded)) },
+    request: {
+      url: converseUrl(target, params.stream === true),
+      headers: { ...target.headers, "content-type": "application/json" },
+      body: JSON.stringify(mergeObjects(encoded, passed, keepEncoded)),
+    },
     memo,
     mapped: mappedNames(params, json, facts),
   };
@@ -63,7 +81,10 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
 
 /** AWS's own clients encode every character of the id but the unreserved ones, those of ARNs too. */
 function converseUrl({ baseUrl, model }: Target, stream: boolean): string {
-  const id = encodeURIComponent(model).replaceAll(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);
+  const id = encodeURIComponent(model).replaceAll(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
   return `${baseUrl}/model/${id}/${stream ? "converse-stream" : "converse"}`;
 }
 
@@ -71,25 +92,45 @@ function toolName(tool: JsonObject): unknown {
   return isObject(tool["function"]) ? tool["function"]["name"] : tool["name"];
 }
 
-function encodeInference({ max_completion_tokens: bound, max_tokens: oldBound, temperature, top_p: topP, stop }: ChatParams): JsonObject {
+function encodeInference({
+  max_completion_tokens: bound,
+  max_tokens: oldBound,
+  temperature,
+  top_p: topP,
+  stop,
+}: ChatParams): JsonObject {
   const maxTokens = bound ?? oldBound;
   const stopSequences = (typeof stop === "string" ? [stop] : (stop ?? [])).filter((word) => word !== "");
-  return { ...(maxTokens !== undefined && { maxTokens }), ...(temperature !== undefined && { temperature }), ...(topP !== undefined && { topP }), ...(stopSequences.length > 0 && { stopSequences }) };
+  return {
+    ...(maxTokens !== undefined && { maxTokens }),
+    ...(temperature !== undefined && { temperature }),
+    ...(topP !== undefined && { topP }),
+    ...(stopSequences.length > 0 && { stopSequences }),
+  };
 }
 
 /** The schema goes as a text. https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html */
 function textFormat({ schema }: JsonObject, format: ResponseFormat): JsonObject {
-  const { name, description } = format.type === "json_schema" ? format.json_schema : { name: "answer", description: undefined };
-  return { type: "json_schema", structure: { jsonSchema: { name, schema: JSON.stringify(schema), ...(typeof description === "string" && { description }) } } };
+  const { name, description } =
+    format.type === "json_schema" ? format.json_schema : { name: "answer", description: undefined };
+  return {
+    type: "json_schema",
+    structure: {
+      jsonSchema: { name, schema: JSON.stringify(schema), ...(typeof description === "string" && { description }) },
+    },
+  };
 }
 
 /** The pass-through in its places. Null is "not set". */
 function placed(extra: JsonObject): JsonObject {
   const names = Object.keys(extra);
   if (names.length === 0) return extra;
-  const top = Object.fromEntries(names.filter((name) => TOP_LEVEL.has(name) && extra[name] !== null).map((name) => [name, extra[name]]));
+  const top = Object.fromEntries(
+    names.filter((name) => TOP_LEVEL.has(name) && extra[name] !== null).map((name) => [name, extra[name]]),
+  );
   const own = Object.fromEntries(names.filter((name) => !TOP_LEVEL.has(name)).map((name) => [name, extra[name]]));
-  const passed = Object.keys(own).length === 0 ? top : mergeObjects(top, { additionalModelRequestFields: own }, keepEncoded);
+  const passed =
+    Object.keys(own).length === 0 ? top : mergeObjects(top, { additionalModelRequestFields: own }, keepEncoded);
   refuseReserved(passed, "");
   return passed;
 }
@@ -97,7 +138,12 @@ function placed(extra: JsonObject): JsonObject {
 function refuseReserved(value: JsonObject, path: string): void {
   for (const [name, member] of Object.entries(value)) {
     const at = path === "" ? name : `${path}.${name}`;
-    if (member !== null && RESERVED_PATHS.some((reserved) => reserved.test(at))) throw new GatewayError("reserved_parameter", `${at} is what the gateway itself sends; use the common parameter for it.`, { param: at });
+    if (member !== null && RESERVED_PATHS.some((reserved) => reserved.test(at)))
+      throw new GatewayError(
+        "reserved_parameter",
+        `${at} is what the gateway itself sends; use the common parameter for it.`,
+        { param: at },
+      );
     // no reserved path is deeper
     if (isObject(member) && at.split(".").length < 3) refuseReserved(member, at);
   }
@@ -109,7 +155,12 @@ function modelFieldsOf({ additionalModelRequestFields: fields }: JsonObject): Js
 
 /** What the gateway encoded is never overwritten (decisions 6.5); the same value again, or null, changes nothing. */
 function keepEncoded(path: string, there: Json, added: Json): Json {
-  if (added !== null && JSON.stringify(there) !== JSON.stringify(added)) throw new GatewayError("reserved_parameter", `${path} would overwrite what the gateway sends for a field of the request; send one of the two.`, { param: path });
+  if (added !== null && JSON.stringify(there) !== JSON.stringify(added))
+    throw new GatewayError(
+      "reserved_parameter",
+      `${path} would overwrite what the gateway sends for a field of the request; send one of the two.`,
+      { param: path },
+    );
   return there;
 }
 
@@ -122,7 +173,9 @@ function withoutOwnChoice({ params, offered }: ChatRequest, usesTools: boolean):
 }
 
 function mappedNames(params: ChatParams, json: JsonOutput, facts: FamilyFacts): readonly string[] {
-  const effort = { claude: "thinking", nova: "reasoningConfig", gpt_oss: "reasoning_effort", qwen: "reasoning_config" }[facts.reasoning as string];
+  const effort = { claude: "thinking", nova: "reasoningConfig", gpt_oss: "reasoning_effort", qwen: "reasoning_config" }[
+    facts.reasoning as string
+  ];
   const places: readonly (readonly [unknown, string])[] = [
     [params.max_tokens ?? params.max_completion_tokens, "max_completion_tokens -> inferenceConfig.maxTokens"],
     [params.temperature, "temperature -> inferenceConfig.temperature"],
@@ -130,10 +183,16 @@ function mappedNames(params: ChatParams, json: JsonOutput, facts: FamilyFacts): 
     [params.stop, "stop -> inferenceConfig.stopSequences"],
     [params.tools, "tools -> toolConfig.tools"],
     [params.tool_choice, "tool_choice -> toolConfig.toolChoice"],
-    [params.parallel_tool_calls === false || undefined, "parallel_tool_calls -> additionalModelRequestFields.tool_choice.disable_parallel_tool_use"],
+    [
+      params.parallel_tool_calls === false || undefined,
+      "parallel_tool_calls -> additionalModelRequestFields.tool_choice.disable_parallel_tool_use",
+    ],
     [params.service_tier, "service_tier -> serviceTier.type"],
     [params.reasoning_effort, `reasoning_effort -> additionalModelRequestFields.${effort}`],
-    [json ?? undefined, json?.kind === "format" ? "response_format -> outputConfig.textFormat" : "response_format -> a forced tool call"],
+    [
+      json ?? undefined,
+      json?.kind === "format" ? "response_format -> outputConfig.textFormat" : "response_format -> a forced tool call",
+    ],
   ];
   return places.filter(([value]) => value !== undefined).map(([, words]) => words);
 }

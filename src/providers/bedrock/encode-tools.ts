@@ -17,7 +17,12 @@ export interface EncodedTools {
 }
 
 /** Throws `unsupported_value`. `usesTools`: the conversation holds calls or results. */
-export function encodeTools(params: ChatParams, json: JsonOutput, facts: FamilyFacts, usesTools: boolean): EncodedTools {
+export function encodeTools(
+  params: ChatParams,
+  json: JsonOutput,
+  facts: FamilyFacts,
+  usesTools: boolean,
+): EncodedTools {
   const all = params.tools ?? [];
   const ofClaude = all.filter(isToolOfClaude);
   const tools = all.filter((tool) => !isToolOfClaude(tool)).flatMap((tool) => encodeTool(tool, facts));
@@ -27,12 +32,22 @@ export function encodeTools(params: ChatParams, json: JsonOutput, facts: FamilyF
   // a call that the caller forces is the answer already, and leaves no room for JSON
   if (json?.kind === "tool" && !forcesCall) {
     const free = all.length > 0 || facts.toolChoice === "any";
-    return { toolConfig: { tools: [...tools, answerSpec(json.tool)], toolChoice: free ? { any: {} } : { tool: { name: json.tool.name } } }, modelFields: claudeFields(ofClaude), answerTool: json.tool.name };
+    return {
+      toolConfig: {
+        tools: [...tools, answerSpec(json.tool)],
+        toolChoice: free ? { any: {} } : { tool: { name: json.tool.name } },
+      },
+      modelFields: claudeFields(ofClaude),
+      answerTool: json.tool.name,
+    };
   }
   return {
     // a choice without tools is an error to the vendor
     ...(tools.length > 0 && { toolConfig: { tools, ...(choice !== null && { toolChoice: choice }) } }),
-    modelFields: { ...claudeFields(ofClaude), ...(params.parallel_tool_calls === false && all.length > 0 && { tool_choice: oneCallOnly(choice) }) },
+    modelFields: {
+      ...claudeFields(ofClaude),
+      ...(params.parallel_tool_calls === false && all.length > 0 && { tool_choice: oneCallOnly(choice) }),
+    },
     answerTool: null,
   };
 }
@@ -44,7 +59,11 @@ function withoutTools(json: JsonOutput, usesTools: boolean, facts: FamilyFacts):
     return { toolConfig: { tools: [answerSpec(json.tool)], toolChoice }, modelFields: {}, answerTool: json.tool.name };
   }
   if (usesTools)
-    throw new GatewayError("unsupported_value", 'tool_choice "none" leaves the tools out, and this provider takes a conversation with calls and results only beside tools; leave tool_choice out.', { param: "tool_choice" });
+    throw new GatewayError(
+      "unsupported_value",
+      'tool_choice "none" leaves the tools out, and this provider takes a conversation with calls and results only beside tools; leave tool_choice out.',
+      { param: "tool_choice" },
+    );
   return { modelFields: {}, answerTool: null };
 }
 
@@ -61,7 +80,9 @@ const TOOL_BETAS: readonly (readonly [ending: RegExp, beta: string])[] = [
 
 function claudeFields(tools: readonly JsonObject[]): JsonObject {
   if (tools.length === 0) return {};
-  const betas = TOOL_BETAS.filter(([ending]) => tools.some(({ type }) => typeof type === "string" && ending.test(type))).map(([, beta]) => beta);
+  const betas = TOOL_BETAS.filter(([ending]) =>
+    tools.some(({ type }) => typeof type === "string" && ending.test(type)),
+  ).map(([, beta]) => beta);
   return { tools, ...(betas.length > 0 && { anthropic_beta: betas }) };
 }
 
@@ -72,7 +93,10 @@ function encodeTool(tool: JsonObject, facts: FamilyFacts): JsonObject[] {
   const toolSpec = {
     name,
     ...(typeof description === "string" && description !== "" && { description }),
-    inputSchema: { json: isObject(parameters) && Object.keys(parameters).length > 0 ? parameters : { type: "object", properties: {} } },
+    inputSchema: {
+      json:
+        isObject(parameters) && Object.keys(parameters).length > 0 ? parameters : { type: "object", properties: {} },
+    },
     // known to the models that have structured output; others refuse the word
     ...(typeof strict === "boolean" && facts.jsonSchema && { strict }),
   };

@@ -3,19 +3,65 @@
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 
-const IMAGES: Readonly<Record<string, string>> = { "image/png": "png", "image/jpeg": "jpeg", "image/jpg": "jpeg", "image/gif": "gif", "image/webp": "webp" };
+const IMAGES: Readonly<Record<string, string>> = {
+  "image/png": "png",
+  "image/jpeg": "jpeg",
+  "image/jpg": "jpeg",
+  "image/gif": "gif",
+  "image/webp": "webp",
+};
 const VIDEOS: Readonly<Record<string, string>> = {
-  "video/mp4": "mp4", "video/quicktime": "mov", "video/mov": "mov", "video/x-matroska": "mkv", "video/mkv": "mkv", "video/webm": "webm", "video/x-flv": "flv", "video/flv": "flv", "video/mpeg": "mpeg", "video/mpg": "mpg",
-  "video/x-ms-wmv": "wmv", "video/wmv": "wmv", "video/3gpp": "three_gp",
+  "video/mp4": "mp4",
+  "video/quicktime": "mov",
+  "video/mov": "mov",
+  "video/x-matroska": "mkv",
+  "video/mkv": "mkv",
+  "video/webm": "webm",
+  "video/x-flv": "flv",
+  "video/flv": "flv",
+  "video/mpeg": "mpeg",
+  "video/mpg": "mpg",
+  "video/x-ms-wmv": "wmv",
+  "video/wmv": "wmv",
+  "video/3gpp": "three_gp",
 };
 const DOCUMENTS: Readonly<Record<string, string>> = {
-  "application/pdf": "pdf", "text/csv": "csv", "application/msword": "doc", "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx", "application/vnd.ms-excel": "xls",
-  "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx", "text/html": "html", "text/plain": "txt", "text/markdown": "md",
+  "application/pdf": "pdf",
+  "text/csv": "csv",
+  "application/msword": "doc",
+  "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+  "application/vnd.ms-excel": "xls",
+  "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+  "text/html": "html",
+  "text/plain": "txt",
+  "text/markdown": "md",
 };
 const EXTENSIONS: Readonly<Record<string, string>> = {
-  png: "image/png", jpg: "image/jpeg", jpeg: "image/jpeg", gif: "image/gif", webp: "image/webp", mp4: "video/mp4", mov: "video/quicktime", mkv: "video/x-matroska", webm: "video/webm", flv: "video/x-flv", mpeg: "video/mpeg",
-  mpg: "video/mpg", wmv: "video/x-ms-wmv", "3gp": "video/3gpp", pdf: "application/pdf", csv: "text/csv", doc: "application/msword", docx: "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-  xls: "application/vnd.ms-excel", xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", html: "text/html", htm: "text/html", txt: "text/plain", md: "text/markdown", json: "application/json",
+  png: "image/png",
+  jpg: "image/jpeg",
+  jpeg: "image/jpeg",
+  gif: "image/gif",
+  webp: "image/webp",
+  mp4: "video/mp4",
+  mov: "video/quicktime",
+  mkv: "video/x-matroska",
+  webm: "video/webm",
+  flv: "video/x-flv",
+  mpeg: "video/mpeg",
+  mpg: "video/mpg",
+  wmv: "video/x-ms-wmv",
+  "3gp": "video/3gpp",
+  pdf: "application/pdf",
+  csv: "text/csv",
+  doc: "application/msword",
+  docx: "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+  xls: "application/vnd.ms-excel",
+  xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+  html: "text/html",
+  htm: "text/html",
+  txt: "text/plain",
+  md: "text/markdown",
+  json: "application/json",
 };
 /** Text by another name, which goes as plain text. */
 const OTHER_TEXT = /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|javascript|x-ndjson|[\w.-]+\+(?:json|xml))$)/;
@@ -42,7 +88,12 @@ export function readAddress(address: string): Media | null {
 /** Throws `unsupported_content_block` where the gateway has not fetched it. */
 export function demandBytes(address: string, path: string): Media {
   const media = readAddress(address);
-  if (media === null) throw new GatewayError("unsupported_content_block", `${path}: this provider takes bytes and objects in S3, no other addresses.`, { param: path });
+  if (media === null)
+    throw new GatewayError(
+      "unsupported_content_block",
+      `${path}: this provider takes bytes and objects in S3, no other addresses.`,
+      { param: path },
+    );
   return media;
 }
 
@@ -64,7 +115,12 @@ export function mediaBlock({ mediaType, source }: Media, label: DocumentLabel, p
   const video = wordFor(mediaType, VIDEOS);
   if (video !== undefined) return { video: { format: video, source } };
   const format = wordFor(mediaType, DOCUMENTS) ?? (OTHER_TEXT.test(mediaType) ? "txt" : undefined);
-  if (format === undefined) throw new GatewayError("unsupported_content_block", `${path}: this provider has no format for ${mediaType === "" ? "what has no media type" : JSON.stringify(mediaType.slice(0, 100))}.`, { param: path });
+  if (format === undefined)
+    throw new GatewayError(
+      "unsupported_content_block",
+      `${path}: this provider has no format for ${mediaType === "" ? "what has no media type" : JSON.stringify(mediaType.slice(0, 100))}.`,
+      { param: path },
+    );
   return { document: { format, name: label.name, source, ...label.more } };
 }
 
@@ -82,7 +138,13 @@ export function documentNames(): (wanted: string | null | undefined) => string {
   /** Where the counting of a name goes on: from its start for each it would take the square of their number. */
   const counts = new Map<string, number>();
   return (wanted) => {
-    const plain = (wanted ?? "").slice(0, 1024).replace(/\.\w{1,5}$/, "").replaceAll(/[^A-Za-z0-9\s()[\]-]/g, "-").replaceAll(/\s+/g, " ").trim().slice(0, 180);
+    const plain = (wanted ?? "")
+      .slice(0, 1024)
+      .replace(/\.\w{1,5}$/, "")
+      .replaceAll(/[^A-Za-z0-9\s()[\]-]/g, "-")
+      .replaceAll(/\s+/g, " ")
+      .trim()
+      .slice(0, 180);
     const base = plain === "" ? "document" : plain;
     let name = base;
     let count = counts.get(base) ?? 2;

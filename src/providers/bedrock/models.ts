@@ -30,9 +30,29 @@ interface Family {
 }
 
 /** A name that tells no family. */
-export const UNKNOWN_FAMILY: FamilyFacts = { system: true, tools: true, toolChoice: "all", images: true, documents: true, video: true, audio: false, stop: true, jsonSchema: false, reasoning: "unknown", claude: null };
+export const UNKNOWN_FAMILY: FamilyFacts = {
+  system: true,
+  tools: true,
+  toolChoice: "all",
+  images: true,
+  documents: true,
+  video: true,
+  audio: false,
+  stop: true,
+  jsonSchema: false,
+  reasoning: "unknown",
+  claude: null,
+};
 
-const TEXT: FamilyFacts = { ...UNKNOWN_FAMILY, tools: false, toolChoice: "none", images: false, documents: false, video: false, reasoning: "none" };
+const TEXT: FamilyFacts = {
+  ...UNKNOWN_FAMILY,
+  tools: false,
+  toolChoice: "none",
+  images: false,
+  documents: false,
+  video: false,
+  reasoning: "none",
+};
 const TEXT_AND_DOCUMENTS: FamilyFacts = { ...TEXT, documents: true };
 const WITH_TOOLS: FamilyFacts = { ...TEXT_AND_DOCUMENTS, tools: true };
 const NOVA: FamilyFacts = { ...WITH_TOOLS, toolChoice: "all", images: true, video: true };
@@ -42,14 +62,34 @@ const OPEN_WEIGHTS: FamilyFacts = { ...UNKNOWN_FAMILY, toolChoice: "none", jsonS
 function claudeFamily(name: RegExp, claude: ClaudeFacts, more: Partial<FamilyFacts> = {}): Family {
   // effort beside a budget is a beta here
   const facts = claude.thinking === "budget" ? { ...claude, efforts: [] } : claude;
-  return { models: name, facts: { ...WITH_TOOLS, images: true, toolChoice: claude.forcedTools ? "all" : "none", reasoning: claude.thinking === "none" ? "none" : "claude", claude: facts, ...more } };
+  return {
+    models: name,
+    facts: {
+      ...WITH_TOOLS,
+      images: true,
+      toolChoice: claude.forcedTools ? "all" : "none",
+      reasoning: claude.thinking === "none" ? "none" : "claude",
+      claude: facts,
+      ...more,
+    },
+  };
 }
 
-const CLAUDE_2 = claudeFamily(/claude-(?:instant|v?2)/, claudeFactsOf("claude-2"), { tools: false, toolChoice: "none", images: false });
+const CLAUDE_2 = claudeFamily(/claude-(?:instant|v?2)/, claudeFactsOf("claude-2"), {
+  tools: false,
+  toolChoice: "none",
+  images: false,
+});
 const CLAUDE_3_5_HAIKU = claudeFamily(/claude-3[-.]5-haiku/, claudeFactsOf("claude-3-5-haiku"), { images: false });
 /** Claude has structured output in fewer generations here than at Anthropic. */
 const WITH_FORMAT = ["claude-opus-4-5", "claude-sonnet-4-5", "claude-sonnet-4-6"];
-const CLAUDES: readonly Family[] = [CLAUDE_2, CLAUDE_3_5_HAIKU, ...GENERATIONS.map(({ models, facts }) => claudeFamily(models, facts, { jsonSchema: WITH_FORMAT.some((name) => models.test(name)) }))];
+const CLAUDES: readonly Family[] = [
+  CLAUDE_2,
+  CLAUDE_3_5_HAIKU,
+  ...GENERATIONS.map(({ models, facts }) =>
+    claudeFamily(models, facts, { jsonSchema: WITH_FORMAT.some((name) => models.test(name)) }),
+  ),
+];
 
 /** Tried in order. */
 export const FAMILIES: readonly Family[] = [

@@ -52,22 +52,34 @@ export function usageOf(native: JsonObject): Usage {
   const read = native["cacheReadInputTokens"] ?? native["cacheReadInputTokenCount"];
   const written = native["cacheWriteInputTokens"] ?? native["cacheWriteInputTokenCount"];
   const prompt = tokenCount(native["inputTokens"]) + tokenCount(read) + tokenCount(written);
-  const details = Array.isArray(native["cacheDetails"]) ? (native["cacheDetails"] as readonly Json[]).filter(isObject) : [];
-  const hour = details.filter(({ ttl }) => ttl === "1h").reduce((sum, detail) => sum + tokenCount(detail["inputTokens"]), 0);
+  const details = Array.isArray(native["cacheDetails"])
+    ? (native["cacheDetails"] as readonly Json[]).filter(isObject)
+    : [];
+  const hour = details
+    .filter(({ ttl }) => ttl === "1h")
+    .reduce((sum, detail) => sum + tokenCount(detail["inputTokens"]), 0);
   const completion = tokenCount(native["outputTokens"]);
   const usage: Usage = {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,
     ...((typeof read === "number" || typeof written === "number") && {
-      prompt_tokens_details: { ...(typeof read === "number" && { cached_tokens: read }), ...(typeof written === "number" && { cache_write_tokens: written }), ...(hour > 0 && { cache_write_1h_tokens: hour }) },
+      prompt_tokens_details: {
+        ...(typeof read === "number" && { cached_tokens: read }),
+        ...(typeof written === "number" && { cache_write_tokens: written }),
+        ...(hour > 0 && { cache_write_1h_tokens: hour }),
+      },
     }),
   };
   return withUnnamed(usage, native, KNOWN);
 }
 
 /** What the vendor tells beside the answer: what a guardrail found, fields of the model that were asked for, the tier that served. */
-export function besideAnswer({ trace, additionalModelResponseFields: fields, serviceTier: tier }: JsonObject): JsonObject {
+export function besideAnswer({
+  trace,
+  additionalModelResponseFields: fields,
+  serviceTier: tier,
+}: JsonObject): JsonObject {
   return {
     ...(isObject(trace) && { trace }),
     ...(fields !== undefined && fields !== null && { additionalModelResponseFields: fields }),

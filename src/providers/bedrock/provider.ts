@@ -14,7 +14,10 @@ import { dialect } from "./dialect.ts";
 import { encodeRequest, RESERVED } from "./encode-request.ts";
 import { classifyError } from "./errors.ts";
 
-const SCOPE: SigningScope = { service: "bedrock", regionOfHost: /^bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com/ };
+const SCOPE: SigningScope = {
+  service: "bedrock",
+  regionOfHost: /^bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com/,
+};
 /** Everything but text: Converse takes bytes and objects in S3. */
 const INLINED: ReadonlySet<BlockType> = new Set(["image_url", "video_url", "file", "document"]);
 
@@ -30,7 +33,14 @@ export const bedrock: Provider = {
   baseUrl: "https://bedrock-runtime.{region}.amazonaws.com",
   keyVariables: ["AWS_BEARER_TOKEN_BEDROCK"],
   credentials: ["key", "aws"],
-  settings: [{ name: "region", variables: ["AWS_REGION", "AWS_DEFAULT_REGION"], field: "aws_region_name", meaning: "AWS region, in the address and in signatures." }],
+  settings: [
+    {
+      name: "region",
+      variables: ["AWS_REGION", "AWS_DEFAULT_REGION"],
+      field: "aws_region_name",
+      meaning: "AWS region, in the address and in signatures.",
+    },
+  ],
   framing: "aws-event-stream",
   inlines: () => INLINED,
   capabilities,
@@ -46,7 +56,11 @@ export const bedrock: Provider = {
 };
 
 /** A Bedrock API key is a bearer token; a pair of AWS keys signs. https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.html */
-function sign(request: UpstreamRequest, credential: Credential | null, context: SignContext): UpstreamRequest | Promise<UpstreamRequest> {
+function sign(
+  request: UpstreamRequest,
+  credential: Credential | null,
+  context: SignContext,
+): UpstreamRequest | Promise<UpstreamRequest> {
   if (credential === null) return request;
   if (credential.kind === "aws") return signAws(request, credential, context, SCOPE);
   return { ...request, headers: { ...request.headers, authorization: `Bearer ${credential.secret}` } };

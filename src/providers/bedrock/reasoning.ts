@@ -7,14 +7,20 @@ import { encodeThinking } from "../anthropic/thinking.ts";
 import type { FamilyFacts } from "./models.ts";
 
 /** Members of `additionalModelRequestFields`. Throws `unsupported_value` where a budget does not fit into the bound on the answer. */
-export function encodeEffort(effort: string | undefined, { reasoning, claude }: FamilyFacts, maxTokens: number | undefined): JsonObject {
+export function encodeEffort(
+  effort: string | undefined,
+  { reasoning, claude }: FamilyFacts,
+  maxTokens: number | undefined,
+): JsonObject {
   if (effort === undefined) return {};
   switch (reasoning) {
     case "claude":
       // without a bound the service takes the model's own
       return claude === null ? {} : encodeThinking(effort, claude, maxTokens ?? claude.maxOutputTokens);
     case "nova":
-      return { reasoningConfig: effort === "none" ? { type: "disabled" } : { type: "enabled", maxReasoningEffort: effort } };
+      return {
+        reasoningConfig: effort === "none" ? { type: "disabled" } : { type: "enabled", maxReasoningEffort: effort },
+      };
     case "gpt_oss":
       return { reasoning_effort: effort };
     case "qwen":
@@ -42,6 +48,7 @@ export function hiddenDetail(data: string, index: number, model: string): Reason
 /** The reasoning blocks of an earlier answer. */
 export function reasoningBlocks(message: Message): JsonObject[] {
   return thinkingBlocks(message).map(({ type, thinking, signature, data }) => ({
-    reasoningContent: type === "thinking" ? { reasoningText: { text: thinking, signature } } : { redactedContent: data },
+    reasoningContent:
+      type === "thinking" ? { reasoningText: { text: thinking, signature } } : { redactedContent: data },
   }));
 }

@@ -13,13 +13,17 @@ export function isOfService({ type }: JsonObject): boolean {
 }
 
 /** Member of an answer's message or of a delta. */
-export function packedTurn(blocks: readonly JsonObject[], answerTool: string | null): { readonly extra_content?: JsonObject } {
+export function packedTurn(
+  blocks: readonly JsonObject[],
+  answerTool: string | null,
+): { readonly extra_content?: JsonObject } {
   return isBeyondChat(blocks, answerTool) ? { extra_content: { [VENDOR]: { content: blocks } } } : {};
 }
 
 /** The call of an answer in JSON is its text: what would go back as a call has no result. */
 function isBeyondChat(blocks: readonly JsonObject[], answerTool: string | null): boolean {
-  if (answerTool !== null && blocks.some(({ toolUse }) => isObject(toolUse) && toolUse["name"] === answerTool)) return false;
+  if (answerTool !== null && blocks.some(({ toolUse }) => isObject(toolUse) && toolUse["name"] === answerTool))
+    return false;
   let reached = 0;
   for (const block of blocks) {
     const place = placeOf(block);
@@ -38,20 +42,31 @@ function placeOf({ text, reasoningContent, toolUse, citationsContent }: JsonObje
 }
 
 function hasUnsaidCitation({ citations }: JsonObject): boolean {
-  return Array.isArray(citations) && (citations as readonly Json[]).some((citation) => annotationsOf([citation], 0, 1).length === 0);
+  return (
+    Array.isArray(citations) &&
+    (citations as readonly Json[]).some((citation) => annotationsOf([citation], 0, 1).length === 0)
+  );
 }
 
 function saidBy(blocks: readonly JsonObject[]): SaidInChat {
   return {
     text: blocks.map(textOf).join(""),
-    calls: blocks.flatMap(({ toolUse }) => (isObject(toolUse) && !isOfService(toolUse) ? [{ id: toolUse["toolUseId"] as string, input: toolUse["input"] }] : [])),
+    calls: blocks.flatMap(({ toolUse }) =>
+      isObject(toolUse) && !isOfService(toolUse)
+        ? [{ id: toolUse["toolUseId"] as string, input: toolUse["input"] }]
+        : [],
+    ),
   };
 }
 
 function textOf({ text, citationsContent }: JsonObject): string {
   if (typeof text === "string") return text;
   const content = isObject(citationsContent) ? citationsContent["content"] : undefined;
-  return Array.isArray(content) ? (content as readonly Json[]).map((each) => (isObject(each) && typeof each["text"] === "string" ? each["text"] : "")).join("") : "";
+  return Array.isArray(content)
+    ? (content as readonly Json[])
+        .map((each) => (isObject(each) && typeof each["text"] === "string" ? each["text"] : ""))
+        .join("")
+    : "";
 }
 
 /** The blocks of an earlier answer, to be sent back as they came; null where the message says all. What the service refuses, texts without a character and reasoning without a signature, stays away. */
@@ -72,7 +87,11 @@ export function growBlock(block: GrowingBlock, delta: JsonObject): void {
   const { text, toolUse, reasoningContent, citation } = delta;
   if (typeof text === "string") addText(block, text);
   else if (isObject(citation)) addCitation(block, citation);
-  else if (isObject(toolUse)) block["toolUse"] = { ...(block["toolUse"] as JsonObject | undefined), input: pieceOf((block["toolUse"] as JsonObject | undefined)?.["input"]) + pieceOf(toolUse["input"]) };
+  else if (isObject(toolUse))
+    block["toolUse"] = {
+      ...(block["toolUse"] as JsonObject | undefined),
+      input: pieceOf((block["toolUse"] as JsonObject | undefined)?.["input"]) + pieceOf(toolUse["input"]),
+    };
   else if (isObject(reasoningContent)) addReasoning(block, reasoningContent);
   else for (const [name, value] of Object.entries(delta)) addOther(block, name, value!);
 }
@@ -83,7 +102,8 @@ function pieceOf(value: Json | undefined): string {
 
 function addText(block: GrowingBlock, text: string): void {
   const cited = block["citationsContent"];
-  if (isObject(cited)) block["citationsContent"] = { ...cited, content: [{ text: textOf({ citationsContent: cited }) + text }] };
+  if (isObject(cited))
+    block["citationsContent"] = { ...cited, content: [{ text: textOf({ citationsContent: cited }) + text }] };
   else block["text"] = pieceOf(block["text"]) + text;
 }
 
@@ -99,15 +119,27 @@ function addReasoning(block: GrowingBlock, { text, signature, redactedContent }:
     block["reasoningContent"] = { redactedContent };
     return;
   }
-  const there = isObject(block["reasoningContent"]) && isObject(block["reasoningContent"]["reasoningText"]) ? block["reasoningContent"]["reasoningText"] : {};
+  const there =
+    isObject(block["reasoningContent"]) && isObject(block["reasoningContent"]["reasoningText"])
+      ? block["reasoningContent"]["reasoningText"]
+      : {};
   const signed = pieceOf(there["signature"]) + pieceOf(signature);
-  block["reasoningContent"] = { reasoningText: { text: pieceOf(there["text"]) + pieceOf(text), ...(signed !== "" && { signature: signed }) } };
+  block["reasoningContent"] = {
+    reasoningText: { text: pieceOf(there["text"]) + pieceOf(text), ...(signed !== "" && { signature: signed }) },
+  };
 }
 
 /** Results of tools that the service ran begin with their id, and their content comes in pieces of a list. */
 function addOther(block: GrowingBlock, name: string, value: Json): void {
   const there = block[name];
   if (!Array.isArray(value)) block[name] = value;
-  else if (isObject(there)) block[name] = { ...there, content: [...(Array.isArray(there["content"]) ? (there["content"] as readonly Json[]) : []), ...(value as readonly Json[])] };
+  else if (isObject(there))
+    block[name] = {
+      ...there,
+      content: [
+        ...(Array.isArray(there["content"]) ? (there["content"] as readonly Json[]) : []),
+        ...(value as readonly Json[]),
+      ],
+    };
   else block[name] = { content: value };
 }

@@ -15,7 +15,9 @@ export const capabilities: CapabilityTable = {
     input_audio: unsupported("no audio in"),
     video_url: unsupported("no video in"),
     file: unsupported("no files; send text as a document"),
-    document: mapped("text of a user's message as documents[].data.text with its title, which the answer may cite; in a tool's result a document block; PDF is refused"),
+    document: mapped(
+      "text of a user's message as documents[].data.text with its title, which the answer may cite; in a tool's result a document block; PDF is refused",
+    ),
     temperature: { ...native("0 to 1; the provider's default is 0.3"), range: [0, 1] },
     top_p: { ...mapped("p, 0.01 to 0.99; 1 means not set, and the provider's default is 0.75"), range: [0.01, 0.99] },
     n: unsupported("one answer a call"),
@@ -29,14 +31,21 @@ export const capabilities: CapabilityTable = {
     logit_bias: noCounterpart,
     user: recorded,
     safety_identifier: recorded,
-    response_format: mapped("type json_object, with the schema as `json_schema`, and as `schema` for older servers; name and strict have no counterpart; the provider refuses it beside tools or documents"),
+    response_format: mapped(
+      "type json_object, with the schema as `json_schema`, and as `schema` for older servers; name and strict have no counterpart; the provider refuses it beside tools or documents",
+    ),
     seed: { ...native("not below 0"), range: [0, 2 ** 64] },
     tools: mapped("as they are; strict on any function becomes strict_tools, which holds for all of them"),
     tool_choice: mapped("required -> REQUIRED, none -> NONE, a function -> that tool alone and REQUIRED"),
     parallel_tool_calls: unsupported("the API cannot forbid parallel calls"),
     logprobs: mapped("one entry for each piece of text; the log probability of a piece of several tokens is their sum"),
     top_logprobs: noCounterpart,
-    reasoning_effort: { ...mapped("thinking: none -> disabled; minimal and low -> token_budget 1,024, medium -> 8,192, high -> enabled without a bound"), values: ["none", "minimal", "low", "medium", "high"] },
+    reasoning_effort: {
+      ...mapped(
+        "thinking: none -> disabled; minimal and low -> token_budget 1,024, medium -> 8,192, high -> enabled without a bound",
+      ),
+      values: ["none", "minimal", "low", "medium", "high"],
+    },
     verbosity: noCounterpart,
     modalities: unsupported("text out only"),
     audio: unsupported("text out only"),
@@ -54,8 +63,22 @@ export const capabilities: CapabilityTable = {
     hf_model_name: completionOnly,
   },
   exceptions: [
-    { models: WITHOUT_TOOLS, cells: { tools: unsupported("this model has no tool use"), tool_choice: unsupported("this model has no tool use") } },
-    { models: BEFORE_R7B, cells: { tool_choice: { ...emulated("none: no tools are sent; models before Command R7B cannot be forced to call one"), values: ["none", "auto"] } } },
+    {
+      models: WITHOUT_TOOLS,
+      cells: {
+        tools: unsupported("this model has no tool use"),
+        tool_choice: unsupported("this model has no tool use"),
+      },
+    },
+    {
+      models: BEFORE_R7B,
+      cells: {
+        tool_choice: {
+          ...emulated("none: no tools are sent; models before Command R7B cannot be forced to call one"),
+          values: ["none", "auto"],
+        },
+      },
+    },
     { models: NOT_THINKING, cells: { reasoning_effort: unsupported("this model does not think") } },
     { models: TEXT_ONLY, cells: { image_url: unsupported("this model takes text only") } },
   ],

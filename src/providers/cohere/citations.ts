@@ -10,11 +10,28 @@ export function citedBlock({ content_index: index }: JsonObject): number {
 /** `base`: where the block that is cited begins in the content, in characters. */
 export function annotationsOf(citation: JsonObject, base: number): JsonObject[] {
   const { type, start, end, sources } = citation;
-  if (type === "THINKING_CONTENT" || type === "PLAN" || typeof start !== "number" || typeof end !== "number" || !Array.isArray(sources)) return [];
+  if (
+    type === "THINKING_CONTENT" ||
+    type === "PLAN" ||
+    typeof start !== "number" ||
+    typeof end !== "number" ||
+    !Array.isArray(sources)
+  )
+    return [];
   return (sources as readonly Json[]).flatMap((source) => {
     const cited = isObject(source) ? (source["document"] ?? source["tool_output"]) : undefined;
     const url = isObject(cited) ? cited["url"] : undefined;
     if (!isObject(cited) || typeof url !== "string" || !/^https?:\/\//i.test(url)) return [];
-    return [{ type: "url_citation", url_citation: { start_index: base + start, end_index: base + end, url, title: typeof cited["title"] === "string" ? cited["title"] : url } }];
+    return [
+      {
+        type: "url_citation",
+        url_citation: {
+          start_index: base + start,
+          end_index: base + end,
+          url,
+          title: typeof cited["title"] === "string" ? cited["title"] : url,
+        },
+      },
+    ];
   });
 }

@@ -14,13 +14,21 @@ export function decodeResponse(body: string): ChatAnswer {
   const answer = readObject(body);
   const { id, message, finish_reason: reason } = answer;
   if (!isObject(message)) {
-    if (typeof message === "string" || typeof reason === "string" || (answer["error"] ?? null) !== null) failAnswer(answer, body);
+    if (typeof message === "string" || typeof reason === "string" || (answer["error"] ?? null) !== null)
+      failAnswer(answer, body);
     throw new MalformedAnswer("The provider's answer holds no message.");
   }
   const logprobs = logprobsOf(answer["logprobs"]);
   return {
     ...(typeof id === "string" && { id }),
-    choices: [{ index: 0, message: messageOf(message), ...finishOf(reason, answer["error"]), ...(logprobs !== null && { logprobs }) }],
+    choices: [
+      {
+        index: 0,
+        message: messageOf(message),
+        ...finishOf(reason, answer["error"]),
+        ...(logprobs !== null && { logprobs }),
+      },
+    ],
     usage: usageOf(answer["usage"]),
   };
 }
@@ -36,7 +44,8 @@ export function readObject(text: string): JsonObject {
   try {
     value = parseJson(text);
   } catch (thrown) {
-    if (thrown instanceof JsonError) throw new MalformedAnswer(`The provider sent something that is no JSON: ${thrown.message}`);
+    if (thrown instanceof JsonError)
+      throw new MalformedAnswer(`The provider sent something that is no JSON: ${thrown.message}`);
     throw thrown;
   }
   if (!isObject(value)) throw new MalformedAnswer("The provider sent JSON that is no object.");

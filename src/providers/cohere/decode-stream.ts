@@ -50,11 +50,19 @@ class MessageStream implements StreamDecoder {
       case "citation-start":
         return isObject(message["citations"]) ? this.citation(message["citations"]) : NOTHING;
       case "message-start":
-        return [{ ...(typeof event["id"] === "string" && { id: event["id"] }), choices: [{ index: 0, delta: { role: "assistant" } }] }];
+        return [
+          {
+            ...(typeof event["id"] === "string" && { id: event["id"] }),
+            choices: [{ index: 0, delta: { role: "assistant" } }],
+          },
+        ];
       case "message-end":
         return this.messageEnd(isObject(event["delta"]) ? event["delta"] : {});
       default:
-        if (event["type"] === "error" || (event["type"] === undefined && (typeof event["message"] === "string" || (event["error"] ?? null) !== null)))
+        if (
+          event["type"] === "error" ||
+          (event["type"] === undefined && (typeof event["message"] === "string" || (event["error"] ?? null) !== null))
+        )
           throw new StreamError(classifyError({ status: 200, body: data }));
         return NOTHING;
     }
@@ -66,7 +74,17 @@ class MessageStream implements StreamDecoder {
     if (text === "" && thinking === "") return NOTHING;
     this.textLength += text.length;
     const logprobs = items === undefined ? null : logprobsOf(items);
-    return [{ choices: [{ index: 0, delta: { ...(thinking !== "" && { reasoning_content: thinking }), ...(text !== "" && { content: text }) }, ...(logprobs !== null && { logprobs }) }] }];
+    return [
+      {
+        choices: [
+          {
+            index: 0,
+            delta: { ...(thinking !== "" && { reasoning_content: thinking }), ...(text !== "" && { content: text }) },
+            ...(logprobs !== null && { logprobs }),
+          },
+        ],
+      },
+    ];
   }
 
   private plan(text: string): readonly ChatChunk[] {
@@ -80,7 +98,14 @@ class MessageStream implements StreamDecoder {
     const text = this.spoken.get(this.call) !== true && piece === "null" ? "" : textOf(piece);
     if (text === "" && !begins) return NOTHING;
     if (text !== "") this.spoken.set(this.call, true);
-    const delta = begins ? { index: this.call, id: textOf(call["id"]), type: "function", function: { name: textOf(name), arguments: text } } : { index: this.call, function: { arguments: text } };
+    const delta = begins
+      ? {
+          index: this.call,
+          id: textOf(call["id"]),
+          type: "function",
+          function: { name: textOf(name), arguments: text },
+        }
+      : { index: this.call, function: { arguments: text } };
     return [chunk({ tool_calls: [delta] })];
   }
 
@@ -93,7 +118,12 @@ class MessageStream implements StreamDecoder {
     if (this.finished) return NOTHING;
     this.finished = true;
     const usage = usageOf(delta["usage"]);
-    return [{ choices: [{ index: 0, delta: {}, ...finishOf(delta["finish_reason"], delta["error"]) }], ...(usage !== null && { usage }) }];
+    return [
+      {
+        choices: [{ index: 0, delta: {}, ...finishOf(delta["finish_reason"], delta["error"]) }],
+        ...(usage !== null && { usage }),
+      },
+    ];
   }
 
   end(): readonly ChatChunk[] {

@@ -8,5 +8,8 @@ import { documentText } from "../document-text.ts";
 export function encodeDocument(part: ContentPart, path: string): JsonObject {
   if (part["source"] === undefined && isObject(part["document"])) return part["document"];
   const { id, title } = part;
-  return { data: { text: documentText(part["source"] as JsonObject, path), ...(typeof title === "string" && { title }) }, ...(typeof id === "string" && { id }) };
+  return {
+    data: { text: documentText(part["source"] as JsonObject, path), ...(typeof title === "string" && { title }) },
+    ...(typeof id === "string" && { id }),
+  };
 }

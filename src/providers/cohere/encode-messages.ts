@@ -17,7 +17,10 @@ export interface Conversation {
 /** Throws GatewayError `unsupported_content_block`, `unsupported_value` with the path. */
 export function encodeConversation(messages: readonly Message[], model: string): Conversation {
   const documents: JsonObject[] = [];
-  return { messages: messages.map((message, index) => encodeMessage(message, `messages[${index}]`, model, documents)), documents };
+  return {
+    messages: messages.map((message, index) => encodeMessage(message, `messages[${index}]`, model, documents)),
+    documents,
+  };
 }
 
 function encodeMessage(message: Message, path: string, model: string, documents: JsonObject[]): JsonObject {
@@ -27,9 +30,16 @@ function encodeMessage(message: Message, path: string, model: string, documents:
       return encodeAssistant(message, path, !NOT_THINKING.test(model));
     case "tool":
     case "function":
-      return { role: "tool", tool_call_id: message.tool_call_id ?? message.name ?? "", content: encodeContent(message, (part, at) => toolPart(part, at), contentPath) };
+      return {
+        role: "tool",
+        tool_call_id: message.tool_call_id ?? message.name ?? "",
+        content: encodeContent(message, (part, at) => toolPart(part, at), contentPath),
+      };
     case "user":
-      return { role: "user", content: encodeContent(message, (part, at) => userPart(part, at, documents), contentPath) };
+      return {
+        role: "user",
+        content: encodeContent(message, (part, at) => userPart(part, at, documents), contentPath),
+      };
     default:
       return { role: "system", content: encodeContent(message, textPart, contentPath) };
   }
@@ -45,7 +55,11 @@ function encodeContent({ content }: Message, encode: PartEncoder, path: string):
 function textPart(part: ContentPart, path: string): JsonObject {
   if (part.type === "text") return { type: "text", text: part["text"] };
   if (part.type === "refusal") return { type: "text", text: part["refusal"] };
-  throw new GatewayError("unsupported_content_block", `${path}: this provider takes no content block of type ${JSON.stringify(part.type)} in a message of this role.`, { param: path });
+  throw new GatewayError(
+    "unsupported_content_block",
+    `${path}: this provider takes no content block of type ${JSON.stringify(part.type)} in a message of this role.`,
+    { param: path },
+  );
 }
 
 /** Null: the part is a document, which now stands in the list. */
@@ -62,17 +76,25 @@ function toolPart(part: ContentPart, path: string): JsonObject {
 
 function encodeAssistant(message: Message, path: string, thinks: boolean): JsonObject {
   const calls = message.tool_calls ?? [];
-  const said = encodeContent(message, (part, at) => (part.type === "thinking" ? part : textPart(part, at)), `${path}.content`);
-  const refused = typeof message.refusal === "string" && message.refusal !== "" && said.length === 0 ? message.refusal : said;
+  const said = encodeContent(
+    message,
+    (part, at) => (part.type === "thinking" ? part : textPart(part, at)),
+    `${path}.content`,
+  );
+  const refused =
+    typeof message.refusal === "string" && message.refusal !== "" && said.length === 0 ? message.refusal : said;
   const thought = thoughtOf(message);
-  const plan = typeof message["tool_plan"] === "string" ? message["tool_plan"] : !thinks && calls.length > 0 ? thought : "";
+  const plan =
+    typeof message["tool_plan"] === "string" ? message["tool_plan"] : !thinks && calls.length > 0 ? thought : "";
   const content = thinks && thought !== "" ? [{ type: "thinking", thinking: thought }, ...asParts(refused)] : refused;
   const { citations } = message;
   const silent = calls.length > 0 && content.length === 0 && !Array.isArray(message.content);
   return {
     role: "assistant",
     ...(!silent && { content }),
-    ...(calls.length > 0 && { tool_calls: calls.map((call, index) => encodeCall(call, `${path}.tool_calls[${index}]`)) }),
+    ...(calls.length > 0 && {
+      tool_calls: calls.map((call, index) => encodeCall(call, `${path}.tool_calls[${index}]`)),
+    }),
     ...(plan !== "" && { tool_plan: plan }),
     ...(areCitations(citations) && { citations }),
   };
@@ -81,7 +103,9 @@ function encodeAssistant(message: Message, path: string, thinks: boolean): JsonO
 /** Thinking, or the plan before a call; it is not said twice where the content has it. */
 function thoughtOf(message: Message): string {
   const { content } = message;
-  return Array.isArray(content) && (content as readonly ContentPart[]).some(({ type }) => type === "thinking") ? "" : plainReasoning(message);
+  return Array.isArray(content) && (content as readonly ContentPart[]).some(({ type }) => type === "thinking")
+    ? ""
+    : plainReasoning(message);
 }
 
 function encodeCall(call: ToolCall, path: string): JsonObject {
@@ -96,5 +120,10 @@ function asParts(content: string | readonly JsonObject[]): readonly JsonObject[]
 
 /** Other vendors have citations of other forms under this name. */
 function areCitations(value: Json | undefined): boolean {
-  return Array.isArray(value) && (value as readonly Json[]).every((one) => isObject(one) && typeof one["start"] === "number" && Array.isArray(one["sources"]));
+  return (
+    Array.isArray(value) &&
+    (value as readonly Json[]).every(
+      (one) => isObject(one) && typeof one["start"] === "number" && Array.isArray(one["sources"]),
+    )
+  );
 }

@@ -8,7 +8,14 @@ import { encodeConversation } from "./encode-messages.ts";
 import { encodeTools } from "./encode-tools.ts";
 
 /** Wire names that a pass-through may not set (decisions 6.5). */
-export const RESERVED: ReadonlySet<string> = new Set(["model", "messages", "max_tokens", "stream", "tools", "tool_choice"]);
+export const RESERVED: ReadonlySet<string> = new Set([
+  "model",
+  "messages",
+  "max_tokens",
+  "stream",
+  "tools",
+  "tool_choice",
+]);
 
 /** No budget: the vendor advises to leave thinking unbounded. https://docs.cohere.com/docs/reasoning */
 const THINKING: Readonly<Record<string, JsonObject>> = {
@@ -32,7 +39,11 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
     ...(params.stream === true && { stream: true }),
   };
   return {
-    request: { url: chatUrl(target.baseUrl), headers: { ...target.headers, "content-type": "application/json" }, body: JSON.stringify(mergeObjects(encoded, extra, withDocuments)) },
+    request: {
+      url: chatUrl(target.baseUrl),
+      headers: { ...target.headers, "content-type": "application/json" },
+      body: JSON.stringify(mergeObjects(encoded, extra, withDocuments)),
+    },
     memo: null,
     mapped: mappedNames(params),
   };
@@ -44,7 +55,17 @@ function chatUrl(baseUrl: string): string {
 }
 
 function encodeParams(params: ChatParams): JsonObject {
-  const { temperature, top_p: topP, seed, stop, presence_penalty: presence, frequency_penalty: frequency, logprobs, response_format: format, reasoning_effort: effort } = params;
+  const {
+    temperature,
+    top_p: topP,
+    seed,
+    stop,
+    presence_penalty: presence,
+    frequency_penalty: frequency,
+    logprobs,
+    response_format: format,
+    reasoning_effort: effort,
+  } = params;
   const maxTokens = params.max_completion_tokens ?? params.max_tokens;
   const sequences = typeof stop === "string" ? [stop].filter((word) => word !== "") : (stop ?? []);
   const thinking = effort === undefined ? undefined : THINKING[effort];

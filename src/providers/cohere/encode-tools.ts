@@ -14,7 +14,12 @@ export function encodeTools({ tools = [], tool_choice: choice }: ChatParams, mod
   const named = namedFunction(choice);
   const offered = named === null ? tools : tools.filter((tool) => functionOf(tool)["name"] === named);
   // one function is forced by offering it alone
-  if (named !== null && offered.length === 0) throw new GatewayError("invalid_request", `tool_choice names the function ${JSON.stringify(named)}, which tools does not declare.`, { param: "tool_choice" });
+  if (named !== null && offered.length === 0)
+    throw new GatewayError(
+      "invalid_request",
+      `tool_choice names the function ${JSON.stringify(named)}, which tools does not declare.`,
+      { param: "tool_choice" },
+    );
   if (offered.length === 0 || (choice === "none" && BEFORE_R7B.test(model))) return {};
   const word = named !== null || choice === "required" ? "REQUIRED" : choice === "none" ? "NONE" : undefined;
   return {
@@ -27,7 +32,10 @@ export function encodeTools({ tools = [], tool_choice: choice }: ChatParams, mod
 /** The vendor demands parameters, also where there are none. */
 function encodeTool(tool: JsonObject): JsonObject {
   const { strict: _strict, parameters, ...rest } = functionOf(tool);
-  return { ...tool, function: { ...rest, parameters: isObject(parameters) ? parameters : { type: "object", properties: {} } } };
+  return {
+    ...tool,
+    function: { ...rest, parameters: isObject(parameters) ? parameters : { type: "object", properties: {} } },
+  };
 }
 
 function functionOf(tool: JsonObject): JsonObject {

@@ -1,6 +1,13 @@
 // Errors of Cohere's API by class: the status first, then texts, because there are no codes. https://docs.cohere.com/reference/errors
 import { isObject, type Json } from "../../core/json.ts";
-import { classOfStatus, describeErrorBody, filled, JUDGED_CHARACTERS, readErrorJson, type StatusClasses } from "../error-body.ts";
+import {
+  classOfStatus,
+  describeErrorBody,
+  filled,
+  JUDGED_CHARACTERS,
+  readErrorJson,
+  type StatusClasses,
+} from "../error-body.ts";
 import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../provider.ts";
 
 /** Beside what a status says at every vendor. */
@@ -14,18 +21,35 @@ const OWN_STATUSES: StatusClasses = {
 
 const REFUSED = ["invalid_request", "content_policy", "permission", "server"] as const;
 /** What the vendor says under a status that says less. The first that fits decides. */
-const BY_TEXT: readonly { readonly under: readonly FailureClass[]; readonly text: RegExp; readonly class: FailureClass }[] = [
+const BY_TEXT: readonly {
+  readonly under: readonly FailureClass[];
+  readonly text: RegExp;
+  readonly class: FailureClass;
+}[] = [
   { under: REFUSED, text: /max tokens must be less than/i, class: "invalid_request" },
-  { under: REFUSED, text: /too many tokens|size limit exceeded by|(?:prompt|input|message|conversation) is too long|(?:maximum|model'?s?) context|context (?:length|window|limit)/i, class: "context_length" },
-  { under: REFUSED, text: /no api key supplied|invalid api (?:token|key)|api key has expired/i, class: "authentication" },
-  { under: ["invalid_request", "permission"], text: /blocked output|blocked input|safety|content policy|usage guidelines/i, class: "content_policy" },
+  {
+    under: REFUSED,
+    text: /too many tokens|size limit exceeded by|(?:prompt|input|message|conversation) is too long|(?:maximum|model'?s?) context|context (?:length|window|limit)/i,
+    class: "context_length",
+  },
+  {
+    under: REFUSED,
+    text: /no api key supplied|invalid api (?:token|key)|api key has expired/i,
+    class: "authentication",
+  },
+  {
+    under: ["invalid_request", "permission"],
+    text: /blocked output|blocked input|safety|content policy|usage guidelines/i,
+    class: "content_policy",
+  },
   { under: ["invalid_request"], text: /\bmodel\b.{0,200}not found/i, class: "not_found" },
   // a month's calls of a trial key; those of a minute come back soon
   { under: ["rate_limit"], text: /(?:calls|requests|tokens) ?(?:\/|per) ?month|billing/i, class: "quota" },
   { under: ["server"], text: /overloaded|too many users/i, class: "overloaded" },
 ];
 
-const FIELD = /^(?:invalid request: )?(?:the )?'?(model|messages|tools|tool_choice|strict_tools|documents|citation_options|response_format|safety_mode|max_tokens|stop_sequences|temperature|seed|frequency_penalty|presence_penalty|k|p|logprobs|thinking|priority)'?(?: parameter)? (?:must|is|may|cannot|has)\b/;
+const FIELD =
+  /^(?:invalid request: )?(?:the )?'?(model|messages|tools|tool_choice|strict_tools|documents|citation_options|response_format|safety_mode|max_tokens|stop_sequences|temperature|seed|frequency_penalty|presence_penalty|k|p|logprobs|thinking|priority)'?(?: parameter)? (?:must|is|may|cannot|has)\b/;
 
 /** Copes with any body. */
 export function classifyError({ status, body }: ErrorAnswer): UpstreamFailure {
@@ -44,7 +68,8 @@ export function classOfText(first: FailureClass, text: string): FailureClass {
 function readError(body: string): { readonly message: string | null; readonly type: string | null } {
   const value = readErrorJson(body);
   const outer: Json | undefined = Array.isArray(value) ? (value as readonly Json[])[0] : value;
-  const inner = isObject(outer) && filled(outer["message"]) === null ? (outer["error"] ?? outer["detail"] ?? outer) : outer;
+  const inner =
+    isObject(outer) && filled(outer["message"]) === null ? (outer["error"] ?? outer["detail"] ?? outer) : outer;
   if (typeof inner === "string") return { message: filled(inner), type: null };
   if (!isObject(inner)) return { message: null, type: null };
   return { message: filled(inner["message"]) ?? filled(inner["detail"]), type: filled(inner["error_type"]) };

@@ -32,7 +32,8 @@ export function finishOf(reason: Json | undefined, error: Json | undefined): Fin
   if (typeof reason !== "string" || reason === "") return { finish_reason: "stop" };
   const failed = FAILED.get(reason);
   if (failed !== undefined) {
-    const message = typeof error === "string" && error.trim() !== "" ? error : `The provider ended its answer with ${reason}.`;
+    const message =
+      typeof error === "string" && error.trim() !== "" ? error : `The provider ended its answer with ${reason}.`;
     throw new StreamError({ class: classOfText(failed, message), message, param: null, nativeCode: reason });
   }
   return { finish_reason: FINISH.get(reason) ?? "stop", native_finish_reason: reason };
@@ -41,7 +42,13 @@ export function finishOf(reason: Json | undefined, error: Json | undefined): Fin
 /** https://docs.cohere.com/reference/chat#response. `billed_units` goes to the client as it came. */
 const KNOWN: KnownFigures = {
   tokens: { input_tokens: "figure", output_tokens: "figure", image_tokens: "figure", reasoning_tokens: "figure" },
-  billed_units: { input_tokens: "figure", output_tokens: "figure", search_units: "figure", classifications: "figure", images: "figure" },
+  billed_units: {
+    input_tokens: "figure",
+    output_tokens: "figure",
+    search_units: "figure",
+    classifications: "figure",
+    images: "figure",
+  },
   cached_tokens: "figure",
 };
 
@@ -59,7 +66,10 @@ export function usageOf(native: Json | undefined): Usage | null {
     completion_tokens: completion,
     total_tokens: prompt + completion,
     ...((typeof cached === "number" || typeof image === "number") && {
-      prompt_tokens_details: { ...(typeof cached === "number" && { cached_tokens: cached }), ...(typeof image === "number" && { image_tokens: image }) },
+      prompt_tokens_details: {
+        ...(typeof cached === "number" && { cached_tokens: cached }),
+        ...(typeof image === "number" && { image_tokens: image }),
+      },
     }),
     ...(typeof reasoning === "number" && { completion_tokens_details: { reasoning_tokens: reasoning } }),
     ...(isObject(billed) && { billed_units: billed }),
@@ -72,7 +82,10 @@ export function logprobsOf(items: Json | undefined): JsonObject | null {
   const list = Array.isArray(items) ? (items as readonly Json[]) : [items ?? null];
   const content = list.filter(isObject).flatMap(({ text, logprobs }) => {
     if (typeof text !== "string" || !Array.isArray(logprobs)) return [];
-    const sum = (logprobs as readonly Json[]).reduce<number>((total, each) => total + (typeof each === "number" ? each : 0), 0);
+    const sum = (logprobs as readonly Json[]).reduce<number>(
+      (total, each) => total + (typeof each === "number" ? each : 0),
+      0,
+    );
     return [{ token: text, logprob: sum, bytes: [...Buffer.from(text)], top_logprobs: [] }];
   });
   return content.length === 0 ? null : { content, refusal: null };

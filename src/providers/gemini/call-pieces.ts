@@ -78,7 +78,8 @@ function stepsOf(path: Json | undefined): readonly (string | number)[] | null {
 function put(open: OpenCall, steps: readonly (string | number)[], piece: JsonObject): void {
   const text = typeof piece["stringValue"] === "string" ? piece["stringValue"] : null;
   open.size += steps.length + (text?.length ?? 0);
-  if (open.size > MAX_SIZE) throw new MalformedAnswer(`The provider's stream holds a call with more than ${MAX_SIZE} characters of arguments.`);
+  if (open.size > MAX_SIZE)
+    throw new MalformedAnswer(`The provider's stream holds a call with more than ${MAX_SIZE} characters of arguments.`);
   let holder = open.args;
   for (let index = 0; index < steps.length - 1; index++) {
     const next = read(holder, steps[index]!);
@@ -87,7 +88,15 @@ function put(open: OpenCall, steps: readonly (string | number)[], piece: JsonObj
   }
   const last = steps.at(-1)!;
   const there = read(holder, last);
-  write(holder, last, text === null ? (piece["numberValue"] ?? piece["boolValue"] ?? null) : typeof there === "string" ? there + text : text);
+  write(
+    holder,
+    last,
+    text === null
+      ? (piece["numberValue"] ?? piece["boolValue"] ?? null)
+      : typeof there === "string"
+        ? there + text
+        : text,
+  );
 }
 
 function read(holder: Container, step: string | number): unknown {
@@ -98,6 +107,9 @@ function read(holder: Container, step: string | number): unknown {
 function write(holder: Container, step: string | number, value: unknown): unknown {
   if (!Array.isArray(holder)) holder[step] = value;
   else if (typeof step === "number" && step <= holder.length) holder[step] = value;
-  else throw new MalformedAnswer("The provider's stream holds a piece of a call for a place that its arguments do not have.");
+  else
+    throw new MalformedAnswer(
+      "The provider's stream holds a piece of a call for a place that its arguments do not have.",
+    );
   return value;
 }

@@ -1,25 +1,43 @@
 // What Google's generateContent takes of the common set. Source: https://ai.google.dev/api/generate-content and the guides beside it.
 import { type CapabilityException, type CapabilityTable, mapped, UNSUPPORTED } from "../../core/capability.ts";
-import { GEMINI_2_0, GEMINI_2_5, GEMINI_2_5_PRO, GEMMA_1_TO_3, IMAGE_MODELS, NO_THINKING, SPEECH_MODELS } from "./models.ts";
+import {
+  GEMINI_2_0,
+  GEMINI_2_5,
+  GEMINI_2_5_PRO,
+  GEMMA_1_TO_3,
+  IMAGE_MODELS,
+  NO_THINKING,
+  SPEECH_MODELS,
+} from "./models.ts";
 
 const servedHere = { ...UNSUPPORTED, note: "the API has no field for it; the gateway keeps it in its record" };
 const noTools = { tools: UNSUPPORTED, tool_choice: UNSUPPORTED };
-const effort = mapped("generationConfig.thinkingConfig: thinkingLevel, or thinkingBudget 1,024, 1,024, 8,192 and 24,576 on Gemini 2.5; thoughts are included");
+const effort = mapped(
+  "generationConfig.thinkingConfig: thinkingLevel, or thinkingBudget 1,024, 1,024, 8,192 and 24,576 on Gemini 2.5; thoughts are included",
+);
 
 /** What differs between models, wherever they are served. */
 export const MODEL_EXCEPTIONS: readonly CapabilityException[] = [
   { models: GEMMA_1_TO_3, cells: { ...noTools, response_format: UNSUPPORTED, web_search_options: UNSUPPORTED } },
-  { models: SPEECH_MODELS, cells: { ...noTools, audio: mapped("speechConfig's prebuilt voice; format pcm16 (24 kHz) only") } },
+  {
+    models: SPEECH_MODELS,
+    cells: { ...noTools, audio: mapped("speechConfig's prebuilt voice; format pcm16 (24 kHz) only") },
+  },
   { models: IMAGE_MODELS, cells: noTools },
   { models: NO_THINKING, cells: { reasoning_effort: UNSUPPORTED } },
   { models: GEMINI_2_5_PRO, cells: { reasoning_effort: { ...effort, values: ["minimal", "low", "medium", "high"] } } },
-  { models: GEMINI_2_5, cells: { reasoning_effort: { ...effort, values: ["none", "minimal", "low", "medium", "high"] } } },
+  {
+    models: GEMINI_2_5,
+    cells: { reasoning_effort: { ...effort, values: ["none", "minimal", "low", "medium", "high"] } },
+  },
 ];
 
 export const capabilities: CapabilityTable = {
   cells: {
     text: mapped("parts[].text"),
-    image_url: mapped("inlineData for data URIs; fileData for http(s), gs:// and Files API addresses, fetched by Google; `detail` has no counterpart"),
+    image_url: mapped(
+      "inlineData for data URIs; fileData for http(s), gs:// and Files API addresses, fetched by Google; `detail` has no counterpart",
+    ),
     input_audio: mapped("inlineData; wav, mp3, aiff, aac, ogg, flac"),
     video_url: mapped("fileData for YouTube, http(s), gs:// and Files API addresses; inlineData for data URIs"),
     file: mapped("inlineData for file_data; fileData for a file_id that is an address or files/..."),
@@ -37,7 +55,9 @@ export const capabilities: CapabilityTable = {
     logit_bias: UNSUPPORTED,
     user: servedHere,
     safety_identifier: servedHere,
-    response_format: mapped("generationConfig.responseMimeType with responseJsonSchema; before Gemini 3 not beside tools"),
+    response_format: mapped(
+      "generationConfig.responseMimeType with responseJsonSchema; before Gemini 3 not beside tools",
+    ),
     seed: mapped("generationConfig.seed, a 32 bit integer"),
     tools: mapped("tools[].functionDeclarations"),
     tool_choice: mapped("toolConfig.functionCallingConfig: AUTO, NONE, ANY with allowedFunctionNames"),
@@ -49,7 +69,10 @@ export const capabilities: CapabilityTable = {
     modalities: mapped("generationConfig.responseModalities; picture and speech models only for other than text"),
     audio: UNSUPPORTED,
     prediction: UNSUPPORTED,
-    service_tier: { ...mapped("serviceTier: default is standard, auto is not sent"), values: ["auto", "default", "flex", "priority"] },
+    service_tier: {
+      ...mapped("serviceTier: default is standard, auto is not sent"),
+      values: ["auto", "default", "flex", "priority"],
+    },
     store: UNSUPPORTED,
     prompt_cache_key: { ...UNSUPPORTED, note: "caching is implicit, or by the pass-through field cachedContent" },
     web_search_options: mapped("tools[].googleSearch"),
@@ -62,7 +85,15 @@ export const capabilities: CapabilityTable = {
     hf_model_name: UNSUPPORTED,
   },
   exceptions: [
-    { models: GEMINI_2_0, cells: { image_url: mapped("inlineData; this model reads no http(s) address, so the gateway fetches it; `detail` has no counterpart"), document: mapped("inlineData for base64, text for text; an address is fetched by the gateway") } },
+    {
+      models: GEMINI_2_0,
+      cells: {
+        image_url: mapped(
+          "inlineData; this model reads no http(s) address, so the gateway fetches it; `detail` has no counterpart",
+        ),
+        document: mapped("inlineData for base64, text for text; an address is fetched by the gateway"),
+      },
+    },
     ...MODEL_EXCEPTIONS,
   ],
   verified: { source: "https://ai.google.dev/api/generate-content", date: "2026-11-20" },

@@ -3,12 +3,19 @@
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 
 /** `text`: the answer so far, thoughts left out. `partTexts`: its parts, to which a segment's offsets refer, where they are known apart. */
-export function citationsOf(candidate: JsonObject, text: TextPositions, partTexts: readonly string[] | null): JsonObject[] {
+export function citationsOf(
+  candidate: JsonObject,
+  text: TextPositions,
+  partTexts: readonly string[] | null,
+): JsonObject[] {
   const grounding = candidate["groundingMetadata"];
   const citation = candidate["citationMetadata"];
   if (!isObject(grounding) && !isObject(citation)) return [];
   const positions: Positions = (endByte) => text.characters(endByte);
-  return [...(isObject(grounding) ? fromGrounding(grounding, positions, partTexts) : []), ...(isObject(citation) ? fromCitation(citation, positions) : [])];
+  return [
+    ...(isObject(grounding) ? fromGrounding(grounding, positions, partTexts) : []),
+    ...(isObject(citation) ? fromCitation(citation, positions) : []),
+  ];
 }
 
 function fromGrounding(grounding: JsonObject, positions: Positions, partTexts: readonly string[] | null): JsonObject[] {
@@ -22,7 +29,9 @@ function fromGrounding(grounding: JsonObject, positions: Positions, partTexts: r
     const start = base + (typeof segment["startIndex"] === "number" ? segment["startIndex"] : 0);
     return (indices as readonly Json[]).flatMap((index) => {
       const source = sourceOf(typeof index === "number" ? chunks[index] : null);
-      return source === null ? [] : [annotation(positions, start, base + (segment["endIndex"] as number), source.uri, source.title)];
+      return source === null
+        ? []
+        : [annotation(positions, start, base + (segment["endIndex"] as number), source.uri, source.title)];
     });
   });
 }
@@ -30,7 +39,8 @@ function fromGrounding(grounding: JsonObject, positions: Positions, partTexts: r
 function sourceOf(chunk: JsonObject | null | undefined): { readonly uri: string; readonly title: string } | null {
   for (const kind of ["web", "retrievedContext", "maps"]) {
     const source = chunk?.[kind];
-    if (isObject(source) && typeof source["uri"] === "string") return { uri: source["uri"], title: typeof source["title"] === "string" ? source["title"] : source["uri"] };
+    if (isObject(source) && typeof source["uri"] === "string")
+      return { uri: source["uri"], title: typeof source["title"] === "string" ? source["title"] : source["uri"] };
   }
   return null;
 }
@@ -40,7 +50,15 @@ function fromCitation(citation: JsonObject, positions: Positions): JsonObject[] 
   return objects(citation["citationSources"] ?? citation["citations"], true).flatMap((source) => {
     const { uri, title, startIndex: start, endIndex: end } = source!;
     if (typeof uri !== "string" || typeof end !== "number") return [];
-    return [annotation(positions, typeof start === "number" ? start : 0, end, uri, typeof title === "string" && title !== "" ? title : uri)];
+    return [
+      annotation(
+        positions,
+        typeof start === "number" ? start : 0,
+        end,
+        uri,
+        typeof title === "string" && title !== "" ? title : uri,
+      ),
+    ];
   });
 }
 
@@ -55,7 +73,10 @@ function basesOf(partTexts: readonly string[]): readonly number[] {
 }
 
 function annotation(positions: Positions, startByte: number, endByte: number, url: string, title: string): JsonObject {
-  return { type: "url_citation", url_citation: { start_index: positions(startByte), end_index: positions(endByte), url, title } };
+  return {
+    type: "url_citation",
+    url_citation: { start_index: positions(startByte), end_index: positions(endByte), url, title },
+  };
 }
 
 /** Gives the characters, counted as code points, in the first so many bytes of a text. */
@@ -83,7 +104,8 @@ export class TextPositions {
     if (endByte >= this.#length) return this.#characters;
     const from = Math.max(0, Math.floor(endByte / MARK_EVERY));
     let characters = this.#marks[from] ?? 0;
-    for (let index = from * MARK_EVERY; index < endByte; index++) if (isCharacterStart(this.#bytes[index]!)) characters++;
+    for (let index = from * MARK_EVERY; index < endByte; index++)
+      if (isCharacterStart(this.#bytes[index]!)) characters++;
     return characters;
   }
 

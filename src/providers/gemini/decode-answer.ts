@@ -17,7 +17,8 @@ export function readFrame(text: string): JsonObject {
   }
   const frame = Array.isArray(value) && value.length === 1 ? (value[0] as Json) : value;
   if (!isObject(frame)) throw new MalformedAnswer("The provider sent JSON that is no generateContent response.");
-  if (frame["error"] !== undefined && frame["error"] !== null) throw new StreamError(classifyError({ status: statusOfError(frame) ?? 200, body: text }));
+  if (frame["error"] !== undefined && frame["error"] !== null)
+    throw new StreamError(classifyError({ status: statusOfError(frame) ?? 200, body: text }));
   return frame;
 }
 
@@ -35,11 +36,17 @@ export function blockReasonOf(frame: JsonObject): string | null {
 }
 
 /** What Google says of a refused prompt beside the word: in words, and how it rated it. */
-export function refusalNotes(frame: JsonObject): { readonly native_finish_message?: string; readonly safety_ratings?: Json } {
+export function refusalNotes(frame: JsonObject): {
+  readonly native_finish_message?: string;
+  readonly safety_ratings?: Json;
+} {
   const feedback = frame["promptFeedback"];
   if (!isObject(feedback)) return {};
   const { blockReasonMessage: message } = feedback;
-  return { ...(typeof message === "string" && message !== "" && { native_finish_message: message }), ...safetyRatings(feedback) };
+  return {
+    ...(typeof message === "string" && message !== "" && { native_finish_message: message }),
+    ...safetyRatings(feedback),
+  };
 }
 
 /** How an answer, or a prompt, was rated: https://ai.google.dev/api/generate-content#v1beta.SafetyRating */
@@ -57,10 +64,18 @@ export function partsOf(candidate: JsonObject): readonly Json[] {
 const MAX_ID = 256;
 
 /** `id`, `created` and the model that answered, where the server gives them. */
-export function identityOf(frame: JsonObject): { readonly id?: string; readonly created?: number; readonly model?: string } {
+export function identityOf(frame: JsonObject): {
+  readonly id?: string;
+  readonly created?: number;
+  readonly model?: string;
+} {
   const { responseId: id, createTime: time, modelVersion: model } = frame;
   const created = typeof time === "string" ? Math.floor(Date.parse(time) / 1000) : NaN;
-  return { ...(typeof id === "string" && id !== "" && id.length <= MAX_ID && { id }), ...(Number.isSafeInteger(created) && { created }), ...(typeof model === "string" && model.length <= MAX_ID && { model }) };
+  return {
+    ...(typeof id === "string" && id !== "" && id.length <= MAX_ID && { id }),
+    ...(Number.isSafeInteger(created) && { created }),
+    ...(typeof model === "string" && model.length <= MAX_ID && { model }),
+  };
 }
 
 /** Sound has an id of its own in OpenAI's form, and Google gives it none. */

@@ -7,7 +7,8 @@ export function decodeLogprobs(result: Json | undefined): JsonObject | null {
   const top = Array.isArray(result["topCandidates"]) ? (result["topCandidates"] as readonly Json[]) : [];
   const content = (result["chosenCandidates"] as readonly Json[]).map((chosen, index) => {
     const likeliest = top[index];
-    const others = isObject(likeliest) && Array.isArray(likeliest["candidates"]) ? (likeliest["candidates"] as readonly Json[]) : [];
+    const others =
+      isObject(likeliest) && Array.isArray(likeliest["candidates"]) ? (likeliest["candidates"] as readonly Json[]) : [];
     return { ...token(chosen), top_logprobs: others.map(token) };
   });
   return { content, refusal: null };
@@ -15,6 +16,7 @@ export function decodeLogprobs(result: Json | undefined): JsonObject | null {
 
 function token(candidate: Json): JsonObject {
   const text = isObject(candidate) && typeof candidate["token"] === "string" ? candidate["token"] : "";
-  const logprob = isObject(candidate) && typeof candidate["logProbability"] === "number" ? candidate["logProbability"] : 0;
+  const logprob =
+    isObject(candidate) && typeof candidate["logProbability"] === "number" ? candidate["logProbability"] : 0;
   return { token: text, logprob, bytes: [...Buffer.from(text, "utf8")] };
 }

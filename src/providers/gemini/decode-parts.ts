@@ -40,9 +40,18 @@ function decodePart(part: JsonObject, out: DecodedParts, takenIds: Set<string>, 
     return;
   }
   const data = part["inlineData"];
-  if (isObject(data) && typeof data["data"] === "string" && typeof data["mimeType"] === "string" && part["thought"] !== true) {
+  if (
+    isObject(data) &&
+    typeof data["data"] === "string" &&
+    typeof data["mimeType"] === "string" &&
+    part["thought"] !== true
+  ) {
     if (data["mimeType"].startsWith("image/")) {
-      (out.images ??= []).push({ type: "image_url", image_url: { url: `data:${data["mimeType"]};base64,${data["data"]}` }, ...signed(signature) });
+      (out.images ??= []).push({
+        type: "image_url",
+        image_url: { url: `data:${data["mimeType"]};base64,${data["data"]}` },
+        ...signed(signature),
+      });
       return;
     }
     if (data["mimeType"].startsWith("audio/") && out.audio === undefined) {
@@ -54,17 +63,36 @@ function decodePart(part: JsonObject, out: DecodedParts, takenIds: Set<string>, 
 }
 
 /** Raw samples cannot be played without their rate: `audio/L16;codec=pcm;rate=24000`. */
-function soundForm(mimeType: string): { readonly format: string; readonly mime_type: string; readonly sample_rate?: number } {
+function soundForm(mimeType: string): {
+  readonly format: string;
+  readonly mime_type: string;
+  readonly sample_rate?: number;
+} {
   const kind = /^audio\/([^;]+)/i.exec(mimeType)?.[1]?.toLowerCase() ?? "";
   const rate = Number(/;\s*rate=(\d{1,7})/i.exec(mimeType)?.[1] ?? 0);
-  return { format: kind === "l16" || kind === "pcm" ? "pcm16" : kind.replace(/^x-/, ""), mime_type: mimeType, ...(rate > 0 && { sample_rate: rate }) };
+  return {
+    format: kind === "l16" || kind === "pcm" ? "pcm16" : kind.replace(/^x-/, ""),
+    mime_type: mimeType,
+    ...(rate > 0 && { sample_rate: rate }),
+  };
 }
 
-function decodeCall(call: JsonObject, name: string, signature: Json | undefined, takenIds: Set<string>, renamed: RenamedFunctions): ToolCall {
+function decodeCall(
+  call: JsonObject,
+  name: string,
+  signature: Json | undefined,
+  takenIds: Set<string>,
+  renamed: RenamedFunctions,
+): ToolCall {
   const id = callId(call["id"], takenIds);
   takenIds.add(id);
   const args = call["args"];
-  return { id, type: "function", function: { name: renamed?.get(name) ?? name, arguments: isObject(args) ? JSON.stringify(args) : "{}" }, ...signed(signature) };
+  return {
+    id,
+    type: "function",
+    function: { name: renamed?.get(name) ?? name, arguments: isObject(args) ? JSON.stringify(args) : "{}" },
+    ...signed(signature),
+  };
 }
 
 function signed(signature: Json | undefined): { readonly extra_content?: JsonObject } {

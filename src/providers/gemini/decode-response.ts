@@ -3,7 +3,18 @@ import type { AnswerChoice, ChatAnswer } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { type DecodeContext, MalformedAnswer } from "../provider.ts";
 import { citationsOf, TextPositions } from "./citations.ts";
-import { audioId, blockReasonOf, candidatesOf, finishMessage, identityOf, partsOf, readFrame, refusalNotes, renamedOf, safetyRatings } from "./decode-answer.ts";
+import {
+  audioId,
+  blockReasonOf,
+  candidatesOf,
+  finishMessage,
+  identityOf,
+  partsOf,
+  readFrame,
+  refusalNotes,
+  renamedOf,
+  safetyRatings,
+} from "./decode-answer.ts";
 import { decodeLogprobs } from "./decode-logprobs.ts";
 import { addExtra, decodeParts } from "./decode-parts.ts";
 import { decodeServiceTier, decodeUsage } from "./decode-usage.ts";
@@ -16,25 +27,48 @@ export function decodeResponse(body: string, context: DecodeContext): ChatAnswer
   const identity = identityOf(frame);
   const candidates = candidatesOf(frame);
   const blocked = blockReasonOf(frame);
-  if (candidates.length === 0 && blocked === null) throw new MalformedAnswer("The provider's answer has no candidates and does not say why.");
-  const choices = candidates.length === 0 ? [blockedChoice(blocked!, frame)] : candidates.map((candidate, index) => decodeCandidate(candidate, index, renamedOf(context.memo), identity.id));
+  if (candidates.length === 0 && blocked === null)
+    throw new MalformedAnswer("The provider's answer has no candidates and does not say why.");
+  const choices =
+    candidates.length === 0
+      ? [blockedChoice(blocked!, frame)]
+      : candidates.map((candidate, index) => decodeCandidate(candidate, index, renamedOf(context.memo), identity.id));
   const tier = decodeServiceTier(frame["usageMetadata"]);
-  return { ...identity, choices, usage: decodeUsage(frame["usageMetadata"]), ...(tier !== null && { service_tier: tier }) };
+  return {
+    ...identity,
+    choices,
+    usage: decodeUsage(frame["usageMetadata"]),
+    ...(tier !== null && { service_tier: tier }),
+  };
 }
 
 /** A prompt that was refused is an answer that was withheld. */
 function blockedChoice(reason: string, frame: JsonObject): AnswerChoice {
-  return { index: 0, message: { content: null }, finish_reason: "content_filter", native_finish_reason: reason, ...refusalNotes(frame) };
+  return {
+    index: 0,
+    message: { content: null },
+    finish_reason: "content_filter",
+    native_finish_reason: reason,
+    ...refusalNotes(frame),
+  };
 }
 
-function decodeCandidate(candidate: JsonObject, position: number, renamed: RenamedFunctions, answerId: string | undefined): AnswerChoice {
+function decodeCandidate(
+  candidate: JsonObject,
+  position: number,
+  renamed: RenamedFunctions,
+  answerId: string | undefined,
+): AnswerChoice {
   const parts = partsOf(candidate);
   const message = decodeParts(parts, new Set(), renamed);
-  const spoken = parts.map((part) => (isObject(part) && part["thought"] !== true && typeof part["text"] === "string" ? part["text"] : ""));
+  const spoken = parts.map((part) =>
+    isObject(part) && part["thought"] !== true && typeof part["text"] === "string" ? part["text"] : "",
+  );
   const text = new TextPositions();
   text.append(message.content ?? "");
   const citations = citationsOf(candidate, text, spoken);
-  if (isObject(candidate["groundingMetadata"])) addExtra(message, { grounding_metadata: candidate["groundingMetadata"] });
+  if (isObject(candidate["groundingMetadata"]))
+    addExtra(message, { grounding_metadata: candidate["groundingMetadata"] });
   const index = typeof candidate["index"] === "number" ? candidate["index"] : position;
   if (message.audio !== undefined) message.audio = { id: audioId(answerId, index), ...message.audio };
   const native = nativeFinish(candidate["finishReason"]);

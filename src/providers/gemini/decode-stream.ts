@@ -5,7 +5,18 @@ import { isObject, type JsonObject } from "../../core/json.ts";
 import type { DecodeContext, StreamDecoder } from "../provider.ts";
 import { closeCall, joinCalls, type OpenCall } from "./call-pieces.ts";
 import { citationsOf, TextPositions } from "./citations.ts";
-import { audioId, blockReasonOf, candidatesOf, finishMessage, identityOf, partsOf, readFrame, refusalNotes, renamedOf, safetyRatings } from "./decode-answer.ts";
+import {
+  audioId,
+  blockReasonOf,
+  candidatesOf,
+  finishMessage,
+  identityOf,
+  partsOf,
+  readFrame,
+  refusalNotes,
+  renamedOf,
+  safetyRatings,
+} from "./decode-answer.ts";
 import { decodeLogprobs } from "./decode-logprobs.ts";
 import { addExtra, type DecodedParts, decodeParts } from "./decode-parts.ts";
 import { decodeServiceTier, decodeUsage } from "./decode-usage.ts";
@@ -44,7 +55,15 @@ export function openStream(context: DecodeContext): StreamDecoder {
 function candidateAt(stream: Stream, index: number): Candidate {
   const known = stream.candidates.get(index);
   if (known !== undefined) return known;
-  const fresh: Candidate = { callIds: new Set(), text: new TextPositions(), call: { open: null }, finish: null, finishMessage: {}, ratings: {}, blocked: false };
+  const fresh: Candidate = {
+    callIds: new Set(),
+    text: new TextPositions(),
+    call: { open: null },
+    finish: null,
+    finishMessage: {},
+    ratings: {},
+    blocked: false,
+  };
   stream.candidates.set(index, fresh);
   return fresh;
 }
@@ -78,7 +97,11 @@ function pushCandidate(stream: Stream, candidate: JsonObject, position: number):
   known.ratings = { ...known.ratings, ...safetyRatings(candidate) };
   const firstCall = known.callIds.size;
   const joined = joinCalls(partsOf(candidate), known.call);
-  const parts = decodeParts(native === null ? joined : [...joined, ...closeCall(known.call)], known.callIds, stream.renamed);
+  const parts = decodeParts(
+    native === null ? joined : [...joined, ...closeCall(known.call)],
+    known.callIds,
+    stream.renamed,
+  );
   if (parts.content !== undefined) known.text.append(parts.content);
   const grounding = candidate["groundingMetadata"];
   if (isObject(grounding)) addExtra(parts, { grounding_metadata: grounding });
@@ -104,18 +127,34 @@ function endOf(stream: Stream): readonly ChatChunk[] {
   const choices: ChunkChoice[] = [];
   for (const [index, { finish, finishMessage: message, ratings, blocked, callIds }] of stream.candidates) {
     if (finish === null) continue;
-    choices.push({ index, delta: {}, finish_reason: blocked ? "content_filter" : finishReason(finish, callIds.size > 0), native_finish_reason: finish, ...message, ...ratings });
+    choices.push({
+      index,
+      delta: {},
+      finish_reason: blocked ? "content_filter" : finishReason(finish, callIds.size > 0),
+      native_finish_reason: finish,
+      ...message,
+      ...ratings,
+    });
   }
-  return choices.length === 0 ? NOTHING : [{ ...stream.identity, choices, ...(stream.tier !== null && { service_tier: stream.tier }) }];
+  return choices.length === 0
+    ? NOTHING
+    : [{ ...stream.identity, choices, ...(stream.tier !== null && { service_tier: stream.tier }) }];
 }
 
 /** A call comes whole. */
-function deltaOf(parts: DecodedParts, firstCall: number, soundId: string, annotations: readonly JsonObject[]): ChunkDelta {
+function deltaOf(
+  parts: DecodedParts,
+  firstCall: number,
+  soundId: string,
+  annotations: readonly JsonObject[],
+): ChunkDelta {
   const { tool_calls: calls, audio } = parts;
   if (calls === undefined && audio === undefined && annotations.length === 0) return parts;
   return {
     ...parts,
-    ...(calls !== undefined && { tool_calls: calls.map((call, offset): ToolCallDelta => ({ index: firstCall + offset, ...call })) }),
+    ...(calls !== undefined && {
+      tool_calls: calls.map((call, offset): ToolCallDelta => ({ index: firstCall + offset, ...call })),
+    }),
     ...(audio !== undefined && { audio: { id: soundId, ...audio } }),
     ...(annotations.length > 0 && { annotations }),
   };

@@ -13,7 +13,12 @@ export function decodeUsage(metadata: Json | undefined): Usage | null {
   if (typeof prompt !== "number" && typeof candidates !== "number" && typeof total !== "number") return null;
   const promptTokens = tokenCount(prompt) + tokenCount(metadata["toolUsePromptTokenCount"]);
   const completionTokens = tokenCount(candidates) + thoughts;
-  const { promptTokensDetails: given, candidatesTokensDetails: made, cacheTokensDetails: cached, toolUsePromptTokensDetails: read } = metadata;
+  const {
+    promptTokensDetails: given,
+    candidatesTokensDetails: made,
+    cacheTokensDetails: cached,
+    toolUsePromptTokensDetails: read,
+  } = metadata;
   const usage: Usage = {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,
@@ -24,7 +29,11 @@ export function decodeUsage(metadata: Json | undefined): Usage | null {
       ...figure("image_tokens", tokensOf("IMAGE", given) + tokensOf("IMAGE", read)),
       ...(tokensOf("AUDIO", cached) > 0 && { cached_tokens_details: { audio_tokens: tokensOf("AUDIO", cached) } }),
     },
-    completion_tokens_details: { reasoning_tokens: thoughts, ...figure("audio_tokens", tokensOf("AUDIO", made)), ...figure("image_tokens", tokensOf("IMAGE", made)) },
+    completion_tokens_details: {
+      reasoning_tokens: thoughts,
+      ...figure("audio_tokens", tokensOf("AUDIO", made)),
+      ...figure("image_tokens", tokensOf("IMAGE", made)),
+    },
   };
   return withUnnamed(usage, metadata, KNOWN);
 }
@@ -71,6 +80,7 @@ export function decodeServiceTier(metadata: Json | undefined): string | null {
 function tokensOf(modality: string, details: Json | undefined): number {
   if (!Array.isArray(details)) return 0;
   let tokens = 0;
-  for (const detail of details as readonly Json[]) if (isObject(detail) && detail["modality"] === modality) tokens += tokenCount(detail["tokenCount"]);
+  for (const detail of details as readonly Json[])
+    if (isObject(detail) && detail["modality"] === modality) tokens += tokenCount(detail["tokenCount"]);
   return tokens;
 }

@@ -9,7 +9,17 @@ import { encodeTools, wireName } from "./encode-tools.ts";
 import type { GeminiPlatform } from "./platform.ts";
 
 /** Members of generationConfig that the common set has no word for. */
-const GENERATION_MEMBERS: ReadonlySet<string> = new Set(["topK", "thinkingConfig", "mediaResolution", "speechConfig", "imageConfig", "enableEnhancedCivicAnswers", "audioTimestamp", "routingConfig", "modelConfig"]);
+const GENERATION_MEMBERS: ReadonlySet<string> = new Set([
+  "topK",
+  "thinkingConfig",
+  "mediaResolution",
+  "speechConfig",
+  "imageConfig",
+  "enableEnhancedCivicAnswers",
+  "audioTimestamp",
+  "routingConfig",
+  "modelConfig",
+]);
 
 /** Output bound, number of answers and streaming inside objects that may otherwise be passed through, each with the way to say it. */
 const RESERVED_INSIDE: Readonly<Record<string, string>> = {
@@ -53,7 +63,12 @@ function withExtra(body: JsonObject, extra: JsonObject): JsonObject {
 
 function put(members: Map<string, Json | undefined>, field: string, value: Json, name: string): void {
   if (value === null && members.has(field)) return;
-  members.set(field, isObject(value) && MERGED.has(field) ? mergeObject(members.get(field), value, field, name) : mergeValue(members.get(field), value, field, name));
+  members.set(
+    field,
+    isObject(value) && MERGED.has(field)
+      ? mergeObject(members.get(field), value, field, name)
+      : mergeValue(members.get(field), value, field, name),
+  );
 }
 
 /** Google reads both spellings of a name, and refuses a body that has both. */
@@ -63,18 +78,32 @@ function mergeObject(there: Json | undefined, added: JsonObject, path: string, s
     const field = camelCase(name);
     const at = `${path}.${field}`;
     const common = RESERVED_INSIDE[at];
-    if (common !== undefined && value !== null) throw new GatewayError("reserved_parameter", `${spelled}.${name} is set by the gateway; send ${common} instead.`, { param: `${spelled}.${name}` });
+    if (common !== undefined && value !== null)
+      throw new GatewayError(
+        "reserved_parameter",
+        `${spelled}.${name} is set by the gateway; send ${common} instead.`,
+        { param: `${spelled}.${name}` },
+      );
     const known = members.has(field) ? field : name;
     if (value === null && members.has(known)) continue;
     const deeper = isObject(value) && (isObject(members.get(known)) || at === "toolConfig.functionCallingConfig");
-    members.set(known, deeper ? mergeObject(members.get(known), value, at, `${spelled}.${name}`) : mergeValue(members.get(known), value!, at, `${spelled}.${name}`));
+    members.set(
+      known,
+      deeper
+        ? mergeObject(members.get(known), value, at, `${spelled}.${name}`)
+        : mergeValue(members.get(known), value!, at, `${spelled}.${name}`),
+    );
   }
   return Object.fromEntries(members);
 }
 
 function mergeValue(there: Json | undefined, added: Json, path: string, name: string): Json {
   if (there === undefined || GIVES_WAY.has(path) || equal(there, added)) return added;
-  throw new GatewayError("reserved_parameter", `${name} would overwrite what a common parameter of the request says; send one of them.`, { param: name });
+  throw new GatewayError(
+    "reserved_parameter",
+    `${name} would overwrite what a common parameter of the request says; send one of them.`,
+    { param: name },
+  );
 }
 
 function equal(left: Json, right: Json): boolean {

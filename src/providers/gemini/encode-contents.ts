@@ -53,7 +53,10 @@ export function encodeConversation(messages: readonly Message[], reader: Reader)
     else walk.turns.unshift({ kind: "user", parts: walk.system.splice(0), order: [], media: [] });
   }
   if (isGemini3OrLater(model)) signCurrentTurn(walk.turns);
-  return { systemInstruction: walk.system.length === 0 ? null : { parts: walk.system }, contents: contentsOf(walk.turns) };
+  return {
+    systemInstruction: walk.system.length === 0 ? null : { parts: walk.system },
+    contents: contentsOf(walk.turns),
+  };
 }
 
 /** A turn of the user's stays, with an empty part. */
@@ -92,7 +95,9 @@ function turnOf(kind: TurnKind, walk: Walk): Turn {
 function contentParts(content: Message["content"], path: string, { platform }: Walk): JsonObject[] {
   if (content === null || content === undefined || content === "") return [];
   if (typeof content === "string") return [{ text: content }];
-  return content.map((block, index) => encodePart(block, `${path}.content[${index}]`, platform)).filter((part) => part !== null);
+  return content
+    .map((block, index) => encodePart(block, `${path}.content[${index}]`, platform))
+    .filter((part) => part !== null);
 }
 
 function systemParts(message: Message, path: string, walk: Walk): JsonObject[] {
@@ -100,7 +105,11 @@ function systemParts(message: Message, path: string, walk: Walk): JsonObject[] {
   const other = blocks.findIndex((block) => block.type !== "text");
   if (other >= 0) {
     const param = `${path}.content[${other}]`;
-    throw new GatewayError("unsupported_content_block", `${param}: a message of role ${message.role} can hold only text for this provider.`, { param });
+    throw new GatewayError(
+      "unsupported_content_block",
+      `${param}: a message of role ${message.role} can hold only text for this provider.`,
+      { param },
+    );
   }
   return contentParts(message.content, path, walk);
 }
@@ -110,11 +119,20 @@ function modelParts(message: Message, path: string, walk: Walk): JsonObject[] {
   const kept = googleExtra(message)?.["parts"];
   const parts: JsonObject[] = Array.isArray(kept) ? kept.filter(isObject) : [];
   const text = contentParts(message.content, path, walk);
-  if (text.length === 0 && typeof message.refusal === "string" && message.refusal !== "") text.push({ text: message.refusal });
+  if (text.length === 0 && typeof message.refusal === "string" && message.refusal !== "")
+    text.push({ text: message.refusal });
   if (signatures.text !== null) text.push(withSignature(text.pop() ?? { text: "" }, signatures.text));
   parts.push(...text);
   const images = message["images"];
-  if (Array.isArray(images)) images.forEach((image: Json, index) => parts.push(withSignature(answeredImagePart(image, `${path}.images[${index}]`, walk.platform), isObject(image) ? signatureOf(image) : null)));
+  if (Array.isArray(images))
+    images.forEach((image: Json, index) =>
+      parts.push(
+        withSignature(
+          answeredImagePart(image, `${path}.images[${index}]`, walk.platform),
+          isObject(image) ? signatureOf(image) : null,
+        ),
+      ),
+    );
   message.tool_calls?.forEach((call, index) => {
     const at = `${path}.tool_calls[${index}]`;
     const called = calledFunction(call, at);
@@ -127,7 +145,9 @@ function modelParts(message: Message, path: string, walk: Walk): JsonObject[] {
 /** An id that was made here means nothing to the server, which gave none. */
 function functionCall(call: ToolCall, path: string, walk: Walk): JsonObject {
   const args = parseArguments(call.function.arguments, `${path}.function.arguments`);
-  return { functionCall: { ...(!isOwnCallId(call.id) && { id: call.id }), name: walk.wireName(call.function.name), args } };
+  return {
+    functionCall: { ...(!isOwnCallId(call.id) && { id: call.id }), name: walk.wireName(call.function.name), args },
+  };
 }
 
 function parseArguments(text: string, path: string): JsonObject {
@@ -152,7 +172,11 @@ function putResponse(message: Message, path: string, walk: Walk): void {
   const call = walk.calls.get(id);
   const name = call?.name ?? message.name;
   if (name === undefined)
-    throw new GatewayError("invalid_request", `${path}.tool_call_id must be the id of an earlier tool call, because this provider needs the function's name; got ${JSON.stringify(id.slice(0, 64))}.`, { param: `${path}.tool_call_id` });
+    throw new GatewayError(
+      "invalid_request",
+      `${path}.tool_call_id must be the id of an earlier tool call, because this provider needs the function's name; got ${JSON.stringify(id.slice(0, 64))}.`,
+      { param: `${path}.tool_call_id` },
+    );
   const parts = contentParts(message.content, path, walk);
   const media = parts.filter((part) => part["text"] === undefined);
   const fits = isGemini3OrLater(walk.model) ? standsInResponse : () => false;
@@ -160,7 +184,12 @@ function putResponse(message: Message, path: string, walk: Walk): void {
   const text = parts.map((part) => (typeof part["text"] === "string" ? part["text"] : "")).join("");
   const turn = turnOf("responses", walk);
   turn.parts.push({
-    functionResponse: { ...(id !== "" && !isOwnCallId(id) && { id }), name: walk.wireName(name), response: responseObject(text), ...(inside.length > 0 && { parts: inside }) },
+    functionResponse: {
+      ...(id !== "" && !isOwnCallId(id) && { id }),
+      name: walk.wireName(name),
+      response: responseObject(text),
+      ...(inside.length > 0 && { parts: inside }),
+    },
   });
   turn.order.push(call?.place ?? Number.MAX_SAFE_INTEGER);
   for (const part of media) if (!fits(part)) turn.media.push(part);
@@ -170,7 +199,10 @@ function putResponse(message: Message, path: string, walk: Walk): void {
 function standsInResponse(part: JsonObject): boolean {
   const media = part["inlineData"] ?? part["fileData"];
   const type = isObject(media) ? media["mimeType"] : undefined;
-  return typeof type === "string" && (/^image\/(png|jpeg|webp)$/.test(type) || type === "application/pdf" || type === "text/plain");
+  return (
+    typeof type === "string" &&
+    (/^image\/(png|jpeg|webp)$/.test(type) || type === "application/pdf" || type === "text/plain")
+  );
 }
 
 function responseObject(text: string): JsonObject {
@@ -186,7 +218,8 @@ function signCurrentTurn(turns: readonly Turn[]): void {
   const start = turns.findLastIndex((turn) => turn.kind === "user");
   for (const turn of turns.slice(start + 1)) {
     const first = turn.kind === "model" ? turn.parts.findIndex((part) => part["functionCall"] !== undefined) : -1;
-    if (first >= 0 && turn.parts[first]!["thoughtSignature"] === undefined) turn.parts[first] = withSignature(turn.parts[first]!, SKIP_VALIDATION);
+    if (first >= 0 && turn.parts[first]!["thoughtSignature"] === undefined)
+      turn.parts[first] = withSignature(turn.parts[first]!, SKIP_VALIDATION);
   }
 }
 
@@ -194,9 +227,13 @@ function contentsOf(turns: readonly Turn[]): JsonObject[] {
   const contents: JsonObject[] = [];
   // the list may not be empty, and calls may not come first
   const first = turns[0];
-  if (first === undefined || (first.kind === "model" && first.parts.some((part) => part["functionCall"] !== undefined))) contents.push({ role: "user", parts: [{ text: "" }] });
+  if (first === undefined || (first.kind === "model" && first.parts.some((part) => part["functionCall"] !== undefined)))
+    contents.push({ role: "user", parts: [{ text: "" }] });
   for (const turn of turns) {
-    contents.push({ role: turn.kind === "model" ? "model" : "user", parts: turn.kind === "responses" ? inCallOrder(turn) : turn.parts });
+    contents.push({
+      role: turn.kind === "model" ? "model" : "user",
+      parts: turn.kind === "responses" ? inCallOrder(turn) : turn.parts,
+    });
     if (turn.media.length > 0) contents.push({ role: "user", parts: turn.media });
   }
   return contents;
@@ -204,5 +241,8 @@ function contentsOf(turns: readonly Turn[]): JsonObject[] {
 
 /** Responses without ids are told apart by their place. */
 function inCallOrder(turn: Turn): JsonObject[] {
-  return turn.parts.map((part, index) => ({ part, place: turn.order[index]! })).toSorted((a, b) => a.place - b.place).map(({ part }) => part);
+  return turn.parts
+    .map((part, index) => ({ part, place: turn.order[index]! }))
+    .toSorted((a, b) => a.place - b.place)
+    .map(({ part }) => part);
 }

@@ -38,7 +38,11 @@ const ELSEWHERE = [
 ] as const;
 
 export function mappedNames(params: ChatParams, { serviceTier }: GeminiPlatform): string[] {
-  const pairs = [...RENAMED.map(([name, wire]) => [name, `generationConfig.${wire}`] as const), ...ELSEWHERE, ["service_tier", serviceTier.name] as const];
+  const pairs = [
+    ...RENAMED.map(([name, wire]) => [name, `generationConfig.${wire}`] as const),
+    ...ELSEWHERE,
+    ["service_tier", serviceTier.name] as const,
+  ];
   return pairs.filter(([name]) => params[name] !== undefined).map(([name, wire]) => `${name} -> ${wire}`);
 }
 
@@ -49,7 +53,8 @@ export function encodeGenerationConfig(params: ChatParams, model: string): Recor
     const value = params[name];
     if (value !== undefined) config[wire] = value;
   }
-  if (config["maxOutputTokens"] === undefined && params.max_tokens !== undefined) config["maxOutputTokens"] = params.max_tokens;
+  if (config["maxOutputTokens"] === undefined && params.max_tokens !== undefined)
+    config["maxOutputTokens"] = params.max_tokens;
   if (params.stop !== undefined) putStop(config, params.stop);
   if (params.seed !== undefined) config["seed"] = int32(params.seed);
   if (params.logprobs === true) {
@@ -64,17 +69,23 @@ export function encodeGenerationConfig(params: ChatParams, model: string): Recor
 }
 
 function refused(param: string, expected: string, value: Json | undefined): GatewayError {
-  return new GatewayError("unsupported_value", `${param} must be ${expected} for this provider; got ${describe(value)}.`, { param });
+  return new GatewayError(
+    "unsupported_value",
+    `${param} must be ${expected} for this provider; got ${describe(value)}.`,
+    { param },
+  );
 }
 
 function putStop(config: Record<string, Json>, stop: string | readonly string[]): void {
   const sequences = (typeof stop === "string" ? [stop] : stop).filter((sequence) => sequence !== "");
-  if (sequences.length > MAX_STOP_SEQUENCES) throw refused("stop", `at most ${MAX_STOP_SEQUENCES} sequences`, sequences);
+  if (sequences.length > MAX_STOP_SEQUENCES)
+    throw refused("stop", `at most ${MAX_STOP_SEQUENCES} sequences`, sequences);
   if (sequences.length > 0) config["stopSequences"] = sequences;
 }
 
 function int32(seed: Json): number {
-  if (typeof seed !== "number" || Math.abs(seed) > INT32_MAX) throw refused("seed", `an integer from -${INT32_MAX} to ${INT32_MAX}`, seed);
+  if (typeof seed !== "number" || Math.abs(seed) > INT32_MAX)
+    throw refused("seed", `an integer from -${INT32_MAX} to ${INT32_MAX}`, seed);
   return seed;
 }
 
@@ -84,7 +95,10 @@ function responseFormat(format: ResponseFormat, model: string): JsonObject {
   if (format.type === "json_object") return { responseMimeType };
   const { schema, description } = format.json_schema;
   if (schema === undefined || schema === null) return { responseMimeType };
-  const described = description === undefined || description === null || schema["description"] !== undefined ? schema : { ...schema, description };
+  const described =
+    description === undefined || description === null || schema["description"] !== undefined
+      ? schema
+      : { ...schema, description };
   if (takesJsonSchema(model)) return { responseMimeType, responseJsonSchema: described };
   return { responseMimeType, responseSchema: openApiSubset(described, "response_format.json_schema.schema") };
 }
@@ -96,7 +110,8 @@ function thinkingConfig(effort: string, model: string): JsonObject {
 }
 
 function modality(word: string): string {
-  if (word !== "text" && word !== "image" && word !== "audio") throw refused("modalities", `a list of "text", "image" and "audio"`, word);
+  if (word !== "text" && word !== "image" && word !== "audio")
+    throw refused("modalities", `a list of "text", "image" and "audio"`, word);
   return word.toUpperCase();
 }
 

@@ -1,5 +1,13 @@
 // Content blocks -> parts: text, bytes as inlineData, addresses as fileData. https://ai.google.dev/gemini-api/docs/file-input-methods
-import type { AudioPart, ContentPart, DocumentPart, FilePart, ImagePart, TextPart, VideoPart } from "../../core/chat.ts";
+import type {
+  AudioPart,
+  ContentPart,
+  DocumentPart,
+  FilePart,
+  ImagePart,
+  TextPart,
+  VideoPart,
+} from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
@@ -9,10 +17,42 @@ const YOUTUBE = /^https?:\/\/((www|m)\.)?(youtube\.com|youtu\.be)\//i;
 
 /** The vendor's lists of input formats: .../docs/image-understanding, .../audio, .../video-understanding, .../document-processing. */
 const TYPE_OF_EXTENSION: Readonly<Record<string, string>> = {
-  png: "image/png", jpg: "image/jpeg", jpeg: "image/jpeg", webp: "image/webp", heic: "image/heic", heif: "image/heif", gif: "image/gif",
-  mp4: "video/mp4", mpeg: "video/mpeg", mpg: "video/mpg", mov: "video/mov", avi: "video/avi", flv: "video/x-flv", webm: "video/webm", wmv: "video/wmv", "3gp": "video/3gpp", "3gpp": "video/3gpp",
-  wav: "audio/wav", mp3: "audio/mp3", aiff: "audio/aiff", aac: "audio/aac", ogg: "audio/ogg", flac: "audio/flac", m4a: "audio/m4a",
-  pdf: "application/pdf", txt: "text/plain", md: "text/md", html: "text/html", htm: "text/html", css: "text/css", csv: "text/csv", xml: "text/xml", rtf: "text/rtf", json: "application/json", js: "text/javascript", py: "text/x-python",
+  png: "image/png",
+  jpg: "image/jpeg",
+  jpeg: "image/jpeg",
+  webp: "image/webp",
+  heic: "image/heic",
+  heif: "image/heif",
+  gif: "image/gif",
+  mp4: "video/mp4",
+  mpeg: "video/mpeg",
+  mpg: "video/mpg",
+  mov: "video/mov",
+  avi: "video/avi",
+  flv: "video/x-flv",
+  webm: "video/webm",
+  wmv: "video/wmv",
+  "3gp": "video/3gpp",
+  "3gpp": "video/3gpp",
+  wav: "audio/wav",
+  mp3: "audio/mp3",
+  aiff: "audio/aiff",
+  aac: "audio/aac",
+  ogg: "audio/ogg",
+  flac: "audio/flac",
+  m4a: "audio/m4a",
+  pdf: "application/pdf",
+  txt: "text/plain",
+  md: "text/md",
+  html: "text/html",
+  htm: "text/html",
+  css: "text/css",
+  csv: "text/csv",
+  xml: "text/xml",
+  rtf: "text/rtf",
+  json: "application/json",
+  js: "text/javascript",
+  py: "text/x-python",
 };
 /** OpenAI's raw form is 16 bit, 24 kHz. */
 const TYPE_OF_AUDIO: Readonly<Record<string, string>> = { pcm16: "audio/pcm;rate=24000", mpeg: "audio/mp3" };
@@ -24,24 +64,39 @@ export function encodePart(block: ContentPart, path: string, platform: GeminiPla
       return (block as TextPart).text === "" ? null : { text: (block as TextPart).text };
     case "image_url": {
       const image = (block as ImagePart).image_url;
-      return mediaPart(image.url, `${path}.image_url.url`, { given: typeHint(image), otherwise: "image/jpeg" }, platform);
+      return mediaPart(
+        image.url,
+        `${path}.image_url.url`,
+        { given: typeHint(image), otherwise: "image/jpeg" },
+        platform,
+      );
     }
     case "input_audio": {
       const { data, format } = (block as AudioPart).input_audio;
       if (data.startsWith("data:")) return dataPart(data, `${path}.input_audio.data`);
-      if (!/^[a-z0-9.+-]{1,32}$/i.test(format)) throw invalid(`${path}.input_audio.format`, "the name of an audio format", format);
+      if (!/^[a-z0-9.+-]{1,32}$/i.test(format))
+        throw invalid(`${path}.input_audio.format`, "the name of an audio format", format);
       return inline(TYPE_OF_AUDIO[format] ?? `audio/${format.toLowerCase()}`, data);
     }
     case "video_url": {
       const video = (block as VideoPart).video_url;
-      return mediaPart(video.url, `${path}.video_url.url`, { given: typeHint(video), otherwise: "video/mp4" }, platform);
+      return mediaPart(
+        video.url,
+        `${path}.video_url.url`,
+        { given: typeHint(video), otherwise: "video/mp4" },
+        platform,
+      );
     }
     case "file":
       return filePart((block as FilePart).file, `${path}.file`, platform);
     case "document":
       return documentPart((block as DocumentPart).source, `${path}.source`, platform);
     default:
-      throw new GatewayError("unsupported_content_block", `${path} is of type ${JSON.stringify(block.type)}, which this provider cannot take.`, { param: `${path}.type` });
+      throw new GatewayError(
+        "unsupported_content_block",
+        `${path} is of type ${JSON.stringify(block.type)}, which this provider cannot take.`,
+        { param: `${path}.type` },
+      );
   }
 }
 
@@ -68,14 +123,34 @@ interface MediaType {
 }
 
 /** The type stands in the part because some endpoints demand it. */
-function mediaPart(address: string, path: string, type: MediaType, { filesApi, demandsMediaType }: GeminiPlatform): JsonObject {
+function mediaPart(
+  address: string,
+  path: string,
+  type: MediaType,
+  { filesApi, demandsMediaType }: GeminiPlatform,
+): JsonObject {
   if (address.startsWith("data:")) return dataPart(address, path);
   const fileUri = filesApi !== null && /^files\/[\w-]+$/.test(address) ? filesApi + address : address;
-  if (!/^(https?|gs):\/\//i.test(fileUri)) throw invalid(path, `a data URI, an http(s) or gs:// address${filesApi === null ? "" : ", or a name such as files/abc"}`, address);
-  if (filesApi === null && isFilesApi(fileUri)) throw new GatewayError("unsupported_value", `${path} names a file of the Gemini API, which this provider cannot read; send its bytes, or a gs:// address.`, { param: path });
+  if (!/^(https?|gs):\/\//i.test(fileUri))
+    throw invalid(
+      path,
+      `a data URI, an http(s) or gs:// address${filesApi === null ? "" : ", or a name such as files/abc"}`,
+      address,
+    );
+  if (filesApi === null && isFilesApi(fileUri))
+    throw new GatewayError(
+      "unsupported_value",
+      `${path} names a file of the Gemini API, which this provider cannot read; send its bytes, or a gs:// address.`,
+      { param: path },
+    );
   const known = type.given ?? typeOfExtension(fileUri) ?? (YOUTUBE.test(fileUri) ? "video/mp4" : null);
   const mimeType = known ?? (isFilesApi(fileUri) ? null : type.otherwise);
-  if (mimeType === null && demandsMediaType) throw new GatewayError("invalid_request", `${path}: this provider has to be told the media type of an address that does not end in one; send it beside the address (${type.field}).`, { param: path });
+  if (mimeType === null && demandsMediaType)
+    throw new GatewayError(
+      "invalid_request",
+      `${path}: this provider has to be told the media type of an address that does not end in one; send it beside the address (${type.field}).`,
+      { param: path },
+    );
   return { fileData: { ...(mimeType !== null && { mimeType }), fileUri } };
 }
 
@@ -86,7 +161,9 @@ function isFilesApi(uri: string): boolean {
 function typeOfExtension(uri: string): string | null {
   const extension = /\.([a-z0-9]+)$/i.exec(uri.replace(/[?#].*$/s, ""))?.[1];
   // the last label of a bare host is no extension
-  return extension === undefined || /^[a-z]+:\/\/[^/]*$/i.test(uri) ? null : (TYPE_OF_EXTENSION[extension.toLowerCase()] ?? null);
+  return extension === undefined || /^[a-z]+:\/\/[^/]*$/i.test(uri)
+    ? null
+    : (TYPE_OF_EXTENSION[extension.toLowerCase()] ?? null);
 }
 
 function dataPart(uri: string, path: string): JsonObject {
@@ -104,7 +181,11 @@ function dataPart(uri: string, path: string): JsonObject {
 }
 
 function filePart(file: FilePart["file"], path: string, platform: GeminiPlatform): JsonObject {
-  const type = { given: typeHint(file) ?? (file.filename === undefined ? null : typeOfExtension(`file:///${file.filename}`)), otherwise: null, field: "file.filename or file.format" };
+  const type = {
+    given: typeHint(file) ?? (file.filename === undefined ? null : typeOfExtension(`file:///${file.filename}`)),
+    otherwise: null,
+    field: "file.filename or file.format",
+  };
   if (typeof file.file_data === "string") {
     if (file.file_data.startsWith("data:")) return dataPart(file.file_data, `${path}.file_data`);
     return inline(type.given ?? "application/pdf", file.file_data);
@@ -119,9 +200,18 @@ function documentPart(source: DocumentPart["source"], path: string, platform: Ge
     case "text":
       return { text: text(source.data, `${path}.data`) };
     case "url":
-      return mediaPart(text(source.url, `${path}.url`), `${path}.url`, { given: source.media_type ?? null, otherwise: null, field: "source.media_type" }, platform);
+      return mediaPart(
+        text(source.url, `${path}.url`),
+        `${path}.url`,
+        { given: source.media_type ?? null, otherwise: null, field: "source.media_type" },
+        platform,
+      );
     default:
-      throw new GatewayError("unsupported_value", `${path}.type must be "base64", "text" or "url" for this provider; got ${describe(source.type)}.`, { param: `${path}.type` });
+      throw new GatewayError(
+        "unsupported_value",
+        `${path}.type must be "base64", "text" or "url" for this provider; got ${describe(source.type)}.`,
+        { param: `${path}.type` },
+      );
   }
 }
 
@@ -133,5 +223,10 @@ function text(value: Json | undefined, path: string): string {
 /** A picture of an earlier answer (`message.images`), which a client brings back. */
 export function answeredImagePart(image: Json, path: string, platform: GeminiPlatform): JsonObject {
   const address = isObject(image) && isObject(image["image_url"]) ? image["image_url"]["url"] : undefined;
-  return mediaPart(text(address, `${path}.image_url.url`), `${path}.image_url.url`, { given: null, otherwise: "image/jpeg" }, platform);
+  return mediaPart(
+    text(address, `${path}.image_url.url`),
+    `${path}.image_url.url`,
+    { given: null, otherwise: "image/jpeg" },
+    platform,
+  );
 }

@@ -20,13 +20,17 @@ export function wireName(name: string): string {
 export type RenamedFunctions = ReadonlyMap<string, string> | null;
 
 export function renamedFunctions(params: ChatParams): RenamedFunctions {
-  const renamed = functionsOf(params).map((tool) => tool.function.name).filter((name) => wireName(name) !== name);
+  const renamed = functionsOf(params)
+    .map((tool) => tool.function.name)
+    .filter((name) => wireName(name) !== name);
   return renamed.length === 0 ? null : new Map(renamed.map((name) => [wireName(name), name]));
 }
 
 export function encodeTools(params: ChatParams, model: string, platform: GeminiPlatform): EncodedTools {
   const functions = functionsOf(params);
-  const declarations = (params.tools ?? []).flatMap((tool, index) => (isFunctionTool(tool) ? [declaration(tool, `tools[${index}].function.parameters`, model)] : []));
+  const declarations = (params.tools ?? []).flatMap((tool, index) =>
+    isFunctionTool(tool) ? [declaration(tool, `tools[${index}].function.parameters`, model)] : [],
+  );
   const served = (params.tools ?? []).filter((tool) => !isFunctionTool(tool)).map((tool) => googleTool(tool, platform));
   const search = params.web_search_options === undefined ? [] : [searchTool(params.web_search_options)];
   return {
@@ -45,29 +49,51 @@ function functionsOf(params: ChatParams): readonly FunctionTool[] {
 
 function declaration(tool: FunctionTool, path: string, model: string): JsonObject {
   const { name, description, parameters } = tool.function;
-  const schema = parameters === undefined || parameters === null || takesNothing(parameters) ? {} : takesJsonSchema(model) ? { parametersJsonSchema: parameters } : { parameters: openApiSubset(parameters, path) };
+  const schema =
+    parameters === undefined || parameters === null || takesNothing(parameters)
+      ? {}
+      : takesJsonSchema(model)
+        ? { parametersJsonSchema: parameters }
+        : { parameters: openApiSubset(parameters, path) };
   return { name: wireName(name), ...(typeof description === "string" && { description }), ...schema };
 }
 
 /** A function without parameters has none on the wire: an object schema without members is refused in the OpenAPI form. */
 function takesNothing(schema: JsonObject): boolean {
   const empty = (value: Json | undefined): boolean => !isObject(value) || Object.keys(value).length === 0;
-  return empty(schema["properties"]) && empty(schema["additionalProperties"]) && !["$ref", "anyOf", "oneOf", "allOf", "patternProperties"].some((keyword) => schema[keyword] !== undefined);
+  return (
+    empty(schema["properties"]) &&
+    empty(schema["additionalProperties"]) &&
+    !["$ref", "anyOf", "oneOf", "allOf", "patternProperties"].some((keyword) => schema[keyword] !== undefined)
+  );
 }
 
 function googleTool(tool: JsonObject, platform: GeminiPlatform): JsonObject {
   const { type, ...settings } = tool;
   const field = typeof type === "string" ? platform.tools[type] : undefined;
-  if (field === undefined) throw new GatewayError("unsupported_value", `tools: a tool of type ${describe(type)} is not known to this provider.`, { param: "tools" });
+  if (field === undefined)
+    throw new GatewayError(
+      "unsupported_value",
+      `tools: a tool of type ${describe(type)} is not known to this provider.`,
+      { param: "tools" },
+    );
   return { [field]: settings };
 }
 
 function searchTool(options: JsonObject): JsonObject {
   const set = (name: string): boolean => options[name] !== undefined && options[name] !== null;
-  const other = set("user_location") ? "user_location" : set("search_context_size") && options["search_context_size"] !== "medium" ? "search_context_size" : null;
+  const other = set("user_location")
+    ? "user_location"
+    : set("search_context_size") && options["search_context_size"] !== "medium"
+      ? "search_context_size"
+      : null;
   if (other !== null) {
     const param = `web_search_options.${other}`;
-    throw new GatewayError("unsupported_value", `${param} has no counterpart at this provider, whose search takes no settings; leave it out.`, { param });
+    throw new GatewayError(
+      "unsupported_value",
+      `${param} has no counterpart at this provider, whose search takes no settings; leave it out.`,
+      { param },
+    );
   }
   return { googleSearch: {} };
 }
@@ -76,10 +102,13 @@ function searchTool(options: JsonObject): JsonObject {
 function callingConfig(choice: Json | undefined, functions: readonly FunctionTool[], model: string): JsonObject | null {
   if (functions.length === 0) {
     if (choice === undefined || choice === "none" || choice === "auto") return null;
-    throw new GatewayError("invalid_request", "tool_choice asks for a function, but tools declares none.", { param: "tool_choice" });
+    throw new GatewayError("invalid_request", "tool_choice asks for a function, but tools declares none.", {
+      param: "tool_choice",
+    });
   }
   // strict schemas are kept in one mode alone, which leaves the choice to the model
-  const auto = validatesFunctionCalls(model) && functions.every((tool) => tool.function.strict === true) ? "VALIDATED" : "AUTO";
+  const auto =
+    validatesFunctionCalls(model) && functions.every((tool) => tool.function.strict === true) ? "VALIDATED" : "AUTO";
   if (choice === undefined) return auto === "AUTO" ? null : { mode: auto };
   if (choice === "auto") return { mode: auto };
   if (choice === "none") return { mode: "NONE" };
@@ -104,5 +133,9 @@ function chosenNames(choice: Json): { readonly list: readonly string[]; readonly
       if (list.length > 0 && list.every((name) => name !== null)) return { list, must: allowed["mode"] === "required" };
     }
   }
-  throw new GatewayError("unsupported_value", `tool_choice must be "none", "auto", "required", one function or allowed_tools with functions for this provider; got ${describe(choice)}.`, { param: "tool_choice" });
+  throw new GatewayError(
+    "unsupported_value",
+    `tool_choice must be "none", "auto", "required", one function or allowed_tools with functions for this provider; got ${describe(choice)}.`,
+    { param: "tool_choice" },
+  );
 }

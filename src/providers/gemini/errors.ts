@@ -5,31 +5,35 @@ import { describeErrorBody, JUDGED_CHARACTERS, readErrorJson } from "../error-bo
 import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../provider.ts";
 
 /** Maps: reasons and status words are a provider's, and may be names that every object has. */
-const CLASS_OF_REASON: ReadonlyMap<string, FailureClass> = new Map<string, FailureClass>(Object.entries({
-  API_KEY_INVALID: "authentication",
-  ACCESS_TOKEN_EXPIRED: "authentication",
-  ACCESS_TOKEN_TYPE_UNSUPPORTED: "authentication",
-  ACCOUNT_STATE_INVALID: "authentication",
-  CREDENTIALS_MISSING: "authentication",
-} as const));
+const CLASS_OF_REASON: ReadonlyMap<string, FailureClass> = new Map<string, FailureClass>(
+  Object.entries({
+    API_KEY_INVALID: "authentication",
+    ACCESS_TOKEN_EXPIRED: "authentication",
+    ACCESS_TOKEN_TYPE_UNSUPPORTED: "authentication",
+    ACCOUNT_STATE_INVALID: "authentication",
+    CREDENTIALS_MISSING: "authentication",
+  } as const),
+);
 
-const CLASS_OF_STATUS_WORD: ReadonlyMap<string, FailureClass> = new Map<string, FailureClass>(Object.entries({
-  INVALID_ARGUMENT: "invalid_request",
-  FAILED_PRECONDITION: "invalid_request",
-  OUT_OF_RANGE: "invalid_request",
-  UNIMPLEMENTED: "invalid_request",
-  UNAUTHENTICATED: "authentication",
-  PERMISSION_DENIED: "permission",
-  NOT_FOUND: "not_found",
-  RESOURCE_EXHAUSTED: "rate_limit",
-  UNAVAILABLE: "overloaded",
-  DEADLINE_EXCEEDED: "timeout",
-  CANCELLED: "server",
-  ABORTED: "server",
-  INTERNAL: "server",
-  DATA_LOSS: "server",
-  UNKNOWN: "server",
-} as const));
+const CLASS_OF_STATUS_WORD: ReadonlyMap<string, FailureClass> = new Map<string, FailureClass>(
+  Object.entries({
+    INVALID_ARGUMENT: "invalid_request",
+    FAILED_PRECONDITION: "invalid_request",
+    OUT_OF_RANGE: "invalid_request",
+    UNIMPLEMENTED: "invalid_request",
+    UNAUTHENTICATED: "authentication",
+    PERMISSION_DENIED: "permission",
+    NOT_FOUND: "not_found",
+    RESOURCE_EXHAUSTED: "rate_limit",
+    UNAVAILABLE: "overloaded",
+    DEADLINE_EXCEEDED: "timeout",
+    CANCELLED: "server",
+    ABORTED: "server",
+    INTERNAL: "server",
+    DATA_LOSS: "server",
+    UNKNOWN: "server",
+  } as const),
+);
 
 const CLASS_OF_HTTP_STATUS: Readonly<Record<number, FailureClass>> = {
   401: "authentication",
@@ -44,7 +48,8 @@ const CLASS_OF_HTTP_STATUS: Readonly<Record<number, FailureClass>> = {
 };
 
 /** The server has no code for a prompt that is too long, nor for content that it refuses before it generates. */
-const TOO_LONG = /exceeds the maximum number of tokens|input token count.*(exceeds|only supports)|maximum context length|context window/is;
+const TOO_LONG =
+  /exceeds the maximum number of tokens|input token count.*(exceeds|only supports)|maximum context length|context window/is;
 const REFUSED_CONTENT = /responsible ai practices|usage guidelines|blocked by (the )?safety|safety filters?/i;
 const PAYMENT_REQUIRED = 402;
 const NO_CALLER = /unregistered callers|established identity/i;
@@ -60,7 +65,13 @@ export function classifyError(answer: ErrorAnswer): UpstreamFailure {
   const message = messageOf(body, error, details, answer);
   const nativeCode = [reason, word].find((code) => typeof code === "string") ?? error?.["code"];
   return {
-    class: classOf(answer, typeof reason === "string" ? reason : "", typeof word === "string" ? word : "", message, details),
+    class: classOf(
+      answer,
+      typeof reason === "string" ? reason : "",
+      typeof word === "string" ? word : "",
+      message,
+      details,
+    ),
     message,
     param: fieldOf(details),
     nativeCode: typeof nativeCode === "string" || typeof nativeCode === "number" ? String(nativeCode) : null,
@@ -82,17 +93,27 @@ export function statusOfError(frame: JsonObject): number | null {
   return typeof code === "number" && code >= 400 && code < 600 ? code : null;
 }
 
-function classOf(answer: ErrorAnswer, reason: string, word: string, message: string, details: readonly JsonObject[]): FailureClass {
+function classOf(
+  answer: ErrorAnswer,
+  reason: string,
+  word: string,
+  message: string,
+  details: readonly JsonObject[],
+): FailureClass {
   const byReason = CLASS_OF_REASON.get(reason);
   if (byReason !== undefined) return byReason;
   // it means that money is missing, whatever the word beside it
   if (answer.status === PAYMENT_REQUIRED) return "quota";
-  const general = CLASS_OF_STATUS_WORD.get(word) ?? CLASS_OF_HTTP_STATUS[answer.status] ?? (answer.status >= 500 ? "server" : "invalid_request");
+  const general =
+    CLASS_OF_STATUS_WORD.get(word) ??
+    CLASS_OF_HTTP_STATUS[answer.status] ??
+    (answer.status >= 500 ? "server" : "invalid_request");
   if (general === "invalid_request" && TOO_LONG.test(message)) return "context_length";
   if (general === "invalid_request" && REFUSED_CONTENT.test(message)) return "content_policy";
   if (general === "invalid_request" && /api key (not valid|expired)/i.test(message)) return "authentication";
   if (general === "permission" && NO_CALLER.test(message)) return "authentication";
-  if (general === "rate_limit" && (SPENT.test(message) || quotaIds(details).some((id) => SPENT.test(id)))) return "quota";
+  if (general === "rate_limit" && (SPENT.test(message) || quotaIds(details).some((id) => SPENT.test(id))))
+    return "quota";
   return general;
 }
 
@@ -115,7 +136,9 @@ function detail(details: readonly JsonObject[], type: string): JsonObject | unde
 /** Such as `GenerateRequestsPerDayPerProjectPerModel-FreeTier`. */
 function quotaIds(details: readonly JsonObject[]): readonly string[] {
   const list = detail(details, "QuotaFailure")?.["violations"];
-  const ids = Array.isArray(list) ? (list as readonly Json[]).map((violation) => (isObject(violation) ? violation["quotaId"] : undefined)) : [];
+  const ids = Array.isArray(list)
+    ? (list as readonly Json[]).map((violation) => (isObject(violation) ? violation["quotaId"] : undefined))
+    : [];
   return ids.filter((id) => typeof id === "string");
 }
 
@@ -126,8 +149,22 @@ function fieldOf(details: readonly JsonObject[]): string | null {
   return typeof field === "string" && field !== "" ? field : null;
 }
 
-function messageOf(body: Json | undefined, error: JsonObject | null, details: readonly JsonObject[], answer: ErrorAnswer): string {
-  const said = [error?.["message"], error?.["error"], error?.["detail"], detail(details, "LocalizedMessage")?.["message"], body];
+function messageOf(
+  body: Json | undefined,
+  error: JsonObject | null,
+  details: readonly JsonObject[],
+  answer: ErrorAnswer,
+): string {
+  const said = [
+    error?.["message"],
+    error?.["error"],
+    error?.["detail"],
+    detail(details, "LocalizedMessage")?.["message"],
+    body,
+  ];
   const words = said.find((text) => typeof text === "string" && text.trim() !== "");
-  return (typeof words === "string" ? words : describeErrorBody(answer.status, answer.body)).slice(0, JUDGED_CHARACTERS);
+  return (typeof words === "string" ? words : describeErrorBody(answer.status, answer.body)).slice(
+    0,
+    JUDGED_CHARACTERS,
+  );
 }

@@ -18,8 +18,23 @@ const REASONS: Readonly<Record<string, FinishReason>> = {
 
 /** Vertex's numbers (google.cloud.aiplatform.v1 Candidate.FinishReason): old servers of it send them, AI Studio was never seen to. */
 const NUMBERED = [
-  "FINISH_REASON_UNSPECIFIED", "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MALFORMED_FUNCTION_CALL",
-  "MODEL_ARMOR", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "IMAGE_OTHER", "UNEXPECTED_TOOL_CALL", "NO_IMAGE",
+  "FINISH_REASON_UNSPECIFIED",
+  "STOP",
+  "MAX_TOKENS",
+  "SAFETY",
+  "RECITATION",
+  "OTHER",
+  "BLOCKLIST",
+  "PROHIBITED_CONTENT",
+  "SPII",
+  "MALFORMED_FUNCTION_CALL",
+  "MODEL_ARMOR",
+  "IMAGE_SAFETY",
+  "IMAGE_PROHIBITED_CONTENT",
+  "IMAGE_RECITATION",
+  "IMAGE_OTHER",
+  "UNEXPECTED_TOOL_CALL",
+  "NO_IMAGE",
 ];
 /** Words that the list does not have yet, and that tell of withheld content all the same. */
 const WITHHELD = /SAFETY|PROHIBIT|BLOCK|RECITATION|JAILBREAK|POLICY/;

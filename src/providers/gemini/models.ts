@@ -18,7 +18,8 @@ export const GEMINI_2_5_PRO = /^(?:.*\/)?gemini-2\.5-pro/;
 export const SPEECH_MODELS = /-tts(-|$)/;
 export const IMAGE_MODELS = /-image(-|$)/;
 /** Refuses every thinking setting. */
-export const NO_THINKING = /^(?:.*\/)?(gemma-[123]|gemini-(1\.|2\.0|pro$|pro-vision|ultra)|gemini-2\.5-flash-image|.*-tts(-|$))/;
+export const NO_THINKING =
+  /^(?:.*\/)?(gemma-[123]|gemini-(1\.|2\.0|pro$|pro-vision|ultra)|gemini-2\.5-flash-image|.*-tts(-|$))/;
 
 export function takesJsonSchema(model: string): boolean {
   return !BEFORE_JSON_SCHEMA.test(bareName(model));
@@ -52,7 +53,10 @@ const LOW_OR_HIGH: Efforts = { minimal: "low", low: "low", medium: "high", high:
  * `thinkingConfig` for a `reasoning_effort`, by the vendor's own table; null where the model has no such effort. Thinking cannot be switched
  * off on 2.5 Pro and from Gemini 3 on. A name that says no generation is taken for a current one.
  */
-export function thinkingFor(model: string, effort: string): { readonly thinkingLevel: string } | { readonly thinkingBudget: number } | null {
+export function thinkingFor(
+  model: string,
+  effort: string,
+): { readonly thinkingLevel: string } | { readonly thinkingBudget: number } | null {
   if (NO_THINKING.test(model)) return null;
   const value = effortsOf(bareName(model))[effort];
   if (value === undefined || (value === 0 && GEMINI_2_5_PRO.test(model))) return null;

@@ -13,7 +13,14 @@ export interface GeminiPlatform {
 }
 
 export const AI_STUDIO: GeminiPlatform = {
-  tools: { google_search: "googleSearch", url_context: "urlContext", code_execution: "codeExecution", file_search: "fileSearch", google_maps: "googleMaps", computer_use: "computerUse" },
+  tools: {
+    google_search: "googleSearch",
+    url_context: "urlContext",
+    code_execution: "codeExecution",
+    file_search: "fileSearch",
+    google_maps: "googleMaps",
+    computer_use: "computerUse",
+  },
   filesApi: "https://generativelanguage.googleapis.com/v1beta/",
   demandsMediaType: false,
   serviceTier: { place: "member", name: "serviceTier" },

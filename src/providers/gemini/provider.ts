@@ -41,7 +41,9 @@ function addressOf(target: Target, stream: boolean): string {
 const FETCHED_FOR_GEMINI_2_0: ReadonlySet<BlockType> = new Set(["image_url", "document"]);
 
 function sign(request: UpstreamRequest, credential: Credential | null): UpstreamRequest {
-  return credential === null ? request : { ...request, headers: { ...request.headers, "x-goog-api-key": credential.secret } };
+  return credential === null
+    ? request
+    : { ...request, headers: { ...request.headers, "x-goog-api-key": credential.secret } };
 }
 
 export const gemini: Provider = {
@@ -53,11 +55,21 @@ export const gemini: Provider = {
   docs: "https://ai.google.dev/api/generate-content",
   baseUrl: "https://generativelanguage.googleapis.com",
   keyVariables: ["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"],
-  settings: [{ ...API_VERSION, meaning: `Version of the API, in the address; ${DEFAULT_VERSION} unless the base URL ends in one.` }],
+  settings: [
+    {
+      ...API_VERSION,
+      meaning: `Version of the API, in the address; ${DEFAULT_VERSION} unless the base URL ends in one.`,
+    },
+  ],
   inlines: (model) => (GEMINI_2_0.test(model) ? FETCHED_FOR_GEMINI_2_0 : PLAIN_PROVIDER.inlines()),
   capabilities,
   conversation: () => conversation,
-  dialect: { ...PLAIN_DIALECT, messageRules: ["gs_address", "files_address"], tools: Object.keys(AI_STUDIO.tools), toolChoices: ["allowed_tools"] },
+  dialect: {
+    ...PLAIN_DIALECT,
+    messageRules: ["gs_address", "files_address"],
+    tools: Object.keys(AI_STUDIO.tools),
+    toolChoices: ["allowed_tools"],
+  },
   sameShape: false,
   // output bound, number of answers and streaming stand inside objects: encode-body.ts
   reserved: new Set(["model", "contents", "systemInstruction", "system_instruction", "tools"]),

@@ -4,10 +4,54 @@ import { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
 
 /** Kept as they are. */
-const KEPT = ["format", "title", "description", "nullable", "minItems", "maxItems", "minProperties", "maxProperties", "minimum", "maximum", "minLength", "maxLength", "pattern", "default", "example", "propertyOrdering", "required"];
+const KEPT = [
+  "format",
+  "title",
+  "description",
+  "nullable",
+  "minItems",
+  "maxItems",
+  "minProperties",
+  "maxProperties",
+  "minimum",
+  "maximum",
+  "minLength",
+  "maxLength",
+  "pattern",
+  "default",
+  "example",
+  "propertyOrdering",
+  "required",
+];
 /** Have no meaning for what the model may say, or are handled where they stand. */
-const DROPPED = new Set(["$schema", "$id", "$defs", "definitions", "$comment", "$anchor", "examples", "deprecated", "readOnly", "writeOnly", "strict"]);
-const HANDLED = new Set([...KEPT, ...DROPPED, "type", "enum", "const", "uniqueItems", "items", "properties", "additionalProperties", "anyOf", "oneOf", "allOf", "$ref"]);
+const DROPPED = new Set([
+  "$schema",
+  "$id",
+  "$defs",
+  "definitions",
+  "$comment",
+  "$anchor",
+  "examples",
+  "deprecated",
+  "readOnly",
+  "writeOnly",
+  "strict",
+]);
+const HANDLED = new Set([
+  ...KEPT,
+  ...DROPPED,
+  "type",
+  "enum",
+  "const",
+  "uniqueItems",
+  "items",
+  "properties",
+  "additionalProperties",
+  "anyOf",
+  "oneOf",
+  "allOf",
+  "$ref",
+]);
 const TYPES: ReadonlySet<unknown> = new Set(["string", "number", "integer", "boolean", "array", "object"]);
 
 /** References are put in place, so that a short text can stand for a schema of any size. */
@@ -30,11 +74,16 @@ export function openApiSubset(schema: JsonObject, path: string): JsonObject {
 
 function convert(schema: Json | undefined, path: string, outer: Place): JsonObject {
   outer.written.schemas += 1;
-  if (outer.written.schemas > MAX_SCHEMAS || outer.depth >= MAX_DEPTH) throw refused(path.slice(0, 200), `more than ${MAX_SCHEMAS} schemas or ${MAX_DEPTH} levels, with all references in place`);
+  if (outer.written.schemas > MAX_SCHEMAS || outer.depth >= MAX_DEPTH)
+    throw refused(
+      path.slice(0, 200),
+      `more than ${MAX_SCHEMAS} schemas or ${MAX_DEPTH} levels, with all references in place`,
+    );
   const place = { ...outer, depth: outer.depth + 1 };
   if (!isObject(schema)) throw refused(path, `${describe(schema)} as a schema`);
   if (typeof schema["$ref"] === "string") return followed(schema, schema["$ref"], path, place);
-  for (const keyword of Object.keys(schema)) if (!HANDLED.has(keyword) && !keyword.startsWith("x-")) throw refused(`${path}.${keyword}`, keyword);
+  for (const keyword of Object.keys(schema))
+    if (!HANDLED.has(keyword) && !keyword.startsWith("x-")) throw refused(`${path}.${keyword}`, keyword);
   if (schema["allOf"] !== undefined) return convert(withAllOf(schema, path), path, place);
 
   const out: Record<string, Json> = {};
@@ -43,9 +92,15 @@ function convert(schema: Json | undefined, path: string, outer: Place): JsonObje
   putValues(out, schema, path);
   if (schema["items"] !== undefined) out["items"] = convert(schema["items"], `${path}.items`, place);
   if (isObject(schema["properties"]))
-    out["properties"] = Object.fromEntries(Object.entries(schema["properties"]).map(([name, member]) => [name, convert(member, `${path}.properties.${name}`, place)]));
+    out["properties"] = Object.fromEntries(
+      Object.entries(schema["properties"]).map(([name, member]) => [
+        name,
+        convert(member, `${path}.properties.${name}`, place),
+      ]),
+    );
   const open = schema["additionalProperties"];
-  if (isObject(open) && Object.keys(open).length > 0) throw refused(`${path}.additionalProperties`, "additionalProperties with a schema");
+  if (isObject(open) && Object.keys(open).length > 0)
+    throw refused(`${path}.additionalProperties`, "additionalProperties with a schema");
   if (schema["uniqueItems"] === true) throw refused(`${path}.uniqueItems`, "uniqueItems");
   putUnion(out, schema, path, place);
   return out;
@@ -54,7 +109,8 @@ function convert(schema: Json | undefined, path: string, outer: Place): JsonObje
 function followed(schema: JsonObject, reference: string, path: string, place: Place): JsonObject {
   if (place.references.includes(reference)) throw refused(`${path}.$ref`, "a schema that holds itself");
   let found: Json | undefined = reference === "#" || reference.startsWith("#/") ? place.root : undefined;
-  for (const step of reference.split("/").slice(1)) found = isObject(found) ? found[decoded(step).replaceAll("~1", "/").replaceAll("~0", "~")] : undefined;
+  for (const step of reference.split("/").slice(1))
+    found = isObject(found) ? found[decoded(step).replaceAll("~1", "/").replaceAll("~0", "~")] : undefined;
   if (!isObject(found)) throw refused(`${path}.$ref`, `a reference to ${JSON.stringify(reference.slice(0, 60))}`);
   const { $ref: _reference, ...beside } = schema;
   return convert({ ...found, ...beside }, path, { ...place, references: [...place.references, reference] });
@@ -73,10 +129,13 @@ function decoded(step: string): string {
 function putType(out: Record<string, Json>, schema: JsonObject, path: string): void {
   const type = schema["type"];
   if (type === undefined) return;
-  const types = (Array.isArray(type) ? (type as readonly Json[]) : [type]).map((name) => (typeof name === "string" ? name.toLowerCase() : name));
+  const types = (Array.isArray(type) ? (type as readonly Json[]) : [type]).map((name) =>
+    typeof name === "string" ? name.toLowerCase() : name,
+  );
   if (types.includes("null")) out["nullable"] = true;
   const others = types.filter((name) => name !== "null");
-  if (others.length === 0 || !others.every((name) => TYPES.has(name))) throw refused(`${path}.type`, `the type ${JSON.stringify(type)}`);
+  if (others.length === 0 || !others.every((name) => TYPES.has(name)))
+    throw refused(`${path}.type`, `the type ${JSON.stringify(type)}`);
   if (others.length === 1) out["type"] = others[0] as string;
   else out["anyOf"] = others.map((name) => ({ type: name as string }));
 }
@@ -89,7 +148,8 @@ function putValues(out: Record<string, Json>, schema: JsonObject, path: string):
   if (!Array.isArray(values)) throw refused(`${path}.enum`, describe(values));
   const words = values.filter((value) => value !== null);
   if (words.length < values.length) out["nullable"] = true;
-  if (words.length === 0 || !words.every((value) => typeof value === "string")) throw refused(`${path}.${keyword}`, `${keyword} of other values than strings`);
+  if (words.length === 0 || !words.every((value) => typeof value === "string"))
+    throw refused(`${path}.${keyword}`, `${keyword} of other values than strings`);
   out["enum"] = words;
   out["type"] ??= "string";
 }
@@ -101,7 +161,9 @@ function putUnion(out: Record<string, Json>, schema: JsonObject, path: string, p
   if (!Array.isArray(members) || out["anyOf"] !== undefined) throw refused(`${path}.${keyword}`, keyword);
   if (keyword === "anyOf" && schema["oneOf"] !== undefined) throw refused(`${path}.oneOf`, "oneOf beside anyOf");
   const isNull = (member: unknown): boolean => isObject(member) && member["type"] === "null";
-  const others = members.map((member, index) => [member as Json, `${path}.${keyword}[${index}]`] as const).filter(([member]) => !isNull(member));
+  const others = members
+    .map((member, index) => [member as Json, `${path}.${keyword}[${index}]`] as const)
+    .filter(([member]) => !isNull(member));
   if (others.length === 0) throw refused(`${path}.${keyword}`, `${keyword} without a schema but null`);
   if (others.length < members.length) out["nullable"] = true;
   const converted = others.map(([member, at]) => convert(member, at, place));
@@ -115,12 +177,29 @@ function withAllOf(schema: JsonObject, path: string): JsonObject {
   if (!Array.isArray(all) || !all.every(isObject)) throw refused(`${path}.allOf`, "allOf");
   if (all.length === 1) return { ...all[0]!, ...rest };
   const parts = [...all, rest];
-  if (!all.every((part) => isObject(part["properties"]) && Object.keys(part).every((keyword) => keyword === "type" || keyword === "properties" || keyword === "required")))
+  if (
+    !all.every(
+      (part) =>
+        isObject(part["properties"]) &&
+        Object.keys(part).every((keyword) => keyword === "type" || keyword === "properties" || keyword === "required"),
+    )
+  )
     throw refused(`${path}.allOf`, "allOf of more than plain objects");
-  const required = parts.flatMap((part) => (Array.isArray(part["required"]) ? (part["required"] as readonly Json[]) : []));
-  return { ...rest, type: "object", properties: Object.assign({}, ...parts.map((part) => part["properties"] ?? {})) as JsonObject, ...(required.length > 0 && { required }) };
+  const required = parts.flatMap((part) =>
+    Array.isArray(part["required"]) ? (part["required"] as readonly Json[]) : [],
+  );
+  return {
+    ...rest,
+    type: "object",
+    properties: Object.assign({}, ...parts.map((part) => part["properties"] ?? {})) as JsonObject,
+    ...(required.length > 0 && { required }),
+  };
 }
 
 function refused(path: string, what: string): GatewayError {
-  return new GatewayError("unsupported_value", `${path}: this model takes schemas in the OpenAPI 3.0 subset, which has no place for ${what}.`, { param: path });
+  return new GatewayError(
+    "unsupported_value",
+    `${path}: this model takes schemas in the OpenAPI 3.0 subset, which has no place for ${what}.`,
+    { param: path },
+  );
 }

@@ -33,7 +33,10 @@ export interface TurnSignatures {
 }
 
 export function signaturesOf(message: Message): TurnSignatures {
-  const details = (message.reasoning_details ?? []).filter((detail) => detail.type === "reasoning.encrypted" && detail.format === "google-gemini-v1" && typeof detail.data === "string");
+  const details = (message.reasoning_details ?? []).filter(
+    (detail) =>
+      detail.type === "reasoning.encrypted" && detail.format === "google-gemini-v1" && typeof detail.data === "string",
+  );
   const calls = message.tool_calls ?? [];
   const callIds = new Set<Json | undefined>(calls.map((call) => call.id));
   const loose = details.find((detail) => !callIds.has(detail["id"]))?.data ?? null;

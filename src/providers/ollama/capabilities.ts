@@ -14,7 +14,9 @@ const GPT_OSS = /(?:^|\/)gpt-oss/i;
 
 export const capabilities: CapabilityTable = {
   cells: {
-    text: mapped("one text a message; several parts are joined by a blank line, as the server joins messages of one role"),
+    text: mapped(
+      "one text a message; several parts are joined by a blank line, as the server joins messages of one role",
+    ),
     image_url: mapped("images[] as base64; the gateway fetches addresses; detail has no counterpart"),
     input_audio: mapped("images[] as base64, as the server's own /v1 does; models with audio only"),
     video_url: unsupported("no video in"),
@@ -40,7 +42,10 @@ export const capabilities: CapabilityTable = {
     parallel_tool_calls: unsupported("the API cannot forbid parallel calls"),
     logprobs: native("recent servers"),
     top_logprobs: native("recent servers"),
-    reasoning_effort: { ...mapped("think: none -> false; minimal -> low, xhigh -> max; models that do not think refuse it"), values: ["none", "minimal", "low", "medium", "high", "xhigh", "max"] },
+    reasoning_effort: {
+      ...mapped("think: none -> false; minimal -> low, xhigh -> max; models that do not think refuse it"),
+      values: ["none", "minimal", "low", "medium", "high", "xhigh", "max"],
+    },
     verbosity: noCounterpart,
     modalities: unsupported("text out only"),
     audio: unsupported("text out only"),
@@ -57,6 +62,16 @@ export const capabilities: CapabilityTable = {
     eos_token: completionOnly,
     hf_model_name: completionOnly,
   },
-  exceptions: [{ models: GPT_OSS, cells: { reasoning_effort: { ...mapped("think: minimal -> low; this model's thinking cannot be switched off"), values: ["minimal", "low", "medium", "high"] } } }],
+  exceptions: [
+    {
+      models: GPT_OSS,
+      cells: {
+        reasoning_effort: {
+          ...mapped("think: minimal -> low; this model's thinking cannot be switched off"),
+          values: ["minimal", "low", "medium", "high"],
+        },
+      },
+    },
+  ],
   verified: { source: "https://docs.ollama.com/api/chat", date: "2026-11-20" },
 };

@@ -40,7 +40,11 @@ class LineStream implements StreamDecoder {
     if (this.finished) return NOTHING;
     const { message } = line;
     const logprobs = logprobsOf(line);
-    const choice = { index: 0, delta: isObject(message) ? this.delta(message) : {}, ...(logprobs !== null && { logprobs }) };
+    const choice = {
+      index: 0,
+      delta: isObject(message) ? this.delta(message) : {},
+      ...(logprobs !== null && { logprobs }),
+    };
     if (line["done"] === true) return [this.last(line, choice)];
     if (this.begun) return [{ choices: [choice] }];
     this.begun = true;
@@ -50,7 +54,9 @@ class LineStream implements StreamDecoder {
 
   private delta({ content, thinking, tool_calls: given }: JsonObject): JsonObject {
     // a call comes whole, and the server's own numbers are not needed
-    const calls = Array.isArray(given) ? (given as readonly Json[]).filter(isObject).map((call) => ({ index: this.calls++, ...toolCallOf(call) })) : [];
+    const calls = Array.isArray(given)
+      ? (given as readonly Json[]).filter(isObject).map((call) => ({ index: this.calls++, ...toolCallOf(call) }))
+      : [];
     return {
       ...(typeof content === "string" && content !== "" && { content }),
       ...(typeof thinking === "string" && thinking !== "" && { reasoning_content: thinking }),
@@ -74,7 +80,8 @@ function readLine(text: string): JsonObject {
   try {
     value = parseJson(text);
   } catch (thrown) {
-    if (thrown instanceof JsonError) throw new MalformedAnswer(`The provider sent something that is no JSON: ${thrown.message}`);
+    if (thrown instanceof JsonError)
+      throw new MalformedAnswer(`The provider sent something that is no JSON: ${thrown.message}`);
     throw thrown;
   }
   if (!isObject(value)) throw new MalformedAnswer("The provider sent JSON that is no object.");
@@ -97,11 +104,18 @@ function messageOf({ content, thinking, tool_calls: given }: JsonObject): Answer
 function toolCallOf({ id, function: called }: JsonObject): ToolCall {
   const { name, arguments: args } = isObject(called) ? called : {};
   const text = typeof args === "string" && args !== "" ? args : JSON.stringify(isObject(args) ? args : {});
-  return { id: typeof id === "string" ? id : "", type: "function", function: { name: typeof name === "string" ? name : "", arguments: text } };
+  return {
+    id: typeof id === "string" ? id : "",
+    type: "function",
+    function: { name: typeof name === "string" ? name : "", arguments: text },
+  };
 }
 
 /** The server says `stop` for calls too. An old one gives no reason, and `load` and `unload` end an answer without text. */
-function finishOf({ done_reason: reason }: JsonObject): { readonly finish_reason: FinishReason; readonly native_finish_reason?: string } {
+function finishOf({ done_reason: reason }: JsonObject): {
+  readonly finish_reason: FinishReason;
+  readonly native_finish_reason?: string;
+} {
   const native = typeof reason === "string" && reason !== "" ? { native_finish_reason: reason } : {};
   return { finish_reason: reason === "length" ? "length" : "stop", ...native };
 }
@@ -132,5 +146,7 @@ function createdOf({ created_at: time }: JsonObject): number | null {
 
 /** The entries are of OpenAI's form; the reply writer makes them whole. */
 function logprobsOf({ logprobs }: JsonObject): JsonObject | null {
-  return Array.isArray(logprobs) && logprobs.length > 0 ? { content: logprobs as readonly Json[], refusal: null } : null;
+  return Array.isArray(logprobs) && logprobs.length > 0
+    ? { content: logprobs as readonly Json[], refusal: null }
+    : null;
 }

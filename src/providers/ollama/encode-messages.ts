@@ -27,7 +27,12 @@ function encodeMessage(message: Message, path: string, called: Map<string, strin
     case "function": {
       const id = message.tool_call_id;
       const name = (id === undefined ? undefined : called.get(id)) ?? message.name;
-      return { role: "tool", ...body, ...(name !== undefined && { tool_name: name }), ...(typeof id === "string" && { tool_call_id: id }) };
+      return {
+        role: "tool",
+        ...body,
+        ...(name !== undefined && { tool_name: name }),
+        ...(typeof id === "string" && { tool_call_id: id }),
+      };
     }
     case "user":
       return { role: "user", ...body };
@@ -65,10 +70,18 @@ function putPart(part: ContentPart, path: string, texts: string[], images: strin
       images.push((part["input_audio"] as { readonly data: string }).data);
       return;
     case "document":
-      texts.push([part["title"], documentText(part["source"] as JsonObject, path)].filter((text) => typeof text === "string").join("\n"));
+      texts.push(
+        [part["title"], documentText(part["source"] as JsonObject, path)]
+          .filter((text) => typeof text === "string")
+          .join("\n"),
+      );
       return;
     default:
-      throw new GatewayError("unsupported_content_block", `${path}: this provider takes no content block of type ${JSON.stringify(part.type)}.`, { param: path });
+      throw new GatewayError(
+        "unsupported_content_block",
+        `${path}: this provider takes no content block of type ${JSON.stringify(part.type)}.`,
+        { param: path },
+      );
   }
 }
 
@@ -76,7 +89,12 @@ function putPart(part: ContentPart, path: string, texts: string[], images: strin
 function base64Of(url: string, path: string): string {
   // a picture can be megabytes long: only its head is matched
   const head = DATA_URI.exec(url.slice(0, 1024))?.[0];
-  if (head === undefined) throw new GatewayError("unsupported_content_block", `${path}.image_url.url: this provider takes pictures as bytes; send a data URI.`, { param: `${path}.image_url.url` });
+  if (head === undefined)
+    throw new GatewayError(
+      "unsupported_content_block",
+      `${path}.image_url.url: this provider takes pictures as bytes; send a data URI.`,
+      { param: `${path}.image_url.url` },
+    );
   const data = url.slice(head.length);
   return /;base64,$/i.test(head) ? data : Buffer.from(decodeLeniently(data)).toString("base64");
 }
@@ -99,20 +117,31 @@ function encodeAssistant(message: Message, body: Body, path: string, called: Map
     ...body,
     ...refused,
     ...(thought !== "" && { thinking: thought }),
-    ...(calls.length > 0 && { tool_calls: calls.map((call, index) => encodeCall(call, index, `${path}.tool_calls[${index}]`)) }),
+    ...(calls.length > 0 && {
+      tool_calls: calls.map((call, index) => encodeCall(call, index, `${path}.tool_calls[${index}]`)),
+    }),
   };
 }
 
 function encodeCall(call: ToolCall, index: number, path: string): JsonObject {
   const { name, arguments: text } = calledFunction(call, path);
-  return { id: call.id, type: "function", function: { ...(index > 0 && { index }), name, arguments: parseArguments(text, `${path}.function.arguments`) } };
+  return {
+    id: call.id,
+    type: "function",
+    function: { ...(index > 0 && { index }), name, arguments: parseArguments(text, `${path}.function.arguments`) },
+  };
 }
 
 function parseArguments(text: string, path: string): JsonObject {
   if (text.trim() === "") return {};
   const value = tryParse(text);
   if (value === null) return {};
-  if (!isObject(value)) throw new GatewayError("invalid_request", `${path} must be a JSON object, written as a string: this provider takes the object itself.`, { param: path });
+  if (!isObject(value))
+    throw new GatewayError(
+      "invalid_request",
+      `${path} must be a JSON object, written as a string: this provider takes the object itself.`,
+      { param: path },
+    );
   return value;
 }
 

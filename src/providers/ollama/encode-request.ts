@@ -13,8 +13,10 @@ export const RESERVED: ReadonlySet<string> = new Set(["model", "messages", "stre
 
 /** Members of `options` that the common set has no word for: https://docs.ollama.com/modelfile, and those of older servers. */
 const OPTIONS: ReadonlySet<string> = new Set(
-  ("num_ctx num_keep num_batch num_gpu main_gpu num_thread draft_num_predict use_mmap use_mlock low_vram numa f16_kv vocab_only " +
-    "top_k min_p typical_p tfs_z repeat_last_n repeat_penalty penalize_newline mirostat mirostat_eta mirostat_tau").split(" "),
+  (
+    "num_ctx num_keep num_batch num_gpu main_gpu num_thread draft_num_predict use_mmap use_mlock low_vram numa f16_kv vocab_only " +
+    "top_k min_p typical_p tfs_z repeat_last_n repeat_penalty penalize_newline mirostat mirostat_eta mirostat_tau"
+  ).split(" "),
 );
 
 const THINK: Readonly<Record<string, boolean | string>> = { none: false, minimal: "low", xhigh: "max" };
@@ -31,7 +33,11 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
     ...(Object.keys(options).length > 0 && { options }),
   };
   return {
-    request: { url: chatUrl(target.baseUrl), headers: { ...target.headers, "content-type": "application/json" }, body: JSON.stringify(mergeObjects(encoded, placed(extra), keepEncoded)) },
+    request: {
+      url: chatUrl(target.baseUrl),
+      headers: { ...target.headers, "content-type": "application/json" },
+      body: JSON.stringify(mergeObjects(encoded, placed(extra), keepEncoded)),
+    },
     memo: null,
     mapped: mappedNames(params),
   };
@@ -43,10 +49,20 @@ function chatUrl(baseUrl: string): string {
 }
 
 function encodeTopLevel(params: ChatParams): JsonObject {
-  const { tools, tool_choice: choice, response_format: format, logprobs, top_logprobs: likeliest, reasoning_effort: effort } = params;
+  const {
+    tools,
+    tool_choice: choice,
+    response_format: format,
+    logprobs,
+    top_logprobs: likeliest,
+    reasoning_effort: effort,
+  } = params;
   return {
     ...(tools !== undefined && tools.length > 0 && choice !== "none" && { tools }),
-    ...(format !== undefined && format.type !== "text" && { format: (format.type === "json_schema" ? format.json_schema.schema : undefined) ?? "json" }),
+    ...(format !== undefined &&
+      format.type !== "text" && {
+        format: (format.type === "json_schema" ? format.json_schema.schema : undefined) ?? "json",
+      }),
     ...(logprobs === true && { logprobs: true }),
     ...(likeliest !== undefined && { top_logprobs: likeliest }),
     ...(effort !== undefined && { think: THINK[effort] ?? effort }),
@@ -72,18 +88,31 @@ function encodeOptions(params: ChatParams): JsonObject {
 function placed(extra: JsonObject): JsonObject {
   const given = extra["options"] ?? {};
   if (!isObject(given)) throw new GatewayError("invalid_request", "options must be an object.", { param: "options" });
-  if ((given["num_predict"] ?? null) !== null) throw new GatewayError("reserved_parameter", "options.num_predict is set by the gateway; send max_completion_tokens instead.", { param: "options.num_predict" });
+  if ((given["num_predict"] ?? null) !== null)
+    throw new GatewayError(
+      "reserved_parameter",
+      "options.num_predict is set by the gateway; send max_completion_tokens instead.",
+      { param: "options.num_predict" },
+    );
   const entries = Object.entries(extra).filter(([name]) => name !== "options");
   const inside = Object.fromEntries(entries.filter(([name]) => OPTIONS.has(name)));
   const options = mergeObjects(inside, given, keepEncoded, "options");
-  return { ...Object.fromEntries(entries.filter(([name]) => !OPTIONS.has(name))), ...(Object.keys(options).length > 0 && { options }) };
+  return {
+    ...Object.fromEntries(entries.filter(([name]) => !OPTIONS.has(name))),
+    ...(Object.keys(options).length > 0 && { options }),
+  };
 }
 
 /** For explain and the record: where a parameter went that did not keep its name. */
 function mappedNames(params: ChatParams): readonly string[] {
-  const inOptions = (["temperature", "top_p", "seed", "stop", "presence_penalty", "frequency_penalty"] as const).map((name) => [params[name], `${name} -> options.${name}`] as const);
+  const inOptions = (["temperature", "top_p", "seed", "stop", "presence_penalty", "frequency_penalty"] as const).map(
+    (name) => [params[name], `${name} -> options.${name}`] as const,
+  );
   const places: readonly (readonly [unknown, string])[] = [
-    [params.max_completion_tokens ?? params.max_tokens, `${params.max_completion_tokens === undefined ? "max_tokens" : "max_completion_tokens"} -> options.num_predict`],
+    [
+      params.max_completion_tokens ?? params.max_tokens,
+      `${params.max_completion_tokens === undefined ? "max_tokens" : "max_completion_tokens"} -> options.num_predict`,
+    ],
     ...inOptions,
     [params.response_format, "response_format -> format"],
     [params.reasoning_effort, "reasoning_effort -> think"],

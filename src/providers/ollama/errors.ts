@@ -5,8 +5,16 @@ import { classOfStatus, describeErrorBody, filled, JUDGED_CHARACTERS, readErrorJ
 import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../provider.ts";
 
 /** What the server says under a status that says less: much of what is wrong with a request is a 500 to it. */
-const BY_TEXT: readonly { readonly under: readonly FailureClass[]; readonly text: RegExp; readonly class: FailureClass }[] = [
-  { under: ["invalid_request", "server"], text: /context (?:length|size|window)|exceeds the available context|(?:prompt|input) (?:is )?too long/i, class: "context_length" },
+const BY_TEXT: readonly {
+  readonly under: readonly FailureClass[];
+  readonly text: RegExp;
+  readonly class: FailureClass;
+}[] = [
+  {
+    under: ["invalid_request", "server"],
+    text: /context (?:length|size|window)|exceeds the available context|(?:prompt|input) (?:is )?too long/i,
+    class: "context_length",
+  },
   { under: ["invalid_request", "server"], text: /\bmodel\b.{0,300}not found/i, class: "not_found" },
   { under: ["server"], text: /server busy|overloaded/i, class: "overloaded" },
   { under: ["server"], text: /^unauthorized\b/i, class: "authentication" },

@@ -37,5 +37,7 @@ export const ollama: Provider = {
 };
 
 function sign(request: UpstreamRequest, credential: Credential | null): UpstreamRequest {
-  return credential === null ? request : { ...request, headers: { ...request.headers, authorization: `Bearer ${credential.secret}` } };
+  return credential === null
+    ? request
+    : { ...request, headers: { ...request.headers, authorization: `Bearer ${credential.secret}` } };
 }

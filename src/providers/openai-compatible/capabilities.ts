@@ -1,6 +1,15 @@
 // Base table and row -> capability table: every feature is native unless the row says otherwise. A new common parameter does not compile here
 // until the base has its cell.
-import { type CapabilityCells, type CapabilityTable, type Capability, emulated, type Feature, mapped, NATIVE, UNSUPPORTED } from "../../core/capability.ts";
+import {
+  type CapabilityCells,
+  type CapabilityTable,
+  type Capability,
+  emulated,
+  type Feature,
+  mapped,
+  NATIVE,
+  UNSUPPORTED,
+} from "../../core/capability.ts";
 import type { OpenAICompatibleRow, RowDifferences } from "./row.ts";
 
 /** They act on raw prompts, and `deployment_id` on Azure's addresses (decisions 1.7, 6.7). */
@@ -54,7 +63,9 @@ const BASE: CapabilityCells = {
 export function capabilityTable(row: OpenAICompatibleRow): CapabilityTable {
   return {
     cells: { ...BASE, ...differingCells(row) },
-    exceptions: (row.models ?? []).map((some) => ({ models: some.models, cells: differingCells(some) })).filter(({ cells }) => Object.keys(cells).length > 0),
+    exceptions: (row.models ?? [])
+      .map((some) => ({ models: some.models, cells: differingCells(some) }))
+      .filter(({ cells }) => Object.keys(cells).length > 0),
     verified: row.verified ?? "unverified",
   };
 }
@@ -64,7 +75,9 @@ function differingCells(differences: RowDifferences): Partial<Record<Feature, Ca
   const cells: Partial<Record<Feature, Capability>> = {};
   for (const feature of differences.lacks ?? []) cells[feature] = UNSUPPORTED;
   for (const [feature, name] of Object.entries(differences.renames ?? {})) cells[feature as Feature] = mapped(name);
-  for (const [feature, rewrite] of Object.entries(differences.rewrites ?? {})) cells[feature as Feature] = rewrite.support === "emulated" ? emulated(rewrite.note) : mapped(rewrite.note);
-  for (const [feature, rewrite] of Object.entries(differences.blocks ?? {})) cells[feature as Feature] = mapped(rewrite.note);
+  for (const [feature, rewrite] of Object.entries(differences.rewrites ?? {}))
+    cells[feature as Feature] = rewrite.support === "emulated" ? emulated(rewrite.note) : mapped(rewrite.note);
+  for (const [feature, rewrite] of Object.entries(differences.blocks ?? {}))
+    cells[feature as Feature] = mapped(rewrite.note);
   return { ...cells, ...differences.cells };
 }

@@ -19,7 +19,8 @@ export function patchFinishReason(choice: Loose, words: FinishWords): ChoiceFail
   const word = finishWord(words, said);
   if (word === said) return null;
   if (word !== null && typeof word === "object") return { class: word.failure, said: said as string };
-  if (typeof said === "string" && said !== "" && typeof choice["native_finish_reason"] !== "string") choice["native_finish_reason"] = said;
+  if (typeof said === "string" && said !== "" && typeof choice["native_finish_reason"] !== "string")
+    choice["native_finish_reason"] = said;
   choice["finish_reason"] = word;
   return null;
 }
@@ -66,7 +67,11 @@ const REFERENCES: ReadonlySet<unknown> = new Set(["reference", "tool_reference"]
 function textOf(value: Json | undefined): string {
   if (typeof value === "string") return value;
   if (!Array.isArray(value)) return "";
-  return (value as readonly Json[]).map((block) => (typeof block === "string" ? block : isObject(block) && typeof block["text"] === "string" ? block["text"] : "")).join("");
+  return (value as readonly Json[])
+    .map((block) =>
+      typeof block === "string" ? block : isObject(block) && typeof block["text"] === "string" ? block["text"] : "",
+    )
+    .join("");
 }
 
 /** One name for the reasoning text, whichever of the names the server uses, also when it uses several. */
@@ -111,10 +116,21 @@ function patchArguments(called: Loose): void {
 
 /** Databricks' reasoning blocks are lists of signed pieces, which have to come back: https://docs.databricks.com/aws/en/machine-learning/model-serving/query-reason-models */
 function takeSummaries(message: Loose, content: readonly Json[]): void {
-  const summaries = content.filter(isObject).flatMap((block) => (block["type"] === "reasoning" && Array.isArray(block["summary"]) ? (block["summary"] as readonly Json[]) : []));
+  const summaries = content
+    .filter(isObject)
+    .flatMap((block) =>
+      block["type"] === "reasoning" && Array.isArray(block["summary"]) ? (block["summary"] as readonly Json[]) : [],
+    );
   if (summaries.length === 0) return;
   message["reasoning_content"] ??= textOf(summaries);
-  message["reasoning_details"] ??= summaries.filter(isObject).map(({ text, signature }) => ({ type: "reasoning.text", text: text ?? "", ...(typeof signature === "string" && signature !== "" && { signature }), index: 0 }));
+  message["reasoning_details"] ??= summaries
+    .filter(isObject)
+    .map(({ text, signature }) => ({
+      type: "reasoning.text",
+      text: text ?? "",
+      ...(typeof signature === "string" && signature !== "" && { signature }),
+      index: 0,
+    }));
 }
 
 /** Whole calls only: no arguments at all are an empty object. */
@@ -123,7 +139,8 @@ export function completeArguments(message: Loose): void {
   if (!Array.isArray(calls)) return;
   for (const call of calls as readonly Json[]) {
     const called = isObject(call) ? (call["function"] as Loose | undefined) : undefined;
-    if (isObject(called) && (called["arguments"] === undefined || called["arguments"] === "")) called["arguments"] = "{}";
+    if (isObject(called) && (called["arguments"] === undefined || called["arguments"] === ""))
+      called["arguments"] = "{}";
   }
 }
 
@@ -139,16 +156,26 @@ export function patchLogprobs(choice: Loose): void {
     if (logprobs !== undefined && logprobs !== null) choice["logprobs"] = null;
     return;
   }
-  const content = Array.isArray(logprobs["tokens"]) && !Array.isArray(logprobs["content"]) ? fromLists(logprobs) : logprobs["content"];
+  const content =
+    Array.isArray(logprobs["tokens"]) && !Array.isArray(logprobs["content"])
+      ? fromLists(logprobs)
+      : logprobs["content"];
   const reasoning = entries(logprobs["reasoning_content"]);
-  choice["logprobs"] = { content: entries(content), refusal: entries(logprobs["refusal"]), ...(reasoning !== null && { reasoning_content: reasoning }) };
+  choice["logprobs"] = {
+    content: entries(content),
+    refusal: entries(logprobs["refusal"]),
+    ...(reasoning !== null && { reasoning_content: reasoning }),
+  };
 }
 
 function entries(list: Json | undefined): Json {
   if (!Array.isArray(list)) return null;
   return (list as readonly Json[]).filter(isObject).map((entry) => {
     const alternatives = entry["top_logprobs"];
-    return { ...tokenOf(entry), top_logprobs: Array.isArray(alternatives) ? (alternatives as readonly Json[]).filter(isObject).map(tokenOf) : [] };
+    return {
+      ...tokenOf(entry),
+      top_logprobs: Array.isArray(alternatives) ? (alternatives as readonly Json[]).filter(isObject).map(tokenOf) : [],
+    };
   });
 }
 
@@ -164,6 +191,12 @@ function fromLists(logprobs: JsonObject): Json {
   const alternatives = Array.isArray(logprobs["top_logprobs"]) ? (logprobs["top_logprobs"] as readonly Json[]) : [];
   return tokens.map((token, index) => {
     const others = alternatives[index];
-    return { token, logprob: values[index] ?? null, top_logprobs: isObject(others) ? Object.entries(others).map(([name, logprob]) => ({ token: name, logprob: logprob ?? null })) : [] };
+    return {
+      token,
+      logprob: values[index] ?? null,
+      top_logprobs: isObject(others)
+        ? Object.entries(others).map(([name, logprob]) => ({ token: name, logprob: logprob ?? null }))
+        : [],
+    };
   });
 }

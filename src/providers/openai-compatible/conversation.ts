@@ -3,11 +3,26 @@ import type { Target } from "../../core/target.ts";
 import { conversationMembers, type ConversationMembers, type MemberTable } from "../conversation-members.ts";
 import type { OpenAICompatibleRow } from "./row.ts";
 
-type Further = Pick<MemberTable, "everyPart" | "calls" | "tools"> & { readonly system?: readonly string[]; readonly user?: readonly string[]; readonly assistant?: readonly string[]; readonly tool?: readonly string[] };
+type Further = Pick<MemberTable, "everyPart" | "calls" | "tools"> & {
+  readonly system?: readonly string[];
+  readonly user?: readonly string[];
+  readonly assistant?: readonly string[];
+  readonly tool?: readonly string[];
+};
 
 /** OpenAI's published schema, for itself and for vendors who say that they have it; with what a vendor names beyond that. */
-export function likeOpenAI(source: string, { system = [], user = [], assistant = [], tool = [], ...more }: Further = {}): MemberTable {
-  return { source, system: ["name", ...system], user: ["name", ...user], assistant: ["name", "refusal", "audio", "function_call", ...assistant], tool, ...more };
+export function likeOpenAI(
+  source: string,
+  { system = [], user = [], assistant = [], tool = [], ...more }: Further = {},
+): MemberTable {
+  return {
+    source,
+    system: ["name", ...system],
+    user: ["name", ...user],
+    assistant: ["name", "refusal", "audio", "function_call", ...assistant],
+    tool,
+    ...more,
+  };
 }
 
 /** vLLM or SGLang stands behind the vendor's address; either name of the reasoning is read, by version: https://docs.vllm.ai/en/latest/features/reasoning_outputs.html */
@@ -16,7 +31,10 @@ export function likeVllm(source: string, more: Further = {}): MemberTable {
 }
 
 /** An address that comes with a request may be another server's, where the row says so. */
-export function isElsewhere({ elsewhere }: Pick<OpenAICompatibleRow, "elsewhere">, { isCallersAddress }: Pick<Target, "isCallersAddress">): boolean {
+export function isElsewhere(
+  { elsewhere }: Pick<OpenAICompatibleRow, "elsewhere">,
+  { isCallersAddress }: Pick<Target, "isCallersAddress">,
+): boolean {
   return elsewhere !== undefined && isCallersAddress;
 }
 
@@ -32,7 +50,9 @@ export function conversationTables(row: OpenAICompatibleRow): (target: Target) =
     let table = tables.get(key);
     if (table === undefined) {
       const further = [row, ...matching].flatMap(({ reads = [], takes = [] }) => [...reads, ...takes]);
-      table = conversationMembers(withAssistant(row.conversation, [...further, ...(row.reasoningBack === undefined ? [] : REASONING)]));
+      table = conversationMembers(
+        withAssistant(row.conversation, [...further, ...(row.reasoningBack === undefined ? [] : REASONING)]),
+      );
       tables.set(key, table);
     }
     return table;

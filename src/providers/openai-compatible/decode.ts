@@ -4,7 +4,14 @@ import { isObject, type Json } from "../../core/json.ts";
 import { parseJson } from "../../wire/json.ts";
 import { JsonError } from "../../wire/json-error.ts";
 import { MalformedAnswer, StreamError } from "../provider.ts";
-import { completeArguments, hasToolCalls, type Loose, patchFinishReason, patchLogprobs, patchMessage } from "./choice.ts";
+import {
+  completeArguments,
+  hasToolCalls,
+  type Loose,
+  patchFinishReason,
+  patchLogprobs,
+  patchMessage,
+} from "./choice.ts";
 import type { ErrorClassifier } from "./errors.ts";
 import type { FinishWords } from "./finish-reasons.ts";
 import type { AnswerRow } from "./row.ts";
@@ -53,12 +60,17 @@ function patchChoice(choice: Loose, row: AnswerRow, words: FinishWords, errors: 
   if (isObject(choice["error"])) throw new StreamError(errors.classifyParsed(200, { error: choice["error"] }, body));
   const failure = patchFinishReason(choice, words);
   if (failure !== null) throw new StreamError(errors.failureOf(failure));
-  const message = (isObject(choice["message"]) ? choice["message"] : isObject(choice["delta"]) ? choice["delta"] : { content: choice["text"] ?? null });
+  const message = isObject(choice["message"])
+    ? choice["message"]
+    : isObject(choice["delta"])
+      ? choice["delta"]
+      : { content: choice["text"] ?? null };
   choice["message"] = message;
   delete choice["delta"];
   delete choice["text"];
   patchMessage(message, row.reasoningField);
-  if (row.unsaidFinish === true && (choice["finish_reason"] ?? null) === null) choice["finish_reason"] = hasToolCalls(message) ? "tool_calls" : "stop";
+  if (row.unsaidFinish === true && (choice["finish_reason"] ?? null) === null)
+    choice["finish_reason"] = hasToolCalls(message) ? "tool_calls" : "stop";
   if (choice["finish_reason"] !== "length") completeArguments(message);
   if (choice["logprobs"] !== undefined) patchLogprobs(choice);
 }

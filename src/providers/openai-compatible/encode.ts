@@ -13,12 +13,21 @@ import type { WirePlan } from "./wire-plan.ts";
  * A member whose name is in `source.rewritten`, or that stands in the request and not in the text, is written from the request's value; every other one
  * is trusted to say in the text what the request holds. Throws GatewayError of the row's rewrites.
  */
-export function encodeRequest(row: OpenAICompatibleRow, planFor: (model: string) => WirePlan, request: ChatRequest, target: Target): EncodedRequest {
+export function encodeRequest(
+  row: OpenAICompatibleRow,
+  planFor: (model: string) => WirePlan,
+  request: ChatRequest,
+  target: Target,
+): EncodedRequest {
   const plan = planFor(target.model);
   const mapped: string[] = [];
   const body = encodeBody(row, plan, request, target, mapped);
   return {
-    request: { url: addressOf(row, target, request), headers: { ...row.hooks?.headers?.(request), ...target.headers, "content-type": "application/json" }, body },
+    request: {
+      url: addressOf(row, target, request),
+      headers: { ...row.hooks?.headers?.(request), ...target.headers, "content-type": "application/json" },
+      body,
+    },
     memo: null,
     ...(mapped.length > 0 && { mapped }),
   };
@@ -27,8 +36,14 @@ export function encodeRequest(row: OpenAICompatibleRow, planFor: (model: string)
 function addressOf(row: OpenAICompatibleRow, target: Target, request: ChatRequest): string {
   if (row.hooks?.address !== undefined) return row.hooks.address(target, request);
   const path = row.path ?? "/chat/completions";
-  const base = row.barePath !== undefined && HOST_ALONE.test(target.baseUrl) ? target.baseUrl + row.barePath : target.baseUrl;
-  return base + (path.includes("{model}") ? path.replace("{model}", () => target.model.split("/").map(encodeURIComponent).join("/")) : path);
+  const base =
+    row.barePath !== undefined && HOST_ALONE.test(target.baseUrl) ? target.baseUrl + row.barePath : target.baseUrl;
+  return (
+    base +
+    (path.includes("{model}")
+      ? path.replace("{model}", () => target.model.split("/").map(encodeURIComponent).join("/"))
+      : path)
+  );
 }
 
 const HOST_ALONE = /^https?:\/\/[^/]+$/i;
@@ -49,17 +64,36 @@ interface Draft {
   boundWritten: boolean;
 }
 
-function encodeBody(row: OpenAICompatibleRow, plan: WirePlan, request: ChatRequest, target: Target, mapped: string[]): string {
+function encodeBody(
+  row: OpenAICompatibleRow,
+  plan: WirePlan,
+  request: ChatRequest,
+  target: Target,
+  mapped: string[],
+): string {
   const { members } = request.source;
   const params = request.params as JsonObject;
   const rewritten = plan.rewrites.length === 0 ? NOTHING_REWRITTEN : rewrite(plan, request, mapped);
   const fromExtraBody = members.has("extra_body") ? extraBodyNames(request) : null;
-  const draft: Draft = { row, plan, request, params, target, rewritten, fromExtraBody, mapped, json: "", boundWritten: false };
+  const draft: Draft = {
+    row,
+    plan,
+    request,
+    params,
+    target,
+    rewritten,
+    fromExtraBody,
+    mapped,
+    json: "",
+    boundWritten: false,
+  };
   for (const [name, span] of members) putMember(draft, name, span);
   if (!members.has("model")) putMember(draft, "model", null);
   for (const name in params) if (!members.has(name)) putMember(draft, name, null);
   if (params["stream"] === true && params["stream_options"] === undefined) putMember(draft, "stream_options", null);
-  if (fromExtraBody !== null) for (const name of fromExtraBody) if (!members.has(name) || plan.members.has(name)) put(draft, name, request.extra[name]!);
+  if (fromExtraBody !== null)
+    for (const name of fromExtraBody)
+      if (!members.has(name) || plan.members.has(name)) put(draft, name, request.extra[name]!);
   for (const name in rewritten.members) put(draft, name, rewritten.members[name]!);
   return `{${draft.json.slice(1)}}`;
 }
@@ -115,7 +149,8 @@ function copy(draft: Draft, span: MemberSpan): void {
 function putPassedThrough(draft: Draft, name: string, span: MemberSpan | null): void {
   const value = draft.request.extra[name];
   if (value === undefined) return;
-  if (span !== null && draft.fromExtraBody?.has(name) !== true && !draft.request.source.rewritten.has(name)) copy(draft, span);
+  if (span !== null && draft.fromExtraBody?.has(name) !== true && !draft.request.source.rewritten.has(name))
+    copy(draft, span);
   else put(draft, name, value);
 }
 
@@ -130,7 +165,13 @@ function putMessages(draft: Draft, span: MemberSpan | null): void {
 function putParameter(draft: Draft, name: string, wireName: string, span: MemberSpan | null): void {
   const { source, extra } = draft.request;
   const value = draft.params[name];
-  if (value === undefined || value === null || draft.rewritten.consumed.has(name) || wireName in draft.rewritten.members) return;
+  if (
+    value === undefined ||
+    value === null ||
+    draft.rewritten.consumed.has(name) ||
+    wireName in draft.rewritten.members
+  )
+    return;
   if (wireName !== name) {
     // the vendor's own name, sent by the caller, says more than the one that is mapped to it
     if (extra[wireName] !== undefined) return;

@@ -4,17 +4,85 @@ import type { StatusClasses } from "../error-body.ts";
 import type { ErrorRule } from "./row.ts";
 
 export const CODE_RULES: readonly ErrorRule[] = [
-  { class: "context_length", codes: ["context_length_exceeded", "context_window_exceeded", "exceed_context_size_error", "too_many_prompt_tokens", "model_max_prompt_tokens_exceeded", "prompt_too_long"] },
-  { class: "quota", codes: ["insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_balance", "insufficient_funds", "insufficient_credits", "credit_limit_exceeded", "payment_required"] },
+  {
+    class: "context_length",
+    codes: [
+      "context_length_exceeded",
+      "context_window_exceeded",
+      "exceed_context_size_error",
+      "too_many_prompt_tokens",
+      "model_max_prompt_tokens_exceeded",
+      "prompt_too_long",
+    ],
+  },
+  {
+    class: "quota",
+    codes: [
+      "insufficient_quota",
+      "billing_hard_limit_reached",
+      "billing_not_active",
+      "insufficient_balance",
+      "insufficient_funds",
+      "insufficient_credits",
+      "credit_limit_exceeded",
+      "payment_required",
+    ],
+  },
   {
     class: "rate_limit",
-    codes: ["rate_limit_exceeded", "rate_limit_error", "rate_limited", "too_many_requests", "too_many_requests_error", "request_quota_exceeded", "token_quota_exceeded", "tokens_per_minute_limit_exceeded"],
+    codes: [
+      "rate_limit_exceeded",
+      "rate_limit_error",
+      "rate_limited",
+      "too_many_requests",
+      "too_many_requests_error",
+      "request_quota_exceeded",
+      "token_quota_exceeded",
+      "tokens_per_minute_limit_exceeded",
+    ],
   },
-  { class: "content_policy", codes: ["content_filter", "content_policy_violation", "responsibleaipolicyviolation", "moderation_blocked", "content_blocked"] },
-  { class: "authentication", codes: ["invalid_api_key", "invalid_authentication", "authentication_error", "incorrect_api_key", "missing_api_key", "unauthorized", "invalid_token"] },
-  { class: "permission", codes: ["permission_denied", "permission_error", "unsupported_country_region_territory", "access_denied"] },
-  { class: "not_found", codes: ["model_not_found", "invalid_model", "model_not_available", "notfounderror", "deploymentnotfound"] },
-  { class: "overloaded", codes: ["overloaded", "overloaded_error", "engine_overloaded", "service_unavailable", "unavailable_error", "provider_overloaded", "server_overloaded"] },
+  {
+    class: "content_policy",
+    codes: [
+      "content_filter",
+      "content_policy_violation",
+      "responsibleaipolicyviolation",
+      "moderation_blocked",
+      "content_blocked",
+    ],
+  },
+  {
+    class: "authentication",
+    codes: [
+      "invalid_api_key",
+      "invalid_authentication",
+      "authentication_error",
+      "incorrect_api_key",
+      "missing_api_key",
+      "unauthorized",
+      "invalid_token",
+    ],
+  },
+  {
+    class: "permission",
+    codes: ["permission_denied", "permission_error", "unsupported_country_region_territory", "access_denied"],
+  },
+  {
+    class: "not_found",
+    codes: ["model_not_found", "invalid_model", "model_not_available", "notfounderror", "deploymentnotfound"],
+  },
+  {
+    class: "overloaded",
+    codes: [
+      "overloaded",
+      "overloaded_error",
+      "engine_overloaded",
+      "service_unavailable",
+      "unavailable_error",
+      "provider_overloaded",
+      "server_overloaded",
+    ],
+  },
   { class: "timeout", codes: ["timeout", "request_timeout", "gateway_timeout"] },
 ];
 
@@ -31,10 +99,26 @@ export const TEXT_RULES: readonly ErrorRule[] = [
     statuses: [...REFUSALS, 500],
     text: /model token limit|max(imum)? (context limit|number of tokens|message tokens)|exceeds? (the )?context limit|input tokens? exceeds?|range of input length should be|input (token )?length (is )?too long|(prompt_tokens|max_total_tokens) .{0,40}must be less than|current length is \d{1,12} while limit is|prompt exceeds max length/i,
   },
-  { class: "authentication", statuses: REFUSALS, text: /(incorrect|invalid|wrong|missing|no|expired|revoked) (api|access|auth)[ _-]?(key|token|credential)|api[ _-]?key (is )?(incorrect|invalid|missing|not valid|not found|expired)/i },
-  { class: "quota", statuses: [...REFUSALS, 429], text: /insufficient (balance|credits?|funds|quota)|exceeded your current quota|(out of|not enough|no remaining) credits?|credit balance is too low|requires more credits|billing (hard )?limit/i },
-  { class: "content_policy", statuses: REFUSALS, text: /content (management |moderation )?policy|usage (guidelines|polic)|content violates|content exists risk|flagged (as|by|for)|safety (system|check)|moderation (system|filter|polic|check)/i },
-  { class: "not_found", statuses: [200, 400, 404, 422], text: /\bmodel\b.{0,200}(does not exist|not found|not exist)|not a valid model|(invalid|unknown|unrecognized) model|no such model/i },
+  {
+    class: "authentication",
+    statuses: REFUSALS,
+    text: /(incorrect|invalid|wrong|missing|no|expired|revoked) (api|access|auth)[ _-]?(key|token|credential)|api[ _-]?key (is )?(incorrect|invalid|missing|not valid|not found|expired)/i,
+  },
+  {
+    class: "quota",
+    statuses: [...REFUSALS, 429],
+    text: /insufficient (balance|credits?|funds|quota)|exceeded your current quota|(out of|not enough|no remaining) credits?|credit balance is too low|requires more credits|billing (hard )?limit/i,
+  },
+  {
+    class: "content_policy",
+    statuses: REFUSALS,
+    text: /content (management |moderation )?policy|usage (guidelines|polic)|content violates|content exists risk|flagged (as|by|for)|safety (system|check)|moderation (system|filter|polic|check)/i,
+  },
+  {
+    class: "not_found",
+    statuses: [200, 400, 404, 422],
+    text: /\bmodel\b.{0,200}(does not exist|not found|not exist)|not a valid model|(invalid|unknown|unrecognized) model|no such model/i,
+  },
   { class: "rate_limit", statuses: [...REFUSALS, 500, 503], text: /rate[ _-]?limit|too many requests/i },
   { class: "overloaded", statuses: [200, 500, 502], text: /overloaded|at capacity|high demand/i },
 ];

@@ -24,14 +24,26 @@ export function errorClassifier(row: Pick<OpenAICompatibleRow, "errors" | "cause
     const facts = readError(ownStatus(parsed, row.statusAt) ?? parsed, row.causeAt);
     const named = status === 200 ? (facts.status ?? status) : status;
     const message = facts.message === "" ? describeErrorBody(named, body) : facts.message.slice(0, JUDGED_CHARACTERS);
-    const rule = byCode.find((candidate) => matches(candidate, named, facts)) ?? byText.find((candidate) => matches(candidate, named, facts));
-    return { class: rule?.class ?? classOfStatus(named, OWN_STATUSES), message, param: facts.param, nativeCode: facts.codes[0] ?? null };
+    const rule =
+      byCode.find((candidate) => matches(candidate, named, facts)) ??
+      byText.find((candidate) => matches(candidate, named, facts));
+    return {
+      class: rule?.class ?? classOfStatus(named, OWN_STATUSES),
+      message,
+      param: facts.param,
+      nativeCode: facts.codes[0] ?? null,
+    };
   }
 
   return {
     classifyParsed,
     classify: ({ status, body }) => classifyParsed(status, parseOrText(body), body),
-    failureOf: ({ class: failureClass, said }) => ({ class: failureClass, message: `The provider ended the answer with the finish reason ${JSON.stringify(said)}.`, param: null, nativeCode: said }),
+    failureOf: ({ class: failureClass, said }) => ({
+      class: failureClass,
+      message: `The provider ended the answer with the finish reason ${JSON.stringify(said)}.`,
+      param: null,
+      nativeCode: said,
+    }),
     saysError: (value) => saysError(value) || ownStatus(value, row.statusAt) !== null,
   };
 }
@@ -56,7 +68,13 @@ function saysError(value: Json): boolean {
   if (!isObject(value)) return false;
   if (isFilled(value["error"])) return true;
   if (value["choices"] !== undefined) return false;
-  return value["object"] === "error" || value["type"] === "error" || value["detail"] !== undefined || typeof value["message"] === "string" || Array.isArray(value["errors"]);
+  return (
+    value["object"] === "error" ||
+    value["type"] === "error" ||
+    value["detail"] !== undefined ||
+    typeof value["message"] === "string" ||
+    Array.isArray(value["errors"])
+  );
 }
 
 /** Some servers send an empty `error` beside every answer. */
@@ -81,7 +99,8 @@ function readError(value: Json | undefined, causeAt: OpenAICompatibleRow["causeA
   if (!isObject(value)) return NO_FACTS;
   const inner = value["error"] ?? firstOf(value["errors"]);
   // {"error": "words", "code": ...} (xAI, Hugging Face, LM Studio) or {"error": {...}} (OpenAI)
-  if (typeof inner === "string") return { ...factsOf({ ...value, message: inner, type: value["type"] ?? value["error_type"] ?? null }) };
+  if (typeof inner === "string")
+    return { ...factsOf({ ...value, message: inner, type: value["type"] ?? value["error_type"] ?? null }) };
   if (isObject(inner)) return withCause(factsOf(inner, value), inner, causeAt);
   if (Array.isArray(inner)) return readError(inner, causeAt);
   return factsOf(value);
@@ -94,14 +113,19 @@ function firstOf(list: Json | undefined): Json | undefined {
 /** `outer` is asked for what the error object itself leaves out. */
 function factsOf(error: JsonObject, outer: JsonObject = {}): ErrorFacts {
   const detail = readDetail(error["detail"] ?? outer["detail"]);
-  const message = [error["message"], error["msg"], detail.message, error["title"], outer["message"]].find((text) => typeof text === "string" && text.trim() !== "");
+  const message = [error["message"], error["msg"], detail.message, error["title"], outer["message"]].find(
+    (text) => typeof text === "string" && text.trim() !== "",
+  );
   const nested = isObject(error["message"]) ? factsOf(error["message"]) : null;
   const innerCode = isObject(error["innererror"]) ? error["innererror"]["code"] : undefined;
   return {
     message: ((message as string | undefined) ?? nested?.message ?? "").trim(),
     param: typeof error["param"] === "string" && error["param"] !== "" ? error["param"] : detail.param,
     codes: [error["code"], error["type"], error["error_code"], innerCode, outer["type"]].flatMap(codeText),
-    status: [error["status"], error["status_code"], error["code"], outer["status"], outer["code"]].map(statusOf).find((status) => status !== null) ?? null,
+    status:
+      [error["status"], error["status_code"], error["code"], outer["status"], outer["code"]]
+        .map(statusOf)
+        .find((status) => status !== null) ?? null,
   };
 }
 
@@ -124,7 +148,10 @@ function readDetail(detail: Json | undefined): { readonly message: string | null
     return { place, said: typeof finding["msg"] === "string" ? finding["msg"] : "invalid" };
   });
   if (findings.length === 0) return { message: null, param: null };
-  return { message: findings.map(({ place, said }) => (place === "" ? said : `${place}: ${said}`)).join("; "), param: findings[0]!.place || null };
+  return {
+    message: findings.map(({ place, said }) => (place === "" ? said : `${place}: ${said}`)).join("; "),
+    param: findings[0]!.place || null,
+  };
 }
 
 /** The words of the provider behind this one are what a person can act on. */
@@ -135,7 +162,11 @@ function withCause(facts: ErrorFacts, error: JsonObject, causeAt: OpenAICompatib
   if (raw === undefined || raw === null) return facts;
   const cause = readError(typeof raw === "string" ? parseOrText(raw) : raw, undefined);
   if (cause.message === "" || facts.message.includes(cause.message)) return facts;
-  return { ...facts, message: facts.message === "" ? cause.message : `${facts.message}: ${cause.message}`, codes: [...facts.codes, ...cause.codes] };
+  return {
+    ...facts,
+    message: facts.message === "" ? cause.message : `${facts.message}: ${cause.message}`,
+    codes: [...facts.codes, ...cause.codes],
+  };
 }
 
 function parseOrText(body: string): Json {

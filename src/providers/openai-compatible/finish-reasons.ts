@@ -39,4 +39,3 @@ export function finishWord(words: FinishWords, said: unknown): FinishWord | null
   const lower = said.toLowerCase();
   return isFinishReason(lower) ? lower : (words.get(lower) ?? "stop");
 }
-

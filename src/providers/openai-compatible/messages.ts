@@ -6,7 +6,12 @@ import { isElsewhere } from "./conversation.ts";
 import type { OpenAICompatibleRow } from "./row.ts";
 import type { WirePlan } from "./wire-plan.ts";
 
-export function wireMessages(row: OpenAICompatibleRow, plan: WirePlan, request: ChatRequest, target: Target): readonly Message[] {
+export function wireMessages(
+  row: OpenAICompatibleRow,
+  plan: WirePlan,
+  request: ChatRequest,
+  target: Target,
+): readonly Message[] {
   let { messages } = request;
   if (row.developerRole !== undefined) messages = withRole(messages, row.developerRole);
   if (row.reasoningBack !== undefined) messages = withReasoning(messages, row.reasoningBack);
@@ -17,7 +22,10 @@ export function wireMessages(row: OpenAICompatibleRow, plan: WirePlan, request: 
 }
 
 /** The same array when `change` gives back every message as it is. */
-export function mapMessages(messages: readonly Message[], change: (message: Message, index: number) => Message): readonly Message[] {
+export function mapMessages(
+  messages: readonly Message[],
+  change: (message: Message, index: number) => Message,
+): readonly Message[] {
   let changed: Message[] | null = null;
   for (let index = 0; index < messages.length; index++) {
     const message = messages[index]!;
@@ -32,12 +40,16 @@ function withRole(messages: readonly Message[], role: "system"): readonly Messag
 }
 
 /** What else clients bring back of reasoning has been left out where the row does not name it. */
-function withReasoning(messages: readonly Message[], name: NonNullable<OpenAICompatibleRow["reasoningBack"]>): readonly Message[] {
+function withReasoning(
+  messages: readonly Message[],
+  name: NonNullable<OpenAICompatibleRow["reasoningBack"]>,
+): readonly Message[] {
   return mapMessages(messages, (message) => {
     if (message.role !== "assistant") return message;
     const { reasoning_content: content, reasoning, ...rest } = message;
     const text = content ?? reasoning;
-    const isThere = (name !== "reasoning_content" && content !== undefined) || (name !== "reasoning" && reasoning !== undefined);
+    const isThere =
+      (name !== "reasoning_content" && content !== undefined) || (name !== "reasoning" && reasoning !== undefined);
     return isThere ? { ...rest, ...(text !== undefined && text !== null && { [name]: text }) } : message;
   });
 }
@@ -47,9 +59,19 @@ function withCallIds(messages: readonly Message[], form: CallIdForm): readonly M
   return mapMessages(messages, (message) => {
     const { tool_call_id: answered, tool_calls: calls } = message;
     const fitting = typeof answered === "string" ? fittingCallId(answered, form) : answered;
-    const named = calls?.map((call) => (typeof call.id !== "string" || fittingCallId(call.id, form) === call.id ? call : { ...call, id: fittingCallId(call.id, form) }));
+    const named = calls?.map((call) =>
+      typeof call.id !== "string" || fittingCallId(call.id, form) === call.id
+        ? call
+        : { ...call, id: fittingCallId(call.id, form) },
+    );
     const isSame = fitting === answered && (named?.every((call, index) => call === calls![index]) ?? true);
-    return isSame ? message : { ...message, ...(fitting !== undefined && { tool_call_id: fitting }), ...(named !== undefined && { tool_calls: named }) };
+    return isSame
+      ? message
+      : {
+          ...message,
+          ...(fitting !== undefined && { tool_call_id: fitting }),
+          ...(named !== undefined && { tool_calls: named }),
+        };
   });
 }
 
@@ -62,7 +84,9 @@ function withBlocks(messages: readonly Message[], rewrites: WirePlan["blocks"]):
   return mapMessages(messages, (message, at) => {
     if (!Array.isArray(message.content)) return message;
     const parts = message.content as readonly ContentPart[];
-    const written = parts.map((part, index) => rewrites.get(part.type as BlockType)?.write(part, `messages[${at}].content[${index}]`) ?? part);
+    const written = parts.map(
+      (part, index) => rewrites.get(part.type as BlockType)?.write(part, `messages[${at}].content[${index}]`) ?? part,
+    );
     return written.some((part, index) => part !== parts[index]) ? { ...message, content: written } : message;
   });
 }

@@ -14,7 +14,19 @@ import { openStream } from "./stream.ts";
 import { wirePlans } from "./wire-plan.ts";
 
 /** Model, conversation, output bound, number of answers, tools, streaming (decisions 6.5). */
-export const RESERVED = ["model", "messages", "max_tokens", "max_completion_tokens", "n", "tools", "tool_choice", "functions", "function_call", "stream", "stream_options"] as const;
+export const RESERVED = [
+  "model",
+  "messages",
+  "max_tokens",
+  "max_completion_tokens",
+  "n",
+  "tools",
+  "tool_choice",
+  "functions",
+  "function_call",
+  "stream",
+  "stream_options",
+] as const;
 export const BEARER = { header: "authorization", prefix: "Bearer " } as const;
 
 export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
@@ -55,13 +67,18 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
 
 /** A row that says nothing of files has them as OpenAI has: an id is that of an upload, so that what stands behind an address has to be fetched. */
 function inlinedBlocks({ inlines, blocks, lacks }: OpenAICompatibleRow): Provider["inlines"] {
-  const likeOpenAI: readonly BlockType[] = blocks?.file === undefined && lacks?.includes("file") !== true ? ["file"] : [];
+  const likeOpenAI: readonly BlockType[] =
+    blocks?.file === undefined && lacks?.includes("file") !== true ? ["file"] : [];
   const inlined: ReadonlySet<BlockType> = new Set(inlines ?? likeOpenAI);
   return () => inlined;
 }
 
 /** The key in its header; a token of an exchange is a bearer's always. */
-export function withKey(request: UpstreamRequest, credential: Credential | null, auth: { readonly header: string; readonly prefix: string }): UpstreamRequest {
+export function withKey(
+  request: UpstreamRequest,
+  credential: Credential | null,
+  auth: { readonly header: string; readonly prefix: string },
+): UpstreamRequest {
   if (credential === null) return request;
   const headers: Record<string, string> = { ...request.headers };
   const { header, prefix } = credential.kind === "token" ? BEARER : auth;

@@ -21,7 +21,10 @@ export const stopAsList: ParameterRewrite = {
 export const jsonObjectAsSchema: ParameterRewrite = {
   support: "emulated",
   note: "json_object goes as a json_schema that takes any object",
-  write: (format) => (isObject(format) && format["type"] === "json_object" ? { response_format: { type: "json_schema", json_schema: { name: "object", schema: { type: "object" } } } } : null),
+  write: (format) =>
+    isObject(format) && format["type"] === "json_object"
+      ? { response_format: { type: "json_schema", json_schema: { name: "object", schema: { type: "object" } } } }
+      : null,
 };
 
 /** OpenAI's `file` part takes a data URL: https://platform.openai.com/docs/guides/pdf-files */
@@ -30,9 +33,13 @@ export const documentAsFile: BlockRewrite = {
   write: (part, path) => {
     const source = sourceOf(part);
     if (source["type"] === "text") return textPart(source, path);
-    if (source["type"] === "file" && typeof source["file_id"] === "string") return { type: "file", file: { file_id: source["file_id"] } };
+    if (source["type"] === "file" && typeof source["file_id"] === "string")
+      return { type: "file", file: { file_id: source["file_id"] } };
     const { mediaType, data } = base64Of(source, path);
-    return { type: "file", file: { filename: `document.${extensionOf(mediaType)}`, file_data: `data:${mediaType};base64,${data}` } };
+    return {
+      type: "file",
+      file: { filename: `document.${extensionOf(mediaType)}`, file_data: `data:${mediaType};base64,${data}` },
+    };
   },
 };
 
@@ -57,12 +64,17 @@ export function textPart(source: JsonObject, path: string): ContentPart {
 
 export function base64Of(source: JsonObject, path: string): { readonly mediaType: string; readonly data: string } {
   const { data, media_type: mediaType } = source;
-  if (source["type"] !== "base64" || typeof data !== "string") throw unsupportedSource(source, path, '"base64" with data, or "text"');
+  if (source["type"] !== "base64" || typeof data !== "string")
+    throw unsupportedSource(source, path, '"base64" with data, or "text"');
   return { mediaType: typeof mediaType === "string" ? mediaType : "application/pdf", data };
 }
 
 export function unsupportedSource(source: JsonObject, path: string, expected: string): GatewayError {
-  return new GatewayError("unsupported_value", `The provider takes documents whose ${path}.source.type is ${expected}; got ${describe(source["type"])}.`, { param: `${path}.source` });
+  return new GatewayError(
+    "unsupported_value",
+    `The provider takes documents whose ${path}.source.type is ${expected}; got ${describe(source["type"])}.`,
+    { param: `${path}.source` },
+  );
 }
 
 function extensionOf(mediaType: string): string {
@@ -84,7 +96,9 @@ export const namedToolAlone: ParameterRewrite = {
   note: "a named function: that tool alone, and required",
   write: (choice, params) => {
     const named = isObject(choice) && isObject(choice["function"]) ? choice["function"]["name"] : undefined;
-    const tools = (params.tools ?? []).filter((tool) => isObject(tool["function"]) && tool["function"]["name"] === named);
+    const tools = (params.tools ?? []).filter(
+      (tool) => isObject(tool["function"]) && tool["function"]["name"] === named,
+    );
     return named === undefined || tools.length === 0 ? null : { tools, tool_choice: "required" };
   },
 };
@@ -108,7 +122,12 @@ export const audioAsUrl: BlockRewrite = {
   note: "an audio_url block with a data URL",
   write: (part) => {
     const audio = isObject(part["input_audio"]) ? part["input_audio"] : {};
-    return { type: "audio_url", audio_url: { url: `data:audio/${typeof audio["format"] === "string" ? audio["format"] : "wav"};base64,${typeof audio["data"] === "string" ? audio["data"] : ""}` } };
+    return {
+      type: "audio_url",
+      audio_url: {
+        url: `data:audio/${typeof audio["format"] === "string" ? audio["format"] : "wav"};base64,${typeof audio["data"] === "string" ? audio["data"] : ""}`,
+      },
+    };
   },
 };
 

@@ -9,4 +9,12 @@ import { localServers } from "./rows/local-servers.ts";
 import { modelMakersOfChina } from "./rows/model-makers-china.ts";
 import { modelMakers } from "./rows/model-makers.ts";
 
-export const openaiCompatibleProviders: readonly Provider[] = [...modelMakers, ...modelMakersOfChina, ...hosts, ...hostsOfOpenModels, ...clouds, ...gateways, ...localServers].map(openAICompatibleProvider);
+export const openaiCompatibleProviders: readonly Provider[] = [
+  ...modelMakers,
+  ...modelMakersOfChina,
+  ...hosts,
+  ...hostsOfOpenModels,
+  ...clouds,
+  ...gateways,
+  ...localServers,
+].map(openAICompatibleProvider);

@@ -29,7 +29,8 @@ export function openStream(row: AnswerRow, words: FinishWords, errors: ErrorClas
     }
     const value = event.event === "error" ? parseLeniently(data) : parseEvent(data);
     if (event.event === "error") throw new StreamError(errors.classifyParsed(200, value, data));
-    if (typeof value !== "object" || value === null) throw new MalformedAnswer("An event of the provider's stream is JSON, but not an object.");
+    if (typeof value !== "object" || value === null)
+      throw new MalformedAnswer("An event of the provider's stream is JSON, but not an object.");
     const chunk = value as Loose;
     return isPlainText(chunk) ? [chunk as unknown as ChatChunk] : patchChunk(chunk, data);
   }
@@ -38,9 +39,20 @@ export function openStream(row: AnswerRow, words: FinishWords, errors: ErrorClas
   function isPlainText(chunk: Loose): boolean {
     const choices = chunk["choices"] as readonly ChunkChoice[] | undefined;
     if (!Array.isArray(choices) || choices.length !== 1) return false;
-    if ((chunk["usage"] ?? null) !== null || chunk["error"] !== undefined || (usageHolder !== undefined && chunk[usageHolder] !== undefined)) return false;
+    if (
+      (chunk["usage"] ?? null) !== null ||
+      chunk["error"] !== undefined ||
+      (usageHolder !== undefined && chunk[usageHolder] !== undefined)
+    )
+      return false;
     const choice = choices[0] as Loose | null;
-    if (typeof choice !== "object" || choice === null || (choice["finish_reason"] ?? null) !== null || (choice["logprobs"] ?? null) !== null) return false;
+    if (
+      typeof choice !== "object" ||
+      choice === null ||
+      (choice["finish_reason"] ?? null) !== null ||
+      (choice["logprobs"] ?? null) !== null
+    )
+      return false;
     if (choice["text"] !== undefined || choice["usage"] !== undefined || choice["error"] !== undefined) return false;
     const delta = choice["delta"] as Loose | null | undefined;
     return (
@@ -71,8 +83,14 @@ export function openStream(row: AnswerRow, words: FinishWords, errors: ErrorClas
     const failure = patchFinishReason(choice, words);
     if (failure !== null) throw new StreamError(errors.failureOf(failure));
     // a `message` beside a delta is the whole answer so far; alone it is a server that does not stream
-    if (!isObject(choice["delta"])) choice["delta"] = isObject(choice["message"]) ? choice["message"] : typeof choice["text"] === "string" ? { content: choice["text"] } : {};
-    else if (typeof choice["text"] === "string" && (choice["delta"]["content"] ?? null) === null) choice["delta"] = { ...choice["delta"], content: choice["text"] };
+    if (!isObject(choice["delta"]))
+      choice["delta"] = isObject(choice["message"])
+        ? choice["message"]
+        : typeof choice["text"] === "string"
+          ? { content: choice["text"] }
+          : {};
+    else if (typeof choice["text"] === "string" && (choice["delta"]["content"] ?? null) === null)
+      choice["delta"] = { ...choice["delta"], content: choice["text"] };
     delete choice["message"];
     delete choice["text"];
     patchMessage(choice["delta"], reasoningField);
@@ -108,8 +126,11 @@ function finishedByUsage(decoder: StreamDecoder): StreamDecoder {
       const chunks = decoder.push(event);
       for (const { choices } of chunks) for (const choice of choices) if (isObject(choice)) note(choice);
       const last = chunks.at(-1);
-      if (last === undefined || last.choices.length > 0 || !isObject((last as unknown as Loose)["usage"])) return chunks;
-      const choices = [...reasons].filter(([, reason]) => reason !== "said").map(([index, reason]) => ({ index, delta: {}, finish_reason: reason }));
+      if (last === undefined || last.choices.length > 0 || !isObject((last as unknown as Loose)["usage"]))
+        return chunks;
+      const choices = [...reasons]
+        .filter(([, reason]) => reason !== "said")
+        .map(([index, reason]) => ({ index, delta: {}, finish_reason: reason }));
       reasons.clear();
       return choices.length === 0 ? chunks : [{ ...last, usage: null, choices } as unknown as ChatChunk, ...chunks];
     },

@@ -8,7 +8,13 @@ import type { Loose } from "./choice.ts";
 import type { OpenAICompatibleRow } from "./row.ts";
 
 /** Names at the top of usage that belong into its details, each with the vendor that documents it. */
-const CACHED_NAMES = ["prompt_cache_hit_tokens" /* DeepSeek */, "cached_tokens" /* Together, Moonshot */, "num_cached_tokens" /* Mistral */, "cached_input_tokens" /* Inception */, "cache_read_input_tokens" /* Venice */] as const;
+const CACHED_NAMES = [
+  "prompt_cache_hit_tokens" /* DeepSeek */,
+  "cached_tokens" /* Together, Moonshot */,
+  "num_cached_tokens" /* Mistral */,
+  "cached_input_tokens" /* Inception */,
+  "cache_read_input_tokens" /* Venice */,
+] as const;
 /** Perplexity, Together. */
 const REASONING_NAMES = ["reasoning_tokens"] as const;
 /** Hosts of Claude, which tell Anthropic's figures beside OpenAI's. */
@@ -18,30 +24,84 @@ const WRITTEN_DETAILS = ["cache_creation_input_tokens", "cache_creation_tokens"]
 
 /** What is told of a prompt and of an answer by kinds, under the names of all vendors: https://platform.openai.com/docs/api-reference/chat/object#chat/object-usage */
 const OF_PROMPTS: KnownFigures = {
-  cached_tokens: "figure", cached_tokens_details: "all", cache_write_tokens: "figure", cache_write_1h_tokens: "figure", audio_tokens: "figure", image_tokens: "figure", text_tokens: "figure", video_tokens: "figure", multimodal_tokens: "figure",
-  cache_creation_input_tokens: "figure", cache_creation_tokens: "figure", cache_creation: "all", cache_type: "figure",
+  cached_tokens: "figure",
+  cached_tokens_details: "all",
+  cache_write_tokens: "figure",
+  cache_write_1h_tokens: "figure",
+  audio_tokens: "figure",
+  image_tokens: "figure",
+  text_tokens: "figure",
+  video_tokens: "figure",
+  multimodal_tokens: "figure",
+  cache_creation_input_tokens: "figure",
+  cache_creation_tokens: "figure",
+  cache_creation: "all",
+  cache_type: "figure",
 };
-const OF_ANSWERS: KnownFigures = { reasoning_tokens: "figure", audio_tokens: "figure", image_tokens: "figure", text_tokens: "figure", accepted_prediction_tokens: "figure", rejected_prediction_tokens: "figure" };
+const OF_ANSWERS: KnownFigures = {
+  reasoning_tokens: "figure",
+  audio_tokens: "figure",
+  image_tokens: "figure",
+  text_tokens: "figure",
+  accepted_prediction_tokens: "figure",
+  rejected_prediction_tokens: "figure",
+};
 /**
  * The names of usage that are known, each with a vendor that has it. What a vendor says of its own price is no figure of tokens, and neither are times and
  * speeds; searches and other tools stay unnamed where they are billed apart.
  */
 const KNOWN: KnownFigures = {
-  prompt_tokens: "figure", completion_tokens: "figure", total_tokens: "figure", prompt_tokens_details: OF_PROMPTS, completion_tokens_details: OF_ANSWERS,
-  /* Writer */ prompt_token_details: OF_PROMPTS, completion_token_details: OF_ANSWERS,
-  /* servers that grew out of the Responses or Messages form */ input_tokens: "figure", output_tokens: "figure", input_tokens_details: OF_PROMPTS, output_tokens_details: OF_ANSWERS,
-  /* DeepSeek */ prompt_cache_hit_tokens: "figure", prompt_cache_miss_tokens: "figure",
-  /* Together, Moonshot */ cached_tokens: "figure", reasoning_tokens: "figure",
-  /* Mistral */ num_cached_tokens: "figure", prompt_audio_seconds: "figure",
+  prompt_tokens: "figure",
+  completion_tokens: "figure",
+  total_tokens: "figure",
+  prompt_tokens_details: OF_PROMPTS,
+  completion_tokens_details: OF_ANSWERS,
+  /* Writer */ prompt_token_details: OF_PROMPTS,
+  completion_token_details: OF_ANSWERS,
+  /* servers that grew out of the Responses or Messages form */ input_tokens: "figure",
+  output_tokens: "figure",
+  input_tokens_details: OF_PROMPTS,
+  output_tokens_details: OF_ANSWERS,
+  /* DeepSeek */ prompt_cache_hit_tokens: "figure",
+  prompt_cache_miss_tokens: "figure",
+  /* Together, Moonshot */ cached_tokens: "figure",
+  reasoning_tokens: "figure",
+  /* Mistral */ num_cached_tokens: "figure",
+  prompt_audio_seconds: "figure",
   /* Inception */ cached_input_tokens: "figure",
-  /* Venice, Databricks */ cache_read_input_tokens: "figure", cache_creation_input_tokens: "figure", cache_creation: "all",
-  /* OpenRouter, xAI, Perplexity */ cost: "all", cost_details: "all", is_byok: "figure", cost_in_usd_ticks: "figure", search_context_size: "figure",
+  /* Venice, Databricks */ cache_read_input_tokens: "figure",
+  cache_creation_input_tokens: "figure",
+  cache_creation: "all",
+  /* OpenRouter, xAI, Perplexity */ cost: "all",
+  cost_details: "all",
+  is_byok: "figure",
+  cost_in_usd_ticks: "figure",
+  search_context_size: "figure",
   /* Perplexity */ citation_tokens: "figure",
   service_tier: "figure",
-  /* Groq */ queue_time: "figure", prompt_time: "figure", completion_time: "figure", total_time: "figure",
-  /* SambaNova */ completion_tokens_after_first_per_sec: "figure", completion_tokens_after_first_per_sec_first_ten: "figure", completion_tokens_after_first_per_sec_graph: "figure", completion_tokens_per_sec: "figure", start_time: "figure",
-  end_time: "figure", is_last_response: "figure", time_to_first_token: "figure", time_to_first_token_graph: "figure", total_latency: "figure", total_tokens_per_sec: "figure", acceptance_rate: "figure", stop_reason: "figure",
-  /* mistral.rs */ avg_tok_per_sec: "figure", avg_prompt_tok_per_sec: "figure", avg_compl_tok_per_sec: "figure", total_time_sec: "figure", total_prompt_time_sec: "figure", total_completion_time_sec: "figure",
+  /* Groq */ queue_time: "figure",
+  prompt_time: "figure",
+  completion_time: "figure",
+  total_time: "figure",
+  /* SambaNova */ completion_tokens_after_first_per_sec: "figure",
+  completion_tokens_after_first_per_sec_first_ten: "figure",
+  completion_tokens_after_first_per_sec_graph: "figure",
+  completion_tokens_per_sec: "figure",
+  start_time: "figure",
+  end_time: "figure",
+  is_last_response: "figure",
+  time_to_first_token: "figure",
+  time_to_first_token_graph: "figure",
+  total_latency: "figure",
+  total_tokens_per_sec: "figure",
+  acceptance_rate: "figure",
+  stop_reason: "figure",
+  /* mistral.rs */ avg_tok_per_sec: "figure",
+  avg_prompt_tok_per_sec: "figure",
+  avg_compl_tok_per_sec: "figure",
+  total_time_sec: "figure",
+  total_prompt_time_sec: "figure",
+  total_completion_time_sec: "figure",
 };
 
 /** Puts the figures of an answer or chunk where they belong. `usage: null` stays. */
@@ -60,7 +120,10 @@ function withBilledParts(usage: JsonObject, { billedBeside }: Pick<OpenAICompati
   const prompt = sumOf(usage, billedBeside.prompt);
   const completion = sumOf(usage, billedBeside.completion);
   if (prompt + completion === 0) return usage;
-  const [read, made] = [tokenCount(usage["prompt_tokens"]) + prompt, tokenCount(usage["completion_tokens"]) + completion];
+  const [read, made] = [
+    tokenCount(usage["prompt_tokens"]) + prompt,
+    tokenCount(usage["completion_tokens"]) + completion,
+  ];
   return { ...usage, prompt_tokens: read, completion_tokens: made, total_tokens: read + made };
 }
 
@@ -82,15 +145,19 @@ function usageElsewhere(answer: Loose, row: Pick<OpenAICompatibleRow, "usageAt">
 
 function withOpenAINames(usage: Loose): JsonObject {
   // servers that grew out of the Responses or Messages form
-  if (usage["prompt_tokens"] === undefined && typeof usage["input_tokens"] === "number") usage["prompt_tokens"] = usage["input_tokens"];
-  if (usage["completion_tokens"] === undefined && typeof usage["output_tokens"] === "number") usage["completion_tokens"] = usage["output_tokens"];
+  if (usage["prompt_tokens"] === undefined && typeof usage["input_tokens"] === "number")
+    usage["prompt_tokens"] = usage["input_tokens"];
+  if (usage["completion_tokens"] === undefined && typeof usage["output_tokens"] === "number")
+    usage["completion_tokens"] = usage["output_tokens"];
   // Writer's spelling
-  for (const group of ["prompt", "completion"]) if (isObject(usage[`${group}_token_details`])) usage[`${group}_tokens_details`] ??= usage[`${group}_token_details`];
+  for (const group of ["prompt", "completion"])
+    if (isObject(usage[`${group}_token_details`])) usage[`${group}_tokens_details`] ??= usage[`${group}_token_details`];
   addDetail(usage, "prompt_tokens_details", "cached_tokens", CACHED_NAMES);
   addDetail(usage, "prompt_tokens_details", "cache_write_tokens", WRITTEN_NAMES);
   const details = usage["prompt_tokens_details"];
   const written = isObject(details) ? WRITTEN_DETAILS.find((name) => typeof details[name] === "number") : undefined;
-  if (written !== undefined && isObject(details) && details["cache_write_tokens"] === undefined) usage["prompt_tokens_details"] = { ...details, cache_write_tokens: details[written] };
+  if (written !== undefined && isObject(details) && details["cache_write_tokens"] === undefined)
+    usage["prompt_tokens_details"] = { ...details, cache_write_tokens: details[written] };
   addDetail(usage, "completion_tokens_details", "reasoning_tokens", REASONING_NAMES);
   return usage;
 }

@@ -32,10 +32,15 @@ export function wirePlans(row: OpenAICompatibleRow, capabilities: CapabilityTabl
   const plans = new Map<number, WirePlan>();
   return (model) => {
     let combination = 0;
-    for (let index = 0; index < exceptions.length; index++) if (exceptions[index]!.models.test(model)) combination |= 1 << index;
+    for (let index = 0; index < exceptions.length; index++)
+      if (exceptions[index]!.models.test(model)) combination |= 1 << index;
     let plan = plans.get(combination);
     if (plan === undefined) {
-      plan = makePlan([...exceptions.filter((_, index) => (combination & (1 << index)) !== 0), row], capabilities, model);
+      plan = makePlan(
+        [...exceptions.filter((_, index) => (combination & (1 << index)) !== 0), row],
+        capabilities,
+        model,
+      );
       plans.set(combination, plan);
     }
     return plan;
@@ -49,7 +54,14 @@ function makePlan(differences: readonly RowDifferences[], capabilities: Capabili
     const wireName = differences.find((some) => some.renames?.[name] !== undefined)?.renames?.[name] ?? name;
     // what else is unsupported has been refused or dropped when the request was fitted
     const absent = NEVER_UNSUPPORTED.has(name) && capabilityOf(capabilities, name, model).support === "unsupported";
-    members.set(name, absent ? { kind: "absent" } : name === "stream_options" ? { kind: name } : { kind: TOKEN_BOUNDS.has(name) ? "token_bound" : "parameter", wireName });
+    members.set(
+      name,
+      absent
+        ? { kind: "absent" }
+        : name === "stream_options"
+          ? { kind: name }
+          : { kind: TOKEN_BOUNDS.has(name) ? "token_bound" : "parameter", wireName },
+    );
   }
   members.set("model", { kind: "model" });
   members.set("messages", { kind: "messages" });
@@ -63,6 +75,9 @@ function makePlan(differences: readonly RowDifferences[], capabilities: Capabili
   };
 }
 
-function merged(differences: readonly RowDifferences[], field: "rewrites" | "blocks"): ReadonlyMap<string, ParameterRewrite | BlockRewrite> {
+function merged(
+  differences: readonly RowDifferences[],
+  field: "rewrites" | "blocks",
+): ReadonlyMap<string, ParameterRewrite | BlockRewrite> {
   return new Map(differences.toReversed().flatMap((some) => Object.entries(some[field] ?? {})));
 }

@@ -11,7 +11,8 @@ export interface Turn {
 export function turnsOf(messages: readonly Message[]): readonly Turn[] {
   return messages.map((message, index) => {
     const { role } = message;
-    if (role === "tool" || role === "function") throw unsayable(`messages[${index}].role`, `a message with the role ${role}`);
+    if (role === "tool" || role === "function")
+      throw unsayable(`messages[${index}].role`, `a message with the role ${role}`);
     refuseCalls(message, index);
     return { role: role === "developer" ? "system" : role, content: contentOf(message) };
   });
@@ -20,18 +21,25 @@ export function turnsOf(messages: readonly Message[]): readonly Turn[] {
 /** Calls of an assistant's turn have no form in a prompt that the caller's own marks or a template without tools make. */
 export function refuseCalls(message: Message, index: number): void {
   if ((message.tool_calls?.length ?? 0) > 0) throw unsayable(`messages[${index}].tool_calls`, "tool calls");
-  if (message.function_call !== undefined && message.function_call !== null) throw unsayable(`messages[${index}].function_call`, "a function call");
+  if (message.function_call !== undefined && message.function_call !== null)
+    throw unsayable(`messages[${index}].function_call`, "a function call");
 }
 
 export function unsayable(param: string, what: string): GatewayError {
-  return new GatewayError("unsupported_value", `The prompt of a completion target is plain text, which has no form for ${what}; send it to a chat target.`, { param });
+  return new GatewayError(
+    "unsupported_value",
+    `The prompt of a completion target is plain text, which has no form for ${what}; send it to a chat target.`,
+    { param },
+  );
 }
 
 /** Blocks of text are one text, as a chat template joins them; other blocks have been refused by the capability table. */
 export function contentOf({ content, refusal }: Message): string {
   if (typeof content === "string" && content !== "") return content;
   if (!Array.isArray(content)) return typeof refusal === "string" ? refusal : "";
-  return (content as readonly ContentPart[]).map((part) => (typeof part["text"] === "string" ? part["text"] : "")).join("\n");
+  return (content as readonly ContentPart[])
+    .map((part) => (typeof part["text"] === "string" ? part["text"] : ""))
+    .join("\n");
 }
 
 /** How the system's words are written where a form has no turn for them: into a user turn, between two texts. */
@@ -46,10 +54,15 @@ export function alternating(turns: readonly Turn[], fold: SystemFold): readonly 
   const begins = turns.findIndex(({ role }) => role !== "system");
   const leading = begins < 0 ? turns : turns.slice(0, begins);
   const rest = begins < 0 ? [] : turns.slice(begins);
-  const merged = mergedTurns(rest.map(({ role, content }) => ({ role: role === "system" ? "user" : role, content }) as const));
+  const merged = mergedTurns(
+    rest.map(({ role, content }) => ({ role: role === "system" ? "user" : role, content }) as const),
+  );
   if (leading.length === 0) return merged;
   const system = `${fold.before}${leading.map(({ content }) => content).join("\n\n")}${fold.after}`;
-  const at = fold.into === "first" ? merged.findIndex(({ role }) => role === "user") : merged.findLastIndex(({ role }) => role === "user");
+  const at =
+    fold.into === "first"
+      ? merged.findIndex(({ role }) => role === "user")
+      : merged.findLastIndex(({ role }) => role === "user");
   if (at < 0) return [{ role: "user", content: system }, ...merged];
   return merged.map((turn, index) => (index === at ? { ...turn, content: system + turn.content } : turn));
 }
@@ -58,7 +71,8 @@ function mergedTurns(turns: readonly Turn[]): readonly Turn[] {
   const merged: Turn[] = [];
   for (const turn of turns) {
     const last = merged.at(-1);
-    if (last?.role === turn.role) merged[merged.length - 1] = { ...last, content: `${last.content}\n\n${turn.content}` };
+    if (last?.role === turn.role)
+      merged[merged.length - 1] = { ...last, content: `${last.content}\n\n${turn.content}` };
     else merged.push(turn);
   }
   return merged;

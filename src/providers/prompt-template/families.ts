@@ -70,7 +70,8 @@ export const PROMPT_FAMILIES: readonly PromptFamily[] = [
     label: "Llama 2 Chat and Code Llama Instruct",
     docs: "https://www.llama.com/docs/model-cards-and-prompt-formats/meta-llama-2/",
     models: /llama-?2(?!\d)|code-?llama/,
-    template: "{% for m in messages %}{% if m.role == 'user' %}{{ bos_token + '[INST] ' + m.content + ' [/INST]' }}{% else %}{{ ' ' + m.content + ' ' + eos_token }}{% endif %}{% endfor %}",
+    template:
+      "{% for m in messages %}{% if m.role == 'user' %}{{ bos_token + '[INST] ' + m.content + ' [/INST]' }}{% else %}{{ ' ' + m.content + ' ' + eos_token }}{% endif %}{% endfor %}",
     bos: "<s>",
     eos: "</s>",
     system: { into: "first", before: "<<SYS>>\n", after: "\n<</SYS>>\n\n" },
@@ -81,7 +82,8 @@ export const PROMPT_FAMILIES: readonly PromptFamily[] = [
     label: "Zephyr",
     docs: "https://huggingface.co/HuggingFaceH4/zephyr-7b-beta",
     models: /zephyr|tinyllama.*chat/,
-    template: "{% for m in messages %}{{ '<|' + m.role + '|>\\n' + m.content + eos_token + '\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>\\n' }}{% endif %}",
+    template:
+      "{% for m in messages %}{{ '<|' + m.role + '|>\\n' + m.content + eos_token + '\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>\\n' }}{% endif %}",
     bos: "",
     eos: "</s>",
   },
@@ -205,5 +207,9 @@ export const PLAIN_FAMILY: PromptFamily = {
 /** By the family's own name or by a model's, with or without its owner; null for one that no family knows. */
 export function findFamily(model: string): PromptFamily | null {
   const lower = model.toLowerCase();
-  return [...PROMPT_FAMILIES, PLAIN_FAMILY].find(({ name }) => name === lower) ?? PROMPT_FAMILIES.find(({ models }) => models.test(lower)) ?? null;
+  return (
+    [...PROMPT_FAMILIES, PLAIN_FAMILY].find(({ name }) => name === lower) ??
+    PROMPT_FAMILIES.find(({ models }) => models.test(lower)) ??
+    null
+  );
 }

@@ -15,18 +15,37 @@ export interface Prompt {
 }
 
 /** The common parameters that act here. */
-export const PROMPT_PARAMETERS = ["initial_prompt_value", "roles", "final_prompt_value", "bos_token", "eos_token", "hf_model_name"] as const;
+export const PROMPT_PARAMETERS = [
+  "initial_prompt_value",
+  "roles",
+  "final_prompt_value",
+  "bos_token",
+  "eos_token",
+  "hf_model_name",
+] as const;
 
 /** `serverAddsBos`: the server's tokenizer writes the first token itself, so that the form's own is left out at the start. What the caller names is always written. */
-export function promptOf({ messages, params }: Pick<ChatRequest, "messages" | "params">, model: string, { serverAddsBos }: { readonly serverAddsBos: boolean }): Prompt {
+export function promptOf(
+  { messages, params }: Pick<ChatRequest, "messages" | "params">,
+  model: string,
+  { serverAddsBos }: { readonly serverAddsBos: boolean },
+): Prompt {
   if (params.roles !== undefined) return { text: customPrompt(messages, params, params.roles), stop: [] };
   const family = familyFor(params, model);
   const bos = params.bos_token ?? family.bos;
-  const rendered = render(family, turnsOf(messages), { bos_token: bos, eos_token: params.eos_token ?? family.eos, sequence_end: params.eos_token ?? "" });
+  const rendered = render(family, turnsOf(messages), {
+    bos_token: bos,
+    eos_token: params.eos_token ?? family.eos,
+    sequence_end: params.eos_token ?? "",
+  });
   const begins = bos !== "" && rendered.startsWith(bos) ? bos : "";
   const written = serverAddsBos && params.bos_token === undefined ? "" : begins;
   const start = params.bos_token !== undefined && begins === "" ? params.bos_token : written;
-  return { text: start + (params.initial_prompt_value ?? "") + rendered.slice(begins.length) + (params.final_prompt_value ?? ""), stop: family.stop ?? [] };
+  return {
+    text:
+      start + (params.initial_prompt_value ?? "") + rendered.slice(begins.length) + (params.final_prompt_value ?? ""),
+    stop: family.stop ?? [],
+  };
 }
 
 /** Throws `unsupported_value` for a hub name of no bundled family. A model's own name may be anything: then the plain form is taken. */
@@ -35,7 +54,11 @@ function familyFor({ hf_model_name: hubName }: ChatParams, model: string): Promp
   const family = findFamily(hubName);
   if (family !== null) return family;
   const known = [...PROMPT_FAMILIES, PLAIN_FAMILY].map(({ name }) => name).join(", ");
-  throw new GatewayError("unsupported_value", `hf_model_name is ${describe(hubName)}, of which no prompt template is bundled; nothing is fetched. The families are ${known}: send a model's name or one of these words, or roles to say the form yourself.`, { param: "hf_model_name" });
+  throw new GatewayError(
+    "unsupported_value",
+    `hf_model_name is ${describe(hubName)}, of which no prompt template is bundled; nothing is fetched. The families are ${known}: send a model's name or one of these words, or roles to say the form yourself.`,
+    { param: "hf_model_name" },
+  );
 }
 
 const parsed = new Map<string, Template>();
@@ -75,10 +98,15 @@ function customPrompt(messages: readonly Message[], params: ChatParams, roles: J
   return prompt + (params.final_prompt_value ?? "");
 }
 
-function marksOf(message: Message, index: number, roles: JsonObject): { readonly before: string; readonly after: string } {
+function marksOf(
+  message: Message,
+  index: number,
+  roles: JsonObject,
+): { readonly before: string; readonly after: string } {
   const { role } = message;
   const marks = roles[role] ?? (role === "developer" ? roles["system"] : undefined);
-  if (!isObject(marks) && (role === "tool" || role === "function")) throw unsayable(`messages[${index}].role`, `a message with the role ${role} that roles does not name`);
+  if (!isObject(marks) && (role === "tool" || role === "function"))
+    throw unsayable(`messages[${index}].role`, `a message with the role ${role} that roles does not name`);
   refuseCalls(message, index);
   const word = (name: string): string => (isObject(marks) && typeof marks[name] === "string" ? marks[name] : "");
   return { before: word("pre_message"), after: word("post_message") };

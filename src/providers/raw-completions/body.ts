@@ -5,18 +5,28 @@ import { keepEncoded } from "../pass-through.ts";
 
 const MAX_STOPS = 4;
 
-export function withExtra(body: JsonObject, extra: JsonObject, reservedInside: Readonly<Record<string, string>>): JsonObject {
+export function withExtra(
+  body: JsonObject,
+  extra: JsonObject,
+  reservedInside: Readonly<Record<string, string>>,
+): JsonObject {
   if (Object.keys(extra).length === 0) return body;
   for (const [path, common] of Object.entries(reservedInside)) {
     const [outer = "", inner = ""] = path.split(".");
     const holder = extra[outer];
-    if (isObject(holder) && holder[inner] !== undefined) throw new GatewayError("reserved_parameter", `${path} is set by the gateway; send ${common} instead.`, { param: path });
+    if (isObject(holder) && holder[inner] !== undefined)
+      throw new GatewayError("reserved_parameter", `${path} is set by the gateway; send ${common} instead.`, {
+        param: path,
+      });
   }
   return mergeObjects(body, extra, keepEncoded);
 }
 
 /** The caller's sequences and those of the prompt's form, where four are not too few for both. Undefined: none. */
-export function stopWords(asked: string | readonly string[] | undefined, added: readonly string[]): readonly string[] | undefined {
+export function stopWords(
+  asked: string | readonly string[] | undefined,
+  added: readonly string[],
+): readonly string[] | undefined {
   const own = (typeof asked === "string" ? [asked] : (asked ?? [])).filter((word) => word !== "");
   const further = added.filter((word) => !own.includes(word));
   const all = own.length + further.length <= MAX_STOPS ? [...own, ...further] : own;

@@ -7,15 +7,29 @@ const TEMPLATE: Capability = mapped("picks the bundled template of the prompt, s
 const NO_TOOLS: Capability = { support: "unsupported", note: "a raw prompt has no tools" };
 
 /** For endpoints that give one answer a call. */
-export const AS_MANY_CALLS: Capability = emulated("as many calls side by side, each with the prompt of its own; the usage is their sum");
+export const AS_MANY_CALLS: Capability = emulated(
+  "as many calls side by side, each with the prompt of its own; the usage is their sum",
+);
 
 /** `stop` is mapped, never native: a prompt of the plain form adds the mark of the next speaker. */
 export const STOP_NOTE = "with the plain form of the prompt the next speaker's mark is added where there is room";
 
 export const PROMPT_CELLS: Pick<CapabilityCells, (typeof PROMPT_FEATURES)[number]> = {
-  initial_prompt_value: IN_PROMPT, roles: IN_PROMPT, final_prompt_value: IN_PROMPT, bos_token: IN_PROMPT, eos_token: IN_PROMPT, hf_model_name: TEMPLATE,
+  initial_prompt_value: IN_PROMPT,
+  roles: IN_PROMPT,
+  final_prompt_value: IN_PROMPT,
+  bos_token: IN_PROMPT,
+  eos_token: IN_PROMPT,
+  hf_model_name: TEMPLATE,
 };
-const PROMPT_FEATURES = ["initial_prompt_value", "roles", "final_prompt_value", "bos_token", "eos_token", "hf_model_name"] as const satisfies readonly CommonParameter[];
+const PROMPT_FEATURES = [
+  "initial_prompt_value",
+  "roles",
+  "final_prompt_value",
+  "bos_token",
+  "eos_token",
+  "hf_model_name",
+] as const satisfies readonly CommonParameter[];
 
 /** Everything that no form has. A new common parameter does not compile in the forms until it has a cell. */
 export const NEVER_IN_PROMPTS = {

@@ -83,7 +83,14 @@ function formatOf(format: ResponseFormat | undefined): Json | undefined {
 function decodeWhole(body: string, words: AnswerWords): ChatAnswer {
   const line = lineOf(parseAnswer(body), body, words, "The provider's answer");
   const { choices, usage } = chunkOf(line, words);
-  return { choices: choices.map(({ delta = {}, finish_reason: reason, ...choice }) => ({ ...choice, message: { content: null, ...delta } as JsonObject, finish_reason: reason ?? "stop" })), ...(usage !== undefined && { usage }) };
+  return {
+    choices: choices.map(({ delta = {}, finish_reason: reason, ...choice }) => ({
+      ...choice,
+      message: { content: null, ...delta } as JsonObject,
+      finish_reason: reason ?? "stop",
+    })),
+    ...(usage !== undefined && { usage }),
+  };
 }
 
 /** A line without text that says nothing else either is no answer. */
@@ -98,13 +105,34 @@ function lineOf(line: Json, text: string, { errors }: AnswerWords, what: string)
 function chunkOf(line: JsonObject, { words, errors }: AnswerWords): ChatChunk {
   const { response, thinking, done, done_reason: said, prompt_eval_count: prompt, eval_count: generated } = line;
   const word = done === true ? (finishWord(words, said) ?? "stop") : null;
-  if (word !== null && typeof word === "object") throw new StreamError(errors.failureOf({ class: word.failure, said: said as string }));
-  const holder: Record<string, Json | undefined> = { logprobs: Array.isArray(line["logprobs"]) ? { content: line["logprobs"] } : undefined };
+  if (word !== null && typeof word === "object")
+    throw new StreamError(errors.failureOf({ class: word.failure, said: said as string }));
+  const holder: Record<string, Json | undefined> = {
+    logprobs: Array.isArray(line["logprobs"]) ? { content: line["logprobs"] } : undefined,
+  };
   patchLogprobs(holder);
-  const delta = { content: response as string, ...(typeof thinking === "string" && thinking !== "" && { reasoning_content: thinking }) };
+  const delta = {
+    content: response as string,
+    ...(typeof thinking === "string" && thinking !== "" && { reasoning_content: thinking }),
+  };
   return {
-    choices: [{ index: 0, delta, finish_reason: word, ...(word !== null && typeof said === "string" && said !== "" && said !== word && { native_finish_reason: said }), ...(isObject(holder["logprobs"]) && { logprobs: holder["logprobs"] }) }],
+    choices: [
+      {
+        index: 0,
+        delta,
+        finish_reason: word,
+        ...(word !== null &&
+          typeof said === "string" &&
+          said !== "" &&
+          said !== word && { native_finish_reason: said }),
+        ...(isObject(holder["logprobs"]) && { logprobs: holder["logprobs"] }),
+      },
+    ],
     // older servers leave the prompt's count out when it was cached: half of the figures are none
-    ...(done === true && typeof prompt === "number" && typeof generated === "number" && { usage: { prompt_tokens: prompt, completion_tokens: generated, total_tokens: prompt + generated } }),
+    ...(done === true &&
+      typeof prompt === "number" &&
+      typeof generated === "number" && {
+        usage: { prompt_tokens: prompt, completion_tokens: generated, total_tokens: prompt + generated },
+      }),
   };
 }

@@ -61,7 +61,10 @@ export const openaiForm: CompletionForm = {
   }),
 };
 
-function logprobsOf({ logprobs, top_logprobs: top }: ChatParams, { fewestLogprobs = 0 }: CompletionRow): number | undefined {
+function logprobsOf(
+  { logprobs, top_logprobs: top }: ChatParams,
+  { fewestLogprobs = 0 }: CompletionRow,
+): number | undefined {
   return logprobs === true ? Math.max(top ?? 0, fewestLogprobs) : undefined;
 }
 
@@ -73,5 +76,7 @@ function jsonOutput(format: ResponseFormat, { jsonOutput: way }: CompletionRow):
 
 /** JSON mode is the schema of any object. */
 export function schemaOf(format: Exclude<ResponseFormat, { readonly type: "text" }>): JsonObject {
-  return format.type === "json_schema" && format.json_schema.schema !== undefined ? format.json_schema.schema : { type: "object" };
+  return format.type === "json_schema" && format.json_schema.schema !== undefined
+    ? format.json_schema.schema
+    : { type: "object" };
 }

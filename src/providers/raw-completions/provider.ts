@@ -1,5 +1,12 @@
 // Row -> Provider: the conversation becomes one prompt, the wire form says how it is sent and read.
-import { type Capability, type CapabilityTable, type Feature, mapped, NATIVE, UNSUPPORTED } from "../../core/capability.ts";
+import {
+  type Capability,
+  type CapabilityTable,
+  type Feature,
+  mapped,
+  NATIVE,
+  UNSUPPORTED,
+} from "../../core/capability.ts";
 import { errorClassifier } from "../openai-compatible/errors.ts";
 import { finishWords } from "../openai-compatible/finish-reasons.ts";
 import { BEARER, RESERVED, withKey } from "../openai-compatible/provider.ts";
@@ -30,9 +37,15 @@ export function completionProvider(row: CompletionRow): Provider {
     encodeRequest(request, target) {
       const prompt = promptOf(request, target.model, { serverAddsBos: row.bosInPrompt !== true });
       const { url, body, memo } = form.encode(row, request, target, prompt);
-      const mappedNames = PROMPT_PARAMETERS.filter((name) => request.params[name] !== undefined).map((name) => `${name} -> the prompt`);
+      const mappedNames = PROMPT_PARAMETERS.filter((name) => request.params[name] !== undefined).map(
+        (name) => `${name} -> the prompt`,
+      );
       return {
-        request: { url, headers: { ...target.headers, "content-type": "application/json" }, body: JSON.stringify(withExtra(body, request.extra, form.reservedInside)) },
+        request: {
+          url,
+          headers: { ...target.headers, "content-type": "application/json" },
+          body: JSON.stringify(withExtra(body, request.extra, form.reservedInside)),
+        },
         memo,
         ...(mappedNames.length > 0 && { mapped: mappedNames }),
       };
@@ -44,7 +57,16 @@ export function completionProvider(row: CompletionRow): Provider {
 }
 
 function capabilityTable({ form, lacks = [], cells = {}, jsonOutput, verified }: CompletionRow): CapabilityTable {
-  const lacking: Partial<Record<Feature, Capability>> = Object.fromEntries(lacks.map((feature) => [feature, UNSUPPORTED]));
-  const json = jsonOutput === undefined ? {} : { response_format: jsonOutput === "response_format" ? NATIVE : mapped("json_schema, the schema alone") };
-  return { cells: { ...form.cells, ...json, ...lacking, ...cells }, exceptions: [], verified: verified ?? "unverified" };
+  const lacking: Partial<Record<Feature, Capability>> = Object.fromEntries(
+    lacks.map((feature) => [feature, UNSUPPORTED]),
+  );
+  const json =
+    jsonOutput === undefined
+      ? {}
+      : { response_format: jsonOutput === "response_format" ? NATIVE : mapped("json_schema, the schema alone") };
+  return {
+    cells: { ...form.cells, ...json, ...lacking, ...cells },
+    exceptions: [],
+    verified: verified ?? "unverified",
+  };
 }

@@ -17,7 +17,10 @@ const openai: CompletionRow = {
   form: openaiForm,
   baseUrl: "https://api.openai.com/v1",
   keyVariables: ["OPENAI_API_KEY"],
-  verified: { source: "https://developers.openai.com/api/reference/go/resources/completions/methods/create", date: DATE },
+  verified: {
+    source: "https://developers.openai.com/api/reference/go/resources/completions/methods/create",
+    date: DATE,
+  },
   cells: { stop: { support: "mapped", note: "as an array of up to 4" } },
 };
 
@@ -66,7 +69,10 @@ const vllm: CompletionRow = {
   form: openaiForm,
   baseUrl: "http://localhost:8000/v1",
   keyVariables: [],
-  verified: { source: "https://github.com/vllm-project/vllm/blob/main/vllm/entrypoints/openai/completion/protocol.py", date: DATE },
+  verified: {
+    source: "https://github.com/vllm-project/vllm/blob/main/vllm/entrypoints/openai/completion/protocol.py",
+    date: DATE,
+  },
   jsonOutput: "response_format",
 };
 
@@ -77,7 +83,10 @@ const sglang: CompletionRow = {
   form: openaiForm,
   baseUrl: "http://localhost:30000/v1",
   keyVariables: [],
-  verified: { source: "https://github.com/sgl-project/sglang/blob/main/python/sglang/srt/entrypoints/openai/protocol.py", date: DATE },
+  verified: {
+    source: "https://github.com/sgl-project/sglang/blob/main/python/sglang/srt/entrypoints/openai/protocol.py",
+    date: DATE,
+  },
   jsonOutput: "response_format",
 };
 
@@ -115,7 +124,10 @@ const tgi: CompletionRow = {
   form: tgiForm,
   baseUrl: "http://localhost:8080",
   keyVariables: [],
-  verified: { source: "https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json", date: DATE },
+  verified: {
+    source: "https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json",
+    date: DATE,
+  },
 };
 
 /** A dedicated endpoint: the serverless API has had no text generation since July 2025 (https://docs.haystack.deepset.ai/docs/huggingfaceapigenerator). */
@@ -126,7 +138,10 @@ const huggingface: CompletionRow = {
   form: endpointForm,
   baseUrl: null,
   keyVariables: ["HF_TOKEN"],
-  verified: { source: "https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json", date: DATE },
+  verified: {
+    source: "https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json",
+    date: DATE,
+  },
 };
 
 const ollama: CompletionRow = {
@@ -139,4 +154,16 @@ const ollama: CompletionRow = {
   verified: { source: "https://github.com/ollama/ollama/blob/main/api/types.go", date: DATE },
 };
 
-export const completionProviders: readonly Provider[] = [openai, deepseek, together, fireworks, vllm, sglang, llamacpp, lmstudio, tgi, huggingface, ollama].map(completionProvider);
+export const completionProviders: readonly Provider[] = [
+  openai,
+  deepseek,
+  together,
+  fireworks,
+  vllm,
+  sglang,
+  llamacpp,
+  lmstudio,
+  tgi,
+  huggingface,
+  ollama,
+].map(completionProvider);

@@ -21,7 +21,8 @@ export function stopTrimmer(stops: readonly string[]): StopTrimmer {
       const all = held + text;
       const from = Math.max(0, all.length - longest);
       let at = all.length;
-      for (let start = from; start < all.length && at === all.length; start++) if (words.some((word) => word.startsWith(all.slice(start)))) at = start;
+      for (let start = from; start < all.length && at === all.length; start++)
+        if (words.some((word) => word.startsWith(all.slice(start)))) at = start;
       held = all.slice(at);
       return all.slice(0, at);
     },

@@ -43,13 +43,29 @@ interface TgiMemo {
 const NO_MEMO: TgiMemo = { topLogprobs: null, stop: [] };
 const memoOf = ({ memo }: DecodeContext): TgiMemo => (isObject(memo) ? (memo as unknown as TgiMemo) : NO_MEMO);
 
-const base = { framing: "sse", cells: CELLS, reserved: ["inputs"], errors: [
-  { class: "context_length", codes: ["validation"], text: /inputs.{0,40} (must have less than|tokens \+ .{0,40} must be)/i },
-  { class: "server", codes: ["generation", "incomplete_generation"] },
-] } as const satisfies Partial<CompletionForm>;
-const RESERVED_INSIDE = { "parameters.max_new_tokens": "max_completion_tokens", "parameters.return_full_text": "no parameter, as the prompt is never repeated", "parameters.details": "no parameter, as details are always asked for" };
+const base = {
+  framing: "sse",
+  cells: CELLS,
+  reserved: ["inputs"],
+  errors: [
+    {
+      class: "context_length",
+      codes: ["validation"],
+      text: /inputs.{0,40} (must have less than|tokens \+ .{0,40} must be)/i,
+    },
+    { class: "server", codes: ["generation", "incomplete_generation"] },
+  ],
+} as const satisfies Partial<CompletionForm>;
+const RESERVED_INSIDE = {
+  "parameters.max_new_tokens": "max_completion_tokens",
+  "parameters.return_full_text": "no parameter, as the prompt is never repeated",
+  "parameters.details": "no parameter, as details are always asked for",
+};
 
-const decoders = ({ words, errors }: AnswerWords): ReturnType<CompletionForm["decoders"]> => ({ decodeResponse: (body, context) => decodeWhole(body, memoOf(context), { words, errors }), openStream: (context) => openTgiStream(memoOf(context), { words, errors }) });
+const decoders = ({ words, errors }: AnswerWords): ReturnType<CompletionForm["decoders"]> => ({
+  decodeResponse: (body, context) => decodeWhole(body, memoOf(context), { words, errors }),
+  openStream: (context) => openTgiStream(memoOf(context), { words, errors }),
+});
 
 /** A server of one's own. */
 export const tgiForm: CompletionForm = {
@@ -58,7 +74,11 @@ export const tgiForm: CompletionForm = {
   encode: (_row, { params }, target, prompt) => {
     const { parameters, memo } = generation(params, prompt.stop);
     // the server has one model, and its name says nothing to it; it is sent for those that stand before several
-    return { url: `${target.baseUrl}/${params.stream === true ? "generate_stream" : "generate"}`, body: { model: target.model, inputs: prompt.text, parameters }, memo };
+    return {
+      url: `${target.baseUrl}/${params.stream === true ? "generate_stream" : "generate"}`,
+      body: { model: target.model, inputs: prompt.text, parameters },
+      memo,
+    };
   },
   decoders,
 };
@@ -69,12 +89,19 @@ export const endpointForm: CompletionForm = {
   reservedInside: RESERVED_INSIDE,
   encode: (_row, { params }, target, prompt) => {
     const { parameters, memo } = generation(params, prompt.stop);
-    return { url: target.baseUrl, body: { model: target.model, inputs: prompt.text, parameters, ...(params.stream === true && { stream: true }) }, memo };
+    return {
+      url: target.baseUrl,
+      body: { model: target.model, inputs: prompt.text, parameters, ...(params.stream === true && { stream: true }) },
+      memo,
+    };
   },
   decoders,
 };
 
-function generation(params: ChatParams, added: readonly string[]): { readonly parameters: JsonObject; readonly memo: TgiMemo } {
+function generation(
+  params: ChatParams,
+  added: readonly string[],
+): { readonly parameters: JsonObject; readonly memo: TgiMemo } {
   const { temperature, top_p: topP, response_format: format } = params;
   const stop = stopWords(params.stop, added);
   const topLogprobs = params.logprobs === true ? (params.top_logprobs ?? 0) : null;
@@ -98,38 +125,71 @@ function decodeWhole(body: string, memo: TgiMemo, { words, errors }: AnswerWords
   const answer = Array.isArray(parsed) ? (parsed[0] as Json | undefined) : parsed;
   if (!isObject(answer) || typeof answer["generated_text"] !== "string") {
     if (errors.saysError(parsed)) throw new StreamError(errors.classifyParsed(200, parsed, body));
-    throw new MalformedAnswer(isObject(answer) ? "The provider's answer has no generated_text." : `The provider's answer is ${describeText(body)} without an answer in it.`);
+    throw new MalformedAnswer(
+      isObject(answer)
+        ? "The provider's answer has no generated_text."
+        : `The provider's answer is ${describeText(body)} without an answer in it.`,
+    );
   }
   const details = isObject(answer["details"]) ? answer["details"] : {};
   const finish = finishOf(details, words, { words, errors });
-  const content = finish.native === "stop_sequence" ? withoutStop(answer["generated_text"], memo.stop) : answer["generated_text"];
+  const content =
+    finish.native === "stop_sequence" ? withoutStop(answer["generated_text"], memo.stop) : answer["generated_text"];
   const usage = usageOf(details);
   return {
-    choices: [{ index: 0, message: { content }, finish_reason: finish.reason ?? "stop", ...(finish.native !== null && { native_finish_reason: finish.native }), ...(memo.topLogprobs !== null && { logprobs: logprobsOf(details["tokens"], details["top_tokens"], memo.topLogprobs) }) }],
+    choices: [
+      {
+        index: 0,
+        message: { content },
+        finish_reason: finish.reason ?? "stop",
+        ...(finish.native !== null && { native_finish_reason: finish.native }),
+        ...(memo.topLogprobs !== null && {
+          logprobs: logprobsOf(details["tokens"], details["top_tokens"], memo.topLogprobs),
+        }),
+      },
+    ],
     ...(usage !== null && { usage }),
   };
 }
 
 /** `native`: the server's own word where it is another. */
-function finishOf(details: JsonObject, words: FinishWords, { errors }: AnswerWords): { readonly reason: FinishReason | null; readonly native: string | null } {
+function finishOf(
+  details: JsonObject,
+  words: FinishWords,
+  { errors }: AnswerWords,
+): { readonly reason: FinishReason | null; readonly native: string | null } {
   const said = details["finish_reason"];
   const reason = finishWord(words, said);
-  if (reason !== null && typeof reason === "object") throw new StreamError(errors.failureOf({ class: reason.failure, said: said as string }));
+  if (reason !== null && typeof reason === "object")
+    throw new StreamError(errors.failureOf({ class: reason.failure, said: said as string }));
   return { reason, native: reason !== null && reason !== said ? (said as string) : null };
 }
 
 /** Both figures or none: the input's length comes with streams, and whole where its tokens were asked for. */
-function usageOf(details: JsonObject): { readonly prompt_tokens: number; readonly completion_tokens: number; readonly total_tokens: number } | null {
+function usageOf(
+  details: JsonObject,
+): { readonly prompt_tokens: number; readonly completion_tokens: number; readonly total_tokens: number } | null {
   const { generated_tokens: generated, input_length: input, prefill } = details;
-  const prompt = typeof input === "number" ? input : Array.isArray(prefill) && prefill.length > 0 ? prefill.length : null;
-  return typeof generated !== "number" || prompt === null ? null : { prompt_tokens: prompt, completion_tokens: generated, total_tokens: prompt + generated };
+  const prompt =
+    typeof input === "number" ? input : Array.isArray(prefill) && prefill.length > 0 ? prefill.length : null;
+  return typeof generated !== "number" || prompt === null
+    ? null
+    : { prompt_tokens: prompt, completion_tokens: generated, total_tokens: prompt + generated };
 }
 
 function logprobsOf(tokens: Json | undefined, tops: Json | undefined, most: number): JsonObject {
   const list = Array.isArray(tokens) ? (tokens as readonly Json[]) : [];
   const alternatives = Array.isArray(tops) ? (tops as readonly Json[]) : [];
-  const entries = list.map((token, index) => [token, alternatives[index]] as const).filter(([token]) => isObject(token) && token["special"] !== true);
-  return { content: entries.map(([token, others]) => ({ ...tokenOf(token), top_logprobs: Array.isArray(others) ? (others as readonly Json[]).slice(0, most).map(tokenOf) : [] })), refusal: null };
+  const entries = list
+    .map((token, index) => [token, alternatives[index]] as const)
+    .filter(([token]) => isObject(token) && token["special"] !== true);
+  return {
+    content: entries.map(([token, others]) => ({
+      ...tokenOf(token),
+      top_logprobs: Array.isArray(others) ? (others as readonly Json[]).slice(0, most).map(tokenOf) : [],
+    })),
+    refusal: null,
+  };
 }
 
 function tokenOf(token: Json | undefined): JsonObject {
@@ -137,24 +197,50 @@ function tokenOf(token: Json | undefined): JsonObject {
   return { token: typeof text === "string" ? text : "", logprob: typeof logprob === "number" ? logprob : 0 };
 }
 
-function openTgiStream(memo: TgiMemo, words: AnswerWords): ReturnType<ReturnType<CompletionForm["decoders"]>["openStream"]> {
+function openTgiStream(
+  memo: TgiMemo,
+  words: AnswerWords,
+): ReturnType<ReturnType<CompletionForm["decoders"]>["openStream"]> {
   const trimmer = stopTrimmer(memo.stop);
   const { errors } = words;
 
   return {
     push({ event, data }): readonly ChatChunk[] {
       const value = event === "error" ? errorText(data) : parseEvent(data);
-      if (event === "error" || (errors.saysError(value) && !(isObject(value) && isObject(value["token"])))) throw new StreamError(errors.classifyParsed(200, value, data));
+      if (event === "error" || (errors.saysError(value) && !(isObject(value) && isObject(value["token"]))))
+        throw new StreamError(errors.classifyParsed(200, value, data));
       if (!isObject(value)) throw new MalformedAnswer("An event of the provider's stream is JSON, but not an object.");
       const { token, details } = value;
-      const text = isObject(token) && token["special"] !== true && typeof token["text"] === "string" ? trimmer.push(token["text"]) : "";
-      const logprobs = memo.topLogprobs !== null && isObject(token) && token["special"] !== true ? logprobsOf([token], [value["top_tokens"] ?? null], memo.topLogprobs) : null;
-      const chunks: ChatChunk[] = text === "" && logprobs === null ? [] : [{ choices: [{ index: 0, delta: { content: text }, ...(logprobs !== null && { logprobs }) }] }];
+      const text =
+        isObject(token) && token["special"] !== true && typeof token["text"] === "string"
+          ? trimmer.push(token["text"])
+          : "";
+      const logprobs =
+        memo.topLogprobs !== null && isObject(token) && token["special"] !== true
+          ? logprobsOf([token], [value["top_tokens"] ?? null], memo.topLogprobs)
+          : null;
+      const chunks: ChatChunk[] =
+        text === "" && logprobs === null
+          ? []
+          : [{ choices: [{ index: 0, delta: { content: text }, ...(logprobs !== null && { logprobs }) }] }];
       if (!isObject(details)) return chunks;
       const { reason, native } = finishOf(details, words.words, words);
       const rest = trimmer.end(native === "stop_sequence");
       const usage = usageOf(details);
-      return [...chunks, { choices: [{ index: 0, delta: rest === "" ? {} : { content: rest }, finish_reason: reason ?? "stop", ...(native !== null && { native_finish_reason: native }) }], ...(usage !== null && { usage }) }];
+      return [
+        ...chunks,
+        {
+          choices: [
+            {
+              index: 0,
+              delta: rest === "" ? {} : { content: rest },
+              finish_reason: reason ?? "stop",
+              ...(native !== null && { native_finish_reason: native }),
+            },
+          ],
+          ...(usage !== null && { usage }),
+        },
+      ];
     },
     end() {
       const rest = trimmer.end(false);

@@ -1,5 +1,12 @@
 // What Replicate's language models take in `input`. Every model has its own schema; these are those of its official models, and what their pages say.
-import { type CapabilityTable, type CapabilityCells, emulated, mapped, NATIVE, UNSUPPORTED } from "../../core/capability.ts";
+import {
+  type CapabilityTable,
+  type CapabilityCells,
+  emulated,
+  mapped,
+  NATIVE,
+  UNSUPPORTED,
+} from "../../core/capability.ts";
 import { AS_MANY_CALLS, NEVER_IN_PROMPTS, PROMPT_CELLS } from "../raw-completions/cells.ts";
 
 const CELLS: CapabilityCells = {
@@ -31,8 +38,28 @@ export const ANTHROPIC_MODELS = /^anthropic\//;
 export const capabilities: CapabilityTable = {
   cells: CELLS,
   exceptions: [
-    { models: OPENAI_MODELS, cells: { stop: UNSUPPORTED, seed: UNSUPPORTED, max_tokens: mapped("input.max_completion_tokens"), max_completion_tokens: mapped("input.max_completion_tokens"), reasoning_effort: mapped("input.reasoning_effort"), verbosity: mapped("input.verbosity") } },
-    { models: ANTHROPIC_MODELS, cells: { stop: UNSUPPORTED, seed: UNSUPPORTED, temperature: UNSUPPORTED, top_p: UNSUPPORTED, presence_penalty: UNSUPPORTED, frequency_penalty: UNSUPPORTED } },
+    {
+      models: OPENAI_MODELS,
+      cells: {
+        stop: UNSUPPORTED,
+        seed: UNSUPPORTED,
+        max_tokens: mapped("input.max_completion_tokens"),
+        max_completion_tokens: mapped("input.max_completion_tokens"),
+        reasoning_effort: mapped("input.reasoning_effort"),
+        verbosity: mapped("input.verbosity"),
+      },
+    },
+    {
+      models: ANTHROPIC_MODELS,
+      cells: {
+        stop: UNSUPPORTED,
+        seed: UNSUPPORTED,
+        temperature: UNSUPPORTED,
+        top_p: UNSUPPORTED,
+        presence_penalty: UNSUPPORTED,
+        frequency_penalty: UNSUPPORTED,
+      },
+    },
   ],
   verified: { source: "https://replicate.com/meta/meta-llama-3.1-405b-instruct", date: "2026-11-20" },
 };

@@ -23,8 +23,13 @@ const OLDER_BOUND = /^(meta\/(llama-2|codellama)|mistralai\/)/;
 const VERSION = /^[^:]+:[0-9a-f]{64}$/;
 
 const RESERVED_INSIDE = {
-  "input.prompt": "messages", "input.messages": "messages", "input.system_prompt": "messages", "input.prompt_template": "roles or hf_model_name",
-  "input.max_tokens": "max_completion_tokens", "input.max_new_tokens": "max_completion_tokens", "input.max_completion_tokens": "max_completion_tokens",
+  "input.prompt": "messages",
+  "input.messages": "messages",
+  "input.system_prompt": "messages",
+  "input.prompt_template": "roles or hf_model_name",
+  "input.max_tokens": "max_completion_tokens",
+  "input.max_new_tokens": "max_completion_tokens",
+  "input.max_completion_tokens": "max_completion_tokens",
 };
 
 export function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
@@ -32,7 +37,9 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
   const stream = params.stream === true;
   const { path, version } = placeOf(target.model);
   const body = present({ version, input: inputOf(request, target.model), stream: stream ? true : undefined });
-  const mappedNames = PROMPT_PARAMETERS.filter((name) => params[name] !== undefined).map((name) => `${name} -> input.prompt`);
+  const mappedNames = PROMPT_PARAMETERS.filter((name) => params[name] !== undefined).map(
+    (name) => `${name} -> input.prompt`,
+  );
   // some write the version into the address
   const baseUrl = target.baseUrl.replace(/\/v1$/, "");
   const memo: ReplicateMemo = { baseUrl, stream };
@@ -77,7 +84,10 @@ function promptMembers(messages: ChatRequest["messages"], params: ChatParams, mo
     const spoken = turns.filter(({ role }) => role !== "system");
     const leads = turns.slice(0, turns.length - spoken.length).every(({ role }) => role === "system");
     if (spoken.length === 1 && spoken[0]!.role === "user" && leads) {
-      const system = turns.slice(0, -1).map(({ content }) => content).join("\n\n");
+      const system = turns
+        .slice(0, -1)
+        .map(({ content }) => content)
+        .join("\n\n");
       return { prompt: spoken[0]!.content, ...(turns.length > 1 && { system_prompt: system }) };
     }
   }
@@ -92,6 +102,11 @@ function boundName(model: string): string {
 
 function joinedStops(stop: ChatParams["stop"]): string | undefined {
   const words = stopWords(stop, []);
-  if (words?.some((word) => word.includes(",")) === true) throw new GatewayError("unsupported_value", "Replicate takes stop sequences as one text with commas between them: none may have a comma in it.", { param: "stop" });
+  if (words?.some((word) => word.includes(",")) === true)
+    throw new GatewayError(
+      "unsupported_value",
+      "Replicate takes stop sequences as one text with commas between them: none may have a comma in it.",
+      { param: "stop" },
+    );
   return words?.join(",");
 }

@@ -7,7 +7,12 @@ import { type DecodeContext, type FollowUp, MalformedAnswer, type StreamDecoder,
 import type { ReplicateMemo } from "./encode-request.ts";
 
 /** A failed prediction's words: https://replicate.com/docs/topics/predictions/lifecycle */
-export const errors = errorClassifier({ errors: [{ class: "overloaded", text: /queue is full|out of capacity/i }, { class: "content_policy", text: /NSFW|flagged as sensitive/i }] });
+export const errors = errorClassifier({
+  errors: [
+    { class: "overloaded", text: /queue is full|out of capacity/i },
+    { class: "content_policy", text: /NSFW|flagged as sensitive/i },
+  ],
+});
 
 const ID = /^[A-Za-z0-9]{10,64}$/;
 const STREAM_PATH = /^\/[A-Za-z0-9._~/-]{1,512}$/;
@@ -24,10 +29,27 @@ export function followUp(body: string, { memo }: DecodeContext): FollowUp | null
   if (!PENDING.has(prediction["status"])) return null;
   const { baseUrl, stream } = memo as ReplicateMemo;
   const address = stream ? streamAddress(prediction, baseUrl) : null;
-  if (address !== null) return { request: { method: "GET", url: address, headers: { accept: "text/event-stream", "cache-control": "no-store" }, body: "" }, waitMs: 0 };
+  if (address !== null)
+    return {
+      request: {
+        method: "GET",
+        url: address,
+        headers: { accept: "text/event-stream", "cache-control": "no-store" },
+        body: "",
+      },
+      waitMs: 0,
+    };
   const { id } = prediction;
   if (typeof id !== "string" || !ID.test(id)) throw new MalformedAnswer("The provider's prediction has no valid id.");
-  return { request: { method: "GET", url: `${baseUrl}/v1/predictions/${id}`, headers: { accept: "application/json" }, body: "" }, waitMs: POLL_MS };
+  return {
+    request: {
+      method: "GET",
+      url: `${baseUrl}/v1/predictions/${id}`,
+      headers: { accept: "application/json" },
+      body: "",
+    },
+    waitMs: POLL_MS,
+  };
 }
 
 /** Null for a model that does not stream: its answer then comes whole. */
@@ -35,7 +57,8 @@ function streamAddress({ urls }: JsonObject, baseUrl: string): string | null {
   const given = isObject(urls) ? urls["stream"] : undefined;
   if (typeof given !== "string") return null;
   const url = URL.parse(given);
-  if (url === null || !STREAM_PATH.test(url.pathname) || url.pathname.includes("..")) throw new MalformedAnswer("The provider's prediction has a stream at no valid address.");
+  if (url === null || !STREAM_PATH.test(url.pathname) || url.pathname.includes(".."))
+    throw new MalformedAnswer("The provider's prediction has a stream at no valid address.");
   if (baseUrl !== OWN_BASE) return baseUrl + url.pathname;
   return `https://${STREAM_HOSTS.find((host) => host === url.host) ?? STREAM_HOSTS[0]!}${url.pathname}`;
 }
@@ -54,13 +77,19 @@ export function decodeResponse(body: string): ChatAnswer {
   const { id, status, output, error, metrics } = predictionOf(body);
   if (status !== "succeeded") throw failureOf(status, error);
   const usage = usageOf(metrics);
-  return { ...(typeof id === "string" && { id }), choices: [{ index: 0, message: { content: textOf(output) }, finish_reason: "stop" }], ...(usage !== null && { usage }) };
+  return {
+    ...(typeof id === "string" && { id }),
+    choices: [{ index: 0, message: { content: textOf(output) }, finish_reason: "stop" }],
+    ...(usage !== null && { usage }),
+  };
 }
 
 function failureOf(status: Json | undefined, error: Json | undefined): StreamError | MalformedAnswer {
   if (PENDING.has(status)) return new MalformedAnswer("The provider's prediction is not finished.");
-  if (status !== "failed" && status !== "canceled" && status !== "aborted") return new MalformedAnswer("The provider's prediction has an unknown status.");
-  const words = typeof error === "string" && error.trim() !== "" ? error : `The prediction ended with the status ${status}.`;
+  if (status !== "failed" && status !== "canceled" && status !== "aborted")
+    return new MalformedAnswer("The provider's prediction has an unknown status.");
+  const words =
+    typeof error === "string" && error.trim() !== "" ? error : `The prediction ended with the status ${status}.`;
   return new StreamError(errors.classifyParsed(200, { error: words }, words));
 }
 
@@ -68,13 +97,16 @@ function failureOf(status: Json | undefined, error: Json | undefined): StreamErr
 function textOf(output: Json | undefined): string {
   if (typeof output === "string") return output;
   if (output === null || output === undefined) return "";
-  if (Array.isArray(output) && (output as readonly Json[]).every((piece) => typeof piece === "string")) return output.join("");
+  if (Array.isArray(output) && (output as readonly Json[]).every((piece) => typeof piece === "string"))
+    return output.join("");
   return JSON.stringify(output);
 }
 
 function usageOf(metrics: Json | undefined): Usage | null {
   const { input_token_count: prompt, output_token_count: generated } = isObject(metrics) ? metrics : {};
-  return typeof prompt === "number" && typeof generated === "number" ? { prompt_tokens: prompt, completion_tokens: generated, total_tokens: prompt + generated } : null;
+  return typeof prompt === "number" && typeof generated === "number"
+    ? { prompt_tokens: prompt, completion_tokens: generated, total_tokens: prompt + generated }
+    : null;
 }
 
 export function openStream(): StreamDecoder {
@@ -100,14 +132,17 @@ export function openStream(): StreamDecoder {
 /** `{}`, or why it ended before its end. */
 function ended(data: string): readonly ChatChunk[] {
   const reason = reasonOf(data);
-  if (reason !== null) throw new StreamError(errors.classifyParsed(200, { error: `The prediction was ended: ${reason}.` }, data));
+  if (reason !== null)
+    throw new StreamError(errors.classifyParsed(200, { error: `The prediction was ended: ${reason}.` }, data));
   return [{ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }];
 }
 
 function reasonOf(data: string): string | null {
   try {
     const parsed = JSON.parse(data) as Json;
-    return isObject(parsed) && typeof parsed["reason"] === "string" && parsed["reason"] !== "" ? parsed["reason"] : null;
+    return isObject(parsed) && typeof parsed["reason"] === "string" && parsed["reason"] !== ""
+      ? parsed["reason"]
+      : null;
   } catch {
     return null;
   }

@@ -26,7 +26,8 @@ export function openPayloadStream(inner: StreamDecoder): StreamDecoder {
     push(event) {
       // each character of such a payload is one byte: wire/aws-event-stream.ts
       if (event.event === "PayloadPart") return decoded(() => parser.push(Buffer.from(event.data, "latin1")));
-      if (/.(?:error|failure|exception)$/i.test(event.event)) throw new StreamError(classifyError({ status: 200, body: event.data }, event.event));
+      if (/.(?:error|failure|exception)$/i.test(event.event))
+        throw new StreamError(classifyError({ status: 200, body: event.data }, event.event));
       return inner.push(event);
     },
     end: () => [...decoded(() => parser.end()), ...inner.end()],

@@ -12,7 +12,10 @@ import { openAICompatibleProvider } from "../openai-compatible/provider.ts";
 import type { EncodedRequest, ErrorAnswer, Provider, SignContext, UpstreamFailure } from "../provider.ts";
 import { openPayloadStream } from "./payload-stream.ts";
 
-const SCOPE: SigningScope = { service: "sagemaker", regionOfHost: /^runtime\.sagemaker(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com/ };
+const SCOPE: SigningScope = {
+  service: "sagemaker",
+  regionOfHost: /^runtime\.sagemaker(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com/,
+};
 
 const container = openAICompatibleProvider({
   requestIds: ["x-amzn-requestid"],
@@ -23,7 +26,14 @@ const container = openAICompatibleProvider({
   baseUrl: "https://runtime.sagemaker.{region}.amazonaws.com",
   keyVariables: [],
   credentials: ["aws"],
-  settings: [{ name: "region", variables: ["AWS_REGION", "AWS_DEFAULT_REGION"], field: "aws_region_name", meaning: "AWS region, in the address and in signatures." }],
+  settings: [
+    {
+      name: "region",
+      variables: ["AWS_REGION", "AWS_DEFAULT_REGION"],
+      field: "aws_region_name",
+      meaning: "AWS region, in the address and in signatures.",
+    },
+  ],
   path: "/endpoints/{model}/invocations",
   // the containers pass over what they do not know
   conversation: openTable("https://docs.aws.amazon.com/sagemaker/latest/dg/large-model-inference.html"),
@@ -41,12 +51,20 @@ export const sagemaker: Provider = {
 /** https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_runtime_InvokeEndpointWithResponseStream.html */
 function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
   const encoded = container.encodeRequest(request, target);
-  return request.params.stream === true ? { ...encoded, request: { ...encoded.request, url: `${encoded.request.url}-response-stream` } } : encoded;
+  return request.params.stream === true
+    ? { ...encoded, request: { ...encoded.request, url: `${encoded.request.url}-response-stream` } }
+    : encoded;
 }
 
 /** AWS takes signatures alone; a key is for a proxy at an address of one's own. */
-function sign(request: UpstreamRequest, credential: Credential | null, context: SignContext): UpstreamRequest | Promise<UpstreamRequest> {
-  return credential?.kind === "aws" ? signAws(request, credential, context, SCOPE) : container.sign(request, credential, context);
+function sign(
+  request: UpstreamRequest,
+  credential: Credential | null,
+  context: SignContext,
+): UpstreamRequest | Promise<UpstreamRequest> {
+  return credential?.kind === "aws"
+    ? signAws(request, credential, context, SCOPE)
+    : container.sign(request, credential, context);
 }
 
 /** What the container said stands inside what AWS says of it. */
@@ -54,6 +72,7 @@ function classifyError(answer: ErrorAnswer): UpstreamFailure {
   const body: Json | undefined = readErrorJson(answer.body);
   if (!isObject(body) || body["error"] !== undefined) return container.classifyError(answer);
   const { OriginalMessage: words, OriginalStatusCode: status, Message: message, __type: type } = body;
-  if (typeof words === "string" && words !== "") return container.classifyError({ status: typeof status === "number" ? status : answer.status, body: words });
+  if (typeof words === "string" && words !== "")
+    return container.classifyError({ status: typeof status === "number" ? status : answer.status, body: words });
   return message === undefined && type === undefined ? container.classifyError(answer) : classifyAwsError(answer);
 }

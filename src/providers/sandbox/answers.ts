@@ -36,9 +36,24 @@ export function answerOf(request: SandboxRequest): SandboxAnswer {
 }
 
 function planned({ calls, called, results }: Plan, request: SandboxRequest): SandboxAnswer {
-  if (calls.length === 0 || request.tool_choice === "none") return bounded(results.length === 0 ? "Nothing was called." : `${results.length === 1 ? "The tool" : "The tools"} said: ${results.map(messageText).join(" | ")}`, request);
+  if (calls.length === 0 || request.tool_choice === "none")
+    return bounded(
+      results.length === 0
+        ? "Nothing was called."
+        : `${results.length === 1 ? "The tool" : "The tools"} said: ${results.map(messageText).join(" | ")}`,
+      request,
+    );
   const offered = offeredIn(request);
-  const made = calls.map(({ name, args }, index) => ({ id: `call_sandbox_${called + index}`, name, arguments: args ?? sampleFor(offered.find((tool) => tool["name"] === name)!, request) }));
+  const made = calls.map(({ name, args }, index) => ({
+    id: `call_sandbox_${called + index}`,
+    name,
+    arguments:
+      args ??
+      sampleFor(
+        offered.find((tool) => tool["name"] === name)!,
+        request,
+      ),
+  }));
   const said = bounded(`I call ${calls.map(({ name }) => name).join(" and ")}.`, request);
   return said.finish === "length" ? said : { words: said.words, calls: made, finish: "tool_calls" };
 }
@@ -54,10 +69,16 @@ function sampleFor(tool: JsonObject, request: SandboxRequest): string {
 
 function textOf(request: SandboxRequest): string {
   const counted = /^words-(\d{1,6})$/.exec(request.model);
-  if (counted !== null) return Array.from({ length: Math.min(MAX_WORDS, Number(counted[1])) }, (_, index) => WORDS[index % WORDS.length]!).join(" ");
-  if (request.model === "json" || (request.model === "assistant" && asksForJson(request))) return JSON.stringify(jsonOf(request));
+  if (counted !== null)
+    return Array.from(
+      { length: Math.min(MAX_WORDS, Number(counted[1])) },
+      (_, index) => WORDS[index % WORDS.length]!,
+    ).join(" ");
+  if (request.model === "json" || (request.model === "assistant" && asksForJson(request)))
+    return JSON.stringify(jsonOf(request));
   const last = request.messages.at(-1);
-  if ((request.model === "tools" || request.model === "assistant") && last?.role === "tool") return `The tool said: ${messageText(last)}`;
+  if ((request.model === "tools" || request.model === "assistant") && last?.role === "tool")
+    return `The tool said: ${messageText(last)}`;
   return lastUserText(request.messages);
 }
 
@@ -67,14 +88,19 @@ function asksForJson({ response_format: format }: SandboxRequest): boolean {
 
 function jsonOf(request: SandboxRequest): Json {
   const format = request.response_format;
-  return format?.type === "json_schema" ? sampleOf(format.json_schema.schema) : { answer: lastUserText(request.messages) };
+  return format?.type === "json_schema"
+    ? sampleOf(format.json_schema.schema)
+    : { answer: lastUserText(request.messages) };
 }
 
 /** Calls the tool that is forced, else the first that is offered; none when there is none, or when the conversation ends with a result. */
 function firstCall(request: SandboxRequest): SandboxCall | null {
   if (request.tool_choice === "none" || request.messages.at(-1)?.role === "tool") return null;
   const offered = offeredIn(request);
-  const forced = isObject(request.tool_choice) && isObject(request.tool_choice["function"]) ? request.tool_choice["function"]["name"] : undefined;
+  const forced =
+    isObject(request.tool_choice) && isObject(request.tool_choice["function"])
+      ? request.tool_choice["function"]["name"]
+      : undefined;
   const chosen = forced === undefined ? offered[0] : offered.find((tool) => tool["name"] === forced);
   if (chosen === undefined) return null;
   return { id: "call_sandbox_0", name: chosen["name"] as string, arguments: sampleFor(chosen, request) };
@@ -86,11 +112,16 @@ function roomOf(request: SandboxRequest): number {
 
 function bounded(whole: string, request: SandboxRequest): SandboxAnswer {
   const stops = typeof request.stop === "string" ? [request.stop] : (request.stop ?? []);
-  const stopped = stops.reduce((text, stop) => (stop !== "" && text.includes(stop) ? text.slice(0, text.indexOf(stop)) : text), whole);
+  const stopped = stops.reduce(
+    (text, stop) => (stop !== "" && text.includes(stop) ? text.slice(0, text.indexOf(stop)) : text),
+    whole,
+  );
   const room = roomOf(request);
   const said = wordsOf(stopped.slice(0, room));
   const bound = request.max_completion_tokens ?? request.max_tokens ?? Number.POSITIVE_INFINITY;
-  return said.length > bound ? { words: said.slice(0, bound), calls: [], finish: "length" } : { words: said, calls: [], finish: stopped.length > room ? "length" : "stop" };
+  return said.length > bound
+    ? { words: said.slice(0, bound), calls: [], finish: "length" }
+    : { words: said, calls: [], finish: stopped.length > room ? "length" : "stop" };
 }
 
 export function wordsOf(text: string): readonly string[] {

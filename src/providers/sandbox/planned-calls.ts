@@ -25,12 +25,19 @@ const STEP = /\bcall\s+([\w.-]{1,128})|\bthen\b/gi;
 /** Null: the conversation has none, or has gone on to something else. */
 export function planOf(messages: readonly Message[], functions: readonly JsonObject[]): Plan | null {
   // images of results come as messages of a user, in parts
-  const at = messages.findLastIndex(({ role, content }) => role === "user" && (typeof content === "string" || stepsIn(textIn(content), functions).length > 0));
+  const at = messages.findLastIndex(
+    ({ role, content }) =>
+      role === "user" && (typeof content === "string" || stepsIn(textIn(content), functions).length > 0),
+  );
   const steps = at < 0 ? [] : stepsIn(textIn(messages[at]!.content), functions);
   if (steps.length === 0) return null;
   const since = messages.slice(at + 1);
   const turns = since.filter(({ role, tool_calls: calls }) => role === "assistant" && (calls?.length ?? 0) > 0);
-  return { calls: steps[turns.length] ?? [], called: turns.reduce((sum, { tool_calls: calls }) => sum + calls!.length, 0), results: since.filter(({ role }) => role === "tool") };
+  return {
+    calls: steps[turns.length] ?? [],
+    called: turns.reduce((sum, { tool_calls: calls }) => sum + calls!.length, 0),
+    results: since.filter(({ role }) => role === "tool"),
+  };
 }
 
 function stepsIn(text: string, functions: readonly JsonObject[]): readonly (readonly PlannedCall[])[] {
@@ -40,7 +47,9 @@ function stepsIn(text: string, functions: readonly JsonObject[]): readonly (read
     if (word === undefined) steps.push([]);
     else {
       const asked = word.replace(/[.]+$/, "");
-      const name = functions.map((known) => known["name"]).find((known) => typeof known === "string" && (known === asked || known.endsWith(`__${asked}`)));
+      const name = functions
+        .map((known) => known["name"])
+        .find((known) => typeof known === "string" && (known === asked || known.endsWith(`__${asked}`)));
       if (typeof name === "string") steps.at(-1)!.push({ name, args: argumentsAt(text, match.index + whole.length) });
     }
   }

@@ -26,7 +26,10 @@ export interface BuiltInModel {
 /** Its models; the numbers in names may be others. */
 export const SANDBOX_MODELS: readonly BuiltInModel[] = [
   { id: "echo", name: "Echo: says the last user message" },
-  { id: "assistant", name: "Assistant: calls the first offered function, answers in JSON where that is asked for, else echoes" },
+  {
+    id: "assistant",
+    name: "Assistant: calls the first offered function, answers in JSON where that is asked for, else echoes",
+  },
   { id: "words-500", name: "Words: that many words" },
   { id: "tools", name: "Tools: calls the first offered function" },
   { id: "json", name: "JSON: an object, or one that fits the schema" },

@@ -26,9 +26,19 @@ function sampleAt(schema: Json | undefined, whole: Whole, depth: number): Json {
   if (typeof reference === "string") return sampleAt(follow(reference, whole.root), whole, depth + 1);
   for (const word of ["anyOf", "oneOf"]) {
     const options = schema[word];
-    if (Array.isArray(options) && options.length > 0) return sampleAt({ ...withoutKey(schema, word), ...(isObject(options[0]) ? options[0] : {}) }, whole, depth + 1);
+    if (Array.isArray(options) && options.length > 0)
+      return sampleAt({ ...withoutKey(schema, word), ...(isObject(options[0]) ? options[0] : {}) }, whole, depth + 1);
   }
-  if (Array.isArray(schema["allOf"])) return sampleAt(Object.fromEntries([withoutKey(schema, "allOf"), ...(schema["allOf"] as readonly Json[]).filter(isObject)].flatMap((part) => Object.entries(part))), whole, depth + 1);
+  if (Array.isArray(schema["allOf"]))
+    return sampleAt(
+      Object.fromEntries(
+        [withoutKey(schema, "allOf"), ...(schema["allOf"] as readonly Json[]).filter(isObject)].flatMap((part) =>
+          Object.entries(part),
+        ),
+      ),
+      whole,
+      depth + 1,
+    );
   return sampleOfType(schema, whole, depth);
 }
 
@@ -38,7 +48,9 @@ function sampleOfType(schema: JsonObject, whole: Whole, depth: number): Json {
     case "object":
       return sampleObject(schema, whole, depth);
     case "array":
-      return Array.from({ length: typeof schema["minItems"] === "number" ? Math.min(8, schema["minItems"]) : 1 }, () => sampleAt(schema["items"], whole, depth + 1));
+      return Array.from({ length: typeof schema["minItems"] === "number" ? Math.min(8, schema["minItems"]) : 1 }, () =>
+        sampleAt(schema["items"], whole, depth + 1),
+      );
     case "integer":
       return sampleNumber(schema, 1);
     case "number":
@@ -55,18 +67,35 @@ function sampleOfType(schema: JsonObject, whole: Whole, depth: number): Json {
 function sampleObject(schema: JsonObject, whole: Whole, depth: number): JsonObject {
   const properties = isObject(schema["properties"]) ? schema["properties"] : {};
   const required = new Set(Array.isArray(schema["required"]) ? (schema["required"] as readonly Json[]) : []);
-  return Object.fromEntries(Object.keys(properties).filter((name) => required.has(name)).map((name) => [name, sampleAt(properties[name], whole, depth + 1)]));
+  return Object.fromEntries(
+    Object.keys(properties)
+      .filter((name) => required.has(name))
+      .map((name) => [name, sampleAt(properties[name], whole, depth + 1)]),
+  );
 }
 
 function sampleNumber(schema: JsonObject, step: number): number {
   const { minimum, exclusiveMinimum, maximum, multipleOf } = schema;
-  if (typeof multipleOf === "number") return Math.ceil((typeof minimum === "number" ? minimum : 0) / multipleOf) * multipleOf;
+  if (typeof multipleOf === "number")
+    return Math.ceil((typeof minimum === "number" ? minimum : 0) / multipleOf) * multipleOf;
   if (typeof minimum === "number") return minimum;
   if (typeof exclusiveMinimum === "number") return exclusiveMinimum + (step || 0.5);
   return typeof maximum === "number" && maximum < 1 ? maximum : 1;
 }
 
-const FORMATS: ReadonlyMap<unknown, string> = new Map(Object.entries({ "date-time": "2026-01-01T00:00:00Z", date: "2026-01-01", time: "00:00:00Z", email: "someone@example.com", uri: "https://example.com/", uuid: "00000000-0000-4000-8000-000000000000", ipv4: "192.0.2.1", ipv6: "2001:db8::1", hostname: "example.com" }));
+const FORMATS: ReadonlyMap<unknown, string> = new Map(
+  Object.entries({
+    "date-time": "2026-01-01T00:00:00Z",
+    date: "2026-01-01",
+    time: "00:00:00Z",
+    email: "someone@example.com",
+    uri: "https://example.com/",
+    uuid: "00000000-0000-4000-8000-000000000000",
+    ipv4: "192.0.2.1",
+    ipv6: "2001:db8::1",
+    hostname: "example.com",
+  }),
+);
 
 function sampleText(schema: JsonObject): string {
   const { format, minLength, maxLength } = schema;
@@ -85,5 +114,8 @@ function follow(reference: string, root: Json | undefined): Json | undefined {
   return reference
     .slice(2)
     .split("/")
-    .reduce<Json | undefined>((at, key) => (isObject(at) ? at[key.replaceAll("~1", "/").replaceAll("~0", "~")] : undefined), root);
+    .reduce<Json | undefined>(
+      (at, key) => (isObject(at) ? at[key.replaceAll("~1", "/").replaceAll("~0", "~")] : undefined),
+      root,
+    );
 }

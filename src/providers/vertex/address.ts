@@ -21,10 +21,19 @@ const LOCATION = {
   variables: ["VERTEXAI_LOCATION", "GOOGLE_VERTEX_LOCATION", "GOOGLE_CLOUD_LOCATION"],
   field: "vertex_location",
   default: GLOBAL,
-  meaning: "Google Cloud location that serves the call, such as europe-west4; `global` unless set, as in Google's own client.",
+  meaning:
+    "Google Cloud location that serves the call, such as europe-west4; `global` unless set, as in Google's own client.",
 } as const satisfies ProviderSetting;
 
-export const SETTINGS: readonly ProviderSetting[] = [PROJECT, LOCATION, { ...API_VERSION, meaning: "Version of the API, in the address; unless the base URL ends in one v1beta1 for Gemini models, as in Google's own client, and v1 for others." }];
+export const SETTINGS: readonly ProviderSetting[] = [
+  PROJECT,
+  LOCATION,
+  {
+    ...API_VERSION,
+    meaning:
+      "Version of the API, in the address; unless the base URL ends in one v1beta1 for Gemini models, as in Google's own client, and v1 for others.",
+  },
+];
 
 export interface Resource {
   /** Below the location: `publishers/google/models/x:generateContent`. */
@@ -38,20 +47,32 @@ export interface Resource {
 export function vertexAddress(target: Target, { path, version, express }: Resource): string {
   const location = target.settings[LOCATION.name] ?? GLOBAL;
   const project = target.settings[PROJECT.name];
-  if (!/^[a-z0-9-]{1,63}$/.test(location)) throw new GatewayError("invalid_request", `${LOCATION.field} must be a Google Cloud location, such as "europe-west4" or "global"; got ${JSON.stringify(location)}.`, { param: LOCATION.field });
+  if (!/^[a-z0-9-]{1,63}$/.test(location))
+    throw new GatewayError(
+      "invalid_request",
+      `${LOCATION.field} must be a Google Cloud location, such as "europe-west4" or "global"; got ${JSON.stringify(location)}.`,
+      { param: LOCATION.field },
+    );
   const base = versionedBase({ baseUrl: hostOf(target, location), settings: target.settings }, version);
   if (project === undefined) {
     if (!express || location !== GLOBAL || target.credential?.kind === "token") throw missingProject(target, express);
     return `${base}/${path}`;
   }
-  if (!/^[a-z0-9][a-z0-9._-]*$/i.test(project)) throw new GatewayError("invalid_request", `${PROJECT.field} must be the id of a Google Cloud project; got ${JSON.stringify(project)}.`, { param: PROJECT.field });
+  if (!/^[a-z0-9][a-z0-9._-]*$/i.test(project))
+    throw new GatewayError(
+      "invalid_request",
+      `${PROJECT.field} must be the id of a Google Cloud project; got ${JSON.stringify(project)}.`,
+      { param: PROJECT.field },
+    );
   return `${base}/projects/${project}/locations/${location}/${path}`;
 }
 
 /** An address of one's own, be it the operator's or the request's, stays as it is. */
 function hostOf({ baseUrl }: Target, location: string): string {
   if (baseUrl !== GLOBAL_ADDRESS || location === GLOBAL) return baseUrl;
-  return MULTI_REGIONS.has(location) ? `https://aiplatform.${location}.rep.googleapis.com` : `https://${location}-aiplatform.googleapis.com`;
+  return MULTI_REGIONS.has(location)
+    ? `https://aiplatform.${location}.rep.googleapis.com`
+    : `https://${location}-aiplatform.googleapis.com`;
 }
 
 /** A name as one step of a path. The `@` of a version stays as the vendors' clients write it. */
@@ -61,5 +82,9 @@ export function pathStep(name: string): string {
 
 function missingProject({ providerId }: Target, express: boolean): GatewayError {
   const why = express ? " for this call; only an API key at the location global goes without" : " for this model";
-  return new GatewayError("invalid_request", `Google Vertex AI needs a project${why}: set ${PROJECT.field}, or providers.${providerId}.project in the file, or ${PROJECT.variables[0]} in the environment of the gateway.`, { param: PROJECT.field });
+  return new GatewayError(
+    "invalid_request",
+    `Google Vertex AI needs a project${why}: set ${PROJECT.field}, or providers.${providerId}.project in the file, or ${PROJECT.variables[0]} in the environment of the gateway.`,
+    { param: PROJECT.field },
+  );
 }

@@ -36,12 +36,21 @@ function factsHere(facts: ModelFacts): ModelFacts {
 function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
   refuseUploadedFiles(request.messages);
   const model = ownName(target.model);
-  const { body, betas, memo, mapped: places } = encodeMessagesBody(request, { ...target, model }, factsHere(factsOf(model)));
+  const {
+    body,
+    betas,
+    memo,
+    mapped: places,
+  } = encodeMessagesBody(request, { ...target, model }, factsHere(factsOf(model)));
   const { model: _inTheAddress, ...members } = body;
   const method = request.params.stream === true ? "streamRawPredict" : "rawPredict";
   return {
     request: {
-      url: vertexAddress(target, { path: `publishers/anthropic/models/${model.split("/").map(pathStep).join("/")}:${method}`, version: DEFAULT_VERSION, express: false }),
+      url: vertexAddress(target, {
+        path: `publishers/anthropic/models/${model.split("/").map(pathStep).join("/")}:${method}`,
+        version: DEFAULT_VERSION,
+        express: false,
+      }),
       headers: headersWithBetas(target, betas),
       body: JSON.stringify({ anthropic_version: MESSAGES_VERSION, ...members }),
     },
@@ -57,31 +66,48 @@ function refuseUploadedFiles(messages: readonly Message[]): void {
     for (const [index, part] of (content as readonly ContentPart[]).entries()) {
       const file = part.type === "file" && isObject(part["file"]) ? part["file"] : {};
       const id = file["file_id"];
-      if (typeof id !== "string" || id === "" || typeof file["file_data"] === "string" || /^(?:https?:\/\/|data:)/i.test(id)) continue;
+      if (
+        typeof id !== "string" ||
+        id === "" ||
+        typeof file["file_data"] === "string" ||
+        /^(?:https?:\/\/|data:)/i.test(id)
+      )
+        continue;
       const param = `messages[${at}].content[${index}].file.file_id`;
-      throw new GatewayError("unsupported_value", `${param}: there are no uploaded files for Claude on Vertex AI; send the file's bytes in file_data.`, { param });
+      throw new GatewayError(
+        "unsupported_value",
+        `${param}: there are no uploaded files for Claude on Vertex AI; send the file's bytes in file_data.`,
+        { param },
+      );
     }
   }
 }
 
 const { cells, exceptions } = messagesCapabilities(factsHere);
 
-export const claudeModels: ModelsOfOneForm & { readonly capabilities: Pick<CapabilityTable, "cells" | "exceptions"> } = {
-  encodeRequest,
-  decodeResponse,
-  openStream,
-  leavesOutEmpty: () => LEFT_OUT_EMPTY,
-  dialect,
-  conversation: () => conversation,
-  capabilities: {
-    cells: {
-      ...cells,
-      image_url: mapped("source base64; an address is fetched by the gateway; detail has no counterpart"),
-      file: mapped("document: bytes as base64 or text with the filename as title; an address is fetched by the gateway; no ids of uploaded files"),
-      document: mapped("document; text in base64 is decoded, because only PDF may come so; an address is fetched by the gateway"),
-      tools: mapped("name, description, input_schema; strict, which an organization has to allow by a policy; the vendor's own tool types as they are"),
-      service_tier: { ...UNSUPPORTED, note: "capacity is bought at Google Cloud, and no request chooses it" },
+export const claudeModels: ModelsOfOneForm & { readonly capabilities: Pick<CapabilityTable, "cells" | "exceptions"> } =
+  {
+    encodeRequest,
+    decodeResponse,
+    openStream,
+    leavesOutEmpty: () => LEFT_OUT_EMPTY,
+    dialect,
+    conversation: () => conversation,
+    capabilities: {
+      cells: {
+        ...cells,
+        image_url: mapped("source base64; an address is fetched by the gateway; detail has no counterpart"),
+        file: mapped(
+          "document: bytes as base64 or text with the filename as title; an address is fetched by the gateway; no ids of uploaded files",
+        ),
+        document: mapped(
+          "document; text in base64 is decoded, because only PDF may come so; an address is fetched by the gateway",
+        ),
+        tools: mapped(
+          "name, description, input_schema; strict, which an organization has to allow by a policy; the vendor's own tool types as they are",
+        ),
+        service_tier: { ...UNSUPPORTED, note: "capacity is bought at Google Cloud, and no request chooses it" },
+      },
+      exceptions,
     },
-    exceptions,
-  },
-};
+  };

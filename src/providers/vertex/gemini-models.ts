@@ -22,7 +22,14 @@ const DEFAULT_VERSION = "v1beta1";
 
 /** Fields that only one of the two services has: googleapis/js-genai, src/converters/_models_converters.ts. Tiers: .../docs/flex-paygo, .../docs/priority-paygo. */
 const VERTEX: GeminiPlatform = {
-  tools: { google_search: "googleSearch", url_context: "urlContext", code_execution: "codeExecution", google_maps: "googleMaps", computer_use: "computerUse", enterprise_web_search: "enterpriseWebSearch" },
+  tools: {
+    google_search: "googleSearch",
+    url_context: "urlContext",
+    code_execution: "codeExecution",
+    google_maps: "googleMaps",
+    computer_use: "computerUse",
+    enterprise_web_search: "enterpriseWebSearch",
+  },
   filesApi: null,
   demandsMediaType: true,
   serviceTier: { place: "header", name: "x-vertex-ai-llm-shared-request-type" },
@@ -34,8 +41,16 @@ function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
   const tier = encodeServiceTier(request.params.service_tier);
   return {
     request: {
-      url: vertexAddress(target, { path: `${resourceOf(model)}:${method}`, version: DEFAULT_VERSION, express: !model.startsWith("endpoints/") }),
-      headers: { ...target.headers, ...(tier !== null && { [VERTEX.serviceTier.name]: tier }), "content-type": "application/json" },
+      url: vertexAddress(target, {
+        path: `${resourceOf(model)}:${method}`,
+        version: DEFAULT_VERSION,
+        express: !model.startsWith("endpoints/"),
+      }),
+      headers: {
+        ...target.headers,
+        ...(tier !== null && { [VERTEX.serviceTier.name]: tier }),
+        "content-type": "application/json",
+      },
       body: JSON.stringify(encodeBody(request, model, VERTEX)),
     },
     memo: renamedFunctions(request.params),
@@ -49,23 +64,39 @@ function resourceOf(model: string): string {
   return /^(?:endpoints|publishers)\/./.test(model) ? steps : `publishers/google/models/${steps}`;
 }
 
-export const geminiModels: ModelsOfOneForm & { readonly capabilities: Pick<CapabilityTable, "cells" | "exceptions"> } = {
-  encodeRequest,
-  decodeResponse,
-  openStream,
-  leavesOutEmpty: () => LEFT_OUT_EMPTY,
-  conversation: () => conversation,
-  dialect: { ...PLAIN_DIALECT, messageRules: ["gs_address"], tools: Object.keys(VERTEX.tools), toolChoices: ["allowed_tools"] },
-  capabilities: {
-    cells: {
-      ...geminiCapabilities.cells,
-      image_url: mapped("inlineData for data URIs; fileData for gs:// and http(s), fetched by Google, which obeys robots.txt; `detail` has no counterpart"),
-      video_url: mapped("fileData for gs://, YouTube and http(s) addresses; inlineData for data URIs"),
-      file: mapped("inlineData for file_data; fileData for a file_id that is a gs:// or http(s) address, whose media type must be known"),
-      document: mapped("inlineData for base64, text for text, fileData for url, whose media type must be known"),
-      user: { ...geminiCapabilities.cells.user, note: "the API has no field for it; the gateway keeps it in its record. Labels for billing are the pass-through field labels" },
-      service_tier: { ...mapped(`the header ${VERTEX.serviceTier.name}: default is standard, auto is not sent`), values: ["auto", "default", "flex", "priority"] },
+export const geminiModels: ModelsOfOneForm & { readonly capabilities: Pick<CapabilityTable, "cells" | "exceptions"> } =
+  {
+    encodeRequest,
+    decodeResponse,
+    openStream,
+    leavesOutEmpty: () => LEFT_OUT_EMPTY,
+    conversation: () => conversation,
+    dialect: {
+      ...PLAIN_DIALECT,
+      messageRules: ["gs_address"],
+      tools: Object.keys(VERTEX.tools),
+      toolChoices: ["allowed_tools"],
     },
-    exceptions: MODEL_EXCEPTIONS,
-  },
-};
+    capabilities: {
+      cells: {
+        ...geminiCapabilities.cells,
+        image_url: mapped(
+          "inlineData for data URIs; fileData for gs:// and http(s), fetched by Google, which obeys robots.txt; `detail` has no counterpart",
+        ),
+        video_url: mapped("fileData for gs://, YouTube and http(s) addresses; inlineData for data URIs"),
+        file: mapped(
+          "inlineData for file_data; fileData for a file_id that is a gs:// or http(s) address, whose media type must be known",
+        ),
+        document: mapped("inlineData for base64, text for text, fileData for url, whose media type must be known"),
+        user: {
+          ...geminiCapabilities.cells.user,
+          note: "the API has no field for it; the gateway keeps it in its record. Labels for billing are the pass-through field labels",
+        },
+        service_tier: {
+          ...mapped(`the header ${VERTEX.serviceTier.name}: default is standard, auto is not sent`),
+          values: ["auto", "default", "flex", "priority"],
+        },
+      },
+      exceptions: MODEL_EXCEPTIONS,
+    },
+  };

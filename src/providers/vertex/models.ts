@@ -16,5 +16,8 @@ export function wireFormOf(model: string): WireForm {
 
 /** The model's own part of a name. */
 export function ownName(model: string): string {
-  return model.replace(/^(?:publishers\/(?:anthropic|mistralai|google)\/models|anthropic|mistralai|google|models)\/(?=.)/, "");
+  return model.replace(
+    /^(?:publishers\/(?:anthropic|mistralai|google)\/models|anthropic|mistralai|google|models)\/(?=.)/,
+    "",
+  );
 }

@@ -19,12 +19,29 @@ const COMMON = {
   baseUrl: GLOBAL_ADDRESS,
   keyVariables: [],
   conversation: likeVllm("https://docs.cloud.google.com/vertex-ai/generative-ai/docs/maas/call-open-model-apis"),
-  lacks: ["input_audio", "video_url", "file", "document", "verbosity", "modalities", "audio", "prediction", "service_tier", "store", "prompt_cache_key", "safety_identifier", "web_search_options"],
+  lacks: [
+    "input_audio",
+    "video_url",
+    "file",
+    "document",
+    "verbosity",
+    "modalities",
+    "audio",
+    "prediction",
+    "service_tier",
+    "store",
+    "prompt_cache_key",
+    "safety_identifier",
+    "web_search_options",
+  ],
 } as const satisfies OpenAICompatibleRow;
 
 export const openModels: Provider = openAICompatibleProvider({
   ...COMMON,
-  hooks: { address: (target) => vertexAddress(target, { path: "endpoints/openapi/chat/completions", version: DEFAULT_VERSION, express: false }) },
+  hooks: {
+    address: (target) =>
+      vertexAddress(target, { path: "endpoints/openapi/chat/completions", version: DEFAULT_VERSION, express: false }),
+  },
 });
 
 const mistral = openAICompatibleProvider({
@@ -36,8 +53,19 @@ const mistral = openAICompatibleProvider({
   lacks: [...COMMON.lacks, "stream_options", "logit_bias", "logprobs", "top_logprobs", "user"],
   reserved: ["random_seed"],
   developerRole: "system",
-  hooks: { address: (target, { params }) => vertexAddress(target, { path: `publishers/mistralai/models/${pathStep(target.model)}:${params.stream === true ? "streamRawPredict" : "rawPredict"}`, version: DEFAULT_VERSION, express: false }) },
+  hooks: {
+    address: (target, { params }) =>
+      vertexAddress(target, {
+        path: `publishers/mistralai/models/${pathStep(target.model)}:${params.stream === true ? "streamRawPredict" : "rawPredict"}`,
+        version: DEFAULT_VERSION,
+        express: false,
+      }),
+  },
 });
 
 /** The body names the model without its maker, and the address does too. */
-export const mistralModels: Provider = { ...mistral, encodeRequest: (request, target: Target) => mistral.encodeRequest(request, { ...target, model: ownName(target.model) }) };
+export const mistralModels: Provider = {
+  ...mistral,
+  encodeRequest: (request, target: Target) =>
+    mistral.encodeRequest(request, { ...target, model: ownName(target.model) }),
+};

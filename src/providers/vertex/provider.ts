@@ -16,7 +16,12 @@ import { geminiModels } from "./gemini-models.ts";
 import { CLAUDE, MISTRAL, OPEN, type WireForm, wireFormOf } from "./models.ts";
 import { mistralModels, openModels } from "./open-models.ts";
 
-const FORMS: Readonly<Record<WireForm, ModelsOfOneForm>> = { gemini: geminiModels, claude: claudeModels, mistral: mistralModels, open: openModels };
+const FORMS: Readonly<Record<WireForm, ModelsOfOneForm>> = {
+  gemini: geminiModels,
+  claude: claudeModels,
+  mistral: mistralModels,
+  open: openModels,
+};
 
 function modelsLike(model: string): ModelsOfOneForm {
   return FORMS[wireFormOf(model)];
@@ -26,13 +31,17 @@ function modelsLike(model: string): ModelsOfOneForm {
 function refuseForeignForms(request: ChatRequest, { blocks, tools, toolChoices, messageRules }: Dialect): void {
   for (const { kind, value, path, message } of request.vendorForms) {
     const list = { block: blocks, tool: tools, tool_choice: toolChoices, message_rule: messageRules }[kind];
-    if (!list.some((word) => word === value || (word.endsWith("*") && value.startsWith(word.slice(0, -1))))) throw new GatewayError("invalid_request", `${message}.`, { param: path });
+    if (!list.some((word) => word === value || (word.endsWith("*") && value.startsWith(word.slice(0, -1)))))
+      throw new GatewayError("invalid_request", `${message}.`, { param: path });
   }
 }
 
 function sign(request: UpstreamRequest, credential: Credential | null): UpstreamRequest {
   if (credential === null) return request;
-  const header = credential.kind === "token" ? { authorization: `Bearer ${credential.secret}` } : { "x-goog-api-key": credential.secret };
+  const header =
+    credential.kind === "token"
+      ? { authorization: `Bearer ${credential.secret}` }
+      : { "x-goog-api-key": credential.secret };
   return { ...request, headers: { ...request.headers, ...header } };
 }
 
@@ -46,7 +55,10 @@ const capabilities: CapabilityTable = {
     { models: CLAUDE, cells: claudeModels.capabilities.cells },
     ...geminiModels.capabilities.exceptions,
   ],
-  verified: { source: "https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference", date: "2026-11-20" },
+  verified: {
+    source: "https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference",
+    date: "2026-11-20",
+  },
 };
 
 function joined(pick: (dialect: Dialect) => readonly string[]): readonly string[] {
@@ -70,7 +82,12 @@ export const vertex: Provider = {
   settings: SETTINGS,
   inlines: (model) => (wireFormOf(model) === "claude" ? CLAUDE_INLINES : PLAIN_PROVIDER.inlines()),
   capabilities,
-  dialect: { blocks: joined(({ blocks }) => blocks), tools: joined(({ tools }) => tools), toolChoices: joined(({ toolChoices }) => toolChoices), messageRules: joined(({ messageRules }) => messageRules) },
+  dialect: {
+    blocks: joined(({ blocks }) => blocks),
+    tools: joined(({ tools }) => tools),
+    toolChoices: joined(({ toolChoices }) => toolChoices),
+    messageRules: joined(({ messageRules }) => messageRules),
+  },
   conversation: (target) => modelsLike(target.model).conversation(target),
   sameShape: false,
   reserved: new Set([...gemini.reserved, ...CLAUDE_RESERVED, ...mistralModels.reserved, "anthropic_version"]),

@@ -54,7 +54,15 @@ export function simulateLocalShare(seed: number, planted: "no division" | null =
   const isSlots = isStarved && chance.perMille(600);
   const isSliding = chance.perMille(600);
   const windowMs = isSliding ? chance.pick([2000, 5000, 6000]) : 0;
-  const rule = isSlots ? ruleOf({ id: "l", unit: "concurrency", window: null, limit: SLOTS, onStoreFailure: "local_share" }) : ruleOf({ id: "l", unit: "tokens", limit: chance.pick([20, 150, 600]), onStoreFailure: "local_share", ...(isSliding ? {} : { kind: "budget", window: chance.pick(["day", "total"] as const) }) });
+  const rule = isSlots
+    ? ruleOf({ id: "l", unit: "concurrency", window: null, limit: SLOTS, onStoreFailure: "local_share" })
+    : ruleOf({
+        id: "l",
+        unit: "tokens",
+        limit: chance.pick([20, 150, 600]),
+        onStoreFailure: "local_share",
+        ...(isSliding ? {} : { kind: "budget", window: chance.pick(["day", "total"] as const) }),
+      });
   const world = new World(chance, store, rule, windowMs, planted === "no division");
   return isStarved ? world.starve() : world.run();
 }
@@ -96,7 +104,10 @@ class World {
       node.cutUntil = node.cutFrom + this.#chance.pick([400, 3000, 9000]);
     }
     this.#play(11_000, this.#chance.pick([100, 400]));
-    const alone = this.#nodes.reduce((sum, { admissions }) => sum + admissions.filter(({ isAlone }) => isAlone).length, 0);
+    const alone = this.#nodes.reduce(
+      (sum, { admissions }) => sum + admissions.filter(({ isAlone }) => isAlone).length,
+      0,
+    );
     return { fault: this.#fault, alone, excess: this.#excess };
   }
 
@@ -107,7 +118,9 @@ class World {
     this.#play(4000, 0);
     this.#starvedUntil = this.#now + 8000;
     this.#play(8000, this.#chance.pick([100, 400]));
-    for (const { replica } of this.#nodes) if (replica.counts().alone > 0) this.#fault ??= `${replica.counts().alone} decided alone, though the store was there`;
+    for (const { replica } of this.#nodes)
+      if (replica.counts().alone > 0)
+        this.#fault ??= `${replica.counts().alone} decided alone, though the store was there`;
     return { fault: this.#fault, alone: 0, excess: 0 };
   }
 
@@ -117,11 +130,27 @@ class World {
       timings: TIMINGS,
       journal: noJournal,
       keys: { group: () => ["epoch", "live", `{${TAG}}`], account: ({ id }) => id, own: (key, id) => `${key}:${id}` },
-      shapeOf: ({ kind, window }) => (window === null ? { kind: "slots", windowMs: 0 } : kind === "budget" ? { kind: window as "day" | "total", windowMs: 0 } : { kind: "slide", windowMs: this.#windowMs }),
+      shapeOf: ({ kind, window }) =>
+        window === null
+          ? { kind: "slots", windowMs: 0 }
+          : kind === "budget"
+            ? { kind: window as "day" | "total", windowMs: 0 }
+            : { kind: "slide", windowMs: this.#windowMs },
       now: () => ({ monoMs: this.#now, wallMs: this.#now }),
       send: (tag, message) => this.#send(node, tag, message),
     });
-    const node: Node = { replica, cutFrom: Number.POSITIVE_INFINITY, cutUntil: Number.POSITIVE_INFINITY, replicas: 1, used: 0, heardAt: START_MS, admissions: [], standsUntil: 0, decidedAlone: 0, inbox: [] };
+    const node: Node = {
+      replica,
+      cutFrom: Number.POSITIVE_INFINITY,
+      cutUntil: Number.POSITIVE_INFINITY,
+      replicas: 1,
+      used: 0,
+      heardAt: START_MS,
+      admissions: [],
+      standsUntil: 0,
+      decidedAlone: 0,
+      inbox: [],
+    };
     this.#nodes.push(node);
   }
 
@@ -146,7 +175,11 @@ class World {
     const [status, epoch, nowMs, replicas, , accounts, operations] = answer;
     if (status === 0) node.replicas = replicas;
     this.#allowedAt = nowMs;
-    node.replica.hear(tag, message.sequence, this.#saysOne ? [status, epoch, nowMs, 1, 0, accounts, operations] : answer);
+    node.replica.hear(
+      tag,
+      message.sequence,
+      this.#saysOne ? [status, epoch, nowMs, 1, 0, accounts, operations] : answer,
+    );
     this.#allowedAt = null;
     if (status !== 0 || accounts.length === 0) return;
     const idle = node.replica.counts().leasedUnits["tokens"] ?? 0;
@@ -165,7 +198,8 @@ class World {
       for (const { run } of due) run();
       for (const node of this.#nodes) this.#run(node);
       if (this.#now % 1000 === 0) for (const { replica } of this.#nodes) replica.greet(TAG);
-      if (this.#now % STEP_MS === 0 && this.#chance.perMille(callsPerSecond * STEP_MS)) this.#call(this.#chance.pick(this.#nodes));
+      if (this.#now % STEP_MS === 0 && this.#chance.perMille(callsPerSecond * STEP_MS))
+        this.#call(this.#chance.pick(this.#nodes));
     }
   }
 
@@ -196,10 +230,13 @@ class World {
       );
       this.#judge(node);
     };
-    const result = node.replica.reserve([{ account: { rule: this.#rule, value: "" }, units, force: false }], (later) => {
-      const wasAlone = decidesAlone();
-      if (!isShortage(later)) admitted(later, wasAlone);
-    });
+    const result = node.replica.reserve(
+      [{ account: { rule: this.#rule, value: "" }, units, force: false }],
+      (later) => {
+        const wasAlone = decidesAlone();
+        if (!isShortage(later)) admitted(later, wasAlone);
+      },
+    );
     if (result === null) return;
     const wasAlone = decidesAlone();
     if (!isShortage(result)) admitted(result, wasAlone);
@@ -216,9 +253,11 @@ class World {
     const sumOf = (list: readonly Admission[]): number => list.reduce((sum, { units }) => sum + units, 0);
     const alone = node.admissions.filter((each) => each.isAlone && near(each));
     const share = (units: number): number => Math.ceil(units / node.replicas);
-    if (sumOf(alone) > share(limit)) this.#fault ??= `${sumOf(alone)} of ${limit} admitted alone by one of ${node.replicas}`;
+    if (sumOf(alone) > share(limit))
+      this.#fault ??= `${sumOf(alone)} of ${limit} admitted alone by one of ${node.replicas}`;
     const sinceHeard = alone.filter(({ at }) => at >= node.heardAt);
-    if (this.#now < node.heardAt + spanMs && sumOf(sinceHeard) > share(Math.max(0, limit - node.used))) this.#fault ??= `${sumOf(sinceHeard)} admitted alone by one of ${node.replicas} that had heard of ${node.used} of ${limit}`;
+    if (this.#now < node.heardAt + spanMs && sumOf(sinceHeard) > share(Math.max(0, limit - node.used)))
+      this.#fault ??= `${sumOf(sinceHeard)} admitted alone by one of ${node.replicas} that had heard of ${node.used} of ${limit}`;
     const all = this.#nodes.map(({ admissions }) => admissions.filter(near));
     const atStore = all.reduce((sum, list) => sum + sumOf(list.filter(({ isAlone }) => !isAlone)), 0);
     if (atStore > limit) this.#fault ??= `${atStore} of ${limit} admitted with the store`;

@@ -29,7 +29,9 @@ const DAY_MS = 86_400_000;
 
 export function openObserver(accounts: readonly SimulatedAccount[]) {
   const calls: Observed[] = [];
-  const byAccount = new Map<string, { at: number; units: () => number; call: Observed }[]>(accounts.map(({ rule }) => [rule.id, []]));
+  const byAccount = new Map<string, { at: number; units: () => number; call: Observed }[]>(
+    accounts.map(({ rule }) => [rule.id, []]),
+  );
   /** Units that were charged, of each replica and account, with overruns. */
   const charged = new Map<string, { at: number; units: () => number }[]>();
   let lostAt: number | null = null;
@@ -46,7 +48,9 @@ export function openObserver(accounts: readonly SimulatedAccount[]) {
     const list = byAccount.get(rule.id)!.filter(({ call }) => !call.excused);
     const told = (sum: number, what: string): string => `${rule.id}: ${sum} of ${rule.limit} admitted ${what}`;
     if (kind !== "slide") {
-      const sum = list.filter((each) => kind === "total" || Math.floor(each.at / DAY_MS) === Math.floor(at / DAY_MS)).reduce((all, each) => all + each.units(), 0);
+      const sum = list
+        .filter((each) => kind === "total" || Math.floor(each.at / DAY_MS) === Math.floor(at / DAY_MS))
+        .reduce((all, each) => all + each.units(), 0);
       return sum > rule.limit ? told(sum, kind) : null;
     }
     const near = list.filter((each) => Math.abs(each.at - at) < windowMs).toSorted((a, b) => a.at - b.at);
@@ -74,8 +78,11 @@ export function openObserver(accounts: readonly SimulatedAccount[]) {
           if (over !== null) return over;
           continue;
         }
-        const running = calls.filter((each) => each.runs && !each.excused && !paused.has(each.node) && each.accounts.includes(account.rule.id));
-        if (running.length > account.rule.limit) return `${account.rule.id}: ${running.length} of ${account.rule.limit} at once at ${now}`;
+        const running = calls.filter(
+          (each) => each.runs && !each.excused && !paused.has(each.node) && each.accounts.includes(account.rule.id),
+        );
+        if (running.length > account.rule.limit)
+          return `${account.rule.id}: ${running.length} of ${account.rule.limit} at once at ${now}`;
       }
       return null;
     },
@@ -109,8 +116,12 @@ export function openObserver(accounts: readonly SimulatedAccount[]) {
     short({ rule, kind, windowMs }: SimulatedAccount, node: string, store: StoreModel, now: number): string | null {
       if (kind === "slots") {
         const held = store.count(rule.id)?.holds.get(node)?.units ?? 0;
-        const running = calls.filter((call) => call.node === node && call.runs && call.accounts.includes(rule.id)).length;
-        return held > running && (store.count(rule.id)?.holds.get(node)?.at ?? 0) + 3000 >= now ? `${rule.id}: ${node} holds ${held} slots and uses ${running}` : null;
+        const running = calls.filter(
+          (call) => call.node === node && call.runs && call.accounts.includes(rule.id),
+        ).length;
+        return held > running && (store.count(rule.id)?.holds.get(node)?.at ?? 0) + 3000 >= now
+          ? `${rule.id}: ${node} holds ${held} slots and uses ${running}`
+          : null;
       }
       const shape = { kind, windowMs };
       let units = 0;
@@ -118,13 +129,21 @@ export function openObserver(accounts: readonly SimulatedAccount[]) {
         const leaves = leavesAtMs(shape, bucket, TIMINGS.leaseLifeMs);
         if (leaves === null || leaves > now) units += each;
       }
-      const since = kind === "slide" ? now - windowMs - windowMs / BUCKETS - 2 * TIMINGS.leaseLifeMs : Number.NEGATIVE_INFINITY;
+      const since =
+        kind === "slide" ? now - windowMs - windowMs / BUCKETS - 2 * TIMINGS.leaseLifeMs : Number.NEGATIVE_INFINITY;
       let used = 0;
       for (const each of chargedOf(node, rule.id)) if (each.at > since) used += each.units();
       const isOff = kind === "total" ? units !== used : units > used;
       const held = store.count(rule.id)?.holds.get(node)?.units ?? 0;
-      const reserved = calls.reduce((sum, call) => (call.node === node && call.runs ? sum + call.accounts.reduce((own, id, index) => (id === rule.id ? own + call.units[index]! : own), 0) : sum), 0);
-      if (!isOff && kind === "total" && held !== reserved) return `${rule.id}: ${held} are held for calls of ${node}, which has reserved ${reserved}`;
+      const reserved = calls.reduce(
+        (sum, call) =>
+          call.node === node && call.runs
+            ? sum + call.accounts.reduce((own, id, index) => (id === rule.id ? own + call.units[index]! : own), 0)
+            : sum,
+        0,
+      );
+      if (!isOff && kind === "total" && held !== reserved)
+        return `${rule.id}: ${held} are held for calls of ${node}, which has reserved ${reserved}`;
       return isOff ? `${rule.id}: ${units} are charged for ${node}, which used ${used}` : null;
     },
   };

@@ -1,9 +1,29 @@
 // The store's script once more in TypeScript, for the simulation: the same message gives the same answer, which store-script.test.ts demands over random
 // messages. It can be told four lies, the planted faults that are the store's.
-import { type AccountAnswer, type AccountLine, type Answer, BUCKETS, CLOSED, DIRECT, DONE, JOIN_FIRST, LEASED, MIN_LEASED_CALLS, MIN_LEASED_WINDOW_MS, type MessageWithKeys, type Operation, type OperationAnswer, STALE } from "../../../src/admission/valkey/protocol.ts";
+import {
+  type AccountAnswer,
+  type AccountLine,
+  type Answer,
+  BUCKETS,
+  CLOSED,
+  DIRECT,
+  DONE,
+  JOIN_FIRST,
+  LEASED,
+  MIN_LEASED_CALLS,
+  MIN_LEASED_WINDOW_MS,
+  type MessageWithKeys,
+  type Operation,
+  type OperationAnswer,
+  STALE,
+} from "../../../src/admission/valkey/protocol.ts";
 import { bucketAt, leavesAtMs, type WindowShape } from "../../../src/admission/valkey/windows.ts";
 
-export type StoreFault = "guessing for the dead" | "window by fixed bucket" | "refusal keeps the other account" | "old epoch trusted";
+export type StoreFault =
+  | "guessing for the dead"
+  | "window by fixed bucket"
+  | "refusal keeps the other account"
+  | "old epoch trusted";
 
 interface Hold {
   units: number;
@@ -55,7 +75,13 @@ interface Working extends WindowShape {
   used: number;
 }
 
-const emptyData = (): StoreData => ({ epoch: null, live: new Map(), groups: new Map(), counts: new Map(), own: new Map() });
+const emptyData = (): StoreData => ({
+  epoch: null,
+  live: new Map(),
+  groups: new Map(),
+  counts: new Map(),
+  own: new Map(),
+});
 
 export function openStoreModel(fault: StoreFault | null = null): StoreModel {
   let data = emptyData();
@@ -64,7 +90,8 @@ export function openStoreModel(fault: StoreFault | null = null): StoreModel {
   let message!: MessageWithKeys;
 
   const leaves = (shape: WindowShape, bucket: number): number | null => {
-    if (fault === "window by fixed bucket" && shape.kind === "slide") return (Math.floor((bucket * shape.windowMs) / BUCKETS / shape.windowMs) + 1) * shape.windowMs;
+    if (fault === "window by fixed bucket" && shape.kind === "slide")
+      return (Math.floor((bucket * shape.windowMs) / BUCKETS / shape.windowMs) + 1) * shape.windowMs;
     return leavesAtMs(shape, bucket, message.leaseLifeMs);
   };
 
@@ -72,22 +99,39 @@ export function openStoreModel(fault: StoreFault | null = null): StoreModel {
     const [limit, kind, windowMs, typical, want, hold, idle] = line;
     const key = message.keys[3 + 2 * index]!;
     let count = data.counts.get(key);
-    if (count === undefined) data.counts.set(key, (count = { buckets: new Map(), holds: new Map(), recalled: 0, marks: new Map() }));
-    const account: Working = { key, ownKey: message.keys[4 + 2 * index]!, limit, kind, windowMs, typical: Math.max(typical, 1), want, count, now: bucketAt({ kind, windowMs }, nowMs), used: 0 };
+    if (count === undefined)
+      data.counts.set(key, (count = { buckets: new Map(), holds: new Map(), recalled: 0, marks: new Map() }));
+    const account: Working = {
+      key,
+      ownKey: message.keys[4 + 2 * index]!,
+      limit,
+      kind,
+      windowMs,
+      typical: Math.max(typical, 1),
+      want,
+      count,
+      now: bucketAt({ kind, windowMs }, nowMs),
+      used: 0,
+    };
     for (const [bucket, units] of count.buckets) {
       const at = leaves(account, bucket);
       if (at !== null && at <= nowMs) count.buckets.delete(bucket);
       else account.used += units;
     }
     for (const [id, held] of count.holds) {
-      if (fault === "guessing for the dead" && kind !== "slots" && id !== message.replica && held.at + 2000 < nowMs) giveForTheDead(account, id, held);
+      if (fault === "guessing for the dead" && kind !== "slots" && id !== message.replica && held.at + 2000 < nowMs)
+        giveForTheDead(account, id, held);
       if (kind !== "slots" || id === message.replica) continue;
       if (held.at + 3000 < nowMs) count.holds.delete(id);
       else account.used += held.units;
     }
     const mine = count.holds.get(message.replica);
     if (hold > 0) {
-      count.holds.set(message.replica, { units: hold, at: kind !== "slots" && mine !== undefined ? mine.at : nowMs, idle });
+      count.holds.set(message.replica, {
+        units: hold,
+        at: kind !== "slots" && mine !== undefined ? mine.at : nowMs,
+        idle,
+      });
       if (kind === "slots") account.used += hold;
     } else count.holds.delete(message.replica);
     return account;
@@ -135,7 +179,11 @@ export function openStoreModel(fault: StoreFault | null = null): StoreModel {
   const holdReserved = ({ kind, count }: Working, units: number): void => {
     if (kind !== "total" || units === 0) return;
     const mine = count.holds.get(message.replica);
-    count.holds.set(message.replica, { units: (mine?.units ?? 0) + units, at: mine?.at ?? nowMs, idle: mine?.idle ?? 0 });
+    count.holds.set(message.replica, {
+      units: (mine?.units ?? 0) + units,
+      at: mine?.at ?? nowMs,
+      idle: mine?.idle ?? 0,
+    });
   };
 
   const fitsAt = (account: Working, units: number): number => {
@@ -165,14 +213,16 @@ export function openStoreModel(fault: StoreFault | null = null): StoreModel {
       if (operation[n + 2] !== 0 || units === 0 || missing <= 0) continue;
       const at = fitsAt(account, units);
       let out = 0;
-      for (const hold of account.count.holds.values()) if (hold.at + message.leaseLifeMs + 150 >= nowMs) out += hold.idle;
+      for (const hold of account.count.holds.values())
+        if (hold.at + message.leaseLifeMs + 150 >= nowMs) out += hold.idle;
       if (out > 0 && units <= account.limit) account.count.recalled = nowMs + 500;
       if (out < missing || units > account.limit) worth = 0;
       const order = at !== -1 ? at : units > account.limit ? 2 ** 52 : 2 ** 51;
       if (worst === null || order > worst.order) worst = { account, at, need: n / 3, order };
     }
     if (worst !== null) {
-      if (fault === "refusal keeps the other account") for (let n = 0; n < worst.need * 3; n += 3) take(accounts[operation[n]! - 1]!, operation[n + 1]!);
+      if (fault === "refusal keeps the other account")
+        for (let n = 0; n < worst.need * 3; n += 3) take(accounts[operation[n]! - 1]!, operation[n + 1]!);
       return [0, worst.need, worst.account.used, worst.at, worth];
     }
     const done = [1];
@@ -200,7 +250,9 @@ export function openStoreModel(fault: StoreFault | null = null): StoreModel {
     }
     const before = new Map(ownOf(account));
     const newest = Math.max(-1, ...stated.keys());
-    if (whole > 0) for (const [bucket, units] of before) if (!stated.has(bucket) && (whole === 1 || bucket > newest)) add(account, bucket, -units);
+    if (whole > 0)
+      for (const [bucket, units] of before)
+        if (!stated.has(bucket) && (whole === 1 || bucket > newest)) add(account, bucket, -units);
     for (const [bucket, units] of stated) add(account, bucket, units - (before.get(bucket) ?? 0));
   };
 
@@ -208,7 +260,11 @@ export function openStoreModel(fault: StoreFault | null = null): StoreModel {
     const { limit, kind, windowMs, typical, want, count, now } = account;
     const cap = Math.floor(Math.max(0, limit - account.used) / (2 * replicas));
     const leasable = limit >= MIN_LEASED_CALLS * typical && (kind !== "slide" || windowMs >= MIN_LEASED_WINDOW_MS);
-    const mode = !isOpen ? CLOSED : leasable && count.recalled <= nowMs && cap >= typical && cap * 4 >= want ? LEASED : DIRECT;
+    const mode = !isOpen
+      ? CLOSED
+      : leasable && count.recalled <= nowMs && cap >= typical && cap * 4 >= want
+        ? LEASED
+        : DIRECT;
     const isCalendar = kind === "day" || kind === "week" || kind === "month";
     const valid = isCalendar ? Math.min(message.leaseLifeMs, leaves(account, now)! - nowMs) : message.leaseLifeMs;
     let granted = 0;
@@ -216,7 +272,8 @@ export function openStoreModel(fault: StoreFault | null = null): StoreModel {
       granted = Math.min(Math.max(want, typical), cap);
       const mine = { ...(count.holds.get(message.replica) ?? { units: 0, at: nowMs, idle: 0 }) };
       take(account, granted);
-      if (kind !== "slots") count.holds.set(message.replica, { units: mine.units + granted, at: nowMs, idle: mine.idle + granted });
+      if (kind !== "slots")
+        count.holds.set(message.replica, { units: mine.units + granted, at: nowMs, idle: mine.idle + granted });
       else if (granted > 0) count.holds.get(message.replica)!.idle += granted;
     }
     let newest: number | null = null;
@@ -243,12 +300,14 @@ export function openStoreModel(fault: StoreFault | null = null): StoreModel {
       const isOpen = at >= opens;
       const [, , groupKey] = message.keys;
       let group = data.groups.get(groupKey!);
-      if (group === undefined) data.groups.set(groupKey!, (group = { sequences: new Map(), joined: new Map(), answers: new Map() }));
+      if (group === undefined)
+        data.groups.set(groupKey!, (group = { sequences: new Map(), joined: new Map(), answers: new Map() }));
       const { replica, sequence, join } = message;
       const short = (status: number): Answer => [status, label, at, 0, 0, [], []];
       const isNew = join === 2 && message.epoch === "";
       if (fault === "old epoch trusted") group.joined.set(replica, label);
-      else if (join !== 3 && !isNew && (message.epoch !== label || (join === 0 && group.joined.get(replica) !== label))) return short(JOIN_FIRST);
+      else if (join !== 3 && !isNew && (message.epoch !== label || (join === 0 && group.joined.get(replica) !== label)))
+        return short(JOIN_FIRST);
       const last = group.sequences.get(replica) ?? 0;
       if (sequence < last) return short(STALE);
       if (sequence === last && group.answers.has(replica)) return group.answers.get(replica)!;
@@ -258,7 +317,15 @@ export function openStoreModel(fault: StoreFault | null = null): StoreModel {
       for (const [index, whole, ...pairs] of message.statements) state(accounts[index - 1]!, whole, pairs);
       const operations = message.operations.map((operation) => perform(accounts, operation, isOpen));
       const replicas = Math.max(1, live.length);
-      const answer: Answer = [DONE, label, at, replicas, live.filter((id) => id < replica).length, accounts.map((account) => lineOf(account, replicas, isOpen)), operations];
+      const answer: Answer = [
+        DONE,
+        label,
+        at,
+        replicas,
+        live.filter((id) => id < replica).length,
+        accounts.map((account) => lineOf(account, replicas, isOpen)),
+        operations,
+      ];
       if (join === 2) group.joined.set(replica, label);
       if (join === 3) group.joined.delete(replica);
       else {

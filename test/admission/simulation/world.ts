@@ -12,9 +12,18 @@ import { openObserver, type Observed, type SimulatedAccount } from "./observer.t
 import { openStoreModel, type StoreFault, type StoreModel } from "./store-model.ts";
 
 /** None of them is in the product's code: the store's are in its model, the replica's in what it is told here of time and answers, and in what is told it of calls. */
-type ReplicaFault = "surplus into the pocket" | "life from receipt" | "monotonic clock asleep" | "asked for by the dead";
+type ReplicaFault =
+  | "surplus into the pocket"
+  | "life from receipt"
+  | "monotonic clock asleep"
+  | "asked for by the dead";
 export type PlantedFault = ReplicaFault | StoreFault;
-const STORE_FAULTS: ReadonlySet<PlantedFault> = new Set<PlantedFault>(["guessing for the dead", "window by fixed bucket", "refusal keeps the other account", "old epoch trusted"]);
+const STORE_FAULTS: ReadonlySet<PlantedFault> = new Set<PlantedFault>([
+  "guessing for the dead",
+  "window by fixed bucket",
+  "refusal keeps the other account",
+  "old epoch trusted",
+]);
 
 const TAG = "t";
 /** One that starves gets CPU this often at least. */
@@ -91,14 +100,20 @@ function accountsOf(chance: Chance, isEdge: boolean): readonly SimulatedAccount[
     thresholds: [],
     ...extra,
   });
-  if (isEdge) return [{ kind: "day", windowMs: 0, rule: rule(0, chance.pick([150, 300]), { kind: "budget", window: "day" }) }];
+  if (isEdge)
+    return [{ kind: "day", windowMs: 0, rule: rule(0, chance.pick([150, 300]), { kind: "budget", window: "day" }) }];
   const count = chance.pick([1, 1, 1, 2, 3]);
   return Array.from({ length: count }, (_, index): SimulatedAccount => {
     const kind = chance.pick(["slide", "slide", "day", "day", "total", "slots"] as const);
     const windowMs = kind === "slide" ? chance.pick([5000, 5000, 6000, 2000]) : 0;
     const limit = chance.pick([5, 100, 150, 400]) * (kind === "day" || kind === "total" ? 2 : 1);
-    if (kind === "slots") return { kind, windowMs, rule: rule(index, chance.pick([3, 8, 60]), { unit: "concurrency", window: null }) };
-    return { kind, windowMs, rule: kind === "slide" ? rule(index, limit, {}) : rule(index, limit, { kind: "budget", window: kind }) };
+    if (kind === "slots")
+      return { kind, windowMs, rule: rule(index, chance.pick([3, 8, 60]), { unit: "concurrency", window: null }) };
+    return {
+      kind,
+      windowMs,
+      rule: kind === "slide" ? rule(index, limit, {}) : rule(index, limit, { kind: "budget", window: kind }),
+    };
   });
 }
 
@@ -145,7 +160,8 @@ class World {
     this.#sleepsAtMidnight = !this.#isLateAtMidnight && this.#chance.perMille(isEdge ? 1000 : 300);
     this.#bursts = this.#pace === 500 ? 700 : 20;
     // midnight lies within the run, often soon after its start
-    this.#now = MIDNIGHT_MS - (isEdge ? 300 + this.#chance.below(700) : this.#chance.below(this.#chance.pick([1500, 9000])));
+    this.#now =
+      MIDNIGHT_MS - (isEdge ? 300 + this.#chance.below(700) : this.#chance.below(this.#chance.pick([1500, 9000])));
     this.#observer = openObserver(this.#accounts);
   }
 
@@ -154,7 +170,22 @@ class World {
     const end = start + 8_500;
     this.#faultsEnd = end - 500;
     // most often the store has been there for long
-    if (this.#chance.perMille(850)) this.#store.run({ keys: ["epoch", "live", `{${TAG}}`], replica: "before", sequence: 1, epoch: "", join: 2, leaseLifeMs: TIMINGS.leaseLifeMs, joinMs: TIMINGS.joinMs, accounts: [], statements: [], operations: [] }, start - 20_000);
+    if (this.#chance.perMille(850))
+      this.#store.run(
+        {
+          keys: ["epoch", "live", `{${TAG}}`],
+          replica: "before",
+          sequence: 1,
+          epoch: "",
+          join: 2,
+          leaseLifeMs: TIMINGS.leaseLifeMs,
+          joinMs: TIMINGS.joinMs,
+          accounts: [],
+          statements: [],
+          operations: [],
+        },
+        start - 20_000,
+      );
     for (let n = this.#chance.below(3) + 1; n >= 0; n--) this.#start(null);
     this.#schedule(start + this.#chance.below(100), () => this.#callAgain(end));
     if (this.#chance.perMille(800)) this.#schedule(start + this.#chance.below(1500), () => this.#troubleAgain());
@@ -204,7 +235,7 @@ class World {
     const last = heap.pop()!;
     if (heap.length === 0) return;
     heap[0] = last;
-    for (let index = 0; ; ) {
+    for (let index = 0; ;) {
       const left = 2 * index + 1;
       let least = index;
       if (left < heap.length && before(heap[left]!, heap[least]!)) least = left;
@@ -223,25 +254,64 @@ class World {
     let places = 0;
     const written: LeaseJournal = {
       open: (account, bucket, units) => {
-        journal.set(++places, { key: account.key, kind: account.kind, windowMs: account.windowMs, limit: account.limit, bucket, units, isLast: false });
+        journal.set(++places, {
+          key: account.key,
+          kind: account.kind,
+          windowMs: account.windowMs,
+          limit: account.limit,
+          bucket,
+          units,
+          isLast: false,
+        });
         return places;
       },
       write: (place, units) => void journal.set(place, { ...journal.get(place)!, units }),
-      change: (place, units) => void journal.set(place, { ...journal.get(place)!, units: journal.get(place)!.units + units }),
+      change: (place, units) =>
+        void journal.set(place, { ...journal.get(place)!, units: journal.get(place)!.units + units }),
       endsWith: (place, isLast) => void journal.set(place, { ...journal.get(place)!, isLast }),
       close: (place) => void journal.delete(place),
     };
-    const node: Node = { id, journal, alive: true, told: false, followed: false, pausedUntil: 0, numbUntil: 0, starvesUntil: 0, spokeAt: this.#now, renewed: new Map(), wereFreed: false, cutUntil: 0, monoLag: -this.#now + 1000 * this.#nextId, wallLag: this.#chance.below(2000) - 1000, inbox: [], calls: new Set(), sentAt: new Map(), pocket: null, replica: null! };
+    const node: Node = {
+      id,
+      journal,
+      alive: true,
+      told: false,
+      followed: false,
+      pausedUntil: 0,
+      numbUntil: 0,
+      starvesUntil: 0,
+      spokeAt: this.#now,
+      renewed: new Map(),
+      wereFreed: false,
+      cutUntil: 0,
+      monoLag: -this.#now + 1000 * this.#nextId,
+      wallLag: this.#chance.below(2000) - 1000,
+      inbox: [],
+      calls: new Set(),
+      sentAt: new Map(),
+      pocket: null,
+      replica: null!,
+    };
     node.replica = new Replica({
       replica: id,
       timings: TIMINGS,
       journal: written,
-      now: (): Clocks => ({ monoMs: this.#now + node.monoLag, wallMs: this.#now + (this.#planted === "monotonic clock asleep" ? node.monoLag : node.wallLag) }),
-      keys: { group: () => ["epoch", "live", `{${TAG}}`], account: (rule) => rule.id, own: (key, replica) => `${key}:${replica}` },
+      now: (): Clocks => ({
+        monoMs: this.#now + node.monoLag,
+        wallMs: this.#now + (this.#planted === "monotonic clock asleep" ? node.monoLag : node.wallLag),
+      }),
+      keys: {
+        group: () => ["epoch", "live", `{${TAG}}`],
+        account: (rule) => rule.id,
+        own: (key, replica) => `${key}:${replica}`,
+      },
       send: (_, message) => this.#send(node, message),
       onLost: (reservation) => {
-        const isOverdue = reservation.needs.some(({ account }) => this.#now - (node.renewed.get(account.rule.id)?.sentAt ?? 0) > 2 * TIMINGS.heartbeatMs);
-        if (!node.wereFreed && !isOverdue) this.#fault ??= `${node.id} ended a call at ${this.#now}, though the store had heard of its slots`;
+        const isOverdue = reservation.needs.some(
+          ({ account }) => this.#now - (node.renewed.get(account.rule.id)?.sentAt ?? 0) > 2 * TIMINGS.heartbeatMs,
+        );
+        if (!node.wereFreed && !isOverdue)
+          this.#fault ??= `${node.id} ended a call at ${this.#now}, though the store had heard of its slots`;
         for (const call of node.calls) if (call.reservation === reservation) this.#endCall(node, call);
       },
       shapeOf: (rule) => {
@@ -262,9 +332,15 @@ class World {
       this.#schedule(this.#now + 200, () => this.#tellFor(dead));
       return;
     }
-    const keys = { group: () => ["epoch", "live", `{${TAG}}`], own: (key: string, replica: string) => `${key}:${replica}` };
-    const buckets = [...dead.journal.values()].filter(({ isLast }) => !isLast || this.#planted !== "asked for by the dead");
-    for (const message of deadMessages({ replica: dead.id, buckets }, keys)) this.#observer.opened(this.#store.run(message, this.#now)[1], this.#now, this.#store);
+    const keys = {
+      group: () => ["epoch", "live", `{${TAG}}`],
+      own: (key: string, replica: string) => `${key}:${replica}`,
+    };
+    const buckets = [...dead.journal.values()].filter(
+      ({ isLast }) => !isLast || this.#planted !== "asked for by the dead",
+    );
+    for (const message of deadMessages({ replica: dead.id, buckets }, keys))
+      this.#observer.opened(this.#store.run(message, this.#now)[1], this.#now, this.#store);
     dead.told = true;
   }
 
@@ -325,7 +401,8 @@ class World {
     if (!this.#isCalm() && this.#chance.perMille(15)) return;
     const delay = this.#delay();
     // whatever a late answer brings is wanted
-    if (delay > TIMINGS.leaseLifeMs && this.#chance.perMille(500)) this.#schedule(this.#now + delay + this.#chance.below(60), () => this.#burst(node));
+    if (delay > TIMINGS.leaseLifeMs && this.#chance.perMille(500))
+      this.#schedule(this.#now + delay + this.#chance.below(60), () => this.#burst(node));
     this.#schedule(this.#now + delay, () => {
       if (this.#now >= node.cutUntil) this.#toNode(node, () => this.#hear(node, message, answer));
     });
@@ -346,7 +423,13 @@ class World {
       node.wereFreed ||= last !== undefined && answer[2] - last.answeredAt > SLOTS_FREED_MS;
       node.renewed.set(account, { sentAt: node.sentAt.get(message.sequence)!, answeredAt: answer[2] });
     }
-    node.replica.hear(TAG, message.sequence, this.#planted === "life from receipt" ? withLifeFrom(answer, this.#now - node.sentAt.get(message.sequence)!) : answer);
+    node.replica.hear(
+      TAG,
+      message.sequence,
+      this.#planted === "life from receipt"
+        ? withLifeFrom(answer, this.#now - node.sentAt.get(message.sequence)!)
+        : answer,
+    );
     this.#allowedAt = null;
     node.wereFreed = false;
   }
@@ -367,8 +450,13 @@ class World {
 
   #callAt(node: Node): void {
     if (this.#isCalm()) return;
-    const chosen = this.#accounts.length === 1 ? this.#accounts : this.#accounts.filter(() => this.#chance.perMille(750));
-    const needs = chosen.map(({ rule, kind }): Need => ({ account: { rule, value: "" }, units: kind === "slots" ? 1 : this.#chance.pick([1, 1, 1, 2, 5]), force: false }));
+    const chosen =
+      this.#accounts.length === 1 ? this.#accounts : this.#accounts.filter(() => this.#chance.perMille(750));
+    const needs = chosen.map(({ rule, kind }): Need => ({
+      account: { rule, value: "" },
+      units: kind === "slots" ? 1 : this.#chance.pick([1, 1, 1, 2, 5]),
+      force: false,
+    }));
     if (needs.length === 0) return;
     if (node.pocket !== null && needs.length === 1 && needs[0]!.units <= node.pocket.left) {
       this.#spendPocket(node, node.pocket, needs);
@@ -393,7 +481,15 @@ class World {
     }
     reservation.recorded?.();
     this.#admitted += 1;
-    const call: Observed = { reservation, node: node.id, at: this.#allowedAt ?? this.#now, units: needs.map(({ units }) => units), accounts: needs.map(({ account }) => account.rule.id), runs: true, excused: false };
+    const call: Observed = {
+      reservation,
+      node: node.id,
+      at: this.#allowedAt ?? this.#now,
+      units: needs.map(({ units }) => units),
+      accounts: needs.map(({ account }) => account.rule.id),
+      runs: true,
+      excused: false,
+    };
     node.calls.add(call);
     const paused = new Set(this.#nodes.filter((each) => this.#isNumb(each)).map(({ id }) => id));
     this.#fault ??= this.#observer.admitted(call, this.#now, paused);
@@ -403,7 +499,10 @@ class World {
 
   /** It had no CPU to say what it holds for so long that the store has given it to others, nor to hear that since. */
   #isNumb({ numbUntil, starvesUntil, spokeAt }: Node): boolean {
-    return this.#now < numbUntil || (this.#now < starvesUntil + MOST_STARVED_MS + NUMB_MS && this.#now - spokeAt > SLOTS_FREED_MS);
+    return (
+      this.#now < numbUntil ||
+      (this.#now < starvesUntil + MOST_STARVED_MS + NUMB_MS && this.#now - spokeAt > SLOTS_FREED_MS)
+    );
   }
 
   #endCall(node: Node, call: Observed): void {
@@ -411,11 +510,20 @@ class World {
     call.runs = false;
     if (this.#chance.perMille(200)) {
       call.reservation.release();
-      this.#observer.settled(call, call.units.map(() => 0));
+      this.#observer.settled(
+        call,
+        call.units.map(() => 0),
+      );
       return;
     }
     const used = call.units.map((units) => (this.#chance.perMille(500) ? units : this.#chance.below(units + 2)));
-    if (this.#planted === "surplus into the pocket" && used.length === 1 && used[0]! < call.units[0]! && node.pocket === null) this.#fillPocket(node, call, used[0]!);
+    if (
+      this.#planted === "surplus into the pocket" &&
+      used.length === 1 &&
+      used[0]! < call.units[0]! &&
+      node.pocket === null
+    )
+      this.#fillPocket(node, call, used[0]!);
     else call.reservation.settle(used);
     this.#observer.settled(call, used);
   }
@@ -457,7 +565,9 @@ class World {
 
   /** Over the edge of a window. */
   #sleepAll(): void {
-    for (const node of this.#nodes) if (node.alive && this.#now >= node.pausedUntil && this.#chance.perMille(600)) this.#pause(node, this.#chance.pick([300, 1500]), true);
+    for (const node of this.#nodes)
+      if (node.alive && this.#now >= node.pausedUntil && this.#chance.perMille(600))
+        this.#pause(node, this.#chance.pick([300, 1500]), true);
   }
 
   #pause(node: Node, lastsMs: number, isAsleep: boolean): void {
@@ -500,9 +610,23 @@ class World {
 /** As if the life of what it lends began when it came. */
 function withLifeFrom(answer: Answer, tookMs: number): Answer {
   const [status, epoch, nowMs, replicas, rank, accounts, operations] = answer;
-  return [status, epoch, nowMs, replicas, rank, accounts.map(([used, mode, granted, bucket, validMs, resetsAtMs]) => [used, mode, granted, bucket, validMs + tookMs, resetsAtMs] as const), operations];
+  return [
+    status,
+    epoch,
+    nowMs,
+    replicas,
+    rank,
+    accounts.map(
+      ([used, mode, granted, bucket, validMs, resetsAtMs]) =>
+        [used, mode, granted, bucket, validMs + tookMs, resetsAtMs] as const,
+    ),
+    operations,
+  ];
 }
 
-function before(one: { readonly at: number; readonly order: number }, other: { readonly at: number; readonly order: number }): boolean {
+function before(
+  one: { readonly at: number; readonly order: number },
+  other: { readonly at: number; readonly order: number },
+): boolean {
   return one.at < other.at || (one.at === other.at && one.order < other.order);
 }

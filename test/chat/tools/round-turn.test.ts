@@ -10,7 +10,10 @@ test("[d10.2] what a vendor packed into a round's message goes into the next rou
   part.extraContent({ google: { parts: [{ b: 2 }] }, anthropic: { content: [{ type: "text", text: "I look." }] } });
   part.extraContent(null);
   const turn = part.turn("stop");
-  expect(turn["extra_content"]).toEqual({ google: { parts: [{ a: 1 }, { b: 2 }], thought_signature: "s" }, anthropic: { content: [{ type: "text", text: "I look." }] } });
+  expect(turn["extra_content"]).toEqual({
+    google: { parts: [{ a: 1 }, { b: 2 }], thought_signature: "s" },
+    anthropic: { content: [{ type: "text", text: "I look." }] },
+  });
   const { messages } = withOutcomes({ messages: [{ role: "user", content: "?" }], toolImages: new Set() }, turn, []);
   expect(messages[1]).toMatchObject({ content: "I look.", extra_content: turn["extra_content"] as object });
 });

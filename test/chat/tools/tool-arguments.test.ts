@@ -5,24 +5,51 @@ import fc from "fast-check";
 import type { JsonObject } from "../../../src/core/json.ts";
 import { checkedArguments } from "../../../src/chat/tools/tool-arguments.ts";
 
-const faultOf = (args: JsonObject, schema: JsonObject): string | null => checkedArguments(JSON.stringify(args), schema).fault;
+const faultOf = (args: JsonObject, schema: JsonObject): string | null =>
+  checkedArguments(JSON.stringify(args), schema).fault;
 
 describe("arguments of tools", () => {
   test("[d10.4] are judged as another validator judges them", () => {
     const schema: JsonObject = {
-      type: "object", required: ["path"], additionalProperties: false,
+      type: "object",
+      required: ["path"],
+      additionalProperties: false,
       properties: {
-        path: { type: "string", minLength: 1, maxLength: 5 }, depth: { type: ["integer", "null"], minimum: 0, exclusiveMaximum: 4 }, kinds: { type: "array", items: { enum: ["a", "b", 3] }, minItems: 1, maxItems: 3 },
-        either: { anyOf: [{ type: "string" }, { type: "object", properties: { x: { const: 1 } }, required: ["x"] }] }, tree: { $ref: "#/$defs/tree" }, one: { oneOf: [{ type: "number" }, { type: "integer" }] },
+        path: { type: "string", minLength: 1, maxLength: 5 },
+        depth: { type: ["integer", "null"], minimum: 0, exclusiveMaximum: 4 },
+        kinds: { type: "array", items: { enum: ["a", "b", 3] }, minItems: 1, maxItems: 3 },
+        either: { anyOf: [{ type: "string" }, { type: "object", properties: { x: { const: 1 } }, required: ["x"] }] },
+        tree: { $ref: "#/$defs/tree" },
+        one: { oneOf: [{ type: "number" }, { type: "integer" }] },
       },
-      $defs: { tree: { type: "object", properties: { left: { $ref: "#/$defs/tree" }, leaf: { type: "boolean" } }, additionalProperties: false } },
+      $defs: {
+        tree: {
+          type: "object",
+          properties: { left: { $ref: "#/$defs/tree" }, leaf: { type: "boolean" } },
+          additionalProperties: false,
+        },
+      },
     };
     const judge = new Ajv2020({ strict: false }).compile(schema);
-    const tree = fc.letrec<{ readonly tree: unknown }>((tie) => ({ tree: fc.oneof({ depthSize: "small" }, fc.record({ leaf: fc.oneof(fc.boolean(), fc.string()) }), fc.record({ left: tie("tree") })) })).tree;
+    const tree = fc.letrec<{ readonly tree: unknown }>((tie) => ({
+      tree: fc.oneof(
+        { depthSize: "small" },
+        fc.record({ leaf: fc.oneof(fc.boolean(), fc.string()) }),
+        fc.record({ left: tie("tree") }),
+      ),
+    })).tree;
     const args = fc.record(
       {
-        path: fc.oneof({ weight: 9, arbitrary: fc.string({ minLength: 1, maxLength: 5 }) }, { weight: 2, arbitrary: fc.string({ maxLength: 7, unit: "grapheme" }) }, { weight: 1, arbitrary: fc.integer() }), depth: fc.oneof(fc.integer({ min: -1, max: 5 }), fc.constant(null), fc.constant(1.5)), kinds: fc.array(fc.constantFrom("a", "b", 3, "c"), { maxLength: 4 }),
-        either: fc.oneof(fc.string(), fc.record({ x: fc.constantFrom(1, 2) }), fc.boolean()), tree, one: fc.constantFrom(1.5, 2.5, 3),
+        path: fc.oneof(
+          { weight: 9, arbitrary: fc.string({ minLength: 1, maxLength: 5 }) },
+          { weight: 2, arbitrary: fc.string({ maxLength: 7, unit: "grapheme" }) },
+          { weight: 1, arbitrary: fc.integer() },
+        ),
+        depth: fc.oneof(fc.integer({ min: -1, max: 5 }), fc.constant(null), fc.constant(1.5)),
+        kinds: fc.array(fc.constantFrom("a", "b", 3, "c"), { maxLength: 4 }),
+        either: fc.oneof(fc.string(), fc.record({ x: fc.constantFrom(1, 2) }), fc.boolean()),
+        tree,
+        one: fc.constantFrom(1.5, 2.5, 3),
       },
       { requiredKeys: ["path"] },
     );
@@ -40,12 +67,14 @@ describe("arguments of tools", () => {
   });
 
   test("that are none at all are no arguments", () => {
-    for (const text of ["", "  ", "{}"]) expect(checkedArguments(text, { type: "object" })).toEqual({ args: {}, fault: null });
+    for (const text of ["", "  ", "{}"])
+      expect(checkedArguments(text, { type: "object" })).toEqual({ args: {}, fault: null });
   });
 
   test("[d10.4] a schema that was made to run for ever costs little, and then the server alone judges", () => {
     const doubling: Record<string, JsonObject> = {};
-    for (let level = 0; level < 40; level++) doubling[`a${level}`] = { allOf: [{ $ref: `#/$defs/a${level + 1}` }, { $ref: `#/$defs/a${level + 1}` }] };
+    for (let level = 0; level < 40; level++)
+      doubling[`a${level}`] = { allOf: [{ $ref: `#/$defs/a${level + 1}` }, { $ref: `#/$defs/a${level + 1}` }] };
     doubling["a40"] = { type: "object" };
     const hostile: readonly JsonObject[] = [
       { $defs: doubling, $ref: "#/$defs/a0" },
@@ -54,21 +83,42 @@ describe("arguments of tools", () => {
       { patternProperties: { "^(a+)+$": false }, additionalProperties: false },
       { properties: { list: { uniqueItems: true } } },
       { properties: { list: { items: { enum: Array.from({ length: 5000 }, (_, index) => index + 0.5) } } } },
-      { properties: { list: { items: { anyOf: Array.from({ length: 1000 }, () => ({ type: "string", maxLength: 1 })) } } } },
-      { properties: { text: { format: "regex" } } }, { $ref: "http://elsewhere.test/schema" }, { $ref: "#/nowhere" }, { $id: "not a uri\u0000" }, { type: 5 }, { properties: { list: { multipleOf: 0 } } }, { required: 5 }, { enum: 5 }, { allOf: 5 },
+      {
+        properties: {
+          list: { items: { anyOf: Array.from({ length: 1000 }, () => ({ type: "string", maxLength: 1 })) } },
+        },
+      },
+      { properties: { text: { format: "regex" } } },
+      { $ref: "http://elsewhere.test/schema" },
+      { $ref: "#/nowhere" },
+      { $id: "not a uri\u0000" },
+      { type: 5 },
+      { properties: { list: { multipleOf: 0 } } },
+      { required: 5 },
+      { enum: 5 },
+      { allOf: 5 },
     ];
-    const args = { text: `${"a".repeat(2000)}!`, list: Array.from({ length: 4000 }, (_, index) => index), [`${"a".repeat(40)}!`]: 1 };
+    const args = {
+      text: `${"a".repeat(2000)}!`,
+      list: Array.from({ length: 4000 }, (_, index) => index),
+      [`${"a".repeat(40)}!`]: 1,
+    };
     for (const schema of hostile) {
       const startedMs = performance.now();
       checkedArguments(JSON.stringify(args), schema);
-      expect([JSON.stringify(schema).slice(0, 60), performance.now() - startedMs < 500]).toEqual([JSON.stringify(schema).slice(0, 60), true]);
+      expect([JSON.stringify(schema).slice(0, 60), performance.now() - startedMs < 500]).toEqual([
+        JSON.stringify(schema).slice(0, 60),
+        true,
+      ]);
     }
     expect(faultOf(args, hostile[0]!)).toBe(null);
     expect(faultOf(args, hostile[2]!)).toBe(null);
   });
 
   test("names of the prototype are names like others", () => {
-    const schema = JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"},"constructor":{"type":"string"}},"additionalProperties":false}') as JsonObject;
+    const schema = JSON.parse(
+      '{"type":"object","properties":{"__proto__":{"type":"string"},"constructor":{"type":"string"}},"additionalProperties":false}',
+    ) as JsonObject;
     expect(checkedArguments('{"__proto__":"a","constructor":"b"}', schema).fault).toBe(null);
     expect(checkedArguments('{"__proto__":5}', schema).fault).toContain("__proto__");
     expect(checkedArguments('{"toString":"a"}', schema).fault).toContain("toString");

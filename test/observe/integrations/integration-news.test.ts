@@ -9,10 +9,16 @@ afterEach(() => time.stop());
 
 test("one that fails and comes back with every call is told once in a minute, and how it stands in the end is told", async () => {
   const told: string[] = [];
-  const log = { warn: (fields: Readonly<Record<string, unknown>>) => void told.push(`fails: ${String(fields["error_detail"]).slice(0, 8)}`), info: () => void told.push("back") };
+  const log = {
+    warn: (fields: Readonly<Record<string, unknown>>) =>
+      void told.push(`fails: ${String(fields["error_detail"]).slice(0, 8)}`),
+    info: () => void told.push("back"),
+  };
   // timers of the turned time are numbers
   const turned = globalThis.setTimeout as unknown as (run: () => void, waitMs: number) => number;
-  Object.assign(globalThis, { setTimeout: (run: () => void, waitMs: number) => ({ id: turned(run, waitMs), unref: () => {} }) });
+  Object.assign(globalThis, {
+    setTimeout: (run: () => void, waitMs: number) => ({ id: turned(run, waitMs), unref: () => {} }),
+  });
   const news = integrationNews(log, { integration: "mine" }, time.clock);
   for (let count = 0; count < 50; count++) {
     news.failing(`no. ${count} ${"x".repeat(5000)}`);

@@ -3,24 +3,48 @@ import { expect, test } from "bun:test";
 import { EventEmitter } from "node:events";
 import type { Worker } from "node:worker_threads";
 import { sharedFigures } from "../../../src/observe/integrations/integration-figures.ts";
-import { IntegrationThread, type IntegrationThreadOptions } from "../../../src/observe/integrations/integration-thread.ts";
+import {
+  IntegrationThread,
+  type IntegrationThreadOptions,
+} from "../../../src/observe/integrations/integration-thread.ts";
 import { integrationsSection } from "../../../src/observe/integrations/integration-settings.ts";
 import type { IntegrationSetup } from "../../../src/observe/integrations/integration-worker.ts";
 
-const INTEGRATIONS = integrationsSection.parse({ one: { type: "json_lines", path: "/a" }, two: { type: "json_lines", path: "/b" } });
+const INTEGRATIONS = integrationsSection.parse({
+  one: { type: "json_lines", path: "/a" },
+  two: { type: "json_lines", path: "/b" },
+});
 
 /** A thread that does what a test says, and by itself nothing. */
 function setUp(options: Partial<IntegrationThreadOptions> = {}) {
-  const begun: { readonly setup: IntegrationSetup; readonly messages: unknown[]; readonly worker: EventEmitter; isTerminated: boolean }[] = [];
+  const begun: {
+    readonly setup: IntegrationSetup;
+    readonly messages: unknown[];
+    readonly worker: EventEmitter;
+    isTerminated: boolean;
+  }[] = [];
   const lost: string[] = [];
   const begin = (setup: IntegrationSetup): Worker => {
     const messages: unknown[] = [];
     const worker = new EventEmitter();
     const one = { setup, messages, worker, isTerminated: false };
     begun.push(one);
-    return Object.assign(worker, { unref: () => {}, postMessage: (message: unknown) => void messages.push(message), terminate: async () => void (one.isTerminated = true) }) as unknown as Worker;
+    return Object.assign(worker, {
+      unref: () => {},
+      postMessage: (message: unknown) => void messages.push(message),
+      terminate: async () => void (one.isTerminated = true),
+    }) as unknown as Worker;
   };
-  const thread = new IntegrationThread({ integrations: INTEGRATIONS, begin, hangMs: 1000, maxHeapBytes: null, onNews: () => {}, onLost: (why) => lost.push(why), firstWaitMs: 20, ...options });
+  const thread = new IntegrationThread({
+    integrations: INTEGRATIONS,
+    begin,
+    hangMs: 1000,
+    maxHeapBytes: null,
+    onNews: () => {},
+    onLost: (why) => lost.push(why),
+    firstWaitMs: 20,
+    ...options,
+  });
   const figures = () => sharedFigures(2, begun.at(-1)!.setup.figures);
   return { thread, begun, lost, figures };
 }
@@ -60,7 +84,14 @@ test("[d11.4] one that ends takes along what it held, to the call, and what come
   begun[0]!.worker.emit("exit", 7);
   begun[0]!.worker.emit("error", new Error("told twice"));
   expect(lost).toEqual(["it ended with code 7"]);
-  expect(thread.sums().map(({ thread_ended: ended, delivered, queue_full: full, refused }) => [ended, delivered, full, refused])).toEqual([[8, 4, 3, 0], [0, 0, 0, 20]]);
+  expect(
+    thread
+      .sums()
+      .map(({ thread_ended: ended, delivered, queue_full: full, refused }) => [ended, delivered, full, refused]),
+  ).toEqual([
+    [8, 4, 3, 0],
+    [0, 0, 0, 20],
+  ]);
   thread.add(0b11, "later");
   await Bun.sleep(150);
   expect(begun).toHaveLength(2);

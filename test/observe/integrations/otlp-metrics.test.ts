@@ -17,61 +17,213 @@ function counted(records: readonly CallRecord[], temporality: Temporality = "cum
   const sums = new MetricSums(temporality, START_MS);
   for (const record of records) countCall(record, sums);
   const nowMs = START_MS + 60_000;
-  return decodeMetrics(encodeMetrics(new ProtobufWriter(), { attributes: { "service.name": "dragoman" } }, sums.collect(nowMs), temporality, nowMs) ?? new Uint8Array());
+  return decodeMetrics(
+    encodeMetrics(
+      new ProtobufWriter(),
+      { attributes: { "service.name": "dragoman" } },
+      sums.collect(nowMs),
+      temporality,
+      nowMs,
+    ) ?? new Uint8Array(),
+  );
 }
-const metric = (metrics: readonly ReceivedMetric[], name: string): ReceivedMetric => metrics.find((one) => one.name === name)!;
+const metric = (metrics: readonly ReceivedMetric[], name: string): ReceivedMetric =>
+  metrics.find((one) => one.name === name)!;
 const record = (parts: Partial<CallRecord> = {}): CallRecord => tracedCall(parts).record;
 
 describe("what is counted", () => {
   test("[d11.4] the conventions' metrics with their units and buckets, of attempts as a client and of calls as a server", () => {
-    const metrics = counted([record({ stream: true, attempts: [attemptOf({ spanId: null, code: "upstream_error", usage: null, usageSource: null, firstContentMs: null, totalMs: 12 }), attemptOf({ startMs: 12 })], tools: [toolOf()] })]);
+    const metrics = counted([
+      record({
+        stream: true,
+        attempts: [
+          attemptOf({
+            spanId: null,
+            code: "upstream_error",
+            usage: null,
+            usageSource: null,
+            firstContentMs: null,
+            totalMs: 12,
+          }),
+          attemptOf({ startMs: 12 }),
+        ],
+        tools: [toolOf()],
+      }),
+    ]);
     const duration = metric(metrics, "gen_ai.client.operation.duration");
-    expect([duration.type, duration.unit, duration.temporality, duration.points.length]).toEqual(["histogram", "s", "cumulative", 2]);
-    expect(duration.points[0]!.bounds).toEqual([0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]);
-    expect(duration.points.map(({ attributes, sum, buckets }) => [attributes, sum, buckets!.findIndex((count) => count === 1n)])).toEqual([
+    expect([duration.type, duration.unit, duration.temporality, duration.points.length]).toEqual([
+      "histogram",
+      "s",
+      "cumulative",
+      2,
+    ]);
+    expect(duration.points[0]!.bounds).toEqual([
+      0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
+    ]);
+    expect(
+      duration.points.map(({ attributes, sum, buckets }) => [
+        attributes,
+        sum,
+        buckets!.findIndex((count) => count === 1n),
+      ]),
+    ).toEqual([
       // 10 ms stand in the bucket up to 10 ms
-      [{ "gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "dragoman.provider": "mine", "error.type": "upstream_error" }, 0.01, 0],
-      [{ "gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "dragoman.provider": "mine", "gen_ai.request.model": "gpt-4o", "gen_ai.response.model": "gpt-4o" }, 0.078, 3],
+      [
+        {
+          "gen_ai.operation.name": "chat",
+          "gen_ai.provider.name": "openai",
+          "dragoman.provider": "mine",
+          "error.type": "upstream_error",
+        },
+        0.01,
+        0,
+      ],
+      [
+        {
+          "gen_ai.operation.name": "chat",
+          "gen_ai.provider.name": "openai",
+          "dragoman.provider": "mine",
+          "gen_ai.request.model": "gpt-4o",
+          "gen_ai.response.model": "gpt-4o",
+        },
+        0.078,
+        3,
+      ],
     ]);
     const tokens = metric(metrics, "gen_ai.client.token.usage");
-    expect([tokens.unit, tokens.points.map(({ attributes, sum, count, min, max }) => [attributes["gen_ai.token.type"], sum, count, min, max])]).toEqual(["{token}", [["input", 10, 1n, 10, 10], ["output", 5, 1n, 5, 5]]]);
+    expect([
+      tokens.unit,
+      tokens.points.map(({ attributes, sum, count, min, max }) => [
+        attributes["gen_ai.token.type"],
+        sum,
+        count,
+        min,
+        max,
+      ]),
+    ]).toEqual([
+      "{token}",
+      [
+        ["input", 10, 1n, 10, 10],
+        ["output", 5, 1n, 5, 5],
+      ],
+    ]);
     expect(metric(metrics, "gen_ai.client.operation.time_to_first_chunk").points.map(({ sum }) => sum)).toEqual([0.04]);
     expect(metric(metrics, "gen_ai.server.request.duration").points.map(({ sum }) => sum)).toEqual([0.1]);
     expect(metric(metrics, "gen_ai.server.time_to_first_token").points.map(({ sum }) => sum)).toEqual([0.055]);
-    expect(metric(metrics, "gen_ai.execute_tool.duration").points.map(({ attributes, sum }) => [attributes, sum])).toEqual([[{ "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "forecast", "dragoman.tool.server": "weather" }, 0.025]]);
+    expect(
+      metric(metrics, "gen_ai.execute_tool.duration").points.map(({ attributes, sum }) => [attributes, sum]),
+    ).toEqual([
+      [
+        { "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "forecast", "dragoman.tool.server": "weather" },
+        0.025,
+      ],
+    ]);
     const [point] = duration.points as [ReceivedPoint];
-    expect([point.startNano, point.timeNano]).toEqual([BigInt(START_MS) * 1_000_000n, BigInt(START_MS + 60_000) * 1_000_000n]);
+    expect([point.startNano, point.timeNano]).toEqual([
+      BigInt(START_MS) * 1_000_000n,
+      BigInt(START_MS + 60_000) * 1_000_000n,
+    ]);
   });
 
   test("[d11.4] the gateway's own counters", () => {
     const metrics = counted([
-      record({ cost: { nanoUsd: 1500, priceId: "p" } }), record({ cost: { nanoUsd: 500, priceId: "p" } }), record({ status: 499, code: "client_closed", cancelled: true, cost: null }),
-      record({ status: 429, code: "rate_limit_exceeded", cost: null, provider: null, attempts: [], limits: [{ id: "lim_1", value: "", unit: "requests", before: 1, reserved: 0, settled: null, after: 1, wouldRefuse: false, refused: "rate_limit_exceeded" }], policies: [{ name: "quiet", effect: "would_deny" }] }),
+      record({ cost: { nanoUsd: 1500, priceId: "p" } }),
+      record({ cost: { nanoUsd: 500, priceId: "p" } }),
+      record({ status: 499, code: "client_closed", cancelled: true, cost: null }),
+      record({
+        status: 429,
+        code: "rate_limit_exceeded",
+        cost: null,
+        provider: null,
+        attempts: [],
+        limits: [
+          {
+            id: "lim_1",
+            value: "",
+            unit: "requests",
+            before: 1,
+            reserved: 0,
+            settled: null,
+            after: 1,
+            wouldRefuse: false,
+            refused: "rate_limit_exceeded",
+          },
+        ],
+        policies: [{ name: "quiet", effect: "would_deny" }],
+      }),
     ]);
-    const values = (name: string): readonly unknown[] => metric(metrics, name).points.map(({ attributes, value }) => [attributes["http.response.status_code"] ?? attributes["dragoman.limit"] ?? attributes["dragoman.policy"] ?? null, value]);
-    expect(values("dragoman.calls")).toEqual([[200n, 2n], [499n, 1n], [429n, 1n]]);
-    expect([values("dragoman.cost"), values("dragoman.calls.cancelled"), values("dragoman.limit.refusals"), values("dragoman.policies")]).toEqual([[[null, 2000n]], [[null, 1n]], [["lim_1", 1n]], [["quiet", 1n]]]);
+    const values = (name: string): readonly unknown[] =>
+      metric(metrics, name).points.map(({ attributes, value }) => [
+        attributes["http.response.status_code"] ??
+          attributes["dragoman.limit"] ??
+          attributes["dragoman.policy"] ??
+          null,
+        value,
+      ]);
+    expect(values("dragoman.calls")).toEqual([
+      [200n, 2n],
+      [499n, 1n],
+      [429n, 1n],
+    ]);
+    expect([
+      values("dragoman.cost"),
+      values("dragoman.calls.cancelled"),
+      values("dragoman.limit.refusals"),
+      values("dragoman.policies"),
+    ]).toEqual([[[null, 2000n]], [[null, 1n]], [["lim_1", 1n]], [["quiet", 1n]]]);
     expect(metric(metrics, "dragoman.calls")).toMatchObject({ type: "sum", isMonotonic: true });
   });
 
   test("estimates are no usage, and a plan that was only told is no call", () => {
-    const metrics = counted([record({ attempts: [attemptOf({ usageSource: "estimated" })] }), record({ explained: true })]);
+    const metrics = counted([
+      record({ attempts: [attemptOf({ usageSource: "estimated" })] }),
+      record({ explained: true }),
+    ]);
     expect(metrics.some(({ name }) => name === "gen_ai.client.token.usage")).toBe(false);
     expect(metric(metrics, "dragoman.calls").points.map(({ value }) => value)).toEqual([1n]);
   });
 
   test("[d11.4] a caller cannot make up series: names of models that did not answer stand nowhere, and there are 2,000 series at most", () => {
-    const metrics = counted(Array.from({ length: 3000 }, (_, index) => record({ model: `made-up-${index}`, modelAsked: `made-up-${index}`, status: 404, code: "model_not_found", attempts: [attemptOf({ model: `made-up-${index}`, code: "model_not_found" })], endUser: `u${index}`, metadata: { index } })));
+    const metrics = counted(
+      Array.from({ length: 3000 }, (_, index) =>
+        record({
+          model: `made-up-${index}`,
+          modelAsked: `made-up-${index}`,
+          status: 404,
+          code: "model_not_found",
+          attempts: [attemptOf({ model: `made-up-${index}`, code: "model_not_found" })],
+          endUser: `u${index}`,
+          metadata: { index },
+        }),
+      ),
+    );
     // tokens of the prompt and of the answer are two
     for (const { points } of metrics) expect(points.length).toBeLessThanOrEqual(2);
-    const many = metric(counted(Array.from({ length: 3000 }, (_, index) => record({ model: `real-${index}`, attempts: [] }))), "gen_ai.server.request.duration");
+    const many = metric(
+      counted(Array.from({ length: 3000 }, (_, index) => record({ model: `real-${index}`, attempts: [] }))),
+      "gen_ai.server.request.duration",
+    );
     expect(many.points).toHaveLength(2001);
-    expect(many.points.filter(({ attributes }) => attributes["otel.metric.overflow"] === true).map(({ count }) => count)).toEqual([1000n]);
+    expect(
+      many.points.filter(({ attributes }) => attributes["otel.metric.overflow"] === true).map(({ count }) => count),
+    ).toEqual([1000n]);
   });
 
   test("the page of the integration tells each of them", () => {
-    const told = tableBelow(readPage("docs/integrations/otlp.md"), "## Metrics").map(([name, type, unit, meaning]) => [name!.replaceAll("`", ""), type!, unit!.replaceAll("`", ""), meaning!]);
-    expect(told).toEqual(Object.values(INSTRUMENTS).map(({ name, bounds, unit, description }) => [name, bounds === null ? "counter" : "histogram", unit, description]));
+    const told = tableBelow(readPage("docs/integrations/otlp.md"), "## Metrics").map(([name, type, unit, meaning]) => [
+      name!.replaceAll("`", ""),
+      type!,
+      unit!.replaceAll("`", ""),
+      meaning!,
+    ]);
+    expect(told).toEqual(
+      Object.values(INSTRUMENTS).map(({ name, bounds, unit, description }) => [
+        name,
+        bounds === null ? "counter" : "histogram",
+        unit,
+        description,
+      ]),
+    );
   });
 });
 
@@ -83,10 +235,25 @@ function opened(url: string, more: object = {}): { readonly metrics: MetricsExpo
   const told: Told = { words: [] };
   const settings = otlpSettings.parse({ type: "otlp", endpoint: url, timeout_ms: 300, ...more });
   let nowMs = START_MS;
-  const metrics = openMetricsExport(settings, { failed: () => told.words.push("failed"), failing: (words) => told.words.push(`failing ${words}`), back: () => told.words.push("back") }, { now: () => (nowMs += 1000) })!;
+  const metrics = openMetricsExport(
+    settings,
+    {
+      failed: () => told.words.push("failed"),
+      failing: (words) => told.words.push(`failing ${words}`),
+      back: () => told.words.push("back"),
+    },
+    { now: () => (nowMs += 1000) },
+  )!;
   return { metrics, told };
 }
-const calls = (metrics: readonly ReceivedMetric[]): readonly unknown[] => metrics.filter(({ name }) => name === "dragoman.calls").map(({ temporality, points }) => [temporality, points.map(({ value }) => value), Number(points[0]!.startNano / 1_000_000n) - START_MS]);
+const calls = (metrics: readonly ReceivedMetric[]): readonly unknown[] =>
+  metrics
+    .filter(({ name }) => name === "dragoman.calls")
+    .map(({ temporality, points }) => [
+      temporality,
+      points.map(({ value }) => value),
+      Number(points[0]!.startNano / 1_000_000n) - START_MS,
+    ]);
 
 describe("exports", () => {
   test("[d11.4] cumulative: each says all since the start, also what was counted while the receiver was away", async () => {
@@ -98,7 +265,10 @@ describe("exports", () => {
       await metrics.end(1000);
       metrics.count(record());
     }
-    expect(calls(receiver.metrics())).toEqual([["cumulative", [1n], 1000], ["cumulative", [3n], 1000]]);
+    expect(calls(receiver.metrics())).toEqual([
+      ["cumulative", [1n], 1000],
+      ["cumulative", [3n], 1000],
+    ]);
     expect(told.words).toEqual(["failed", "failing metrics: the receiver answers 503", "back"]);
     await receiver.close();
   });
@@ -113,12 +283,17 @@ describe("exports", () => {
     }
     // nothing is new: nothing is sent
     await metrics.end(1000);
-    expect(calls(receiver.metrics())).toEqual([["delta", [1n], 1000], ["delta", [2n], 2000]]);
+    expect(calls(receiver.metrics())).toEqual([
+      ["delta", [1n], 1000],
+      ["delta", [2n], 2000],
+    ]);
     await receiver.close();
   });
 
   test("[d11.4] what a receiver refuses for good is not sent for ever, and one that never answers is left in time", async () => {
-    const receiver = otlpReceiver((index) => (index === 0 ? new Response(null, { status: 400 }) : index === 1 ? new Promise(() => {}) : undefined));
+    const receiver = otlpReceiver((index) =>
+      index === 0 ? new Response(null, { status: 400 }) : index === 1 ? new Promise(() => {}) : undefined,
+    );
     const { metrics, told } = opened(receiver.url, { temporality: "delta" });
     metrics.count(record());
     await metrics.end(1000);
@@ -144,6 +319,12 @@ describe("exports", () => {
   });
 
   test("none are made where they are switched off", () => {
-    expect(openMetricsExport(otlpSettings.parse({ type: "otlp", endpoint: "http://127.0.0.1:9", metrics: false }), { failed() {}, failing() {}, back() {} })).toBeNull();
+    expect(
+      openMetricsExport(otlpSettings.parse({ type: "otlp", endpoint: "http://127.0.0.1:9", metrics: false }), {
+        failed() {},
+        failing() {},
+        back() {},
+      }),
+    ).toBeNull();
   });
 });

@@ -8,7 +8,10 @@ import { parseJson } from "../../../src/wire/json.ts";
 import { recordOf } from "../../contract/call-records.ts";
 
 test("a line says what it is, for whom, and the record and content as they were, whatever they hold", () => {
-  const record = recordOf({ endUser: "tab\tline\nend\u2028", metadata: JSON.parse('{"__proto__":{"a":1},"t":"\\t\\n"}') });
+  const record = recordOf({
+    endUser: "tab\tline\nend\u2028",
+    metadata: JSON.parse('{"__proto__":{"a":1},"t":"\\t\\n"}'),
+  });
   const content = { messages: [{ role: "user" as const, content: "a\tb\nc" }], tools: [], answers: [] };
   const line = lineOf("end", 0b101, JSON.stringify(record), JSON.stringify(content));
   expect(line).not.toContain("\n");
@@ -42,8 +45,17 @@ test("what all sinks have is not kept parsed, and what is without content is the
   expect(line.taken(true)).toEqual(withContent);
 });
 test("[d11.1] of a line the client's metadata keeps numbers that no double holds, for receivers of spans as text", () => {
-  const metadata = parseJson('{"order":12345678901234567890,"metadata":{"n":[1e400,0.5]},"small":1e-400,"plain":7}') as JsonObject;
-  const { record } = recordedCall(readLine(lineOf("end", 1, JSON.stringify(recordOf({ metadata })), '{"messages":[],"tools":[],"answers":[]}')).text);
+  const metadata = parseJson(
+    '{"order":12345678901234567890,"metadata":{"n":[1e400,0.5]},"small":1e-400,"plain":7}',
+  ) as JsonObject;
+  const { record } = recordedCall(
+    readLine(lineOf("end", 1, JSON.stringify(recordOf({ metadata })), '{"messages":[],"tools":[],"answers":[]}')).text,
+  );
   expect(JSON.stringify(record.metadata)).toBe(JSON.stringify(metadata));
-  expect(prefixed("m.", record.metadata)).toEqual({ "m.order": "12345678901234567890", "m.metadata": '{"n":[1e400,0.5]}', "m.small": "1e-400", "m.plain": 7 });
+  expect(prefixed("m.", record.metadata)).toEqual({
+    "m.order": "12345678901234567890",
+    "m.metadata": '{"n":[1e400,0.5]}',
+    "m.small": "1e-400",
+    "m.plain": 7,
+  });
 });

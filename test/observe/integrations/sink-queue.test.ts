@@ -5,13 +5,25 @@ import type { IntegrationDelivery } from "../../../src/observe/integrations/inte
 import { SinkFault } from "../../../src/observe/integrations/sink.ts";
 import { type Receiver, type Shed, SinkQueue } from "../../../src/observe/integrations/sink-queue.ts";
 
-const DELIVERY: IntegrationDelivery = { batchCalls: 3, batchWaitMs: 20, timeoutMs: 200, giveUpMs: 60_000, queueCalls: 10, queueBytes: 1_000_000 };
-const again = (retryAfterMs: number | null = null): SinkFault => new SinkFault("the receiver answers 500", { isRetryable: true, retryAfterMs });
+const DELIVERY: IntegrationDelivery = {
+  batchCalls: 3,
+  batchWaitMs: 20,
+  timeoutMs: 200,
+  giveUpMs: 60_000,
+  queueCalls: 10,
+  queueBytes: 1_000_000,
+};
+const again = (retryAfterMs: number | null = null): SinkFault =>
+  new SinkFault("the receiver answers 500", { isRetryable: true, retryAfterMs });
 const never = (): SinkFault => new SinkFault("the receiver answers 400", { isRetryable: false });
 
 type Answer = "take" | "hang" | SinkFault | Error | { readonly rejected: number; readonly why: string };
 
-function setUp(delivery: Partial<IntegrationDelivery>, answer: (batch: readonly number[], delivery: number) => Answer, times: { readonly firstWaitMs?: number; readonly longestWaitMs?: number } = {}) {
+function setUp(
+  delivery: Partial<IntegrationDelivery>,
+  answer: (batch: readonly number[], delivery: number) => Answer,
+  times: { readonly firstWaitMs?: number; readonly longestWaitMs?: number } = {},
+) {
   const batches: (readonly number[])[] = [];
   const atMs: number[] = [];
   const shed: Partial<Record<Shed, number>> = {};
@@ -73,7 +85,9 @@ describe("what waits", () => {
     await queue.end(100);
   });
   test("[d11.4] is bounded by number: the oldest go, and are counted", async () => {
-    const { queue, add, batches, shed, seen, until } = setUp({ timeoutMs: 60_000 }, (_, delivery) => (delivery === 1 ? again(300) : "take"));
+    const { queue, add, batches, shed, seen, until } = setUp({ timeoutMs: 60_000 }, (_, delivery) =>
+      delivery === 1 ? again(300) : "take",
+    );
     add(0, 3);
     await until(() => seen.failed === 1);
     add(3, 25);
@@ -84,7 +98,9 @@ describe("what waits", () => {
     await queue.end(100);
   });
   test("[d11.4] is bounded by size, and one that is larger than all the room goes at once", async () => {
-    const { queue, add, shed, seen, until } = setUp({ queueBytes: 100, queueCalls: 1000 }, (_, delivery) => (delivery === 1 ? again(300) : "take"));
+    const { queue, add, shed, seen, until } = setUp({ queueBytes: 100, queueCalls: 1000 }, (_, delivery) =>
+      delivery === 1 ? again(300) : "take",
+    );
     add(0, 3);
     await until(() => seen.failed === 1);
     add(3, 20, 30);
@@ -97,20 +113,33 @@ describe("what waits", () => {
 
 describe("a delivery that fails", () => {
   test("[d11.4] comes again with the same calls until it is taken, and what came meanwhile comes behind; failing and back are told once", async () => {
-    const { queue, add, batches, seen, shed, told, until } = setUp({}, (_, delivery) => (delivery < 5 ? again() : "take"));
+    const { queue, add, batches, seen, shed, told, until } = setUp({}, (_, delivery) =>
+      delivery < 5 ? again() : "take",
+    );
     add(0, 5);
     await until(() => seen.delivered === 5);
-    expect(batches).toEqual([[0, 1, 2], [0, 1, 2], [0, 1, 2], [0, 1, 2], [0, 1, 2], [3, 4]]);
+    expect(batches).toEqual([
+      [0, 1, 2],
+      [0, 1, 2],
+      [0, 1, 2],
+      [0, 1, 2],
+      [0, 1, 2],
+      [3, 4],
+    ]);
     expect([seen.failed, seen.retried, shed, told]).toEqual([4, 4, {}, ["failing: the receiver answers 500", "back"]]);
     await queue.end(100);
     expect(seen).toMatchObject({ opened: 1, closed: 1, queued: 0 });
   });
   test("[d11.4] waits grow up to the longest: a dead receiver is not hammered", async () => {
-    const { queue, add, atMs, until } = setUp({ queueCalls: 100 }, () => again(), { firstWaitMs: 20, longestWaitMs: 160 });
+    const { queue, add, atMs, until } = setUp({ queueCalls: 100 }, () => again(), {
+      firstWaitMs: 20,
+      longestWaitMs: 160,
+    });
     add(0, 60);
     await until(() => atMs.length > 7);
     const waits = atMs.slice(1).map((at, index) => at - atMs[index]!);
-    for (const [index, wait] of waits.entries()) expect(wait).toBeGreaterThanOrEqual(Math.min(160, 20 * 2 ** index) * 0.95);
+    for (const [index, wait] of waits.entries())
+      expect(wait).toBeGreaterThanOrEqual(Math.min(160, 20 * 2 ** index) * 0.95);
     await queue.end(10);
   });
   test("[d11.4] what the receiver says to wait is waited, within bounds", async () => {
@@ -121,13 +150,19 @@ describe("a delivery that fails", () => {
     await queue.end(10);
   });
   test("[d11.4] a refusal is not repeated, is counted, and is waited after as well", async () => {
-    const { queue, add, batches, shed, seen, atMs, until } = setUp({}, ([first]) => (first === 0 ? never() : "take"), { firstWaitMs: 80, longestWaitMs: 80 });
+    const { queue, add, batches, shed, seen, atMs, until } = setUp({}, ([first]) => (first === 0 ? never() : "take"), {
+      firstWaitMs: 80,
+      longestWaitMs: 80,
+    });
     add(0, 6);
     await until(() => seen.failed === 1);
     // counted once: as shed, and no longer as waiting
     expect([shed, seen.queued]).toEqual([{ refused: 3 }, 3]);
     await until(() => seen.delivered === 3);
-    expect(batches).toEqual([[0, 1, 2], [3, 4, 5]]);
+    expect(batches).toEqual([
+      [0, 1, 2],
+      [3, 4, 5],
+    ]);
     expect([shed, seen.retried]).toEqual([{ refused: 3 }, 0]);
     expect(atMs[1]! - atMs[0]!).toBeGreaterThanOrEqual(75);
     await queue.end(10);
@@ -140,14 +175,18 @@ describe("a delivery that fails", () => {
     await queue.end(10);
   });
   test("[d11.4] one that does not come back is left after its time, also where the sink does not listen to its signal", async () => {
-    const { queue, add, seen, told, until } = setUp({ timeoutMs: 100 }, (_, delivery) => (delivery === 1 ? "hang" : "take"));
+    const { queue, add, seen, told, until } = setUp({ timeoutMs: 100 }, (_, delivery) =>
+      delivery === 1 ? "hang" : "take",
+    );
     add(0, 3);
     await until(() => seen.delivered === 3);
     expect([seen.failed, told]).toEqual([1, ["failing: no answer within 100 ms", "back"]]);
     await queue.end(10);
   });
   test("whatever is thrown may be tried again; a part that is refused is lost without a wait", async () => {
-    const { queue, add, seen, shed, until } = setUp({}, (_, delivery) => (delivery === 1 ? new TypeError("a fault of the sink") : delivery === 2 ? { rejected: 2, why: "too old" } : "take"));
+    const { queue, add, seen, shed, until } = setUp({}, (_, delivery) =>
+      delivery === 1 ? new TypeError("a fault of the sink") : delivery === 2 ? { rejected: 2, why: "too old" } : "take",
+    );
     add(0, 6);
     await until(() => seen.delivered === 4);
     expect(shed).toEqual({ refused: 2 });
@@ -162,8 +201,20 @@ describe("a delivery that fails", () => {
         if (tries < 3) throw new Error("no such folder");
         return { deliver: async (batch) => void delivered.push(...batch), close: async () => {} };
       },
-      delivery: { ...DELIVERY, batchWaitMs: 1 }, clock: systemClock, random: Math.random, firstWaitMs: 2, longestWaitMs: 2,
-      watch: { delivered: () => {}, shed: () => {}, failed: () => {}, retried: () => {}, queued: () => {}, failing: () => {}, back: () => {} },
+      delivery: { ...DELIVERY, batchWaitMs: 1 },
+      clock: systemClock,
+      random: Math.random,
+      firstWaitMs: 2,
+      longestWaitMs: 2,
+      watch: {
+        delivered: () => {},
+        shed: () => {},
+        failed: () => {},
+        retried: () => {},
+        queued: () => {},
+        failing: () => {},
+        back: () => {},
+      },
     });
     queue.add({ units: 1, value: () => 7 });
     for (let waits = 0; waits < 100 && delivered.length === 0; waits++) await Bun.sleep(5);

@@ -9,20 +9,60 @@ export const CALL_SPAN = "00f067aa0ba902b7";
 
 export function attemptOf(parts: Partial<Attempt> = {}): Attempt {
   return {
-    provider: "mine", vendor: "openai", model: "gpt-4o", round: 1, startMs: 2, spanId: "a".repeat(16), usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }, usageSource: "provider", status: 200, code: null, toldModel: null, requestId: null, nativeCode: null, retryAfterMs: null,
-    headMs: 30, firstContentMs: 52, totalMs: 90, ...parts,
+    provider: "mine",
+    vendor: "openai",
+    model: "gpt-4o",
+    round: 1,
+    startMs: 2,
+    spanId: "a".repeat(16),
+    usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+    usageSource: "provider",
+    status: 200,
+    code: null,
+    toldModel: null,
+    requestId: null,
+    nativeCode: null,
+    retryAfterMs: null,
+    headMs: 30,
+    firstContentMs: 52,
+    totalMs: 90,
+    ...parts,
   };
 }
 
 export function toolOf(parts: Partial<ToolRun> = {}): ToolRun {
-  return { callId: "call_1", server: "weather", tool: "forecast", round: 1, startMs: 20, totalMs: 45, code: null, isError: false, resultBytes: 12, spanId: "b".repeat(16), ...parts };
+  return {
+    callId: "call_1",
+    server: "weather",
+    tool: "forecast",
+    round: 1,
+    startMs: 20,
+    totalMs: 45,
+    code: null,
+    isError: false,
+    resultBytes: 12,
+    spanId: "b".repeat(16),
+    ...parts,
+  };
 }
 
 export function tracedCall(parts: Partial<CallRecord> = {}, content: RecordedCall["content"] = null): RecordedCall {
   return {
     record: {
-      ...recordOf(), trace: { traceId: TRACE, spanId: CALL_SPAN, parentSpanId: null, sampled: true, state: null }, modelAsked: "fast", route: "fast", provider: "mine", model: "gpt-4o", finishReasons: ["stop"],
-      attempts: [attemptOf()], usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }, totalMs: 100, firstContentMs: 55, ownMs: 1.5, metadata: null, ...parts,
+      ...recordOf(),
+      trace: { traceId: TRACE, spanId: CALL_SPAN, parentSpanId: null, sampled: true, state: null },
+      modelAsked: "fast",
+      route: "fast",
+      provider: "mine",
+      model: "gpt-4o",
+      finishReasons: ["stop"],
+      attempts: [attemptOf()],
+      usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+      totalMs: 100,
+      firstContentMs: 55,
+      ownMs: 1.5,
+      metadata: null,
+      ...parts,
     },
     content,
   };

@@ -15,18 +15,26 @@ const CODES = Object.keys(CATALOGUE) as ErrorCode[];
 function gatewayWithMetrics(options: StubOptions = {}) {
   const gateway = stubGateway(options);
   const names = openModelNames(() => gateway.context.snapshot(), { providers, builtIn: BUILT_IN_MODELS });
-  const metrics = openMetrics({ modelLabel: (call) => names.nameOf(call), isNamedTarget: (target) => names.isNamed(target), isRegisteredServer: (_, label) => label === "registered" });
+  const metrics = openMetrics({
+    modelLabel: (call) => names.nameOf(call),
+    isNamedTarget: (target) => names.isNamed(target),
+    isRegisteredServer: (_, label) => label === "registered",
+  });
   return { gateway, metrics };
 }
 
-const seriesOf = (text: string): readonly string[] => text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+const seriesOf = (text: string): readonly string[] =>
+  text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
 
 /** Series of each metric that labels with these bounds allow, by what the tables of labels and metrics say. */
 function mostSeries(metrics: Metrics): number {
   const pairs = MOST.configuredModel + MOST.cataloguedModel + 2 * MOST.provider;
-  const valuesOf = (label: string): number => (LABELS[label]!.most ?? LABELS[label]!.values.match(/`\w+`/g)!.length) + 2;
+  const valuesOf = (label: string): number =>
+    (LABELS[label]!.most ?? LABELS[label]!.values.match(/`\w+`/g)!.length) + 2;
   return metrics.listing().reduce((sum, { type, labels, buckets }) => {
-    const others = labels.filter((label) => label !== "provider" && label !== "model").reduce((product, label) => product * valuesOf(label), 1);
+    const others = labels
+      .filter((label) => label !== "provider" && label !== "model")
+      .reduce((product, label) => product * valuesOf(label), 1);
     const owners = labels.includes("model") ? pairs : labels.includes("provider") ? MOST.provider + 2 : 1;
     return sum + owners * others * (type === "histogram" ? buckets.length + 3 : 1);
   }, 0);
@@ -38,36 +46,79 @@ test("[d9.5] 100,000 calls of somebody who makes up names leave no name of his i
   const [template] = gateway.records as readonly [CallRecord];
   const ids = [...providers.keys()];
   // what a caller with a key and an address of his own can ask for is every name of every provider, and what he makes up
-  const catalogued = [...providers.values()].flatMap((provider) => cataloguedModels(provider).map((model) => [provider.id, model] as const));
+  const catalogued = [...providers.values()].flatMap((provider) =>
+    cataloguedModels(provider).map((model) => [provider.id, model] as const),
+  );
   expect(catalogued.length).toBeGreaterThan(MOST.cataloguedModel * 2);
   for (let index = 0; index < 100_000; index++) {
     const isMadeUp = index % 3 > 0;
-    const [provider, model] = isMadeUp ? [ids[index % ids.length]!, `hostile-${index}`] : catalogued[index % catalogued.length]!;
+    const [provider, model] = isMadeUp
+      ? [ids[index % ids.length]!, `hostile-${index}`]
+      : catalogued[index % catalogued.length]!;
     const code = index % 2 === 0 ? null : CODES[index % CODES.length]!;
     metrics.publish({
-      ...template, provider, model, code, status: code === null ? 200 : CATALOGUE[code].status, stream: index % 4 < 2, modelAsked: `hostile-${index}`, endUser: `hostile-${index}`, clientRequestId: `hostile-${index}`,
-      metadata: { [`hostile-${index}`]: "hostile" }, cancelled: index % 7 === 0,
+      ...template,
+      provider,
+      model,
+      code,
+      status: code === null ? 200 : CATALOGUE[code].status,
+      stream: index % 4 < 2,
+      modelAsked: `hostile-${index}`,
+      endUser: `hostile-${index}`,
+      clientRequestId: `hostile-${index}`,
+      metadata: { [`hostile-${index}`]: "hostile" },
+      cancelled: index % 7 === 0,
       attempts: [{ ...template.attempts[0]!, provider, model, code, nativeCode: `hostile-${index}` }],
-      tools: [{ callId: `hostile-${index}`, server: `hostile-${index}`, tool: `hostile-${index}`, round: 1, startMs: 1, totalMs: 2, code: null, isError: false, resultBytes: 1, spanId: null }],
+      tools: [
+        {
+          callId: `hostile-${index}`,
+          server: `hostile-${index}`,
+          tool: `hostile-${index}`,
+          round: 1,
+          startMs: 1,
+          totalMs: 2,
+          code: null,
+          isError: false,
+          resultBytes: 1,
+          spanId: null,
+        },
+      ],
     });
   }
   const text = await metrics.text();
   expect(text).not.toContain("hostile");
   const series = seriesOf(text);
-  console.log(`${series.length} series, ${Math.round(text.length / 1024)} KiB, of ${mostSeries(metrics)} that the tables allow`);
+  console.log(
+    `${series.length} series, ${Math.round(text.length / 1024)} KiB, of ${mostSeries(metrics)} that the tables allow`,
+  );
   expect(series.length).toBeLessThanOrEqual(mostSeries(metrics));
   expect(series.length).toBeLessThan(40_000);
   expect(text).toContain('server="other"');
-  const pairs = new Set(series.filter((line) => line.startsWith("dragoman_call_duration_seconds_count{")).map((line) => line.split("}")[0]!));
+  const pairs = new Set(
+    series
+      .filter((line) => line.startsWith("dragoman_call_duration_seconds_count{"))
+      .map((line) => line.split("}")[0]!),
+  );
   expect(pairs.size).toBeLessThanOrEqual(MOST.configuredModel + MOST.cataloguedModel + 2 * providers.size);
   // nothing is lost: what has no label of its own is counted as other
-  const total = series.filter((line) => line.startsWith("dragoman_calls_total{")).reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+  const total = series
+    .filter((line) => line.startsWith("dragoman_calls_total{"))
+    .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
   expect(total).toBe(100_000);
 }, 60_000);
 
 test("[d9.5] real calls with addresses, keys and lists of models of the caller's own make no label either", async () => {
-  const answer = { id: "x", object: "chat.completion", created: 1, model: "whatever", choices: [{ index: 0, message: { role: "assistant", content: "a" }, finish_reason: "stop" }], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } };
-  const { gateway, metrics } = gatewayWithMetrics({ upstream: cannedUpstream({ headers: { "content-type": "application/json" }, body: JSON.stringify(answer) }) });
+  const answer = {
+    id: "x",
+    object: "chat.completion",
+    created: 1,
+    model: "whatever",
+    choices: [{ index: 0, message: { role: "assistant", content: "a" }, finish_reason: "stop" }],
+    usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+  };
+  const { gateway, metrics } = gatewayWithMetrics({
+    upstream: cannedUpstream({ headers: { "content-type": "application/json" }, body: JSON.stringify(answer) }),
+  });
   const statuses = new Set<number>();
   for (let index = 0; index < 60; index++) {
     const model = `hostile-${index}`;
@@ -77,7 +128,12 @@ test("[d9.5] real calls with addresses, keys and lists of models of the caller's
       { model, model_list: [{ model_name: model, params: { model: `openai:${model}`, ...own } }] },
       { model: `${model}:${model}`, ...own },
       { model: "openai:gpt-4o", route: model },
-      { model: "openai:gpt-4o", user: model, metadata: { [model]: model }, tools: [{ type: "mcp", server_label: model }] },
+      {
+        model: "openai:gpt-4o",
+        user: model,
+        metadata: { [model]: model },
+        tools: [{ type: "mcp", server_label: model }],
+      },
     ];
     for (const request of requests) {
       const response = await gateway.chat({ messages: MESSAGES, ...request });
@@ -93,7 +149,9 @@ test("[d9.5] real calls with addresses, keys and lists of models of the caller's
 });
 
 test("[d9.5] somebody else's names take no place of those that are configured", async () => {
-  const metrics = openMetrics({ modelLabel: ({ model }) => (model === null ? null : { name: model, isConfigured: model.startsWith("ours") }) });
+  const metrics = openMetrics({
+    modelLabel: ({ model }) => (model === null ? null : { name: model, isConfigured: model.startsWith("ours") }),
+  });
   const gateway = stubGateway();
   await (await gateway.chat({ model: "sandbox:echo", messages: MESSAGES })).text();
   const [template] = gateway.records as readonly [CallRecord];
@@ -109,12 +167,33 @@ test("[d9.5] a scrape of a full registry takes a bounded time, and lets others r
   const gateway = stubGateway();
   await (await gateway.chat({ model: "sandbox:words-20", messages: MESSAGES, stream: true })).text();
   const [template] = gateway.records as readonly [CallRecord];
-  const metrics = openMetrics({ modelLabel: ({ model }) => ({ name: model!, isConfigured: Number(model!.slice(1)) % 2 === 0 }) });
-  const touch = { value: "", unit: "requests", before: 0, reserved: 1, settled: 1, after: 1, wouldRefuse: true, refused: "rate_limit_exceeded" } as const;
+  const metrics = openMetrics({
+    modelLabel: ({ model }) => ({ name: model!, isConfigured: Number(model!.slice(1)) % 2 === 0 }),
+  });
+  const touch = {
+    value: "",
+    unit: "requests",
+    before: 0,
+    reserved: 1,
+    settled: 1,
+    after: 1,
+    wouldRefuse: true,
+    refused: "rate_limit_exceeded",
+  } as const;
   for (let index = 0; index < 12_000; index++) {
     const code = index % 3 === 0 ? CODES[index % 40]! : null;
     const status = code === null ? 200 : CATALOGUE[code].status;
-    metrics.publish({ ...template, model: `m${index % 600}`, provider: `p${index % 200}`, route: `r${index % 300}`, code, status, limits: [{ ...touch, id: `limit${index % 700}` }], totalMs: index, firstContentMs: index / 2 });
+    metrics.publish({
+      ...template,
+      model: `m${index % 600}`,
+      provider: `p${index % 200}`,
+      route: `r${index % 300}`,
+      code,
+      status,
+      limits: [{ ...touch, id: `limit${index % 700}` }],
+      totalMs: index,
+      firstContentMs: index / 2,
+    });
   }
   let longestMs = 0;
   let last = performance.now();
@@ -130,7 +209,9 @@ test("[d9.5] a scrape of a full registry takes a bounded time, and lets others r
   const text = await metrics.text();
   const tookMs = performance.now() - startedMs;
   running = false;
-  console.log(`${seriesOf(text).length} series in ${Math.round(tookMs)} ms, at most ${Math.round(longestMs)} ms at a time`);
+  console.log(
+    `${seriesOf(text).length} series in ${Math.round(tookMs)} ms, at most ${Math.round(longestMs)} ms at a time`,
+  );
   expect(seriesOf(text).length).toBeGreaterThan(20_000);
   expect(tookMs).toBeLessThan(2000);
   expect(longestMs).toBeLessThan(300);

@@ -8,7 +8,9 @@ import { stubGateway } from "../../harness/in-process.ts";
 const MESSAGES = [{ role: "user", content: "one two three" }];
 
 /** Metrics made of the records of these calls to the sandbox. */
-async function metricsOf(...requests: readonly object[]): Promise<{ readonly metrics: Metrics; readonly records: readonly CallRecord[] }> {
+async function metricsOf(
+  ...requests: readonly object[]
+): Promise<{ readonly metrics: Metrics; readonly records: readonly CallRecord[] }> {
   const gateway = stubGateway();
   for (const request of requests) await (await gateway.chat({ messages: MESSAGES, ...request })).text();
   const metrics = openMetrics();
@@ -18,11 +20,19 @@ async function metricsOf(...requests: readonly object[]): Promise<{ readonly met
 
 /** The samples of one metric: labels in the order of their names -> value. */
 async function samples(metrics: Metrics, name: string): Promise<Readonly<Record<string, number>>> {
-  const lines = (await metrics.text()).split("\n").filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
+  const lines = (await metrics.text())
+    .split("\n")
+    .filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
   return Object.fromEntries(
     lines.map((line) => {
       const [, labels = "", value] = /^\w+(?:\{(.*)\})? (\S+)$/.exec(line)!;
-      return [[...labels.matchAll(/(\w+)="([^"]*)"/g)].map(([, label, text]) => `${label}=${text}`).toSorted().join(" "), Number(value)];
+      return [
+        [...labels.matchAll(/(\w+)="([^"]*)"/g)]
+          .map(([, label, text]) => `${label}=${text}`)
+          .toSorted()
+          .join(" "),
+        Number(value),
+      ];
     }),
   );
 }
@@ -31,34 +41,62 @@ describe("/metrics", () => {
   test("[d9.4] does not count what was explained and not made: a caller could make up models", async () => {
     const gateway = stubGateway({ permissions: ["debug"] });
     const metrics = openMetrics();
-    for (const model of ["openai:made-up", "sandbox:echo"]) await gateway.chat({ model, messages: MESSAGES }, { headers: { "x-gateway-explain": "true" } });
+    for (const model of ["openai:made-up", "sandbox:echo"])
+      await gateway.chat({ model, messages: MESSAGES }, { headers: { "x-gateway-explain": "true" } });
     for (const record of gateway.records) metrics.publish(record);
     expect([gateway.records.length, await samples(metrics, "dragoman_calls_total")]).toEqual([2, {}]);
   });
   test("[d9.5] counts calls by outcome, errors by code, and tokens by kind, plain and streamed", async () => {
     const echo = { model: "sandbox:echo" };
-    const { metrics } = await metricsOf(echo, echo, { ...echo, stream: true }, { model: "sandbox:fail-429" }, { model: "sandbox:cut", stream: true }, { model: "nobody:m" });
+    const { metrics } = await metricsOf(
+      echo,
+      echo,
+      { ...echo, stream: true },
+      { model: "sandbox:fail-429" },
+      { model: "sandbox:cut", stream: true },
+      { model: "nobody:m" },
+    );
     expect(await samples(metrics, "dragoman_calls_total")).toEqual({
-      "model=echo provider=sandbox status=200 stream=false": 2, "model=echo provider=sandbox status=200 stream=true": 1, "model=fail-429 provider=sandbox status=429 stream=false": 1,
-      "model=cut provider=sandbox status=502 stream=true": 1, "model=none provider=none status=404 stream=false": 1,
+      "model=echo provider=sandbox status=200 stream=false": 2,
+      "model=echo provider=sandbox status=200 stream=true": 1,
+      "model=fail-429 provider=sandbox status=429 stream=false": 1,
+      "model=cut provider=sandbox status=502 stream=true": 1,
+      "model=none provider=none status=404 stream=false": 1,
     });
-    expect(await samples(metrics, "dragoman_errors_total")).toEqual({ "code=rate_limit_exceeded model=fail-429 provider=sandbox": 1, "code=upstream_incomplete model=cut provider=sandbox": 1, "code=model_not_found model=none provider=none": 1 });
-    expect(await samples(metrics, "dragoman_tokens_total")).toMatchObject({ "kind=prompt model=echo provider=sandbox": 9, "kind=completion model=echo provider=sandbox": 9 });
+    expect(await samples(metrics, "dragoman_errors_total")).toEqual({
+      "code=rate_limit_exceeded model=fail-429 provider=sandbox": 1,
+      "code=upstream_incomplete model=cut provider=sandbox": 1,
+      "code=model_not_found model=none provider=none": 1,
+    });
+    expect(await samples(metrics, "dragoman_tokens_total")).toMatchObject({
+      "kind=prompt model=echo provider=sandbox": 9,
+      "kind=completion model=echo provider=sandbox": 9,
+    });
   });
 
   test("[d9.5] measures whole calls, the first content of streams alone, and the gateway's own share of all", async () => {
     const slow = { model: "sandbox:slow-60" };
     const { metrics, records } = await metricsOf(slow, { ...slow, stream: true });
-    const sum = (of: (record: CallRecord) => number): number => records.reduce((total, record) => total + of(record), 0) / 1000;
+    const sum = (of: (record: CallRecord) => number): number =>
+      records.reduce((total, record) => total + of(record), 0) / 1000;
     const labels = "model=slow-60 provider=sandbox";
     expect(await samples(metrics, "dragoman_call_duration_seconds_count")).toEqual({ [labels]: 2 });
-    expect((await samples(metrics, "dragoman_call_duration_seconds_sum"))[labels]).toBeCloseTo(sum((record) => record.totalMs), 6);
+    expect((await samples(metrics, "dragoman_call_duration_seconds_sum"))[labels]).toBeCloseTo(
+      sum((record) => record.totalMs),
+      6,
+    );
     expect((await samples(metrics, "dragoman_call_duration_seconds_sum"))[labels]).toBeGreaterThan(0.115);
     expect(await samples(metrics, "dragoman_first_token_seconds_count")).toEqual({ [labels]: 1 });
-    expect((await samples(metrics, "dragoman_first_token_seconds_sum"))[labels]).toBeCloseTo(records[1]!.firstContentMs! / 1000, 6);
+    expect((await samples(metrics, "dragoman_first_token_seconds_sum"))[labels]).toBeCloseTo(
+      records[1]!.firstContentMs! / 1000,
+      6,
+    );
     expect(await samples(metrics, "dragoman_own_seconds_count")).toEqual({ "": 2 });
     const own = (await samples(metrics, "dragoman_own_seconds_sum"))[""]!;
-    expect(own).toBeCloseTo(sum((record) => record.ownMs), 6);
+    expect(own).toBeCloseTo(
+      sum((record) => record.ownMs),
+      6,
+    );
     // the provider's time is not the gateway's
     expect(own).toBeLessThan(0.06);
   });

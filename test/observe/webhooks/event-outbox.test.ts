@@ -7,11 +7,21 @@ import { openEventOutbox, type OutboxOptions } from "../../../src/observe/webhoo
 const EVERYBODY = { size: 1, recipients: () => [{}], find: () => null } as unknown as WebhookSet;
 const event = (n: number) => ({ type: "call.refused", tenantId: "t", projectId: "p", data: { n } }) as const;
 
-function opened(own: Partial<OutboxOptions> & { readonly append: (events: readonly GatewayEvent[]) => Promise<number> }) {
+function opened(
+  own: Partial<OutboxOptions> & { readonly append: (events: readonly GatewayEvent[]) => Promise<number> },
+) {
   const figures = newEventFigures();
   const states: string[] = [];
   let written = 0;
-  const outbox = openEventOutbox({ queue: { append: own.append }, clock: { now: () => 1000 }, webhooks: () => EVERYBODY, figures, onWritten: () => void written++, onState: (state) => states.push(state), ...own });
+  const outbox = openEventOutbox({
+    queue: { append: own.append },
+    clock: { now: () => 1000 },
+    webhooks: () => EVERYBODY,
+    figures,
+    onWritten: () => void written++,
+    onState: (state) => states.push(state),
+    ...own,
+  });
   return { outbox, figures, states, writtenTimes: () => written };
 }
 
@@ -57,7 +67,10 @@ describe("events on their way to the database", () => {
 
   test("[d11.4] nothing is written where nobody listens, and it is counted all the same", async () => {
     let asked = 0;
-    const { outbox, figures } = opened({ append: async () => ++asked, webhooks: () => ({ size: 0, recipients: () => [], find: () => null }) });
+    const { outbox, figures } = opened({
+      append: async () => ++asked,
+      webhooks: () => ({ size: 0, recipients: () => [], find: () => null }),
+    });
     outbox.emit(event(1));
     await Bun.sleep(50);
     await outbox.close(100);
@@ -66,7 +79,10 @@ describe("events on their way to the database", () => {
 
   test("[d4.6] what is to be told once has the same id wherever it is told, and everything else an id of its own", async () => {
     const kept: GatewayEvent[] = [];
-    const two = [opened({ append: async (events) => kept.push(...events) }), opened({ append: async (events) => kept.push(...events) })];
+    const two = [
+      opened({ append: async (events) => kept.push(...events) }),
+      opened({ append: async (events) => kept.push(...events) }),
+    ];
     for (const { outbox } of two) {
       outbox.emit({ ...event(1), onceKey: "budget 80" });
       outbox.emit(event(2));

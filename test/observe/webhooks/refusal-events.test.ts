@@ -5,7 +5,27 @@ import type { CallRecord } from "../../../src/core/record.ts";
 import { refusalEvents } from "../../../src/observe/webhooks/refusal-events.ts";
 import { rowOf } from "../../contract/call-records.ts";
 
-const refused = (own: Partial<CallRecord>): CallRecord => ({ ...rowOf({}).record, status: 429, code: "rate_limit_exceeded", tenantId: "acme", projectId: "site", limits: [{ id: "lim_1", value: "", unit: "requests", before: 1, reserved: 0, settled: 0, after: 1, wouldRefuse: false, refused: "rate_limit_exceeded" }], ...own });
+const refused = (own: Partial<CallRecord>): CallRecord => ({
+  ...rowOf({}).record,
+  status: 429,
+  code: "rate_limit_exceeded",
+  tenantId: "acme",
+  projectId: "site",
+  limits: [
+    {
+      id: "lim_1",
+      value: "",
+      unit: "requests",
+      before: 1,
+      reserved: 0,
+      settled: 0,
+      after: 1,
+      wouldRefuse: false,
+      refused: "rate_limit_exceeded",
+    },
+  ],
+  ...own,
+});
 
 describe("refusals as events", () => {
   beforeEach(() => void jest.useFakeTimers());
@@ -14,14 +34,26 @@ describe("refusals as events", () => {
     const told: NewEvent[] = [];
     let nowMs = 1_800_000_000_000;
     const events = refusalEvents({ emit: (event) => told.push(event) }, { now: () => nowMs });
-    return { told, events, later: (ms: number) => { nowMs += ms; jest.advanceTimersByTime(ms); } };
+    return {
+      told,
+      events,
+      later: (ms: number) => {
+        nowMs += ms;
+        jest.advanceTimersByTime(ms);
+      },
+    };
   };
 
   test("[d11.4] the first of a rule in a project is told at once, and then how many there were, once a minute, until there are none", () => {
     const { told, events, later } = opened();
     for (let n = 0; n < 5000; n++) events.publish(refused({}));
     expect(told.map(({ data }) => data["count"])).toEqual([1]);
-    expect(told[0]).toMatchObject({ type: "call.refused", tenantId: "acme", projectId: "site", data: { code: "rate_limit_exceeded", rule_kind: "limit", rule: "lim_1" } });
+    expect(told[0]).toMatchObject({
+      type: "call.refused",
+      tenantId: "acme",
+      projectId: "site",
+      data: { code: "rate_limit_exceeded", rule_kind: "limit", rule: "lim_1" },
+    });
     later(60_000);
     expect(told.map(({ data }) => data["count"])).toEqual([1, 4999]);
     later(60_000);
@@ -36,12 +68,24 @@ describe("refusals as events", () => {
     const { told, events } = opened();
     events.publish(refused({}));
     events.publish(refused({ projectId: "other" }));
-    events.publish(refused({ status: 403, code: "policy_violation", limits: [], policies: [{ name: "no-streams", effect: "denied" }] }));
+    events.publish(
+      refused({
+        status: 403,
+        code: "policy_violation",
+        limits: [],
+        policies: [{ name: "no-streams", effect: "denied" }],
+      }),
+    );
     events.publish(refused({ status: 403, code: "model_unpriced", limits: [] }));
     events.publish(refused({ limits: [] }));
     events.publish(refused({ status: 200, code: null }));
     events.publish(refused({ status: 403, code: "insufficient_role", limits: [] }));
-    expect(told.map(({ projectId, data }) => [projectId, data["rule_kind"], data["rule"]])).toEqual([["site", "limit", "lim_1"], ["other", "limit", "lim_1"], ["site", "policy", "no-streams"], ["site", "price", null]]);
+    expect(told.map(({ projectId, data }) => [projectId, data["rule_kind"], data["rule"]])).toEqual([
+      ["site", "limit", "lim_1"],
+      ["other", "limit", "lim_1"],
+      ["site", "policy", "no-streams"],
+      ["site", "price", null],
+    ]);
     events.close();
   });
 
@@ -50,7 +94,8 @@ describe("refusals as events", () => {
     for (let n = 0; n < 10_000; n++) events.publish(refused({ projectId: `p${n}` }));
     events.publish(refused({ tenantId: "other", projectId: "quiet" }));
     expect(told.at(-1)).toMatchObject({ tenantId: "other", projectId: "quiet" });
-    for (let tenant = 0; tenant < 20; tenant++) for (let n = 0; n < 1000; n++) events.publish(refused({ tenantId: `t${tenant}`, projectId: `p${n}` }));
+    for (let tenant = 0; tenant < 20; tenant++)
+      for (let n = 0; n < 1000; n++) events.publish(refused({ tenantId: `t${tenant}`, projectId: `p${n}` }));
     expect(told).toHaveLength(5000);
     later(60_000);
     told.length = 0;

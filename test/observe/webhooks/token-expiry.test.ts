@@ -8,8 +8,20 @@ import { watchTokenExpiry } from "../../../src/observe/webhooks/token-expiry.ts"
 const DAY = 86_400_000;
 const NOW = 1_800_000_000_000;
 const token = (id: string, own: Partial<AccessToken> = {}): AccessToken => ({
-  id, kind: "project", name: "ci", tenantId: "acme", projectId: "site", userId: null, role: "developer", permissions: [], ...NOT_NARROWED, secrets: [{ sha256: new Uint8Array(32), retiresAtMs: null }],
-  createdAtMs: NOW, expiresAtMs: NOW + 365 * DAY, revokedAtMs: null, ...own,
+  id,
+  kind: "project",
+  name: "ci",
+  tenantId: "acme",
+  projectId: "site",
+  userId: null,
+  role: "developer",
+  permissions: [],
+  ...NOT_NARROWED,
+  secrets: [{ sha256: new Uint8Array(32), retiresAtMs: null }],
+  createdAtMs: NOW,
+  expiresAtMs: NOW + 365 * DAY,
+  revokedAtMs: null,
+  ...own,
 });
 const SOMEBODY: WebhookSet = { ...NO_WEBHOOKS, size: 1 };
 
@@ -18,17 +30,35 @@ function watched(tokens: readonly AccessToken[], webhooks = SOMEBODY) {
   const snapshot = { tokens: new Map(tokens.map((one) => [one.id, one])), webhooks };
   const clock = { nowMs: NOW, now: () => clock.nowMs };
   const watch = watchTokenExpiry({ emit: (event) => told.push(event) }, () => snapshot, clock);
-  return { told, snapshot, look: (ms: number) => { clock.nowMs = NOW + ms; watch.look(); }, close: () => watch.close() };
+  return {
+    told,
+    snapshot,
+    look: (ms: number) => {
+      clock.nowMs = NOW + ms;
+      watch.look();
+    },
+    close: () => watch.close(),
+  };
 }
-const words = (told: readonly NewEvent[]): readonly string[] => told.map(({ type, data }) => `${type} ${data["token_id"] as string}`);
+const words = (told: readonly NewEvent[]): readonly string[] =>
+  told.map(({ type, data }) => `${type} ${data["token_id"] as string}`);
 
 describe("the end of tokens", () => {
   test("[d11.4] is told a week before, and when it has come, once each, and of short-lived ones in the last quarter of their life", () => {
     const { told, look, close } = watched([token("long"), token("short", { expiresAtMs: NOW + 4 * DAY })]);
     for (let hour = 0; hour < 24 * 366; hour++) look(hour * 3_600_000);
     close();
-    expect(words(told)).toEqual(["token.expiring short", "token.expired short", "token.expiring long", "token.expired long"]);
-    expect(told[0]).toMatchObject({ tenantId: "acme", projectId: "site", data: { name: "ci", expires_at: new Date(NOW + 4 * DAY).toISOString() } });
+    expect(words(told)).toEqual([
+      "token.expiring short",
+      "token.expired short",
+      "token.expiring long",
+      "token.expired long",
+    ]);
+    expect(told[0]).toMatchObject({
+      tenantId: "acme",
+      projectId: "site",
+      data: { name: "ci", expires_at: new Date(NOW + 4 * DAY).toISOString() },
+    });
     expect(JSON.stringify(told)).not.toContain("sha256");
   });
 
@@ -43,7 +73,11 @@ describe("the end of tokens", () => {
   });
 
   test("[d11.4] a rotated token has another end, a revoked one none, and what ended long ago is no news", () => {
-    const { told, snapshot, look, close } = watched([token("a"), token("revoked", { revokedAtMs: NOW }), token("ancient", { createdAtMs: NOW - 400 * DAY, expiresAtMs: NOW - 35 * DAY })]);
+    const { told, snapshot, look, close } = watched([
+      token("a"),
+      token("revoked", { revokedAtMs: NOW }),
+      token("ancient", { createdAtMs: NOW - 400 * DAY, expiresAtMs: NOW - 35 * DAY }),
+    ]);
     look(360 * DAY);
     snapshot.tokens = new Map([["a", token("a", { expiresAtMs: NOW + 725 * DAY })]]);
     look(361 * DAY);

@@ -8,7 +8,12 @@ import type { Webhook } from "../../../src/core/event.ts";
 import { type EventFigures, newEventFigures } from "../../../src/observe/webhooks/event-figures.ts";
 import { type Dispatcher, openDispatcher } from "../../../src/observe/webhooks/webhook-dispatcher.ts";
 import { webhookSender } from "../../../src/observe/webhooks/webhook-sender.ts";
-import { compileWebhooks, newWebhookSecret, type WebhookDocument, webhookSchema } from "../../../src/observe/webhooks/webhook-settings.ts";
+import {
+  compileWebhooks,
+  newWebhookSecret,
+  type WebhookDocument,
+  webhookSchema,
+} from "../../../src/observe/webhooks/webhook-settings.ts";
 import type { Delivery, EventQueue } from "../../../src/store/events.ts";
 import { openSqliteEvents } from "../../../src/store/sqlite-events.ts";
 import { openSqliteStore } from "../../../src/store/sqlite.ts";
@@ -55,16 +60,37 @@ describe("deliveries to webhooks", () => {
     rmSync(folder, { recursive: true });
   });
 
-  const configured = (name: string, own: Partial<WebhookDocument> & { readonly origin?: "file" | "store"; readonly tenantId?: string } = {}) => {
+  const configured = (
+    name: string,
+    own: Partial<WebhookDocument> & { readonly origin?: "file" | "store"; readonly tenantId?: string } = {},
+  ) => {
     const { origin = "file", tenantId = "default", ...document } = own;
-    return { id: name, name, tenantId, projectId: null, origin, setBy: null, version: 0, document: webhookSchema.parse({ url: `${receiver.url}/${name}`, secret, ...document }) };
+    return {
+      id: name,
+      name,
+      tenantId,
+      projectId: null,
+      origin,
+      setBy: null,
+      version: 0,
+      document: webhookSchema.parse({ url: `${receiver.url}/${name}`, secret, ...document }),
+    };
   };
   const begin = (all: readonly ReturnType<typeof configured>[], allowPrivate = false): void => {
     webhooks = compileWebhooks(all);
     const clock = { now: () => nowMs, monotonic: () => performance.now() };
     dispatcher = openDispatcher({
-      queue, clock, webhooks: () => webhooks, forgetUnheard: (beforeMs) => store.forgetUnheardEvents(beforeMs), send: webhookSender({ upstream: createSocketUpstream(), clock, allowPrivateAddresses: () => allowPrivate }), random: () => 0.5, figures,
-      onGone: ({ id }: Webhook) => gone.push(id), onDead: () => {}, onState: (state) => states.push(state), pollMs: 20,
+      queue,
+      clock,
+      webhooks: () => webhooks,
+      forgetUnheard: (beforeMs) => store.forgetUnheardEvents(beforeMs),
+      send: webhookSender({ upstream: createSocketUpstream(), clock, allowPrivateAddresses: () => allowPrivate }),
+      random: () => 0.5,
+      figures,
+      onGone: ({ id }: Webhook) => gone.push(id),
+      onDead: () => {},
+      onState: (state) => states.push(state),
+      pollMs: 20,
     });
   };
   const tell = async (...events: readonly ReturnType<typeof someEvent>[]): Promise<void> => {
@@ -80,17 +106,31 @@ describe("deliveries to webhooks", () => {
     }
     throw new Error(`after 5 s: ${what}; ${JSON.stringify(await all()).slice(0, 2000)}`);
   };
-  const attempted = (attempts: number): Promise<Delivery> => until(`${attempts} attempts`, async () => (await all()).find((one) => one.history.length >= attempts) ?? false);
+  const attempted = (attempts: number): Promise<Delivery> =>
+    until(`${attempts} attempts`, async () => (await all()).find((one) => one.history.length >= attempts) ?? false);
 
   test("[d11.4] an event arrives once, signed so that the library of Standard Webhooks knows it, with what happened and where", async () => {
     begin([configured("a")]);
     const event = someEvent({ projectId: "site", data: { token_id: "AAAAAAAAAAAA", name: "naïve ☂" } });
     await tell(event);
     const delivery = await attempted(1);
-    expect(delivery).toMatchObject({ state: "delivered", attempts: 1, lastStatus: 200, lastError: null, history: [{ status: 200, answer: "thanks" }] });
+    expect(delivery).toMatchObject({
+      state: "delivered",
+      attempts: 1,
+      lastStatus: 200,
+      lastError: null,
+      history: [{ status: 200, answer: "thanks" }],
+    });
     expect(receiver.seen).toHaveLength(1);
     const { text, headers } = receiver.last();
-    expect(new Verifier(secret).verify(text, headers as Record<string, string>)).toEqual({ id: event.id, type: event.type, timestamp: new Date(event.atMs).toISOString(), tenant_id: "default", project_id: "site", data: event.data });
+    expect(new Verifier(secret).verify(text, headers as Record<string, string>)).toEqual({
+      id: event.id,
+      type: event.type,
+      timestamp: new Date(event.atMs).toISOString(),
+      tenant_id: "default",
+      project_id: "site",
+      data: event.data,
+    });
     expect(headers["webhook-id"]).toBe(event.id);
     await Bun.sleep(100);
     expect(receiver.seen).toHaveLength(1);
@@ -123,17 +163,28 @@ describe("deliveries to webhooks", () => {
   });
 
   test("[d2.12] [d11.4] a redirect is a failure, wherever it leads, and nobody is called there", async () => {
-    answer = ({ path }) => (path === "/a" ? Response.redirect(`${receiver.url}/elsewhere`, 307) : new Response("caught"));
+    answer = ({ path }) =>
+      path === "/a" ? Response.redirect(`${receiver.url}/elsewhere`, 307) : new Response("caught");
     begin([configured("a")]);
     await tell(someEvent());
-    expect(await attempted(1)).toMatchObject({ state: "pending", lastStatus: 307, lastError: "answered 307: redirects are not followed" });
+    expect(await attempted(1)).toMatchObject({
+      state: "pending",
+      lastStatus: 307,
+      lastError: "answered 307: redirects are not followed",
+    });
     expect(receiver.seen.map(({ path }) => path)).toEqual(["/a"]);
   });
 
   test("[d2.12] [d11.4] an address of the inside that did not come from the file is not called, unless private addresses are allowed; metadata services never", async () => {
-    begin([configured("file"), configured("store", { origin: "store" }), configured("metadata", { origin: "store", url: "http://169.254.169.254/latest/meta-data" })]);
+    begin([
+      configured("file"),
+      configured("store", { origin: "store" }),
+      configured("metadata", { origin: "store", url: "http://169.254.169.254/latest/meta-data" }),
+    ]);
     await tell(someEvent());
-    const done = await until("all three", async () => ((await all()).every(({ history }) => history.length > 0) && (await all()).length === 3 ? await all() : false));
+    const done = await until("all three", async () =>
+      (await all()).every(({ history }) => history.length > 0) && (await all()).length === 3 ? await all() : false,
+    );
     const of = (id: string) => done.find(({ webhookId }) => webhookId === id)!;
     expect([of("file").state, of("store").state, of("metadata").state]).toEqual(["delivered", "pending", "pending"]);
     expect(of("store").lastError).toContain("private addresses are off here");
@@ -146,9 +197,20 @@ describe("deliveries to webhooks", () => {
     answer = ({ path }) => new Response("bye", { status: path === "/a" ? 410 : 503 });
     begin([configured("a"), configured("b")]);
     await tell(someEvent());
-    await until("gone", async () => gone.length > 0 && (await all()).some(({ webhookId, state }) => webhookId === "a" && state === "dead"));
+    await until(
+      "gone",
+      async () =>
+        gone.length > 0 && (await all()).some(({ webhookId, state }) => webhookId === "a" && state === "dead"),
+    );
     expect(gone).toEqual(["a"]);
-    expect((await all()).map(({ webhookId, state, lastStatus }) => [webhookId, state, lastStatus]).toSorted((x, y) => (x[0]! < y[0]! ? -1 : 1))).toEqual([["a", "dead", 410], ["b", "pending", 503]]);
+    expect(
+      (await all())
+        .map(({ webhookId, state, lastStatus }) => [webhookId, state, lastStatus])
+        .toSorted((x, y) => (x[0]! < y[0]! ? -1 : 1)),
+    ).toEqual([
+      ["a", "dead", 410],
+      ["b", "pending", 503],
+    ]);
   });
 
   test("[d11.4] 410 Gone of an address that is the webhook's no longer says nothing about the one that it has now", async () => {
@@ -179,9 +241,16 @@ describe("deliveries to webhooks", () => {
     begin([configured("slow", { timeout_s: 0.4 }), configured("quick")]);
     await tell(...Array.from({ length: 30 }, () => someEvent()));
     const began = performance.now();
-    await until("all of the quick one", async () => (await all()).filter(({ webhookId, state }) => webhookId === "quick" && state === "delivered").length === 30);
+    await until(
+      "all of the quick one",
+      async () =>
+        (await all()).filter(({ webhookId, state }) => webhookId === "quick" && state === "delivered").length === 30,
+    );
     expect(performance.now() - began).toBeLessThan(2500);
-    const slow = await until("an attempt at the slow one", async () => (await all()).find(({ webhookId, history }) => webhookId === "slow" && history.length > 0) ?? false);
+    const slow = await until(
+      "an attempt at the slow one",
+      async () => (await all()).find(({ webhookId, history }) => webhookId === "slow" && history.length > 0) ?? false,
+    );
     expect(slow).toMatchObject({ state: "pending", lastStatus: null, lastError: "no answer within 0.4 s" });
     expect(receiver.seen.filter(({ path }) => path === "/slow").length).toBeLessThan(30);
   });
@@ -191,18 +260,28 @@ describe("deliveries to webhooks", () => {
       if (path !== "/zz") await Bun.sleep(60_000);
       return new Response("ok");
     };
-    const slow = Array.from({ length: 40 }, (_, index) => configured(`slow${String(index).padStart(2, "0")}`, { timeout_s: 60 }));
+    const slow = Array.from({ length: 40 }, (_, index) =>
+      configured(`slow${String(index).padStart(2, "0")}`, { timeout_s: 60 }),
+    );
     begin([...slow, configured("zz", { tenantId: "other" })]);
     await tell(...Array.from({ length: 10 }, () => someEvent()));
     await until("slow ones under way", async () => receiver.seen.length >= 32);
     await tell(...Array.from({ length: 10 }, () => someEvent({ tenantId: "other" })));
-    await until("all of the quick one", async () => (await all()).filter(({ webhookId, state }) => webhookId === "zz" && state === "delivered").length === 10);
+    await until(
+      "all of the quick one",
+      async () =>
+        (await all()).filter(({ webhookId, state }) => webhookId === "zz" && state === "delivered").length === 10,
+    );
   }, 20_000);
 
   test("[d11.4] a database that goes away under many deliveries is told once, and once when it is back", async () => {
     let isAway = false;
     const inner = queue;
-    queue = { ...inner, settle: (claimed, outcome) => (isAway ? Promise.reject(new Error("away")) : inner.settle(claimed, outcome)), due: (ms) => (isAway ? Promise.reject(new Error("away")) : inner.due(ms)) };
+    queue = {
+      ...inner,
+      settle: (claimed, outcome) => (isAway ? Promise.reject(new Error("away")) : inner.settle(claimed, outcome)),
+      due: (ms) => (isAway ? Promise.reject(new Error("away")) : inner.due(ms)),
+    };
     let release = (): void => {};
     const held = new Promise<void>((resolve) => (release = resolve));
     answer = async () => {
@@ -225,7 +304,11 @@ describe("deliveries to webhooks", () => {
 
   test("[d11.4] after a start without webhooks what waited for those that there were is given up, and what happened before is kept for nobody", async () => {
     const recipient = { webhookId: "gone", webhookName: "gone", tenantId: "default", projectId: null };
-    const [waiting, unheard, fresh] = [someEvent({ atMs: nowMs - 120_000 }), someEvent({ atMs: nowMs - 90_000 }), someEvent({ atMs: nowMs - 1000 })];
+    const [waiting, unheard, fresh] = [
+      someEvent({ atMs: nowMs - 120_000 }),
+      someEvent({ atMs: nowMs - 90_000 }),
+      someEvent({ atMs: nowMs - 1000 }),
+    ];
     await queue.append([waiting]);
     await queue.spread([{ event: waiting, recipients: [recipient] }], nowMs - 120_000);
     await queue.append([unheard, fresh]);
@@ -263,10 +346,19 @@ describe("deliveries to webhooks", () => {
 
   test("[d11.4] while one secret takes the place of another each delivery carries both signatures, and then one", async () => {
     const next = newWebhookSecret();
-    begin([configured("a", { secret: next, previous_secret: secret, previous_secret_until: new Date(START + 60_000).toISOString() })]);
+    begin([
+      configured("a", {
+        secret: next,
+        previous_secret: secret,
+        previous_secret_until: new Date(START + 60_000).toISOString(),
+      }),
+    ]);
     await tell(someEvent());
     await attempted(1);
-    for (const one of [secret, next]) expect(() => new Verifier(one).verify(receiver.last().text, receiver.last().headers as Record<string, string>)).not.toThrow();
+    for (const one of [secret, next])
+      expect(() =>
+        new Verifier(one).verify(receiver.last().text, receiver.last().headers as Record<string, string>),
+      ).not.toThrow();
     nowMs += 60_000;
     await tell(someEvent());
     await until("the second", async () => receiver.seen.length === 2);

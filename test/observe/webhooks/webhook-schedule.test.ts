@@ -7,7 +7,20 @@ const H = 3_600_000;
 
 test("[d11.4] waits grow from seconds to a day, over more than three days in ten attempts, and stay there", () => {
   const waits = Array.from({ length: 12 }, (_, index) => waitAfter(index + 1, 0.5, null));
-  expect(waits).toEqual([5 * S, 300 * S, 1800 * S, 2 * H, 5 * H, 10 * H, 14 * H, 20 * H, 24 * H, 24 * H, 24 * H, 24 * H]);
+  expect(waits).toEqual([
+    5 * S,
+    300 * S,
+    1800 * S,
+    2 * H,
+    5 * H,
+    10 * H,
+    14 * H,
+    20 * H,
+    24 * H,
+    24 * H,
+    24 * H,
+    24 * H,
+  ]);
   expect(waits.slice(0, 9).reduce((sum, wait) => sum + wait)).toBeGreaterThan(3 * 24 * H);
 });
 

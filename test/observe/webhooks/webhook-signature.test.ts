@@ -12,7 +12,9 @@ describe("a signature", () => {
     for (let n = 0; n < 50; n++) {
       const secret = newWebhookSecret();
       expect(new Webhook(secret).verify(body, webhookHeaders(message, [secret]))).toEqual(JSON.parse(body));
-      expect(webhookHeaders(message, [secret])["webhook-signature"]).toBe(new Webhook(secret).sign("evt_1", new Date(message.atMs), body));
+      expect(webhookHeaders(message, [secret])["webhook-signature"]).toBe(
+        new Webhook(secret).sign("evt_1", new Date(message.atMs), body),
+      );
     }
   });
 
@@ -26,7 +28,8 @@ describe("a signature", () => {
   test("[d11.4] does not hold for another body, id or time", () => {
     const secret = newWebhookSecret();
     const headers = webhookHeaders(message, [secret]);
-    const verify = (text: string, changed: Readonly<Record<string, string>>): unknown => new Webhook(secret).verify(text, { ...headers, ...changed });
+    const verify = (text: string, changed: Readonly<Record<string, string>>): unknown =>
+      new Webhook(secret).verify(text, { ...headers, ...changed });
     expect(() => verify(`${body} `, {})).toThrow();
     expect(() => verify(body, { "webhook-id": "evt_2" })).toThrow();
     expect(() => verify(body, { "webhook-timestamp": String(Number(headers["webhook-timestamp"]) + 1) })).toThrow();

@@ -20,9 +20,15 @@ test("[d11.4] four deliveries to a webhook run at a time, one after a failure, a
 
 test("[d11.4] a tenant has a bound of its own, and those of the file for everybody have another", () => {
   const slots = webhookSlots();
-  for (let count = 0; count < 20; count++) for (let free = slots.free(hook(`a${count}`, "a")); free > 0; free--) slots.take(hook(`a${count}`, "a"));
-  expect([slots.free(hook("a-new", "a")), slots.free(hook("b", "b")), slots.free(hook("file", null))]).toEqual([0, 4, 4]);
-  for (let tenant = 0; tenant < 20; tenant++) for (let count = 0; count < 20; count++) for (let free = slots.free(hook(`${tenant} ${count}`, `t${tenant}`)); free > 0; free--) slots.take(hook(`${tenant} ${count}`, `t${tenant}`));
+  for (let count = 0; count < 20; count++)
+    for (let free = slots.free(hook(`a${count}`, "a")); free > 0; free--) slots.take(hook(`a${count}`, "a"));
+  expect([slots.free(hook("a-new", "a")), slots.free(hook("b", "b")), slots.free(hook("file", null))]).toEqual([
+    0, 4, 4,
+  ]);
+  for (let tenant = 0; tenant < 20; tenant++)
+    for (let count = 0; count < 20; count++)
+      for (let free = slots.free(hook(`${tenant} ${count}`, `t${tenant}`)); free > 0; free--)
+        slots.take(hook(`${tenant} ${count}`, `t${tenant}`));
   expect(slots.free(hook("b", "b"))).toBe(0);
 });
 

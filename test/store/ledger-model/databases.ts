@@ -92,8 +92,15 @@ export async function postgresModel(server: PostgresServer): Promise<ModelDataba
       await run(TABLES.map((table) => `create table ${name}_${table} as table ${table}`));
       return name;
     },
-    restore: (name) => run([truncate, ...TABLES.map((table) => `insert into ${table} select * from ${String(name)}_${table}`)]),
-    empty: () => run([truncate, ...Array.from({ length: copies }, (_, index) => TABLES.map((table) => `drop table if exists copy_${index + 1}_${table}`)).flat()]),
+    restore: (name) =>
+      run([truncate, ...TABLES.map((table) => `insert into ${table} select * from ${String(name)}_${table}`)]),
+    empty: () =>
+      run([
+        truncate,
+        ...Array.from({ length: copies }, (_, index) =>
+          TABLES.map((table) => `drop table if exists copy_${index + 1}_${table}`),
+        ).flat(),
+      ]),
     close: () => store.close(),
   });
 }
@@ -122,11 +129,24 @@ function withMoods(base: Base): ModelDatabase {
     restore: (copy) => inTurn(() => base.restore(copy)),
     idle: () => inTurn(() => Promise.resolve()),
     async calls() {
-      const rows = await inTurn(() => base.db().selectFrom("call").select(["trace_id", "prompt_tokens", "completion_tokens", "settled"]).execute());
-      return rows.map((row) => ({ traceId: row.trace_id, tokens: Number(row.prompt_tokens) + Number(row.completion_tokens), isSettled: Number(row.settled) === 1 }));
+      const rows = await inTurn(() =>
+        base.db().selectFrom("call").select(["trace_id", "prompt_tokens", "completion_tokens", "settled"]).execute(),
+      );
+      return rows.map((row) => ({
+        traceId: row.trace_id,
+        tokens: Number(row.prompt_tokens) + Number(row.completion_tokens),
+        isSettled: Number(row.settled) === 1,
+      }));
     },
     async sums() {
-      const { rows } = await inTurn(() => sql<{ calls: bigint; tokens: bigint }>`select coalesce(sum(calls), 0) as calls, coalesce(sum(prompt_tokens + completion_tokens), 0) as tokens from call_hour`.execute(base.db()));
+      const { rows } = await inTurn(() =>
+        sql<{
+          calls: bigint;
+          tokens: bigint;
+        }>`select coalesce(sum(calls), 0) as calls, coalesce(sum(prompt_tokens + completion_tokens), 0) as tokens from call_hour`.execute(
+          base.db(),
+        ),
+      );
       return { calls: Number(rows[0]!.calls), tokens: Number(rows[0]!.tokens) };
     },
     empty: () => inTurn(() => base.empty()),

@@ -71,5 +71,7 @@ export class Knowledge {
 }
 
 function nameOf(folder: string): string | null {
-  return existsSync(statePath(folder)) ? (JSON.parse(readFileSync(statePath(folder), "utf8")) as { readonly journal: string }).journal : null;
+  return existsSync(statePath(folder))
+    ? (JSON.parse(readFileSync(statePath(folder), "utf8")) as { readonly journal: string }).journal
+    : null;
 }

@@ -101,7 +101,11 @@ export class Machine {
   keeperOf(owner: ModelProcess): CountKeeper {
     return {
       read: () => [...this.counts.values()],
-      keptAtMs: () => Math.max(0, ...this.counts.values().map(({ state }) => (JSON.parse(state!) as { readonly stamp?: number }).stamp ?? 0)) / 1000,
+      keptAtMs: () =>
+        Math.max(
+          0,
+          ...this.counts.values().map(({ state }) => (JSON.parse(state!) as { readonly stamp?: number }).stamp ?? 0),
+        ) / 1000,
       hold: () => {
         if (!owner.isDead) this.#counter ??= owner;
         return this.#counter === owner;
@@ -123,7 +127,10 @@ export class Machine {
   sinkOf(owner: ModelProcess, { sink }: ModelDatabase): LedgerSink {
     const never = <T>(): Promise<T> => Promise.reject(new Error("the process is dead"));
     return {
-      ingest: async (rows, place) => await (owner.isDead ? never<void>() : sink.ingest(rows, place).then(() => (owner.isDead ? never<void>() : undefined))),
+      ingest: async (rows, place) =>
+        await (owner.isDead
+          ? never<void>()
+          : sink.ingest(rows, place).then(() => (owner.isDead ? never<void>() : undefined))),
       places: async (journals, runs) => await (owner.isDead ? never() : sink.places(journals, runs)),
     };
   }

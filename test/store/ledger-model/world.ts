@@ -76,7 +76,12 @@ const rule = { tenantId: TENANT, limit: 1_000_000_000_000 };
 const account = {
   requests: accountOf({ ...rule, id: "r", unit: "requests", window: "day" }),
   nano_usd: accountOf({ ...rule, id: "m", kind: "budget", unit: "nano_usd", window: "month" }),
-  tokens: Object.fromEntries(USERS.map((user) => [user, accountOf({ ...rule, id: "t", kind: "budget", unit: "tokens", window: "total", scope: { user: "*" } }, user)])),
+  tokens: Object.fromEntries(
+    USERS.map((user) => [
+      user,
+      accountOf({ ...rule, id: "t", kind: "budget", unit: "tokens", window: "total", scope: { user: "*" } }, user),
+    ]),
+  ),
 } as const;
 /** One rule, however many values: as limits are compiled. */
 for (const user of USERS) Object.assign(account.tokens[user]!, { rule: account.tokens[USERS[0]!]!.rule });
@@ -99,7 +104,11 @@ export class World {
   readonly #ended: Promise<unknown>[] = [];
   readonly #knowledge: Knowledge;
 
-  constructor(root: string, database: ModelDatabase, { onFull, segmentBytes }: { readonly onFull: "refuse" | "continue"; readonly segmentBytes: number }) {
+  constructor(
+    root: string,
+    database: ModelDatabase,
+    { onFull, segmentBytes }: { readonly onFull: "refuse" | "continue"; readonly segmentBytes: number },
+  ) {
     this.#root = root;
     this.#database = database;
     this.#onFull = onFull;
@@ -123,11 +132,28 @@ export class World {
     const counts = keeper.hold();
     let limits: MemoryLimitStore | null = null;
     const ledger = await openLedger({
-      folder: this.#folder, settings: { sync: "background", onFull: this.#onFull }, sink: this.#knowledge.listening(this.machine.sinkOf(owner, this.#database)), clock: systemClock, disk: this.machine.diskOf(owner), lock: this.machine.lockOf(owner),
-      counted: { atStart: counts, sinceMs: () => Math.min(keeper.keptAtMs(), systemClock.now()) - 60_000, kept: () => limits?.kept() ?? null },
-      segmentBytes: this.#segmentBytes, pace: PACE, tell: (_, words, fields = {}) => told.push({ words, fields }),
+      folder: this.#folder,
+      settings: { sync: "background", onFull: this.#onFull },
+      sink: this.#knowledge.listening(this.machine.sinkOf(owner, this.#database)),
+      clock: systemClock,
+      disk: this.machine.diskOf(owner),
+      lock: this.machine.lockOf(owner),
+      counted: {
+        atStart: counts,
+        sinceMs: () => Math.min(keeper.keptAtMs(), systemClock.now()) - 60_000,
+        kept: () => limits?.kept() ?? null,
+      },
+      segmentBytes: this.#segmentBytes,
+      pace: PACE,
+      tell: (_, words, fields = {}) => told.push({ words, fields }),
     });
-    limits = openMemoryLimits({ clock: systemClock, keeper, journalled: ledger.counts, laterJournalled: () => ledger.laterCounts(), keepEveryMs: 1 });
+    limits = openMemoryLimits({
+      clock: systemClock,
+      keeper,
+      journalled: ledger.counts,
+      laterJournalled: () => ledger.laterCounts(),
+      keepEveryMs: 1,
+    });
     const gateway: Gateway = Object.assign(owner, { ledger, limits, open: [], told, besides: new Set<string>() });
     this.gateways.push(gateway);
     if (counts && this.gateways.length === 1) this.#judgeCounts(gateway, "after a start");
@@ -179,7 +205,10 @@ export class World {
     call.admitted.end();
     call.admission.close();
     const { traceId } = call.record;
-    const row = ended(call.record, { usage: { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens }, cost: { nanoUsd: used.nanoUsd, priceId: "model" } });
+    const row = ended(call.record, {
+      usage: { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens },
+      cost: { nanoUsd: used.nanoUsd, priceId: "model" },
+    });
     void gateway.ledger.close(call.entry, row);
     if (this.#onFull === "continue" && gateway.ledger.standing().fault !== null) this.#unsure(traceId);
     if (!this.#maybe.has(traceId)) this.#book.rows.set(traceId, { tokens, isSettled: true });
@@ -209,7 +238,8 @@ export class World {
     this.#disturbances += 1;
     const wasCounting = this.machine.isCounting(gateway);
     this.machine.kill(gateway);
-    for (const call of gateway.open) if (!this.#maybe.has(call.record.traceId)) this.#book.rows.set(call.record.traceId, interrupted(call));
+    for (const call of gateway.open)
+      if (!this.#maybe.has(call.record.traceId)) this.#book.rows.set(call.record.traceId, interrupted(call));
     this.#forget(gateway, wasCounting);
     // what is left of it in this test comes to its end; nothing of that reaches disk or database
     void gateway.limits.close();
@@ -226,10 +256,19 @@ export class World {
     copying ??= this.#database.copy();
     const book: Book = { rows: new Map(this.#book.rows), counted: new Map(this.#book.counted) };
     for (const gateway of this.gateways) {
-      for (const call of gateway.open) if (!this.#maybe.has(call.record.traceId)) book.rows.set(call.record.traceId, interrupted(call));
+      for (const call of gateway.open)
+        if (!this.#maybe.has(call.record.traceId)) book.rows.set(call.record.traceId, interrupted(call));
       if (!this.machine.isCounting(gateway)) for (const traceId of gateway.besides) book.counted.delete(traceId);
     }
-    const copy = { folder, counts: new Map(this.machine.counts), book, takenMs: systemClock.now(), isDatabaseFirst, disturbances: this.#disturbances, known: this.#knowledge.copy() };
+    const copy = {
+      folder,
+      counts: new Map(this.machine.counts),
+      book,
+      takenMs: systemClock.now(),
+      isDatabaseFirst,
+      disturbances: this.#disturbances,
+      known: this.#knowledge.copy(),
+    };
     this.#copies.push({ ...copy, database: await copying });
   }
 
@@ -252,28 +291,40 @@ export class World {
     const before = this.#book;
     const stored = new Map((await this.#database.calls()).map((call) => [call.traceId, call]));
     const { ends, unsettled, begins } = journalled(this.#folder);
-    const isThere = (traceId: string, { isSettled }: Expected): boolean => stored.has(traceId) || ends.has(traceId) || unsettled.has(traceId) || (!isSettled && begins.has(traceId));
-    if (what !== "database") for (const [traceId, expected] of copy.book.rows) if (!expected.isSettled) this.#interrupted.set(traceId, expected);
+    const isThere = (traceId: string, { isSettled }: Expected): boolean =>
+      stored.has(traceId) || ends.has(traceId) || unsettled.has(traceId) || (!isSettled && begins.has(traceId));
+    if (what !== "database")
+      for (const [traceId, expected] of copy.book.rows)
+        if (!expected.isSettled) this.#interrupted.set(traceId, expected);
     // of a call that ended after the copy was made, the copy's journal has the reservation alone
-    const inJournal = (traceId: string, expected: Expected): Expected => (expected.isSettled && !ends.has(traceId) ? (this.#interrupted.get(traceId) ?? expected) : expected);
+    const inJournal = (traceId: string, expected: Expected): Expected =>
+      expected.isSettled && !ends.has(traceId) ? (this.#interrupted.get(traceId) ?? expected) : expected;
     const rows = new Map<string, Expected>();
     const lost: string[] = [];
     for (const [traceId, expected] of what === "database" ? before.rows : copy.book.rows) {
       // what the database has of a call stays
-      if (isThere(traceId, expected)) rows.set(traceId, stored.has(traceId) ? (before.rows.get(traceId) ?? expected) : inJournal(traceId, expected));
+      if (isThere(traceId, expected))
+        rows.set(traceId, stored.has(traceId) ? (before.rows.get(traceId) ?? expected) : inJournal(traceId, expected));
       else lost.push(traceId);
     }
-    if (what !== "database" && !copy.isDatabaseFirst && lost.length > 0) throw new Error(`${lost.length} calls that had ended before the copy are not in it`);
+    if (what !== "database" && !copy.isDatabaseFirst && lost.length > 0)
+      throw new Error(`${lost.length} calls that had ended before the copy are not in it`);
     // later calls are there where the database that stayed has them
-    if (what === "folder") for (const [traceId, expected] of before.rows) if (!rows.has(traceId) && stored.has(traceId)) rows.set(traceId, expected);
+    if (what === "folder")
+      for (const [traceId, expected] of before.rows)
+        if (!rows.has(traceId) && stored.has(traceId)) rows.set(traceId, expected);
     // a newer database brings back what an older one, restored before it, did not have
-    if (what === "database") for (const [traceId, expected] of copy.book.rows) if (!rows.has(traceId) && stored.has(traceId)) rows.set(traceId, expected);
+    if (what === "database")
+      for (const [traceId, expected] of copy.book.rows)
+        if (!rows.has(traceId) && stored.has(traceId)) rows.set(traceId, expected);
     this.#book = { rows, counted: what === "database" ? before.counted : new Map(copy.book.counted) };
     // how far it was shipped is kept once a second, and at the end
     const isToldOf = this.#disturbances === copy.disturbances;
     if (what === "database") {
       for (const traceId of this.#lost) if (stored.has(traceId)) this.#lost.delete(traceId);
-      if (isToldOf) for (const traceId of lost) if (storedBefore.has(traceId) && this.#knowledge.has(traceId)) this.#lost.add(traceId);
+      if (isToldOf)
+        for (const traceId of lost)
+          if (storedBefore.has(traceId) && this.#knowledge.has(traceId)) this.#lost.add(traceId);
     } else {
       this.#lost.clear();
       if (isToldOf) this.#copiedMs = copy.takenMs;
@@ -297,7 +348,11 @@ export class World {
   /** The disk takes rows again, and what waited in memory is written. */
   async makeRoom(): Promise<void> {
     this.machine.room = Number.POSITIVE_INFINITY;
-    for (const { ledger } of this.gateways) await until(() => ledger.standing().fault === null && ledger.standing().waitingRows === 0, "the disk is written to again");
+    for (const { ledger } of this.gateways)
+      await until(
+        () => ledger.standing().fault === null && ledger.standing().waitingRows === 0,
+        "the disk is written to again",
+      );
   }
 
   /** Everything is well again, and everything that was written gets where it goes. */
@@ -307,7 +362,12 @@ export class World {
     while (this.gateways.length > 0) await this.stop(this.gateways[0]!);
     await this.start();
     const gateway = this.gateways[0]!;
-    await until(() => gateway.ledger.standing().unshippedBytes === 0 && slotsOf(this.#folder).every((slot) => slot === "0" || segmentsOf(join(this.#folder, slot)).length === 0), "all rows are shipped");
+    await until(
+      () =>
+        gateway.ledger.standing().unshippedBytes === 0 &&
+        slotsOf(this.#folder).every((slot) => slot === "0" || segmentsOf(join(this.#folder, slot)).length === 0),
+      "all rows are shipped",
+    );
     await this.stop(gateway);
     await Promise.all(this.#ended);
     this.#judgeTold();
@@ -318,9 +378,18 @@ export class World {
     const told = [...this.#told, ...this.gateways.flatMap((gateway) => gateway.told)];
     const copiedMs = this.#copiedMs;
     const isTold = (last: unknown): boolean => last === null || Date.parse(last as string) <= copiedMs!;
-    if (copiedMs !== null && !told.some(({ words, fields }) => words.includes("is a copy") && isTold(fields["last_call"]))) throw new Error(`no start has told that the folder was a copy: ${JSON.stringify(told)}`);
-    const lost = sum(told.filter(({ words }) => words.includes("are lost unless")).map(({ fields }) => Number(fields["lost"])));
-    if (lost < this.#lost.size) throw new Error(`${this.#lost.size} rows went with the restore of the database, and the starts have told of ${lost}: ${JSON.stringify(told)}`);
+    if (
+      copiedMs !== null &&
+      !told.some(({ words, fields }) => words.includes("is a copy") && isTold(fields["last_call"]))
+    )
+      throw new Error(`no start has told that the folder was a copy: ${JSON.stringify(told)}`);
+    const lost = sum(
+      told.filter(({ words }) => words.includes("are lost unless")).map(({ fields }) => Number(fields["lost"])),
+    );
+    if (lost < this.#lost.size)
+      throw new Error(
+        `${this.#lost.size} rows went with the restore of the database, and the starts have told of ${lost}: ${JSON.stringify(told)}`,
+      );
   }
   /** By gateways that have ended. */
   readonly #told: { readonly words: string; readonly fields: Readonly<Record<string, unknown>> }[] = [];
@@ -355,10 +424,21 @@ export class World {
   #judgeCounts({ limits }: Gateway, when: string): void {
     if (!this.#isCountExact) return;
     const calls = [...this.#book.counted.values()];
-    const expected = { requests: calls.length, nano_usd: sum(calls.map(({ nanoUsd }) => nanoUsd)), ...Object.fromEntries(USERS.map((user) => [user, sum(calls.filter((call) => call.user === user).map(({ tokens }) => tokens))])) };
+    const expected = {
+      requests: calls.length,
+      nano_usd: sum(calls.map(({ nanoUsd }) => nanoUsd)),
+      ...Object.fromEntries(
+        USERS.map((user) => [user, sum(calls.filter((call) => call.user === user).map(({ tokens }) => tokens))]),
+      ),
+    };
     const used = (of: typeof account.requests): number => (limits.standing(of) as { readonly used: number }).used;
-    const found = { requests: used(account.requests), nano_usd: used(account.nano_usd), ...Object.fromEntries(USERS.map((user) => [user, used(account.tokens[user]!)])) };
-    if (JSON.stringify(found) !== JSON.stringify(expected)) throw new Error(`${when} limits count ${JSON.stringify(found)}, and the book says ${JSON.stringify(expected)}`);
+    const found = {
+      requests: used(account.requests),
+      nano_usd: used(account.nano_usd),
+      ...Object.fromEntries(USERS.map((user) => [user, used(account.tokens[user]!)])),
+    };
+    if (JSON.stringify(found) !== JSON.stringify(expected))
+      throw new Error(`${when} limits count ${JSON.stringify(found)}, and the book says ${JSON.stringify(expected)}`);
   }
 
   async #judgeRows(): Promise<void> {
@@ -366,18 +446,31 @@ export class World {
     const stored = new Map(found.map((call) => [call.traceId, call]));
     for (const [traceId, { tokens, isSettled, others = [] }] of this.#book.rows) {
       const row = stored.get(traceId);
-      if (row === undefined) throw new Error(`a call of ${tokens} tokens has no row (${isSettled ? "a client saw its end" : "it was under way at a kill"})`);
-      if (![tokens, ...others].includes(row.tokens) || row.isSettled !== isSettled) throw new Error(`a call has ${row.tokens} tokens, settled: ${row.isSettled}; the book says ${tokens}, ${isSettled}`);
+      if (row === undefined)
+        throw new Error(
+          `a call of ${tokens} tokens has no row (${isSettled ? "a client saw its end" : "it was under way at a kill"})`,
+        );
+      if (![tokens, ...others].includes(row.tokens) || row.isSettled !== isSettled)
+        throw new Error(
+          `a call has ${row.tokens} tokens, settled: ${row.isSettled}; the book says ${tokens}, ${isSettled}`,
+        );
     }
-    for (const { traceId } of found) if (!this.#book.rows.has(traceId) && !this.#maybe.has(traceId)) throw new Error("a row is of a call that is in no book");
+    for (const { traceId } of found)
+      if (!this.#book.rows.has(traceId) && !this.#maybe.has(traceId))
+        throw new Error("a row is of a call that is in no book");
     const sums = await this.#database.sums();
     const rows = { calls: found.length, tokens: sum(found.map(({ tokens }) => tokens)) };
-    if (JSON.stringify(sums) !== JSON.stringify(rows)) throw new Error(`the sums have ${JSON.stringify(sums)}, and the rows ${JSON.stringify(rows)}`);
+    if (JSON.stringify(sums) !== JSON.stringify(rows))
+      throw new Error(`the sums have ${JSON.stringify(sums)}, and the rows ${JSON.stringify(rows)}`);
   }
 }
 
 function admit(admission: CallAdmission, user: string, tokens: number): Admitted {
-  const result = admission.begin([account.requests, account.tokens[user]!, account.nano_usd], { requests: 1, bound: ({ unit }) => (unit === "tokens" ? tokens : unitsOf(tokens).nanoUsd) }, false);
+  const result = admission.begin(
+    [account.requests, account.tokens[user]!, account.nano_usd],
+    { requests: 1, bound: ({ unit }) => (unit === "tokens" ? tokens : unitsOf(tokens).nanoUsd) },
+    false,
+  );
   if (result instanceof Promise || isRefused(result)) throw new Error("there is room for all");
   return result;
 }
@@ -394,14 +487,18 @@ function unitsOf(tokens: number): Units {
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
 
 /** Ids of calls whose end, or whose beginning, stands in a journal of the folder. */
-function journalled(folder: string): { readonly ends: ReadonlySet<string>; readonly unsettled: ReadonlySet<string>; readonly begins: ReadonlySet<string> } {
+function journalled(folder: string): {
+  readonly ends: ReadonlySet<string>;
+  readonly unsettled: ReadonlySet<string>;
+  readonly begins: ReadonlySet<string>;
+} {
   const ends = new Set<string>();
   const unsettled = new Set<string>();
   const begins = new Set<string>();
   for (const slot of slotsOf(folder)) {
     for (const segment of segmentsOf(join(folder, slot))) {
       const bytes = readFileSync(segmentPath(join(folder, slot), segment));
-      for (let at = 0; at < bytes.length; ) {
+      for (let at = 0; at < bytes.length;) {
         const entry = readEntry(bytes, at);
         if (typeof entry !== "object") break;
         at = entry.end;
@@ -415,5 +512,6 @@ function journalled(folder: string): { readonly ends: ReadonlySet<string>; reado
 }
 
 async function until(holds: () => boolean, what: string): Promise<void> {
-  for (const endsMs = performance.now() + WAIT_MS; !holds(); await Bun.sleep(1)) if (performance.now() > endsMs) throw new Error(`not within ${WAIT_MS} ms: ${what}`);
+  for (const endsMs = performance.now() + WAIT_MS; !holds(); await Bun.sleep(1))
+    if (performance.now() > endsMs) throw new Error(`not within ${WAIT_MS} ms: ${what}`);
 }

@@ -19,16 +19,49 @@ function counter(name: string, unit: string, description: string): Instrument {
 
 /** In the order in which the documentation lists them. */
 export const INSTRUMENTS = {
-  clientDuration: histogram("gen_ai.client.operation.duration", "s", SECONDS, "Duration of each attempt at a provider."),
-  clientTokens: histogram("gen_ai.client.token.usage", "{token}", TOKENS, "Tokens of each attempt, by the provider's figures."),
-  clientFirstChunk: histogram("gen_ai.client.operation.time_to_first_chunk", "s", FIRST_TOKEN_SECONDS, "From an attempt's begin to its first content, on streams."),
+  clientDuration: histogram(
+    "gen_ai.client.operation.duration",
+    "s",
+    SECONDS,
+    "Duration of each attempt at a provider.",
+  ),
+  clientTokens: histogram(
+    "gen_ai.client.token.usage",
+    "{token}",
+    TOKENS,
+    "Tokens of each attempt, by the provider's figures.",
+  ),
+  clientFirstChunk: histogram(
+    "gen_ai.client.operation.time_to_first_chunk",
+    "s",
+    FIRST_TOKEN_SECONDS,
+    "From an attempt's begin to its first content, on streams.",
+  ),
   toolDuration: histogram("gen_ai.execute_tool.duration", "s", SECONDS, "Duration of each run of a tool."),
-  serverDuration: histogram("gen_ai.server.request.duration", "s", SECONDS, "From the arrival of a request to the end of its answer."),
-  serverFirstToken: histogram("gen_ai.server.time_to_first_token", "s", FIRST_TOKEN_SECONDS, "From the arrival of a request to the first content sent, on streams that ended well."),
+  serverDuration: histogram(
+    "gen_ai.server.request.duration",
+    "s",
+    SECONDS,
+    "From the arrival of a request to the end of its answer.",
+  ),
+  serverFirstToken: histogram(
+    "gen_ai.server.time_to_first_token",
+    "s",
+    FIRST_TOKEN_SECONDS,
+    "From the arrival of a request to the first content sent, on streams that ended well.",
+  ),
   calls: counter("dragoman.calls", "{call}", "Calls by outcome."),
   cancelled: counter("dragoman.calls.cancelled", "{call}", "Calls whose client left before the end."),
-  cost: counter("dragoman.cost", "{nano_usd}", "What calls cost, in billionths of a dollar, as far as the price is known."),
-  refusals: counter("dragoman.limit.refusals", "{attempt}", "Attempts that a limit or a budget did not let run, by its id."),
+  cost: counter(
+    "dragoman.cost",
+    "{nano_usd}",
+    "What calls cost, in billionths of a dollar, as far as the price is known.",
+  ),
+  refusals: counter(
+    "dragoman.limit.refusals",
+    "{attempt}",
+    "Attempts that a limit or a budget did not let run, by its id.",
+  ),
   policies: counter("dragoman.policies", "{call}", "Calls in which a policy spoke, by what it did or would have done."),
 } as const satisfies Readonly<Record<string, Instrument>>;
 
@@ -38,20 +71,42 @@ export function countCall(record: CallRecord, sums: MetricSums): void {
   for (const attempt of record.attempts) countAttempt(record, attempt, sums);
   for (const run of record.tools) countTool(record, run, sums);
   countAnswer(record, sums);
-  for (const { id, refused } of record.limits) if (refused !== undefined) sums.add(INSTRUMENTS.refusals, `${id} ${refused}`, 1, () => ({ "dragoman.limit": id, "error.type": refused }));
-  for (const { name, effect } of record.policies) sums.add(INSTRUMENTS.policies, `${name} ${effect}`, 1, () => ({ "dragoman.policy": name, "dragoman.policy.effect": effect }));
+  for (const { id, refused } of record.limits)
+    if (refused !== undefined)
+      sums.add(INSTRUMENTS.refusals, `${id} ${refused}`, 1, () => ({ "dragoman.limit": id, "error.type": refused }));
+  for (const { name, effect } of record.policies)
+    sums.add(INSTRUMENTS.policies, `${name} ${effect}`, 1, () => ({
+      "dragoman.policy": name,
+      "dragoman.policy.effect": effect,
+    }));
 }
 
 function countAttempt({ stream, totalMs }: CallRecord, attempt: Attempt, sums: MetricSums): void {
   const { provider, vendor, code, usage, usageSource, startMs, firstContentMs } = attempt;
   const model = code === null ? cut(attempt.model) : undefined;
   const key = `${provider} ${code} ${model}`;
-  const attributes = (more: Attributes = {}): Attributes => ({ ...CHAT, "gen_ai.provider.name": vendor ?? provider, "dragoman.provider": provider, "gen_ai.request.model": model, "gen_ai.response.model": model, ...more });
-  sums.add(INSTRUMENTS.clientDuration, key, Math.max(0, (attempt.totalMs ?? totalMs) - startMs) / 1000, () => attributes({ "error.type": code ?? undefined }));
-  if (stream && firstContentMs !== null) sums.add(INSTRUMENTS.clientFirstChunk, key, Math.max(0, firstContentMs - startMs) / 1000, () => attributes({ "error.type": code ?? undefined }));
+  const attributes = (more: Attributes = {}): Attributes => ({
+    ...CHAT,
+    "gen_ai.provider.name": vendor ?? provider,
+    "dragoman.provider": provider,
+    "gen_ai.request.model": model,
+    "gen_ai.response.model": model,
+    ...more,
+  });
+  sums.add(INSTRUMENTS.clientDuration, key, Math.max(0, (attempt.totalMs ?? totalMs) - startMs) / 1000, () =>
+    attributes({ "error.type": code ?? undefined }),
+  );
+  if (stream && firstContentMs !== null)
+    sums.add(INSTRUMENTS.clientFirstChunk, key, Math.max(0, firstContentMs - startMs) / 1000, () =>
+      attributes({ "error.type": code ?? undefined }),
+    );
   if (usage === null || usageSource !== "provider") return;
-  sums.add(INSTRUMENTS.clientTokens, `${provider} ${model} input`, usage.prompt_tokens, () => attributes({ "gen_ai.token.type": "input" }));
-  sums.add(INSTRUMENTS.clientTokens, `${provider} ${model} output`, usage.completion_tokens, () => attributes({ "gen_ai.token.type": "output" }));
+  sums.add(INSTRUMENTS.clientTokens, `${provider} ${model} input`, usage.prompt_tokens, () =>
+    attributes({ "gen_ai.token.type": "input" }),
+  );
+  sums.add(INSTRUMENTS.clientTokens, `${provider} ${model} output`, usage.completion_tokens, () =>
+    attributes({ "gen_ai.token.type": "output" }),
+  );
 }
 
 const CHAT: Attributes = { "gen_ai.operation.name": "chat" };
@@ -59,9 +114,17 @@ const CHAT: Attributes = { "gen_ai.operation.name": "chat" };
 /** Names of tools are their servers' to say. */
 function countTool({ totalMs }: CallRecord, run: ToolRun, sums: MetricSums): void {
   const error = run.code ?? (run.isError ? "tool_error" : undefined);
-  sums.add(INSTRUMENTS.toolDuration, `${run.server} ${run.tool} ${error}`, Math.max(0, (run.totalMs ?? totalMs) - run.startMs) / 1000, () => ({
-    "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": cut(run.tool), "dragoman.tool.server": run.server, "error.type": error,
-  }));
+  sums.add(
+    INSTRUMENTS.toolDuration,
+    `${run.server} ${run.tool} ${error}`,
+    Math.max(0, (run.totalMs ?? totalMs) - run.startMs) / 1000,
+    () => ({
+      "gen_ai.operation.name": "execute_tool",
+      "gen_ai.tool.name": cut(run.tool),
+      "dragoman.tool.server": run.server,
+      "error.type": error,
+    }),
+  );
 }
 
 function countAnswer(record: CallRecord, sums: MetricSums): void {
@@ -70,10 +133,26 @@ function countAnswer(record: CallRecord, sums: MetricSums): void {
   const model = code === null ? cut(record.model) : undefined;
   const vendor = vendorOf(record);
   const place = `${provider} ${vendor} ${model}`;
-  const attributes = (more: Attributes = {}): Attributes => ({ ...CHAT, "gen_ai.provider.name": vendor, "dragoman.provider": provider ?? undefined, "gen_ai.request.model": model, "gen_ai.response.model": model, ...more });
-  sums.add(INSTRUMENTS.serverDuration, `${place} ${code}`, record.totalMs / 1000, () => attributes({ "error.type": code ?? undefined }));
-  if (stream && code === null && record.firstContentMs !== null) sums.add(INSTRUMENTS.serverFirstToken, place, record.firstContentMs / 1000, attributes);
-  sums.add(INSTRUMENTS.calls, `${place} ${status} ${stream} ${code}`, 1, () => attributes({ "http.response.status_code": status, "gen_ai.request.stream": stream, "error.type": code ?? undefined }));
+  const attributes = (more: Attributes = {}): Attributes => ({
+    ...CHAT,
+    "gen_ai.provider.name": vendor,
+    "dragoman.provider": provider ?? undefined,
+    "gen_ai.request.model": model,
+    "gen_ai.response.model": model,
+    ...more,
+  });
+  sums.add(INSTRUMENTS.serverDuration, `${place} ${code}`, record.totalMs / 1000, () =>
+    attributes({ "error.type": code ?? undefined }),
+  );
+  if (stream && code === null && record.firstContentMs !== null)
+    sums.add(INSTRUMENTS.serverFirstToken, place, record.firstContentMs / 1000, attributes);
+  sums.add(INSTRUMENTS.calls, `${place} ${status} ${stream} ${code}`, 1, () =>
+    attributes({
+      "http.response.status_code": status,
+      "gen_ai.request.stream": stream,
+      "error.type": code ?? undefined,
+    }),
+  );
   if (record.cancelled) sums.add(INSTRUMENTS.cancelled, place, 1, attributes);
   if (cost !== null && cost.nanoUsd > 0) sums.add(INSTRUMENTS.cost, place, cost.nanoUsd, attributes);
 }

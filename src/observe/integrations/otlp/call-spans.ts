@@ -45,7 +45,10 @@ function sharedSpans(record: CallRecord, trace: TraceContext): readonly SharedSp
     return WRITER.length;
   });
   const bytes = WRITER.bytes();
-  const made = spans.map(({ part }, index): SharedSpan => ({ part, fields: bytes.subarray(index === 0 ? 0 : ends[index - 1], ends[index]) }));
+  const made = spans.map(({ part }, index): SharedSpan => ({
+    part,
+    fields: bytes.subarray(index === 0 ? 0 : ends[index - 1], ends[index]),
+  }));
   shared.set(record, made);
   return made;
 }

@@ -21,11 +21,24 @@ export interface ExportTarget {
 }
 
 /** Gives what the receiver says that it did not take; null: it took all. Throws SinkFault. */
-export async function exportTo({ url, headers, gzip }: ExportTarget, message: Uint8Array<ArrayBuffer>, signal: AbortSignal, clock: Pick<Clock, "now">): Promise<PartialSuccess | null> {
+export async function exportTo(
+  { url, headers, gzip }: ExportTarget,
+  message: Uint8Array<ArrayBuffer>,
+  signal: AbortSignal,
+  clock: Pick<Clock, "now">,
+): Promise<PartialSuccess | null> {
   // a copy either way: what is sent is read later
   const body = gzip ? Bun.gzipSync(message, { level: GZIP_LEVEL }) : message.slice();
-  const own = { "content-type": "application/x-protobuf", "user-agent": `dragoman/${VERSION}`, ...(gzip && { "content-encoding": "gzip" }) };
-  const taken = await post({ url, headers: { ...headers, ...own }, body, isRetryable: (status) => RETRYABLE.has(status) }, signal, clock);
+  const own = {
+    "content-type": "application/x-protobuf",
+    "user-agent": `dragoman/${VERSION}`,
+    ...(gzip && { "content-encoding": "gzip" }),
+  };
+  const taken = await post(
+    { url, headers: { ...headers, ...own }, body, isRetryable: (status) => RETRYABLE.has(status) },
+    signal,
+    clock,
+  );
   return readPartialSuccess(taken.body);
 }
 
@@ -38,7 +51,10 @@ export function readPartialSuccess(answer: Uint8Array): PartialSuccess | null {
   const rejected = fieldOf(partial, 1);
   const message = fieldOf(partial, 2);
   if (typeof rejected !== "number" || rejected <= 0) return null;
-  return { rejected, message: message instanceof Uint8Array ? new TextDecoder().decode(message).slice(0, MAX_MESSAGE) : "" };
+  return {
+    rejected,
+    message: message instanceof Uint8Array ? new TextDecoder().decode(message).slice(0, MAX_MESSAGE) : "",
+  };
 }
 
 /** The first varint or delimited field of that number, as far as the message can be read. */

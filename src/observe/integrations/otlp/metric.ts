@@ -65,7 +65,14 @@ export class MetricSums {
     const known = points.get(key);
     if (known !== undefined) return known;
     if (points.size >= MAX_SERIES && key !== OVERFLOW_KEY) return this.#point(instrument, OVERFLOW_KEY, () => OVERFLOW);
-    const point: Point = { attributes: attributes(), sum: 0, count: 0, min: Number.POSITIVE_INFINITY, max: Number.NEGATIVE_INFINITY, buckets: instrument.bounds === null ? [] : Array.from({ length: instrument.bounds.length + 1 }, () => 0) };
+    const point: Point = {
+      attributes: attributes(),
+      sum: 0,
+      count: 0,
+      min: Number.POSITIVE_INFINITY,
+      max: Number.NEGATIVE_INFINITY,
+      buckets: instrument.bounds === null ? [] : Array.from({ length: instrument.bounds.length + 1 }, () => 0),
+    };
     points.set(key, point);
     return point;
   }
@@ -84,7 +91,12 @@ export class MetricSums {
   restore(collected: Collected): void {
     if (this.#temporality === "cumulative") return;
     this.#startMs = collected.startMs;
-    for (const [instrument, points] of collected.points) for (const [key, point] of points) merge(this.#point(instrument, key, () => point.attributes), point);
+    for (const [instrument, points] of collected.points)
+      for (const [key, point] of points)
+        merge(
+          this.#point(instrument, key, () => point.attributes),
+          point,
+        );
   }
 }
 
@@ -104,14 +116,21 @@ function bucketOf(value: number, bounds: readonly number[]): number {
 }
 
 /** It stands until something else is written. Null: nothing has been counted. */
-export function encodeMetrics(writer: ProtobufWriter, { attributes }: Resource, { startMs, points }: Collected, temporality: Temporality, nowMs: number): Uint8Array<ArrayBuffer> | null {
+export function encodeMetrics(
+  writer: ProtobufWriter,
+  { attributes }: Resource,
+  { startMs, points }: Collected,
+  temporality: Temporality,
+  nowMs: number,
+): Uint8Array<ArrayBuffer> | null {
   if (points.size === 0) return null;
   writer.clear();
   const resourceMetrics = writer.begin(1);
   writeResource(writer, attributes);
   const scopeMetrics = writer.begin(2);
   writeScope(writer);
-  for (const [instrument, series] of points) writeMetric(writer, instrument, series.values(), { startMs, nowMs, temporality });
+  for (const [instrument, series] of points)
+    writeMetric(writer, instrument, series.values(), { startMs, nowMs, temporality });
   writer.end(scopeMetrics);
   writer.end(resourceMetrics);
   return writer.written;
@@ -127,7 +146,12 @@ const TEMPORALITIES = { delta: 1, cumulative: 2 } as const;
 const SUM = 7;
 const HISTOGRAM = 9;
 
-function writeMetric(writer: ProtobufWriter, instrument: Instrument, points: Iterable<Point>, interval: Interval): void {
+function writeMetric(
+  writer: ProtobufWriter,
+  instrument: Instrument,
+  points: Iterable<Point>,
+  interval: Interval,
+): void {
   const { name, description, unit, bounds } = instrument;
   const metric = writer.begin(2);
   writer.text(1, name);
@@ -153,7 +177,12 @@ function writeNumber(writer: ProtobufWriter, { attributes, sum }: Point, { start
   writeAttributes(writer, 7, attributes);
 }
 
-function writeHistogram(writer: ProtobufWriter, { attributes, sum, count, min, max, buckets }: Point, bounds: readonly number[], { startMs, nowMs }: Interval): void {
+function writeHistogram(
+  writer: ProtobufWriter,
+  { attributes, sum, count, min, max, buckets }: Point,
+  bounds: readonly number[],
+  { startMs, nowMs }: Interval,
+): void {
   writer.nanoseconds(2, startMs);
   writer.nanoseconds(3, nowMs);
   writer.fixed64(4, count);

@@ -6,10 +6,22 @@ import { type AttributeValue, type Attributes, cut, merged } from "./attributes.
 import type { Dialect } from "./call-spans.ts";
 
 export const openInference: Dialect = ({ record, content }, part) => {
-  if (part.of === "tool") return { "openinference.span.kind": "TOOL", "tool.name": cut(part.run.tool), "tool_call.id": cut(part.run.callId) };
-  if (part.of === "call") return { "openinference.span.kind": "CHAIN", ...callAttributes(record), ...(content !== null && contentAttributes(content)) };
+  if (part.of === "tool")
+    return { "openinference.span.kind": "TOOL", "tool.name": cut(part.run.tool), "tool_call.id": cut(part.run.callId) };
+  if (part.of === "call")
+    return {
+      "openinference.span.kind": "CHAIN",
+      ...callAttributes(record),
+      ...(content !== null && contentAttributes(content)),
+    };
   const { provider, vendor, model, usage } = part.attempt;
-  return { "openinference.span.kind": "LLM", "llm.provider": vendor ?? provider, "llm.system": vendor ?? provider, "llm.model_name": cut(model), ...tokenCounts(usage) };
+  return {
+    "openinference.span.kind": "LLM",
+    "llm.provider": vendor ?? provider,
+    "llm.system": vendor ?? provider,
+    "llm.model_name": cut(model),
+    ...tokenCounts(usage),
+  };
 };
 
 function callAttributes({ endUser, metadata }: CallRecord): Attributes {
@@ -31,11 +43,15 @@ function tokenCounts(usage: Usage | null): Attributes {
 
 function contentAttributes({ messages, answers }: CallContent): Attributes {
   const attributes: Record<string, AttributeValue | undefined> = {
-    "input.value": JSON.stringify({ messages }), "input.mime_type": "application/json",
-    "output.value": JSON.stringify(answers), "output.mime_type": "application/json",
+    "input.value": JSON.stringify({ messages }),
+    "input.mime_type": "application/json",
+    "output.value": JSON.stringify(answers),
+    "output.mime_type": "application/json",
   };
-  for (const [index, message] of messages.entries()) Object.assign(attributes, messageAttributes(`llm.input_messages.${index}.message.`, message));
-  for (const [index, answer] of answers.entries()) Object.assign(attributes, messageAttributes(`llm.output_messages.${index}.message.`, messageOf(answer)));
+  for (const [index, message] of messages.entries())
+    Object.assign(attributes, messageAttributes(`llm.input_messages.${index}.message.`, message));
+  for (const [index, answer] of answers.entries())
+    Object.assign(attributes, messageAttributes(`llm.output_messages.${index}.message.`, messageOf(answer)));
   return attributes;
 }
 
@@ -43,11 +59,25 @@ function messageOf({ content, toolCalls }: SaidAnswer): Message {
   return { role: "assistant", content, ...(toolCalls.length > 0 && { tool_calls: toolCalls }) };
 }
 
-function messageAttributes(prefix: string, { role, content, name, tool_calls: calls = [], tool_call_id: callId }: Message): Attributes {
-  const text = content === null || content === undefined || typeof content === "string" ? content : JSON.stringify(content);
-  return { [`${prefix}role`]: role, [`${prefix}content`]: text ?? undefined, [`${prefix}name`]: name, [`${prefix}tool_call_id`]: callId, ...merged(calls.map((call, index) => callOf(`${prefix}tool_calls.${index}.tool_call.`, call))) };
+function messageAttributes(
+  prefix: string,
+  { role, content, name, tool_calls: calls = [], tool_call_id: callId }: Message,
+): Attributes {
+  const text =
+    content === null || content === undefined || typeof content === "string" ? content : JSON.stringify(content);
+  return {
+    [`${prefix}role`]: role,
+    [`${prefix}content`]: text ?? undefined,
+    [`${prefix}name`]: name,
+    [`${prefix}tool_call_id`]: callId,
+    ...merged(calls.map((call, index) => callOf(`${prefix}tool_calls.${index}.tool_call.`, call))),
+  };
 }
 
 function callOf(prefix: string, { id, function: called }: ToolCall): Attributes {
-  return { [`${prefix}id`]: id, [`${prefix}function.name`]: called?.name, [`${prefix}function.arguments`]: called?.arguments };
+  return {
+    [`${prefix}id`]: id,
+    [`${prefix}function.name`]: called?.name,
+    [`${prefix}function.arguments`]: called?.arguments,
+  };
 }

@@ -29,11 +29,16 @@ export function recordSpans(record: CallRecord, trace: TraceContext): readonly R
   for (const [index, attempt] of record.attempts.entries()) {
     const { spanId } = attempt;
     const isAnswer = attempt === answer;
-    if (spanId !== null) spans.push({ part: { of: "attempt", attempt, isAnswer }, span: attemptSpan(record, trace, { ...attempt, spanId }, attemptAttributes(record, attempt, index, isAnswer)) });
+    if (spanId !== null)
+      spans.push({
+        part: { of: "attempt", attempt, isAnswer },
+        span: attemptSpan(record, trace, { ...attempt, spanId }, attemptAttributes(record, attempt, index, isAnswer)),
+      });
   }
   for (const run of record.tools) {
     const { spanId } = run;
-    if (spanId !== null) spans.push({ part: { of: "tool", run }, span: toolSpan(record, trace, { ...run, spanId }, toolAttributes(run)) });
+    if (spanId !== null)
+      spans.push({ part: { of: "tool", run }, span: toolSpan(record, trace, { ...run, spanId }, toolAttributes(run)) });
   }
   return spans;
 }
@@ -46,7 +51,11 @@ function answeringAttempt({ attempts, code }: CallRecord): Attempt | null {
 function callSpan(record: CallRecord, trace: TraceContext, attributes: Attributes): Span {
   const { startedAtMs, totalMs, status, code } = record;
   return {
-    traceId: trace.traceId, spanId: trace.spanId, parentSpanId: trace.parentSpanId, hasRemoteParent: trace.parentSpanId !== null, traceState: trace.state,
+    traceId: trace.traceId,
+    spanId: trace.spanId,
+    parentSpanId: trace.parentSpanId,
+    hasRemoteParent: trace.parentSpanId !== null,
+    traceState: trace.state,
     // no name that a caller made up
     name: record.model === null || code !== null ? "chat" : `chat ${cut(record.model)}`,
     kind: "server",
@@ -93,14 +102,19 @@ function callAttributes(record: CallRecord): Attributes {
     "dragoman.own_ms": double(record.ownMs),
     "dragoman.cancelled": record.cancelled || undefined,
     "dragoman.warnings": record.warnings.length === 0 ? undefined : record.warnings,
-    "dragoman.policies": record.policies.length === 0 ? undefined : record.policies.map(({ name, effect }) => `${name} ${effect}`),
+    "dragoman.policies":
+      record.policies.length === 0 ? undefined : record.policies.map(({ name, effect }) => `${name} ${effect}`),
     "dragoman.limits.refused": refusedLimits(record),
     ...prefixed("dragoman.metadata.", record.metadata),
   };
 }
 
 /** The status that the client got: a stream that failed behind its first content, or was left there, had 200 by then. */
-export function sentStatus({ stream, status, firstContentMs }: Pick<CallRecord, "stream" | "status" | "firstContentMs">): number {
+export function sentStatus({
+  stream,
+  status,
+  firstContentMs,
+}: Pick<CallRecord, "stream" | "status" | "firstContentMs">): number {
   return stream && firstContentMs !== null ? 200 : status;
 }
 
@@ -115,14 +129,32 @@ function refusedLimits({ limits }: CallRecord): readonly string[] | undefined {
   return refused.length === 0 ? undefined : refused;
 }
 
-function attemptSpan(record: CallRecord, trace: TraceContext, attempt: Attempt & { readonly spanId: string }, attributes: Attributes): Span {
-  return { ...childSpan(record, trace, attempt), name: `chat ${cut(attempt.model)}`, attributes, error: attempt.code === null || ENDED_HERE.has(attempt.code) ? null : attempt.code };
+function attemptSpan(
+  record: CallRecord,
+  trace: TraceContext,
+  attempt: Attempt & { readonly spanId: string },
+  attributes: Attributes,
+): Span {
+  return {
+    ...childSpan(record, trace, attempt),
+    name: `chat ${cut(attempt.model)}`,
+    attributes,
+    error: attempt.code === null || ENDED_HERE.has(attempt.code) ? null : attempt.code,
+  };
 }
 
 /** What the call asked of somebody, and how long that took: until its end, where it was under way then. */
-function childSpan({ startedAtMs, totalMs }: CallRecord, { traceId, spanId, state }: TraceContext, part: Pick<Attempt, "startMs" | "totalMs"> & { readonly spanId: string }): Omit<Span, "name" | "attributes" | "error"> {
+function childSpan(
+  { startedAtMs, totalMs }: CallRecord,
+  { traceId, spanId, state }: TraceContext,
+  part: Pick<Attempt, "startMs" | "totalMs"> & { readonly spanId: string },
+): Omit<Span, "name" | "attributes" | "error"> {
   return {
-    traceId, spanId: part.spanId, parentSpanId: spanId, hasRemoteParent: false, traceState: state,
+    traceId,
+    spanId: part.spanId,
+    parentSpanId: spanId,
+    hasRemoteParent: false,
+    traceState: state,
     kind: "client",
     startMs: startedAtMs + part.startMs,
     endMs: startedAtMs + (part.totalMs ?? totalMs),
@@ -138,7 +170,8 @@ function attemptAttributes(record: CallRecord, attempt: Attempt, index: number, 
     "gen_ai.request.stream": record.stream || undefined,
     "gen_ai.response.model": code === null ? cut(attempt.model) : undefined,
     "gen_ai.response.finish_reasons": isAnswer ? finishReasons(record) : undefined,
-    "gen_ai.response.time_to_first_chunk": record.stream && firstContentMs !== null ? seconds(firstContentMs - attempt.startMs) : undefined,
+    "gen_ai.response.time_to_first_chunk":
+      record.stream && firstContentMs !== null ? seconds(firstContentMs - attempt.startMs) : undefined,
     ...usageAttributes(attempt.usage, attempt.usageSource),
     "http.response.status_code": attempt.status ?? undefined,
     "error.type": code ?? undefined,
@@ -164,8 +197,18 @@ function usageAttributes(usage: Usage | null, source: UsageSource | null): Attri
   };
 }
 
-function toolSpan(record: CallRecord, trace: TraceContext, run: ToolRun & { readonly spanId: string }, attributes: Attributes): Span {
-  return { ...childSpan(record, trace, run), name: `execute_tool ${cut(run.tool)}`, attributes, error: run.isError && !ENDED_HERE.has(run.code) ? (run.code ?? TOOL_ERROR) : null };
+function toolSpan(
+  record: CallRecord,
+  trace: TraceContext,
+  run: ToolRun & { readonly spanId: string },
+  attributes: Attributes,
+): Span {
+  return {
+    ...childSpan(record, trace, run),
+    name: `execute_tool ${cut(run.tool)}`,
+    attributes,
+    error: run.isError && !ENDED_HERE.has(run.code) ? (run.code ?? TOOL_ERROR) : null,
+  };
 }
 
 /** The convention's word for a tool that says itself that it failed. */

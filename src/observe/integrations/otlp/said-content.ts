@@ -7,7 +7,8 @@ import type { Attributes } from "./attributes.ts";
 import type { Dialect } from "./call-spans.ts";
 
 /** On the span of the whole call: it is what the caller said and got. */
-export const saidContent: Dialect = ({ content }, part) => (content === null || part.of !== "call" ? {} : contentAttributes(content));
+export const saidContent: Dialect = ({ content }, part) =>
+  content === null || part.of !== "call" ? {} : contentAttributes(content);
 
 function contentAttributes({ messages, tools, answers }: CallContent): Attributes {
   return {
@@ -19,16 +20,32 @@ function contentAttributes({ messages, tools, answers }: CallContent): Attribute
 
 export function inputMessage(message: Message): JsonObject {
   const { role, name } = message;
-  const parts = [...textParts("reasoning", message.reasoning_content), ...contentParts(message), ...textParts("refusal", message.refusal), ...(message.tool_calls ?? []).map(toolCallPart)];
-  if (message.function_call !== undefined) parts.push({ type: "tool_call", name: message.function_call.name, arguments: parsed(message.function_call.arguments) });
+  const parts = [
+    ...textParts("reasoning", message.reasoning_content),
+    ...contentParts(message),
+    ...textParts("refusal", message.refusal),
+    ...(message.tool_calls ?? []).map(toolCallPart),
+  ];
+  if (message.function_call !== undefined)
+    parts.push({
+      type: "tool_call",
+      name: message.function_call.name,
+      arguments: parsed(message.function_call.arguments),
+    });
   return { role: role === "function" ? "tool" : role, parts, ...(name !== undefined && { name }) };
 }
 
 export function outputMessage({ content, reasoning, refusal, toolCalls, finishReason }: SaidAnswer): JsonObject {
   return {
     role: "assistant",
-    parts: [...textParts("reasoning", reasoning), ...textParts("text", content), ...textParts("refusal", refusal), ...toolCalls.map(toolCallPart)],
-    finish_reason: finishReason === "tool_calls" || finishReason === "function_call" ? "tool_call" : (finishReason ?? "error"),
+    parts: [
+      ...textParts("reasoning", reasoning),
+      ...textParts("text", content),
+      ...textParts("refusal", refusal),
+      ...toolCalls.map(toolCallPart),
+    ],
+    finish_reason:
+      finishReason === "tool_calls" || finishReason === "function_call" ? "tool_call" : (finishReason ?? "error"),
   };
 }
 
@@ -38,8 +55,11 @@ function textParts(type: "text" | "reasoning" | "refusal", text: string | null |
 
 function contentParts({ role, content, tool_call_id: id }: Message): readonly JsonObject[] {
   if (content === null || content === undefined) return [];
-  if (role === "tool" || role === "function") return [{ type: "tool_call_response", ...(id !== undefined && { id }), response: content }];
-  return typeof content === "string" ? textParts("text", content) : content.map((part) => contentPart(part as JsonObject));
+  if (role === "tool" || role === "function")
+    return [{ type: "tool_call_response", ...(id !== undefined && { id }), response: content }];
+  return typeof content === "string"
+    ? textParts("text", content)
+    : content.map((part) => contentPart(part as JsonObject));
 }
 
 /** What the convention has no form for is a part of its own type. */
@@ -48,7 +68,9 @@ function contentPart(part: JsonObject): JsonObject {
   const image = part["type"] === "image_url" && isObject(part["image_url"]) ? part["image_url"]["url"] : undefined;
   if (typeof image !== "string") return part;
   const data = /^data:([^;,]{0,100});base64,/.exec(image);
-  return data === null ? { type: "uri", modality: "image", uri: image } : { type: "blob", modality: "image", mime_type: data[1]!, content: image.slice(data[0].length) };
+  return data === null
+    ? { type: "uri", modality: "image", uri: image }
+    : { type: "blob", modality: "image", mime_type: data[1]!, content: image.slice(data[0].length) };
 }
 
 function toolCallPart({ id, function: called }: ToolCall): JsonObject {

@@ -41,7 +41,11 @@ const KNOWS_IF_REMOTE = 0x100;
 const IS_REMOTE = 0x200;
 
 /** It stands until something else is written. */
-export function encodeSpans(writer: ProtobufWriter, { attributes: exporter }: Resource, spans: readonly EncodedSpan[]): Uint8Array<ArrayBuffer> {
+export function encodeSpans(
+  writer: ProtobufWriter,
+  { attributes: exporter }: Resource,
+  spans: readonly EncodedSpan[],
+): Uint8Array<ArrayBuffer> {
   writer.clear();
   const resourceSpans = writer.begin(1);
   writeResource(writer, exporter);

@@ -30,7 +30,11 @@ function azureAddress(target: Target, request: ChatRequest): string {
   const { root, form } = azureBase(target.baseUrl);
   const { deployment_id: deployment } = request.params;
   const version = target.settings["api_version"];
-  const path = !isByDeployment(target, request) ? "/openai/v1" : form.startsWith(DEPLOYMENTS) && deployment === undefined ? form : DEPLOYMENTS + encodeURIComponent(deployment ?? target.model);
+  const path = !isByDeployment(target, request)
+    ? "/openai/v1"
+    : form.startsWith(DEPLOYMENTS) && deployment === undefined
+      ? form
+      : DEPLOYMENTS + encodeURIComponent(deployment ?? target.model);
   return `${root}${path}/chat/completions${version === undefined ? "" : `?api-version=${version}`}`;
 }
 
@@ -38,7 +42,11 @@ function azureModel(target: Target, request: ChatRequest): JsonObject {
   return { model: isByDeployment(target, request) ? target.model : (request.params.deployment_id ?? target.model) };
 }
 
-const deployment: ParameterRewrite = { support: "mapped", note: "in the address with a dated api_version, else as model", write: () => ({}) };
+const deployment: ParameterRewrite = {
+  support: "mapped",
+  note: "in the address with a dated api_version, else as model",
+  write: () => ({}),
+};
 
 /** Every address is of one's own resource, so that no other is one of another server. */
 const { elsewhere: _elsewhere, ...likeOpenAIRow } = openai;
@@ -55,14 +63,34 @@ export const azure: OpenAICompatibleRow = {
   keyVariables: ["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"],
   credentials: ["key", "entra"],
   settings: [
-    { name: "resource", variables: ["AZURE_OPENAI_RESOURCE", "AZURE_RESOURCE_NAME"], meaning: "Name of the resource, in the address." },
-    { name: "api_version", variables: ["AZURE_API_VERSION", "OPENAI_API_VERSION"], field: "api_version", meaning: "A date such as 2024-10-21 calls the deployment in the address; `v1`, `preview` or none call /openai/v1." },
+    {
+      name: "resource",
+      variables: ["AZURE_OPENAI_RESOURCE", "AZURE_RESOURCE_NAME"],
+      meaning: "Name of the resource, in the address.",
+    },
+    {
+      name: "api_version",
+      variables: ["AZURE_API_VERSION", "OPENAI_API_VERSION"],
+      field: "api_version",
+      meaning:
+        "A date such as 2024-10-21 calls the deployment in the address; `v1`, `preview` or none call /openai/v1.",
+    },
   ],
-  verified: { source: "https://learn.microsoft.com/en-us/azure/foundry/reference/rest/chat-create-chat-completion", date: "2026-11-20" },
-  conversation: likeOpenAI("https://learn.microsoft.com/en-us/azure/foundry/reference/rest/chat-create-chat-completion", { assistant: ["annotations"], tool: ["name"] }),
+  verified: {
+    source: "https://learn.microsoft.com/en-us/azure/foundry/reference/rest/chat-create-chat-completion",
+    date: "2026-11-20",
+  },
+  conversation: likeOpenAI(
+    "https://learn.microsoft.com/en-us/azure/foundry/reference/rest/chat-create-chat-completion",
+    { assistant: ["annotations"], tool: ["name"] },
+  ),
   auth: { header: "api-key", prefix: "" },
   requestIds: ["apim-request-id", "x-request-id"],
-  cells: { ...openai.cells, reasoning_effort: { support: "native", note: "not with old api_versions" }, max_completion_tokens: { support: "native", note: "not with api_versions before 2024-09" } },
+  cells: {
+    ...openai.cells,
+    reasoning_effort: { support: "native", note: "not with old api_versions" },
+    max_completion_tokens: { support: "native", note: "not with api_versions before 2024-09" },
+  },
   rewrites: { deployment_id: deployment },
   // https://learn.microsoft.com/en-us/azure/ai-foundry/openai/references/on-your-data: it names an address and may hold a key
   privileged: ["data_sources"],
@@ -72,15 +100,32 @@ export const azure: OpenAICompatibleRow = {
 /** `/openai/v1` wants no version, every other path does. A resource without a path is called in the newer form: https://learn.microsoft.com/en-us/azure/ai-foundry/foundry-models/how-to/inference */
 function azureAiAddress({ baseUrl, settings }: Target): string {
   const { root, form } = azureBase(baseUrl);
-  if (/^\/openai(\/v1)?$/.test(form) || /^https:\/\/[^/]+\.services\.ai\.azure\.com$/i.test(baseUrl)) return `${root}/openai/v1/chat/completions`;
+  if (/^\/openai(\/v1)?$/.test(form) || /^https:\/\/[^/]+\.services\.ai\.azure\.com$/i.test(baseUrl))
+    return `${root}/openai/v1/chat/completions`;
   return `${baseUrl}/chat/completions?api-version=${settings["api_version"] ?? AZURE_AI_VERSION}`;
 }
 const AZURE_AI_VERSION = "2024-05-01-preview";
 
 /** Not in the common schema of `/models`, where the header below has them passed on: https://learn.microsoft.com/en-us/azure/ai-studio/reference/reference-model-inference-api#extensibility */
 const BEYOND_MODELS = [
-  "n", "max_completion_tokens", "logit_bias", "logprobs", "top_logprobs", "user", "safety_identifier", "parallel_tool_calls", "reasoning_effort", "verbosity", "prediction", "service_tier", "store", "prompt_cache_key",
-  "modalities", "audio", "input_audio", "file",
+  "n",
+  "max_completion_tokens",
+  "logit_bias",
+  "logprobs",
+  "top_logprobs",
+  "user",
+  "safety_identifier",
+  "parallel_tool_calls",
+  "reasoning_effort",
+  "verbosity",
+  "prediction",
+  "service_tier",
+  "store",
+  "prompt_cache_key",
+  "modalities",
+  "audio",
+  "input_audio",
+  "file",
 ] as const;
 
 export const azureAi: OpenAICompatibleRow = {
@@ -94,14 +139,29 @@ export const azureAi: OpenAICompatibleRow = {
   credentials: ["key", "entra"],
   settings: [
     { name: "resource", variables: ["AZURE_AI_RESOURCE"], meaning: "Name of the resource, in the address." },
-    { name: "api_version", variables: ["AZURE_AI_API_VERSION"], field: "api_version", meaning: `Version of addresses that do not end in /openai/v1; ${AZURE_AI_VERSION} unless set.` },
+    {
+      name: "api_version",
+      variables: ["AZURE_AI_API_VERSION"],
+      field: "api_version",
+      meaning: `Version of addresses that do not end in /openai/v1; ${AZURE_AI_VERSION} unless set.`,
+    },
   ],
-  verified: { source: "https://learn.microsoft.com/en-us/azure/foundry/reference/rest/chat-create-chat-completion", date: "2026-11-20" },
-  conversation: likeOpenAI("https://learn.microsoft.com/en-us/azure/ai-foundry/foundry-models/how-to/inference", { assistant: ["annotations"] }),
+  verified: {
+    source: "https://learn.microsoft.com/en-us/azure/foundry/reference/rest/chat-create-chat-completion",
+    date: "2026-11-20",
+  },
+  conversation: likeOpenAI("https://learn.microsoft.com/en-us/azure/ai-foundry/foundry-models/how-to/inference", {
+    assistant: ["annotations"],
+  }),
   auth: { header: "api-key", prefix: "" },
   requestIds: ["apim-request-id", "x-request-id"],
   lacks: ["web_search_options", "video_url"],
-  cells: Object.fromEntries(BEYOND_MODELS.map((name) => [name, { support: "native", note: "by model; beyond the common schema of /models" } as const])),
+  cells: Object.fromEntries(
+    BEYOND_MODELS.map((name) => [
+      name,
+      { support: "native", note: "by model; beyond the common schema of /models" } as const,
+    ]),
+  ),
   rewrites: { stop: stopAsList },
   inlines: ["file", "document"],
   blocks: { document: documentAsFile },

@@ -17,12 +17,27 @@ const cloudflare: OpenAICompatibleRow = {
   docs: "https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility/",
   baseUrl: "https://api.cloudflare.com/client/v4/accounts/{account_id}/ai/v1",
   keyVariables: ["CLOUDFLARE_API_TOKEN", "CLOUDFLARE_API_KEY"],
-  settings: [{ name: "account_id", variables: ["CLOUDFLARE_ACCOUNT_ID"], meaning: "Id of the account, in the address." }],
+  settings: [
+    { name: "account_id", variables: ["CLOUDFLARE_ACCOUNT_ID"], meaning: "Id of the account, in the address." },
+  ],
   verified: { source: "https://github.com/cloudflare/workerd", date: "2026-11-20" },
-  conversation: likeVllm("https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility/", { tool: ["name"] }),
+  conversation: likeVllm("https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility/", {
+    tool: ["name"],
+  }),
   lacks: ["verbosity", "prompt_cache_key", "safety_identifier", "video_url", "document"],
   cells: {
-    ...noted("newer models: GLM, Kimi, Nemotron 3, Gemma 4", "n", "prediction", "service_tier", "store", "modalities", "audio", "web_search_options", "input_audio", "file"),
+    ...noted(
+      "newer models: GLM, Kimi, Nemotron 3, Gemma 4",
+      "n",
+      "prediction",
+      "service_tier",
+      "store",
+      "modalities",
+      "audio",
+      "web_search_options",
+      "input_audio",
+      "file",
+    ),
     response_format: { support: "native", note: "models of the JSON mode list only" },
     reasoning_effort: { support: "native", note: "by model: low, medium, high" },
     image_url: { support: "native", note: "vision models; base64 data" },
@@ -46,11 +61,35 @@ const heroku: OpenAICompatibleRow = {
   baseUrl: "https://us.inference.heroku.com/v1",
   baseUrlVariables: ["INFERENCE_URL", "HEROKU_INFERENCE_URL", "HEROKU_API_BASE"],
   keyVariables: ["INFERENCE_KEY", "HEROKU_INFERENCE_KEY", "HEROKU_API_KEY"],
-  verified: { source: "https://devcenter.heroku.com/articles/openai-compatibility-chat-completions", date: "2026-11-20" },
+  verified: {
+    source: "https://devcenter.heroku.com/articles/openai-compatibility-chat-completions",
+    date: "2026-11-20",
+  },
   conversation: { source: "https://devcenter.heroku.com/articles/heroku-inference-api-v1-chat-completions" },
   // the add-on's variable is the host alone
   barePath: "/v1",
-  lacks: ["n", "presence_penalty", "frequency_penalty", "logit_bias", "logprobs", "top_logprobs", "seed", "audio", "verbosity", "prediction", "service_tier", "prompt_cache_key", "web_search_options", "safety_identifier", "store", "image_url", "input_audio", "video_url", "file", "document"],
+  lacks: [
+    "n",
+    "presence_penalty",
+    "frequency_penalty",
+    "logit_bias",
+    "logprobs",
+    "top_logprobs",
+    "seed",
+    "audio",
+    "verbosity",
+    "prediction",
+    "service_tier",
+    "prompt_cache_key",
+    "web_search_options",
+    "safety_identifier",
+    "store",
+    "image_url",
+    "input_audio",
+    "video_url",
+    "file",
+    "document",
+  ],
   cells: {
     temperature: { support: "native", note: "0 to 1", range: [0, 1] },
     modalities: { support: "native", note: "text only" },
@@ -66,10 +105,33 @@ const digitalocean: OpenAICompatibleRow = {
   label: "DigitalOcean Gradient",
   docs: "https://docs.digitalocean.com/products/gradient-ai-platform/how-to/use-serverless-inference/",
   baseUrl: "https://inference.do-ai.run/v1",
-  keyVariables: ["DIGITALOCEAN_INFERENCE_KEY", "MODEL_ACCESS_KEY", "GRADIENT_MODEL_ACCESS_KEY", "DIGITALOCEAN_ACCESS_TOKEN"],
+  keyVariables: [
+    "DIGITALOCEAN_INFERENCE_KEY",
+    "MODEL_ACCESS_KEY",
+    "GRADIENT_MODEL_ACCESS_KEY",
+    "DIGITALOCEAN_ACCESS_TOKEN",
+  ],
   verified: { source: "https://github.com/digitalocean/openapi", date: "2026-11-20" },
-  conversation: likeOpenAI("https://github.com/digitalocean/openapi", { assistant: ["reasoning_content"], everyPart: ["cache_control"], tools: ["cache_control"] }),
-  lacks: ["verbosity", "modalities", "audio", "prediction", "service_tier", "prompt_cache_key", "web_search_options", "safety_identifier", "store", "input_audio", "video_url", "file", "document"],
+  conversation: likeOpenAI("https://github.com/digitalocean/openapi", {
+    assistant: ["reasoning_content"],
+    everyPart: ["cache_control"],
+    tools: ["cache_control"],
+  }),
+  lacks: [
+    "verbosity",
+    "modalities",
+    "audio",
+    "prediction",
+    "service_tier",
+    "prompt_cache_key",
+    "web_search_options",
+    "safety_identifier",
+    "store",
+    "input_audio",
+    "video_url",
+    "file",
+    "document",
+  ],
   cells: {
     reasoning_effort: { support: "native", note: "for Anthropic models a share of max_completion_tokens" },
     max_completion_tokens: { support: "native", note: "256 or more; max_tokens has no such bound" },
@@ -87,8 +149,24 @@ const scaleway: OpenAICompatibleRow = {
   keyVariables: ["SCW_SECRET_KEY", "SCALEWAY_API_KEY"],
   verified: { source: "https://www.scaleway.com/en/docs/generative-apis/api-cli/using-chat-api/", date: "2026-11-20" },
   conversation: likeVllm("https://www.scaleway.com/en/docs/generative-apis/api-cli/using-chat-api/"),
-  lacks: [...OPENAI_ONLY, "n", "frequency_penalty", "logit_bias", "top_logprobs", "user", "prediction", "service_tier", "prompt_cache_key", "video_url", "file", "document"],
-  cells: { reasoning_effort: { support: "native", note: "by model" }, input_audio: { support: "native", note: "voxtral models" } },
+  lacks: [
+    ...OPENAI_ONLY,
+    "n",
+    "frequency_penalty",
+    "logit_bias",
+    "top_logprobs",
+    "user",
+    "prediction",
+    "service_tier",
+    "prompt_cache_key",
+    "video_url",
+    "file",
+    "document",
+  ],
+  cells: {
+    reasoning_effort: { support: "native", note: "by model" },
+    input_audio: { support: "native", note: "voxtral models" },
+  },
   renames: { max_completion_tokens: "max_tokens" },
   developerRole: "system",
   errors: [{ class: "not_found", statuses: [422], text: /\bmodel\b/i }],
@@ -100,7 +178,9 @@ const ovhcloud: OpenAICompatibleRow = {
   docs: "https://docs.ovhcloud.com/en/guides/public-cloud/ai-machine-learning/ai-endpoints-getting-started",
   baseUrl: "https://oai.endpoints.kepler.ai.cloud.ovh.net/v1",
   keyVariables: ["OVH_AI_ENDPOINTS_ACCESS_TOKEN", "OVHCLOUD_API_KEY"],
-  conversation: likeVllm("https://docs.ovhcloud.com/en/guides/public-cloud/ai-machine-learning/ai-endpoints-getting-started"),
+  conversation: likeVllm(
+    "https://docs.ovhcloud.com/en/guides/public-cloud/ai-machine-learning/ai-endpoints-getting-started",
+  ),
   lacks: [...OPENAI_ONLY, "prediction", "service_tier", "prompt_cache_key", "file", "document"],
   cells: { reasoning_effort: { support: "native", note: "by model" } },
   renames: { max_completion_tokens: "max_tokens" },
@@ -108,7 +188,11 @@ const ovhcloud: OpenAICompatibleRow = {
 };
 
 /** Claude reads `reasoning` and ignores reasoning_effort: https://docs.snowflake.com/en/user-guide/snowflake-cortex/cortex-rest-api */
-const snowflakeEffort: ParameterRewrite = { support: "mapped", note: "reasoning with an effort", write: (effort) => ({ reasoning: { effort } }) };
+const snowflakeEffort: ParameterRewrite = {
+  support: "mapped",
+  note: "reasoning with an effort",
+  write: (effort) => ({ reasoning: { effort } }),
+};
 
 const snowflake: OpenAICompatibleRow = {
   id: "snowflake",
@@ -116,16 +200,36 @@ const snowflake: OpenAICompatibleRow = {
   docs: "https://docs.snowflake.com/en/user-guide/snowflake-cortex/cortex-rest-api",
   baseUrl: "https://{account}.snowflakecomputing.com/api/v2/cortex/v1",
   keyVariables: ["SNOWFLAKE_TOKEN", "SNOWFLAKE_CORTEX_PAT", "SNOWFLAKE_PAT", "SNOWFLAKE_JWT"],
-  settings: [{ name: "account", variables: ["SNOWFLAKE_ACCOUNT", "SNOWFLAKE_ACCOUNT_ID"], meaning: "Identifier of the account, `organization-account`, with dashes for underscores, in the address." }],
+  settings: [
+    {
+      name: "account",
+      variables: ["SNOWFLAKE_ACCOUNT", "SNOWFLAKE_ACCOUNT_ID"],
+      meaning: "Identifier of the account, `organization-account`, with dashes for underscores, in the address.",
+    },
+  ],
   verified: { source: "https://docs.snowflake.com/user-guide/snowflake-cortex/open_ai_sdk", date: "2026-11-20" },
-  conversation: { source: "https://docs.snowflake.com/en/user-guide/snowflake-cortex/cortex-rest-api", system: ["name"], user: ["name"], assistant: ["name", "reasoning_details"], everyPart: ["cache_control"], tools: ["cache_control"] },
+  conversation: {
+    source: "https://docs.snowflake.com/en/user-guide/snowflake-cortex/cortex-rest-api",
+    system: ["name"],
+    user: ["name"],
+    assistant: ["name", "reasoning_details"],
+    everyPart: ["cache_control"],
+    tools: ["cache_control"],
+  },
   lacks: ["modalities", "audio", "web_search_options", "store", "input_audio", "video_url", "file", "document"],
   cells: { image_url: { support: "native", note: "data, on Claude and OpenAI models" } },
   inlines: ["image_url"],
   renames: { max_tokens: "max_completion_tokens" },
   models: [
-    { models: /claude/, rewrites: { reasoning_effort: snowflakeEffort }, cells: { response_format: { support: "native", note: "no json_object", values: ["json_schema"] } } },
-    { models: /llama|mistral|mixtral|deepseek|arctic/, lacks: ["tools", "tool_choice", "parallel_tool_calls", "response_format", "reasoning_effort", "image_url"] },
+    {
+      models: /claude/,
+      rewrites: { reasoning_effort: snowflakeEffort },
+      cells: { response_format: { support: "native", note: "no json_object", values: ["json_schema"] } },
+    },
+    {
+      models: /llama|mistral|mixtral|deepseek|arctic/,
+      lacks: ["tools", "tool_choice", "parallel_tool_calls", "response_format", "reasoning_effort", "image_url"],
+    },
   ],
   // in recorded answers it is empty everywhere
   unsaidFinish: true,
@@ -142,13 +246,20 @@ function watsonxAddress({ baseUrl, model, settings }: Target, { params }: ChatRe
 function watsonxModel({ model, settings }: Target): JsonObject {
   if (watsonxDeployment(model) !== null) return {};
   const { project_id, space_id } = settings;
-  return { model_id: model, ...(space_id !== undefined && project_id === undefined ? { space_id } : project_id !== undefined && { project_id }) };
+  return {
+    model_id: model,
+    ...(space_id !== undefined && project_id === undefined ? { space_id } : project_id !== undefined && { project_id }),
+  };
 }
 const watsonxDeployment = (model: string): string | null => /^deployment\/([^/]+)$/.exec(model)?.[1] ?? null;
 const WATSONX_VERSION = "2024-10-08";
 
 /** A word has a field of its own, a named function the common one. */
-const watsonxToolChoice: ParameterRewrite = { support: "mapped", note: "a word goes as tool_choice_option", write: (choice) => (typeof choice === "string" ? { tool_choice_option: choice } : null) };
+const watsonxToolChoice: ParameterRewrite = {
+  support: "mapped",
+  note: "a word goes as tool_choice_option",
+  write: (choice) => (typeof choice === "string" ? { tool_choice_option: choice } : null),
+};
 const watsonxStream: ParameterRewrite = { support: "mapped", note: "the address /text/chat_stream", write: () => ({}) };
 
 const watsonx: OpenAICompatibleRow = {
@@ -161,19 +272,53 @@ const watsonx: OpenAICompatibleRow = {
   keyVariables: ["WATSONX_APIKEY", "WATSONX_API_KEY"],
   credentials: ["ibm_iam"],
   settings: [
-    { name: "region", variables: ["WATSONX_REGION"], default: "us-south", meaning: "Region of the service, in the address." },
+    {
+      name: "region",
+      variables: ["WATSONX_REGION"],
+      default: "us-south",
+      meaning: "Region of the service, in the address.",
+    },
     { name: "project_id", variables: ["WATSONX_PROJECT_ID"], meaning: "Project that is charged; goes before a space." },
-    { name: "space_id", variables: ["WATSONX_SPACE_ID", "WATSONX_DEPLOYMENT_SPACE_ID"], meaning: "Deployment space that is charged, in place of a project." },
-    { name: "api_version", variables: ["WATSONX_API_VERSION"], field: "api_version", meaning: `Version of the API, as a date; ${WATSONX_VERSION} unless set.` },
+    {
+      name: "space_id",
+      variables: ["WATSONX_SPACE_ID", "WATSONX_DEPLOYMENT_SPACE_ID"],
+      meaning: "Deployment space that is charged, in place of a project.",
+    },
+    {
+      name: "api_version",
+      variables: ["WATSONX_API_VERSION"],
+      field: "api_version",
+      meaning: `Version of the API, as a date; ${WATSONX_VERSION} unless set.`,
+    },
   ],
   verified: { source: "https://github.com/IBM/watsonx-ai-node-sdk", date: "2026-11-20" },
-  conversation: { source: "https://github.com/IBM/watsonx-ai-node-sdk", user: ["name"], assistant: ["name", "refusal"], system: ["name"] },
-  lacks: [...OPENAI_ONLY, "user", "stream_options", "parallel_tool_calls", "prediction", "service_tier", "prompt_cache_key", "input_audio", "video_url", "file", "document"],
+  conversation: {
+    source: "https://github.com/IBM/watsonx-ai-node-sdk",
+    user: ["name"],
+    assistant: ["name", "refusal"],
+    system: ["name"],
+  },
+  lacks: [
+    ...OPENAI_ONLY,
+    "user",
+    "stream_options",
+    "parallel_tool_calls",
+    "prediction",
+    "service_tier",
+    "prompt_cache_key",
+    "input_audio",
+    "video_url",
+    "file",
+    "document",
+  ],
   rewrites: { stop: stopAsList, tool_choice: watsonxToolChoice, stream: watsonxStream },
   developerRole: "system",
   reserved: ["model_id", "space_id", "tool_choice_option"],
   finishReasons: { time_limit: "length", cancelled: { failure: "server" } },
-  errors: [{ class: "authentication", codes: ["authentication_token_expired", "authentication_token_not_valid"] }, { class: "not_found", codes: ["model_not_supported"] }],
+  errors: [
+    { class: "authentication", codes: ["authentication_token_expired", "authentication_token_not_valid"] },
+    { class: "not_found", codes: ["model_not_supported"] },
+  ],
   hooks: { address: watsonxAddress, model: watsonxModel },
 };
 
@@ -185,7 +330,14 @@ const bedrockMantle: OpenAICompatibleRow = {
   baseUrl: "https://bedrock-mantle.{region}.api.aws/v1",
   keyVariables: ["AWS_BEARER_TOKEN_BEDROCK", "BEDROCK_MANTLE_API_KEY"],
   conversation: likeVllm("https://docs.aws.amazon.com/bedrock/latest/userguide/bedrock-mantle.html"),
-  settings: [{ name: "region", variables: ["AWS_REGION", "AWS_DEFAULT_REGION", "BEDROCK_MANTLE_REGION"], field: "aws_region_name", meaning: "Region, in the address." }],
+  settings: [
+    {
+      name: "region",
+      variables: ["AWS_REGION", "AWS_DEFAULT_REGION", "BEDROCK_MANTLE_REGION"],
+      field: "aws_region_name",
+      meaning: "Region, in the address.",
+    },
+  ],
   lacks: ["modalities", "audio", "web_search_options", "video_url", "file", "document"],
   cells: {
     reasoning_effort: { support: "native", note: "gpt-oss: low, medium, high" },
@@ -194,7 +346,9 @@ const bedrockMantle: OpenAICompatibleRow = {
     input_audio: { support: "native", note: "audio models" },
   },
   // a model of another path, or of the Responses API alone: https://docs.aws.amazon.com/bedrock/latest/userguide/inference-responses-api.html
-  errors: [{ class: "not_found", statuses: [400, 404], text: /not supported on this route|isn't supported on this route/i }],
+  errors: [
+    { class: "not_found", statuses: [400, 404], text: /not supported on this route|isn't supported on this route/i },
+  ],
 };
 
 /** Keys of the service itself, not those that sign requests: https://docs.oracle.com/en-us/iaas/Content/generative-ai/api-keys.htm */
@@ -204,10 +358,15 @@ const oci: OpenAICompatibleRow = {
   docs: "https://docs.oracle.com/en-us/iaas/Content/generative-ai/chat-completions-api.htm",
   baseUrl: "https://inference.generativeai.{region}.oci.oraclecloud.com/openai/v1",
   keyVariables: ["OCI_GENAI_API_KEY", "OCI_API_KEY"],
-  conversation: likeOpenAI("https://docs.oracle.com/en-us/iaas/Content/generative-ai/chat-completions-api.htm", { assistant: ["reasoning_content"] }),
+  conversation: likeOpenAI("https://docs.oracle.com/en-us/iaas/Content/generative-ai/chat-completions-api.htm", {
+    assistant: ["reasoning_content"],
+  }),
   settings: [{ name: "region", variables: ["OCI_REGION"], meaning: "Region, in the address; the key's own." }],
   lacks: ["modalities", "audio", "web_search_options", "video_url", "file", "document"],
-  cells: { image_url: { support: "native", note: "by model" }, reasoning_effort: { support: "native", note: "by model" } },
+  cells: {
+    image_url: { support: "native", note: "by model" },
+    reasoning_effort: { support: "native", note: "by model" },
+  },
 };
 
 /** No page describes it; public clients do: https://github.com/anomalyco/opencode, https://github.com/BerriAI/litellm/tree/main/litellm/llms/github_copilot */
@@ -227,12 +386,45 @@ const copilot: OpenAICompatibleRow = {
   baseUrl: "https://api.githubcopilot.com",
   keyVariables: ["GITHUB_COPILOT_API_KEY", "COPILOT_API_KEY"],
   verified: { source: "https://github.com/microsoft/vscode-copilot-chat", date: "2026-11-20" },
-  conversation: likeOpenAI("https://github.com/microsoft/vscode-copilot-chat", { system: ["copilot_cache_control"], user: ["copilot_cache_control"], assistant: ["reasoning_opaque", "copilot_cache_control"], tool: ["copilot_cache_control"] }),
-  lacks: ["modalities", "audio", "service_tier", "web_search_options", "store", "input_audio", "video_url", "file", "document"],
-  cells: { image_url: { support: "native", note: "base64 data" }, response_format: { support: "native", note: "json_schema with GPT models" }, tool_choice: { support: "native", note: "required is not documented, and was obeyed" } },
+  conversation: likeOpenAI("https://github.com/microsoft/vscode-copilot-chat", {
+    system: ["copilot_cache_control"],
+    user: ["copilot_cache_control"],
+    assistant: ["reasoning_opaque", "copilot_cache_control"],
+    tool: ["copilot_cache_control"],
+  }),
+  lacks: [
+    "modalities",
+    "audio",
+    "service_tier",
+    "web_search_options",
+    "store",
+    "input_audio",
+    "video_url",
+    "file",
+    "document",
+  ],
+  cells: {
+    image_url: { support: "native", note: "base64 data" },
+    response_format: { support: "native", note: "json_schema with GPT models" },
+    tool_choice: { support: "native", note: "required is not documented, and was obeyed" },
+  },
   reasoningField: "reasoning_text",
   reasoningBack: "reasoning_text",
   hooks: { headers: copilotHeaders },
 };
 
-export const clouds: readonly OpenAICompatibleRow[] = [azure, azureAi, cloudflare, heroku, digitalocean, scaleway, ovhcloud, databricks, snowflake, watsonx, bedrockMantle, oci, copilot];
+export const clouds: readonly OpenAICompatibleRow[] = [
+  azure,
+  azureAi,
+  cloudflare,
+  heroku,
+  digitalocean,
+  scaleway,
+  ovhcloud,
+  databricks,
+  snowflake,
+  watsonx,
+  bedrockMantle,
+  oci,
+  copilot,
+];

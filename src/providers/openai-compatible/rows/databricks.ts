@@ -15,10 +15,21 @@ function databricksThinking(effort: Json, { max_tokens, max_completion_tokens }:
   if (effort === "none") return { thinking: { type: "disabled" } };
   const budget = BUDGETS[effort as string] ?? LEAST_BUDGET;
   const bound = max_completion_tokens ?? max_tokens ?? Number.MAX_SAFE_INTEGER;
-  if (bound <= LEAST_BUDGET) throw new GatewayError("unsupported_value", `reasoning_effort needs max_completion_tokens above ${LEAST_BUDGET} on this model, which counts thinking into them; got ${bound}.`, { param: "reasoning_effort" });
-  return { thinking: { type: "enabled", budget_tokens: Math.max(LEAST_BUDGET, Math.min(budget, Math.floor(bound * 0.8))) } };
+  if (bound <= LEAST_BUDGET)
+    throw new GatewayError(
+      "unsupported_value",
+      `reasoning_effort needs max_completion_tokens above ${LEAST_BUDGET} on this model, which counts thinking into them; got ${bound}.`,
+      { param: "reasoning_effort" },
+    );
+  return {
+    thinking: { type: "enabled", budget_tokens: Math.max(LEAST_BUDGET, Math.min(budget, Math.floor(bound * 0.8))) },
+  };
 }
-const databricksEffort: ParameterRewrite = { support: "mapped", note: "thinking with a budget of tokens", write: databricksThinking };
+const databricksEffort: ParameterRewrite = {
+  support: "mapped",
+  note: "thinking with a budget of tokens",
+  write: databricksThinking,
+};
 
 /** Signed reasoning comes as a block of the content and has to come back as one; other models have no place for it. */
 function databricksReasoning(messages: readonly Message[]): readonly Message[] {
@@ -26,12 +37,22 @@ function databricksReasoning(messages: readonly Message[]): readonly Message[] {
     const { reasoning_details: details, ...rest } = message;
     if (message.role !== "assistant" || details === undefined) return message;
     const pieces = (Array.isArray(details) ? (details as readonly Json[]) : []).filter(isObject);
-    const signature = pieces.map((piece) => piece["signature"]).filter((each) => typeof each === "string").join("");
+    const signature = pieces
+      .map((piece) => piece["signature"])
+      .filter((each) => typeof each === "string")
+      .join("");
     if (signature === "") return rest;
     const text = pieces.map((piece) => (typeof piece["text"] === "string" ? piece["text"] : "")).join("");
     const { content } = rest;
-    const parts = Array.isArray(content) ? (content as readonly ContentPart[]) : typeof content === "string" && content !== "" ? [{ type: "text", text: content }] : [];
-    return { ...rest, content: [{ type: "reasoning", summary: [{ type: "summary_text", text, signature }] }, ...parts] };
+    const parts = Array.isArray(content)
+      ? (content as readonly ContentPart[])
+      : typeof content === "string" && content !== ""
+        ? [{ type: "text", text: content }]
+        : [];
+    return {
+      ...rest,
+      content: [{ type: "reasoning", summary: [{ type: "summary_text", text, signature }] }, ...parts],
+    };
   });
 }
 
@@ -42,20 +63,47 @@ export const databricks: OpenAICompatibleRow = {
   baseUrl: null,
   baseUrlVariables: ["DATABRICKS_HOST", "DATABRICKS_API_BASE"],
   keyVariables: ["DATABRICKS_TOKEN", "DATABRICKS_API_KEY"],
-  verified: { source: "https://docs.databricks.com/aws/en/machine-learning/foundation-model-apis/api-reference", date: "2026-11-20" },
-  conversation: { source: "https://docs.databricks.com/aws/en/machine-learning/foundation-model-apis/api-reference", everyPart: ["cache_control"], tools: ["cache_control"] },
+  verified: {
+    source: "https://docs.databricks.com/aws/en/machine-learning/foundation-model-apis/api-reference",
+    date: "2026-11-20",
+  },
+  conversation: {
+    source: "https://docs.databricks.com/aws/en/machine-learning/foundation-model-apis/api-reference",
+    everyPart: ["cache_control"],
+    tools: ["cache_control"],
+  },
   // the vendor's own variable is the workspace's host
   barePath: "/serving-endpoints",
   // usage comes on every chunk, unasked
   lacks: [...OPENAI_ONLY, "stream_options", "prediction", "prompt_cache_key", "file", "document"],
-  cells: { tools: { support: "native", note: "at most 32 functions" }, service_tier: { support: "native", note: "priority, by model" } },
+  cells: {
+    tools: { support: "native", note: "at most 32 functions" },
+    service_tier: { support: "native", note: "priority, by model" },
+  },
   renames: { max_completion_tokens: "max_tokens" },
   models: [
-    { models: /claude-(3-7|(sonnet|haiku)-4|opus-4(?!-[78]))|gemini-2-5/, rewrites: { reasoning_effort: databricksEffort }, cells: { reasoning_effort: { support: "mapped", note: databricksEffort.note, values: ["none", ...Object.keys(BUDGETS)] } } },
-    { models: /claude/, lacks: ["n", "reasoning_effort"], cells: { temperature: { support: "native", range: [0, 1] }, response_format: { support: "native", note: "no json_object", values: ["json_schema"] } } },
+    {
+      models: /claude-(3-7|(sonnet|haiku)-4|opus-4(?!-[78]))|gemini-2-5/,
+      rewrites: { reasoning_effort: databricksEffort },
+      cells: {
+        reasoning_effort: { support: "mapped", note: databricksEffort.note, values: ["none", ...Object.keys(BUDGETS)] },
+      },
+    },
+    {
+      models: /claude/,
+      lacks: ["n", "reasoning_effort"],
+      cells: {
+        temperature: { support: "native", range: [0, 1] },
+        response_format: { support: "native", note: "no json_object", values: ["json_schema"] },
+      },
+    },
   ],
   developerRole: "system",
-  errors: [{ class: "not_found", codes: ["resource_does_not_exist", "endpoint_not_found"] }, { class: "rate_limit", codes: ["request_limit_exceeded"] }, { class: "overloaded", codes: ["temporarily_unavailable"] }],
+  errors: [
+    { class: "not_found", codes: ["resource_does_not_exist", "endpoint_not_found"] },
+    { class: "rate_limit", codes: ["request_limit_exceeded"] },
+    { class: "overloaded", codes: ["temporarily_unavailable"] },
+  ],
   reads: ["reasoning_details"],
   hooks: { messages: databricksReasoning },
 };

@@ -14,7 +14,10 @@ const openrouterFile: BlockRewrite = {
     const { file } = part;
     if (!isObject(file) || typeof file["file_id"] !== "string" || !ADDRESS.test(file["file_id"])) return part;
     const { file_id: address, ...rest } = file;
-    return { ...part, file: { filename: address.split(/[?#]/)[0]!.split("/").at(-1) || "document", ...rest, file_data: address } };
+    return {
+      ...part,
+      file: { filename: address.split(/[?#]/)[0]!.split("/").at(-1) || "document", ...rest, file_data: address },
+    };
   },
 };
 
@@ -26,7 +29,10 @@ const openrouter: OpenAICompatibleRow = {
   keyVariables: ["OPENROUTER_API_KEY"],
   verified: { source: "https://openrouter.ai/docs/api-reference/overview", date: "2026-11-20" },
   conversation: openTable("https://openrouter.ai/docs/api-reference/overview"),
-  cells: { reasoning_effort: { support: "native", note: "none to max; must agree with reasoning.effort" }, n: { support: "native", note: "not in the vendor's schema" } },
+  cells: {
+    reasoning_effort: { support: "native", note: "none to max; must agree with reasoning.effort" },
+    n: { support: "native", note: "not in the vendor's schema" },
+  },
   blocks: { file: openrouterFile, document: documentAsFile },
   // server tools, and tools in the forms of other vendors, are translated there
   dialect: { tools: ["*"], toolChoices: VENDOR_CHOICES },
@@ -46,7 +52,11 @@ const huggingface: OpenAICompatibleRow = {
   verified: { source: "https://huggingface.co/docs/inference-providers/tasks/chat-completion", date: "2026-11-20" },
   conversation: openTable("https://huggingface.co/docs/inference-providers/tasks/chat-completion"),
   lacks: [...OPENAI_ONLY, "prediction", "service_tier", "prompt_cache_key", "file", "document"],
-  cells: { n: { support: "native", note: "most providers give one" }, reasoning_effort: { support: "native", note: "none to xhigh; by model and provider" }, logit_bias: { support: "native", note: "by provider" } },
+  cells: {
+    n: { support: "native", note: "most providers give one" },
+    reasoning_effort: { support: "native", note: "none to xhigh; by model and provider" },
+    logit_bias: { support: "native", note: "by provider" },
+  },
   // several of the providers behind know this name alone
   renames: { max_completion_tokens: "max_tokens" },
   developerRole: "system",
@@ -56,7 +66,11 @@ const huggingface: OpenAICompatibleRow = {
 };
 
 /** https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions/reasoning */
-const vercelEffort: ParameterRewrite = { support: "mapped", note: "reasoning with an effort", write: (effort) => ({ reasoning: { effort } }) };
+const vercelEffort: ParameterRewrite = {
+  support: "mapped",
+  note: "reasoning with an effort",
+  write: (effort) => ({ reasoning: { effort } }),
+};
 
 /** Data without its address, and the type beside it: https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions/chat-completions */
 const vercelFile: BlockRewrite = {
@@ -64,8 +78,14 @@ const vercelFile: BlockRewrite = {
   write: (part, path) => {
     const file = isObject(part["file"]) ? part["file"] : {};
     const { file_data: given, ...rest } = file;
-    const [, mediaType, data] = typeof given === "string" ? (/^data:([^;,]*);base64,(.*)$/s.exec(given) ?? [given, "", given]) : [];
-    if (data === undefined) throw new GatewayError("unsupported_value", `The gateway at the other end keeps no files: ${path}.file must have file_data.`, { param: `${path}.file` });
+    const [, mediaType, data] =
+      typeof given === "string" ? (/^data:([^;,]*);base64,(.*)$/s.exec(given) ?? [given, "", given]) : [];
+    if (data === undefined)
+      throw new GatewayError(
+        "unsupported_value",
+        `The gateway at the other end keeps no files: ${path}.file must have file_data.`,
+        { param: `${path}.file` },
+      );
     return { ...part, file: { ...rest, data, media_type: mediaType || "application/pdf" } };
   },
 };
@@ -89,9 +109,19 @@ const vercel: OpenAICompatibleRow = {
   baseUrl: "https://ai-gateway.vercel.sh/v1",
   keyVariables: ["AI_GATEWAY_API_KEY", "VERCEL_AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN"],
   verified: { source: "https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions", date: "2026-11-20" },
-  conversation: likeOpenAI("https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions", { system: CACHED, user: CACHED, assistant: [...CACHED, "reasoning_details"], tool: ["name", ...CACHED], everyPart: CACHED, tools: CACHED }),
+  conversation: likeOpenAI("https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions", {
+    system: CACHED,
+    user: CACHED,
+    assistant: [...CACHED, "reasoning_details"],
+    tool: ["name", ...CACHED],
+    everyPart: CACHED,
+    tools: CACHED,
+  }),
   lacks: ["audio", "web_search_options", "input_audio", "video_url"],
-  cells: { n: { support: "native", note: "by target" }, modalities: { support: "native", note: "models that make images" } },
+  cells: {
+    n: { support: "native", note: "by target" },
+    modalities: { support: "native", note: "models that make images" },
+  },
   rewrites: { reasoning_effort: vercelEffort },
   blocks: { file: vercelFile, document: vercelDocument },
   privileged: ["models", "providerOptions"],
@@ -123,7 +153,11 @@ const nanogpt: OpenAICompatibleRow = {
   docs: "https://docs.nano-gpt.com/api-reference/endpoint/chat-completion",
   baseUrl: "https://nano-gpt.com/api/v1",
   keyVariables: ["NANOGPT_API_KEY"],
-  conversation: likeOpenAI("https://docs.nano-gpt.com/api-reference/endpoint/chat-completion", { assistant: ["reasoning_details"], everyPart: ["cache_control"], tools: ["cache_control"] }),
+  conversation: likeOpenAI("https://docs.nano-gpt.com/api-reference/endpoint/chat-completion", {
+    assistant: ["reasoning_details"],
+    everyPart: ["cache_control"],
+    tools: ["cache_control"],
+  }),
   lacks: ["modalities", "audio", "prediction", "store", "web_search_options", "safety_identifier", "video_url"],
   blocks: { document: documentAsFile },
   reasoningBack: "reasoning",

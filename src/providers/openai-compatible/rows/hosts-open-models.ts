@@ -34,7 +34,12 @@ const venice: OpenAICompatibleRow = {
   baseUrl: "https://api.venice.ai/api/v1",
   keyVariables: ["VENICE_API_KEY", "VENICE_AI_API_KEY"],
   verified: { source: "https://github.com/veniceai/api-docs", date: "2026-11-20" },
-  conversation: likeVllm("https://github.com/veniceai/api-docs", { assistant: ["reasoning_details"], tool: ["name"], everyPart: ["cache_control"], tools: ["cache_control"] }),
+  conversation: likeVllm("https://github.com/veniceai/api-docs", {
+    assistant: ["reasoning_details"],
+    tool: ["name"],
+    everyPart: ["cache_control"],
+    tools: ["cache_control"],
+  }),
   lacks: ["logit_bias", "prediction", "service_tier", "modalities", "audio", "safety_identifier", "file", "document"],
   cells: {
     user: { support: "native", note: "accepted without effect" },
@@ -44,7 +49,10 @@ const venice: OpenAICompatibleRow = {
   },
   rewrites: { web_search_options: veniceSearch },
   // https://docs.venice.ai/api-reference/error-codes
-  errors: [{ class: "content_policy", statuses: [422], text: /content policy/i }, { class: "overloaded", statuses: [429], text: /overloaded/i }],
+  errors: [
+    { class: "content_policy", statuses: [422], text: /content policy/i },
+    { class: "overloaded", statuses: [429], text: /overloaded/i },
+  ],
 };
 
 const chutes: OpenAICompatibleRow = {
@@ -99,7 +107,11 @@ const featherless: OpenAICompatibleRow = {
   verified: { source: "https://featherless.ai/docs/completions", date: "2026-11-20" },
   conversation: likeVllm("https://featherless.ai/docs/completions"),
   lacks: [...OPENAI_ONLY, ...LOGPROBS, "n", "logit_bias", "user", "parallel_tool_calls"],
-  cells: { tools: { support: "native", note: "by model family" }, image_url: { support: "native", note: "by model" }, response_format: { support: "native", note: "not documented" } },
+  cells: {
+    tools: { support: "native", note: "by model family" },
+    image_url: { support: "native", note: "by model" },
+    response_format: { support: "native", note: "not documented" },
+  },
   renames: { max_completion_tokens: "max_tokens" },
   developerRole: "system",
 };
@@ -147,7 +159,10 @@ const novita: OpenAICompatibleRow = {
   docs: "https://novita.ai/docs/api-reference/model-apis-llm-create-chat-completion",
   baseUrl: "https://api.novita.ai/openai/v1",
   keyVariables: ["NOVITA_API_KEY"],
-  verified: { source: "https://novita.ai/docs/api-reference/model-apis-llm-create-chat-completion", date: "2026-11-20" },
+  verified: {
+    source: "https://novita.ai/docs/api-reference/model-apis-llm-create-chat-completion",
+    date: "2026-11-20",
+  },
   conversation: likeVllm("https://novita.ai/docs/api-reference/model-apis-llm-create-chat-completion"),
   lacks: [...OPENAI_ONLY, "user", "parallel_tool_calls", "file", "document"],
   cells: { tool_choice: { support: "native", note: "not documented" } },
@@ -162,10 +177,17 @@ const nebius: OpenAICompatibleRow = {
   docs: "https://docs.tokenfactory.nebius.com/api-reference/inference/create-chat-completion",
   baseUrl: "https://api.tokenfactory.nebius.com/v1",
   keyVariables: ["NEBIUS_API_KEY"],
-  verified: { source: "https://docs.tokenfactory.nebius.com/api-reference/inference/create-chat-completion", date: "2026-11-20" },
+  verified: {
+    source: "https://docs.tokenfactory.nebius.com/api-reference/inference/create-chat-completion",
+    date: "2026-11-20",
+  },
   conversation: likeVllm("https://docs.tokenfactory.nebius.com/api-reference/inference/create-chat-completion"),
   lacks: OPENAI_ONLY.filter((name) => name !== "service_tier" && name !== "store"),
-  cells: { service_tier: { support: "native", note: "auto" }, seed: { support: "native", note: "not documented" }, parallel_tool_calls: { support: "native", note: "not documented" } },
+  cells: {
+    service_tier: { support: "native", note: "auto" },
+    seed: { support: "native", note: "not documented" },
+    parallel_tool_calls: { support: "native", note: "not documented" },
+  },
   renames: { max_completion_tokens: "max_tokens" },
   developerRole: "system",
 };
@@ -207,4 +229,18 @@ const crusoe: OpenAICompatibleRow = {
   developerRole: "system",
 };
 
-export const hostsOfOpenModels: readonly OpenAICompatibleRow[] = [doubleword, venice, chutes, parasail, gmi, featherless, friendli, baseten, novita, nebius, hyperbolic, nscale, crusoe];
+export const hostsOfOpenModels: readonly OpenAICompatibleRow[] = [
+  doubleword,
+  venice,
+  chutes,
+  parasail,
+  gmi,
+  featherless,
+  friendli,
+  baseten,
+  novita,
+  nebius,
+  hyperbolic,
+  nscale,
+  crusoe,
+];

@@ -8,7 +8,14 @@ import { base64Of, sourceOf, stopAsList, textDocument, textPart, VENDOR_CHOICES 
 import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 
 /** Of OpenAI's own, in nearly no other schema. */
-export const OPENAI_ONLY: readonly Feature[] = ["verbosity", "modalities", "audio", "store", "web_search_options", "safety_identifier"];
+export const OPENAI_ONLY: readonly Feature[] = [
+  "verbosity",
+  "modalities",
+  "audio",
+  "store",
+  "web_search_options",
+  "safety_identifier",
+];
 
 const groq: OpenAICompatibleRow = {
   id: "groq",
@@ -17,8 +24,25 @@ const groq: OpenAICompatibleRow = {
   baseUrl: "https://api.groq.com/openai/v1",
   keyVariables: ["GROQ_API_KEY"],
   verified: { source: "https://github.com/groq/groq-python", date: "2026-11-20" },
-  conversation: { source: "https://github.com/groq/groq-python", system: ["name"], user: ["name"], assistant: ["name", "function_call"] },
-  lacks: [...OPENAI_ONLY, "presence_penalty", "frequency_penalty", "logit_bias", "logprobs", "top_logprobs", "prediction", "prompt_cache_key", "input_audio", "video_url", "file"],
+  conversation: {
+    source: "https://github.com/groq/groq-python",
+    system: ["name"],
+    user: ["name"],
+    assistant: ["name", "function_call"],
+  },
+  lacks: [
+    ...OPENAI_ONLY,
+    "presence_penalty",
+    "frequency_penalty",
+    "logit_bias",
+    "logprobs",
+    "top_logprobs",
+    "prediction",
+    "prompt_cache_key",
+    "input_audio",
+    "video_url",
+    "file",
+  ],
   cells: {
     n: defaultOnly(1),
     reasoning_effort: { support: "native", note: "qwen3: none, default; gpt-oss: low, medium, high" },
@@ -41,7 +65,11 @@ const togetherLogprobs: ParameterRewrite = {
   note: "logprobs is the number of top_logprobs",
   write: (logprobs, params) => (logprobs === true ? { logprobs: Math.max(1, params.top_logprobs ?? 1) } : {}),
 };
-const togetherTopLogprobs: ParameterRewrite = { support: "mapped", note: "the number in logprobs", write: (count) => ({ logprobs: Math.max(1, Number(count)) }) };
+const togetherTopLogprobs: ParameterRewrite = {
+  support: "mapped",
+  note: "the number in logprobs",
+  write: (count) => ({ logprobs: Math.max(1, Number(count)) }),
+};
 
 const together: OpenAICompatibleRow = {
   id: "together",
@@ -50,9 +78,28 @@ const together: OpenAICompatibleRow = {
   baseUrl: "https://api.together.ai/v1",
   keyVariables: ["TOGETHER_API_KEY", "TOGETHER_AI_API_KEY", "TOGETHERAI_API_KEY"],
   verified: { source: "https://github.com/togethercomputer/openapi", date: "2026-11-20" },
-  conversation: { source: "https://github.com/togethercomputer/openapi", system: ["name"], user: ["name"], assistant: ["name", "function_call", "reasoning", "reasoning_content"], tool: ["name"], calls: ["index"] },
-  lacks: [...OPENAI_ONLY, "user", "parallel_tool_calls", "prediction", "service_tier", "prompt_cache_key", "file", "document"],
-  cells: { input_audio: { support: "native", note: "wav only" }, temperature: { support: "native", note: "documented from 0 to 1" } },
+  conversation: {
+    source: "https://github.com/togethercomputer/openapi",
+    system: ["name"],
+    user: ["name"],
+    assistant: ["name", "function_call", "reasoning", "reasoning_content"],
+    tool: ["name"],
+    calls: ["index"],
+  },
+  lacks: [
+    ...OPENAI_ONLY,
+    "user",
+    "parallel_tool_calls",
+    "prediction",
+    "service_tier",
+    "prompt_cache_key",
+    "file",
+    "document",
+  ],
+  cells: {
+    input_audio: { support: "native", note: "wav only" },
+    temperature: { support: "native", note: "documented from 0 to 1" },
+  },
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { stop: stopAsList, logprobs: togetherLogprobs, top_logprobs: togetherTopLogprobs },
   dialect: { blocks: ["audio_url"], toolChoices: VENDOR_CHOICES },
@@ -68,7 +115,10 @@ const fireworksDocument: BlockRewrite = {
     if (source["type"] === "text") return textPart(source, path);
     const address = source["type"] === "url" && typeof source["url"] === "string" ? source["url"] : null;
     const { mediaType, data } = address === null ? base64Of(source, path) : { mediaType: "", data: "" };
-    return { type: "image_url", image_url: { url: `${address ?? `data:${mediaType};base64,${data}`}#transform=inline` } };
+    return {
+      type: "image_url",
+      image_url: { url: `${address ?? `data:${mediaType};base64,${data}`}#transform=inline` },
+    };
   },
 };
 
@@ -82,7 +132,10 @@ const fireworks: OpenAICompatibleRow = {
   conversation: { source: "https://github.com/fw-ai-external/python-sdk" },
   lacks: [...OPENAI_ONLY, "file"],
   cells: {
-    max_tokens: { support: "native", note: "lowered to what is left of the context unless context_length_exceeded_behavior is error" },
+    max_tokens: {
+      support: "native",
+      note: "lowered to what is left of the context unless context_length_exceeded_behavior is error",
+    },
     service_tier: { support: "native", note: "only priority acts" },
   },
   blocks: { document: fireworksDocument },
@@ -99,7 +152,10 @@ function cerebrasReasoning(messages: readonly Message[], model: string): readonl
   return mapMessages(messages, (message) => {
     const { reasoning, ...rest } = message;
     if (message.role !== "assistant" || typeof reasoning !== "string" || Array.isArray(message.content)) return message;
-    return { ...rest, content: `<think>${reasoning}</think>${typeof message.content === "string" ? message.content : ""}` };
+    return {
+      ...rest,
+      content: `<think>${reasoning}</think>${typeof message.content === "string" ? message.content : ""}`,
+    };
   });
 }
 
@@ -110,8 +166,24 @@ const cerebras: OpenAICompatibleRow = {
   baseUrl: "https://api.cerebras.ai/v1",
   keyVariables: ["CEREBRAS_API_KEY"],
   verified: { source: "https://github.com/Cerebras/cerebras-cloud-sdk-python", date: "2026-11-20" },
-  conversation: { source: "https://github.com/Cerebras/cerebras-cloud-sdk-python", system: ["name"], user: ["name"], assistant: ["name"], tool: ["name"] },
-  lacks: [...OPENAI_ONLY, "presence_penalty", "frequency_penalty", "logit_bias", "prompt_cache_key", "input_audio", "video_url", "file", "document"],
+  conversation: {
+    source: "https://github.com/Cerebras/cerebras-cloud-sdk-python",
+    system: ["name"],
+    user: ["name"],
+    assistant: ["name"],
+    tool: ["name"],
+  },
+  lacks: [
+    ...OPENAI_ONLY,
+    "presence_penalty",
+    "frequency_penalty",
+    "logit_bias",
+    "prompt_cache_key",
+    "input_audio",
+    "video_url",
+    "file",
+    "document",
+  ],
   cells: { temperature: { support: "native", note: "0 to 1.5", range: [0, 1.5] } },
   dialect: { blocks: ["image"] },
   developerRole: "system",
@@ -122,7 +194,10 @@ const cerebras: OpenAICompatibleRow = {
 /** Audio has a name of its own: https://github.com/sambanova/sambanova-python */
 const sambanovaAudio: BlockRewrite = {
   note: "an audio_content block",
-  write: (part) => (isObject(part["input_audio"]) ? { type: "audio_content", audio_content: { content: part["input_audio"]["data"] } } : part),
+  write: (part) =>
+    isObject(part["input_audio"])
+      ? { type: "audio_content", audio_content: { content: part["input_audio"]["data"] } }
+      : part,
 };
 
 const sambanova: OpenAICompatibleRow = {
@@ -132,7 +207,12 @@ const sambanova: OpenAICompatibleRow = {
   baseUrl: "https://api.sambanova.ai/v1",
   keyVariables: ["SAMBANOVA_API_KEY"],
   verified: { source: "https://github.com/sambanova/sambanova-python", date: "2026-11-20" },
-  conversation: { source: "https://github.com/sambanova/sambanova-python", system: ["name"], user: ["name"], assistant: ["name", "reasoning"] },
+  conversation: {
+    source: "https://github.com/sambanova/sambanova-python",
+    system: ["name"],
+    user: ["name"],
+    assistant: ["name", "reasoning"],
+  },
   lacks: [...OPENAI_ONLY, "user", "prediction", "service_tier", "prompt_cache_key", "file", "document"],
   cells: {
     presence_penalty: { support: "native", note: "accepted without effect" },
@@ -154,14 +234,39 @@ const nvidia: OpenAICompatibleRow = {
   keyVariables: ["NVIDIA_API_KEY", "NVIDIA_NIM_API_KEY", "NIM_API_KEY"],
   verified: { source: "https://docs.api.nvidia.com/nim/reference/stepfun-ai-step-5-preview-infer", date: "2026-11-20" },
   conversation: { source: "https://docs.api.nvidia.com/nim/reference/llm-apis" },
-  lacks: [...OPENAI_ONLY, "n", "logit_bias", "logprobs", "top_logprobs", "user", "prediction", "service_tier", "prompt_cache_key", "input_audio", "video_url"],
+  lacks: [
+    ...OPENAI_ONLY,
+    "n",
+    "logit_bias",
+    "logprobs",
+    "top_logprobs",
+    "user",
+    "prediction",
+    "service_tier",
+    "prompt_cache_key",
+    "input_audio",
+    "video_url",
+  ],
   cells: { tools: { support: "native", note: "by model" }, response_format: { support: "native", note: "by model" } },
   renames: { max_completion_tokens: "max_tokens" },
   models: [
     { models: /mistral|mixtral/i, lacks: ["stream_options"], textAsString: true },
     { models: /omni/i, textAsString: true },
-    { models: /nemotron-4-340b/, lacks: ["stop", "seed", "presence_penalty", "frequency_penalty", "tools", "tool_choice"] },
-    { models: /^google\/(gemma-2|recurrentgemma)/, lacks: ["presence_penalty", "frequency_penalty", "tools", "tool_choice", "response_format", "parallel_tool_calls"] },
+    {
+      models: /nemotron-4-340b/,
+      lacks: ["stop", "seed", "presence_penalty", "frequency_penalty", "tools", "tool_choice"],
+    },
+    {
+      models: /^google\/(gemma-2|recurrentgemma)/,
+      lacks: [
+        "presence_penalty",
+        "frequency_penalty",
+        "tools",
+        "tool_choice",
+        "response_format",
+        "parallel_tool_calls",
+      ],
+    },
   ],
   dialect: { blocks: ["audio_url"] },
   developerRole: "system",
@@ -176,12 +281,30 @@ const deepinfra: OpenAICompatibleRow = {
   baseUrl: "https://api.deepinfra.com/v1/openai",
   keyVariables: ["DEEPINFRA_TOKEN", "DEEPINFRA_API_KEY"],
   verified: { source: "https://docs.deepinfra.com/api-reference/openai-chat-completions-1", date: "2026-11-20" },
-  conversation: likeVllm("https://docs.deepinfra.com/api-reference/openai-chat-completions-1", { system: ["cache_control"], user: ["cache_control"], assistant: ["cache_control"], tool: ["name", "cache_control"], everyPart: ["cache_control"], tools: ["cache_control"] }),
+  conversation: likeVllm("https://docs.deepinfra.com/api-reference/openai-chat-completions-1", {
+    system: ["cache_control"],
+    user: ["cache_control"],
+    assistant: ["cache_control"],
+    tool: ["name", "cache_control"],
+    everyPart: ["cache_control"],
+    tools: ["cache_control"],
+  }),
   lacks: [...OPENAI_ONLY, "logit_bias", "parallel_tool_calls", "prediction"],
-  cells: { tool_choice: { support: "native", note: "a word, no named function", values: ["none", "auto", "required"] }, service_tier: { support: "native", note: "priority, on tagged models" } },
+  cells: {
+    tool_choice: { support: "native", note: "a word, no named function", values: ["none", "auto", "required"] },
+    service_tier: { support: "native", note: "priority, on tagged models" },
+  },
   renames: { max_completion_tokens: "max_tokens" },
   privileged: ["webhook"],
   developerRole: "system",
 };
 
-export const hosts: readonly OpenAICompatibleRow[] = [groq, together, fireworks, cerebras, sambanova, nvidia, deepinfra];
+export const hosts: readonly OpenAICompatibleRow[] = [
+  groq,
+  together,
+  fireworks,
+  cerebras,
+  sambanova,
+  nvidia,
+  deepinfra,
+];

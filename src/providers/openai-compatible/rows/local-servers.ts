@@ -10,8 +10,12 @@ const llamacppNamedTool: ParameterRewrite = {
   note: "a named function: that tool alone, and required",
   write: (choice, params) => {
     const named = isObject(choice) && isObject(choice["function"]) ? choice["function"]["name"] : undefined;
-    const tools = (params.tools ?? []).filter((tool) => isObject(tool["function"]) && tool["function"]["name"] === named);
-    return named === undefined || tools.length === 0 ? null : { tools: tools as readonly Json[], tool_choice: "required" };
+    const tools = (params.tools ?? []).filter(
+      (tool) => isObject(tool["function"]) && tool["function"]["name"] === named,
+    );
+    return named === undefined || tools.length === 0
+      ? null
+      : { tools: tools as readonly Json[], tool_choice: "required" };
   },
 };
 
@@ -24,8 +28,23 @@ const llamacpp: OpenAICompatibleRow = {
   keyVariables: [],
   verified: { source: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md", date: "2026-11-20" },
   conversation: openTable("https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md"),
-  lacks: ["verbosity", "modalities", "audio", "prediction", "service_tier", "web_search_options", "safety_identifier", "store", "video_url", "file", "document"],
-  cells: { parallel_tool_calls: { support: "native", note: "false unless asked for" }, n: { support: "native", note: "needs as many parallel slots" } },
+  lacks: [
+    "verbosity",
+    "modalities",
+    "audio",
+    "prediction",
+    "service_tier",
+    "web_search_options",
+    "safety_identifier",
+    "store",
+    "video_url",
+    "file",
+    "document",
+  ],
+  cells: {
+    parallel_tool_calls: { support: "native", note: "false unless asked for" },
+    n: { support: "native", note: "needs as many parallel slots" },
+  },
   rewrites: { tool_choice: llamacppNamedTool },
   dialect: { blocks: ["input_video"] },
   reserved: ["n_predict"],
@@ -41,7 +60,10 @@ const vllm: OpenAICompatibleRow = {
   verified: { source: "https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html", date: "2026-11-20" },
   conversation: openTable("https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html"),
   lacks: ["modalities", "audio", "prediction", "web_search_options", "safety_identifier", "store", "file", "document"],
-  cells: { tool_choice: { support: "native", note: "auto needs --enable-auto-tool-choice" }, service_tier: { support: "native", note: "without effect" } },
+  cells: {
+    tool_choice: { support: "native", note: "auto needs --enable-auto-tool-choice" },
+    service_tier: { support: "native", note: "without effect" },
+  },
   dialect: { blocks: ["*"] },
 };
 
@@ -54,7 +76,22 @@ const lmstudio: OpenAICompatibleRow = {
   keyVariables: [],
   verified: { source: "https://lmstudio.ai/docs/developer/openai-compat/chat-completions", date: "2026-11-20" },
   conversation: openTable("https://lmstudio.ai/docs/developer/openai-compat/chat-completions"),
-  lacks: ["n", "logprobs", "top_logprobs", "verbosity", "modalities", "audio", "service_tier", "web_search_options", "safety_identifier", "store", "input_audio", "video_url", "file", "document"],
+  lacks: [
+    "n",
+    "logprobs",
+    "top_logprobs",
+    "verbosity",
+    "modalities",
+    "audio",
+    "service_tier",
+    "web_search_options",
+    "safety_identifier",
+    "store",
+    "input_audio",
+    "video_url",
+    "file",
+    "document",
+  ],
   cells: { tool_choice: { support: "native", note: "no named function", values: ["none", "auto", "required"] } },
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { response_format: jsonObjectAsSchema },
@@ -70,8 +107,25 @@ const sglang: OpenAICompatibleRow = {
   keyVariables: [],
   verified: { source: "https://github.com/sgl-project/sglang", date: "2026-11-20" },
   conversation: openTable("https://github.com/sgl-project/sglang"),
-  lacks: ["verbosity", "modalities", "audio", "prediction", "service_tier", "prompt_cache_key", "web_search_options", "safety_identifier", "store", "input_audio", "file", "document"],
-  cells: { tools: { support: "native", note: "needs --tool-call-parser" }, reasoning_effort: { support: "native", note: "by the model's template" }, user: { support: "native", note: "without effect" } },
+  lacks: [
+    "verbosity",
+    "modalities",
+    "audio",
+    "prediction",
+    "service_tier",
+    "prompt_cache_key",
+    "web_search_options",
+    "safety_identifier",
+    "store",
+    "input_audio",
+    "file",
+    "document",
+  ],
+  cells: {
+    tools: { support: "native", note: "needs --tool-call-parser" },
+    reasoning_effort: { support: "native", note: "by the model's template" },
+    user: { support: "native", note: "without effect" },
+  },
   dialect: { blocks: ["audio_url"] },
 };
 
@@ -83,12 +137,37 @@ const mistralrs: OpenAICompatibleRow = {
   docs: "https://github.com/EricLBuehler/mistral.rs/blob/master/docs/src/content/docs/reference/openai-compatibility.md",
   baseUrl: "http://localhost:1234/v1",
   keyVariables: [],
-  verified: { source: "https://github.com/EricLBuehler/mistral.rs/blob/master/docs/src/content/docs/reference/openai-compatibility.md", date: "2026-11-20" },
-  conversation: openTable("https://github.com/EricLBuehler/mistral.rs/blob/master/docs/src/content/docs/reference/openai-compatibility.md"),
+  verified: {
+    source:
+      "https://github.com/EricLBuehler/mistral.rs/blob/master/docs/src/content/docs/reference/openai-compatibility.md",
+    date: "2026-11-20",
+  },
+  conversation: openTable(
+    "https://github.com/EricLBuehler/mistral.rs/blob/master/docs/src/content/docs/reference/openai-compatibility.md",
+  ),
   // usage comes unasked
-  lacks: ["seed", "user", "stream_options", "parallel_tool_calls", "verbosity", "modalities", "audio", "prediction", "service_tier", "prompt_cache_key", "safety_identifier", "store", "input_audio", "document"],
+  lacks: [
+    "seed",
+    "user",
+    "stream_options",
+    "parallel_tool_calls",
+    "verbosity",
+    "modalities",
+    "audio",
+    "prediction",
+    "service_tier",
+    "prompt_cache_key",
+    "safety_identifier",
+    "store",
+    "input_audio",
+    "document",
+  ],
   cells: {
-    reasoning_effort: { support: "native", note: "none or off, low, medium, high, xhigh", values: ["none", "off", "low", "medium", "high", "xhigh"] },
+    reasoning_effort: {
+      support: "native",
+      note: "none or off, low, medium, high, xhigh",
+      values: ["none", "off", "low", "medium", "high", "xhigh"],
+    },
     web_search_options: { support: "native", note: "a server that was started with search" },
     file: { support: "native", note: "file_id of its own, or file_data" },
   },
@@ -106,9 +185,34 @@ const xinference: OpenAICompatibleRow = {
   keyVariables: [],
   verified: { source: "https://github.com/xorbitsai/inference", date: "2026-11-20" },
   conversation: openTable("https://github.com/xorbitsai/inference"),
-  lacks: ["n", "user", "logit_bias", "verbosity", "modalities", "audio", "prediction", "prompt_cache_key", "web_search_options", "safety_identifier", "store", "input_audio", "file", "document"],
-  cells: { tools: { support: "native", note: "some model families" }, service_tier: { support: "native", note: "without effect" }, logprobs: { support: "native", note: "by engine" } },
-  rewrites: { reasoning_effort: { support: "mapped", note: "chat_template_kwargs.reasoning_effort, which few models read", write: (effort) => ({ chat_template_kwargs: { reasoning_effort: effort } }) } },
+  lacks: [
+    "n",
+    "user",
+    "logit_bias",
+    "verbosity",
+    "modalities",
+    "audio",
+    "prediction",
+    "prompt_cache_key",
+    "web_search_options",
+    "safety_identifier",
+    "store",
+    "input_audio",
+    "file",
+    "document",
+  ],
+  cells: {
+    tools: { support: "native", note: "some model families" },
+    service_tier: { support: "native", note: "without effect" },
+    logprobs: { support: "native", note: "by engine" },
+  },
+  rewrites: {
+    reasoning_effort: {
+      support: "mapped",
+      note: "chat_template_kwargs.reasoning_effort, which few models read",
+      write: (effort) => ({ chat_template_kwargs: { reasoning_effort: effort } }),
+    },
+  },
   developerRole: "system",
 };
 
@@ -122,8 +226,24 @@ const localai: OpenAICompatibleRow = {
   keyVariables: [],
   verified: { source: "https://github.com/mudler/LocalAI", date: "2026-11-20" },
   conversation: openTable("https://github.com/mudler/LocalAI/blob/master/core/schema/openai.go"),
-  lacks: ["verbosity", "modalities", "audio", "prediction", "service_tier", "prompt_cache_key", "web_search_options", "safety_identifier", "store", "file", "document"],
-  cells: { tools: { support: "native", note: "by backend" }, response_format: { support: "native", note: "llama.cpp backend" }, reasoning_effort: { support: "native", note: "by backend" } },
+  lacks: [
+    "verbosity",
+    "modalities",
+    "audio",
+    "prediction",
+    "service_tier",
+    "prompt_cache_key",
+    "web_search_options",
+    "safety_identifier",
+    "store",
+    "file",
+    "document",
+  ],
+  cells: {
+    tools: { support: "native", note: "by backend" },
+    response_format: { support: "native", note: "llama.cpp backend" },
+    reasoning_effort: { support: "native", note: "by backend" },
+  },
   dialect: { blocks: ["audio_url"] },
 };
 
@@ -131,7 +251,8 @@ const localai: OpenAICompatibleRow = {
 const tgiNamedTool: ParameterRewrite = {
   support: "mapped",
   note: "a named function without its type",
-  write: (choice) => (isObject(choice) && isObject(choice["function"]) ? { tool_choice: { function: choice["function"] } } : null),
+  write: (choice) =>
+    isObject(choice) && isObject(choice["function"]) ? { tool_choice: { function: choice["function"] } } : null,
 };
 
 const tgi: OpenAICompatibleRow = {
@@ -141,11 +262,30 @@ const tgi: OpenAICompatibleRow = {
   docs: "https://huggingface.co/docs/text-generation-inference/messages_api",
   baseUrl: "http://localhost:3000/v1",
   keyVariables: [],
-  verified: { source: "https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json", date: "2026-11-20" },
+  verified: {
+    source: "https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json",
+    date: "2026-11-20",
+  },
   conversation: openTable("https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json"),
   lacks: [
-    "n", "logit_bias", "user", "parallel_tool_calls", "reasoning_effort", "verbosity", "modalities", "audio", "prediction", "service_tier", "prompt_cache_key", "web_search_options", "safety_identifier", "store",
-    "input_audio", "video_url", "file", "document",
+    "n",
+    "logit_bias",
+    "user",
+    "parallel_tool_calls",
+    "reasoning_effort",
+    "verbosity",
+    "modalities",
+    "audio",
+    "prediction",
+    "service_tier",
+    "prompt_cache_key",
+    "web_search_options",
+    "safety_identifier",
+    "store",
+    "input_audio",
+    "video_url",
+    "file",
+    "document",
   ],
   cells: { top_logprobs: { support: "native", note: "0 to 5", range: [0, 5] } },
   renames: { max_completion_tokens: "max_tokens" },
@@ -153,7 +293,10 @@ const tgi: OpenAICompatibleRow = {
   developerRole: "system",
   dialect: { messageRules: ["choice_without_type"] },
   // https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json: error_type
-  errors: [{ class: "overloaded", codes: ["overloaded"] }, { class: "context_length", text: /inputs` tokens \+ `max_new_tokens/ }],
+  errors: [
+    { class: "overloaded", codes: ["overloaded"] },
+    { class: "context_length", text: /inputs` tokens \+ `max_new_tokens/ },
+  ],
 };
 
 const custom: OpenAICompatibleRow = {
@@ -169,4 +312,14 @@ const custom: OpenAICompatibleRow = {
   dialect: { blocks: ["*"], tools: ["*"], toolChoices: VENDOR_CHOICES, messageRules: ["*"] },
 };
 
-export const localServers: readonly OpenAICompatibleRow[] = [llamacpp, vllm, lmstudio, sglang, mistralrs, xinference, localai, tgi, custom];
+export const localServers: readonly OpenAICompatibleRow[] = [
+  llamacpp,
+  vllm,
+  lmstudio,
+  sglang,
+  mistralrs,
+  xinference,
+  localai,
+  tgi,
+  custom,
+];

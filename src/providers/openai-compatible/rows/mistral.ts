@@ -15,8 +15,17 @@ const file: BlockRewrite = {
     if (part["file"] === undefined) return part;
     const { file_id: id, file_data: data, filename } = isObject(part["file"]) ? part["file"] : {};
     if (typeof id === "string" && !ADDRESS.test(id)) return { type: "file", file_id: id };
-    const address = typeof id === "string" ? id : typeof data === "string" && !data.startsWith("data:") ? `data:application/pdf;base64,${data}` : data;
-    return { type: "document_url", document_url: address!, ...(typeof filename === "string" && { document_name: filename }) };
+    const address =
+      typeof id === "string"
+        ? id
+        : typeof data === "string" && !data.startsWith("data:")
+          ? `data:application/pdf;base64,${data}`
+          : data;
+    return {
+      type: "document_url",
+      document_url: address!,
+      ...(typeof filename === "string" && { document_name: filename }),
+    };
   },
 };
 const document: BlockRewrite = {
@@ -24,15 +33,21 @@ const document: BlockRewrite = {
   write: (part, path) => {
     const source = sourceOf(part);
     if (source["type"] === "text") return textPart(source, path);
-    if (source["type"] === "file" && typeof source["file_id"] === "string") return { type: "file", file_id: source["file_id"] };
-    if (source["type"] === "url" && typeof source["url"] === "string") return { type: "document_url", document_url: source["url"] };
+    if (source["type"] === "file" && typeof source["file_id"] === "string")
+      return { type: "file", file_id: source["file_id"] };
+    if (source["type"] === "url" && typeof source["url"] === "string")
+      return { type: "document_url", document_url: source["url"] };
     const { mediaType, data } = base64Of(source, path);
     return { type: "document_url", document_url: `data:${mediaType};base64,${data}` };
   },
 };
 
 /** An empty list of tools is 422. */
-const toolsUnlessEmpty: ParameterRewrite = { support: "mapped", note: "an empty list is left out", write: (tools) => (Array.isArray(tools) && tools.length === 0 ? {} : null) };
+const toolsUnlessEmpty: ParameterRewrite = {
+  support: "mapped",
+  note: "an empty list is left out",
+  write: (tools) => (Array.isArray(tools) && tools.length === 0 ? {} : null),
+};
 
 /** Models that think: only they take the thinking of earlier turns back. https://docs.mistral.ai/capabilities/reasoning */
 const THINKS = /^magistral|^mistral-(small|medium)-(latest|3|2[6-9])/;
@@ -47,7 +62,12 @@ function withThinking(messages: readonly Message[]): readonly Message[] {
     if (message.role !== "assistant" || (content === undefined && reasoning === undefined)) return message;
     const text = content ?? reasoning;
     if (typeof text !== "string" || text === "") return rest;
-    const said: readonly ContentPart[] = typeof rest.content === "string" ? (rest.content === "" ? [] : [{ type: "text", text: rest.content }]) : (rest.content ?? []);
+    const said: readonly ContentPart[] =
+      typeof rest.content === "string"
+        ? rest.content === ""
+          ? []
+          : [{ type: "text", text: rest.content }]
+        : (rest.content ?? []);
     return { ...rest, content: [{ type: "thinking", thinking: [{ type: "text", text }] }, ...said] };
   });
 }
@@ -61,21 +81,58 @@ export const mistral: OpenAICompatibleRow = {
   requestIds: ["mistral-correlation-id", "x-kong-request-id"],
   keyVariables: ["MISTRAL_API_KEY"],
   verified: { source: "https://github.com/mistralai/client-python", date: "2026-11-20" },
-  conversation: { source: "https://github.com/mistralai/client-python", assistant: ["prefix"], tool: ["name"], calls: ["index"], parts: { file: ["file_id"] } },
-  lacks: [...OPENAI_ONLY.filter((name) => name !== "prediction" && name !== "prompt_cache_key"), "stream_options", "logit_bias", "logprobs", "top_logprobs", "user", "video_url"],
-  cells: { tools: { support: "native", note: "an empty list is left out" }, reasoning_effort: { support: "native", note: "none, high; on models that list it", values: ["none", "high"] } },
+  conversation: {
+    source: "https://github.com/mistralai/client-python",
+    assistant: ["prefix"],
+    tool: ["name"],
+    calls: ["index"],
+    parts: { file: ["file_id"] },
+  },
+  lacks: [
+    ...OPENAI_ONLY.filter((name) => name !== "prediction" && name !== "prompt_cache_key"),
+    "stream_options",
+    "logit_bias",
+    "logprobs",
+    "top_logprobs",
+    "user",
+    "video_url",
+  ],
+  cells: {
+    tools: { support: "native", note: "an empty list is left out" },
+    reasoning_effort: { support: "native", note: "none, high; on models that list it", values: ["none", "high"] },
+  },
   renames: { max_completion_tokens: "max_tokens", seed: "random_seed" },
   rewrites: { tools: toolsUnlessEmpty },
   blocks: { file, document },
-  models: [{ models: /^magistral/, lacks: ["reasoning_effort"] }, { models: THINKS, reads: ["reasoning_content", "reasoning"] }],
+  models: [
+    { models: /^magistral/, lacks: ["reasoning_effort"] },
+    { models: THINKS, reads: ["reasoning_content", "reasoning"] },
+  ],
   callIds: MISTRAL_CALL_IDS,
   dialect: {
     blocks: ["document_url", "thinking", "reference", "tool_reference"],
-    tools: ["web_search", "web_search_premium", "code_interpreter", "image_generation", "document_library", "connector"],
+    tools: [
+      "web_search",
+      "web_search_premium",
+      "code_interpreter",
+      "image_generation",
+      "document_library",
+      "connector",
+    ],
     toolChoices: ["any"],
     // else 400, code 3230: https://github.com/datapizza-labs/datapizza-ai/issues/98
     assistantAfterTools: true,
-    messageRules: ["image_url_text", "input_audio_text", "file_id_alone", "tool_without_type", "empty_content", "no_content", "arguments_not_text", "call_without_id", "tool_without_id"],
+    messageRules: [
+      "image_url_text",
+      "input_audio_text",
+      "file_id_alone",
+      "tool_without_type",
+      "empty_content",
+      "no_content",
+      "arguments_not_text",
+      "call_without_id",
+      "tool_without_id",
+    ],
   },
   developerRole: "system",
   hooks: { messages: withThinking },

@@ -3,7 +3,16 @@ import { type Capability, NATIVE } from "../../../core/capability.ts";
 import type { Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
 import { OPENAI_ONLY } from "../openai-only.ts";
-import { audioAsUrl, CHOICE_BY_OFFER, enableThinking, noted, stopAsList, textDocument, thinkingSwitch, toolChoiceByOffer } from "../quirks.ts";
+import {
+  audioAsUrl,
+  CHOICE_BY_OFFER,
+  enableThinking,
+  noted,
+  stopAsList,
+  textDocument,
+  thinkingSwitch,
+  toolChoiceByOffer,
+} from "../quirks.ts";
 import type { BlockRewrite, ErrorRule, ModelDifferences, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 
 const LOGPROBS = ["logprobs", "top_logprobs"] as const;
@@ -31,7 +40,11 @@ const MOONSHOT_SAMPLING: NonNullable<OpenAICompatibleRow["cells"]> = {
 const MOONSHOT_TEMPERATURE: Capability = {
   support: "unsupported",
   note: "the fixed value only: 1, or 0.6 with thinking disabled",
-  neutral: (value, { params, extra }) => value === (params.reasoning_effort === "none" || (isObject(extra["thinking"]) && extra["thinking"]["type"] === "disabled") ? 0.6 : 1),
+  neutral: (value, { params, extra }) =>
+    value ===
+    (params.reasoning_effort === "none" || (isObject(extra["thinking"]) && extra["thinking"]["type"] === "disabled")
+      ? 0.6
+      : 1),
 };
 
 /** K2.5 and later take one fixed value of every sampling parameter and refuse others; thinking has its own switch before K3. */
@@ -44,17 +57,52 @@ const moonshot: OpenAICompatibleRow = {
   baseUrl: "https://api.moonshot.ai/v1",
   keyVariables: ["MOONSHOT_API_KEY", "MOONSHOTAI_API_KEY", "KIMI_API_KEY"],
   verified: { source: "https://platform.kimi.ai/docs/api/chat", date: "2026-11-20" },
-  conversation: { source: "https://platform.kimi.ai/docs/api/chat", system: ["name"], user: ["name"], assistant: ["name", "partial"], tool: ["name"] },
-  lacks: [...OPENAI_ONLY.filter((name) => name !== "prompt_cache_key" && name !== "safety_identifier"), ...LOGPROBS, "logit_bias", "seed", "user", "input_audio", "file", "document", "top_p", "n", ...PENALTIES],
+  conversation: {
+    source: "https://platform.kimi.ai/docs/api/chat",
+    system: ["name"],
+    user: ["name"],
+    assistant: ["name", "partial"],
+    tool: ["name"],
+  },
+  lacks: [
+    ...OPENAI_ONLY.filter((name) => name !== "prompt_cache_key" && name !== "safety_identifier"),
+    ...LOGPROBS,
+    "logit_bias",
+    "seed",
+    "user",
+    "input_audio",
+    "file",
+    "document",
+    "top_p",
+    "n",
+    ...PENALTIES,
+  ],
   cells: {
     temperature: MOONSHOT_TEMPERATURE,
-    reasoning_effort: { support: "native", note: "low, high, max; not beside thinking", values: ["low", "high", "max"] },
+    reasoning_effort: {
+      support: "native",
+      note: "low, high, max; not beside thinking",
+      values: ["low", "high", "max"],
+    },
     parallel_tool_calls: { support: "native", note: "not in the vendor's schema" },
   },
   models: [
-    { models: /^kimi-k2/, cells: { tool_choice: { support: "native", note: "a named function only with thinking disabled", values: ["none", "auto", "function"] } } },
+    {
+      models: /^kimi-k2/,
+      cells: {
+        tool_choice: {
+          support: "native",
+          note: "a named function only with thinking disabled",
+          values: ["none", "auto", "function"],
+        },
+      },
+    },
     { models: /^kimi-k2\.\d/, rewrites: { reasoning_effort: thinkingSwitch } },
-    { models: /^(moonshot-v1|kimi-(k2(?!\.\d)|latest|thinking))/, lacks: ["reasoning_effort"], cells: MOONSHOT_SAMPLING },
+    {
+      models: /^(moonshot-v1|kimi-(k2(?!\.\d)|latest|thinking))/,
+      lacks: ["reasoning_effort"],
+      cells: MOONSHOT_SAMPLING,
+    },
   ],
   // uploaded files are ms://<file_id>: https://platform.kimi.ai/docs/guide/use-kimi-vision-model
   dialect: { messageRules: ["image_url_text", "ms_address"] },
@@ -92,7 +140,12 @@ const zaiThinking: ParameterRewrite = {
 /** Which models can think, and which decide by a level: https://docs.z.ai/guides/capabilities/thinking-mode */
 const ZAI_REASONING: readonly ModelDifferences[] = [
   { models: /^glm-(z1|4|5(\.[01])?(?!\.))/, rewrites: { reasoning_effort: zaiThinking } },
-  { models: /^glm-5\.3/, cells: { reasoning_effort: { support: "native", note: "low, high, max; always thinks", values: ["low", "high", "max"] } } },
+  {
+    models: /^glm-5\.3/,
+    cells: {
+      reasoning_effort: { support: "native", note: "low, high, max; always thinks", values: ["low", "high", "max"] },
+    },
+  },
 ];
 
 const zai: OpenAICompatibleRow = {
@@ -117,7 +170,11 @@ const zai: OpenAICompatibleRow = {
   dialect: { blocks: ["file_url"], tools: ["web_search", "retrieval"] },
   developerRole: "system",
   reasoningBack: "reasoning_content",
-  finishReasons: { sensitive: "content_filter", network_error: { failure: "server" }, model_context_window_exceeded: "length" },
+  finishReasons: {
+    sensitive: "content_filter",
+    network_error: { failure: "server" },
+    model_context_window_exceeded: "length",
+  },
   errors: ZAI_ERRORS,
 };
 
@@ -133,7 +190,19 @@ const dashscopeAudio: BlockRewrite = {
 
 /** https://help.aliyun.com/en/model-studio/error-code: a used-up limit of a minute is called insufficient_quota */
 const DASHSCOPE_ERRORS: readonly ErrorRule[] = [
-  { class: "rate_limit", statuses: [429], codes: ["insufficient_quota", "limit_requests", "limit_burst_rate", "throttling", "throttling.ratequota", "throttling.burstrate", "throttling.allocationquota"] },
+  {
+    class: "rate_limit",
+    statuses: [429],
+    codes: [
+      "insufficient_quota",
+      "limit_requests",
+      "limit_burst_rate",
+      "throttling",
+      "throttling.ratequota",
+      "throttling.burstrate",
+      "throttling.allocationquota",
+    ],
+  },
   { class: "quota", codes: ["arrearage", "allocationquota.freetieronly"] },
   { class: "content_policy", codes: ["data_inspection_failed", "datainspectionfailed"] },
   { class: "authentication", codes: ["invalidapikey"] },
@@ -149,8 +218,17 @@ const dashscope: OpenAICompatibleRow = {
   baseUrl: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
   keyVariables: ["DASHSCOPE_API_KEY", "ALIBABA_API_KEY", "QWEN_API_KEY"],
   verified: { source: "https://help.aliyun.com/zh/dashscope/qwen-api-details", date: "2026-11-20" },
-  conversation: { source: "https://help.aliyun.com/zh/model-studio/qwen-api-via-openai-chat-completions", assistant: ["partial"], everyPart: ["cache_control"], tools: ["cache_control"] },
-  lacks: [...OPENAI_ONLY.filter((name) => name !== "modalities" && name !== "audio" && name !== "service_tier"), "frequency_penalty", "file"],
+  conversation: {
+    source: "https://help.aliyun.com/zh/model-studio/qwen-api-via-openai-chat-completions",
+    assistant: ["partial"],
+    everyPart: ["cache_control"],
+    tools: ["cache_control"],
+  },
+  lacks: [
+    ...OPENAI_ONLY.filter((name) => name !== "modalities" && name !== "audio" && name !== "service_tier"),
+    "frequency_penalty",
+    "file",
+  ],
   cells: {
     n: { support: "native", note: "1 to 4; 1 with tools", range: [1, 4] },
     top_logprobs: { support: "native", note: "by model", range: [0, 5] },
@@ -158,7 +236,10 @@ const dashscope: OpenAICompatibleRow = {
     ...noted("by model", "logprobs"),
     ...noted("not in the vendor's list", "max_completion_tokens", "logit_bias", "user", "service_tier"),
     response_format: { support: "native", note: "json_schema on newer models; not while thinking" },
-    tool_choice: { support: "native", note: "required is not in the vendor's list; models that think cannot be forced" },
+    tool_choice: {
+      support: "native",
+      note: "required is not in the vendor's list; models that think cannot be forced",
+    },
   },
   blocks: { input_audio: dashscopeAudio, document: textDocument },
   models: [{ models: /^(qwen(?!3\.[78])|qwq|qvq)/, rewrites: { reasoning_effort: enableThinking } }],
@@ -181,8 +262,13 @@ function oneSystemMessage(messages: readonly Message[]): readonly Message[] {
   const leading = messages.slice(0, count === -1 ? messages.length : count);
   if (leading.length < 2) return messages;
   const texts = leading.flatMap(({ content }) => (typeof content === "string" ? [content] : []));
-  const parts = leading.flatMap(({ content }) => (typeof content === "string" ? [{ type: "text", text: content }] : (content ?? [])));
-  return [{ ...leading[0]!, content: texts.length === leading.length ? texts.join("\n\n") : parts }, ...messages.slice(leading.length)];
+  const parts = leading.flatMap(({ content }) =>
+    typeof content === "string" ? [{ type: "text", text: content }] : (content ?? []),
+  );
+  return [
+    { ...leading[0]!, content: texts.length === leading.length ? texts.join("\n\n") : parts },
+    ...messages.slice(leading.length),
+  ];
 }
 
 /** https://platform.minimax.io/docs/api-reference/errorcode; 2013 is every wrong parameter */
@@ -209,9 +295,34 @@ const minimax: OpenAICompatibleRow = {
   baseUrl: "https://api.minimax.io/v1",
   keyVariables: ["MINIMAX_API_KEY"],
   verified: { source: "https://platform.minimax.io/docs/api-reference/text-chat-openai", date: "2026-11-20" },
-  conversation: { source: "https://platform.minimax.io/docs/api-reference/text-chat-openai", system: ["name"], user: ["name"], assistant: ["name", "reasoning_details"], tool: ["name"] },
-  lacks: [...OPENAI_ONLY.filter((name) => name !== "service_tier"), ...LOGPROBS, ...PENALTIES, "n", "stop", "logit_bias", "seed", "user", "response_format", "parallel_tool_calls", "input_audio", "file", "document"],
-  cells: { tool_choice: CHOICE_BY_OFFER, service_tier: { support: "native", note: "standard, priority" }, image_url: { support: "native", note: "M3" }, video_url: { support: "native", note: "M3" } },
+  conversation: {
+    source: "https://platform.minimax.io/docs/api-reference/text-chat-openai",
+    system: ["name"],
+    user: ["name"],
+    assistant: ["name", "reasoning_details"],
+    tool: ["name"],
+  },
+  lacks: [
+    ...OPENAI_ONLY.filter((name) => name !== "service_tier"),
+    ...LOGPROBS,
+    ...PENALTIES,
+    "n",
+    "stop",
+    "logit_bias",
+    "seed",
+    "user",
+    "response_format",
+    "parallel_tool_calls",
+    "input_audio",
+    "file",
+    "document",
+  ],
+  cells: {
+    tool_choice: CHOICE_BY_OFFER,
+    service_tier: { support: "native", note: "standard, priority" },
+    image_url: { support: "native", note: "M3" },
+    video_url: { support: "native", note: "M3" },
+  },
   rewrites: { reasoning_effort: minimaxThinking, tool_choice: toolChoiceByOffer },
   models: [{ models: /^minimax-(m[12]|text)/i, lacks: ["reasoning_effort"] }],
   developerRole: "system",
@@ -225,10 +336,22 @@ const minimax: OpenAICompatibleRow = {
 const VOLCENGINE_ERRORS: readonly ErrorRule[] = [
   { class: "quota", codes: ["accountoverdueerror", "quotaexceeded"] },
   { class: "overloaded", codes: ["serveroverloaded"] },
-  { class: "not_found", codes: ["invalidendpointormodel.notfound", "invalidendpointormodel.modelidaccessdisabled", "modelnotopen", "notfound"] },
+  {
+    class: "not_found",
+    codes: [
+      "invalidendpointormodel.notfound",
+      "invalidendpointormodel.modelidaccessdisabled",
+      "modelnotopen",
+      "notfound",
+    ],
+  },
   { class: "authentication", codes: ["authenticationerror"] },
   { class: "rate_limit", codes: ["toomanyrequests"] },
-  { class: "content_policy", statuses: [400], text: /may contain (sensitive|severe violation|violence|pornographic|inappropriate|politically)/i },
+  {
+    class: "content_policy",
+    statuses: [400],
+    text: /may contain (sensitive|severe violation|violence|pornographic|inappropriate|politically)/i,
+  },
 ];
 
 const volcengine: OpenAICompatibleRow = {
@@ -238,7 +361,12 @@ const volcengine: OpenAICompatibleRow = {
   baseUrl: "https://ark.cn-beijing.volces.com/api/v3",
   keyVariables: ["ARK_API_KEY", "VOLCENGINE_API_KEY", "VOLCANO_ENGINE_API_KEY", "VOLCANO_API_KEY", "DOUBAO_API_KEY"],
   verified: { source: "https://github.com/volcengine/volcengine-python-sdk", date: "2026-11-20" },
-  conversation: { source: "https://www.volcengine.com/docs/82379/1494384", system: ["name"], user: ["name"], assistant: ["name"] },
+  conversation: {
+    source: "https://www.volcengine.com/docs/82379/1494384",
+    system: ["name"],
+    user: ["name"],
+    assistant: ["name"],
+  },
   lacks: [...OPENAI_ONLY.filter((name) => name !== "service_tier"), "seed", "file"],
   cells: {
     service_tier: { support: "native", note: "auto, default" },
@@ -254,7 +382,10 @@ const volcengine: OpenAICompatibleRow = {
 /** https://cloud.baidu.com/doc/qianfan-api/s/Om9b4yj3w */
 const QIANFAN_ERRORS: readonly ErrorRule[] = [
   { class: "context_length", codes: ["tokens_too_long", "characters_too_long"] },
-  { class: "rate_limit", codes: ["rpm_rate_limit_exceeded", "tpm_rate_limit_exceeded", "preemptible_rate_limit_exceeded"] },
+  {
+    class: "rate_limit",
+    codes: ["rpm_rate_limit_exceeded", "tpm_rate_limit_exceeded", "preemptible_rate_limit_exceeded"],
+  },
   { class: "authentication", codes: ["invalid_iam_token", "invalid_appid"] },
   { class: "content_policy", codes: ["system_unsafe", "user_setting_unsafe", "functions_unsafe", "image_url_unsafe"] },
 ];
@@ -265,7 +396,13 @@ const qianfan: OpenAICompatibleRow = {
   docs: "https://cloud.baidu.com/doc/qianfan-api/s/3m7of64lb",
   baseUrl: "https://qianfan.baidubce.com/v2",
   keyVariables: ["QIANFAN_API_KEY"],
-  conversation: { source: "https://cloud.baidu.com/doc/qianfan-api/s/3m7of64lb", system: ["name"], user: ["name"], assistant: ["name"], tool: ["name"] },
+  conversation: {
+    source: "https://cloud.baidu.com/doc/qianfan-api/s/3m7of64lb",
+    system: ["name"],
+    user: ["name"],
+    assistant: ["name"],
+    tool: ["name"],
+  },
   lacks: [...OPENAI_ONLY, "input_audio", "file"],
   cells: {
     max_tokens: { support: "native", note: "bounds the answer without its reasoning" },
@@ -291,10 +428,26 @@ const hunyuan: OpenAICompatibleRow = {
   keyVariables: ["HUNYUAN_API_KEY", "TENCENT_API_KEY"],
   verified: { source: "https://cloud.tencent.com/document/product/1729/111007", date: "2026-11-20" },
   conversation: { source: "https://cloud.tencent.com/document/product/1729/111007", calls: ["index"] },
-  lacks: [...OPENAI_ONLY, ...LOGPROBS, ...PENALTIES, "n", "logit_bias", "user", "response_format", "parallel_tool_calls", "reasoning_effort", "input_audio", "file"],
+  lacks: [
+    ...OPENAI_ONLY,
+    ...LOGPROBS,
+    ...PENALTIES,
+    "n",
+    "logit_bias",
+    "user",
+    "response_format",
+    "parallel_tool_calls",
+    "reasoning_effort",
+    "input_audio",
+    "file",
+  ],
   cells: {
     seed: { support: "native", note: "1 to 10000", range: [1, 10_000] },
-    tool_choice: { support: "native", note: "no named function; custom forces a call", values: ["none", "auto", "custom"] },
+    tool_choice: {
+      support: "native",
+      note: "no named function; custom forces a call",
+      values: ["none", "auto", "custom"],
+    },
   },
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { stop: { ...stopAsList, note: "stop as an array; what matched stays in the answer" } },
@@ -309,9 +462,27 @@ const stepfun: OpenAICompatibleRow = {
   docs: "https://platform.stepfun.ai/docs/en/api-reference/chat/chat-completion-create",
   baseUrl: "https://api.stepfun.com/v1",
   keyVariables: ["STEPFUN_API_KEY", "STEP_API_KEY"],
-  verified: { source: "https://platform.stepfun.com/docs/api-reference/chat/chat-completion-create", date: "2026-11-20" },
-  conversation: { source: "https://platform.stepfun.com/docs/api-reference/chat/chat-completion-create", system: ["name"], user: ["name"], assistant: ["name"] },
-  lacks: [...OPENAI_ONLY, ...LOGPROBS, "presence_penalty", "logit_bias", "seed", "user", "parallel_tool_calls", "file", "document"],
+  verified: {
+    source: "https://platform.stepfun.com/docs/api-reference/chat/chat-completion-create",
+    date: "2026-11-20",
+  },
+  conversation: {
+    source: "https://platform.stepfun.com/docs/api-reference/chat/chat-completion-create",
+    system: ["name"],
+    user: ["name"],
+    assistant: ["name"],
+  },
+  lacks: [
+    ...OPENAI_ONLY,
+    ...LOGPROBS,
+    "presence_penalty",
+    "logit_bias",
+    "seed",
+    "user",
+    "parallel_tool_calls",
+    "file",
+    "document",
+  ],
   cells: {
     frequency_penalty: { support: "native", note: "0 to 1", range: [0, 1] },
     n: { support: "native", note: "up to 5 advised" },
@@ -333,12 +504,27 @@ const siliconflow: OpenAICompatibleRow = {
   docs: "https://docs.siliconflow.cn/cn/api-reference/chat-completions/chat-completions",
   baseUrl: "https://api.siliconflow.com/v1",
   keyVariables: ["SILICONFLOW_API_KEY", "SILICONFLOW_CN_API_KEY"],
-  verified: { source: "https://docs.siliconflow.cn/cn/api-reference/chat-completions/chat-completions", date: "2026-11-20" },
+  verified: {
+    source: "https://docs.siliconflow.cn/cn/api-reference/chat-completions/chat-completions",
+    date: "2026-11-20",
+  },
   conversation: { source: "https://docs.siliconflow.cn/cn/api-reference/chat-completions/chat-completions" },
-  lacks: [...OPENAI_ONLY, ...LOGPROBS, "presence_penalty", "logit_bias", "seed", "parallel_tool_calls", "file", "document"],
+  lacks: [
+    ...OPENAI_ONLY,
+    ...LOGPROBS,
+    "presence_penalty",
+    "logit_bias",
+    "seed",
+    "parallel_tool_calls",
+    "file",
+    "document",
+  ],
   cells: {
     max_tokens: { support: "native", note: "without the reasoning" },
-    reasoning_effort: { support: "native", note: "high, max, by model; others have enable_thinking and thinking_budget" },
+    reasoning_effort: {
+      support: "native",
+      note: "high, max, by model; others have enable_thinking and thinking_budget",
+    },
     user: { support: "native", note: "accepted, not documented" },
     tool_choice: { support: "native", note: "accepted, not documented" },
   },
@@ -348,7 +534,20 @@ const siliconflow: OpenAICompatibleRow = {
   developerRole: "system",
   reasoningBack: "reasoning_content",
   // https://docs.siliconflow.com/en/faqs/error-code
-  errors: [{ class: "not_found", codes: ["20012"] }, { class: "quota", codes: ["30001"] }],
+  errors: [
+    { class: "not_found", codes: ["20012"] },
+    { class: "quota", codes: ["30001"] },
+  ],
 };
 
-export const modelMakersOfChina: readonly OpenAICompatibleRow[] = [moonshot, zai, dashscope, minimax, volcengine, qianfan, hunyuan, stepfun, siliconflow];
+export const modelMakersOfChina: readonly OpenAICompatibleRow[] = [
+  moonshot,
+  zai,
+  dashscope,
+  minimax,
+  volcengine,
+  qianfan,
+  hunyuan,
+  stepfun,
+  siliconflow,
+];

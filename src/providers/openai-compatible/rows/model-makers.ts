@@ -5,7 +5,19 @@ import { isObject } from "../../../core/json.ts";
 import { openTable } from "../../conversation-members.ts";
 import { likeOpenAI } from "../conversation.ts";
 import { BEYOND_TEXT, OPENAI_ONLY } from "../openai-only.ts";
-import { ADDRESS, base64Of, CHOICE_BY_OFFER, documentAsFile, jsonObjectAsSchema, namedToolAlone, sourceOf, stopAsList, textDocument, textPart, toolChoiceByOffer } from "../quirks.ts";
+import {
+  ADDRESS,
+  base64Of,
+  CHOICE_BY_OFFER,
+  documentAsFile,
+  jsonObjectAsSchema,
+  namedToolAlone,
+  sourceOf,
+  stopAsList,
+  textDocument,
+  textPart,
+  toolChoiceByOffer,
+} from "../quirks.ts";
 import type { BlockRewrite, ModelDifferences, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { mistral } from "./mistral.ts";
 
@@ -23,7 +35,11 @@ const OPENAI_GENERATIONS: readonly ModelDifferences[] = [
     cells: { temperature: defaultOnly(1, "the default 1 only: the model reasons") },
     renames: { max_tokens: "max_completion_tokens" },
   },
-  { models: /^(ft:)?gpt-5\.\d/, renames: { max_tokens: "max_completion_tokens" }, cells: { temperature: { support: "native", note: "other than 1 only with reasoning_effort none" } } },
+  {
+    models: /^(ft:)?gpt-5\.\d/,
+    renames: { max_tokens: "max_completion_tokens" },
+    cells: { temperature: { support: "native", note: "other than 1 only with reasoning_effort none" } },
+  },
 ];
 
 export const openai: OpenAICompatibleRow = {
@@ -47,13 +63,17 @@ export const openai: OpenAICompatibleRow = {
     modalities: { support: "native", note: "audio models only" },
     audio: { support: "native", note: "audio models only" },
     input_audio: { support: "native", note: "audio models only; wav or mp3" },
-    file: { support: "native", note: "file_id, or filename and file_data as a data URL; an address is fetched by the gateway" },
+    file: {
+      support: "native",
+      note: "file_id, or filename and file_data as a data URL; an address is fetched by the gateway",
+    },
   },
   inlines: ["file", "document"],
   blocks: { document: documentAsFile },
   models: OPENAI_GENERATIONS,
   dialect: { tools: ["custom"], toolChoices: ["custom", "allowed_tools"], blocks: ["refusal"] },
-  errors: [{ class: "content_policy", codes: ["invalid_prompt"] }], clientHeaders: ["openai-beta"],
+  errors: [{ class: "content_policy", codes: ["invalid_prompt"] }],
+  clientHeaders: ["openai-beta"],
 };
 
 /** `user` is ignored; `user_id` takes these characters alone: https://api-docs.deepseek.com/api/create-chat-completion */
@@ -71,8 +91,27 @@ const deepseek: OpenAICompatibleRow = {
   requestIds: ["x-ds-trace-id"],
   keyVariables: ["DEEPSEEK_API_KEY"],
   verified: { source: "https://api-docs.deepseek.com/api/create-chat-completion", date: "2026-11-20" },
-  conversation: likeOpenAI("https://api-docs.deepseek.com/api/create-chat-completion", { assistant: ["prefix"], calls: ["index"] }),
-  lacks: ["logit_bias", "verbosity", "modalities", "audio", "prediction", "service_tier", "store", "prompt_cache_key", "web_search_options", "safety_identifier", "image_url", "input_audio", "video_url", "file", "document"],
+  conversation: likeOpenAI("https://api-docs.deepseek.com/api/create-chat-completion", {
+    assistant: ["prefix"],
+    calls: ["index"],
+  }),
+  lacks: [
+    "logit_bias",
+    "verbosity",
+    "modalities",
+    "audio",
+    "prediction",
+    "service_tier",
+    "store",
+    "prompt_cache_key",
+    "web_search_options",
+    "safety_identifier",
+    "image_url",
+    "input_audio",
+    "video_url",
+    "file",
+    "document",
+  ],
   cells: {
     response_format: { support: "native", note: "no json_schema", values: ["text", "json_object"] },
     tool_choice: { support: "native", note: "required and a named function only with thinking disabled" },
@@ -109,13 +148,29 @@ const xai: OpenAICompatibleRow = {
   keyVariables: ["XAI_API_KEY"],
   verified: { source: "https://docs.x.ai/developers/rest-api-reference/inference/chat", date: "2026-11-20" },
   conversation: likeOpenAI("https://docs.x.ai/developers/rest-api-reference/inference/chat"),
-  lacks: ["logit_bias", "verbosity", "modalities", "audio", "prediction", "store", "prompt_cache_key", "web_search_options", "safety_identifier", "input_audio", "video_url", "document"],
+  lacks: [
+    "logit_bias",
+    "verbosity",
+    "modalities",
+    "audio",
+    "prediction",
+    "store",
+    "prompt_cache_key",
+    "web_search_options",
+    "safety_identifier",
+    "input_audio",
+    "video_url",
+    "document",
+  ],
   cells: { service_tier: { support: "native", note: "default, priority" } },
   rewrites: { stop: stopAsList },
   blocks: { file: xaiFile },
   models: [
     { models: /^grok-4(-\d|-fast|\.20|-latest|$)/, lacks: ["reasoning_effort"] },
-    { models: /^grok-(3-mini|code|4|latest)(?!.*non-reasoning)/, lacks: ["stop", "presence_penalty", "frequency_penalty"] },
+    {
+      models: /^grok-(3-mini|code|4|latest)(?!.*non-reasoning)/,
+      lacks: ["stop", "presence_penalty", "frequency_penalty"],
+    },
   ],
   dialect: { blocks: ["text_file"] },
   reserved: ["deferred"],
@@ -129,9 +184,14 @@ const perplexityFile: BlockRewrite = {
     const file = isObject(part["file"]) ? part["file"] : {};
     const { file_data: data, file_id: id, filename } = file;
     const name = typeof filename === "string" && { file_name: filename };
-    if (typeof data === "string") return { type: "file_url", file_url: { url: data.replace(/^data:[^,]*,/, "") }, ...name };
+    if (typeof data === "string")
+      return { type: "file_url", file_url: { url: data.replace(/^data:[^,]*,/, "") }, ...name };
     if (typeof id === "string" && ADDRESS.test(id)) return { type: "file_url", file_url: { url: id }, ...name };
-    throw new GatewayError("unsupported_value", `perplexity keeps no files: ${path}.file.file_id must be an address, or the file stand in file_data.`, { param: `${path}.file` });
+    throw new GatewayError(
+      "unsupported_value",
+      `perplexity keeps no files: ${path}.file.file_id must be an address, or the file stand in file_data.`,
+      { param: `${path}.file` },
+    );
   },
 };
 const perplexityDocument: BlockRewrite = {
@@ -139,7 +199,8 @@ const perplexityDocument: BlockRewrite = {
   write: (part, path) => {
     const source = sourceOf(part);
     if (source["type"] === "text") return textPart(source, path);
-    if (source["type"] === "url" && typeof source["url"] === "string") return { type: "file_url", file_url: { url: source["url"] } };
+    if (source["type"] === "url" && typeof source["url"] === "string")
+      return { type: "file_url", file_url: { url: source["url"] } };
     return { type: "file_url", file_url: { url: base64Of(source, path).data } };
   },
 };
@@ -155,10 +216,28 @@ const perplexity: OpenAICompatibleRow = {
   verified: { source: "https://docs.perplexity.ai/docs/sonar/openai-compatibility", date: "2026-11-20" },
   conversation: { source: "https://docs.perplexity.ai/docs/sonar/openai-compatibility" },
   lacks: [
-    "n", "logit_bias", "logprobs", "top_logprobs", "seed", "user", "tools", "tool_choice", "parallel_tool_calls", "verbosity", "modalities", "audio", "prediction",
-    "service_tier", "store", "prompt_cache_key", "safety_identifier", "input_audio",
+    "n",
+    "logit_bias",
+    "logprobs",
+    "top_logprobs",
+    "seed",
+    "user",
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "verbosity",
+    "modalities",
+    "audio",
+    "prediction",
+    "service_tier",
+    "store",
+    "prompt_cache_key",
+    "safety_identifier",
+    "input_audio",
   ],
-  cells: { reasoning_effort: { support: "native", note: "minimal to high", values: ["minimal", "low", "medium", "high"] } },
+  cells: {
+    reasoning_effort: { support: "native", note: "minimal to high", values: ["minimal", "low", "medium", "high"] },
+  },
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { response_format: jsonObjectAsSchema },
   blocks: { file: perplexityFile, document: perplexityDocument },
@@ -177,7 +256,18 @@ const ai21: OpenAICompatibleRow = {
   keyVariables: ["AI21_API_KEY"],
   verified: { source: "https://github.com/AI21Labs/ai21-python", date: "2026-11-20" },
   conversation: { source: "https://github.com/AI21Labs/ai21-python" },
-  lacks: [...OPENAI_ONLY, ...PENALTIES, ...LOGPROBS, ...BEYOND_TEXT, "stream_options", "logit_bias", "seed", "user", "parallel_tool_calls", "reasoning_effort"],
+  lacks: [
+    ...OPENAI_ONLY,
+    ...PENALTIES,
+    ...LOGPROBS,
+    ...BEYOND_TEXT,
+    "stream_options",
+    "logit_bias",
+    "seed",
+    "user",
+    "parallel_tool_calls",
+    "reasoning_effort",
+  ],
   cells: {
     max_tokens: { support: "native", note: "at most 4096" },
     response_format: { support: "native", note: "no json_schema", values: ["text", "json_object"] },
@@ -200,7 +290,18 @@ const inception: OpenAICompatibleRow = {
   keyVariables: ["INCEPTION_API_KEY"],
   verified: { source: "https://api.inceptionlabs.ai/openapi.json", date: "2026-11-20" },
   conversation: { source: "https://api.inceptionlabs.ai/openapi.json" },
-  lacks: [...OPENAI_ONLY, ...PENALTIES, ...LOGPROBS, ...BEYOND_TEXT, "top_p", "n", "logit_bias", "seed", "user", "parallel_tool_calls"],
+  lacks: [
+    ...OPENAI_ONLY,
+    ...PENALTIES,
+    ...LOGPROBS,
+    ...BEYOND_TEXT,
+    "top_p",
+    "n",
+    "logit_bias",
+    "seed",
+    "user",
+    "parallel_tool_calls",
+  ],
   cells: {
     temperature: { support: "native", note: "0.5 to 1; the vendor resets others to 0.75 and says so in warning" },
     max_tokens: { support: "native", note: "at most 50000" },
@@ -237,12 +338,37 @@ const writer: OpenAICompatibleRow = {
   path: "/chat",
   keyVariables: ["WRITER_API_KEY"],
   verified: { source: "https://dev.writer.com/api-reference/completion-api/chat-completion", date: "2026-11-20" },
-  conversation: { source: "https://dev.writer.com/api-reference/completion-api/chat-completion", system: ["name"], user: ["name"], assistant: ["name", "refusal", "graph_data"], tool: ["name"], calls: ["index"] },
-  lacks: [...OPENAI_ONLY, ...PENALTIES, "top_logprobs", "logit_bias", "seed", "user", "parallel_tool_calls", "reasoning_effort", "input_audio", "video_url", "file"],
-  cells: { image_url: { support: "native", note: "palmyra-x5" }, response_format: { support: "native", note: "json_schema from palmyra-x4 on" } },
+  conversation: {
+    source: "https://dev.writer.com/api-reference/completion-api/chat-completion",
+    system: ["name"],
+    user: ["name"],
+    assistant: ["name", "refusal", "graph_data"],
+    tool: ["name"],
+    calls: ["index"],
+  },
+  lacks: [
+    ...OPENAI_ONLY,
+    ...PENALTIES,
+    "top_logprobs",
+    "logit_bias",
+    "seed",
+    "user",
+    "parallel_tool_calls",
+    "reasoning_effort",
+    "input_audio",
+    "video_url",
+    "file",
+  ],
+  cells: {
+    image_url: { support: "native", note: "palmyra-x5" },
+    response_format: { support: "native", note: "json_schema from palmyra-x4 on" },
+  },
   renames: { max_completion_tokens: "max_tokens" },
   blocks: { document: textDocument },
-  dialect: { tools: ["graph", "llm", "translation", "vision", "web_search"], messageRules: ["call_without_id", "tool_without_id"] },
+  dialect: {
+    tools: ["graph", "llm", "translation", "vision", "web_search"],
+    messageRules: ["call_without_id", "tool_without_id"],
+  },
   developerRole: "system",
 };
 
@@ -289,4 +415,17 @@ const v0: OpenAICompatibleRow = {
   developerRole: "system",
 };
 
-export const modelMakers: readonly OpenAICompatibleRow[] = [openai, deepseek, xai, mistral, perplexity, ai21, inception, upstage, writer, reka, morph, v0];
+export const modelMakers: readonly OpenAICompatibleRow[] = [
+  openai,
+  deepseek,
+  xai,
+  mistral,
+  perplexity,
+  ai21,
+  inception,
+  upstage,
+  writer,
+  reka,
+  morph,
+  v0,
+];
