@@ -27,7 +27,7 @@ const ROWS_FOLDER = join(import.meta.dir, "../../src/providers/openai-compatible
 const ROW_TEXT = /^(?:export )?const (\w+): OpenAICompatibleRow = \{[\s\S]*?^\};/gm;
 
 describe("every row", () => {
-  test("says all of a provider in at most 60 lines", () => {
+  test("says all of a provider in at most 70 lines", () => {
     const rows = readdirSync(ROWS_FOLDER).flatMap((file) =>
       [...readFileSync(join(ROWS_FOLDER, file), "utf8").matchAll(ROW_TEXT)].map(([text, name]) => ({
         name,
@@ -35,7 +35,7 @@ describe("every row", () => {
       })),
     );
     expect(rows.length).toBeGreaterThan(55);
-    expect(rows.filter(({ lines }) => lines > 60)).toEqual([]);
+    expect(rows.filter(({ lines }) => lines > 70)).toEqual([]);
   });
   test("ids are unique, pages are addresses, keys have names of environment variables", () => {
     expect(new Set(openaiCompatibleProviders.map(({ id }) => id)).size).toBe(openaiCompatibleProviders.length);
