@@ -49,13 +49,10 @@ const scopeSchema = z
 
 const shared = {
   scope: scopeSchema,
-  mode: z
-    .enum(["enforce", "audit"])
-    .default("enforce")
-    .meta({
-      title: "Mode",
-      description: "`audit` refuses nothing: the record, the log and the metrics say what would have been refused.",
-    }),
+  mode: z.enum(["enforce", "audit"]).default("enforce").meta({
+    title: "Mode",
+    description: "`audit` refuses nothing: the record, the log and the metrics say what would have been refused.",
+  }),
   on_store_failure: z.enum(["local_share", "closed", "open"]).default("local_share").meta({
     title: "When the store fails",
     description:
@@ -71,20 +68,15 @@ const shared = {
 export const limitSchema = z
   .strictObject({
     name: named("Its name in refusals and records."),
-    metric: z
-      .enum(["requests", "tokens", "concurrency"])
-      .meta({
-        title: "Metric",
-        description: "What is counted: requests, tokens of prompt and answer together, or calls at the same time.",
-      }),
-    window: z
-      .enum(["second", "minute", "hour", "day"])
-      .optional()
-      .meta({
-        title: "Window",
-        description:
-          "In every span of this length, wherever it is laid, at most `limit` are admitted. `concurrency` needs none, and one has no meaning there: it counts what runs at the same time.",
-      }),
+    metric: z.enum(["requests", "tokens", "concurrency"]).meta({
+      title: "Metric",
+      description: "What is counted: requests, tokens of prompt and answer together, or calls at the same time.",
+    }),
+    window: z.enum(["second", "minute", "hour", "day"]).optional().meta({
+      title: "Window",
+      description:
+        "In every span of this length, wherever it is laid, at most `limit` are admitted. `concurrency` needs none, and one has no meaning there: it counts what runs at the same time.",
+    }),
     limit: z
       .int()
       .min(0)
@@ -152,23 +144,16 @@ export const budgetSchema = z
     window: z
       .enum(["day", "week", "month", "total"])
       .meta({ title: "Window", description: "Calendar in UTC; weeks start on Monday. `total` has no end." }),
-    unpriced: z
-      .enum(["deny", "allow"])
-      .default("deny")
-      .meta({
-        title: "Unpriced",
-        description:
-          "What becomes of calls to models whose price is not known: 403 `model_unpriced`, or they run and count nothing.",
-      }),
-    thresholds: z
-      .array(threshold)
-      .max(10)
-      .default([])
-      .meta({
-        title: "Thresholds",
-        description:
-          "Percentages at which an event is told, once in a window; with `degrade_to` calls go to a cheaper model from there on.",
-      }),
+    unpriced: z.enum(["deny", "allow"]).default("deny").meta({
+      title: "Unpriced",
+      description:
+        "What becomes of calls to models whose price is not known: 403 `model_unpriced`, or they run and count nothing.",
+    }),
+    thresholds: z.array(threshold).max(10).default([]).meta({
+      title: "Thresholds",
+      description:
+        "Percentages at which an event is told, once in a window; with `degrade_to` calls go to a cheaper model from there on.",
+    }),
     ...shared,
   })
   .superRefine((budget, context) => {

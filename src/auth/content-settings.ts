@@ -17,14 +17,10 @@ const MAX_PATTERNS = 50;
 
 const redact = z
   .strictObject({
-    classes: z
-      .array(z.enum(PII_CLASSES))
-      .max(PII_CLASSES.length)
-      .optional()
-      .meta({
-        title: "Classes",
-        description: "Kinds of personal data and secrets that are replaced. Not set: all of them. Empty: none.",
-      }),
+    classes: z.array(z.enum(PII_CLASSES)).max(PII_CLASSES.length).optional().meta({
+      title: "Classes",
+      description: "Kinds of personal data and secrets that are replaced. Not set: all of them. Empty: none.",
+    }),
     national_ids: z
       .array(z.enum(NATIONAL_ID_NAMES as [NationalId, ...NationalId[]]))
       .max(100)
@@ -53,13 +49,11 @@ const redact = z
 
 export const contentLogSchema = z
   .strictObject({
-    enabled: z
-      .boolean()
-      .meta({
-        title: "Enabled",
-        description:
-          "Keep what is said. In a project: `false` keeps nothing of it; `true` changes nothing, as only the tenant turns it on.",
-      }),
+    enabled: z.boolean().meta({
+      title: "Enabled",
+      description:
+        "Keep what is said. In a project: `false` keeps nothing of it; `true` changes nothing, as only the tenant turns it on.",
+    }),
     projects: z
       .array(z.string().min(1).max(64))
       .max(1000)
@@ -74,24 +68,16 @@ export const contentLogSchema = z
         title: "Retention",
         description: `Days that it is kept. Not set: ${DEFAULT_DAYS}. It counts from the call: what is there already keeps its day.`,
       }),
-    sample: z
-      .number()
-      .min(0)
-      .max(1)
-      .optional()
-      .meta({
-        title: "Sample",
-        description:
-          "The share of calls of which it is kept, chosen by their trace ids: every gateway chooses the same. Not set: 1, all.",
-      }),
-    keep_in: z
-      .enum(["store", "integrations"])
-      .optional()
-      .meta({
-        title: "Where",
-        description:
-          "`store`: in the database, encrypted. `integrations`: nowhere here; it only goes to integrations with `content: true`, such as files of JSON Lines. Not set: `store`, and to such integrations as well.",
-      }),
+    sample: z.number().min(0).max(1).optional().meta({
+      title: "Sample",
+      description:
+        "The share of calls of which it is kept, chosen by their trace ids: every gateway chooses the same. Not set: 1, all.",
+    }),
+    keep_in: z.enum(["store", "integrations"]).optional().meta({
+      title: "Where",
+      description:
+        "`store`: in the database, encrypted. `integrations`: nowhere here; it only goes to integrations with `content: true`, such as files of JSON Lines. Not set: `store`, and to such integrations as well.",
+    }),
     max_characters: z
       .int()
       .min(256)
@@ -101,13 +87,11 @@ export const contentLogSchema = z
         title: "Size",
         description: `Characters of one call, of which its answer may take half; of a longer conversation the last messages are kept. Not set: ${DEFAULT_CHARACTERS}.`,
       }),
-    redact: redact
-      .optional()
-      .meta({
-        title: "Redaction",
-        description:
-          "What is replaced before anything is kept or sent on. Guards of the project that mask or block do so here as well.",
-      }),
+    redact: redact.optional().meta({
+      title: "Redaction",
+      description:
+        "What is replaced before anything is kept or sent on. Guards of the project that mask or block do so here as well.",
+    }),
   })
   .meta({
     title: "Content log",
@@ -139,13 +123,10 @@ export const toContentLogSettings = ({
 /** The section `content_log` of the file. */
 export const contentLogSection = z
   .strictObject({
-    allowed: z
-      .boolean()
-      .default(true)
-      .meta({
-        title: "Allowed",
-        description: "`false`: nothing of what is said is kept or sent on, whatever tenants say.",
-      }),
+    allowed: z.boolean().default(true).meta({
+      title: "Allowed",
+      description: "`false`: nothing of what is said is kept or sent on, whatever tenants say.",
+    }),
   })
   .prefault({})
   .meta({

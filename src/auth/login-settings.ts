@@ -28,16 +28,11 @@ const claim = (description: string) =>
 
 const grantEntry = z.strictObject({
   claim: claim("The claim to look at; a dot leads into an object.").default("sub"),
-  value: z
-    .string()
-    .min(1)
-    .max(256)
-    .optional()
-    .meta({
-      title: "Value",
-      description:
-        "What the claim has to be, or has to hold where it is a list; `*` stands for any text. Not set: every login gets the role.",
-    }),
+  value: z.string().min(1).max(256).optional().meta({
+    title: "Value",
+    description:
+      "What the claim has to be, or has to hold where it is a list; `*` stands for any text. Not set: every login gets the role.",
+  }),
   role: z.enum(ROLES).meta({ title: "Role", description: "The role that such a login has." }),
   project: z
     .string()
@@ -49,14 +44,11 @@ const grantEntry = z.strictObject({
     .max(PERMISSIONS.length)
     .default([])
     .meta({ title: "Permissions", description: "Special permissions that such a login has." }),
-  operator: z
-    .boolean()
-    .default(false)
-    .meta({
-      title: "Operator",
-      description:
-        "Whether such a login is an operator of the gateway: it reaches every tenant, and reads `/metrics` and `/readyz?verbose`.",
-    }),
+  operator: z.boolean().default(false).meta({
+    title: "Operator",
+    description:
+      "Whether such a login is an operator of the gateway: it reaches every tenant, and reads `/metrics` and `/readyz?verbose`.",
+  }),
 });
 
 const issuerEntry = z
@@ -66,13 +58,11 @@ const issuerEntry = z
       .regex(ISSUER_NAME, "expected 1 to 20 small letters, digits and dashes")
       .meta({ title: "Name", description: "A short name; the ids of its users begin with it: `<name>.<sub>`." }),
     issuer: address("The issuer, exactly as it stands in the claim `iss` of its tokens.").meta({ title: "Issuer" }),
-    audience: z
-      .union([z.string().min(1).max(256), z.array(z.string().min(1).max(256)).min(1).max(20)])
-      .meta({
-        title: "Audience",
-        description:
-          "What the claim `aud` has to be or to hold: the client id under which the issuer knows this gateway.",
-      }),
+    audience: z.union([z.string().min(1).max(256), z.array(z.string().min(1).max(256)).min(1).max(20)]).meta({
+      title: "Audience",
+      description:
+        "What the claim `aud` has to be or to hold: the client id under which the issuer knows this gateway.",
+    }),
     tenant: z
       .string()
       .regex(SCOPE_ID, "expected the id of a tenant")
@@ -83,14 +73,10 @@ const issuerEntry = z
     )
       .optional()
       .meta({ title: "Keys" }),
-    algorithms: z
-      .array(z.enum(ALGORITHMS))
-      .min(1)
-      .default(["RS256", "ES256"])
-      .meta({
-        title: "Algorithms",
-        description: "Signatures that are taken. Those with a shared secret never are, nor is an unsigned token.",
-      }),
+    algorithms: z.array(z.enum(ALGORITHMS)).min(1).default(["RS256", "ES256"]).meta({
+      title: "Algorithms",
+      description: "Signatures that are taken. Those with a shared secret never are, nor is an unsigned token.",
+    }),
     subject_claim: claim("What tells its users apart.").default("sub"),
     name_claim: claim("What people are shown of a user.").default("email"),
     clock_tolerance_s: z
@@ -99,25 +85,16 @@ const issuerEntry = z
       .max(300)
       .default(30)
       .meta({ title: "Seconds", description: "How far its clock and this one may stand apart." }),
-    keys_refresh_s: z
-      .number()
-      .min(30)
-      .max(86_400)
-      .default(600)
-      .meta({
-        title: "Seconds",
-        description:
-          "Its keys are fetched again this often while its tokens are used. A key that is not known is asked for at once, at most every 30 s; an issuer that is down takes away no key that is known.",
-      }),
-    roles: z
-      .array(grantEntry)
-      .max(200)
-      .default([])
-      .meta({
-        title: "Roles",
-        description:
-          "Which roles a token gives by its claims. They add to those that the database has for the user `<name>.<sub>`. A login with neither is 403.",
-      }),
+    keys_refresh_s: z.number().min(30).max(86_400).default(600).meta({
+      title: "Seconds",
+      description:
+        "Its keys are fetched again this often while its tokens are used. A key that is not known is asked for at once, at most every 30 s; an issuer that is down takes away no key that is known.",
+    }),
+    roles: z.array(grantEntry).max(200).default([]).meta({
+      title: "Roles",
+      description:
+        "Which roles a token gives by its claims. They add to those that the database has for the user `<name>.<sub>`. A login with neither is 403.",
+    }),
   })
   .transform((file): LoginIssuer => ({
     name: file.name,

@@ -56,30 +56,21 @@ const guard = z
       .max(MAX_PATTERNS)
       .default([])
       .meta({ title: "Patterns", description: "Regular expressions of RE2. A match has at most 1,024 characters." }),
-    action: z
-      .enum(["block", "mask"])
-      .meta({
-        title: "Action",
-        description:
-          "`block` refuses the call, or ends a stream with an error event; `mask` puts other words in place of each match.",
-      }),
-    mask: z
-      .string()
-      .max(100)
-      .optional()
-      .meta({
-        title: "Mask",
-        description:
-          "The words in place of a match. Not set: `[email]`, `[card]` and the like, and `[masked]` for patterns.",
-      }),
-    on_error: z
-      .enum(["block", "allow"])
-      .default("block")
-      .meta({
-        title: "On error",
-        description:
-          "What becomes of a text that cannot be looked at within the time that guards have: docs/policies.md. `block` refuses the call, or ends a stream; `allow` lets the text pass as it is.",
-      }),
+    action: z.enum(["block", "mask"]).meta({
+      title: "Action",
+      description:
+        "`block` refuses the call, or ends a stream with an error event; `mask` puts other words in place of each match.",
+    }),
+    mask: z.string().max(100).optional().meta({
+      title: "Mask",
+      description:
+        "The words in place of a match. Not set: `[email]`, `[card]` and the like, and `[masked]` for patterns.",
+    }),
+    on_error: z.enum(["block", "allow"]).default("block").meta({
+      title: "On error",
+      description:
+        "What becomes of a text that cannot be looked at within the time that guards have: docs/policies.md. `block` refuses the call, or ends a stream; `allow` lets the text pass as it is.",
+    }),
   })
   .superRefine((value, context) => {
     if (value.classes.length === 0 && value.patterns.length === 0)
@@ -106,16 +97,11 @@ export const policySchema = z
       .literal("deny")
       .default("deny")
       .meta({ title: "Effect", description: "What happens when the rule holds." }),
-    rule: z
-      .string()
-      .min(1)
-      .max(MAX_RULE)
-      .optional()
-      .meta({
-        title: "Rule",
-        description:
-          "A condition in CEL over `request`, `target`, `token`, `tenant`, `project`, `client` and `now`: docs/policies.md. Where it holds, or cannot be evaluated, the call is denied.",
-      }),
+    rule: z.string().min(1).max(MAX_RULE).optional().meta({
+      title: "Rule",
+      description:
+        "A condition in CEL over `request`, `target`, `token`, `tenant`, `project`, `client` and `now`: docs/policies.md. Where it holds, or cannot be evaluated, the call is denied.",
+    }),
     guard: guard
       .optional()
       .meta({ title: "Guard", description: "In place of a rule: what is looked for in the text." }),
@@ -126,13 +112,10 @@ export const policySchema = z
       .optional()
       .meta({ title: "Message", description: "What the caller reads." }),
     scope,
-    mode: z
-      .enum(["enforce", "audit"])
-      .default("enforce")
-      .meta({
-        title: "Mode",
-        description: "`audit` refuses and masks nothing, and tells in log and metrics what it would have done.",
-      }),
+    mode: z.enum(["enforce", "audit"]).default("enforce").meta({
+      title: "Mode",
+      description: "`audit` refuses and masks nothing, and tells in log and metrics what it would have done.",
+    }),
   })
   .superRefine((value, context) => {
     if ((value.rule === undefined) === (value.guard === undefined))

@@ -21,15 +21,11 @@ export const scopeSettings = z.strictObject({
       description: `${DISABLE_STOP_LIMIT} Not set: the next wider scope decides.`,
     }),
   content_log: contentLogSchema.optional(),
-  models: z
-    .array(z.string().min(1).max(400))
-    .max(1000)
-    .optional()
-    .meta({
-      title: "Models",
-      description:
-        "Models that are enabled here, each as `<provider>:<model_name>`, with `*` for any text. Every other is unknown (404 `model_not_found`), also as a target of a route. Not set: all; tenant and project both have to enable a model.",
-    }),
+  models: z.array(z.string().min(1).max(400)).max(1000).optional().meta({
+    title: "Models",
+    description:
+      "Models that are enabled here, each as `<provider>:<model_name>`, with `*` for any text. Every other is unknown (404 `model_not_found`), also as a target of a route. Not set: all; tenant and project both have to enable a model.",
+  }),
 });
 export const toScopeSettings = (
   file: Omit<z.output<typeof scopeSettings>, "content_log"> & {

@@ -1,5 +1,4 @@
 // One attempt at one target: encode, check the address, sign, send; a refusal of the provider becomes an error of the catalogue.
-import type { Attempt } from "../core/record.ts";
 import { type DecodeContext, StreamError, type UpstreamFailure } from "../providers/provider.ts";
 import { checkAddress } from "../wire/address-guard.ts";
 import { retryAfterMs } from "../wire/retry-after.ts";
@@ -8,11 +7,12 @@ import { GatewayError } from "../core/errors.ts";
 import { connectionPartition } from "../core/target.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import type { TraceHeaders } from "../core/trace.ts";
-import type { AttemptScope } from "./attempt-scope.ts";
+import type { AttemptRecorder } from "./attempt-recorder.ts";
 import type { Call } from "./call.ts";
 import { withClientHeaders } from "./caller-headers.ts";
 import { followedAnswer } from "./follow-up.ts";
 import type { Resolved } from "./resolve.ts";
+import type { OpenAttempt } from "./run-attempt.ts";
 import { returnRefused } from "./lend-credential.ts";
 import { callsFor } from "./fit.ts";
 import { withFetchedParts } from "./fetch-parts.ts";
@@ -21,53 +21,52 @@ import { attemptError, failureError, redacted } from "./upstream-errors.ts";
 export interface OpenAnswer {
   readonly response: UpstreamResponse;
   readonly decode: DecodeContext;
-  readonly attempt: Attempt;
+  readonly request: AttemptRecorder;
 }
 
 /** Error bodies are read no further than this. */
 const MAX_ERROR_BYTES = 256 * 1024;
 const MAX_NATIVE_CODE = 200;
 
-/** One call, or as many as the request's choices take. */
-export function attempts(
-  request: ChatRequest,
-  resolved: Resolved,
-  call: Call,
-  scope: AttemptScope,
-): readonly Promise<OpenAnswer>[] {
+/** Sends one upstream request, or as many as the request's choices take. */
+export function sendRequests(attempt: OpenAttempt, call: Call): readonly Promise<OpenAnswer>[] {
+  const {
+    fitted: { request },
+    resolved,
+  } = attempt;
   const calls = callsFor(request, resolved.provider, resolved.target.model);
   if (calls === 1)
     return [
-      attempt(() => withFetchedParts(request, resolved.provider, resolved.target.model, call), resolved, call, scope),
+      sendRequest(() => withFetchedParts(request, resolved.provider, resolved.target.model, call), attempt, call),
     ];
   // what has to be fetched is fetched once for all
   let fetched: ChatRequest | Promise<ChatRequest> | null = null;
   const filled = (): ChatRequest | Promise<ChatRequest> =>
     (fetched ??= withFetchedParts(request, resolved.provider, resolved.target.model, call));
-  return Array.from({ length: calls }, () => attempt(filled, resolved, call, scope));
+  return Array.from({ length: calls }, () => sendRequest(filled, attempt, call));
 }
 
 /** All of them; the first failure ends the others. */
 export async function allOf(
   answers: readonly Promise<OpenAnswer>[],
-  scope: AttemptScope,
+  { lifetime }: OpenAttempt,
 ): Promise<readonly OpenAnswer[]> {
   if (answers.length === 1) return [await answers[0]!];
   try {
     return await Promise.all(answers);
   } catch (thrown) {
-    scope.end(thrown);
+    lifetime.end(thrown);
     throw thrown;
   }
 }
 
 /** The provider's answer once its head says success. Throws GatewayError. */
-async function attempt(
+async function sendRequest(
   filled: () => ChatRequest | Promise<ChatRequest>,
-  resolved: Resolved,
+  attempt: OpenAttempt,
   call: Call,
-  scope: AttemptScope,
 ): Promise<OpenAnswer> {
+  const { resolved } = attempt;
   const { provider, target } = resolved;
   const fetched = filled();
   const request = fetched instanceof Promise ? await fetched : fetched;
@@ -76,39 +75,34 @@ async function attempt(
     request.held === undefined
       ? provider.encodeRequest(request, called)
       : await call.context.longRequests!.encode(request, called, call.context.clock.now());
-  const record = call.beginAttempt(target);
-  scope.attempts.push(record);
+  const recorder = call.beginAttempt(target);
+  attempt.requests.push(recorder);
   try {
     const decode: DecodeContext = { model: target.model, memo: encoded.memo };
-    const first = await sendChecked(encoded.request, resolved, call, scope, record);
+    const first = await sendChecked(encoded.request, attempt, call, recorder);
     const response =
       provider.followUp === undefined
         ? first
-        : await followedAnswer(first, decode, resolved, call, (next) =>
-            sendChecked(next, resolved, call, scope, record),
-          );
-    return { response, decode, attempt: record };
+        : await followedAnswer(first, decode, resolved, call, (next) => sendChecked(next, attempt, call, recorder));
+    return { response, decode, request: recorder };
   } catch (thrown) {
-    throw closeAttempt(record, thrown, { resolved, scope }, call);
+    throw closeRequest(recorder, thrown, attempt, call);
   }
 }
 
 /** Throws what a status that is no success means. */
 async function sendChecked(
   request: UpstreamRequest,
-  resolved: Resolved,
+  attempt: OpenAttempt,
   call: Call,
-  scope: AttemptScope,
-  record: Attempt,
+  recorder: AttemptRecorder,
 ): Promise<UpstreamResponse> {
-  const response = await call.waiting(send(request, resolved, call, scope, record));
-  const isFirst = record.headMs === null;
-  record.headMs ??= call.elapsedMs();
-  record.status = response.status;
-  record.requestId = toldRequestId(response, resolved) ?? record.requestId;
-  // what follows up a request that was taken takes nothing back
-  if (isFirst) scope.take(record, response.status >= 200 && response.status <= 299);
-  if (response.status < 200 || response.status > 299) throw await refusal(response, resolved, call, scope, record);
+  const response = await call.waiting(send(request, attempt, call, recorder));
+  const isSuccess = response.status >= 200 && response.status <= 299;
+  const isFirst = recorder.responded(response.status, toldRequestId(response, attempt.resolved));
+  // a request that follows up an accepted one does not take that back
+  if (isFirst) attempt.meter.accepted(recorder, isSuccess);
+  if (!isSuccess) throw await refusal(response, attempt, call, recorder);
   return response;
 }
 
@@ -130,10 +124,9 @@ const MODEL_NAME = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
 
 async function send(
   request: UpstreamRequest,
-  { provider, target }: Resolved,
+  { resolved: { provider, target }, lifetime, meter }: OpenAttempt,
   call: Call,
-  scope: AttemptScope,
-  record: Attempt,
+  recorder: AttemptRecorder,
 ): Promise<UpstreamResponse> {
   const { allowPrivateAddresses } = call.snapshot;
   // a long request was signed where it was written
@@ -141,7 +134,7 @@ async function send(
     request.bytes !== undefined
       ? request
       : provider.sign(request, target.credential, { nowMs: call.context.clock.now(), settings: target.settings });
-  const signed = traced(signing instanceof Promise ? await signing : signing, call.traceHeaders(record.spanId));
+  const signed = traced(signing instanceof Promise ? await signing : signing, call.traceHeaders(recorder.row.spanId));
   const pinnedAddress =
     target.guardedField === null
       ? undefined
@@ -150,7 +143,7 @@ async function send(
   const {
     limits: { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs },
     signal,
-  } = scope;
+  } = lifetime;
   const partition = connectionPartition(target.sharesConnections ? null : call.record.tenantId, target.credential);
   return call.context.upstream.send(signed, {
     connectTimeoutMs,
@@ -159,7 +152,7 @@ async function send(
     signal,
     pinnedAddress,
     partition,
-    onSent: (isSent) => scope.take(record, isSent),
+    onSent: (isSent) => meter.accepted(recorder, isSent),
   });
 }
 
@@ -172,10 +165,9 @@ function traced(request: UpstreamRequest, trace: TraceHeaders | null): UpstreamR
 
 async function refusal(
   response: UpstreamResponse,
-  { provider, target }: Resolved,
+  { resolved: { provider, target }, lifetime: { signal } }: OpenAttempt,
   call: Call,
-  { signal }: AttemptScope,
-  record: Attempt,
+  recorder: AttemptRecorder,
 ): Promise<GatewayError> {
   const context = {
     provider,
@@ -194,9 +186,10 @@ async function refusal(
   signal.throwIfAborted();
   const failure = provider.classifyError({ status: response.status, body });
   setAsideRefused(failure, { provider, target }, call);
-  record.nativeCode =
-    failure.nativeCode === null ? null : redacted(failure.nativeCode, target).slice(0, MAX_NATIVE_CODE);
-  record.retryAfterMs = context.retryAfterMs ?? failure.retryAfterMs ?? null;
+  recorder.refused(
+    failure.nativeCode === null ? null : redacted(failure.nativeCode, target).slice(0, MAX_NATIVE_CODE),
+    context.retryAfterMs ?? failure.retryAfterMs ?? null,
+  );
   return failureError(failure, context);
 }
 
@@ -208,22 +201,21 @@ function setAsideRefused(
   if (reason === "authentication" || reason === "quota") returnRefused(resolved, reason, call);
 }
 
-/** Ends an attempt that failed, whenever it did; gives the error that the call fails with. */
-export function closeAttempt(
-  record: Attempt,
+/** Records that an upstream request failed, whenever it did; returns the error that the call fails with. */
+export function closeRequest(
+  recorder: AttemptRecorder,
   thrown: unknown,
-  { resolved, scope }: { readonly resolved: Resolved; readonly scope: AttemptScope },
+  { resolved, meter }: Pick<OpenAttempt, "resolved" | "meter">,
   call: Call,
 ): unknown {
   if (thrown instanceof StreamError) {
-    // the provider's own error before anything was generated is a refusal, whatever the head of its answer said
-    if (scope.usage() === null) scope.take(record, false);
+    // the provider's own error before anything was generated is a refusal, whatever the head of its response said
+    if (!meter.hasGenerated) meter.accepted(recorder, false);
     setAsideRefused(thrown.failure, resolved, call);
-    record.retryAfterMs = thrown.failure.retryAfterMs ?? null;
+    recorder.retryAfter(thrown.failure.retryAfterMs ?? null);
   }
   const error = attemptError(thrown, { ...resolved, retryAfterMs: null, status: null });
-  // one that was left behind ended with the call
-  record.totalMs ??= call.elapsedMs();
-  record.code = error instanceof GatewayError ? error.code : "internal_error";
+  recorder.ended();
+  recorder.failed(error instanceof GatewayError ? error.code : "internal_error");
   return error;
 }

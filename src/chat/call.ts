@@ -15,6 +15,7 @@ import type { Target } from "../core/target.ts";
 import { unnamedFigures } from "../core/usage.ts";
 import { beginTrace, parseTraceparent, type TraceHeaders, traceHeaders } from "../core/trace.ts";
 import type { OpenEntry } from "../store/ledger.ts";
+import { AttemptRecorder } from "./attempt-recorder.ts";
 import { CallPolicies } from "./call-policies.ts";
 import { Looking } from "./looking.ts";
 import { ContentKeeper, isSampled } from "./content-keeper.ts";
@@ -359,20 +360,20 @@ export class Call {
     resolved,
     route,
     fitted,
-    scope,
+    requests,
   }: {
     readonly resolved: { readonly target: Target };
     readonly route: string;
     readonly fitted: FittedRequest;
-    readonly scope: { readonly attempts: readonly Attempt[] };
+    readonly requests: readonly AttemptRecorder[];
   }): void {
     this.resolved(resolved.target, route);
     this.fitted(fitted);
-    this.#told(scope.attempts.at(-1));
+    this.#told(requests.at(-1)?.row);
   }
 
   /** What the provider has told of itself beside its answer. */
-  #told(attempt: Attempt | undefined): void {
+  #told(attempt: Readonly<Attempt> | undefined): void {
     this.record.providerModel = attempt?.toldModel ?? null;
     this.record.providerRequestId = attempt?.requestId ?? null;
   }
@@ -405,7 +406,7 @@ export class Call {
     this.#cancellation.abort(reason);
   }
 
-  beginAttempt(target: Target): Attempt {
+  beginAttempt(target: Target): AttemptRecorder {
     const vendor = this.context.providers.get(target.family)?.vendor ?? target.family;
     const attempt: Attempt = {
       provider: target.providerId,
@@ -427,7 +428,7 @@ export class Call {
       totalMs: null,
     };
     this.record.attempts.push(attempt);
-    return attempt;
+    return new AttemptRecorder(attempt, () => this.elapsedMs());
   }
 
   /** Null: the call is not traced. */

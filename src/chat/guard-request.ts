@@ -136,14 +136,12 @@ function withoutDivided(
       const { start } = places[index]!;
       if (!parts.has(index)) parts.set(index, []);
       // a part of nothing is refused by some providers
-      parts
-        .get(index)!
-        .push({
-          ...found,
-          start: Math.max(found.start, start) - start,
-          end: Math.min(found.end, places[index]!.end) - start,
-          mask: found.start >= start || found.end >= places[index]!.end ? found.mask : "",
-        });
+      parts.get(index)!.push({
+        ...found,
+        start: Math.max(found.start, start) - start,
+        end: Math.min(found.end, places[index]!.end) - start,
+        mask: found.start >= start || found.end >= places[index]!.end ? found.mask : "",
+      });
     }
   }
   return texts.map((text, index) => (parts.has(index) ? guardFound(text, parts.get(index)!, guards, spoke) : text));

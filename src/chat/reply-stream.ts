@@ -12,13 +12,13 @@ import { createSseParser } from "../wire/sse.ts";
 import { answerFrame, answerHeaders } from "./answer-frame.ts";
 import { type AnswerStream, type ChunkWriter, chunkOfAnswer, openAnswerStream } from "./answer-stream.ts";
 import { answerWithoutKeys, decoderWithoutKeys } from "./answer-keys.ts";
-import { attempts, closeAttempt, type OpenAnswer, toldModel } from "./attempt.ts";
-import type { AttemptScope } from "./attempt-scope.ts";
+import { closeRequest, type OpenAnswer, sendRequests, toldModel } from "./attempt.ts";
+import type { AttemptLifetime } from "./attempt-lifetime.ts";
 import type { Call } from "./call.ts";
 import type { RoundPart } from "./tools/answer-thread.ts";
-import { chargeAttempt, streamUsage } from "./attempt-usage.ts";
+import { streamUsage } from "./attempt-meter.ts";
 import { ChoiceWriter, mergedStream } from "./fan-out.ts";
-import type { Attempting, Tried, Won } from "./complete.ts";
+import type { Answered, AttemptWork, OpenAttempt } from "./run-attempt.ts";
 import type { Resolved } from "./resolve.ts";
 import type { StreamUnderGuards } from "./looking.ts";
 import { strictUsage } from "./strict-fields.ts";
@@ -45,17 +45,17 @@ export interface BegunStream {
 }
 
 /** `begin`: of an answer over several rounds, what one attempt at its next round adds. */
-export function streaming(call: Call, begin: () => RoundPart | null = () => null): Attempting<BegunStream> {
+export function streaming(call: Call, begin: () => RoundPart | null = () => null): AttemptWork<BegunStream> {
   return {
-    run: (tried) => tryStream(tried, call, begin()),
+    run: (attempt) => tryStream(attempt, call, begin()),
     isEmpty: ({ grammar }) => grammar.isEmpty,
     discard: ({ stream }) => stream.cancel(),
   };
 }
 
 /** One attempt at a stream, up to its first content or its end. Throws GatewayError. */
-async function tryStream(tried: Tried, call: Call, part: RoundPart | null): Promise<BegunStream> {
-  const { fitted, resolved, route, outputGuards, scope } = tried;
+async function tryStream(attempt: OpenAttempt, call: Call, part: RoundPart | null): Promise<BegunStream> {
+  const { fitted, resolved, route, outputGuards, requests, lifetime } = attempt;
   const includeUsage = fitted.request.params.stream_options?.include_usage === true;
   const grammar = new StreamGrammar(
     answerFrame(call, fitted, resolved, route),
@@ -64,9 +64,8 @@ async function tryStream(tried: Tried, call: Call, part: RoundPart | null): Prom
     part,
   );
   const usage = () => grammar.reportedUsage ?? estimatedUsage(conversationTokens(fitted.request), grammar.generated);
-  scope.reported = () => grammar.reportedUsage;
-  scope.usage = () => streamUsage(fitted.request, grammar)?.usage ?? null;
-  scope.isEstimated = () => streamUsage(fitted.request, grammar)?.isEstimated ?? true;
+  const seen = () => streamUsage(fitted.request, grammar);
+  attempt.meter.readFrom({ seen, reported: () => grammar.reportedUsage });
   const openStream = (open: OpenAnswer, writer: ChunkWriter): AnswerStream => {
     const guarded = outputGuards.length === 0 ? null : call.policies!.stream(outputGuards);
     if (/^application\/json/i.test(open.response.header("content-type") ?? ""))
@@ -82,11 +81,11 @@ async function tryStream(tried: Tried, call: Call, part: RoundPart | null): Prom
       usage,
     );
   };
-  const answers = attempts(fitted.request, resolved, call, scope);
+  const answers = sendRequests(attempt, call);
   const stream =
     answers.length === 1
-      ? streamOf(answers[0]!, (open) => openStream(open, part === null ? grammar : listening(grammar, scope)))
-      : fannedStream(answers, openStream, grammar, usage, scope);
+      ? streamOf(answers[0]!, (open) => openStream(open, part === null ? grammar : listening(grammar, lifetime)))
+      : fannedStream(answers, openStream, grammar, usage, attempt);
   try {
     let held = "";
     while ((!grammar.hasContent || grammar.isEmpty) && held.length < MAX_HELD) {
@@ -98,25 +97,24 @@ async function tryStream(tried: Tried, call: Call, part: RoundPart | null): Prom
     const failure = stream.failure();
     // oxlint-disable-next-line typescript/only-throw-error
     if (failure !== undefined) throw failure;
-    const elapsedMs = call.elapsedMs();
-    for (const attempt of scope.attempts) {
-      attempt.firstContentMs = elapsedMs;
-      attempt.toldModel = toldModel(grammar.toldModel, resolved);
+    for (const request of requests) {
+      request.firstContent();
+      request.answeredBy(toldModel(grammar.toldModel, resolved));
     }
     return { stream, grammar, part, held, usage };
   } catch (thrown) {
     stream.cancel();
-    const record = scope.attempts.at(-1);
-    throw record === undefined ? thrown : closeAttempt(record, thrown, tried, call);
+    const last = requests.at(-1);
+    throw last === undefined ? thrown : closeRequest(last, thrown, attempt, call);
   }
 }
 
 /** What is called here is made as content is, and gives no text. */
-function listening(grammar: StreamGrammar, scope: AttemptScope): ChunkWriter {
+function listening(grammar: StreamGrammar, lifetime: AttemptLifetime): ChunkWriter {
   return {
     write(chunk) {
       const text = grammar.write(chunk);
-      if (!scope.hasContent && grammar.hasGenerated) scope.contentCame();
+      if (!lifetime.hasContent && grammar.hasGenerated) lifetime.contentCame();
       return text;
     },
     hear: (chunk) => grammar.hear(chunk),
@@ -129,9 +127,9 @@ function listening(grammar: StreamGrammar, scope: AttemptScope): ChunkWriter {
 }
 
 /** The head is held for the winner at most `head_hold_s`; after that it goes first, and the winner comes when it comes. */
-export async function replyStream(winner: Promise<Won<BegunStream>>, call: Call): Promise<Response> {
+export async function replyStream(winner: Promise<Answered<BegunStream>>, call: Call): Promise<Response> {
   return replySending(
-    winner.then((won) => sendingOf(won, call)),
+    winner.then((answered) => sendingOf(answered, call)),
     call,
   );
 }
@@ -142,8 +140,8 @@ export async function replySending(begun: Promise<Sending>, call: Call): Promise
   const sending = await session.holdHead();
   const headers = answerHeaders(
     call,
-    sending?.tried.fitted ?? null,
-    sending?.tried.resolved.target ?? null,
+    sending?.attempt.fitted ?? null,
+    sending?.attempt.resolved.target ?? null,
     "text/event-stream; charset=utf-8",
   );
   headers["cache-control"] = "no-cache, no-transform";
@@ -166,10 +164,13 @@ function fannedStream(
   openStream: (open: OpenAnswer, writer: ChunkWriter) => AnswerStream,
   grammar: StreamGrammar,
   usage: () => Usage,
-  scope: AttemptScope,
+  attempt: OpenAttempt,
 ): AnswerStream {
   const writers = answers.map((_, index) => new ChoiceWriter(grammar, index));
-  scope.reported = (index) => strictUsage(writers[index]?.usage);
+  attempt.meter.readFrom({
+    seen: () => streamUsage(attempt.fitted.request, grammar),
+    reported: (index) => strictUsage(writers[index]?.usage),
+  });
   const streams = answers.map((answer, index) => streamOf(answer, (open) => openStream(open, writers[index]!)));
   const merged = mergedStream(streams, () => {
     const summed = summedUsage(writers.map((writer) => writer.usage));
@@ -177,7 +178,7 @@ function fannedStream(
   });
   const cancel = (): void => {
     merged.cancel();
-    scope.end(new GatewayError("upstream_error", "Another part of the answer failed."));
+    attempt.lifetime.end(new GatewayError("upstream_error", "Another part of the answer failed."));
   };
   return { ...merged, cancel };
 }
@@ -221,12 +222,12 @@ function oneChunk(
   };
 }
 
-function sendingOf({ answer, tried, settle }: Won<BegunStream>, call: Call): Sending {
+function sendingOf({ answer, attempt }: Answered<BegunStream>, call: Call): Sending {
   const { stream, grammar, held } = answer;
   return {
     held,
-    tried,
-    settle,
+    attempt,
+    settle: (outcome) => attempt.settle(outcome),
     next: () => stream.next(),
     cancel: () => stream.cancel(),
     get hasContent() {
@@ -237,24 +238,24 @@ function sendingOf({ answer, tried, settle }: Won<BegunStream>, call: Call): Sen
     },
     fail(thrown) {
       stream.cancel();
-      return closeAttempt(tried.scope.attempts.at(-1)!, thrown, tried, call);
+      return closeRequest(attempt.requests.at(-1)!, thrown, attempt, call);
     },
-    note: () => noteStream({ answer, tried }, call),
+    note: () => noteStream({ answer, attempt }, call),
   };
 }
 
 /** Notes in the record what a stream has said and used by now, and charges it. */
 export function noteStream(
-  { answer: { grammar }, tried }: Pick<Won<BegunStream>, "answer" | "tried">,
+  { answer: { grammar }, attempt }: Pick<Answered<BegunStream>, "answer" | "attempt">,
   call: Call,
 ): void {
   const { record } = call;
   record.finishReasons = [...grammar.finishReasons];
   record.nativeFinishReasons = [...grammar.nativeFinishReasons];
   record.finishInferred ||= grammar.isFinishInferred;
-  record.providerModel ??= toldModel(grammar.toldModel, tried.resolved);
-  const used = streamUsage(tried.fitted.request, grammar);
+  record.providerModel ??= toldModel(grammar.toldModel, attempt.resolved);
+  const used = streamUsage(attempt.fitted.request, grammar);
   if (used === null) return;
   call.noteUsage(used.usage, used.isEstimated);
-  chargeAttempt(call, tried, tried.scope, used);
+  attempt.meter.charge(used);
 }

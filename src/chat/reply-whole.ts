@@ -6,11 +6,11 @@ import type { ChatAnswer } from "../core/chat.ts";
 import type { JsonObject } from "../core/json.ts";
 import { MalformedAnswer } from "../providers/provider.ts";
 import { answerWithoutKeys } from "./answer-keys.ts";
-import { allOf, attempts, closeAttempt, type OpenAnswer, toldModel } from "./attempt.ts";
+import { allOf, closeRequest, type OpenAnswer, sendRequests, toldModel } from "./attempt.ts";
 import { answerFrame, answerHeaders } from "./answer-frame.ts";
 import type { Call } from "./call.ts";
-import { chargeAttempt } from "./attempt-usage.ts";
-import type { Attempting, Tried, Won } from "./complete.ts";
+import type { UsageSource } from "./attempt-meter.ts";
+import type { Answered, AttemptWork, OpenAttempt } from "./run-attempt.ts";
 import { mergedAnswer } from "./fan-out.ts";
 import type { LongAnswers } from "./long-answers.ts";
 import { LONG_BODY_BYTES } from "./long-body-thread.ts";
@@ -25,44 +25,45 @@ export type Reply = WholeAnswer | WrittenAnswer;
 
 const ATTEMPTING = { isEmpty: (answer: AnswerFigures): boolean => answer.isEmpty, discard: () => {} };
 
-export function whole(call: Call): Attempting<Reply> {
-  return { ...ATTEMPTING, run: (tried) => tryWhole(tried, call) };
+export function whole(call: Call): AttemptWork<Reply> {
+  return { ...ATTEMPTING, run: (attempt) => tryWhole(attempt, call) };
 }
 
 /** One of several rounds, whose calls are told apart behind it. */
-export function wholeRound(call: Call): Attempting<WholeAnswer> {
-  return { ...ATTEMPTING, run: async (tried) => madeHere(await opened(tried, call), tried, call, true) };
+export function wholeRound(call: Call): AttemptWork<WholeAnswer> {
+  return { ...ATTEMPTING, run: async (attempt) => madeHere(await opened(attempt, call), attempt, call, true) };
 }
 
-function opened({ fitted, resolved, scope }: Tried, call: Call): Promise<readonly OpenAnswer[]> {
-  return allOf(attempts(fitted.request, resolved, call, scope), scope);
+function opened(attempt: OpenAttempt, call: Call): Promise<readonly OpenAnswer[]> {
+  return allOf(sendRequests(attempt, call), attempt);
 }
 
 /** One attempt at a plain answer. Throws GatewayError. */
-async function tryWhole(tried: Tried, call: Call): Promise<Reply> {
-  const open = await opened(tried, call);
+async function tryWhole(attempt: OpenAttempt, call: Call): Promise<Reply> {
+  const open = await opened(attempt, call);
   const { longAnswers } = call.context;
   // several answers are put together, guards look at the value, and what is kept is made of it
-  if (longAnswers === null || open.length > 1 || tried.outputGuards.length > 0 || call.content !== null)
-    return madeHere(open, tried, call);
-  const bytes = await closing(open[0]!, tried, call, () => answerBytes(open[0]!, tried, call));
+  if (longAnswers === null || open.length > 1 || attempt.outputGuards.length > 0 || call.content !== null)
+    return madeHere(open, attempt, call);
+  const bytes = await closing(open[0]!, attempt, call, () => answerBytes(open[0]!, attempt, call));
   return bytes.length < LONG_BODY_BYTES
-    ? madeHere(open, tried, call, false, bytes)
-    : writtenThere(open[0]!, bytes, longAnswers, tried, call);
+    ? madeHere(open, attempt, call, false, bytes)
+    : writtenThere(open[0]!, bytes, longAnswers, attempt, call);
 }
 
 /** `bytes`: of the only answer, where they were read. */
 async function madeHere(
   open: readonly OpenAnswer[],
-  tried: Tried,
+  attempt: OpenAttempt,
   call: Call,
   isRound = false,
   bytes?: Uint8Array,
 ): Promise<WholeAnswer> {
-  const { fitted, resolved, route, scope } = tried;
+  const { fitted, resolved, route, meter } = attempt;
   const answers =
-    open.length === 1 ? [await decoded(open[0]!, tried, call, bytes)] : await allDecoded(open, tried, call);
-  scope.reported = (index) => strictUsage(answers[index]?.usage);
+    open.length === 1 ? [await decoded(open[0]!, attempt, call, bytes)] : await allDecoded(open, attempt, call);
+  const reported = (index: number) => strictUsage(answers[index]?.usage);
+  meter.readFrom({ seen: () => null, reported });
   try {
     const frame = answerFrame(call, fitted, resolved, route);
     const made = wholeAnswer(
@@ -70,11 +71,10 @@ async function madeHere(
       isRound ? { ...frame, legacyFunctions: false } : frame,
       (generated) => estimatedUsage(conversationTokens(fitted.request), generated),
     );
-    if (answers.length === 1) scope.reported = () => (made.usageEstimated ? null : made.usage);
-    noteMade(made, answers[0]!["model"], tried, call);
-    return tried.outputGuards.length === 0 ? made : await guarded(made, tried, call);
+    noteMade(made, answers[0]!["model"], attempt, call, answers.length === 1 ? undefined : reported);
+    return attempt.outputGuards.length === 0 ? made : await guarded(made, attempt, call);
   } catch (thrown) {
-    throw closeAttempt(open[0]!.attempt, thrown, tried, call);
+    throw closeRequest(open[0]!.request, thrown, attempt, call);
   }
 }
 
@@ -83,11 +83,11 @@ function writtenThere(
   open: OpenAnswer,
   bytes: Uint8Array,
   longAnswers: LongAnswers,
-  tried: Tried,
+  attempt: OpenAttempt,
   call: Call,
 ): Promise<WrittenAnswer> {
-  const { fitted, resolved, route, scope } = tried;
-  return closing(open, tried, call, async () => {
+  const { fitted, resolved, route } = attempt;
+  return closing(open, attempt, call, async () => {
     const question: AnswerQuestion = {
       bytes,
       family: resolved.target.family,
@@ -97,26 +97,32 @@ function writtenThere(
       promptTokens: conversationTokens(fitted.request),
     };
     const made = await longAnswers.write(question, call.record.tenantId ?? "");
-    scope.reported = () => (made.usageEstimated ? null : made.usage);
-    noteMade(made, made.model, tried, call);
+    noteMade(made, made.model, attempt, call);
     return made;
   });
 }
 
 /** What the attempt has used, and the model that the provider says has answered. */
-function noteMade(made: AnswerFigures, model: unknown, { resolved, scope }: Tried, call: Call): void {
+function noteMade(
+  made: AnswerFigures,
+  model: unknown,
+  { resolved, requests, meter }: OpenAttempt,
+  call: Call,
+  reported: UsageSource["reported"] = () => (made.usageEstimated ? null : made.usage),
+): void {
   const told = toldModel(model, resolved);
-  for (const attempt of scope.attempts) attempt.toldModel = told;
-  scope.usage = () => (made.usageEstimated && made.isEmpty ? null : made.usage);
-  scope.isEstimated = () => made.usageEstimated;
+  for (const request of requests) request.answeredBy(told);
+  const hasUsage = !made.usageEstimated || !made.isEmpty;
+  const seen = { usage: made.usage, isEstimated: made.usageEstimated };
+  meter.readFrom({ seen: () => (hasUsage ? seen : null), reported });
   // its client has left, and it was read on for what it used
   call.signal.throwIfAborted();
 }
 
 /** What is not told was made all the same. Throws `policy_violation`. */
-async function guarded(answer: WholeAnswer, tried: Tried, call: Call): Promise<WholeAnswer> {
+async function guarded(answer: WholeAnswer, attempt: OpenAttempt, call: Call): Promise<WholeAnswer> {
   try {
-    return await call.policies!.answered(answer, tried.outputGuards);
+    return await call.policies!.answered(answer, attempt.outputGuards);
   } catch (thrown) {
     call.noteUsage(answer.usage, answer.usageEstimated);
     throw thrown;
@@ -124,21 +130,25 @@ async function guarded(answer: WholeAnswer, tried: Tried, call: Call): Promise<W
 }
 
 /** The first failure ends the others. */
-async function allDecoded(answers: readonly OpenAnswer[], tried: Tried, call: Call): Promise<readonly ChatAnswer[]> {
+async function allDecoded(
+  answers: readonly OpenAnswer[],
+  attempt: OpenAttempt,
+  call: Call,
+): Promise<readonly ChatAnswer[]> {
   try {
-    return await Promise.all(answers.map((open) => decoded(open, tried, call)));
+    return await Promise.all(answers.map((open) => decoded(open, attempt, call)));
   } catch (thrown) {
     for (const { response } of answers) response.body.cancel();
-    tried.scope.end(thrown);
+    attempt.lifetime.end(thrown);
     throw thrown;
   }
 }
 
 /** `bytes`: what it says, where that was read. */
-function decoded(open: OpenAnswer, tried: Tried, call: Call, bytes?: Uint8Array): Promise<ChatAnswer> {
-  const { provider, target } = tried.resolved;
-  return closing(open, tried, call, async () => {
-    const text = utf8Of(bytes ?? (await answerBytes(open, tried, call)));
+function decoded(open: OpenAnswer, attempt: OpenAttempt, call: Call, bytes?: Uint8Array): Promise<ChatAnswer> {
+  const { provider, target } = attempt.resolved;
+  return closing(open, attempt, call, async () => {
+    const text = utf8Of(bytes ?? (await answerBytes(open, attempt, call)));
     // to make text of megabytes, to read it and to write it are a turn each
     const isLong = text.length >= LONG_BODY_BYTES;
     if (isLong) await nextTurn();
@@ -150,14 +160,14 @@ function decoded(open: OpenAnswer, tried: Tried, call: Call, bytes?: Uint8Array)
   });
 }
 
-function answerBytes({ response }: OpenAnswer, { scope }: Tried, call: Call): Promise<Uint8Array> {
-  return call.waiting(response.body.bytes(call.snapshot.limits.maxAnswerBytes, scope.goesOn));
+function answerBytes({ response }: OpenAnswer, { lifetime }: OpenAttempt, call: Call): Promise<Uint8Array> {
+  return call.waiting(response.body.bytes(call.snapshot.limits.maxAnswerBytes, lifetime.readsOn));
 }
 
 /** Closes the attempt where the work on its answer fails. */
 async function closing<T>(
-  { response, attempt }: OpenAnswer,
-  { resolved, scope }: Tried,
+  { response, request }: OpenAnswer,
+  attempt: OpenAttempt,
   call: Call,
   work: () => Promise<T>,
 ): Promise<T> {
@@ -166,37 +176,42 @@ async function closing<T>(
   } catch (thrown) {
     response.body.cancel();
     // whatever became of an answer that was read on, its client has left
-    throw closeAttempt(attempt, call.signal.aborted ? call.signal.reason : thrown, { resolved, scope }, call);
+    throw closeRequest(request, call.signal.aborted ? call.signal.reason : thrown, attempt, call);
   }
 }
 
-export function replyWhole(won: Won<Reply>, call: Call): Response {
-  noteWhole(won, call);
-  const { answer, tried, settle } = won;
-  const settled = (): void => settle("success");
+export function replyWhole(answered: Answered<Reply>, call: Call): Response {
+  noteWhole(answered, call);
+  const { answer, attempt } = answered;
+  const settled = (): void => attempt.settle("success");
   return "bytes" in answer
-    ? sendBody(answer.bytes, tried, call, settled)
-    : sendWhole(answer.body, tried, call, settled);
+    ? sendBody(answer.bytes, attempt, call, settled)
+    : sendWhole(answer.body, attempt, call, settled);
 }
 
 /** Notes in the record what an answer says and used, and charges it. */
-export function noteWhole({ answer, tried }: Won<AnswerFigures>, call: Call): void {
+export function noteWhole({ answer, attempt }: Answered<AnswerFigures>, call: Call): void {
   const { record } = call;
-  call.won(tried);
+  call.won(attempt);
   record.finishReasons = [...answer.finishReasons];
   record.nativeFinishReasons = [...answer.nativeFinishReasons];
   call.noteUsage(answer.usage, answer.usageEstimated);
-  chargeAttempt(call, tried, tried.scope, answer);
-  for (const attempt of tried.scope.attempts) attempt.firstContentMs = attempt.totalMs = call.elapsedMs();
+  attempt.meter.charge(answer);
+  for (const request of attempt.requests) request.answered();
 }
 
-/** `tried`: what the head of the answer names. */
-export function sendWhole(answer: JsonObject, tried: Tried, call: Call, settle?: () => void): Response {
+/** `attempt`: what the head of the answer names. */
+export function sendWhole(answer: JsonObject, attempt: OpenAttempt, call: Call, settle?: () => void): Response {
   call.content?.answered(answer);
-  return sendBody(JSON.stringify(answer), tried, call, settle);
+  return sendBody(JSON.stringify(answer), attempt, call, settle);
 }
 
-function sendBody(body: string | Uint8Array, tried: Tried, call: Call, settle: () => void = () => {}): Response {
+function sendBody(
+  body: string | Uint8Array,
+  attempt: OpenAttempt,
+  call: Call,
+  settle: () => void = () => {},
+): Response {
   const { record } = call;
   if (record.usageSource === "estimated") record.warnings = [...record.warnings, "usage_estimated"];
   record.firstContentMs = call.elapsedMs();
@@ -204,7 +219,7 @@ function sendBody(body: string | Uint8Array, tried: Tried, call: Call, settle: (
   // the head says what is left once this call is settled
   settle();
   call.settleLimits();
-  const headers = answerHeaders(call, tried.fitted, tried.resolved.target, "application/json");
+  const headers = answerHeaders(call, attempt.fitted, attempt.resolved.target, "application/json");
   if (call.tellsCost && record.cost !== null) headers["x-gateway-cost-usd"] = usd(record.cost.nanoUsd);
   call.publish();
   return new Response(body, { headers });

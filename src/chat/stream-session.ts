@@ -3,7 +3,8 @@
 import { asGatewayError, errorBody, type GatewayError } from "../core/errors.ts";
 import type { Outcome } from "../routing/health.ts";
 import type { Call } from "./call.ts";
-import { outcomeOf, type Tried, withAttempts } from "./complete.ts";
+import { withAttempts } from "./complete.ts";
+import { type OpenAttempt, outcomeOf } from "./run-attempt.ts";
 import { LONG_EVENT, piecesOf } from "./long-events.ts";
 import { nextTurn } from "../wire/turn.ts";
 
@@ -15,7 +16,7 @@ export interface Sending {
   /** Text that is there already. */
   readonly held: string;
   /** What is under way, or was last. */
-  readonly tried: Tried;
+  readonly attempt: OpenAttempt;
   readonly hasContent: boolean;
   /** The last events have been given. */
   readonly isFinished: boolean;
@@ -95,7 +96,7 @@ export class StreamSession {
   #take(sending: Sending): void {
     this.#sending = sending;
     this.#held = sending.held;
-    this.#call.won(sending.tried);
+    this.#call.won(sending.attempt);
     if (sending.hasContent) this.#call.record.firstContentMs = this.#call.elapsedMs();
   }
 
@@ -177,7 +178,7 @@ export class StreamSession {
 
   #errorEvent(error: GatewayError): string {
     this.#call.failed(error);
-    this.#settle(outcomeOf(error, this.#call, this.#sending?.tried.scope.attempts.at(-1)));
+    this.#settle(outcomeOf(error, this.#call, this.#sending?.attempt.requests.at(-1)?.row));
     return `data: ${JSON.stringify(errorBody(error, this.#call.traceId))}\n\n${DONE}`;
   }
 
@@ -202,7 +203,7 @@ export class StreamSession {
     // what has begun is used, whether or not the client reads on
     if (this.#sending === null && this.#untaken !== null) {
       this.#sending = this.#untaken;
-      this.#call.won(this.#sending.tried);
+      this.#call.won(this.#sending.attempt);
       this.#sending.cancel();
     }
     if (this.#sending !== null) {

@@ -83,14 +83,12 @@ export function strictLogprobs(logprobs: JsonObject | null | undefined): JsonObj
 
 function strictEntries(entries: Json | undefined): Json {
   if (!Array.isArray(entries)) return null;
-  return (entries as readonly Json[])
-    .filter(isObject)
-    .map((entry) => ({
-      ...strictToken(entry),
-      top_logprobs: Array.isArray(entry["top_logprobs"])
-        ? (entry["top_logprobs"] as readonly Json[]).filter(isObject).map(strictToken)
-        : [],
-    }));
+  return (entries as readonly Json[]).filter(isObject).map((entry) => ({
+    ...strictToken(entry),
+    top_logprobs: Array.isArray(entry["top_logprobs"])
+      ? (entry["top_logprobs"] as readonly Json[]).filter(isObject).map(strictToken)
+      : [],
+  }));
 }
 
 function strictToken(entry: JsonObject): JsonObject {

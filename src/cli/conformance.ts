@@ -82,12 +82,10 @@ function chosenChecks(only: readonly string[] | undefined): readonly Check[] {
 }
 
 async function resultOf(check: Check, caller: Caller, base: Base): Promise<Result> {
-  const { came, fault, note } = await check
-    .run(caller, base)
-    .catch((thrown: unknown): Verdict => ({
-      came: null,
-      fault: thrown instanceof Error ? thrown.message : String(thrown),
-    }));
+  const { came, fault, note } = await check.run(caller, base).catch((thrown: unknown): Verdict => ({
+    came: null,
+    fault: thrown instanceof Error ? thrown.message : String(thrown),
+  }));
   const told = { check: check.id, title: check.title, ms: came === null ? null : Math.round(came.tookMs) };
   if (fault !== null) return { ...told, outcome: "lost", note: fault };
   const error = came?.error ?? null;

@@ -117,16 +117,11 @@ export const serverSection = z
       .max(MAX_CONCURRENT_CALLS)
       .default(10_000)
       .meta({ title: "Calls", description: "Calls under way at the same time; one more is answered 503." }),
-    max_concurrent_calls_per_tenant: z
-      .int()
-      .min(1)
-      .max(MAX_CONCURRENT_CALLS)
-      .optional()
-      .meta({
-        title: "Calls of a tenant",
-        description:
-          "Calls of one tenant under way at the same time; one more is answered 503. Not set: four fifths of `max_concurrent_calls` where there are several tenants, so that no tenant takes the places of all others, and all of them where there is one.",
-      }),
+    max_concurrent_calls_per_tenant: z.int().min(1).max(MAX_CONCURRENT_CALLS).optional().meta({
+      title: "Calls of a tenant",
+      description:
+        "Calls of one tenant under way at the same time; one more is answered 503. Not set: four fifths of `max_concurrent_calls` where there are several tenants, so that no tenant takes the places of all others, and all of them where there is one.",
+    }),
     max_answer_bytes: bytes(
       64 * MIB,
       1024,
@@ -166,14 +161,11 @@ export const serverSection = z
         description:
           "Addresses and ranges of the proxies in front of the gateway. A call that comes from one of them is taken to come from the nearest address in `proxy_header` that is none of them; of all others the header is not looked at. Empty: the address of the connection counts.",
       }),
-    proxy_header: z
-      .enum(PROXY_HEADERS)
-      .default("x-forwarded-for")
-      .meta({
-        title: "Header of the proxies",
-        description:
-          "The header to which every one of `trusted_proxies` appends the address that it was called from. Only this one is read: a proxy passes the other on as a stranger wrote it.",
-      }),
+    proxy_header: z.enum(PROXY_HEADERS).default("x-forwarded-for").meta({
+      title: "Header of the proxies",
+      description:
+        "The header to which every one of `trusted_proxies` appends the address that it was called from. Only this one is read: a proxy passes the other on as a stranger wrote it.",
+    }),
     stale_snapshot: z.enum(STALE_SNAPSHOT).default("serve").meta({
       title: "Stale snapshot",
       description:
@@ -225,14 +217,11 @@ export const serverSection = z
 
 export const logSection = z
   .strictObject({
-    level: z
-      .enum(LOG_LEVELS)
-      .default("info")
-      .meta({
-        title: "Level",
-        description: "Least important level that is logged. Read at the start.",
-        variable: "DRAGOMAN_LOG_LEVEL",
-      }),
+    level: z.enum(LOG_LEVELS).default("info").meta({
+      title: "Level",
+      description: "Least important level that is logged. Read at the start.",
+      variable: "DRAGOMAN_LOG_LEVEL",
+    }),
   })
   .prefault({})
   .meta({ title: "Log", description: "The log, one JSON object a line." });
@@ -262,14 +251,11 @@ export const corsSection = z
 
 export const opsSection = z
   .strictObject({
-    open: z
-      .boolean()
-      .default(false)
-      .meta({
-        title: "Open",
-        description:
-          "Let everybody who reaches the port read `/metrics` and `/readyz?verbose`. Otherwise they answer programs on this machine, operators, and tokens with the permission `ops` only.",
-      }),
+    open: z.boolean().default(false).meta({
+      title: "Open",
+      description:
+        "Let everybody who reaches the port read `/metrics` and `/readyz?verbose`. Otherwise they answer programs on this machine, operators, and tokens with the permission `ops` only.",
+    }),
   })
   .prefault({})
   .meta({ title: "Operations", description: "The endpoints for monitoring." });

@@ -35,14 +35,11 @@ const oauth = z
       .min(1)
       .max(8192)
       .meta({ title: "Client secret", description: "Sealed, and shown masked." }),
-    client_auth: z
-      .enum(["post", "basic"])
-      .optional()
-      .meta({
-        title: "Client authentication",
-        description:
-          "How id and secret are sent: `post`, in the form, or `basic`, in the header `Authorization`. Not set: post.",
-      }),
+    client_auth: z.enum(["post", "basic"]).optional().meta({
+      title: "Client authentication",
+      description:
+        "How id and secret are sent: `post`, in the form, or `basic`, in the header `Authorization`. Not set: post.",
+    }),
     scope: z
       .string()
       .min(1)
@@ -68,34 +65,19 @@ const shared = {
     .optional()
     .meta({ title: "Enabled", description: "False switches it off, and wider ones of the same name too." }),
   description: z.string().min(1).max(500).optional().meta({ title: "Description", description: "For people." }),
-  timeout_s: z
-    .number()
-    .gt(0)
-    .max(600)
-    .optional()
-    .meta({
-      title: "Timeout",
-      description: "Seconds that one call of a tool may take, waiting for its turn included. Not set: 60.",
-    }),
-  max_result_bytes: z
-    .int()
-    .min(1024)
-    .max(MAX_RESULT_BYTES)
-    .optional()
-    .meta({
-      title: "Size of a result",
-      description:
-        "Bytes of one result as it is sent; where more comes, the answer is cut off and the call fails. Not set: 1048576.",
-    }),
-  max_concurrent: z
-    .int()
-    .min(1)
-    .max(1000)
-    .optional()
-    .meta({
-      title: "Calls at once",
-      description: "Calls of its tools that run at the same time in one process; further ones wait. Not set: 16.",
-    }),
+  timeout_s: z.number().gt(0).max(600).optional().meta({
+    title: "Timeout",
+    description: "Seconds that one call of a tool may take, waiting for its turn included. Not set: 60.",
+  }),
+  max_result_bytes: z.int().min(1024).max(MAX_RESULT_BYTES).optional().meta({
+    title: "Size of a result",
+    description:
+      "Bytes of one result as it is sent; where more comes, the answer is cut off and the call fails. Not set: 1048576.",
+  }),
+  max_concurrent: z.int().min(1).max(1000).optional().meta({
+    title: "Calls at once",
+    description: "Calls of its tools that run at the same time in one process; further ones wait. Not set: 16.",
+  }),
   allowed_tools: z
     .array(z.string().regex(TOOL_NAME, "expected the name of a tool, with * for any text"))
     .max(1000)
@@ -105,14 +87,11 @@ const shared = {
     .enum(["developer", "maintainer", "admin", "owner"])
     .optional()
     .meta({ title: "Role", description: "The least role that may use it. Not set: everybody who may make calls." }),
-  require_approval: z
-    .enum(["always", "never"])
-    .optional()
-    .meta({
-      title: "Approval",
-      description:
-        "Whether a call of a tool waits for the client's approval, where the request does not say. Not set: always.",
-    }),
+  require_approval: z.enum(["always", "never"]).optional().meta({
+    title: "Approval",
+    description:
+      "Whether a call of a tool waits for the client's approval, where the request does not say. Not set: always.",
+  }),
 };
 
 const overHttp = {

@@ -49,15 +49,10 @@ const byDefault = z
 
 const weighted = z.strictObject({
   key: secret("Key", "The key, best as an expansion."),
-  weight: z
-    .int()
-    .min(1)
-    .max(1000)
-    .default(1)
-    .meta({
-      title: "Weight",
-      description: "Share of the calls: a key of weight 2 gets twice as many as one of weight 1.",
-    }),
+  weight: z.int().min(1).max(1000).default(1).meta({
+    title: "Weight",
+    description: "Share of the calls: a key of weight 2 gets twice as many as one of weight 1.",
+  }),
 });
 
 export const CREDENTIAL_KEYS = {
@@ -104,15 +99,10 @@ export const CREDENTIAL_KEYS = {
           "Credentials file",
           "Absolute path of a credentials file, read when a token is needed.",
         ).optional(),
-        service_account: z
-          .string()
-          .min(1)
-          .max(65_536)
-          .optional()
-          .meta({
-            title: "Service account",
-            description: 'JSON of a service account\'s key file, best as `"${file:/run/secrets/name}"`.',
-          }),
+        service_account: z.string().min(1).max(65_536).optional().meta({
+          title: "Service account",
+          description: 'JSON of a service account\'s key file, best as `"${file:/run/secrets/name}"`.',
+        }),
       }),
     ])
     .optional()

@@ -97,21 +97,15 @@ function toModelListing(model: z.output<typeof modelSchema>): ModelListing {
 }
 
 const ENTRY_SHAPE = {
-  type: z
-    .string()
-    .optional()
-    .meta({
-      title: "Type",
-      description:
-        "The known provider that stands behind an id of one's own, such as `custom` for any server that speaks OpenAI's API. A known provider's own id needs none.",
-    }),
-  enabled: z
-    .boolean()
-    .default(true)
-    .meta({
-      title: "Enabled",
-      description: "False switches the provider off, also when its key is in the environment.",
-    }),
+  type: z.string().optional().meta({
+    title: "Type",
+    description:
+      "The known provider that stands behind an id of one's own, such as `custom` for any server that speaks OpenAI's API. A known provider's own id needs none.",
+  }),
+  enabled: z.boolean().default(true).meta({
+    title: "Enabled",
+    description: "False switches the provider off, also when its key is in the environment.",
+  }),
   base_url: z
     .string()
     .refine(isPlainAddress, "expected an http or https address without user name, query and fragment")

@@ -58,45 +58,30 @@ const target = z.union([
         title: "Model",
         description: "`<provider>:<model_name>`; the provider is an id of `providers`.",
       }),
-      weight: z
-        .number()
-        .gt(0)
-        .max(1_000_000)
-        .default(1)
-        .meta({
-          title: "Weight",
-          description: "Share of the calls among targets of the same order, for the strategy `weighted`.",
-        }),
+      weight: z.number().gt(0).max(1_000_000).default(1).meta({
+        title: "Weight",
+        description: "Share of the calls among targets of the same order, for the strategy `weighted`.",
+      }),
       order: z
         .int()
         .min(0)
         .max(1000)
         .default(0)
         .meta({ title: "Order", description: "Targets with a lower one are tried first, whatever the strategy." }),
-      params: params
-        .optional()
-        .meta({
-          title: "Parameters",
-          description:
-            "Parameters of a request that this target gets where the request does not say them itself. What is no common parameter goes into the provider's body.",
-        }),
-      drop: z
-        .array(z.enum(DROPPABLE_PARAMETERS))
-        .optional()
-        .meta({
-          title: "Dropped parameters",
-          description:
-            "Common parameters that this target never gets, also where a request sends them: they are left out, and named in `x-gateway-dropped-params`. For models that take a parameter's default only, such as `temperature`.",
-        }),
-      max_concurrency: z
-        .int()
-        .min(1)
-        .max(65_535)
-        .optional()
-        .meta({
-          title: "Calls",
-          description: "Calls at this target at the same time; further ones wait in the `queue`.",
-        }),
+      params: params.optional().meta({
+        title: "Parameters",
+        description:
+          "Parameters of a request that this target gets where the request does not say them itself. What is no common parameter goes into the provider's body.",
+      }),
+      drop: z.array(z.enum(DROPPABLE_PARAMETERS)).optional().meta({
+        title: "Dropped parameters",
+        description:
+          "Common parameters that this target never gets, also where a request sends them: they are left out, and named in `x-gateway-dropped-params`. For models that take a parameter's default only, such as `temperature`.",
+      }),
+      max_concurrency: z.int().min(1).max(65_535).optional().meta({
+        title: "Calls",
+        description: "Calls at this target at the same time; further ones wait in the `queue`.",
+      }),
     })
     .meta({ title: "Target", description: "A model with how it is used here." }),
 ]);
@@ -138,16 +123,11 @@ const ROUTE_SHAPE = {
         "How the first target is chosen among those of the lowest order: `priority` (as they stand), `weighted`, `least_latency` (time to the first content), `least_cost` (for this very request), `least_busy`. By default `priority`.",
     }),
   sticky,
-  retries: z
-    .int()
-    .min(0)
-    .max(10)
-    .optional()
-    .meta({
-      title: "Retries",
-      description:
-        "Further attempts at the same target after a failure that may pass, when the request has no `num_retries`. By default 1.",
-    }),
+  retries: z.int().min(0).max(10).optional().meta({
+    title: "Retries",
+    description:
+      "Further attempts at the same target after a failure that may pass, when the request has no `num_retries`. By default 1.",
+  }),
   timeouts: z
     .strictObject({
       connect_ms: milliseconds("To connect."),
@@ -168,39 +148,26 @@ const ROUTE_SHAPE = {
     "Fallbacks",
     "What is tried in order when the attempts at the targets are spent. The request's own `fallbacks` go before them.",
   ),
-  context_window_fallbacks: z
-    .record(z.string().min(1).max(400), model)
-    .optional()
-    .meta({
-      title: "Context window fallbacks",
-      description:
-        "For a model, with or without its provider, the model that is used when the conversation is too long for it.",
-    }),
+  context_window_fallbacks: z.record(z.string().min(1).max(400), model).optional().meta({
+    title: "Context window fallbacks",
+    description:
+      "For a model, with or without its provider, the model that is used when the conversation is too long for it.",
+  }),
   content_policy_fallbacks: fallbackList(
     "Content policy fallbacks",
     "What is tried in order when a provider has refused the content.",
   ),
   breaker: z
     .strictObject({
-      failures: z
-        .int()
-        .min(1)
-        .max(10_000)
-        .optional()
-        .meta({
-          title: "Failures",
-          description:
-            "A target is left alone after so many failures within the window that are its provider's fault. By default 5.",
-        }),
-      ratio: z
-        .number()
-        .gt(0)
-        .max(1)
-        .optional()
-        .meta({
-          title: "Ratio",
-          description: "They also have to be this share of all its calls within the window. By default 0.5.",
-        }),
+      failures: z.int().min(1).max(10_000).optional().meta({
+        title: "Failures",
+        description:
+          "A target is left alone after so many failures within the window that are its provider's fault. By default 5.",
+      }),
+      ratio: z.number().gt(0).max(1).optional().meta({
+        title: "Ratio",
+        description: "They also have to be this share of all its calls within the window. By default 0.5.",
+      }),
       window_ms: milliseconds("The window. By default 30000."),
       open_ms: milliseconds(
         "How long the target is left alone before one call probes it; doubles with each probe that fails, up to ten times. By default 10000.",
@@ -208,14 +175,11 @@ const ROUTE_SHAPE = {
     })
     .optional()
     .meta({ title: "Circuit breaker", description: "When a target that fails is left alone." }),
-  on_exhausted: z
-    .enum(["error", "least_bad"])
-    .optional()
-    .meta({
-      title: "On exhausted",
-      description:
-        "When no target is healthy: `least_bad` tries the one that is free first, `error` answers 503 `no_target_available`. By default `least_bad`.",
-    }),
+  on_exhausted: z.enum(["error", "least_bad"]).optional().meta({
+    title: "On exhausted",
+    description:
+      "When no target is healthy: `least_bad` tries the one that is free first, `error` answers 503 `no_target_available`. By default `least_bad`.",
+  }),
   hedge: z
     .union([
       z.boolean().refine((value) => !value, "expected a mapping with after and max_extra, or false"),
@@ -250,20 +214,14 @@ const ROUTE_SHAPE = {
     })
     .optional()
     .meta({ title: "Queue", description: "Where calls wait when a target has as many as its `max_concurrency`." }),
-  drop_params: z
-    .boolean()
-    .optional()
-    .meta({
-      title: "Drop parameters",
-      description: "As in `settings`; goes before project, tenant and global settings.",
-    }),
-  disable_stop_sequence_limit: z
-    .boolean()
-    .optional()
-    .meta({
-      title: "No limit on stop sequences",
-      description: "As in `settings`; goes before project, tenant and global settings.",
-    }),
+  drop_params: z.boolean().optional().meta({
+    title: "Drop parameters",
+    description: "As in `settings`; goes before project, tenant and global settings.",
+  }),
+  disable_stop_sequence_limit: z.boolean().optional().meta({
+    title: "No limit on stop sequences",
+    description: "As in `settings`; goes before project, tenant and global settings.",
+  }),
 };
 
 const ROUTE_NAME_WORDS = "expected a name of 1 to 64 letters, digits, dashes, dots and underscores";
@@ -273,14 +231,10 @@ export const routeName = z
   .refine((name) => name !== DIRECT_ROUTE, "this name is reserved: it stands for calls without a route");
 export const routeSchema = z
   .strictObject({
-    targets: z
-      .array(target)
-      .min(1)
-      .max(MAX_ENTRIES)
-      .meta({
-        title: "Targets",
-        description: "The models that may answer, each as `<provider>:<model_name>` or as a mapping.",
-      }),
+    targets: z.array(target).min(1).max(MAX_ENTRIES).meta({
+      title: "Targets",
+      description: "The models that may answer, each as `<provider>:<model_name>` or as a mapping.",
+    }),
     ...ROUTE_SHAPE,
   })
   .meta({ title: "Route" });
@@ -295,14 +249,11 @@ export const routesSection = z
       "Routes by name. A request names one in `route`, or in `model`. [routes.md](routes.md) shows how they are used.",
   });
 
-export const routeDefaultsSection = z
-  .strictObject(ROUTE_SHAPE)
-  .prefault({})
-  .meta({
-    title: "Route defaults",
-    description:
-      "What a route does not say itself. The nearest scope decides: the route, then `route_defaults` of the project, of the tenant, and these.",
-  });
+export const routeDefaultsSection = z.strictObject(ROUTE_SHAPE).prefault({}).meta({
+  title: "Route defaults",
+  description:
+    "What a route does not say itself. The nearest scope decides: the route, then `route_defaults` of the project, of the tenant, and these.",
+});
 
 export type RouteEntries = z.output<typeof routesSection>;
 export type RouteEntry = z.output<typeof routeSchema>;

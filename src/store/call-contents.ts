@@ -35,15 +35,13 @@ export async function keepContents(db: Db, contents: readonly StoredContent[]): 
     // what waited while its project or tenant was removed goes with it
     const wanted = contents.filter(({ projectId, tenantId }) => tenants.get(projectId) === tenantId);
     for (let at = 0; at < wanted.length; at += ROWS_AT_ONCE) {
-      const rows = wanted
-        .slice(at, at + ROWS_AT_ONCE)
-        .map(({ traceId, tenantId, projectId, expiresMs, body }) => ({
-          trace_id: traceId,
-          tenant_id: tenantId,
-          project_id: projectId,
-          expires_ms: toInteger(expiresMs),
-          body,
-        }));
+      const rows = wanted.slice(at, at + ROWS_AT_ONCE).map(({ traceId, tenantId, projectId, expiresMs, body }) => ({
+        trace_id: traceId,
+        tenant_id: tenantId,
+        project_id: projectId,
+        expires_ms: toInteger(expiresMs),
+        body,
+      }));
       await tx
         .insertInto("call_content")
         .values(rows)

@@ -20,16 +20,11 @@ export const ledgerSection = z
       description:
         "What becomes of new calls when the ledger cannot be written: `refuse` answers 503 `ledger_unavailable` until it can; `continue` lets them run without a row when memory for rows is used up too.",
     }),
-    folder: z
-      .string()
-      .min(1)
-      .max(4096)
-      .optional()
-      .meta({
-        title: "Folder",
-        description:
-          "Folder of the journal, on a local disk. A relative path starts at the working directory. Not set: `ledger` in the data folder.",
-      }),
+    folder: z.string().min(1).max(4096).optional().meta({
+      title: "Folder",
+      description:
+        "Folder of the journal, on a local disk. A relative path starts at the working directory. Not set: `ledger` in the data folder.",
+    }),
   })
   .transform((file): LedgerSettings => ({ sync: file.sync, onFull: file.on_full, folder: file.folder ?? null }))
   .prefault({})

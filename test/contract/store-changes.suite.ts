@@ -162,12 +162,10 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
           (page: PageRequest) => store.listTokens(page).then(ids),
           (page: PageRequest) => store.listUsers(page).then(ids),
           (page: PageRequest) =>
-            store
-              .listMemberships(page)
-              .then((found) => ({
-                ...found,
-                data: found.data.map(({ userId, projectId }) => `${userId}/${projectId}`),
-              })),
+            store.listMemberships(page).then((found) => ({
+              ...found,
+              data: found.data.map(({ userId, projectId }) => `${userId}/${projectId}`),
+            })),
           (page: PageRequest) => store.listResources(page).then(ids),
           (page: PageRequest) => store.listAudit(page).then(ids),
         ]) {

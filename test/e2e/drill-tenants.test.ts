@@ -3,9 +3,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { isolation, packageFolder } from "../../bin/runtime.mjs";
 
-async function drill(
-  ...more: readonly string[]
-): Promise<{
+async function drill(...more: readonly string[]): Promise<{
   readonly code: number;
   readonly last: string;
   readonly leaking: readonly string[];

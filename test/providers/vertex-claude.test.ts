@@ -204,12 +204,10 @@ describe("the answer", () => {
   });
   test("an error in the stream is the provider's failure", () => {
     const push = () =>
-      vertex
-        .openStream(context)
-        .push({
-          event: "error",
-          data: JSON.stringify({ type: "error", error: { type: "overloaded_error", message: "Overloaded" } }),
-        });
+      vertex.openStream(context).push({
+        event: "error",
+        data: JSON.stringify({ type: "error", error: { type: "overloaded_error", message: "Overloaded" } }),
+      });
     expect(push).toThrow(StreamError);
     expect(push).toThrow("Overloaded");
   });

@@ -327,11 +327,9 @@ describe("what is found there is what is found here", () => {
     };
     const delta = fc.oneof(
       fc.tuple(fc.constantFrom("content", "reasoning_content"), text).map(([name, words]) => ({ [name]: words })),
-      fc
-        .tuple(fc.constant(0), text)
-        .map(([index, words]) => ({
-          tool_calls: [{ index, id: `c${index}`, function: { name: `f${index}`, arguments: JSON.stringify(words) } }],
-        })),
+      fc.tuple(fc.constant(0), text).map(([index, words]) => ({
+        tool_calls: [{ index, id: `c${index}`, function: { name: `f${index}`, arguments: JSON.stringify(words) } }],
+      })),
     );
     await fc.assert(
       fc.asyncProperty(

@@ -5,9 +5,10 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { ToolActivity } from "../../core/tool.ts";
 import type { Outcome } from "../../routing/health.ts";
 import { isThreadText, type RoundPart } from "./answer-thread.ts";
-import { closeAttempt } from "../attempt.ts";
+import { closeRequest } from "../attempt.ts";
 import type { Call } from "../call.ts";
-import { complete, type Tried, withAttempts, type Won } from "../complete.ts";
+import { complete, withAttempts } from "../complete.ts";
+import type { Answered, OpenAttempt } from "../run-attempt.ts";
 import { asFunctionCall } from "../legacy-functions.ts";
 import { type BegunStream, noteStream, replySending, streaming } from "../reply-stream.ts";
 import { noteWhole, sendWhole, wholeRound } from "../reply-whole.ts";
@@ -28,20 +29,20 @@ export async function replyRounds(opening: Promise<ToolRounds>, call: Call): Pro
 async function replyWholeRounds(rounds: ToolRounds, call: Call): Promise<Response> {
   await rounds.runApproved(() => {});
   const joined = new JoinedAnswer();
-  let first: Tried | null = null;
+  let first: OpenAttempt | null = null;
   for (;;) {
     const won = await complete(rounds.prepared(), call, wholeRound(call));
-    const { answer, tried } = won;
-    first ??= tried;
+    const { answer, attempt } = won;
+    first ??= attempt;
     noteWhole(won, call);
-    won.settle("success");
+    attempt.settle("success");
     const part = rounds.thread.begin();
-    const legacy = tried.fitted.request.options.legacyFunctions;
+    const legacy = attempt.fitted.request.options.legacyFunctions;
     joined.add(answer, part, legacy);
     rounds.thread.ended(part);
     const finish = answer.finishReasons[0] ?? null;
     const turn = part.turn(finish);
-    const { ours, ends, isCut } = rounds.after(tried, turn, finish);
+    const { ours, ends, isCut } = rounds.after(attempt, turn, finish);
     if (ours.length > 0) await rounds.run(turn, ours, () => {});
     if (!ends) {
       call.nextRound();
@@ -149,7 +150,7 @@ async function begunRounds(opening: Promise<ToolRounds>, call: Call): Promise<Se
 }
 
 /** The next round up to its first content, or to its end where it only calls what runs here. */
-function nextRound(rounds: ToolRounds, call: Call): Promise<Won<BegunStream>> {
+function nextRound(rounds: ToolRounds, call: Call): Promise<Answered<BegunStream>> {
   return complete(
     rounds.prepared(),
     call,
@@ -162,7 +163,7 @@ class SentRounds implements Sending {
   readonly held: string;
   readonly #rounds: ToolRounds;
   readonly #call: Call;
-  #won: Won<BegunStream>;
+  #won: Answered<BegunStream>;
   #phase: "answer" | "tools" | "next" | "over" = "answer";
   #noted = false;
   #running: Promise<void> | null = null;
@@ -171,7 +172,7 @@ class SentRounds implements Sending {
   #told: ToolActivity[] = [];
   #wake: () => void = () => {};
 
-  constructor(rounds: ToolRounds, call: Call, won: Won<BegunStream>, early: readonly ToolActivity[]) {
+  constructor(rounds: ToolRounds, call: Call, won: Answered<BegunStream>, early: readonly ToolActivity[]) {
     this.#rounds = rounds;
     this.#call = call;
     this.#won = won;
@@ -184,8 +185,8 @@ class SentRounds implements Sending {
         : held.slice(0, at) + early.map((activity) => grammar.activity(activity)).join("") + held.slice(at);
   }
 
-  get tried(): Tried {
-    return this.#won.tried;
+  get attempt(): OpenAttempt {
+    return this.#won.attempt;
   }
   get hasContent(): boolean {
     return this.#won.answer.grammar.hasContent;
@@ -218,7 +219,7 @@ class SentRounds implements Sending {
     thread.ended(part!);
     const finish = grammar.finishReasons[0] ?? null;
     const turn = part!.turn(finish);
-    const { ours, ends, isCut } = this.#rounds.after(this.tried, turn, finish);
+    const { ours, ends, isCut } = this.#rounds.after(this.attempt, turn, finish);
     if (ours.length === 0) return this.#end(isCut);
     this.#endsAfter = ends;
     this.#phase = "tools";
@@ -259,13 +260,13 @@ class SentRounds implements Sending {
     const { aborted, reason } = this.#call.signal;
     if (aborted) {
       won.answer.stream.cancel();
-      won.settle("cancelled");
+      won.attempt.settle("cancelled");
       throw reason;
     }
     this.#won = won;
     this.#noted = false;
     this.#phase = "answer";
-    this.#call.won(won.tried);
+    this.#call.won(won.attempt);
     return won.answer.held;
   }
 
@@ -284,12 +285,12 @@ class SentRounds implements Sending {
   note(): void {
     if (this.#noted || this.#phase !== "answer") return;
     this.#noted = true;
-    for (const attempt of this.tried.scope.attempts) attempt.totalMs ??= this.#call.elapsedMs();
+    for (const request of this.attempt.requests) request.ended();
     noteStream(this.#won, this.#call);
   }
 
   settle(outcome: Outcome): void {
-    this.#won.settle(outcome);
+    this.attempt.settle(outcome);
   }
 
   cancel(): void {
@@ -299,6 +300,6 @@ class SentRounds implements Sending {
   fail(thrown: unknown): unknown {
     if (this.#phase !== "answer") return thrown;
     this.cancel();
-    return closeAttempt(this.tried.scope.attempts.at(-1)!, thrown, this.tried, this.#call);
+    return closeRequest(this.attempt.requests.at(-1)!, thrown, this.attempt, this.#call);
   }
 }

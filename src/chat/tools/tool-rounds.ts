@@ -6,7 +6,8 @@ import type { JsonObject } from "../../core/json.ts";
 import type { ToolActivity, ToolRun } from "../../core/tool.ts";
 import { AnswerThread } from "./answer-thread.ts";
 import type { Call } from "../call.ts";
-import { admitAhead, type Tried } from "../complete.ts";
+import { admitAhead } from "../complete.ts";
+import type { OpenAttempt } from "../run-attempt.ts";
 import { everyLeg, type Prepared, type RouteCandidate } from "../legs.ts";
 import type { ToolOutcome, ToolSession } from "./tool-session.ts";
 import { nextTurn } from "../../wire/turn.ts";
@@ -36,7 +37,7 @@ export class ToolRounds {
   #request: ChatRequest;
   /** Of the next round, where it has been made. */
   #prepared: Prepared | null;
-  #last: Tried | null = null;
+  #last: OpenAttempt | null = null;
   /** Calls that ran, and those of the last round that did not, in the order in which the model made them. */
   readonly #runs: JsonObject[] = [];
 
@@ -71,8 +72,8 @@ export class ToolRounds {
   }
 
   /** A round is over; this is the turn that it made. Throws `upstream_invalid_response` where it calls more than can run. */
-  after(tried: Tried, turn: Message, finish: FinishReason | null): AfterRound {
-    this.#last = tried;
+  after(attempt: OpenAttempt, turn: Message, finish: FinishReason | null): AfterRound {
+    this.#last = attempt;
     const calls = turn.tool_calls ?? [];
     const ours = calls.filter((call) => this.#session.ownerOf(call) === "gateway");
     if (ours.length === 0) return { ours, ends: true, isCut: false };

@@ -57,11 +57,9 @@ const HEAD_SHAPE = {
   created_at: time.nullable(),
   updated_at: time.nullable(),
 };
-const READ_ONLY_FIELDS = z
-  .array(z.string())
-  .meta({
-    description: "Those that the file says, which goes before: they are shown as they hold, and changed there.",
-  });
+const READ_ONLY_FIELDS = z.array(z.string()).meta({
+  description: "Those that the file says, which goes before: they are shown as they hold, and changed there.",
+});
 const GUARD_COST = z
   .strictObject({
     steps_per_character: z

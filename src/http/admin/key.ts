@@ -26,11 +26,9 @@ const standing = z
     mode: z.enum(["enforce", "audit"]),
     scope: z.record(z.string(), z.string()),
     limit: amount,
-    used: amount
-      .nullable()
-      .meta({
-        description: "Null: each value of the scope has a count of its own, and the request does not say which.",
-      }),
+    used: amount.nullable().meta({
+      description: "Null: each value of the scope has a count of its own, and the request does not say which.",
+    }),
     remaining: amount.nullable(),
     resets_at: time
       .nullable()
@@ -45,13 +43,10 @@ export const keyAnswer = z
     tenant_id: chosenId,
     project_id: chosenId.nullable(),
     user_id: z.string().nullable(),
-    role: z
-      .enum(ROLES)
-      .nullable()
-      .meta({
-        description:
-          "In the project of a project token, in the whole tenant of a personal one; null: in single projects only.",
-      }),
+    role: z.enum(ROLES).nullable().meta({
+      description:
+        "In the project of a project token, in the whole tenant of a personal one; null: in single projects only.",
+    }),
     projects: z.array(z.strictObject({ id: chosenId, role: z.enum(ROLES) })).meta({ description: "What it reaches." }),
     operator: z.boolean().meta({ description: "Whether it reaches every tenant, and `/metrics`." }),
     permissions: z.array(z.enum(PERMISSIONS)),

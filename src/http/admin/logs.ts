@@ -98,12 +98,9 @@ const logQuery = z.strictObject({
   tool: words.meta({ description: "Ran on a tool server: its label, or `<label>/<tool>`." }),
   policy: words.meta({ description: "A policy that spoke." }),
   limit_id: words.meta({ description: "A limit or budget that refused an attempt, or in audit mode would have." }),
-  format: z
-    .enum(["json", "jsonl", "csv"])
-    .default("json")
-    .meta({
-      description: "`jsonl` and `csv` give everything that is found, as it is read; a client that leaves ends it.",
-    }),
+  format: z.enum(["json", "jsonl", "csv"]).default("json").meta({
+    description: "`jsonl` and `csv` give everything that is found, as it is read; a client that leaves ends it.",
+  }),
 });
 
 type Asked = z.output<typeof logQuery> & { readonly project_id?: string; readonly tenant_id?: string };
@@ -114,23 +111,18 @@ const page = (id: string): z.ZodType =>
     .strictObject({
       data: z.array(loggedCall),
       next_cursor: z.string().nullable().meta({ description: "Null: this was the last page." }),
-      looked_to: time
-        .nullable()
-        .meta({
-          description:
-            "The page ends here though it is not full: one look-up looks at a bounded number of calls. `next_cursor` leads on. Null: it is full, or it is the last.",
-        }),
+      looked_to: time.nullable().meta({
+        description:
+          "The page ends here though it is not full: one look-up looks at a bounded number of calls. `next_cursor` leads on. Null: it is full, or it is the last.",
+      }),
     })
     .meta({ id });
 const detail = z
   .strictObject({
     ...CALL_SHAPE,
-    record: z
-      .record(z.string(), z.unknown())
-      .nullable()
-      .meta({
-        description: "All that is known of it, in the fields of the log; null: it is older than details are kept.",
-      }),
+    record: z.record(z.string(), z.unknown()).nullable().meta({
+      description: "All that is known of it, in the fields of the log; null: it is older than details are kept.",
+    }),
     content_kept_until: time
       .nullable()
       .meta({ description: "What was said in it is kept until then; null: it is not." }),
@@ -142,11 +134,9 @@ const content = z
     tenant_id: z.string(),
     project_id: z.string(),
     kept_until: time,
-    content: z
-      .record(z.string(), z.unknown())
-      .meta({
-        description: "What the caller sent and what it was answered, redacted: docs/integrations/content-log.md.",
-      }),
+    content: z.record(z.string(), z.unknown()).meta({
+      description: "What the caller sent and what it was answered, redacted: docs/integrations/content-log.md.",
+    }),
   })
   .meta({ id: "CallContent" });
 const removed = z

@@ -99,13 +99,10 @@ function described(operation: AdminOperation): Path {
       .string()
       .optional()
       .meta({ description: "The ETag that is expected; another one is 412 `etag_mismatch`." }),
-    "idempotency-key": z
-      .string()
-      .optional()
-      .meta({
-        description:
-          "The same request with the same key within 24 h is answered as it was, with `idempotent-replayed: true`.",
-      }),
+    "idempotency-key": z.string().optional().meta({
+      description:
+        "The same request with the same key within 24 h is answered as it was, with `idempotent-replayed: true`.",
+    }),
   });
   const made = id.startsWith("create") || id.startsWith("put");
   return {

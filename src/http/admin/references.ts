@@ -192,15 +192,13 @@ export async function demandUnnamed(
     `The ${kind} ${name ?? id} is in use by ${who.slice(0, 3).join(", ")}${more}: change or remove that first.`,
     {
       metadata: {
-        referred_by: left
-          .slice(0, MAX_TOLD)
-          .map((one) => ({
-            kind: one.kind,
-            name: one.name,
-            tenant_id: tenantId,
-            project_id: one.projectId,
-            param: one.param,
-          })),
+        referred_by: left.slice(0, MAX_TOLD).map((one) => ({
+          kind: one.kind,
+          name: one.name,
+          tenant_id: tenantId,
+          project_id: one.projectId,
+          param: one.param,
+        })),
       },
     },
   );

@@ -65,14 +65,9 @@ const permissions = z
   .refine(unique, "expected each entry once")
   .refine(standsAlone, "expected `ops` alone: a token that has it does nothing else")
   .meta({ description: "Given by admin and owner only; `ops`, which stands alone, by operators." });
-const expiresInDays = z
-  .number()
-  .gt(0)
-  .max(LONGEST_DAYS)
-  .nullish()
-  .meta({
-    description: "Not set: 365 for project tokens and 90 for personal ones, or the tenant's cap where that is less.",
-  });
+const expiresInDays = z.number().gt(0).max(LONGEST_DAYS).nullish().meta({
+  description: "Not set: 365 for project tokens and 90 for personal ones, or the tenant's cap where that is less.",
+});
 
 const TOKEN_SHAPE = {
   id: z.string(),
@@ -97,13 +92,10 @@ const token = z.strictObject(TOKEN_SHAPE).meta({ id: "Token" });
 const issuedToken = z
   .strictObject({
     ...TOKEN_SHAPE,
-    token: z
-      .string()
-      .nullable()
-      .meta({
-        description:
-          "The text to call with. It is shown this once; null in a dry run, and in the answer to a repeat with the same idempotency key.",
-      }),
+    token: z.string().nullable().meta({
+      description:
+        "The text to call with. It is shown this once; null in a dry run, and in the answer to a repeat with the same idempotency key.",
+    }),
   })
   .meta({ id: "IssuedToken" });
 
@@ -127,13 +119,10 @@ const newPersonalToken = z
     user_id: chosenId
       .nullish()
       .meta({ description: "Whose it is. Not set: of the one user who has `role`, or the caller's own." }),
-    role: z
-      .enum(ROLES)
-      .nullish()
-      .meta({
-        description:
-          "The role in the whole tenant that its user has to have. It gives nothing: a personal token has its user's roles.",
-      }),
+    role: z.enum(ROLES).nullish().meta({
+      description:
+        "The role in the whole tenant that its user has to have. It gives nothing: a personal token has its user's roles.",
+    }),
   })
   .meta({ id: "NewPersonalToken" });
 const tokenChange = z

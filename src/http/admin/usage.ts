@@ -60,12 +60,9 @@ const call = z.strictObject(CALL_SHAPE).meta({ id: "Call" });
 const callDetail = z
   .strictObject({
     ...CALL_SHAPE,
-    record: z
-      .record(z.string(), z.unknown())
-      .nullable()
-      .meta({
-        description: "All that is known of it, in the fields of the log; null: it is older than details are kept.",
-      }),
+    record: z.record(z.string(), z.unknown()).nullable().meta({
+      description: "All that is known of it, in the fields of the log; null: it is older than details are kept.",
+    }),
   })
   .meta({ id: "CallDetail" });
 

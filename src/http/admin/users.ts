@@ -31,12 +31,10 @@ const login = z
     subject: z.string().regex(/^[\x20-\x7e]{1,255}$/, "expected 1 to 255 printable ASCII characters"),
   })
   .meta({ id: "Login", description: "How a login provider knows the person: `iss` and `sub` of its tokens." });
-const operator = z
-  .boolean()
-  .meta({
-    description:
-      "Whether the user runs the gateway: reaches every tenant, and reads `/metrics` and `/readyz?verbose`. Given and taken away by operators only. It works with a role in some tenant or project.",
-  });
+const operator = z.boolean().meta({
+  description:
+    "Whether the user runs the gateway: reaches every tenant, and reads `/metrics` and `/readyz?verbose`. Given and taken away by operators only. It works with a role in some tenant or project.",
+});
 const email = z.email().max(254);
 const user = z
   .strictObject({

@@ -18,33 +18,19 @@ const MIB = 1024 * 1024;
 export const callbackSettings = z
   .strictObject({
     type: z.literal("callback"),
-    module: z
-      .string()
-      .min(1)
-      .max(4096)
-      .meta({
-        title: "Module",
-        description: "File of the module. A relative path starts at the folder of the configuration file.",
-      }),
-    stream_chunks: z
-      .number()
-      .min(0)
-      .max(1)
-      .default(0)
-      .meta({
-        title: "Part",
-        description: "The part of the streamed calls of whose chunks `onStreamChunk` is told, from 0 to 1.",
-      }),
-    hang_s: z
-      .number()
-      .min(1)
-      .max(3600)
-      .default(5)
-      .meta({
-        title: "Seconds",
-        description:
-          "A function that keeps its thread busy for so long is taken to loop: the thread is ended and begun anew.",
-      }),
+    module: z.string().min(1).max(4096).meta({
+      title: "Module",
+      description: "File of the module. A relative path starts at the folder of the configuration file.",
+    }),
+    stream_chunks: z.number().min(0).max(1).default(0).meta({
+      title: "Part",
+      description: "The part of the streamed calls of whose chunks `onStreamChunk` is told, from 0 to 1.",
+    }),
+    hang_s: z.number().min(1).max(3600).default(5).meta({
+      title: "Seconds",
+      description:
+        "A function that keeps its thread busy for so long is taken to loop: the thread is ended and begun anew.",
+    }),
     max_memory_bytes: z
       .int()
       .min(16 * MIB)

@@ -44,28 +44,20 @@ export const integrationFields = {
   enabled: z.boolean().default(true).meta({ title: "Enabled", description: "False: it is told nothing." }),
   tenants: ids("tenant").meta({ title: "Tenants", description: "Only calls of these tenants. Not set: of all." }),
   projects: ids("project").meta({ title: "Projects", description: "Only calls of these projects. Not set: of all." }),
-  sample: z
-    .number()
-    .min(0)
-    .max(1)
-    .default(1)
-    .meta({
-      title: "Sample",
-      description:
-        "The part of the calls that it is told of, from 0 to 1. It goes by the trace id: all integrations with the same figure are told of the same calls.",
-    }),
+  sample: z.number().min(0).max(1).default(1).meta({
+    title: "Sample",
+    description:
+      "The part of the calls that it is told of, from 0 to 1. It goes by the trace id: all integrations with the same figure are told of the same calls.",
+  }),
   only: z
     .enum(["all", "errors"])
     .default("all")
     .meta({ title: "Only", description: "`errors`: only calls that failed." }),
-  content: z
-    .boolean()
-    .default(false)
-    .meta({
-      title: "Content",
-      description:
-        "Also send prompts and answers, of tenants that keep them and as they keep them. Otherwise no text of a prompt or an answer ever leaves.",
-    }),
+  content: z.boolean().default(false).meta({
+    title: "Content",
+    description:
+      "Also send prompts and answers, of tenants that keep them and as they keep them. Otherwise no text of a prompt or an answer ever leaves.",
+  }),
   batch_calls: z
     .int()
     .min(1)
@@ -78,33 +70,18 @@ export const integrationFields = {
     .max(60_000)
     .default(1000)
     .meta({ title: "Milliseconds", description: "How long a call waits for others to be sent with." }),
-  timeout_ms: z
-    .int()
-    .min(100)
-    .max(300_000)
-    .default(10_000)
-    .meta({
-      title: "Milliseconds",
-      description: "Time for one delivery. Then it counts as failed and is tried again.",
-    }),
-  give_up_s: z
-    .number()
-    .min(1)
-    .max(86_400)
-    .default(900)
-    .meta({
-      title: "Seconds",
-      description: "A batch that could not be delivered for so long is given up, and counted.",
-    }),
-  queue_calls: z
-    .int()
-    .min(10)
-    .max(1_000_000)
-    .default(10_000)
-    .meta({
-      title: "Calls",
-      description: "Calls that wait in memory at most; beyond it the oldest go, and are counted.",
-    }),
+  timeout_ms: z.int().min(100).max(300_000).default(10_000).meta({
+    title: "Milliseconds",
+    description: "Time for one delivery. Then it counts as failed and is tried again.",
+  }),
+  give_up_s: z.number().min(1).max(86_400).default(900).meta({
+    title: "Seconds",
+    description: "A batch that could not be delivered for so long is given up, and counted.",
+  }),
+  queue_calls: z.int().min(10).max(1_000_000).default(10_000).meta({
+    title: "Calls",
+    description: "Calls that wait in memory at most; beyond it the oldest go, and are counted.",
+  }),
   queue_bytes: z
     .int()
     .min(64 * KIB)

@@ -18,30 +18,21 @@ const HOUR_MS = 3_600_000;
 export const jsonLinesSettings = z
   .strictObject({
     type: z.literal("json_lines"),
-    path: z
-      .string()
-      .min(1)
-      .max(4096)
-      .meta({
-        title: "Path",
-        description:
-          "The file that lines are written to, which nobody else may read. A relative path starts at the working directory. Each process needs a file of its own.",
-      }),
+    path: z.string().min(1).max(4096).meta({
+      title: "Path",
+      description:
+        "The file that lines are written to, which nobody else may read. A relative path starts at the working directory. Each process needs a file of its own.",
+    }),
     max_bytes: z
       .int()
       .min(4096)
       .max(64 * 1024 * MIB)
       .default(100 * MIB)
       .meta({ title: "Bytes", description: "A file of this size is put aside, and a new one is begun." }),
-    rotate_h: z
-      .number()
-      .gt(0)
-      .max(8760)
-      .optional()
-      .meta({
-        title: "Hours",
-        description: "A file that is as old as this is put aside as well. Not set: size alone decides.",
-      }),
+    rotate_h: z.number().gt(0).max(8760).optional().meta({
+      title: "Hours",
+      description: "A file that is as old as this is put aside as well. Not set: size alone decides.",
+    }),
     keep_files: z
       .int()
       .min(0)

@@ -21,14 +21,11 @@ export const otlpSettings = z
     traces: z.boolean().default(true).meta({ title: "Traces", description: "It gets traces." }),
     metrics: z.boolean().default(true).meta({ title: "Metrics", description: "It gets metrics." }),
     metrics_interval_s: metricsInterval,
-    temporality: z
-      .enum(["cumulative", "delta"])
-      .default("cumulative")
-      .meta({
-        title: "Temporality",
-        description:
-          "`cumulative`: metrics say all since the start, as Prometheus and its relatives want it. `delta`: what came since they were sent last.",
-      }),
+    temporality: z.enum(["cumulative", "delta"]).default("cumulative").meta({
+      title: "Temporality",
+      description:
+        "`cumulative`: metrics say all since the start, as Prometheus and its relatives want it. `delta`: what came since they were sent last.",
+    }),
     compression: z
       .enum(["gzip", "none"])
       .default("gzip")
@@ -40,13 +37,10 @@ export const otlpSettings = z
         title: "Resource",
         description: "Further attributes of the gateway, such as `deployment.environment.name`.",
       }),
-    open_inference: z
-      .boolean()
-      .default(false)
-      .meta({
-        title: "OpenInference",
-        description: "Spans also have the attributes of OpenInference, for Phoenix and others that read those.",
-      }),
+    open_inference: z.boolean().default(false).meta({
+      title: "OpenInference",
+      description: "Spans also have the attributes of OpenInference, for Phoenix and others that read those.",
+    }),
     ...traceFields,
   })
   .refine((file) => file.traces || file.metrics, { message: "expected traces, metrics or both", path: ["traces"] })

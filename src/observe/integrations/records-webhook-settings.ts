@@ -29,15 +29,11 @@ export const recordsWebhookSettings = z
   .strictObject({
     type: z.literal("webhook"),
     url: receiverAddress("Where batches are posted to."),
-    secrets: z
-      .array(secret)
-      .min(1)
-      .max(10)
-      .meta({
-        title: "Secrets",
-        description:
-          'What batches are signed with, each `whsec_` and 24 to 64 random bytes as base64; name variables: `["${WEBHOOK_SECRET}"]`. With several there are several signatures, so that a secret can be changed.',
-      }),
+    secrets: z.array(secret).min(1).max(10).meta({
+      title: "Secrets",
+      description:
+        'What batches are signed with, each `whsec_` and 24 to 64 random bytes as base64; name variables: `["${WEBHOOK_SECRET}"]`. With several there are several signatures, so that a secret can be changed.',
+    }),
     headers: receiverHeaders("Further headers of each request."),
     ...integrationFields,
   })

@@ -32,24 +32,16 @@ const NAME = /^[\x20-\x7e]{1,255}$/;
 
 export const traceFields = {
   ...shared,
-  sample: z
-    .number()
-    .min(0)
-    .max(1)
-    .default(1)
-    .meta({
-      title: "Sample",
-      description:
-        "The part of the traces that begin here which it is sent, from 0 to 1, the same ones on every gateway. Of a trace that a caller began, the flag of its `traceparent` decides.",
-    }),
-  propagate: z
-    .boolean()
-    .default(true)
-    .meta({
-      title: "Propagate",
-      description:
-        "Providers and tool servers are told the ids of the trace and of the span, so that their own spans stand under ours: `traceparent` and the caller's `tracestate`.",
-    }),
+  sample: z.number().min(0).max(1).default(1).meta({
+    title: "Sample",
+    description:
+      "The part of the traces that begin here which it is sent, from 0 to 1, the same ones on every gateway. Of a trace that a caller began, the flag of its `traceparent` decides.",
+  }),
+  propagate: z.boolean().default(true).meta({
+    title: "Propagate",
+    description:
+      "Providers and tool servers are told the ids of the trace and of the span, so that their own spans stand under ours: `traceparent` and the caller's `tracestate`.",
+  }),
   service_name: z
     .string()
     .regex(NAME, "expected 1 to 255 characters of ASCII")

@@ -32,14 +32,10 @@ const secret = z
   .refine((text) => SECRET.test(text), "expected `whsec_` and 24 to 64 random bytes in base64");
 
 const SHAPE = {
-  url: z
-    .string()
-    .max(2000)
-    .refine(isAddress, "expected an http or https address without user name")
-    .meta({
-      title: "URL",
-      description: "Where events are sent, with POST. A redirect is not followed: it is a failure.",
-    }),
+  url: z.string().max(2000).refine(isAddress, "expected an http or https address without user name").meta({
+    title: "URL",
+    description: "Where events are sent, with POST. A redirect is not followed: it is a failure.",
+  }),
   events: z
     .array(
       z
@@ -54,39 +50,24 @@ const SHAPE = {
     .max(50)
     .default(["*"])
     .meta({ title: "Events", description: "Types of events that are sent, with `*` for any text; not set: all." }),
-  enabled: z
-    .boolean()
-    .default(true)
-    .meta({
-      title: "Enabled",
-      description: "False switches it off: what happens meanwhile is never sent, and what waits to be sent ends.",
-    }),
+  enabled: z.boolean().default(true).meta({
+    title: "Enabled",
+    description: "False switches it off: what happens meanwhile is never sent, and what waits to be sent ends.",
+  }),
   description: z.string().min(1).max(500).optional().meta({ title: "Description", description: "For people." }),
-  timeout_s: z
-    .number()
-    .gt(0)
-    .max(60)
-    .default(DEFAULT_TIMEOUT_S)
-    .meta({
-      title: "Seconds",
-      description: "Time for one delivery, from the look-up of the name to the end of the answer.",
-    }),
-  max_attempts: z
-    .int()
-    .min(1)
-    .max(MAX_ATTEMPTS)
-    .default(DEFAULT_ATTEMPTS)
-    .meta({
-      title: "Attempts",
-      description:
-        "How often a delivery is tried before it is given up: at once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, and then every 24 h.",
-    }),
-  previous_secret: secret
-    .optional()
-    .meta({
-      title: "Previous secret",
-      description: "Signs beside `secret` until `previous_secret_until`, so that a receiver can change over.",
-    }),
+  timeout_s: z.number().gt(0).max(60).default(DEFAULT_TIMEOUT_S).meta({
+    title: "Seconds",
+    description: "Time for one delivery, from the look-up of the name to the end of the answer.",
+  }),
+  max_attempts: z.int().min(1).max(MAX_ATTEMPTS).default(DEFAULT_ATTEMPTS).meta({
+    title: "Attempts",
+    description:
+      "How often a delivery is tried before it is given up: at once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, and then every 24 h.",
+  }),
+  previous_secret: secret.optional().meta({
+    title: "Previous secret",
+    description: "Signs beside `secret` until `previous_secret_until`, so that a receiver can change over.",
+  }),
   previous_secret_until: z.iso
     .datetime({ offset: true })
     .optional()
@@ -100,12 +81,10 @@ const SECRET_MEANING =
 export const webhookSchema = z
   .strictObject({
     ...SHAPE,
-    secret: secret
-      .optional()
-      .meta({
-        title: "Secret",
-        description: `${SECRET_MEANING} Not set: one is made, and shown in this answer alone.`,
-      }),
+    secret: secret.optional().meta({
+      title: "Secret",
+      description: `${SECRET_MEANING} Not set: one is made, and shown in this answer alone.`,
+    }),
   })
   .meta({ title: "Webhook", description: "An address that is told of events." });
 

@@ -123,14 +123,12 @@ function takeSummaries(message: Loose, content: readonly Json[]): void {
     );
   if (summaries.length === 0) return;
   message["reasoning_content"] ??= textOf(summaries);
-  message["reasoning_details"] ??= summaries
-    .filter(isObject)
-    .map(({ text, signature }) => ({
-      type: "reasoning.text",
-      text: text ?? "",
-      ...(typeof signature === "string" && signature !== "" && { signature }),
-      index: 0,
-    }));
+  message["reasoning_details"] ??= summaries.filter(isObject).map(({ text, signature }) => ({
+    type: "reasoning.text",
+    text: text ?? "",
+    ...(typeof signature === "string" && signature !== "" && { signature }),
+    index: 0,
+  }));
 }
 
 /** Whole calls only: no arguments at all are an empty object. */

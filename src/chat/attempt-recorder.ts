@@ -1,0 +1,69 @@
+// The row of one upstream request in the record of its call. Nothing else changes such a row.
+import type { ErrorCode } from "../core/errors.ts";
+import type { Usage } from "../core/chat.ts";
+import type { Attempt, UsageSource } from "../core/record.ts";
+
+export class AttemptRecorder {
+  readonly row: Readonly<Attempt>;
+  readonly #row: Attempt;
+  readonly #elapsedMs: () => number;
+
+  /** `elapsedMs`: milliseconds since the call arrived. */
+  constructor(row: Attempt, elapsedMs: () => number) {
+    this.row = this.#row = row;
+    this.#elapsedMs = elapsedMs;
+  }
+
+  /** The head of an upstream response is there. Returns whether it is the first of this request. */
+  responded(status: number, requestId: string | null): boolean {
+    const isFirst = this.#row.headMs === null;
+    this.#row.headMs ??= this.#elapsedMs();
+    this.#row.status = status;
+    this.#row.requestId = requestId ?? this.#row.requestId;
+    return isFirst;
+  }
+
+  /** The provider's own code of its refusal, and how long it asked to wait. */
+  refused(nativeCode: string | null, retryAfterMs: number | null): void {
+    this.#row.nativeCode = nativeCode;
+    this.#row.retryAfterMs = retryAfterMs;
+  }
+
+  /** How long a provider asked to wait in an error inside its stream. */
+  retryAfter(retryAfterMs: number | null): void {
+    this.#row.retryAfterMs = retryAfterMs;
+  }
+
+  firstContent(): void {
+    this.#row.firstContentMs = this.#elapsedMs();
+  }
+
+  /** The model that the provider says has answered. */
+  answeredBy(model: string | null): void {
+    this.#row.toldModel = model;
+  }
+
+  usageKnown(usage: Usage | null, source: UsageSource | null): void {
+    this.#row.usage = usage;
+    this.#row.usageSource = source;
+  }
+
+  /** The request is over; only the first end has a time. */
+  ended(): void {
+    this.#row.totalMs ??= this.#elapsedMs();
+  }
+
+  /** The whole of a non-streaming answer is there, which is its first content as well. */
+  answered(): void {
+    this.#row.firstContentMs = this.#row.totalMs = this.#elapsedMs();
+  }
+
+  failed(code: ErrorCode): void {
+    this.#row.code = code;
+  }
+
+  /** Names why the request was ended from this side, unless it failed by itself before. */
+  endedBy(code: ErrorCode): void {
+    this.#row.code ??= code;
+  }
+}

@@ -1,0 +1,291 @@
+// One attempt of a call at one candidate, as a list of steps. Each step acquires something, and whatever was acquired is released in reverse order when the attempt
+// settles, however it ends: answered, refused, failed, superseded by another attempt, or abandoned with its call.
+import type { GuardPolicy } from "../auth/guarded-text.ts";
+import type { Admitted } from "../admission/call-admission.ts";
+import type { LimitedCall } from "../admission/limited-call.ts";
+import { asGatewayError, GatewayError } from "../core/errors.ts";
+import type { Attempt } from "../core/record.ts";
+import type { Turn } from "../routing/concurrency.ts";
+import type { Outcome } from "../routing/health.ts";
+import { type AttemptEnd, outcomeAfter } from "../routing/verdict.ts";
+import { AttemptLifetime } from "./attempt-lifetime.ts";
+import { AttemptMeter } from "./attempt-meter.ts";
+import type { AttemptRecorder } from "./attempt-recorder.ts";
+import type { Call } from "./call.ts";
+import { demandOf, usedOf } from "./demand.ts";
+import type { FittedRequest } from "./fit.ts";
+import type { Ready, RouteCandidate } from "./legs.ts";
+import { lendCredential } from "./lend-credential.ts";
+import { untilOver } from "./pause.ts";
+import type { Resolved } from "./resolve.ts";
+
+/** An attempt that holds everything it needs: its upstream requests may be sent. */
+export interface OpenAttempt {
+  readonly candidate: RouteCandidate;
+  readonly fitted: FittedRequest;
+  /** With the credential. */
+  readonly resolved: Resolved;
+  /** Name of the route that serves the call, as it stands in the answer. */
+  readonly route: string;
+  /** Guards that look at the answer. */
+  readonly outputGuards: readonly GuardPolicy[];
+  /** One for each upstream request that was sent: several where choices are fanned out. */
+  readonly requests: AttemptRecorder[];
+  readonly lifetime: AttemptLifetime;
+  readonly meter: AttemptMeter;
+  /** Releases everything that the attempt holds; only the first call counts. */
+  settle(outcome: Outcome): void;
+}
+
+/** What an operation does in an attempt. */
+export interface AttemptWork<T> {
+  readonly run: (attempt: OpenAttempt) => Promise<T>;
+  /** Nothing at all was generated: another attempt follows, and the empty answer is used where nothing better comes (promise 7.1). */
+  readonly isEmpty: (answer: T) => boolean;
+  /** Releases an answer that nobody will read. */
+  readonly discard: (answer: T) => void;
+}
+
+export interface Answered<T> {
+  readonly kind: "answered";
+  readonly answer: T;
+  /** It holds everything until it is settled. */
+  readonly attempt: OpenAttempt;
+}
+
+/** The target was not called, because it cannot take the request or the call may not go there. Nothing is held any more. */
+export interface Refused {
+  readonly kind: "refused";
+  /** Null where the caller need not hear of it. */
+  readonly reason: GatewayError | null;
+}
+
+export class AttemptRun<T> {
+  /** Rejects with what the attempt failed with, after it was settled. */
+  readonly result: Promise<Answered<T> | Refused>;
+  readonly #candidate: RouteCandidate;
+  readonly #call: Call;
+  readonly #releases: ((outcome: Outcome) => void)[] = [];
+  #isSettled = false;
+  #open: OpenAttempt | null = null;
+  /** Why it is to end as soon as it is open; null: it is not. */
+  #endReason: GatewayError | null = null;
+
+  constructor(candidate: RouteCandidate, call: Call, work: AttemptWork<T>) {
+    this.#candidate = candidate;
+    this.#call = call;
+    this.result = this.#run(work);
+  }
+
+  get hasContent(): boolean {
+    return this.#open?.lifetime.hasContent === true;
+  }
+
+  /** The last upstream request that was sent. */
+  get lastRequest(): Readonly<Attempt> | undefined {
+    return this.#open?.requests.at(-1)?.row;
+  }
+
+  /** Another attempt of the call was quicker. The record says so at once: it may be written before the attempt has ended. */
+  supersede(): void {
+    this.#endReason = new GatewayError("superseded", "Another attempt of this call was quicker.");
+    for (const request of this.#open?.requests ?? []) request.endedBy("superseded");
+    this.#open?.lifetime.end(this.#endReason);
+  }
+
+  async #run(work: AttemptWork<T>): Promise<Answered<T> | Refused> {
+    try {
+      const opened = await this.#acquire();
+      if (opened.kind === "refused") {
+        this.#settle("cancelled");
+        return opened;
+      }
+      return await this.#answer(opened.attempt, opened.probe, work);
+    } catch (thrown) {
+      this.#open?.lifetime.end(thrown);
+      this.#settle(outcomeOf(thrown, this.#call, this.lastRequest));
+      throw thrown;
+    }
+  }
+
+  /** The steps before anything is sent. */
+  async #acquire(): Promise<
+    { readonly kind: "open"; readonly attempt: OpenAttempt; readonly probe: number } | Refused
+  > {
+    const call = this.#call;
+    const candidate = this.#candidate;
+    const { key, upstream, route } = candidate;
+    const { clock, routing } = call.context;
+
+    // 1. the request in the form that the target takes, where the caller may go there
+    const ready = readyAt(candidate, call);
+    if (ready.kind === "refused") return ready;
+    const { fitted, resolved: withoutCredential, outputGuards } = ready.ready;
+
+    // 2. units under every limit and budget that applies
+    const reserved = await reserve(candidate, ready.ready, call);
+    if (reserved instanceof GatewayError) return { kind: "refused", reason: reserved };
+    if (reserved !== null) this.#releases.push(() => reserved.end());
+
+    // 3. the ledger's opening row: from here on the call is charged, whatever becomes of the process
+    call.admitted();
+
+    // 4. a credential
+    const resolved = await lendCredential(withoutCredential, call);
+
+    // 5. a place among the calls that the target takes at once
+    const place = await enterPlace(candidate, call);
+    if (place instanceof GatewayError) return { kind: "refused", reason: place };
+    if (place !== null) this.#releases.push(place);
+
+    // 6. its clocks, and the signal that ends it
+    const requests: AttemptRecorder[] = [];
+    const lifetime = new AttemptLifetime(call, route.timeouts, requests);
+    this.#releases.push(() => lifetime.close());
+
+    // 7. the meter, which charges what is used even if the call ends before the attempt does
+    const meter = new AttemptMeter(call, { fitted, resolved }, requests);
+    reserved?.called(() => usedOf(meter.usage?.usage ?? null, fitted, resolved, call));
+    const close = (): void => meter.close();
+    call.underWay.add(close);
+    this.#releases.push(() => {
+      if (call.underWay.delete(close)) close();
+    });
+
+    // 8. the breaker of the target, whose probe this attempt may be
+    routing.health.called(upstream, clock.monotonic());
+    const probe = routing.health.begin(key, route.breaker, clock.monotonic());
+    this.#releases.push((outcome) => {
+      const last = this.lastRequest;
+      const limited = last?.code === "rate_limit_exceeded" ? last.retryAfterMs : null;
+      routing.health.end(key, route.breaker, outcome, clock.monotonic(), {
+        probe,
+        ...(limited !== null && { retryAfterMs: limited }),
+      });
+    });
+
+    const settle = (outcome: Outcome): void => this.#settle(outcome);
+    this.#open = { candidate, fitted, resolved, route: route.name, outputGuards, requests, lifetime, meter, settle };
+    return { kind: "open", attempt: this.#open, probe };
+  }
+
+  /** The upstream requests, up to an answer or the first content of a stream. */
+  async #answer(attempt: OpenAttempt, probe: number, work: AttemptWork<T>): Promise<Answered<T>> {
+    const call = this.#call;
+    const { key, route } = attempt.candidate;
+    const startedMs = call.elapsedMs();
+    if (this.#endReason !== null) throw this.#endReason;
+    const answer = await work.run(attempt);
+    attempt.lifetime.contentCame();
+    const { clock, routing } = call.context;
+    routing.health.answering(key, route.breaker, clock.monotonic(), call.elapsedMs() - startedMs, probe);
+    return { kind: "answered", answer, attempt };
+  }
+
+  #settle(outcome: Outcome): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    for (const release of this.#releases.toReversed()) release(outcome);
+  }
+}
+
+/** What the health of a target has to know of how an attempt ended. */
+export function outcomeOf(thrown: unknown, call: Call, last: Readonly<Attempt> | undefined): Outcome {
+  return outcomeAfter(endOf(thrown, call, last), call.hasOwnTimeout);
+}
+
+export function endOf(thrown: unknown, call: Call, last: Readonly<Attempt> | undefined): AttemptEnd {
+  return { code: asGatewayError(thrown).code, isCallOver: call.signal.aborted, last };
+}
+
+/** The request as the candidate takes it, or why it may not go there. */
+export function readyAt(
+  candidate: RouteCandidate,
+  call: Call,
+): { readonly kind: "ready"; readonly ready: Ready } | Refused {
+  // a budget's cheaper target is there only for calls that it sends there
+  if (candidate.insteadOf !== null && call.limited?.isSentTo(candidate.insteadOf, candidate.isAgain) !== true)
+    return { kind: "refused", reason: null };
+  try {
+    candidate.permit();
+    return { kind: "ready", ready: candidate.ready() };
+  } catch (thrown) {
+    if (!(thrown instanceof GatewayError)) throw thrown;
+    // where a budget sends a call and the caller may not go, or the request does not fit, what the budget said is the answer
+    return { kind: "refused", reason: candidate.insteadOf === null ? thrown : null };
+  } finally {
+    call.policies?.note(candidate.spoken());
+  }
+}
+
+/** Sets aside what the attempt may use; null where no limit applies. An error: a limit or a budget has no room for it (promises 3.4, 4.2). */
+export function reserve(
+  candidate: RouteCandidate,
+  ready: Ready,
+  call: Call,
+): Admitted | GatewayError | null | Promise<Admitted | GatewayError> {
+  return call.limited === null ? null : reserveUnder(call.limited, candidate, ready, call);
+}
+
+function reserveUnder(
+  limited: LimitedCall,
+  { route, target, insteadOf, deployed }: RouteCandidate,
+  { fitted, resolved }: Ready,
+  call: Call,
+): Admitted | GatewayError | Promise<Admitted | GatewayError> {
+  const result = limited.admit(
+    { route: route.name, provider: target.providerId, model: target.name, deployed },
+    demandOf(fitted, resolved, call),
+    insteadOf !== null,
+    () => call.context.clock.now(),
+  );
+  // the store of the limits may be late: it is waited for as long as the call itself may take, and what it reserves after that is given back
+  return result instanceof Promise ? call.waiting(untilOver(result, call.signal)) : result;
+}
+
+/** What gives the place back; null where the target has no bound. An error: its queue is full, or the wait was too long. */
+function enterPlace(
+  { key, target, route }: RouteCandidate,
+  call: Call,
+): (() => void) | null | GatewayError | Promise<(() => void) | GatewayError> {
+  const { concurrency } = call.context.routing;
+  const { maxConcurrency: max } = target;
+  if (max === null) return null;
+  const leave = (): void => concurrency.leave(key);
+  let turn: (came: Turn) => void = () => {};
+  const entered = concurrency.enter(key, call.record.tenantId ?? "", max, route.queue.max, (came) => turn(came));
+  if (entered === "entered") return leave;
+  const full = new GatewayError(
+    "gateway_overloaded",
+    `The target ${target.name} has as many calls at once as it takes (${max}), and its queue is full.`,
+    { headers: { "retry-after": "1" } },
+  );
+  if (entered === "full") return full;
+  return call.waiting(
+    new Promise<(() => void) | GatewayError>((resolve, reject) => {
+      const over = (): void => {
+        clearTimeout(timer);
+        call.signal.removeEventListener("abort", ended);
+      };
+      const ended = (): void => {
+        over();
+        entered.cancel();
+        // the reason is what the caller gave, to be reported as it is
+        // oxlint-disable-next-line typescript/prefer-promise-reject-errors
+        reject(call.signal.reason);
+      };
+      const tooLong = (): void => {
+        over();
+        entered.cancel();
+        resolve(full);
+      };
+      const timer = setTimeout(tooLong, route.queue.timeoutMs);
+      turn = (came) => {
+        if (came === "shed") return tooLong();
+        over();
+        resolve(leave);
+      };
+      call.signal.addEventListener("abort", ended);
+    }),
+  );
+}
