@@ -283,18 +283,19 @@ class MemoryLimits implements MemoryLimitStore {
         unitsOf(state, { kind, window }, times) -
         unitsOf(before.get(`${key}\n${value}`) ?? NOTHING_KEPT, { kind, window }, times);
       this.#stamp = Math.max(this.#stamp, state.stamp ?? 0);
-      if (more === 0) continue;
-      let entries = this.#rules.get(key);
-      if (entries === undefined) this.#rules.set(key, (entries = { key, only: null, byValue: new Map() }));
-      const entry =
-        value === ""
-          ? (entries.only ??= newEntry(entries, { kind, window }, value))
-          : (entries.byValue.get(value) ?? newEntry(entries, { kind, window }, value));
-      if (value !== "") entries.byValue.set(value, entry);
+      const known = this.#rules.get(key);
+      const counted = value === "" ? known?.only : known?.byValue.get(value);
+      if (more === 0 && counted == null) continue;
+      const entries = known ?? { key, only: null, byValue: new Map<string, Entry>() };
+      this.#rules.set(key, entries);
+      const entry = counted ?? newEntry(entries, { kind, window }, value);
+      if (value === "") entries.only = entry;
+      else entries.byValue.set(value, entry);
       advance(entry.count, times);
       // less, where calls that were under way when this process began have used less than was set aside for them
       if (more > 0) charge(entry.count, more);
-      else lower(entry.count, -more);
+      else if (more < 0) lower(entry.count, -more);
+      // what both have counted together is newer than the last row of the other process, also where that one counted nothing more
       entry.stamp = this.#nextStamp(times);
       this.#keepLater(entry);
     }

@@ -463,6 +463,34 @@ describe("a restart", () => {
     expect(all.map((account) => used(last, account))).toEqual([115, 115, 110]);
     void last.close();
   });
+  test("[d4.2] what two processes have counted together is newer than the last row of the one that ended, also where that one counted nothing more", () => {
+    const clock = turnedClock();
+    const account = accountOf({ window: "day", limit: 1_000 });
+    const { tenantId, id, unit, kind, window } = account.rule;
+    const kept = new Map<string, KeptCount>();
+    let counting = "first";
+    const keeperOf = (name: string) => ({
+      read: () => [...kept.values()],
+      keptAtMs: () => 0,
+      hold: () => counting === name,
+      write: (rows: readonly KeptCount[]) => rows.forEach((row) => kept.set(`${row.rule} ${row.value}`, row)),
+      close: () => {},
+    });
+    const first = openMemoryLimits({ clock, keeper: keeperOf("first") });
+    const stream = take(first, account, 1)!;
+    void first.close();
+    const second = openMemoryLimits({ clock, keeper: keeperOf("second") });
+    take(second, account, 1)!.settle([1]);
+    clock.pass(5);
+    const journalled = { tenantId, id, unit, kind, window, value: "", stamp: stream.settle([1])!.stamp!, total: 1 };
+    void first.close();
+    clock.pass(5);
+    counting = "second";
+    void second.close();
+    const last = openMemoryLimits({ clock, keeper: keeperOf("second"), journalled: [journalled] });
+    expect(used(last, account)).toBe(2);
+    void last.close();
+  });
   test("a file that is none of ours is an error that says so", () => {
     const file = join(folder, `${++files}.sqlite`);
     writeFileSync(file, "no database, and long enough to be looked at as one".repeat(100));
