@@ -1,8 +1,8 @@
 // The operator's key in an answer: a provider, or what stands before it, may repeat what it was called with. It is taken out of plain answers, and out of streams
-// also where it comes in pieces. A key that the caller brought is the caller's to see.
+// also where it comes in pieces; in both as it is, and in base64, hexadecimal and other usual spellings. A key that the caller brought is the caller's to see.
 import type { ChatChunk, ChunkChoice, ChunkDelta } from "../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
-import { fallbackOf, isKey, KeyWatch, withoutKeys } from "../core/quoted-key.ts";
+import { isKey, KeyFinder, KeyWatch, withoutKeys } from "../core/quoted-key.ts";
 import { type Credential, secretsOf } from "../core/target.ts";
 import { decoderAround, type StreamDecoder } from "../providers/provider.ts";
 
@@ -19,11 +19,9 @@ export function answerWithoutKeys(text: string, credential: Credential | null): 
 
 /** The same decoder, whose chunks hold no key. */
 export function decoderWithoutKeys(decoder: StreamDecoder, credential: Credential | null): StreamDecoder {
-  return keysOf(credential).reduce((inner, key) => withoutKey(inner, key), decoder);
-}
-
-function withoutKey(decoder: StreamDecoder, key: string): StreamDecoder {
-  const texts = new StreamTexts(key);
+  const keys = keysOf(credential);
+  if (keys.length === 0) return decoder;
+  const texts = new StreamTexts(KeyFinder.of(keys));
   const clean = (chunks: readonly ChatChunk[]): readonly ChatChunk[] => {
     let changed: ChatChunk[] | null = null;
     for (let at = 0; at < chunks.length; at++) {
@@ -40,15 +38,11 @@ function withoutKey(decoder: StreamDecoder, key: string): StreamDecoder {
 
 /** Each string of a delta is a text of its own, by the place where it stands. */
 class StreamTexts {
-  readonly #key: string;
-  readonly #beginning: string;
-  readonly #fallback: readonly number[];
+  readonly #finder: KeyFinder;
   readonly #watches = new Map<string, KeyWatch>();
 
-  constructor(key: string) {
-    this.#key = key;
-    this.#beginning = key.slice(0, 2);
-    this.#fallback = fallbackOf(key);
+  constructor(finder: KeyFinder) {
+    this.#finder = finder;
   }
 
   chunk(chunk: ChatChunk): ChatChunk {
@@ -103,15 +97,10 @@ class StreamTexts {
 
   #text(text: string, owner: string, name: string): string {
     // nearly always: the key can neither begin in it nor go on from before
-    if (
-      this.#watches.size === 0 &&
-      !text.includes(this.#beginning) &&
-      text.charCodeAt(text.length - 1) !== this.#key.charCodeAt(0)
-    )
-      return text;
+    if (this.#watches.size === 0 && !this.#finder.mayBeginIn(text)) return text;
     const place = `${owner}.${name}`;
     const known = this.#watches.get(place);
-    const watch = known ?? new KeyWatch(this.#key, this.#fallback);
+    const watch = known ?? new KeyWatch(this.#finder);
     const shown = watch.push(text);
     if (watch.isWaiting) this.#watches.set(place, watch);
     else if (known !== undefined) this.#watches.delete(place);

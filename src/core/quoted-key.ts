@@ -52,21 +52,114 @@ function spellingsOf(key: string): readonly string[] {
   return made;
 }
 
+/** Finds every usual spelling of some keys in one pass over a text: the automaton of Aho and Corasick (CACM 18, 1975). */
+export class KeyFinder {
+  /** By state and code unit, the state that the code unit leads to. */
+  readonly #next = new Map<number, number>();
+  /** By state: how many characters of a spelling are matched, the state of the longest shorter match, and the length of a whole spelling that ends here. */
+  readonly #depths: number[] = [0];
+  readonly #fallbacks: number[] = [0];
+  readonly #ends: number[] = [0];
+  /** Pairs of code units with which a spelling begins, and first code units, by their last eight bits. */
+  readonly #pairs = new Uint8Array(65_536);
+  readonly #firsts = new Uint8Array(256);
+
+  constructor(keys: readonly string[]) {
+    for (const spelled of keys.flatMap(spellingsOf)) this.#add(spelled);
+    this.#link();
+  }
+
+  /** The finder of these keys; each is made once. */
+  static of(keys: readonly string[]): KeyFinder {
+    const name = keys.join("\n");
+    const found = finders.get(name);
+    if (found !== undefined) return found;
+    if (finders.size >= MAX_FINDERS) finders.clear();
+    const made = new KeyFinder(keys);
+    finders.set(name, made);
+    return made;
+  }
+
+  #add(spelled: string): void {
+    this.#pairs[((spelled.charCodeAt(0) & 0xff) << 8) | (spelled.charCodeAt(1) & 0xff)] = 1;
+    this.#firsts[spelled.charCodeAt(0) & 0xff] = 1;
+    let state = 0;
+    for (let at = 0; at < spelled.length; at++) {
+      const way = wayOf(state, spelled.charCodeAt(at));
+      const known = this.#next.get(way);
+      if (known !== undefined) state = known;
+      else {
+        this.#next.set(way, (state = this.#depths.length));
+        this.#depths.push(at + 1);
+        this.#fallbacks.push(0);
+        this.#ends.push(0);
+      }
+    }
+    this.#ends[state] = spelled.length;
+  }
+
+  /** Ways were added spelling by spelling; a state's fallback is less deep than the state itself. */
+  #link(): void {
+    const ways = [...this.#next].toSorted(([, one], [, other]) => this.#depths[one]! - this.#depths[other]!);
+    for (const [way, state] of ways) {
+      const from = Math.floor(way / 65_536);
+      if (from !== 0) this.#fallbacks[state] = this.step(this.#fallbacks[from]!, way % 65_536);
+      if (this.#ends[state] === 0) this.#ends[state] = this.#ends[this.#fallbacks[state]!]!;
+    }
+  }
+
+  /** The state after one more code unit. */
+  step(state: number, code: number): number {
+    for (let from = state; ; from = this.#fallbacks[from]!) {
+      const next = this.#next.get(wayOf(from, code));
+      if (next !== undefined) return next;
+      if (from === 0) return 0;
+    }
+  }
+
+  /** Characters at the end of what was read that may be the beginning of a spelling. */
+  depthOf(state: number): number {
+    return this.#depths[state]!;
+  }
+
+  /** Length of the spelling that ends here; 0: none does. */
+  endOf(state: number): number {
+    return this.#ends[state]!;
+  }
+
+  /** Whether a spelling can begin in the text. False for nearly every text, and quickly. */
+  mayBeginIn(text: string): boolean {
+    const { length } = text;
+    if (length === 0) return false;
+    let code = text.charCodeAt(0) & 0xff;
+    for (let at = 1; at < length; at++) {
+      const next = text.charCodeAt(at) & 0xff;
+      if (this.#pairs[(code << 8) | next] === 1) return true;
+      code = next;
+    }
+    return this.#firsts[code] === 1;
+  }
+}
+
+const MAX_FINDERS = 100;
+const finders = new Map<string, KeyFinder>();
+
+function wayOf(state: number, code: number): number {
+  return state * 65_536 + code;
+}
+
 /** One text in pieces. */
 export class KeyWatch {
-  readonly #key: string;
-  /** After so many characters that match, the match goes on after `#fallback[n - 1]` of them where the next one does not fit (Knuth, Morris and Pratt). */
-  readonly #fallback: readonly number[];
-  #matched = 0;
+  readonly #finder: KeyFinder;
+  #state = 0;
   #held = "";
 
-  constructor(key: string, fallback: readonly number[]) {
-    this.#key = key;
-    this.#fallback = fallback;
+  constructor(finder: KeyFinder) {
+    this.#finder = finder;
   }
 
   get isWaiting(): boolean {
-    return this.#matched > 0;
+    return this.#state !== 0;
   }
 
   /** What may leave of the text, with its next piece. */
@@ -74,17 +167,15 @@ export class KeyWatch {
     let out = "";
     let text = this.#held + piece;
     for (let at = this.#held.length; at < text.length; at++) {
-      const code = text.charCodeAt(at);
-      while (this.#matched > 0 && this.#key.charCodeAt(this.#matched) !== code)
-        this.#matched = this.#fallback[this.#matched - 1]!;
-      if (this.#key.charCodeAt(this.#matched) === code) this.#matched++;
-      if (this.#matched < this.#key.length) continue;
-      out += text.slice(0, Math.max(0, at + 1 - this.#key.length)) + CREDENTIAL;
+      this.#state = this.#finder.step(this.#state, text.charCodeAt(at));
+      const length = this.#finder.endOf(this.#state);
+      if (length === 0) continue;
+      out += text.slice(0, Math.max(0, at + 1 - length)) + CREDENTIAL;
       text = text.slice(at + 1);
       at = -1;
-      this.#matched = 0;
+      this.#state = 0;
     }
-    const keep = Math.min(text.length, Math.max(0, this.#matched - SHOWN_LENGTH));
+    const keep = Math.min(text.length, Math.max(0, this.#finder.depthOf(this.#state) - SHOWN_LENGTH));
     this.#held = text.slice(text.length - keep);
     return out + text.slice(0, text.length - keep);
   }
@@ -93,18 +184,7 @@ export class KeyWatch {
   end(): string {
     const rest = this.#held;
     this.#held = "";
-    this.#matched = 0;
+    this.#state = 0;
     return rest;
   }
-}
-
-/** For `KeyWatch`: of each beginning of the key, how much of its end is a beginning of the key too. */
-export function fallbackOf(key: string): readonly number[] {
-  const fallback = [0];
-  for (let at = 1, matched = 0; at < key.length; at++) {
-    while (matched > 0 && key[at] !== key[matched]) matched = fallback[matched - 1]!;
-    if (key[at] === key[matched]) matched++;
-    fallback.push(matched);
-  }
-  return fallback;
 }

@@ -1,11 +1,11 @@
 // Keys in answers: whole texts in every usual spelling, and texts in pieces against the whole text.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { fallbackOf, isKey, KeyWatch, withoutKeys } from "../../src/core/quoted-key.ts";
+import { isKey, KeyFinder, KeyWatch, withoutKeys } from "../../src/core/quoted-key.ts";
 
 const KEY = "sk-proj-Ab3_dEf9-ghIJ7klMNop5qrST";
 const inPieces = (key: string, pieces: readonly string[]): readonly string[] => {
-  const watch = new KeyWatch(key, fallbackOf(key));
+  const watch = new KeyWatch(new KeyFinder([key]));
   return [...pieces.map((piece) => watch.push(piece)), watch.end()];
 };
 /** The first characters of a key may have left before it was one. */
@@ -84,6 +84,28 @@ describe("a text in pieces", () => {
     );
   });
 
+  test("holds no usual spelling of the key either, however it is cut", () => {
+    const bytes = Buffer.from(KEY);
+    const spellings = [
+      KEY.toUpperCase(),
+      Array.from(KEY).toReversed().join(""),
+      encodeURIComponent(`${KEY}+/`).slice(0, -6),
+      bytes.toString("hex"),
+      bytes.toString("hex").toUpperCase(),
+      bytes.toString("base64"),
+      Buffer.from(`x${KEY}y`).toString("base64"),
+      Buffer.from(`xy${KEY}`).toString("base64url"),
+    ];
+    for (const spelled of spellings)
+      for (const size of [1, 2, 3, 7, 16, 1000]) {
+        const text = `it is ${spelled}, then ${spelled}.`;
+        const pieces = Array.from({ length: Math.ceil(text.length / size) }, (_, at) =>
+          text.slice(at * size, (at + 1) * size),
+        );
+        const out = inPieces(KEY, pieces).join("");
+        expect(out).toMatch(/^it is .{0,12}\[credential\].{0,6}, then .{0,12}\[credential\].{0,6}\.$/);
+      }
+  });
   test("waits for no more than what may be a key", () => {
     expect(inPieces(KEY, ["so ", "sk-", "proj", " is", " a beginning"])).toEqual([
       "so ",
