@@ -314,12 +314,18 @@ class MemoryLimits implements MemoryLimitStore {
     if (!keeper.hold()) return false;
     this.#beside = null;
     this.#takeOver(keeper, before);
+    // rows of calls that were counted beside the other process do not say so: until this is written, nothing else does
+    this.#write(keeper, this.#unkept.length);
     return true;
   }
 
   #keep(most: number): void {
     const keeper = this.#keeper;
-    if (keeper === null || !this.#mayKeep(keeper) || this.#unkept.length === 0) return;
+    if (keeper !== null && this.#mayKeep(keeper)) this.#write(keeper, most);
+  }
+
+  #write(keeper: CountKeeper, most: number): void {
+    if (this.#unkept.length === 0) return;
     const times = this.#times();
     const entries = this.#unkept.splice(0, most);
     const rows = entries.map((entry) => {

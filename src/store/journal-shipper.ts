@@ -88,7 +88,7 @@ export class JournalShipper {
   /** The segment that the place stands in; null: none has been entered. */
   #entered: SegmentIdentity | null = null;
   #file: { readonly segment: number; readonly handle: FileHandle } | null = null;
-  /** What the database had taken of each run before; null: it has not been asked. */
+  /** What this journal itself has moved of each run before; null: the database has not been asked. */
   #known: Map<string, JournalPlace> | null = null;
   /** Rows of this journal that the database has, and when the last one's call began. */
   #rows = 0;
@@ -202,11 +202,15 @@ export class JournalShipper {
     const last = lastOf(journal);
     [this.#rows, this.#lastMs] = [last?.rows ?? 0, last?.lastMs ?? 0];
     const known = new Map<string, JournalPlace>();
-    for (const { run } of identities) learn(known, run, places);
+    const ofAll = new Map<string, JournalPlace>();
+    for (const { run } of identities) {
+      learn(known, run, this.#own(places));
+      learn(ofAll, run, places);
+    }
     this.#known = known;
     this.#failures = 0;
     this.#toldMs = null;
-    onLearned?.(lastOf, (identity) => shippedIn(identity, known.get(identity.run)));
+    onLearned?.(lastOf, (identity) => shippedIn(identity, ofAll.get(identity.run)));
     await this.#keep();
     return true;
   }
@@ -252,9 +256,17 @@ export class JournalShipper {
     if (!known.has(identity.run)) {
       const places = await this.#placesOf([identity.run]);
       if (places === null) return null;
-      learn(known, identity.run, places);
+      learn(known, identity.run, this.#own(places));
     }
     return shippedIn(identity, known.get(identity.run));
+  }
+
+  /**
+   * A copy of a folder moves all that stands in it once more, which changes nothing where the database has it: what the original has moved last of a run says
+   * nothing of the rows before that, if the database was restored in between.
+   */
+  #own(places: readonly ShippedPlace[]): readonly ShippedPlace[] {
+    return places.filter((place) => place.journal === this.#options.journal);
   }
 
   /** Kept first, so that a segment that has gone is not missed. */
@@ -476,7 +488,7 @@ export class JournalShipper {
   }
 }
 
-/** Several journals may have shipped parts of a run, where one is a copy of another: the furthest counts. */
+/** Where several journals have moved parts of a run, because one is a copy of another, the furthest place counts. */
 function learn(known: Map<string, JournalPlace>, run: string, places: readonly ShippedPlace[]): void {
   const furthest = places
     .filter((place) => place.run === run)

@@ -491,6 +491,30 @@ describe("a restart", () => {
     expect(used(last, account)).toBe(2);
     void last.close();
   });
+  test("[d4.2] what a process takes over is written at once, with what it has counted beside the other", () => {
+    const clock = turnedClock();
+    const account = accountOf({ window: "day", limit: 1_000 });
+    const kept = new Map<string, KeptCount>();
+    let counting = "first";
+    const keeperOf = (name: string) => ({
+      read: () => [...kept.values()],
+      keptAtMs: () => 0,
+      hold: () => counting === name,
+      write: (rows: readonly KeptCount[]) => rows.forEach((row) => kept.set(`${row.rule} ${row.value}`, row)),
+      close: () => {},
+    });
+    const first = openMemoryLimits({ clock, keeper: keeperOf("first"), keepEveryMs: 60_000 });
+    take(first, account, 1)!.settle([1]);
+    void first.close();
+    const second = openMemoryLimits({ clock, keeper: keeperOf("second"), keepEveryMs: 60_000 });
+    take(second, account, 1)!.settle([1]);
+    counting = "second";
+    // as when rows of calls ask whether they may go
+    second.kept();
+    const afterKill = openMemoryLimits({ clock, keeper: keeperOf("second"), keepEveryMs: 60_000 });
+    expect(used(afterKill, account)).toBe(2);
+    for (const store of [second, afterKill]) void store.close();
+  });
   test("a file that is none of ours is an error that says so", () => {
     const file = join(folder, `${++files}.sqlite`);
     writeFileSync(file, "no database, and long enough to be looked at as one".repeat(100));

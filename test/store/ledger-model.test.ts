@@ -53,6 +53,13 @@ const PLAYED_FIRST: readonly Drawn[] = [
   { seed: 4242, sequence: 3079 },
   // a process that has the counts ends with a row that is newer than what a process beside it has counted
   { seed: 1_579_497_110, sequence: 242 },
+  // the database is restored, and later the folder, which holds rows that the database has lost
+  { seed: 202, sequence: 1287 },
+  { seed: 404, sequence: 9410 },
+  // a call that began and ended on a full disk, and was copied in between
+  { seed: 303, sequence: 11_024 },
+  // a process takes counts over and is killed at once
+  { seed: 606, sequence: 13_297 },
 ];
 
 /** The same numbers for the same sequence of the same run. */
