@@ -87,7 +87,7 @@ class MemoryLimits implements MemoryLimitStore {
   #due = 0;
   #written = 0;
   /** What was kept when this process began beside another one, which keeps its own counts; null: this one keeps. */
-  #beside: Map<string, KeptState> | null = null;
+  #beside: Map<string, KeptCount> | null = null;
   readonly #timer: ReturnType<typeof setInterval> | null;
   /** What the clock that never goes back is behind the time since 1970: what slides is not moved when somebody sets the time. */
   readonly #offsetMs: number;
@@ -259,8 +259,7 @@ class MemoryLimits implements MemoryLimitStore {
 
   #restore(keeper: CountKeeper, journalled: readonly JournalledCount[]): void {
     const rows = keeper.read();
-    if (!keeper.hold())
-      this.#beside = new Map(rows.map(({ rule, value, state }) => [`${rule}\n${value}`, stateOf(state)]));
+    if (!keeper.hold()) this.#beside = new Map(rows.map((row) => [nameOf(row), row]));
     const { dropped, later } = restoreAll(
       rows,
       journalled,
@@ -275,13 +274,17 @@ class MemoryLimits implements MemoryLimitStore {
   }
 
   /** The other process has ended: what it counted since both ran is counted here as well. */
-  #takeOver(keeper: CountKeeper, before: ReadonlyMap<string, KeptState>): void {
+  #takeOver(keeper: CountKeeper, before: ReadonlyMap<string, KeptCount>): void {
     const times = this.#times();
-    for (const { rule: key, value, state } of laterStates(keeper.read(), this.#laterJournalled(), times)) {
+    const kept = keeper.read();
+    const there = new Set(kept.map(nameOf));
+    // what is not kept any more counts nothing now
+    const gone = [...before.values()].filter((row) => !there.has(nameOf(row))).map((row) => ({ ...row, state: null }));
+    for (const { rule: key, value, state } of laterStates([...kept, ...gone], this.#laterJournalled(), times)) {
       const { kind, window } = ruleOfKey(key);
       const more =
         unitsOf(state, { kind, window }, times) -
-        unitsOf(before.get(`${key}\n${value}`) ?? NOTHING_KEPT, { kind, window }, times);
+        unitsOf(stateOf(before.get(nameOf({ rule: key, value }))?.state ?? null), { kind, window }, times);
       this.#stamp = Math.max(this.#stamp, state.stamp ?? 0);
       const known = this.#rules.get(key);
       const counted = value === "" ? known?.only : known?.byValue.get(value);
@@ -344,6 +347,10 @@ class MemoryLimits implements MemoryLimitStore {
       this.#hasFailed = true;
     }
   }
+}
+
+function nameOf({ rule, value }: Pick<KeptCount, "rule" | "value">): string {
+  return `${rule}\n${value}`;
 }
 
 /** What leaves its window before a process is there again is not worth keeping. */

@@ -1,6 +1,6 @@
 // Limits of one process in time: windows that slide, periods of the calendar, clocks that are set, values without number, restarts. Against an observer who
 // remembers every admission. DRAGOMAN_TEST_SEED repeats a run.
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -463,57 +463,80 @@ describe("a restart", () => {
     expect(all.map((account) => used(last, account))).toEqual([115, 115, 110]);
     void last.close();
   });
-  test("[d4.2] what two processes have counted together is newer than the last row of the one that ended, also where that one counted nothing more", () => {
+  describe("a process beside another one, which has the counts", () => {
     const clock = turnedClock();
-    const account = accountOf({ window: "day", limit: 1_000 });
-    const { tenantId, id, unit, kind, window } = account.rule;
+    const account = accountOf({ window: "day", unit: "tokens", limit: 1_000 });
     const kept = new Map<string, KeptCount>();
     let counting = "first";
-    const keeperOf = (name: string) => ({
-      read: () => [...kept.values()],
-      keptAtMs: () => 0,
-      hold: () => counting === name,
-      write: (rows: readonly KeptCount[]) => rows.forEach((row) => kept.set(`${row.rule} ${row.value}`, row)),
-      close: () => {},
+    const open = (name: string, journalled: readonly JournalledCount[] = []) =>
+      openMemoryLimits({
+        clock,
+        journalled,
+        // nothing is written but when a test says so
+        keepEveryMs: 60_000,
+        keeper: {
+          read: () => [...kept.values()],
+          keptAtMs: () => 0,
+          hold: () => counting === name,
+          write: (rows: readonly KeptCount[]) => {
+            for (const row of rows) {
+              if (row.state === null) kept.delete(`${row.rule} ${row.value}`);
+              else kept.set(`${row.rule} ${row.value}`, row);
+            }
+          },
+          close: () => {},
+        },
+      });
+    beforeEach(() => {
+      kept.clear();
+      counting = "first";
+      clock.pass(W.day * 2);
     });
-    const first = openMemoryLimits({ clock, keeper: keeperOf("first") });
-    const stream = take(first, account, 1)!;
-    void first.close();
-    const second = openMemoryLimits({ clock, keeper: keeperOf("second") });
-    take(second, account, 1)!.settle([1]);
-    clock.pass(5);
-    const journalled = { tenantId, id, unit, kind, window, value: "", stamp: stream.settle([1])!.stamp!, total: 1 };
-    void first.close();
-    clock.pass(5);
-    counting = "second";
-    void second.close();
-    const last = openMemoryLimits({ clock, keeper: keeperOf("second"), journalled: [journalled] });
-    expect(used(last, account)).toBe(2);
-    void last.close();
-  });
-  test("[d4.2] what a process takes over is written at once, with what it has counted beside the other", () => {
-    const clock = turnedClock();
-    const account = accountOf({ window: "day", limit: 1_000 });
-    const kept = new Map<string, KeptCount>();
-    let counting = "first";
-    const keeperOf = (name: string) => ({
-      read: () => [...kept.values()],
-      keptAtMs: () => 0,
-      hold: () => counting === name,
-      write: (rows: readonly KeptCount[]) => rows.forEach((row) => kept.set(`${row.rule} ${row.value}`, row)),
-      close: () => {},
+
+    test("[d4.2] counts together what both have counted, which is newer than the last row of the other, also where that one counted nothing more", () => {
+      const first = open("first");
+      const stream = take(first, account, 1)!;
+      void first.close();
+      const second = open("second");
+      take(second, account, 1)!.settle([1]);
+      clock.pass(5);
+      const { tenantId, id, unit, kind, window } = account.rule;
+      const row = { tenantId, id, unit, kind, window, value: "", stamp: stream.settle([1])!.stamp!, total: 1 };
+      void first.close();
+      clock.pass(5);
+      counting = "second";
+      void second.close();
+      const last = open("second", [row]);
+      expect(used(last, account)).toBe(2);
+      void last.close();
     });
-    const first = openMemoryLimits({ clock, keeper: keeperOf("first"), keepEveryMs: 60_000 });
-    take(first, account, 1)!.settle([1]);
-    void first.close();
-    const second = openMemoryLimits({ clock, keeper: keeperOf("second"), keepEveryMs: 60_000 });
-    take(second, account, 1)!.settle([1]);
-    counting = "second";
-    // as when rows of calls ask whether they may go
-    second.kept();
-    const afterKill = openMemoryLimits({ clock, keeper: keeperOf("second"), keepEveryMs: 60_000 });
-    expect(used(afterKill, account)).toBe(2);
-    for (const store of [second, afterKill]) void store.close();
+    test("[d4.2] writes what it takes over at once, with what it has counted itself", () => {
+      const first = open("first");
+      take(first, account, 1)!.settle([1]);
+      void first.close();
+      const second = open("second");
+      take(second, account, 1)!.settle([1]);
+      counting = "second";
+      // as when rows of calls ask whether they may go
+      second.kept();
+      const afterKill = open("second");
+      expect(used(afterKill, account)).toBe(2);
+      for (const store of [second, afterKill]) void store.close();
+    });
+    test("[d4.2] gives back what the other had set aside and did not use, also where nothing of that account is kept any more", () => {
+      const first = open("first");
+      const stream = take(first, account, 61)!;
+      void first.close();
+      const second = open("second");
+      expect(used(second, account)).toBe(61);
+      stream.settle([0]);
+      void first.close();
+      expect(kept.size).toBe(0);
+      counting = "second";
+      second.kept();
+      expect(used(second, account)).toBe(0);
+      void second.close();
+    });
   });
   test("a file that is none of ours is an error that says so", () => {
     const file = join(folder, `${++files}.sqlite`);
