@@ -7,7 +7,7 @@ const MIN_LENGTH = 16;
 const SHOWN_LENGTH = 8;
 const MAX_KNOWN = 1_000;
 
-const known = new Map<string, readonly string[]>();
+const spellings = new Map<string, readonly string[]>();
 
 /** Neither a word, nor a path or an address, which may stand where a secret could. */
 export function isKey(secret: string): boolean {
@@ -23,10 +23,10 @@ export function withoutKeys(text: string, keys: readonly string[]): string {
 }
 
 function spellingsOf(key: string): readonly string[] {
-  const found = known.get(key);
+  const found = spellings.get(key);
   if (found !== undefined) return found;
   const bytes = Buffer.from(key);
-  const spellings = new Set([
+  const all = new Set([
     key,
     JSON.stringify(key).slice(1, -1),
     encodeURIComponent(key),
@@ -39,16 +39,16 @@ function spellingsOf(key: string): readonly string[] {
   for (const before of [0, 1, 2]) {
     const shifted = Buffer.concat([Buffer.alloc(before), bytes]);
     for (const alphabet of ["base64", "base64url"] as const)
-      spellings.add(
+      all.add(
         shifted
           .toString(alphabet)
           .replace(/=+$/, "")
           .slice(before === 0 ? 0 : before + 1, -1),
       );
   }
-  if (known.size >= MAX_KNOWN) known.clear();
-  const made = [...spellings];
-  known.set(key, made);
+  if (spellings.size >= MAX_KNOWN) spellings.clear();
+  const made = [...all];
+  spellings.set(key, made);
   return made;
 }
 
