@@ -13,6 +13,7 @@ export const emailDetector: Detector = {
   folds: true,
   source: "class email",
   work: 8,
+  isReady: true,
   open: () => new EmailRun(),
 };
 

@@ -59,6 +59,9 @@ export function patternDetector(options: PatternDetector): Detector {
     folds: options.folds === true,
     source: options.source,
     work: options.work ?? options.program.size,
+    get isReady() {
+      return machine !== null;
+    },
     open: () => new MachineRun((machine ??= new Machine(options))),
   };
 }

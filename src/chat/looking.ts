@@ -37,7 +37,7 @@ export class Looking {
     visit: (guard: TextGuard) => unknown,
     work: (ahead: LookedAt | null) => T,
   ): T | Promise<T> {
-    if (characters < LONG_TEXTS && characters * workOfGuards(guards) < POSSIBLE_STEPS) {
+    if (characters < LONG_TEXTS && characters * workOfGuards(guards) < POSSIBLE_STEPS && areReady(guards)) {
       try {
         return withinWork(STEPS_HERE, () => work(null));
       } catch (thrown) {
@@ -73,6 +73,22 @@ export class Looking {
       ? chunksHere(guards, spoke, work)
       : chunksAway(guards, spoke, this.#threads, this.#asker);
   }
+}
+
+/** Instructions of detectors that one look makes ready here: some 2 ms, or one long pattern. */
+const MADE_READY = 1000;
+
+/** Whether all detectors are ready. Those that are not are made ready here, a few with each look, which itself goes to a thread until then. */
+function areReady(guards: readonly GuardPolicy[]): boolean {
+  let made = 0;
+  for (const { guard } of guards)
+    for (const detector of guard.detectors) {
+      if (detector.isReady) continue;
+      if (made >= MADE_READY) return false;
+      detector.open();
+      made += detector.work;
+    }
+  return true;
 }
 
 /** Each text once. */

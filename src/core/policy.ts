@@ -34,9 +34,12 @@ export interface Detector {
   readonly source: string;
   /** Steps that it may take for each character of a text, at the worst (auth/work-meter.ts). */
   readonly work: number;
-  /** A run over one text that comes in pieces. */
+  /** What all runs share has been made, which takes milliseconds for a long pattern. */
+  readonly isReady: boolean;
+  /** A run over one text that comes in pieces; makes the detector ready. */
   open(): DetectorRun;
 }
+
 /** The text so far, as far as it is still kept. Positions count UTF-16 units from the beginning of the whole text. */
 export interface TextWindow {
   readonly text: string;

@@ -262,6 +262,26 @@ describe("what is found there is what is found here", () => {
   const text = fc.array(piece, { maxLength: 30 }).map((pieces) => pieces.join(""));
   const looking = new Looking(threads, { tenantId: "acme", signal: null });
 
+  test("long patterns are made ready a few with each look, which goes to a thread until all of them are", async () => {
+    // texts that no other test has: a pattern is made ready once in a process
+    const patterns = ["d", "e", "f", "g", "h"].map((letter) => `(?:${letter}?){900}Z`);
+    const guard = policiesOf({ name: "ready", guard: { patterns, action: "block" } });
+    const ready = (): number => guard[0]!.guard.detectors.filter(({ isReady }) => isReady).length;
+    const outcomes: [isPromise: boolean, ready: number][] = [];
+    for (let look = 0; look < 6; look++) {
+      const looked = looking.look(
+        guard,
+        1,
+        (visit) => visit("x", "words"),
+        () => true,
+      );
+      outcomes.push([looked instanceof Promise, ready()]);
+      expect(await looked).toBe(true);
+    }
+    expect(outcomes.map(([isPromise]) => isPromise)).toEqual([true, true, true, true, false, false]);
+    expect(outcomes.map(([, count]) => count)).toEqual([1, 2, 3, 4, 5, 5]);
+  });
+
   test("[d3.3] in conversations of all forms", async () => {
     await fc.assert(
       fc.asyncProperty(
