@@ -27,6 +27,8 @@ function configuration({ port }: LongAnswers): string {
   claude: { type: anthropic, base_url: "${address}", api_key: x }
   gemini: { base_url: "${address}/v1beta", api_key: x }
   aws: { type: bedrock, base_url: "${address}", region: us-east-1, aws: { access_key_id: AKIAEXAMPLE, secret_access_key: x } }
+policies:
+  guarded: { scope: { user: guarded }, guard: { on: both, action: mask, classes: [email, card] } }
 `;
 }
 

@@ -128,6 +128,44 @@ export const REQUESTS: readonly LoopShape[] = [
   },
   { title: "1 MB of text", body: () => saying(text(MB)) },
   { title: "250 KB of text", body: () => saying(text(250_000)) },
+  // under a guard of `guarded`
+  { title: "30 MB of text, guarded", body: () => saying(text(30 * MB), "up:m", ',"user":"guarded"') },
+  {
+    title: "30 MB of text, guarded, translated",
+    body: () => saying(text(30 * MB), "claude:claude-sonnet-4-5", ',"user":"guarded"'),
+  },
+  {
+    title: "30 MB of escaped quotes, guarded",
+    body: () => saying(`"${'\\"'.repeat(15 * MB)}"`, "up:m", ',"user":"guarded"'),
+  },
+  {
+    title: "2,000 messages of 15 KB, guarded",
+    body: () =>
+      conversation(
+        many(2000, () => `{"role":"user","content":${text(15_000)}}`),
+        ',"user":"guarded"',
+      ),
+  },
+  {
+    title: "50,000 messages of 60 bytes, guarded",
+    body: () =>
+      conversation(
+        many(9_999, () => `{"role":"user","content":${text(600)}}`),
+        ',"user":"guarded"',
+      ),
+  },
+  { title: "an image of 30 MB, guarded", body: () => saying(image(30 * MB), "up:m", ',"user":"guarded"') },
+  // answered in the process
+  { title: "30 MB of text, to the sandbox", body: () => saying(text(30 * MB), "sandbox:echo") },
+  {
+    title: "30 MB of escaped quotes, to the sandbox",
+    body: () => saying(`"${'\\"'.repeat(15 * MB)}"`, "sandbox:echo"),
+  },
+  {
+    title: "20 objects of 9,999 members, to the sandbox",
+    body: () =>
+      `{"model":"sandbox:echo",${MESSAGES},"x":[${many(20, () => `{${many(9_999, (index) => `"k${index}":1`)}}`)}]}`,
+  },
   // elsewhere
   {
     title: "explained, 30 MB of text",

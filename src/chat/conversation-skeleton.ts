@@ -67,18 +67,20 @@ function entryOf<T>(map: Map<string, T>, key: string, make: () => T): T {
   return fresh;
 }
 
-/** The names of the members, and of `extra_content` those of its vendors. */
+/** The names of the members that are set, and of `extra_content` those of its vendors; `true` stands for each value. */
 function note(into: Members, holder: JsonObject): void {
   for (const name in holder) {
     const told =
       name.length <= MAX_NAME && (Object.hasOwn(into, name) || Object.keys(into).length < MAX_NAMES) ? name : OTHER;
-    if (name !== "extra_content") put(into, told, null);
+    // null says that a member is not set
+    if (holder[name] === null) continue;
+    if (name !== "extra_content") put(into, told, true);
     else if (isObject(holder[name])) {
       const vendors = (isObject(into[name]) ? into[name] : {}) as Members;
       for (const vendor in holder[name])
-        put(vendors, vendor.length <= MAX_NAME && Object.keys(vendors).length < MAX_NAMES ? vendor : OTHER, null);
+        put(vendors, vendor.length <= MAX_NAME && Object.keys(vendors).length < MAX_NAMES ? vendor : OTHER, true);
       into[name] = vendors;
-    } else into[name] ??= null;
+    } else into[name] ??= true;
   }
 }
 

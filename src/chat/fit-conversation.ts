@@ -65,7 +65,12 @@ function mapped<T>(list: readonly T[], change: (item: T) => T): readonly T[] {
 
 function fitMessage(message: Message, members: ConversationMembers, left: Left): Message {
   const { content, tool_calls: calls } = message;
-  const fitted = fitMembers(message, OF_MESSAGE, members.messages[message.role], members, "messages[]", left);
+  const fitted = fitReasoning(
+    message,
+    fitMembers(message, OF_MESSAGE, members.messages[message.role], members, "messages[]", left),
+    members,
+    left,
+  );
   const parts = Array.isArray(content)
     ? mapped(content as readonly ContentPart[], (part) => fitPart(part, members, left))
     : content;
@@ -82,6 +87,34 @@ function fitMessage(message: Message, members: ConversationMembers, left: Left):
 }
 
 const OF_MESSAGE: readonly string[] = ["role", "content"];
+
+/** Reasoning that its vendor has not signed, where nothing else is taken back. */
+function fitReasoning(
+  message: Message,
+  fitted: JsonObject,
+  { hasSignedReasoning }: ConversationMembers,
+  left: Left,
+): JsonObject {
+  if (hasSignedReasoning === null || message.role !== "assistant") return fitted;
+  const unsigned = REASONING.filter((name) => isSaid(fitted[name]));
+  if (unsigned.length === 0 || isSkeletonSigned(message) || hasSignedReasoning(message)) return fitted;
+  const without: Record<string, Json | undefined> = { ...fitted };
+  for (const name of unsigned) {
+    left.add("messages[]", name);
+    delete without[name];
+  }
+  return without;
+}
+const REASONING = ["reasoning_content", "reasoning_details"] as const;
+
+function isSaid(value: Json | undefined): boolean {
+  return value !== undefined && value !== null && value !== "" && !(Array.isArray(value) && value.length === 0);
+}
+
+/** In a skeleton, which has no values, details count as signed. */
+function isSkeletonSigned({ reasoning_details: details, extra_content: extra }: Message): boolean {
+  return (details as unknown) === true || (isObject(extra) && Object.values(extra).includes(true));
+}
 
 function fitPart(part: ContentPart, members: ConversationMembers, left: Left): ContentPart {
   const { type } = part;
@@ -130,11 +163,12 @@ function fitMembers(
       fitted ??= { ...holder };
       if (kept !== null && isObject(kept)) fitted[name] = kept;
       else {
-        left.add(place, name);
+        if (extra !== null) left.add(place, name);
         delete fitted[name];
       }
     } else if (taken !== "any" && !taken.has(name)) {
-      left.add(place, name);
+      // null says "not set" (promise 5.2): leaving it out loses nothing
+      if (holder[name] !== null) left.add(place, name);
       delete (fitted ??= { ...holder })[name];
     }
   }

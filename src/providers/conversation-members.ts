@@ -1,6 +1,6 @@
 // What a provider takes of a conversation (decisions 6.10): which members messages, content parts and calls of tools may have there. Everything else is
 // left out for that provider, and told. It is data, with the page that it was taken from; chat/fit-conversation.ts acts on it.
-import type { MessageRole } from "../core/chat.ts";
+import type { Message, MessageRole } from "../core/chat.ts";
 
 /** Names of members. `any`: the vendor passes over what it does not know, so that everything goes as it came. */
 export type Members = ReadonlySet<string> | "any";
@@ -20,6 +20,11 @@ export interface ConversationMembers {
   readonly tools: Members;
   /** The vendors whose data in `extra_content` of messages, parts and calls it takes back. */
   readonly extraContent: readonly string[];
+  /**
+   * Whether a message of the assistant carries its reasoning in a form that the vendor has signed; without one, the text of the reasoning is not taken. Null: the
+   * text itself is taken.
+   */
+  readonly hasSignedReasoning: ((message: Message) => boolean) | null;
 }
 
 type Names = readonly string[] | "any";
@@ -46,6 +51,7 @@ export interface MemberTable {
   /** Of functions in `tools`. */
   readonly tools?: Names;
   readonly extraContent?: readonly string[];
+  readonly hasSignedReasoning?: (message: Message) => boolean;
 }
 
 /** Types of content parts that a table speaks of without being asked: those that every caller may send. */
@@ -60,7 +66,7 @@ const COMMON_PARTS: readonly (readonly [type: string, own: readonly string[]])[]
 ];
 
 export function conversationMembers(table: MemberTable): ConversationMembers {
-  const { source, everyPart = [], parts = {}, extraContent = [] } = table;
+  const { source, everyPart = [], parts = {}, extraContent = [], hasSignedReasoning = null } = table;
   const system = members(table.system);
   const common = COMMON_PARTS.map(
     ([type, own]) => [type, members(everyPart, [...own, ...(parts[type] ?? [])])] as const,
@@ -81,6 +87,7 @@ export function conversationMembers(table: MemberTable): ConversationMembers {
     functions: members(table.functions, ["name", "arguments"]),
     tools: members(table.tools),
     extraContent,
+    hasSignedReasoning,
   };
 }
 

@@ -1,5 +1,7 @@
 // A turn with calls that one provider made goes on with another (decisions 6.10, 9.7): what stands in it of the first that the second has no place for is left
 // out and named, and what goes out is valid by the second one's row. Every family's turn goes to every provider, through the whole gateway.
+import { fitConversation } from "../../src/chat/fit-conversation.ts";
+import { parseChatRequest } from "../../src/chat/parse.ts";
 import { describe, expect, test } from "bun:test";
 import { isObject, type Json, type JsonObject } from "../../src/core/json.ts";
 import type { Members } from "../../src/providers/conversation-members.ts";
@@ -384,8 +386,10 @@ describe("a turn with calls that one provider made, at every other", () => {
           // what stands in the text and not in the body is told
           const table = provider.conversation(targetFor(provider, { model: each }));
           const { assistant, user } = table.messages;
-          for (const name of Object.keys(messages[1]!))
-            if (
+          for (const [name, value] of Object.entries(messages[1]!))
+            if (value === null) {
+              if (dropped.includes(`messages[].${name}`)) fault(`tells messages[].${name}, which was not set`);
+            } else if (
               !["role", "content"].includes(name) &&
               assistant !== "any" &&
               !assistant.has(name) &&
@@ -434,6 +438,32 @@ describe("a turn with calls that one provider made, at every other", () => {
     expect((kimi.body!["messages"] as readonly JsonObject[])[2]).toMatchObject({ tool_call_id: "functions.weather:0" });
     expect((await own("openrouter")).turn).toMatchObject({ reasoning: "Think.", reasoning_details: details });
     expect((await own("groq")).turn).toMatchObject({ reasoning: "Think." });
+  });
+
+  test("[d6.10 d9.7] reasoning that its vendor has not signed is left out where nothing else is taken, and named; signed reasoning is not", () => {
+    const details = (format: string) => [
+      { type: "reasoning.text", text: "Think.", signature: "c2ln", format, index: 0 },
+    ];
+    const ways: readonly (readonly [family: string, model: string, signed: object])[] = [
+      ["anthropic", "claude-sonnet-4-5", { reasoning_details: details("anthropic-claude-v1") }],
+      ["bedrock", "anthropic.claude-opus-4-5", { reasoning_details: details("anthropic-claude-v1") }],
+      ["gemini", "gemini-2.5-pro", { extra_content: { google: { thought_signature: "c2ln" } } }],
+    ];
+    for (const [family, model, signed] of ways) {
+      const provider = providers.get(family)!;
+      const table = provider.conversation(targetFor(provider, { model }));
+      const after = (more: object): readonly string[] => {
+        const turn = { role: "assistant", content: "It is.", reasoning_content: "Think.", ...more };
+        const messages = [{ role: "user", content: "Is it?" }, turn, { role: "user", content: "So?" }];
+        return fitConversation(parseChatRequest(JSON.stringify({ model: "m", messages }), null), table).left;
+      };
+      expect([family, after({})]).toEqual([family, ["messages[].reasoning_content"]]);
+      expect([family, after({ reasoning_content: null, refusal: null })]).toEqual([family, []]);
+      expect([family, after(signed)]).toEqual([family, []]);
+      if (family === "gemini") continue;
+      const foreign = after({ reasoning_details: details("openai-responses-v1") });
+      expect([family, foreign]).toEqual([family, ["messages[].reasoning_content", "messages[].reasoning_details"]]);
+    }
   });
 
   test("[d6.10] names that a caller makes up are told within bounds, and cannot bend the header", async () => {

@@ -1,4 +1,5 @@
 // What the Messages API takes of a conversation, wherever it is served: https://platform.claude.com/docs/en/api/messages
+import { thinkingBlocks } from "./reasoning.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
 
 const DOCUMENT = ["cache_control", "citations", "context", "title"];
@@ -16,4 +17,5 @@ export const conversation: ConversationMembers = conversationMembers({
   // https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-reference
   tools: ["cache_control", "defer_loading", "input_examples", "eager_input_streaming", "allowed_callers"],
   extraContent: ["anthropic"],
+  hasSignedReasoning: (message) => thinkingBlocks(message).length > 0,
 });

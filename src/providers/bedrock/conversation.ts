@@ -1,4 +1,5 @@
 // What Converse takes of a conversation: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html
+import { thinkingBlocks } from "../anthropic/reasoning.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
 
 const DOCUMENT = ["title", "context", "citations"];
@@ -14,4 +15,5 @@ export const conversation: ConversationMembers = conversationMembers({
   parts: { image_url: DOCUMENT, file: DOCUMENT, document: DOCUMENT },
   tools: ["cache_control"],
   extraContent: ["bedrock"],
+  hasSignedReasoning: (message) => thinkingBlocks(message).length > 0,
 });

@@ -1,4 +1,5 @@
 // What generateContent takes of a conversation, at AI Studio and at Vertex AI: https://ai.google.dev/api/caching#Content
+import { isObject } from "../../core/json.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
 
 export const conversation: ConversationMembers = conversationMembers({
@@ -7,4 +8,5 @@ export const conversation: ConversationMembers = conversationMembers({
   assistant: ["refusal", "images", "reasoning_content", "reasoning_details"],
   tool: ["name"],
   extraContent: ["google"],
+  hasSignedReasoning: ({ extra_content: extra }) => isObject(extra) && isObject(extra["google"]),
 });
