@@ -46,6 +46,9 @@ export function strictUsage(usage: JsonObject | null | undefined): Usage | null 
   const completion = usage["completion_tokens"];
   const total = usage["total_tokens"];
   if (!isCount(prompt) && !isCount(completion)) return null;
+  // what is impossible, and follows from nothing else, is not believed
+  if (!isCount(total) && [prompt, completion].some((part) => part !== undefined && part !== null && !isCount(part)))
+    return null;
   const promptTokens = isCount(prompt) ? prompt : isCount(total) ? Math.max(0, total - (completion as number)) : 0;
   const completionTokens = isCount(completion) ? completion : isCount(total) ? Math.max(0, total - promptTokens) : 0;
   const whole: Record<string, Json> = {

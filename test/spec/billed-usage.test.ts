@@ -62,6 +62,74 @@ async function told(
 describe.each([
   ["plain", false],
   ["streamed", true],
+] as const)("figures that cannot be, %s", (_, stream) => {
+  const IMPOSSIBLE = [-5, 1e300, 0.5, "12", {}, [7]] as const;
+  const ofOpenAI = (usage: object): NonNullable<StubOptions["upstream"]> =>
+    cannedUpstream(({ body }) =>
+      (JSON.parse(body) as { readonly stream?: boolean }).stream === true
+        ? {
+            headers: { "content-type": "text/event-stream" },
+            body: [
+              { choices: [{ index: 0, delta: { role: "assistant", content: "Hello" } }] },
+              { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] },
+              { choices: [], usage },
+            ]
+              .map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
+              .concat("data: [DONE]\n\n")
+              .join(""),
+          }
+        : { body: JSON.stringify({ ...openaiAnswer("Hello"), usage }) },
+    );
+
+  test("[d4.2 d8.9] of a sum that all else depends on: the usage is not believed, and an estimate takes its place", async () => {
+    for (const impossible of IMPOSSIBLE) {
+      // a stream of Claude's has said figures at its beginning, which stay
+      for (const stub of stream
+        ? []
+        : [
+            stubGateway({ upstream: claudeSaying({ input_tokens: impossible, output_tokens: 7 }) }),
+            stubGateway({ upstream: claudeSaying({ input_tokens: 7, output_tokens: impossible }) }),
+          ]) {
+        const { usage, record } = await told(stub, stream);
+        expect([impossible, record.usageSource]).toEqual([impossible, "estimated"]);
+        expect(usage.prompt_tokens).toBeGreaterThan(0);
+        expect(usage.completion_tokens).toBeGreaterThan(0);
+        expect(usage.total_tokens).toBe(usage.prompt_tokens + usage.completion_tokens);
+      }
+      const stub = stubGateway({ upstream: ofOpenAI({ prompt_tokens: impossible, completion_tokens: 7 }) });
+      const { usage, record } = await told(stub, stream, "openai:gpt-4o");
+      expect([impossible, record.usageSource, usage.prompt_tokens > 0]).toEqual([impossible, "estimated", true]);
+    }
+  });
+  test("[d4.2 d8.9] of a part, or of one of several sums: the others count", async () => {
+    for (const impossible of IMPOSSIBLE) {
+      const figures = { input_tokens: 11, output_tokens: 7 };
+      for (const native of [
+        { ...figures, cache_read_input_tokens: impossible },
+        {
+          ...figures,
+          iterations: [
+            { type: "message", ...figures },
+            { type: "compaction", input_tokens: impossible, output_tokens: 0 },
+          ],
+        },
+        { input_tokens: impossible, output_tokens: 7, iterations: [{ type: "message", ...figures }] },
+        { ...figures, iterations: [impossible, null, "x"] },
+      ]) {
+        const { usage, record } = await told(stubGateway({ upstream: claudeSaying(native) }), stream);
+        expect([native, record.usageSource]).toEqual([native, "provider"]);
+        expect([usage.prompt_tokens, usage.completion_tokens]).toEqual([11, 7]);
+      }
+      const whole = ofOpenAI({ prompt_tokens: impossible, completion_tokens: 7, total_tokens: 18 });
+      const { usage } = await told(stubGateway({ upstream: whole }), stream, "openai:gpt-4o");
+      expect([usage.prompt_tokens, usage.completion_tokens, usage.total_tokens]).toEqual([11, 7, 18]);
+    }
+  });
+});
+
+describe.each([
+  ["plain", false],
+  ["streamed", true],
 ] as const)("iterations of Claude, %s", (_, stream) => {
   const COMPACTED = {
     input_tokens: 162,

@@ -441,12 +441,12 @@ describe("a turn with calls that one provider made, at every other", () => {
   });
 
   test("[d6.10 d9.7] reasoning that its vendor has not signed is left out where nothing else is taken, and named; signed reasoning is not", () => {
-    const details = (format: string) => [
+    const signedBy = (format: string) => [
       { type: "reasoning.text", text: "Think.", signature: "c2ln", format, index: 0 },
     ];
     const ways: readonly (readonly [family: string, model: string, signed: object])[] = [
-      ["anthropic", "claude-sonnet-4-5", { reasoning_details: details("anthropic-claude-v1") }],
-      ["bedrock", "anthropic.claude-opus-4-5", { reasoning_details: details("anthropic-claude-v1") }],
+      ["anthropic", "claude-sonnet-4-5", { reasoning_details: signedBy("anthropic-claude-v1") }],
+      ["bedrock", "anthropic.claude-opus-4-5", { reasoning_details: signedBy("anthropic-claude-v1") }],
       ["gemini", "gemini-2.5-pro", { extra_content: { google: { thought_signature: "c2ln" } } }],
     ];
     for (const [family, model, signed] of ways) {
@@ -461,7 +461,7 @@ describe("a turn with calls that one provider made, at every other", () => {
       expect([family, after({ reasoning_content: null, refusal: null })]).toEqual([family, []]);
       expect([family, after(signed)]).toEqual([family, []]);
       if (family === "gemini") continue;
-      const foreign = after({ reasoning_details: details("openai-responses-v1") });
+      const foreign = after({ reasoning_details: signedBy("openai-responses-v1") });
       expect([family, foreign]).toEqual([family, ["messages[].reasoning_content", "messages[].reasoning_details"]]);
     }
   });

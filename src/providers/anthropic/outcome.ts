@@ -2,7 +2,7 @@
 import type { FinishReason, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/usage.ts";
-import { tokenCount } from "../token-count.ts";
+import { mainTokenCount, tokenCount } from "../token-count.ts";
 
 const FINISH: Readonly<Record<string, FinishReason>> = {
   end_turn: "stop",
@@ -110,22 +110,23 @@ export function usageOf(native: JsonObject): Usage {
 function countsOf(native: JsonObject): Counts {
   const { cache_creation: creation, output_tokens_details: details } = native;
   return {
-    input: tokenCount(native["input_tokens"]),
+    input: mainTokenCount(native["input_tokens"]),
     read: tokenCount(native["cache_read_input_tokens"]),
     written: tokenCount(native["cache_creation_input_tokens"]),
     writtenHour: isObject(creation) ? tokenCount(creation["ephemeral_1h_input_tokens"]) : 0,
-    output: tokenCount(native["output_tokens"]),
+    output: mainTokenCount(native["output_tokens"]),
     thought: isObject(details) ? tokenCount(details["thinking_tokens"]) : 0,
   };
 }
 
-/** Of each figure what the top says, or the sum of the iterations where that is more. */
+/** Of each figure what the top says, or the sum of the iterations where that is more; what is impossible counts nothing where the other is possible. */
 function largest(top: Counts, iterations: readonly Counts[]): Counts {
-  const most = (name: keyof Counts): number =>
-    Math.max(
-      top[name],
-      iterations.reduce((sum, one) => sum + one[name], 0),
-    );
+  const most = (name: keyof Counts): number => {
+    const possible = iterations.map((one) => one[name]).filter((count) => !Number.isNaN(count));
+    if (possible.length === 0) return top[name];
+    const sum = possible.reduce((total, count) => total + count, 0);
+    return Number.isNaN(top[name]) ? sum : Math.max(top[name], sum);
+  };
   return iterations.length === 0
     ? top
     : {

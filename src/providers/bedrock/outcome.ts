@@ -3,7 +3,7 @@
 import type { FinishReason, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/usage.ts";
-import { tokenCount } from "../token-count.ts";
+import { mainTokenCount, tokenCount } from "../token-count.ts";
 
 const FINISH: Readonly<Record<string, FinishReason>> = {
   end_turn: "stop",
@@ -51,22 +51,22 @@ const KNOWN: KnownFigures = {
 export function usageOf(native: JsonObject): Usage {
   const read = native["cacheReadInputTokens"] ?? native["cacheReadInputTokenCount"];
   const written = native["cacheWriteInputTokens"] ?? native["cacheWriteInputTokenCount"];
-  const prompt = tokenCount(native["inputTokens"]) + tokenCount(read) + tokenCount(written);
+  const prompt = mainTokenCount(native["inputTokens"]) + tokenCount(read) + tokenCount(written);
   const details = Array.isArray(native["cacheDetails"])
     ? (native["cacheDetails"] as readonly Json[]).filter(isObject)
     : [];
   const hour = details
     .filter(({ ttl }) => ttl === "1h")
     .reduce((sum, detail) => sum + tokenCount(detail["inputTokens"]), 0);
-  const completion = tokenCount(native["outputTokens"]);
+  const completion = mainTokenCount(native["outputTokens"]);
   const usage: Usage = {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,
     ...((typeof read === "number" || typeof written === "number") && {
       prompt_tokens_details: {
-        ...(typeof read === "number" && { cached_tokens: read }),
-        ...(typeof written === "number" && { cache_write_tokens: written }),
+        ...(typeof read === "number" && { cached_tokens: tokenCount(read) }),
+        ...(typeof written === "number" && { cache_write_tokens: tokenCount(written) }),
         ...(hour > 0 && { cache_write_1h_tokens: hour }),
       },
     }),

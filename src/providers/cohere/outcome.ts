@@ -4,7 +4,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/usage.ts";
 import { StreamError, type FailureClass } from "../provider.ts";
 import { classOfText } from "./errors.ts";
-import { tokenCount } from "../token-count.ts";
+import { mainTokenCount } from "../token-count.ts";
 
 const FINISH: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>([
   ["COMPLETE", "stop"],
@@ -59,8 +59,8 @@ export function usageOf(native: Json | undefined): Usage | null {
   const figures = isObject(tokens) ? tokens : isObject(billed) ? billed : null;
   if (figures === null) return null;
   const { image_tokens: image, reasoning_tokens: reasoning } = figures;
-  const prompt = tokenCount(figures["input_tokens"]);
-  const completion = tokenCount(figures["output_tokens"]);
+  const prompt = mainTokenCount(figures["input_tokens"]);
+  const completion = mainTokenCount(figures["output_tokens"]);
   const usage: Usage = {
     prompt_tokens: prompt,
     completion_tokens: completion,

@@ -3,7 +3,7 @@
 import type { Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/usage.ts";
-import { tokenCount } from "../token-count.ts";
+import { mainTokenCount, tokenCount } from "../token-count.ts";
 
 /** Null while no count is there: Vertex sends `trafficType` alone on all events but the last. */
 export function decodeUsage(metadata: Json | undefined): Usage | null {
@@ -11,8 +11,8 @@ export function decodeUsage(metadata: Json | undefined): Usage | null {
   const { promptTokenCount: prompt, candidatesTokenCount: candidates, totalTokenCount: total } = metadata;
   const thoughts = tokenCount(metadata["thoughtsTokenCount"]);
   if (typeof prompt !== "number" && typeof candidates !== "number" && typeof total !== "number") return null;
-  const promptTokens = tokenCount(prompt) + tokenCount(metadata["toolUsePromptTokenCount"]);
-  const completionTokens = tokenCount(candidates) + thoughts;
+  const promptTokens = mainTokenCount(prompt) + tokenCount(metadata["toolUsePromptTokenCount"]);
+  const completionTokens = mainTokenCount(candidates) + thoughts;
   const {
     promptTokensDetails: given,
     candidatesTokensDetails: made,

@@ -1,5 +1,6 @@
 // Answers of the chat API, whole and streamed, as ours: https://docs.ollama.com/api/chat, https://docs.ollama.com/api/streaming. A line of a stream is a
 // whole answer with a piece of the message in it; the line that says `done` is the last.
+import { mainTokenCount } from "../token-count.ts";
 import type { AnswerMessage, ChatAnswer, ChatChunk, FinishReason, ToolCall, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { parseJson } from "../../wire/json.ts";
@@ -127,8 +128,8 @@ function modelOf({ model }: JsonObject): { readonly model?: string } {
 /** A prompt that was cached whole has no count on older servers. */
 function usageOf({ prompt_eval_count: read, eval_count: written }: JsonObject): Usage | null {
   if (typeof read !== "number" && typeof written !== "number") return null;
-  const prompt = typeof read === "number" ? read : 0;
-  const completion = typeof written === "number" ? written : 0;
+  const prompt = mainTokenCount(read);
+  const completion = mainTokenCount(written);
   return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
 }
 

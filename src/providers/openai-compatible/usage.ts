@@ -3,7 +3,7 @@
 import type { Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed, withUnnamedOf } from "../../core/usage.ts";
-import { tokenCount } from "../token-count.ts";
+import { mainTokenCount, tokenCount } from "../token-count.ts";
 import type { Loose } from "./choice.ts";
 import type { OpenAICompatibleRow } from "./row.ts";
 
@@ -121,8 +121,8 @@ function withBilledParts(usage: JsonObject, { billedBeside }: Pick<OpenAICompati
   const completion = sumOf(usage, billedBeside.completion);
   if (prompt + completion === 0) return usage;
   const [read, made] = [
-    tokenCount(usage["prompt_tokens"]) + prompt,
-    tokenCount(usage["completion_tokens"]) + completion,
+    mainTokenCount(usage["prompt_tokens"]) + prompt,
+    mainTokenCount(usage["completion_tokens"]) + completion,
   ];
   return { ...usage, prompt_tokens: read, completion_tokens: made, total_tokens: read + made };
 }

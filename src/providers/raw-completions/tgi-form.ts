@@ -1,5 +1,6 @@
 // Text Generation Inference's own form: /generate and /generate_stream, or its root that takes both, as Inference Endpoints serve it.
 // https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json
+import { mainTokenCount } from "../token-count.ts";
 import { type CapabilityCells, emulated, mapped, NATIVE, UNSUPPORTED } from "../../core/capability.ts";
 import type { ChatAnswer, ChatChunk, ChatParams, FinishReason } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -174,7 +175,11 @@ function usageOf(
     typeof input === "number" ? input : Array.isArray(prefill) && prefill.length > 0 ? prefill.length : null;
   return typeof generated !== "number" || prompt === null
     ? null
-    : { prompt_tokens: prompt, completion_tokens: generated, total_tokens: prompt + generated };
+    : {
+        prompt_tokens: prompt,
+        completion_tokens: generated,
+        total_tokens: mainTokenCount(prompt) + mainTokenCount(generated),
+      };
 }
 
 function logprobsOf(tokens: Json | undefined, tops: Json | undefined, most: number): JsonObject {

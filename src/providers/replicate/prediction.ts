@@ -1,4 +1,5 @@
 // Predictions and their streams: https://replicate.com/docs/reference/http and https://replicate.com/docs/topics/predictions/streaming
+import { mainTokenCount } from "../token-count.ts";
 import type { ChatAnswer, ChatChunk, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { parseAnswer } from "../openai-compatible/decode.ts";
@@ -105,7 +106,11 @@ function textOf(output: Json | undefined): string {
 function usageOf(metrics: Json | undefined): Usage | null {
   const { input_token_count: prompt, output_token_count: generated } = isObject(metrics) ? metrics : {};
   return typeof prompt === "number" && typeof generated === "number"
-    ? { prompt_tokens: prompt, completion_tokens: generated, total_tokens: prompt + generated }
+    ? {
+        prompt_tokens: prompt,
+        completion_tokens: generated,
+        total_tokens: mainTokenCount(prompt) + mainTokenCount(generated),
+      }
     : null;
 }
 
