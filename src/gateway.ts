@@ -81,6 +81,8 @@ export interface Gateway {
   readonly url: string;
   /** The first access token, on the very first start only. */
   readonly firstToken: string | null;
+  /** Resolves when the log lines of the start have been written, which a reader of the log that does not read can put off for ever. */
+  logged(): Promise<void>;
   reload(): Promise<void>;
   /** Takes no new calls, lets those under way finish for as long as `server.drain_s` says, then closes everything. Gives the number of calls that had to be cut. */
   close(): Promise<number>;
@@ -205,7 +207,7 @@ interface BehindTheDoor {
 
 /** From here on calls come. */
 async function openDoor(
-  { options, closing, onFault }: Ground,
+  { options, closing, log, onFault }: Ground,
   {
     context,
     metrics,
@@ -264,6 +266,7 @@ async function openDoor(
   return {
     url: `http://${server.hostname?.includes(":") === true ? `[${server.hostname}]` : server.hostname}:${server.port}`,
     firstToken,
+    logged: () => log.written(),
     reload: () => source.reload(),
     async close() {
       isRetiring = true;

@@ -33,9 +33,12 @@ export async function serve(flags: ServerFlags, environment: Environment): Promi
     // the log's timer and the store would keep a process alive that serves nothing
     process.exit(1);
   }
-  greet(gateway, options, file);
   process.on("SIGHUP", () => void gateway.reload());
-  return await ended(gateway);
+  const end = ended(gateway);
+  // what the start had to say of the data comes before the line that says that it is done
+  await gateway.logged();
+  greet(gateway, options, file);
+  return await end;
 }
 
 function startFailure(

@@ -5,8 +5,8 @@ import { writeSync } from "node:fs";
 export interface LineSink {
   /** A line with its end. */
   write(line: string): void;
-  /** Hands over what is collected; waits for nothing. */
-  flush(): void;
+  /** Hands over what is collected. Resolves when the system has taken it, which a reader that does not read can put off for ever. */
+  flush(): Promise<void>;
   /** Hands over what is collected before the process ends. */
   close(): void;
   /** Lines that were dropped so far. */
@@ -24,11 +24,10 @@ export function openLineSink({ fileDescriptor, blockBytes, maxWaitingBytes }: Li
   let block = "";
   let waiting: string[] = [];
   let waitingLength = 0;
-  let busy = false;
+  let handing: Promise<void> | null = null;
   let dropped = 0;
 
   const handOver = async (): Promise<void> => {
-    busy = true;
     try {
       while (waiting.length > 0) {
         const text = waiting.join("");
@@ -40,17 +39,18 @@ export function openLineSink({ fileDescriptor, blockBytes, maxWaitingBytes }: Li
     } catch {
       // a closed pipe: there is nobody to tell
     } finally {
-      busy = false;
+      handing = null;
     }
   };
 
-  const flush = (): void => {
+  const flush = (): Promise<void> => {
     if (block !== "") {
       waiting.push(block);
       waitingLength += block.length;
       block = "";
     }
-    if (!busy && waiting.length > 0) void handOver();
+    if (handing === null && waiting.length > 0) handing = handOver();
+    return handing ?? Promise.resolve();
   };
 
   return {
@@ -60,7 +60,7 @@ export function openLineSink({ fileDescriptor, blockBytes, maxWaitingBytes }: Li
         return;
       }
       block += line;
-      if (block.length >= blockBytes) flush();
+      if (block.length >= blockBytes) void flush();
     },
     flush,
     close() {

@@ -13,6 +13,8 @@ export interface Log extends Observer {
   info(fields: Readonly<Record<string, unknown>>, message: string): void;
   warn(fields: Readonly<Record<string, unknown>>, message: string): void;
   error(fields: Readonly<Record<string, unknown>>, message: string): void;
+  /** Resolves when the lines so far have been written, which a reader of the log that does not read can put off for ever. */
+  written(): Promise<void>;
   /** Writes what is collected; the last thing a process does with its log. */
   close(): void;
 }
@@ -59,7 +61,7 @@ export function openLog(options: { readonly level: LogLevel; readonly fileDescri
     const dropped = sink.dropped();
     if (dropped > told) logger.warn({ lines: dropped - told }, "log lines were dropped: their reader is too slow");
     told = dropped;
-    sink.flush();
+    void sink.flush();
   }, FLUSH_MS);
   timer.unref();
   return {
@@ -67,6 +69,7 @@ export function openLog(options: { readonly level: LogLevel; readonly fileDescri
     info: (fields, message) => logger.info(fields, message),
     warn: (fields, message) => logger.warn(fields, message),
     error: (fields, message) => logger.error(fields, message),
+    written: () => sink.flush(),
     close() {
       clearInterval(timer);
       sink.close();

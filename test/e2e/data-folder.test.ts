@@ -35,7 +35,7 @@ function rightsOfOthers(path: string): readonly (readonly [path: string, rights:
 }
 
 describe("rights", () => {
-  test("everything in the data folder is its owner's alone, while the process runs and afterwards; what was restored with wider rights gets them, and the log says so", async () => {
+  test("everything in the data folder is its owner's alone, while the process runs and afterwards; what was restored with wider rights gets them, and the log says so before the gateway says that it listens", async () => {
     const dataFolder = join(folder, "rights");
     const umask = process.umask(0o022);
     try {
@@ -50,6 +50,7 @@ describe("rights", () => {
       expect(files.length).toBeGreaterThan(8);
       for (const path of files) chmodSync(path, statSync(path).isDirectory() ? 0o755 : 0o644);
       const restored = await startGateway({ dataFolder, config });
+      expect(restored.output().indexOf("could read files")).toBeWithin(0, restored.output().indexOf("listens on"));
       await restored.stop("SIGTERM");
       const told = restored.lines().find(({ msg }) => String(msg).includes("could read files of the data folder"))!;
       expect(told["files"]).toEqual(
