@@ -1,6 +1,7 @@
 // A token estimate by character classes, for where a provider says nothing: about four ASCII characters a token, one token for each character of
 // other scripts. Within some 20 % of o200k on prose, code and JSON; a count of a tokenizer costs fifty times as much.
-import type { Message, Usage } from "../core/chat.ts";
+import type { ContentPart, Message, Usage } from "../core/chat.ts";
+import { isObject, type JsonObject } from "../core/json.ts";
 
 export interface TokenTally {
   ascii: number;
@@ -42,12 +43,42 @@ export function estimatePrompt(messages: readonly Message[]): number {
     else
       for (const part of message.content ?? []) {
         if (typeof part["text"] === "string") tally(counted, part["text"]);
-        else fixed += PER_ATTACHMENT;
+        else fixed += Math.max(PER_ATTACHMENT, fileTokens(part));
       }
     for (const call of message.tool_calls ?? [])
       tally(counted, `${call.function?.name ?? ""}${call.function?.arguments ?? ""}`);
   }
   return fixed + tokensOf(counted);
+}
+
+/** The models read what is said to be text as text. */
+const TEXT_TYPE = /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|javascript)\b)/i;
+const TEXT_URI = /^data:(?:text\/|application\/(?:json|xml|yaml|x-yaml|javascript)\b)[^,]{0,200},/i;
+/** Characters of base64 for one of the text. */
+const BASE64 = 4 / 3;
+
+/** Of a text that stands in the conversation as a file; nought for whatever else a part may be. */
+function fileTokens(part: ContentPart): number {
+  const { source, file } = part as JsonObject;
+  if (isObject(source) && typeof source["data"] === "string") {
+    const { data, type, media_type: mediaType } = source;
+    const isText = typeof mediaType === "string" && TEXT_TYPE.test(mediaType);
+    return isText ? textTokens(data.length / (type === "text" ? 1 : BASE64)) : 0;
+  }
+  const address = isObject(file) ? (file["file_data"] ?? file["file_id"]) : null;
+  if (typeof address !== "string" || !TEXT_URI.test(address.slice(0, 256))) return 0;
+  return textTokens(/;\s*base64,/i.test(address.slice(0, 256)) ? address.length / BASE64 : address.length);
+}
+
+function textTokens(characters: number): number {
+  return tokensOf({ ascii: characters, other: 0 });
+}
+
+/** Of values that a model reads as they stand. */
+export function estimateValues(...values: readonly unknown[]): number {
+  const counted = newTally();
+  for (const value of values) if (value !== undefined) tally(counted, JSON.stringify(value));
+  return tokensOf(counted);
 }
 
 export function estimatedUsage(prompt: number, generated: TokenTally): Usage {

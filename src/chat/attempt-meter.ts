@@ -1,11 +1,12 @@
 // Measures what one attempt uses and charges the call for it once, whichever way the attempt ends (promise 4.2, docs/decisions/0016). What reached a provider that
 // did not refuse it is paid for: by the provider's figures where they came, otherwise by estimate, which is the prompt at least and what was generated.
 import { estimatedUsage } from "../accounting/estimate.ts";
+import { summedUsage } from "../accounting/summed-usage.ts";
 import type { ChatRequest, Usage } from "../core/chat.ts";
 import type { AttemptRecorder } from "./attempt-recorder.ts";
 import { type PricedAttempt, charge } from "./call-price.ts";
 import type { Call } from "./call.ts";
-import { conversationTokens, promptTokens } from "./cost-estimate.ts";
+import { promptTokens } from "./cost-estimate.ts";
 import type { StreamGrammar } from "./stream-grammar.ts";
 
 export interface AttemptUsage {
@@ -14,13 +15,8 @@ export interface AttemptUsage {
   readonly isEstimated: boolean;
 }
 
-/** What an answer that is being read shows of its usage. */
-export interface UsageSource {
-  /** The usage so far; null while nothing was generated. */
-  seen(): AttemptUsage | null;
-  /** The provider's own figures for the upstream request at this place of the attempt; null while there are none. */
-  reported(index: number): Usage | null;
-}
+/** What is read of an answer shows the usage of the upstream request at this place of the attempt; null while nothing was generated and no figures came. */
+export type UsageSource = (index: number) => AttemptUsage | null;
 
 export class AttemptMeter {
   readonly #call: Call;
@@ -41,7 +37,7 @@ export class AttemptMeter {
     this.#requests = requests;
   }
 
-  /** Usage is read from the answer from here on. */
+  /** Usage is read from the answers from here on. */
   readFrom(source: UsageSource): void {
     this.#source = source;
   }
@@ -52,17 +48,22 @@ export class AttemptMeter {
     else this.#accepted.delete(request);
   }
 
-  /** The answer has shown generated content. */
-  get hasGenerated(): boolean {
-    return this.#source?.seen() != null;
+  /** The answer to this request has shown usage: figures, or generated content. */
+  hasUsage(request: AttemptRecorder): boolean {
+    return this.#source?.(this.#requests.indexOf(request)) != null;
   }
 
-  /** What the attempt has used so far; null where it reached no provider, or was refused. */
+  /** What the attempt has used so far, which is the sum over its requests; null where it reached no provider, or was refused. */
   get usage(): AttemptUsage | null {
-    const seen = this.#source?.seen() ?? null;
-    if (seen !== null) return seen;
-    if (this.#accepted.size === 0) return null;
-    const prompt = promptTokens(this.#attempt.fitted.request) * this.#accepted.size;
+    const parts = this.#requests.map((_, index) => this.#usageOf(index)).filter((part) => part !== null);
+    const usage = parts.length === 0 ? null : summedUsage(parts.map((part) => part.usage));
+    return usage === null ? null : { usage, isEstimated: parts.some(({ isEstimated }) => isEstimated) };
+  }
+
+  #usageOf(index: number): AttemptUsage | null {
+    const seen = this.#source?.(index) ?? null;
+    if (seen !== null || !this.#accepted.has(this.#requests[index]!)) return seen;
+    const prompt = promptTokens(this.#attempt.fitted.request);
     return { usage: { prompt_tokens: prompt, completion_tokens: 0, total_tokens: prompt }, isEstimated: true };
   }
 
@@ -75,36 +76,27 @@ export class AttemptMeter {
 
   /** The attempt is over. Records the usage of each upstream request, and charges what no answer was charged for. */
   close(): void {
+    for (const [index, request] of this.#requests.entries()) {
+      const part = this.#usageOf(index);
+      request.usageKnown(part?.usage ?? null, part === null ? null : part.isEstimated ? "estimated" : "provider");
+    }
     const used = this.usage;
-    this.#record(used);
     if (this.#isCharged || used === null) return;
     this.charge(used);
     // usage of an attempt that brought no answer is the call's usage only where nothing better is known
     if (!this.#call.knowsUsage) this.#call.noteUsage(used.usage, used.isEstimated);
-  }
-
-  #record(used: AttemptUsage | null): void {
-    const [only] = this.#requests;
-    // an estimate is one of the whole attempt
-    if (this.#requests.length === 1 && used !== null && used.isEstimated)
-      return only!.usageKnown(used.usage, "estimated");
-    for (const [index, request] of this.#requests.entries()) {
-      const reported = this.#source?.reported(index) ?? null;
-      request.usageKnown(reported, reported === null ? null : "provider");
-    }
   }
 }
 
 /** What a stream has used by now; null where nothing is known. Figures that came before its end need not hold all that was generated since. */
 export function streamUsage(
   request: ChatRequest,
-  grammar: Pick<StreamGrammar, "reportedUsage" | "hasGenerated" | "generated" | "isComplete">,
+  stream: Pick<StreamGrammar, "reportedUsage" | "hasGenerated" | "generated" | "isComplete">,
 ): AttemptUsage | null {
-  const { reportedUsage: reported } = grammar;
-  if (reported !== null && (grammar.isComplete || !grammar.hasGenerated))
-    return { usage: reported, isEstimated: false };
-  if (!grammar.hasGenerated) return null;
-  const estimated = estimatedUsage(conversationTokens(request), grammar.generated);
+  const { reportedUsage: reported } = stream;
+  if (reported !== null && (stream.isComplete || !stream.hasGenerated)) return { usage: reported, isEstimated: false };
+  if (!stream.hasGenerated) return null;
+  const estimated = estimatedUsage(promptTokens(request), stream.generated);
   if (reported === null) return { usage: estimated, isEstimated: true };
   const unseen = estimated.completion_tokens - reported.completion_tokens;
   if (unseen <= 0) return { usage: reported, isEstimated: false };

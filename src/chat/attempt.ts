@@ -1,5 +1,5 @@
 // One attempt at one target: encode, check the address, sign, send; a refusal of the provider becomes an error of the catalogue.
-import { type DecodeContext, StreamError, type UpstreamFailure } from "../providers/provider.ts";
+import { type DecodeContext, type EncodedRequest, StreamError, type UpstreamFailure } from "../providers/provider.ts";
 import { checkAddress } from "../wire/address-guard.ts";
 import { retryAfterMs } from "../wire/retry-after.ts";
 import type { UpstreamRequest, UpstreamResponse } from "../wire/upstream.ts";
@@ -12,7 +12,7 @@ import type { Call } from "./call.ts";
 import { withClientHeaders } from "./caller-headers.ts";
 import { followedAnswer } from "./follow-up.ts";
 import type { Resolved } from "./resolve.ts";
-import type { OpenAttempt } from "./run-attempt.ts";
+import { endingRequest, type OpenAttempt, UnfitForTarget } from "./run-attempt.ts";
 import { returnRefused } from "./lend-credential.ts";
 import { callsFor } from "./fit.ts";
 import { withFetchedParts } from "./fetch-parts.ts";
@@ -70,11 +70,7 @@ async function sendRequest(
   const { provider, target } = resolved;
   const fetched = filled();
   const request = fetched instanceof Promise ? await fetched : fetched;
-  const called = withClientHeaders(target, provider, call.clientHeader);
-  const encoded =
-    request.held === undefined
-      ? provider.encodeRequest(request, called)
-      : await call.context.longRequests!.encode(request, called, call.context.clock.now());
+  const encoded = await encodedFor(resolved, request, call);
   const recorder = call.beginAttempt(target);
   attempt.requests.push(recorder);
   try {
@@ -87,6 +83,18 @@ async function sendRequest(
     return { response, decode, request: recorder };
   } catch (thrown) {
     throw closeRequest(recorder, thrown, attempt, call);
+  }
+}
+
+/** Throws UnfitForTarget. */
+async function encodedFor({ provider, target }: Resolved, request: ChatRequest, call: Call): Promise<EncodedRequest> {
+  const called = withClientHeaders(target, provider, call.clientHeader);
+  try {
+    return request.held === undefined
+      ? provider.encodeRequest(request, called)
+      : await call.context.longRequests!.encode(request, called, call.context.clock.now());
+  } catch (thrown) {
+    throw thrown instanceof GatewayError && thrown.entry.status === 400 ? new UnfitForTarget(thrown) : thrown;
   }
 }
 
@@ -201,16 +209,25 @@ function setAsideRefused(
   if (reason === "authentication" || reason === "quota") returnRefused(resolved, reason, call);
 }
 
+/** Records that an attempt failed after its requests were sent, whichever of them failed; returns the error that the call fails with. */
+export function closeAttempt(thrown: unknown, attempt: OpenAttempt, call: Call): unknown {
+  const request = endingRequest(attempt);
+  return request === undefined ? thrown : closeRequest(request, thrown, attempt, call);
+}
+
 /** Records that an upstream request failed, whenever it did; returns the error that the call fails with. */
-export function closeRequest(
-  recorder: AttemptRecorder,
-  thrown: unknown,
-  { resolved, meter }: Pick<OpenAttempt, "resolved" | "meter">,
-  call: Call,
-): unknown {
+export function closeRequest(recorder: AttemptRecorder, thrown: unknown, attempt: OpenAttempt, call: Call): unknown {
+  const { resolved, meter } = attempt;
+  attempt.failing ??= recorder;
+  if (attempt.failing !== recorder) {
+    // it was ended because another one beside it had failed
+    recorder.ended();
+    recorder.endedBy("superseded");
+    return thrown;
+  }
   if (thrown instanceof StreamError) {
     // the provider's own error before anything was generated is a refusal, whatever the head of its response said
-    if (!meter.hasGenerated) meter.accepted(recorder, false);
+    if (!meter.hasUsage(recorder)) meter.accepted(recorder, false);
     setAsideRefused(thrown.failure, resolved, call);
     recorder.retryAfter(thrown.failure.retryAfterMs ?? null);
   }

@@ -50,7 +50,7 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
       // what has ended the whole call is what its client is told
       if (call.signal.aborted) throw withAttempts(thrown, call);
       failures.add(thrown, asGatewayError(thrown).code, true);
-      failure = failureAfter(endOf(thrown, call, run.lastRequest));
+      failure = failureAfter(endOf(thrown, call, run.endingRequest));
     }
   }
 }

@@ -1,5 +1,5 @@
 // What a call may cost at one target, before it is made: its prompt as it is, its answer at its bound, at the price of this moment.
-import { estimatePrompt, newTally, tally, tokensOf } from "../accounting/estimate.ts";
+import { estimatePrompt, estimateValues } from "../accounting/estimate.ts";
 import { amountOf, rateFor } from "../accounting/price.ts";
 import type { CurrentPrice } from "../accounting/price-book.ts";
 import type { ChatRequest } from "../core/chat.ts";
@@ -60,18 +60,12 @@ export function comparableCost(
   return promptCost + amountOf(answered * choices, completion);
 }
 
-/** Of the conversation and of what is offered to the model. */
-export function promptTokens(request: ChatRequest): number {
-  return conversationTokens(request) + toolTokens(request);
-}
-
-export function conversationTokens({ messages, held }: ChatRequest): number {
-  return held === undefined ? estimatePrompt(messages) : held.promptTokens;
-}
-
-/** What is offered to the model is a part of what it reads. */
-function toolTokens({ params: { tools } }: ChatRequest): number {
-  const counted = newTally();
-  if (tools !== undefined) tally(counted, JSON.stringify(tools));
-  return tokensOf(counted);
+/** Of the conversation, and of all else that the model reads: what it is offered, the form it is to answer in, and what is passed through (documents, for one). */
+export function promptTokens({ messages, held, params, extra }: ChatRequest): number {
+  const { tools, response_format: format, prediction } = params;
+  const passed = Object.keys(extra).length === 0 ? undefined : extra;
+  return (
+    (held === undefined ? estimatePrompt(messages) : held.promptTokens) +
+    estimateValues(tools, format, prediction, passed)
+  );
 }

@@ -1,20 +1,17 @@
 // Several choices from a provider that gives one a call: as many calls side by side, put together as one answer. Only where the capability table says that
 // `n` is emulated; the answer's usage is the sum, and `x-gateway-warnings: n_emulated` tells that each choice was paid for as a call of its own.
-import { summedUsage } from "../accounting/summed-usage.ts";
+import { newTally, tokensOf } from "../accounting/estimate.ts";
 import { type ChatAnswer, type ChatChunk, type ChunkChoice, isFinishReason, type Usage } from "../core/chat.ts";
 import { isObject } from "../core/json.ts";
 import type { AnswerStream, ChunkWriter } from "./answer-stream.ts";
+import { strictUsage } from "./strict-fields.ts";
 import type { StreamGrammar } from "./stream-grammar.ts";
 
-/** Whole answers as one, in their order. */
+/** Whole answers as one, in their order, but for what they used. */
 export function mergedAnswer(answers: readonly ChatAnswer[]): ChatAnswer {
-  const [first] = answers;
-  if (answers.length === 1) return first!;
-  const usage = summedUsage(answers.map((answer) => answer.usage ?? null));
   return {
-    ...first!,
+    ...answers[0]!,
     choices: answers.flatMap(({ choices }, index) => choices.slice(0, 1).map((choice) => ({ ...choice, index }))),
-    usage,
   };
 }
 
@@ -22,8 +19,10 @@ export function mergedAnswer(answers: readonly ChatAnswer[]): ChatAnswer {
 export class ChoiceWriter implements ChunkWriter {
   readonly #grammar: StreamGrammar;
   readonly #index: number;
+  /** What was generated for this choice, for an estimate. */
+  readonly generated = newTally();
   #finished = false;
-  usage: Usage | null = null;
+  #usage: Usage | null = null;
 
   constructor(grammar: StreamGrammar, index: number) {
     this.#grammar = grammar;
@@ -33,15 +32,22 @@ export class ChoiceWriter implements ChunkWriter {
   get isComplete(): boolean {
     return this.#finished;
   }
+  get hasGenerated(): boolean {
+    return tokensOf(this.generated) > 0;
+  }
+  /** The provider's figures for this choice, the last that came; null: it said nothing. */
+  get reportedUsage(): Usage | null {
+    return this.#usage;
+  }
 
   write(chunk: ChatChunk): string {
-    if (isObject(chunk.usage)) this.usage = chunk.usage;
+    if (isObject(chunk.usage)) this.#usage = strictUsage(chunk.usage) ?? this.#usage;
     const given: readonly ChunkChoice[] = Array.isArray(chunk.choices)
       ? chunk.choices.filter((choice) => isObject(choice))
       : [];
     const choices = given.map((choice) => ({ ...choice, index: this.#index }));
     if (choices.some(({ finish_reason: finish }) => isFinishReason(finish))) this.#finished = true;
-    return this.#grammar.write({ ...chunk, usage: null, choices });
+    return this.#counted(() => this.#grammar.write({ ...chunk, usage: null, choices }));
   }
 
   inferFinish(): boolean {
@@ -50,7 +56,16 @@ export class ChoiceWriter implements ChunkWriter {
   }
 
   hear(chunk: ChatChunk): void {
-    this.#grammar.hear(chunk);
+    this.#counted(() => this.#grammar.hear(chunk));
+  }
+
+  /** What the grammar counts of this choice. */
+  #counted<T>(say: () => T): T {
+    const { ascii, other } = this.#grammar.generated;
+    const said = say();
+    this.generated.ascii += this.#grammar.generated.ascii - ascii;
+    this.generated.other += this.#grammar.generated.other - other;
+    return said;
   }
 
   /** The common stream has one end. */

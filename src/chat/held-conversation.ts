@@ -1,5 +1,5 @@
 // A conversation that another thread holds: what the thread that serves calls is told of it, and how what it decided becomes a whole request again (decisions 5.8).
-import { estimatePrompt } from "../accounting/estimate.ts";
+import { estimatePrompt, estimateValues } from "../accounting/estimate.ts";
 import type {
   BlockType,
   ChatRequest,
@@ -69,7 +69,7 @@ export function heldFigures(request: ChatRequest, id: number, members: readonly 
     parts,
     characters,
     bodyCharacters: request.source.text.length,
-    promptTokens: estimatePrompt(request.messages),
+    promptTokens: estimatePrompt(request.messages) + estimateValues(...members.map((name) => request.extra[name])),
     skeleton: skeletonOf(request.messages),
     opening: openingOf(request.messages),
     addressed,

@@ -1,7 +1,7 @@
 // A provider's stream -> the event stream of the client. The head is held until the first content or an error (decisions 7.4); after it a failure is
 // one error event (8.3). Reading follows the client: a client that does not read stops the reading from upstream (8.5).
 import { estimatedUsage } from "../accounting/estimate.ts";
-import { conversationTokens } from "./cost-estimate.ts";
+import { promptTokens } from "./cost-estimate.ts";
 import { summedUsage } from "../accounting/summed-usage.ts";
 import type { Usage } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
@@ -12,7 +12,7 @@ import { createSseParser } from "../wire/sse.ts";
 import { answerFrame, answerHeaders } from "./answer-frame.ts";
 import { type AnswerStream, type ChunkWriter, chunkOfAnswer, openAnswerStream } from "./answer-stream.ts";
 import { answerWithoutKeys, decoderWithoutKeys } from "./answer-keys.ts";
-import { closeRequest, type OpenAnswer, sendRequests, toldModel } from "./attempt.ts";
+import { closeAttempt, closeRequest, type OpenAnswer, sendRequests, toldModel } from "./attempt.ts";
 import type { AttemptLifetime } from "./attempt-lifetime.ts";
 import type { Call } from "./call.ts";
 import type { RoundPart } from "./tools/answer-thread.ts";
@@ -21,7 +21,6 @@ import { ChoiceWriter, mergedStream } from "./fan-out.ts";
 import type { Answered, AttemptWork, OpenAttempt } from "./run-attempt.ts";
 import type { Resolved } from "./resolve.ts";
 import type { StreamUnderGuards } from "./looking.ts";
-import { strictUsage } from "./strict-fields.ts";
 import { StreamGrammar } from "./stream-grammar.ts";
 import { type Sending, StreamSession } from "./stream-session.ts";
 
@@ -63,9 +62,8 @@ async function tryStream(attempt: OpenAttempt, call: Call, part: RoundPart | nul
     outputGuards.length > 0,
     part,
   );
-  const usage = () => grammar.reportedUsage ?? estimatedUsage(conversationTokens(fitted.request), grammar.generated);
-  const seen = () => streamUsage(fitted.request, grammar);
-  attempt.meter.readFrom({ seen, reported: () => grammar.reportedUsage });
+  const usage = () => grammar.reportedUsage ?? estimatedUsage(promptTokens(fitted.request), grammar.generated);
+  attempt.meter.readFrom(() => streamUsage(fitted.request, grammar));
   const openStream = (open: OpenAnswer, writer: ChunkWriter): AnswerStream => {
     const guarded = outputGuards.length === 0 ? null : call.policies!.stream(outputGuards);
     if (/^application\/json/i.test(open.response.header("content-type") ?? ""))
@@ -85,7 +83,7 @@ async function tryStream(attempt: OpenAttempt, call: Call, part: RoundPart | nul
   const stream =
     answers.length === 1
       ? streamOf(answers[0]!, (open) => openStream(open, part === null ? grammar : listening(grammar, lifetime)))
-      : fannedStream(answers, openStream, grammar, usage, attempt);
+      : fannedStream(answers, openStream, grammar, attempt, call);
   try {
     let held = "";
     while ((!grammar.hasContent || grammar.isEmpty) && held.length < MAX_HELD) {
@@ -104,8 +102,7 @@ async function tryStream(attempt: OpenAttempt, call: Call, part: RoundPart | nul
     return { stream, grammar, part, held, usage };
   } catch (thrown) {
     stream.cancel();
-    const last = requests.at(-1);
-    throw last === undefined ? thrown : closeRequest(last, thrown, attempt, call);
+    throw closeAttempt(thrown, attempt, call);
   }
 }
 
@@ -163,24 +160,43 @@ function fannedStream(
   answers: readonly Promise<OpenAnswer>[],
   openStream: (open: OpenAnswer, writer: ChunkWriter) => AnswerStream,
   grammar: StreamGrammar,
-  usage: () => Usage,
   attempt: OpenAttempt,
+  call: Call,
 ): AnswerStream {
+  const { fitted, meter } = attempt;
   const writers = answers.map((_, index) => new ChoiceWriter(grammar, index));
-  attempt.meter.readFrom({
-    seen: () => streamUsage(attempt.fitted.request, grammar),
-    reported: (index) => strictUsage(writers[index]?.usage),
-  });
-  const streams = answers.map((answer, index) => streamOf(answer, (open) => openStream(open, writers[index]!)));
+  meter.readFrom((index) => streamUsage(fitted.request, writers[index]!));
+  const streams = answers.map((answer, index) =>
+    streamOf(answer, (open) => attributed(openStream(open, writers[index]!), open, attempt, call)),
+  );
   const merged = mergedStream(streams, () => {
-    const summed = summedUsage(writers.map((writer) => writer.usage));
-    return (summed === null ? "" : grammar.write({ choices: [], usage: summed })) + grammar.finish(summed ?? usage());
+    const summed = summedUsage(writers.map((writer) => writer.reportedUsage));
+    const told = summed === null ? "" : grammar.write({ choices: [], usage: summed });
+    return told + grammar.finish(meter.usage!.usage);
   });
   const cancel = (): void => {
     merged.cancel();
     attempt.lifetime.end(new GatewayError("upstream_error", "Another part of the answer failed."));
   };
   return { ...merged, cancel };
+}
+
+/** One of several streams: what it fails with is a failure of its own request. */
+function attributed(stream: AnswerStream, { request }: OpenAnswer, attempt: OpenAttempt, call: Call): AnswerStream {
+  return {
+    cancel: () => stream.cancel(),
+    failure() {
+      const failure = stream.failure();
+      return failure === undefined ? undefined : closeRequest(request, failure, attempt, call);
+    },
+    async next() {
+      try {
+        return await stream.next();
+      } catch (thrown) {
+        throw closeRequest(request, thrown, attempt, call);
+      }
+    },
+  };
 }
 
 /** A server that ignores `stream` and answers with JSON. */
@@ -238,7 +254,7 @@ function sendingOf({ answer, attempt }: Answered<BegunStream>, call: Call): Send
     },
     fail(thrown) {
       stream.cancel();
-      return closeRequest(attempt.requests.at(-1)!, thrown, attempt, call);
+      return closeAttempt(thrown, attempt, call);
     },
     note: () => noteStream({ answer, attempt }, call),
   };
@@ -254,7 +270,7 @@ export function noteStream(
   record.nativeFinishReasons = [...grammar.nativeFinishReasons];
   record.finishInferred ||= grammar.isFinishInferred;
   record.providerModel ??= toldModel(grammar.toldModel, attempt.resolved);
-  const used = streamUsage(attempt.fitted.request, grammar);
+  const used = attempt.meter.usage;
   if (used === null) return;
   call.noteUsage(used.usage, used.isEstimated);
   attempt.meter.charge(used);

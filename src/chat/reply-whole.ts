@@ -1,21 +1,22 @@
 // A provider's whole answer -> the JSON answer of the client.
-import { estimatedUsage } from "../accounting/estimate.ts";
-import { conversationTokens } from "./cost-estimate.ts";
+import { estimatedUsage, type TokenTally } from "../accounting/estimate.ts";
+import { summedUsage } from "../accounting/summed-usage.ts";
+import { promptTokens } from "./cost-estimate.ts";
 import { usd } from "../accounting/price.ts";
-import type { ChatAnswer } from "../core/chat.ts";
+import type { ChatAnswer, Usage } from "../core/chat.ts";
 import type { JsonObject } from "../core/json.ts";
 import { MalformedAnswer } from "../providers/provider.ts";
 import { answerWithoutKeys } from "./answer-keys.ts";
 import { allOf, closeRequest, type OpenAnswer, sendRequests, toldModel } from "./attempt.ts";
 import { answerFrame, answerHeaders } from "./answer-frame.ts";
 import type { Call } from "./call.ts";
-import type { UsageSource } from "./attempt-meter.ts";
+import type { AttemptUsage } from "./attempt-meter.ts";
 import type { Answered, AttemptWork, OpenAttempt } from "./run-attempt.ts";
 import { mergedAnswer } from "./fan-out.ts";
 import type { LongAnswers } from "./long-answers.ts";
 import { LONG_BODY_BYTES } from "./long-body-thread.ts";
 import { strictUsage } from "./strict-fields.ts";
-import { type AnswerFigures, wholeAnswer, type WholeAnswer } from "./whole-answer.ts";
+import { type AnswerFigures, type AnswerFrame, wholeAnswer, type WholeAnswer } from "./whole-answer.ts";
 import type { AnswerQuestion, WrittenAnswer } from "./written-answer.ts";
 import { utf8Of } from "../wire/body-bytes.ts";
 import { nextTurn } from "../wire/turn.ts";
@@ -59,23 +60,46 @@ async function madeHere(
   isRound = false,
   bytes?: Uint8Array,
 ): Promise<WholeAnswer> {
-  const { fitted, resolved, route, meter } = attempt;
+  const { fitted, resolved, route } = attempt;
   const answers =
     open.length === 1 ? [await decoded(open[0]!, attempt, call, bytes)] : await allDecoded(open, attempt, call);
-  const reported = (index: number) => strictUsage(answers[index]?.usage);
-  meter.readFrom({ seen: () => null, reported });
   try {
     const frame = answerFrame(call, fitted, resolved, route);
-    const made = wholeAnswer(
-      mergedAnswer(answers),
-      isRound ? { ...frame, legacyFunctions: false } : frame,
-      (generated) => estimatedUsage(conversationTokens(fitted.request), generated),
-    );
-    noteMade(made, answers[0]!["model"], attempt, call, answers.length === 1 ? undefined : reported);
+    const writing: Writing = {
+      frame: isRound ? { ...frame, legacyFunctions: false } : frame,
+      estimate: (generated) => estimatedUsage(promptTokens(fitted.request), generated),
+    };
+    const made =
+      answers.length === 1
+        ? wholeAnswer(answers[0]!, writing.frame, writing.estimate)
+        : mergedWhole(answers, writing, attempt);
+    noteMade(made, answers[0]!["model"], attempt, call);
     return attempt.outputGuards.length === 0 ? made : await guarded(made, attempt, call);
   } catch (thrown) {
     throw closeRequest(open[0]!.request, thrown, attempt, call);
   }
+}
+
+interface Writing {
+  readonly frame: AnswerFrame;
+  /** Of one answer that came without figures. */
+  readonly estimate: (generated: TokenTally) => Usage;
+}
+
+/** Several answers as one, each with its own usage: what one of them did not tell is estimated for it alone. */
+function mergedWhole(
+  answers: readonly ChatAnswer[],
+  { frame, estimate }: Writing,
+  { meter }: OpenAttempt,
+): WholeAnswer {
+  const parts = answers.map((answer) => usedBy(wholeAnswer(answer, frame, estimate)));
+  meter.readFrom((index) => parts[index]!);
+  const merged = { ...mergedAnswer(answers), usage: summedUsage(parts.map(({ usage }) => usage)) };
+  return { ...wholeAnswer(merged, frame, estimate), usageEstimated: parts.some(({ isEstimated }) => isEstimated) };
+}
+
+function usedBy({ usage, usageEstimated }: AnswerFigures): AttemptUsage {
+  return { usage, isEstimated: usageEstimated };
 }
 
 /** A long answer, read and written in the thread of long bodies. */
@@ -94,7 +118,7 @@ function writtenThere(
       decode: open.decode,
       credential: resolved.target.credential,
       frame: answerFrame(call, fitted, resolved, route),
-      promptTokens: conversationTokens(fitted.request),
+      promptTokens: promptTokens(fitted.request),
     };
     const made = await longAnswers.write(question, call.record.tenantId ?? "");
     noteMade(made, made.model, attempt, call);
@@ -103,18 +127,13 @@ function writtenThere(
 }
 
 /** What the attempt has used, and the model that the provider says has answered. */
-function noteMade(
-  made: AnswerFigures,
-  model: unknown,
-  { resolved, requests, meter }: OpenAttempt,
-  call: Call,
-  reported: UsageSource["reported"] = () => (made.usageEstimated ? null : made.usage),
-): void {
+function noteMade(made: AnswerFigures, model: unknown, { resolved, requests, meter }: OpenAttempt, call: Call): void {
   const told = toldModel(model, resolved);
   for (const request of requests) request.answeredBy(told);
-  const hasUsage = !made.usageEstimated || !made.isEmpty;
-  const seen = { usage: made.usage, isEstimated: made.usageEstimated };
-  meter.readFrom({ seen: () => (hasUsage ? seen : null), reported });
+  if (requests.length === 1) {
+    const used = !made.usageEstimated || !made.isEmpty ? usedBy(made) : null;
+    meter.readFrom(() => used);
+  }
   // its client has left, and it was read on for what it used
   call.signal.throwIfAborted();
 }
@@ -129,14 +148,24 @@ async function guarded(answer: WholeAnswer, attempt: OpenAttempt, call: Call): P
   }
 }
 
-/** The first failure ends the others. */
+/** The first failure ends the others; what those had used that were there is known by then. */
 async function allDecoded(
   answers: readonly OpenAnswer[],
   attempt: OpenAttempt,
   call: Call,
 ): Promise<readonly ChatAnswer[]> {
+  const told = new Map<number, Usage | null>();
+  attempt.meter.readFrom((index) => {
+    const usage = told.get(index) ?? null;
+    return usage === null ? null : { usage, isEstimated: false };
+  });
+  const noted = async (open: OpenAnswer): Promise<ChatAnswer> => {
+    const answer = await decoded(open, attempt, call);
+    told.set(attempt.requests.indexOf(open.request), strictUsage(answer.usage));
+    return answer;
+  };
   try {
-    return await Promise.all(answers.map((open) => decoded(open, attempt, call)));
+    return await Promise.all(answers.map(noted));
   } catch (thrown) {
     for (const { response } of answers) response.body.cancel();
     attempt.lifetime.end(thrown);

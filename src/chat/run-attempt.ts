@@ -31,6 +31,8 @@ export interface OpenAttempt {
   readonly outputGuards: readonly GuardPolicy[];
   /** One for each upstream request that was sent: several where choices are fanned out. */
   readonly requests: AttemptRecorder[];
+  /** The first of them that failed, which is why the attempt ends; null: none has. */
+  failing: AttemptRecorder | null;
   readonly lifetime: AttemptLifetime;
   readonly meter: AttemptMeter;
   /** Releases everything that the attempt holds; only the first call counts. */
@@ -60,6 +62,15 @@ export interface Refused {
   readonly reason: GatewayError | null;
 }
 
+/** The target's encoder cannot say the request: its other targets may still take it (promise 3.4). */
+export class UnfitForTarget extends Error {
+  readonly reason: GatewayError;
+  constructor(reason: GatewayError) {
+    super(reason.message);
+    this.reason = reason;
+  }
+}
+
 export class AttemptRun<T> {
   /** Rejects with what the attempt failed with, after it was settled. */
   readonly result: Promise<Answered<T> | Refused>;
@@ -81,9 +92,9 @@ export class AttemptRun<T> {
     return this.#open?.lifetime.hasContent === true;
   }
 
-  /** The last upstream request that was sent. */
-  get lastRequest(): Readonly<Attempt> | undefined {
-    return this.#open?.requests.at(-1)?.row;
+  /** The upstream request that says how the attempt ended. */
+  get endingRequest(): Readonly<Attempt> | undefined {
+    return this.#open === null ? undefined : endingRequest(this.#open)?.row;
   }
 
   /** Another attempt of the call was quicker. The record says so at once: it may be written before the attempt has ended. */
@@ -102,8 +113,12 @@ export class AttemptRun<T> {
       }
       return await this.#answer(opened.attempt, opened.probe, work);
     } catch (thrown) {
+      if (thrown instanceof UnfitForTarget) {
+        this.#settle("cancelled");
+        return { kind: "refused", reason: thrown.reason };
+      }
       this.#open?.lifetime.end(thrown);
-      this.#settle(outcomeOf(thrown, this.#call, this.lastRequest));
+      this.#settle(outcomeOf(thrown, this.#call, this.endingRequest));
       throw thrown;
     }
   }
@@ -156,7 +171,7 @@ export class AttemptRun<T> {
     routing.health.called(upstream, clock.monotonic());
     const probe = routing.health.begin(key, route.breaker, clock.monotonic());
     this.#releases.push((outcome) => {
-      const last = this.lastRequest;
+      const last = this.endingRequest;
       const limited = last?.code === "rate_limit_exceeded" ? last.retryAfterMs : null;
       routing.health.end(key, route.breaker, outcome, clock.monotonic(), {
         probe,
@@ -165,7 +180,18 @@ export class AttemptRun<T> {
     });
 
     const settle = (outcome: Outcome): void => this.#settle(outcome);
-    this.#open = { candidate, fitted, resolved, route: route.name, outputGuards, requests, lifetime, meter, settle };
+    this.#open = {
+      candidate,
+      fitted,
+      resolved,
+      route: route.name,
+      outputGuards,
+      requests,
+      failing: null,
+      lifetime,
+      meter,
+      settle,
+    };
     return { kind: "open", attempt: this.#open, probe };
   }
 
@@ -187,6 +213,11 @@ export class AttemptRun<T> {
     this.#isSettled = true;
     for (const release of this.#releases.toReversed()) release(outcome);
   }
+}
+
+/** Of several requests side by side the one that failed first; without a failure the last. */
+export function endingRequest({ failing, requests }: OpenAttempt): AttemptRecorder | undefined {
+  return failing ?? requests.at(-1);
 }
 
 /** What the health of a target has to know of how an attempt ended. */

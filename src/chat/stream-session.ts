@@ -4,7 +4,7 @@ import { asGatewayError, errorBody, type GatewayError } from "../core/errors.ts"
 import type { Outcome } from "../routing/health.ts";
 import type { Call } from "./call.ts";
 import { withAttempts } from "./complete.ts";
-import { type OpenAttempt, outcomeOf } from "./run-attempt.ts";
+import { endingRequest, type OpenAttempt, outcomeOf } from "./run-attempt.ts";
 import { LONG_EVENT, piecesOf } from "./long-events.ts";
 import { nextTurn } from "../wire/turn.ts";
 
@@ -178,7 +178,9 @@ export class StreamSession {
 
   #errorEvent(error: GatewayError): string {
     this.#call.failed(error);
-    this.#settle(outcomeOf(error, this.#call, this.#sending?.attempt.requests.at(-1)?.row));
+    this.#settle(
+      outcomeOf(error, this.#call, this.#sending === null ? undefined : endingRequest(this.#sending.attempt)?.row),
+    );
     return `data: ${JSON.stringify(errorBody(error, this.#call.traceId))}\n\n${DONE}`;
   }
 

@@ -470,7 +470,7 @@ export const CATALOGUE = {
     "server_error",
     "gateway",
     true,
-    "Another attempt of the same call was quicker; only the record shows it.",
+    "Another attempt of the same call was quicker, or another request of the same attempt failed; only the record shows it.",
     "Nothing to do.",
   ),
   client_closed: entry(

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { CATALOGUE } from "../../src/core/errors.ts";
 import { DEFAULT_BREAKER } from "../../src/core/route.ts";
 import { type Fault, status } from "../harness/faults.ts";
+import { cannedUpstream, stubGateway } from "../harness/in-process.ts";
 import { limitedGateway } from "../harness/limited.ts";
 import { type Routed, routedGateway, routeOf } from "../harness/routed.ts";
 import { policiesFor } from "../auth/policy-documents.ts";
@@ -247,6 +248,53 @@ describe("what the gateway itself refuses", () => {
       (await asked(single, { model: "up0:m", fallbacks: ["up1:m"] })).body["model"],
       single.upstream.targets(),
     ]).toEqual(["up1:m", ["up1"]]);
+  });
+});
+
+describe("what a target's own form cannot say", () => {
+  const PDF = { type: "document", source: { type: "base64", media_type: "application/pdf", data: "JVBERi0xLjQ=" } };
+  const CALL = { messages: [{ role: "user", content: [{ type: "text", text: "Read." }, PDF] }], max_tokens: 9 };
+  const claude = {
+    model: "claude-haiku-4-5",
+    id: "msg_1",
+    role: "assistant",
+    stop_reason: "end_turn",
+    content: [{ type: "text", text: "Read it." }],
+    usage: { input_tokens: 9, output_tokens: 3 },
+  };
+  const gateway = () =>
+    stubGateway({
+      upstream: cannedUpstream({ body: JSON.stringify(claude) }),
+      snapshot: {
+        routes: new Map([["docs", routeOf("docs", ["ollama:llama3.2", "anthropic:claude-haiku-4-5"])]]),
+      },
+    });
+
+  test("[d3.4] [d7.3] passes that target over, wherever in the call it stands, and counts at no breaker", async () => {
+    for (const fields of [
+      { route: "docs" },
+      { route: "docs", n: 2, drop_params: true },
+      { model: "ollama:llama3.2", fallbacks: ["anthropic:claude-haiku-4-5"] },
+      { model: "ollama:llama3.2", fallbacks: ["cohere:command-r", "anthropic:claude-haiku-4-5"] },
+    ]) {
+      const stub = gateway();
+      const response = await stub.chat({ ...CALL, ...fields });
+      const body = (await response.json()) as any;
+      expect([fields, response.status, body.model]).toEqual([fields, 200, "anthropic:claude-haiku-4-5"]);
+      expect(stub.records[0]!.attempts.every(({ provider }) => provider === "anthropic")).toBe(true);
+    }
+  });
+
+  test("[d3.4] is the answer where no target is left", async () => {
+    const stub = gateway();
+    const response = await stub.chat({ ...CALL, model: "ollama:llama3.2", fallbacks: ["cohere:command-r"] });
+    const { error } = (await response.json()) as any;
+    expect([response.status, error.code, error.param, stub.sent.length]).toEqual([
+      400,
+      "unsupported_content_block",
+      "messages[0].content[1]",
+      0,
+    ]);
   });
 });
 

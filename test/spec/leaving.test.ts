@@ -43,7 +43,7 @@ async function leftAfter(fault: Fault, leavesAfterMs: number, fields: object = {
   const time = turnTime();
   try {
     const gateway = limitedGateway(
-      { limits: { tokens: { metric: "tokens", window: "day", limit: 1_000 } } },
+      { limits: { tokens: { metric: "tokens", window: "day", limit: 10_000 } } },
       [],
       { up0: [fault] },
       { clock: time.clock },
@@ -191,4 +191,32 @@ describe("a call that ends early", () => {
     expect(gateway.records[0]).toMatchObject({ usageSource: "estimated", usage: { prompt_tokens: 5 } });
     expect(gateway.records[0]!.usage!.completion_tokens).toBeGreaterThan(100);
   });
+
+  test("[d4.2] pays for all that the model reads, before and after the first content alike", async () => {
+    const words = "Some words that the model is to read. ".repeat(200);
+    const base64 = Buffer.from(words).toString("base64");
+    const texts: Readonly<Record<string, object>> = {
+      tools: { tools: [{ type: "function", function: { name: "f", description: words, parameters: {} } }] },
+      response_format: {
+        response_format: { type: "json_schema", json_schema: { name: "s", schema: { description: words } } },
+      },
+      "what is passed through": { documents: [{ text: words }] },
+      document: content({ type: "document", source: { type: "base64", media_type: "text/plain", data: base64 } }),
+      file: content({ type: "file", file: { filename: "a.txt", file_data: `data:text/plain;base64,${base64}` } }),
+    };
+    for (const [name, fields] of Object.entries(texts)) {
+      const before = await leftAfter({ kind: "ok", delayMs: 10_000 }, 1_000, { ...fields, stream: true });
+      const gateway = limitedGateway({}, [], { up0: [{ kind: "falls_silent", words: 2 }] });
+      const reader = (await gateway.chat({ ...CALL, ...fields, stream: true })).body!.getReader();
+      await reader.read();
+      await reader.cancel();
+      const [early, late] = [before.record, gateway.records[0]!].map(({ usage }) => usage!);
+      expect([name, early!.prompt_tokens > words.length / 5, late!.completion_tokens > 0]).toEqual([name, true, true]);
+      expect([name, late!.prompt_tokens]).toEqual([name, early!.prompt_tokens]);
+    }
+  });
 });
+
+function content(part: object): object {
+  return { messages: [{ role: "user", content: [{ type: "text", text: "Hello" }, part] }] };
+}

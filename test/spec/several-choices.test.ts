@@ -1,8 +1,11 @@
 // `n` where a provider gives one answer a call and its row says that more are emulated: as many calls side by side, one answer, and the cost told.
 import { describe, expect, test } from "bun:test";
 import { cannedUpstream, type CannedAnswer, type Stub, stubGateway } from "../harness/in-process.ts";
+import { limitSet } from "../harness/limited.ts";
 import { readStream } from "../harness/sse.ts";
-import type { UpstreamClient, UpstreamRequest } from "../../src/wire/upstream.ts";
+import { DEFAULT_BREAKER } from "../../src/core/route.ts";
+import { bytesOf } from "../../src/wire/body-bytes.ts";
+import { type UpstreamClient, UpstreamFault, type UpstreamRequest } from "../../src/wire/upstream.ts";
 
 const ASK = { model: "ollama:qwen3:4b", messages: [{ role: "user", content: "Pick a word." }], n: 3 };
 const WORDS = ["alpha", "beta", "gamma"];
@@ -174,5 +177,151 @@ describe("several choices of a provider that gives one", () => {
     const gateway = wordsInOrder(whole);
     const response = await gateway.chat({ ...ASK, n: 1 });
     expect([gateway.sent.length, response.headers.get("x-gateway-warnings")]).toEqual([1, null]);
+  });
+});
+
+const WAIT = Symbol("lasts until the call is ended");
+/** What one of the calls gets: pieces of its body, and a fault or a wait in their place. */
+interface Part {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly pieces: readonly (string | UpstreamFault | typeof WAIT)[];
+}
+
+function partsUpstream(parts: readonly Part[]): UpstreamClient {
+  let calls = 0;
+  return {
+    send(_request, call) {
+      const { status = 200, headers = {}, pieces } = parts[calls++]!;
+      let next = 0;
+      call.onSent?.(true);
+      const read = async (): Promise<Uint8Array | null> => {
+        const piece = pieces[next++];
+        if (piece instanceof UpstreamFault) throw piece;
+        if (piece === undefined) return null;
+        if (piece !== WAIT) return new TextEncoder().encode(piece);
+        if (!call.signal.aborted)
+          await new Promise<void>((ended) => call.signal.addEventListener("abort", () => ended()));
+        throw call.signal.reason;
+      };
+      const bytes = (max: number): Promise<Uint8Array> => bytesOf({ read }, max, () => {});
+      return Promise.resolve({
+        status,
+        header: (name) => headers[name] ?? null,
+        body: { read, bytes, text: async (max) => Buffer.from(await bytes(max)).toString(), cancel: () => {} },
+      });
+    },
+  };
+}
+
+const NDJSON = { "content-type": "application/x-ndjson" };
+/** Nothing of it tells what it used. */
+const UNTOLD = { done: true, done_reason: "stop" };
+const LIMITED = limitSet({ limits: { tokens: { metric: "tokens", window: "day", limit: 100_000 } } });
+const limited = (upstream: UpstreamClient): Stub => stubGateway({ upstream, snapshot: { limitRules: LIMITED } });
+/** What the gateway takes the prompt of one of the calls to be; the provider says something else. */
+const PROMPT = 7;
+const told = (index: number) => ({ ...end(index), prompt_eval_count: 30 });
+
+describe("what several calls for one answer have used", () => {
+  test("[d4.2] is the sum of their own figures where they told them, also when another one fails behind them", async () => {
+    for (const stream of [false, true]) {
+      const answered = (word: string, index: number): Part => ({
+        headers: NDJSON,
+        pieces: stream ? [line(word), line("", told(index))] : [line(word, told(index))],
+      });
+      const fault = new UpstreamFault("cut", "the connection broke off");
+      const upstream = partsUpstream([
+        answered("alpha", 0),
+        answered("beta", 1),
+        { headers: NDJSON, pieces: [line("g"), fault] },
+      ]);
+      const gateway = limited(upstream);
+      await (await gateway.chat({ ...ASK, stream })).text();
+      const [record] = gateway.records;
+      expect([stream, record!.attempts.map(({ usage }) => usage?.total_tokens ?? null).slice(0, 2)]).toEqual([
+        stream,
+        [31, 32],
+      ]);
+      expect([stream, record!.limits[0]!.settled]).toEqual([stream, 31 + 32 + PROMPT + (stream ? 1 : 0)]);
+    }
+  });
+
+  test("[d4.2] [d8.9] is the prompt of each of them, where no figures came", async () => {
+    for (const stream of [false, true]) {
+      const parts = WORDS.map((word): Part => ({
+        headers: NDJSON,
+        pieces: stream ? [line(word), line("", UNTOLD)] : [line(word, UNTOLD)],
+      }));
+      const gateway = limited(partsUpstream(parts));
+      const response = await gateway.chat({
+        ...ASK,
+        stream,
+        ...(stream && { stream_options: { include_usage: true } }),
+      });
+      const body = await response.text();
+      const usage = (stream ? readStream(body).events.at(-1)! : JSON.parse(body))["usage"];
+      expect([stream, usage.prompt_tokens]).toEqual([stream, 3 * PROMPT]);
+      expect(gateway.records[0]!.limits[0]!.settled).toBe(usage.total_tokens);
+    }
+  });
+
+  test("[d4.2] [d8.9] counts their own figures where some told them, and an estimate for the others", async () => {
+    const parts = WORDS.map((word, index): Part => ({
+      headers: NDJSON,
+      pieces: [line(word), line("", index === 0 ? told(0) : UNTOLD)],
+    }));
+    const gateway = limited(partsUpstream(parts));
+    await (await gateway.chat({ ...ASK, stream: true })).text();
+    const [record] = gateway.records;
+    expect(record!.attempts.map(({ usage, usageSource }) => [usage!.prompt_tokens, usageSource])).toEqual([
+      [30, "provider"],
+      [PROMPT, "estimated"],
+      [PROMPT, "estimated"],
+    ]);
+    expect([record!.usage!.prompt_tokens, record!.usageSource]).toEqual([30 + 2 * PROMPT, "estimated"]);
+  });
+
+  test("[d4.2] is the prompt of each of them when the client leaves in the middle", async () => {
+    const leaving = new AbortController();
+    const parts = WORDS.map((word): Part => ({ headers: NDJSON, pieces: [line(word), WAIT] }));
+    const gateway = limited(partsUpstream(parts));
+    const response = await gateway.chat({ ...ASK, stream: true }, { signal: leaving.signal });
+    const reader = response.body!.getReader();
+    await reader.read();
+    leaving.abort();
+    await reader.cancel();
+    expect(gateway.records[0]!.limits[0]!.settled).toBeGreaterThanOrEqual(3 * PROMPT);
+  });
+});
+
+describe("the failure of one of several calls", () => {
+  test("[d7.1] is the failure of the attempt, with what its provider said of waiting", async () => {
+    for (const stream of [false, true]) {
+      const refused: Part = { status: 429, headers: { "retry-after": "7" }, pieces: ['{"error":"slow down"}'] };
+      const gateway = limited(partsUpstream([{ pieces: [WAIT] }, refused, { pieces: [WAIT] }]));
+      const response = await gateway.chat({ ...ASK, stream });
+      await response.text();
+      expect([response.status, response.headers.get("retry-after")]).toEqual([429, "7"]);
+      const [record] = gateway.records;
+      expect(record!.attempts.map(({ status, retryAfterMs }) => [status === 429, retryAfterMs])).toEqual([
+        [false, null],
+        [true, 7_000],
+        [false, null],
+      ]);
+      // the target is closed for as long as its provider said
+      const { clock, routing } = gateway.context;
+      const closed = routing.health.closedReason("ollama:qwen3:4b", DEFAULT_BREAKER, clock.monotonic());
+      expect([stream, closed]).toEqual([stream, "rate_limited"]);
+    }
+  });
+
+  test("[d11.1] stands at the one that failed in mid-stream", async () => {
+    const error: Part = { headers: NDJSON, pieces: [line("a"), '{"error":"the model crashed"}\n'] };
+    const gateway = limited(
+      partsUpstream([error, { headers: NDJSON, pieces: [WAIT] }, { headers: NDJSON, pieces: [WAIT] }]),
+    );
+    await (await gateway.chat({ ...ASK, stream: true })).text();
+    expect(gateway.records[0]!.attempts.map(({ code }) => code === "upstream_error")).toEqual([true, false, false]);
   });
 });

@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { ToolActivity } from "../../core/tool.ts";
 import type { Outcome } from "../../routing/health.ts";
 import { isThreadText, type RoundPart } from "./answer-thread.ts";
-import { closeRequest } from "../attempt.ts";
+import { closeAttempt } from "../attempt.ts";
 import type { Call } from "../call.ts";
 import { complete, withAttempts } from "../complete.ts";
 import type { Answered, OpenAttempt } from "../run-attempt.ts";
@@ -300,6 +300,6 @@ class SentRounds implements Sending {
   fail(thrown: unknown): unknown {
     if (this.#phase !== "answer") return thrown;
     this.cancel();
-    return closeRequest(this.attempt.requests.at(-1)!, thrown, this.attempt, this.#call);
+    return closeAttempt(thrown, this.attempt, this.#call);
   }
 }

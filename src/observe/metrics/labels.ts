@@ -41,7 +41,7 @@ export const LABELS: Readonly<Record<string, Label>> = {
   stream: { values: "`true`, `false`.", most: null },
   code: {
     values:
-      "Code of the catalogue of errors; of an attempt also `none` where it served, and `superseded` where another one of the same call was quicker.",
+      "Code of the catalogue of errors; of an attempt also `none` where it served, and `superseded` where another one of the same call was quicker, or failed beside it.",
     most: 100,
   },
   kind: { values: "`prompt`, `completion`.", most: null },
