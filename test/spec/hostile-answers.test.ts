@@ -88,6 +88,28 @@ describe("figures", () => {
   });
 });
 
+describe("an answer beyond a bound", () => {
+  const excess = Object.fromEntries(Array.from({ length: 10_001 }, (_, index) => [`m${index}`, 1]));
+  for (const family of ["openai", "anthropic", "gemini", "bedrock", "cohere", "ollama"])
+    test(`[d5.8] ${family}: its error names the bound, and does not say that the answer is not JSON`, async () => {
+      const gateway = answering({ body: JSON.stringify({ ...openaiAnswer("Hello"), extra: excess }) }, family);
+      const answer = await gateway.chat({ model: `${family}:m`, messages: hello, max_tokens: 5, num_retries: 0 });
+      expect(await answer.json()).toMatchObject({
+        error: {
+          code: "upstream_invalid_response",
+          message: "The provider sent more than the gateway reads: extra may have at most 10000 members.",
+        },
+      });
+    });
+  test("[d5.8] an event of a stream likewise", async () => {
+    const gateway = streaming([openaiChunk({ content: "Hello" }), { ...openaiChunk({ content: "!" }), extra: excess }]);
+    const answer = await gateway.chat({ model: "openai:m", messages: hello, stream: true });
+    expect(await answer.text()).toContain(
+      "The provider sent more than the gateway reads: extra may have at most 10000 members.",
+    );
+  });
+});
+
 describe("memory and time", () => {
   test("[d1.5] [d8.5] an id without measure does not begin every event", async () => {
     const gateway = streaming([

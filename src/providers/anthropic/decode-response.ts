@@ -2,8 +2,6 @@
 // it: turn-content.ts.
 import type { AnswerMessage, ChatAnswer, ReasoningDetail, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { parseJson } from "../../wire/json.ts";
-import { JsonError } from "../../wire/json-error.ts";
 import { MalformedAnswer, StreamError, type DecodeContext } from "../provider.ts";
 import { annotationsOf } from "./citations.ts";
 import { classifyError } from "./errors.ts";
@@ -11,6 +9,7 @@ import { readMemo } from "./memo.ts";
 import { finishOf, refusalOf, serviceTierOf, stopSequenceOf, usageOf } from "./outcome.ts";
 import { redactedDetail, thinkingDetail } from "./reasoning.ts";
 import { packedTurn } from "./turn-content.ts";
+import { parseSentJson } from "../sent-json.ts";
 
 /** Throws StreamError for an error inside a 200, MalformedAnswer for what is no answer. */
 export function decodeResponse(body: string, context: DecodeContext): ChatAnswer {
@@ -46,13 +45,7 @@ export function decodeResponse(body: string, context: DecodeContext): ChatAnswer
 }
 
 function readAnswer(body: string): JsonObject {
-  let value: Json;
-  try {
-    value = parseJson(body);
-  } catch (thrown) {
-    if (thrown instanceof JsonError) throw new MalformedAnswer(`The provider's answer is not JSON: ${thrown.message}`);
-    throw thrown;
-  }
+  const value = parseSentJson(body, ({ message }) => `The provider's answer is not JSON: ${message}`);
   if (!isObject(value)) throw new MalformedAnswer("The provider's answer is not a JSON object.");
   return value;
 }

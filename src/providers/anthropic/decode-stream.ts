@@ -2,8 +2,6 @@
 // with a start, deltas and a stop; then message_delta tells how it ended. Unknown events, blocks and deltas are passed over, as the vendor asks.
 import type { ChatChunk, ChunkDelta, ReasoningDetail, ToolCallDelta } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { parseJson } from "../../wire/json.ts";
-import { JsonError } from "../../wire/json-error.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { MalformedAnswer, StreamError, type DecodeContext, type StreamDecoder } from "../provider.ts";
 import { inputOf } from "../carried-content.ts";
@@ -14,6 +12,7 @@ import { readMemo } from "./memo.ts";
 import { finishOf, isCutOff, refusalOf, serviceTierOf, stopSequenceOf, usageOf } from "./outcome.ts";
 import { redactedDetail, thinkingDetail } from "./reasoning.ts";
 import { growBlock, type GrowingBlock, packedTurn } from "./turn-content.ts";
+import { parseSentJson } from "../sent-json.ts";
 
 const NOTHING: readonly ChatChunk[] = [];
 
@@ -304,14 +303,10 @@ function callChunk(call: ToolCallDelta): ChatChunk {
 /** Null for what is no event: some compatible servers end with OpenAI's mark. */
 function readEvent(data: string): JsonObject | null {
   if (data === "[DONE]") return null;
-  let value: Json;
-  try {
-    value = parseJson(data);
-  } catch (thrown) {
-    if (thrown instanceof JsonError)
-      throw new MalformedAnswer(`The provider's stream holds an event that is not JSON: ${thrown.message}`);
-    throw thrown;
-  }
+  const value = parseSentJson(
+    data,
+    ({ message }) => `The provider's stream holds an event that is not JSON: ${message}`,
+  );
   if (!isObject(value)) throw new MalformedAnswer("The provider's stream holds an event that is not a JSON object.");
   return value;
 }

@@ -2,8 +2,6 @@
 // for travels beside it: turn-content.ts.
 import type { AnswerMessage, ChatAnswer, ReasoningDetail, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { parseJson } from "../../wire/json.ts";
-import { JsonError } from "../../wire/json-error.ts";
 import { readMemo } from "../anthropic/memo.ts";
 import { MalformedAnswer, StreamError, type DecodeContext } from "../provider.ts";
 import { annotationsOf } from "./citations.ts";
@@ -11,6 +9,7 @@ import { classifyError } from "./errors.ts";
 import { besideAnswer, finishOf, usageOf } from "./outcome.ts";
 import { hiddenDetail, reasoningDetail } from "./reasoning.ts";
 import { isOfService, packedTurn } from "./turn-content.ts";
+import { parseSentJson } from "../sent-json.ts";
 
 /** Throws StreamError for an error inside a 200, MalformedAnswer for what is no answer. */
 export function decodeResponse(body: string, context: DecodeContext): ChatAnswer {
@@ -41,13 +40,7 @@ export function decodeResponse(body: string, context: DecodeContext): ChatAnswer
 
 /** Throws MalformedAnswer for what is no JSON object; `what` names it. */
 export function readObject(text: string, what: string): JsonObject {
-  let value: Json;
-  try {
-    value = parseJson(text);
-  } catch (thrown) {
-    if (thrown instanceof JsonError) throw new MalformedAnswer(`The provider's ${what} is not JSON: ${thrown.message}`);
-    throw thrown;
-  }
+  const value = parseSentJson(text, ({ message }) => `The provider's ${what} is not JSON: ${message}`);
   if (!isObject(value)) throw new MalformedAnswer(`The provider's ${what} is not a JSON object.`);
   return value;
 }

@@ -2,12 +2,11 @@
 // reasoning, as thinking blocks are that of newer ones.
 import type { AnswerMessage, ChatAnswer, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { parseJson } from "../../wire/json.ts";
-import { JsonError } from "../../wire/json-error.ts";
 import { MalformedAnswer, StreamError } from "../provider.ts";
 import { annotationsOf, citedBlock } from "./citations.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, logprobsOf, usageOf } from "./outcome.ts";
+import { parseSentJson } from "../sent-json.ts";
 
 /** Throws StreamError for an error inside a 200 and for an answer that failed, MalformedAnswer for what is no answer. */
 export function decodeResponse(body: string): ChatAnswer {
@@ -40,14 +39,7 @@ function failAnswer(answer: JsonObject, body: string): never {
 
 /** One JSON object of an answer or of an event. */
 export function readObject(text: string): JsonObject {
-  let value: Json;
-  try {
-    value = parseJson(text);
-  } catch (thrown) {
-    if (thrown instanceof JsonError)
-      throw new MalformedAnswer(`The provider sent something that is no JSON: ${thrown.message}`);
-    throw thrown;
-  }
+  const value = parseSentJson(text, ({ message }) => `The provider sent something that is no JSON: ${message}`);
   if (!isObject(value)) throw new MalformedAnswer("The provider sent JSON that is no object.");
   return value;
 }

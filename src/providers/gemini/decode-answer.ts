@@ -1,20 +1,13 @@
 // What plain and streamed answers have in common: the frame of a GenerateContentResponse. https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { parseJson } from "../../wire/json.ts";
-import { JsonError } from "../../wire/json-error.ts";
 import { MalformedAnswer, StreamError } from "../provider.ts";
 import { classifyError, statusOfError } from "./errors.ts";
 import type { RenamedFunctions } from "./encode-tools.ts";
+import { parseSentJson } from "../sent-json.ts";
 
 /** One response object. Throws StreamError for an error, also in a list of one, and MalformedAnswer for what is no response. */
 export function readFrame(text: string): JsonObject {
-  let value: Json;
-  try {
-    value = parseJson(text);
-  } catch (thrown) {
-    if (!(thrown instanceof JsonError)) throw thrown;
-    throw new MalformedAnswer(`The provider sent something that is no JSON: ${thrown.message}`);
-  }
+  const value = parseSentJson(text, ({ message }) => `The provider sent something that is no JSON: ${message}`);
   const frame = Array.isArray(value) && value.length === 1 ? (value[0] as Json) : value;
   if (!isObject(frame)) throw new MalformedAnswer("The provider sent JSON that is no generateContent response.");
   if (frame["error"] !== undefined && frame["error"] !== null)

@@ -3,11 +3,10 @@
 import { mainTokenCount } from "../token-count.ts";
 import type { AnswerMessage, ChatAnswer, ChatChunk, FinishReason, ToolCall, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { parseJson } from "../../wire/json.ts";
-import { JsonError } from "../../wire/json-error.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { MalformedAnswer, StreamError, type StreamDecoder } from "../provider.ts";
 import { classifyError } from "./errors.ts";
+import { parseSentJson } from "../sent-json.ts";
 
 const NOTHING: readonly ChatChunk[] = [];
 
@@ -77,14 +76,7 @@ class LineStream implements StreamDecoder {
 }
 
 function readLine(text: string): JsonObject {
-  let value: Json;
-  try {
-    value = parseJson(text);
-  } catch (thrown) {
-    if (thrown instanceof JsonError)
-      throw new MalformedAnswer(`The provider sent something that is no JSON: ${thrown.message}`);
-    throw thrown;
-  }
+  const value = parseSentJson(text, ({ message }) => `The provider sent something that is no JSON: ${message}`);
   if (!isObject(value)) throw new MalformedAnswer("The provider sent JSON that is no object.");
   if ((value["error"] ?? null) !== null) throw new StreamError(classifyError({ status: 200, body: text }));
   return value;

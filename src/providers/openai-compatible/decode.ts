@@ -1,8 +1,6 @@
 // Body text -> ChatAnswer: the provider's own object, patched where an OpenAI-shaped server says the same thing differently.
 import type { ChatAnswer } from "../../core/chat.ts";
 import { isObject, type Json } from "../../core/json.ts";
-import { parseJson } from "../../wire/json.ts";
-import { JsonError } from "../../wire/json-error.ts";
 import { MalformedAnswer, StreamError } from "../provider.ts";
 import {
   completeArguments,
@@ -16,6 +14,7 @@ import type { ErrorClassifier } from "./errors.ts";
 import type { FinishWords } from "./finish-reasons.ts";
 import type { AnswerRow } from "./row.ts";
 import { patchUsage } from "./usage.ts";
+import { parseSentJson } from "../sent-json.ts";
 
 /** Throws StreamError for an error inside a 200, MalformedAnswer for what is no answer. */
 export function decodeResponse(row: AnswerRow, words: FinishWords, errors: ErrorClassifier, body: string): ChatAnswer {
@@ -40,12 +39,7 @@ export function decodeResponse(row: AnswerRow, words: FinishWords, errors: Error
 
 /** Throws MalformedAnswer that tells what the body is. */
 export function parseAnswer(body: string): Json {
-  try {
-    return parseJson(body);
-  } catch (thrown) {
-    if (!(thrown instanceof JsonError)) throw thrown;
-    throw new MalformedAnswer(`The provider's answer is ${describeText(body)}, not JSON.`);
-  }
+  return parseSentJson(body, () => `The provider's answer is ${describeText(body)}, not JSON.`);
 }
 
 /** What a text that should have been JSON is, without quoting it: it may come from a proxy that nobody here knows. */

@@ -3,7 +3,6 @@
 import type { ChatChunk, ChunkChoice } from "../../core/chat.ts";
 import { isObject, type Json } from "../../core/json.ts";
 import { parseJson } from "../../wire/json.ts";
-import { JsonError } from "../../wire/json-error.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { decoderAround, MalformedAnswer, type StreamDecoder, StreamError } from "../provider.ts";
 import { hasToolCalls, type Loose, patchFinishReason, patchLogprobs, patchMessage } from "./choice.ts";
@@ -12,6 +11,7 @@ import type { ErrorClassifier } from "./errors.ts";
 import type { FinishWords } from "./finish-reasons.ts";
 import type { AnswerRow } from "./row.ts";
 import { patchUsage } from "./usage.ts";
+import { parseSentJson } from "../sent-json.ts";
 
 const NOTHING: readonly ChatChunk[] = [];
 
@@ -141,12 +141,7 @@ const BRACKET = "[".charCodeAt(0);
 
 /** Throws MalformedAnswer that tells what the event is. */
 export function parseEvent(data: string): Json {
-  try {
-    return parseJson(data);
-  } catch (thrown) {
-    if (!(thrown instanceof JsonError)) throw thrown;
-    throw new MalformedAnswer(`An event of the provider's stream is ${describeText(data)}, not JSON.`);
-  }
+  return parseSentJson(data, () => `An event of the provider's stream is ${describeText(data)}, not JSON.`);
 }
 
 /** The words of an error that is not in JSON are the text itself. */

@@ -1,0 +1,17 @@
+// JSON text that a provider sent, in an answer or an event. A text that exceeds a bound may well be JSON: its error names the bound, and does not call it something else.
+import type { Json } from "../core/json.ts";
+import { parseJson } from "../wire/json.ts";
+import { JsonError } from "../wire/json-error.ts";
+import { MalformedAnswer } from "./provider.ts";
+
+/** Throws MalformedAnswer; `fault` says what is wrong with a text that is not JSON. */
+export function parseSentJson(text: string, fault: (thrown: JsonError) => string): Json {
+  try {
+    return parseJson(text);
+  } catch (thrown) {
+    if (!(thrown instanceof JsonError)) throw thrown;
+    throw new MalformedAnswer(
+      thrown.beyond === null ? fault(thrown) : `The provider sent more than the gateway reads: ${thrown.message}`,
+    );
+  }
+}
