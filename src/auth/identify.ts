@@ -10,33 +10,44 @@ import { membershipsOf } from "./memberships.ts";
 
 type Read = Pick<Snapshot, "tokens" | "memberships" | "logins" | "loginUsers">;
 
-/** At once, but for the first call with a login. Throws, or rejects with, what authenticate, Logins and demandAddress say; `insufficient_role` for a login without any role. */
+/**
+ * At once, but for the first call with a login. Throws, or rejects with, what authenticate, Logins and demandAddress say; `insufficient_role` for a login without any role.
+ * `onKnown` hears of a good token before it is asked whether it may be used from there, and whether it has a role: what is refused for that is recorded for its owner.
+ */
 export function identify(
   authorization: string | null,
   address: () => string | null,
   snapshot: Read,
   logins: Logins,
   nowMs: number,
+  onKnown: (token: AccessToken) => void = NOT_HEARD,
 ): AccessToken | Promise<AccessToken> {
   const login = snapshot.logins.length === 0 ? null : loginText(authorization);
-  if (login !== null) return identifyLogin(login, snapshot, logins, nowMs);
+  if (login !== null) return identifyLogin(login, snapshot, logins, nowMs, onKnown);
   const token = authenticate(authorization, snapshot, nowMs);
+  onKnown(token);
   demandAddress(token, address);
   return token;
 }
+
+const NOT_HEARD = (): void => {};
 
 function identifyLogin(
   text: string,
   snapshot: Read,
   logins: Logins,
   nowMs: number,
+  onKnown: (token: AccessToken) => void,
 ): AccessToken | Promise<AccessToken> {
   const token = logins.identify(text, snapshot.logins, nowMs);
-  return token instanceof Promise ? token.then((one) => withRole(one, snapshot)) : withRole(token, snapshot);
+  return token instanceof Promise
+    ? token.then((one) => withRole(one, snapshot, onKnown))
+    : withRole(token, snapshot, onKnown);
 }
 
-function withRole(verified: AccessToken, snapshot: Read): AccessToken {
+function withRole(verified: AccessToken, snapshot: Read, onKnown: (token: AccessToken) => void): AccessToken {
   const token = ofUser(verified, snapshot);
+  onKnown(token);
   if (membershipsOf(token, snapshot).length > 0) return token;
   throw new GatewayError(
     "insufficient_role",

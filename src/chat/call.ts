@@ -187,13 +187,13 @@ export class Call {
   /** One of the client's own HTTP headers, by lower-case name. */
   readonly clientHeader = (name: string): string | null => this.#http.headers.get(name);
 
-  authenticated(token: AccessToken): void {
+  readonly authenticated = (token: AccessToken): void => {
     this.record.tokenId = token.id;
     this.record.tenantId = token.tenantId;
     // a personal token may reach several projects, and the request names one of them
     this.record.projectId = token.projectId;
     this.record.userId = token.userId;
-  }
+  };
 
   /** Starts the clock of the whole operation, which counts from the arrival of the request. */
   parsed(request: ChatRequest): void {

@@ -31,9 +31,9 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
       call.snapshot,
       context.logins,
       context.clock.now(),
+      call.authenticated,
     );
     const token = known instanceof Promise ? await known : known;
-    call.authenticated(token);
     const explains = asksToExplain(http.headers);
     call.tellsCost = isOn(http.headers.get("x-gateway-cost"), "x-gateway-cost");
     demandInference(token, explains ? NEEDED_TO_EXPLAIN : NOTHING_NEEDED, call.snapshot);

@@ -161,3 +161,8 @@ export interface CallRecord {
   /** The gateway's own share of totalMs. */
   ownMs: number;
 }
+
+/** Whether no good token came with it. There is no bound on how many such calls come, so that only a few of them have a line in the log, and integrations get none of them. */
+export function isOfStranger({ tokenId }: Pick<CallRecord, "tokenId">): boolean {
+  return tokenId === null;
+}

@@ -47,17 +47,16 @@ export function refuseUnservedWith(context: ChatContext): RefuseUnserved {
   return async (operation, http, peer) => {
     const call = new Call(context, http, { requestIP: () => (peer === null ? null : { address: peer }) });
     try {
-      call.authenticated(
-        await identify(
-          http.headers.get("authorization"),
-          call.clientIp,
-          call.snapshot,
-          context.logins,
-          context.clock.now(),
-        ),
+      await identify(
+        http.headers.get("authorization"),
+        call.clientIp,
+        call.snapshot,
+        context.logins,
+        context.clock.now(),
+        call.authenticated,
       );
     } catch {
-      // the record names no tenant
+      // without a good token the record names no tenant
     }
     const asked = `${http.method} ${new URL(http.url).pathname.slice(0, MAX_PATH)}`;
     const message = HINTS[operation] ?? `There is no operation at ${asked}. This gateway serves ${CHAT}.`;

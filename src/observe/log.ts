@@ -1,7 +1,14 @@
 // One JSON line for each call, and the gateway's own events, by pino. No text of prompts or answers and no secret: the record holds none.
 import pino from "pino";
 import type { JsonObject } from "../core/json.ts";
-import type { Attempt, CallCost, CallRecord, LimitTouch, PolicyTouch } from "../core/record.ts";
+import {
+  type Attempt,
+  type CallCost,
+  type CallRecord,
+  isOfStranger,
+  type LimitTouch,
+  type PolicyTouch,
+} from "../core/record.ts";
 import type { ToolRun } from "../core/tool.ts";
 import { parseRecord } from "../wire/record-json.ts";
 import { openLineSink } from "./line-sink.ts";
@@ -77,15 +84,15 @@ export function openLog(options: { readonly level: LogLevel; readonly fileDescri
   };
 }
 
-/** Whoever has no token can make as many lines as he likes calls: beyond the first of a second they are counted. */
+/** Strangers may call as often as they like. Beyond the first calls of a second, theirs have no line and are counted. */
 class Strangers {
   #second = 0;
   #lines = 0;
   #held = 0;
 
-  mayTell({ tokenId, status, startedAtMs }: CallRecord): boolean {
-    if (tokenId !== null || status !== 401) return true;
-    const second = Math.floor(startedAtMs / 1000);
+  mayTell(record: CallRecord): boolean {
+    if (!isOfStranger(record)) return true;
+    const second = Math.floor(record.startedAtMs / 1000);
     // calls are told in the order of their ends: one that began before the others is none of a new second
     if (second > this.#second) {
       this.#second = second;

@@ -245,7 +245,10 @@ describe("who is told", () => {
     publish(opened, 1, { traceId: random(), projectId: "shop" });
     publish(opened, 1, { traceId: random(), tenantId: "other" });
     publish(opened, 1, { traceId: random(), tenantId: "other", code: "upstream_error", status: 502 });
-    publish(opened, 5, { tenantId: null, tokenId: null, projectId: null, code: "invalid_token", status: 401 });
+    const stranger = { tenantId: null, tokenId: null, projectId: null };
+    publish(opened, 5, { ...stranger, code: "invalid_token", status: 401 });
+    publish(opened, 5, { ...stranger, code: "operation_not_served", status: 404 });
+    publish(opened, 5, { ...stranger, code: "login_unavailable", status: 503 });
     await opened.until(
       () =>
         linesOf(file("all")).length === 203 && opened.integrations.standings().every(({ sums }) => sums.queued === 0),

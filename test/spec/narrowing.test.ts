@@ -361,13 +361,23 @@ describe("a token that is narrowed by addresses", () => {
     return response.status === 200 ? "200" : `${response.status} ${body["error"].code}`;
   };
 
-  test("[d2.4] is refused from every other: 403 address_forbidden, before the body is looked at", async () => {
+  test("[d2.4 d11.1] is refused from every other: 403 address_forbidden, before the body is looked at", async () => {
     const stub = answeringGateway({ token: { ipRanges: ["192.0.2.0/24", "2001:db8::/32"] } });
     for (const peer of ["192.0.2.1", "::ffff:192.0.2.200", "2001:db8::9"])
       expect([peer, await outcome(stub, peer)]).toEqual([peer, "200"]);
     for (const peer of ["192.0.3.1", "2001:db9::1", undefined])
       expect([peer, await outcome(stub, peer)]).toEqual([peer, "403 address_forbidden"]);
+    const calls = stub.records.length;
     expect((await stub.chat("no JSON", { peer: "192.0.3.1" })).status).toBe(403);
+    // the token was a good one: its owner wants to know of it
+    expect(stub.records.slice(calls)).toMatchObject([
+      {
+        code: "address_forbidden",
+        tokenId: expect.any(String),
+        tenantId: expect.any(String),
+        projectId: expect.any(String),
+      },
+    ]);
     expect(
       await outcome(stub, "192.0.3.1", {
         "x-forwarded-for": "192.0.2.1",

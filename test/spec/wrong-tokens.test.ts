@@ -16,6 +16,14 @@ afterAll(async () => {
   issuer.stop();
 });
 
+/** Calls without a line of their own. */
+function heldBack(): number {
+  return gateway
+    .lines()
+    .filter((line) => typeof line["calls"] === "number" && String(line["msg"]).includes("without a token"))
+    .reduce((sum, line) => sum + Number(line["calls"]), 0);
+}
+
 describe("a flood of wrong tokens", () => {
   test("[d2.5] [d2.7] is answered 401 with its code, one by one, while who has a token is served, and the log tells of few and counts the rest", async () => {
     await issuer.addKey("stranger");
@@ -51,12 +59,8 @@ describe("a flood of wrong tokens", () => {
     expect(tookMs).toBeLessThan(10_000);
     let told = 0;
     for (let waits = 0; waits < 100; waits++) {
-      const lines = gateway.lines();
-      const held = lines
-        .filter((line) => typeof line["calls"] === "number" && String(line["msg"]).includes("without a token"))
-        .reduce((sum, line) => sum + Number(line["calls"]), 0);
-      const refused = lines.filter((line) => line["status"] === 401).length;
-      told = held + refused;
+      const refused = gateway.lines().filter((line) => line["status"] === 401).length;
+      told = heldBack() + refused;
       if (told === 2000) {
         expect(refused).toBeLessThanOrEqual(10 * (Math.ceil(tookMs / 1000) + 1));
         break;
@@ -64,6 +68,21 @@ describe("a flood of wrong tokens", () => {
       await Bun.sleep(50);
     }
     expect(told).toBe(2000);
+    // nor do requests to what is not served fill it
+    const heldBefore = heldBack();
+    const beganMs = performance.now();
+    const statuses = await Promise.all(
+      Array.from({ length: 300 }, async () => (await fetch(`${gateway.url}/v1/embeddings`, { method: "POST" })).status),
+    );
+    const seconds = Math.ceil((performance.now() - beganMs) / 1000) + 1;
+    expect(new Set(statuses)).toEqual(new Set([404]));
+    let unserved = 0;
+    for (let waits = 0; waits < 100 && unserved + heldBack() - heldBefore < 300; waits++) {
+      await Bun.sleep(50);
+      unserved = gateway.lines().filter((line) => line["code"] === "operation_not_served").length;
+    }
+    expect(unserved + heldBack() - heldBefore).toBe(300);
+    expect(unserved).toBeLessThanOrEqual(10 * seconds);
     const output = gateway.output();
     for (const text of texts) expect(output).not.toContain(text.slice(-20));
     // strangers make no work at the issuer: one discovery, one key set

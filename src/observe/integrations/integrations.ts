@@ -4,7 +4,7 @@ import { dirname, resolve } from "node:path";
 import { Worker } from "node:worker_threads";
 import { systemClock } from "../../core/clock.ts";
 import type { CallContent } from "../../core/content.ts";
-import type { CallRecord } from "../../core/record.ts";
+import { type CallRecord, isOfStranger } from "../../core/record.ts";
 import { recordText } from "../../core/record-text.ts";
 import { threadFile } from "../../core/thread-file.ts";
 import type { CallStart, StreamChunk } from "./callback.ts";
@@ -201,7 +201,7 @@ function maskOf(group: Group, record: CallRecord): number {
 
 function publish(groups: readonly Group[], record: CallRecord, content: CallContent | null): void {
   // strangers can make as many as they like, and would push the others out of every queue
-  if (record.tokenId === null && record.status === 401) return;
+  if (isOfStranger(record)) return;
   let json: string | null = null;
   let contentJson: string | null = null;
   for (const group of groups) {
