@@ -150,7 +150,8 @@ function rowsOf(path: string, schema: Schema): readonly (readonly string[])[] {
   );
   if (schema.oneOf !== undefined) return [...own, ...rowsByType(path, schema.oneOf)];
   const list = schema.type === "array";
-  const forms = (((list ? (schema.items as Schema) : schema).anyOf ?? []) as readonly Schema[]).filter(
+  const entry = list ? (schema.items as Schema) : schema;
+  const forms = ((list && entry.type === "object" ? [entry] : (entry.anyOf ?? [])) as readonly Schema[]).filter(
     ({ type }) => type === "object",
   );
   return [

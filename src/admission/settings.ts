@@ -34,7 +34,7 @@ const scopeSchema = z
     token: scopeValue("Token", "Id of an access token."),
     user: scopeValue(
       "User",
-      "End user, as the request names him in `user` (or `safety_identifier`). Calls that name none are not bounded by it.",
+      "End user, as named in the request's `user` (or `safety_identifier`). Calls that name none are not bounded by it.",
     ),
     route: scopeValue("Route", "Name of a route; `direct` for calls that name a model and no route."),
     provider: scopeValue("Provider", "Id of a provider."),

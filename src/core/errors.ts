@@ -106,8 +106,8 @@ export const CATALOGUE = {
     "permission_error",
     "client",
     false,
-    "The token's role does not allow inference.",
-    "Use a token with the role developer or higher.",
+    "The role of the token, or of its user, does not allow what was asked for.",
+    "Use a token with the role that the message names; calls of models need developer or higher.",
   ),
   scope_mismatch: entry(
     403,
@@ -162,8 +162,8 @@ export const CATALOGUE = {
     "not_found_error",
     "client",
     false,
-    "There is nothing at this path.",
-    "The operation is POST /api/v1/chat/completions.",
+    "There is nothing at this path, or it is another tenant's.",
+    "Calls of models are POST /api/v1/chat/completions; /api/v1/openapi.json lists the paths of the admin API.",
   ),
   route_not_found: entry(
     404,
@@ -276,8 +276,8 @@ export const CATALOGUE = {
     "server_error",
     "gateway",
     true,
-    "The gateway holds as many calls as it is configured to, of all tenants or of one.",
-    "Try again shortly, or raise `server.max_concurrent_calls`, or `server.max_concurrent_calls_per_tenant`.",
+    "There is no room for the call now: the gateway holds as many calls as it is configured to (of all tenants or of one), the queue of a target is full, or long requests take all of their memory.",
+    "Try again shortly. The operator raises `server.max_concurrent_calls`, `server.max_concurrent_calls_per_tenant`, or the target's `max_concurrency` or `queue`.",
   ),
   no_target_available: entry(
     503,
