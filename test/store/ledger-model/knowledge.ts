@@ -1,27 +1,34 @@
 // Which rows of the database a data folder can know of. A start can only miss, after a restore of the database, what a process on this folder has heard of before:
-// rows that it shipped and whose taking was confirmed, and rows of the same line of journals that the database named when it was asked. Two kinds of rows stay
-// unknown for good. One is the rows of a second process whose folder was made after the copy: with the copy, the folder and the journal's name are gone. The other is
-// what the original shipped after the copy was made, when the database is restored as well before it has answered any process on the restored folder.
+// rows that it shipped and whose taking was confirmed, and rows that the database named when it was asked about this journal and about those that it goes on from.
+// Three kinds of rows stay unknown for good. The first are those of a second process whose folder was made after the copy: with the copy, the folder and the journal's
+// name are gone. The second are those that another copy of the same original has shipped, for the same reason; besides, that copy may be at work elsewhere, and then
+// its own start tells of them. The third are those that the original shipped after the copy was made, when the database is restored as well before it has answered
+// any process on the restored folder.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { slotsOf } from "../../../src/store/journal-folder.ts";
 import { statePath } from "../../../src/store/journal-state.ts";
 import type { LedgerSink } from "../../../src/store/ledger.ts";
 
-/** One folder of a process, with its copies and what they go on as. */
-type Line = symbol;
+/** What is written to one folder under one name. A copy of the folder goes on under another name. */
+interface Journal {
+  readonly name: string;
+  /** The one that it is a copy of. */
+  readonly from: Journal | null;
+  readonly shipped: Set<string>;
+}
 
 export interface KnowledgeCopy {
   readonly known: ReadonlySet<string>;
-  readonly lines: ReadonlyMap<string, Line>;
+  readonly journals: ReadonlyMap<string, Journal>;
 }
 
 export class Knowledge {
   readonly #folder: string;
   #known = new Set<string>();
-  #lines = new Map<string, Line>();
-  readonly #lineOfJournal = new Map<string, Line>();
-  readonly #shippedBy = new Map<string, Line>();
+  /** The last one in each folder. */
+  #journals = new Map<string, Journal>();
+  readonly #byName = new Map<string, Journal>();
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -32,41 +39,44 @@ export class Knowledge {
   }
 
   copy(): KnowledgeCopy {
-    return { known: new Set(this.#known), lines: new Map(this.#lines) };
+    return { known: new Set(this.#known), journals: new Map(this.#journals) };
   }
 
   /** The files of the copy are in place. */
-  restore({ known, lines }: KnowledgeCopy): void {
+  restore({ known, journals }: KnowledgeCopy): void {
     this.#known = new Set(known);
-    this.#lines = new Map([...lines].filter(([slot]) => existsSync(statePath(join(this.#folder, slot)))));
+    this.#journals = new Map([...journals].filter(([slot]) => existsSync(statePath(join(this.#folder, slot)))));
   }
 
   /** Learns what the process learns whose answers these are. */
   listening(sink: LedgerSink): LedgerSink {
     return {
       ingest: async (rows, place) => {
-        const line = place === undefined ? null : this.#lineOf(place.journal);
-        if (line !== null) for (const { record } of rows) this.#shippedBy.set(record.traceId, line);
+        const journal = place === undefined ? null : this.#journalOf(place.journal);
+        if (journal !== null) for (const { record } of rows) journal.shipped.add(record.traceId);
         await sink.ingest(rows, place);
         if (place !== undefined) for (const { record } of rows) this.#known.add(record.traceId);
       },
       places: async (journals, runs) => {
-        const line = this.#lineOf(journals[0]!);
+        const own = this.#journalOf(journals[0]!);
         const places = await sink.places(journals, runs);
-        for (const [traceId, by] of this.#shippedBy) if (by === line) this.#known.add(traceId);
+        for (let journal = own; journal !== null; journal = journal.from)
+          for (const traceId of journal.shipped) this.#known.add(traceId);
         return places;
       },
     };
   }
 
   /** Null: its name is not on the disk, which is full. */
-  #lineOf(journal: string): Line | null {
-    const slot = slotsOf(this.#folder).find((name) => nameOf(join(this.#folder, name)) === journal);
-    if (slot === undefined) return this.#lineOfJournal.get(journal) ?? null;
-    const line = this.#lines.get(slot) ?? Symbol(slot);
-    this.#lines.set(slot, line);
-    this.#lineOfJournal.set(journal, line);
-    return line;
+  #journalOf(name: string): Journal | null {
+    const there = this.#byName.get(name);
+    if (there !== undefined) return there;
+    const slot = slotsOf(this.#folder).find((folder) => nameOf(join(this.#folder, folder)) === name);
+    if (slot === undefined) return null;
+    const journal = { name, from: this.#journals.get(slot) ?? null, shipped: new Set<string>() };
+    this.#journals.set(slot, journal);
+    this.#byName.set(name, journal);
+    return journal;
   }
 }
 
