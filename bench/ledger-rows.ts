@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CallRecord } from "../src/core/record.ts";
-import { readEntry, withoutZeros } from "../src/store/journal-entry.ts";
+import { readEntry, withoutRoomAhead } from "../src/store/journal-entry.ts";
 import { segmentPath, segmentsOf } from "../src/store/journal-folder.ts";
 
 export interface KeptRow {
@@ -90,7 +90,7 @@ function journalRows(folder: string): readonly KeptRow[] {
 }
 
 function segmentRows(path: string): readonly KeptRow[] {
-  const bytes = withoutZeros(readFileSync(path));
+  const bytes = withoutRoomAhead(readFileSync(path));
   const rows: KeptRow[] = [];
   for (let at = 0; at < bytes.length;) {
     const entry = readEntry(bytes, at);

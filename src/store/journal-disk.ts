@@ -2,6 +2,7 @@
 import {
   close,
   closeSync,
+  existsSync,
   fdatasync,
   fsync,
   ftruncateSync,
@@ -15,6 +16,7 @@ import {
 } from "node:fs";
 import { appendFile, rename, statfs, writeFile } from "node:fs/promises";
 import { basename, dirname } from "node:path";
+import { RESERVE_FILLING } from "./journal-entry.ts";
 import { OWNERS_FILE } from "./owner-only.ts";
 
 export interface JournalDisk {
@@ -29,8 +31,10 @@ export interface JournalDisk {
   sync(fd: number): Promise<void>;
   syncFolder(folder: string): Promise<void>;
   close(fd: number): void;
-  /** Takes room that `remove` gives back; rejects while there is less than twice as much. */
-  reserve(path: string, bytes: number): Promise<void>;
+  /** Makes a file that takes so much room. Rejects while less than twice as much is free, counting `freed`, which is given back as soon as the file is there. */
+  reserve(path: string, bytes: number, freed: number): Promise<void>;
+  /** Opens a file that is there under another name, so that its room is written to. Throws when that name is taken. */
+  takeOver(path: string, name: string): number;
   /** Bytes that the disk of this folder has altogether. */
   size(folder: string): number;
   remove(path: string): void;
@@ -76,18 +80,31 @@ export const systemDisk: JournalDisk = {
       });
     }),
   close: (fd) => closeSync(fd),
-  async reserve(path, bytes) {
+  async reserve(path, bytes, freed) {
     // an attempt would take the room that closing rows may need meanwhile
     const { bavail, bsize } = await statfs(dirname(path));
-    if (bavail * bsize < 2 * bytes)
+    const left = bavail * bsize + freed;
+    if (left < 2 * bytes)
       throw Object.assign(
         new Error(
-          `the disk of ${dirname(path)} has ${bavail * bsize} bytes left, and ${2 * bytes} have to be free, half of which are set aside in the file ${basename(path)} for the rows of calls under way when the disk fills`,
+          `the disk of ${dirname(path)} has ${left} bytes left, and ${2 * bytes} have to be free, half of which are set aside in the file ${basename(path)} for the rows of calls under way when the disk fills`,
         ),
         { code: "ENOSPC" },
       );
     // no zeros: a file system may keep those without taking room
-    await writeFile(path, Buffer.alloc(bytes, 0x1e), { mode: OWNERS_FILE, flush: true });
+    await writeFile(path, Buffer.alloc(bytes, RESERVE_FILLING), { mode: OWNERS_FILE, flush: true });
+  },
+  takeOver(path, name) {
+    // the name is this process's own to give: it holds the lock of the folder
+    if (existsSync(name)) throw Object.assign(new Error(`EEXIST: ${name} is there`), { code: "EEXIST" });
+    const fd = openSync(path, "r+");
+    try {
+      renameSync(path, name);
+    } catch (fault) {
+      closeSync(fd);
+      throw fault;
+    }
+    return fd;
   },
   size(folder) {
     const { blocks, bsize } = statfsSync(folder);

@@ -72,10 +72,13 @@ export function readEntry(bytes: Buffer, from: number): JournalEntry | "partial"
   };
 }
 
-/** The front of it: what was made ready for entries that were not written is zeros, and no entry ends in one. */
-export function withoutZeros(bytes: Buffer): Buffer {
+/** The room that is set aside for a full disk is filled with this byte. It stands in no UTF-8. */
+export const RESERVE_FILLING = 0xff;
+
+/** The bytes without the room behind them that no entry was written to: it holds zeros or the filling of the reserve, and no entry ends in one of these. */
+export function withoutRoomAhead(bytes: Buffer): Buffer {
   let end = bytes.length;
-  while (end > 0 && bytes[end - 1] === 0) end -= 1;
+  while (end > 0 && (bytes[end - 1] === 0 || bytes[end - 1] === RESERVE_FILLING)) end -= 1;
   return bytes.subarray(0, end);
 }
 

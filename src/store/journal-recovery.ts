@@ -1,7 +1,7 @@
 // What a journal is found to hold at the start (decisions 11.2): calls whose process ended before they did, and damage. Whole entries behind damage count; bytes at
 // the end that are no whole entry are what a crash left, and are cut.
 import { readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
-import { nextEntry, readEntry, withoutZeros } from "./journal-entry.ts";
+import { nextEntry, readEntry, withoutRoomAhead } from "./journal-entry.ts";
 import { segmentPath, segmentsOf, setAsidePath } from "./journal-folder.ts";
 import { identityOfBytes, type SegmentIdentity } from "./journal-identity.ts";
 import { startOf, traceIdOf } from "./journal-row.ts";
@@ -60,7 +60,7 @@ export function inspectJournal(
   const identities = new Map<number, SegmentIdentity>();
   let lastMs = 0;
   for (const segment of segmentsOf(folder)) {
-    const bytes = withoutZeros(bytesOf(segmentPath(folder, segment)));
+    const bytes = withoutRoomAhead(bytesOf(segmentPath(folder, segment)));
     sizes.set(segment, bytes.length);
     const identity = identityOfBytes(bytes, segment);
     if (identity !== null) identities.set(segment, identity);

@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import type { Clock } from "../core/clock.ts";
 import type { JournalDisk } from "./journal-disk.ts";
-import { nextEntry, readEntry, withoutZeros } from "./journal-entry.ts";
+import { nextEntry, readEntry, withoutRoomAhead } from "./journal-entry.ts";
 import { type JournalPlace, rejectedPath, segmentPath, segmentsOf } from "./journal-folder.ts";
 import { identityOf, type SegmentIdentity } from "./journal-identity.ts";
 import { rowOf, startOf } from "./journal-row.ts";
@@ -327,7 +327,7 @@ export class JournalShipper {
       if (!isSealed && end + bytes.length - at >= written.offset)
         return { rows, ends, end, isSegmentOver: false, isFull: false };
       if (isLast) {
-        const rest = withoutZeros(bytes.subarray(at));
+        const rest = withoutRoomAhead(bytes.subarray(at));
         if (rest.length > 0) this.#tellDamage(segment, end, end + rest.length);
         return { rows, ends, end, isSegmentOver: true, isFull: false };
       }

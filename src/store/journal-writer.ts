@@ -35,9 +35,11 @@ export interface WriterOptions {
 interface Segment {
   readonly fd: number;
   readonly number: number;
+  /** When it is as long, the next entry goes to another one. */
+  readonly fullBytes: number;
   /** Where the next entry goes. */
   position: number;
-  /** Where the zeros ahead end. */
+  /** Where the room ahead of the entries ends, which holds zeros or is what was set aside; infinite: there was no room for more. */
   zeroed: number;
   /** Where zeros are being written at the moment: no entry may go there. */
   zeroing: number;
@@ -86,6 +88,12 @@ export class JournalWriter {
     return this.#lastSyncMs;
   }
 
+  /** Bytes that the open segment has taken ahead of its entries, and gives back when it is left. */
+  get roomAhead(): number {
+    const { zeroed, position } = this.#open ?? { zeroed: 0, position: 0 };
+    return zeroed === Number.POSITIVE_INFINITY ? 0 : Math.max(0, zeroed - position);
+  }
+
   /** Throws the system's error; nothing has been written then. */
   append(kind: EntryKind, text: string): void {
     const length = this.#encoder.encode(kind, text);
@@ -129,6 +137,18 @@ export class JournalWriter {
     this.#open = null;
   }
 
+  /** The next entries go to the room of this file, which becomes the next segment: no other writer of a full disk can take that room. Throws the system's error. */
+  goOnIn(path: string, bytes: number): void {
+    this.#goOnWith(this.#create((name) => this.#options.disk.takeOver(path, name), bytes));
+  }
+
+  /** Gives the disk back what the open segment has taken ahead of its entries. False: that is nothing. */
+  giveRoomBack(): boolean {
+    if (this.#open === null || this.roomAhead === 0 || this.#open.zeroing !== NOWHERE) return false;
+    this.#cut(this.#open);
+    return true;
+  }
+
   /** After it nothing can be appended. */
   async close(): Promise<void> {
     await this.synced();
@@ -143,19 +163,23 @@ export class JournalWriter {
   #target(length: number): Segment {
     const open = this.#open;
     const isFree = open !== null && open.position + length <= open.zeroing;
-    if (isFree && open.position < this.#options.segmentBytes) return open;
+    if (isFree && open.position < open.fullBytes) return open;
     try {
-      const made = this.#create();
-      this.leaveSegment();
-      this.#open = made;
-      this.#segment = made.number;
-      this.#isFolderSynced = false;
+      const made = this.#create((path) => this.#options.disk.create(path), 0);
+      this.#goOnWith(made);
       return made;
     } catch (thrown) {
       // a segment that is too long is better than none
       if (!isFree) throw thrown;
       return open;
     }
+  }
+
+  #goOnWith(made: Segment): void {
+    this.leaveSegment();
+    this.#open = made;
+    this.#segment = made.number;
+    this.#isFolderSynced = false;
   }
 
   /** Keeps zeros ahead of the entries. A disk that has no room for them has some for entries, or says itself that it has none. */
@@ -175,17 +199,17 @@ export class JournalWriter {
   }
 
   /** A number may be taken: by a process that ended later than its folder was let go. */
-  #create(): Segment {
-    const { disk, folder } = this.#options;
+  #create(open: (path: string) => number, roomAhead: number): Segment {
     for (let segment = this.#segment + 1; ; segment++) {
       try {
-        const path = segmentPath(folder, segment);
-        const fd = disk.create(path);
+        const path = segmentPath(this.#options.folder, segment);
+        const fd = open(path);
         return {
           fd,
           number: segment,
+          fullBytes: roomAhead === 0 ? this.#options.segmentBytes : roomAhead,
           position: this.#begin(fd, path, segment),
-          zeroed: 0,
+          zeroed: roomAhead,
           zeroing: NOWHERE,
           quiet: Promise.resolve(),
         };
@@ -214,9 +238,9 @@ export class JournalWriter {
   /** What could not be written whole; where even this fails, the next entry is written over it. */
   #cut(segment: Segment): void {
     if (segment.zeroing !== NOWHERE) return;
+    segment.zeroed = Math.min(segment.zeroed, segment.position);
     try {
       this.#options.disk.truncate(segment.fd, segment.position);
-      segment.zeroed = Math.min(segment.zeroed, segment.position);
     } catch {
       // as said above
     }

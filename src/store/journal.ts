@@ -1,5 +1,5 @@
 // The journal of calls on disk (decisions 11.2, docs/decisions/0019): an opening row when a call is admitted, a closing row before the last byte of its answer.
-// A disk that takes no more rows stops new calls, or is gone on without, loudly; room that was set aside takes the rows of the calls that are under way.
+// A disk that takes no more rows stops new calls, or is gone on without, loudly; the file that was set aside takes the rows of the calls that are under way.
 import type { Clock } from "../core/clock.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { CallRecord } from "../core/record.ts";
@@ -202,7 +202,7 @@ export class Journal implements Ledger {
     } catch (fault) {
       this.#failed(fault);
       // the room that was set aside is for the calls that are under way
-      if (kind === "opening" || !this.#giveReserveBack()) return false;
+      if (kind === "opening" || !this.#useReserve()) return false;
       return this.#append(kind, text);
     }
     this.#rows += 1;
@@ -265,19 +265,27 @@ export class Journal implements Ledger {
   async #reserve(): Promise<void> {
     const { disk, folder } = this.#options;
     try {
-      await disk.reserve(reservePath(folder), this.#reserveBytes);
+      await disk.reserve(reservePath(folder), this.#reserveBytes, this.#writer.roomAhead);
       this.#hasReserve = true;
+      // what is left of the room that was set aside before goes back to the disk
+      this.#writer.retire();
     } catch (fault) {
       disk.remove(reservePath(folder));
       throw fault;
     }
   }
 
-  /** False: it was given back already. */
-  #giveReserveBack(): boolean {
-    if (!this.#hasReserve) return false;
+  /** False: nothing is left of it. */
+  #useReserve(): boolean {
+    // some file systems take new blocks for what is written over: there it helps to give the room back
+    if (!this.#hasReserve) return this.#writer.giveRoomBack();
     this.#hasReserve = false;
-    this.#options.disk.remove(reservePath(this.#options.folder));
+    const path = reservePath(this.#options.folder);
+    try {
+      this.#writer.goOnIn(path, this.#reserveBytes);
+    } catch {
+      this.#options.disk.remove(path);
+    }
     return true;
   }
 }

@@ -373,7 +373,7 @@ describe("the lock", () => {
 });
 
 test("room is not set aside where the disk has not twice as much", async () => {
-  const outcome = systemDisk.reserve(`${newFolder()}/reserve`, 2 ** 52).then(
+  const outcome = systemDisk.reserve(`${newFolder()}/reserve`, 2 ** 52, 0).then(
     () => "done",
     (fault: unknown) => (fault as { readonly code: string }).code,
   );

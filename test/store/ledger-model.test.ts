@@ -62,6 +62,8 @@ const PLAYED_FIRST: readonly Drawn[] = [
   { seed: 606, sequence: 13_297 },
   // a process takes over an account that counts nothing any more
   { seed: 707, sequence: 10_018 },
+  // a disk that is full fills again, and a process that has ended a call meanwhile is killed
+  { seed: 1111, sequence: 15_181 },
   // one copy of the folder is restored twice, and then the database: rows that the first of the two had shipped are missing
   { seed: 1313, sequence: 13_159 },
 ];

@@ -13,6 +13,7 @@ import { newRandomName } from "../../src/store/journal-identity.ts";
 import { parseClosing } from "../../src/store/journal-row.ts";
 import type { ShipperOptions } from "../../src/store/journal-shipper.ts";
 import type { LedgerRow, LedgerSink, ShippedPlace } from "../../src/store/ledger.ts";
+import { DiskRoom, diskFull } from "./disk-room.ts";
 
 const folders: string[] = [];
 afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
@@ -120,24 +121,24 @@ export interface TestDisk extends JournalDisk {
 }
 
 export function testDisk(): TestDisk {
-  const reserves = new Map<string, number>();
+  const space = new DiskRoom();
+  const { write, truncate, close, reserve, takeOver, remove } = space;
   const disk: TestDisk = {
     ...systemDisk,
-    room: Number.POSITIVE_INFINITY,
+    ...{ write, truncate, close, reserve, takeOver, remove },
+    get room() {
+      return space.left;
+    },
+    set room(bytes) {
+      space.left = bytes;
+    },
     syncFails: false,
     syncGate: Promise.resolve(),
     syncs: [],
     zeroGate: Promise.resolve(),
-    write(fd, bytes, length, position) {
-      if (disk.room === 0) throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
-      // as the system does: what fits is taken
-      const taken = systemDisk.write(fd, bytes, Math.min(length, disk.room), position);
-      disk.room -= taken;
-      return taken;
-    },
     async zero(fd, from, to) {
       await disk.zeroGate;
-      if (disk.room === 0) throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
+      if (disk.room === 0) throw diskFull();
       await systemDisk.zero(fd, from, to);
     },
     async sync(fd) {
@@ -145,17 +146,6 @@ export function testDisk(): TestDisk {
       await disk.syncGate;
       if (disk.syncFails) throw Object.assign(new Error("EIO: i/o error, fdatasync"), { code: "EIO" });
       await systemDisk.sync(fd);
-    },
-    reserve(path, bytes) {
-      if (disk.room < 2 * bytes) return Promise.reject(new Error("ENOSPC: there is no room to set aside"));
-      disk.room -= bytes;
-      reserves.set(path, bytes);
-      return Promise.resolve();
-    },
-    remove(path) {
-      disk.room += reserves.get(path) ?? 0;
-      reserves.delete(path);
-      systemDisk.remove(path);
     },
   };
   return disk;

@@ -5,6 +5,7 @@ import { type JournalDisk, systemDisk } from "../../../src/store/journal-disk.ts
 import { type FolderLock, lockPath } from "../../../src/store/journal-folder.ts";
 import type { LedgerSink } from "../../../src/store/ledger.ts";
 import type { CountKeeper, KeptCount } from "../../../src/store/limit-counts.ts";
+import { DiskRoom, diskFull } from "../disk-room.ts";
 import type { ModelDatabase } from "./databases.ts";
 
 export interface ModelProcess {
@@ -19,12 +20,18 @@ const RESERVE_BYTES = 64 * 1024;
 const BLOCK = 4096;
 
 export class Machine {
-  /** Bytes that the disk still takes. */
-  room = Number.POSITIVE_INFINITY;
+  readonly #space = new DiskRoom();
   counts: KeptCounts = new Map();
   #locks = new Map<string, ModelProcess>();
   #counter: ModelProcess | null = null;
-  #reserves = new Map<string, ModelProcess>();
+
+  /** Bytes that the disk still takes. */
+  get room(): number {
+    return this.#space.left;
+  }
+  set room(bytes: number) {
+    this.#space.left = bytes;
+  }
 
   /** A process that is killed has written what it has written, and nothing of it happens any more. */
   diskOf(owner: ModelProcess): JournalDisk {
@@ -35,19 +42,13 @@ export class Machine {
       alive();
       return work();
     };
-    const full = (): Error => Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" });
+    const space = this.#space;
     return {
       create: (path) => whileAlive(() => systemDisk.create(path)),
-      write: (fd, bytes, length, position) => {
-        alive();
-        if (this.room === 0) throw full();
-        const taken = systemDisk.write(fd, bytes, Math.min(length, this.room), position);
-        this.room -= taken;
-        return taken;
-      },
-      truncate: (fd, length) => whileAlive(() => systemDisk.truncate(fd, length)),
+      write: (fd, bytes, length, position) => whileAlive(() => space.write(fd, bytes, length, position)),
+      truncate: (fd, length) => whileAlive(() => space.truncate(fd, length)),
       zero: async () => {
-        throw full();
+        throw diskFull();
       },
       sync: async () => {
         await Promise.resolve();
@@ -55,30 +56,22 @@ export class Machine {
       },
       syncFolder: async () => alive(),
       // what a process has open is closed with it
-      close: (fd) => systemDisk.close(fd),
-      reserve: async (path, bytes) => {
-        alive();
-        if (this.room < 2 * bytes) throw full();
-        this.room -= bytes;
-        this.#reserves.set(path, owner);
-      },
+      close: (fd) => space.close(fd),
+      reserve: async (path, bytes, freed) => await whileAlive(() => space.reserve(path, bytes, freed)),
+      takeOver: (path, name) => whileAlive(() => space.takeOver(path, name)),
       size: () => RESERVE_BYTES * 8,
-      remove: (path) => {
-        alive();
-        if (this.#reserves.delete(path)) this.room += RESERVE_BYTES;
-        else systemDisk.remove(path);
-      },
+      remove: (path) => whileAlive(() => space.remove(path)),
       rename: (path, to) => whileAlive(() => systemDisk.rename(path, to)),
       replace: async (path, text) => {
         await Promise.resolve();
         alive();
-        if (this.room < BLOCK) throw full();
+        if (this.room < BLOCK) throw diskFull();
         // at once, so that no half of it is seen: the real one is renamed into its place
         writeFileSync(path, text);
       },
       append: async (path, text) => {
         alive();
-        if (this.room < BLOCK) throw full();
+        if (this.room < BLOCK) throw diskFull();
         await systemDisk.append(path, text);
       },
     };
@@ -143,10 +136,5 @@ export class Machine {
     owner.isDead = true;
     for (const [folder, holder] of this.#locks) if (holder === owner) this.#locks.delete(folder);
     if (this.#counter === owner) this.#counter = null;
-    for (const [path, holder] of this.#reserves) {
-      if (holder !== owner) continue;
-      this.#reserves.delete(path);
-      this.room += RESERVE_BYTES;
-    }
   }
 }
