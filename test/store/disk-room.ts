@@ -8,14 +8,14 @@ type Parts = Pick<JournalDisk, "write" | "truncate" | "close" | "reserve" | "tak
 export class DiskRoom implements Parts {
   /** Bytes that anyone may take. */
   left = Number.POSITIVE_INFINITY;
-  /** Bytes of the files that were set aside. */
+  /** Bytes of the files that were set aside, also when they have been taken over since. */
   readonly #reserved = new Map<string, number>();
-  /** Where the room of files ends that were taken over, by descriptor. */
-  readonly #ends = new Map<number, number>();
+  /** Those that were taken over, by descriptor. */
+  readonly #files = new Map<number, string>();
 
   /** As the system does it: what fits is taken. */
   readonly write = (fd: number, bytes: Buffer, length: number, position: number): number => {
-    const own = Math.max(0, Math.min(length, (this.#ends.get(fd) ?? 0) - position));
+    const own = Math.max(0, Math.min(length, this.#reservedFor(fd) - position));
     if (own + this.left === 0) throw diskFull();
     const taken = systemDisk.write(fd, bytes, Math.min(length, own + this.left), position);
     this.left -= taken - Math.min(taken, own);
@@ -24,13 +24,14 @@ export class DiskRoom implements Parts {
 
   readonly truncate = (fd: number, length: number): void => {
     systemDisk.truncate(fd, length);
-    const end = this.#ends.get(fd) ?? 0;
-    this.left += Math.max(0, end - length);
-    this.#ends.set(fd, Math.min(end, length));
+    const given = this.#reservedFor(fd) - length;
+    if (given <= 0) return;
+    this.left += given;
+    this.#reserved.set(this.#files.get(fd)!, length);
   };
 
   readonly close = (fd: number): void => {
-    this.#ends.delete(fd);
+    this.#files.delete(fd);
     systemDisk.close(fd);
   };
 
@@ -44,7 +45,8 @@ export class DiskRoom implements Parts {
 
   readonly takeOver = (path: string, name: string): number => {
     const fd = systemDisk.takeOver(path, name);
-    this.#ends.set(fd, this.#reserved.get(path)!);
+    this.#files.set(fd, name);
+    this.#reserved.set(name, this.#reserved.get(path)!);
     this.#reserved.delete(path);
     return fd;
   };
@@ -54,6 +56,11 @@ export class DiskRoom implements Parts {
     this.#reserved.delete(path);
     systemDisk.remove(path);
   };
+
+  #reservedFor(fd: number): number {
+    const path = this.#files.get(fd);
+    return path === undefined ? 0 : this.#reserved.get(path)!;
+  }
 }
 
 export function diskFull(): Error {

@@ -5,6 +5,7 @@ import type { GatewayError } from "../../src/core/errors.ts";
 import { systemDisk } from "../../src/store/journal-disk.ts";
 import { lockFolder, segmentPath, segmentsOf } from "../../src/store/journal-folder.ts";
 import { cutTorn, inspectJournal } from "../../src/store/journal-recovery.ts";
+import { diskFull } from "./disk-room.ts";
 import { aCall, ended, newFolder, newJournal, release, testDisk, until } from "./ledger-parts.ts";
 
 const codeOf = (act: () => unknown): string | null => {
@@ -156,6 +157,53 @@ describe("a full disk", () => {
     expect(inspectJournal(folder)).toMatchObject({ closings: 5 });
     await journal.end();
   });
+
+  test("[d11.2] what was set aside is the journal's own: rows of calls under way are on a disk that fills again, also after a kill", async () => {
+    const disk = testDisk();
+    const folder = newFolder();
+    disk.room = 4 * 4096;
+    const killed = newJournal(folder, { disk, probeMs: 60_000 });
+    await killed.start();
+    const calls = Array.from({ length: 4 }, () => aCall());
+    const entries = calls.map((call) => killed.open(call));
+    for (const [index, entry] of entries.entries()) {
+      // another program takes whatever is free
+      disk.room = 0;
+      void killed.close(entry, ended(calls[index]!));
+    }
+    expect(killed.standing()).toMatchObject({ openCalls: 0, waitingRows: 0 });
+    // what is read by the next process: the rest of the room behind the rows counts as nothing
+    const findings = inspectJournal(folder);
+    expect(findings).toMatchObject({ openings: [], closings: 4, damages: [] });
+    cutTorn(folder, findings);
+    expect(statSync(segmentPath(folder, findings.lastSegment)).size).toBe(findings.sizes.get(findings.lastSegment)!);
+    await killed.end();
+  });
+
+  test.each([0, 1])(
+    "[d11.2] where writing over what was set aside takes new blocks, from byte %d on, its room is given back",
+    async (from) => {
+      const disk = testDisk();
+      const folder = newFolder();
+      disk.room = 4 * 4096;
+      const journal = newJournal(folder, { disk, probeMs: 60_000 });
+      await journal.start();
+      const calls = Array.from({ length: 2 }, () => aCall());
+      const entries = calls.map((call) => journal.open(call));
+      const taken: number[] = [];
+      const { takeOver, write } = disk;
+      disk.takeOver = (path, name) => taken[taken.push(takeOver(path, name)) - 1]!;
+      disk.write = (fd, bytes, length, position) => {
+        if (taken.includes(fd) && position >= from && disk.room < length) throw diskFull();
+        return write(fd, bytes, length, position);
+      };
+      disk.room = 0;
+      entries.forEach((entry, index) => void journal.close(entry, ended(calls[index]!)));
+      expect(taken).toHaveLength(1);
+      expect(inspectJournal(folder)).toMatchObject({ openings: [], closings: 2, damages: [] });
+      await journal.end();
+    },
+  );
 
   test("[d11.2] with on_full: continue calls run without a row, and rows wait in memory for room", async () => {
     const disk = testDisk();
