@@ -191,11 +191,11 @@ describe("a full disk", () => {
       const calls = Array.from({ length: 2 }, () => aCall());
       const entries = calls.map((call) => journal.open(call));
       const taken: number[] = [];
-      const { takeOver, write } = disk;
-      disk.takeOver = (path, name) => taken[taken.push(takeOver(path, name)) - 1]!;
+      const before = { ...disk };
+      disk.takeOver = (path, name) => taken[taken.push(before.takeOver(path, name)) - 1]!;
       disk.write = (fd, bytes, length, position) => {
         if (taken.includes(fd) && position >= from && disk.room < length) throw diskFull();
-        return write(fd, bytes, length, position);
+        return before.write(fd, bytes, length, position);
       };
       disk.room = 0;
       entries.forEach((entry, index) => void journal.close(entry, ended(calls[index]!)));

@@ -125,7 +125,12 @@ export function testDisk(): TestDisk {
   const { write, truncate, close, reserve, takeOver, remove } = space;
   const disk: TestDisk = {
     ...systemDisk,
-    ...{ write, truncate, close, reserve, takeOver, remove },
+    write,
+    truncate,
+    close,
+    reserve,
+    takeOver,
+    remove,
     get room() {
       return space.left;
     },
