@@ -86,6 +86,8 @@ export interface Gateway {
   reload(): Promise<void>;
   /** Takes no new calls, lets those under way finish for as long as `server.drain_s` says, then closes everything. Gives the number of calls that had to be cut. */
   close(): Promise<number>;
+  /** Ends the time that calls under way still have: those that are left are cut now. */
+  hurry(): void;
 }
 
 /** What everything else is opened with. */
@@ -263,6 +265,7 @@ async function openDoor(
   // only now: a start that fails must not use up the token that is shown once
   const firstToken = (await bootstrap(store, systemClock.now()))?.token ?? null;
   if (firstToken !== null) await source.reload();
+  const hurried = Promise.withResolvers<void>();
   return {
     url: `http://${server.hostname?.includes(":") === true ? `[${server.hostname}]` : server.hostname}:${server.port}`,
     firstToken,
@@ -270,27 +273,27 @@ async function openDoor(
     reload: () => source.reload(),
     async close() {
       isRetiring = true;
-      const cut = await drain(server, traffic, source.current().limits.drainMs);
+      const isOver = Promise.race([Bun.sleep(source.current().limits.drainMs), hurried.promise]);
+      const cut = await drain(server, traffic, isOver);
       await closing.close();
       return cut;
     },
+    hurry: () => hurried.resolve(),
   };
 }
 
 /**
- * In an order that loses no call: readiness is red and connections in use are retired, then the listener closes with what is idle, and calls under way go on. Those that do not end in time are cut: their
- * clients hear why before the connection goes. Gives their number.
+ * In an order that loses no call: readiness is red and connections in use are retired, then the listener closes with what is idle, and calls under way go on. Those that have not ended when `isOver` settles
+ * are cut: their clients hear why before the connection goes. Gives their number.
  */
-async function drain(server: OpenServer, traffic: OpenTraffic, timeoutMs: number): Promise<number> {
-  const endsMs = systemClock.monotonic() + timeoutMs;
-  const leftMs = (): number => Math.max(0, endsMs - systemClock.monotonic());
-  await Promise.race([server.retire(), Bun.sleep(timeoutMs)]);
+async function drain(server: OpenServer, traffic: OpenTraffic, isOver: Promise<unknown>): Promise<number> {
+  await Promise.race([server.retire(), isOver]);
   const stopped = server.stop();
-  const drained = await traffic.drain(leftMs());
+  const drained = await traffic.drain(isOver);
   const cut = drained ? 0 : traffic.cut();
-  if (cut > 0) await traffic.drain(LAST_SETTLED_MS);
+  if (cut > 0) await traffic.drain(Bun.sleep(LAST_SETTLED_MS));
   // the calls have ended; what is left are answers on their way to clients that may never read them
-  await Promise.race([stopped, Bun.sleep(cut > 0 ? LAST_SETTLED_MS : Math.min(leftMs(), LAST_BYTES_MS))]);
+  await Promise.race(cut > 0 ? [stopped, Bun.sleep(LAST_SETTLED_MS)] : [stopped, isOver, Bun.sleep(LAST_BYTES_MS)]);
   await server.cut();
   return cut;
 }

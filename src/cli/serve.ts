@@ -88,27 +88,40 @@ function quoted(path: string): string {
 /** A signal that reaches the whole process group arrives twice: once directly and once through npm or the launcher. */
 const SAME_SIGNAL_MS = 1500;
 
-/** The first SIGTERM or SIGINT drains, a later one ends at once. */
+/** The first SIGTERM or SIGINT drains, the next one cuts the calls that are left, and one after that ends the process whatever is under way. */
 function ended(gateway: Gateway): Promise<number> {
   return new Promise((resolve) => {
-    let endingSinceMs: number | null = null;
+    let signals = 0;
+    let lastMs = Number.NEGATIVE_INFINITY;
     const end = (): void => {
       const nowMs = systemClock.monotonic();
-      if (endingSinceMs !== null) {
-        if (nowMs - endingSinceMs > SAME_SIGNAL_MS) process.exit(1);
-        return;
-      }
-      endingSinceMs = nowMs;
-      void gateway.close().then((cut) => {
-        if (cut > 0)
-          printError(
-            `${cut} ${cut === 1 ? "call was" : "calls were"} still under way at the end of server.drain_s, and cut: ${cut === 1 ? "its client was" : "their clients were"} answered with the error shutting_down`,
-          );
-        resolve(0);
-        process.exit(0);
-      });
+      if (nowMs - lastMs <= SAME_SIGNAL_MS) return;
+      lastMs = nowMs;
+      signals++;
+      if (signals === 1)
+        closed(gateway).then(
+          () => leave(signals === 1 ? 0 : 1),
+          (fault: unknown) => {
+            printError(String(fault));
+            leave(1);
+          },
+        );
+      else if (signals === 2) gateway.hurry();
+      else leave(1);
+    };
+    const leave = (code: number): never => {
+      resolve(code);
+      return process.exit(code);
     };
     process.on("SIGTERM", end);
     process.on("SIGINT", end);
   });
+}
+
+async function closed(gateway: Gateway): Promise<void> {
+  const cut = await gateway.close();
+  if (cut > 0)
+    printError(
+      `${cut} ${cut === 1 ? "call was" : "calls were"} still under way when the time to end was over, and cut: ${cut === 1 ? "its client was" : "their clients were"} answered with the error shutting_down`,
+    );
 }

@@ -4,8 +4,8 @@ import { GatewayError } from "../core/errors.ts";
 
 export interface OpenTraffic extends Traffic {
   readonly count: () => number;
-  /** Takes no new calls from now on; resolves when the last one under way has ended, or false when the time is over before that. */
-  drain(timeoutMs: number): Promise<boolean>;
+  /** Takes no new calls from now on; resolves when the last one under way has ended, or with false when `over` settles before that. */
+  drain(over: Promise<unknown>): Promise<boolean>;
   /** Ends the calls that are under way still: their clients hear that the gateway goes down. Gives their number. */
   cut(): number;
 }
@@ -47,15 +47,11 @@ export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => 
       gauge.dec();
       if (calls.size === 0) emptied?.();
     },
-    async drain(timeoutMs) {
+    async drain(over) {
       draining = true;
       if (calls.size === 0) return true;
-      let timer: ReturnType<typeof setTimeout> | undefined;
-      const over = new Promise<boolean>((resolve) => (timer = setTimeout(resolve, timeoutMs, false)));
       const empty = new Promise<boolean>((resolve) => (emptied = () => resolve(true)));
-      const done = await Promise.race([empty, over]);
-      clearTimeout(timer);
-      return done;
+      return await Promise.race([empty, over.then(() => false)]);
     },
     cut() {
       const cut = [...calls];

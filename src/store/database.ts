@@ -6,5 +6,7 @@ export interface Database {
   readonly store: Store;
   /** Ends with the store. Integers are bigints. */
   readonly db: Db;
+  /** Begins a sentence in messages. */
+  readonly name: string;
   readonly kind: "sqlite" | "postgres";
 }

@@ -3,7 +3,7 @@
 import type { Transaction } from "kysely";
 import type { Sealer } from "../config/sealing.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
-import { migrate, WATCHED } from "./migrations.ts";
+import { isNew, migrate, WATCHED } from "./migrations.ts";
 import { readContents } from "./kysely-contents.ts";
 import { tellEvents } from "./kysely-event-writes.ts";
 import { forgetUnheardEvents } from "./kysely-event-writes.ts";
@@ -40,6 +40,7 @@ export function kyselyStore(db: Db, options: KyselyStoreOptions): Store {
   const change: Store["change"] = (actor, work, how = {}) => changing(db, options, actor, work, how);
   return {
     ...kyselyReader(db, { clock, sealer }),
+    isNew: () => isNew(db),
     migrate: () => migrate(db, databaseName, options.explain),
     revision: () => revision(db),
     watch: options.watch ?? (() => () => {}),

@@ -155,6 +155,12 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0017-replicas": { up: createReplicas },
 };
 
+/** Whether the first migration has not been committed there. */
+export async function isNew(db: Kysely<Schema>): Promise<boolean> {
+  const tables = await db.introspection.getTables();
+  return !tables.some(({ name }) => name === "tenants");
+}
+
 /** Throws StoreError `unusable`, also where a newer version has been at work. */
 export async function migrate(
   db: Kysely<Schema>,

@@ -1,6 +1,6 @@
 // Opens the database that the configuration names, brought up to date: PostgreSQL where there is an address, else one file in the data folder.
 import { Database as SqliteFile } from "bun:sqlite";
-import { existsSync, mkdirSync, statSync } from "node:fs";
+import { mkdirSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Variables } from "../config/expansion.ts";
 import { findMasterKeys, type MasterKeys } from "../config/master-key.ts";
@@ -30,27 +30,31 @@ export interface SealedDatabase extends Database {
   readonly sealer: Sealer;
 }
 
-/** The database of a data folder that is there already: a folder that was mistyped does not become one. Throws StoreError, ConfigurationError. */
+/** A database that is there already: a folder or an address that was mistyped does not become one. Throws StoreError, ConfigurationError. */
 export async function openExistingDatabase(options: DatabaseOptions): Promise<SealedDatabase> {
-  const { dataFolder, databaseUrl, ledger } = options;
-  if (databaseUrl === null) demandNoLoss({ dataFolder, ledgerFolder: ledger?.folder ?? null });
-  if (databaseUrl === null && !existsSync(databaseFile(dataFolder)))
-    throw new StoreError(
-      "unusable",
-      `There is no database in ${resolve(dataFolder)}. Name the server's data folder with --data (DRAGOMAN_DATA); the first start of the server makes it.`,
-    );
-  return await openDatabase(options);
+  return await opened(options, "open");
 }
 
 /**
  * Folder, database and, with SQLite, master key are made when they are not there. `mayReplace`: also where one has been before. Throws StoreError,
  * ConfigurationError.
  */
-export async function openDatabase(
+export async function openDatabase(options: DatabaseOptions, mayReplace = false): Promise<SealedDatabase> {
+  return await opened(options, mayReplace ? "replace" : "make");
+}
+
+/** What is done where there is no database: it is refused, made where none has been before, or made in any case. */
+type WhereNone = "open" | "make" | "replace";
+
+async function opened(
   { dataFolder, databaseUrl, environment, ledger }: DatabaseOptions,
-  mayReplace = false,
+  whereNone: WhereNone,
 ): Promise<SealedDatabase> {
-  if (databaseUrl === null && !mayReplace) demandNoLoss({ dataFolder, ledgerFolder: ledger?.folder ?? null });
+  const place = { dataFolder: resolve(dataFolder), ledgerFolder: ledger?.folder ?? null };
+  const file = databaseFile(place.dataFolder);
+  const loss = databaseUrl === null ? lossOf(file) : null;
+  if (loss !== null)
+    demandNone({ name: `The database ${file}`, loss, left: leftBehind(place), place, databaseUrl }, whereNone);
   try {
     mkdirSync(dataFolder, { recursive: true, mode: OWNERS_FOLDER });
   } catch (error) {
@@ -69,10 +73,14 @@ export async function openDatabase(
     );
   const sealer = openSealer(keys.read(), keys.file === null ? null : () => keys.read());
   const database =
-    databaseUrl === null
-      ? await openSqliteDatabase({ file: databaseFile(dataFolder), sealer })
-      : await openPostgres(databaseUrl, { sealer });
+    databaseUrl === null ? await openSqliteDatabase({ file, sealer }) : await openPostgres(databaseUrl, { sealer });
   try {
+    if (databaseUrl !== null && (await database.store.isNew())) {
+      const left = leftBehind(place);
+      // another process may have made its tables meanwhile, and what it leaves in the folder after them
+      if (await database.store.isNew())
+        demandNone({ name: database.name, loss: "is empty", left, place, databaseUrl }, whereNone);
+    }
     await database.store.migrate();
   } catch (error) {
     await database.store.close();
@@ -108,16 +116,35 @@ async function openPostgres(
   return openPostgresDatabase({ url, ...options });
 }
 
+interface NoDatabase {
+  /** Begins a sentence. */
+  readonly name: string;
+  readonly loss: string;
+  /** What a gateway has left that had one. */
+  readonly left: readonly string[];
+  readonly place: DataPlace;
+  readonly databaseUrl: string | null;
+}
+
 /** A database that was lost is not begun anew without a word: every tenant, token and setting would be gone. Throws StoreError. */
-function demandNoLoss(place: DataPlace): void {
-  const file = databaseFile(resolve(place.dataFolder));
-  const what = lossOf(file);
-  const left = what === null ? [] : leftBehind(place);
-  if (left.length === 0) return;
-  throw new StoreError(
-    "unusable",
-    `The database ${file} ${what}, though a gateway has been at work here: there is ${left.map((path) => resolve(path)).join(" and ")}. Put a backup of the database in its place; or name the right folder with --data (DRAGOMAN_DATA), or the PostgreSQL that was used with DATABASE_URL. To begin with an empty database, without the tenants, tokens and settings that there were, run: dragoman database create --data ${resolve(place.dataFolder)}. Calls that still stand in the ledger go to that one then.`,
-  );
+function demandNone({ name, loss, left, place: { dataFolder }, databaseUrl }: NoDatabase, whereNone: WhereNone): void {
+  if (left.length > 0 && whereNone !== "replace") {
+    const others =
+      databaseUrl === null
+        ? "name the right folder with --data (DRAGOMAN_DATA), or the PostgreSQL that was used with DATABASE_URL"
+        : "name the database that was used with DATABASE_URL, or the right folder with --data (DRAGOMAN_DATA)";
+    throw new StoreError(
+      "unusable",
+      `${name} ${loss}, though a gateway has been at work here: there is ${left.map((path) => resolve(path)).join(" and ")}. Put a backup of the database in its place; or ${others}. To begin with an empty database, without the tenants, tokens and settings that there were, run: dragoman database create --data ${dataFolder}. Calls that still stand in the ledger go to that one then.`,
+    );
+  }
+  if (whereNone === "open")
+    throw new StoreError(
+      "unusable",
+      databaseUrl === null
+        ? `There is no database in ${dataFolder}. Name the server's data folder with --data (DRAGOMAN_DATA); the first start of the server makes it.`
+        : `${name} holds no tables of the gateway. Name the server's database with DATABASE_URL; the first start of the server makes them.`,
+    );
 }
 
 /** Null: something is in it, or it cannot be one, which is told when it is opened. */

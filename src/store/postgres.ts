@@ -72,7 +72,7 @@ export function openPostgresDatabase({
       await db.destroy();
     },
   });
-  return { db, kind: "postgres", store: explaining(store, (error) => explained(error, name)) };
+  return { db, name, kind: "postgres", store: explaining(store, (error) => explained(error, name)) };
 }
 
 /** A connection may be lost while it is idle, and within a transaction between two statements. Both are errors without anybody who waits; the next statement tells what is wrong. */

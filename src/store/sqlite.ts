@@ -42,6 +42,7 @@ export async function openSqliteDatabase(options: SqliteOptions): Promise<OpenDa
   });
   return {
     db,
+    name: connection.name,
     kind: "sqlite",
     store: options.file === ":memory:" ? store : whileInPlace(store, resolve(options.file)),
   };

@@ -29,8 +29,10 @@ export interface Resealed {
   readonly unopened: readonly string[];
 }
 
-/** Every method but migrate() and close() expects a migrated schema, is one transaction, and throws StoreError. */
+/** Every method but isNew(), migrate() and close() expects a migrated schema, is one transaction, and throws StoreError. */
 export interface Store extends Reader {
+  /** Whether no gateway has made its tables there yet. */
+  isNew(): Promise<boolean>;
   /** Brings the schema up to date; safe when several processes do it at once. Refuses a database that a newer version has migrated. */
   migrate(): Promise<void>;
 

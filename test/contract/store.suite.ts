@@ -70,6 +70,15 @@ function schemaTests(fresh: () => Promise<StorePlace>, open: Open): void {
     expect((await store.readIdentities()).tenants).toEqual([{ id: "acme", name: "Acme" }]);
   });
 
+  test("is new until it is migrated for the first time", async () => {
+    const place = await fresh();
+    await place.run("create table another_program (id integer)");
+    const store = await open(place, false);
+    expect(await store.isNew()).toBe(true);
+    await store.migrate();
+    expect(await store.isNew()).toBe(false);
+  });
+
   test("six handles migrate the same database at once", async () => {
     const place = await fresh();
     const stores = await Promise.all(Array.from({ length: 6 }, () => open(place, false)));

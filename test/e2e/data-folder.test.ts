@@ -13,10 +13,15 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
+import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/gateway-process.ts";
+import { startPostgres } from "../harness/postgres-server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-data-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const postgres = await startPostgres();
+afterAll(async () => {
+  await postgres?.dispose();
+  rmSync(folder, { recursive: true, force: true });
+});
 
 async function worked(dataFolder: string, config = ""): Promise<GatewayProcess> {
   const gateway = await startGateway({ dataFolder, config });
@@ -114,6 +119,57 @@ describe("a database that was lost", () => {
       ).toMatchObject({ rows: 1, lost: 1 });
     }, 60_000);
   }
+
+  test.skipIf(postgres === null)(
+    "[d11.2] a PostgreSQL database in which nothing is, beside what a gateway has left, is not begun either",
+    async () => {
+      const dataFolder = join(folder, "postgres");
+      const environment = async (): Promise<Record<string, string>> => ({
+        DATABASE_URL: await postgres!.newDatabase(),
+        DRAGOMAN_MASTER_KEY: Buffer.alloc(32, 3).toString("base64"),
+      });
+      const own = await environment();
+      const gateway = await startGateway({ dataFolder, environment: own });
+      const token = gateway.firstToken!;
+      const ask = { model: "sandbox:echo", messages: [{ role: "user", content: "Hello" }] };
+      expect((await gateway.chat(ask)).status).toBe(200);
+      await gateway.stop("SIGTERM");
+
+      const lost = await environment();
+      for (const command of [
+        ["serve", "--port", "0", "--data", dataFolder],
+        ["token", "create", "--data", dataFolder],
+      ]) {
+        const { code, stderr } = await runCli(command, cleanEnvironment(lost));
+        expect(code).toBe(2);
+        for (const words of [
+          new URL(lost["DATABASE_URL"]!).pathname,
+          "is empty",
+          join(dataFolder, "ledger"),
+          "backup",
+          "DATABASE_URL",
+          `dragoman database create --data ${dataFolder}`,
+        ])
+          expect(stderr).toContain(words);
+      }
+      // the right one
+      const again = await startGateway({ dataFolder, environment: own });
+      expect(again.firstToken).toBeNull();
+      expect((await again.chat(ask, { token })).status).toBe(200);
+      await again.stop("SIGTERM");
+      // or the empty one, by decision
+      expect((await runCli(["database", "create", "--data", dataFolder], cleanEnvironment(lost))).code).toBe(0);
+      const anew = await startGateway({ dataFolder, environment: lost });
+      expect(anew.firstToken).not.toBeNull();
+      await anew.stop("SIGTERM");
+      // what only looks at a database makes none
+      const other = await environment();
+      const looked = await runCli(["token", "list", "--data", join(folder, "none")], cleanEnvironment(other));
+      expect(looked.code).toBe(2);
+      expect(looked.stderr).toContain("no tables of the gateway");
+    },
+    120_000,
+  );
 
   test("a first start that ended before it had made its database begins again, also with a master key that was put there", async () => {
     const dataFolder = join(folder, "first");

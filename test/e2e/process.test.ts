@@ -281,22 +281,58 @@ describe("the end", () => {
     expect(performance.now() - startedMs).toBeLessThan(300 * SLACK);
   });
 
-  test("by a second signal some time after the first waits for nothing, and one right after the first is the same one", async () => {
-    const gateway = await startGateway();
-    const stalled = rawCall({
-      url: gateway.url,
-      token: gateway.firstToken!,
-      body: { ...ECHO, model: "sandbox:stall", stream: true },
+  test("[d8.3] [d11.1] by a second signal some time after the first cuts what is left, as the end of the time does; one right after the first is the same one", async () => {
+    const upstream = startUpstream(async ({ body }) => {
+      if (body["stream"] !== true) await Bun.sleep(60_000);
+      return new Response(
+        new ReadableStream<Uint8Array>({
+          start: (controller) =>
+            controller.enqueue(
+              new TextEncoder().encode(`data: ${JSON.stringify(openaiChunk({ content: "begun " }))}\n\n`),
+            ),
+        }),
+        { headers: { "content-type": "text/event-stream" } },
+      );
     });
-    await stalled.saw('"hello"');
+    const gateway = await startGateway({ config: config(upstream.url) });
+    const call = (fields: object) =>
+      rawCall({
+        url: gateway.url,
+        token: gateway.firstToken!,
+        body: { model: "mine:m", messages: ECHO.messages, ...fields },
+      });
+    const stream = call({ stream: true });
+    const plain = call({});
+    await stream.saw("begun");
+    await until(
+      () => upstream.seen.length,
+      (seen) => seen === 2,
+      5000,
+    );
     const code = gateway.stop("SIGTERM");
     await Bun.sleep(100);
     process.kill(gateway.pid, "SIGTERM");
     await Bun.sleep(1600);
-    expect(stalled.text()).not.toContain("[DONE]");
+    expect(stream.text()).not.toContain("[DONE]");
     process.kill(gateway.pid, "SIGTERM");
     expect(await code).toBe(1);
-  });
+    await Promise.all([stream.ended(), plain.ended()]);
+    expect(stream.text()).toMatch(/data: \{"error":\{[^\n]*"code":"shutting_down"[^\n]*\n\n[^\n]*data: \[DONE\]\n\n/s);
+    expect(stream.text()).toEndWith("0\r\n\r\n");
+    expect(plain.text()).toMatch(/^HTTP\/1\.1 503 /);
+    expect(plain.text()).toContain('"code":"shutting_down"');
+    expect(gateway.errors()).toContain("2 calls were still under way");
+    expect(
+      gateway
+        .lines()
+        .filter((line) => line["msg"] === "call")
+        .map((line) => [line["status"], line["code"]]),
+    ).toEqual([
+      [503, "shutting_down"],
+      [503, "shutting_down"],
+    ]);
+    await upstream.stop();
+  }, 30_000);
 });
 
 describe("tokens", () => {

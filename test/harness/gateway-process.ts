@@ -50,6 +50,8 @@ export interface GatewayOptions {
   readonly flags?: readonly string[];
 }
 
+const LAST_WORDS_MS = 2000;
+
 export async function startGateway(options: GatewayOptions = {}): Promise<GatewayProcess> {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-test-"));
   const dataFolder = options.dataFolder ?? join(folder, "data");
@@ -72,9 +74,11 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     { env: environment, cwd: folder, stdout: "pipe", stderr: "pipe" },
   );
   let output = "";
-  void collect(child.stdout, (text) => (output += text));
   let errors = "";
-  void collect(child.stderr, (text) => (errors += text));
+  const collected = Promise.all([
+    collect(child.stdout, (text) => (output += text)),
+    collect(child.stderr, (text) => (errors += text)),
+  ]);
   const started = Date.now();
   while (
     !output.includes("listens on") ||
@@ -125,6 +129,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     async stop(signal = "SIGTERM") {
       child.kill(signal);
       const code = await child.exited;
+      // its last words; a program that it has left behind may hold the pipes open
+      await Promise.race([collected, Bun.sleep(LAST_WORDS_MS)]);
       if (options.dataFolder === undefined) rmSync(folder, { recursive: true, force: true });
       return code;
     },
