@@ -32,6 +32,13 @@ const tool = (index: number): string =>
   `{"type":"function","function":{"name":"f${index}","description":"${"d".repeat(100)}","parameters":{"type":"object","properties":{"a":{"type":"string"}}}}}`;
 const round = (index: number): string =>
   `{"role":"assistant","content":null,"tool_calls":[{"id":"c${index}","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c${index}","content":"x"}`;
+const named = (name: string, parameters = "{}"): string =>
+  `{"type":"function","function":{"name":"${name}","parameters":${parameters}}}`;
+const answering = (schema: string): string =>
+  body(`"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":${schema}}}`, "sandbox:json");
+/** The members of a schema of arrays with eight items each, so many inside one another. */
+const eightfold = (arrays: number, items: string): string =>
+  `"type":"array","minItems":8,"items":${arrays === 1 ? items : `{${eightfold(arrays - 1, items)}}`}`;
 const deep = (levels: number): string => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
 
 export const REQUESTS: readonly LoopShape[] = [
@@ -165,6 +172,94 @@ export const REQUESTS: readonly LoopShape[] = [
     title: "20 objects of 9,999 members, to the sandbox",
     body: () =>
       `{"model":"sandbox:echo",${MESSAGES},"x":[${many(20, () => `{${many(9_999, (index) => `"k${index}":1`)}}`)}]}`,
+  },
+  { title: "250,000 words, to the sandbox", body: () => saying(`"${"a ".repeat(250_000)}"`, "sandbox:echo") },
+  {
+    title: "249,000 numbers, to the sandbox",
+    body: () => body(`"x":[${"1,".repeat(249_000)}1]`, "sandbox:echo"),
+  },
+  {
+    title: "8,000 planned calls with broken arguments, to the sandbox",
+    body: () => saying(`"${"call f {[}".repeat(8000)}"`, "sandbox:tools", `,"tools":[${named("f")}]`),
+  },
+  {
+    title: "8,000 planned calls beside 2,048 tools, to the sandbox",
+    body: () =>
+      saying(
+        `"${"call zz ".repeat(8000)}"`,
+        "sandbox:tools",
+        `,"tools":[${many(2048, (index) => named(`f${index}`))}]`,
+      ),
+  },
+  {
+    title: "8,000 planned calls of a large value, to the sandbox",
+    body: () =>
+      saying(
+        `"${"call f, ".repeat(8000)}"`,
+        "sandbox:tools",
+        `,"tools":[${named("f", `{"type":"object","required":["a"],"properties":{"a":{"const":${text(50_000)}}}}`)}]`,
+      ),
+  },
+  {
+    title: "10,000 parts that plan nothing beside 2,048 tools, to the sandbox",
+    body: () =>
+      saying(
+        `[${many(5000, () => '{"type":"text","text":"call zz call zz"}')}]`,
+        "sandbox:tools",
+        `,"tools":[${many(2048, (index) => named(`f${index}`))}]`,
+      ),
+  },
+  {
+    title: "a value of a schema with an object of 9,000 members at each place, to the sandbox",
+    body: () =>
+      answering(
+        `{"$defs":{"a":{"type":"object","properties":{${many(9000, (index) => `"k${index}":{}`)}}}},${eightfold(3, '{"$ref":"#/$defs/a"}')}}`,
+      ),
+  },
+  {
+    title: "the same with a choice at each place, to the sandbox",
+    body: () =>
+      answering(
+        `{"$defs":{"a":{"anyOf":[{"type":"array","minItems":8,"items":{"$ref":"#/$defs/a"}}],${many(9000, (index) => `"k${index}":1`)}}},"$ref":"#/$defs/a"}`,
+      ),
+  },
+  {
+    title: "a value of a schema with a constant of 400 KB at each place, to the sandbox",
+    body: () => answering(`{${eightfold(3, `{"const":${text(400_000)}}`)}}`),
+  },
+  {
+    title: "a value of a schema with a reference of 400 KB at each place, to the sandbox",
+    body: () => answering(`{${eightfold(3, `{"$ref":"#${"/a".repeat(200_000)}"}`)}}`),
+  },
+  {
+    title: "5,000 stop sequences, to the sandbox",
+    body: () =>
+      saying(
+        `"${"a".repeat(200_000)}"`,
+        "sandbox:echo",
+        `,"stop":[${many(5000, (index) => `"${"a".repeat(40)}b${index}"`)}]`,
+      ),
+  },
+  {
+    title: "128 times 500 KB of quotes, to the sandbox",
+    body: () => saying(`"${'\\"'.repeat(250_000)}"`, "sandbox:echo", ',"n":128'),
+  },
+  {
+    title: "4 stop sequences of 100 KB, to the sandbox",
+    body: () =>
+      saying(
+        `"${"a".repeat(100_000)}"`,
+        "sandbox:echo",
+        `,"stop":[${many(4, (index) => `"${"a".repeat(49_000)}b${index}"`)}]`,
+      ),
+  },
+  { title: "100,000 words of the sandbox", body: () => body('"temperature":1', "sandbox:words-100000") },
+  { title: "128 times 100,000 words of the sandbox", body: () => body('"n":128', "sandbox:words-100000") },
+  { title: "128 times 500 KB, to the sandbox", body: () => saying(text(500_000), "sandbox:echo", ',"n":128') },
+  { title: "100,000 streamed words of the sandbox", body: () => body('"stream":true', "sandbox:words-100000") },
+  {
+    title: "128 times 10,000 streamed words of the sandbox",
+    body: () => body('"stream":true,"n":128', "sandbox:words-10000"),
   },
   // elsewhere
   {

@@ -17,8 +17,9 @@ import { openGuardThreads } from "./chat/guard-threads.ts";
 import { handleChat } from "./chat/handle.ts";
 import type { ChatContext } from "./chat/context.ts";
 import { openLongAnswers } from "./chat/long-answers.ts";
-import { openLongBodyThread } from "./chat/long-body-thread.ts";
+import { type LongBodyThread, openLongBodyThread } from "./chat/long-body-thread.ts";
 import { openLongRequests } from "./chat/long-requests.ts";
+import { openLongSandboxRequests } from "./chat/long-sandbox-requests.ts";
 import { openRouting, targetStandings } from "./chat/open-routing.ts";
 import { breakerEvent } from "./routing/breaker-event.ts";
 import type { Environment } from "./config/environment.ts";
@@ -44,7 +45,7 @@ import { observers } from "./observe/observer.ts";
 import { type OpenEvents, openEvents } from "./observe/webhooks/open-events.ts";
 import { tracingOf } from "./observe/tracing.ts";
 import { BUILT_IN_MODELS, providers } from "./providers/registry.ts";
-import { SANDBOX_SCHEME, sandboxUpstream } from "./providers/sandbox/upstream.ts";
+import { createSandboxUpstream, type ReadElsewhere, SANDBOX_SCHEME } from "./providers/sandbox/upstream.ts";
 import { type LimitCounts, openLimitCounts } from "./store/limit-counts.ts";
 import { openReplicaWatch, type ReplicaWatch } from "./snapshot/replica-watch.ts";
 import { openSnapshotSource, type SnapshotSource } from "./snapshot/source.ts";
@@ -128,7 +129,9 @@ async function openAll(ground: Ground): Promise<Gateway> {
   const source = await openConfiguration(ground, storage);
   const records = await openRecords(ground, storage);
   const replicas = openReplicas(ground, storage, source);
-  const outside = openOutside(ground, source);
+  const longBodies = openLongBodyThread();
+  closing.add(() => longBodies.close());
+  const outside = openOutside(ground, source, longBodies);
   const telling = await openTelling(ground, { source, storage, outside });
   const routing = openRouting(Math.random, (change) => {
     const event = breakerEvent(change, processName());
@@ -167,8 +170,6 @@ async function openAll(ground: Ground): Promise<Gateway> {
   const { events, integrations } = telling;
   const guards = openGuardThreads({ onEnded: (why) => log.error({ error_detail: why }, "a thread of guards ended") });
   closing.beside(() => guards.close());
-  const longBodies = openLongBodyThread();
-  closing.add(() => longBodies.close());
   const context: ChatContext = {
     clock: systemClock,
     snapshot: () => source.current(),
@@ -461,8 +462,8 @@ function refusedFields({ providerId, kind, lastFour, reason, forMs }: Refused): 
 type Outside = Pick<ChatContext, "upstream" | "credentials" | "logins"> & { readonly toolServers: OpenToolServers };
 
 /** Whom calls ask: providers, issuers of tokens and logins, tool servers. */
-function openOutside({ options, log, closing }: Ground, source: SnapshotSource): Outside {
-  const upstream = openUpstream(options.upstreamProxy);
+function openOutside({ options, log, closing }: Ground, source: SnapshotSource, longBodies: LongBodyThread): Outside {
+  const upstream = openUpstream(options.upstreamProxy, openLongSandboxRequests(longBodies));
   const credentials = openCredentialLender({
     upstream,
     clock: systemClock,
@@ -590,17 +591,18 @@ function openGatewayMetrics(source: SnapshotSource, parts: MetricParts): Metrics
 }
 
 /** One port for all targets: the sandbox answers in this process, everything else over the network. */
-function openUpstream(proxy: string | null): UpstreamClient {
+function openUpstream(proxy: string | null, readElsewhere: ReadElsewhere): UpstreamClient {
   const network = proxy === null ? createSocketUpstream() : createFetchUpstream({ proxy });
+  const sandbox = createSandboxUpstream(readElsewhere);
   return {
-    send: (request, call) => (request.url.startsWith(SANDBOX_SCHEME) ? sandboxUpstream : network).send(request, call),
+    send: (request, call) => (request.url.startsWith(SANDBOX_SCHEME) ? sandbox : network).send(request, call),
   };
 }
 
 /** What calls need without a server: for runs of the command line. Nothing is logged, and nothing is kept. */
 export function openCallContext(snapshot: Snapshot, upstreamProxy: string | null): ChatContext {
   const traffic = openTraffic({ inc: () => {}, dec: () => {} }, () => null);
-  const upstream = openUpstream(upstreamProxy);
+  const upstream = openUpstream(upstreamProxy, () => null);
   const credentials = openCredentialLender({ upstream, clock: systemClock, onRefused: () => {} });
   const logins = openLogins({ upstream, clock: systemClock, onFault: () => {} });
   const limits = openMemoryLimits({ clock: systemClock });

@@ -1,5 +1,5 @@
 // The thread of long bodies (decisions 5.8): parses a request, holds it, says what is known of it, and writes it for each target in turn; reads a provider's plain
-// answer, and writes the client's. What it hands back are bytes and figures, never the parsed value.
+// answer, and writes the client's; reads what is meant for the sandbox. What it hands back are bytes and figures, never the parsed value.
 import { parentPort } from "node:worker_threads";
 import type { BodyBounds } from "../core/body-bounds.ts";
 import type { ChatRequest, HeldConversation, VendorForm } from "../core/chat.ts";
@@ -7,7 +7,9 @@ import { GatewayError } from "../core/errors.ts";
 import type { Target } from "../core/target.ts";
 import type { EncodedRequest } from "../providers/provider.ts";
 import { providers } from "../providers/registry.ts";
+import { readingOf } from "../providers/sandbox/reading.ts";
 import type { ThreadReply, ThreadRequest } from "../wire/asked-thread.ts";
+import { utf8Of } from "../wire/body-bytes.ts";
 import { fitConversation } from "./fit-conversation.ts";
 import { heldFigures, type RequestOutline, textWithoutConversation, withConversation } from "./held-conversation.ts";
 import { parseChatRequest } from "./parse.ts";
@@ -82,6 +84,7 @@ const METHODS: Readonly<Record<string, (question: never) => unknown>> = {
   encode,
   text: (conversation: number) => wholeOf(conversation).source.text,
   release: (conversation: number) => held.delete(conversation),
+  read: (body: Uint8Array) => readingOf(utf8Of(body)),
   write: (question: AnswerQuestion) => writtenAnswer(question, providers.get(question.family)!),
 };
 

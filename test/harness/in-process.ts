@@ -26,7 +26,7 @@ import type { Tracing } from "../../src/core/trace.ts";
 import { openTraffic } from "../../src/http/traffic.ts";
 import type { Provider } from "../../src/providers/provider.ts";
 import { providers } from "../../src/providers/registry.ts";
-import { SANDBOX_SCHEME, sandboxUpstream } from "../../src/providers/sandbox/upstream.ts";
+import { createSandboxUpstream, type ReadElsewhere, SANDBOX_SCHEME } from "../../src/providers/sandbox/upstream.ts";
 import { type Ledger, noLedger } from "../../src/store/ledger.ts";
 import { bytesOf, utf8Of } from "../../src/wire/body-bytes.ts";
 import { type UpstreamClient, UpstreamFault, type UpstreamRequest } from "../../src/wire/upstream.ts";
@@ -91,6 +91,7 @@ export interface StubOptions {
   readonly ledger?: Ledger;
   /** Long requests are parsed and written in this thread, if left out. */
   readonly longRequests?: LongRequests;
+  readonly readElsewhere?: ReadElsewhere;
   /** Long answers are read and written in this thread, if left out. */
   readonly longAnswers?: LongAnswers;
   /** Why no call may run now; never, if left out. */
@@ -161,13 +162,11 @@ export function stubGateway(options: StubOptions = {}): Stub {
   const refused: Refused[] = [];
   const crossed: Crossed[] = [];
   const clock = options.clock ?? { now: () => 1_767_225_600_000, monotonic: () => performance.now() };
+  const sandbox = createSandboxUpstream(options.readElsewhere ?? (() => null));
   const upstream: UpstreamClient = {
     send: (request, call) => {
       sent.push(request);
-      return (request.url.startsWith(SANDBOX_SCHEME) ? sandboxUpstream : (options.upstream ?? NO_UPSTREAM)).send(
-        request,
-        call,
-      );
+      return (request.url.startsWith(SANDBOX_SCHEME) ? sandbox : (options.upstream ?? NO_UPSTREAM)).send(request, call);
     },
   };
   const limits = openMemoryLimits({ clock });

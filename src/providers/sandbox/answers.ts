@@ -1,9 +1,9 @@
-// What each sandbox model says: a pure function of the request, so that the same call always has the same answer. One token is one word: a run of
-// characters without white space, with the white space that follows it.
+// What each sandbox model says: a pure function of the request, so that the same call always has the same answer.
 import type { ChatParams, Message } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type Plan, planOf } from "./planned-calls.ts";
 import { sampleOf } from "./schema-sample.ts";
+import { countWords } from "./words.ts";
 
 export interface SandboxRequest extends ChatParams {
   readonly model: string;
@@ -17,21 +17,25 @@ export interface SandboxCall {
 }
 
 export interface SandboxAnswer {
-  readonly words: readonly string[];
+  readonly text: string;
   readonly calls: readonly SandboxCall[];
   readonly finish: "stop" | "length" | "tool_calls";
 }
 
 const MAX_WORDS = 100_000;
-/** Of all choices of an answer together: what is sent is echoed up to 128 times. */
+/** Of what was sent, in each choice. */
+export const MAX_REPEATED_CHARACTERS = 100_000;
+/** Of all choices of an answer together: there are up to 128. */
 const MAX_CHARACTERS = 4 * 1024 * 1024;
 const WORDS = "the quick brown fox jumps over a lazy dog while seven wise owls keep watch above quiet water".split(" ");
 
 export function answerOf(request: SandboxRequest): SandboxAnswer {
+  const counted = /^words-(\d{1,6})$/.exec(request.model);
+  if (counted !== null) return bounded(manyWords(Number(counted[1])), request, MAX_CHARACTERS);
   const plan = request.model === "tools" ? planOf(request.messages, offeredIn(request)) : null;
   if (plan !== null && !isObject(request.tool_choice)) return planned(plan, request);
   const call = request.model === "tools" || request.model === "assistant" ? firstCall(request) : null;
-  if (call !== null) return { words: [], calls: [call], finish: "tool_calls" };
+  if (call !== null) return { text: "", calls: [call], finish: "tool_calls" };
   return bounded(textOf(request), request);
 }
 
@@ -43,37 +47,40 @@ function planned({ calls, called, results }: Plan, request: SandboxRequest): San
         : `${results.length === 1 ? "The tool" : "The tools"} said: ${results.map(messageText).join(" | ")}`,
       request,
     );
-  const offered = offeredIn(request);
-  const made = calls.map(({ name, args }, index) => ({
-    id: `call_sandbox_${called + index}`,
-    name,
-    arguments:
-      args ??
-      sampleFor(
-        offered.find((tool) => tool["name"] === name)!,
-        request,
-      ),
-  }));
   const said = bounded(`I call ${calls.map(({ name }) => name).join(" and ")}.`, request);
-  return said.finish === "length" ? said : { words: said.words, calls: made, finish: "tool_calls" };
+  if (said.finish === "length") return said;
+  const samples = new Map<string, string>();
+  const sampleFor = (name: string): string => {
+    const made = samples.get(name) ?? sampleOfTool(offeredIn(request).find((tool) => tool["name"] === name)!);
+    samples.set(name, made);
+    return made;
+  };
+  let room = roomIn(request);
+  const made = calls.map(({ name, args }, index) => {
+    const fitting = withinRoom(args ?? sampleFor(name), room);
+    room -= fitting.length;
+    return { id: `call_sandbox_${called + index}`, name, arguments: fitting };
+  });
+  return { text: said.text, calls: made, finish: "tool_calls" };
 }
 
 function offeredIn({ tools = [] }: SandboxRequest): readonly JsonObject[] {
   return tools.flatMap((tool) => (isObject(tool["function"]) ? [tool["function"]] : []));
 }
 
-function sampleFor(tool: JsonObject, request: SandboxRequest): string {
-  const sample = JSON.stringify(sampleOf(tool["parameters"] ?? { type: "object" }));
-  return sample.length <= roomOf(request) ? sample : "{}";
+function sampleOfTool(tool: JsonObject): string {
+  return JSON.stringify(sampleOf(tool["parameters"] ?? { type: "object" }));
+}
+
+function withinRoom(args: string, room: number): string {
+  return args.length <= room ? args : "{}";
+}
+
+function manyWords(count: number): string {
+  return Array.from({ length: Math.min(MAX_WORDS, count) }, (_, index) => WORDS[index % WORDS.length]!).join(" ");
 }
 
 function textOf(request: SandboxRequest): string {
-  const counted = /^words-(\d{1,6})$/.exec(request.model);
-  if (counted !== null)
-    return Array.from(
-      { length: Math.min(MAX_WORDS, Number(counted[1])) },
-      (_, index) => WORDS[index % WORDS.length]!,
-    ).join(" ");
   if (request.model === "json" || (request.model === "assistant" && asksForJson(request)))
     return JSON.stringify(jsonOf(request));
   const last = request.messages.at(-1);
@@ -103,33 +110,36 @@ function firstCall(request: SandboxRequest): SandboxCall | null {
       : undefined;
   const chosen = forced === undefined ? offered[0] : offered.find((tool) => tool["name"] === forced);
   if (chosen === undefined) return null;
-  return { id: "call_sandbox_0", name: chosen["name"] as string, arguments: sampleFor(chosen, request) };
+  return {
+    id: "call_sandbox_0",
+    name: chosen["name"] as string,
+    arguments: withinRoom(sampleOfTool(chosen), roomIn(request)),
+  };
 }
 
-function roomOf(request: SandboxRequest): number {
-  return Math.floor(MAX_CHARACTERS / (request.n ?? 1));
+function roomIn(request: SandboxRequest, most = MAX_REPEATED_CHARACTERS): number {
+  return Math.min(most, Math.floor(MAX_CHARACTERS / (request.n ?? 1)));
 }
 
-function bounded(whole: string, request: SandboxRequest): SandboxAnswer {
+/** What does not fit is cut off before it is looked at: it may be megabytes. */
+function bounded(whole: string, request: SandboxRequest, most?: number): SandboxAnswer {
+  const room = roomIn(request, most);
   const stops = typeof request.stop === "string" ? [request.stop] : (request.stop ?? []);
   const stopped = stops.reduce(
-    (text, stop) => (stop !== "" && text.includes(stop) ? text.slice(0, text.indexOf(stop)) : text),
-    whole,
+    (text, stop) => {
+      const at = stop === "" ? -1 : text.indexOf(stop);
+      return at < 0 ? text : text.slice(0, at);
+    },
+    whole.slice(0, room),
   );
-  const room = roomOf(request);
-  const said = wordsOf(stopped.slice(0, room));
-  const bound = request.max_completion_tokens ?? request.max_tokens ?? Number.POSITIVE_INFINITY;
-  return said.length > bound
-    ? { words: said.slice(0, bound), calls: [], finish: "length" }
-    : { words: said, calls: [], finish: stopped.length > room ? "length" : "stop" };
+  const isCut = whole.length > room && stopped.length === room;
+  const { end } = countWords(stopped, request.max_completion_tokens ?? request.max_tokens);
+  return { text: stopped.slice(0, end), calls: [], finish: end < stopped.length || isCut ? "length" : "stop" };
 }
 
-export function wordsOf(text: string): readonly string[] {
-  return text.match(/\S+\s*|^\s+/g) ?? [];
-}
-
+/** Of the whole conversation, however much of it is repeated. */
 export function promptTokens(messages: readonly Message[]): number {
-  return messages.reduce((sum, message) => sum + wordsOf(messageText(message).slice(0, MAX_CHARACTERS)).length, 0);
+  return messages.reduce((sum, message) => sum + countWords(messageText(message)).words, 0);
 }
 
 function lastUserText(messages: readonly Message[]): string {

@@ -2,44 +2,69 @@
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 
 const MAX_DEPTH = 16;
-/** A short schema can ask for a value of any size. Where there is no room left stands null. */
+/** A short schema can ask for a value of any size, and lead to its largest part at each place. Where there is no room left stands null. */
 const MAX_VALUES = 1000;
+const MAX_MEMBERS = 50_000;
+const MAX_COPIED_CHARACTERS = 50_000;
 const MAX_TEXT = 1000;
+const MAX_REFERENCE = 1000;
 
 /** What is the same at every place of one schema. */
 interface Whole {
   readonly root: Json | undefined;
   valuesLeft: number;
+  /** Of the schema, looked at. */
+  membersLeft: number;
+  /** Of the schema's own words: constants, defaults, names of members. */
+  charactersLeft: number;
 }
 
 export function sampleOf(schema: Json | undefined): Json {
-  return sampleAt(schema, { root: schema, valuesLeft: MAX_VALUES }, 0);
+  const whole = {
+    root: schema,
+    valuesLeft: MAX_VALUES,
+    membersLeft: MAX_MEMBERS,
+    charactersLeft: MAX_COPIED_CHARACTERS,
+  };
+  return sampleAt(schema, whole, 0);
 }
 
 function sampleAt(schema: Json | undefined, whole: Whole, depth: number): Json {
-  if (!isObject(schema) || depth > MAX_DEPTH || whole.valuesLeft <= 0) return null;
+  if (!isObject(schema) || depth > MAX_DEPTH || whole.valuesLeft <= 0 || whole.membersLeft <= 0) return null;
   whole.valuesLeft -= 1;
-  if ("const" in schema) return schema["const"]!;
-  if (Array.isArray(schema["enum"]) && schema["enum"].length > 0) return schema["enum"][0] as Json;
-  if (schema["default"] !== undefined) return schema["default"];
+  if ("const" in schema) return copied(schema["const"]!, whole);
+  if (Array.isArray(schema["enum"]) && schema["enum"].length > 0) return copied(schema["enum"][0] as Json, whole);
+  if (schema["default"] !== undefined) return copied(schema["default"], whole);
   const reference = schema["$ref"];
   if (typeof reference === "string") return sampleAt(follow(reference, whole.root), whole, depth + 1);
   for (const word of ["anyOf", "oneOf"]) {
     const options = schema[word];
     if (Array.isArray(options) && options.length > 0)
-      return sampleAt({ ...withoutKey(schema, word), ...(isObject(options[0]) ? options[0] : {}) }, whole, depth + 1);
+      return sampleAt(joined(schema, word, [options[0] as Json], whole), whole, depth + 1);
   }
   if (Array.isArray(schema["allOf"]))
-    return sampleAt(
-      Object.fromEntries(
-        [withoutKey(schema, "allOf"), ...(schema["allOf"] as readonly Json[]).filter(isObject)].flatMap((part) =>
-          Object.entries(part),
-        ),
-      ),
-      whole,
-      depth + 1,
-    );
+    return sampleAt(joined(schema, "allOf", schema["allOf"] as readonly Json[], whole), whole, depth + 1);
   return sampleOfType(schema, whole, depth);
+}
+
+/** A value or a name that stands in the schema. Null: there is no room left for it. */
+function copied(value: Json, whole: Whole): Json {
+  whole.charactersLeft -= typeof value === "string" ? value.length : JSON.stringify(value).length;
+  if (whole.charactersLeft >= 0) return value;
+  // one that is too long is measured once, and not at each place again
+  whole.membersLeft = 0;
+  return null;
+}
+
+/** The schema without the member `word`, and in its place the members of what stood there. */
+function joined(schema: JsonObject, word: string, parts: readonly Json[], whole: Whole): JsonObject {
+  const members = Object.entries(schema).filter(([name]) => name !== word);
+  for (const part of parts) {
+    if (members.length > whole.membersLeft) break;
+    if (isObject(part)) members.push(...Object.entries(part));
+  }
+  whole.membersLeft -= members.length + parts.length;
+  return Object.fromEntries(members);
 }
 
 function sampleOfType(schema: JsonObject, whole: Whole, depth: number): Json {
@@ -66,10 +91,13 @@ function sampleOfType(schema: JsonObject, whole: Whole, depth: number): Json {
 
 function sampleObject(schema: JsonObject, whole: Whole, depth: number): JsonObject {
   const properties = isObject(schema["properties"]) ? schema["properties"] : {};
-  const required = new Set(Array.isArray(schema["required"]) ? (schema["required"] as readonly Json[]) : []);
+  const required = Array.isArray(schema["required"]) ? (schema["required"] as readonly Json[]) : [];
+  const isRequired = new Set(required);
+  const names = Object.keys(properties);
+  whole.membersLeft -= names.length + required.length;
   return Object.fromEntries(
-    Object.keys(properties)
-      .filter((name) => required.has(name))
+    names
+      .filter((name) => isRequired.has(name) && copied(name, whole) !== null)
       .map((name) => [name, sampleAt(properties[name], whole, depth + 1)]),
   );
 }
@@ -104,13 +132,9 @@ function sampleText(schema: JsonObject): string {
   return typeof maxLength === "number" ? long.slice(0, maxLength) : long;
 }
 
-function withoutKey(object: JsonObject, name: string): JsonObject {
-  return Object.fromEntries(Object.entries(object).filter(([key]) => key !== name));
-}
-
 /** Local references only: `#/$defs/Name`. */
 function follow(reference: string, root: Json | undefined): Json | undefined {
-  if (!reference.startsWith("#/")) return undefined;
+  if (!reference.startsWith("#/") || reference.length > MAX_REFERENCE) return undefined;
   return reference
     .slice(2)
     .split("/")

@@ -7,64 +7,70 @@ import {
   type UpstreamCall,
   type UpstreamClient,
   UpstreamFault,
-  type UpstreamRequest,
   type UpstreamResponse,
 } from "../../wire/upstream.ts";
-import { answerOf, promptTokens, type SandboxAnswer, type SandboxCall, type SandboxRequest } from "./answers.ts";
+import type { SandboxAnswer, SandboxCall } from "./answers.ts";
+import { readingOf, type SandboxReading, type SandboxRefusal } from "./reading.ts";
+import { countWords, wordsOf } from "./words.ts";
 
 export const SANDBOX_SCHEME = "sandbox:";
 
+/** Reads a long request elsewhere, so that nobody waits for it here; `whose` says in whose turn. Null: it is short, and read here. Takes bytes: they are no longer here. */
+export type ReadElsewhere = (body: string | Uint8Array, whose: string) => Promise<SandboxReading> | null;
+
 const encoder = new TextEncoder();
-const decoder = new TextDecoder();
 const CREATED = 1_767_225_600;
 const MAX_SLOW_MS = 600_000;
 /** Events that go into one read. */
 const EVENTS_PER_READ = 16;
 
-export const sandboxUpstream: UpstreamClient = {
-  async send(request: UpstreamRequest, call: UpstreamCall): Promise<UpstreamResponse> {
-    const body = JSON.parse(
-      request.bytes === undefined ? request.body : decoder.decode(request.bytes),
-    ) as SandboxRequest;
-    call.onSent?.(true);
-    const fault = /^(fail|slow)-(\d{1,6})$/.exec(body.model);
-    if (fault?.[1] === "fail") return failure(Number(fault[2]));
-    if (fault?.[1] === "slow")
-      await pause(Math.min(MAX_SLOW_MS, Number(fault[2])), call.signal, call.firstByteTimeoutMs);
-    if (!isKnown(body.model))
-      return json(404, {
-        error: {
-          message: `The sandbox has no model ${JSON.stringify(body.model)}.`,
-          type: "invalid_request_error",
-          param: "model",
-          code: "model_not_found",
-        },
-      });
-    if (body.model === "stall" && body.stream !== true)
-      await pause(Number.POSITIVE_INFINITY, call.signal, call.firstByteTimeoutMs);
-    if (body.model === "garbage")
-      return body.stream === true
-        ? respond(200, EVENT_STREAM, pieces(['data: {"choices": [{\n\n', "<html>not an event</html>\n\n"]), call)
-        : respond(200, JSON_TYPE, pieces(["<!DOCTYPE html><title>It works</title>"]), call);
-    const answer = answerOf(body);
-    if (body.stream === true) return respond(200, EVENT_STREAM, streamOf(body, answer), call);
-    const text = JSON.stringify(wholeOf(body, answer));
-    return respond(
-      200,
-      JSON_TYPE,
-      body.model === "cut"
-        ? pieces([text.slice(0, text.length / 2), new UpstreamFault("cut", "the sandbox cut the answer")])
-        : pieces([text]),
-      call,
-    );
-  },
-};
+/** What an answer is made of. */
+type Answering = SandboxReading & { readonly answer: SandboxAnswer };
+
+export function createSandboxUpstream(readElsewhere: ReadElsewhere): UpstreamClient {
+  return {
+    async send(request, call) {
+      call.onSent?.(true);
+      const body = request.bytes ?? request.body;
+      const elsewhere = readElsewhere(body, call.partition);
+      const reading =
+        elsewhere === null
+          ? readingOf(typeof body === "string" ? body : utf8Of(body))
+          : await within(elsewhere, call.signal, call.firstByteTimeoutMs);
+      return answered(reading, call);
+    },
+  };
+}
+
+async function answered(reading: SandboxReading, call: UpstreamCall): Promise<UpstreamResponse> {
+  const { model, isStreamed, result } = reading;
+  const fault = /^(fail|slow)-(\d{1,6})$/.exec(model);
+  if (fault?.[1] === "fail") return failure(Number(fault[2]));
+  if (fault?.[1] === "slow") await pause(Math.min(MAX_SLOW_MS, Number(fault[2])), call.signal, call.firstByteTimeoutMs);
+  if ("refusal" in result) return refused(result.refusal);
+  if (model === "stall" && !isStreamed) await pause(Number.POSITIVE_INFINITY, call.signal, call.firstByteTimeoutMs);
+  if (model === "garbage")
+    return isStreamed
+      ? respond(200, EVENT_STREAM, pieces(['data: {"choices": [{\n\n', "<html>not an event</html>\n\n"]), call)
+      : respond(200, JSON_TYPE, pieces(["<!DOCTYPE html><title>It works</title>"]), call);
+  const answering = { ...reading, answer: result.answer };
+  if (isStreamed) return respond(200, EVENT_STREAM, streamOf(answering), call);
+  const text = JSON.stringify(wholeOf(answering));
+  return respond(
+    200,
+    JSON_TYPE,
+    model === "cut"
+      ? pieces([text.slice(0, text.length / 2), new UpstreamFault("cut", "the sandbox cut the answer")])
+      : pieces([text]),
+    call,
+  );
+}
 
 const EVENT_STREAM = { "content-type": "text/event-stream" };
 const JSON_TYPE = { "content-type": "application/json" };
 
-function isKnown(model: string): boolean {
-  return /^(echo|assistant|tools|json|stall|cut|garbage|words-\d{1,6}|slow-\d{1,6})$/.test(model);
+function refused({ status, ...error }: SandboxRefusal): UpstreamResponse {
+  return json(status, { error });
 }
 
 function failure(status: number): UpstreamResponse {
@@ -140,7 +146,7 @@ function pause(ms: number, signal: CancelSignal, clockMs: number): Promise<void>
       () => {
         signal.removeEventListener("abort", listener);
         if (ms <= clockMs) resolve();
-        else reject(new UpstreamFault("timeout", `nothing came within ${clockMs} ms`));
+        else reject(tooLate(clockMs));
       },
       Math.min(ms, clockMs),
     );
@@ -149,16 +155,39 @@ function pause(ms: number, signal: CancelSignal, clockMs: number): Promise<void>
   });
 }
 
-function wholeOf(request: SandboxRequest, answer: SandboxAnswer) {
+/** What comes of the work, unless the caller's signal or the clock ends the wait. The work itself goes on. */
+function within<T>(work: Promise<T>, signal: CancelSignal, clockMs: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const over = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", ended);
+    };
+    const ended = (): void => {
+      over();
+      const reason = signal.reason as Error;
+      reject(reason);
+    };
+    const timer = setTimeout(() => reject(tooLate(clockMs)), clockMs);
+    signal.addEventListener("abort", ended);
+    if (signal.aborted) ended();
+    work.then(resolve, reject).finally(over);
+  });
+}
+
+function tooLate(clockMs: number): UpstreamFault {
+  return new UpstreamFault("timeout", `nothing came within ${clockMs} ms`);
+}
+
+function wholeOf({ model, choices: count, answer, promptTokens }: Answering) {
   const message = {
     role: "assistant",
-    content: answer.calls.length === 0 || answer.words.length > 0 ? answer.words.join("") : null,
+    content: answer.calls.length === 0 || answer.text !== "" ? answer.text : null,
     refusal: null,
     ...(answer.calls.length > 0 && {
       tool_calls: answer.calls.map(({ id, ...called }) => ({ id, type: "function", function: called })),
     }),
   };
-  const choices = Array.from({ length: request.n ?? 1 }, (_, index) => ({
+  const choices = Array.from({ length: count }, (_, index) => ({
     index,
     message,
     logprobs: null,
@@ -168,47 +197,58 @@ function wholeOf(request: SandboxRequest, answer: SandboxAnswer) {
     id: "chatcmpl-sandbox",
     object: "chat.completion",
     created: CREATED,
-    model: request.model,
+    model,
     choices,
-    usage: usageOf(request, answer),
+    usage: usageOf(answer, count, promptTokens),
   };
 }
 
-function* streamOf(request: SandboxRequest, answer: SandboxAnswer): Generator<Piece> {
+function* streamOf({ model, choices: count, answer, promptTokens }: Answering): Generator<Piece> {
   const event = (choices: readonly unknown[], rest: object = {}): string =>
-    `data: ${JSON.stringify({ id: "chatcmpl-sandbox", object: "chat.completion.chunk", created: CREATED, model: request.model, choices, ...rest })}\n\n`;
+    `data: ${JSON.stringify({ id: "chatcmpl-sandbox", object: "chat.completion.chunk", created: CREATED, model, choices, ...rest })}\n\n`;
   const choice = (index: number, delta: object, finish: string | null = null) => ({
     index,
     delta,
     logprobs: null,
     finish_reason: finish,
   });
-  const indexes = Array.from({ length: request.n ?? 1 }, (_, index) => index);
-  const deltas = [...answer.words.map((content) => ({ content })), ...answer.calls.flatMap(callDeltas)];
+  const indexes = Array.from({ length: count }, (_, index) => index);
   yield indexes.map((index) => event([choice(index, { role: "assistant", content: "" })])).join("");
-  for (let at = 0; at < deltas.length; at += EVENTS_PER_READ) {
-    const batch = deltas.slice(at, at + EVENTS_PER_READ);
+  for (const batch of batchesOf(deltasOf(answer), EVENTS_PER_READ)) {
     yield batch.map((delta) => indexes.map((index) => event([choice(index, delta)])).join("")).join("");
-    if (request.model === "stall") yield SILENCE;
-    if (request.model === "cut") yield new UpstreamFault("cut", "the sandbox cut the stream");
+    if (model === "stall") yield SILENCE;
+    if (model === "cut") yield new UpstreamFault("cut", "the sandbox cut the stream");
   }
   yield (
     indexes.map((index) => event([choice(index, {}, answer.finish)])).join("") +
-      event([], { usage: usageOf(request, answer) }) +
+      event([], { usage: usageOf(answer, count, promptTokens) }) +
       "data: [DONE]\n\n"
   );
 }
 
-function callDeltas(call: SandboxCall, index: number): readonly object[] {
-  const opening = {
-    tool_calls: [{ index, id: call.id, type: "function", function: { name: call.name, arguments: "" } }],
-  };
-  const parts = call.arguments.match(/[\s\S]{1,8}/g) ?? [];
-  return [opening, ...parts.map((part) => ({ tool_calls: [{ index, function: { arguments: part } }] }))];
+function* batchesOf<T>(items: Iterable<T>, size: number): Generator<readonly T[]> {
+  let batch: T[] = [];
+  for (const item of items) {
+    batch.push(item);
+    if (batch.length < size) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
 }
 
-function usageOf(request: SandboxRequest, answer: SandboxAnswer) {
-  const prompt = promptTokens(request.messages);
-  const completion = (answer.words.length + answer.calls.length) * (request.n ?? 1);
+function* deltasOf({ text, calls }: SandboxAnswer): Generator<object> {
+  for (const content of wordsOf(text)) yield { content };
+  for (const [index, call] of calls.entries()) yield* callDeltas(call, index);
+}
+
+function* callDeltas(call: SandboxCall, index: number): Generator<object> {
+  yield { tool_calls: [{ index, id: call.id, type: "function", function: { name: call.name, arguments: "" } }] };
+  for (const [part] of call.arguments.matchAll(/[\s\S]{1,8}/g))
+    yield { tool_calls: [{ index, function: { arguments: part } }] };
+}
+
+function usageOf({ text, calls }: SandboxAnswer, choices: number, prompt: number) {
+  const completion = (countWords(text).words + calls.length) * choices;
   return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
 }

@@ -1,0 +1,59 @@
+// What the sandbox reads of a request: all that its answer is made of, and bounded however long the request is. Pure, so that the thread of long bodies can do it.
+import { answerOf, promptTokens, type SandboxAnswer, type SandboxRequest } from "./answers.ts";
+
+export interface SandboxReading {
+  readonly model: string;
+  readonly isStreamed: boolean;
+  readonly choices: number;
+  /** Of the whole conversation. */
+  readonly promptTokens: number;
+  /** The answer, or why there is none. */
+  readonly result: { readonly answer: SandboxAnswer } | { readonly refusal: SandboxRefusal };
+}
+
+/** An error body in OpenAI's form. */
+export interface SandboxRefusal {
+  readonly status: number;
+  readonly message: string;
+  readonly type: "invalid_request_error";
+  readonly param: string;
+  readonly code: string | null;
+}
+
+const MODELS = /^(?:echo|assistant|tools|json|stall|cut|garbage|words-\d{1,6}|slow-\d{1,6}|fail-\d{1,6})$/;
+/** As OpenAI has it: https://platform.openai.com/docs/api-reference/chat/create#chat-create-stop */
+const MAX_STOPS = 4;
+
+/** `body`: the request as it was encoded for the sandbox. */
+export function readingOf(body: string): SandboxReading {
+  const request = JSON.parse(body) as SandboxRequest;
+  const refusal = refusalOf(request);
+  return {
+    model: request.model,
+    isStreamed: request.stream === true,
+    choices: request.n ?? 1,
+    promptTokens: promptTokens(request.messages),
+    result: refusal === null ? { answer: answerOf(request) } : { refusal },
+  };
+}
+
+function refusalOf({ model, stop }: SandboxRequest): SandboxRefusal | null {
+  const type = "invalid_request_error";
+  if (!MODELS.test(model))
+    return {
+      status: 404,
+      message: `The sandbox has no model ${JSON.stringify(model)}.`,
+      type,
+      param: "model",
+      code: "model_not_found",
+    };
+  if (Array.isArray(stop) && stop.length > MAX_STOPS)
+    return {
+      status: 400,
+      message: `stop may hold at most ${MAX_STOPS} sequences; there are ${stop.length}.`,
+      type,
+      param: "stop",
+      code: null,
+    };
+  return null;
+}

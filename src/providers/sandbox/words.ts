@@ -1,0 +1,43 @@
+// The tokens of the sandbox: one token is one word, a run of characters without white space with the white space that follows it. White space that a text begins
+// with is a word of its own.
+
+export interface CountedWords {
+  readonly words: number;
+  /** Where the last of them ends. */
+  readonly end: number;
+}
+
+/** The first words of a text, at most so many. They are counted without making a text of each: a long prompt has millions. */
+export function countWords(text: string, most = Number.POSITIVE_INFINITY): CountedWords {
+  let words = 0;
+  let isAfterSpace = true;
+  for (let at = 0; at < text.length; at++) {
+    const isSpace = isWhiteSpace(text.charCodeAt(at));
+    if (isSpace ? at === 0 : isAfterSpace) {
+      if (words >= most) return { words, end: at };
+      words += 1;
+    }
+    isAfterSpace = isSpace;
+  }
+  return { words, end: text.length };
+}
+
+export function* wordsOf(text: string): Generator<string> {
+  for (const [word] of text.matchAll(/\S+\s*|^\s+/g)) yield word;
+}
+
+/** What `\s` of a regular expression means (https://tc39.es/ecma262/#prod-CharacterClassEscape). */
+function isWhiteSpace(unit: number): boolean {
+  if (unit < 0x80) return unit === 0x20 || (unit >= 0x09 && unit <= 0x0d);
+  return (
+    unit === 0xa0 ||
+    unit === 0x1680 ||
+    (unit >= 0x2000 && unit <= 0x200a) ||
+    unit === 0x2028 ||
+    unit === 0x2029 ||
+    unit === 0x202f ||
+    unit === 0x205f ||
+    unit === 0x3000 ||
+    unit === 0xfeff
+  );
+}
