@@ -34,7 +34,7 @@ export function answerHeaders(
   target: Target | null,
   contentType: string,
 ): Record<string, string> {
-  const headers = baseHeaders(call.traceId, call.ownMs());
+  const headers = baseHeaders(call.traceId, call.clock.ownMs());
   headers["content-type"] = contentType;
   Object.assign(headers, call.cors, call.rateHeaders());
   if (target !== null) {

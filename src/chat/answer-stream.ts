@@ -133,11 +133,11 @@ export function openAnswerStream(
           await nextTurn();
         }
         let bytes: Uint8Array | null;
-        call.waitBegins();
+        call.clock.waitBegins();
         try {
           bytes = await body.read();
         } finally {
-          call.waitEnds();
+          call.clock.waitEnds();
         }
         turnBytes += bytes?.length ?? 0;
         if (bytes === null) ended = true;

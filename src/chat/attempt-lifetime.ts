@@ -49,7 +49,7 @@ export class AttemptLifetime {
     if (!this.#mayReadOn(reason)) return this.end(reason);
     clearTimeout(this.#timer);
     this.#lastByte = this.#bytes + READ_ON_BYTES;
-    this.#timer = setTimeout(() => this.end(reason), Math.max(0, Math.min(READ_ON_MS, this.#call.leftMs())));
+    this.#timer = setTimeout(() => this.end(reason), Math.max(0, Math.min(READ_ON_MS, this.#call.deadline.leftMs())));
   }
 
   /** The client has left, and each plain answer that it waited for has begun. */

@@ -84,7 +84,7 @@ export class AttemptMeter {
     if (this.#isCharged || used === null) return;
     this.charge(used);
     // usage of an attempt that brought no answer is the call's usage only where nothing better is known
-    if (!this.#call.knowsUsage) this.#call.noteUsage(used.usage, used.isEstimated);
+    if (!this.#call.recorder.knowsUsage) this.#call.recorder.used(used.usage, used.isEstimated);
   }
 }
 

@@ -2,22 +2,42 @@
 import type { ErrorCode } from "../core/errors.ts";
 import type { Usage } from "../core/chat.ts";
 import type { Attempt, UsageSource } from "../core/record.ts";
+import type { CallClock } from "./call-clock.ts";
 
 export class AttemptRecorder {
   readonly row: Readonly<Attempt>;
-  readonly #row: Attempt;
-  readonly #elapsedMs: () => number;
+  readonly #row: { -readonly [Name in keyof Attempt]: Attempt[Name] };
+  readonly #clock: CallClock;
 
-  /** `elapsedMs`: milliseconds since the call arrived. */
-  constructor(row: Attempt, elapsedMs: () => number) {
-    this.row = this.#row = row;
-    this.#elapsedMs = elapsedMs;
+  /** The request is about to be sent. */
+  constructor(request: Pick<Attempt, "provider" | "vendor" | "model" | "round" | "spanId">, clock: CallClock) {
+    this.#clock = clock;
+    const { provider, vendor, model, round, spanId } = request;
+    this.row = this.#row = {
+      provider,
+      vendor,
+      model,
+      round,
+      startMs: clock.elapsedMs(),
+      spanId,
+      usage: null,
+      usageSource: null,
+      status: null,
+      code: null,
+      toldModel: null,
+      requestId: null,
+      nativeCode: null,
+      retryAfterMs: null,
+      headMs: null,
+      firstContentMs: null,
+      totalMs: null,
+    };
   }
 
   /** The head of an upstream response is there. Returns whether it is the first of this request. */
   responded(status: number, requestId: string | null): boolean {
     const isFirst = this.#row.headMs === null;
-    this.#row.headMs ??= this.#elapsedMs();
+    this.#row.headMs ??= this.#clock.elapsedMs();
     this.#row.status = status;
     this.#row.requestId = requestId ?? this.#row.requestId;
     return isFirst;
@@ -35,7 +55,7 @@ export class AttemptRecorder {
   }
 
   firstContent(): void {
-    this.#row.firstContentMs = this.#elapsedMs();
+    this.#row.firstContentMs = this.#clock.elapsedMs();
   }
 
   /** The model that the provider says has answered. */
@@ -50,12 +70,12 @@ export class AttemptRecorder {
 
   /** The request is over; only the first end has a time. */
   ended(): void {
-    this.#row.totalMs ??= this.#elapsedMs();
+    this.#row.totalMs ??= this.#clock.elapsedMs();
   }
 
   /** The whole of a non-streaming answer is there, which is its first content as well. */
   answered(): void {
-    this.#row.firstContentMs = this.#row.totalMs = this.#elapsedMs();
+    this.#row.firstContentMs = this.#row.totalMs = this.#clock.elapsedMs();
   }
 
   failed(code: ErrorCode): void {

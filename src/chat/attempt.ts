@@ -105,7 +105,7 @@ async function sendChecked(
   call: Call,
   recorder: AttemptRecorder,
 ): Promise<UpstreamResponse> {
-  const response = await call.waiting(send(request, attempt, call, recorder));
+  const response = await call.clock.waiting(send(request, attempt, call, recorder));
   const isSuccess = response.status >= 200 && response.status <= 299;
   const isFirst = recorder.responded(response.status, toldRequestId(response, attempt.resolved));
   // a request that follows up an accepted one does not take that back
@@ -190,7 +190,7 @@ async function refusal(
       `${provider.label} answered with a redirect (${response.status}), which is not followed; base_url has to be the final address.`,
     );
   }
-  const body = await call.waiting(response.body.text(MAX_ERROR_BYTES)).catch(() => "");
+  const body = await call.clock.waiting(response.body.text(MAX_ERROR_BYTES)).catch(() => "");
   signal.throwIfAborted();
   const failure = provider.classifyError({ status: response.status, body });
   setAsideRefused(failure, { provider, target }, call);

@@ -44,18 +44,20 @@ export function countedPrice(
 
 /** Charges the call for what it used at a target. What is used without a known price costs nothing that is known. */
 export function charge(
-  call: PricedCall & Pick<Call, "mayPrice"> & { readonly record: CallRecord },
+  call: PricedCall & Pick<Call, "mayPrice" | "record" | "recorder">,
   request: Pick<ChatRequest, "options">,
   resolved: Pick<Resolved, "provider" | "target">,
   usage: Usage,
 ): void {
-  const { record } = call;
-  record.cost = sumOf(record.cost, countedCost(usage, request, resolved, call));
+  const { record, recorder } = call;
+  recorder.costs(sumOf(record.cost, countedCost(usage, request, resolved, call)));
   const { ownPrice } = request.options;
   if (ownPrice !== null && !call.mayPrice)
-    record.callerCost = sumOf(
-      record.callerCost,
-      costAt(usage, { id: REQUEST_PRICE, rates: ratesOfCaller(ownPrice, knownPrice(resolved, call)) }),
+    recorder.costsCaller(
+      sumOf(
+        record.callerCost,
+        costAt(usage, { id: REQUEST_PRICE, rates: ratesOfCaller(ownPrice, knownPrice(resolved, call)) }),
+      ),
     );
 }
 

@@ -1,22 +1,22 @@
 // One call from arrival to its record: its clock, its one abort signal, what is known of it so far. The record is published exactly once.
 import { clientAddress } from "../auth/client-address.ts";
-import { summedUsage } from "../accounting/summed-usage.ts";
 import { LimitedCall } from "../admission/limited-call.ts";
 import { Cancellation, type CancelSignal } from "../core/cancellation.ts";
-import type { ChatRequest, Usage } from "../core/chat.ts";
+import type { ChatRequest } from "../core/chat.ts";
 import type { CallContent } from "../core/content.ts";
-import { MAX_TIMER_MS } from "../core/clock.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
 import { newSpanId, newTraceId } from "../core/ids.ts";
 import type { AccessToken, Principal } from "../core/identity.ts";
-import { type Attempt, type CallRecord, MAX_END_USER } from "../core/record.ts";
+import type { CallRecord, LimitTouch, PolicyTouch } from "../core/record.ts";
 import { type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
 import type { Target } from "../core/target.ts";
-import { unnamedFigures } from "../core/usage.ts";
 import { beginTrace, parseTraceparent, type TraceHeaders, traceHeaders } from "../core/trace.ts";
 import type { OpenEntry } from "../store/ledger.ts";
-import { AttemptRecorder } from "./attempt-recorder.ts";
+import type { AttemptRecorder } from "./attempt-recorder.ts";
+import { CallClock } from "./call-clock.ts";
+import { CallDeadline } from "./call-deadline.ts";
 import { CallPolicies } from "./call-policies.ts";
+import { type ArrivedCall, CallRecorder } from "./call-recorder.ts";
 import { Looking } from "./looking.ts";
 import { ContentKeeper, isSampled } from "./content-keeper.ts";
 import type { CallUnderWay, ChatContext } from "./context.ts";
@@ -25,9 +25,6 @@ import { corsHeaders, errorResponse } from "./reply-headers.ts";
 import { nextTurn } from "../wire/turn.ts";
 
 const CLIENT_ID_MAX = 200;
-/** A client that tells its own time limit gets ours that much earlier, so that it sees our error and not a cut (decisions 7.2). */
-const CLIENT_LIMIT_MARGIN_MS = 5000;
-
 /** Who stands at the other end of a request's connection: Bun's server. */
 export interface Peers {
   requestIP(request: Request): { readonly address: string } | null;
@@ -36,19 +33,16 @@ export interface Peers {
 export class Call {
   readonly context: ChatContext;
   snapshot: Snapshot;
+  /** What is known of the call so far. */
   readonly record: CallRecord;
+  readonly recorder: CallRecorder;
+  readonly clock: CallClock;
+  readonly deadline: CallDeadline;
   readonly cors: Readonly<Record<string, string>>;
   readonly #http: Request;
   readonly #peers: Peers | null;
   #clientIp: string | null | undefined;
-  readonly #startedMs: number;
   readonly #cancellation = new Cancellation();
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  #timeoutMs = Number.POSITIVE_INFINITY;
-  /** The request says no time of its own, and its route may. */
-  #takesRouteTime = false;
-  /** The client said itself how long it waits. */
-  hasOwnTimeout = false;
   /** The caller has the permission `debug`. */
   mayDebug = false;
   /** The caller has the permission `custom_price`. */
@@ -64,13 +58,6 @@ export class Call {
   /** Attempts that have not ended: each says what is charged of it, should the call end first. */
   readonly underWay = new Set<() => void>();
   #endUser: string | null = null;
-  /** What earlier rounds of tools have used; null: nothing is known. */
-  #usedBefore: { readonly usage: Usage; readonly isEstimated: boolean } | null = null;
-  #usedInRound = false;
-  #waitedMs = 0;
-  #waitingSinceMs: number | null = null;
-  /** Waits that go on; several choices wait side by side. */
-  #waits = 0;
   /** Null: no other thread holds its conversation. */
   #held: ChatRequest | null = null;
   /** The tenant among whose calls it counts; null: it does not count now. */
@@ -84,69 +71,13 @@ export class Call {
     this.snapshot = context.snapshot();
     this.#http = http;
     this.#peers = peers;
-    this.#startedMs = context.clock.monotonic();
+    this.clock = new CallClock(context.clock);
+    this.deadline = new CallDeadline(this.clock, (reason) => this.#cancellation.abort(reason));
     const headers = http.headers;
     this.cors =
       this.snapshot.corsOrigins.length === 0 ? {} : corsHeaders(headers.get("origin"), this.snapshot.corsOrigins);
-    const traceId = newTraceId();
-    const trace =
-      context.tracing === null
-        ? null
-        : beginTrace(
-            { traceparent: headers.get("traceparent"), tracestate: headers.get("tracestate") },
-            { traceId, spanId: newSpanId() },
-            context.tracing,
-          );
-    this.record = {
-      traceId,
-      startedAtMs: context.clock.now(),
-      clientRequestId: headers.get("x-request-id")?.slice(0, CLIENT_ID_MAX) ?? null,
-      otelTraceId:
-        trace === null
-          ? (parseTraceparent(headers.get("traceparent"))?.traceId ?? null)
-          : trace.parentSpanId === null
-            ? null
-            : trace.traceId,
-      trace,
-      snapshotVersion: this.snapshot.version,
-      tokenId: null,
-      tenantId: null,
-      projectId: null,
-      userId: null,
-      endUser: null,
-      modelAsked: null,
-      route: null,
-      provider: null,
-      model: null,
-      stream: false,
-      explained: false,
-      status: 0,
-      code: null,
-      errorDetail: null,
-      fates: {},
-      messages: null,
-      attempts: [],
-      rounds: 1,
-      tools: [],
-      finishReasons: [],
-      nativeFinishReasons: [],
-      finishInferred: false,
-      providerModel: null,
-      providerRequestId: null,
-      usage: null,
-      usageSource: null,
-      unnamedUsage: null,
-      cost: null,
-      callerCost: null,
-      limits: [],
-      policies: [],
-      warnings: [],
-      cancelled: false,
-      metadata: null,
-      firstContentMs: null,
-      totalMs: 0,
-      ownMs: 0,
-    };
+    this.recorder = new CallRecorder(arrivedCall(context, headers, this.snapshot.version), this.clock);
+    this.record = this.recorder.record;
     // never taken off again: a call that is published no longer listens to it
     http.signal.addEventListener("abort", this.#clientLeft);
   }
@@ -187,69 +118,15 @@ export class Call {
   /** One of the client's own HTTP headers, by lower-case name. */
   readonly clientHeader = (name: string): string | null => this.#http.headers.get(name);
 
-  readonly authenticated = (token: AccessToken): void => {
-    this.record.tokenId = token.id;
-    this.record.tenantId = token.tenantId;
-    // a personal token may reach several projects, and the request names one of them
-    this.record.projectId = token.projectId;
-    this.record.userId = token.userId;
-  };
-
-  /** Starts the clock of the whole operation, which counts from the arrival of the request. */
+  /** Starts the deadline of the whole operation. */
   parsed(request: ChatRequest): void {
-    const { record } = this;
-    record.endUser = (request.params.user ?? request.params.safety_identifier)?.slice(0, MAX_END_USER) ?? null;
-    record.modelAsked = request.options.model;
-    record.stream = request.params.stream === true;
+    this.recorder.parsed(request);
     this.#endUser = request.params.user ?? request.params.safety_identifier ?? null;
-    record.metadata = request.options.metadata;
-    record.messages = statistics(request);
-    const ownMs = request.options.timeoutMs ?? this.#clientLimitMs();
-    this.hasOwnTimeout = ownMs !== null;
-    this.#takesRouteTime = request.options.timeoutMs === null;
-    const timeoutMs = ownMs ?? this.snapshot.limits.defaultTimeoutMs;
-    this.#limitTo(timeoutMs);
-  }
-
-  /** The route's own bound of the whole operation, where the request said none (decisions 7.2). */
-  bounded(totalMs: number | null, request: ChatRequest): void {
-    if (totalMs !== null && request.options.timeoutMs === null && totalMs < this.#timeoutMs) this.#limitTo(totalMs);
-  }
-
-  /** Another route serves the call from now on: its own bound holds for what it does, within what is left. */
-  handedOver(totalMs: number | null): void {
-    if (totalMs !== null && this.#takesRouteTime && this.elapsedMs() + totalMs < this.#timeoutMs)
-      this.#limitTo(this.elapsedMs() + totalMs);
-  }
-
-  #limitTo(timeoutMs: number): void {
-    clearTimeout(this.#timer);
-    this.#timeoutMs = timeoutMs;
-    this.#timer = setTimeout(
-      () => this.#cancellation.abort(this.outOfTime()),
-      Math.min(Math.max(0, timeoutMs - this.elapsedMs()), MAX_TIMER_MS),
-    );
-  }
-
-  outOfTime(): GatewayError {
-    return new GatewayError(
-      "upstream_timeout",
-      `The call did not finish within its timeout of ${this.#timeoutMs / 1000} s.`,
-    );
-  }
-
-  /** What is left of the whole operation's time. */
-  leftMs(): number {
-    return this.#timeoutMs - this.elapsedMs();
-  }
-
-  #clientLimitMs(): number | null {
-    const seconds = Number(this.#http.headers.get("x-stainless-timeout") ?? Number.NaN);
-    if (!(seconds > 0)) return null;
-    return Math.min(
-      Math.max(seconds * 1000 - CLIENT_LIMIT_MARGIN_MS, (seconds * 1000) / 2),
-      this.snapshot.limits.defaultTimeoutMs,
-    );
+    this.deadline.start({
+      requestMs: request.options.timeoutMs,
+      clientMs: clientLimitMs(this.#http.headers),
+      defaultMs: this.snapshot.limits.defaultTimeoutMs,
+    });
   }
 
   /** Whose conversation another thread holds, until the call is over. */
@@ -285,12 +162,14 @@ export class Call {
   policed(sent: ChatRequest, principal: Principal): void | Promise<void> {
     const own = this.snapshot.policies.of(principal.tenantId, principal.projectId);
     if (own === null) return;
+    const outcomes: PolicyTouch[] = [];
+    this.recorder.policedBy(outcomes);
     this.policies = new CallPolicies(own, {
       sent,
       principal,
       clientIp: () => this.clientIp() ?? "",
       now: () => this.record.startedAtMs,
-      touches: this.record.policies,
+      touches: outcomes,
       looking: new Looking(this.context.guards, { tenantId: principal.tenantId, signal: this.signal }),
     });
     return this.policies.admit();
@@ -298,20 +177,21 @@ export class Call {
 
   authorized(principal: Principal): void {
     this.snapshot = snapshotSeenBy(this.snapshot, principal);
-    this.record.projectId = principal.projectId;
-    this.record.userId = principal.userId;
+    this.recorder.authorized(principal);
     this.mayDebug = principal.permissions.has("debug");
     this.mayPrice = principal.permissions.has("custom_price");
     const caller = this.snapshot.limitRules.forCaller(principal.tenantId, principal.projectId, principal.tokenId);
-    if (caller !== null)
-      this.limited = new LimitedCall({
-        caller,
-        user: this.#endUser,
-        store: this.context.limits,
-        onCharged: this.context.onCharged,
-        onLost: () => this.#lostPlace(),
-        touches: this.record.limits,
-      });
+    if (caller === null) return;
+    const outcomes: LimitTouch[] = [];
+    this.recorder.limitedBy(outcomes);
+    this.limited = new LimitedCall({
+      caller,
+      user: this.#endUser,
+      store: this.context.limits,
+      onCharged: this.context.onCharged,
+      onLost: () => this.#lostPlace(),
+      touches: outcomes,
+    });
   }
 
   /** The store of the limits has not heard of this replica for too long, and gave the call's place to others (decisions 4.2). */
@@ -334,27 +214,6 @@ export class Call {
     this.limited?.recorded();
   }
 
-  /** What is tried first: what the record says of a call that got no further. */
-  planned({ providerId, model }: { readonly providerId: string; readonly model: string }, route: string): void {
-    Object.assign(this.record, { route, provider: providerId, model });
-  }
-
-  resolved(target: Target, route: string): void {
-    this.record.route = route;
-    this.record.provider = target.providerId;
-    this.record.model = target.model;
-  }
-
-  fitted(fitted: FittedRequest): void {
-    this.record.fates = fitted.fates;
-    this.record.warnings = fitted.request.warnings;
-  }
-
-  explained(): void {
-    this.record.explained = true;
-    this.record.status = 200;
-  }
-
   /** Who answers in the end, and what became of the parameters there. */
   won({
     resolved,
@@ -367,38 +226,9 @@ export class Call {
     readonly fitted: FittedRequest;
     readonly requests: readonly AttemptRecorder[];
   }): void {
-    this.resolved(resolved.target, route);
-    this.fitted(fitted);
-    this.#told(requests.at(-1)?.row);
-  }
-
-  /** What the provider has told of itself beside its answer. */
-  #told(attempt: Readonly<Attempt> | undefined): void {
-    this.record.providerModel = attempt?.toldModel ?? null;
-    this.record.providerRequestId = attempt?.requestId ?? null;
-  }
-
-  /** Something is known of what the round under way has used. */
-  get knowsUsage(): boolean {
-    return this.#usedInRound;
-  }
-
-  /** What the round under way has used by now; the record has the sum of all. */
-  noteUsage(usage: Usage, isEstimated: boolean): void {
-    const before = this.#usedBefore;
-    this.#usedInRound = true;
-    const unnamed = unnamedFigures(usage);
-    if (unnamed !== null) this.record.unnamedUsage = { ...this.record.unnamedUsage, ...unnamed };
-    this.record.usage = before === null ? usage : summedUsage([before.usage, usage]);
-    this.record.usageSource = isEstimated || before?.isEstimated === true ? "estimated" : "provider";
-  }
-
-  /** The round of tools is over, and another one begins. */
-  nextRound(): void {
-    const { usage, usageSource } = this.record;
-    this.#usedBefore = usage === null ? null : { usage, isEstimated: usageSource === "estimated" };
-    this.#usedInRound = false;
-    this.record.rounds += 1;
+    this.recorder.targeted(resolved.target, route);
+    this.recorder.fitted(fitted);
+    this.recorder.answeredBy(requests.at(-1)?.row);
   }
 
   /** Ends everything that is under way, because a part of it failed. */
@@ -406,34 +236,9 @@ export class Call {
     this.#cancellation.abort(reason);
   }
 
-  beginAttempt(target: Target): AttemptRecorder {
-    const vendor = this.context.providers.get(target.family)?.vendor ?? target.family;
-    const attempt: Attempt = {
-      provider: target.providerId,
-      vendor,
-      model: target.model,
-      round: this.record.rounds,
-      startMs: this.elapsedMs(),
-      spanId: this.newSpanId(),
-      usage: null,
-      usageSource: null,
-      status: null,
-      code: null,
-      toldModel: null,
-      requestId: null,
-      nativeCode: null,
-      retryAfterMs: null,
-      headMs: null,
-      firstContentMs: null,
-      totalMs: null,
-    };
-    this.record.attempts.push(attempt);
-    return new AttemptRecorder(attempt, () => this.elapsedMs());
-  }
-
-  /** Null: the call is not traced. */
-  newSpanId(): string | null {
-    return this.record.trace === null ? null : newSpanId();
+  beginAttempt({ providerId, family, model }: Target): AttemptRecorder {
+    const vendor = this.context.providers.get(family)?.vendor ?? family;
+    return this.recorder.beginAttempt(providerId, vendor, model);
   }
 
   /** What a provider or a tool server is told, so that its spans stand under ours; null: nothing. */
@@ -444,41 +249,10 @@ export class Call {
       : traceHeaders(trace, spanId);
   }
 
-  elapsedMs(): number {
-    return this.context.clock.monotonic() - this.#startedMs;
-  }
-
-  /** Waits for the provider or the client; what is not waiting is the gateway's own time. */
-  async waiting<T>(answer: Promise<T>): Promise<T> {
-    this.waitBegins();
-    try {
-      return await answer;
-    } finally {
-      this.waitEnds();
-    }
-  }
-
-  /** For loops that wait often: `waiting` without the promise around it. */
-  waitBegins(): void {
-    if (this.#waits++ === 0) this.#waitingSinceMs = this.context.clock.monotonic();
-  }
-  waitEnds(): void {
-    if (this.#waits > 0) this.#waits -= 1;
-    if (this.#waits > 0 || this.#waitingSinceMs === null) return;
-    this.#waitedMs += this.context.clock.monotonic() - this.#waitingSinceMs;
-    this.#waitingSinceMs = null;
-  }
-
-  /** Also right while a wait goes on: the head of a stream may go out during one. */
-  ownMs(): number {
-    const waitingMs = this.#waitingSinceMs === null ? 0 : this.context.clock.monotonic() - this.#waitingSinceMs;
-    return Math.max(0, this.elapsedMs() - this.#waitedMs - waitingMs);
-  }
-
   /** The client left: ends the upstream call at once. */
   cancel(): void {
     if (this.#published) return;
-    this.record.cancelled = true;
+    this.recorder.cancelled();
     this.#cancellation.abort(new GatewayError("client_closed", "The client left before the answer was complete."));
   }
 
@@ -486,13 +260,13 @@ export class Call {
   fail(thrown: unknown): Response {
     const error = asGatewayError(thrown);
     try {
-      this.failed(error);
+      this.recorder.failed(error);
     } finally {
       this.publish();
     }
     // who repeats the call has its tools run once more
     const afterTools = this.record.tools.length > 0 ? { "x-should-retry": "false" } : null;
-    return errorResponse(error, this.traceId, this.ownMs(), {
+    return errorResponse(error, this.traceId, this.clock.ownMs(), {
       ...this.cors,
       ...this.rateHeaders(),
       ...this.providerHeaders(),
@@ -519,14 +293,6 @@ export class Call {
     this.limited?.close();
   }
 
-  failed(error: GatewayError): void {
-    this.record.status = error.entry.status;
-    this.record.code = error.code;
-    this.record.errorDetail = error.detail;
-    const { attempts } = this.record;
-    this.#told(attempts.findLast(({ code }) => code === error.code) ?? attempts.at(-1));
-  }
-
   publish(): void {
     if (this.#published) return;
     this.#published = true;
@@ -534,11 +300,9 @@ export class Call {
     this.underWay.clear();
     if (this.#held !== null) this.context.longRequests?.release(this.#held);
     this.settleLimits();
-    this.waitEnds();
-    clearTimeout(this.#timer);
-    this.record.totalMs = this.elapsedMs();
-    this.record.ownMs = this.ownMs();
-    for (const attempt of this.record.attempts) attempt.totalMs ??= this.record.totalMs;
+    this.clock.waitEnds();
+    this.deadline.stop();
+    this.recorder.close();
     this.#written = this.context.ledger.close(this.#ledgerEntry, this.record);
     if (this.content !== null) return void this.#publishWithContent(this.content);
     this.#leave();
@@ -564,21 +328,35 @@ export class Call {
   }
 }
 
-function statistics(request: ChatRequest): CallRecord["messages"] {
-  const { held } = request;
-  if (held !== undefined)
-    return {
-      count: held.count,
-      roles: { ...held.roles },
-      blocks: [...request.blocks.keys()],
-      bodyCharacters: held.bodyCharacters,
-    };
-  const roles: Record<string, number> = {};
-  for (const message of request.messages) roles[message.role] = (roles[message.role] ?? 0) + 1;
+function arrivedCall(context: ChatContext, headers: Headers, snapshotVersion: number): ArrivedCall {
+  const traceId = newTraceId();
+  const traceparent = headers.get("traceparent");
+  const trace =
+    context.tracing === null
+      ? null
+      : beginTrace(
+          { traceparent, tracestate: headers.get("tracestate") },
+          { traceId, spanId: newSpanId() },
+          context.tracing,
+        );
+  const callersTraceId =
+    trace === null
+      ? (parseTraceparent(traceparent)?.traceId ?? null)
+      : trace.parentSpanId === null
+        ? null
+        : trace.traceId;
   return {
-    count: request.messages.length,
-    roles,
-    blocks: [...request.blocks.keys()],
-    bodyCharacters: request.source.text.length,
+    traceId,
+    startedAtMs: context.clock.now(),
+    clientRequestId: headers.get("x-request-id")?.slice(0, CLIENT_ID_MAX) ?? null,
+    otelTraceId: callersTraceId,
+    trace,
+    snapshotVersion,
   };
+}
+
+/** How long the client library waits, in milliseconds; null: it does not say. */
+function clientLimitMs(headers: Headers): number | null {
+  const seconds = Number(headers.get("x-stainless-timeout") ?? Number.NaN);
+  return seconds > 0 ? seconds * 1000 : null;
 }

@@ -19,12 +19,12 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
   let serving: Route | null = null;
   let empty: Answered<T> | null = null;
   for (;;) {
-    const step = plan.next(failure, clock.monotonic(), call.leftMs());
+    const step = plan.next(failure, clock.monotonic(), call.deadline.leftMs());
     if (step.kind === "give_up") {
       if (empty !== null) return empty;
       throw finalError(failures.told, step.why === "deadline", call);
     }
-    if (step.waitMs > 0) await call.waiting(pause(step.waitMs, call.signal));
+    if (step.waitMs > 0) await call.clock.waiting(pause(step.waitMs, call.signal));
     const { candidate } = step;
     serving = served(candidate, serving, call);
     const { hedge } = serving;
@@ -59,7 +59,7 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
 function served({ route }: RouteCandidate, before: Route | null, call: Call): Route {
   const { clock, routing } = call.context;
   if (before?.name === route.name) return route;
-  if (before !== null) call.handedOver(route.timeouts.totalMs);
+  if (before !== null) call.deadline.boundByNextRoute(route.timeouts.totalMs);
   if (route.hedge !== null) routing.hedging.called(route.name, clock.monotonic());
   return route;
 }
@@ -155,7 +155,7 @@ export async function admitAhead({ legs }: Prepared, call: Call): Promise<void> 
 function finalError(last: unknown, outOfTime: boolean, call: Call): unknown {
   if (last !== null) return withAttempts(last, call);
   return outOfTime
-    ? call.outOfTime()
+    ? call.deadline.error()
     : new GatewayError("no_target_available", "No target of the route is healthy now; try again shortly.", {
         headers: { "retry-after": "1" },
       });

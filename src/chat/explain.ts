@@ -87,7 +87,7 @@ export async function replyExplained(
   if (first === undefined) throw planned[0]!.refusal;
   const masker = openMasker(planned.flatMap((one) => (one.refusal === null ? knownSecrets(one, http, call) : [])));
   const body = JSON.stringify(await explanation(first, planned, masker, call, session), null, 2);
-  call.explained();
+  call.recorder.explained();
   const headers = answerHeaders(call, first.fitted, null, "application/json");
   call.publish();
   return new Response(body, { headers });

@@ -91,7 +91,7 @@ export function withFetchedParts(
 }
 
 async function fetchedInPlace(request: ChatRequest, places: readonly Place[], call: Call): Promise<ChatRequest> {
-  return withContent(request, places, await call.waiting(fetchAll(places, call)));
+  return withContent(request, places, await call.clock.waiting(fetchAll(places, call)));
 }
 
 /** The request with the bytes in place of the addresses. */

@@ -24,11 +24,11 @@ export async function followedAnswer(
   let response = made;
   for (let first = true; ; first = false) {
     if (/^text\/event-stream/i.test(response.header("content-type") ?? "")) return response;
-    const text = await call.waiting(response.body.text(call.snapshot.limits.maxAnswerBytes));
+    const text = await call.clock.waiting(response.body.text(call.snapshot.limits.maxAnswerBytes));
     const next = provider.followUp(text, decode);
     if (next === null) return readAlready(response, text);
     const waitMs = first ? next.waitMs : Math.max(next.waitMs, LEAST_WAIT_MS);
-    if (waitMs > 0) await call.waiting(pause(waitMs, call.signal));
+    if (waitMs > 0) await call.clock.waiting(pause(waitMs, call.signal));
     response = await send(next.request);
   }
 }

@@ -31,7 +31,7 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
       call.snapshot,
       context.logins,
       context.clock.now(),
-      call.authenticated,
+      call.recorder.authenticated,
     );
     const token = known instanceof Promise ? await known : known;
     const explains = asksToExplain(http.headers);

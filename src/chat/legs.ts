@@ -21,6 +21,8 @@ import { compileFallback } from "../routing/compile-routes.ts";
 import type { Candidate, Leg } from "../routing/plan.ts";
 import { contextWindowFallback, resolveRoute, splitModel } from "../routing/resolve-route.ts";
 import type { Call } from "./call.ts";
+import type { CallDeadline } from "./call-deadline.ts";
+import type { CallRecorder } from "./call-recorder.ts";
 import type { PricedCall } from "./call-price.ts";
 import type { ChatContext } from "./context.ts";
 import { comparableCost } from "./cost-estimate.ts";
@@ -73,7 +75,11 @@ export interface Prepared {
 
 /** All of a call that matters to what may answer it. */
 export type PlannedCall = PricedCall &
-  Pick<Call, "bounded" | "planned" | "fitted" | "policies"> & { readonly context: Pick<ChatContext, "providers"> };
+  Pick<Call, "policies"> & {
+    readonly context: Pick<ChatContext, "providers">;
+    readonly deadline: Pick<CallDeadline, "boundByRoute">;
+    readonly recorder: Pick<CallRecorder, "targeted" | "fitted">;
+  };
 
 /** What all legs of one call have in common. */
 interface Preparing {
@@ -123,7 +129,7 @@ export function prepare(
     insteadOf: null,
     isAgain: false,
   });
-  call.bounded(route.timeouts.totalMs, sent);
+  call.deadline.boundByRoute(route.timeouts.totalMs);
   const legs = routeLegs(
     preparing,
     serving,
@@ -131,9 +137,10 @@ export function prepare(
     route.name === DIRECT_ROUTE ? (route.targets.length > 1 ? "model_list" : "direct") : `route ${route.name}`,
   );
   const [first] = legs[0]!.candidates;
-  call.planned(first!.target, route.name);
+  call.recorder.targeted(first!.target, route.name);
   // a call that names its target fails for what that cannot take, before anything else is looked at
-  if ((asked !== null || route.targets.length === 1) && isPermitted(first!)) call.fitted(first!.ready().fitted);
+  if ((asked !== null || route.targets.length === 1) && isPermitted(first!))
+    call.recorder.fitted(first!.ready().fitted);
   for (const model of sent.options.contextWindowFallbacks.values())
     splitModel(model, call.snapshot, "context_window_fallback_dict");
   // what a request names is not covered by its route

@@ -9,7 +9,7 @@ export function lendCredential(resolved: Resolved, call: Call): Resolved | Promi
   if (resolved.credentials.length === 0) return resolved;
   const lent = call.context.credentials.lend(resolved.credentials, lendContext(resolved, call));
   return lent instanceof Promise
-    ? call.waiting(lent).then((credential) => withCredential(resolved, credential))
+    ? call.clock.waiting(lent).then((credential) => withCredential(resolved, credential))
     : withCredential(resolved, lent);
 }
 

@@ -219,7 +219,7 @@ function oneChunk(
       if (told) return null;
       told = true;
       const text = answerWithoutKeys(
-        await call.waiting(open.response.body.text(call.snapshot.limits.maxAnswerBytes)),
+        await call.clock.waiting(open.response.body.text(call.snapshot.limits.maxAnswerBytes)),
         resolved.target.credential,
       );
       const answer = resolved.provider.decodeResponse(text, open.decode);
@@ -265,13 +265,12 @@ export function noteStream(
   { answer: { grammar }, attempt }: Pick<Answered<BegunStream>, "answer" | "attempt">,
   call: Call,
 ): void {
-  const { record } = call;
-  record.finishReasons = [...grammar.finishReasons];
-  record.nativeFinishReasons = [...grammar.nativeFinishReasons];
-  record.finishInferred ||= grammar.isFinishInferred;
-  record.providerModel ??= toldModel(grammar.toldModel, attempt.resolved);
+  const { recorder } = call;
+  recorder.finished(grammar);
+  if (grammar.isFinishInferred) recorder.finishInferred();
+  recorder.streamedBy(toldModel(grammar.toldModel, attempt.resolved));
   const used = attempt.meter.usage;
   if (used === null) return;
-  call.noteUsage(used.usage, used.isEstimated);
+  recorder.used(used.usage, used.isEstimated);
   attempt.meter.charge(used);
 }

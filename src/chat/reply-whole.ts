@@ -143,7 +143,7 @@ async function guarded(answer: WholeAnswer, attempt: OpenAttempt, call: Call): P
   try {
     return await call.policies!.answered(answer, attempt.outputGuards);
   } catch (thrown) {
-    call.noteUsage(answer.usage, answer.usageEstimated);
+    call.recorder.used(answer.usage, answer.usageEstimated);
     throw thrown;
   }
 }
@@ -190,7 +190,7 @@ function decoded(open: OpenAnswer, attempt: OpenAttempt, call: Call, bytes?: Uin
 }
 
 function answerBytes({ response }: OpenAnswer, { lifetime }: OpenAttempt, call: Call): Promise<Uint8Array> {
-  return call.waiting(response.body.bytes(call.snapshot.limits.maxAnswerBytes, lifetime.readsOn));
+  return call.clock.waiting(response.body.bytes(call.snapshot.limits.maxAnswerBytes, lifetime.readsOn));
 }
 
 /** Closes the attempt where the work on its answer fails. */
@@ -220,11 +220,9 @@ export function replyWhole(answered: Answered<Reply>, call: Call): Response {
 
 /** Notes in the record what an answer says and used, and charges it. */
 export function noteWhole({ answer, attempt }: Answered<AnswerFigures>, call: Call): void {
-  const { record } = call;
   call.won(attempt);
-  record.finishReasons = [...answer.finishReasons];
-  record.nativeFinishReasons = [...answer.nativeFinishReasons];
-  call.noteUsage(answer.usage, answer.usageEstimated);
+  call.recorder.finished(answer);
+  call.recorder.used(answer.usage, answer.usageEstimated);
   attempt.meter.charge(answer);
   for (const request of attempt.requests) request.answered();
 }
@@ -241,10 +239,10 @@ function sendBody(
   call: Call,
   settle: () => void = () => {},
 ): Response {
-  const { record } = call;
-  if (record.usageSource === "estimated") record.warnings = [...record.warnings, "usage_estimated"];
-  record.firstContentMs = call.elapsedMs();
-  record.status = 200;
+  const { record, recorder } = call;
+  if (record.usageSource === "estimated") recorder.warned("usage_estimated");
+  recorder.firstContent();
+  recorder.succeeded();
   // the head says what is left once this call is settled
   settle();
   call.settleLimits();

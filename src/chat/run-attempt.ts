@@ -199,12 +199,12 @@ export class AttemptRun<T> {
   async #answer(attempt: OpenAttempt, probe: number, work: AttemptWork<T>): Promise<Answered<T>> {
     const call = this.#call;
     const { key, route } = attempt.candidate;
-    const startedMs = call.elapsedMs();
+    const startedMs = call.clock.elapsedMs();
     if (this.#endReason !== null) throw this.#endReason;
     const answer = await work.run(attempt);
     attempt.lifetime.contentCame();
     const { clock, routing } = call.context;
-    routing.health.answering(key, route.breaker, clock.monotonic(), call.elapsedMs() - startedMs, probe);
+    routing.health.answering(key, route.breaker, clock.monotonic(), call.clock.elapsedMs() - startedMs, probe);
     return { kind: "answered", answer, attempt };
   }
 
@@ -222,7 +222,7 @@ export function endingRequest({ failing, requests }: OpenAttempt): AttemptRecord
 
 /** What the health of a target has to know of how an attempt ended. */
 export function outcomeOf(thrown: unknown, call: Call, last: Readonly<Attempt> | undefined): Outcome {
-  return outcomeAfter(endOf(thrown, call, last), call.hasOwnTimeout);
+  return outcomeAfter(endOf(thrown, call, last), call.deadline.isSetByClient);
 }
 
 export function endOf(thrown: unknown, call: Call, last: Readonly<Attempt> | undefined): AttemptEnd {
@@ -271,7 +271,7 @@ function reserveUnder(
     () => call.context.clock.now(),
   );
   // the store of the limits may be late: it is waited for as long as the call itself may take, and what it reserves after that is given back
-  return result instanceof Promise ? call.waiting(untilOver(result, call.signal)) : result;
+  return result instanceof Promise ? call.clock.waiting(untilOver(result, call.signal)) : result;
 }
 
 /** What gives the place back; null where the target has no bound. An error: its queue is full, or the wait was too long. */
@@ -292,7 +292,7 @@ function enterPlace(
     { headers: { "retry-after": "1" } },
   );
   if (entered === "full") return full;
-  return call.waiting(
+  return call.clock.waiting(
     new Promise<(() => void) | GatewayError>((resolve, reject) => {
       const over = (): void => {
         clearTimeout(timer);

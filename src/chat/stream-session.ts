@@ -73,7 +73,7 @@ export class StreamSession {
   handleEvent(): void {
     const { reason } = this.#call.signal;
     if (this.#over || this.#isAsked || asGatewayError(reason).code === "client_closed") return;
-    if (this.#awaitsClient) this.#call.waitEnds();
+    if (this.#awaitsClient) this.#call.clock.waitEnds();
     this.#awaitsClient = false;
     this.#rest = this.#held + (this.#sending?.isFinished === true ? this.#complete() : this.#failed(reason));
   }
@@ -97,7 +97,7 @@ export class StreamSession {
     this.#sending = sending;
     this.#held = sending.held;
     this.#call.won(sending.attempt);
-    if (sending.hasContent) this.#call.record.firstContentMs = this.#call.elapsedMs();
+    if (sending.hasContent) this.#call.recorder.firstContent();
   }
 
   /** Text, which Bun's server encodes where it writes: a copy less for each piece. */
@@ -106,7 +106,7 @@ export class StreamSession {
       {
         start: (controller) => this.#startKeepAlive(controller),
         pull: async (controller) => {
-          if (this.#awaitsClient) this.#call.waitEnds();
+          if (this.#awaitsClient) this.#call.clock.waitEnds();
           this.#awaitsClient = false;
           this.#isAsked = true;
           const text = await this.#text();
@@ -118,10 +118,10 @@ export class StreamSession {
           if (text.length < LONG_EVENT) controller.enqueue(text);
           else await this.#enqueueInTurns(controller, text);
           this.#call.content?.sent(text);
-          if (this.#tellPiece !== null && !this.#over) this.#tellPiece(text.length, this.#call.elapsedMs());
+          if (this.#tellPiece !== null && !this.#over) this.#tellPiece(text.length, this.#call.clock.elapsedMs());
           // until it reads on, it is the client that is waited for
           this.#awaitsClient = true;
-          this.#call.waitBegins();
+          this.#call.clock.waitBegins();
         },
         cancel: () => this.#cancelled(),
       },
@@ -171,13 +171,13 @@ export class StreamSession {
   }
 
   #complete(): string {
-    this.#call.record.status = 200;
+    this.#call.recorder.succeeded();
     this.#settle("success");
     return DONE;
   }
 
   #errorEvent(error: GatewayError): string {
-    this.#call.failed(error);
+    this.#call.recorder.failed(error);
     this.#settle(
       outcomeOf(error, this.#call, this.#sending === null ? undefined : endingRequest(this.#sending.attempt)?.row),
     );
@@ -189,10 +189,7 @@ export class StreamSession {
     this.#call.cancel();
     this.#sending?.cancel();
     if (this.#over) return;
-    const attempt = this.#call.record.attempts.at(-1);
-    if (attempt !== undefined && attempt.totalMs === null) attempt.code = "client_closed";
-    this.#call.record.status = 499;
-    this.#call.record.code = "client_closed";
+    this.#call.recorder.leftInStream();
     this.#settle("cancelled");
   }
 
@@ -201,7 +198,7 @@ export class StreamSession {
     this.#over = true;
     clearTimeout(this.#keepAlive);
     this.#call.signal.removeEventListener("abort", this);
-    for (const attempt of this.#call.record.attempts) attempt.totalMs ??= this.#call.elapsedMs();
+    this.#call.recorder.attemptsEnded();
     // what has begun is used, whether or not the client reads on
     if (this.#sending === null && this.#untaken !== null) {
       this.#sending = this.#untaken;

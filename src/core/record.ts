@@ -24,22 +24,22 @@ export interface Attempt {
   /** 16 hex digits; null: the call is not traced. */
   readonly spanId: string | null;
   /** What it used: by the provider's figures, or, without any, what is charged of it; null: nothing is known. */
-  usage: Usage | null;
-  usageSource: UsageSource | null;
+  readonly usage: Usage | null;
+  readonly usageSource: UsageSource | null;
   /** Status of the provider's answer; null when none came. */
-  status: number | null;
-  code: ErrorCode | null;
+  readonly status: number | null;
+  readonly code: ErrorCode | null;
   /** The model that the provider says has answered, and its own id of the request; null: it did not tell (decisions 9.8). */
-  toldModel: string | null;
-  requestId: string | null;
+  readonly toldModel: string | null;
+  readonly requestId: string | null;
   /** The provider's own error code or type. */
-  nativeCode: string | null;
+  readonly nativeCode: string | null;
   /** What the provider said to wait; null: nothing. */
-  retryAfterMs: number | null;
+  readonly retryAfterMs: number | null;
   /** Milliseconds from the arrival of the call to the head of the provider's answer, to its first content, to the end of the attempt. */
-  headMs: number | null;
-  firstContentMs: number | null;
-  totalMs: number | null;
+  readonly headMs: number | null;
+  readonly firstContentMs: number | null;
+  readonly totalMs: number | null;
 }
 
 /** What a caller may see of it: no host, no key (decisions 7.6). */
@@ -98,7 +98,7 @@ export interface MessageStatistics {
 /** Callers choose it at will. */
 export const MAX_END_USER = 256;
 
-/** Filled in while the call runs, published once, never changed afterwards. */
+/** Written by the recorder of its call while the call runs, published once, and not changed afterwards. */
 export interface CallRecord {
   readonly traceId: string;
   readonly startedAtMs: number;
@@ -107,59 +107,59 @@ export interface CallRecord {
   /** Null: the call is not traced. */
   readonly trace: TraceContext | null;
   readonly snapshotVersion: number;
-  tokenId: string | null;
-  tenantId: string | null;
-  projectId: string | null;
-  userId: string | null;
+  readonly tokenId: string | null;
+  readonly tenantId: string | null;
+  readonly projectId: string | null;
+  readonly userId: string | null;
   /** Whom the request names as its end user (`user`, `safety_identifier`), cut to MAX_END_USER characters. */
-  endUser: string | null;
+  readonly endUser: string | null;
   /** `model` as the caller wrote it. */
-  modelAsked: string | null;
-  route: string | null;
-  provider: string | null;
+  readonly modelAsked: string | null;
+  readonly route: string | null;
+  readonly provider: string | null;
   /** The provider's own name of the model that answered. */
-  model: string | null;
-  stream: boolean;
+  readonly model: string | null;
+  readonly stream: boolean;
   /** The answer was an explanation, and nobody was called (decisions 9.4). */
-  explained: boolean;
-  status: number;
-  code: ErrorCode | null;
+  readonly explained: boolean;
+  readonly status: number;
+  readonly code: ErrorCode | null;
   /** Words for the log alone: stack of a fault of ours, the provider's text about our credential. */
-  errorDetail: string | null;
-  fates: Readonly<Record<string, ParameterFate>>;
-  messages: MessageStatistics | null;
-  attempts: Attempt[];
+  readonly errorDetail: string | null;
+  readonly fates: Readonly<Record<string, ParameterFate>>;
+  readonly messages: MessageStatistics | null;
+  readonly attempts: readonly Attempt[];
   /** Rounds of the conversation with the model; 1 without tools of ours. */
-  rounds: number;
+  readonly rounds: number;
   /** Tools that the gateway ran. */
-  tools: ToolRun[];
-  finishReasons: (FinishReason | null)[];
+  readonly tools: readonly ToolRun[];
+  readonly finishReasons: readonly (FinishReason | null)[];
   /** The vendor's own words, where they were others. */
-  nativeFinishReasons: string[];
+  readonly nativeFinishReasons: readonly string[];
   /** The stream told its end and no reason for it, and the reason is inferred (decisions 8.3). */
-  finishInferred: boolean;
+  readonly finishInferred: boolean;
   /** The model that the provider says has answered, and its own id of the request; null: it did not tell (decisions 9.8). */
-  providerModel: string | null;
-  providerRequestId: string | null;
-  usage: Usage | null;
-  usageSource: UsageSource | null;
+  readonly providerModel: string | null;
+  readonly providerRequestId: string | null;
+  readonly usage: Usage | null;
+  readonly usageSource: UsageSource | null;
   /** Figures of providers' usage objects that no code here names, by their path in there; null: there were none. */
-  unnamedUsage: JsonObject | null;
+  readonly unnamedUsage: JsonObject | null;
   /** Null: nothing was used, or the price is not known. */
-  cost: CallCost | null;
+  readonly cost: CallCost | null;
   /** By the caller's own price where the token may not set one: recorded, and counted nowhere (decisions 4.8). */
-  callerCost: CallCost | null;
-  limits: LimitTouch[];
-  policies: PolicyTouch[];
-  warnings: readonly string[];
+  readonly callerCost: CallCost | null;
+  readonly limits: readonly LimitTouch[];
+  readonly policies: readonly PolicyTouch[];
+  readonly warnings: readonly string[];
   /** The client left before the answer was complete. */
-  cancelled: boolean;
-  metadata: JsonObject | null;
+  readonly cancelled: boolean;
+  readonly metadata: JsonObject | null;
   /** Milliseconds from the arrival of the request to the first content sent, and to the end. */
-  firstContentMs: number | null;
-  totalMs: number;
+  readonly firstContentMs: number | null;
+  readonly totalMs: number;
   /** The gateway's own share of totalMs. */
-  ownMs: number;
+  readonly ownMs: number;
 }
 
 /** Whether no good token came with it. There is no bound on how many such calls come, so that only a few of them have a line in the log, and integrations get none of them. */

@@ -103,12 +103,12 @@ export interface ToolRun {
   /** Milliseconds from the arrival of the call. */
   readonly startMs: number;
   /** Milliseconds from the arrival of the call to its end, as in an attempt; null: it still runs. */
-  totalMs: number | null;
+  readonly totalMs: number | null;
   /** Null: it runs, or came to an end of its own. */
-  code: ErrorCode | null;
+  readonly code: ErrorCode | null;
   /** The tool says that it failed, or could not be called. */
-  isError: boolean;
-  resultBytes: number | null;
+  readonly isError: boolean;
+  readonly resultBytes: number | null;
   readonly spanId: string | null;
 }
 

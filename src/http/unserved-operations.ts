@@ -53,7 +53,7 @@ export function refuseUnservedWith(context: ChatContext): RefuseUnserved {
         call.snapshot,
         context.logins,
         context.clock.now(),
-        call.authenticated,
+        call.recorder.authenticated,
       );
     } catch {
       // without a good token the record names no tenant

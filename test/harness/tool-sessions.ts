@@ -7,6 +7,7 @@ import type { ToolActivity, ToolDefinition, ToolResult, ToolServer } from "../..
 import type { CallPolicies } from "../../src/chat/call-policies.ts";
 import { openToolSession } from "../../src/chat/tools/open-tool-session.ts";
 import { parseChatRequest } from "../../src/chat/parse.ts";
+import { CallClock } from "../../src/chat/call-clock.ts";
 import type { ToolCaller } from "../../src/chat/tools/run-tool.ts";
 import type { ToolSession } from "../../src/chat/tools/tool-session.ts";
 
@@ -77,8 +78,7 @@ export function sessionWorld(
       },
     },
     signal: cancellation,
-    waiting: <T>(answer: Promise<T>) => answer,
-    elapsedMs: () => 0,
+    clock: new CallClock({ monotonic: () => 0 }),
     traceHeaders: () => null,
     policies,
     context: {

@@ -205,7 +205,7 @@ test("in random lives of gateways each knows which others live, and tells a diff
       for (const at of [0, 1, 2]) await world.end(at, false);
       told += world.told;
     }),
-    { numRuns: 200, seed: printedSeed("replica-watch") },
+    { numRuns: 1000, seed: printedSeed("replica-watch") },
   );
   expect(told).toBeGreaterThan(20);
 });

@@ -28,7 +28,9 @@ async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): 
     asked,
     server: toolServerFor(asked, principal, call.snapshot.toolServers),
   }));
-  const listings = await call.waiting(Promise.all(servers.map(({ asked, server }) => listed(asked, server, call))));
+  const listings = await call.clock.waiting(
+    Promise.all(servers.map(({ asked, server }) => listed(asked, server, call))),
+  );
   const { tools, functions, warnings } = offer(listings);
   if (tools.size === 0) demandSomeAnswer(listings);
   const names = new Map([...tools].map(([name, { server, tool }]) => [toolPlace(server.label, tool.name), name]));

@@ -45,11 +45,11 @@ async function replyWholeRounds(rounds: ToolRounds, call: Call): Promise<Respons
     const { ours, ends, isCut } = rounds.after(attempt, turn, finish);
     if (ours.length > 0) await rounds.run(turn, ours, () => {});
     if (!ends) {
-      call.nextRound();
+      call.recorder.nextRound();
       continue;
     }
     const body = joined.body(shownCalls(turn, part), isCut, legacy, rounds.told(), call.record.usage!);
-    call.record.finishReasons = [joined.finish];
+    call.recorder.finishedWith([joined.finish]);
     return sendWhole(body, first, call);
   }
 }
@@ -255,7 +255,7 @@ class SentRounds implements Sending {
   }
 
   async #next(): Promise<string> {
-    this.#call.nextRound();
+    this.#call.recorder.nextRound();
     const won = await nextRound(this.#rounds, this.#call);
     const { aborted, reason } = this.#call.signal;
     if (aborted) {
@@ -278,7 +278,7 @@ class SentRounds implements Sending {
       isCut,
       `,"x_gateway_mcp":${JSON.stringify(this.#rounds.told())}`,
     );
-    this.#call.record.finishReasons = [...grammar.finishReasons];
+    this.#call.recorder.finishedWith(grammar.finishReasons);
     return text;
   }
 

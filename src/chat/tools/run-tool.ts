@@ -10,7 +10,7 @@ import { toldResult } from "./tool-result.ts";
 import type { ToolOutcome } from "./tool-session.ts";
 
 /** What of a call the session needs. */
-export type ToolCaller = Pick<Call, "snapshot" | "signal" | "waiting" | "elapsedMs" | "policies" | "traceHeaders"> & {
+export type ToolCaller = Pick<Call, "snapshot" | "signal" | "clock" | "policies" | "traceHeaders"> & {
   readonly context: Pick<Call["context"], "toolServers">;
 };
 
@@ -55,7 +55,7 @@ export async function runTool(
   offered: OfferedTool | null,
   { label, round, tell, spanId, call, results }: ToolRunning,
 ): Promise<ToolOutcome> {
-  const startedMs = call.elapsedMs();
+  const startedMs = call.clock.elapsedMs();
   const name = toolCall.function.name.slice(0, MAX_NAME_TOLD);
   const place = {
     call_id: toolCall.id,
@@ -71,7 +71,7 @@ export async function runTool(
   const guarded = await lookedAt(ended, call);
   const message: Message = { role: "tool", tool_call_id: toolCall.id, content: guarded.text };
   const shown = call.policies?.shown(message) ?? message;
-  const durationMs = Math.round(call.elapsedMs() - startedMs);
+  const durationMs = Math.round(call.clock.elapsedMs() - startedMs);
   if (ended.error === null) tell({ type: "tool_end", ...place, duration_ms: durationMs });
   else tell({ type: "tool_error", ...place, duration_ms: durationMs, error: ended.error });
   return {
@@ -98,7 +98,7 @@ async function called(
   if (args === null) return failed(fault);
   let result: ToolResult;
   try {
-    result = await call.waiting(
+    result = await call.clock.waiting(
       call.context.toolServers.call(server, tool.name, args, call.signal, call.traceHeaders(spanId)),
     );
   } catch (thrown) {

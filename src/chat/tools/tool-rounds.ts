@@ -1,14 +1,15 @@
 // The rounds of one call with tools (decisions 10.2, 10.3): what the model calls of the gateway's tools runs here, side by side, and what came of it goes back to
 // the model, until it answers, calls what is the client's to run, or has had all its rounds. Plain answers and streams go by the same rules.
 import type { ChatRequest, FinishReason, Message, ToolCall } from "../../core/chat.ts";
-import { asGatewayError, GatewayError } from "../../core/errors.ts";
+import { asGatewayError, type ErrorCode, GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { ToolActivity, ToolRun } from "../../core/tool.ts";
+import type { ToolActivity } from "../../core/tool.ts";
 import { AnswerThread } from "./answer-thread.ts";
 import type { Call } from "../call.ts";
 import { admitAhead } from "../complete.ts";
 import type { OpenAttempt } from "../run-attempt.ts";
 import { everyLeg, type Prepared, type RouteCandidate } from "../legs.ts";
+import type { ToolRunRecorder } from "./tool-run-recorder.ts";
 import type { ToolOutcome, ToolSession } from "./tool-session.ts";
 import { nextTurn } from "../../wire/turn.ts";
 
@@ -115,12 +116,12 @@ export class ToolRounds {
 
   /** Runs calls side by side and puts what came of them behind the conversation. Throws what ends the whole call. */
   async run(turn: Message | null, calls: readonly ToolCall[], tell: Tell): Promise<void> {
-    const { record } = this.#call;
+    const { record, recorder } = this.#call;
     const { finishReasons, nativeFinishReasons } = record;
     // nothing has come to its end while they run
-    record.finishReasons = record.nativeFinishReasons = [];
+    recorder.unfinished();
     const outcomes = await this.#outcomes(turn, calls, tell);
-    if (calls.length < (turn?.tool_calls?.length ?? 0)) Object.assign(record, { finishReasons, nativeFinishReasons });
+    if (calls.length < (turn?.tool_calls?.length ?? 0)) recorder.finished({ finishReasons, nativeFinishReasons });
     const round = turn === null ? 0 : record.rounds;
     this.#prepared = null;
     const before = new Set(this.#request.messages);
@@ -132,7 +133,7 @@ export class ToolRounds {
     const round = turn === null ? 0 : this.#call.record.rounds;
     const first = this.#runs.length;
     this.#runs.push(...calls.map(({ id }) => ({ call_id: id })));
-    this.#call.waitBegins();
+    this.#call.clock.waitBegins();
     try {
       return await Promise.all(
         await this.#begun(calls, (call, index) => this.#runOne(call, round, first + index, tell)),
@@ -142,7 +143,7 @@ export class ToolRounds {
       this.#call.abandon(thrown);
       throw thrown;
     } finally {
-      this.#call.waitEnds();
+      this.#call.clock.waitEnds();
     }
   }
 
@@ -168,37 +169,23 @@ export class ToolRounds {
   }
 
   async #runOne(call: ToolCall, round: number, place: number, tell: Tell): Promise<ToolOutcome> {
-    const { record, underWay } = this.#call;
-    let run: ToolRun | null = null;
+    const { recorder, underWay } = this.#call;
+    let run: ToolRunRecorder | null = null;
     let isOver = false;
-    const spanId = this.#call.newSpanId();
-    const end = (how: Partial<ToolRun>): void => {
+    const spanId = recorder.newSpanId();
+    const end = (code: ErrorCode | null, isError: boolean, resultBytes: number | null): void => {
       underWay.delete(cut);
       if (isOver) return;
       isOver = true;
-      if (run !== null) Object.assign(run, { totalMs: run.totalMs ?? this.#call.elapsedMs(), ...how });
+      run?.ended(code, isError, resultBytes);
     };
     // the record is told while it still runs, and changes no more
-    const cut = (): void => end({ code: asGatewayError(this.#call.signal.reason).code, isError: true });
+    const cut = (): void => end(asGatewayError(this.#call.signal.reason).code, true, null);
     underWay.add(cut);
     const hear: Tell = (activity) => {
       if (isOver) return;
       const { type, server_label: server, tool, duration_ms: ms, error } = activity;
-      if (type === "tool_start")
-        record.tools.push(
-          (run = {
-            callId: call.id,
-            server,
-            tool,
-            round,
-            startMs: this.#call.elapsedMs(),
-            totalMs: null,
-            code: null,
-            isError: false,
-            resultBytes: null,
-            spanId,
-          }),
-        );
+      if (type === "tool_start") run = recorder.beginTool({ callId: call.id, server, tool, round, spanId });
       else {
         this.#runs[place] = {
           call_id: call.id,
@@ -209,16 +196,16 @@ export class ToolRounds {
           duration_ms: ms ?? 0,
           ...(error !== undefined && { error }),
         };
-        if (run !== null) run.totalMs = this.#call.elapsedMs();
+        run?.answered();
       }
       tell(activity);
     };
     try {
       const outcome = await this.#session.run(call, round, hear, spanId);
-      end({ code: outcome.code, isError: outcome.isError, resultBytes: outcome.bytes });
+      end(outcome.code, outcome.isError, outcome.bytes);
       return outcome;
     } catch (thrown) {
-      end({ code: asGatewayError(thrown).code, isError: true });
+      end(asGatewayError(thrown).code, true, null);
       throw thrown;
     }
   }

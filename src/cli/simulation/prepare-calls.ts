@@ -104,11 +104,12 @@ function callOf(request: ChatRequest, entry: CallEntry, snapshot: Snapshot): Sim
     context: { clock: systemClock, providers },
     record: { tenantId: entry.tenant, projectId: entry.project },
     policies: null,
-    bounded: (totalMs) => {
-      if (totalMs !== null && ownMs === null) timeoutMs = Math.min(timeoutMs, totalMs);
+    deadline: {
+      boundByRoute: (totalMs) => {
+        if (totalMs !== null && ownMs === null) timeoutMs = Math.min(timeoutMs, totalMs);
+      },
     },
-    planned: () => {},
-    fitted: () => {},
+    recorder: { targeted: () => {}, fitted: () => {} },
   };
   const prepared = prepare(request, principalOf(entry), new Headers(), call);
   return {

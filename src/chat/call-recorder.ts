@@ -1,0 +1,297 @@
+// The record of one call while the call runs. Nothing else writes to it: what limits and policies decided stands in lists of their own, which the record refers to,
+// and an attempt or a run of a tool is written by its own recorder.
+import { summedUsage } from "../accounting/summed-usage.ts";
+import type { ChatRequest, FinishReason, Usage } from "../core/chat.ts";
+import type { GatewayError } from "../core/errors.ts";
+import { newSpanId } from "../core/ids.ts";
+import type { AccessToken, Principal } from "../core/identity.ts";
+import {
+  type Attempt,
+  type CallCost,
+  type CallRecord,
+  type LimitTouch,
+  MAX_END_USER,
+  type PolicyTouch,
+} from "../core/record.ts";
+import type { ToolRun } from "../core/tool.ts";
+import type { TraceContext } from "../core/trace.ts";
+import { unnamedFigures } from "../core/usage.ts";
+import { AttemptRecorder } from "./attempt-recorder.ts";
+import type { CallClock } from "./call-clock.ts";
+import type { FittedRequest } from "./fit.ts";
+import { ToolRunRecorder } from "./tools/tool-run-recorder.ts";
+
+/** What is known of a call when its head has arrived. */
+export interface ArrivedCall {
+  readonly traceId: string;
+  /** Milliseconds since 1970. */
+  readonly startedAtMs: number;
+  readonly clientRequestId: string | null;
+  readonly otelTraceId: string | null;
+  /** Null: the call is not traced. */
+  readonly trace: TraceContext | null;
+  readonly snapshotVersion: number;
+}
+
+/** Usage with where it is from. */
+interface NotedUsage {
+  readonly usage: Usage;
+  readonly isEstimated: boolean;
+}
+
+/** Why an answer, or a part of it, has ended. */
+export interface Finish {
+  readonly finishReasons: readonly (FinishReason | null)[];
+  readonly nativeFinishReasons: readonly string[];
+}
+
+type Writable<T> = { -readonly [Name in keyof T]: T[Name] };
+
+export class CallRecorder {
+  readonly record: CallRecord;
+  readonly #record: Writable<CallRecord>;
+  readonly #clock: CallClock;
+  readonly #attempts: AttemptRecorder[] = [];
+  readonly #attemptRows: Readonly<Attempt>[] = [];
+  readonly #toolRows: Readonly<ToolRun>[] = [];
+  /** What earlier rounds of tools have used; null: nothing is known. */
+  #usedBefore: NotedUsage | null = null;
+  #knowsUsage = false;
+
+  constructor(arrived: ArrivedCall, clock: CallClock) {
+    this.#clock = clock;
+    this.record = this.#record = {
+      ...arrived,
+      tokenId: null,
+      tenantId: null,
+      projectId: null,
+      userId: null,
+      endUser: null,
+      modelAsked: null,
+      route: null,
+      provider: null,
+      model: null,
+      stream: false,
+      explained: false,
+      status: 0,
+      code: null,
+      errorDetail: null,
+      fates: {},
+      messages: null,
+      attempts: this.#attemptRows,
+      rounds: 1,
+      tools: this.#toolRows,
+      finishReasons: [],
+      nativeFinishReasons: [],
+      finishInferred: false,
+      providerModel: null,
+      providerRequestId: null,
+      usage: null,
+      usageSource: null,
+      unnamedUsage: null,
+      cost: null,
+      callerCost: null,
+      limits: [],
+      policies: [],
+      warnings: [],
+      cancelled: false,
+      metadata: null,
+      firstContentMs: null,
+      totalMs: 0,
+      ownMs: 0,
+    };
+  }
+
+  readonly authenticated = (token: AccessToken): void => {
+    this.#record.tokenId = token.id;
+    this.#record.tenantId = token.tenantId;
+    // a personal token may reach several projects, and the request names one of them
+    this.#record.projectId = token.projectId;
+    this.#record.userId = token.userId;
+  };
+
+  parsed(request: ChatRequest): void {
+    const { params, options } = request;
+    this.#record.endUser = (params.user ?? params.safety_identifier)?.slice(0, MAX_END_USER) ?? null;
+    this.#record.modelAsked = options.model;
+    this.#record.stream = params.stream === true;
+    this.#record.metadata = options.metadata;
+    this.#record.messages = messageStatistics(request);
+  }
+
+  authorized({ projectId, userId }: Principal): void {
+    this.#record.projectId = projectId;
+    this.#record.userId = userId;
+  }
+
+  /** The list is kept up to date by the limits of the call. */
+  limitedBy(limits: readonly LimitTouch[]): void {
+    this.#record.limits = limits;
+  }
+
+  /** The list is kept up to date by the policies of the call. */
+  policedBy(policies: readonly PolicyTouch[]): void {
+    this.#record.policies = policies;
+  }
+
+  /** The first target of the plan, and later the one that answers. */
+  targeted({ providerId, model }: { readonly providerId: string; readonly model: string }, route: string): void {
+    this.#record.route = route;
+    this.#record.provider = providerId;
+    this.#record.model = model;
+  }
+
+  /** What became of the parameters of the request at its target. */
+  fitted({ fates, request }: FittedRequest): void {
+    this.#record.fates = fates;
+    this.#record.warnings = request.warnings;
+  }
+
+  /** The answer is an explanation, and no provider was called. */
+  explained(): void {
+    this.#record.explained = true;
+    this.#record.status = 200;
+  }
+
+  /** Null: the call is not traced. */
+  newSpanId(): string | null {
+    return this.#record.trace === null ? null : newSpanId();
+  }
+
+  /** `vendor`: as in `Attempt`. */
+  beginAttempt(provider: string, vendor: string, model: string): AttemptRecorder {
+    const attempt = new AttemptRecorder(
+      { provider, vendor, model, round: this.#record.rounds, spanId: this.newSpanId() },
+      this.#clock,
+    );
+    this.#attempts.push(attempt);
+    this.#attemptRows.push(attempt.row);
+    return attempt;
+  }
+
+  /** The answer is over: no attempt goes on behind it. */
+  attemptsEnded(): void {
+    for (const attempt of this.#attempts) attempt.ended();
+  }
+
+  beginTool(run: Pick<ToolRun, "callId" | "server" | "tool" | "round" | "spanId">): ToolRunRecorder {
+    const recorder = new ToolRunRecorder(run, this.#clock);
+    this.#toolRows.push(recorder.row);
+    return recorder;
+  }
+
+  /** What the provider told of itself in this attempt, beside its answer. */
+  answeredBy(attempt: Readonly<Attempt> | undefined): void {
+    this.#record.providerModel = attempt?.toldModel ?? null;
+    this.#record.providerRequestId = attempt?.requestId ?? null;
+  }
+
+  /** The model that a provider named in its stream, where nothing named one before. */
+  streamedBy(model: string | null): void {
+    this.#record.providerModel ??= model;
+  }
+
+  /** Something is known of what the present round of tools has used. */
+  get knowsUsage(): boolean {
+    return this.#knowsUsage;
+  }
+
+  /** What the present round of tools has used so far. The record holds the sum over all rounds. */
+  used(usage: Usage, isEstimated: boolean): void {
+    const before = this.#usedBefore;
+    this.#knowsUsage = true;
+    const unnamed = unnamedFigures(usage);
+    if (unnamed !== null) this.#record.unnamedUsage = { ...this.#record.unnamedUsage, ...unnamed };
+    this.#record.usage = before === null ? usage : summedUsage([before.usage, usage]);
+    this.#record.usageSource = isEstimated || before?.isEstimated === true ? "estimated" : "provider";
+  }
+
+  /** What the call has cost so far; null: it is not known. */
+  costs(cost: CallCost | null): void {
+    this.#record.cost = cost;
+  }
+
+  /** The same by the caller's own price, which is not counted. */
+  costsCaller(cost: CallCost | null): void {
+    this.#record.callerCost = cost;
+  }
+
+  /** A round of tools is over, and another one begins. */
+  nextRound(): void {
+    const { usage, usageSource } = this.#record;
+    this.#usedBefore = usage === null ? null : { usage, isEstimated: usageSource === "estimated" };
+    this.#knowsUsage = false;
+    this.#record.rounds += 1;
+  }
+
+  finished({ finishReasons, nativeFinishReasons }: Finish): void {
+    this.#record.finishReasons = [...finishReasons];
+    this.#record.nativeFinishReasons = [...nativeFinishReasons];
+  }
+
+  /** The reasons of the whole answer where several rounds made it. */
+  finishedWith(finishReasons: readonly (FinishReason | null)[]): void {
+    this.#record.finishReasons = [...finishReasons];
+  }
+
+  /** The answer goes on after all. */
+  unfinished(): void {
+    this.finished({ finishReasons: [], nativeFinishReasons: [] });
+  }
+
+  /** A stream brought its terminator and no reason (promise 8.3). */
+  finishInferred(): void {
+    this.#record.finishInferred = true;
+  }
+
+  /** The first content has been sent. */
+  firstContent(): void {
+    this.#record.firstContentMs = this.#clock.elapsedMs();
+  }
+
+  warned(warning: string): void {
+    this.#record.warnings = [...this.#record.warnings, warning];
+  }
+
+  succeeded(): void {
+    this.#record.status = 200;
+  }
+
+  failed(error: GatewayError): void {
+    this.#record.status = error.entry.status;
+    this.#record.code = error.code;
+    this.#record.errorDetail = error.detail;
+    const attempts = this.#attemptRows;
+    this.answeredBy(attempts.findLast(({ code }) => code === error.code) ?? attempts.at(-1));
+  }
+
+  /** The client left before the answer was complete. */
+  cancelled(): void {
+    this.#record.cancelled = true;
+  }
+
+  /** The client left in the middle of a stream. */
+  leftInStream(): void {
+    this.#record.status = 499;
+    this.#record.code = "client_closed";
+    const last = this.#attempts.at(-1);
+    if (last !== undefined && last.row.totalMs === null) last.failed("client_closed");
+  }
+
+  /** The call is over, and its record changes no more. */
+  close(): void {
+    this.#record.totalMs = this.#clock.elapsedMs();
+    this.#record.ownMs = this.#clock.ownMs();
+    this.attemptsEnded();
+  }
+}
+
+function messageStatistics(request: ChatRequest): CallRecord["messages"] {
+  const { held } = request;
+  const blocks = [...request.blocks.keys()];
+  if (held !== undefined)
+    return { count: held.count, roles: { ...held.roles }, blocks, bodyCharacters: held.bodyCharacters };
+  const roles: Record<string, number> = {};
+  for (const message of request.messages) roles[message.role] = (roles[message.role] ?? 0) + 1;
+  return { count: request.messages.length, roles, blocks, bodyCharacters: request.source.text.length };
+}
