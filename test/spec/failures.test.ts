@@ -33,7 +33,7 @@ interface Row {
 
 const ROWS: readonly Row[] = [
   {
-    name: "no connection, a cut, an answer that is none",
+    name: "no connection, a cut, an answer that is not what the protocol says",
     faults: [{ kind: "refused" }, { kind: "cut", words: 0 }, { kind: "garbage" }],
     isRepeated: true,
     takesFurtherTargets: true,
