@@ -2,6 +2,7 @@
 // other scripts. Within some 20 % of o200k on prose, code and JSON; a count of a tokenizer costs fifty times as much.
 import type { ContentPart, Message, Usage } from "../core/chat.ts";
 import { isObject, type JsonObject } from "../core/json.ts";
+import { isTextType } from "../core/text-media.ts";
 
 export interface TokenTally {
   ascii: number;
@@ -51,9 +52,8 @@ export function estimatePrompt(messages: readonly Message[]): number {
   return fixed + tokensOf(counted);
 }
 
-/** The models read what is said to be text as text. */
-const TEXT_TYPE = /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|javascript)\b)/i;
-const TEXT_URI = /^data:(?:text\/|application\/(?:json|xml|yaml|x-yaml|javascript)\b)[^,]{0,200},/i;
+/** https://www.rfc-editor.org/rfc/rfc2397 */
+const DATA_URI = /^data:([^,]{0,200}),/i;
 /** Characters of base64 for one of the text. */
 const BASE64 = 4 / 3;
 
@@ -62,12 +62,13 @@ function fileTokens(part: ContentPart): number {
   const { source, file } = part as JsonObject;
   if (isObject(source) && typeof source["data"] === "string") {
     const { data, type, media_type: mediaType } = source;
-    const isText = typeof mediaType === "string" && TEXT_TYPE.test(mediaType);
+    const isText = typeof mediaType === "string" && isTextType(mediaType);
     return isText ? textTokens(data.length / (type === "text" ? 1 : BASE64)) : 0;
   }
   const address = isObject(file) ? (file["file_data"] ?? file["file_id"]) : null;
-  if (typeof address !== "string" || !TEXT_URI.test(address.slice(0, 256))) return 0;
-  return textTokens(/;\s*base64,/i.test(address.slice(0, 256)) ? address.length / BASE64 : address.length);
+  const said = typeof address === "string" ? DATA_URI.exec(address.slice(0, 256))?.[1] : undefined;
+  if (said === undefined || !isTextType(said)) return 0;
+  return textTokens((address as string).length / (/;\s*base64$/i.test(said) ? BASE64 : 1));
 }
 
 function textTokens(characters: number): number {

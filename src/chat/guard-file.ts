@@ -1,4 +1,7 @@
-// Files that stand in a request: a text in base64 or in a data URI is a text all the same, whatever type it is said to have. Pictures, sounds and PDF are not looked into.
+// Files that stand in a request: a text in base64 or in a data URI is a text all the same, whatever type it is said to have; and what is said to be a text is one,
+// whatever bytes it has. Pictures, sounds and PDF are not looked into.
+import { isObject, type JsonObject } from "../core/json.ts";
+import { isTextName, isTextType } from "../core/text-media.ts";
 
 /** https://www.rfc-editor.org/rfc/rfc2397 */
 const DATA_URI = /^data:([^,]{0,200}),/i;
@@ -9,41 +12,75 @@ const BASE64 = /^[A-Za-z0-9+/_=\r\n-]*$/;
 // oxlint-disable-next-line no-control-regex
 const BYTES = /[\x00-\x08\x0e-\x1f\x7f]/;
 
-/** The file with what was replaced in its text; what is no text as it is. `address` looks at an address, or the id of a file, in which nothing can be replaced. */
-export function guardedFile(
-  value: string,
-  guard: (text: string) => string,
-  address: (text: string) => void = () => {},
-): string {
+export interface FileGuard {
+  /** The text with what was replaced in it. */
+  readonly text: (text: string) => string;
+  /** Looks at what cannot be replaced: an address, the id of a file. */
+  readonly fixed: (text: string) => void;
+}
+
+/** The file with what was replaced in its text; what is no text as it is. `owner`: the object that it stands in, which may say what it is. */
+export function guardedFile(value: string, owner: JsonObject, guard: FileGuard): string {
   const head = DATA_URI.exec(value.slice(0, 256));
   // words in the place of an address or of bytes
-  if (head === null && value.includes(" ")) return guard(value);
+  if (head === null && value.includes(" ")) return guard.text(value);
   if (head === null) {
-    const guarded = BASE64.test(value.slice(0, HEAD)) ? guardedBase64(value, guard) : value;
+    const guarded = BASE64.test(value.slice(0, HEAD)) ? guardedBase64(value, isSaidText(owner), guard) : value;
     // an id may look like bytes
-    if (guarded === value && (value.length < HEAD || !BASE64.test(value.slice(0, HEAD)))) address(value);
+    if (guarded === value && (value.length < HEAD || !BASE64.test(value.slice(0, HEAD)))) guard.fixed(value);
     return guarded;
   }
   const [before, type] = [head[0], head[1]!];
   const body = value.slice(before.length);
-  if (/;\s*base64$/i.test(type)) return before + guardedBase64(body, guard);
+  if (/;\s*base64$/i.test(type)) return before + guardedBase64(body, isTextType(type) || isSaidText(owner), guard);
   const text = percentDecoded(body);
-  const guarded = guard(text);
+  const guarded = guard.text(text);
   return guarded === text ? value : before + encodeURIComponent(guarded);
 }
 
-function guardedBase64(base64: string, guard: (text: string) => string): string {
-  if (textOf(base64.slice(0, HEAD), true) === null) return base64;
-  const found = textOf(base64, false);
-  if (found === null || found.text === "") return base64;
-  const guarded = guard(found.text);
-  return guarded === found.text ? base64 : bytesOf(guarded, found.encoding).toString("base64");
+function isSaidText({ media_type: mediaType, mime_type: mimeType, filename, file }: JsonObject): boolean {
+  return (
+    [mediaType, mimeType].some((type) => typeof type === "string" && isTextType(type)) ||
+    (typeof filename === "string" && isTextName(filename)) ||
+    (isObject(file) && isSaidText(file))
+  );
 }
 
-type Encoding = "utf-8" | "utf-16le" | "utf-16be";
+function guardedBase64(base64: string, isText: boolean, guard: FileGuard): string {
+  if (!isText && textOf(base64.slice(0, HEAD), true) === null) return base64;
+  const found = isText ? readAsText(base64) : textOf(base64, false);
+  if (found === null || found.text === "") return base64;
+  const guarded = guard.text(found.text);
+  const bytes = guarded === found.text ? null : bytesOf(guarded, found.encoding);
+  demandWithoutZeros(bytes ?? Buffer.from(base64, "base64"), guard);
+  return bytes === null ? base64 : bytes.toString("base64");
+}
+
+/** Zeros may be half of a text or all that hides one, and are no sign to whoever reads it: without them nothing may be found either. */
+function demandWithoutZeros(bytes: Buffer, guard: FileGuard): void {
+  if (bytes.includes(0)) guard.fixed(bytes.toString("latin1").replaceAll("\0", ""));
+}
+
+/** `latin1`: each byte a character, so that what is no UTF-8 keeps the bytes that it has. */
+type Encoding = "utf-8" | "utf-16le" | "utf-16be" | "latin1";
+
+interface EncodedText {
+  readonly text: string;
+  readonly encoding: Encoding;
+}
+
+function readAsText(base64: string): EncodedText {
+  const bytes = Buffer.from(base64, "base64");
+  const encoding = encodingOf(bytes);
+  try {
+    return { text: new TextDecoder(encoding, { fatal: true, ignoreBOM: true }).decode(bytes), encoding };
+  } catch {
+    return { text: bytes.toString("latin1"), encoding: "latin1" };
+  }
+}
 
 /** Null: bytes that are no text. The end of a part may stand in the middle of a character. */
-function textOf(base64: string, isPart: boolean): { readonly text: string; readonly encoding: Encoding } | null {
+function textOf(base64: string, isPart: boolean): EncodedText | null {
   const bytes = Buffer.from(base64, "base64");
   const encoding = encodingOf(bytes);
   try {
@@ -56,7 +93,7 @@ function textOf(base64: string, isPart: boolean): { readonly text: string; reado
 }
 
 /** By the mark of the order of bytes, else by where zeros stand: in UTF-16 those of letters and digits of ASCII are all on one side (https://www.rfc-editor.org/rfc/rfc2781#section-4.3). */
-function encodingOf(bytes: Uint8Array): Encoding {
+function encodingOf(bytes: Uint8Array): Exclude<Encoding, "latin1"> {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return "utf-16be";
   const zeros = [0, 0];
@@ -67,7 +104,7 @@ function encodingOf(bytes: Uint8Array): Encoding {
 }
 
 function bytesOf(text: string, encoding: Encoding): Buffer {
-  if (encoding === "utf-8") return Buffer.from(text);
+  if (encoding === "utf-8" || encoding === "latin1") return Buffer.from(text, encoding);
   const bytes = Buffer.from(text, "utf16le");
   return encoding === "utf-16be" ? bytes.swap16() : bytes;
 }

@@ -31,9 +31,36 @@ export function guardedRequest(request: ChatRequest, guard: TextGuard): ChatRequ
 
 /** Throws BlockedText. The same list where nothing was replaced. */
 export function guardedMessages(messages: readonly Message[], guard: TextGuard): readonly Message[] {
-  return mapList(messages, (message) =>
-    namesAndNumbers(mapTexts(undividedParts(message, guard), guard, messageKind), guard),
-  ) as unknown as readonly Message[];
+  return mapList(messages, (message) => {
+    const guarded = namesAndNumbers(mapTexts(undividedParts(message, guard), guard, messageKind), guard);
+    if (isObject(guarded)) demandResultInParts(guarded, guard);
+    return guarded;
+  }) as unknown as readonly Message[];
+}
+
+/** The text parts of a tool's result are read as one text, which may be JSON whose escapes are divided between them. Throws BlockedText. */
+function demandResultInParts({ role, content }: JsonObject, guard: TextGuard): void {
+  if (!isOfTool(role) || !Array.isArray(content)) return;
+  const joined = (content as readonly Json[])
+    .map((part) => (isObject(part) && typeof part["text"] === "string" ? part["text"] : ""))
+    .join("");
+  const value = escapedJson(joined);
+  if (value !== undefined) mapTexts(value, guard, fixedKind, "text");
+  if (value !== undefined) demandPlain(value, guard);
+}
+
+function isOfTool(role: Json | undefined): boolean {
+  return role === "tool" || role === "function";
+}
+
+/** The value of a text that is JSON and has escapes, which a provider gets as what they mean where the vendor takes results of tools as values; undefined: it is nothing of the kind. */
+function escapedJson(text: string): Json | undefined {
+  if (!text.includes("\\") || !/^\s*[{[]/.test(text)) return undefined;
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -230,6 +257,8 @@ function isFunctionName(name: Json | undefined): boolean {
 
 function messageKind(name: string, owner: JsonObject): TextKind {
   if (name === "arguments") return "json";
+  if (name === "content" && isOfTool(owner["role"]) && typeof owner["content"] === "string")
+    return escapedJson(owner["content"]) === undefined ? "words" : "json";
   // the name of a function is not the caller's to choose anew; a participant's is a text
   if (name === "name")
     return ("arguments" in owner || owner["role"] === "function" || owner["role"] === "tool") &&
@@ -363,11 +392,10 @@ export function mapTexts(value: Json, guard: TextGuard, kindOf: KindOf, name = "
   if (typeof value === "string") {
     const kind = kindOf(name, owner);
     if (kind === "file")
-      return guardedFile(
-        value,
-        (text) => guard(text, "words"),
-        (address) => void fixed(address, guard),
-      );
+      return guardedFile(value, owner, {
+        text: (text) => guard(text, "words"),
+        fixed: (text) => void fixed(text, guard),
+      });
     if (kind === "fixed") return fixed(value, guard);
     return kind === "skip" || kind === "none" ? value : guard(value, kind);
   }

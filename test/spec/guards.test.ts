@@ -435,6 +435,76 @@ describe("what goes in, in unusual places", () => {
     },
   );
 
+  const escaped = Array.from(MAIL, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`).join("");
+  const toolResult = (content: unknown): object => ({
+    model: "gemini:gemini-2.5-flash",
+    messages: [
+      ...HELLO,
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id: "call_1", type: "function", function: { name: "find", arguments: "{}" } }],
+      },
+      { role: "tool", tool_call_id: "call_1", content },
+    ],
+  });
+
+  test("[d3.3] escapes in a tool's result are read as what the provider gets in their place", async () => {
+    const gemini = {
+      candidates: [{ content: { role: "model", parts: [{ text: "Found." }] }, finishReason: "STOP" }],
+    };
+    const text = `{"from":"${escaped}"}`;
+    const masking = answering(on(MASKS, "input"), gemini);
+    expect((await said(masking, toolResult(text))).status).toBe(200);
+    expect([masking.sent[0]!.body.includes(MAIL), masking.sent[0]!.body.includes("[email]")]).toEqual([false, true]);
+    const pieces = [text.slice(0, 12), text.slice(12)].map((part) => ({ type: "text", text: part }));
+    for (const content of [text, pieces]) {
+      const blocking = answering(on(BLOCKS, "input"), gemini);
+      expect([(await said(blocking, toolResult(content))).status, blocking.sent.length]).toEqual([403, 0]);
+    }
+    // where it is divided between parts there is no one place for the mask
+    const divided = answering(on(MASKS, "input"), gemini);
+    expect([(await said(divided, toolResult(pieces))).status, divided.sent.length]).toEqual([403, 0]);
+  });
+
+  const latin1 = (text: string): string => Buffer.from(text, "latin1").toString("base64");
+  const SAID: Readonly<Record<string, (text: string) => object>> = {
+    "a data URI": (text) => ({
+      type: "file",
+      file: { filename: "a", file_data: `data:text/plain;base64,${latin1(text)}` },
+    }),
+    "the name of the file": (text) => ({ type: "file", file: { filename: "letter.md", file_data: latin1(text) } }),
+    "the type of a document": (text) => ({
+      type: "document",
+      source: { type: "base64", media_type: "text/csv", data: latin1(text) },
+    }),
+  };
+  const HIDDEN: Readonly<Record<string, string>> = {
+    "a control character": `\x01 Write to ${MAIL} soon.`,
+    "a control character at its end": `Write to ${MAIL} soon.${" Please do.".repeat(100)}\x0e`,
+    "letters that are no UTF-8": `In the caf\xe9: ${MAIL} is there.`,
+    "a zero": `\0Write to ${MAIL} soon.`,
+    "the head of a PDF": `%PDF-1.7\nWrite to ${MAIL} soon.`,
+  };
+  for (const [word, part] of Object.entries(SAID))
+    test.each(Object.entries(HIDDEN))(
+      `[d3.3] a file that is a text by ${word} is read as one, also with %s`,
+      async (_what, text) => {
+        const model = word === "the type of a document" ? "ollama:llama3.2" : "openai:gpt-4o";
+        const blocking = answering(on(BLOCKS, "input"));
+        expect([(await said(blocking, { model, ...user(part(text)) })).status, blocking.sent.length]).toEqual([403, 0]);
+        const masking = answering(on(MASKS, "input"));
+        await said(masking, { model, ...user(part(text)) });
+        const sent = masking.sent.map(({ body }) => body).join("");
+        const files = [...sent.matchAll(/[A-Za-z0-9+/]{40,}={0,2}/g)].map(([found]) =>
+          Buffer.from(found, "base64").toString("latin1"),
+        );
+        expect([sent, ...files].some((one) => one.includes(MAIL))).toBe(false);
+        // nothing else of it has changed
+        if (files.length > 0 && !text.includes("\0")) expect(files).toContain(text.replace(MAIL, "[email]"));
+      },
+    );
+
   const REPLACEABLE: Readonly<Record<string, object>> = {
     "the name of an unknown member of a message": { messages: [{ role: "user", content: "x", [MAIL]: true }] },
     "the name of an unknown member of a part": user({ type: "text", text: "x", extra: { [MAIL]: 1 } }),
