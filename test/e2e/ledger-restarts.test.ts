@@ -143,7 +143,8 @@ async function refused({ gateways, place, book }: Life): Promise<void> {
 async function end({ gateways, place, book }: Life, signal: "SIGTERM" | "SIGKILL"): Promise<void> {
   const gateway = gateways.shift()!;
   if (signal === "SIGKILL") {
-    const cut = await gateway.chat({ ...ASK, model: "sandbox:slow-60000", stream: true }, { token: place.token });
+    // its stream begins at once, and never ends
+    const cut = await gateway.chat({ ...ASK, model: "sandbox:stall", stream: true }, { token: place.token });
     void cut.text().catch(() => {});
     book.set(cut.headers.get("x-gateway-trace-id")!, null);
   }
@@ -230,7 +231,7 @@ describe.each([
         if (life.gateways.length === 0) await begin(life);
       }
       await judge(life, isCountExact);
-      console.log(`${rounds} rounds of the real process with ${name}`);
+      console.log(`drawn: ${rounds} rounds of the real process with ${name}, from the seed ${seed}`);
     },
     900_000,
   );
