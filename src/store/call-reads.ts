@@ -3,7 +3,8 @@ import { type Kysely, sql, type RawBuilder } from "kysely";
 import { removeTags } from "./call-ingest.ts";
 import { summaryOf } from "./call-columns.ts";
 import type { CallSchema } from "./call-schema.ts";
-import type { CallScope, CallSummary, StoredCall } from "./calls.ts";
+import type { CallScope, CallSummary, KeptSince, StoredCall } from "./calls.ts";
+import { prunePlaces } from "./journal-places.ts";
 import { parseClosing } from "./journal-row.ts";
 import { toInteger } from "./schema.ts";
 
@@ -59,10 +60,7 @@ export async function findCall(db: Db, traceId: string, tenantId: string | undef
 /** So many rows of each table at a time: a long removal would keep others from writing. */
 const PRUNED_AT_ONCE = 2000;
 
-export async function prune(
-  db: Db,
-  { callsMs, detailsMs }: { readonly callsMs: number | null; readonly detailsMs: number | null },
-): Promise<number> {
+export async function prune(db: Db, { callsMs, detailsMs, placesMs }: KeptSince): Promise<number> {
   if (callsMs !== null)
     await removeTags(
       db,
@@ -86,5 +84,9 @@ export async function prune(
   };
   // a detail without its call could not be found
   const detailsBefore = callsMs === null ? detailsMs : detailsMs === null ? callsMs : Math.max(callsMs, detailsMs);
-  return (await remove("call_detail", detailsBefore)) + (await remove("call", callsMs));
+  return (
+    (await remove("call_detail", detailsBefore)) +
+    (await remove("call", callsMs)) +
+    (placesMs === null ? 0 : await prunePlaces(db, placesMs))
+  );
 }

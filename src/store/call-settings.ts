@@ -1,4 +1,4 @@
-// The section `calls` of the configuration, and what keeps to it: calls and their details that are older go, some at a time. Sums stay.
+// The section `calls` of the configuration, and what keeps to it: calls and their details that are older go, some at a time, and what the ledger has left behind. Sums stay.
 import { z } from "zod";
 import type { CallStore } from "./calls.ts";
 import { DAY_MS, everyHour, pruneInRounds } from "./pruning.ts";
@@ -11,6 +11,8 @@ export interface CallSettings {
 
 const DEFAULT_DAYS = 90;
 const DEFAULT_DETAILS_DAYS = 30;
+/** Places of the ledger that were left behind: longer than any copy of a data folder is put back. */
+const KEEP_PLACES_DAYS = 400;
 const days = (fallback: number, description: string) =>
   z
     .union([z.int().min(1).max(36_500), z.enum(["forever"])])
@@ -44,10 +46,10 @@ export async function pruneOld(
   nowMs: number,
   isEnding: () => boolean = () => false,
 ): Promise<number> {
-  if (keepDays === null && keepDetailsDays === null) return 0;
   const before = {
     callsMs: keepDays === null ? null : nowMs - keepDays * DAY_MS,
     detailsMs: keepDetailsDays === null ? null : nowMs - keepDetailsDays * DAY_MS,
+    placesMs: nowMs - KEEP_PLACES_DAYS * DAY_MS,
   };
   return await pruneInRounds(() => calls.prune(before), isEnding);
 }

@@ -188,6 +188,14 @@ export interface Spent {
   readonly costNanoUsd: bigint;
 }
 
+/** What began before these moments goes; null: nothing of that kind does. */
+export interface KeptSince {
+  readonly callsMs: number | null;
+  readonly detailsMs: number | null;
+  /** Of journal-places.ts: places that a journal has left behind. */
+  readonly placesMs: number | null;
+}
+
 /** Every method throws StoreError. Reads never delay calls: they run beside the process's own thread, or in the database. */
 export interface CallStore extends LedgerSink, ReplicaTable {
   /** Looks at a bounded number of calls. */
@@ -211,7 +219,7 @@ export interface CallStore extends LedgerSink, ReplicaTable {
   usageTotals(query: Omit<UsageQuery, "by" | "order">): Promise<UsageSums>;
   /** What has been used since a moment, for accounts that begin anew. */
   spent(query: SpentQuery): Promise<readonly Spent[]>;
-  /** Removes calls and details that are older; sums stay. Gives how many of both went; at most some thousand at a time, so ask until it is 0. */
-  prune(before: { readonly callsMs: number | null; readonly detailsMs: number | null }): Promise<number>;
+  /** Removes what is older; sums stay. Gives how many rows went; at most some thousand of each kind at a time, so ask until it is 0. */
+  prune(before: KeptSince): Promise<number>;
   close(): Promise<void>;
 }

@@ -3,6 +3,7 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import type { CallSchema } from "./call-schema.ts";
 import type { ShippedPlace } from "./ledger.ts";
+import { toInteger } from "./schema.ts";
 
 /** A batch that was given up, and is committed late, does not take the place back. */
 export async function keepPlace(
@@ -36,4 +37,17 @@ export async function findPlaces(
     rows: Number(row.shipped_rows),
     lastMs: Number(row.last_ms),
   }));
+}
+
+/**
+ * Removes the places of runs that their journal has left behind, where their last call began before this moment. A journal's last place stays for good, because its
+ * folder may be started again after years. The others are asked for by a folder alone that was put back as it was so long ago, and then their rows are moved again,
+ * which changes nothing while the calls are kept. Gives how many went.
+ */
+export async function prunePlaces(db: Kysely<CallSchema>, beforeMs: number): Promise<number> {
+  const { numAffectedRows } =
+    await sql`delete from journal_place where last_ms < ${toInteger(beforeMs)} and exists (select 1 from journal_place as later where later.journal = journal_place.journal and later.shipped_rows > journal_place.shipped_rows)`.execute(
+      db,
+    );
+  return Number(numAffectedRows ?? 0);
 }

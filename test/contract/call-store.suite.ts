@@ -112,6 +112,31 @@ function onceSuite(newStore: NewStore): void {
       expect(await calls.places(["j"], [])).toEqual([at("two", 5, 10, 4)]);
     });
 
+    test("[d11.2] places that a journal has left behind go when they are old; the last one of each journal stays, however old it is", async () => {
+      const calls = await newStore();
+      const at = (journal: string, run: string, rows: number): ShippedPlace => ({
+        journal,
+        run,
+        segment: 1,
+        offset: 1,
+        rows,
+        lastMs: DAY_ONE + rows,
+      });
+      const places = [at("j", "one", 1), at("j", "two", 2), at("j", "three", 3), at("j", "four", 4), at("k", "one", 1)];
+      for (const place of places) await calls.ingest([rowOf()], place);
+      const prune = async (placesMs: number | null) => await calls.prune({ callsMs: null, detailsMs: null, placesMs });
+      const left = async () =>
+        new Set(
+          (await calls.places([], ["one", "two", "three", "four"])).map((place) => `${place.journal} ${place.run}`),
+        );
+      expect([await prune(null), await prune(DAY_ONE + 1)]).toEqual([0, 0]);
+      expect([await prune(DAY_ONE + 3), await prune(DAY_ONE + 3)]).toEqual([2, 0]);
+      expect(await left()).toEqual(new Set(["j three", "j four", "k one"]));
+      expect(await prune(DAY_ONE + 1000)).toBe(1);
+      expect(await left()).toEqual(new Set(["j four", "k one"]));
+      expect(await calls.places(["j"], [])).toEqual([places[3]!]);
+    });
+
     test("[d11.2] a settled row takes the place of one that was charged with its reservation, and the sums are corrected", async () => {
       const traceId = newTraceId();
       const other = rowOf({ endUser: "eve" });
@@ -761,14 +786,14 @@ function lastsSuite(newStore: NewStore): void {
     const calls = await newStore();
     for (let at = 0; at < rows.length; at += 500) await calls.ingest(rows.slice(at, at + 500));
     const traceId = rows[2400]!.record.traceId;
-    expect(await calls.prune({ callsMs: null, detailsMs: null })).toBe(0);
-    expect(await calls.prune({ callsMs: null, detailsMs: DAY_ONE + 2450 })).toBe(2000);
-    expect(await calls.prune({ callsMs: null, detailsMs: DAY_ONE + 2450 })).toBe(450);
+    expect(await calls.prune({ callsMs: null, detailsMs: null, placesMs: null })).toBe(0);
+    expect(await calls.prune({ callsMs: null, detailsMs: DAY_ONE + 2450, placesMs: null })).toBe(2000);
+    expect(await calls.prune({ callsMs: null, detailsMs: DAY_ONE + 2450, placesMs: null })).toBe(450);
     expect(await calls.findCall(traceId)).toMatchObject({ summary: { traceId }, record: null });
     expect(await calls.findCall(rows[2450]!.record.traceId)).toMatchObject({
       record: { traceId: rows[2450]!.record.traceId },
     });
-    while ((await calls.prune({ callsMs: DAY_ONE + 2490, detailsMs: null })) > 0);
+    while ((await calls.prune({ callsMs: DAY_ONE + 2490, detailsMs: null, placesMs: null })) > 0);
     expect((await calls.searchCalls({ limit: 100 }, { order: "newest" })).data).toHaveLength(10);
     expect(await calls.findCall(traceId)).toBeNull();
     expect(await totals(calls)).toMatchObject({ calls: 2500n });

@@ -298,7 +298,7 @@ export function logSuite(newStore: NewStore): void {
       const found = async (tag: string): Promise<number> =>
         (await own.searchCalls({ limit: 9 }, { order: "newest", tags: [tagOf("meta", tag)] })).data.length;
       expect([await found("a=1"), await found("b=1"), await found("c=1")]).toEqual([0, 2, 1]);
-      while ((await own.prune({ callsMs: DAY_ONE + 1, detailsMs: null })) > 0);
+      while ((await own.prune({ callsMs: DAY_ONE + 1, detailsMs: null, placesMs: null })) > 0);
       expect([await found("b=1"), await found("c=1")]).toEqual([1, 0]);
     });
   });

@@ -1,14 +1,14 @@
 // How long calls are kept: what is removed when, in rounds, and that the end of the process does not wait for all of them.
 import { expect, test } from "bun:test";
+import type { KeptSince } from "../../src/store/calls.ts";
 import { callsSection, keepPruned, pruneOld } from "../../src/store/call-settings.ts";
 
 const DAY_MS = 86_400_000;
-type Before = { readonly callsMs: number | null; readonly detailsMs: number | null };
 
 function pruned(...answers: readonly number[]) {
-  const asked: Before[] = [];
+  const asked: KeptSince[] = [];
   const left = [...answers];
-  const prune = (before: Before): Promise<number> => {
+  const prune = (before: KeptSince): Promise<number> => {
     asked.push(before);
     return Promise.resolve(left.shift() ?? 0);
   };
@@ -18,17 +18,21 @@ function pruned(...answers: readonly number[]) {
 test("[d11.3] days of the configuration become moments; rounds go on until nothing is left", async () => {
   const { asked, calls } = pruned(2000, 2000, 5);
   expect(await pruneOld(calls, callsSection.parse({}), 100 * DAY_MS)).toBe(4005);
-  expect(asked).toEqual(Array.from({ length: 4 }, () => ({ callsMs: 10 * DAY_MS, detailsMs: 70 * DAY_MS })));
+  expect(asked).toEqual(
+    Array.from({ length: 4 }, () => ({ callsMs: 10 * DAY_MS, detailsMs: 70 * DAY_MS, placesMs: -300 * DAY_MS })),
+  );
 });
 
-test("what is kept for ever is not asked for", async () => {
+test("what is kept for ever is not asked for, and places of the ledger go after 400 days in any case", async () => {
   const { asked, calls } = pruned();
   expect(
-    await pruneOld(calls, callsSection.parse({ keep_days: "forever", keep_details_days: "forever" }), DAY_MS),
+    await pruneOld(calls, callsSection.parse({ keep_days: "forever", keep_details_days: "forever" }), 401 * DAY_MS),
   ).toBe(0);
-  expect(asked).toEqual([]);
-  await pruneOld(calls, callsSection.parse({ keep_days: "forever", keep_details_days: 1 }), 5 * DAY_MS);
-  expect(asked).toEqual([{ callsMs: null, detailsMs: 4 * DAY_MS }]);
+  await pruneOld(calls, callsSection.parse({ keep_days: "forever", keep_details_days: 1 }), 500 * DAY_MS);
+  expect(asked).toEqual([
+    { callsMs: null, detailsMs: null, placesMs: DAY_MS },
+    { callsMs: null, detailsMs: 499 * DAY_MS, placesMs: 100 * DAY_MS },
+  ]);
   for (const wrong of [{ keep_days: 0 }, { keep_days: 1.5 }, { keep_days: "never" }, { keep_details_days: -1 }])
     expect(callsSection.safeParse(wrong).success).toBe(false);
 });
