@@ -17,20 +17,20 @@ export function contentLogGauges(registry: Registry, figures: () => ContentFigur
       },
     });
   };
-  counter("dragoman_contents_kept_total", "Calls of which was kept what was said.", ({ kept }) => kept);
+  counter("dragoman_contents_kept_total", "Calls whose prompts and answers were kept.", ({ kept }) => kept);
   counter(
     "dragoman_contents_shed_total",
-    "Calls of which nothing was kept though their tenant keeps what is said: the queue was full, or the process ended.",
+    "Calls whose prompts and answers were lost although their tenant keeps them: the queue was full, or the process ended.",
     ({ shed }) => shed,
   );
   counter(
     "dragoman_content_write_failures_total",
-    "Failed writes of what was said; they are tried again.",
+    "Failed writes of prompts and answers; they are tried again.",
     ({ failures }) => failures,
   );
   new Gauge({
     name: "dragoman_contents_waiting",
-    help: "Calls of which waits in memory what was said.",
+    help: "Calls whose prompts and answers wait in memory to be written.",
     registers,
     collect() {
       this.set(figures()?.waiting ?? 0);

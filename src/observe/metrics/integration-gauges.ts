@@ -37,7 +37,7 @@ export function integrationGauges(registry: Registry, standings: () => readonly 
   };
   counter(
     "dragoman_integration_delivered_total",
-    "Calls, or what else it is told, that an integration has taken.",
+    "Calls that an integration has taken, and whatever else is sent to it.",
     ({ sums }) => sums.delivered,
   );
   counter(

@@ -47,7 +47,7 @@ export const LABELS: Readonly<Record<string, Label>> = {
   kind: { values: "`prompt`, `completion`.", most: null },
   outcome: {
     values:
-      "Of a call `ok`, `refused` (4xx), `failed` (5xx), `cancelled`; of a tool `ok`, `error` (it says so itself), `failed`; of an attempt to tell a webhook `delivered`, `failed`.",
+      "Of a call `ok`, `refused` (4xx), `failed` (5xx), `cancelled`; of a tool `ok`, `error` (it says so itself), `failed`; of an attempt to deliver to a webhook `delivered`, `failed`; of a connection to a tool server `connected`, `refused`, `lost`.",
     most: null,
   },
   event: { values: "Type of an event: [integrations/webhooks.md](integrations/webhooks.md).", most: 20 },

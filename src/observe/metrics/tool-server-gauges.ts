@@ -24,7 +24,7 @@ export function toolServerGauges(registry: Registry, figures: () => ToolServerFi
   });
   new Counter({
     name: "dragoman_tool_server_connects_total",
-    help: "What became of connections to tool servers: connected, refused, lost.",
+    help: "Connections to tool servers, by what became of them.",
     labelNames: ["outcome"],
     registers,
     collect() {
