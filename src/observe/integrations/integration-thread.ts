@@ -140,12 +140,17 @@ export class IntegrationThread {
     this.#worker.postMessage(block, []);
   }
 
-  #begin(): void {
+  /** A thread that was written off may go on until it has ended: it counts where nothing is read any more. */
+  #replaceFigures(): void {
     this.#figures = sharedFigures(this.#options.integrations.length);
     this.#seen = this.#options.integrations.map(zeros);
     this.#handed = this.#options.integrations.map(() => 0);
     this.#handedUnits = 0;
     this.#handedCalls = 0;
+  }
+
+  #begin(): void {
+    this.#replaceFigures();
     this.#beats = 0;
     this.#silentLooks = 0;
     const worker = this.#options.begin({ integrations: this.#options.integrations, figures: this.#figures.buffer });
@@ -167,6 +172,7 @@ export class IntegrationThread {
     this.#ended?.();
     if (this.#isEnding) return;
     this.#writeOff("thread_ended");
+    this.#replaceFigures();
     this.#options.onLost(why);
     this.#restarts += 1;
     const { firstWaitMs = FIRST_WAIT_MS } = this.#options;

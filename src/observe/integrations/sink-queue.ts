@@ -75,10 +75,10 @@ export class SinkQueue<T> {
     if (this.#length === 0) this.#firstWaitingMs = this.#options.clock.monotonic();
     this.#items.push(item);
     this.#units += item.units;
-    this.#shedOldest();
+    if (this.#isOverfull()) this.#shedOldest();
+    else this.#tellQueued();
     const { batchCalls } = this.#options.delivery;
     if (this.#length === 1 || this.#length === batchCalls) this.#wake?.();
-    this.#tellQueued();
   }
 
   /** Delivers what it can within the time, without waiting for more and with one try for each batch, and closes the sink. */
@@ -89,7 +89,6 @@ export class SinkQueue<T> {
     await this.#running;
     clearTimeout(timer);
     this.#shed("shutdown", this.#take(this.#length).length);
-    this.#tellQueued();
     await Promise.race([this.#receiver?.close().catch(() => {}), Bun.sleep(Math.max(GRACE_MS, this.#leftMs()))]);
   }
 
@@ -101,14 +100,20 @@ export class SinkQueue<T> {
     this.#options.watch.queued(this.#length + this.#held);
   }
 
+  /** The calls have left the queue. That is told first, so that another thread that reads the figures never finds a call both waiting and settled. */
   #shed(reason: Shed, calls: number): void {
+    this.#tellQueued();
     if (calls > 0) this.#options.watch.shed(reason, calls);
   }
 
-  #shedOldest(): void {
+  #isOverfull(): boolean {
     const { queueCalls, queueBytes } = this.#options.delivery;
+    return this.#length > queueCalls || (this.#units > queueBytes && this.#length > 0);
+  }
+
+  #shedOldest(): void {
     let shed = 0;
-    while (this.#length > queueCalls || (this.#units > queueBytes && this.#length > 0)) shed += this.#take(1).length;
+    while (this.#isOverfull()) shed += this.#take(1).length;
     this.#shed("queue_full", shed);
   }
 
@@ -158,8 +163,6 @@ export class SinkQueue<T> {
       this.#firstWaitingMs = this.#options.clock.monotonic();
       this.#tellQueued();
       await this.#deliver(batch);
-      this.#held = 0;
-      this.#tellQueued();
     }
   }
 
@@ -175,9 +178,8 @@ export class SinkQueue<T> {
       const isEnding = this.#endsAtMs !== null;
       const isOver = !fault.isRetryable || isEnding || clock.monotonic() - sinceMs >= delivery.giveUpMs;
       if (isOver) {
-        this.#shed(fault.isRetryable ? (isEnding ? "shutdown" : "given_up") : "refused", batch.length);
         this.#held = 0;
-        this.#tellQueued();
+        this.#shed(fault.isRetryable ? (isEnding ? "shutdown" : "given_up") : "refused", batch.length);
       }
       // also after a refusal: who refuses everything is not to be hammered
       if (!isEnding) await this.#pause(fault.retryAfterMs);
@@ -218,8 +220,9 @@ export class SinkQueue<T> {
     try {
       const said = await Promise.race([work(), late]);
       const rejected = Math.min(said?.rejected ?? 0, batch.length);
-      watch.delivered(batch.length - rejected);
+      this.#held = 0;
       this.#shed("refused", rejected);
+      watch.delivered(batch.length - rejected);
       if (this.#failuresInRow > 0 && rejected < batch.length) watch.back();
       this.#failuresInRow = rejected > 0 ? this.#notedRejection(said!.why, rejected === batch.length) : 0;
       return null;

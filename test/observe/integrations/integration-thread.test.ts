@@ -102,6 +102,18 @@ test("[d11.4] one that ends takes along what it held, to the call, and what come
   await thread.end(0);
   expect(thread.sums().map(({ shutdown }) => shutdown)).toEqual([0, 1]);
 });
+test("[d11.4] what a thread delivers after it was written off is counted once", async () => {
+  const { thread, begun, figures } = setUp({ firstWaitMs: 60_000 });
+  for (let count = 0; count < 256; count++) thread.add(0b11, "x");
+  figures().add(0, "delivered", 56);
+  begun[0]!.worker.emit("error", new Error("it seemed to hang"));
+  figures().add(0, "delivered", 200);
+  expect(thread.sums().map(({ thread_ended: ended, delivered }) => [ended, delivered])).toEqual([
+    [200, 56],
+    [256, 0],
+  ]);
+  await thread.end(0);
+});
 test("[d11.4] one that shows no sign of life, and one whose heap is too large, is ended and begun again; waits grow", async () => {
   const { thread, begun, lost, figures } = setUp({ maxHeapBytes: 100 * 1024 * 1024 });
   figures().addShared("beats", 1);

@@ -40,6 +40,12 @@ function setUp(
     },
     close: async () => void (seen.closed += 1),
   };
+  let added = 0;
+  /** Another thread may read the figures at any moment. */
+  const accountedOnce = (): void => {
+    const all = Object.values(shed).reduce((sum, calls) => sum + calls, seen.delivered + seen.queued);
+    if (all > added) throw new Error(`of ${added} calls ${all} are accounted for`);
+  };
   const queue = new SinkQueue<number>({
     open: async () => {
       seen.opened += 1;
@@ -52,20 +58,30 @@ function setUp(
     longestWaitMs: 40,
     ...times,
     watch: {
-      delivered: (calls) => void (seen.delivered += calls),
-      shed: (reason, calls) => void (shed[reason] = (shed[reason] ?? 0) + calls),
+      delivered: (calls) => {
+        seen.delivered += calls;
+        accountedOnce();
+      },
+      shed: (reason, calls) => {
+        shed[reason] = (shed[reason] ?? 0) + calls;
+        accountedOnce();
+      },
       failed: () => void (seen.failed += 1),
       retried: () => void (seen.retried += 1),
       queued: (calls) => {
         seen.queued = calls;
         seen.mostQueued = Math.max(seen.mostQueued, calls);
+        accountedOnce();
       },
       failing: (words) => void told.push(`failing: ${words}`),
       back: () => void told.push("back"),
     },
   });
   const add = (from: number, count: number, units = 10): void => {
-    for (let value = from; value < from + count; value++) queue.add({ units, value: () => value });
+    for (let value = from; value < from + count; value++) {
+      added += 1;
+      queue.add({ units, value: () => value });
+    }
   };
   const until = async (is: () => boolean): Promise<void> => {
     for (let tries = 0; tries < 900 && !is(); tries++) await Bun.sleep(5);
