@@ -1,6 +1,6 @@
 // `npm run drill:upstream`: two tenants of a real gateway call one upstream that frames its answers wrongly in every way that misbehaviours.ts knows, each time with one
 // tenant's call ahead of the other's. Counts what reaches whom; ends with code 1 when one byte of a tenant, or a key of the operator's, reached a client that it is not
-// for. `--short` plays each once, `--only` takes beginnings of ids, `--control` lets the tenants share connections and has to see leaks.
+// for. `--short` plays each once, `--only` takes beginnings of ids, `--proxy` makes the upstream the operator's proxy too, which is another driver; `--control` lets the tenants share connections and has to see leaks.
 import { parseArgs } from "node:util";
 import { type GatewayProcess, startGateway } from "../test/harness/gateway-process.ts";
 import { type HostileUpstream, MARK, type Misbehaviour, startHostileUpstream } from "./hostile-upstream.ts";
@@ -10,6 +10,7 @@ const { values: flags } = parseArgs({
   options: {
     short: { type: "boolean", default: false },
     control: { type: "boolean", default: false },
+    proxy: { type: "boolean", default: false },
     only: { type: "string" },
     rounds: { type: "string" },
   },
@@ -40,7 +41,7 @@ interface Row {
 
 function configuration(port: number): string {
   const patience = "timeouts: { connect_ms: 2000, first_byte_ms: 500, first_token_ms: 500, between_chunks_ms: 500 }";
-  return `route_defaults: { retries: 0, ${patience}, breaker: { failures: 10000 } }
+  return `${flags.proxy ? `server: { upstream_proxy: "http://127.0.0.1:${port}" }\n` : ""}route_defaults: { retries: 0, ${patience}, breaker: { failures: 10000 } }
 providers:
   allow_private_addresses: true
   hostile: { type: custom, base_url: "http://127.0.0.1:${port}/v1", api_key: "${OPERATORS_KEY}"${flags.control ? ", shared_connections: true" : ""} }
@@ -122,7 +123,7 @@ async function play(
 ): Promise<Row> {
   const row: Row = { answers: 0, whole: 0, faults: 0, leaks: [] };
   const stream = streams === true;
-  const quotes = id.startsWith("quotes.");
+  const quotes = id.startsWith("quotes.") || id.startsWith("repeats.");
   for (let round = 0; round < ROUNDS; round++)
     for (const [first, other] of [
       [0, 1],

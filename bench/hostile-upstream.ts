@@ -14,6 +14,8 @@ export interface Turn {
   readonly plain: (head?: string, status?: string) => string;
   readonly chunked: (head?: string) => string;
   readonly events: (head?: string) => string;
+  /** Any text, framed by its length. */
+  readonly framed: (head: string, text: string, type?: string) => string;
   /** An error's JSON, framed by its length. */
   readonly refusal: (status: string, words: string) => string;
   /** What this connection was asked before; empty at first. */
@@ -125,8 +127,8 @@ function turnOf(socket: Socket, peer: Peer, { key, body }: Request): Turn {
     choices: [{ index: 0, message: { role: "assistant", content: said }, finish_reason: "stop" }],
     usage: USAGE,
   });
-  const framed = (status: string, head: string, text: string): string =>
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\n${head}Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`;
+  const framed = (status: string, head: string, text: string, type = "application/json"): string =>
+    `HTTP/1.1 ${status}\r\nContent-Type: ${type}\r\n${head}Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`;
   const event = (choices: readonly object[], more: object = {}): string =>
     `data: ${JSON.stringify({ ...FRAME, object: "chat.completion.chunk", choices, ...more })}\n\n`;
   const half = Math.floor(said.length / 2);
@@ -151,6 +153,7 @@ function turnOf(socket: Socket, peer: Peer, { key, body }: Request): Turn {
       `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n${head}\r\n${chunk(json)}${LAST}`,
     events: (head = "") =>
       `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n${head}\r\n${events.map(chunk).join("")}${LAST}`,
+    framed: (head, text, type) => framed("200 OK", head, text, type),
     refusal: (status, words) =>
       framed(status, "", JSON.stringify({ error: { message: words, type: "server_error", param: null, code: null } })),
     owe: (text) => void (peer.owed += text),

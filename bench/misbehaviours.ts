@@ -231,8 +231,49 @@ const quoting: readonly Misbehaviour[] = Object.entries(SPELLINGS).flatMap(([spe
   })),
 );
 
+/** Where an answer that is no refusal may repeat the key: in JSON that is framed as it should be. */
+const PLACES: Readonly<Record<string, (key: string) => string>> = {
+  id: (key) => `"id":"${key}"`,
+  model: (key) => `"model":"${key}"`,
+  fingerprint: (key) => `"system_fingerprint":"${key}"`,
+  tier: (key) => `"service_tier":"${key}"`,
+  member: (key) => `"trace":{"sent":["${key}"]}`,
+  name: (key) => `"trace":{"${key}":true}`,
+  usage: (key) => `"usage":{"prompt_tokens":5,"completion_tokens":5,"total_tokens":10,"tier":"${key}"}`,
+};
+const repeating: readonly Misbehaviour[] = [
+  ...Object.entries(PLACES).flatMap(([place, member]) => [
+    {
+      id: `repeats.${place}.plain`,
+      play: (turn: Turn) =>
+        turn.send(
+          turn.framed(
+            "",
+            `{${member(turn.key)},"choices":[{"index":0,"message":{"role":"assistant","content":"Hello"},"finish_reason":"stop"}]}`,
+          ),
+        ),
+    },
+    {
+      id: `repeats.${place}.stream`,
+      stream: true as const,
+      play: (turn: Turn) =>
+        turn.send(
+          turn.framed(
+            "",
+            `data: {${member(turn.key)},"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n`,
+            "text/event-stream",
+          ),
+        ),
+    },
+  ]),
+  ...["x-request-id", "request-id", "retry-after", "openai-organization", "x-ratelimit-remaining-requests"].map(
+    (name) => ({ id: `repeats.${name}`, play: (turn: Turn) => turn.send(turn.plain(`${name}: ${turn.key}\r\n`)) }),
+  ),
+];
+
 export const MISBEHAVIOURS: readonly Misbehaviour[] = [
   ...combined,
+  ...repeating,
   ...Object.entries(single).map(([id, play]): Misbehaviour => ({
     id,
     play,

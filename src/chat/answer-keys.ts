@@ -4,6 +4,7 @@ import type { ChatChunk, ChunkChoice, ChunkDelta } from "../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { isKey, KeyFinder, KeyWatch, withoutKeys } from "../core/quoted-key.ts";
 import { type Credential, secretsOf } from "../core/target.ts";
+import type { SseEvent } from "../wire/sse.ts";
 import { decoderAround, type StreamDecoder } from "../providers/provider.ts";
 
 /** Empty: there is nothing to look for. */
@@ -31,12 +32,18 @@ export function decoderWithoutKeys(decoder: StreamDecoder, credential: Credentia
     return changed ?? chunks;
   };
   return decoderAround(decoder, {
-    push: (event) => clean(decoder.push(event)),
+    push: (event) => clean(decoder.push(eventWithoutKeys(event, keys))),
     end: () => [...clean(decoder.end()), ...texts.end()],
   });
 }
 
-/** Each string of a delta is a text of its own, by the place where it stands. */
+/** A key that stands in one event as a whole is taken out wherever it stands there, as in a plain answer. */
+function eventWithoutKeys(event: SseEvent, keys: readonly string[]): SseEvent {
+  const data = withoutKeys(event.data, keys);
+  return data === event.data ? event : { ...event, data };
+}
+
+/** What comes in pieces, over several events, are the texts of deltas: each string of a delta is a text of its own, by the place where it stands. */
 class StreamTexts {
   readonly #finder: KeyFinder;
   readonly #watches = new Map<string, KeyWatch>();

@@ -1,5 +1,6 @@
 // Keys in text that has to pass fast and unchanged otherwise: a provider's answer, the result of a tool. Looked for are the whole key and its usual spellings,
 // letter by letter; a text that comes in pieces holds back what may be the rest of a key. Words that people write where no key is needed are none.
+import { KeyWindows } from "./key-windows.ts";
 import { CREDENTIAL } from "./redaction.ts";
 
 const MIN_LENGTH = 16;
@@ -7,6 +8,7 @@ const MIN_LENGTH = 16;
 const SHOWN_LENGTH = 8;
 const MAX_KNOWN = 1_000;
 
+const windows = new Map<string, KeyWindows>();
 const spellings = new Map<string, readonly string[]>();
 
 /** Neither a word, nor a path or an address, which may stand where a secret could. */
@@ -15,11 +17,22 @@ export function isKey(secret: string): boolean {
 }
 
 export function withoutKeys(text: string, keys: readonly string[]): string {
+  if (keys.length === 0 || !windowsOf(keys).areIn(text)) return text;
   let clean = text;
   for (const key of keys)
     for (const spelled of spellingsOf(key))
       if (clean.includes(spelled)) clean = clean.replaceAll(spelled, () => CREDENTIAL);
   return clean;
+}
+
+function windowsOf(keys: readonly string[]): KeyWindows {
+  const name = keys.join("\n");
+  const found = windows.get(name);
+  if (found !== undefined) return found;
+  if (windows.size >= MAX_KNOWN) windows.clear();
+  const made = new KeyWindows(keys.flatMap(spellingsOf));
+  windows.set(name, made);
+  return made;
 }
 
 function spellingsOf(key: string): readonly string[] {
@@ -29,6 +42,8 @@ function spellingsOf(key: string): readonly string[] {
   const all = new Set([
     key,
     JSON.stringify(key).slice(1, -1),
+    // as some servers write JSON
+    key.replaceAll("/", String.raw`\/`),
     encodeURIComponent(key),
     key.toUpperCase(),
     Array.from(key).toReversed().join(""),

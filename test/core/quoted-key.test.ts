@@ -51,6 +51,25 @@ describe("a key", () => {
       expect(JSON.parse(clean)).toBeDefined();
     }
     expect(withoutKeys("nothing of the kind", [KEY])).toBe("nothing of the kind");
+    const base64 = "AKIA/0123+456789abc=";
+    expect(withoutKeys(String.raw`it is AKIA\/0123+456789abc=`, [base64])).toBe("it is [credential]");
+  });
+
+  test("is found in a text of any other letters, wherever it stands", () => {
+    const keys = ["aab1aab1aab1aabX", "abababababababac9", KEY];
+    const letters = fc.string({
+      unit: fc.constantFrom("a", "b", "1", "X", "c", "s", "k", "-", "\u0161"),
+      maxLength: 60,
+    });
+    fc.assert(
+      fc.property(fc.subarray(keys, { minLength: 1 }), letters, letters, fc.boolean(), (some, before, after, holds) => {
+        const text = `${before}${holds ? some.at(-1)! : ""}${after}`;
+        const clean = withoutKeys(text, some);
+        expect(some.some((key) => clean.includes(key))).toBe(false);
+        if (!some.some((key) => text.includes(key))) expect(clean).toBe(text);
+      }),
+      { numRuns: 5_000 },
+    );
   });
 });
 

@@ -95,6 +95,39 @@ describe("[d2.9] the operator's key in an answer", () => {
         );
     });
 
+  const choice = { index: 0, delta: { role: "assistant", content: "Hello" }, finish_reason: null };
+  const event = { ...openaiChunk({}), choices: [choice] };
+  const last = openaiChunk({}, "stop");
+  const logprobs = { content: [{ token: KEY, logprob: 0, bytes: [...Buffer.from(KEY)], top_logprobs: [] }] };
+  for (const [place, events] of Object.entries<readonly object[]>({
+    "the id": [{ ...event, id: KEY }, last],
+    "the model": [{ ...event, model: KEY }, last],
+    "the fingerprint": [{ ...event, system_fingerprint: KEY }, last],
+    "a member of its own": [event, { ...last, vendor: { trace: [KEY] } }],
+    "the name of a member": [{ ...event, vendor: { [KEY]: true } }, last],
+    "a member of a choice": [{ ...event, choices: [{ ...choice, vendor: KEY }] }, last],
+    "the log probabilities": [{ ...event, choices: [{ ...choice, logprobs }] }, last],
+    "the finish reason": [event, { ...last, choices: [{ index: 0, delta: {}, finish_reason: KEY }] }],
+    "the usage": [event, { ...last, usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4, tier: KEY } }],
+  }))
+    test(`streamed, wherever it stands in an event: ${place}`, async () => {
+      const upstream = cannedUpstream({
+        headers: { "content-type": "text/event-stream" },
+        body: eventStream(...(events as readonly any[])),
+      });
+      const stub = stubGateway({
+        upstream,
+        providers: [
+          providerSettings({ id: "openai", baseUrl: "https://api.openai.com/v1", credentials: [storedKey(KEY)] }),
+        ],
+      });
+      const text = await (await stub.chat({ model: "openai:gpt-4o", messages: HELLO, stream: true })).text();
+      expect(readStream(text)).toMatchObject({ content: "Hello", done: true });
+      expect(text).not.toContain(KEY);
+      expect(stub.records).toHaveLength(1);
+      expect(JSON.stringify(stub.records[0])).not.toContain(KEY);
+    });
+
   test("a key that the caller brought is the caller's, and a word that is no key is a word", async () => {
     const brought = await gateway(1).chat({ model: "openai:gpt-4o", messages: HELLO, api_key: KEY });
     expect(await brought.text()).toContain(KEY);
