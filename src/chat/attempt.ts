@@ -12,7 +12,8 @@ import type { Call } from "./call.ts";
 import { withClientHeaders } from "./caller-headers.ts";
 import { followedAnswer } from "./follow-up.ts";
 import type { Resolved } from "./resolve.ts";
-import { endingRequest, type OpenAttempt, UnfitForTarget } from "./run-attempt.ts";
+import { endingRequest, type OpenAttempt } from "./run-attempt.ts";
+import { unfit } from "./unfit-for-target.ts";
 import { returnRefused } from "./lend-credential.ts";
 import { callsFor } from "./fit.ts";
 import { withFetchedParts } from "./fetch-parts.ts";
@@ -94,7 +95,7 @@ async function encodedFor({ provider, target }: Resolved, request: ChatRequest, 
       ? provider.encodeRequest(request, called)
       : await call.context.longRequests!.encode(request, called, call.context.clock.now());
   } catch (thrown) {
-    throw thrown instanceof GatewayError && thrown.entry.status === 400 ? new UnfitForTarget(thrown) : thrown;
+    throw unfit(thrown);
   }
 }
 

@@ -13,12 +13,13 @@ import type { Policy } from "../core/policy.ts";
 import { COMMON, type CommonParameter, NEVER_UNSUPPORTED } from "../core/params.ts";
 import { DIRECT_ROUTE, type Route } from "../core/route.ts";
 import { targetName } from "../core/target.ts";
+import type { EncodedRequest } from "../providers/provider.ts";
 import { answerHeaders } from "./answer-frame.ts";
 import type { Call } from "./call.ts";
 import { withClientHeaders } from "./caller-headers.ts";
 import { costEstimate } from "./cost-estimate.ts";
 import { demandOf } from "./demand.ts";
-import { withStandIns } from "./explained-content.ts";
+import { type Fetch, withStandIns } from "./explained-content.ts";
 import { explainedRequest } from "./explained-request.ts";
 import { DEPRECATED_NAMES, type FittedRequest } from "./fit.ts";
 import { isOn } from "./header-switch.ts";
@@ -66,9 +67,11 @@ interface Planned {
   readonly route: Route;
   readonly principal: Principal;
   readonly deployed: string | null;
+  readonly encoded: EncodedRequest;
+  readonly fetches: readonly Fetch[];
 }
 
-/** The answer in place of a call, also where a stream was asked for. Throws GatewayError of the encoder. */
+/** The answer in place of a call, also where a stream was asked for. Throws the last refusal where no target takes the request. */
 export async function replyExplained(
   prepare: (request: ChatRequest) => Prepared,
   sent: ChatRequest,
@@ -80,11 +83,11 @@ export async function replyExplained(
   const planned = prepare(session?.request ?? sent).legs.flatMap((leg, place) =>
     leg.candidates
       .toSorted((a, b) => a.order - b.order || b.weight - a.weight)
-      .map((candidate) => plannedAt(candidate, leg, place, principal)),
+      .map((candidate) => plannedAt(candidate, leg, place, principal, call)),
   );
   const first = planned.find((one) => one.refusal === null);
   // oxlint-disable-next-line typescript/only-throw-error
-  if (first === undefined) throw planned[0]!.refusal;
+  if (first === undefined) throw planned.at(-1)!.refusal;
   const masker = openMasker(planned.flatMap((one) => (one.refusal === null ? knownSecrets(one, http, call) : [])));
   const body = JSON.stringify(await explanation(first, planned, masker, call, session), null, 2);
   call.recorder.explained();
@@ -118,14 +121,25 @@ function knownSecrets(
   ];
 }
 
-function plannedAt(candidate: RouteCandidate, leg: RouteLeg, place: number, principal: Principal): Planned | Passed {
+function plannedAt(
+  candidate: RouteCandidate,
+  leg: RouteLeg,
+  place: number,
+  principal: Principal,
+  call: Call,
+): Planned | Passed {
   const why = wordsFor(candidate, leg, place);
   try {
     candidate.permit();
+    const ready = candidate.ready();
+    const { provider, target } = ready.resolved;
+    const { request, fetches } = withStandIns(ready.fitted.request, provider, target.model);
     return {
       refusal: null,
       why,
-      ...candidate.ready(),
+      ...ready,
+      fetches,
+      encoded: provider.encodeRequest(request, withClientHeaders(target, provider, call.clientHeader)),
       route: candidate.route,
       deployed: candidate.deployed,
       principal,
@@ -245,11 +259,12 @@ function passedOver({ refusal, target, why }: Passed, order: number): JsonObject
 
 async function explainedTarget(planned: Planned, order: number, masker: Masker, call: Call): Promise<JsonObject> {
   const {
+    encoded,
+    fetches,
     fitted,
     resolved: { provider, target, credentials },
   } = planned;
-  const { request, fetches } = withStandIns(fitted.request, provider, target.model);
-  const encoded = provider.encodeRequest(request, withClientHeaders(target, provider, call.clientHeader));
+  const { request } = fitted;
   const [first] = credentials;
   const signing = { ...target, credential: first === undefined ? null : maskedCredential(first) };
   return {

@@ -11,6 +11,7 @@ import { UpstreamFault, type UpstreamResponse } from "../wire/upstream.ts";
 import { ADDRESS_AT, webAddressIn } from "./addressed-block.ts";
 import type { Call } from "./call.ts";
 import { mediaTypeOf } from "./media-type.ts";
+import { unfit } from "./unfit-for-target.ts";
 
 const MIB = 1024 * 1024;
 const MAX_PARTS = 16;
@@ -75,7 +76,7 @@ const FETCHABLE: Readonly<
   },
 };
 
-/** The same request when there is nothing to fetch. Throws GatewayError `invalid_request`, `address_not_allowed`, `content_unavailable` with the path, or the signal's reason. */
+/** The same request when there is nothing to fetch. Throws UnfitForTarget, GatewayError `address_not_allowed`, `content_unavailable` with the path, or the signal's reason. */
 export function withFetchedParts(
   request: ChatRequest,
   provider: Provider,
@@ -86,8 +87,17 @@ export function withFetchedParts(
     return request.held.addressed.size === 0 || provider.inlines(model).isDisjointFrom(request.held.addressed)
       ? request
       : call.context.longRequests!.whole(request).then((whole) => withFetchedParts(whole, provider, model, call));
-  const places = placesToFetch(request, provider, model);
+  const places = placesHere(request, provider, model);
   return places.length === 0 ? request : fetchedInPlace(request, places, call);
+}
+
+function placesHere(request: ChatRequest, provider: Provider, model: string): readonly Place[] {
+  try {
+    return placesToFetch(request, provider, model);
+  } catch (thrown) {
+    // a target that takes addresses needs none of it
+    throw unfit(thrown);
+  }
 }
 
 async function fetchedInPlace(request: ChatRequest, places: readonly Place[], call: Call): Promise<ChatRequest> {

@@ -18,6 +18,7 @@ import type { Ready, RouteCandidate } from "./legs.ts";
 import { lendCredential } from "./lend-credential.ts";
 import { untilOver } from "./pause.ts";
 import type { Resolved } from "./resolve.ts";
+import { UnfitForTarget } from "./unfit-for-target.ts";
 
 /** An attempt that holds everything it needs: its upstream requests may be sent. */
 export interface OpenAttempt {
@@ -60,15 +61,6 @@ export interface Refused {
   readonly kind: "refused";
   /** Null where the caller need not hear of it. */
   readonly reason: GatewayError | null;
-}
-
-/** The target's encoder cannot say the request: its other targets may still take it (promise 3.4). */
-export class UnfitForTarget extends Error {
-  readonly reason: GatewayError;
-  constructor(reason: GatewayError) {
-    super(reason.message);
-    this.reason = reason;
-  }
 }
 
 export class AttemptRun<T> {

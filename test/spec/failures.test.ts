@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { CATALOGUE } from "../../src/core/errors.ts";
 import { DEFAULT_BREAKER } from "../../src/core/route.ts";
 import { type Fault, status } from "../harness/faults.ts";
-import { cannedUpstream, stubGateway } from "../harness/in-process.ts";
+import { cannedUpstream, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { limitedGateway } from "../harness/limited.ts";
 import { type Routed, routedGateway, routeOf } from "../harness/routed.ts";
 import { policiesFor } from "../auth/policy-documents.ts";
@@ -262,8 +262,9 @@ describe("what a target's own form cannot say", () => {
     content: [{ type: "text", text: "Read it." }],
     usage: { input_tokens: 9, output_tokens: 3 },
   };
-  const gateway = () =>
+  const gateway = (options: StubOptions = {}) =>
     stubGateway({
+      ...options,
       upstream: cannedUpstream({ body: JSON.stringify(claude) }),
       snapshot: {
         routes: new Map([["docs", routeOf("docs", ["ollama:llama3.2", "anthropic:claude-haiku-4-5"])]]),
@@ -283,6 +284,29 @@ describe("what a target's own form cannot say", () => {
       expect([fields, response.status, body.model]).toEqual([fields, 200, "anthropic:claude-haiku-4-5"]);
       expect(stub.records[0]!.attempts.every(({ provider }) => provider === "anthropic")).toBe(true);
     }
+  });
+
+  test("[d3.4] [d6.9] more addresses than the gateway fetches for one target are no fault for one that takes addresses", async () => {
+    const image = (_: unknown, index: number) => ({ type: "image_url", image_url: { url: `https://a.test/${index}` } });
+    const stub = gateway();
+    const messages = [{ role: "user", content: Array.from({ length: 17 }, image) }];
+    const response = await stub.chat({ ...CALL, messages, route: "docs" });
+    expect([response.status, stub.sent.length, stub.records[0]!.provider]).toEqual([200, 1, "anthropic"]);
+  });
+
+  test("[d3.4] [d9.4] is passed over in an explanation, as in the call", async () => {
+    const stub = gateway({ permissions: ["debug"] });
+    const explained = async (fields: object) => {
+      const response = await stub.chat({ ...CALL, ...fields }, { headers: { "x-gateway-explain": "true" } });
+      return { status: response.status, body: (await response.json()) as any };
+    };
+    const { status: answered, body } = await explained({ route: "docs" });
+    expect(answered).toBe(200);
+    expect(body.targets.map((one: any) => [one.target, one.passed_over?.code ?? null])).toEqual([
+      ["ollama:llama3.2", "unsupported_content_block"],
+      ["anthropic:claude-haiku-4-5", null],
+    ]);
+    expect((await explained({ model: "ollama:llama3.2" })).body.error.code).toBe("unsupported_content_block");
   });
 
   test("[d3.4] is the answer where no target is left", async () => {
