@@ -8,6 +8,7 @@ import type { EncodedRequest, HttpTarget } from "./http-request-encoding.ts";
 import { ResponseParser } from "./http-response-parser.ts";
 import { UpstreamFault } from "./upstream.ts";
 import type { UpstreamBody, UpstreamCall, UpstreamResponse } from "./upstream.ts";
+import { afterSocketsRead } from "./turn.ts";
 import { WaitClock } from "./wait-clock.ts";
 import type { Waiting } from "./wait-clock.ts";
 
@@ -86,8 +87,7 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
     const sendUnlessClosed = (): void => {
       if (this.#connection === connection) this.#send(connection);
     };
-    // After the next look at the sockets.
-    setImmediate(() => setImmediate(sendUnlessClosed));
+    afterSocketsRead(sendUnlessClosed);
   }
 
   /** For the caller's signal. */

@@ -1,6 +1,7 @@
 // The clock of one call's waits. One timer serves them all, because setting and clearing one for each chunk would cost more than the chunk: it looks
 // again when it has come too early.
 import { MAX_TIMER_MS } from "../core/clock.ts";
+import { afterSocketsRead } from "./turn.ts";
 
 /** Whose wait it is. */
 export interface Waiting {
@@ -51,6 +52,10 @@ export class WaitClock {
     if (this.#deadlineMs === Infinity) return;
     const nowMs = performance.now();
     if (nowMs < this.#deadlineMs) return this.#arm(nowMs);
-    this.#owner.expired();
+    const deadlineMs = this.#deadlineMs;
+    // the answer may have arrived in time while this process had no time to read it
+    afterSocketsRead(() => {
+      if (this.#deadlineMs === deadlineMs) this.#owner.expired();
+    });
   }
 }
