@@ -1,21 +1,17 @@
-// Moves closing rows from the journal to where they are kept, in order and in batches. It reads the files and holds one batch in memory, so that a database that
+// Moves closing rows from the journal to where they are kept, in order and in batches. It holds one batch in memory, so that a database that
 // is down for hours costs room on the disk and nothing else. How far it came is kept where the rows go, in one transaction with them, and is asked for at the start.
 import { statSync } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
 import type { Clock } from "../core/clock.ts";
 import type { JournalDisk } from "./journal-disk.ts";
-import { nextEntry, readEntry, withoutRoomAhead } from "./journal-entry.ts";
 import { type JournalPlace, rejectedPath, segmentPath, segmentsOf } from "./journal-folder.ts";
 import { identityOf, type SegmentIdentity } from "./journal-identity.ts";
-import { rowOf, startOf } from "./journal-row.ts";
+import { type Batch, JournalReader } from "./journal-reader.ts";
+import { startOf } from "./journal-row.ts";
 import type { LedgerRow, LedgerSink, ShippedPlace } from "./ledger.ts";
+import { lastPlaceOf, ShippedRuns } from "./shipped-runs.ts";
 
 /** A batch has a price of its own in the database, and rows of one batch share pages that are written: two thousand take two thirds of the time of as many in fives. */
 const BATCH_ROWS = 2000;
-/** What is read when a batch has so much is its last: it is held in memory, and copied to a thread. */
-const BATCH_BYTES = 4 * 1024 * 1024;
-/** Read and parsed at a time: a fifth of a millisecond of the event loop. */
-const CHUNK_BYTES = 64 * 1024;
 const POLL_MS = 200;
 const KEEP_MS = 1000;
 const MIN_BACKOFF_MS = 200;
@@ -70,30 +66,17 @@ export interface ShipperOptions {
   readonly answerMs?: number;
 }
 
-interface Batch {
-  readonly rows: readonly LedgerRow[];
-  /** The place behind each row. */
-  readonly ends: readonly number[];
-  /** Behind what was read, rows or not. */
-  readonly end: number;
-  /** The segment has no more, and another one follows. */
-  readonly isSegmentOver: boolean;
-  /** There may be more behind it. */
-  readonly isFull: boolean;
-}
-
 export class JournalShipper {
   readonly #options: ShipperOptions;
+  readonly #reader: JournalReader;
   #place: JournalPlace = NOWHERE;
   /** The segment that the place stands in; null: none has been entered. */
   #entered: SegmentIdentity | null = null;
-  #file: { readonly segment: number; readonly handle: FileHandle } | null = null;
   /** What this journal itself has moved of each run before; null: the database has not been asked. */
-  #known: Map<string, JournalPlace> | null = null;
+  #known: ShippedRuns | null = null;
   /** Rows of this journal that the database has, and when the last one's call began. */
   #rows = 0;
   #lastMs = 0;
-  #damageTold: JournalPlace = NOWHERE;
   #isDamaged = false;
   /** It was read to its end, and is still there. */
   #over: { readonly segment: number; readonly isDamaged: boolean } | null = null;
@@ -109,6 +92,8 @@ export class JournalShipper {
 
   constructor(options: ShipperOptions) {
     this.#options = options;
+    const { folder, writtenTo } = options;
+    this.#reader = new JournalReader({ folder, writtenTo, onDamage: (...damage) => this.#tellDamage(...damage) });
     this.#keptMs = options.clock.monotonic();
   }
 
@@ -147,8 +132,7 @@ export class JournalShipper {
   async end(): Promise<void> {
     await this.#stop();
     await this.#keep();
-    await this.#file?.handle.close();
-    this.#file = null;
+    await this.#reader.close();
   }
 
   async #stop(): Promise<void> {
@@ -180,7 +164,7 @@ export class JournalShipper {
   async #round(): Promise<boolean> {
     if (this.#options.clock.monotonic() - this.#keptMs >= KEEP_MS) await this.#keep();
     if (!(await this.#learn()) || !(await this.#releaseOver()) || !(await this.#enterSegment())) return false;
-    const batch = await this.#read(this.#batchRows);
+    const batch = await this.#reader.read(this.#place, this.#batchRows);
     if (batch.rows.length > 0 && !(await this.#deliver(batch))) return false;
     const isWhole = batch.rows.length === 0 || this.#place.offset === batch.ends.at(-1);
     if (isWhole) this.#place = { ...this.#place, offset: batch.end };
@@ -192,38 +176,28 @@ export class JournalShipper {
   async #learn(): Promise<boolean> {
     if (this.#known !== null) return true;
     const { folder, journal, onLearned } = this.#options;
-    const identities = segmentsOf(folder).flatMap((segment) => identityOf(folder, segment) ?? []);
-    const places = await this.#placesOf(identities.map(({ run }) => run));
+    const runs = segmentsOf(folder).flatMap((segment) => identityOf(folder, segment)?.run ?? []);
+    const places = await this.#placesOf(runs);
     if (places === null) return false;
-    const lastOf = (name: string) =>
-      places
-        .filter((place) => place.journal === name)
-        .reduce<ShippedPlace | null>((most, place) => (most === null || place.rows > most.rows ? place : most), null);
-    const last = lastOf(journal);
+    const last = lastPlaceOf(places, journal);
     [this.#rows, this.#lastMs] = [last?.rows ?? 0, last?.lastMs ?? 0];
-    const known = new Map<string, JournalPlace>();
-    const ofAll = new Map<string, JournalPlace>();
-    for (const { run } of identities) {
-      learn(known, run, this.#own(places));
-      learn(ofAll, run, places);
-    }
-    this.#known = known;
+    this.#known = new ShippedRuns(runs, this.#own(places));
+    const ofAll = new ShippedRuns(runs, places);
     this.#failures = 0;
     this.#toldMs = null;
-    onLearned?.(lastOf, (identity) => shippedIn(identity, ofAll.get(identity.run)));
+    onLearned?.(
+      (name) => lastPlaceOf(places, name),
+      (identity) => ofAll.bytesOf(identity),
+    );
     await this.#keep();
     return true;
   }
 
   /** What the database has taken of these runs becomes known. Null: it does not say. */
   async #placesOf(runs: readonly string[]): Promise<readonly ShippedPlace[] | null> {
+    const { journal, earlierNames = [], sink } = this.#options;
     try {
-      return await this.#answered(
-        this.#options.sink.places(
-          [...new Set([this.#options.journal, ...(this.#options.earlierNames ?? [])])],
-          [...new Set(runs)],
-        ),
-      );
+      return await this.#answered(sink.places([...new Set([journal, ...earlierNames])], [...new Set(runs)]));
     } catch (fault) {
       this.#failures += 1;
       this.#tell(`the database does not take rows of the ledger, which wait on the disk: ${wordsOf(fault)}`);
@@ -256,9 +230,9 @@ export class JournalShipper {
     if (!known.has(identity.run)) {
       const places = await this.#placesOf([identity.run]);
       if (places === null) return null;
-      learn(known, identity.run, this.#own(places));
+      known.learn(identity.run, this.#own(places));
     }
-    return shippedIn(identity, known.get(identity.run));
+    return known.bytesOf(identity);
   }
 
   /**
@@ -272,8 +246,7 @@ export class JournalShipper {
   /** Kept first, so that a segment that has gone is not missed. */
   async #leaveSegment(): Promise<boolean> {
     const { segment } = this.#place;
-    await this.#file?.handle.close();
-    this.#file = null;
+    await this.#reader.close();
     this.#over = { segment, isDamaged: this.#isDamaged };
     this.#entered = null;
     this.#place = { segment: segment + 1, offset: 0 };
@@ -286,68 +259,6 @@ export class JournalShipper {
     if (this.#over !== null && !(await this.#options.release(this.#over.segment, this.#over.isDamaged))) return false;
     this.#over = null;
     return true;
-  }
-
-  async #read(maxRows: number): Promise<Batch> {
-    const { segment, offset } = this.#place;
-    const rows: LedgerRow[] = [];
-    const ends: number[] = [];
-    let end = offset;
-    let chunkBytes = CHUNK_BYTES;
-    let size = 0;
-    const isFull = (): boolean => rows.length >= maxRows || size >= BATCH_BYTES;
-    while (!isFull()) {
-      const written = this.#options.writtenTo();
-      // it takes no more rows
-      const isSealed = segment < written.segment;
-      const { bytes, isLast } = await this.#chunk(
-        segment,
-        end,
-        isSealed ? chunkBytes : Math.max(0, Math.min(chunkBytes, written.offset - end)),
-      );
-      let at = 0;
-      while (!isFull()) {
-        const entry = readEntry(bytes, at);
-        if (entry === "damaged") {
-          const next = nextEntry(bytes, at + 1);
-          if (next === null) break;
-          this.#tellDamage(segment, end + at, end + next);
-          at = next;
-        } else if (entry === "partial") break;
-        else {
-          at = entry.end;
-          if (entry.kind === "opening" || entry.kind === "heading") continue;
-          rows.push(rowOf(entry.bytes, entry.kind === "closing"));
-          ends.push(end + at);
-          size += entry.bytes.length;
-        }
-      }
-      end += at;
-      if (isFull()) break;
-      if (!isSealed && end + bytes.length - at >= written.offset)
-        return { rows, ends, end, isSegmentOver: false, isFull: false };
-      if (isLast) {
-        const rest = withoutRoomAhead(bytes.subarray(at));
-        if (rest.length > 0) this.#tellDamage(segment, end, end + rest.length);
-        return { rows, ends, end, isSegmentOver: true, isFull: false };
-      }
-      chunkBytes = at === 0 ? chunkBytes * 2 : CHUNK_BYTES;
-    }
-    return { rows, ends, end, isSegmentOver: false, isFull: true };
-  }
-
-  async #chunk(
-    segment: number,
-    offset: number,
-    length: number,
-  ): Promise<{ readonly bytes: Buffer; readonly isLast: boolean }> {
-    if (this.#file?.segment !== segment) {
-      await this.#file?.handle.close();
-      this.#file = { segment, handle: await open(segmentPath(this.#options.folder, segment), "r") };
-    }
-    const buffer = Buffer.allocUnsafe(length);
-    const { bytesRead } = await this.#file.handle.read(buffer, 0, length, offset);
-    return { bytes: buffer.subarray(0, bytesRead), isLast: bytesRead < length };
   }
 
   /** Moves the place on, over what was taken. False: nothing was. */
@@ -430,17 +341,13 @@ export class JournalShipper {
 
   /** Whether the row behind this place is taken: then it is not the database that fails. */
   async #takesNext(offset: number): Promise<boolean> {
-    const place = this.#place;
-    this.#place = { ...place, offset };
     try {
-      const { rows } = await this.#read(1);
+      const { rows } = await this.#reader.read({ ...this.#place, offset }, 1);
       if (rows.length === 0) return false;
       await this.#ingest(rows);
       return true;
     } catch {
       return false;
-    } finally {
-      this.#place = place;
     }
   }
 
@@ -458,11 +365,7 @@ export class JournalShipper {
     }
   }
 
-  /** Once for each place, however often it is read. */
   #tellDamage(segment: number, from: number, to: number): void {
-    if (segment < this.#damageTold.segment || (segment === this.#damageTold.segment && from <= this.#damageTold.offset))
-      return;
-    this.#damageTold = { segment, offset: from };
     this.#isDamaged = true;
     this.#options.onProblem(
       `segment ${segment} of the ledger is damaged from byte ${from} to ${to}: rows in there are lost`,
@@ -486,21 +389,6 @@ export class JournalShipper {
     };
     return promise;
   }
-}
-
-/** Where several journals have moved parts of a run, because one is a copy of another, the furthest place counts. */
-function learn(known: Map<string, JournalPlace>, run: string, places: readonly ShippedPlace[]): void {
-  const furthest = places
-    .filter((place) => place.run === run)
-    .toSorted((one, other) => one.segment - other.segment || one.offset - other.offset)
-    .at(-1);
-  known.set(run, furthest ?? NOWHERE);
-}
-
-/** Bytes of the segment. */
-function shippedIn({ segment }: SegmentIdentity, place: JournalPlace = NOWHERE): number {
-  if (place.segment === segment) return place.offset;
-  return place.segment > segment ? Number.POSITIVE_INFINITY : 0;
 }
 
 function wordsOf(fault: unknown): string {

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startPostgres } from "../harness/postgres-server.ts";
 import { printedSeed } from "../routing/chance.ts";
+import { USERS } from "./ledger-model/accounts.ts";
 import { type ModelDatabase, postgresModel, sqliteModel } from "./ledger-model/databases.ts";
 import { World } from "./ledger-model/world.ts";
 
@@ -22,7 +23,6 @@ const SECONDS =
 /** Worlds that run at the same time: most of what they do is wait. */
 const AT_ONCE = 6;
 const MAX_EVENTS = 22;
-const USERS = ["ann", "ben"];
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-model-"));
 const postgres = await startPostgres();

@@ -1,33 +1,21 @@
 // One run of the model: gateways that come and go on one machine, and beside them a book of every call that a client saw, which knows nothing of journals. At the
 // end, and at each start, the book and the gateway have to say the same.
-import { cpSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { CallAdmission, type Admitted, isRefused } from "../../../src/admission/call-admission.ts";
+import { CallAdmission, type Admitted } from "../../../src/admission/call-admission.ts";
 import { type MemoryLimitStore, openMemoryLimits } from "../../../src/admission/memory.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import type { CallRecord, LimitTouch } from "../../../src/core/record.ts";
-import { readEntry } from "../../../src/store/journal-entry.ts";
-import { segmentPath, segmentsOf, slotsOf } from "../../../src/store/journal-folder.ts";
+import { segmentsOf, slotsOf } from "../../../src/store/journal-folder.ts";
 import type { OpenEntry } from "../../../src/store/ledger.ts";
 import { type OpenLedger, openLedger } from "../../../src/store/open-ledger.ts";
-import { accountOf } from "../../contract/limit-store.suite.ts";
 import { aCall, ended } from "../ledger-parts.ts";
+import { admit, type Units, unitsOf } from "./accounts.ts";
+import { type Book, type Expected, judgeCounts, judgeRows, judgeTold, type Told } from "./book.ts";
 import type { ModelDatabase } from "./databases.ts";
+import { journalled } from "./journalled.ts";
 import { Knowledge, type KnowledgeCopy } from "./knowledge.ts";
 import { type KeptCounts, Machine, type ModelProcess } from "./machine.ts";
-
-/** What a call uses, or has set aside. */
-interface Units {
-  readonly tokens: number;
-  readonly nanoUsd: number;
-}
-
-interface Expected {
-  readonly tokens: number;
-  /** Reservations that the row may have as well. */
-  readonly others?: readonly number[];
-  readonly isSettled: boolean;
-}
 
 interface OpenCall {
   readonly user: string;
@@ -45,7 +33,7 @@ interface Gateway extends ModelProcess {
   readonly limits: MemoryLimitStore;
   readonly open: OpenCall[];
   /** What the start, and what came after it, has told. */
-  readonly told: { readonly words: string; readonly fields: Readonly<Record<string, unknown>> }[];
+  readonly told: Told[];
   /** Calls that were counted here while another process had the counts. */
   readonly besides: Set<string>;
 }
@@ -61,30 +49,6 @@ interface Copy {
   readonly disturbances: number;
   readonly known: KnowledgeCopy;
 }
-
-/** What the clients and the provider know. */
-interface Book {
-  /** Calls that must have a row. */
-  readonly rows: Map<string, Expected>;
-  /** Calls that limits count. */
-  readonly counted: Map<string, Units & { readonly user: string }>;
-}
-
-const TENANT = "default";
-const USERS = ["ann", "ben"];
-const rule = { tenantId: TENANT, limit: 1_000_000_000_000 };
-const account = {
-  requests: accountOf({ ...rule, id: "r", unit: "requests", window: "day" }),
-  nano_usd: accountOf({ ...rule, id: "m", kind: "budget", unit: "nano_usd", window: "month" }),
-  tokens: Object.fromEntries(
-    USERS.map((user) => [
-      user,
-      accountOf({ ...rule, id: "t", kind: "budget", unit: "tokens", window: "total", scope: { user: "*" } }, user),
-    ]),
-  ),
-} as const;
-/** One rule, however many values: as limits are compiled. */
-for (const user of USERS) Object.assign(account.tokens[user]!, { rule: account.tokens[USERS[0]!]!.rule });
 
 const PACE = { pollMs: 1, backoffMs: 1, probeMs: 2, adoptMs: 3 };
 const WAIT_MS = 10_000;
@@ -372,29 +336,12 @@ export class World {
     );
     await this.stop(gateway);
     await Promise.all(this.#ended);
-    this.#judgeTold();
-    await this.#judgeRows();
+    judgeTold(this.#told, { copiedMs: this.#copiedMs, lost: this.#lost.size });
+    await judgeRows(this.#database, this.#book.rows, this.#maybe);
   }
 
-  #judgeTold(): void {
-    const told = [...this.#told, ...this.gateways.flatMap((gateway) => gateway.told)];
-    const copiedMs = this.#copiedMs;
-    const isTold = (last: unknown): boolean => last === null || Date.parse(last as string) <= copiedMs!;
-    if (
-      copiedMs !== null &&
-      !told.some(({ words, fields }) => words.includes("is a copy") && isTold(fields["last_call"]))
-    )
-      throw new Error(`no start has told that the folder was a copy: ${JSON.stringify(told)}`);
-    const lost = sum(
-      told.filter(({ words }) => words.includes("are lost unless")).map(({ fields }) => Number(fields["lost"])),
-    );
-    if (lost < this.#lost.size)
-      throw new Error(
-        `${this.#lost.size} rows went with the restore of the database, and the starts have told of ${lost}: ${JSON.stringify(told)}`,
-      );
-  }
   /** By gateways that have ended. */
-  readonly #told: { readonly words: string; readonly fields: Readonly<Record<string, unknown>> }[] = [];
+  readonly #told: Told[] = [];
 
   #forget(gateway: Gateway, wasCounting: boolean): void {
     this.#told.push(...gateway.told);
@@ -424,93 +371,13 @@ export class World {
   }
 
   #judgeCounts({ limits }: Gateway, when: string): void {
-    if (!this.#isCountExact) return;
-    const calls = [...this.#book.counted.values()];
-    const expected = {
-      requests: calls.length,
-      nano_usd: sum(calls.map(({ nanoUsd }) => nanoUsd)),
-      ...Object.fromEntries(
-        USERS.map((user) => [user, sum(calls.filter((call) => call.user === user).map(({ tokens }) => tokens))]),
-      ),
-    };
-    const used = (of: typeof account.requests): number => (limits.standing(of) as { readonly used: number }).used;
-    const found = {
-      requests: used(account.requests),
-      nano_usd: used(account.nano_usd),
-      ...Object.fromEntries(USERS.map((user) => [user, used(account.tokens[user]!)])),
-    };
-    if (JSON.stringify(found) !== JSON.stringify(expected))
-      throw new Error(`${when} limits count ${JSON.stringify(found)}, and the book says ${JSON.stringify(expected)}`);
+    if (this.#isCountExact) judgeCounts(limits, this.#book.counted, when);
   }
-
-  async #judgeRows(): Promise<void> {
-    const found = await this.#database.calls();
-    const stored = new Map(found.map((call) => [call.traceId, call]));
-    for (const [traceId, { tokens, isSettled, others = [] }] of this.#book.rows) {
-      const row = stored.get(traceId);
-      if (row === undefined)
-        throw new Error(
-          `a call of ${tokens} tokens has no row (${isSettled ? "a client saw its end" : "it was under way at a kill"})`,
-        );
-      if (![tokens, ...others].includes(row.tokens) || row.isSettled !== isSettled)
-        throw new Error(
-          `a call has ${row.tokens} tokens, settled: ${row.isSettled}; the book says ${tokens}, ${isSettled}`,
-        );
-    }
-    for (const { traceId } of found)
-      if (!this.#book.rows.has(traceId) && !this.#maybe.has(traceId))
-        throw new Error("a row is of a call that is in no book");
-    const sums = await this.#database.sums();
-    const rows = { calls: found.length, tokens: sum(found.map(({ tokens }) => tokens)) };
-    if (JSON.stringify(sums) !== JSON.stringify(rows))
-      throw new Error(`the sums have ${JSON.stringify(sums)}, and the rows ${JSON.stringify(rows)}`);
-  }
-}
-
-function admit(admission: CallAdmission, user: string, tokens: number): Admitted {
-  const result = admission.begin(
-    [account.requests, account.tokens[user]!, account.nano_usd],
-    { requests: 1, bound: ({ unit }) => (unit === "tokens" ? tokens : unitsOf(tokens).nanoUsd) },
-    false,
-  );
-  if (result instanceof Promise || isRefused(result)) throw new Error("there is room for all");
-  return result;
 }
 
 /** What becomes of a call whose process is killed. */
 function interrupted({ reserved: { tokens }, unsure }: OpenCall): Expected {
   return { tokens, others: unsure, isSettled: false };
-}
-
-function unitsOf(tokens: number): Units {
-  return { tokens, nanoUsd: tokens * 1000 };
-}
-
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
-
-/** Ids of calls whose end, or whose beginning, stands in a journal of the folder. */
-function journalled(folder: string): {
-  readonly ends: ReadonlySet<string>;
-  readonly unsettled: ReadonlySet<string>;
-  readonly begins: ReadonlySet<string>;
-} {
-  const ends = new Set<string>();
-  const unsettled = new Set<string>();
-  const begins = new Set<string>();
-  for (const slot of slotsOf(folder)) {
-    for (const segment of segmentsOf(join(folder, slot))) {
-      const bytes = readFileSync(segmentPath(join(folder, slot), segment));
-      for (let at = 0; at < bytes.length;) {
-        const entry = readEntry(bytes, at);
-        if (typeof entry !== "object") break;
-        at = entry.end;
-        if (entry.kind === "heading") continue;
-        const ids = entry.kind === "opening" ? begins : entry.kind === "unsettled" ? unsettled : ends;
-        ids.add((JSON.parse(entry.text) as CallRecord).traceId);
-      }
-    }
-  }
-  return { ends, unsettled, begins };
 }
 
 async function until(holds: () => boolean, what: string): Promise<void> {

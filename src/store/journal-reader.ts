@@ -1,0 +1,117 @@
+// Reads closing rows from the segments of a journal in batches, also from the segment that is still written to. What cannot be read is passed over, to the next whole
+// entry, and told once.
+import { type FileHandle, open } from "node:fs/promises";
+import { nextEntry, readEntry, withoutRoomAhead } from "./journal-entry.ts";
+import { type JournalPlace, segmentPath } from "./journal-folder.ts";
+import { rowOf } from "./journal-row.ts";
+import type { LedgerRow } from "./ledger.ts";
+
+/** What is read when a batch has so much is its last: it is held in memory, and copied to a thread. */
+const BATCH_BYTES = 4 * 1024 * 1024;
+/** Read and parsed at a time: a fifth of a millisecond of the event loop. */
+const CHUNK_BYTES = 64 * 1024;
+
+export interface ReaderOptions {
+  readonly folder: string;
+  /** Every row stands before it; behind it there may be room that was made ready. */
+  readonly writtenTo: () => JournalPlace;
+  /** Hears once of each place that cannot be read, however often it is tried. */
+  readonly onDamage: (segment: number, from: number, to: number) => void;
+}
+
+export interface Batch {
+  readonly rows: readonly LedgerRow[];
+  /** The place behind each row. */
+  readonly ends: readonly number[];
+  /** Behind what was read, rows or not. */
+  readonly end: number;
+  /** The segment has no more, and another one follows. */
+  readonly isSegmentOver: boolean;
+  /** There may be more behind it. */
+  readonly isFull: boolean;
+}
+
+export class JournalReader {
+  readonly #options: ReaderOptions;
+  #file: { readonly segment: number; readonly handle: FileHandle } | null = null;
+  #damageTold: JournalPlace = { segment: 0, offset: 0 };
+
+  constructor(options: ReaderOptions) {
+    this.#options = options;
+  }
+
+  /** What stands behind the place, in the same segment. Rejects with the system's error. */
+  async read({ segment, offset }: JournalPlace, maxRows: number): Promise<Batch> {
+    const rows: LedgerRow[] = [];
+    const ends: number[] = [];
+    let end = offset;
+    let chunkBytes = CHUNK_BYTES;
+    let size = 0;
+    const isFull = (): boolean => rows.length >= maxRows || size >= BATCH_BYTES;
+    while (!isFull()) {
+      const written = this.#options.writtenTo();
+      // it takes no more rows
+      const isSealed = segment < written.segment;
+      const { bytes, isLast } = await this.#chunk(
+        segment,
+        end,
+        isSealed ? chunkBytes : Math.max(0, Math.min(chunkBytes, written.offset - end)),
+      );
+      let at = 0;
+      while (!isFull()) {
+        const entry = readEntry(bytes, at);
+        if (entry === "damaged") {
+          const next = nextEntry(bytes, at + 1);
+          if (next === null) break;
+          this.#tellDamage(segment, end + at, end + next);
+          at = next;
+        } else if (entry === "partial") break;
+        else {
+          at = entry.end;
+          if (entry.kind === "opening" || entry.kind === "heading") continue;
+          rows.push(rowOf(entry.bytes, entry.kind === "closing"));
+          ends.push(end + at);
+          size += entry.bytes.length;
+        }
+      }
+      end += at;
+      if (isFull()) break;
+      if (!isSealed && end + bytes.length - at >= written.offset)
+        return { rows, ends, end, isSegmentOver: false, isFull: false };
+      if (isLast) {
+        const rest = withoutRoomAhead(bytes.subarray(at));
+        if (rest.length > 0) this.#tellDamage(segment, end, end + rest.length);
+        return { rows, ends, end, isSegmentOver: true, isFull: false };
+      }
+      chunkBytes = at === 0 ? chunkBytes * 2 : CHUNK_BYTES;
+    }
+    return { rows, ends, end, isSegmentOver: false, isFull: true };
+  }
+
+  async #chunk(
+    segment: number,
+    offset: number,
+    length: number,
+  ): Promise<{ readonly bytes: Buffer; readonly isLast: boolean }> {
+    if (this.#file?.segment !== segment) {
+      await this.#file?.handle.close();
+      this.#file = { segment, handle: await open(segmentPath(this.#options.folder, segment), "r") };
+    }
+    const buffer = Buffer.allocUnsafe(length);
+    const { bytesRead } = await this.#file.handle.read(buffer, 0, length, offset);
+    return { bytes: buffer.subarray(0, bytesRead), isLast: bytesRead < length };
+  }
+
+  async close(): Promise<void> {
+    await this.#file?.handle.close();
+    this.#file = null;
+  }
+
+  /** Once for each place, however often it is read. */
+  #tellDamage(segment: number, from: number, to: number): void {
+    if (segment < this.#damageTold.segment || (segment === this.#damageTold.segment && from <= this.#damageTold.offset))
+      return;
+    this.#damageTold = { segment, offset: from };
+    this.#options.onDamage(segment, from, to);
+  }
+}
