@@ -2,10 +2,12 @@
 // Long texts and lists are no matter for a rule: where one is asked for, the rule fails, and so denies (decisions 3.1).
 import { estimatePrompt } from "../accounting/estimate.ts";
 import { BLOCK_TYPES, type ChatRequest, type HeldConversation, type Message, MESSAGE_ROLES } from "../core/chat.ts";
+import { heldPlace } from "../core/held-member.ts";
 import type { Principal } from "../core/identity.ts";
 import { isObject, isRawNumber, type Json, type JsonObject } from "../core/json.ts";
 import type { CommonParameter } from "../core/params.ts";
 import type { PolicyTarget } from "../core/policy.ts";
+import { parseBoundedJson } from "../wire/json.ts";
 
 /** Characters of a text, and items of a list or a mapping, that a rule can be given at most. */
 export const MAX_TEXT = 16_384;
@@ -50,6 +52,29 @@ function numberOf(value: number): bigint | number {
 }
 
 const EMPTY: ReadonlyMap<string, Value> = new Map();
+
+/** What a rule may be given of members that another thread holds: their JSON, or why it cannot be given them. */
+export function memberFacts(members: readonly Json[]): HeldConversation["memberFacts"] {
+  try {
+    valueOf(members);
+    return { json: JSON.stringify(members) };
+  } catch (thrown) {
+    if (thrown instanceof FactError) return { fault: thrown.message };
+    throw thrown;
+  }
+}
+
+function extraOf({ extra, held }: ChatRequest): JsonObject {
+  const facts = held?.memberFacts ?? null;
+  const places = facts === null ? [] : Object.entries(extra).filter(([, value]) => heldPlace(value) !== null);
+  if (facts === null || places.length === 0) return extra;
+  if ("fault" in facts) throw new FactError(facts.fault);
+  const members = parseBoundedJson(facts.json) as readonly Json[];
+  return {
+    ...extra,
+    ...Object.fromEntries(places.map(([name, value]) => [name, members[heldPlace(value)!] ?? null])),
+  };
+}
 
 /** The type that a rule sees of each common parameter; `dyn` is whatever was sent. */
 export const PARAMETER_TYPES: Readonly<
@@ -172,7 +197,7 @@ export class RequestFacts {
     return (this.#parameters ??= new ParameterFacts(this.#request.params as JsonObject));
   }
   get extra(): Value {
-    return (this.#extra ??= valueOf(this.#request.extra));
+    return (this.#extra ??= valueOf(extraOf(this.#request)));
   }
   get messages(): MessageFacts {
     return (this.#messages ??= new MessageFacts(this.#request));

@@ -19,6 +19,7 @@ import {
   UNLOOKED,
   UNREPLACEABLE,
 } from "./guard-request.ts";
+import type { GuardSaid, LongRequests } from "./long-requests.ts";
 import type { Looking, StreamUnderGuards } from "./looking.ts";
 import type { WholeAnswer } from "./whole-answer.ts";
 
@@ -32,6 +33,8 @@ export interface PolicyCall {
   readonly touches: PolicyTouch[];
   /** Null: guards look here, however long it takes. */
   readonly looking: Looking | null;
+  /** Left out: no other thread holds the conversation. */
+  readonly longRequests?: LongRequests | null;
 }
 
 interface Judgement {
@@ -48,6 +51,8 @@ export class CallPolicies {
   readonly #guarded = new Map<ChatRequest, Map<string, ChatRequest>>();
   /** What was found before; null: nobody looked. */
   #ahead: LookedAt | null = null;
+  /** Of a conversation that another thread holds. */
+  #saidOfHeld: readonly GuardSaid[] = [];
 
   constructor(policies: ProjectPolicies, call: PolicyCall) {
     this.#policies = policies;
@@ -70,6 +75,18 @@ export class CallPolicies {
     this.rules();
     const guards = this.#guardsAnywhere();
     if (guards.length === 0) return;
+    return sent.held === undefined ? this.#admitLooked(guards) : this.#admitHeld(sent, guards);
+  }
+
+  /** What is held is looked at before what stands here, as the conversation is before parameters. */
+  async #admitHeld(sent: ChatRequest, guards: readonly GuardPolicy[]): Promise<void> {
+    const { looking, longRequests } = this.#call;
+    this.#saidOfHeld = await longRequests!.look(sent, guards, (texts) => looking!.search(texts, guards));
+    await this.#admitLooked(guards);
+  }
+
+  #admitLooked(guards: readonly GuardPolicy[]): void | Promise<void> {
+    const { sent } = this.#call;
     return this.#look(
       guards,
       sent.source.text.length,
@@ -155,26 +172,40 @@ export class CallPolicies {
     this.#guarded.set(request, known);
     const there = known.get(key);
     if (there !== undefined) return there;
-    const fresh = this.guarded(() =>
-      this.#bounded(guards, () => guardedRequest(request, textGuard(guards, this.guardSpoke, this.#ahead))),
-    );
+    const fresh = this.guarded(() => {
+      const masks = request.held === undefined ? NONE : this.#masksOfHeld(guards);
+      const guarded = this.#bounded(guards, request);
+      return masks.length === 0 ? guarded : { ...guarded, held: { ...guarded.held!, masks } };
+    });
     known.set(key, fresh);
     return fresh;
   }
 
-  /** What takes too long where nothing can be waited for is a text that was not looked at. */
-  #bounded(guards: readonly GuardPolicy[], look: () => ChatRequest): ChatRequest {
+  /** Notes what these guards say of a conversation that is held; gives those that put words in the place of what they found. Throws BlockedText. */
+  #masksOfHeld(guards: readonly GuardPolicy[]): readonly string[] {
+    const masks: string[] = [];
+    for (const { policy, failure, blocks } of this.#saidOfHeld) {
+      if (!guards.includes(policy)) continue;
+      this.guardSpoke(policy, failure ?? undefined);
+      if (blocks) throw new BlockedText(policy, failure);
+      if (policy.mode === "enforce" && failure === null) masks.push(policy.id);
+    }
+    return masks;
+  }
+
+  /** What takes too long where nothing can be waited for is a text that was not looked at. Throws BlockedText. */
+  #bounded(guards: readonly GuardPolicy[], request: ChatRequest): ChatRequest {
+    const look = (): ChatRequest => guardedRequest(request, textGuard(guards, this.guardSpoke, this.#ahead));
     if (this.#call.looking === null) return look();
     try {
       return withinWork(STEPS_AT_TARGET, look);
     } catch (thrown) {
-      const blocking =
-        thrown instanceof TooMuchWork
-          ? guards.find(({ mode, guard }) => mode === "enforce" && guard.onError === "block")
-          : undefined;
-      if (blocking === undefined) throw thrown;
-      this.guardSpoke(blocking, UNLOOKED);
-      throw new BlockedText(blocking, UNLOOKED);
+      if (!(thrown instanceof TooMuchWork)) throw thrown;
+      for (const policy of guards) {
+        this.guardSpoke(policy, UNLOOKED);
+        if (policy.mode === "enforce" && policy.guard.onError === "block") throw new BlockedText(policy, UNLOOKED);
+      }
+      return request;
     }
   }
 

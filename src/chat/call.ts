@@ -136,12 +136,9 @@ export class Call {
     return sent;
   }
 
-  /** What is said in the call is looked at, kept, or goes on in rounds of tools, all of which happens in this thread. */
-  needsWhole({ options, toolImages, held }: ChatRequest, { tenantId, projectId }: Principal): boolean {
-    const policies = this.snapshot.policies.of(tenantId, projectId);
-    // a rule may ask for any member
-    const isAsked = policies !== null && (policies.inputGuards.length > 0 || (held?.members.length ?? 0) > 0);
-    return isAsked || options.toolServers.length > 0 || toolImages.size > 0 || this.snapshot.contentLogs.has(projectId);
+  /** What is said in the call is kept, or goes on in rounds of tools, which happens in this thread. */
+  needsWhole({ options, toolImages }: ChatRequest, { projectId }: Principal): boolean {
+    return options.toolServers.length > 0 || toolImages.size > 0 || this.snapshot.contentLogs.has(projectId);
   }
 
   /** From here on what is said is collected, where the project keeps it. */
@@ -171,6 +168,7 @@ export class Call {
       now: () => this.record.startedAtMs,
       touches: outcomes,
       looking: new Looking(this.context.guards, { tenantId: principal.tenantId, signal: this.signal }),
+      longRequests: this.context.longRequests,
     });
     return this.policies.admit();
   }

@@ -1,14 +1,16 @@
 // What is kept of a call without secrets: as guards look at a request, and further, because nobody has to read what is kept as a provider reads a request. Ids, names
 // of functions, names of members and numbers are looked at as well, and JSON in a text as what its escapes mean.
+import type { Found } from "../auth/guarded-text.ts";
 import type { Json } from "../core/json.ts";
-import { type KindOf, mapTexts, namesAndNumbers, type TextGuard, undividedParts } from "./guard-request.ts";
+import { type KindOf, mapMessage, namesAndNumbers, type TextGuard } from "./guard-request.ts";
 
 export function redactedValues(values: readonly Json[], guard: TextGuard): readonly Json[] {
   const read: TextGuard = Object.assign(
-    (text: string, kind: "words" | "json") => guard(text, isEscapedJson(text) ? "json" : kind),
+    (text: string, kind: "words" | "json", across?: readonly Found[]) =>
+      guard(text, isEscapedJson(text) ? "json" : kind, across),
     guard.divided === undefined ? {} : { divided: guard.divided },
   );
-  return values.map((value) => namesAndNumbers(mapTexts(undividedParts(value, read), read, kindOf), read));
+  return values.map((value) => namesAndNumbers(mapMessage(value, read, kindOf), read));
 }
 
 const kindOf: KindOf = (name, owner) => {

@@ -5,8 +5,8 @@ import { isObject, type Json, type JsonObject } from "../core/json.ts";
 /** Of one kind of holder: names beyond are told together (fit-conversation.ts tells no more of them). */
 const MAX_NAMES = 64;
 const MAX_NAME = 64;
-/** What a name that is not told stands for. */
-const OTHER = "(other)";
+/** Stands for names that are not told: no caller's word that a guard would look at. */
+const OTHER = "(…)";
 
 type Members = Record<string, Json>;
 

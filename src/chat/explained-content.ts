@@ -3,7 +3,7 @@
 import type { BlockType, ChatRequest } from "../core/chat.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Provider } from "../providers/provider.ts";
-import { type Fetched, placesToFetch, withContent } from "./fetch-parts.ts";
+import { type Fetched, placesToFetch, withContent } from "./content-places.ts";
 
 export interface Fetch extends JsonObject {
   readonly path: string;
@@ -12,7 +12,7 @@ export interface Fetch extends JsonObject {
 }
 
 const STAND_IN_TYPES: Readonly<Partial<Record<BlockType, string>>> = { image_url: "image/png", video_url: "video/mp4" };
-const STAND_IN = Buffer.from("(fetched when the call is made)").toString("base64");
+const STAND_IN = Buffer.from("(fetched when the call is made)");
 
 /** The same request where nothing is to be fetched. Throws as the fetching itself for too many addresses. */
 export function withStandIns(
@@ -24,7 +24,7 @@ export function withStandIns(
   if (places.length === 0) return { request, fetches: [] };
   const standIns = places.map(({ type }): Fetched => ({
     mediaType: STAND_IN_TYPES[type] ?? "application/pdf",
-    base64: STAND_IN,
+    bytes: STAND_IN,
   }));
   return {
     request: withContent(request, places, standIns),

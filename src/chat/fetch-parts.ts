@@ -1,80 +1,21 @@
 // Content that stands behind an address, for models that take bytes only: fetched and put in its place as a data URI, within the bounds of decisions 6.9.
 // Every address is checked and called as decisions 2.12 say: one look-up, public addresses only, no redirect.
 import { Cancellation } from "../core/cancellation.ts";
-import type { BlockType, ChatRequest, ContentPart, Message } from "../core/chat.ts";
+import type { ChatRequest } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
-import type { JsonObject } from "../core/json.ts";
 import type { Provider } from "../providers/provider.ts";
 import { connectionPartition } from "../core/target.ts";
 import { checkAddress } from "../wire/address-guard.ts";
 import { UpstreamFault, type UpstreamResponse } from "../wire/upstream.ts";
-import { ADDRESS_AT, webAddressIn } from "./addressed-block.ts";
 import type { Call } from "./call.ts";
+import { FETCHABLE, type Fetched, type Place, placesToFetch, withContent } from "./content-places.ts";
 import { mediaTypeOf } from "./media-type.ts";
 import { unfit } from "./unfit-for-target.ts";
 
 const MIB = 1024 * 1024;
-const MAX_PARTS = 16;
 const MAX_PART_BYTES = 20 * MIB;
 const MAX_ALL_BYTES = 50 * MIB;
 const TIME_MS = 10_000;
-/** What is longer is no address that servers take, and would be kept while it is under way. */
-const MAX_ADDRESS = 8192;
-
-export interface Fetched {
-  readonly mediaType: string;
-  readonly base64: string;
-}
-export interface Place {
-  readonly message: number;
-  readonly part: number;
-  readonly type: BlockType;
-  readonly address: string;
-  /** Of the address, for errors. */
-  readonly path: string;
-}
-
-/** What each type of block may hold behind an address, and the block with the bytes in its place. */
-const FETCHABLE: Readonly<
-  Partial<
-    Record<
-      BlockType,
-      {
-        readonly kind: RegExp | null;
-        readonly filled: (part: ContentPart, fetched: Fetched, address: string) => ContentPart;
-      }
-    >
-  >
-> = {
-  image_url: {
-    kind: /^image\//,
-    filled: (part, fetched) => ({
-      ...part,
-      image_url: { ...(part["image_url"] as JsonObject), url: dataUri(fetched) },
-    }),
-  },
-  video_url: {
-    kind: /^video\//,
-    filled: (part, fetched) => ({
-      ...part,
-      video_url: { ...(part["video_url"] as JsonObject), url: dataUri(fetched) },
-    }),
-  },
-  file: {
-    kind: null,
-    filled: (part, fetched, address) => {
-      const { file_id: _address, ...file } = part["file"] as JsonObject;
-      return { ...part, file: { filename: nameIn(address), ...file, file_data: dataUri(fetched) } };
-    },
-  },
-  document: {
-    kind: null,
-    filled: (part, { mediaType, base64 }) => {
-      const { url: _address, ...source } = part["source"] as JsonObject;
-      return { ...part, source: { ...source, type: "base64", media_type: mediaType, data: base64 } };
-    },
-  },
-};
 
 /** The same request when there is nothing to fetch. Throws UnfitForTarget, GatewayError `address_not_allowed`, `content_unavailable` with the path, or the signal's reason. */
 export function withFetchedParts(
@@ -83,10 +24,11 @@ export function withFetchedParts(
   model: string,
   call: Call,
 ): ChatRequest | Promise<ChatRequest> {
-  if (request.held !== undefined)
-    return request.held.addressed.size === 0 || provider.inlines(model).isDisjointFrom(request.held.addressed)
+  const { held } = request;
+  if (held !== undefined)
+    return held.addressed.size === 0 || provider.inlines(model).isDisjointFrom(held.addressed)
       ? request
-      : call.context.longRequests!.whole(request).then((whole) => withFetchedParts(whole, provider, model, call));
+      : fetchedWhereHeld(request, provider, model, call);
   const places = placesHere(request, provider, model);
   return places.length === 0 ? request : fetchedInPlace(request, places, call);
 }
@@ -104,49 +46,20 @@ async function fetchedInPlace(request: ChatRequest, places: readonly Place[], ca
   return withContent(request, places, await call.clock.waiting(fetchAll(places, call)));
 }
 
-/** The request with the bytes in place of the addresses. */
-export function withContent(request: ChatRequest, places: readonly Place[], fetched: readonly Fetched[]): ChatRequest {
-  const messages = request.messages.map((message, index) =>
-    filledMessage(
-      message,
-      places.flatMap((place, at) => (place.message === index ? [{ place, fetched: fetched[at]! }] : [])),
-    ),
-  );
-  return {
-    ...request,
-    messages,
-    source: { ...request.source, rewritten: new Set([...request.source.rewritten, "messages"]) },
-  };
-}
-
-/** Addresses that stand in blocks which the model takes as bytes only. Throws `invalid_request` for too many. */
-export function placesToFetch(request: ChatRequest, provider: Provider, model: string): readonly Place[] {
-  const types = provider.inlines(model);
-  if (types.size === 0 || ![...types].some((type) => request.blocks.has(type))) return [];
-  const places: Place[] = [];
-  request.messages.forEach(({ content }, message) => {
-    if (!Array.isArray(content)) return;
-    (content as readonly ContentPart[]).forEach((block, part) => {
-      const type = block.type as BlockType;
-      const address = types.has(type) ? webAddressIn(block) : null;
-      if (address === null) return;
-      const path = `messages[${message}].content[${part}].${ADDRESS_AT[type]!.join(".")}`;
-      if (address.length > MAX_ADDRESS)
-        throw new GatewayError(
-          "invalid_request",
-          `${path} must have at most ${MAX_ADDRESS} characters to be fetched by the gateway; got ${address.length}.`,
-          { param: path },
-        );
-      places.push({ message, part, type, address, path });
-    });
+/** The bytes go to the thread that holds the conversation. */
+async function fetchedWhereHeld(
+  request: ChatRequest,
+  provider: Provider,
+  model: string,
+  call: Call,
+): Promise<ChatRequest> {
+  const longRequests = call.context.longRequests!;
+  const places = await longRequests.places(request, provider, model).catch((thrown: unknown) => {
+    throw unfit(thrown);
   });
-  if (places.length > MAX_PARTS)
-    throw new GatewayError(
-      "invalid_request",
-      `The gateway fetches at most ${MAX_PARTS} addresses for one call, because ${provider.label} takes bytes only; got ${places.length}. Send the content as data URIs.`,
-      { param: places[MAX_PARTS]!.path },
-    );
-  return places;
+  return places.length === 0
+    ? request
+    : longRequests.fill(request, places, await call.clock.waiting(fetchAll(places, call)));
 }
 
 async function fetchAll(places: readonly Place[], call: Call): Promise<readonly Fetched[]> {
@@ -187,7 +100,7 @@ async function fetchOne(
     const { kind } = FETCHABLE[place.type]!;
     if (mediaType === null || (kind !== null && !kind.test(mediaType)))
       throw unavailable(place, `is ${mediaType === null ? "of no known type" : mediaType}`);
-    return { mediaType, base64: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64") };
+    return { mediaType, bytes };
   } catch (thrown) {
     if (!(thrown instanceof UpstreamFault)) throw thrown;
     throw unavailable(
@@ -236,28 +149,4 @@ function unavailable({ path }: Place, words: string, detail?: string): GatewayEr
     param: path,
     ...(detail !== undefined && { detail }),
   });
-}
-
-function filledMessage(
-  message: Message,
-  filled: readonly { readonly place: Place; readonly fetched: Fetched }[],
-): Message {
-  if (filled.length === 0) return message;
-  const content = [...(message.content as readonly ContentPart[])];
-  for (const { place, fetched } of filled)
-    content[place.part] = FETCHABLE[place.type]!.filled(content[place.part]!, fetched, place.address);
-  return { ...message, content };
-}
-
-function dataUri({ mediaType, base64 }: Fetched): string {
-  return `data:${mediaType};base64,${base64}`;
-}
-
-function nameIn(address: string): string {
-  const name = URL.parse(address)?.pathname.split("/").at(-1) ?? "";
-  try {
-    return decodeURIComponent(name) || "document";
-  } catch {
-    return name;
-  }
 }

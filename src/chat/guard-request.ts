@@ -11,16 +11,42 @@ import {
   guardText,
 } from "../auth/guarded-text.ts";
 import type { ChatParams, ChatRequest, Message } from "../core/chat.ts";
+import { heldPlace } from "../core/held-member.ts";
 import { isObject, isRawNumber, type Json, type JsonObject } from "../core/json.ts";
 import { FUNCTION_NAME } from "../core/params.ts";
 import { guardedFile } from "./guard-file.ts";
 import { isProtocolWord } from "./guard-words.ts";
 
-/** Throws BlockedText. The same object where nothing was replaced. */
+/** What stands here of the request: not what another thread holds of it. Throws BlockedText. The same object where nothing was replaced. */
 export function guardedRequest(request: ChatRequest, guard: TextGuard): ChatRequest {
+  const { held } = request;
+  const guarded = withGuarded(request, {
+    messages: guardedMessages(request.messages, guard),
+    params: guardedParams(request.params, guard),
+    extra: guardedExtra(request.extra, guard, held === undefined ? extraKind : besideHeldKind),
+  });
+  if (held === undefined) return guarded;
+  const skeleton = mapList(held.skeleton, (message) => guardedNames(message, guard)) as unknown as typeof held.skeleton;
+  return skeleton === held.skeleton ? guarded : { ...guarded, held: { ...held, skeleton } };
+}
+
+/** Of a whole request what is held of it: its messages, and values of members that pass through. Throws BlockedText. The same object where nothing was replaced. */
+export function guardedConversation(request: ChatRequest, members: readonly string[], guard: TextGuard): ChatRequest {
   const messages = guardedMessages(request.messages, guard);
-  const params = guardedParams(request.params, guard);
-  const extra = guardedExtra(request.extra, guard) as JsonObject;
+  const extra: Record<string, Json | undefined> = { ...request.extra };
+  for (const name of members)
+    extra[name] = namesAndNumbers(mapTexts(extra[name]!, guard, extraKind, name, request.extra), guard);
+  return withGuarded(request, {
+    messages,
+    params: request.params,
+    extra: members.every((name) => extra[name] === request.extra[name]) ? request.extra : extra,
+  });
+}
+
+function withGuarded(
+  request: ChatRequest,
+  { messages, params, extra }: Pick<ChatRequest, "messages" | "params" | "extra">,
+): ChatRequest {
   if (messages === request.messages && params === request.params && extra === request.extra) return request;
   const rewritten = new Set(request.source.rewritten);
   if (messages !== request.messages) rewritten.add("messages");
@@ -32,7 +58,7 @@ export function guardedRequest(request: ChatRequest, guard: TextGuard): ChatRequ
 /** Throws BlockedText. The same list where nothing was replaced. */
 export function guardedMessages(messages: readonly Message[], guard: TextGuard): readonly Message[] {
   return mapList(messages, (message) => {
-    const guarded = namesAndNumbers(mapTexts(undividedParts(message, guard), guard, messageKind), guard);
+    const guarded = namesAndNumbers(mapMessage(message, guard, messageKind), guard);
     if (isObject(guarded)) demandResultInParts(guarded, guard);
     return guarded;
   }) as unknown as readonly Message[];
@@ -71,11 +97,12 @@ export type TextKind = "none" | "skip" | "words" | "json" | "file" | "fixed";
 /** By the member that a text stands in, and the object around it. */
 export type KindOf = (name: string, owner: JsonObject) => TextKind;
 export interface TextGuard {
-  (text: string, kind: "words" | "json"): string;
+  /** `across`: what is known to be found there beside what the text holds by itself. */
+  (text: string, kind: "words" | "json", across?: readonly Found[]): string;
   /** Looks at a text that cannot be replaced. Throws BlockedText for what is found in it, also where the guard masks. Left out: nothing is to be looked at there. */
   readonly fixed?: (text: string) => void;
-  /** Takes out of texts that stand side by side what is divided between them; the same list where nothing is. */
-  readonly divided?: (texts: readonly string[]) => readonly string[];
+  /** What is found in texts that stand side by side, and divided between them: by the place of each the part that it has. */
+  readonly divided?: (texts: readonly string[]) => ReadonlyMap<number, readonly Found[]>;
 }
 
 const AS_JSON: GuardedTextOptions = { isJson: true };
@@ -89,17 +116,23 @@ export interface LookedAt extends Readonly<Record<"words" | "json", ReadonlyMap<
 /** Throws BlockedText where a guard has not looked ahead in its time, and blocks for that. */
 export function textGuard(guards: readonly GuardPolicy[], spoke: GuardSpoke, ahead: LookedAt | null = null): TextGuard {
   if (ahead !== null && ahead.unlooked.size > 0) demandLooked(guards, spoke, ahead);
-  const guard = (text: string, kind: "words" | "json"): string => {
+  const guard = (text: string, kind: "words" | "json", across?: readonly Found[]): string => {
     if (text === "") return text;
     const options = kind === "json" ? AS_JSON : undefined;
     const found = ahead?.[kind].get(text);
+    if (across !== undefined) {
+      const all = [...across, ...(found ?? searchText(text, guards, options))];
+      // each guard speaks when its turn comes
+      const inTurn = all.toSorted((one, other) => guards.indexOf(one.policy) - guards.indexOf(other.policy));
+      return guardFound(text, inTurn, guards, spoke, options);
+    }
     return found === undefined
       ? guardText(text, guards, spoke, options)
       : guardFound(text, found, guards, spoke, options);
   };
   const hasPatterns = guards.some(({ guard: { detectors } }) => detectors.some(({ folds }) => !folds));
   return Object.assign(guard, {
-    divided: (texts: readonly string[]) => withoutDivided(texts, guards, spoke, ahead),
+    divided: (texts: readonly string[]) => dividedBetween(texts, guards, ahead),
     fixed(text: string) {
       // no class finds anything in a short word of letters
       if (text === "" || (!hasPatterns && /^[A-Za-z_]{1,20}$/.test(text))) return;
@@ -122,22 +155,15 @@ interface Place {
   readonly end: number;
 }
 
-function withoutDivided(
+function dividedBetween(
   texts: readonly string[],
   guards: readonly GuardPolicy[],
-  spoke: GuardSpoke,
   ahead: LookedAt | null,
-): readonly string[] {
+): ReadonlyMap<number, readonly Found[]> {
   const joined = texts.join("");
-  const known = ahead?.words.get(joined);
   let end = 0;
   const places = texts.map((text): Place => ({ text, start: end, end: (end += text.length) }));
-  const across = (known ?? searchText(joined, guards)).flatMap((found) => {
-    const first = placeAt(places, found.start);
-    const last = placeAt(places, found.end - 1);
-    return first === last ? [] : [{ found, first, last }];
-  });
-  if (across.length === 0) return texts;
+  const parts = new Map<number, Found[]>();
   const own = new Map<number, readonly Found[]>();
   const ownOf = (index: number): readonly Found[] => {
     const { text, start } = places[index]!;
@@ -152,13 +178,17 @@ function withoutDivided(
       );
     return own.get(index)!;
   };
-  const parts = new Map<number, Found[]>();
-  for (const { found, first, last } of across) {
+  for (const found of ahead?.words.get(joined) ?? searchText(joined, guards)) {
+    const first = placeAt(places, found.start);
+    const last = placeAt(places, found.end - 1);
+    if (first === last || !guards.includes(found.policy)) continue;
     const indexes = Array.from({ length: last - first + 1 }, (_, index) => first + index).filter(
       (index) => places[index]!.text !== "",
     );
-    // what is found in one of them by itself ends there, whatever word the next begins with
-    if (indexes.some((index) => ownOf(index).some((one) => one.start < found.end && found.start < one.end))) continue;
+    // what a guard finds in one of them by itself ends there, whatever word the next begins with
+    const isOwn = (one: Found): boolean =>
+      one.policy === found.policy && one.start < found.end && found.start < one.end;
+    if (indexes.some((index) => ownOf(index).some(isOwn))) continue;
     for (const index of indexes) {
       const { start } = places[index]!;
       if (!parts.has(index)) parts.set(index, []);
@@ -171,7 +201,7 @@ function withoutDivided(
       });
     }
   }
-  return texts.map((text, index) => (parts.has(index) ? guardFound(text, parts.get(index)!, guards, spoke) : text));
+  return parts;
 }
 
 /** Of the places side by side, the one that holds a position. */
@@ -186,27 +216,24 @@ function placeAt(places: readonly Place[], position: number): number {
   return low;
 }
 
-function searchText(text: string, guards: readonly GuardPolicy[]): readonly Found[] {
+function searchText(text: string, guards: readonly GuardPolicy[], options?: GuardedTextOptions): readonly Found[] {
   const all: Found[] = [];
-  new GuardedText(guards, () => {}, { onFound: (found) => all.push(found) }).end(text);
+  new GuardedText(guards, () => {}, { ...options, onFound: (found) => all.push(found) }).end(text);
   return all;
 }
 
-/** Models read the text parts of a message as one text. */
-export function undividedParts(message: Json, guard: TextGuard): Json {
+/** Every text of a message, as `mapTexts`; models read its text parts as one text, so what is divided between them is found as well. */
+export function mapMessage(message: Json, guard: TextGuard, kindOf: KindOf): Json {
   const content = isObject(message) ? message["content"] : null;
-  if (guard.divided === undefined || !Array.isArray(content) || content.length < 2) return message;
+  if (guard.divided === undefined || !Array.isArray(content) || content.length < 2)
+    return mapTexts(message, guard, kindOf);
   const parts = content as readonly Json[];
-  const texts = parts.map((part) => (isObject(part) && typeof part["text"] === "string" ? part["text"] : ""));
-  const undivided = guard.divided(texts);
-  return undivided.every((text, index) => text === texts[index])
-    ? message
-    : {
-        ...(message as JsonObject),
-        content: parts.map((part, index) =>
-          undivided[index] === texts[index] ? part : { ...(part as JsonObject), text: undivided[index]! },
-        ),
-      };
+  const divided = guard.divided(
+    parts.map((part) => (isObject(part) && typeof part["text"] === "string" ? part["text"] : "")),
+  );
+  if (divided.size === 0) return mapTexts(message, guard, kindOf);
+  const across = new Map([...divided].map(([index, found]) => [parts[index] as JsonObject, found]));
+  return mapTexts(message, guard, kindOf, "", {}, across);
 }
 
 /** Why a guard has not looked. */
@@ -353,11 +380,13 @@ function demandPlain(value: Json, guard: TextGuard): void {
 const LONG_NUMBER = 8;
 
 /** Fields that nobody here knows: names of members and numbers are looked at as well. */
-function guardedExtra(extra: Json, guard: TextGuard): Json {
-  return namesAndNumbers(mapTexts(extra, guard, extraKind), guard);
+function guardedExtra(extra: JsonObject, guard: TextGuard, kindOf: KindOf): JsonObject {
+  return namesAndNumbers(mapTexts(extra, guard, kindOf), guard) as JsonObject;
 }
 const extraKind: KindOf = (name, owner) =>
   FILES.has(name) ? "file" : OPAQUE.has(name) ? opaque(owner[name]) : "words";
+/** What stands in for a member that is held is no text of the caller's. */
+const besideHeldKind: KindOf = (name, owner) => (heldPlace(owner[name]) === null ? extraKind(name, owner) : "skip");
 
 export function namesAndNumbers(value: Json, guard: TextGuard): Json {
   if (typeof value === "number" || isRawNumber(value)) {
@@ -370,10 +399,7 @@ export function namesAndNumbers(value: Json, guard: TextGuard): Json {
   if (!isObject(value)) return value;
   const members = Object.entries(value).map(
     ([name, member]) =>
-      [
-        name.length < LONG_NAME || isProtocolWord(name) ? name : guard(name, "words"),
-        member === undefined ? member : namesAndNumbers(member, guard),
-      ] as const,
+      [guardedName(name, guard), member === undefined ? member : namesAndNumbers(member, guard)] as const,
   );
   if (members.every(([name, member]) => name in value && value[name] === member)) return value;
   // two names that become one would take a member away
@@ -383,12 +409,40 @@ export function namesAndNumbers(value: Json, guard: TextGuard): Json {
 /** The shortest address of e-mail. */
 const LONG_NAME = 6;
 
+/** Of a skeleton, where names of many messages stand side by side: of those that become one, one is enough. */
+function guardedNames(value: Json, guard: TextGuard): Json {
+  if (Array.isArray(value)) return mapList(value as readonly Json[], (item) => guardedNames(item, guard));
+  if (!isObject(value)) return value;
+  const members = Object.entries(value).map(([name, member]) => [
+    guardedName(name, guard),
+    guardedNames(member!, guard),
+  ]);
+  const names = Object.keys(value);
+  return members.every(([name, member], index) => name === names[index] && member === value[names[index]!])
+    ? value
+    : (Object.fromEntries(members) as Json);
+}
+
+function guardedName(name: string, guard: TextGuard): string {
+  return name.length < LONG_NAME || isProtocolWord(name) ? name : guard(name, "words");
+}
+
 function changedNames(before: JsonObject, after: JsonObject): readonly string[] {
   return before === after ? [] : Object.keys(after).filter((name) => before[name] !== after[name]);
 }
 
-/** Every text of a value; the same value where none was replaced. What is parsed nests no deeper than this can follow. */
-export function mapTexts(value: Json, guard: TextGuard, kindOf: KindOf, name = "", owner: JsonObject = {}): Json {
+/**
+ * Every text of a value; the same value where none was replaced. What is parsed nests no deeper than this can follow. `across`: what is found in the texts of parts
+ * beside what they hold by themselves.
+ */
+export function mapTexts(
+  value: Json,
+  guard: TextGuard,
+  kindOf: KindOf,
+  name = "",
+  owner: JsonObject = {},
+  across?: ReadonlyMap<JsonObject, readonly Found[]>,
+): Json {
   if (typeof value === "string") {
     const kind = kindOf(name, owner);
     if (kind === "file")
@@ -397,17 +451,18 @@ export function mapTexts(value: Json, guard: TextGuard, kindOf: KindOf, name = "
         fixed: (text) => void fixed(text, guard),
       });
     if (kind === "fixed") return fixed(value, guard);
-    return kind === "skip" || kind === "none" ? value : guard(value, kind);
+    if (kind === "skip" || kind === "none") return value;
+    return guard(value, kind, name === "text" ? across?.get(owner) : undefined);
   }
   if (typeof value !== "object" || value === null || (name !== "" && kindOf(name, owner) === "none")) return value;
   if (Array.isArray(value))
-    return mapList(value as readonly Json[], (item) => mapTexts(item, guard, kindOf, name, owner));
+    return mapList(value as readonly Json[], (item) => mapTexts(item, guard, kindOf, name, owner, across));
   if (!isObject(value)) return value;
   let changed: Record<string, Json | undefined> | null = null;
   for (const key in value) {
     const member = value[key];
     if (member === undefined || member === null || typeof member === "number" || typeof member === "boolean") continue;
-    const guarded = mapTexts(member, guard, kindOf, key, value);
+    const guarded = mapTexts(member, guard, kindOf, key, value, across);
     if (guarded !== member) (changed ??= { ...value })[key] = guarded;
   }
   return changed ?? value;

@@ -3,6 +3,7 @@
 import { availableParallelism } from "node:os";
 import { type Matches, sentGuard, type Texts } from "../auth/guard-search.ts";
 import type { GuardPolicy } from "../auth/guarded-text.ts";
+import type { PackedTexts } from "../auth/packed-texts.ts";
 import type { CancelSignal } from "../core/cancellation.ts";
 import { threadFile } from "../core/thread-file.ts";
 import { MalformedAnswer } from "../providers/provider.ts";
@@ -24,8 +25,8 @@ export interface ChunksAway {
 }
 
 export interface GuardThreads {
-  /** Null: there is no answer, as in ChunksAway. */
-  search(texts: Texts, guards: readonly GuardPolicy[], asker: Asker): Promise<Matches | null>;
+  /** Null: there is no answer, as in ChunksAway. Packed texts go over as they are, and are no longer here. */
+  search(texts: Texts | PackedTexts, guards: readonly GuardPolicy[], asker: Asker): Promise<Matches | null>;
   open(guards: readonly GuardPolicy[], asker: Asker): ChunksAway;
   close(): Promise<void>;
 }
@@ -74,12 +75,13 @@ export function openGuardThreads({
     signal: CancelSignal | null,
     method: string,
     args: readonly unknown[],
+    transfer: readonly ArrayBuffer[] = [],
   ): Promise<T | null> => {
     signal?.throwIfAborted();
     let question = 0;
     let over: () => void = () => {};
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const answer = thread.ask<T>(method, args, [], (id) => (question = id));
+    const answer = thread.ask<T>(method, args, transfer, (id) => (question = id));
     const given = new Promise<null>((resolve, reject) => {
       timer = setTimeout(resolve, waitMs, null);
       // the reason is what the caller gave, to be told as it is
@@ -108,7 +110,13 @@ export function openGuardThreads({
 
   return {
     search: (texts, guards, { tenantId, signal }) =>
-      ask(idlest(), signal, "search", [tenantId, guards.map(sentGuard), texts]),
+      ask(
+        idlest(),
+        signal,
+        "search",
+        [tenantId, guards.map(sentGuard), texts],
+        "units" in texts ? [texts.units.buffer as ArrayBuffer] : [],
+      ),
     open(guards, { tenantId, signal }) {
       const thread = idlest();
       const key = ++streams;

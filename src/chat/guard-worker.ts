@@ -12,6 +12,7 @@ import {
   workOfGuards,
 } from "../auth/guard-search.ts";
 import type { GuardPolicy } from "../auth/guarded-text.ts";
+import { type PackedTexts, unpackTexts } from "../auth/packed-texts.ts";
 import type { ChatChunk } from "../core/chat.ts";
 import { systemClock } from "../core/clock.ts";
 import { GatewayError } from "../core/errors.ts";
@@ -97,8 +98,9 @@ function serve(port: NonNullable<typeof parentPort>): void {
   };
 
   const methods: Readonly<Record<string, (id: number, ...args: never[]) => void>> = {
-    search(id, tenantId: string, guards: readonly SentGuard[], texts: Texts) {
+    search(id, tenantId: string, guards: readonly SentGuard[], sent: Texts | PackedTexts) {
       const received = guards.map(receivedGuard);
+      const texts = "units" in sent ? unpackTexts(sent) : sent;
       underWay.set(
         id,
         turns.add(

@@ -1,5 +1,6 @@
 // A conversation that another thread holds: what the thread that serves calls is told of it, and how what it decided becomes a whole request again (decisions 5.8).
 import { estimatePrompt, estimateValues } from "../accounting/estimate.ts";
+import { memberFacts } from "../auth/policy-facts.ts";
 import type {
   BlockType,
   ChatRequest,
@@ -13,6 +14,7 @@ import { GatewayError } from "../core/errors.ts";
 import { parseBoundedJson } from "../wire/json.ts";
 import type { Json, JsonObject } from "../core/json.ts";
 import { FIELDS } from "../core/params.ts";
+import { heldMember, heldPlace } from "../core/held-member.ts";
 import { skeletonOf } from "./conversation-skeleton.ts";
 import { webAddressIn } from "./addressed-block.ts";
 
@@ -73,12 +75,10 @@ export function heldFigures(request: ChatRequest, id: number, members: readonly 
     skeleton: skeletonOf(request.messages),
     opening: openingOf(request.messages),
     addressed,
+    memberFacts: members.length === 0 ? null : memberFacts(members.map((name) => request.extra[name] ?? null)),
   };
 }
 
-/** Stands in the place of a long member that is passed through. What a caller sends is not this but by intent, and then stands for the caller's own. */
-const MEMBER_STAND_IN = "held 0b1f6a52-6a3f-4c55-9e57-0d9f3f6f6f0e";
-const MEMBER_STAND_IN_TEXT = JSON.stringify(MEMBER_STAND_IN);
 /** Shorter ones stand beside the conversation as they are. */
 const LONG_MEMBER = 16_384;
 
@@ -103,8 +103,8 @@ export function textWithoutConversation(
     // what extra_body joins is one value with it
     const isLong = !FIELDS.has(name) && span.valueEnd - span.valueStart >= LONG_MEMBER && !members.has("extra_body");
     if (name !== "messages" && !isLong) continue;
+    rest += text.slice(copied, span.valueStart) + (isLong ? JSON.stringify(heldMember(held.length)) : STAND_IN);
     if (isLong) held.push(name);
-    rest += text.slice(copied, span.valueStart) + (isLong ? MEMBER_STAND_IN_TEXT : STAND_IN);
     copied = span.valueEnd;
   }
   rest += text.slice(copied);
@@ -137,26 +137,40 @@ export function outlineOf({ messages: _messages, held: _held, params, extra, ...
   return { params: JSON.stringify(params), extra: JSON.stringify(extra), rest: { ...rest, options } };
 }
 
-/** The request of an outline with what was held of it. `whole` is the request as the caller sent it; `options` where the outline lacks some. */
+/** What is held of a request, and which members beside its conversation; what guards have replaced in it is noted as rewritten. */
+export interface HeldRequest {
+  readonly request: ChatRequest;
+  readonly members: readonly string[];
+}
+
+/** The request of an outline with what was held of it. `options` where the outline lacks some. */
 export function withConversation(
   { params, extra, rest }: RequestOutline,
-  whole: ChatRequest,
+  { request: whole, members: held }: HeldRequest,
   options = rest.options,
 ): ChatRequest {
   const { text, members } = rest.source;
   const spans = new Map<string, MemberSpan>();
-  const ownExtra = parseBoundedJson(extra) as Record<string, Json>;
+  const rewritten = new Set(rest.source.rewritten);
+  if (whole.source.rewritten.has("messages")) rewritten.add("messages");
   let joined = "";
   let copied = 0;
   for (const [name, { keyStart, valueStart, valueEnd }] of members) {
     const written = text.slice(valueStart, valueEnd);
-    const sent = name === "messages" || written === MEMBER_STAND_IN_TEXT ? whole.source.members.get(name) : undefined;
+    const own = name === "messages" ? name : held[heldPlaceIn(written) ?? -1];
+    const sent = own === undefined ? undefined : whole.source.members.get(own);
     joined += text.slice(copied, valueStart);
     const start = joined.length;
     joined += sent === undefined ? written : whole.source.text.slice(sent.valueStart, sent.valueEnd);
     spans.set(name, { keyStart: start - (valueStart - keyStart), valueStart: start, valueEnd: joined.length });
     copied = valueEnd;
-    if (ownExtra[name] === MEMBER_STAND_IN && whole.extra[name] !== undefined) ownExtra[name] = whole.extra[name];
+  }
+  const ownExtra = parseBoundedJson(extra) as Record<string, Json>;
+  for (const name of Object.keys(ownExtra)) {
+    const own = held[heldPlace(ownExtra[name]) ?? -1];
+    if (own === undefined) continue;
+    put(ownExtra, name, whole.extra[own]!);
+    if (whole.source.rewritten.has(own)) rewritten.add(name);
   }
   return {
     ...rest,
@@ -164,6 +178,16 @@ export function withConversation(
     params: parseBoundedJson(params) as ChatRequest["params"],
     extra: ownExtra,
     messages: whole.messages,
-    source: { text: joined + text.slice(copied), members: spans, rewritten: rest.source.rewritten },
+    source: { text: joined + text.slice(copied), members: spans, rewritten },
   };
+}
+
+/** Of a value as it is written. */
+function heldPlaceIn(written: string): number | null {
+  return written.startsWith('"held ') && written.length < 100 ? heldPlace(JSON.parse(written) as Json) : null;
+}
+
+/** Also a member called `__proto__`. */
+function put(members: Record<string, Json>, name: string, value: Json): void {
+  Object.defineProperty(members, name, { value, enumerable: true, configurable: true, writable: true });
 }

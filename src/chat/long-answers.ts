@@ -1,5 +1,5 @@
 // Long plain answers, seen from the thread that serves calls (decisions 5.8): a provider's bytes go to the thread of long bodies, and the client's bytes come back.
-import type { LongBodyThread } from "./long-body-thread.ts";
+import { type LongBodyThread, ownMemory } from "./long-body-thread.ts";
 import type { AnswerQuestion, WrittenAnswer } from "./written-answer.ts";
 
 export interface LongAnswers {
@@ -10,9 +10,7 @@ export interface LongAnswers {
 export function openLongAnswers(thread: LongBodyThread): LongAnswers {
   return {
     write(question, tenantId) {
-      const { bytes } = question;
-      // a part of a larger buffer stays where it is
-      const own = bytes.length === bytes.buffer.byteLength ? bytes : bytes.slice();
+      const own = ownMemory(question.bytes);
       return thread.ask<WrittenAnswer>(tenantId, "write", { ...question, bytes: own }, [own.buffer as ArrayBuffer]);
     },
   };

@@ -49,3 +49,8 @@ export function openLongBodyThread(): LongBodyThread {
     close: () => thread.close(false),
   };
 }
+
+/** Bytes that can be handed over: a part of a larger piece of memory stays where it is. */
+export function ownMemory(bytes: Uint8Array): Uint8Array {
+  return bytes.length === bytes.buffer.byteLength ? bytes : bytes.slice();
+}

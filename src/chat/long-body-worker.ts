@@ -1,6 +1,8 @@
 // The thread of long bodies (decisions 5.8): parses a request, holds it, says what is known of it, and writes it for each target in turn; reads a provider's plain
 // answer, and writes the client's; reads what is meant for the sandbox. What it hands back are bytes and figures, never the parsed value.
 import { parentPort } from "node:worker_threads";
+import type { Matches, SentGuard } from "../auth/guard-search.ts";
+import type { PackedTexts } from "../auth/packed-texts.ts";
 import type { BodyBounds } from "../core/body-bounds.ts";
 import type { ChatRequest, HeldConversation, VendorForm } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
@@ -10,8 +12,16 @@ import { providers } from "../providers/registry.ts";
 import { readingOf } from "../providers/sandbox/reading.ts";
 import type { ThreadReply, ThreadRequest } from "../wire/asked-thread.ts";
 import { utf8Of } from "../wire/body-bytes.ts";
+import { type Fetched, type Place, placesToFetch, withContent } from "./content-places.ts";
 import { fitConversation } from "./fit-conversation.ts";
-import { heldFigures, type RequestOutline, textWithoutConversation, withConversation } from "./held-conversation.ts";
+import { type HeldFinding, HeldLook } from "./guard-held.ts";
+import {
+  heldFigures,
+  type HeldRequest,
+  type RequestOutline,
+  textWithoutConversation,
+  withConversation,
+} from "./held-conversation.ts";
 import { parseChatRequest } from "./parse.ts";
 import { bodyText } from "./read-body.ts";
 import { thrownAs } from "./thrown-elsewhere.ts";
@@ -38,19 +48,61 @@ export interface Opened {
   readonly isRewritten: boolean;
 }
 
+/** What guards have found in its texts. */
+export interface FoundQuestion {
+  readonly conversation: number;
+  readonly guards: readonly SentGuard[];
+  /** Null: they did not come to an end. */
+  readonly matches: Matches | null;
+}
+
+export interface SaidQuestion {
+  readonly conversation: number;
+  /** Of the guard, in the list of FoundQuestion. */
+  readonly place: number;
+}
+
+/** Where files have to be fetched for a model. */
+export interface PlacesQuestion {
+  readonly conversation: number;
+  readonly family: string;
+  readonly model: string;
+}
+
+export interface FillQuestion {
+  readonly conversation: number;
+  /** What the files are called from now on. */
+  readonly fill: number;
+  readonly places: readonly Place[];
+  readonly fetched: readonly Fetched[];
+}
+
 export interface EncodeQuestion {
   readonly conversation: number;
   readonly outline: RequestOutline;
+  /** Ids of the guards that put words in the place of what they have found. */
+  readonly masks: readonly string[];
+  /** The files that stand in the place of addresses; null: none. */
+  readonly fill: number | null;
   readonly target: Target;
   readonly nowMs: number;
 }
 
-const held = new Map<number, ChatRequest>();
+interface Held extends HeldRequest {
+  /** Null: no guard looks at it. */
+  look: HeldLook | null;
+  /** Files for each attempt that has to have them. */
+  readonly fills: Map<number, Pick<FillQuestion, "places" | "fetched">>;
+}
+/** An attempt and a second one beside it, and those before them that may still be under way. */
+const MAX_FILLS = 4;
+
+const held = new Map<number, Held>();
 
 function open({ conversation, bytes, bounds, maxOutlineCharacters }: OpenQuestion): Opened {
   const request = parseChatRequest(bodyText(bytes), bounds);
   const outline = textWithoutConversation(request.source, maxOutlineCharacters);
-  held.set(conversation, request);
+  held.set(conversation, { request, members: outline.members, look: null, fills: new Map() });
   return {
     outline: outline.text,
     held: heldFigures(request, conversation, outline.members),
@@ -62,27 +114,57 @@ function open({ conversation, bytes, bounds, maxOutlineCharacters }: OpenQuestio
   };
 }
 
-async function encode({ conversation, outline, target, nowMs }: EncodeQuestion): Promise<EncodedRequest> {
+async function encode({ conversation, outline, masks, fill, target, nowMs }: EncodeQuestion): Promise<EncodedRequest> {
   const provider = providers.get(target.family)!;
-  const { request } = fitConversation(withConversation(outline, wholeOf(conversation)), provider.conversation(target));
+  const one = heldOf(conversation);
+  const guarded = masks.length === 0 ? one : one.look!.masked(masks);
+  const { request: fitted } = fitConversation(withConversation(outline, guarded), provider.conversation(target));
+  const files = fill === null ? undefined : one.fills.get(fill)!;
+  const request = files === undefined ? fitted : withContent(fitted, files.places, files.fetched);
   const encoded = provider.encodeRequest(request, target);
   const signed = await provider.sign(encoded.request, target.credential, { nowMs, settings: target.settings });
   return { ...encoded, request: { ...signed, body: "", bytes: new TextEncoder().encode(signed.body) } };
 }
 
-function wholeOf(conversation: number): ChatRequest {
-  const request = held.get(conversation);
-  if (request === undefined)
+function takeFiles({ conversation, fill: name, places, fetched }: FillQuestion): void {
+  const { fills } = heldOf(conversation);
+  fills.set(name, { places, fetched });
+  for (const known of fills.keys()) if (fills.size > MAX_FILLS) fills.delete(known);
+}
+
+function texts(conversation: number): PackedTexts {
+  const one = heldOf(conversation);
+  one.look = new HeldLook(one);
+  return one.look.packed();
+}
+
+function found({ conversation, guards, matches }: FoundQuestion): readonly number[] {
+  return heldOf(conversation).look!.found(guards, matches);
+}
+
+function said({ conversation, place }: SaidQuestion): readonly HeldFinding[] {
+  return heldOf(conversation).look!.saidBy(place);
+}
+
+function heldOf(conversation: number): Held {
+  const one = held.get(conversation);
+  if (one === undefined)
     throw new GatewayError("internal_error", "The gateway failed while it handled this request.", {
       detail: "the thread of long requests does not hold this conversation",
     });
-  return request;
+  return one;
 }
 
 const METHODS: Readonly<Record<string, (question: never) => unknown>> = {
   open,
   encode,
-  text: (conversation: number) => wholeOf(conversation).source.text,
+  text: (conversation: number) => heldOf(conversation).request.source.text,
+  places: ({ conversation, family, model }: PlacesQuestion) =>
+    placesToFetch(heldOf(conversation).request, providers.get(family)!, model),
+  fill: takeFiles,
+  texts,
+  found,
+  said,
   release: (conversation: number) => held.delete(conversation),
   read: (body: Uint8Array) => readingOf(utf8Of(body)),
   write: (question: AnswerQuestion) => writtenAnswer(question, providers.get(question.family)!),
@@ -91,6 +173,7 @@ const METHODS: Readonly<Record<string, (question: never) => unknown>> = {
 /** What is handed over as it is, and not copied. */
 function bytesIn(method: string, result: unknown): Uint8Array | undefined {
   if (method === "encode") return (result as Partial<EncodedRequest>).request?.bytes;
+  if (method === "texts") return (result as Partial<PackedTexts>).units;
   return method === "write" ? (result as Partial<WrittenAnswer>).bytes : undefined;
 }
 

@@ -1,13 +1,26 @@
 // Long requests, seen from the thread that serves calls (decisions 5.8): their bodies go to another thread as they came, and what comes back is a request without
 // its conversation, and bytes for each target.
+import { type Matches, sentGuard } from "../auth/guard-search.ts";
+import type { GuardPolicy } from "../auth/guarded-text.ts";
+import type { PackedTexts } from "../auth/packed-texts.ts";
 import type { BodyBounds } from "../core/body-bounds.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Target } from "../core/target.ts";
-import type { EncodedRequest } from "../providers/provider.ts";
+import type { EncodedRequest, Provider } from "../providers/provider.ts";
+import type { Fetched, Place } from "./content-places.ts";
+import type { HeldFinding } from "./guard-held.ts";
 import { outlineOf, withConversation } from "./held-conversation.ts";
-import type { LongBodyThread } from "./long-body-thread.ts";
-import type { EncodeQuestion, Opened, OpenQuestion } from "./long-body-worker.ts";
+import { type LongBodyThread, ownMemory } from "./long-body-thread.ts";
+import type {
+  EncodeQuestion,
+  FillQuestion,
+  FoundQuestion,
+  Opened,
+  OpenQuestion,
+  PlacesQuestion,
+  SaidQuestion,
+} from "./long-body-worker.ts";
 import { parseChatRequest } from "./parse.ts";
 
 /** Of what stands beside a conversation that the other thread holds: it is parsed here. */
@@ -19,11 +32,28 @@ const MAX_TENANTS_BYTES = MAX_HELD_BYTES / 2;
 export interface LongRequests {
   /** The request without its conversation, which has to be released in the end. Throws what the parser throws, or `gateway_overloaded`. */
   open(bytes: Uint8Array, bounds: BodyBounds, tenantId: string): Promise<ChatRequest>;
+  /**
+   * What guards say of the conversation, and of members that are held with it, in the order in which they would say it here. `search` looks at its texts, which
+   * come by as memory that nothing here touches; null: there was no answer in time.
+   */
+  look(
+    request: ChatRequest,
+    guards: readonly GuardPolicy[],
+    search: (texts: PackedTexts) => Promise<Matches | null>,
+  ): Promise<readonly GuardSaid[]>;
+  /** Addresses in it of files that the model takes as bytes only. Throws as `placesToFetch`. */
+  places(request: ChatRequest, provider: Provider, model: string): Promise<readonly Place[]>;
+  /** The request with the files in their places: takes their bytes. */
+  fill(request: ChatRequest, places: readonly Place[], fetched: readonly Fetched[]): Promise<ChatRequest>;
   /** Written and signed for the target. Throws what the encoder throws. */
   encode(request: ChatRequest, target: Target, nowMs: number): Promise<EncodedRequest>;
   /** The request with its conversation, for what only this thread can do with it: it takes the time that the other one would have saved. */
   whole(request: ChatRequest): Promise<ChatRequest>;
   release(request: ChatRequest): void;
+}
+
+export interface GuardSaid extends HeldFinding {
+  readonly policy: GuardPolicy;
 }
 
 export function openLongRequests(thread: LongBodyThread): LongRequests {
@@ -72,12 +102,50 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
       ask<EncodedRequest>(request.held!.id, "encode", {
         conversation: request.held!.id,
         outline: outlineOf(request),
+        masks: request.held!.masks ?? [],
+        fill: request.held!.fill ?? null,
         target,
         nowMs,
       } satisfies EncodeQuestion),
+    async look(request, guards, search) {
+      const { id } = request.held!;
+      const matches = await search(await ask<PackedTexts>(id, "texts", id));
+      const places = await ask<readonly number[]>(
+        id,
+        "found",
+        { conversation: id, guards: guards.map(sentGuard), matches } satisfies FoundQuestion,
+        matches === null ? [] : [matches.numbers.buffer as ArrayBuffer],
+      );
+      const all: GuardSaid[] = [];
+      // each is a walk over the conversation, and a turn of the tenant's
+      for (const place of places) {
+        const said = await ask<readonly HeldFinding[]>(id, "said", { conversation: id, place } satisfies SaidQuestion);
+        for (const one of said) all.push({ ...one, policy: guards[place]! });
+      }
+      // those of one look in the order of the guards, in which they stand
+      return all.toSorted((one, other) => one.at - other.at);
+    },
+    places: ({ held: of }, { id: family }, model) =>
+      ask<readonly Place[]>(of!.id, "places", { conversation: of!.id, family, model } satisfies PlacesQuestion),
+    async fill(request, places, fetched) {
+      const own = fetched.map(({ mediaType, bytes }) => ({ mediaType, bytes: ownMemory(bytes) }));
+      const { id } = request.held!;
+      const fill = ++last;
+      await ask(
+        id,
+        "fill",
+        { conversation: id, fill, places, fetched: own } satisfies FillQuestion,
+        own.map(({ bytes }) => bytes.buffer as ArrayBuffer),
+      );
+      return { ...request, held: { ...request.held!, fill } };
+    },
     async whole(request) {
       const text = await ask<string>(request.held!.id, "text", request.held!.id);
-      return withConversation(outlineOf(request), parseChatRequest(text, null), request.options);
+      return withConversation(
+        outlineOf(request),
+        { request: parseChatRequest(text, null), members: request.held!.members },
+        request.options,
+      );
     },
     release: (request) => {
       if (request.held !== undefined) release(request.held.id);

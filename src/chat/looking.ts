@@ -1,12 +1,14 @@
 // Where guards look at texts: here, at once, what is little work, and in a thread beside what could keep other callers waiting. Which of the two a text needs is
 // known by doing it: a look that turns out to be long is given up, and begun anew there.
-import { BlockedText, type Found, type GuardPolicy, type GuardSpoke } from "../auth/guarded-text.ts";
-import { type Texts, workOfGuards } from "../auth/guard-search.ts";
+import { BlockedText, type GuardPolicy, type GuardSpoke } from "../auth/guarded-text.ts";
+import { type Matches, type Texts, workOfGuards } from "../auth/guard-search.ts";
+import type { PackedTexts } from "../auth/packed-texts.ts";
 import { TooMuchWork, withinWork } from "../auth/work-meter.ts";
 import type { ChatChunk } from "../core/chat.ts";
 import { MalformedAnswer } from "../providers/provider.ts";
 import { parseJson } from "../wire/json.ts";
 import { type LookedAt, type TextGuard, UNLOOKED } from "./guard-request.ts";
+import { lookedAt, textsOf } from "./guard-texts.ts";
 import type { Asker, GuardThreads } from "./guard-threads.ts";
 import { blockedError } from "./policy-violation.ts";
 import { charactersOf, GuardedChunks, splitChunk } from "./guarded-chunks.ts";
@@ -50,20 +52,12 @@ export class Looking {
   /** What guards find, looked for in a thread. Rejects with the reason of the call's signal. */
   async away(guards: readonly GuardPolicy[], visit: (guard: TextGuard) => unknown): Promise<LookedAt> {
     const texts = textsOf(visit);
-    const matches = await this.#threads.search(texts, guards, this.#asker);
-    if (matches === null) return { words: new Map(), json: new Map(), unlooked: new Set(guards) };
-    const { numbers, masks, unlooked } = matches;
-    const words = new Map<string, Found[]>(texts.words.map((text) => [text, []]));
-    const json = new Map<string, Found[]>(texts.json.map((text) => [text, []]));
-    const lists = [...words.values(), ...json.values()];
-    for (let at = 0; at < numbers.length; at += 5)
-      lists[numbers[at]!]!.push({
-        policy: guards[numbers[at + 1]!]!,
-        start: numbers[at + 2]!,
-        end: numbers[at + 3]!,
-        mask: masks[numbers[at + 4]!]!,
-      });
-    return { words, json, unlooked: new Set(unlooked.map((rank) => guards[rank]!)) };
+    return lookedAt(texts, guards, await this.search(texts, guards));
+  }
+
+  /** Null: there is no answer. Rejects with the reason of the call's signal. */
+  search(texts: Texts | PackedTexts, guards: readonly GuardPolicy[]): Promise<Matches | null> {
+    return this.#threads.search(texts, guards, this.#asker);
   }
 
   /** The chunks of one stream under guards. */
@@ -89,25 +83,6 @@ function areReady(guards: readonly GuardPolicy[]): boolean {
       made += detector.work;
     }
   return true;
-}
-
-/** Each text once. */
-function textsOf(visit: (guard: TextGuard) => unknown): Texts {
-  const texts = { words: new Set<string>(), json: new Set<string>() };
-  const noted = (text: string, kind: "words" | "json"): string => {
-    if (text !== "") texts[kind].add(text);
-    return text;
-  };
-  visit(
-    Object.assign(noted, {
-      fixed: (text: string) => void noted(text, "words"),
-      divided(parts: readonly string[]) {
-        texts.words.add(parts.join(""));
-        return parts;
-      },
-    }),
-  );
-  return { words: [...texts.words], json: [...texts.json] };
 }
 
 /** Chunks as they may go out; a promise where that takes long. Both throw, or reject with, `policy_violation` where a guard blocks. */

@@ -289,6 +289,12 @@ export interface HeldConversation {
   readonly opening: string;
   /** Types of blocks that stand there with the address of a file on the web. */
   readonly addressed: ReadonlySet<BlockType>;
+  /** What rules may be given of `members`: their JSON, or why a rule that asks for them fails; null: there are none. */
+  readonly memberFacts: { readonly json: string } | { readonly fault: string } | null;
+  /** Guards, by the ids of their policies, that put words in the place of what they found in it: they do it there, before it is written for a target. */
+  readonly masks?: readonly string[];
+  /** Which of the files that were fetched for it stand in the place of their addresses; left out: none. */
+  readonly fill?: number;
 }
 
 export interface ChatRequest {

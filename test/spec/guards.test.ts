@@ -347,6 +347,15 @@ describe("what goes in, in unusual places", () => {
     ]);
   });
 
+  test("[d3.3] a member that passes through goes to the provider under the name that a guard has left of its own", async () => {
+    for (const fields of [{ [MAIL]: { n: 1 } }, { extra_body: { [MAIL]: { n: 1 } } }]) {
+      const stub = answering(on(MASKS, "input"));
+      expect((await said(stub, { messages: HELLO, ...fields })).status).toBe(200);
+      expect(JSON.parse(stub.sent[0]!.body)).toMatchObject({ "[email]": { n: 1 } });
+      expect(stub.sent[0]!.body).not.toContain(MAIL);
+    }
+  });
+
   const inTool = (parameters: object): object => ({
     tools: [{ type: "function", function: { name: "f", parameters } }],
   });

@@ -2,10 +2,10 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-body-thread.ts";
 import { type LongRequests, MAX_OUTLINE_CHARACTERS, openLongRequests } from "../../src/chat/long-requests.ts";
-import type { UpstreamRequest } from "../../src/wire/upstream.ts";
-import { cannedUpstream, stubGateway, type StubOptions } from "../harness/in-process.ts";
+import { cannedUpstream, type StubOptions } from "../harness/in-process.ts";
 import { openaiAnswer } from "../harness/upstream.ts";
 import { policiesFor } from "../auth/policy-documents.ts";
+import { seen, sentFrom } from "./seen-call.ts";
 
 const thread = openLongBodyThread();
 const threads = openLongRequests(thread);
@@ -19,59 +19,6 @@ const conversation = (more = ""): string =>
   `[{"role":"system","content":"Be brief."},{"role":"user","content":[{"type":"text","text":"${long()}"},{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]},{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"weather","arguments":"{\\"city\\":\\"Paris\\",\\"n\\":12345678901234567890}"}}]},{"role":"tool","tool_call_id":"call_1","content":"Rain"}${more}]`;
 const body = (model: string, more: string, before = ""): string =>
   `{${before}"model":"${model}","messages":${conversation()},"temperature":0.5,${more}}`;
-
-interface Seen {
-  readonly status: number;
-  readonly text: string;
-  readonly sent: readonly {
-    readonly url: string;
-    readonly headers: unknown;
-    readonly body: string;
-    readonly inThread: boolean;
-  }[];
-  readonly record: unknown;
-}
-
-function plain({ url, headers, body: text, bytes }: UpstreamRequest): Seen["sent"][number] {
-  return {
-    url,
-    headers,
-    body: bytes === undefined ? text : Buffer.from(bytes).toString("utf8"),
-    inThread: bytes !== undefined,
-  };
-}
-
-async function seen(
-  text: string,
-  longRequests: LongRequests | null,
-  options: StubOptions = {},
-  headers: Record<string, string> = {},
-): Promise<Seen> {
-  const gateway = stubGateway({
-    upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer()) }),
-    ...options,
-    ...(longRequests && { longRequests }),
-  });
-  const answer = await gateway.chat(text, { headers });
-  const said = (await answer.text()).replaceAll(/"x_gateway_trace_id":"\w+"|"id":"chatcmpl-\w+"|"created":\d+/g, "");
-  const { messages, fates, warnings, usage, attempts, metadata, model, route, endUser } = gateway.records[0]!;
-  return {
-    status: answer.status,
-    text: said,
-    sent: gateway.sent.map(plain),
-    record: {
-      messages,
-      fates,
-      warnings,
-      usage,
-      metadata,
-      model,
-      route,
-      endUser,
-      attempts: attempts.map(({ code, status }) => ({ code, status })),
-    },
-  };
-}
 
 const REQUESTS: Readonly<Record<string, string>> = {
   "OpenAI's form": body("openai:gpt-4o", `${TOOLS},"seed":12345678901234567890,"unknown":[1.10,{"x":1e2}],"user":"me"`),
@@ -139,7 +86,7 @@ describe("a long request", () => {
       },
     };
     const [here, there] = [await seen(text, null, options), await seen(text, threads, options)];
-    expect(there).toEqual(here);
+    expect(there).toEqual(sentFrom(here, there));
     expect(there.sent[0]!.body).toContain('"Write to [email]."');
     expect(there.sent[0]!.body.length).toBeGreaterThan(LONG_BODY_BYTES / 2);
   });
@@ -174,7 +121,7 @@ describe("a long request", () => {
       upstream: cannedUpstream(({ method }) => (method === "GET" ? png : { body: JSON.stringify(openaiAnswer()) })),
     };
     const [here, there] = [await seen(text, null, options), await seen(text, threads, options)];
-    expect(there).toEqual(here);
+    expect(there).toEqual(sentFrom(here, there));
     expect(there.sent.at(-1)!.body).toContain("data:image/png;base64,iVBORw0KGgo");
   });
 

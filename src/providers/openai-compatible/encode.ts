@@ -94,6 +94,10 @@ function encodeBody(
   if (fromExtraBody !== null)
     for (const name of fromExtraBody)
       if (!members.has(name) || plan.members.has(name)) put(draft, name, request.extra[name]!);
+  // members whose names a guard has replaced
+  for (const name of request.source.rewritten)
+    if (!members.has(name) && fromExtraBody?.has(name) !== true && Object.hasOwn(request.extra, name))
+      putPassedThrough(draft, name, null);
   for (const name in rewritten.members) put(draft, name, rewritten.members[name]!);
   return `{${draft.json.slice(1)}}`;
 }

@@ -1,0 +1,26 @@
+// Texts as one block of memory: a thread that only hands them on to another does so without a copy, however long they are.
+import type { Texts } from "./guard-search.ts";
+
+export interface PackedTexts {
+  /** All of them, one after the other, in UTF-16. */
+  readonly units: Uint8Array;
+  /** Units of each: those of `words` first. */
+  readonly lengths: Uint32Array;
+  readonly words: number;
+}
+
+export function packTexts({ words, json }: Texts): PackedTexts {
+  const texts = [...words, ...json];
+  const lengths = Uint32Array.from(texts, (text) => text.length);
+  const units = Buffer.from(new ArrayBuffer(lengths.reduce((sum, length) => sum + length * 2, 0)));
+  let at = 0;
+  for (const text of texts) at += units.write(text, at, "utf16le");
+  return { units, lengths, words: words.length };
+}
+
+export function unpackTexts({ units, lengths, words }: PackedTexts): Texts {
+  const bytes = Buffer.from(units.buffer, units.byteOffset, units.byteLength);
+  let at = 0;
+  const texts = Array.from(lengths, (length) => bytes.toString("utf16le", at, (at += length * 2)));
+  return { words: texts.slice(0, words), json: texts.slice(words) };
+}

@@ -1,0 +1,141 @@
+// Content that stands behind an address in blocks of a conversation, for models that take bytes only: where it stands, and the bytes in its place as a data URI.
+import type { BlockType, ChatRequest, ContentPart, Message } from "../core/chat.ts";
+import { GatewayError } from "../core/errors.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { Provider } from "../providers/provider.ts";
+import { ADDRESS_AT, webAddressIn } from "./addressed-block.ts";
+
+const MAX_PARTS = 16;
+/** What is longer is no address that servers take, and would be kept while it is under way. */
+const MAX_ADDRESS = 8192;
+
+export interface Fetched {
+  readonly mediaType: string;
+  readonly bytes: Uint8Array;
+}
+export interface Place {
+  readonly message: number;
+  readonly part: number;
+  readonly type: BlockType;
+  readonly address: string;
+  /** Of the address, for errors. */
+  readonly path: string;
+}
+
+/** What each type of block may hold behind an address, and the block with the bytes in its place. */
+export const FETCHABLE: Readonly<
+  Partial<
+    Record<
+      BlockType,
+      {
+        readonly kind: RegExp | null;
+        readonly filled: (part: ContentPart, fetched: Fetched, address: string) => ContentPart;
+      }
+    >
+  >
+> = {
+  image_url: {
+    kind: /^image\//,
+    filled: (part, fetched) => ({
+      ...part,
+      image_url: { ...(part["image_url"] as JsonObject), url: dataUri(fetched) },
+    }),
+  },
+  video_url: {
+    kind: /^video\//,
+    filled: (part, fetched) => ({
+      ...part,
+      video_url: { ...(part["video_url"] as JsonObject), url: dataUri(fetched) },
+    }),
+  },
+  file: {
+    kind: null,
+    filled: (part, fetched, address) => {
+      const { file_id: _address, ...file } = part["file"] as JsonObject;
+      return { ...part, file: { filename: nameIn(address), ...file, file_data: dataUri(fetched) } };
+    },
+  },
+  document: {
+    kind: null,
+    filled: (part, fetched) => {
+      const { url: _address, ...source } = part["source"] as JsonObject;
+      return {
+        ...part,
+        source: { ...source, type: "base64", media_type: fetched.mediaType, data: base64Of(fetched) },
+      };
+    },
+  },
+};
+
+/** The request with the bytes in place of the addresses. */
+export function withContent(request: ChatRequest, places: readonly Place[], fetched: readonly Fetched[]): ChatRequest {
+  const messages = request.messages.map((message, index) =>
+    filledMessage(
+      message,
+      places.flatMap((place, at) => (place.message === index ? [{ place, fetched: fetched[at]! }] : [])),
+    ),
+  );
+  return {
+    ...request,
+    messages,
+    source: { ...request.source, rewritten: new Set([...request.source.rewritten, "messages"]) },
+  };
+}
+
+/** Addresses that stand in blocks which the model takes as bytes only. Throws `invalid_request` for too many. */
+export function placesToFetch(request: ChatRequest, provider: Provider, model: string): readonly Place[] {
+  const types = provider.inlines(model);
+  if (types.size === 0 || ![...types].some((type) => request.blocks.has(type))) return [];
+  const places: Place[] = [];
+  request.messages.forEach(({ content }, message) => {
+    if (!Array.isArray(content)) return;
+    (content as readonly ContentPart[]).forEach((block, part) => {
+      const type = block.type as BlockType;
+      const address = types.has(type) ? webAddressIn(block) : null;
+      if (address === null) return;
+      const path = `messages[${message}].content[${part}].${ADDRESS_AT[type]!.join(".")}`;
+      if (address.length > MAX_ADDRESS)
+        throw new GatewayError(
+          "invalid_request",
+          `${path} must have at most ${MAX_ADDRESS} characters to be fetched by the gateway; got ${address.length}.`,
+          { param: path },
+        );
+      places.push({ message, part, type, address, path });
+    });
+  });
+  if (places.length > MAX_PARTS)
+    throw new GatewayError(
+      "invalid_request",
+      `The gateway fetches at most ${MAX_PARTS} addresses for one call, because ${provider.label} takes bytes only; got ${places.length}. Send the content as data URIs.`,
+      { param: places[MAX_PARTS]!.path },
+    );
+  return places;
+}
+
+function filledMessage(
+  message: Message,
+  filled: readonly { readonly place: Place; readonly fetched: Fetched }[],
+): Message {
+  if (filled.length === 0) return message;
+  const content = [...(message.content as readonly ContentPart[])];
+  for (const { place, fetched } of filled)
+    content[place.part] = FETCHABLE[place.type]!.filled(content[place.part]!, fetched, place.address);
+  return { ...message, content };
+}
+
+function dataUri(fetched: Fetched): string {
+  return `data:${fetched.mediaType};base64,${base64Of(fetched)}`;
+}
+
+function base64Of({ bytes }: Fetched): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64");
+}
+
+function nameIn(address: string): string {
+  const name = URL.parse(address)?.pathname.split("/").at(-1) ?? "";
+  try {
+    return decodeURIComponent(name) || "document";
+  } catch {
+    return name;
+  }
+}

@@ -1,0 +1,40 @@
+// The texts of a request or an answer that guards look at somewhere else: gathered by walking it, and what was found in them, as the walk that replaces it takes it.
+import type { Found, GuardPolicy } from "../auth/guarded-text.ts";
+import type { Matches, Texts } from "../auth/guard-search.ts";
+import type { LookedAt, TextGuard } from "./guard-request.ts";
+
+/** Each text once. `visit` shows them. */
+export function textsOf(visit: (guard: TextGuard) => unknown): Texts {
+  const texts = { words: new Set<string>(), json: new Set<string>() };
+  const noted = (text: string, kind: "words" | "json"): string => {
+    if (text !== "") texts[kind].add(text);
+    return text;
+  };
+  visit(
+    Object.assign(noted, {
+      fixed: (text: string) => void noted(text, "words"),
+      divided(parts: readonly string[]) {
+        noted(parts.join(""), "words");
+        return NOTHING_DIVIDED;
+      },
+    }),
+  );
+  return { words: [...texts.words], json: [...texts.json] };
+}
+const NOTHING_DIVIDED: ReadonlyMap<number, readonly Found[]> = new Map();
+
+/** What guards have found in the texts; null: they did not come to an end. Every text counts as looked at: nothing is looked for in it once more. */
+export function lookedAt(texts: Texts, guards: readonly GuardPolicy[], matches: Matches | null): LookedAt {
+  const { numbers, masks, unlooked } = matches ?? { numbers: [], masks: [], unlooked: guards.keys().toArray() };
+  const words = new Map<string, Found[]>(texts.words.map((text) => [text, []]));
+  const json = new Map<string, Found[]>(texts.json.map((text) => [text, []]));
+  const lists = [...words.values(), ...json.values()];
+  for (let at = 0; at < numbers.length; at += 5)
+    lists[numbers[at]!]!.push({
+      policy: guards[numbers[at + 1]!]!,
+      start: numbers[at + 2]!,
+      end: numbers[at + 3]!,
+      mask: masks[numbers[at + 4]!]!,
+    });
+  return { words, json, unlooked: new Set(unlooked.map((rank) => guards[rank]!)) };
+}

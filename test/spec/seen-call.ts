@@ -1,0 +1,71 @@
+// One call in the process as its client, its providers and its record see it, so that what a thread beside does can be compared with what one thread does.
+import { expect } from "bun:test";
+import type { LongRequests } from "../../src/chat/long-requests.ts";
+import type { UpstreamRequest } from "../../src/wire/upstream.ts";
+import { cannedUpstream, stubGateway, type StubOptions } from "../harness/in-process.ts";
+import { openaiAnswer } from "../harness/upstream.ts";
+
+export interface Seen {
+  readonly status: number;
+  readonly text: string;
+  readonly sent: readonly {
+    readonly method: string;
+    readonly url: string;
+    readonly headers: unknown;
+    readonly body: string;
+    readonly inThread: boolean;
+  }[];
+  readonly record: unknown;
+}
+
+function plain({ method, url, headers, body: text, bytes }: UpstreamRequest): Seen["sent"][number] {
+  return {
+    method: method ?? "POST",
+    url,
+    headers,
+    body: bytes === undefined ? text : Buffer.from(bytes).toString("utf8"),
+    inThread: bytes !== undefined,
+  };
+}
+
+export async function seen(
+  text: string,
+  longRequests: LongRequests | null,
+  options: StubOptions = {},
+  headers: Record<string, string> = {},
+): Promise<Seen> {
+  const gateway = stubGateway({
+    upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer()) }),
+    ...options,
+    ...(longRequests && { longRequests }),
+  });
+  const answer = await gateway.chat(text, { headers });
+  const said = (await answer.text()).replaceAll(/"x_gateway_trace_id":"\w+"|"id":"chatcmpl-\w+"|"created":\d+/g, "");
+  const { messages, fates, warnings, usage, attempts, metadata, model, route, endUser, policies, errorDetail } =
+    gateway.records[0]!;
+  return {
+    status: answer.status,
+    text: said,
+    sent: gateway.sent.map(plain),
+    record: {
+      messages,
+      fates,
+      warnings,
+      usage,
+      metadata,
+      model,
+      route,
+      endUser,
+      policies,
+      errorDetail,
+      attempts: attempts.map(({ code, status }) => ({ code, status })),
+    },
+  };
+}
+
+/** What a call in one thread would look like from the other: the same, but that it was written there. Fails where something was written in the serving thread. */
+export function sentFrom(here: Seen, there: Seen): Seen {
+  for (const [index, { method, inThread }] of there.sent.entries())
+    expect([index, inThread || method === "GET"]).toEqual([index, true]);
+  return { ...here, sent: here.sent.map((one, index) => ({ ...one, inThread: there.sent[index]?.inThread === true })) };
+}
