@@ -100,13 +100,15 @@ const MOST_MILLIONTHS = 1e15;
 
 /**
  * Details are parts of their figure, whatever a provider says: none takes more than is left. Where a provider does not say whether what it read from the cache
- * was text or sound, it was text as far as there was text.
+ * was text or sound, it was text as far as there was text. What the total has beside prompt and answer was used as well: reasoning (xAI) or sound (Mistral) that
+ * their figures leave out, and what no detail names was generated (Gemini's thinking in OpenAI's form).
  */
 function partsOf(usage: Usage): Parts {
   const { prompt_tokens: prompt, completion_tokens: completion } = usage;
   const given = usage.prompt_tokens_details;
   const made = usage.completion_tokens_details;
-  if (given === undefined && made === undefined) return { ...NO_PARTS, text: prompt, completion };
+  const beside = Math.max(0, usage.total_tokens - prompt - completion);
+  if (given === undefined && made === undefined) return { ...NO_PARTS, text: prompt, completion: completion + beside };
   const input: JsonObject = given ?? {};
   const output: JsonObject = made ?? {};
 
@@ -114,15 +116,15 @@ function partsOf(usage: Usage): Parts {
   const written = part(input["cache_write_tokens"], prompt - cached);
   const writtenHour = part(input["cache_write_1h_tokens"], written);
   const fresh = prompt - cached - written;
-  const audio = count(input["audio_tokens"]);
+  const reasoning = count(output["reasoning_tokens"]);
+  const sound = count(input["audio_tokens"]);
+  const audioBeside = sound <= beside - Math.min(reasoning, beside) ? sound : 0;
+  const audio = sound - audioBeside;
   const audioCached = Math.max(cachedAudio(input, cached), Math.min(audio - Math.min(audio, fresh), cached));
   const audioPrompt = Math.min(Math.max(0, audio - audioCached), fresh);
   const imagePrompt = part(input["image_tokens"], fresh - audioPrompt);
 
-  const reasoning = count(output["reasoning_tokens"]);
-  // some leave reasoning out of their figure, and the total holds it: what was made is what the total has beside the prompt
-  const beyond = Math.min(reasoning, Math.max(0, usage.total_tokens - prompt - completion));
-  const generated = completion + beyond;
+  const generated = completion + beside - audioBeside;
   const reasoned = Math.min(reasoning, generated);
   const audioCompletion = part(output["audio_tokens"], generated - reasoned);
   const imageCompletion = part(output["image_tokens"], generated - reasoned - audioCompletion);
@@ -132,7 +134,7 @@ function partsOf(usage: Usage): Parts {
     audioCacheRead: audioCached,
     cacheWrite: written - writtenHour,
     cacheWriteHour: writtenHour,
-    audioPrompt,
+    audioPrompt: audioPrompt + audioBeside,
     imagePrompt,
     completion: generated - reasoned - audioCompletion - imageCompletion,
     reasoning: reasoned,

@@ -46,6 +46,9 @@ export function estimatePrompt(messages: readonly Message[]): number {
         if (typeof part["text"] === "string") tally(counted, part["text"]);
         else fixed += Math.max(PER_ATTACHMENT, fileTokens(part));
       }
+    const { reasoning_content: reasoning, extra_content: carried } = message;
+    if (typeof reasoning === "string") tally(counted, reasoning);
+    if (isObject(carried)) tally(counted, JSON.stringify(carried));
     for (const call of message.tool_calls ?? [])
       tally(counted, `${call.function?.name ?? ""}${call.function?.arguments ?? ""}`);
   }

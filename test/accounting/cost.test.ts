@@ -46,7 +46,13 @@ describe("[d4.7] each token is counted once, at the price of its kind", () => {
     ["sound and pictures in the prompt", usage(9, 0, { audio_tokens: 2, image_tokens: 3 }), 320_004],
     ["reasoning is a part of the answer", usage(0, 9, {}, { reasoning_tokens: 4 }), 45_000_000],
     ["and stands beside it where only the total holds it", usage(1, 5, {}, { reasoning_tokens: 4 }, 10), 45_000_001],
-    ["a total that is larger for no reason adds nothing", usage(1, 5, {}, {}, 900), 5_000_001],
+    ["what a total has beside them, and no detail names, was generated", usage(1, 5, {}, {}, 9), 8_000_001],
+    ["also where there are no details", { prompt_tokens: 1, completion_tokens: 5, total_tokens: 9 }, 8_000_001],
+    [
+      "sound stands beside the prompt where only the total holds it",
+      usage(11, 5, { audio_tokens: 37 }, {}, 53),
+      5_370_011,
+    ],
     ["sound and pictures in the answer", usage(0, 9, {}, { audio_tokens: 2, image_tokens: 3 }), 3_204_000_000],
     [
       "details that are more than their figure",
@@ -61,7 +67,7 @@ describe("[d4.7] each token is counted once, at the price of its kind", () => {
   ];
   for (const [what, used, nanoUsd] of CASES) test(what, () => expect(costOf(used, DISTINCT)).toBe(nanoUsd));
 
-  test("whatever a provider says, the parts are together the prompt and the answer", () => {
+  test("whatever a provider says, the parts are together the total, or the prompt and the answer where those say more", () => {
     const count = fc.integer({ min: 0, max: 50 });
     const one = { ...NO_RATES, prompt: flat(MILLION), completion: flat(MILLION) };
     const details = fc.record({
@@ -72,8 +78,9 @@ describe("[d4.7] each token is counted once, at the price of its kind", () => {
       image_tokens: count,
     });
     fc.assert(
-      fc.property(count, count, details, details, (prompt, completion, prompted, completed) => {
-        expect(costOf(usage(prompt, completion, prompted, completed), one)).toBe(prompt + completion);
+      fc.property(count, count, details, details, count, (prompt, completion, prompted, completed, more) => {
+        const total = prompt + completion + more;
+        expect(costOf(usage(prompt, completion, prompted, completed, total), one)).toBe(total);
       }),
     );
   });
