@@ -17,6 +17,7 @@ import { openSnapshotSource } from "../../src/snapshot/source.ts";
 import type { OpenedResource } from "../../src/store/contents.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
 import { writes } from "../harness/store-writes.ts";
+import { cpuMsOf } from "../harness/cpu-time.ts";
 
 /** Two good documents of each kind, which hold every shape that there is somewhere in them. */
 const GOOD: Readonly<Record<ConfiguredKind, readonly JsonObject[]>> = {
@@ -404,14 +405,14 @@ describe("many routes of many tenants", () => {
     return { snapshot: compileSnapshot(input), problems: storedProblems(input) };
   };
 
-  test("a chain of 3,000 whose last one is gone is left out at once, and what others have is not even looked at", () => {
+  test("a chain of 3,000 whose last one is gone is left out at once, and what others have is not even looked at", async () => {
     const [own, others] = [chain("acme", 3000), ["t1", "t2", "t3"].flatMap((id) => chain(id, 500))];
     const whole = compiled([...own, ...others]);
     expect(whole.problems).toEqual([]);
     expect(whole.snapshot.tenantRoutes.get("acme")!.size).toBe(3001);
-    const startedMs = performance.now();
-    const broken = compiled([...own.slice(1), ...others]);
-    expect(performance.now() - startedMs).toBeLessThan(3_000);
+    const given = [...own.slice(1), ...others];
+    expect(await cpuMsOf(() => compiled(given))).toBeLessThan(3_000);
+    const broken = compiled(given);
     expect(broken.problems).toHaveLength(2999);
     expect(broken.problems.at(-1)).toContain("is left out");
     expect(broken.snapshot.tenantRoutes.has("acme")).toBe(false);

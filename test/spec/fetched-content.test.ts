@@ -5,6 +5,7 @@ import type { UpstreamCall, UpstreamClient, UpstreamRequest } from "../../src/wi
 import { cannedUpstream, type CannedAnswer, stubGateway } from "../harness/in-process.ts";
 import { openaiAnswer } from "../harness/upstream.ts";
 import { ask, HELLO } from "./chat-calls.ts";
+import { cpuMsOf } from "../harness/cpu-time.ts";
 
 const PNG = Buffer.from("89504e470d0a1a0a0000000d49484452", "hex");
 const MIB = 1024 * 1024;
@@ -298,12 +299,12 @@ describe("data that is none", () => {
   test("[d5.2] however long it is, that is told in time", async () => {
     const gateway = stubGateway({ upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer()) }) });
     for (const filler of ["A", " ", "=", "A ", "A="]) {
-      const startedMs = performance.now();
-      const { outcome } = await ask(gateway, {
-        messages: [{ role: "user", content: [image(`data:image/png;base64,${filler.repeat(4_000_000)}!`)] }],
+      const content = [image(`data:image/png;base64,${filler.repeat(4_000_000)}!`)];
+      const cpuMs = await cpuMsOf(async () => {
+        const { outcome } = await ask(gateway, { messages: [{ role: "user", content }] });
+        expect(outcome).toBe("400 invalid_request messages[0].content[0].image_url.url");
       });
-      expect(outcome).toBe("400 invalid_request messages[0].content[0].image_url.url");
-      expect(performance.now() - startedMs).toBeLessThan(5_000);
+      expect(cpuMs).toBeLessThan(5_000);
     }
   });
 });

