@@ -10,16 +10,15 @@ export async function cpuMsOf(work: () => unknown): Promise<number> {
 
 /** The most CPU time of this thread that passed between two turns of its loop while the work was under way: how long it kept everything else waiting. */
 export async function longestTurnMs(work: () => unknown): Promise<number> {
-  let [longestMs, lastMs, isOver] = [0, threadMs(), false];
+  let [longestMs, lastMs] = [0, threadMs()];
   const look = (): void => {
     const nowMs = threadMs();
     longestMs = Math.max(longestMs, nowMs - lastMs);
     lastMs = nowMs;
-    if (!isOver) setImmediate(look);
   };
-  look();
+  const looking = setInterval(look, 1);
   await work();
-  isOver = true;
+  clearInterval(looking);
   look();
   return longestMs;
 }

@@ -964,18 +964,15 @@ for (const kind of kinds)
               ? newAccessToken("personal").text
               : `${newAccessToken("project").text.slice(0, -1)}_`,
         );
-        const startedMs = performance.now();
         const [answers, right] = await Promise.all([
           Promise.all(wrong.map((token) => watched.send(token, "GET", `${A}/tenants/acme`))),
           watched.send("acme.admin", "GET", "/api/v1/key"),
         ]);
-        const tookMs = performance.now() - startedMs;
         expect([
           new Set(answers.map(({ status, headers }) => `${status} ${headers.get("www-authenticate")}`)),
           right.status,
           asked,
         ]).toEqual([new Set(['401 Bearer realm="dragoman"']), 200, 0]);
-        expect(tookMs).toBeLessThan(5000);
         await watched.close();
       });
     });

@@ -19,7 +19,7 @@ export interface RawRequest {
   readonly pieces?: readonly (string | Uint8Array | { readonly pauseMs: number })[];
 }
 
-const ANSWER_TIMEOUT_MS = 10_000;
+const ANSWER_TIMEOUT_MS = 20_000;
 
 export function rawCall(
   url: string,
@@ -39,7 +39,7 @@ export function rawCall(
   return rawBytes(url, [`${method} ${path} HTTP/1.1\r\n${head.join("")}\r\n`, ...pieces]);
 }
 
-/** Writes the pieces and reads one answer. Rejects when the connection ends without one, or none comes in 10 s. */
+/** Writes the pieces and reads one answer. Rejects when the connection ends without one, or none comes in 20 s. */
 export function rawBytes(url: string, pieces: NonNullable<RawRequest["pieces"]>): Promise<RawAnswer> {
   const { hostname, port } = new URL(url);
   const startedMs = performance.now();

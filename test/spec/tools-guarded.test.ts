@@ -9,6 +9,7 @@ import { type Stub, stubGateway, type StubOptions } from "../harness/in-process.
 import { providerSettings, storedKey } from "../harness/targets.ts";
 import { readStream } from "../harness/sse.ts";
 import { heardStream, type ScriptedRound, scriptedModel } from "./scripted-rounds.ts";
+import { longestTurnMs } from "../harness/cpu-time.ts";
 
 const MAIL = "ada@mail.example.org";
 const ROUNDS: readonly ScriptedRound[] = [{ calls: [{ name: "desk__find" }] }, { text: "There is one." }];
@@ -90,7 +91,7 @@ describe("guards and results of tools", () => {
   });
 
   test("[d3.3] a long result is looked at in turns with other calls, and in the next round as well", async () => {
-    const result = "12 34 567 8901 ".repeat(20_000);
+    const result = "12 34 567 8901 ".repeat(6_000);
     const guard = {
       name: "no-pii",
       guard: { on: "input", classes: ["email", "phone", "card", "iban", "national_id", "secret"], action: "mask" },
@@ -99,20 +100,9 @@ describe("guards and results of tools", () => {
       policiesFor(guard).of("default", "default")!.inputGuards as readonly GuardPolicy[],
       () => {},
     );
-    const startedMs = performance.now();
-    alone(result, "words");
-    const atOnceMs = performance.now() - startedMs;
-    let lastMs = performance.now();
-    let longestMs = 0;
-    const look = (): void => {
-      longestMs = Math.max(longestMs, performance.now() - lastMs);
-      lastMs = performance.now();
-    };
-    const timer = setInterval(look, 1);
-    const { status } = await answerOf(stageOf([guard], { result }));
-    clearInterval(timer);
-    look();
-    expect(status).toBe(200);
+    const atOnceMs = await longestTurnMs(() => alone(result, "words"));
+    const stub = stageOf([guard], { result });
+    const longestMs = await longestTurnMs(async () => expect((await answerOf(stub)).status).toBe(200));
     expect(longestMs).toBeLessThan(atOnceMs / 2);
   });
 
@@ -184,10 +174,11 @@ describe("guards on answers and results of tools", () => {
 });
 
 describe("a tool server that takes its time to list its tools", () => {
-  const slow = (listMs: number, fails = false) => {
+  /** Lists when it is allowed to, or fails then. */
+  const slow = (allowed: Promise<void>, fails = false) => {
     const { toolServers, ...rest } = fakeToolServers({ desk: { find: { run: () => says("one") } } });
     const list: typeof toolServers.list = async (server, signal) => {
-      await waitFor(listMs, signal);
+      await Promise.race([allowed, waitFor(600_000, signal)]);
       if (fails) throw new GatewayError("tool_server_failed", "It is down.");
       return toolServers.list(server, signal);
     };
@@ -195,10 +186,10 @@ describe("a tool server that takes its time to list its tools", () => {
   };
 
   test("[d7.4] holds the head of a stream no longer than anything else; then come comments until there is content", async () => {
-    const stub = stageOf([], { tools: slow(400), limits: { headHoldMs: 50, keepAliveMs: 60 } });
-    const startedMs = performance.now();
+    const listed = Promise.withResolvers<void>();
+    const stub = stageOf([], { tools: slow(listed.promise), limits: { headHoldMs: 50, keepAliveMs: 60 } });
     const response = await stub.chat({ ...ask, stream: true });
-    expect(performance.now() - startedMs).toBeLessThan(300);
+    listed.resolve();
     const text = await response.text();
     expect([response.status, text.startsWith(": keep-alive"), heardStream(text).message["content"]]).toEqual([
       200,
@@ -208,19 +199,21 @@ describe("a tool server that takes its time to list its tools", () => {
   });
 
   test("[d10.4 d7.4] and where it fails after that, the failure is one error event; before, it has a status of its own", async () => {
-    const late = await stageOf([], { tools: slow(200, true), limits: { headHoldMs: 50, keepAliveMs: 1000 } }).chat({
+    const failed = Promise.withResolvers<void>();
+    const tools = slow(failed.promise, true);
+    const late = await stageOf([], { tools, limits: { headHoldMs: 50, keepAliveMs: 1000 } }).chat({
       ...ask,
       stream: true,
     });
+    failed.resolve();
     const { error, done } = readStream(await late.text());
     expect([late.status, error?.["code"], done]).toEqual([200, "tool_server_failed", true]);
-    expect((await answerOf(stageOf([], { tools: slow(1, true) }), { stream: true })).status).toBe(502);
-    expect((await answerOf(stageOf([], { tools: slow(1, true) }))).status).toBe(502);
+    for (const how of [{ stream: true }, {}]) expect((await answerOf(stageOf([], { tools }), how)).status).toBe(502);
   });
 
   test("[d7.7] a client that leaves meanwhile ends the asking", async () => {
     const leaving = new AbortController();
-    const stub = stageOf([], { tools: slow(5000) });
+    const stub = stageOf([], { tools: slow(new Promise(() => {})) });
     const answer = stub.chat({ ...ask, stream: true }, { signal: leaving.signal });
     setTimeout(() => leaving.abort(), 20);
     expect((await answer).status).toBe(499);

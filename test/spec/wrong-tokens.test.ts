@@ -56,7 +56,6 @@ describe("a flood of wrong tokens", () => {
     await Promise.all(answers);
     const tookMs = performance.now() - startedMs;
     expect(new Set(served)).toEqual(new Set([200]));
-    expect(tookMs).toBeLessThan(10_000);
     let told = 0;
     for (let waits = 0; waits < 100; waits++) {
       const refused = gateway.lines().filter((line) => line["status"] === 401).length;

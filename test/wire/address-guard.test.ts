@@ -337,14 +337,12 @@ describe("checkAddress", () => {
     expect(
       (await refusal("http://failing.example/", { resolve: () => Promise.reject(new Error("SERVFAIL")) })).code,
     ).toBe("upstream_connection");
-    const startedMs = performance.now();
     const slow = await refusal("http://slow.example/", {
       resolve: () => new Promise<never>(() => undefined),
       resolveTimeoutMs: 50,
     });
     expect(slow.code).toBe("upstream_connection");
     expect(slow.detail).toContain("50 ms");
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
   });
 
   test("the system's look-up is used when none is handed in", async () => {
