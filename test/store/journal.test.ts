@@ -162,13 +162,13 @@ describe("a full disk", () => {
     const disk = testDisk();
     const folder = newFolder();
     disk.room = 4 * 4096;
-    const killed = newJournal(folder, { disk, probeMs: 60_000 });
+    const killed = newJournal(folder, { disk, probeMs: 60_000, segmentBytes: 100 });
     await killed.start();
     const calls = Array.from({ length: 4 }, () => aCall());
     const entries = calls.map((call) => killed.open(call));
     for (const [index, entry] of entries.entries()) {
-      // another program takes whatever is free
-      disk.room = 0;
+      // another program takes whatever is free, but for less than a row
+      disk.room = 100;
       void killed.close(entry, ended(calls[index]!));
     }
     expect(killed.standing()).toMatchObject({ openCalls: 0, waitingRows: 0 });
