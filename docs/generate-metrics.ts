@@ -64,5 +64,5 @@ const INTRODUCTION = `${generatedMark("src/observe/metrics/metrics.ts and src/ob
 \`GET /metrics\` answers in Prometheus' text format, to programs on this machine, operators and tokens with the permission \`ops\` only, unless \`ops.open\` says otherwise. [integrations/prometheus.md](integrations/prometheus.md) has a scrape
 configuration, a dashboard and alerts.
 
-Calls that were [explained](api.md#explaining-a-call) and not made do not count, nor do calls answered with an error by the paths beside the chat operation. A call that is under way counts once it has ended.
+Calls that were [explained](api.md#explaining-a-call) and not made do not count, nor do requests to other paths, such as the admin API; requests to [operations that are not served](api.md#operations-that-are-not-served) count as refused calls. A call that is under way counts when it has ended.
 Counters begin at 0 with the process.`;
