@@ -1,4 +1,5 @@
 // What a process has opened, and how it lets go of it: the last first, each part within its time. One that hangs or fails holds none of the others.
+import { within } from "./core/timeout.ts";
 
 /** May take time. What it throws or rejects with is told. */
 export type Close = () => unknown;
@@ -31,11 +32,9 @@ export function openClosing(onFault: (fault: unknown) => void): Closing {
 }
 
 async function closed({ close, withinMs }: Part, onFault: (fault: unknown) => void): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
   try {
-    await Promise.race([close(), new Promise((resolve) => (timer = setTimeout(resolve, withinMs)))]);
+    await within(Promise.resolve(close()), withinMs);
   } catch (fault) {
     onFault(fault);
   }
-  clearTimeout(timer);
 }

@@ -1,4 +1,5 @@
 // How full budgets are, for metrics: remembers of each budget the account that was fullest when calls were last charged here, and asks for it when it is read.
+import { LATE, within } from "../core/timeout.ts";
 import type { CallRecord } from "../core/record.ts";
 import type { LimitRule } from "../core/limit.ts";
 import type { Snapshot } from "../core/snapshot.ts";
@@ -57,7 +58,7 @@ export function openBudgetWatch(limits: Pick<LimitStore, "standing">, snapshot: 
             budgets.delete(id);
             return null;
           }
-          const standing = await within(limits.standing({ rule, value: seen.value }));
+          const standing = await knownStanding(limits.standing({ rule, value: seen.value }));
           if (standing === null) return null;
           seen.after = standing.used;
           return { budget: id, name: rule.name, used: standing.limit === 0 ? 1 : standing.used / standing.limit };
@@ -69,15 +70,12 @@ export function openBudgetWatch(limits: Pick<LimitStore, "standing">, snapshot: 
 }
 
 /** Null: it is not known in time. */
-async function within(asked: Standing | Promise<Standing>): Promise<Standing | null> {
+async function knownStanding(asked: Standing | Promise<Standing>): Promise<Standing | null> {
   if (!(asked instanceof Promise)) return asked;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const over = new Promise<null>((resolve) => (timer = setTimeout(resolve, MOST_WAIT_MS, null)));
   try {
-    return await Promise.race([asked, over]);
+    const standing = await within(asked, MOST_WAIT_MS);
+    return standing === LATE ? null : standing;
   } catch {
     return null;
-  } finally {
-    clearTimeout(timer);
   }
 }

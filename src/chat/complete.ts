@@ -1,5 +1,6 @@
 // The one engine of promise 7: takes what the plan says, attempts it, and goes on until something has answered or there is nothing left. What an attempt produces
 // (a non-streaming answer, or a stream up to its first content) is handed in.
+import { LATE, within } from "../core/timeout.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
 import { toldAttempt } from "../core/record.ts";
 import type { Hedge, Route } from "../core/route.ts";
@@ -117,17 +118,11 @@ async function release<T>(loser: AttemptRun<T>, { discard }: AttemptWork<T>): Pr
 
 /** Whether it is still in flight after so long. */
 async function isLate(attempt: Promise<unknown>, delayMs: number): Promise<boolean> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<true>((resolve) => (timer = setTimeout(resolve, delayMs, true)));
   const over = attempt.then(
-    () => false,
-    () => false,
+    () => null,
+    () => null,
   );
-  try {
-    return await Promise.race([over, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return (await within(over, delayMs)) === LATE;
 }
 
 /**

@@ -1,4 +1,5 @@
 // The body of a request, within size and time (decisions 5.6). Content-Length is judged first, then what really comes is counted.
+import { withTimeout } from "../core/timeout.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { ServerLimits } from "../core/snapshot.ts";
 
@@ -52,29 +53,18 @@ async function readCounted(request: Request, limits: ServerLimits): Promise<Uint
 
 /** A body that drips is cut off here. */
 async function inTime(reading: Promise<Uint8Array>, timeoutMs: number): Promise<Uint8Array> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () =>
-        reject(
-          new GatewayError("body_timeout", `The body did not arrive within ${timeoutMs / 1000} s.`, {
-            headers: { connection: "close" },
-          }),
-        ),
-      timeoutMs,
-    );
-  });
+  const late = (): GatewayError =>
+    new GatewayError("body_timeout", `The body did not arrive within ${timeoutMs / 1000} s.`, {
+      headers: { connection: "close" },
+    });
   try {
-    return await Promise.race([reading, late]);
+    return await withTimeout(reading, timeoutMs, late);
   } catch (thrown) {
     if (thrown instanceof GatewayError) throw thrown;
     throw new GatewayError("invalid_json", "The body broke off before its end.", {
       headers: { connection: "close" },
       cause: thrown,
     });
-  } finally {
-    clearTimeout(timer);
-    reading.catch(() => {});
   }
 }
 

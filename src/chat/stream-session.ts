@@ -1,5 +1,6 @@
 // The life of one streamed reply: its head is held until there is something to send (decisions 7.4), keep-alives go out while nothing comes (8.4), it is read as the
 // client reads (8.5), and ends in one way, whatever ended it (8.3).
+import { LATE, within } from "../core/timeout.ts";
 import { asGatewayError, errorBody, type GatewayError } from "../core/errors.ts";
 import type { Outcome } from "../routing/health.ts";
 import type { Call } from "./call.ts";
@@ -80,17 +81,10 @@ export class StreamSession {
 
   /** Null when the time is over and the head has to go first. Throws what the engine gave up with. */
   async holdHead(): Promise<Sending | null> {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<null>(
-      (resolve) => (timer = setTimeout(resolve, this.#call.snapshot.limits.headHoldMs, null)),
-    );
-    try {
-      const sending = await Promise.race([this.#begun, late]);
-      if (sending !== null) this.#take(sending);
-      return sending;
-    } finally {
-      clearTimeout(timer);
-    }
+    const sending = await within(this.#begun, this.#call.snapshot.limits.headHoldMs);
+    if (sending === LATE) return null;
+    this.#take(sending);
+    return sending;
   }
 
   #take(sending: Sending): void {

@@ -1,4 +1,5 @@
 // One stored credential made ready for the wire: at once, or by an exchange whose outcome is kept. Tokens of callers are kept apart from the operator's.
+import { withTimeout } from "../core/timeout.ts";
 import type { CancelSignal } from "../core/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
 import { GOOGLE_TOKEN_URL, IBM_TOKEN_URL, type StoredCredential } from "../core/credential.ts";
@@ -153,19 +154,12 @@ async function bounded(
   work: Promise<Issued>,
   { exchangeTimeoutMs = EXCHANGE_TIMEOUT_MS }: SupplyOptions,
 ): Promise<Issued> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new ExchangeFault("timeout", `there was no credential within ${exchangeTimeoutMs / 1000} s`)),
-      exchangeTimeoutMs,
-    );
-  });
+  const late = (): ExchangeFault =>
+    new ExchangeFault("timeout", `there was no credential within ${exchangeTimeoutMs / 1000} s`);
   try {
-    return await Promise.race([work, late]);
+    return await withTimeout(work, exchangeTimeoutMs, late);
   } catch (thrown) {
     if (thrown instanceof ExchangeFault) throw thrown;
     throw new ExchangeFault("failed", thrown instanceof Error ? thrown.message.slice(0, 500) : String(thrown), thrown);
-  } finally {
-    clearTimeout(timer);
   }
 }

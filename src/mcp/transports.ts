@@ -1,5 +1,6 @@
 // The ways to a tool server: Streamable HTTP, Server-Sent Events of older servers, and a program's input and output. Each is the official client's own
 // transport, over a fetch of ours, or with a bound on what is read.
+import { within } from "../core/timeout.ts";
 import type { Transport } from "@modelcontextprotocol/client";
 import type { Clock } from "../core/clock.ts";
 import { Cancellation } from "../core/cancellation.ts";
@@ -126,7 +127,11 @@ function opened({ transport, hasSession, secrets, farewell }: Opened): OpenedTra
   let ending: Promise<void> | null = null;
   const close = (): Promise<void> => transport.close().catch(() => undefined);
   const end = async (): Promise<void> => {
-    if (farewell !== null) await Promise.race([farewell().catch(() => undefined), Bun.sleep(FAREWELL_MS)]);
+    if (farewell !== null)
+      await within(
+        farewell().catch(() => undefined),
+        FAREWELL_MS,
+      );
     await close();
   };
   return {

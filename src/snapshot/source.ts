@@ -6,7 +6,7 @@ import { FileFollower } from "../config/file-follower.ts";
 import { readConfigText } from "../config/file.ts";
 import { systemClock, type Clock } from "../core/clock.ts";
 import type { Snapshot } from "../core/snapshot.ts";
-import { withTimeout } from "../wire/timeout.ts";
+import { withTimeout } from "../core/timeout.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
 import type { Contents } from "../store/contents.ts";
 import type { Store } from "../store/store.ts";

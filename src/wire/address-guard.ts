@@ -1,6 +1,7 @@
 // Decides whether an address that came with a request may be called, and by which checked IP address the call then goes, so that a second look-up
 // cannot lead elsewhere (decisions 2.12). Spellings of hosts are those of the WHATWG URL standard; the ranges are those that the IANA special-purpose
 // registries (RFC 6890) list as not globally reachable, with RFC 4291, 6052 and 3056 for IPv4 inside IPv6.
+import { withTimeout } from "../core/timeout.ts";
 import { lookup } from "node:dns/promises";
 import { isIP, isIPv4 } from "node:net";
 import { GatewayError } from "../core/errors.ts";
@@ -87,16 +88,11 @@ function parseAddress(address: string, param: string): { readonly url: string; r
 
 async function resolveHost(host: string, options: AddressOptions): Promise<readonly string[]> {
   const timeoutMs = options.resolveTimeoutMs ?? RESOLVE_TIMEOUT_MS;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
-  });
+  const late = (): Error => new Error(`no answer within ${timeoutMs} ms`);
   try {
-    return await Promise.race([(options.resolve ?? systemLookup)(host), late]);
+    return await withTimeout((options.resolve ?? systemLookup)(host), timeoutMs, late);
   } catch (thrown) {
     throw unresolved(options.param, `${host}: ${thrown instanceof Error ? thrown.message : String(thrown)}`, thrown);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

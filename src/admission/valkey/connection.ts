@@ -1,6 +1,7 @@
 // The connection to Valkey or Redis, one server or a cluster. A command fails rather than waits: nothing is queued while there is no connection, and nothing is
 // repeated. Whether an answer is too late is for the replica to say, which knows whether its own process ran meanwhile (running-time.ts): a timer that fires before
 // the socket is read tells nothing. Commands are not pipelined by the library: on clusters it loses them when a slot moves.
+import { within } from "../../core/timeout.ts";
 import type { Cluster, Redis } from "ioredis";
 import { type Answer, encodeMessage, type MessageWithKeys } from "./protocol.ts";
 import { STORE_SCRIPT } from "./store-script.ts";
@@ -101,6 +102,6 @@ export async function openClient(
   }
   // without a listener an error of the connection would end the process; each is seen where its command fails
   client.on("error", () => {});
-  await Promise.race([new Promise<void>((resolve) => void client.once("ready", resolve)), Bun.sleep(READY_MS)]);
+  await within(new Promise<void>((resolve) => void client.once("ready", resolve)), READY_MS);
   return client;
 }

@@ -1,5 +1,6 @@
 // One thread that delivers records, seen from the thread that serves calls: what is on its way to it is bounded, what it does is read from shared counts, and a thread
 // that ends, hangs or grows too large is replaced, after waits that grow; what it held is counted as shed.
+import { within } from "../../core/timeout.ts";
 import type { Worker } from "node:worker_threads";
 import { FIGURES, type Figure, SETTLED, type SharedFigures, sharedFigures } from "./integration-figures.ts";
 import type { Integration } from "./integration-settings.ts";
@@ -118,7 +119,7 @@ export class IntegrationThread {
     if (worker !== null) {
       const ended = new Promise<void>((resolve) => (this.#ended = resolve));
       worker.postMessage({ endWithinMs: withinMs } satisfies EndRequest, []);
-      await Promise.race([ended, Bun.sleep(withinMs + LOOK_MS)]);
+      await within(ended, withinMs + LOOK_MS);
       this.#worker = null;
       await worker.terminate();
     }

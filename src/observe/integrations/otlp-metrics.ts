@@ -1,4 +1,5 @@
 // Metrics of calls over OpenTelemetry's protocol: every call is counted when it comes, whatever becomes of its trace, and the sums are sent now and then.
+import { within } from "../../core/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
 import { systemClock } from "../../core/clock.ts";
 import type { CallRecord } from "../../core/record.ts";
@@ -69,7 +70,7 @@ export function openMetricsExport(
       clearInterval(timer);
       // one that is under way may hang, and the last figures are not to wait for it
       const halfMs = withinMs / 2;
-      await Promise.race([running, Bun.sleep(halfMs)]);
+      if (running !== null) await within(running, halfMs);
       await send(Math.min(timeoutMs, halfMs));
     },
   };

@@ -1,5 +1,6 @@
 // What stands in front of every sink: a queue in memory that is bounded by number and size, batches, a time limit for each delivery, repeats with growing waits.
 // When it is full the oldest go: when a receiver is back after hours, what people look at is what happened last.
+import { within } from "../../core/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { IntegrationDelivery } from "./integration-fields.ts";
 import { type Rejected, SinkFault } from "./sink.ts";
@@ -89,7 +90,11 @@ export class SinkQueue<T> {
     await this.#running;
     clearTimeout(timer);
     this.#shed("shutdown", this.#take(this.#length).length);
-    await Promise.race([this.#receiver?.close().catch(() => {}), Bun.sleep(Math.max(GRACE_MS, this.#leftMs()))]);
+    if (this.#receiver !== null)
+      await within(
+        this.#receiver.close().catch(() => {}),
+        Math.max(GRACE_MS, this.#leftMs()),
+      );
   }
 
   get #length(): number {

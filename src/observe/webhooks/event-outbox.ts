@@ -1,5 +1,6 @@
 // Where events are told: they are handed over in memory, and written down from there, so that telling one never waits. What the database does not take is kept and tried
 // again, in bounded room: beyond it the oldest goes, and is counted.
+import { within } from "../../core/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Events, GatewayEvent, NewEvent, WebhookSet } from "../../core/event.ts";
 import { eventIdOf, newEventId } from "../../core/event-id.ts";
@@ -89,7 +90,7 @@ export function openEventOutbox({
         if (timer !== null) clearTimeout(timer);
         for (let isAway = false; held.length > 0 && !isAway; isAway = waitMs > 0) await (writing ?? write());
       };
-      await Promise.race([all(), Bun.sleep(timeoutMs)]);
+      await within(all(), timeoutMs);
       if (timer !== null) clearTimeout(timer);
       timer = null;
       figures.shedEvents += held.length;

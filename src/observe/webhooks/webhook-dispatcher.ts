@@ -1,5 +1,6 @@
 // Works off the queue of events: gives each webhook that hears of one its delivery, and tries those that are due. Several gateways do the same on one database: a
 // delivery is in the hands of one at a time. A receiver that is slow or away holds up nobody else's deliveries.
+import { within } from "../../core/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Webhook, WebhookSet } from "../../core/event.ts";
 import type { ClaimedDelivery, DeliveryOutcome, EventQueue, Recipient, Spread } from "../../store/events.ts";
@@ -118,7 +119,7 @@ export function openDispatcher(options: DispatcherOptions): Dispatcher {
     isInUse: () => isInUse,
     async close(timeoutMs) {
       isClosed = true;
-      await Promise.race([Promise.all([turns.close(), ...deliveries]), Bun.sleep(timeoutMs)]);
+      await within(Promise.all([turns.close(), ...deliveries]), timeoutMs);
     },
   };
 }
