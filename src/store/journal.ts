@@ -123,6 +123,11 @@ export class Journal implements Ledger {
     };
   }
 
+  /** Rows that wait in memory and are gone with the process. Those that recovery made are not: the next start makes them again of the same openings. */
+  get rowsInMemoryAlone(): number {
+    return this.#waiting.filter(({ kind }) => kind !== "unsettled").length;
+  }
+
   open(record: CallRecord): OpenEntry {
     if (this.#fault !== null) this.#mayGoOn();
     const entry: Entry = { traceId: record.traceId, text: openingText(record), segment: 0 };

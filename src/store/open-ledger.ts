@@ -388,10 +388,11 @@ async function endJournal(
   const isShipped = await shipper.drain(LAST_ROWS_MS);
   await journal.end();
   const { openCalls, waitingRows } = journal.standing();
-  if (waitingRows > 0)
+  const lost = journal.rowsInMemoryAlone;
+  if (lost > 0)
     tell("error", "the process ends before the disk took these rows of the ledger, which are lost", {
       folder,
-      rows: waitingRows,
+      rows: lost,
     });
   const { progress } = shipper;
   if (

@@ -1,6 +1,12 @@
 // One call and what comes of it, for the contract suite of upstream clients.
 import { UpstreamFault } from "../../src/wire/upstream.ts";
-import type { UpstreamCall, UpstreamClient, UpstreamFaultKind, UpstreamResponse } from "../../src/wire/upstream.ts";
+import type {
+  UpstreamCall,
+  UpstreamClient,
+  UpstreamFaultKind,
+  UpstreamRequest,
+  UpstreamResponse,
+} from "../../src/wire/upstream.ts";
 
 /** `ca`: certificate authorities in PEM that the client trusts in place of its own. */
 export type MakeUpstreamClient = (options?: { readonly ca?: string }) => UpstreamClient;
@@ -11,9 +17,19 @@ export const CLOSE_MS = 10_000;
 
 export const REQUEST_BODY = JSON.stringify({ model: "m", messages: [{ role: "user", content: "Grüße, 世界" }] });
 
-export function send(client: UpstreamClient, url: string, call: Partial<UpstreamCall> = {}): Promise<UpstreamResponse> {
+export function send(
+  client: UpstreamClient,
+  url: string,
+  call: Partial<UpstreamCall> = {},
+  request: Partial<UpstreamRequest> = {},
+): Promise<UpstreamResponse> {
   return client.send(
-    { url, headers: { "content-type": "application/json", "x-api-key": "key-of-the-provider" }, body: REQUEST_BODY },
+    {
+      url,
+      headers: { "content-type": "application/json", "x-api-key": "key-of-the-provider" },
+      body: REQUEST_BODY,
+      ...request,
+    },
     {
       connectTimeoutMs: 2_000,
       firstByteTimeoutMs: 3_000,

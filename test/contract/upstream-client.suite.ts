@@ -1,5 +1,8 @@
 // What every upstream client does, shown against real sockets on which the peer misbehaves. The port is src/wire/upstream.ts.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import type { UpstreamClient, UpstreamFault, UpstreamFaultKind } from "../../src/wire/upstream.ts";
 import { checkHangingCalls } from "./hanging-calls.ts";
@@ -49,6 +52,33 @@ const answersSuite = (client: UpstreamClient): void =>
       expect(request?.head).toMatch(new RegExp(`\r\ncontent-length: ${Buffer.byteLength(REQUEST_BODY)}(\r\n|$)`, "i"));
       expect(request?.body).toBe(REQUEST_BODY);
       expect(server.requests.length).toBe(1);
+    });
+
+    test("a long body of bytes goes out whole, several times at once from the same memory, to a peer that reads slowly", async () => {
+      const bytes = new Uint8Array(8 * MEGABYTE).map((_, index) => (index * 31 + (index >> 8)) % 251);
+      const digest = (data: Uint8Array): string => createHash("sha256").update(data).digest("hex");
+      const server = createServer((request, response) => {
+        const hash = createHash("sha256");
+        request.on("data", (data: Buffer) => {
+          hash.update(data);
+          request.pause();
+          setImmediate(() => request.resume());
+        });
+        request.on("end", () => response.end(hash.digest("hex")));
+      });
+      await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+      let sent = 0;
+      const onSent = (isSent: boolean): void => void (sent += isSent ? 1 : 0);
+      const answers = await Promise.all(
+        Array.from({ length: 5 }, async () => {
+          const { body } = await send(client, url, { onSent }, { bytes });
+          return body.text(1_000);
+        }),
+      );
+      expect(answers).toEqual(Array.from({ length: 5 }, () => digest(bytes)));
+      expect(sent).toBe(5);
+      server.close();
     });
 
     test("status and headers, whatever the status", async () => {

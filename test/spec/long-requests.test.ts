@@ -42,7 +42,7 @@ const REQUESTS: Readonly<Record<string, string>> = {
   "a parameter that is dropped": body("anthropic:claude-sonnet-4-5", '"logit_bias":{"1":1},"drop_params":true'),
   "a parameter that is refused": body("anthropic:claude-sonnet-4-5", '"logit_bias":{"1":1}'),
   "a stream": body("openai:m", '"stream":true'),
-  "several choices in several calls": `{"model":"anthropic:claude-sonnet-4-5","n":3,"messages":[{"role":"user","content":"${long()}"}]}`,
+  "several choices in several calls": `{"model":"ollama:llama3","n":3,"messages":[{"role":"user","content":"${long()}"}]}`,
   "a message that is wrong": `{"model":"openai:m","messages":[{"role":"user","content":"${long()}"},{"role":"nobody","content":"x"}]}`,
   "a body that is no JSON": `${body("openai:m", '"n":1').slice(0, -1)},nope}`,
   "a name that is too long": `{"model":"openai:${"m".repeat(2_000_000)}","messages":[]}`,
@@ -51,6 +51,19 @@ const REQUESTS: Readonly<Record<string, string>> = {
 };
 
 describe("a long request", () => {
+  test("[d5.8] that is several calls is written once for all of them", async () => {
+    let written = 0;
+    const longRequests: LongRequests = {
+      ...threads,
+      encode(...asked) {
+        written += 1;
+        return threads.encode(...asked);
+      },
+    };
+    const { sent } = await seen(REQUESTS["several choices in several calls"]!, longRequests);
+    expect([sent.length, written]).toEqual([3, 1]);
+  });
+
   for (const [what, text] of Object.entries(REQUESTS)) {
     test(`[d5.8] ${what}: what goes out, the answer and the record are those of one thread`, async () => {
       expect(Buffer.byteLength(text)).toBeGreaterThan(LONG_BODY_BYTES);
