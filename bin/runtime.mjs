@@ -138,11 +138,20 @@ function install(missing, development) {
   }
 }
 
+/**
+ * The channel carries no message: it closes when this process is gone, also by `kill -9`, and the gateway then stops (src/cli/launcher.ts). The variable says whose
+ * channel it is. Bun's program for Windows is started without.
+ */
 function run(program, args) {
-  const child = spawn(program, args, { stdio: "inherit", env: environment(process.env) });
-  // a terminal gives Ctrl-C to the whole foreground group: forwarded, it would arrive twice and look like impatience
+  let child;
+  // before there is a child: a signal in between would end this process alone. A terminal gives Ctrl-C to the whole foreground group: forwarded, it would arrive twice and look like impatience
   for (const signal of FORWARDED)
     process.on(signal, () => (signal === "SIGINT" && isatty(0) ? undefined : child.kill(signal)));
+  const hasChannel = process.platform !== "win32";
+  child = spawn(program, args, {
+    stdio: hasChannel ? ["inherit", "inherit", "inherit", "ipc"] : "inherit",
+    env: { ...environment(process.env), ...(hasChannel && { DRAGOMAN_LAUNCHER: String(process.pid) }) },
+  });
   followParent(child);
   child.on("error", (error) => fail(`${program} could not be started: ${error.message}`));
   child.on("exit", (code, signal) => {

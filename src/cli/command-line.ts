@@ -5,6 +5,7 @@ import { ConfigurationError } from "../config/problem.ts";
 import { addAdminCommands, gatewayOptions } from "./admin/commands.ts";
 import { VERSION } from "../core/version.ts";
 import { StoreError } from "../store/store.ts";
+import { followLauncher, type Launcher } from "./launcher.ts";
 import type * as remoteTokens from "./admin/tokens.ts";
 import type * as token from "./token.ts";
 import type { StoreFlags } from "./token.ts";
@@ -14,7 +15,7 @@ import { endQuietlyWithReader, printError, printLine } from "./output.ts";
 export async function runCommandLine(args: readonly string[]): Promise<number> {
   let code = 0;
   endQuietlyWithReader();
-  const program = createProgram((result) => (code = result));
+  const program = createProgram((result) => (code = result), followLauncher());
   try {
     await program.parseAsync([...args], { from: "user" });
     return code;
@@ -31,7 +32,7 @@ const config = () =>
   new Option("--config <file>", "configuration file (default: DRAGOMAN_CONFIG, or dragoman.yaml of this folder)");
 const data = () => new Option("--data <folder>", "folder of the database (default: DRAGOMAN_DATA, or ./data)");
 
-function createProgram(setCode: (code: number) => void): Command {
+function createProgram(setCode: (code: number) => void, launcher: Launcher): Command {
   const program = new Command("dragoman")
     .description("An LLM gateway: one chat completion operation in front of every model provider.")
     .exitOverride()
@@ -45,7 +46,7 @@ function createProgram(setCode: (code: number) => void): Command {
     .option("--host <address>", "address to listen on (default: DRAGOMAN_HOST, or 127.0.0.1)")
     .addOption(data())
     .addOption(config())
-    .action(async (options) => setCode(await (await import("./serve.ts")).serve(options, readEnvironment())));
+    .action(async (options) => setCode(await (await import("./serve.ts")).serve(options, readEnvironment(), launcher)));
 
   addTokenCommands(program);
   const key = program.command("key").description("the master key, which seals the secrets in the database");

@@ -12,10 +12,11 @@ import { VERSION } from "../core/version.ts";
 import { type Gateway, openGateway, PROVIDER_FAMILIES } from "../gateway.ts";
 import { loadConfiguration } from "../snapshot/configuration.ts";
 import { assertFetchConcurrency, requiredEnvironment } from "../wire/upstream-fetch.ts";
+import type { Launcher } from "./launcher.ts";
 import { printError, printLine } from "./output.ts";
 
 /** Runs until a signal ends it. Gives the exit code. */
-export async function serve(flags: ServerFlags, environment: Environment): Promise<number> {
+export async function serve(flags: ServerFlags, environment: Environment, launcher: Launcher): Promise<number> {
   const file = resolveConfigFile({ flags, environment });
   const options = resolveServerOptions({
     flags,
@@ -34,7 +35,7 @@ export async function serve(flags: ServerFlags, environment: Environment): Promi
     process.exit(1);
   }
   process.on("SIGHUP", () => void gateway.reload());
-  const end = ended(gateway);
+  const end = ended(gateway, launcher);
   // what the start had to say of the data comes before the line that says that it is done
   await gateway.logged();
   greet(gateway, options, file);
@@ -88,8 +89,11 @@ function quoted(path: string): string {
 /** A signal that reaches the whole process group arrives twice: once directly and once through npm or the launcher. */
 const SAME_SIGNAL_MS = 1500;
 
-/** The first SIGTERM or SIGINT drains, the next one cuts the calls that are left, and one after that ends the process whatever is under way. */
-function ended(gateway: Gateway): Promise<number> {
+/**
+ * The first SIGTERM or SIGINT drains, the next one cuts the calls that are left, and one after that ends the process whatever is under way. The end of the launcher is
+ * as a first signal: it hurries nothing.
+ */
+function ended(gateway: Gateway, launcher: Launcher): Promise<number> {
   return new Promise((resolve) => {
     let signals = 0;
     let lastMs = Number.NEGATIVE_INFINITY;
@@ -115,6 +119,11 @@ function ended(gateway: Gateway): Promise<number> {
     };
     process.on("SIGTERM", end);
     process.on("SIGINT", end);
+    launcher.whenGone(() => {
+      if (signals > 0) return;
+      printError("the launcher has ended; the gateway stops as on SIGTERM");
+      end();
+    });
   });
 }
 

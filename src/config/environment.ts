@@ -72,6 +72,11 @@ export function readEnvironment(source: Readonly<Record<string, string | undefin
   return environment;
 }
 
+/** The launcher (bin/runtime.mjs) has started this process. Not among VARIABLES: operators do not set it. */
+export function isLaunched(source: Readonly<Record<string, string | undefined>> = process.env): boolean {
+  return source["DRAGOMAN_LAUNCHER"] !== undefined;
+}
+
 export function parsePort(text: string): number | undefined {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : NaN;
   return port <= 65_535 ? port : undefined;

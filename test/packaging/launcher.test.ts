@@ -31,6 +31,11 @@ if (mode === "wait") {
   setInterval(() => {}, 1000);
   console.log("ready");
 }
+if (mode === "note") {
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => { console.log(signal); if (signal === "SIGHUP") process.exit(40); });
+  setInterval(() => {}, 1000);
+  console.log("ready");
+}
 if (mode === "import") await import("aliased").then(() => console.log("imported"), (error) => console.log(error.message));
 `;
 
@@ -194,6 +199,24 @@ describe("endings", () => {
       }
       expect([await child.exited, printed.split("\n").at(-2)]).toEqual([40, signal]);
     }
+  });
+
+  test("each signal is passed on once", async () => {
+    const child = start(ready, ["note"]);
+    const next = { ready: "SIGTERM", SIGTERM: "SIGINT", SIGINT: "SIGHUP" } as const;
+    const printed: string[] = [];
+    let rest = "";
+    const decoder = new TextDecoder();
+    for await (const bytes of child.stdout) {
+      rest += decoder.decode(bytes);
+      const lines = rest.split("\n");
+      rest = lines.pop()!;
+      printed.push(...lines.filter((line) => !line.startsWith("{")));
+      const signal = next[printed.at(-1) as keyof typeof next];
+      // in a process of its own, as a shell has it: one that arrived twice would come before the next one
+      if (signal !== undefined) child.kill(signal);
+    }
+    expect([await child.exited, printed]).toEqual([40, ["ready", "SIGTERM", "SIGINT", "SIGHUP"]]);
   });
 });
 
