@@ -4,6 +4,7 @@
 import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
 import { type GatewayProcess, runCli, startGateway } from "../test/harness/gateway-process.ts";
+import { startEverything } from "../test/harness/everything.ts";
 import { type LongAnswers, startLongAnswers } from "./loop-answers.ts";
 import type { Waits } from "./loop-pinger.ts";
 import { ANSWERED, type LoopShape, REQUESTS } from "./loop-shapes.ts";
@@ -20,7 +21,7 @@ interface Row {
   readonly waits: Waits;
 }
 
-function configuration({ port }: LongAnswers): string {
+function configuration({ port }: LongAnswers, toolServers: string): string {
   const address = `http://127.0.0.1:${port}`;
   return `providers:
   up: { type: custom, base_url: "${address}/v1" }
@@ -29,7 +30,9 @@ function configuration({ port }: LongAnswers): string {
   aws: { type: bedrock, base_url: "${address}", region: us-east-1, aws: { access_key_id: AKIAEXAMPLE, secret_access_key: x } }
 policies:
   guarded: { scope: { user: guarded }, guard: { on: both, action: mask, classes: [email, card] } }
-`;
+tenants:
+  default: { settings: { content_log: { enabled: true, projects: [kept] } } }
+${toolServers}`;
 }
 
 async function personalToken(gateway: GatewayProcess): Promise<string> {
@@ -77,8 +80,9 @@ async function main(): Promise<number> {
   const wanted = (title: string): boolean =>
     flags.only === undefined || flags.only.split(",").some((word) => title.includes(word));
   const upstream = startLongAnswers();
+  const tools = await startEverything();
   const gateway = await startGateway({
-    config: configuration(upstream),
+    config: configuration(upstream, tools.config),
     environment: { DRAGOMAN_ALLOW_PRIVATE_ADDRESSES: "true" },
   });
   const tokens = {
@@ -86,7 +90,10 @@ async function main(): Promise<number> {
     viewer: await gateway.createToken("--role", "viewer"),
     endpoint: await gateway.createToken("--permission", "byo_endpoint", "--permission", "debug"),
     admin: await personalToken(gateway),
+    keeper: "",
   };
+  await runCli(["project", "create", "kept", "--url", gateway.url, "--token", tokens.admin]);
+  tokens.keeper = await gateway.createToken("--project", "kept");
   const pinger = new Worker(new URL("./loop-pinger.ts", import.meta.url), {
     workerData: { port: Number(new URL(gateway.url).port), pid: gateway.pid },
   });
@@ -130,6 +137,7 @@ async function main(): Promise<number> {
     await pinger.terminate();
     await gateway.stop("SIGKILL");
     upstream.stop();
+    await tools.stop();
   }
   const late = rows.filter(({ waits }) => waits.processorMs > PROMISED_MS).length;
   process.stdout.write(`\n${rows.length} shapes, ${late} above ${PROMISED_MS} ms\n`);

@@ -5,7 +5,7 @@ export interface LoopShape {
   /** Made when its turn comes: all of them together would not fit into memory. */
   readonly body: () => string;
   /** The model that `body` is to name, when it is not the plain one. */
-  readonly caller?: "developer" | "viewer" | "endpoint" | "admin";
+  readonly caller?: "developer" | "viewer" | "endpoint" | "admin" | "keeper";
   readonly path?: string;
   /** Further headers. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -28,6 +28,9 @@ const text = (bytes: number, unit = "The quick brown fox jumps over the lazy dog
   `"${unit.repeat(Math.ceil(bytes / Buffer.byteLength(unit)))}"`;
 const image = (bytes: number): string =>
   `[{"type":"text","text":"See."},{"type":"image_url","image_url":{"url":"data:image/png;base64,${"iVBORw0KGgoAAAANSUhEUgAA".repeat(bytes / 24)}"}}]`;
+const file = (bytes: number): string =>
+  `[{"type":"file","file":{"filename":"a.txt","file_data":"data:text/plain;base64,${"VGhlIHF1aWNrIGJyb3duIGZveCBqdW1wcyBvdmVyLiA=".slice(0, 40).repeat(bytes / 40)}"}}]`;
+const SERVER = ',"tools":[{"type":"mcp","server_label":"local"}]';
 const tool = (index: number): string =>
   `{"type":"function","function":{"name":"f${index}","description":"${"d".repeat(100)}","parameters":{"type":"object","properties":{"a":{"type":"string"}}}}}`;
 const round = (index: number): string =>
@@ -154,7 +157,7 @@ export const REQUESTS: readonly LoopShape[] = [
       ),
   },
   {
-    title: "50,000 messages of 60 bytes, guarded",
+    title: "9,999 messages of 600 bytes, guarded",
     body: () =>
       conversation(
         many(9_999, () => `{"role":"user","content":${text(600)}}`),
@@ -162,6 +165,67 @@ export const REQUESTS: readonly LoopShape[] = [
       ),
   },
   { title: "an image of 30 MB, guarded", body: () => saying(image(30 * MB), "up:m", ',"user":"guarded"') },
+  {
+    title: "a text file of 20 MB, guarded",
+    body: () => saying(file(20 * MB), "up:m", ',"user":"guarded"'),
+  },
+  {
+    title: "1,000,000 addresses of e-mail, guarded",
+    body: () => saying(text(22 * MB, "ada@mail.example.org, "), "up:m", ',"user":"guarded"'),
+  },
+  {
+    title: "249,000 short texts, guarded",
+    body: () => body(`"user":"guarded","x":[${many(249_000, (index) => `"a${index}"`)}]`),
+  },
+  { title: "500 KB of text, guarded", body: () => saying(text(500_000), "up:m", ',"user":"guarded"') },
+  {
+    title: "20,000 addresses of e-mail, guarded",
+    body: () => saying(text(440_000, "ada@mail.example.org, "), "up:m", ',"user":"guarded"'),
+  },
+  {
+    title: "500 KB of digits, guarded",
+    body: () => saying(text(500_000, "4111 1111 "), "up:m", ',"user":"guarded"'),
+  },
+  {
+    title: "60,000 short texts, guarded",
+    body: () => body(`"user":"guarded","x":[${many(60_000, (index) => `"${index}"`)}]`),
+  },
+  {
+    title: "10,000 parts in one message, guarded",
+    body: () => saying(`[${many(10_000, () => part)}]`, "up:m", ',"user":"guarded"'),
+  },
+  { title: "2,048 tools, guarded", body: () => body(`"user":"guarded","tools":[${many(2048, tool)}]`) },
+  {
+    title: "32 fallbacks beside 490 KB of parameters, guarded",
+    body: () =>
+      body(
+        `"user":"guarded","fallbacks":[${many(32, (index) => `{"model":"up:${index}","seed":${index}}`)}],"stop":${text(490_000)}`,
+      ),
+  },
+  // of a project that keeps what is said
+  { title: "30 MB of text, kept", body: () => saying(text(30 * MB)), caller: "keeper" },
+  { title: "30 MB of escaped quotes, kept", body: () => saying(`"${'\\"'.repeat(15 * MB)}"`), caller: "keeper" },
+  {
+    title: "2,000 messages of 15 KB, kept",
+    body: () => conversation(many(2000, () => `{"role":"user","content":${text(15_000)}}`)),
+    caller: "keeper",
+  },
+  { title: "an image of 30 MB, kept", body: () => saying(image(30 * MB)), caller: "keeper" },
+  { title: "500 KB of text, kept", body: () => saying(text(500_000)), caller: "keeper" },
+  // with tools that the gateway runs
+  { title: "30 MB of text, with a tool server", body: () => saying(text(30 * MB), "up:m", SERVER) },
+  {
+    title: "30 MB of escaped quotes, with a tool server",
+    body: () => saying(`"${'\\"'.repeat(15 * MB)}"`, "up:m", SERVER),
+  },
+  {
+    title: "2,000 messages of 15 KB, with a tool server",
+    body: () =>
+      conversation(
+        many(2000, () => `{"role":"user","content":${text(15_000)}}`),
+        SERVER,
+      ),
+  },
   // answered in the process
   { title: "30 MB of text, to the sandbox", body: () => saying(text(30 * MB), "sandbox:echo") },
   {
@@ -265,6 +329,18 @@ export const REQUESTS: readonly LoopShape[] = [
   {
     title: "explained, 30 MB of text",
     body: () => saying(text(30 * MB)),
+    headers: { "x-gateway-explain": "true" },
+    caller: "endpoint",
+  },
+  {
+    title: "explained, 2 MB of text, guarded",
+    body: () => saying(text(2_090_000), "up:m", ',"user":"guarded"'),
+    headers: { "x-gateway-explain": "true" },
+    caller: "endpoint",
+  },
+  {
+    title: "explained, 249,000 numbers",
+    body: () => body(`"x":[${"1,".repeat(249_000)}1]`),
     headers: { "x-gateway-explain": "true" },
     caller: "endpoint",
   },
