@@ -129,16 +129,11 @@ export class Call {
     });
   }
 
-  /** Whose conversation another thread holds, until the call is over. */
+  /** Whose conversation another thread holds, until the call is over and what is kept of it is ready. */
   holds(sent: ChatRequest): ChatRequest {
     if (this.#published) this.context.longRequests?.release(sent);
     else this.#held = sent;
     return sent;
-  }
-
-  /** What is said in the call is kept, or goes on in rounds of tools, which happens in this thread. */
-  needsWhole({ options, toolImages }: ChatRequest, { projectId }: Principal): boolean {
-    return options.toolServers.length > 0 || toolImages.size > 0 || this.snapshot.contentLogs.has(projectId);
   }
 
   /** From here on what is said is collected, where the project keeps it. */
@@ -152,6 +147,7 @@ export class Call {
         this.snapshot.policies.of(tenantId, projectId),
         sent,
         new Looking(this.context.guards, { tenantId, signal: null }),
+        this.context.longRequests,
       );
   }
 
@@ -296,7 +292,8 @@ export class Call {
     this.#published = true;
     for (const end of this.underWay) end();
     this.underWay.clear();
-    if (this.#held !== null) this.context.longRequests?.release(this.#held);
+    // what is kept of it is made ready behind the end
+    if (this.content === null) this.#letGo();
     this.settleLimits();
     this.clock.waitEnds();
     this.deadline.stop();
@@ -305,6 +302,11 @@ export class Call {
     if (this.content !== null) return void this.#publishWithContent(this.content);
     this.#leave();
     this.context.observer.publish(this.record, null);
+  }
+
+  /** Of the conversation that another thread holds. */
+  #letGo(): void {
+    if (this.#held !== null) this.context.longRequests?.release(this.#held);
   }
 
   /** What was said is made ready behind the answer, which does not wait for it; a process that goes down does. Never rejects. */
@@ -316,6 +318,7 @@ export class Call {
     } catch (fault) {
       this.context.onContentLost?.(this.traceId, fault);
     }
+    this.#letGo();
     this.context.observer.publish(this.record, content);
     this.#leave();
   }

@@ -1,7 +1,7 @@
 // What is said in one call, collected while it is said and made ready behind its end: files replaced by a note, cut to size, redacted (decisions 11.3). There is one
 // only where the project keeps what is said.
 import type { GuardPolicy } from "../auth/guarded-text.ts";
-import type { ChatRequest, FinishReason, Message, ToolCall } from "../core/chat.ts";
+import type { ChatRequest, FinishReason, HeldConversation, Message, ToolCall } from "../core/chat.ts";
 import type { CallContent, ContentRules, SaidAnswer } from "../core/content.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import type { Guard, ProjectPolicies } from "../core/policy.ts";
@@ -18,6 +18,7 @@ import {
   withoutMargin,
 } from "./content-size.ts";
 import { textGuard, type TextGuard } from "./guard-request.ts";
+import type { LongRequests } from "./long-requests.ts";
 import type { Looking } from "./looking.ts";
 
 /** The same for every gateway: the trace id is random. */
@@ -37,14 +38,23 @@ export class ContentKeeper {
   readonly #guards: readonly GuardPolicy[];
   readonly #request: ChatRequest;
   readonly #looking: Looking;
+  readonly #longRequests: LongRequests | null;
   readonly #answers = new Map<number, Answering>();
   #rounds: readonly Message[] = [];
   /** Characters of answers that still fit. */
   #room: number;
   #isAnswerCut = false;
 
-  constructor(rules: ContentRules, policies: ProjectPolicies | null, request: ChatRequest, looking: Looking) {
+  /** `longRequests`: where a long conversation is held, from before the call's end until its content is ready. */
+  constructor(
+    rules: ContentRules,
+    policies: ProjectPolicies | null,
+    request: ChatRequest,
+    looking: Looking,
+    longRequests: LongRequests | null = null,
+  ) {
     this.#looking = looking;
+    this.#longRequests = longRequests;
     this.#rules = rules;
     this.#guards = maskingGuards(rules, policies);
     this.#request = request;
@@ -149,9 +159,13 @@ export class ContentKeeper {
     );
     const answers = said.map((answer) => withoutMargin(answer, answersRoom) as JsonObject);
     const room: Room = { left: maxCharacters - half + answersRoom.left, isCut: false };
-    const rounds = await this.#fitting(this.#rounds, room);
-    const messages = await this.#fitting(this.#request.messages, room);
-    const tools = await this.#fitting(this.#request.params.tools ?? [], room);
+    const { held, params } = this.#request;
+    const rounds = await this.#fitting(listHere(this.#rounds), room);
+    const messages = await this.#fitting(
+      held === undefined ? listHere(this.#request.messages) : this.#held(held),
+      room,
+    );
+    const tools = await this.#fitting(listHere(params.tools ?? []), room);
     const isAnswerCut = this.#isAnswerCut || answersRoom.isCut;
     return {
       messages: messages.kept as readonly unknown[] as readonly Message[],
@@ -166,9 +180,14 @@ export class ContentKeeper {
     };
   }
 
-  async #fitting(values: readonly unknown[], room: Room): Promise<Fitting> {
-    if (room.isCut || values.length === 0) return { kept: [], leftOut: values.length, isCut: false };
-    const fitting = cutWithMargin(values as readonly Json[], room.left);
+  /** Messages that another thread holds, and cuts. */
+  #held({ count: length }: HeldConversation): CutList {
+    return { length, cut: (characters) => this.#longRequests!.lastThatFit(this.#request, characters) };
+  }
+
+  async #fitting({ length, cut }: CutList, room: Room): Promise<Fitting> {
+    if (room.isCut || length === 0) return { kept: [], leftOut: length, isCut: false };
+    const fitting = await cut(room.left);
     return cutToSize({ ...fitting, kept: await this.#redacted(fitting.kept) }, room);
   }
 
@@ -185,6 +204,16 @@ export class ContentKeeper {
       visit(textGuard(this.#guards, () => {}, ahead)),
     );
   }
+}
+
+/** A list of which the last members are kept that fit. */
+interface CutList {
+  readonly length: number;
+  readonly cut: (characters: number) => Fitting | Promise<Fitting>;
+}
+
+function listHere(values: readonly unknown[]): CutList {
+  return { length: values.length, cut: (characters) => cutWithMargin(values as readonly Json[], characters) };
 }
 
 /** What a look at a text of nothing costs, in characters. */

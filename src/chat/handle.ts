@@ -53,7 +53,7 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
 
     const principal = authorize(token, requestedScope(sent.options, http.headers, explains), call.snapshot);
     call.authorized(principal);
-    if (sent.held !== undefined && call.needsWhole(sent, principal)) sent = await longRequests!.whole(sent);
+    if (sent.held !== undefined && needsWhole(sent)) sent = await longRequests!.whole(sent);
     if (!explains) call.listens(sent, principal);
     const asked = call.policed(sent, principal);
     if (asked instanceof Promise) await asked;
@@ -78,6 +78,11 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
   // a stream waits for itself, before its last bytes
   if (call.written !== null) await call.written;
   return answer;
+}
+
+/** The rounds of tools go on from the messages themselves. */
+function needsWhole({ options, toolImages }: ChatRequest): boolean {
+  return options.toolServers.length > 0 || toolImages.size > 0;
 }
 
 const NOTHING_NEEDED: ReadonlyMap<Permission, string> = new Map();

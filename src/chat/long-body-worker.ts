@@ -13,6 +13,7 @@ import { readingOf } from "../providers/sandbox/reading.ts";
 import type { ThreadReply, ThreadRequest } from "../wire/asked-thread.ts";
 import { utf8Of } from "../wire/body-bytes.ts";
 import { type Fetched, type Place, placesToFetch, withContent } from "./content-places.ts";
+import { cutWithMargin, type Fitting } from "./content-size.ts";
 import { fitConversation } from "./fit-conversation.ts";
 import { type HeldFinding, HeldLook } from "./guard-held.ts";
 import {
@@ -77,6 +78,17 @@ export interface FillQuestion {
   readonly fetched: readonly Fetched[];
 }
 
+/** What a project keeps of it. */
+export interface CutQuestion {
+  readonly conversation: number;
+  readonly characters: number;
+}
+
+export interface CutMessages extends Omit<Fitting, "kept"> {
+  /** JSON, in which numbers that no double holds keep their digits. */
+  readonly kept: string;
+}
+
 export interface EncodeQuestion {
   readonly conversation: number;
   readonly outline: RequestOutline;
@@ -132,6 +144,11 @@ function takeFiles({ conversation, fill: name, places, fetched }: FillQuestion):
   for (const known of fills.keys()) if (fills.size > MAX_FILLS) fills.delete(known);
 }
 
+function cut({ conversation, characters }: CutQuestion): CutMessages {
+  const { kept, ...fitting } = cutWithMargin(heldOf(conversation).request.messages, characters);
+  return { ...fitting, kept: JSON.stringify(kept) };
+}
+
 function texts(conversation: number): PackedTexts {
   const one = heldOf(conversation);
   one.look = new HeldLook(one);
@@ -162,6 +179,7 @@ const METHODS: Readonly<Record<string, (question: never) => unknown>> = {
   places: ({ conversation, family, model }: PlacesQuestion) =>
     placesToFetch(heldOf(conversation).request, providers.get(family)!, model),
   fill: takeFiles,
+  cut,
   texts,
   found,
   said,

@@ -6,6 +6,7 @@ import type { PackedTexts } from "../auth/packed-texts.ts";
 import type { BodyBounds } from "../core/body-bounds.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
+import type { Json } from "../core/json.ts";
 import type { Target } from "../core/target.ts";
 import type { EncodedRequest, Provider } from "../providers/provider.ts";
 import type { Fetched, Place } from "./content-places.ts";
@@ -13,6 +14,8 @@ import type { HeldFinding } from "./guard-held.ts";
 import { outlineOf, withConversation } from "./held-conversation.ts";
 import { type LongBodyThread, ownMemory } from "./long-body-thread.ts";
 import type {
+  CutMessages,
+  CutQuestion,
   EncodeQuestion,
   FillQuestion,
   FoundQuestion,
@@ -22,6 +25,8 @@ import type {
   SaidQuestion,
 } from "./long-body-worker.ts";
 import { parseChatRequest } from "./parse.ts";
+import { parseBoundedJson } from "../wire/json.ts";
+import type { Fitting } from "./content-size.ts";
 
 /** Of what stands beside a conversation that the other thread holds: it is parsed here. */
 export const MAX_OUTLINE_CHARACTERS = 1_048_576;
@@ -45,6 +50,8 @@ export interface LongRequests {
   places(request: ChatRequest, provider: Provider, model: string): Promise<readonly Place[]>;
   /** The request with the files in their places: takes their bytes. */
   fill(request: ChatRequest, places: readonly Place[], fetched: readonly Fetched[]): Promise<ChatRequest>;
+  /** The last messages that fit into so many characters and the margin of redaction, without their files (content-size.ts). */
+  lastThatFit(request: ChatRequest, characters: number): Promise<Fitting>;
   /** Written and signed for the target. Throws what the encoder throws. */
   encode(request: ChatRequest, target: Target, nowMs: number): Promise<EncodedRequest>;
   /** The request with its conversation, for what only this thread can do with it: it takes the time that the other one would have saved. */
@@ -138,6 +145,13 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
         own.map(({ bytes }) => bytes.buffer as ArrayBuffer),
       );
       return { ...request, held: { ...request.held!, fill } };
+    },
+    async lastThatFit({ held: of }, characters) {
+      const { kept, ...fitting } = await ask<CutMessages>(of!.id, "cut", {
+        conversation: of!.id,
+        characters,
+      } satisfies CutQuestion);
+      return { ...fitting, kept: parseBoundedJson(kept) as readonly Json[] };
     },
     async whole(request) {
       const text = await ask<string>(request.held!.id, "text", request.held!.id);

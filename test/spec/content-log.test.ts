@@ -4,6 +4,8 @@ import type { GuardPolicy } from "../../src/auth/guarded-text.ts";
 import { textGuard } from "../../src/chat/guard-request.ts";
 import { redactedValues } from "../../src/chat/content-redaction.ts";
 import { openGuardThreads } from "../../src/chat/guard-threads.ts";
+import { openLongBodyThread } from "../../src/chat/long-body-thread.ts";
+import { type LongRequests, openLongRequests } from "../../src/chat/long-requests.ts";
 import { Looking } from "../../src/chat/looking.ts";
 import { describe, expect, test } from "bun:test";
 import { compileContentLogs } from "../../src/auth/content-settings.ts";
@@ -20,6 +22,7 @@ import { fakeToolServers, says } from "../harness/fake-tools.ts";
 import { providerSettings, storedKey } from "../harness/targets.ts";
 import { type ScriptedRound, scriptedModel } from "./scripted-rounds.ts";
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
+import { parseJson } from "../../src/wire/json.ts";
 import { longestTurnMs } from "../harness/cpu-time.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
@@ -483,6 +486,65 @@ describe("what is kept", () => {
       const worstMs = await longestTurnMs(async () => (kept = await keeper.content(0)));
       expect([index, JSON.stringify(kept).length < 400_000, worstMs < 500]).toEqual([index, true, true]);
     }
+  }, 60_000);
+
+  test("[d11.3] [d5.8] of a long request, whose conversation another thread holds, the same is kept as of a short one, and it is let go of when that is ready", async () => {
+    const thread = openLongBodyThread();
+    const threads = openLongRequests(thread);
+    const events: string[] = [];
+    const longRequests: LongRequests = {
+      ...threads,
+      async lastThatFit(...asked) {
+        const fitting = await threads.lastThatFit(...asked);
+        events.push("cut");
+        return fitting;
+      },
+      release(request) {
+        events.push("let go of");
+        threads.release(request);
+      },
+    };
+    const long = "Съешь же ещё этих мягких французских булок. ".repeat(20_000);
+    const conversations: readonly unknown[] = [
+      [{ role: "user", content: `${long} Write to ann@example.com.` }],
+      [
+        { role: "user", content: long },
+        { role: "assistant", content: "ok" },
+        { role: "user", content: `${"x".repeat(900)} ann@example.com` },
+      ],
+      [
+        ...Array.from({ length: 2000 }, (_, index) => ({ role: "user", content: `${index} ${"y".repeat(400)}` })),
+        { role: "user", content: `key ${SECRET}`, n: parseJson("12345678901234567890") },
+      ],
+      [
+        { role: "system", content: long },
+        {
+          role: "user",
+          content: [
+            { type: "image_url", image_url: { url: `data:image/png;base64,${"iVBORw0KGgo=".repeat(60_000)}` } },
+          ],
+        },
+      ],
+    ];
+    const settings: Settings = {
+      enabled: true,
+      max_characters: 1000,
+      redact: { classes: ["secret", "email"], patterns: [] },
+    };
+    for (const messages of conversations) {
+      const both = await Promise.all(
+        [{}, { longRequests }].map(async (more) => {
+          const kept = world(settings, { ...more, upstream: answer("Hello") });
+          const { status } = await kept.stub.chat(JSON.stringify({ model: "custom:m", messages }));
+          return [status, await kept.content()];
+        }),
+      );
+      expect(both[0]).toMatchObject([200, { answers: [{ content: "Hello" }] }]);
+      expect(both[1]).toEqual(both[0]);
+      expect(JSON.stringify(both)).not.toMatch(/ann@example|sk-proj/);
+    }
+    expect(events).toEqual(conversations.flatMap(() => ["cut", "let go of"]));
+    await thread.close();
   }, 60_000);
 
   test("[d11.3] turns of tools that the gateway ran are kept as well, redacted like the others, whole and streamed, also of a round that is the last", async () => {
