@@ -5,7 +5,6 @@ import { retryAfterMs } from "../wire/retry-after.ts";
 import type { UpstreamRequest, UpstreamResponse } from "../wire/upstream.ts";
 import { GatewayError } from "../core/errors.ts";
 import { connectionPartition } from "../core/target.ts";
-import type { ChatRequest } from "../core/chat.ts";
 import type { TraceHeaders } from "../core/trace.ts";
 import type { AttemptRecorder } from "./attempt-recorder.ts";
 import type { Call } from "./call.ts";
@@ -36,15 +35,9 @@ export function sendRequests(attempt: OpenAttempt, call: Call): readonly Promise
     resolved,
   } = attempt;
   const calls = callsFor(request, resolved.provider, resolved.target.model);
-  if (calls === 1)
-    return [
-      sendRequest(() => withFetchedParts(request, resolved.provider, resolved.target.model, call), attempt, call),
-    ];
-  // what has to be fetched is fetched once for all
-  let fetched: ChatRequest | Promise<ChatRequest> | null = null;
-  const filled = (): ChatRequest | Promise<ChatRequest> =>
-    (fetched ??= withFetchedParts(request, resolved.provider, resolved.target.model, call));
-  return Array.from({ length: calls }, () => sendRequest(filled, attempt, call));
+  // what has to be fetched is fetched once for all, and what goes out is written once, however often it goes
+  const encoded = encodedFor(attempt, call);
+  return Array.from({ length: calls }, () => sendRequest(encoded, attempt, call));
 }
 
 /** All of them; the first failure ends the others. */
@@ -62,16 +55,10 @@ export async function allOf(
 }
 
 /** The provider's answer once its head says success. Throws GatewayError. */
-async function sendRequest(
-  filled: () => ChatRequest | Promise<ChatRequest>,
-  attempt: OpenAttempt,
-  call: Call,
-): Promise<OpenAnswer> {
+async function sendRequest(encoding: Promise<EncodedRequest>, attempt: OpenAttempt, call: Call): Promise<OpenAnswer> {
   const { resolved } = attempt;
   const { provider, target } = resolved;
-  const fetched = filled();
-  const request = fetched instanceof Promise ? await fetched : fetched;
-  const encoded = await encodedFor(resolved, request, call);
+  const encoded = await encoding;
   const recorder = call.beginAttempt(target);
   attempt.requests.push(recorder);
   try {
@@ -88,7 +75,10 @@ async function sendRequest(
 }
 
 /** Throws UnfitForTarget. */
-async function encodedFor({ provider, target }: Resolved, request: ChatRequest, call: Call): Promise<EncodedRequest> {
+async function encodedFor({ fitted, resolved }: OpenAttempt, call: Call): Promise<EncodedRequest> {
+  const { provider, target } = resolved;
+  const fetched = withFetchedParts(fitted.request, provider, target.model, call);
+  const request = fetched instanceof Promise ? await fetched : fetched;
   const called = withClientHeaders(target, provider, call.clientHeader);
   try {
     return request.held === undefined

@@ -33,7 +33,9 @@ export class Connection {
   #isAbandoned = false;
   #paused = false;
   /** What the kernel has not taken yet. */
-  #unsent: Buffer | undefined = undefined;
+  #unsent: Uint8Array | undefined = undefined;
+  /** What follows `#unsent`. */
+  #unsentBody: Uint8Array | undefined = undefined;
   /** What a TLS failure says, before the socket closes for it. */
   #errorCode: string | undefined = undefined;
 
@@ -75,10 +77,16 @@ export class Connection {
 
   /** All of it leaves in order, now or as the peer takes it. False: the connection is gone, without a byte sent. */
   write(request: EncodedRequest): boolean {
-    const written = this.#socket?.write(request.data) ?? -1;
+    const { data, byteLength, body } = request;
+    const written = this.#socket?.write(data) ?? -1;
     if (written < 0) return false;
-    if (written < request.byteLength)
-      this.#unsent = (typeof request.data === "string" ? Buffer.from(request.data) : request.data).subarray(written);
+    if (written < byteLength) {
+      this.#unsent = (typeof data === "string" ? Buffer.from(data) : data).subarray(written);
+      this.#unsentBody = body;
+    } else if (body !== undefined && body.length > 0) {
+      this.#unsent = body;
+      this.#writeOn();
+    }
     return true;
   }
 
@@ -95,7 +103,7 @@ export class Connection {
   /** At once, whatever is under way: the peer sees a reset. Tells the owner nothing. */
   close(): void {
     this.#state = "closed";
-    this.#unsent = undefined;
+    this.#unsent = this.#unsentBody = undefined;
     this.#probe?.destroy();
     this.#socket?.terminate();
   }
@@ -149,11 +157,23 @@ export class Connection {
   }
 
   drained(): void {
-    if (this.#unsent === undefined || this.#socket === undefined) return;
-    const written = this.#socket.write(this.#unsent);
-    if (written < 0) return;
-    this.#unsent = written < this.#unsent.length ? this.#unsent.subarray(written) : undefined;
+    if (this.#unsent === undefined) return;
+    this.#writeOn();
     if (this.#unsent === undefined && this.#state === "open") this.owner.sent?.(this);
+  }
+
+  /** As much of the rest as the kernel takes now. */
+  #writeOn(): void {
+    while (this.#unsent !== undefined && this.#socket !== undefined) {
+      const written = this.#socket.write(this.#unsent);
+      if (written < 0) return;
+      if (written < this.#unsent.length) {
+        this.#unsent = this.#unsent.subarray(written);
+        return;
+      }
+      this.#unsent = this.#unsentBody;
+      this.#unsentBody = undefined;
+    }
   }
 
   failed(error: Error): void {

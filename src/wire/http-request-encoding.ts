@@ -42,6 +42,8 @@ export interface EncodedRequest {
   readonly data: string | Buffer;
   /** Of `data` in UTF-8. */
   readonly byteLength: number;
+  /** What follows it: a body that came as bytes, which is not copied. It may be that of several requests. */
+  readonly body?: Uint8Array;
 }
 
 /** What only the driver may say, because it is what frames the request or belongs to the connection. */
@@ -85,9 +87,7 @@ export function encodeRequest(
   if (headers["accept-encoding"] === undefined) head += "Accept-Encoding: identity\r\n";
   const bodyLength = bytes?.length ?? Buffer.byteLength(body);
   head += method === "GET" ? "\r\n" : `Content-Length: ${bodyLength}\r\n\r\n`;
-  const data =
-    ascii && bytes === undefined
-      ? head + body
-      : Buffer.concat([Buffer.from(head, "latin1"), bytes ?? Buffer.from(body)]);
+  if (bytes !== undefined) return { data: Buffer.from(head, "latin1"), byteLength: head.length, body: bytes };
+  const data = ascii ? head + body : Buffer.concat([Buffer.from(head, "latin1"), Buffer.from(body)]);
   return { data, byteLength: head.length + bodyLength };
 }
