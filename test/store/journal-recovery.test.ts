@@ -4,12 +4,13 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "no
 import { join } from "node:path";
 import { systemClock } from "../../src/core/clock.ts";
 import { EntryEncoder, type JournalEntry, readEntry } from "../../src/store/journal-entry.ts";
+import { type JournalDisk, systemDisk } from "../../src/store/journal-disk.ts";
 import { segmentPath, segmentsOf } from "../../src/store/journal-folder.ts";
 import { inspectJournal } from "../../src/store/journal-recovery.ts";
 import { unsettledRecord } from "../../src/store/journal-row.ts";
 import type { LedgerSink } from "../../src/store/ledger.ts";
 import { openLedger } from "../../src/store/open-ledger.ts";
-import { aCall, ended, newFolder, newJournal, release, testSink, touch, until } from "./ledger-parts.ts";
+import { aCall, ended, newFolder, newJournal, release, testDisk, testSink, touch, until } from "./ledger-parts.ts";
 
 /** Three calls, the second of which did not end, without a heading as an earlier version wrote them; the bytes and where each entry begins. */
 async function written(): Promise<{ readonly bytes: Buffer; readonly starts: readonly number[] }> {
@@ -164,13 +165,14 @@ test("[d11.2] a call that was under way is charged with its reservation", () => 
 });
 
 describe("a start after a crash", () => {
-  const start = async (folder: string, sink: LedgerSink) => {
+  const start = async (folder: string, sink: LedgerSink, disk: JournalDisk = systemDisk) => {
     const told: string[] = [];
     const ledger = await openLedger({
       folder,
       settings: { sync: "background", onFull: "refuse" },
       sink,
       clock: systemClock,
+      disk,
       tell: (_, words) => told.push(words),
     });
     return { ledger, told };
@@ -220,6 +222,23 @@ describe("a start after a crash", () => {
       await ledger.end();
     }
     expect(inspectJournal(join(folder, "0"))).toMatchObject({ openings: [], unsettled: underWay.length });
+  });
+
+  test("[d11.2] a recovery on a full disk loses nothing and says so: the next one finds the same calls", async () => {
+    const folder = newFolder();
+    const { whole, underWay } = crashed(folder);
+    const full = testDisk();
+    full.room = 0;
+    const sink = testSink();
+    const first = await start(folder, sink, full);
+    expect(first.ledger.recovered).toHaveLength(underWay.length);
+    expect(first.ledger.standing()).toMatchObject({ waitingRows: underWay.length });
+    await first.ledger.end();
+    expect(first.told.filter((words) => words.includes("lost"))).toEqual([]);
+    const second = await start(folder, sink);
+    await until(() => sink.rows.size === whole.length + underWay.length, "all rows");
+    await second.ledger.end();
+    for (const traceId of underWay) expect(sink.rows.get(traceId)).toMatchObject({ settled: false });
   });
 
   test("[d11.2] a folder of an earlier version that had lost track of its rows ships all of them, once", async () => {
