@@ -1,4 +1,5 @@
 // Names of models that somebody configured or catalogued, as opposed to those that a caller made up: what may become the label of a metric.
+import { BoundedCache } from "../core/bounded-cache.ts";
 import { DIRECT_ROUTE, type Route } from "../core/route.ts";
 import { type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
 import { type KnowledgeSource, modelKnowledge } from "./model-catalogue.ts";
@@ -37,7 +38,7 @@ export interface ModelNames {
 export function openModelNames(snapshot: () => Snapshot, sources: NameSources): ModelNames {
   let seen: Snapshot | null = null;
   let routed: ReadonlySet<string> = new Set();
-  const remembered = new Map<string, NamedModel | null>();
+  const remembered = new BoundedCache<string, NamedModel | null>(MAX_REMEMBERED);
 
   const nameOf = ({ tenantId, projectId, provider, model }: AskedModel): NamedModel | null => {
     if (provider === null || model === null) return null;
@@ -59,7 +60,6 @@ export function openModelNames(snapshot: () => Snapshot, sources: NameSources): 
         : `${tenantId}/${projectId}/${provider}:${model}`;
     const known = remembered.get(key);
     if (known !== undefined) return known;
-    if (remembered.size >= MAX_REMEMBERED) remembered.clear();
     const name = routed.has(`${provider}:${model}`)
       ? { name: model, isConfigured: true }
       : listedName(tenantId === null ? now : snapshotSeenBy(now, { tenantId, projectId }), sources, provider, model);

@@ -1,4 +1,5 @@
 // Which price a call has: its project's, its tenant's, the operator's, the provider entry's in the file, the bundled catalogue's, in this order.
+import { BoundedCache } from "../core/bounded-cache.ts";
 import type { ConfiguredPrice, PriceBook, PriceList, Rates } from "../core/price.ts";
 import type { ProviderSettings } from "../core/snapshot.ts";
 import { type KnowledgeSource, modelKnowledge } from "./model-catalogue.ts";
@@ -44,18 +45,13 @@ function priceOf(list: PriceList | null | undefined, name: string, nowMs: number
 
 /** Callers choose the names that are asked for, so what is remembered has a bound. */
 const MAX_REMEMBERED = 4096;
-const remembered = new WeakMap<PriceList, Map<string, readonly ConfiguredPrice[]>>();
+const remembered = new WeakMap<PriceList, BoundedCache<string, readonly ConfiguredPrice[]>>();
 
 function matching(list: PriceList, name: string): readonly ConfiguredPrice[] {
   let known = remembered.get(list);
-  if (known === undefined) remembered.set(list, (known = new Map<string, readonly ConfiguredPrice[]>()));
-  const there = known.get(name);
-  if (there !== undefined) return there;
-  if (known.size >= MAX_REMEMBERED) known.clear();
-  const found = [
+  if (known === undefined) remembered.set(list, (known = new BoundedCache(MAX_REMEMBERED)));
+  return known.getOrMake(name, () => [
     ...(list.exact.get(name) ?? []),
     ...list.globs.filter(({ matches }) => matches(name)).map(({ price }) => price),
-  ];
-  known.set(name, found);
-  return found;
+  ]);
 }

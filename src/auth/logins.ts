@@ -1,6 +1,7 @@
 // Tokens of a company's own login (OpenID Connect; RFC 7519, RFC 8725) as personal tokens. A token is verified once and known by its hash until it ends, so that
 // later calls with it cost a look-up. Users are not stored: their id is made of issuer and subject, so that the database may have roles for them, and the
 // claims may give more.
+import { BoundedCache } from "../core/bounded-cache.ts";
 import type * as Jose from "jose";
 import type { JWTPayload } from "jose";
 import type { Clock } from "../core/clock.ts";
@@ -33,7 +34,7 @@ export interface LoginsOptions {
 }
 
 export function openLogins({ upstream, clock, onFault }: LoginsOptions): Logins {
-  const known = new Map<string, Known>();
+  const known = new BoundedCache<string, Known>(MAX_KNOWN);
   const verifying = new Map<string, Promise<AccessToken>>();
   const keySets = new WeakMap<LoginIssuer, IssuerKeys>();
   const keysOf = (issuer: LoginIssuer): IssuerKeys => {
@@ -53,7 +54,6 @@ export function openLogins({ upstream, clock, onFault }: LoginsOptions): Logins 
     const keys = keysOf(issuer);
     const payload = await verified(text, issuer, keys, nowMs, jose);
     const token = asPersonalToken(payload, issuer, nowMs);
-    if (known.size >= MAX_KNOWN) known.delete(known.keys().next().value!);
     known.set(hash, { token, issuer, generation: keys.generation() });
     return token;
   };

@@ -1,4 +1,5 @@
 // The guard of a policy's document, compiled: its classes and patterns as detectors.
+import { BoundedCache } from "../core/bounded-cache.ts";
 import type { Detector, Guard } from "../core/policy.ts";
 import { classDetectorOf, detectorsOf, type PiiClass } from "./detector-classes.ts";
 import type { NationalId } from "./detector-national-ids.ts";
@@ -53,18 +54,14 @@ export function openDetector(source: string): Detector {
   return source.startsWith(PATTERN) ? guardPattern(source.slice(PATTERN.length)) : classDetectorOf(source)!;
 }
 
-const made = new Map<string, Detector>();
-const MAX_KNOWN = 10_000;
+/** Most patterns are the same ones after a change of the configuration. */
+const detectors = new BoundedCache<string, Detector>(10_000);
 
 /** Throws PatternError. */
 export function guardPattern(pattern: string): Detector {
-  const known = made.get(pattern);
-  if (known !== undefined) return known;
-  const program = compilePattern(pattern);
-  if (matchesNothing(program)) throw new PatternError("it matches where there is nothing, and so everywhere");
-  const fresh = patternDetector({ mask: "[masked]", source: PATTERN + pattern, program, maxLength: MAX_MATCH });
-  // the same ones come back with each change of the configuration
-  if (made.size >= MAX_KNOWN) made.clear();
-  made.set(pattern, fresh);
-  return fresh;
+  return detectors.getOrMake(pattern, () => {
+    const program = compilePattern(pattern);
+    if (matchesNothing(program)) throw new PatternError("it matches where there is nothing, and so everywhere");
+    return patternDetector({ mask: "[masked]", source: PATTERN + pattern, program, maxLength: MAX_MATCH });
+  });
 }

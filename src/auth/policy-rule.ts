@@ -1,6 +1,7 @@
 // Rules in CEL: parsed, checked and bounded once at load, asked on calls. The only file that knows the library. What could make a rule slow is refused here:
 // macros inside macros, functions that make long values, regular expressions that backtrack (decisions 3.1).
 // https://github.com/google/cel-spec/blob/master/doc/langdef.md
+import { BoundedCache } from "../core/bounded-cache.ts";
 import type * as Cel from "@marcbachmann/cel-js";
 import type { ASTNode, Environment } from "@marcbachmann/cel-js";
 import type { RE2JS } from "re2js";
@@ -72,16 +73,11 @@ const FIXED_SIZE = /^(int|uint|double|google\.protobuf\.(Timestamp|Duration))$/;
 
 /** Throws RuleError. */
 export function compileRule(text: string): CompiledRule {
-  const known = compiled.get(text);
-  if (known !== undefined) return known;
-  const fresh = compile(text);
-  // rules come back with each change of anything: most of them are the same text
-  if (compiled.size >= MAX_KNOWN) compiled.clear();
-  compiled.set(text, fresh);
-  return fresh;
+  return compiled.getOrMake(text, () => compile(text));
 }
-const compiled = new Map<string, CompiledRule>();
 const MAX_KNOWN = 10_000;
+/** Most rules are the same texts after a change of the configuration. */
+const compiled = new BoundedCache<string, CompiledRule>(MAX_KNOWN);
 
 function compile(text: string): CompiledRule {
   if (text.length > MAX_RULE) throw new RuleError(`a rule has at most ${MAX_RULE} characters`);
@@ -194,7 +190,7 @@ interface Pattern {
   readonly size: number;
 }
 
-const patterns = new Map<string, Pattern>();
+const patterns = new BoundedCache<string, Pattern>(MAX_KNOWN);
 let matched = 0;
 let steps = 0;
 
@@ -210,12 +206,7 @@ function matchesPattern(text: string, pattern: string): boolean {
 }
 
 function patternOf(pattern: string): Pattern {
-  const known = patterns.get(pattern);
-  if (known !== undefined) return known;
-  const fresh = { matcher: linearPattern(pattern), size: instructionsOf(pattern) };
-  if (patterns.size >= MAX_KNOWN) patterns.clear();
-  patterns.set(pattern, fresh);
-  return fresh;
+  return patterns.getOrMake(pattern, () => ({ matcher: linearPattern(pattern), size: instructionsOf(pattern) }));
 }
 
 interface Checked {

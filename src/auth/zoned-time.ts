@@ -1,4 +1,5 @@
 // The calendar of a time zone, for rules: one look into the language's tables for each moment and zone, which is dear, however often rules ask.
+import { BoundedCache } from "../core/bounded-cache.ts";
 
 const FIELDS = {
   year: "numeric",
@@ -18,19 +19,14 @@ interface Zone {
   /** Its fields in UTC are those of the zone. */
   local: Date;
 }
-const zones = new Map<string, Zone>();
+const zones = new BoundedCache<string, Zone>(MAX_ZONES);
 
 function localTime(at: Date, name: string): Date {
-  let zone = zones.get(name);
-  if (zone === undefined) {
-    zone = {
-      format: new Intl.DateTimeFormat("en-US", { timeZone: name, era: "short", ...FIELDS }),
-      atMs: Number.NaN,
-      local: at,
-    };
-    if (zones.size >= MAX_ZONES) zones.clear();
-    zones.set(name, zone);
-  }
+  const zone = zones.getOrMake(name, () => ({
+    format: new Intl.DateTimeFormat("en-US", { timeZone: name, era: "short", ...FIELDS }),
+    atMs: Number.NaN,
+    local: at,
+  }));
   const atMs = at.getTime();
   if (zone.atMs === atMs) return zone.local;
   const parts = new Map(zone.format.formatToParts(at).map(({ type, value }) => [type, value]));

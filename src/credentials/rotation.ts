@@ -1,5 +1,6 @@
 // Which of several credentials of a provider is next: by weight, smoothly (the algorithm of nginx's upstream module), and not one that was refused a while
 // ago as long as there is another. What is known of a credential outlives snapshots, because it goes by fingerprint.
+import { BoundedCache } from "../core/bounded-cache.ts";
 import type { RefusalReason, StoredCredential } from "../core/credential.ts";
 import { fingerprint } from "./fingerprint.ts";
 
@@ -34,7 +35,7 @@ export interface Rotation {
 }
 
 export function openRotation(monotonicMs: () => number): Rotation {
-  const standings = new Map<string, Standing>();
+  const standings = new BoundedCache<string, Standing>(MAX_STANDINGS);
   const known = new WeakMap<StoredCredential, { readonly providerId: string; readonly standing: Standing }>();
 
   const standingOf = (providerId: string, stored: StoredCredential): Standing => {
@@ -42,9 +43,7 @@ export function openRotation(monotonicMs: () => number): Rotation {
     if (found?.providerId === providerId) return found.standing;
     const key = `${providerId}:${fingerprint(stored)}`;
     const standing = standings.get(key) ?? { current: 0, asideUntilMs: Number.NEGATIVE_INFINITY, strikes: 0 };
-    standings.delete(key);
     standings.set(key, standing);
-    if (standings.size > MAX_STANDINGS) standings.delete(standings.keys().next().value!);
     known.set(stored, { providerId, standing });
     return standing;
   };

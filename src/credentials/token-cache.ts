@@ -1,5 +1,6 @@
 // Tokens by the fingerprint of what they were exchanged for: one exchange at a time for all who wait, a new one ahead of the end while the old one is still
 // good, and a bound, above which the one that was not used for longest goes.
+import { BoundedCache } from "../core/bounded-cache.ts";
 import type { CancelSignal } from "../core/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Credential } from "../core/target.ts";
@@ -36,7 +37,7 @@ const PAUSE_MS = 1000;
 const PAUSE_AHEAD_MS = 30_000;
 
 export function openTokenCache(clock: Clock, max: number): TokenCache {
-  const entries = new Map<string, Entry>();
+  const entries = new BoundedCache<string, Entry>(max);
 
   const entryOf = (key: string): Entry => {
     const entry = entries.get(key) ?? {
@@ -46,9 +47,7 @@ export function openTokenCache(clock: Clock, max: number): TokenCache {
       fault: null,
       notBeforeMs: Number.NEGATIVE_INFINITY,
     };
-    entries.delete(key);
     entries.set(key, entry);
-    if (entries.size > max) entries.delete(entries.keys().next().value!);
     return entry;
   };
 

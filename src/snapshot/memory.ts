@@ -1,11 +1,13 @@
 // What was made for the snapshot before: made again only when something that it is made of is another object than it was.
+import { BoundedCache } from "../core/bounded-cache.ts";
 
 export type Remember = <T>(name: string, inputs: readonly unknown[], make: () => T) => T;
 
 const MAX_MADE = 100_000;
 
 export function openMemory(): Remember {
-  const made = new Map<string, { readonly inputs: readonly unknown[]; readonly value: unknown }>();
+  // names of scopes that are gone would stay for ever
+  const made = new BoundedCache<string, { readonly inputs: readonly unknown[]; readonly value: unknown }>(MAX_MADE);
   return <T>(name: string, inputs: readonly unknown[], make: () => T): T => {
     const before = made.get(name);
     if (
@@ -15,8 +17,6 @@ export function openMemory(): Remember {
     )
       return before.value as T;
     const value = make();
-    // names of scopes that are gone would stay for ever
-    if (made.size >= MAX_MADE) made.clear();
     made.set(name, { inputs, value });
     return value;
   };

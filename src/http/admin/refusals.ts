@@ -1,5 +1,6 @@
 // Rows of the audit log for attempts that were refused for want of a right. One that is repeated is told once in a minute, and no token tells more than some
 // in that time, so that nobody fills the log.
+import { BoundedCache } from "../../core/bounded-cache.ts";
 import type { AdminCaller, Place } from "../../auth/grants.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import type { Actor } from "../../store/records.ts";
@@ -26,22 +27,19 @@ const MAX_REMEMBERED = 1000;
 const MAX_ROWS = 30;
 
 export function openRefusalNotes({ store, clock }: Pick<AdminContext, "store" | "clock">): RefusalNotes {
-  const toldAtMs = new Map<string, number>();
+  const toldAtMs = new BoundedCache<string, number>(MAX_REMEMBERED);
   const isNews = (key: string): boolean => {
     const nowMs = clock.monotonic();
     if (nowMs - (toldAtMs.get(key) ?? -QUIET_MS) < QUIET_MS) return false;
-    toldAtMs.delete(key);
     toldAtMs.set(key, nowMs);
-    if (toldAtMs.size > MAX_REMEMBERED) toldAtMs.delete(toldAtMs.keys().next().value!);
     return true;
   };
-  const rows = new Map<string, { readonly sinceMs: number; count: number }>();
+  const rows = new BoundedCache<string, { readonly sinceMs: number; count: number }>(MAX_REMEMBERED);
   /** 1 is the first row of the token within the time; null: one too many. */
   const rowOf = (tokenId: string): number | null => {
     const nowMs = clock.monotonic();
     let own = rows.get(tokenId);
     if (own === undefined || nowMs - own.sinceMs >= QUIET_MS) {
-      if (rows.size >= MAX_REMEMBERED) rows.clear();
       own = { sinceMs: nowMs, count: 0 };
       rows.set(tokenId, own);
     }
