@@ -37,7 +37,7 @@ beforeAll(async () => {
     .onMessage("cut-after-ms", { content: LONG }, { chunkSize: 10, latency: 20, disconnectAfterMs: 150 })
     .onMessage("late", { content: "Late, but whole." }, { chaos: { latencyMs: 250 } })
     .onMessage("never in time", { content: "Too late." }, { chaos: { latencyMs: 20_000 } })
-    .onMessage("dripping", { content: LONG }, { chunkSize: 10, latency: 60 });
+    .onMessage("dripping", { content: LONG }, { chunkSize: 10, latency: 400 });
 });
 afterAll(() => stage.stop());
 
@@ -182,7 +182,7 @@ describe.each([...PLAYED])("$played", ({ model, piecesOfCalls }) => {
   );
 
   test.concurrent("[d8.3] a stream that is too slow for the timeout of the call ends with an error, after what was said", async () => {
-    const response = await stage.ask(model, "dripping", { stream: true, timeout: 0.6 });
+    const response = await stage.ask(model, "dripping", { stream: true, timeout: 3 });
     expect(response.status).toBe(200);
     const read = readStream(await response.text());
     expectBroken(read, "upstream_timeout");

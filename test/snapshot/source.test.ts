@@ -1,5 +1,5 @@
 // The source of snapshots follows a real file and a real database: how soon, how often, and what happens when they are bad or gone.
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { mkdtempSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,6 +17,7 @@ import type { Identities, StoredToken } from "../../src/store/records.ts";
 import type { Store } from "../../src/store/store.ts";
 import { FAMILIES } from "../config/families.ts";
 import { writes } from "../harness/store-writes.ts";
+import { until } from "../harness/until.ts";
 
 const EMPTY: Identities = { tenants: [], projects: [], users: [], memberships: [], tokens: [] };
 const DAY_MS = 86_400_000;
@@ -109,16 +110,6 @@ const token = (id: string): StoredToken => ({
   revokedAtMs: null,
   lifetimeMs: DAY_MS,
 });
-/** How long it took until it was so, in milliseconds; at most the second that is promised. */
-async function within1s(isSo: () => boolean): Promise<number> {
-  const start = performance.now();
-  while (!isSo()) {
-    if (performance.now() - start > 1000) throw new Error("it is not so after a second");
-    await Bun.sleep(5);
-  }
-  return performance.now() - start;
-}
-
 describe("the store", () => {
   test("a reading that never settles holds up neither later readings nor a reload, and its late answer replaces nothing newer", async () => {
     let answerFirst: ((identities: Identities) => void) | null = null;
@@ -163,17 +154,34 @@ describe("the store", () => {
     );
   });
 
-  test("a token that is created is there within a second", async () => {
+  test("a token that is created is there soon, and swaps once", async () => {
     const store = await openStore();
     const source = await open({ store, pollMs: 100 });
     expect(source.current().tokens.size).toBe(0);
     await writes(store).createToken(token("new"));
-    await within1s(() => source.current().tokens.has("new"));
+    await until(() => source.current().tokens.has("new"));
     await Bun.sleep(300);
     expect(swaps).toEqual([source.current()]);
   });
 
-  test("[d2.6] a revocation by another process takes effect within a second", async () => {
+  test("[d2.6] is asked more than once a second, so that a revocation takes effect within one", async () => {
+    let asked = 0;
+    const revision = async (): Promise<string> => String(asked++ && 1);
+    jest.useFakeTimers();
+    try {
+      await open({ store: { ...still, revision } });
+      const before = asked;
+      for (let passedMs = 0; passedMs < 950; passedMs += 10) {
+        jest.advanceTimersByTime(10);
+        for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+      }
+      expect(asked - before).toBeGreaterThanOrEqual(2);
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
+  test("[d2.6] a revocation by another process takes effect", async () => {
     const store = await openStore();
     await writes(store).createToken(token("old"));
     const source = await open({ store });
@@ -181,7 +189,7 @@ describe("the store", () => {
     const other = await openSqliteStore({ file: join(folder, "store.db") });
     stores.push(other);
     await writes(other).changeToken("old", (stored) => ({ ...stored, revokedAtMs: 5 }));
-    await within1s(() => source.current().tokens.get("old")!.revokedAtMs === 5);
+    await until(() => source.current().tokens.get("old")!.revokedAtMs === 5);
   });
 
   test("that does not change swaps nothing", async () => {
@@ -208,14 +216,14 @@ describe("the store", () => {
     for (const round of [1, 2]) {
       const before = source.current();
       down = true;
-      await within1s(() => problems.length === round);
+      await until(() => problems.length === round);
       const askedThen = asked;
-      await within1s(() => asked > askedThen + 5);
+      await until(() => asked > askedThen + 5);
       expect(source.current()).toBe(before);
       expect(problems).toHaveLength(round);
       revision++;
       down = false;
-      await within1s(() => source.current().projects.has(`p${revision}`));
+      await until(() => source.current().projects.has(`p${revision}`));
     }
     expect(problems.map(({ source: where, message }) => [where, message.replace(/\d+/, "N")])).toEqual(
       Array.from({ length: 2 }, () => ["store", "database down (N)\nwhat was in use before stays in use"]),
@@ -240,7 +248,7 @@ describe("the store", () => {
       });
       await Bun.sleep(30);
       down = true;
-      await within1s(() => problems.length === 1);
+      await until(() => problems.length === 1);
       problems.length = 0;
       const pass = async (ms: number): Promise<void> => {
         nowMs += ms;
@@ -278,7 +286,7 @@ describe("the store", () => {
       expect(source.refusal()).toContain("has not reached its database for 60 s");
       expect(problems[0]!.message).toContain("new calls are refused");
       up();
-      await within1s(() => source.refusal() === null);
+      await until(() => source.refusal() === null);
     });
   });
 
@@ -294,9 +302,9 @@ describe("the store", () => {
     });
     const source = await open({ store, pollMs: 10 });
     revision = 2;
-    await within1s(() => problems.length === 1);
+    await until(() => problems.length === 1);
     fail = false;
-    await within1s(() => source.current().projects.has("p2"));
+    await until(() => source.current().projects.has("p2"));
   });
 
   test("is needed at the start", async () => {
@@ -311,14 +319,14 @@ describe("the store", () => {
 describe("the file", () => {
   const write = (text: string): void => writeFileSync(file, text);
 
-  test("a change is live within a second, in whatever way it is written", async () => {
+  test("a change is live soon, in whatever way it is written", async () => {
     write("ops: {open: false}\n");
     const source = await open({ file });
     write("ops: {open: true}\n");
-    await within1s(() => source.current().opsOpen);
+    await until(() => source.current().opsOpen);
     writeFileSync(join(folder, "new.yaml"), "ops: {open: false}\n");
     renameSync(join(folder, "new.yaml"), file);
-    await within1s(() => !source.current().opsOpen);
+    await until(() => !source.current().opsOpen);
     expect(swaps.map(({ version }) => version)).toEqual([2, 3]);
     expect(problems).toEqual([]);
   });
@@ -328,7 +336,7 @@ describe("the file", () => {
     const source = await open({ file });
     const held = source.current();
     write("settings: {drop_params: false}\n");
-    await within1s(() => source.current().settings.dropParams === false);
+    await until(() => source.current().settings.dropParams === false);
     expect(held.settings.dropParams).toBe(true);
     expect(held.version).toBe(1);
   });
@@ -338,7 +346,7 @@ describe("the file", () => {
     const source = await open({ file, pollMs: 20 });
     const before = source.current();
     write("ops:\n  opne: false\n");
-    await within1s(() => problems.length > 0);
+    await until(() => problems.length > 0);
     await Bun.sleep(200);
     expect(problems.map(({ message }) => message)).toEqual([
       `${file}:2:3 ops.opne: unknown key "opne"; did you mean "open"?\nwhat was in use before stays in use`,
@@ -346,7 +354,7 @@ describe("the file", () => {
     expect(source.current()).toBe(before);
     expect(source.configuration().ops.open).toBe(true);
     write("ops: {open: false}\n");
-    await within1s(() => !source.current().opsOpen);
+    await until(() => !source.current().opsOpen);
     expect(problems).toHaveLength(1);
   });
 
@@ -354,14 +362,14 @@ describe("the file", () => {
     write("ops: {open: true}\n");
     const source = await open({ file, pollMs: 20 });
     unlinkSync(file);
-    await within1s(() => problems.length > 0);
+    await until(() => problems.length > 0);
     await Bun.sleep(200);
     expect(problems.map(({ source: where, message }) => [where, message])).toEqual([
       ["file", `${file}: there is no such file\nwhat was in use before stays in use`],
     ]);
     expect(source.current().opsOpen).toBe(true);
     write("ops: {open: false}\n");
-    await within1s(() => !source.current().opsOpen);
+    await until(() => !source.current().opsOpen);
   });
 
   test("a hundred quick changes end in the last one", async () => {
@@ -375,7 +383,7 @@ describe("the file", () => {
       }
       await Bun.sleep(count % 3);
     }
-    await within1s(() => source.current().limits.maxConcurrentCalls === 100);
+    await until(() => source.current().limits.maxConcurrentCalls === 100);
     await Bun.sleep(400);
     expect(source.current().limits.maxConcurrentCalls).toBe(100);
     expect(problems).toEqual([]);
@@ -432,9 +440,9 @@ describe("a source", () => {
     await source.reload();
     expect(problems).toEqual([notice]);
     writeFileSync(file, "ops: {open: true}\n");
-    await within1s(() => source.current().opsOpen);
+    await until(() => source.current().opsOpen);
     writeFileSync(file, "projects: {defualt: {}}\n");
-    await within1s(() => problems.length === 2);
+    await until(() => problems.length === 2);
   });
 
   test("that is closed swaps nothing any more, and lets the process end", async () => {
@@ -449,7 +457,7 @@ describe("a source", () => {
       readIdentities: async () => EMPTY,
     });
     const source = await open({ file, store, pollMs: 5 });
-    await within1s(() => asked > 3);
+    await until(() => asked > 3);
     source.close();
     source.close();
     const askedThen = asked;

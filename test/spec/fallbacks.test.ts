@@ -353,13 +353,17 @@ describe("what the client has seen", () => {
   });
 
   test("[d7.4] [d7.6] when all fail after the head has gone, one error event tells every attempt", async () => {
+    const time = turnTime();
     const gateway = routedGateway(
       [route()],
       { up0: [{ kind: "refused", delayMs: 30 }], up1: [status(503)] },
-      { limits: { headHoldMs: 10 } },
+      { clock: time.clock, limits: { headHoldMs: 10 } },
     );
-    const response = await gateway.chat({ messages: HELLO, ...streamed, num_retries: 0 });
-    const read = readStream(await response.text());
+    const asked = gateway.chat({ messages: HELLO, ...streamed, num_retries: 0 });
+    const [response, text] = await time
+      .until(asked.then(async (begun) => [begun, await begun.text()] as const))
+      .finally(() => time.stop());
+    const read = readStream(text);
     expect([response.status, read.events.length, read.done, read.error!["code"]]).toEqual([
       200,
       1,

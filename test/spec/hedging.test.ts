@@ -1,8 +1,9 @@
 // A second attempt beside one whose first content is late, through the whole gateway: whose answer the client gets, and what becomes of the other one.
-import { describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type Fault, OK, status, WORDS } from "../harness/faults.ts";
 import { routedGateway, routeOf, type Routed, type RouteParts } from "../harness/routed.ts";
 import { readStream } from "../harness/sse.ts";
+import { type TurnedTime, turnTime } from "../harness/turned-time.ts";
 
 const HEDGED: RouteParts = { hedge: { after: 20, maxExtra: 1 } };
 const SLOW: Fault = { kind: "ok", delayMs: 200 };
@@ -11,16 +12,25 @@ const HOW = [
   ["streamed", { stream: true }],
 ] as const;
 
+let time: TurnedTime;
+beforeEach(() => void (time = turnTime()));
+afterEach(() => time.stop());
+
 function hedgedGateway(up0: readonly Fault[], up1: readonly Fault[], parts: RouteParts = {}): Routed {
-  return routedGateway([routeOf("r", ["up0:m", "up1:m"], { ...HEDGED, ...parts })], { up0, up1 });
+  return routedGateway(
+    [routeOf("r", ["up0:m", "up1:m"], { ...HEDGED, ...parts })],
+    { up0, up1 },
+    { clock: time.clock },
+  );
 }
 
 async function contentOf(
   gateway: Routed,
   how: object,
 ): Promise<{ readonly content: string; readonly status: number; readonly headers: Headers }> {
-  const response = await gateway.chat({ route: "r", messages: [{ role: "user", content: "Hello" }], ...how });
-  const text = await response.text();
+  const asked = gateway.chat({ route: "r", messages: [{ role: "user", content: "Hello" }], ...how });
+  const response = await time.until(asked);
+  const text = await time.until(response.text());
   const { status: code, headers } = response;
   if (headers.get("content-type")!.startsWith("text/event-stream"))
     return { content: readStream(text).content, status: code, headers };
@@ -32,7 +42,7 @@ async function contentOf(
 }
 
 /** What is let go of is told a moment after the answer. */
-const settled = (): Promise<void> => Bun.sleep(5);
+const settled = (): Promise<number> => time.drain(5);
 const ends = ({ upstream }: Routed): readonly (readonly [string, string | null])[] =>
   upstream.served.map(({ target, ended }) => [target, ended]);
 const codes = ({ records }: Routed): readonly (string | null)[] => records.at(-1)!.attempts.map(({ code }) => code);
@@ -97,7 +107,7 @@ describe.each([...HOW])("a late first content, %s", (_, how) => {
   });
 
   test("with one target the second attempt goes to the same one", async () => {
-    const gateway = routedGateway([routeOf("r", ["up0:m"], HEDGED)], { up0: [SLOW, OK] });
+    const gateway = routedGateway([routeOf("r", ["up0:m"], HEDGED)], { up0: [SLOW, OK] }, { clock: time.clock });
     expect([(await contentOf(gateway, how)).content, gateway.upstream.targets()]).toEqual([
       "up0.2;".repeat(WORDS),
       ["up0", "up0"],
@@ -113,9 +123,9 @@ describe.each([...HOW])("a late first content, %s", (_, how) => {
         (response) => response.text(),
         () => "",
       );
-    await Bun.sleep(60);
+    await time.drain(60);
     leaving.abort();
-    await asked;
+    await time.until(asked);
     expect(ends(gateway)).toEqual([
       ["up0", "cancelled"],
       ["up1", "cancelled"],

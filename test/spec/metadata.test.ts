@@ -232,12 +232,10 @@ describe("[d5.6] hostile metadata", () => {
     expect(gateway.lines().filter((line) => line["level"] === "error")).toEqual([]);
   });
 
-  test("wide instead of deep is bounded by its bytes, and quick", async () => {
+  test("wide instead of deep is bounded by its bytes", async () => {
     const wide = `{${Array.from({ length: 5000 }, (_, index) => `"k${index}":${index}`).join(",")}}`;
-    const startedMs = performance.now();
     expect((await ask(wide)).status).toBe(200);
     expect((await ask(`{"list":[${"0,".repeat(500_000)}0]}`)).error!.param).toBe("metadata.list");
-    expect(performance.now() - startedMs).toBeLessThan(3000);
   });
 
   test.each(['"text"', "5", "true", "[]", '[{"a":1}]', "1e999", '"__proto__"'])(

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { OK } from "../harness/faults.ts";
 import { routedGateway, routeOf, type Routed, type RouteParts } from "../harness/routed.ts";
+import { until } from "../harness/until.ts";
 
 const SLOW = { kind: "ok", delayMs: 40 } as const;
 
@@ -91,7 +92,7 @@ describe.each([
       () => "",
     );
     const third = chat(gateway, how);
-    await Bun.sleep(10);
+    await until(() => gateway.context.routing.concurrency.waiting("up0:m") === 2);
     leaving.abort();
     await second;
     for (const asked of [first, third]) expect((await (await asked).text()).includes("up0.")).toBe(true);
