@@ -192,7 +192,7 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     await until(async () => {
       const given = await store.reserve([needOf(account), needOf(shared)]);
       if (!("need" in given)) given.release();
-      return "need" in given && given.unavailable === true;
+      return "need" in given && given.unavailable;
     });
     (await reserved(store, needOf(shared))).settle([1]);
     await redisClient.config("SET", "maxmemory", "0");

@@ -359,9 +359,9 @@ describe("what the client has seen", () => {
       { up0: [{ kind: "refused", delayMs: 30 }], up1: [status(503)] },
       { clock: time.clock, limits: { headHoldMs: 10 } },
     );
-    const asked = gateway.chat({ messages: HELLO, ...streamed, num_retries: 0 });
+    const begins = gateway.chat({ messages: HELLO, ...streamed, num_retries: 0 });
     const [response, text] = await time
-      .until(asked.then(async (begun) => [begun, await begun.text()] as const))
+      .until(begins.then(async (begun) => [begun, await begun.text()] as const))
       .finally(() => time.stop());
     const read = readStream(text);
     expect([response.status, read.events.length, read.done, read.error!["code"]]).toEqual([
