@@ -55,6 +55,7 @@ export class AttemptMeter {
 
   /** What the attempt has used so far, which is the sum over its requests; null where it reached no provider, or was refused. */
   get usage(): AttemptUsage | null {
+    if (this.#requests.length === 1) return this.#usageOf(0);
     const parts = this.#requests.map((_, index) => this.#usageOf(index)).filter((part) => part !== null);
     const usage = parts.length === 0 ? null : summedUsage(parts.map((part) => part.usage));
     return usage === null ? null : { usage, isEstimated: parts.some(({ isEstimated }) => isEstimated) };

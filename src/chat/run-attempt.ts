@@ -34,6 +34,8 @@ export interface OpenAttempt {
   readonly requests: AttemptRecorder[];
   /** The first of them that failed, which is why the attempt ends; null: none has. */
   failing: AttemptRecorder | null;
+  /** A request goes out: from here on it counts under the limits. What is refused before has used nothing. */
+  sending(): void;
   readonly lifetime: AttemptLifetime;
   readonly meter: AttemptMeter;
   /** Releases everything that the attempt holds; only the first call counts. */
@@ -152,7 +154,6 @@ export class AttemptRun<T> {
 
     // 7. the meter, which charges what is used even if the call ends before the attempt does
     const meter = new AttemptMeter(call, { fitted, resolved }, requests);
-    reserved?.called(() => usedOf(meter.usage?.usage ?? null, fitted, resolved, call));
     const close = (): void => meter.close();
     call.underWay.add(close);
     this.#releases.push(() => {
@@ -180,6 +181,7 @@ export class AttemptRun<T> {
       outputGuards,
       requests,
       failing: null,
+      sending: () => reserved?.called(() => usedOf(meter.usage?.usage ?? null, fitted, resolved, call)),
       lifetime,
       meter,
       settle,

@@ -6,7 +6,7 @@ import { CATALOGUE } from "../../src/core/errors.ts";
 import { DEFAULT_BREAKER } from "../../src/core/route.ts";
 import { type Fault, status } from "../harness/faults.ts";
 import { cannedUpstream, stubGateway, type StubOptions } from "../harness/in-process.ts";
-import { limitedGateway } from "../harness/limited.ts";
+import { limitedGateway, limitSet } from "../harness/limited.ts";
 import { type Routed, routedGateway, routeOf } from "../harness/routed.ts";
 import { policiesFor } from "../auth/policy-documents.ts";
 import { HELLO } from "./chat-calls.ts";
@@ -264,9 +264,9 @@ describe("what a target's own form cannot say", () => {
   };
   const gateway = (options: StubOptions = {}) =>
     stubGateway({
-      ...options,
       upstream: cannedUpstream({ body: JSON.stringify(claude) }),
-      snapshot: {
+      ...options,
+      snapshot: options.snapshot ?? {
         routes: new Map([["docs", routeOf("docs", ["ollama:llama3.2", "anthropic:claude-haiku-4-5"])]]),
       },
     });
@@ -307,6 +307,20 @@ describe("what a target's own form cannot say", () => {
       ["anthropic:claude-haiku-4-5", null],
     ]);
     expect((await explained({ model: "ollama:llama3.2" })).body.error.code).toBe("unsupported_content_block");
+  });
+
+  test("[d4.2] uses up no limit", async () => {
+    const stub = gateway({
+      snapshot: {
+        limitRules: limitSet({ limits: { once: { metric: "requests", window: "day", limit: 1 } } }),
+        routes: new Map([["docs", routeOf("docs", ["ollama:llama3.2", "anthropic:claude-haiku-4-5"])]]),
+      },
+    });
+    const statuses: number[] = [];
+    for (const fields of [{ model: "ollama:llama3.2" }, { route: "docs" }, { route: "docs" }])
+      statuses.push((await stub.chat({ ...CALL, ...fields })).status);
+    expect(statuses).toEqual([400, 200, 429]);
+    expect(stub.records.map(({ limits }) => limits[0]!.settled)).toEqual([0, 1, 0]);
   });
 
   test("[d3.4] is the answer where no target is left", async () => {
