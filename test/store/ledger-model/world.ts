@@ -41,6 +41,8 @@ interface Gateway extends ModelProcess {
 interface Copy {
   readonly folder: string;
   readonly database: unknown;
+  /** Rows that the database had when the folder was copied. */
+  readonly stored: ReadonlySet<string>;
   readonly counts: KeptCounts;
   readonly book: Book;
   readonly takenMs: number;
@@ -233,13 +235,13 @@ export class World {
       disturbances: this.#disturbances,
       known: this.#knowledge.copy(),
     };
-    this.#copies.push({ ...copy, database: await copying });
+    this.#copies.push({ ...copy, database: await copying, stored: await this.#stored() });
   }
 
   /** Nothing runs. `what`: the data folder with a database in it; the data folder beside a database that stays; the database alone. */
   async restore(index: number, what: "all" | "folder" | "database"): Promise<void> {
     const copy = this.#copies[index]!;
-    const storedBefore = new Set((await this.#database.calls()).map(({ traceId }) => traceId));
+    const storedBefore = await this.#stored();
     if (what !== "folder") await this.#database.restore(copy.database);
     if (what !== "database") {
       rmSync(this.#folder, { recursive: true });
@@ -273,7 +275,9 @@ export class World {
         rows.set(traceId, stored.has(traceId) ? (before.rows.get(traceId) ?? expected) : inJournal(traceId, expected));
       else lost.push(traceId);
     }
-    if (what !== "database" && !copy.isDatabaseFirst && lost.length > 0)
+    // beside a database that went back since, a folder alone does not bring what had been shipped by then
+    const mayLack = (traceId: string): boolean => (what === "folder" ? copy.stored.has(traceId) : copy.isDatabaseFirst);
+    if (what !== "database" && !lost.every(mayLack))
       throw new Error(`${lost.length} calls that had ended before the copy are not in it`);
     // later calls are there where the database that stayed has them
     if (what === "folder")
@@ -286,19 +290,22 @@ export class World {
     this.#book = { rows, counted: what === "database" ? before.counted : new Map(copy.book.counted) };
     // how far it was shipped is kept once a second, and at the end
     const isToldOf = this.#disturbances === copy.disturbances;
-    if (what === "database") {
-      for (const traceId of this.#lost) if (stored.has(traceId)) this.#lost.delete(traceId);
-      if (isToldOf)
-        for (const traceId of lost)
-          if (storedBefore.has(traceId) && this.#knowledge.has(traceId)) this.#lost.add(traceId);
-    } else {
-      this.#lost.clear();
-      if (isToldOf) this.#copiedMs = copy.takenMs;
-    }
+    if (what === "database") for (const traceId of this.#lost) if (stored.has(traceId)) this.#lost.delete(traceId);
+    if (what !== "database") this.#lost.clear();
+    if (!isToldOf) return;
+    if (what !== "database") this.#copiedMs = copy.takenMs;
+    if (what === "all") return;
+    for (const traceId of lost)
+      if ((what === "folder" || storedBefore.has(traceId)) && this.#knowledge.has(traceId)) this.#lost.add(traceId);
   }
+
+  async #stored(): Promise<ReadonlySet<string>> {
+    return new Set((await this.#database.calls()).map(({ traceId }) => traceId));
+  }
+
   /** What becomes of calls that were under way when a copy was made that was restored since. */
   readonly #interrupted = new Map<string, Expected>();
-  /** Rows that neither of the two has any more since the database was restored, and of which the folder knew; the next start has to say so. */
+  /** Rows that neither of the two has any more since the database went back, and of which the folder knew; the next start has to say so. */
   readonly #lost = new Set<string>();
   /** When the copy was made that was restored last; null: none was, or the disk was full meanwhile. */
   #copiedMs: number | null = null;
