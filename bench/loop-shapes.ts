@@ -339,10 +339,91 @@ export const REQUESTS: readonly LoopShape[] = [
     caller: "endpoint",
   },
   {
+    title: "explained, 2 MB of text",
+    body: () => saying(text(2 * MB)),
+    headers: { "x-gateway-explain": "true" },
+    caller: "endpoint",
+  },
+  {
+    title: "explained, 2 MB of escaped quotes, translated",
+    body: () => saying(`"${'\\"'.repeat(MB)}"`, "claude:claude-sonnet-4-5"),
+    headers: { "x-gateway-explain": "true" },
+    caller: "endpoint",
+  },
+  {
     title: "explained, 249,000 numbers",
     body: () => body(`"x":[${"1,".repeat(249_000)}1]`),
     headers: { "x-gateway-explain": "true" },
     caller: "endpoint",
+  },
+  {
+    title: "explained, 60 KB of text and 32 fallbacks",
+    body: () =>
+      saying(text(60_000), "up:m", `,"fallbacks":[${many(32, (index) => `{"model":"up:${index}","seed":${index}}`)}]`),
+    headers: { "x-gateway-explain": "true" },
+    caller: "endpoint",
+  },
+  {
+    title: "explained, 2 MB of text and 64 secrets",
+    body: () =>
+      saying(
+        text(2 * MB - 8000),
+        "up:m",
+        `,"x":{${many(64, (index) => `"password_${index}":"The quick brown ${index}"`)}}`,
+      ),
+    headers: { "x-gateway-explain": "true" },
+    caller: "endpoint",
+  },
+  {
+    title: "explained, 10,000 messages",
+    body: () => conversation(many(10_000, () => message)),
+    headers: { "x-gateway-explain": "true" },
+    caller: "endpoint",
+  },
+  { title: "30 MB to an operation that is not served", body: () => saying(text(30 * MB)), path: "/api/v1/embeddings" },
+  {
+    title: "30 MB of text, to an address of the caller's",
+    body: () => saying(text(30 * MB), "custom:m", ',"base_url":"http://127.0.0.1:9/v1","api_key":"x"'),
+    caller: "endpoint",
+  },
+  {
+    title: "extra_body of 9,999 members",
+    body: () => body(`"extra_body":{${many(9_990, (index) => `"k${index}":1`)}}`),
+  },
+  {
+    title: "headers of 9,999 members",
+    body: () => body(`"headers":{${many(9_990, (index) => `"x-k${index}":"1"`)}}`),
+  },
+  {
+    title: "model_list of 10,000",
+    body: () =>
+      body(
+        `"model_list":[${many(9_999, (index) => `{"model_name":"m","litellm_params":{"model":"up:${index}"}}`)}]`,
+        "m",
+      ),
+    caller: "endpoint",
+  },
+  ...["gemini:gemini-2.5-pro", "claude:claude-sonnet-4-5", "aws:anthropic.claude-opus-4-5"].map((model) => ({
+    title: `a schema whose references fan out, ${model}`,
+    body: () =>
+      body(
+        `"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":{"$defs":{${many(40, (index) => `"a${index}":{"type":"object","properties":{"x":{"$ref":"#/$defs/a${index + 1}"},"y":{"$ref":"#/$defs/a${index + 1}"}}}`)},"a40":{"type":"string"}},"$ref":"#/$defs/a0"}}}`,
+        model,
+      ),
+  })),
+  ...["gemini:gemini-2.5-pro", "claude:claude-sonnet-4-5", "aws:anthropic.claude-opus-4-5"].map((model) => ({
+    title: `a schema of 9,000 members that is referred to 2,000 times, ${model}`,
+    body: () =>
+      body(
+        `"tools":[${named("f", `{"type":"object","$defs":{"a":{"type":"object","properties":{${many(9_000, (index) => `"k${index}":{}`)}}}},"properties":{${many(2_000, (index) => `"p${index}":{"$ref":"#/$defs/a"}`)}}}`)}]`,
+        model,
+      ),
+  })),
+  {
+    title: "a document of the admin API, 30 MB of text",
+    body: () => `{"name":${text(30 * MB)}}`,
+    path: "/api/v1/admin/projects/default/routes",
+    caller: "admin",
   },
   {
     title: "a document of the admin API, 1 MB in 200,000 values",

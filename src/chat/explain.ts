@@ -27,6 +27,7 @@ import type { Prepared, RouteCandidate, RouteLeg } from "./legs.ts";
 import { settingOrigins, settingsFor } from "./fit-settings.ts";
 import { masked, maskedCredential, type Masker, namedSecrets, openMasker, secretsOf } from "./masking.ts";
 import type { Resolved } from "./resolve.ts";
+import { nextTurn } from "../wire/turn.ts";
 import type { SessionServer, ToolSession } from "./tools/tool-session.ts";
 
 export const EXPLAIN_HEADER = "x-gateway-explain";
@@ -38,7 +39,7 @@ export function asksToExplain(headers: Headers): boolean {
   return isOn(headers.get("x-gateway-explain"), EXPLAIN_HEADER);
 }
 
-/** It is made in the thread that serves calls. */
+/** It is made in the thread that serves calls, in turns: of one request, and of what all of its targets would get together. */
 const MAX_EXPLAINED_BYTES = 2_097_152;
 
 /** Throws `invalid_request`: an explanation repeats what would go out, several times over for several targets. */
@@ -47,6 +48,15 @@ export function demandExplainable(body: Uint8Array): void {
     throw new GatewayError(
       "invalid_request",
       `${EXPLAIN_HEADER} explains requests of at most ${MAX_EXPLAINED_BYTES} bytes; got ${body.length}. A shorter conversation goes the same way.`,
+      { param: EXPLAIN_HEADER },
+    );
+}
+
+function demandFewTargets(targets: number, { source }: ChatRequest): void {
+  if (targets > 1 && targets * source.text.length > MAX_EXPLAINED_BYTES)
+    throw new GatewayError(
+      "invalid_request",
+      `${EXPLAIN_HEADER} repeats a request for each of its targets, at most ${MAX_EXPLAINED_BYTES} characters in all; this one has ${source.text.length} for ${targets} targets. A shorter conversation goes the same way.`,
       { param: EXPLAIN_HEADER },
     );
 }
@@ -80,16 +90,24 @@ export async function replyExplained(
   call: Call,
   session: ToolSession | null,
 ): Promise<Response> {
-  const planned = prepare(session?.request ?? sent).legs.flatMap((leg, place) =>
+  const candidates = prepare(session?.request ?? sent).legs.flatMap((leg, place) =>
     leg.candidates
       .toSorted((a, b) => a.order - b.order || b.weight - a.weight)
-      .map((candidate) => plannedAt(candidate, leg, place, principal, call)),
+      .map((candidate) => ({ candidate, leg, place })),
   );
+  demandFewTargets(candidates.length, sent);
+  const planned: (Planned | Passed)[] = [];
+  for (const { candidate, leg, place } of candidates) {
+    await nextTurn();
+    planned.push(plannedAt(candidate, leg, place, principal, call));
+  }
   const first = planned.find((one) => one.refusal === null);
   // oxlint-disable-next-line typescript/only-throw-error
   if (first === undefined) throw planned.at(-1)!.refusal;
   const masker = openMasker(planned.flatMap((one) => (one.refusal === null ? knownSecrets(one, http, call) : [])));
-  const body = JSON.stringify(await explanation(first, planned, masker, call, session), null, 2);
+  const explained = await explanation(first, planned, masker, call, session);
+  await nextTurn();
+  const body = JSON.stringify(explained, null, 2);
   call.recorder.explained();
   const headers = answerHeaders(call, first.fitted, null, "application/json");
   call.publish();
@@ -195,16 +213,26 @@ async function explanation(
       drop_params: { value: settings.dropParams, from: origins.dropParams },
       disable_stop_sequence_limit: { value: settings.disableStopSequenceLimit, from: origins.disableStopSequenceLimit },
     },
-    targets: await Promise.all(
-      all.map(async (one, index) =>
-        one.refusal === null ? explainedTarget(one, index + 1, masker, call) : passedOver(one, index + 1),
-      ),
-    ),
+    targets: await explainedTargets(all, masker, call),
     ...(session !== null && { tool_servers: session.servers.map((server) => explainedToolServer(server, masker)) }),
     limits: await explainedLimits(planned, call),
     policies: (call.policies?.all ?? []).map(explainedPolicy),
     configuration: call.snapshot.version,
   };
+}
+
+/** One after the other: all at once they would be one piece of work for everybody else. */
+async function explainedTargets(
+  all: readonly (Planned | Passed)[],
+  masker: Masker,
+  call: Call,
+): Promise<readonly JsonObject[]> {
+  const explained: JsonObject[] = [];
+  for (const [index, one] of all.entries())
+    explained.push(
+      one.refusal === null ? await explainedTarget(one, index + 1, masker, call) : passedOver(one, index + 1),
+    );
+  return explained;
 }
 
 /** Its tools are listed, and none runs. */

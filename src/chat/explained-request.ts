@@ -4,6 +4,7 @@ import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import type { Provider } from "../providers/provider.ts";
 import type { Target } from "../core/target.ts";
 import { parseBoundedJson } from "../wire/json.ts";
+import { nextTurn } from "../wire/turn.ts";
 import type { UpstreamRequest } from "../wire/upstream.ts";
 import type { Masker } from "./masking.ts";
 
@@ -34,7 +35,8 @@ export async function explainedRequest({
     headers,
     body,
   } = await provider.sign(unsigned, target.credential, { nowMs, settings: target.settings });
-  const shown = masker.body(body);
+  const shown = await masker.body(body);
+  await nextTurn();
   const abbreviated: Abbreviation[] = [];
   return {
     method,

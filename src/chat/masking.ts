@@ -5,6 +5,7 @@ import { isObject, type Json } from "../core/json.ts";
 import { COMMON_PARAMETERS } from "../core/params.ts";
 import type { Credential } from "../core/target.ts";
 import { parseBoundedJson } from "../wire/json.ts";
+import { nextTurn } from "../wire/turn.ts";
 
 const MASK = "****";
 const ENDING = 4;
@@ -85,8 +86,8 @@ export interface Masker {
   text(text: string): string;
   url(url: string): string;
   header(name: string, value: string): string;
-  /** The text of a body; what is JSON stays JSON. */
-  body(text: string): string;
+  /** The text of a body; what is JSON stays JSON. In turns: it may be megabytes. */
+  body(text: string): Promise<string>;
 }
 
 export function openMasker(secrets: Iterable<string>): Masker {
@@ -116,12 +117,16 @@ export function openMasker(secrets: Iterable<string>): Masker {
       if (clean.includes(MASK) || !SECRET_HEADER.test(name)) return clean;
       return masked(clean);
     },
-    body(plain) {
+    async body(plain) {
+      await nextTurn();
       const clean = text(plain);
+      await nextTurn();
       const parsed = jsonOf(clean);
       // a text may spell a secret in escapes of JSON's own
       if (parsed === undefined) return jsonOf(plain) === undefined ? clean : JSON.stringify(value(jsonOf(plain)!));
+      await nextTurn();
       const inside = value(parsed);
+      await nextTurn();
       return JSON.stringify(inside) === JSON.stringify(parsed) ? clean : JSON.stringify(inside);
     },
   };
