@@ -104,7 +104,12 @@ export async function replyExplained(
   const first = planned.find((one) => one.refusal === null);
   // oxlint-disable-next-line typescript/only-throw-error
   if (first === undefined) throw planned.at(-1)!.refusal;
-  const masker = openMasker(planned.flatMap((one) => (one.refusal === null ? knownSecrets(one, http, call) : [])));
+  const secrets = new Set<string>();
+  for (const one of planned) {
+    await nextTurn();
+    if (one.refusal === null) for (const secret of knownSecrets(one, http, call)) secrets.add(secret);
+  }
+  const masker = openMasker(secrets);
   const explained = await explanation(first, planned, masker, call, session);
   await nextTurn();
   const body = JSON.stringify(explained, null, 2);

@@ -82,6 +82,10 @@ export function namedSecrets(value: Json | undefined): readonly string[] {
   );
 }
 
+/** A secret as a text may spell it, and what stands in its place. */
+type Spelling = readonly [string, string];
+const SPELLINGS_PER_TURN = 16;
+
 export interface Masker {
   text(text: string): string;
   url(url: string): string;
@@ -96,18 +100,7 @@ export function openMasker(secrets: Iterable<string>): Masker {
     .filter((secret) => secret.length >= MIN_SECRET)
     .toSorted((a, b) => b.length - a.length)
     .flatMap((secret) => spellings(secret).map((spelling) => [spelling, masked(secret)] as const));
-  const text = (plain: string): string =>
-    known.reduce(
-      (clean, [spelling, mask]) => (clean.includes(spelling) ? clean.replaceAll(spelling, () => mask) : clean),
-      plain,
-    );
-  const value = (json: Json): Json => {
-    if (typeof json === "string") return text(json);
-    if (Array.isArray(json)) return json.map(value);
-    return isObject(json)
-      ? Object.fromEntries(Object.entries(json).map(([name, member]) => [text(name), value(member!)]))
-      : json;
-  };
+  const text = (plain: string): string => withoutSpellings(plain, known);
   return {
     text,
     url: (url) => text(url).replaceAll(SECRET_QUERY, `$1${MASK}`),
@@ -118,18 +111,46 @@ export function openMasker(secrets: Iterable<string>): Masker {
       return masked(clean);
     },
     async body(plain) {
-      await nextTurn();
-      const clean = text(plain);
-      await nextTurn();
+      const inTurns = async <T extends Json>(
+        given: T,
+        mask: (given: T, some: readonly Spelling[]) => T,
+      ): Promise<T> => {
+        let clean = given;
+        for (let at = 0; at < known.length; at += SPELLINGS_PER_TURN) {
+          await nextTurn();
+          clean = mask(clean, known.slice(at, at + SPELLINGS_PER_TURN));
+        }
+        await nextTurn();
+        return clean;
+      };
+      const clean = await inTurns(plain, withoutSpellings);
       const parsed = jsonOf(clean);
       // a text may spell a secret in escapes of JSON's own
-      if (parsed === undefined) return jsonOf(plain) === undefined ? clean : JSON.stringify(value(jsonOf(plain)!));
-      await nextTurn();
-      const inside = value(parsed);
-      await nextTurn();
-      return JSON.stringify(inside) === JSON.stringify(parsed) ? clean : JSON.stringify(inside);
+      if (parsed === undefined) {
+        const whole = jsonOf(plain);
+        return whole === undefined ? clean : JSON.stringify(await inTurns(whole, valueWithout));
+      }
+      const inside = JSON.stringify(await inTurns(parsed, valueWithout));
+      return inside === JSON.stringify(parsed) ? clean : inside;
     },
   };
+}
+
+function withoutSpellings(plain: string, some: readonly Spelling[]): string {
+  return some.reduce(
+    (clean, [spelling, mask]) => (clean.includes(spelling) ? clean.replaceAll(spelling, () => mask) : clean),
+    plain,
+  );
+}
+
+function valueWithout(json: Json, some: readonly Spelling[]): Json {
+  if (typeof json === "string") return withoutSpellings(json, some);
+  if (Array.isArray(json)) return json.map((item: Json) => valueWithout(item, some));
+  return isObject(json)
+    ? Object.fromEntries(
+        Object.entries(json).map(([name, member]) => [withoutSpellings(name, some), valueWithout(member!, some)]),
+      )
+    : json;
 }
 
 /** As it is, in an address, in JSON, and in JSON of those who escape slashes. */

@@ -44,6 +44,53 @@ async function explain(
   return { status: response.status, text, body: parsed, target: parsed.targets?.[0], headers: response.headers };
 }
 
+describe("[d5.8] the work", () => {
+  const fallbacks = Array.from({ length: 20 }, (_, index) => ({
+    model: `custom:m${index}`,
+    api_key: `sk-of-fallback-${index}`,
+  }));
+  const saying = (characters: number) => [{ role: "user", content: "Secrets ".repeat(characters / 8) }];
+
+  test("of several targets is bounded together, and told with the figures", async () => {
+    const gateway = open();
+    const asked = { model: "openai:gpt-5", fallbacks };
+    expect(await explain(gateway, { ...asked, messages: saying(120_000) })).toMatchObject({
+      status: 400,
+      body: {
+        error: {
+          code: "invalid_request",
+          param: "x-gateway-explain",
+          message: expect.stringContaining("at most 2097152 characters in all"),
+        },
+      },
+    });
+    expect((await explain(gateway, { ...asked, messages: saying(80_000) })).body.targets).toHaveLength(21);
+    expect((await explain(gateway, { model: "openai:gpt-5", messages: saying(2_000_000) })).status).toBe(200);
+  });
+
+  test("is done in turns with other calls: several for each target, and more where there are many secrets", async () => {
+    const turnsOf = async (body: object): Promise<number> => {
+      const gateway = open();
+      let turns = 0;
+      let isOver = false;
+      const count = (): void => {
+        turns += 1;
+        if (!isOver) setImmediate(count);
+      };
+      setImmediate(count);
+      expect((await explain(gateway, body)).status).toBe(200);
+      isOver = true;
+      return turns;
+    };
+    const messages = saying(80_000);
+    expect(await turnsOf({ model: "openai:gpt-5", messages, fallbacks })).toBeGreaterThan(4 * fallbacks.length);
+    const secrets = Object.fromEntries(
+      Array.from({ length: 64 }, (_, index) => [`password_${index}`, `a word ${index}`]),
+    );
+    expect(await turnsOf({ model: "openai:gpt-5", messages, x: secrets })).toBeGreaterThan(10);
+  });
+});
+
 describe("[d9.4] who may ask", () => {
   test("a token with the permission debug; without it 403, whatever else it may", async () => {
     for (const permissions of [[], ["byo_endpoint", "custom_price"]] as const) {
