@@ -152,7 +152,7 @@ export const budgetSchema = z
     thresholds: z.array(threshold).max(10).default([]).meta({
       title: "Thresholds",
       description:
-        "Percentages at which an event is told, once in a window; with `degrade_to` calls go to a cheaper model from there on.",
+        "Percentages at which an event happens, once in a window; with `degrade_to` calls go to a cheaper model from there on.",
     }),
     ...shared,
   })

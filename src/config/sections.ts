@@ -32,7 +32,7 @@ const bound = (least: number, max: number, description: string) =>
     .default(least)
     .meta({
       title: "Bound",
-      description: `${description} One more is answered 400. It can be raised; what is raised costs time of all callers.`,
+      description: `${description} A request with more gets 400. The bound can be raised; a request that makes use of that delays the calls of all callers.`,
     });
 
 /** A host name or address without scheme, port or brackets. */

@@ -61,7 +61,7 @@ const scopesSection = (title: string, noun: "tenant" | "project") =>
           }),
           webhooks: webhooksSection.meta({
             title: "Webhooks",
-            description: `Webhooks of this ${noun}, as in \`webhooks\`. They hear of events of this ${noun} alone.`,
+            description: `Webhooks of this ${noun}, as in \`webhooks\`. They get the events of this ${noun} alone.`,
             like: "webhooks",
           }),
           tool_servers: toolServersSection.meta({

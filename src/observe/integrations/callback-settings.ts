@@ -24,7 +24,7 @@ export const callbackSettings = z
     }),
     stream_chunks: z.number().min(0).max(1).default(0).meta({
       title: "Part",
-      description: "The part of the streamed calls of whose chunks `onStreamChunk` is told, from 0 to 1.",
+      description: "The part of the streamed calls for whose chunks `onStreamChunk` is called, from 0 to 1.",
     }),
     hang_s: z.number().min(1).max(3600).default(5).meta({
       title: "Seconds",

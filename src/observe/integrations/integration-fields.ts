@@ -41,13 +41,16 @@ const ids = (noun: string) =>
     .optional();
 
 export const integrationFields = {
-  enabled: z.boolean().default(true).meta({ title: "Enabled", description: "False: it is told nothing." }),
+  enabled: z
+    .boolean()
+    .default(true)
+    .meta({ title: "Enabled", description: "False switches it off: nothing is sent to it." }),
   tenants: ids("tenant").meta({ title: "Tenants", description: "Only calls of these tenants. Not set: of all." }),
   projects: ids("project").meta({ title: "Projects", description: "Only calls of these projects. Not set: of all." }),
   sample: z.number().min(0).max(1).default(1).meta({
     title: "Sample",
     description:
-      "The part of the calls that it is told of, from 0 to 1. It goes by the trace id: all integrations with the same figure are told of the same calls.",
+      "The part of the calls that it gets, from 0 to 1. It is decided by the trace id: all integrations with the same figure get the same calls.",
   }),
   only: z
     .enum(["all", "errors"])

@@ -21,7 +21,7 @@ export const jsonLinesSettings = z
     path: z.string().min(1).max(4096).meta({
       title: "Path",
       description:
-        "The file that lines are written to, which nobody else may read. A relative path starts at the working directory. Each process needs a file of its own.",
+        "The file that lines are written to; only the user of the process can read it. A relative path starts at the working directory. Each process needs a file of its own.",
     }),
     max_bytes: z
       .int()

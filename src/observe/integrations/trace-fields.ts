@@ -40,7 +40,7 @@ export const traceFields = {
   propagate: z.boolean().default(true).meta({
     title: "Propagate",
     description:
-      "Providers and tool servers are told the ids of the trace and of the span, so that their own spans stand under ours: `traceparent` and the caller's `tracestate`.",
+      "Send the ids of the trace and of the span to providers and tool servers (`traceparent` and the caller's `tracestate`), so that their own spans stand under ours.",
   }),
   service_name: z
     .string()

@@ -86,7 +86,7 @@ export const webhookSchema = z
       description: `${SECRET_MEANING} Not set: one is made, and shown in this answer alone.`,
     }),
   })
-  .meta({ title: "Webhook", description: "An address that is told of events." });
+  .meta({ title: "Webhook", description: "An address to which events are sent." });
 
 export type WebhookDocument = z.output<typeof webhookSchema>;
 
@@ -111,7 +111,7 @@ export const webhooksSection = z
   .meta({
     title: "Webhooks",
     description:
-      "Addresses that are told of events, by name: [integrations/webhooks.md](integrations/webhooks.md). Those that stand here hear of all tenants and of the gateway itself.",
+      "Addresses to which events are sent, by name: [integrations/webhooks.md](integrations/webhooks.md). Those at the top of the file get the events of all tenants and of the gateway itself.",
   });
 
 /** Throws Error where a document has no secret, which the schema lets pass. */
