@@ -146,7 +146,7 @@ export class Journal implements Ledger {
   }
 
   close(entry: OpenEntry | null, record: CallRecord): Promise<void> | null {
-    if (entry === null && (this.#fault !== null || !this.#allowance.take(record.tenantId !== null))) {
+    if (entry === null && (this.#fault !== null || !this.#allowance.take(record.tenantId))) {
       this.#unrecorded += 1;
       return null;
     }

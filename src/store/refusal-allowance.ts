@@ -7,22 +7,29 @@ interface Allowance {
   readonly burst: number;
 }
 
-/** Of callers without a good token, and of those with one. */
+/** Of callers without a good token. */
 const STRANGERS: Allowance = { perSecond: 2, burst: 200 };
-const CALLERS: Allowance = { perSecond: 50, burst: 5000 };
+/** Of each tenant, whatever the others do; and of all tenants together beyond that. */
+const TENANT: Allowance = { perSecond: 2, burst: 200 };
+const TENANTS: Allowance = { perSecond: 50, burst: 5000 };
 
 export class RefusalAllowance {
   readonly #clock: Clock;
   readonly #strangers = new Tokens(STRANGERS);
-  readonly #callers = new Tokens(CALLERS);
+  readonly #callers = new Tokens(TENANTS);
+  readonly #ofTenant = new Map<string, Tokens>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** False: one too many. */
-  take(isKnown: boolean): boolean {
-    return (isKnown ? this.#callers : this.#strangers).take(this.#clock.monotonic());
+  /** `tenantId` null: without a good token. False: one too many. */
+  take(tenantId: string | null): boolean {
+    const nowMs = this.#clock.monotonic();
+    if (tenantId === null) return this.#strangers.take(nowMs);
+    let own = this.#ofTenant.get(tenantId);
+    if (own === undefined) this.#ofTenant.set(tenantId, (own = new Tokens(TENANT)));
+    return own.take(nowMs) || this.#callers.take(nowMs);
   }
 }
 
