@@ -7,6 +7,7 @@ import type { Sealer } from "../config/sealing.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Database } from "./database.ts";
 import { kyselyStore } from "./kysely-store.ts";
+import { LATE, PostgresClient } from "./postgres-client.ts";
 import { followPostgres } from "./postgres-listener.ts";
 import type { Schema } from "./schema.ts";
 import { StoreError } from "./store.ts";
@@ -52,10 +53,10 @@ export function openPostgresDatabase({
     application_name: "dragoman",
     types: { getTypeParser },
   };
-  const pool = new pg.Pool({ ...connection, max: poolSize });
+  const pool = new pg.Pool({ ...connection, max: poolSize, Client: PostgresClient });
   expectLostConnections(pool);
   const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
-  const listener = followPostgres(() => new pg.Client(connection), CHANNEL);
+  const listener = followPostgres(() => new PostgresClient(connection), CHANNEL);
   let closed = false;
   const store = kyselyStore(db, {
     databaseName: name,
@@ -128,7 +129,7 @@ const codeOf = (error: unknown): string =>
 const UNREACHED = /^(ECONN|EHOST|ENET|ENOTFOUND|EAI_|EPIPE|ETIMEDOUT|08|57P0)/;
 const REFUSED = /^(28|3D)/;
 const WITHOUT_CODE =
-  /^(Connection terminated|Client has encountered a connection error|The server does not support SSL)/;
+  /^(Connection terminated|Client has encountered a connection error|Client was closed|The server does not support SSL)/;
 
 /** What the pool says to whoever waited for a connection that others have; one that cannot be made ends as "Connection terminated". */
 const POOL_IN_USE = "timeout exceeded when trying to connect";
@@ -166,7 +167,7 @@ function explained(error: unknown, name: string): unknown {
       `cannot be written (${code})`,
       "Give its user the rights, and name the primary server, not a standby.",
     );
-  if (code === "57014" || code === "55P03" || code === "40001" || code === "40P01" || message === "Query read timeout")
+  if (code === "57014" || code === "55P03" || code === "40001" || code === "40P01" || message === LATE)
     return fault(
       "busy",
       "did not answer in time",

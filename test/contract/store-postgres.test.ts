@@ -104,6 +104,29 @@ describe.skipIf(server === null)("a server that is away, frozen or cut off", () 
     await store.close();
   }, 30_000);
 
+  test("a connection on which an answer did not come in time is never used again: what was asked there may still begin, and its transaction would be the next one's", async () => {
+    const { url, store } = await opened();
+    server!.freeze();
+    // a change, whose `begin` is not answered, and a read
+    const errors = await Promise.all([
+      failure(writes(store).createTenant({ id: "lost", name: "lost" })),
+      failure(store.revision()),
+    ]);
+    server!.thaw();
+    for (const error of errors) expect(error).toMatchObject({ name: "StoreError" });
+    // each of them on whatever connection the pool has
+    for (let count = 0; count < 8; count++) {
+      expect(await store.revision()).toBe(String(count));
+      expect((await store.readIdentities()).tenants).toHaveLength(count);
+      await writes(store).createTenant({ id: `t${count}`, name: "kept" });
+    }
+    expect(await statement(url, "select count(*)::int as kept from tenants")).toEqual([{ kept: 8 }]);
+    const open =
+      "select count(*)::int as open from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'";
+    expect(await statement(url, open)).toEqual([{ open: 0 }]);
+    await store.close();
+  }, 30_000);
+
   test("one that is stopped is `unusable` with the cure and without the password, and works on when it is back", async () => {
     const url = new URL(await server!.newDatabase());
     url.password = "not-to-be-told";
