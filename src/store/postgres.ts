@@ -7,7 +7,7 @@ import type { Sealer } from "../config/sealing.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Database } from "./database.ts";
 import { kyselyStore } from "./kysely-store.ts";
-import { LATE, PostgresClient } from "./postgres-client.ts";
+import { endWhereLate, LATE } from "./postgres-client.ts";
 import { followPostgres } from "./postgres-listener.ts";
 import type { Schema } from "./schema.ts";
 import { StoreError } from "./store.ts";
@@ -53,10 +53,10 @@ export function openPostgresDatabase({
     application_name: "dragoman",
     types: { getTypeParser },
   };
-  const pool = new pg.Pool({ ...connection, max: poolSize, Client: PostgresClient });
-  expectLostConnections(pool);
+  const pool = new pg.Pool({ ...connection, max: poolSize });
+  watchConnections(pool);
   const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
-  const listener = followPostgres(() => new PostgresClient(connection), CHANNEL);
+  const listener = followPostgres(() => endWhereLate(new pg.Client(connection)), CHANNEL);
   let closed = false;
   const store = kyselyStore(db, {
     databaseName: name,
@@ -76,10 +76,13 @@ export function openPostgresDatabase({
   return { db, name, kind: "postgres", store: explaining(store, (error) => explained(error, name)) };
 }
 
-/** A connection may be lost while it is idle, and within a transaction between two statements. Both are errors without anybody who waits; the next statement tells what is wrong. */
-function expectLostConnections(pool: pg.Pool): void {
+/**
+ * One on which an answer did not come in time is not used again. One may be lost while it is idle, and within a transaction between two statements: both are errors without anybody who waits, and
+ * the next statement tells what is wrong.
+ */
+function watchConnections(pool: pg.Pool): void {
   pool.on("error", () => {});
-  pool.on("connect", (client) => client.on("error", () => {}));
+  pool.on("connect", (client) => endWhereLate(client as pg.Client).on("error", () => {}));
 }
 
 /** Integers as bigints, also sums of them; everything else as the driver has it. */
