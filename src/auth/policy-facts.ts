@@ -144,11 +144,10 @@ export class MessageFacts {
     this.#held = held;
   }
   get count(): bigint {
-    return BigInt(this.#held?.count ?? this.#messages.length);
+    return BigInt((this.#held?.count ?? 0) + this.#messages.length);
   }
   get characters(): bigint {
-    if (this.#held !== undefined) return BigInt(this.#held.characters);
-    let total = 0;
+    let total = this.#held?.characters ?? 0;
     for (const { content } of this.#messages) {
       if (typeof content === "string") total += content.length;
       else for (const part of content ?? []) if (typeof part["text"] === "string") total += part["text"].length;
@@ -156,7 +155,7 @@ export class MessageFacts {
     return BigInt(total);
   }
   get prompt_tokens(): bigint {
-    return BigInt(this.#held?.promptTokens ?? estimatePrompt(this.#messages));
+    return BigInt((this.#held?.promptTokens ?? 0) + estimatePrompt(this.#messages));
   }
   get roles(): ReadonlyMap<string, bigint> {
     const roles = new Map<string, bigint>(MESSAGE_ROLES.map((role) => [role, 0n]));

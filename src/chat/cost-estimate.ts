@@ -64,8 +64,5 @@ export function comparableCost(
 export function promptTokens({ messages, held, params, extra }: ChatRequest): number {
   const { tools, response_format: format, prediction } = params;
   const passed = Object.keys(extra).length === 0 ? undefined : extra;
-  return (
-    (held === undefined ? estimatePrompt(messages) : held.promptTokens) +
-    estimateValues(tools, format, prediction, passed)
-  );
+  return (held?.promptTokens ?? 0) + estimatePrompt(messages) + estimateValues(tools, format, prediction, passed);
 }

@@ -53,7 +53,7 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
 
     const principal = authorize(token, requestedScope(sent.options, http.headers, explains), call.snapshot);
     call.authorized(principal);
-    if (sent.held !== undefined && needsWhole(sent)) sent = await longRequests!.whole(sent);
+    if (needsWhole(sent)) sent = await longRequests!.whole(sent);
     if (!explains) call.listens(sent, principal);
     const asked = call.policed(sent, principal);
     if (asked instanceof Promise) await asked;
@@ -80,9 +80,9 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
   return answer;
 }
 
-/** The rounds of tools go on from the messages themselves. */
-function needsWhole({ options, toolImages }: ChatRequest): boolean {
-  return options.toolServers.length > 0 || toolImages.size > 0;
+/** Calls at the end of the conversation are to be run, and what comes of them stands among its messages. */
+function needsWhole({ options, held }: ChatRequest): boolean {
+  return options.toolServers.length > 0 && held?.isUnanswered === true;
 }
 
 const NOTHING_NEEDED: ReadonlyMap<Permission, string> = new Map();

@@ -17,6 +17,7 @@ import { FIELDS } from "../core/params.ts";
 import { heldMember, heldPlace } from "../core/held-member.ts";
 import { skeletonOf } from "./conversation-skeleton.ts";
 import { webAddressIn } from "./addressed-block.ts";
+import { unansweredCalls } from "./tools/tool-turns.ts";
 
 /** So much of a conversation's beginning that vendors' caches of prompts hit. */
 const STICKY_CHARACTERS = 2048;
@@ -75,6 +76,7 @@ export function heldFigures(request: ChatRequest, id: number, members: readonly 
     skeleton: skeletonOf(request.messages),
     opening: openingOf(request.messages),
     addressed,
+    isUnanswered: unansweredCalls(request.messages).length > 0,
     memberFacts: members.length === 0 ? null : memberFacts(members.map((name) => request.extra[name] ?? null)),
   };
 }
@@ -128,13 +130,20 @@ function lengthOf({ keyStart, valueEnd }: MemberSpan): number {
 export interface RequestOutline {
   readonly params: string;
   readonly extra: string;
+  /** What stands behind the conversation. */
+  readonly behind: string;
   readonly rest: Omit<ChatRequest, "messages" | "params" | "extra" | "held">;
 }
 
-export function outlineOf({ messages: _messages, held: _held, params, extra, ...rest }: ChatRequest): RequestOutline {
+export function outlineOf({ messages, held: _held, params, extra, ...rest }: ChatRequest): RequestOutline {
   // what an encoder does not look at stays here: credentials, data of the caller's, other requests
   const options = { ...rest.options, metadata: null, credentials: new Map(), fallbacks: [], modelList: null };
-  return { params: JSON.stringify(params), extra: JSON.stringify(extra), rest: { ...rest, options } };
+  return {
+    params: JSON.stringify(params),
+    extra: JSON.stringify(extra),
+    behind: JSON.stringify(messages),
+    rest: { ...rest, options },
+  };
 }
 
 /** What is held of a request, and which members beside its conversation; what guards have replaced in it is noted as rewritten. */
@@ -145,7 +154,7 @@ export interface HeldRequest {
 
 /** The request of an outline with what was held of it. `options` where the outline lacks some. */
 export function withConversation(
-  { params, extra, rest }: RequestOutline,
+  { params, extra, behind, rest }: RequestOutline,
   { request: whole, members: held }: HeldRequest,
   options = rest.options,
 ): ChatRequest {
@@ -177,7 +186,8 @@ export function withConversation(
     options,
     params: parseBoundedJson(params) as ChatRequest["params"],
     extra: ownExtra,
-    messages: whole.messages,
+    messages:
+      behind === "[]" ? whole.messages : [...whole.messages, ...(parseBoundedJson(behind) as readonly Message[])],
     source: { text: joined + text.slice(copied), members: spans, rewritten },
   };
 }

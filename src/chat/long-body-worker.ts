@@ -26,6 +26,7 @@ import {
 import { parseChatRequest } from "./parse.ts";
 import { bodyText } from "./read-body.ts";
 import { thrownAs } from "./thrown-elsewhere.ts";
+import { withToolImages } from "./tools/tool-images.ts";
 import { type AnswerQuestion, type WrittenAnswer, writtenAnswer } from "./written-answer.ts";
 
 export interface OpenQuestion {
@@ -130,7 +131,8 @@ async function encode({ conversation, outline, masks, fill, target, nowMs }: Enc
   const provider = providers.get(target.family)!;
   const one = heldOf(conversation);
   const guarded = masks.length === 0 ? one : one.look!.masked(masks);
-  const { request: fitted } = fitConversation(withConversation(outline, guarded), provider.conversation(target));
+  const joined = withToolImages(withConversation(outline, guarded), provider, target);
+  const { request: fitted } = fitConversation(joined, provider.conversation(target));
   const files = fill === null ? undefined : one.fills.get(fill)!;
   const request = files === undefined ? fitted : withContent(fitted, files.places, files.fetched);
   const encoded = provider.encodeRequest(request, target);
@@ -142,6 +144,12 @@ function takeFiles({ conversation, fill: name, places, fetched }: FillQuestion):
   const { fills } = heldOf(conversation);
   fills.set(name, { places, fetched });
   for (const known of fills.keys()) if (fills.size > MAX_FILLS) fills.delete(known);
+}
+
+/** In the conversation as it goes to the model. */
+function placesIn({ conversation, family, model }: PlacesQuestion): readonly Place[] {
+  const provider = providers.get(family)!;
+  return placesToFetch(withToolImages(heldOf(conversation).request, provider, { model }), provider, model);
 }
 
 function cut({ conversation, characters }: CutQuestion): CutMessages {
@@ -176,8 +184,7 @@ const METHODS: Readonly<Record<string, (question: never) => unknown>> = {
   open,
   encode,
   text: (conversation: number) => heldOf(conversation).request.source.text,
-  places: ({ conversation, family, model }: PlacesQuestion) =>
-    placesToFetch(heldOf(conversation).request, providers.get(family)!, model),
+  places: placesIn,
   fill: takeFiles,
   cut,
   texts,

@@ -289,6 +289,8 @@ export interface HeldConversation {
   readonly opening: string;
   /** Types of blocks that stand there with the address of a file on the web. */
   readonly addressed: ReadonlySet<BlockType>;
+  /** Calls at its end wait for their results. */
+  readonly isUnanswered: boolean;
   /** What rules may be given of `members`: their JSON, or why a rule that asks for them fails; null: there are none. */
   readonly memberFacts: { readonly json: string } | { readonly fault: string } | null;
   /** Guards, by the ids of their policies, that put words in the place of what they found in it: they do it there, before it is written for a target. */
@@ -298,7 +300,7 @@ export interface HeldConversation {
 }
 
 export interface ChatRequest {
-  /** Empty where `held` says that another thread has them. */
+  /** Where `held` says that another thread has the conversation, what rounds of tools have put behind it. */
   readonly messages: readonly Message[];
   readonly held?: HeldConversation;
   readonly params: ChatParams;

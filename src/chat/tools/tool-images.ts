@@ -5,14 +5,21 @@ import type { ChatRequest } from "../../core/chat.ts";
 import type { Target } from "../../core/target.ts";
 import type { Provider } from "../../providers/provider.ts";
 
-export function withToolImages(request: ChatRequest, { capabilities, dialect }: Provider, target: Target): ChatRequest {
-  const { toolImages, messages, blocks } = request;
+export function withToolImages(
+  request: ChatRequest,
+  { capabilities, dialect }: Provider,
+  target: Pick<Target, "model">,
+): ChatRequest {
+  const { toolImages, messages, blocks, held } = request;
   if (toolImages.size === 0) return request;
   if (
     dialect.assistantAfterTools === true ||
     effectiveCapability(capabilities, "image_url", target.model).support === "unsupported"
   )
-    return { ...request, messages: messages.filter((_message, index) => !toolImages.has(index)) };
+    // the thread that holds the conversation leaves them out of all of it
+    return held !== undefined
+      ? request
+      : { ...request, messages: messages.filter((_message, index) => !toolImages.has(index)) };
   const [first] = toolImages;
   return blocks.has("image_url")
     ? request

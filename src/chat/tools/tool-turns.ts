@@ -6,14 +6,14 @@ import type { ToolOutcome } from "./tool-session.ts";
 /** Members of an answer's message that belong to the conversation: reasoning and what a provider needs to take it back among them. */
 const OF_TURN = ["content", "reasoning_content", "reasoning_details", "extra_content", "tool_calls"] as const;
 
-type Conversation = Pick<ChatRequest, "messages" | "toolImages">;
+type Conversation = Pick<ChatRequest, "messages" | "toolImages" | "held">;
 
-/** `turn` null: the calls stand at the end of the conversation. */
+/** `turn` null: the calls stand at the end of the conversation, which no other thread holds. */
 export function withOutcomes(
-  { messages, toolImages }: Conversation,
+  { messages, toolImages, held: elsewhere }: Conversation,
   turn: Message | null,
   outcomes: readonly ToolOutcome[],
-): Conversation {
+): Pick<Conversation, "messages" | "toolImages"> {
   let end = messages.length;
   // results stand together, and images of earlier ones go behind them
   if (turn === null) while (toolImages.has(end - 1)) end -= 1;
@@ -22,9 +22,10 @@ export function withOutcomes(
   const held = messages.slice(end);
   const before = turn === null ? messages.slice(0, end) : [...messages, turnOf(turn, outcomes)];
   const all = [...before, ...results, ...held, ...images];
+  const first = elsewhere?.count ?? 0;
   const places = [
-    ...[...toolImages].map((place) => (place < end ? place : place + results.length)),
-    ...images.map(() => all.length - 1),
+    ...[...toolImages].map((place) => (place < first + end ? place : place + results.length)),
+    ...images.map(() => first + all.length - 1),
   ];
   return { messages: all, toolImages: places.length === 0 ? toolImages : new Set(places) };
 }

@@ -1,0 +1,139 @@
+// Rounds of tools behind a long conversation (decisions 5.8, 10.2): another thread holds it, and writes what the rounds put behind it. Every request of every round, the
+// answer and the record are what they would be in one thread.
+import { afterAll, describe, expect, test } from "bun:test";
+import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-body-thread.ts";
+import { openLongRequests } from "../../src/chat/long-requests.ts";
+import type { UpstreamRequest } from "../../src/wire/upstream.ts";
+import { policiesFor } from "../auth/policy-documents.ts";
+import { fakeToolServers, says } from "../harness/fake-tools.ts";
+import { cannedUpstream, type StubOptions } from "../harness/in-process.ts";
+import { answerOf, roundOf, type ScriptedRound } from "./scripted-rounds.ts";
+import { type Seen, seen, sentFrom } from "./seen-call.ts";
+
+const thread = openLongBodyThread();
+const longRequests = openLongRequests(thread);
+afterAll(() => thread.close());
+
+const MAIL = "ada@mail.example.org";
+const LONG = "The quick brown fox jumps over the lazy dog. ".repeat(Math.ceil(LONG_BODY_BYTES / 44));
+const PICTURE = { kind: "image", mediaType: "image/png", base64: "iVBORw0KGgo=" } as const;
+const tools = () =>
+  fakeToolServers({
+    sky: {
+      weather: { run: ({ city }) => says(`Warm in ${city as string}. Ask ${MAIL}.`) },
+      look: { run: () => ({ ...says("A picture."), parts: [{ kind: "text", text: "A picture." }, PICTURE] }) },
+    },
+  });
+const MCP = { type: "mcp", server_label: "sky", require_approval: "never" };
+const ROUNDS: readonly ScriptedRound[] = [
+  {
+    text: "Let me see.",
+    calls: [{ name: "sky__weather", args: '{"city":"Paris","n":12345678901234567890}' }, { name: "sky__look" }],
+  },
+  { calls: [{ name: "sky__weather", args: '{"city":"Oslo"}' }] },
+  { text: "It is warm." },
+];
+
+const textOf = ({ body, bytes }: UpstreamRequest): string =>
+  bytes === undefined ? body : Buffer.from(bytes).toString("utf8");
+const model = cannedUpstream((request) => {
+  const body = textOf(request);
+  const round = roundOf({ body });
+  return answerOf(ROUNDS[Math.min(round, ROUNDS.length - 1)]!, round, body.includes('"stream":true'));
+});
+
+/** What takes as long as it takes. */
+const timeless = (one: Seen): Seen => ({ ...one, text: one.text.replaceAll(/"duration_ms":[\d.]+/g, "") });
+
+async function compared(body: object, options: StubOptions = {}): Promise<Seen> {
+  const text = JSON.stringify(body);
+  expect(text.length).toBeGreaterThan(LONG_BODY_BYTES);
+  const [here, there] = await Promise.all(
+    [null, longRequests].map(async (held) =>
+      timeless(await seen(text, held, { upstream: model, tools: tools(), ...options })),
+    ),
+  );
+  expect(there).toEqual(sentFrom(here!, there!));
+  return there!;
+}
+
+const ask = (more: object = {}): object => ({
+  model: "custom:m",
+  messages: [
+    { role: "system", content: LONG },
+    { role: "user", content: `Is it warm? Tell ${MAIL}.` },
+  ],
+  tools: [MCP],
+  ...more,
+});
+
+describe("tools of a tool server behind a long conversation", () => {
+  for (const stream of [false, true]) {
+    test(`[d5.8] [d10.2] each round goes out as from one thread (stream: ${stream})`, async () => {
+      const { status, sent } = await compared(ask({ stream }));
+      expect([status, sent.length]).toEqual([200, 3]);
+      expect(sent[2]!.body).toContain("Warm in Oslo.");
+      expect(sent[1]!.body).toContain("data:image/png;base64,iVBORw0KGgo=");
+    });
+  }
+
+  test("[d5.8] [d10.2] at a model that takes no images, those that tools gave are left out", async () => {
+    const { sent } = await compared(ask({ model: "deepseek:deepseek-chat" }));
+    expect(sent).toHaveLength(3);
+    expect(sent[2]!.body).toContain("Warm in Oslo.");
+    expect(sent[2]!.body).not.toContain("iVBORw0KGgo=");
+  });
+
+  test("[d3.3] [d5.8] guards mask the conversation, and what the rounds put behind it", async () => {
+    const policies = policiesFor({ name: "mail", guard: { on: "input", classes: ["email"], action: "mask" } });
+    const { sent } = await compared(ask(), { snapshot: { policies } });
+    expect(sent).toHaveLength(3);
+    for (const { body } of sent) expect(body).not.toContain(MAIL);
+    expect(sent[2]!.body).toContain("Ask [email].");
+  });
+
+  test("[d5.8] [d10.3] turns that the client brings back stand in their places, with images and without", async () => {
+    const turns = [
+      { role: "assistant", content: null, tool_calls: [call("a", "look")] },
+      { role: "tool", tool_call_id: "a", content: "A picture." },
+      {
+        role: "user",
+        content: [{ type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } }],
+      },
+    ];
+    const messages = [
+      { role: "user", content: LONG },
+      { role: "assistant", content: "A cat.", x_gateway_mcp: { replay: turns } },
+      { role: "user", content: "And now?" },
+    ];
+    for (const [name, hasImages] of [
+      ["custom:m", true],
+      ["deepseek:deepseek-chat", false],
+    ] as const)
+      for (const more of [{}, { tools: [MCP] }]) {
+        const { status, sent } = await compared({ model: name, messages, ...more });
+        expect([name, status, sent[0]!.body.includes("iVBORw0KGgo=")]).toEqual([
+          name,
+          200,
+          hasImages && "tools" in more,
+        ]);
+      }
+  });
+
+  test("[d5.8] [d10.3] calls at its end that the client approves run before the first round", async () => {
+    const messages = [
+      { role: "user", content: LONG },
+      { role: "assistant", content: null, tool_calls: [call("a", "weather", '{"city":"Rome"}')] },
+    ];
+    const text = JSON.stringify({ model: "custom:m", messages, tools: [MCP] });
+    const [here, there] = await Promise.all(
+      [null, longRequests].map(async (held) => timeless(await seen(text, held, { upstream: model, tools: tools() }))),
+    );
+    expect(there).toEqual(here);
+    expect(there!.sent[0]!.body).toContain("Warm in Rome.");
+  });
+});
+
+function call(id: string, tool: string, args = "{}"): object {
+  return { id, type: "function", function: { name: `sky__${tool}`, arguments: args } };
+}
