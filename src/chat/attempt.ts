@@ -11,7 +11,7 @@ import type { Call } from "./call.ts";
 import { withClientHeaders } from "./caller-headers.ts";
 import { followedAnswer } from "./follow-up.ts";
 import type { Resolved } from "./resolve.ts";
-import { endingRequest, type OpenAttempt } from "./run-attempt.ts";
+import { endBesides, endingRequest, type OpenAttempt } from "./run-attempt.ts";
 import { unfit } from "./unfit-for-target.ts";
 import { returnRefused } from "./lend-credential.ts";
 import { callsFor } from "./fit.ts";
@@ -49,9 +49,14 @@ export async function allOf(
   try {
     return await Promise.all(answers);
   } catch (thrown) {
-    lifetime.end(thrown);
+    lifetime.end(besideFailure());
     throw thrown;
   }
+}
+
+/** Why the other requests of an attempt end when one has failed. */
+export function besideFailure(): GatewayError {
+  return new GatewayError("superseded", "Another request of the same attempt has failed.");
 }
 
 /** The provider's answer once its head says success. Throws GatewayError. */
@@ -204,19 +209,16 @@ function setAsideRefused(
 /** Records that an attempt failed after its requests were sent, whichever of them failed; returns the error that the call fails with. */
 export function closeAttempt(thrown: unknown, attempt: OpenAttempt, call: Call): unknown {
   const request = endingRequest(attempt);
-  return request === undefined ? thrown : closeRequest(request, thrown, attempt, call);
+  if (request === undefined) return thrown;
+  const error = closeRequest(request, thrown, attempt, call);
+  endBesides(attempt, call);
+  return error;
 }
 
 /** Records that an upstream request failed, whenever it did; returns the error that the call fails with. */
 export function closeRequest(recorder: AttemptRecorder, thrown: unknown, attempt: OpenAttempt, call: Call): unknown {
   const { resolved, meter } = attempt;
   attempt.failing ??= recorder;
-  if (attempt.failing !== recorder) {
-    // it was ended because another one beside it had failed
-    recorder.ended();
-    recorder.endedBy("superseded");
-    return thrown;
-  }
   if (thrown instanceof StreamError) {
     // the provider's own error before anything was generated is a refusal, whatever the head of its response said
     if (!meter.hasUsage(recorder)) meter.accepted(recorder, false);

@@ -274,8 +274,7 @@ export class CallRecorder {
   leftInStream(): void {
     this.#record.status = 499;
     this.#record.code = "client_closed";
-    const last = this.#attempts.at(-1);
-    if (last !== undefined && last.row.totalMs === null) last.failed("client_closed");
+    for (const attempt of this.#attempts) if (attempt.row.totalMs === null) attempt.endedBy("client_closed");
   }
 
   /** The call is over, and its record changes no more. */

@@ -4,7 +4,6 @@ import { estimatedUsage } from "../accounting/estimate.ts";
 import { promptTokens } from "./cost-estimate.ts";
 import { summedUsage } from "../accounting/summed-usage.ts";
 import type { Usage } from "../core/chat.ts";
-import { GatewayError } from "../core/errors.ts";
 import { MalformedAnswer } from "../providers/provider.ts";
 import { createAwsEventStreamParser } from "../wire/aws-event-stream.ts";
 import { createNdjsonParser } from "../wire/ndjson.ts";
@@ -12,7 +11,7 @@ import { createSseParser } from "../wire/sse.ts";
 import { answerFrame, answerHeaders } from "./answer-frame.ts";
 import { type AnswerStream, type ChunkWriter, chunkOfAnswer, openAnswerStream } from "./answer-stream.ts";
 import { answerWithoutKeys, decoderWithoutKeys } from "./answer-keys.ts";
-import { closeAttempt, closeRequest, type OpenAnswer, sendRequests, toldModel } from "./attempt.ts";
+import { besideFailure, closeAttempt, closeRequest, type OpenAnswer, sendRequests, toldModel } from "./attempt.ts";
 import type { AttemptLifetime } from "./attempt-lifetime.ts";
 import type { Call } from "./call.ts";
 import type { RoundPart } from "./tools/answer-thread.ts";
@@ -176,7 +175,7 @@ function fannedStream(
   });
   const cancel = (): void => {
     merged.cancel();
-    attempt.lifetime.end(new GatewayError("upstream_error", "Another part of the answer failed."));
+    attempt.lifetime.end(besideFailure());
   };
   return { ...merged, cancel };
 }

@@ -7,7 +7,7 @@ import type { ChatAnswer, Usage } from "../core/chat.ts";
 import type { JsonObject } from "../core/json.ts";
 import { MalformedAnswer } from "../providers/provider.ts";
 import { answerWithoutKeys } from "./answer-keys.ts";
-import { allOf, closeRequest, type OpenAnswer, sendRequests, toldModel } from "./attempt.ts";
+import { allOf, besideFailure, closeRequest, type OpenAnswer, sendRequests, toldModel } from "./attempt.ts";
 import { answerFrame, answerHeaders } from "./answer-frame.ts";
 import type { Call } from "./call.ts";
 import type { AttemptUsage } from "./attempt-meter.ts";
@@ -168,7 +168,7 @@ async function allDecoded(
     return await Promise.all(answers.map(noted));
   } catch (thrown) {
     for (const { response } of answers) response.body.cancel();
-    attempt.lifetime.end(thrown);
+    attempt.lifetime.end(besideFailure());
     throw thrown;
   }
 }

@@ -112,6 +112,7 @@ export class AttemptRun<T> {
         return { kind: "refused", reason: thrown.reason };
       }
       this.#open?.lifetime.end(thrown);
+      if (this.#open !== null) endBesides(this.#open, this.#call);
       this.#settle(outcomeOf(thrown, this.#call, this.endingRequest));
       throw thrown;
     }
@@ -212,6 +213,15 @@ export class AttemptRun<T> {
 /** Of several requests side by side the one that failed first; without a failure the last. */
 export function endingRequest({ failing, requests }: OpenAttempt): AttemptRecorder | undefined {
   return failing ?? requests.at(-1);
+}
+
+/** Records of the others beside the one that failed that they ended with it. */
+export function endBesides({ failing, requests }: OpenAttempt, { signal }: Call): void {
+  for (const request of requests) {
+    if (failing === null || request === failing) continue;
+    request.ended();
+    request.endedBy(signal.aborted ? asGatewayError(signal.reason).code : "superseded");
+  }
 }
 
 /** What the health of a target has to know of how an attempt ended. */

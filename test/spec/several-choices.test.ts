@@ -291,7 +291,21 @@ describe("what several calls for one answer have used", () => {
     await reader.read();
     leaving.abort();
     await reader.cancel();
-    expect(gateway.records[0]!.limits[0]!.settled).toBeGreaterThanOrEqual(3 * PROMPT);
+    const [record] = gateway.records;
+    expect(record!.limits[0]!.settled).toBeGreaterThanOrEqual(3 * PROMPT);
+    expect(record!.attempts.map(({ code }) => code)).toEqual(WORDS.map(() => "client_closed"));
+  });
+
+  test("[d4.2] [d11.1] when the client leaves before anything has come, too, and each of them says why it ended", async () => {
+    const leaving = new AbortController();
+    const gateway = limited(partsUpstream(WORDS.map(() => ({ pieces: [WAIT] }))));
+    const answer = gateway.chat(ASK, { signal: leaving.signal });
+    while (gateway.sent.length < WORDS.length) await Bun.sleep(1);
+    leaving.abort();
+    await answer;
+    const [record] = gateway.records;
+    expect(record!.limits[0]!.settled).toBe(3 * PROMPT);
+    expect(record!.attempts.map(({ code }) => code)).toEqual(WORDS.map(() => "client_closed"));
   });
 });
 
@@ -304,6 +318,7 @@ describe("the failure of one of several calls", () => {
       await response.text();
       expect([response.status, response.headers.get("retry-after")]).toEqual([429, "7"]);
       const [record] = gateway.records;
+      expect(record!.attempts.map(({ code }) => code)).toEqual(["superseded", "rate_limit_exceeded", "superseded"]);
       expect(record!.attempts.map(({ status, retryAfterMs }) => [status === 429, retryAfterMs])).toEqual([
         [false, null],
         [true, 7_000],
