@@ -11,7 +11,10 @@ import { USERS } from "./ledger-model/accounts.ts";
 import { type ModelDatabase, postgresModel, sqliteModel } from "./ledger-model/databases.ts";
 import { World } from "./ledger-model/world.ts";
 
-/** A run with --long draws a seed of its own. An ordinary run plays the same sequences each time, so that it fails for what was changed since the run before. */
+/**
+ * A run with --long draws a seed of its own. An ordinary run plays the same sequences each time, because fresh ones still find something new about once in 60,000,
+ * which would be one ordinary run in some forty, and a run should fail for what was changed since the run before.
+ */
 const ORDINARY_SEED = "808";
 if (Bun.env["DRAGOMAN_TEST_LONG"] !== "1") Bun.env["DRAGOMAN_TEST_SEED"] ??= ORDINARY_SEED;
 const seed = printedSeed("the ledger's model");
