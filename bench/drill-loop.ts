@@ -27,6 +27,9 @@ function configuration({ port }: LongAnswers, toolServers: string): string {
   up: { type: custom, base_url: "${address}/v1" }
   claude: { type: anthropic, base_url: "${address}", api_key: x }
   gemini: { base_url: "${address}/v1beta", api_key: x }
+  cohere: { base_url: "${address}/v2", api_key: x }
+  ollama: { base_url: "${address}" }
+  prompts: { type: vllm-generate, base_url: "${address}/v1" }
   aws: { type: bedrock, base_url: "${address}", region: us-east-1, aws: { access_key_id: AKIAEXAMPLE, secret_access_key: x } }
 policies:
   guarded: { scope: { user: guarded }, guard: { on: both, action: mask, classes: [email, card] } }

@@ -397,10 +397,7 @@ export const REQUESTS: readonly LoopShape[] = [
   {
     title: "model_list of 10,000",
     body: () =>
-      body(
-        `"model_list":[${many(9_999, (index) => `{"model_name":"m","litellm_params":{"model":"up:${index}"}}`)}]`,
-        "m",
-      ),
+      body(`"model_list":[${many(9_999, (index) => `{"model_name":"m","params":{"model":"up:${index}"}}`)}]`, "m"),
     caller: "endpoint",
   },
   ...["gemini:gemini-2.5-pro", "claude:claude-sonnet-4-5", "aws:anthropic.claude-opus-4-5"].map((model) => ({
@@ -419,6 +416,39 @@ export const REQUESTS: readonly LoopShape[] = [
         model,
       ),
   })),
+  {
+    title: "128 calls of 490 KB of quotes",
+    body: () => saying(`"${'\\"'.repeat(245_000)}"`, "ollama:llama3", ',"n":128'),
+  },
+  {
+    title: "128 calls of 5,000 messages",
+    body: () =>
+      conversation(
+        many(5000, () => message),
+        ',"n":128',
+        "ollama:llama3",
+      ),
+  },
+  {
+    title: "128 calls of 10 MB of text",
+    body: () => saying(text(10 * MB), "ollama:llama3", ',"n":128'),
+  },
+  ...["gemini:gemini-2.5-pro", "cohere:command-a-03-2025", "ollama:llama3", "prompts:m"].flatMap((model) => [
+    { title: `490 KB of quotes, ${model}`, body: () => saying(`"${'\\"'.repeat(245_000)}"`, model) },
+    {
+      title: `5,000 messages with calls, ${model}`,
+      body: () => conversation(`${message},${many(2499, round)}`, "", model),
+    },
+    { title: `2,048 tools, ${model}`, body: () => body(`"tools":[${many(2048, tool)}]`, model) },
+    {
+      title: `a schema of 60,000 values, ${model}`,
+      body: () =>
+        body(
+          `"response_format":{"type":"json_schema","json_schema":{"name":"s","strict":true,"schema":{"type":"object","properties":{${many(9_000, (index) => `"k${index}":{"type":"string","enum":["a","b"]}`)}}}}}`,
+          model,
+        ),
+    },
+  ]),
   {
     title: "a document of the admin API, 30 MB of text",
     body: () => `{"name":${text(30 * MB)}}`,

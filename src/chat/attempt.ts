@@ -2,6 +2,7 @@
 import { type DecodeContext, type EncodedRequest, StreamError, type UpstreamFailure } from "../providers/provider.ts";
 import { checkAddress } from "../wire/address-guard.ts";
 import { retryAfterMs } from "../wire/retry-after.ts";
+import { nextTurn } from "../wire/turn.ts";
 import type { UpstreamRequest, UpstreamResponse } from "../wire/upstream.ts";
 import { GatewayError } from "../core/errors.ts";
 import { connectionPartition } from "../core/target.ts";
@@ -37,8 +38,19 @@ export function sendRequests(attempt: OpenAttempt, call: Call): readonly Promise
   const calls = callsFor(request, resolved.provider, resolved.target.model);
   // what has to be fetched is fetched once for all, and what goes out is written once, however often it goes
   const encoded = encodedFor(attempt, call);
-  return Array.from({ length: calls }, () => sendRequest(encoded, attempt, call));
+  return Array.from({ length: calls }, async (_, index) => {
+    const { bytes, body } = (await encoded).request;
+    // the system takes megabytes of each at once: a turn of its own for each, unless one has failed by then
+    if ((bytes ?? body).length > SENT_AT_ONCE)
+      for (let turn = 0; turn < index; turn++) {
+        await nextTurn();
+        attempt.lifetime.signal.throwIfAborted();
+      }
+    return sendRequest(encoded, attempt, call);
+  });
 }
+/** Bytes or characters of a request that goes out several times. */
+const SENT_AT_ONCE = 65_536;
 
 /** All of them; the first failure ends the others. */
 export async function allOf(

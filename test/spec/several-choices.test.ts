@@ -340,3 +340,24 @@ describe("the failure of one of several calls", () => {
     expect(gateway.records[0]!.attempts.map(({ code }) => code === "upstream_error")).toEqual([true, false, false]);
   });
 });
+
+test("[d5.8] several calls of a large request go out in turns with other calls", async () => {
+  let turns = 0;
+  let isOver = false;
+  const count = (): void => {
+    turns += 1;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const sentAt: number[] = [];
+  const upstream = {
+    send: (): Promise<never> => {
+      sentAt.push(turns);
+      return sentAt.length < 4 ? new Promise(() => {}) : Promise.reject(new Error("the last one fails"));
+    },
+  };
+  const body = { model: "ollama:m", n: 4, messages: [{ role: "user", content: "x".repeat(100_000) }] };
+  expect((await stubGateway({ upstream }).chat(JSON.stringify(body))).status).toBeGreaterThanOrEqual(500);
+  isOver = true;
+  expect([sentAt.length, new Set(sentAt).size]).toEqual([4, 4]);
+});
