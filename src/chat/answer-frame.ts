@@ -3,7 +3,7 @@ import { toldAttempt } from "../core/record.ts";
 import { type Target, targetName } from "../core/target.ts";
 import type { Call } from "./call.ts";
 import type { FittedRequest } from "./fit.ts";
-import { baseHeaders } from "./reply-headers.ts";
+import { baseHeaders, providerHeaders } from "./reply-headers.ts";
 import type { Resolved } from "./resolve.ts";
 import type { AnswerFrame } from "./whole-answer.ts";
 
@@ -39,7 +39,7 @@ export function answerHeaders(
   Object.assign(headers, call.cors, call.rateHeaders());
   if (target !== null) {
     headers["x-gateway-model"] = targetName(target);
-    Object.assign(headers, call.providerHeaders());
+    Object.assign(headers, providerHeaders(call.record));
     headers["x-gateway-attempts"] = String(call.record.attempts.length);
     if (call.mayDebug)
       headers["x-gateway-attempt-list"] = JSON.stringify(call.record.attempts.slice(-MAX_TOLD).map(toldAttempt));

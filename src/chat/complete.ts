@@ -138,7 +138,7 @@ export async function admitAhead({ legs }: Prepared, call: Call): Promise<void> 
       refusal = (reserved as GatewayError | null) ?? refusal;
       continue;
     }
-    call.admitted();
+    call.lifetime.admitted();
     reserved?.begun();
     // the call holds what was set aside until it is over
     reserved?.end();

@@ -115,7 +115,7 @@ export async function replyExplained(
   const body = JSON.stringify(explained, null, 2);
   call.recorder.explained();
   const headers = answerHeaders(call, first.fitted, null, "application/json");
-  call.publish();
+  call.lifetime.publish();
   return new Response(body, { headers });
 }
 

@@ -4,7 +4,7 @@ import { authorize, demandInference } from "../auth/authorize.ts";
 import { identify } from "../auth/identify.ts";
 import type { CallOptions, ChatRequest } from "../core/chat.ts";
 import type { Permission } from "../core/identity.ts";
-import { Call, type Peers } from "./call.ts";
+import { Call } from "./call.ts";
 import { complete } from "./complete.ts";
 import type { ChatContext } from "./context.ts";
 import { withEntriesInTurns } from "./entry-request.ts";
@@ -15,6 +15,7 @@ import { LONG_BODY_BYTES } from "./long-body-thread.ts";
 import { openToolSession } from "./tools/open-tool-session.ts";
 import { parseChatRequest } from "./parse.ts";
 import { afterUnread, bodyText, isUnread, readBody } from "./read-body.ts";
+import { type Peers, ReceivedCall } from "./received-call.ts";
 import { replyRounds } from "./tools/reply-rounds.ts";
 import { replyStream, streaming } from "./reply-stream.ts";
 import { replyWhole, whole } from "./reply-whole.ts";
@@ -22,41 +23,42 @@ import { ToolRounds } from "./tools/tool-rounds.ts";
 
 /** Answers `POST /api/v1/chat/completions`. Never throws: every failure is an answer. */
 export async function handleChat(http: Request, context: ChatContext, peers: Peers | null = null): Promise<Response> {
-  const call = new Call(context, http, peers);
+  const received = new ReceivedCall(context, http, peers);
+  const { snapshot, recorder, lifetime } = received;
   let answer: Response;
   try {
     const known = identify(
       http.headers.get("authorization"),
-      call.clientIp,
-      call.snapshot,
+      received.clientIp,
+      snapshot,
       context.logins,
       context.clock.now(),
-      call.recorder.authenticated,
+      recorder.authenticated,
     );
     const token = known instanceof Promise ? await known : known;
     const explains = asksToExplain(http.headers);
-    call.tellsCost = isOn(http.headers.get("x-gateway-cost"), "x-gateway-cost");
-    demandInference(token, explains ? NEEDED_TO_EXPLAIN : NOTHING_NEEDED, call.snapshot);
-    call.enter(token);
+    const showsCost = isOn(http.headers.get("x-gateway-cost"), "x-gateway-cost");
+    demandInference(token, explains ? NEEDED_TO_EXPLAIN : NOTHING_NEEDED, snapshot);
+    lifetime.enter(token.tenantId, snapshot.limits);
 
-    const { limits } = call.snapshot;
+    const { limits } = snapshot;
     const body = await readBody(http, limits);
     if (explains) demandExplainable(body);
     const { longRequests } = context;
     const parsed =
       longRequests === null || explains || body.length < LONG_BODY_BYTES
         ? parseChatRequest(bodyText(body), limits.body)
-        : call.holds(await longRequests.open(body, limits.body, token.tenantId));
+        : lifetime.holding(await longRequests.open(body, limits.body, token.tenantId));
     const checked = withEntriesInTurns(parsed);
     let sent = checked instanceof Promise ? await checked : checked;
-    call.parsed(sent);
+    received.parsed(sent);
 
-    const principal = authorize(token, requestedScope(sent.options, http.headers, explains), call.snapshot);
-    call.authorized(principal);
+    const principal = authorize(token, requestedScope(sent.options, http.headers, explains), snapshot);
+    recorder.authorized(principal);
     if (needsWhole(sent)) sent = await longRequests!.whole(sent);
-    if (!explains) call.listens(sent, principal);
-    const asked = call.policed(sent, principal);
-    if (asked instanceof Promise) await asked;
+    const call = new Call(received, sent, principal, { isExplained: explains, showsCost });
+    const admitted = call.policies?.admit();
+    if (admitted instanceof Promise) await admitted;
 
     const prepared = (request: ChatRequest) =>
       prepare(request, principal, http.headers, call, call.limited?.caller.degradeTo);
@@ -71,12 +73,12 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
       answer = await replyStream(complete(prepared(sent), call, streaming(call)), call);
     else answer = replyWhole(await complete(prepared(sent), call, whole(call)), call);
   } catch (thrown) {
-    answer = call.fail(thrown);
+    answer = received.fail(thrown);
     // the call has ended by now, and holds no place while the rest of a body that is not wanted comes in
     if (isUnread(http)) await afterUnread(http, answer);
   }
   // a stream waits for itself, before its last bytes
-  if (call.written !== null) await call.written;
+  if (lifetime.written !== null) await lifetime.written;
   return answer;
 }
 

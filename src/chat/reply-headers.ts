@@ -1,5 +1,6 @@
 // The headers that stand on every answer of the gateway, errors too (decisions 5.1, 9.5, 9.7; docs/clients.md, H1 to H8, H18).
 import { type GatewayError, errorBody } from "../core/errors.ts";
+import type { CallRecord } from "../core/record.ts";
 
 /** Headers that browsers may read on an answer. */
 const EXPOSED =
@@ -16,6 +17,17 @@ export function corsHeaders(origin: string | null, origins: readonly string[]): 
     "access-control-allow-origin": origins.includes("*") ? "*" : origin,
     "access-control-expose-headers": EXPOSED,
     vary: "origin",
+  };
+}
+
+/** What the provider has told of itself, on answers and errors (promise 9.8). */
+export function providerHeaders({
+  providerModel,
+  providerRequestId,
+}: Pick<CallRecord, "providerModel" | "providerRequestId">): Readonly<Record<string, string>> {
+  return {
+    ...(providerModel !== null && { "x-gateway-provider-model": providerModel }),
+    ...(providerRequestId !== null && { "x-gateway-provider-request-id": providerRequestId }),
   };
 }
 

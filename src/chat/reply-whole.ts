@@ -245,9 +245,9 @@ function sendBody(
   recorder.succeeded();
   // the head says what is left once this call is settled
   settle();
-  call.settleLimits();
+  call.lifetime.settleLimits();
   const headers = answerHeaders(call, attempt.fitted, attempt.resolved.target, "application/json");
-  if (call.tellsCost && record.cost !== null) headers["x-gateway-cost-usd"] = usd(record.cost.nanoUsd);
-  call.publish();
+  if (call.showsCost && record.cost !== null) headers["x-gateway-cost-usd"] = usd(record.cost.nanoUsd);
+  call.lifetime.publish();
   return new Response(body, { headers });
 }

@@ -138,7 +138,7 @@ export class AttemptRun<T> {
     if (reserved !== null) this.#releases.push(() => reserved.end());
 
     // 3. the ledger's opening row: from here on the call is charged, whatever becomes of the process
-    call.admitted();
+    call.lifetime.admitted();
 
     // 4. a credential
     const resolved = await lendCredential(withoutCredential, call);
@@ -156,9 +156,9 @@ export class AttemptRun<T> {
     // 7. the meter, which charges what is used even if the call ends before the attempt does
     const meter = new AttemptMeter(call, { fitted, resolved }, requests);
     const close = (): void => meter.close();
-    call.underWay.add(close);
+    const ended = call.lifetime.began(close);
     this.#releases.push(() => {
-      if (call.underWay.delete(close)) close();
+      if (ended()) close();
     });
 
     // 8. the breaker of the target, whose probe this attempt may be

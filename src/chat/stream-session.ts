@@ -104,7 +104,7 @@ export class StreamSession {
           this.#awaitsClient = false;
           this.#isAsked = true;
           const text = await this.#text();
-          if (this.#over && this.#call.written !== null) await this.#call.written;
+          if (this.#over && this.#call.lifetime.written !== null) await this.#call.lifetime.written;
           this.#isAsked = false;
           this.#lastSentMs = this.#call.context.clock.monotonic();
           if (this.#left) return;
@@ -180,7 +180,7 @@ export class StreamSession {
 
   #cancelled(): void {
     this.#left = true;
-    this.#call.cancel();
+    this.#call.lifetime.cancel();
     this.#sending?.cancel();
     if (this.#over) return;
     this.#call.recorder.leftInStream();
@@ -203,7 +203,7 @@ export class StreamSession {
       this.#sending.note();
       this.#sending.settle(outcome);
     } else this.#begun.then(letGo, () => {});
-    this.#call.publish();
+    this.#call.lifetime.publish();
   }
 
   /** One timer that looks how long nothing was sent, not one for each chunk. */

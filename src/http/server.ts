@@ -1,5 +1,5 @@
 // Bun's server: the hot operation goes straight to chat/, everything else to the app. Its own refusals (what is no HTTP, headers over 16 KB) are bare.
-import type { Peers } from "../chat/call.ts";
+import type { Peers } from "../chat/received-call.ts";
 import { afterUnread, isUnread } from "../chat/read-body.ts";
 import { errorResponse } from "../chat/reply-headers.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";

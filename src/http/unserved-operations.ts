@@ -1,7 +1,7 @@
 // Operations of model APIs that this gateway does not serve. Each is refused with a hint for the clients that use it, and leaves a record as a refused call does
 // (promises 9.6, 11.1).
 import { identify } from "../auth/identify.ts";
-import { Call } from "../chat/call.ts";
+import { ReceivedCall } from "../chat/received-call.ts";
 import type { ChatContext } from "../chat/context.ts";
 import { GatewayError } from "../core/errors.ts";
 import { BASES } from "./paths.ts";
@@ -45,7 +45,7 @@ export type RefuseUnserved = (operation: string, http: Request, peer: string | n
 /** The refusal is recorded for the project of the token where the request carries a good one, else for the operator. */
 export function refuseUnservedWith(context: ChatContext): RefuseUnserved {
   return async (operation, http, peer) => {
-    const call = new Call(context, http, { requestIP: () => (peer === null ? null : { address: peer }) });
+    const call = new ReceivedCall(context, http, { requestIP: () => (peer === null ? null : { address: peer }) });
     try {
       await identify(
         http.headers.get("authorization"),

@@ -140,7 +140,7 @@ export class ToolRounds {
       );
     } catch (thrown) {
       // the others are not waited for
-      this.#call.abandon(thrown);
+      this.#call.lifetime.abandon(thrown);
       throw thrown;
     } finally {
       this.#call.clock.waitEnds();
@@ -169,19 +169,18 @@ export class ToolRounds {
   }
 
   async #runOne(call: ToolCall, round: number, place: number, tell: Tell): Promise<ToolOutcome> {
-    const { recorder, underWay } = this.#call;
+    const { recorder, lifetime, signal } = this.#call;
     let run: ToolRunRecorder | null = null;
     let isOver = false;
     const spanId = recorder.newSpanId();
     const end = (code: ErrorCode | null, isError: boolean, resultBytes: number | null): void => {
-      underWay.delete(cut);
+      ended();
       if (isOver) return;
       isOver = true;
       run?.ended(code, isError, resultBytes);
     };
-    // the record is told while it still runs, and changes no more
-    const cut = (): void => end(asGatewayError(this.#call.signal.reason).code, true, null);
-    underWay.add(cut);
+    // the record is published while the tool still runs, and changes no more
+    const ended = lifetime.began(() => end(asGatewayError(signal.reason).code, true, null));
     const hear: Tell = (activity) => {
       if (isOver) return;
       const { type, server_label: server, tool, duration_ms: ms, error } = activity;
