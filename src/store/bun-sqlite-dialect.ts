@@ -50,47 +50,78 @@ const ADAPTER: DialectAdapter = {
 
 function createDriver(options: BunSqliteConnection): Driver {
   const turns = new ConnectionTurns();
-  const run = <T>(statement: () => T): Promise<T> => whenFree(statement, options, turns);
-  const connection = createConnection(options, run);
+  const { database } = options;
   return {
     init: async () => {},
     acquireConnection: async () => {
       await turns.take();
-      return connection;
+      return new HeldConnection(options, turns);
     },
-    releaseConnection: async () => turns.give(),
+    releaseConnection: async (held) => (held as HeldConnection).release(),
     // `immediate` takes the write lock at once: a transaction that reads first and then writes could otherwise fail at the write.
-    beginTransaction: async (_, settings) =>
-      void (await run(() => options.database.run(settings.accessMode === "read only" ? "begin" : "begin immediate"))),
-    commitTransaction: async () => void (await run(() => options.database.run("commit"))),
+    beginTransaction: async (held, settings) =>
+      void (await (held as HeldConnection).run(() =>
+        database.run(settings.accessMode === "read only" ? "begin" : "begin immediate"),
+      )),
+    commitTransaction: async (held) => void (await (held as HeldConnection).run(() => database.run("commit"))),
     // After some errors (a full disk, say) SQLite has rolled back by itself.
-    rollbackTransaction: async () => void (options.database.inTransaction && options.database.run("rollback")),
-    destroy: async () => options.database.close(),
+    rollbackTransaction: async () => void (database.inTransaction && database.run("rollback")),
+    destroy: async () => database.close(),
   };
 }
 
-function createConnection(
-  { database }: BunSqliteConnection,
-  run: <T>(statement: () => T) => Promise<T>,
-): DatabaseConnection {
-  return {
-    executeQuery: <R>(query: CompiledQuery) => run(() => execute<R>(database, query)),
-    async *streamQuery<R>(query: CompiledQuery, chunkSize: number) {
-      const statement = await run(() => database.prepare<R, SQLQueryBindings[]>(query.sql));
-      try {
-        let rows: R[] = [];
-        for (const row of statement.iterate(...bindings(query))) {
-          rows.push(row);
-          if (rows.length < chunkSize) continue;
-          yield { rows };
-          rows = [];
-        }
-        if (rows.length > 0) yield { rows };
-      } finally {
-        statement.finalize();
+/** The connection in the hands of one holder. While the holder waits for the lock of another process, and has begun nothing, others have it: what only reads waits for no lock. */
+class HeldConnection implements DatabaseConnection {
+  readonly #options: BunSqliteConnection;
+  readonly #turns: ConnectionTurns;
+  #isHeld = true;
+
+  constructor(options: BunSqliteConnection, turns: ConnectionTurns) {
+    this.#options = options;
+    this.#turns = turns;
+  }
+
+  run<T>(statement: () => T): Promise<T> {
+    return whenFree(statement, this.#options, (ms) => this.#pause(ms));
+  }
+
+  release(): void {
+    if (this.#isHeld) this.#turns.give();
+  }
+
+  async #pause(ms: number): Promise<void> {
+    if (this.#options.database.inTransaction) {
+      this.#turns.waitsForOthers = true;
+      await Bun.sleep(ms);
+      this.#turns.waitsForOthers = false;
+      return;
+    }
+    this.#isHeld = false;
+    this.#turns.give();
+    await Bun.sleep(ms);
+    await this.#turns.take();
+    this.#isHeld = true;
+  }
+
+  executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    return this.run(() => execute<R>(this.#options.database, query));
+  }
+
+  async *streamQuery<R>(query: CompiledQuery, chunkSize: number): AsyncGenerator<QueryResult<R>> {
+    const statement = await this.run(() => this.#options.database.prepare<R, SQLQueryBindings[]>(query.sql));
+    try {
+      let rows: R[] = [];
+      for (const row of statement.iterate(...bindings(query))) {
+        rows.push(row);
+        if (rows.length < chunkSize) continue;
+        yield { rows };
+        rows = [];
       }
-    },
-  };
+      if (rows.length > 0) yield { rows };
+    } finally {
+      statement.finalize();
+    }
+  }
 }
 
 function execute<R>(database: Database, query: CompiledQuery): QueryResult<R> {
@@ -110,7 +141,7 @@ const bindings = (query: CompiledQuery): SQLQueryBindings[] => query.parameters 
 export async function whenFree<T>(
   statement: () => T,
   { busyTimeoutMs, explain }: Omit<BunSqliteConnection, "database">,
-  turns?: ConnectionTurns,
+  pause: (ms: number) => Promise<void> = Bun.sleep,
 ): Promise<T> {
   const startedAtMs = performance.now();
   for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
@@ -119,9 +150,7 @@ export async function whenFree<T>(
     } catch (error) {
       if (!isBusy(error) || performance.now() - startedAtMs > busyTimeoutMs) throw explain(error);
     }
-    if (turns !== undefined) turns.waitsForOthers = true;
-    await Bun.sleep(pauseMs * (0.5 + Math.random()));
-    if (turns !== undefined) turns.waitsForOthers = false;
+    await pause(pauseMs * (0.5 + Math.random()));
   }
 }
 

@@ -165,6 +165,33 @@ describe("one SQLite file and several processes", () => {
     await store.close();
   });
 
+  test("a change that waits for a lock of another process holds up no read, and nothing of it is seen before it is made", async () => {
+    const file = newFile();
+    const store = await openSqliteStore({ file, busyTimeoutMs: 60_000 });
+    await store.migrate();
+    const other = new Database(file);
+    other.run("begin immediate");
+    let made = 0;
+    const written = Promise.all(
+      ["one", "two", "three"].map(async (id) => {
+        await writes(store).createTenant({ id, name: id });
+        made += 1;
+      }),
+    );
+    for (let count = 0; count < 20; count++) {
+      expect(await store.revision()).toBe("0");
+      expect((await store.readIdentities()).tenants).toEqual([]);
+      await Bun.sleep(5);
+    }
+    expect(made).toBe(0);
+    other.run("commit");
+    other.close();
+    await written;
+    expect((await store.readIdentities()).tenants).toHaveLength(3);
+    expect(await store.revision()).toBe("3");
+    await store.close();
+  }, 30_000);
+
   test("only the owner can read the file", async () => {
     const file = newFile();
     await (await openSqliteStore({ file })).close();
