@@ -102,7 +102,10 @@ export class HeldLook {
       this.#masked.set(key, masked);
       return masked;
     } catch (thrown) {
-      throw blockedError(thrown instanceof TooMuchWork ? new BlockedText(guards[0]!, UNLOOKED) : thrown);
+      if (!(thrown instanceof TooMuchWork)) throw blockedError(thrown);
+      const blocking = guards.find(({ guard }) => guard.onError === "block");
+      if (blocking === undefined) return this.#held;
+      throw blockedError(new BlockedText(blocking, UNLOOKED));
     }
   }
 }

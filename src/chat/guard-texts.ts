@@ -26,15 +26,20 @@ const NOTHING_DIVIDED: ReadonlyMap<number, readonly Found[]> = new Map();
 /** What guards have found in the texts; null: they did not come to an end. Every text counts as looked at: nothing is looked for in it once more. */
 export function lookedAt(texts: Texts, guards: readonly GuardPolicy[], matches: Matches | null): LookedAt {
   const { numbers, masks, unlooked } = matches ?? { numbers: [], masks: [], unlooked: guards.keys().toArray() };
-  const words = new Map<string, Found[]>(texts.words.map((text) => [text, []]));
-  const json = new Map<string, Found[]>(texts.json.map((text) => [text, []]));
-  const lists = [...words.values(), ...json.values()];
-  for (let at = 0; at < numbers.length; at += 5)
-    lists[numbers[at]!]!.push({
+  const found = new Map<number, Found[]>();
+  for (let at = 0; at < numbers.length; at += 5) {
+    const one: Found = {
       policy: guards[numbers[at + 1]!]!,
       start: numbers[at + 2]!,
       end: numbers[at + 3]!,
       mask: masks[numbers[at + 4]!]!,
-    });
+    };
+    const known = found.get(numbers[at]!);
+    if (known === undefined) found.set(numbers[at]!, [one]);
+    else known.push(one);
+  }
+  const words = new Map(texts.words.map((text, index) => [text, found.get(index) ?? NOTHING]));
+  const json = new Map(texts.json.map((text, index) => [text, found.get(texts.words.length + index) ?? NOTHING]));
   return { words, json, unlooked: new Set(unlooked.map((rank) => guards[rank]!)) };
 }
+const NOTHING: readonly Found[] = [];

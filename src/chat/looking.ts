@@ -2,11 +2,12 @@
 // known by doing it: a look that turns out to be long is given up, and begun anew there.
 import { BlockedText, type GuardPolicy, type GuardSpoke } from "../auth/guarded-text.ts";
 import { type Matches, type Texts, workOfGuards } from "../auth/guard-search.ts";
-import type { PackedTexts } from "../auth/packed-texts.ts";
+import { type PackedTexts, packTexts } from "../auth/packed-texts.ts";
 import { TooMuchWork, withinWork } from "../auth/work-meter.ts";
 import type { ChatChunk } from "../core/chat.ts";
 import { MalformedAnswer } from "../providers/provider.ts";
 import { parseJson } from "../wire/json.ts";
+import { nextTurn } from "../wire/turn.ts";
 import { type LookedAt, type TextGuard, UNLOOKED } from "./guard-request.ts";
 import { lookedAt, textsOf } from "./guard-texts.ts";
 import type { Asker, GuardThreads } from "./guard-threads.ts";
@@ -49,10 +50,15 @@ export class Looking {
     return this.away(guards, visit).then(work);
   }
 
-  /** What guards find, looked for in a thread. Rejects with the reason of the call's signal. */
+  /** What guards find, looked for in a thread. Others have turns before the texts are gathered and before what was found is used. Rejects with the reason of the call's signal. */
   async away(guards: readonly GuardPolicy[], visit: (guard: TextGuard) => unknown): Promise<LookedAt> {
+    await nextTurn();
     const texts = textsOf(visit);
-    return lookedAt(texts, guards, await this.search(texts, guards));
+    await nextTurn();
+    const matches = await this.search(packTexts(texts), guards);
+    const ahead = lookedAt(texts, guards, matches);
+    await nextTurn();
+    return ahead;
   }
 
   /** Null: there is no answer. Rejects with the reason of the call's signal. */
