@@ -396,18 +396,22 @@ test("only what the allow-list has is listed and called", async () => {
 });
 
 test("a connection that nobody uses is closed, and so is one whose configuration is gone, when its calls have ended", async () => {
+  let begun = false;
+  const mayEnd = Promise.withResolvers<void>();
   const { servers, server, end, call } = world({
     tools: [
       tool("slow", async () => {
-        await Bun.sleep(200);
+        begun = true;
+        await mayEnd.promise;
         return said("done");
       }),
     ],
   });
   servers.configured(new Set([server.key]));
   const running = call("slow");
-  await Bun.sleep(100);
+  await eventually(() => begun);
   servers.configured(new Set());
+  mayEnd.resolve();
   expect(await running).toBe("done");
   await eventually(() => servers.figures().connections === 0 && end.sessions() === 0);
 });

@@ -200,7 +200,11 @@ describe("deliveries to webhooks", () => {
     await until(
       "gone",
       async () =>
-        gone.length > 0 && (await all()).some(({ webhookId, state }) => webhookId === "a" && state === "dead"),
+        gone.length > 0 &&
+        (await all()).length === 2 &&
+        (await all()).every(({ webhookId, state, history }) =>
+          webhookId === "a" ? state === "dead" : history.length > 0,
+        ),
     );
     expect(gone).toEqual(["a"]);
     expect(
