@@ -74,8 +74,10 @@ describe("a tool server of the newer protocol, without sessions", () => {
   test("learns by the end of the stream that a caller has gone", async () => {
     const signal = new Cancellation();
     const gone = new Error("the client left");
-    setTimeout(() => signal.abort(gone), 100);
-    expect(await servers.call(server, "slow", {}, signal, null).catch((thrown: unknown) => thrown)).toBe(gone);
+    const cancelled = servers.call(server, "slow", {}, signal, null).catch((thrown: unknown) => thrown);
+    await eventually(() => end.slowBegun === 1);
+    signal.abort(gone);
+    expect(await cancelled).toBe(gone);
     await eventually(() => end.cancelled === 1);
   });
 

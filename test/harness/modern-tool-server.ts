@@ -6,7 +6,8 @@ export interface ModernToolServer {
   readonly url: string;
   /** Methods of what it was sent. */
   readonly methods: readonly string[];
-  /** Calls of `slow` whose client went. */
+  /** Calls of `slow` that have begun, and those whose client went. */
+  readonly slowBegun: number;
   readonly cancelled: number;
   /** Adds a tool and says so. */
   grow(name: string): void;
@@ -18,6 +19,7 @@ export function openModernToolServer({
 }: { readonly legacy?: "stateless" | "reject" } = {}): ModernToolServer {
   const methods: string[] = [];
   const further: string[] = [];
+  let slowBegun = 0;
   let cancelled = 0;
   const handler = createMcpHandler(
     () => {
@@ -43,6 +45,7 @@ export function openModernToolServer({
         }),
       );
       server.registerTool("slow", { inputSchema: z.object({}) }, async (_args, { mcpReq }) => {
+        slowBegun += 1;
         await new Promise((resolve) => mcpReq.signal.addEventListener("abort", resolve));
         cancelled += 1;
         return { content: [] };
@@ -64,6 +67,9 @@ export function openModernToolServer({
   return {
     url: `http://127.0.0.1:${server.port}/mcp`,
     methods,
+    get slowBegun() {
+      return slowBegun;
+    },
     get cancelled() {
       return cancelled;
     },

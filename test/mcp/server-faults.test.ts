@@ -53,10 +53,11 @@ describe("a tool that", () => {
   });
 
   test("is cancelled ends with the caller's reason, and its server is told", async () => {
-    let stopped = false;
+    let [begun, stopped] = [false, false];
     const { call } = world({
       tools: [
         tool("slow", async ({ signal }) => {
+          begun = true;
           await new Promise((resolve) => signal.addEventListener("abort", resolve));
           stopped = true;
           return said("late");
@@ -65,8 +66,10 @@ describe("a tool that", () => {
     });
     const signal = new Cancellation();
     const gone = new Error("the client left");
-    setTimeout(() => signal.abort(gone), 100);
-    expect(await call("slow", {}, signal).catch((thrown: unknown) => thrown)).toBe(gone);
+    const cancelled = call("slow", {}, signal).catch((thrown: unknown) => thrown);
+    await eventually(() => begun);
+    signal.abort(gone);
+    expect(await cancelled).toBe(gone);
     await eventually(() => stopped);
   });
 
