@@ -122,9 +122,8 @@ describe("shipping", () => {
     const second = new JournalShipper(options);
     second.start();
     await Bun.sleep(10);
-    const startedMs = performance.now();
+    // one that waited for its answer would never come back
     await second.end();
-    expect(performance.now() - startedMs).toBeLessThan(4000);
     await journal.end();
   });
 

@@ -298,9 +298,8 @@ describe("exports", () => {
     metrics.count(record());
     await metrics.end(1000);
     metrics.count(record());
-    const startedMs = performance.now();
+    // one that waited for its answer would never come back
     await metrics.end(1000);
-    expect(performance.now() - startedMs).toBeLessThan(1000);
     await metrics.end(1000);
     expect(calls(receiver.metrics())).toEqual([["delta", [1n], 2000]]);
     expect(told.words.filter((words) => words === "failed")).toHaveLength(2);
