@@ -204,11 +204,14 @@ describe("a long request under guards, from outside", () => {
 
   test("[d3.3] [d5.8] the look at a long request ends when its client leaves", async () => {
     const began = Promise.withResolvers<void>();
+    const ended = Promise.withResolvers<unknown>();
     const watched: GuardThreads = {
       ...guards,
-      search(texts, ...more) {
+      search(...asked) {
+        const looked = guards.search(...asked);
         began.resolve();
-        return guards.search(texts, ...more);
+        looked.then(() => ended.resolve("looked"), ended.resolve);
+        return looked;
       },
     };
     const slow = Array.from({ length: 5 }, (_, index) => ({
@@ -221,6 +224,7 @@ describe("a long request under guards, from outside", () => {
     await began.promise;
     client.abort();
     expect((await answer).status).toBe(499);
+    expect(await ended.promise).toMatchObject({ code: "client_closed" });
     expect(gateway.records[0]).toMatchObject({ code: "client_closed", cancelled: true, policies: [] });
     // the thread is free for what comes after it
     const more = guardsFor({ classes: ["email"], action: "mask" });
