@@ -18,6 +18,9 @@ export interface ConnectionOwner {
   closed(connection: Connection, code: string | undefined): void;
 }
 
+/** What one connection hands to the kernel in a turn of the loop. Many connections with large bodies would otherwise hold all other calls while their bytes are copied. */
+const MAX_TURN_BYTES = 256 * 1024;
+
 export class Connection {
   /** Of the target that it leads to. */
   readonly targetKey: string;
@@ -36,6 +39,8 @@ export class Connection {
   #unsent: Uint8Array | undefined = undefined;
   /** What follows `#unsent`. */
   #unsentBody: Uint8Array | undefined = undefined;
+  /** The rest is written on in the next turn of the loop. */
+  #waitsForTurn = false;
   /** What a TLS failure says, before the socket closes for it. */
   #errorCode: string | undefined = undefined;
 
@@ -162,18 +167,32 @@ export class Connection {
     if (this.#unsent === undefined && this.#state === "open") this.owner.sent?.(this);
   }
 
-  /** As much of the rest as the kernel takes now. */
+  /** As much of the rest as the kernel takes now, within what one connection may write in a turn of the loop. */
   #writeOn(): void {
+    let leftBytes = MAX_TURN_BYTES;
     while (this.#unsent !== undefined && this.#socket !== undefined) {
-      const written = this.#socket.write(this.#unsent);
+      if (leftBytes <= 0) return this.#writeNextTurn();
+      const slice = this.#unsent.subarray(0, leftBytes);
+      const written = this.#socket.write(slice);
       if (written < 0) return;
-      if (written < this.#unsent.length) {
-        this.#unsent = this.#unsent.subarray(written);
-        return;
+      leftBytes -= written;
+      if (written < this.#unsent.length) this.#unsent = this.#unsent.subarray(written);
+      else {
+        this.#unsent = this.#unsentBody;
+        this.#unsentBody = undefined;
       }
-      this.#unsent = this.#unsentBody;
-      this.#unsentBody = undefined;
+      // the kernel says when it takes more
+      if (written < slice.length) return;
     }
+  }
+
+  #writeNextTurn(): void {
+    if (this.#waitsForTurn) return;
+    this.#waitsForTurn = true;
+    setImmediate(() => {
+      this.#waitsForTurn = false;
+      this.drained();
+    });
   }
 
   failed(error: Error): void {
