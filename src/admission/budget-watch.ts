@@ -1,4 +1,5 @@
-// How full budgets are, for metrics: remembers of each budget the account that was fullest when calls were last charged here, and asks for it when it is read.
+// Reports how full budgets are, for the metrics. For each budget it keeps the account that was fullest when calls were
+// last charged in this process, and reads the standing of that account when the metrics are collected.
 import { LATE, within } from "../core/timeout.ts";
 import type { CallRecord } from "../core/record.ts";
 import type { LimitRule } from "../core/limit.ts";
@@ -8,7 +9,7 @@ import type { BudgetStanding } from "../observe/metrics/rule-meters.ts";
 import type { LimitStore, Standing } from "./limit-store.ts";
 
 const MAX_BUDGETS = 500;
-/** A store that is away holds up nobody who reads. */
+/** A limit store that does not answer must not delay the metrics for longer than this. */
 const MOST_WAIT_MS = 500;
 
 interface Seen {
@@ -25,7 +26,10 @@ export interface BudgetWatch extends Observer {
 
 export function openBudgetWatch(limits: Pick<LimitStore, "standing">, snapshot: () => Snapshot): BudgetWatch {
   const budgets = new Map<string, Seen>();
-  /** Limits share the record's list with budgets, and are looked up once. */
+  /**
+   * A record lists limits and budgets together. These are the ids known to be limits, so that each is looked up only
+   * once.
+   */
   let others = new Set<string>();
   const ruleOf = (
     id: string,
@@ -69,7 +73,7 @@ export function openBudgetWatch(limits: Pick<LimitStore, "standing">, snapshot: 
   };
 }
 
-/** Null: it is not known in time. */
+/** `null` when the standing does not arrive in time. */
 async function knownStanding(asked: Standing | Promise<Standing>): Promise<Standing | null> {
   if (!(asked instanceof Promise)) return asked;
   try {

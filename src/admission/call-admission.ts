@@ -1,5 +1,6 @@
-// The reservations of one call, from its first attempt to its one end (decisions 4.2). What counts the call as a whole is reserved with the first attempt and
-// topped up by later ones; what counts attempts is reserved and settled with each. Whatever has not ended when the call ends, ends with it.
+// The reservations of one call, from its first attempt to its end (promise 4.2). Rules that count the call as a whole
+// are reserved with the first attempt and topped up by later ones; rules that count attempts are reserved and settled
+// with each attempt. Attempts that have not ended when the call ends are ended with it.
 import { type Account, countsAttempts, type LimitRule } from "../core/limit.ts";
 import type { CountedHere, LimitTouch } from "../core/record.ts";
 import {
@@ -15,11 +16,11 @@ import {
 import { Known } from "./rate-headers.ts";
 import type { OnCharged } from "./thresholds.ts";
 
-/** The most that an attempt may use. */
+/** The most that one attempt may use. */
 export interface Demand {
-  /** Requests that go to the provider for it. */
+  /** Upstream requests that the attempt sends. */
   readonly requests: number;
-  /** Tokens or nano-dollars; null: the price is not known. */
+  /** In tokens or nano-dollars, by the unit of the rule. `null` when the price is not known. */
   bound(rule: LimitRule): number | null;
 }
 
@@ -28,56 +29,56 @@ export interface Used {
   readonly nanoUsd: number;
 }
 
-/** An attempt that may run. */
+/** An attempt that was admitted. */
 export interface Admitted {
-  /** It goes out: from here on its requests count, and `seen` says what it has used so far. */
+  /** Marks the attempt as sent: its requests count from now on, and `seen` returns what it has used so far. */
   called(seen: () => Used): void;
-  /** Something is done for the call before anything goes out: it counts as a request from here on. */
+  /** Counts the call as a request although nothing has been sent to a provider yet. */
   begun(): void;
-  /** It is over; only the first end counts. */
+  /** Ends the attempt. Later calls have no effect. */
   end(): void;
 }
 
-/** An attempt that may not run; nothing was reserved for it. */
+/** An attempt that was refused; nothing was reserved for it. */
 export type Refused =
   | { readonly kind: "short"; readonly shortage: Shortage }
-  /** A money budget, and no price (decisions 4.5). */
+  /** A budget counts money, and the price of the model is not known (promise 4.5). */
   | { readonly kind: "unpriced"; readonly account: Account }
-  /** The budget wants its calls elsewhere from here on (decisions 4.6). */
+  /** The budget sends its calls elsewhere from now on (promise 4.6). */
   | { readonly kind: "degraded"; readonly account: Account; readonly standing: Standing; readonly degradeTo: string };
 
 export function isRefused(result: Admitted | Refused): result is Refused {
   return "kind" in result;
 }
 
-/** An account as this call holds it: for the whole of it, or for one attempt. */
+/** An account as this call uses it, either for the whole call or for one attempt. */
 interface Held {
   readonly account: Account;
   reserved: number;
-  /** By attempts that are over. */
+  /** Units used by attempts that have ended. */
   used: number;
-  /** The most that those may use which are not. */
+  /** The most that the attempts in flight may use. */
   running: number;
-  /** The reservation that was made for it last: what was used beyond all of them is charged there. */
+  /** The latest reservation on this account. Usage beyond all reservations is charged to it. */
   last: Open | null;
   touch: LimitTouch | null;
-  /** Its budget is for the record alone, and would have refused what has no price. */
+  /** The budget is in audit mode and would have refused the attempt because it has no price. */
   isUnpriced: boolean;
 }
 
 interface Open {
   readonly reservation: Reservation;
-  /** Of each need; null: it was ended. */
+  /** One entry for each need; `null` once that need has ended. */
   readonly held: (Held | null)[];
 }
 
 interface Running {
   readonly held: readonly Held[];
-  /** What it may use of each. */
+  /** The most that the attempt may use of each account. */
   readonly bounds: readonly number[];
   readonly requests: number;
   readonly open: Open | null;
-  /** Null: it has not been called. */
+  /** `null` until the attempt is sent. */
   seen: (() => Used) | null;
   isOver: boolean;
 }
@@ -92,14 +93,14 @@ export class CallAdmission {
   readonly #ofCall: Held[] = [];
   readonly #opens: Open[] = [];
   readonly #running: Running[] = [];
-  /** How accounts stood when they were looked at last, for the head of the answer. */
+  /** The latest known standing of each account, for the response headers. */
   readonly known = new Known();
   #wasCalled = false;
   #isClosed = false;
-  /** One after the other: what the second needs depends on what the first got. */
+  /** Attempts reserve one after the other: what the second needs depends on what the first was granted. */
   #turn: Promise<unknown> | null = null;
 
-  /** `touches` is the record's list, and kept up to date. */
+  /** `touches` is the list in the record, which is kept up to date. */
   constructor(store: LimitStore, touches: LimitTouch[], onCharged: OnCharged, onLost: () => void = () => {}) {
     this.#store = store;
     this.#touches = touches;
@@ -107,7 +108,10 @@ export class CallAdmission {
     this.#onLost = onLost;
   }
 
-  /** `degrades`: a budget may refuse the attempt because it wants calls elsewhere. The answer comes at once where no network is needed. */
+  /**
+   * `degrades` says whether a budget may refuse the attempt because it sends its calls elsewhere. The result is
+   * synchronous where no network is needed.
+   */
   begin(
     accounts: readonly Account[],
     demand: Demand,
@@ -117,12 +121,12 @@ export class CallAdmission {
     return this.#turn.then(() => this.begin(accounts, demand, degrades));
   }
 
-  /** The call stands in the ledger with all that it holds now. */
+  /** Marks everything that the call holds now as recorded: the opening entry of the call is in the ledger. */
   recorded(): void {
     for (const { reservation } of this.#opens) reservation.recorded?.();
   }
 
-  /** The call is over. Attempts that are not, end with what is seen of them now. */
+  /** Ends the call. Attempts still in flight end with what they are known to have used by now. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -222,7 +226,7 @@ export class CallAdmission {
     const elsewhere = this.#isClosed || !degrades ? null : degradedBy(reservation);
     if (this.#isClosed || elsewhere !== null) {
       reservation.release();
-      // the call has ended while it waited: nobody is told any more
+      // The call ended while it waited, so its client is gone and the details of this refusal do not matter.
       return (
         elsewhere ?? {
           kind: "short",
@@ -305,7 +309,7 @@ export class CallAdmission {
       this.#settle(running.open, (held) => (countsAttempts(held.account.rule) ? held.used : null));
   }
 
-  /** `share` null: that need goes on. */
+  /** A need for which `share` returns `null` stays open. */
   #settle({ reservation, held }: Open, share: (held: Held, units: number) => number | null): void {
     const ended: Held[] = [];
     const used = held.map((each, index) => {
@@ -325,7 +329,7 @@ export class CallAdmission {
     for (const { account } of ended) if (account.rule.thresholds.length > 0) this.#onCharged(account, null);
   }
 
-  /** How the accounts stand now: as the store says, or by what this call gave back. */
+  /** Updates the known standings: from what the limit store returned, else from what this call gave back. */
   #settled(
     ended: readonly Held[],
     { needs }: Reservation,
@@ -347,7 +351,7 @@ export class CallAdmission {
     }
   }
 
-  /** Of what the call has used, so much as this reservation was made for; all that is left, if it is the last. */
+  /** The part of the call's usage that this reservation covers; everything that remains, if it is the last one. */
   #shareOf(held: Held, units: number, open: Open): number {
     const share = held.last === open ? held.used : Math.min(units, held.used);
     held.used -= share;
@@ -355,12 +359,12 @@ export class CallAdmission {
   }
 }
 
-/** What slides over a second, and places, are not kept over a restart. */
+/** Windows of one second and concurrency are not kept over a restart. */
 function countedAt({ kind, window }: LimitRule, stamp: number | undefined): { readonly counted?: CountedHere } {
   return stamp === undefined || window === null || window === "second" ? {} : { counted: { kind, window, stamp } };
 }
 
-/** The call may have begun while another process had the counts, which this one has taken over since. */
+/** When the call began, another process may still have kept the counts that this process has taken over since. */
 function countAt(touch: LimitTouch, rule: LimitRule, stamp: number | undefined): void {
   if (touch.counted === undefined) Object.assign(touch, countedAt(rule, stamp));
   else if (stamp !== undefined) touch.counted.stamp = stamp;
@@ -372,22 +376,27 @@ function changedBy(standing: Standing | undefined, units: number): Standing | nu
   return { ...standing, used, remaining: Math.max(0, standing.limit - used) };
 }
 
-/** Counted one by one, and not by what an answer says. */
+/** The rule counts requests or calls one by one, whatever usage an answer reports. */
 function isCounted({ unit }: LimitRule): boolean {
   return unit === "requests" || unit === "concurrency";
 }
 
 function boundOf({ account: { rule }, last }: Held, demand: Demand): number | null {
-  // the call is one request, and takes one place, however many attempts it makes
+  // The call is one request and takes one slot, however many attempts it makes.
   return isCounted(rule) && !countsAttempts(rule) && last !== null ? 0 : boundAt(rule, demand);
 }
 
-/** What is only watched counts a bound that is more than the whole limit as one unit more than it: sums stay exact, whatever a caller writes. */
+/**
+ * In audit mode a bound above the whole limit counts as the limit plus one, so that sums stay exact whatever a client
+ * asks for.
+ */
 function boundedFor({ mode, limit }: LimitRule, bound: number): number {
   return mode === "audit" ? Math.min(bound, limit + 1) : bound;
 }
 
-/** What the first attempt of a call may use; null: the price is not known, and the budget denies that. */
+/**
+ * What the first attempt of a call may use. `null` when the price is not known and the budget denies unpriced calls.
+ */
 export function boundAt(rule: LimitRule, demand: Demand): number | null {
   if (!isCounted(rule)) return demand.bound(rule) ?? (rule.unpriced === "allow" ? 0 : null);
   return rule.unit === "requests" && countsAttempts(rule) ? demand.requests : 1;
@@ -399,7 +408,7 @@ function usedOfCall(held: Held, wasCalled: boolean): number {
   return unit === "concurrency" ? 0 : held.used;
 }
 
-/** The first budget of which so much was used before that its calls go elsewhere. */
+/** The first budget whose usage before this attempt had already reached a threshold that sends its calls elsewhere. */
 function degradedBy({ needs, before }: Reservation): Refused | null {
   for (let index = 0; index < needs.length; index++) {
     const { account, force } = needs[index]!;

@@ -1,11 +1,11 @@
-// Limits and budgets as they are configured -> the set that calls read: a caller's own are found by tenant, project and token, and what applies at a place is
-// worked out once. What belongs to others costs a call nothing.
+// Compiles configured limits and budgets into the set that calls read. The rules of a caller are found by tenant,
+// project and token, and what applies at a place is computed once. Rules of other callers cost a call nothing.
 import type { Configured } from "../core/configured.ts";
 import { compileGlob, type Glob } from "../core/glob.ts";
 import type { Account, CallerLimits, LimitedPlace, LimitRule, LimitScope, LimitSet, Threshold } from "../core/limit.ts";
 import { type BudgetDocument, type LimitDocument, nanoUsdOf } from "./settings.ts";
 
-/** What is remembered: tokens of a tenant are many, values of a scope too, and callers choose models. */
+/** Bounds of the caches: a tenant may have many tokens, a scope may have many values, and clients choose the models. */
 const MAX_CALLERS = 20_000;
 const MAX_PLACES = 256;
 const MAX_VALUES = 4_096;
@@ -28,7 +28,7 @@ export function compileLimits({ limits, budgets }: ConfiguredLimits): LimitSet {
   const tenants = new Map<string, readonly PreparedRule[]>();
   const callers = new Map<string, CallerLimits | null>();
   const ofTenant = (tenantId: string): readonly PreparedRule[] => {
-    // counts belong to a tenant: one that is for all counts each for itself
+    // Each tenant has its own counts: a rule for all tenants counts separately for each of them.
     const make = (): readonly PreparedRule[] =>
       [...ofAll, ...(byTenant.get(tenantId) ?? [])].map((rule) => preparedRule({ ...rule, tenantId }));
     return remember(tenants, MAX_TENANTS, tenantId, make);
@@ -115,9 +115,9 @@ interface PreparedRule {
   readonly rule: LimitRule;
   readonly matchesToken: Glob;
   readonly matchesPlace: (place: LimitedPlace) => boolean;
-  /** Null: the rule does not look at the end user. */
+  /** `null` when the scope of the rule does not name end users. */
   readonly matchesUser: Glob | null;
-  /** The one account of a rule whose scope has no `*`. */
+  /** The single account of a rule whose scope has no `*`, else `null`. */
   readonly only: Account | null;
   readonly accounts: Map<string, Account>;
 }
@@ -139,7 +139,7 @@ function preparedRule(rule: LimitRule): PreparedRule {
   };
 }
 
-/** What applies at one place, without the end users. */
+/** What applies at one place, before the end user is considered. */
 interface PlaceLimits {
   readonly fixed: readonly Account[];
   readonly byUser: readonly PreparedRule[];
@@ -181,7 +181,7 @@ function accountOf(prepared: PreparedRule, tokenId: string, place: LimitedPlace,
   return remember(accounts, MAX_VALUES, value, () => ({ rule, value }));
 }
 
-/** The user stands last: only in his name may be what separates the values. */
+/** The end user stands last, because only a user name may contain the separator of the values. */
 function valueOf(scope: LimitScope, tokenId: string, { route, provider, model }: LimitedPlace, user: string): string {
   const values: string[] = [];
   if (scope.token === ANY) values.push(tokenId);

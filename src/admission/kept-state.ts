@@ -1,4 +1,4 @@
-// What stands in the row of a kept count: its text, and the key of its rule.
+// The stored form of a count that outlives the process: the text in its row, and the key of its rule.
 import type { LimitRule } from "../core/limit.ts";
 import { type KeptWindow, newCount, restore, type Times } from "./windows.ts";
 
@@ -7,7 +7,7 @@ export interface KeptState extends KeptWindow {
   readonly marks?: readonly string[];
 }
 
-/** A rule whose limit is changed goes on with its count; one whose unit or window is changed begins a new one. */
+/** A rule whose limit is changed keeps its count; a rule whose unit or window is changed begins a new one. */
 export function keyOf({
   tenantId,
   id,
@@ -29,7 +29,7 @@ export function stateOf(state: string | null): KeptState {
   return state === null ? NOTHING_KEPT : (JSON.parse(state) as KeptState);
 }
 
-/** What of it counts now. */
+/** The units of a kept count that still count now. */
 export function unitsOf(kept: KeptState, rule: Pick<LimitRule, "kind" | "window">, times: Times): number {
   const count = newCount(rule);
   restore(count, kept, times);

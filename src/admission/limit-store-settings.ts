@@ -1,8 +1,8 @@
-// The section `limit_store` of the configuration: where limits are counted. It is read at the start.
+// The section `limit_store` of the configuration: where limits are counted. It is read at start-up only.
 import { z } from "zod";
 
 export interface LimitStoreSettings {
-  /** Null: `valkey` where there is an address. */
+  /** `null` means `valkey` where an address is configured, else `memory`. */
   readonly driver: "memory" | "valkey" | null;
   readonly url: string | null;
   readonly clusterNodes: readonly string[] | null;

@@ -1,63 +1,85 @@
-// The port to what counts: accounts on which calls reserve before they run, and settle after it. Drivers: memory.ts (one process), valkey/ (many). All pass
-// test/contract/limit-store.suite.ts. The algorithm is explained in docs/decisions.
+// The port to the limit store: accounts on which calls reserve before they run, and settle afterwards. Drivers are
+// memory.ts (one process) and valkey/ (several replicas); both pass test/contract/limit-store.suite.ts. The algorithm
+// is explained in docs/decisions.
 import type { Account } from "../core/limit.ts";
 
 export type { Account } from "../core/limit.ts";
 
 export interface Need {
   readonly account: Account;
-  /** Upper bound in the rule's unit; at least 0. */
+  /** Upper bound in the unit of the rule, at least 0. */
   readonly units: number;
-  /** Charged whatever is left, and never refused: audit mode, and what is above the bound already. */
+  /** The need is charged whatever is left, and never refused: in audit mode, and above the limit already. */
   readonly force: boolean;
 }
 
-/** An account as it was when it was last looked at. Over several replicas this is the last that is known. */
+/**
+ * How an account stood at the latest reading. With several replicas, this is the latest state known to this replica.
+ */
 export interface Standing {
   readonly limit: number;
   readonly used: number;
   /** Never below 0. */
   readonly remaining: number;
-  /** When everything that counts now has left the window; null: never, or nothing does. Milliseconds since 1970. */
+  /**
+   * When everything that counts now will have left the window, in milliseconds since 1970. `null` when that never
+   * happens, or when nothing counts.
+   */
   readonly resetsAtMs: number | null;
 }
 
-/** What is known of accounts once needs have ended. */
+/** What is known of the accounts after needs have ended. */
 export interface Settled {
   /** See `Reservation.stamp`. */
   readonly stamp?: number | undefined;
-  /** Of each need that was ended, how its account stands now; null of the others. */
+  /** The standing of the account of each need that was ended; `null` for the other needs. */
   readonly after: readonly (Standing | null)[];
 }
 
-/** Units that are set aside. Each need is ended exactly once, by settle() or release(); whoever ends it again changes nothing. */
+/**
+ * Units that are set aside. Each need is ended exactly once, by settle() or release(); ending it again has no effect.
+ */
 export interface Reservation {
   readonly needs: readonly Need[];
-  /** Of each need, before and after it was reserved. */
+  /** The standing of each need's account before the reservation, and after it. */
   readonly before: readonly Standing[];
   readonly after: readonly Standing[];
-  /** The forced needs that would have been refused, by index. */
+  /** The indexes of the forced needs that would have been refused. */
   readonly overdrawn: readonly number[];
-  /** Its place in the order of all operations, over restarts; absent where others count as well. */
+  /**
+   * The position of the reservation in the order of all operations, across restarts. Absent where other processes count
+   * as well.
+   */
   readonly stamp?: number | undefined;
   /**
-   * Charges what each need really used, in its order; below 0 is taken for 0. Null: that need goes on, and is ended by a later call (an attempt is over, and
-   * the call is not). Never waits. Null: how the accounts stand now is not known here.
+   * Charges what each need really used, in the order of the needs; a value below 0 counts as 0. A need whose value is
+   * `null` stays open and is ended by a later call, for example when an attempt has ended and the call has not. Never
+   * waits. Returns `null` when the current standing of the accounts is not known here.
    */
   settle(used: readonly (number | null)[]): Settled | null;
-  /** Nothing was used of what has not ended. Never waits. */
+  /** Ends the needs that are still open as unused. Never waits. */
   release(): void;
-  /** The call stands in the ledger: should the process be killed before the call ends, its reservation stays charged. What is not recorded is given back then. Absent: the driver needs no word of it. */
+  /**
+   * Marks the reservation as recorded: the opening entry of the call is in the ledger. Should the process be killed
+   * before the call ends, a recorded reservation stays charged, and an unrecorded one is given back. Absent when the
+   * driver does not need to know.
+   */
   recorded?(): void;
-  /** `end` is called when a place was given to others, because the store has not heard of this replica for too long: the call has to end. Absent: that cannot be. */
+  /**
+   * Registers `end`, which is called when the store has freed the slot of this call because it has not been in contact
+   * with this replica for too long: the call has to end. Absent when that cannot happen.
+   */
   whenLost?(end: () => void): void;
 }
 
-/** Nothing was reserved anywhere. Of several accounts that are short the one is told whose need fits last. */
+/** Nothing was reserved on any account. If several accounts are short, this is the one whose need fits last. */
 export interface Shortage {
   readonly need: Need;
   readonly standing: Standing;
-  /** When this need fits, as far as is known; null: never by waiting (a budget without end, or more than the whole limit). */
+  /**
+   * When this need will fit, as far as is known. `null` when waiting does not help: a budget without end, or a need
+   * above the whole limit.
+   */
   readonly fitsAtMs: number | null;
   /** The need is more than the whole limit. */
   readonly exceedsLimit: boolean;
@@ -66,20 +88,26 @@ export interface Shortage {
 }
 
 export interface LimitStore {
-  /** All or nothing. Answers at once where no network is needed; never rejects. */
+  /** Reserves all needs or none. The result is synchronous where no network is needed; it never rejects. */
   reserve(needs: readonly Need[]): Reservation | Shortage | Promise<Reservation | Shortage>;
-  /** For listings and headers; does not reserve. */
+  /** Reads the standing of an account, for listings and headers, without reserving. */
   standing(account: Account): Standing | Promise<Standing>;
-  /** True for whoever asks first in the current window of the account, over all replicas: for events that are told once. */
+  /**
+   * Returns true only for the first caller in the current window of the account, across all replicas. For events that
+   * are emitted once.
+   */
   first(account: Account, mark: string): boolean | Promise<boolean>;
-  /** Reservations of which a need is open, for tests and the end of the process. */
+  /** The number of reservations that have an open need, for tests and for shutdown. */
   open(): number;
-  /** Where many count together: for how long some of them have not been reached from here, and why; null: all are. Absent: it is in this process. */
+  /**
+   * For a store shared by several replicas: how long part of it has been unreachable from here, and why; `null` when
+   * all of it is reachable. Absent when the store is in this process.
+   */
   away?(): { readonly forMs: number; readonly reason: string } | null;
   close(): Promise<void>;
 }
 
-/** What a caller hears of it. */
+/** The error code that the client gets. */
 export function codeOf({
   unavailable,
   need: {

@@ -1,5 +1,5 @@
-// One call under the limits that apply to its caller: which accounts an attempt touches, what it hears when there is no room, where budgets send it instead,
-// and what the head of the answer says of it.
+// One call under the limits that apply to its caller: which accounts an attempt is charged to, which error it gets when
+// there is no room, where budgets send it instead, and which rate limit headers its response has.
 import type { GatewayError } from "../core/errors.ts";
 import type { Account, CallerLimits, LimitedPlace } from "../core/limit.ts";
 import type { LimitTouch } from "../core/record.ts";
@@ -9,29 +9,29 @@ import { rateHeaders } from "./rate-headers.ts";
 import { refusalError } from "./refusal.ts";
 import type { OnCharged } from "./thresholds.ts";
 
-/** A longer name of an end user is told by its hash. */
+/** A longer name of an end user is replaced by its hash. */
 const MAX_USER = 256;
 
 export interface LimitedCallOptions {
   readonly caller: CallerLimits;
-  /** The end user whom the request names; null: none. */
+  /** The end user that the request names, else `null`. */
   readonly user: string | null;
   readonly store: LimitStore;
   readonly onCharged: OnCharged;
-  /** Its place was given to others: it has to end. */
+  /** Called when the call has lost its slot and has to end. */
   readonly onLost?: () => void;
-  /** The record's list, which is kept up to date. */
+  /** The list in the record, which is kept up to date. */
   readonly touches: LimitTouch[];
 }
 
-/** With `<provider>:<name>` of the deployment that the request has called in the model's place. */
+/** `deployed` is `<provider>:<name>` of the deployment that the request names in place of the model. */
 type DeployedPlace = LimitedPlace & { readonly deployed?: string | null };
 
 export class LimitedCall {
   readonly caller: CallerLimits;
   readonly user: string | null;
   readonly #admission: CallAdmission;
-  /** Where budgets have sent it. */
+  /** Where budgets have sent the call. */
   readonly #degradedTo = new Set<string>();
   readonly #passedOver = new Set<string>();
 
@@ -42,14 +42,20 @@ export class LimitedCall {
     this.#admission = new CallAdmission(store, touches, onCharged, onLost);
   }
 
-  /** Whether a budget has sent the call there. `isAgain`: and it was passed over before, when none had. */
+  /**
+   * Whether a budget has sent the call to `degradeTo`. With `isAgain`, only if `degradeTo` was passed over before, when
+   * no budget had sent the call there.
+   */
   isSentTo(degradeTo: string, isAgain: boolean): boolean {
     const isSent = this.#degradedTo.has(degradeTo);
     if (!isSent) this.#passedOver.add(degradeTo);
     return isSent && (!isAgain || this.#passedOver.has(degradeTo));
   }
 
-  /** `isInstead`: a budget has sent the call there. An error says why the attempt may not run; then nothing was reserved for it. */
+  /**
+   * `isInstead` says that a budget has sent the call to this place. An error says why the attempt may not run; nothing
+   * was reserved for it then.
+   */
   admit(
     place: DeployedPlace,
     demand: Demand,
@@ -63,7 +69,10 @@ export class LimitedCall {
     return result instanceof Promise ? result.then(judge) : judge(result);
   }
 
-  /** What a request has called in the model's place is bounded as well: a provider that takes no deployment calls the model. */
+  /**
+   * A deployment that the request names is limited in addition to the model, because a provider that has no deployments
+   * calls the model.
+   */
   accountsAt(place: DeployedPlace): readonly Account[] {
     const accounts = this.caller.accountsAt(place, this.user);
     if (place.deployed == null) return accounts;
@@ -73,12 +82,12 @@ export class LimitedCall {
     return [...accounts, ...others];
   }
 
-  /** The call stands in the ledger with all that it holds now. */
+  /** Marks everything that the call holds now as recorded: the opening entry of the call is in the ledger. */
   recorded(): void {
     this.#admission.recorded();
   }
 
-  /** The call is over: everything that is open is settled. */
+  /** Ends the call and settles every open reservation. */
   close(): void {
     this.#admission.close();
   }
@@ -89,7 +98,7 @@ export class LimitedCall {
 
   #refusal(refused: Refused, nowMs: number): GatewayError {
     if (refused.kind === "degraded") this.#degradedTo.add(refused.degradeTo);
-    // a budget that would only refuse sends its calls on as well
+    // A budget that refuses a call degrades it too, if it has a target for that.
     if (refused.kind === "short")
       for (const { degradeTo } of refused.shortage.need.account.rule.thresholds)
         if (degradeTo !== null) this.#degradedTo.add(degradeTo);

@@ -1,5 +1,6 @@
-// The limits of one process, in its memory: every operation is one synchronous block, which nothing interrupts, so that all accounts of a call are reserved or
-// none. What has to survive a restart is handed to a keeper from time to time, and taken from it at the start.
+// The limits of one process, in its memory. Every operation is one synchronous block, so all accounts of a call are
+// reserved or none of them is. What has to survive a restart is written to a keeper at intervals, and read from it at
+// start-up.
 import type { Clock } from "../core/clock.ts";
 import type { LimitRule } from "../core/limit.ts";
 import type { CountKeeper, JournalledCount, KeptCount } from "../store/limit-counts.ts";
@@ -22,24 +23,26 @@ import {
 
 export interface MemoryLimitsOptions {
   readonly clock: Clock;
-  /** Null: nothing survives the process. */
+  /** `null` when no count survives the process. */
   readonly keeper?: CountKeeper | null;
-  /** What is known of counts beyond what was kept: the process before was killed. */
+  /** Counts that are newer than what was kept, because the previous process was killed. */
   readonly journalled?: readonly JournalledCount[];
-  /** The same of a process that had the counts beside this one, and has ended. */
+  /** The same for a process that kept the counts while this one ran, and has ended. */
   readonly laterJournalled?: () => readonly JournalledCount[];
-  /** Values of one rule that have a count of their own; whoever comes beyond them shares one, until one of them is idle. */
+  /**
+   * The most values of one rule with a count of their own. Further values share one count until one of these is idle.
+   */
   readonly maxValues?: number;
   readonly keepEveryMs?: number;
-  /** What the keeper failed with; counting goes on. */
+  /** Reports an error of the keeper; counting continues. */
   readonly onFault?: (fault: unknown) => void;
 }
 
 const MAX_VALUES = 50_000;
-/** Values that are looked at for those that are idle, whenever a new one comes. */
+/** How many values are checked for idleness whenever a new one appears. */
 const LOOKED_AT = 4;
 const KEEP_EVERY_MS = 100;
-/** Counts that are kept at once: the one thread waits while they are written. */
+/** How many counts are written in one batch: the thread is blocked during the write. */
 const KEPT_AT_ONCE = 500;
 const MIN_KEPT_MS = 60_000;
 
@@ -48,25 +51,28 @@ interface Entry {
   readonly rule: string;
   readonly value: string;
   readonly count: Count;
-  /** Events of this period that were told. */
+  /** Marks of the current period that `first` has already seen. */
   marks: Set<string> | null;
-  /** Of the last operation that changed it. */
+  /** The stamp of the latest operation that changed the count. */
   stamp: number;
-  /** Waits for being kept. */
+  /** Whether the entry is queued to be written. */
   isKept: boolean;
 }
 
 /** What a rule has counted so far. */
 interface RuleEntries {
   readonly key: string;
-  /** Of a rule whose scope gives no values, and of the values that are too many. */
+  /** The count of a rule whose scope has no `*`, and of all values beyond the maximum. */
   only: Entry | null;
-  /** The least recently used first, once they are many. */
+  /** Ordered from the least to the most recently used, once there are many. */
   readonly byValue: Map<string, Entry>;
 }
 
 export interface MemoryLimitStore extends LimitStore {
-  /** Gives what says from when on all that has been counted by now is kept, so that no other place has to say it. */
+  /**
+   * Returns a function that says whether everything counted up to this call has been written, so that no other record
+   * of it is needed.
+   */
   kept(): () => boolean;
 }
 
@@ -83,13 +89,19 @@ class MemoryLimits implements MemoryLimitStore {
   readonly #rules = new Map<string, RuleEntries>();
   readonly #known = new WeakMap<LimitRule, RuleEntries>();
   readonly #unkept: Entry[] = [];
-  /** Entries that were put there since the start, and that were written: the first one goes first. */
+  /** How many entries were queued and how many were written since the start. The queue is first in, first out. */
   #due = 0;
   #written = 0;
-  /** What was kept when this process began beside another one, which keeps its own counts; null: this one keeps. */
+  /**
+   * What was kept when this process began beside another one that still keeps its own counts; `null` when this process
+   * keeps the counts.
+   */
   #beside: Map<string, KeptCount> | null = null;
   readonly #timer: ReturnType<typeof setInterval> | null;
-  /** What the clock that never goes back is behind the time since 1970: what slides is not moved when somebody sets the time. */
+  /**
+   * The difference between the wall clock and the monotonic clock at start-up, so that sliding windows do not move when
+   * the wall clock is set.
+   */
   readonly #offsetMs: number;
   #stamp = 0;
   #open = 0;
@@ -170,7 +182,7 @@ class MemoryLimits implements MemoryLimitStore {
   kept(): () => boolean {
     const keeper = this.#keeper;
     if (this.#isClosed && this.#beside !== null) return () => false;
-    // beside another process nothing is kept here
+    // Beside another process nothing is kept here.
     if (keeper === null || !this.#mayKeep(keeper)) return () => true;
     const due = this.#due;
     return () => this.#written >= due;
@@ -244,7 +256,7 @@ class MemoryLimits implements MemoryLimitStore {
       if (byValue.size > this.#maxValues / 2) touch(byValue, value, there);
       return there;
     }
-    // each new value takes idle ones away, so that they do not pile up
+    // Each new value removes idle ones, so that they do not accumulate.
     dropIdle(byValue, times);
     if (byValue.size >= this.#maxValues) return (entries.only ??= newEntry(entries, rule, ""));
     const fresh = newEntry(entries, rule, value);
@@ -252,7 +264,7 @@ class MemoryLimits implements MemoryLimitStore {
     return fresh;
   }
 
-  /** Grows also where somebody sets the time back, and from one process to the next. */
+  /** Increases even when the wall clock is set back, and from one process to the next. */
   #nextStamp({ wallMs }: Times): number {
     return (this.#stamp = Math.max(this.#stamp + 1, Math.floor(wallMs) * 1000));
   }
@@ -273,12 +285,12 @@ class MemoryLimits implements MemoryLimitStore {
     this.#keep(later.length);
   }
 
-  /** The other process has ended: what it counted since both ran is counted here as well. */
+  /** The other process has ended: what it counted while both ran is counted here as well. */
   #takeOver(keeper: CountKeeper, before: ReadonlyMap<string, KeptCount>): void {
     const times = this.#times();
     const kept = keeper.read();
     const there = new Set(kept.map(nameOf));
-    // what is not kept any more counts nothing now
+    // What is no longer kept counts nothing now.
     const gone = [...before.values()].filter((row) => !there.has(nameOf(row))).map((row) => ({ ...row, state: null }));
     for (const { rule: key, value, state } of laterStates([...kept, ...gone], this.#laterJournalled(), times)) {
       const { kind, window } = ruleOfKey(key);
@@ -295,10 +307,10 @@ class MemoryLimits implements MemoryLimitStore {
       if (value === "") entries.only = entry;
       else entries.byValue.set(value, entry);
       advance(entry.count, times);
-      // less, where calls that were under way when this process began have used less than was set aside for them
+      // It is less when calls in flight at the start of this process used less than their reservations.
       if (more > 0) charge(entry.count, more);
       else if (more < 0) lower(entry.count, -more);
-      // what both have counted together is newer than the last row of the other process, also where that one counted nothing more
+      // The joint count is newer than the last row of the other process, even where that process counted nothing more.
       entry.stamp = this.#nextStamp(times);
       this.#keepLater(entry);
     }
@@ -317,7 +329,8 @@ class MemoryLimits implements MemoryLimitStore {
     if (!keeper.hold()) return false;
     this.#beside = null;
     this.#takeOver(keeper, before);
-    // rows of calls that were counted beside the other process do not say so: until this is written, nothing else does
+    // The rows of calls counted beside the other process hold no stamp: until this write, their counts are stored
+    // nowhere else.
     this.#write(keeper, this.#unkept.length);
     return true;
   }
@@ -341,7 +354,7 @@ class MemoryLimits implements MemoryLimitStore {
       this.#written += entries.length;
       this.#hasFailed = false;
     } catch (fault) {
-      // they are tried again with what they count then; a disk that stays full is told once
+      // The entries are written again later, with their counts at that time. A disk that stays full is reported once.
       this.#unkept.push(...entries);
       if (!this.#hasFailed) this.#onFault(fault);
       this.#hasFailed = true;
@@ -353,7 +366,7 @@ function nameOf({ rule, value }: Pick<KeptCount, "rule" | "value">): string {
   return `${rule}\n${value}`;
 }
 
-/** What leaves its window before a process is there again is not worth keeping. */
+/** A window that has passed before a process can start again is not worth keeping. */
 function outlives({ slidesMs, window }: Count): boolean {
   return slidesMs === 0 ? window !== null : slidesMs >= MIN_KEPT_MS;
 }
@@ -367,7 +380,10 @@ function touch(byValue: Map<string, Entry>, value: string, entry: Entry): void {
   byValue.set(value, entry);
 }
 
-/** Lets go of those among the oldest that count nothing; the others are looked at again when it is their turn. */
+/**
+ * Removes those of the least recently used values that count nothing; the others move to the end and are checked again
+ * later.
+ */
 function dropIdle(byValue: Map<string, Entry>, times: Times): void {
   let left = LOOKED_AT;
   for (const [value, entry] of byValue) {
@@ -378,7 +394,7 @@ function dropIdle(byValue: Map<string, Entry>, times: Times): void {
   }
 }
 
-/** What needs nothing is never short. */
+/** A need of 0 units always fits. */
 function isShort({ total }: Count, units: number, limit: number): boolean {
   return units > 0 && total + units > limit;
 }
@@ -388,7 +404,7 @@ function standingOf(count: Count, limit: number, times: Times): Standing {
   return { limit, used: total, remaining: total < limit ? limit - total : 0, resetsAtMs: emptyAtMs(count, times) };
 }
 
-/** Of the needs that do not fit the one that fits last. */
+/** Of the needs that do not fit, the one that fits last. */
 function shortest(needs: readonly Need[], entries: readonly Entry[], times: Times): Shortage | null {
   let found: Shortage | null = null;
   let lastMs = Number.NEGATIVE_INFINITY;
@@ -411,7 +427,10 @@ function shortest(needs: readonly Need[], entries: readonly Entry[], times: Time
   return found;
 }
 
-/** A surplus goes back to where it was taken from; what was used beyond is charged now. A slot is given back in any case. */
+/**
+ * Unused units go back to the bucket from which they were taken; usage beyond the reservation is charged now. A slot is
+ * given back in any case.
+ */
 function endNeed(count: Count, { account: { rule }, units }: Need, bucket: number, used: number, times: Times): void {
   advance(count, times);
   count.open -= 1;
@@ -437,7 +456,7 @@ interface LaterState {
   readonly state: KeptState;
 }
 
-/** What was kept, or what the journal says where it knows more. */
+/** What was kept, replaced by what the journal says where the journal is newer. */
 function laterStates(
   rows: readonly KeptCount[],
   journalled: readonly JournalledCount[],
@@ -463,13 +482,13 @@ function laterStates(
 }
 
 interface Restored {
-  /** Rows of which nothing counts any more. */
+  /** Rows that no longer count anything. */
   readonly dropped: readonly KeptCount[];
-  /** Of which more is known than was kept. */
+  /** Counts for which more is known than was kept. */
   readonly later: readonly Entry[];
 }
 
-/** What it counted is there before the rule is asked for. `seen` hears every stamp. */
+/** Restores the counts before any call uses their rules. `seen` is called with every stamp. */
 function restoreAll(
   rows: readonly KeptCount[],
   journalled: readonly JournalledCount[],

@@ -1,8 +1,9 @@
-// The headers in which OpenAI's clients look for what is left (decisions 4.4): of the requests and of the tokens, each of the tightest that applied.
+// The headers in which OpenAI's clients look for what is left (promise 4.4), for requests and for tokens. Each shows
+// the tightest limit that applied.
 import type { Account } from "../core/limit.ts";
 import type { Standing } from "./limit-store.ts";
 
-/** How each account that applied stood when it was looked at last. They are few: a list is quicker than a map. */
+/** The latest standing of each account that applied. There are few of them, so a list is faster than a map. */
 export class Known {
   readonly #accounts: Account[] = [];
   readonly #standings: Standing[] = [];
@@ -31,7 +32,7 @@ export class Known {
   }
 }
 
-/** Null: nothing that has such a header applied. `nowMs` is the time since 1970. */
+/** `null` when no limit with such a header applied. `nowMs` is the time since 1970. */
 export function rateHeaders(known: Known, nowMs: number): Readonly<Record<string, string>> | null {
   const requests = known.tightest("requests");
   const tokens = known.tightest("tokens");
@@ -52,13 +53,13 @@ export function rateHeaders(known: Known, nowMs: number): Readonly<Record<string
   return headers;
 }
 
-/** Null: what is used never comes back. */
+/** `null` when the used units never become available again. */
 function resetIn({ used, resetsAtMs }: Standing, nowMs: number): string | null {
   if (resetsAtMs === null) return used === 0 ? duration(0) : null;
   return duration(resetsAtMs - nowMs);
 }
 
-/** As Go writes it, in whole seconds, rounded up: `1s`, `6m0s`, `24h0m0s`. */
+/** Formatted like Go durations, in whole seconds, rounded up: `1s`, `6m0s`, `24h0m0s`. */
 function duration(ms: number): string {
   const total = Math.max(0, Math.ceil(ms / 1000));
   const [hours, minutes, seconds] = [Math.floor(total / 3600), Math.floor(total / 60) % 60, total % 60];

@@ -1,5 +1,6 @@
-// What budgets have counted in their periods, summed up from the rows of calls: for a process whose file of counts is not there any more. It is what calls used in
-// the end, by the target that answered. What slides is not rebuilt: it would be over by itself before long.
+// Rebuilds the counts of budgets in their periods from the rows of calls, for a process whose file of counts is gone.
+// It sums what calls finally used, at the target that answered. Sliding windows are not rebuilt because they end soon
+// by themselves.
 import type { BudgetWindow, LimitSet } from "../core/limit.ts";
 import type { CallStore } from "../store/calls.ts";
 import type { JournalledCount } from "../store/limit-counts.ts";
@@ -24,7 +25,7 @@ export async function rebuiltBudgets(
         by: isByUser ? [...CALLER_AND_PLACE, "end_user"] : CALLER_AND_PLACE,
       })) {
         const [tenantId, projectId, tokenId, route, provider, model, user = null] = values;
-        // a call that went nowhere has used nothing
+        // A call that reached no provider has used nothing.
         if (
           tenantId == null ||
           projectId == null ||

@@ -1,4 +1,5 @@
-// What a caller hears when his limits or budgets have no room (decisions 4.3, 4.5): which of them, what is left, and when it is worth trying again.
+// The errors of calls for which a limit or a budget has no room (promises 4.3 and 4.5): which one it is, what is left,
+// and when a retry makes sense.
 import { usd } from "../accounting/price.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { JsonObject } from "../core/json.ts";
@@ -82,7 +83,9 @@ function amount(units: number, { unit }: LimitRule): string {
   return `${units} ${units === 1 ? noun.slice(0, -1) : noun}`;
 }
 
-/** What of it a caller may know: he belongs to its tenant. Money as decimal text in dollars. */
+/**
+ * The details that a client may see, because it belongs to the tenant of the account. Money is decimal text in dollars.
+ */
 function described(account: Account, { remaining, resetsAtMs }: Standing): JsonObject {
   const { rule } = account;
   const shown = (units: number): string | number => (rule.unit === "nano_usd" ? usd(units) : units);
@@ -96,7 +99,7 @@ function described(account: Account, { remaining, resetsAtMs }: Standing): JsonO
   };
 }
 
-/** For an explanation: how the account stands, and what the call would set aside. */
+/** For an explanation: the standing of the account, and what the call would reserve. */
 export function explainedAccount(account: Account, standing: Standing, demand: Demand): JsonObject {
   const { rule } = account;
   const units = boundAt(rule, demand);
@@ -121,13 +124,13 @@ function named({ rule, value }: Account): JsonObject {
   };
 }
 
-/** The scope with what stands in the place of its `*`. */
+/** The scope with each `*` replaced by its actual value. */
 function valuesOf(scope: LimitScope, value: string): LimitScope {
   const order = ["token", "route", "provider", "model", "user"] as const;
   const open = order.filter((key) => scope[key] === "*");
   if (open.length === 0) return scope;
   const parts = value.split("\n");
-  // a user's name may hold what separates the values, and is the last
+  // A user name may contain the separator of the values, and stands last.
   const values = [...parts.slice(0, open.length - 1), parts.slice(open.length - 1).join("\n")];
   return { ...scope, ...Object.fromEntries(open.map((key, index) => [key, values[index]])) };
 }

@@ -1,9 +1,10 @@
-// Limits and budgets as they are configured (decisions 4): the body that the admin API takes, the document that the store keeps and the entry of the file are
-// one form. Money is exact decimal text; from here on it is whole nano-dollars.
+// The configuration of limits and budgets (promises of chapter 4). The body of the admin API, the document in the store
+// and the entry of the configuration file have one form. There money is exact decimal text; the gateway converts it to
+// whole nano-dollars.
 import { z } from "zod";
 import { ROUTE_NAME } from "../core/route.ts";
 
-/** What a count can hold and still be exact to the unit. */
+/** The most that a count can hold and still be exact to the unit. */
 const MAX_UNITS = 1_000_000_000_000;
 const MAX_USD = 1_000_000;
 const NANO_DIGITS = 9;
@@ -89,7 +90,7 @@ export const limitSchema = z
       context.addIssue({ code: "custom", path: ["window"], message: "expected second, minute, hour or day" });
   });
 
-/** Decimal text with at most nine digits behind the point, so that it is whole nano-dollars. */
+/** Decimal text with at most nine digits after the decimal point, which is a whole number of nano-dollars. */
 const USD_TEXT = /^\d{1,7}(\.\d{1,9})?$/;
 const usd = z
   .union([
@@ -171,7 +172,7 @@ export const budgetSchema = z
 export type LimitDocument = z.output<typeof limitSchema>;
 export type BudgetDocument = z.output<typeof budgetSchema>;
 
-/** Of text or number that the schema takes. */
+/** Expects text or a number that the schema accepts. */
 export function nanoUsdOf(amount: string | number): number {
   const [whole = "0", fraction = ""] = String(amount).split(".");
   return Number(whole) * 10 ** NANO_DIGITS + Number(fraction.padEnd(NANO_DIGITS, "0"));
@@ -183,7 +184,7 @@ const entries = <Schema extends z.ZodType>(schema: Schema) =>
     .refine((all) => Object.keys(all).length <= MAX_ENTRIES, `expected at most ${MAX_ENTRIES}`)
     .prefault({});
 
-/** At the top of the file, by name: for every tenant. */
+/** Entries at the top of the configuration file, by name: they apply to every tenant. */
 export const limitsSection = entries(limitSchema).meta({
   title: "Limits",
   description:

@@ -1,4 +1,4 @@
-// A threshold of a budget that was reached, told to all who watch: once in a window of the budget.
+// Reports a reached threshold of a budget to the event log, the metrics and the log, once in a window of the budget.
 import type { Events } from "../core/event.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics/metrics.ts";

@@ -1,4 +1,5 @@
-// A threshold of a budget as an event: once in a window of its account, however many gateways see it reached, because its id is made of what was reached.
+// Makes the event of a reached threshold. Its key is derived from what was reached, so it is stored once in a window of
+// the account, however many replicas report it.
 import { usd } from "../accounting/price.ts";
 import type { NewEvent } from "../core/event.ts";
 import type { LimitRule } from "../core/limit.ts";
@@ -30,7 +31,7 @@ export function thresholdEvent({
   };
 }
 
-/** Money as exact decimal text, everything else as a number. */
+/** Money as exact decimal text, other units as a number. */
 function amount(units: number, unit: LimitRule["unit"]): string | number {
   return unit === "nano_usd" ? usd(Math.round(units)) : units;
 }

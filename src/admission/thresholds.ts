@@ -1,4 +1,5 @@
-// The thresholds of budgets (decisions 4.6): each is told once in a window of its account, over all replicas, when so much is used or reserved.
+// The thresholds of budgets (promise 4.6). Each is reported once in a window of its account, across all replicas, when
+// that much of the budget is used or reserved.
 import type { Account, Threshold } from "../core/limit.ts";
 import type { LimitStore, Standing } from "./limit-store.ts";
 
@@ -8,7 +9,10 @@ export interface Crossed {
   readonly standing: Standing;
 }
 
-/** Told of an account whose rule has thresholds: it was charged, or it has refused (`refused` is how it stood then). */
+/**
+ * Called with an account whose rule has thresholds, after it was charged or has refused a need. `refused` is its
+ * standing at the refusal, else `null`.
+ */
 export type OnCharged = (account: Account, refused: Standing | null) => void;
 
 /** `onCrossed` never throws. */
@@ -16,7 +20,7 @@ export function thresholdWatch(
   store: Pick<LimitStore, "standing" | "first">,
   onCrossed: (crossed: Crossed) => void,
 ): OnCharged {
-  /** What was told here already, so that the store is not asked for each call. */
+  /** The thresholds already reported by this process, so that the store is not asked for every call. */
   const told = new WeakMap<Account, { readonly resetsAtMs: number | null; readonly percents: Set<number> }>();
 
   const judge = (account: Account, standing: Standing, refused: boolean): void => {
@@ -47,7 +51,10 @@ export function thresholdWatch(
   };
 }
 
-/** What is left of a budget that refuses may be too little for any call: near its end that is its end. */
+/**
+ * A budget that refuses may have too little left for any call, so a refusal at 90 percent or more counts as reaching
+ * the threshold.
+ */
 function isReached({ percent }: Threshold, { used, limit }: Standing, refused: boolean): boolean {
   return used * 100 >= percent * limit || (refused && used * 10 >= limit * 9);
 }
