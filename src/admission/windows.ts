@@ -1,32 +1,36 @@
-// What one account counts in its window (decisions 4.1): limits slide over sixty sub-buckets, budgets follow the calendar in UTC, concurrency has no window.
-// Pure: the times are handed in. docs/decisions/0016-windows-that-slide.md tells why no window of its length ever holds more than the limit.
+// What one account counts in its window (promise 4.1): limits slide over sixty sub-buckets, budgets follow the calendar
+// in UTC, concurrency has no window. Pure: the times are passed in. docs/decisions/0016-windows-that-slide.md proves
+// that no window of its length ever holds more than the limit.
 import type { BudgetWindow, LimitRule, LimitWindow } from "../core/limit.ts";
 
 export const BUCKETS = 60;
-/** The window of a moment touches one more: the oldest is counted whole. */
+/** A window overlaps one more bucket, because its oldest bucket counts in full. */
 const RING = BUCKETS + 1;
 const DAY_MS = 86_400_000;
 /** 1 January 1970 was a Thursday. */
 const DAYS_BEFORE_MONDAY = 3;
-/** When a slot of a concurrency limit comes back is not known; it is looked for again so soon. */
+/** It is unknown when a slot of a concurrency limit is freed, so a retry is suggested after this time. */
 const SLOT_WAIT_MS = 1_000;
 
 export interface Times {
-  /** Milliseconds that never go back, for what slides. */
+  /** Milliseconds that never go back, for sliding windows. */
   readonly slidingMs: number;
-  /** Milliseconds since 1970, for the calendar and for what is told. */
+  /** Milliseconds since 1970, for calendar periods and for what clients see. */
   readonly wallMs: number;
 }
 
-/** What slides has a ring of buckets; all others one count. The same members for all, so that one shape goes through the hot path. */
+/**
+ * A sliding window has a ring of buckets; all others have one count. All have the same members, so that the hot path
+ * sees one object shape.
+ */
 export interface Count {
   readonly window: LimitWindow | BudgetWindow | null;
-  /** Of the whole window; 0: it does not slide. */
+  /** Length of the whole window; 0 when it does not slide. */
   readonly slidesMs: number;
   readonly ring: Float64Array | null;
-  /** The newest bucket's number, or the beginning of the calendar's period; 0 of what has neither. */
+  /** The number of the newest bucket, or the beginning of the calendar period; 0 where there is neither. */
   head: number;
-  /** When the calendar's period ends; infinite where it never does. */
+  /** When the calendar period ends; infinite for a window without end. */
   endsMs: number;
   total: number;
   /** The newest bucket in which something counts, unless nothing does. */
@@ -37,7 +41,7 @@ export interface Count {
 
 const SLIDES_MS: Readonly<Record<string, number>> = { second: 1_000, minute: 60_000, hour: 3_600_000 };
 
-/** A day slides under a limit and is a calendar day under a budget. */
+/** A day slides for a limit and is a calendar day for a budget. */
 export function newCount({ kind, window }: Pick<LimitRule, "kind" | "window">): Count {
   const slidesMs = kind === "budget" || window === null ? 0 : (SLIDES_MS[window] ?? DAY_MS);
   return {
@@ -52,7 +56,10 @@ export function newCount({ kind, window }: Pick<LimitRule, "kind" | "window">): 
   };
 }
 
-/** Lets go of what has left the window by now; true: a period of the calendar began. A clock that goes back opens none again. */
+/**
+ * Removes what has left the window by now. Returns true when a new calendar period began; a clock that goes back does
+ * not reopen an earlier one.
+ */
 export function advance(count: Count, times: Times): boolean {
   if (count.ring !== null) {
     const bucket = Math.floor((times.slidingMs * BUCKETS) / count.slidesMs);
@@ -80,7 +87,7 @@ function slide(count: Count, ring: Float64Array, bucket: number): void {
   count.head = bucket;
 }
 
-/** Counts in the newest bucket, whose number is given back. The count has to be advanced. */
+/** Counts in the newest bucket and returns the number of that bucket. The count has to be advanced before. */
 export function charge(count: Count, units: number): number {
   if (count.ring !== null && units > 0) {
     count.ring[placeOf(count.head)]! += units;
@@ -90,7 +97,10 @@ export function charge(count: Count, units: number): number {
   return count.head;
 }
 
-/** Takes units out of the bucket that they were charged to; where that has left the window, they count no more as it is. */
+/**
+ * Removes units from the bucket to which they were charged. If that bucket has left the window, they no longer count
+ * anyway.
+ */
 export function giveBack(count: Count, bucket: number, units: number): void {
   if (count.ring === null) {
     if (bucket !== count.head) return;
@@ -102,7 +112,7 @@ export function giveBack(count: Count, bucket: number, units: number): void {
   count.total -= units;
 }
 
-/** Takes units out of the whole window, the oldest first: what is left leaves no sooner than it would have. */
+/** Removes units from the whole window, the oldest first, so that the rest leaves no sooner than it would have. */
 export function lower(count: Count, units: number): void {
   let left = Math.min(units, count.total);
   count.total -= left;
@@ -116,7 +126,10 @@ export function lower(count: Count, units: number): void {
   while (count.newest > count.head - BUCKETS && count.ring[placeOf(count.newest)] === 0) count.newest -= 1;
 }
 
-/** When so many units fit, by what counts now; the bound is at least `units`. Milliseconds since 1970; null: never. */
+/**
+ * When `units` will fit, by what counts now, in milliseconds since 1970; `null` for never. `limit` must be at least
+ * `units`.
+ */
 export function fitsAtMs(count: Count, units: number, limit: number, times: Times): number | null {
   const { ring } = count;
   if (ring === null) return count.window === null ? times.wallMs + SLOT_WAIT_MS : endOf(count);
@@ -128,7 +141,7 @@ export function fitsAtMs(count: Count, units: number, limit: number, times: Time
   return null;
 }
 
-/** When all that counts now has left; null: never, or nothing counts. */
+/** When everything that counts now will have left; `null` when that never happens or nothing counts. */
 export function emptyAtMs(count: Count, times: Times): number | null {
   if (count.total === 0) return null;
   return count.ring === null ? endOf(count) : leavesAtMs(count, count.newest, times);
@@ -142,7 +155,7 @@ function endOf({ endsMs }: Count): number | null {
   return endsMs === Number.POSITIVE_INFINITY ? null : endsMs;
 }
 
-/** Its beginning and its end. */
+/** The beginning and the end of the period. */
 export function periodAt(window: Count["window"], wallMs: number): readonly [number, number] {
   switch (window) {
     case "day": {
@@ -168,11 +181,17 @@ export function periodAt(window: Count["window"], wallMs: number): readonly [num
 
 /** What is kept of a count over a restart. */
 export interface KeptWindow {
-  /** When each part of it leaves a window that slides, or the period that it belongs to begins, in milliseconds since 1970; and its units. */
+  /**
+   * The parts of the count. Each has a time in milliseconds since 1970, when it leaves a sliding window or when its
+   * calendar period begins, and its units.
+   */
   readonly parts: readonly (readonly [number, number])[];
 }
 
-/** What was kept, brought to what the account is known to have counted at a later time. What left meanwhile is the oldest; what came counts as of then. */
+/**
+ * Adjusts what was kept to the total that the account is known to have counted later. The oldest units are taken to
+ * have left meanwhile; additional units count from that later time.
+ */
 export function corrected(
   { parts }: KeptWindow,
   rule: Pick<LimitRule, "kind" | "window">,
@@ -196,7 +215,7 @@ export function corrected(
   };
 }
 
-/** Null: nothing counts. */
+/** `null` when nothing counts. */
 export function keptWindow(count: Count, times: Times): KeptWindow | null {
   const { ring, head } = count;
   if (ring === null) return count.total === 0 ? null : { parts: [[head, count.total]] };
@@ -208,12 +227,15 @@ export function keptWindow(count: Count, times: Times): KeptWindow | null {
   return parts.length === 0 ? null : { parts };
 }
 
-/** Counts what was kept, in a count that is new. Nothing leaves earlier than it would have; a clock that was set back keeps it for one window more at most. */
+/**
+ * Adds what was kept to a new count. Nothing leaves earlier than it would have; after the clock was set back it stays
+ * for at most one more window.
+ */
 export function restore(count: Count, { parts }: KeptWindow, times: Times): void {
   advance(count, times);
   for (const [atMs, units] of parts) {
     if (count.ring === null) {
-      // a period that is still to come was opened by a clock that ran ahead: it is not opened twice
+      // A period in the future was begun by a clock that ran ahead; it is not begun twice.
       if (atMs > count.head) [count.head, count.endsMs] = periodAt(count.window, atMs);
       if (atMs === count.head) count.total += units;
       continue;

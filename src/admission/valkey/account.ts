@@ -1,18 +1,22 @@
-// What a replica knows of one account: the leases that it may spend, what it has charged by bucket, and what it has yet to tell the store. Every change of
-// `mine` that the store does not know of stands in `adds` too, so that the store's figure plus `adds` is always `mine`.
+// What a replica knows of one account: the leases that it may spend, what it has charged by bucket, and what it has not
+// reported to the store yet. Every change of `mine` that the store does not know of is in `adds` too, so the store's
+// figure plus `adds` always equals `mine`.
 import type { LimitRule, LimitUnit } from "../../core/limit.ts";
 import type { Standing } from "../limit-store.ts";
 import type { LeaseJournal } from "./lease-journal.ts";
 import { type AccountKind, SLOTS_FREED_MS } from "./protocol.ts";
 import { bucketAt, leavesAtMs, type WindowShape } from "./windows.ts";
 
-/** Three clocks of one moment. */
+/** Three clocks, read at the same moment. */
 export interface Moment {
   /** Never goes back. It may stand still while the machine sleeps. */
   readonly monoMs: number;
   /** May be set forward and back. */
   readonly wallMs: number;
-  /** The time in which this process really ran: a process that has no CPU does not know whether others are late. See running-time.ts. */
+  /**
+   * The time in which this process really ran. A process without CPU cannot tell whether an answer is late. See
+   * running-time.ts.
+   */
   readonly ranMs: number;
 }
 
@@ -20,19 +24,21 @@ export interface Lease {
   readonly bucket: number;
   left: number;
   readonly units: number;
-  /** Over by either clock, whichever ran further: to let go of units that nobody has spent costs no call anything. */
+  /**
+   * The lease has ended when either clock has reached its end: giving up unspent units early costs no call anything.
+   */
   endsMonoMs: number;
   endsWallMs: number;
-  /** Its place in the journal; -1: none. */
+  /** Its place in the journal; -1 when it has none. */
   readonly place: number;
 }
 
-/** While the store cannot be reached. */
+/** The state of an account while the store cannot be reached. */
 interface Outage {
   readonly knownUsed: number;
-  /** Of slots: in use here then. */
+  /** For slots: how many were in use on this replica when the outage began. */
   readonly knownInUse: number;
-  /** Beyond this nothing that was known then still counts. */
+  /** After this time nothing that was known at the beginning of the outage still counts. */
   readonly knownUntilMs: number;
   spent: number;
 }
@@ -43,49 +49,67 @@ export interface ReplicaAccount extends WindowShape {
   readonly kind: AccountKind;
   limit: number;
   leases: Lease[];
-  /** Unspent of all leases. Of slots: held and in no use. */
+  /** Unspent units of all leases. For slots: held and not in use. */
   idle: number;
-  /** Of slots: in use. Of windows without end: reserved for calls that have not ended, which nothing but their end gives back. Else 0. */
+  /**
+   * For slots: how many are in use. For windows without end: what is reserved for calls in flight, which only their end
+   * gives back. Otherwise 0.
+   */
   inUse: number;
-  /** Of windows without end: what the store holds for this replica, as far as was heard. Until that is nothing the journal has a place, so that it is undone for the dead. */
+  /**
+   * For windows without end: what the store holds for this replica, as last reported by the store. Until it is 0, the
+   * journal keeps a place, so that the units are given back if this replica dies.
+   */
   heldThere: number;
-  /** DIRECT, LEASED, CLOSED; -1: not heard yet. */
+  /** DIRECT, LEASED or CLOSED; -1 until the store has answered. */
   mode: number;
   wants: boolean;
-  /** Units of a call, as a running mean. */
+  /** Units of a typical call, as a running mean. */
   typical: number;
   demandSinceMs: number;
   demand: number;
   demandBefore: number;
-  /** As the store last said, and what was done here since. Holds `idle`. */
+  /** As the store last reported it, plus what was done here since. Includes `idle`. */
   used: number;
   resetsAtMs: number | null;
   heardMs: number;
   usedLastMs: number;
-  /** What is charged for this replica, by bucket: unspent leases too. */
+  /** What is charged for this replica, by bucket, including unspent leases. */
   readonly mine: Map<number, number>;
-  /** Not told yet. */
+  /** Not reported to the store yet. */
   readonly adds: Map<number, number>;
-  /** Reserved for calls that do not stand in the ledger yet, by bucket: should this process be killed now, these calls have never been. */
+  /**
+   * Reserved for calls that are not in the ledger yet, by bucket: if this process is killed now, these calls leave no
+   * record.
+   */
   readonly unrecorded: Map<number, number>;
-  /** To be charged to the bucket of when the store hears of it. */
+  /** To be charged to the bucket that is current when the store handles the next message. */
   owed: number;
-  /** The same, and what the store has been told of it without an answer so far, by the bucket of the reservation that was exceeded. */
+  /** What is owed and what a message in flight reports as owed, by the bucket of the reservation that was exceeded. */
   readonly overruns: Map<number, number>;
   openNeeds: number;
   outage: Outage | null;
-  /** Places in the journal by bucket. */
+  /** Places in the journal, by bucket. */
   readonly places: Map<number, number>;
-  /** The place which says that nothing is charged in later buckets, while a message is under way that may charge something; -1: none. */
+  /**
+   * The place that says that nothing is charged in later buckets, while a message in flight may charge something; -1
+   * when there is none.
+   */
   lastPlace: number;
-  /** The message that is under way names it. */
+  /** The message in flight names this account. */
   isUnderWay: boolean;
-  /** Of slots: when the last message that was answered and named this account had been sent, and when the store answered it, by the store's clock; 0: never. */
+  /**
+   * For slots: when the last answered message that named this account was sent, and when the store answered it, by the
+   * store's clock; 0 before the first.
+   */
   renewedMs: number;
   renewedStoreMs: number;
-  /** Of slots: since when they have gone without being renewed for too long, in time in which this process ran; null: they have not. */
+  /**
+   * For slots: since when their renewal has been overdue, in time in which this process ran; `null` when it is not
+   * overdue.
+   */
   overdueSinceRanMs: number | null;
-  /** Its line in the message that is being written, from 1; 0: none. */
+  /** The line of the account in the message that is being written, counted from 1; 0 when it has none. */
   line: number;
 }
 
@@ -156,12 +180,12 @@ export function noteDemand(account: ReplicaAccount, units: number, nowMs: number
     account.demand = 0;
     account.demandSinceMs = nowMs;
   }
-  // places are used again and again: what counts is how many at once
+  // Slots are used again and again, so the demand is how many are in use at once.
   account.demand = account.kind === "slots" ? Math.max(account.demand, account.inUse + units) : account.demand + units;
   account.usedLastMs = nowMs;
 }
 
-/** What the replica borrows: what it used lately, and one call at least. */
+/** The units that the replica asks to lease: what it used lately, and at least one call. */
 export function wantedUnits(account: ReplicaAccount): number {
   const lately = Math.max(account.demand, account.demandBefore, account.typical);
   return account.kind === "slots" ? Math.max(1, lately - account.inUse - account.idle) : Math.ceil(lately);
@@ -173,7 +197,7 @@ export function isLow({ leases, idle }: ReplicaAccount): boolean {
   return last === undefined || idle * 2 < last.units;
 }
 
-/** The journal need not change: the units go from a lease to a call that is not recorded. */
+/** Moves units from a lease to a call that is not recorded yet. The journal does not change. */
 export function spend(account: ReplicaAccount, lease: Lease, units: number): void {
   lease.left -= units;
   account.idle -= units;
@@ -181,12 +205,15 @@ export function spend(account: ReplicaAccount, lease: Lease, units: number): voi
   else setAside(account, lease.bucket, units);
 }
 
-/** The units, which are part of `mine`, belong to a call that is not recorded. */
+/** Notes that these units, which are part of `mine`, belong to a call that is not recorded yet. */
 export function setAside(account: ReplicaAccount, bucket: number, units: number): void {
   if (units > 0) plus(account.unrecorded, bucket, units);
 }
 
-/** The call stands in the ledger, which charges its reservation if this process is killed: the journal says the same from here on. */
+/**
+ * The call is in the ledger, which charges its reservation if this process is killed. From now on the journal counts it
+ * too.
+ */
 export function recordCall(account: ReplicaAccount, bucket: number, units: number, journal: LeaseJournal): void {
   if (units === 0 || account.kind === "slots") return;
   minus(account.unrecorded, bucket, units);
@@ -196,7 +223,7 @@ export function recordCall(account: ReplicaAccount, bucket: number, units: numbe
   if (isTold(account, bucket)) closePlace(account, bucket, place, journal);
 }
 
-/** What was not used goes back to its bucket at the store. */
+/** Returns unused units to their bucket at the store. */
 export function giveBack(account: ReplicaAccount, bucket: number, units: number, journal: LeaseJournal): void {
   plus(account.mine, bucket, -units);
   plus(account.adds, bucket, -units);
@@ -205,7 +232,7 @@ export function giveBack(account: ReplicaAccount, bucket: number, units: number,
   noteTruth(account, bucket, journal);
 }
 
-/** More was used than was reserved in the bucket. */
+/** Notes usage beyond what was reserved in the bucket. */
 export function owe(account: ReplicaAccount, bucket: number, units: number, journal: LeaseJournal): void {
   account.owed += units;
   account.used += units;
@@ -214,7 +241,7 @@ export function owe(account: ReplicaAccount, bucket: number, units: number, jour
   noteTruth(account, bucket, journal);
 }
 
-/** The store has charged what was owed, to its bucket of now. */
+/** The store has charged what was owed to its current bucket. */
 export function hearPaid(
   account: ReplicaAccount,
   bucketNow: number,
@@ -230,7 +257,7 @@ export function hearPaid(
   if (account.places.has(bucketNow)) noteTruth(account, bucketNow, journal);
 }
 
-/** Unspent units go back; what is left of the leases is spent. */
+/** Gives back the unspent units of the selected leases. Units already spent stay charged. */
 export function dropLeases(account: ReplicaAccount, which: (lease: Lease) => boolean): void {
   if (account.leases.length === 0) return;
   const kept: Lease[] = [];
@@ -252,7 +279,7 @@ export function isOver(lease: Lease, { monoMs, wallMs }: Moment): boolean {
   return monoMs >= lease.endsMonoMs || wallMs >= lease.endsWallMs;
 }
 
-/** What the store should have written for this replica and bucket, were it to die now. */
+/** What the store should have charged for this replica and bucket if the process died now. */
 export function truthOf(account: ReplicaAccount, bucket: number): number {
   let units =
     (account.mine.get(bucket) ?? 0) - (account.unrecorded.get(bucket) ?? 0) + (account.overruns.get(bucket) ?? 0);
@@ -260,7 +287,7 @@ export function truthOf(account: ReplicaAccount, bucket: number): number {
   return units;
 }
 
-/** Gives the place of the bucket in the journal. */
+/** Writes what is true of a bucket to the journal and returns its place there. */
 export function noteTruth(account: ReplicaAccount, bucket: number, journal: LeaseJournal): number {
   if (account.kind === "slots") return -1;
   const place = account.places.get(bucket);
@@ -275,8 +302,9 @@ export function noteTruth(account: ReplicaAccount, bucket: number, journal: Leas
 }
 
 /**
- * A message that names the account is about to be sent. Where it may charge something and its answer is not heard, because this process is killed, nothing of that
- * was used: the journal says what is charged in the newest bucket that is known here, and that nothing is charged in later ones.
+ * Called before a message that names the account is sent. If the message may charge something and the process is killed
+ * before the answer arrives, nothing of that was used. The journal therefore says what is charged in the newest bucket
+ * known here, and that nothing is charged in later ones.
  */
 export function noteAsked(account: ReplicaAccount, mayCharge: boolean, journal: LeaseJournal): void {
   account.isUnderWay = true;
@@ -287,14 +315,14 @@ export function noteAsked(account: ReplicaAccount, mayCharge: boolean, journal: 
   if (account.lastPlace >= 0) journal.endsWith(account.lastPlace, true);
 }
 
-/** The answer has been heard: what it brought is in the journal by itself. */
+/** Called when the answer has been handled: the journal already holds what it granted. */
 export function noteAnswered(account: ReplicaAccount, journal: LeaseJournal): void {
   if (account.lastPlace >= 0) journal.endsWith(account.lastPlace, false);
   account.lastPlace = -1;
   account.isUnderWay = false;
 }
 
-/** The store has written of the bucket what is true. */
+/** Whether the store's figure for the bucket is correct. */
 function isTold(
   { isUnderWay, heldThere, adds, unrecorded, overruns, leases }: ReplicaAccount,
   bucket: number,
@@ -314,7 +342,7 @@ function closePlace(account: ReplicaAccount, bucket: number, place: number, jour
   account.places.delete(bucket);
 }
 
-/** Places are free again where the store knows the truth, and buckets are forgotten that have left the window. */
+/** Frees the places of buckets whose figure at the store is correct, and forgets buckets that have left the window. */
 export function forgetTold(
   account: ReplicaAccount,
   storeNowMs: number,
@@ -339,7 +367,10 @@ export function standingOf(account: ReplicaAccount, used = account.used - accoun
   };
 }
 
-/** How much may still be admitted here while the store is away: this replica's part of what was left when it was last heard, and later of the whole limit. */
+/**
+ * How many units may still be admitted here while the store cannot be reached: this replica's share of what was left at
+ * the last report, and later its share of the whole limit.
+ */
 export function localRoom(
   account: ReplicaAccount,
   { replicas, rank }: { readonly replicas: number; readonly rank: number },

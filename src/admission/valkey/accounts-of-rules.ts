@@ -1,4 +1,5 @@
-// Which account of which tenant's channel a rule and a value go to, and when a replica may forget one.
+// Finds the account, and the channel of its tenant, for a rule and a value, and decides when a replica may forget an
+// account.
 import type { Account } from "../limit-store.ts";
 import type { LimitRule } from "../../core/limit.ts";
 import { forgetTold, type Moment, newAccount, type ReplicaAccount } from "./account.ts";
@@ -7,7 +8,7 @@ import type { LeaseJournal } from "./lease-journal.ts";
 import type { Timings } from "./protocol.ts";
 import type { WindowShape } from "./windows.ts";
 
-/** Keys of a tenant's epoch, replicas and channels, of an account, and of a replica's part of an account. */
+/** Names of the keys: a tenant's epoch, replicas and channels; an account; a replica's part of an account. */
 export interface Keys {
   group(tag: string): readonly string[];
   account(rule: LimitRule, value: string): string;
@@ -26,9 +27,9 @@ interface Found {
   readonly values: Map<string, ReplicaAccount>;
 }
 
-/** Accounts that nobody used for so long, and that hold and count nothing, are forgotten. */
+/** An account that was unused for this long, and that holds and counts nothing, is forgotten. */
 const IDLE_MS = 60_000;
-/** Of one rule. */
+/** The most values of one rule. */
 const MAX_VALUES = 50_000;
 
 export class AccountsOfRules {
@@ -55,12 +56,12 @@ export class AccountsOfRules {
     return this.#foundOf(rule).channel;
   }
 
-  /** `units` are what a call of it takes, as far as is known. */
+  /** `units` is what a call takes from the account, as far as is known. */
   accountOf({ rule, value: asked }: Account, units: number, now: Moment): ReplicaAccount {
     const { values, channel } = this.#foundOf(rule);
     let account = values.get(asked);
     if (account !== undefined) return account;
-    // clients make values up: whoever comes beyond so many shares one account
+    // Clients may make values up: beyond the maximum, all values share one account.
     const value = values.size < MAX_VALUES ? asked : "";
     account = values.get(value);
     if (account === undefined) {
@@ -86,7 +87,10 @@ export class AccountsOfRules {
       }
   }
 
-  /** What a new epoch would have to hear of is kept until its window has ended by the store's clock, as it was last heard. */
+  /**
+   * What would have to be stated in a new epoch is kept until its window has ended by the store's clock, as last
+   * reported.
+   */
   #isForgettable(channel: Channel, account: ReplicaAccount): boolean {
     if (
       account.openNeeds > 0 ||
@@ -104,7 +108,7 @@ export class AccountsOfRules {
   #foundOf(rule: LimitRule): Found {
     let found = this.#byRule.get(rule);
     if (found !== undefined) return found;
-    // a rule whose limit is changed goes on with its count; one whose unit or window is changed begins a new one
+    // A rule whose limit is changed keeps its count; a rule whose unit or window is changed begins a new one.
     const key = [rule.tenantId, rule.id, rule.kind, rule.unit, rule.window].join("\n");
     found = this.#byKey.get(key);
     if (found === undefined)

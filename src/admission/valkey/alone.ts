@@ -1,4 +1,5 @@
-// While the store is away each rule's `on_store_failure` says what happens to a call. What is admitted is stated to the store when it is back.
+// Decides about calls while the store cannot be reached, by the `on_store_failure` of each rule. What is admitted here
+// is stated to the store when it is back.
 import type { Need, Shortage } from "../limit-store.ts";
 import { localRoom, type Moment, noteTruth, plus, type ReplicaAccount, setAside, standingOf } from "./account.ts";
 import { type Channel, localMs, storeNowMs } from "./channel-state.ts";
@@ -7,12 +8,12 @@ import type { Timings } from "./protocol.ts";
 import { bucketAt, leavesAtMs } from "./windows.ts";
 
 export interface Charged {
-  /** Of each need. */
+  /** One entry for each need. */
   readonly buckets: readonly number[];
   readonly usedBefore: readonly number[];
 }
 
-/** Slots come free at any time: it is worth asking again. */
+/** Slots may be freed at any time, so asking again soon is worthwhile. */
 const ASK_AGAIN_MS = 1000;
 
 export function shortageOf(
@@ -31,7 +32,7 @@ export function shortageOf(
   };
 }
 
-/** Null: all of them may go. */
+/** `null` when all needs are admitted. */
 export function refusalAlone(
   needs: readonly Need[],
   accounts: readonly ReplicaAccount[],

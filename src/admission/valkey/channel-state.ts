@@ -1,4 +1,5 @@
-// What a replica knows of its talk with the store about one tenant: what waits for the next message, what is under way, and what was heard last.
+// The state of a replica's exchange with the store about one tenant: what waits for the next message, which message is
+// in flight, and what the store last reported.
 import type { Need } from "../limit-store.ts";
 import type { Moment, ReplicaAccount } from "./account.ts";
 import type { LeaseJournal } from "./lease-journal.ts";
@@ -8,27 +9,29 @@ import type { MessageWithKeys, Timings } from "./protocol.ts";
 export interface Waiting {
   readonly needs: readonly Need[];
   readonly accounts: readonly ReplicaAccount[];
-  /** Charged: the bucket of each account, and what was used of it before. */
+  /** The needs were charged: `buckets` are those of the accounts, and `usedBefore` is what was used of each before. */
   readonly onReserved: (buckets: readonly number[], usedBefore: readonly number[]) => void;
   readonly onShort: (need: number, used: number, fitsAtMs: number | null) => void;
-  /** The store is away, or its epoch stays closed for too long. */
+  /** The store cannot be reached, or its epoch stays closed for too long. */
   readonly onAway: () => void;
-  /** Not tried before. */
+  /** The call is not tried again before this time. */
   dueMs: number;
-  /** Of the first refusal while leases were out, or of the first try in a closed epoch. */
+  /**
+   * How long the call may wait, set at the first refusal while leases are out or at the first try in a closed epoch.
+   */
   waitsUntilMs: number | null;
   isOver: boolean;
 }
 
 export interface Question {
   readonly account: ReplicaAccount;
-  /** Null: only how it stands. */
+  /** `null` asks only for the standing. */
   readonly mark: string | null;
   readonly onAnswer: (isFirst: boolean) => void;
   isOver: boolean;
 }
 
-/** What was used beyond reservations, as a message tells it: `overruns` has it by the bucket of the reservation. */
+/** Usage beyond reservations, as a message reports it; `overruns` holds it by the bucket of the reservation. */
 export interface Owed {
   readonly account: ReplicaAccount;
   readonly units: number;
@@ -41,12 +44,12 @@ export interface UnderWay {
   readonly waiting: readonly Waiting[];
   readonly questions: readonly Question[];
   readonly owed: readonly Owed[];
-  /** Before it was sent for the first time: the life of what it brings begins here. */
+  /** Before the message was sent for the first time: leases that it brings live from here on. */
   readonly sentMs: number;
   readonly sentWallMs: number;
-  /** In time in which this process ran: unanswered until then, the store is away. */
+  /** In time in which this process ran. If the message is unanswered then, the store counts as unreachable. */
   failsRanMs: number;
-  /** Null: it is on its way. */
+  /** `null` while the message is on its way. */
   sendAgainMs: number | null;
 }
 
@@ -58,24 +61,27 @@ export interface Channel {
   everOpen: boolean;
   sequence: number;
   underWay: UnderWay | null;
-  /** An answer is being taken in: what would be said now would be said of half of it. */
+  /** An answer is being applied. A message written now would describe a half-applied state. */
   isHearing: boolean;
   readonly accounts: Set<ReplicaAccount>;
   readonly leased: Set<ReplicaAccount>;
   readonly dirty: Set<ReplicaAccount>;
-  /** Slots of them are in use, or were a moment ago. */
+  /** Accounts whose slots are in use, or were a moment ago. */
   readonly slots: Set<ReplicaAccount>;
   readonly waiting: Waiting[];
   readonly questions: Question[];
   toState: ReplicaAccount[];
   lastSentMs: number;
-  /** A message could not be sent or went unanswered for too long, and none was answered since. */
+  /** A message could not be sent or went unanswered for too long, and none has been answered since. */
   isAway: boolean;
   replicas: number;
   rank: number;
   storeNowMs: number;
   heardMs: number;
-  /** How far the wall clock here is ahead of the store's. A second or less is what a network makes of it, and is none. */
+  /**
+   * How far the wall clock of this process is ahead of the store's. A difference of a second or less may come from the
+   * network and counts as 0.
+   */
   aheadMs: number;
 }
 
@@ -84,11 +90,13 @@ export interface ChannelOptions {
   readonly timings: Timings;
   readonly journal: LeaseJournal;
   ownKey(accountKey: string): string;
-  /** Answers come by `hear`, and a message that cannot be sent by `fail`. */
+  /** Sends a message. The answer arrives through `hear`; `fail` reports that the message could not be sent. */
   send(channel: Channel, message: MessageWithKeys): void;
-  /** A message has gone unanswered for so long that the store is taken for away. */
+  /** A message has gone unanswered for so long that the store counts as unreachable. */
   silent(channel: Channel): void;
-  /** By the store's clock it had not heard of these slots for so long that it has given them to others in between. */
+  /**
+   * By its own clock the store had no contact with this replica for so long that it has freed these slots in between.
+   */
   slotsFreed(account: ReplicaAccount): void;
 }
 
@@ -119,7 +127,10 @@ export function newChannel(tag: string, keys: readonly string[], sequence: numbe
   };
 }
 
-/** The store's clock, as far as it is known: what has passed since it was heard is told by the clock that cannot be set. */
+/**
+ * The store's clock, as far as is known: its last reported time plus the time passed since, by the clock that cannot be
+ * set.
+ */
 export function storeNowMs(channel: Channel, { monoMs, wallMs }: Moment): number {
   return channel.storeNowMs === 0 ? wallMs : channel.storeNowMs + Math.max(0, monoMs - channel.heardMs);
 }
@@ -134,7 +145,9 @@ export function hearClock(channel: Channel, storeMs: number, { monoMs, wallMs }:
     channel.aheadMs = Math.abs(aheadMs) > MIN_SKEW_MS ? aheadMs : 0;
 }
 
-/** A moment that the store told, by the wall clock here: that is the one by which clients are told how long to wait. */
+/**
+ * Converts a time of the store's clock to the wall clock of this process, from which clients compute how long to wait.
+ */
 export function localMs({ aheadMs }: Channel, storeMs: number): number {
   return storeMs + aheadMs;
 }

@@ -1,12 +1,13 @@
-// A replica's side of the talk about one tenant: one message under way at a time. What calls ask for meanwhile waits for the next message, which takes all of
-// it. No clock, no socket and no timer of its own: it is told the time, hands messages to `send`, and is handed the answers.
+// A replica's side of the exchange about one tenant, with one message in flight at a time. What calls need meanwhile
+// waits for the next message, which takes all of it. It has no clock, socket or timer of its own: the time and the
+// answers are passed in, and messages are passed to `send`.
 import { dropLeases, isOver, type Moment } from "./account.ts";
 import type { Channel, ChannelOptions } from "./channel-state.ts";
 import { giveUpOne, takeAnswer } from "./heard-answer.ts";
 import { writeMessage } from "./next-message.ts";
 import type { Answer } from "./protocol.ts";
 
-/** Writes and sends the next message when none is under way and there is anything to say, or `always`. */
+/** Writes and sends the next message if none is in flight and there is something to report, or if `always` is set. */
 export function flush(channel: Channel, now: Moment, options: ChannelOptions, always = false): void {
   if (channel.underWay !== null || channel.isHearing) return;
   endLeases(channel, now);
@@ -28,7 +29,7 @@ function endLeases(channel: Channel, now: Moment): void {
   }
 }
 
-/** The answer to the message under way; any other is late and says nothing. */
+/** Handles the answer to the message in flight. Any other answer is late and is ignored. */
 export function hear(channel: Channel, sequence: number, answer: Answer, now: Moment, options: ChannelOptions): void {
   const { underWay } = channel;
   if (underWay === null || underWay.message.sequence !== sequence) return;
@@ -39,7 +40,7 @@ export function hear(channel: Channel, sequence: number, answer: Answer, now: Mo
   flush(channel, now, options);
 }
 
-/** The message under way did not reach the store, as far as is known. */
+/** The message in flight did not reach the store, as far as is known. */
 export function fail(channel: Channel, sequence: number, now: Moment, { timings }: ChannelOptions): void {
   const { underWay } = channel;
   if (underWay === null || underWay.message.sequence !== sequence || underWay.sendAgainMs !== null) return;
@@ -48,14 +49,17 @@ export function fail(channel: Channel, sequence: number, now: Moment, { timings 
   giveUp(channel);
 }
 
-/** The answer to the message under way cannot be heard any more, though the store may have given one: it is asked for again. */
+/**
+ * The answer to the message in flight can no longer arrive, though the store may have given one: the message is sent
+ * again.
+ */
 export function repeat(channel: Channel, sequence: number, options: ChannelOptions): void {
   const { underWay } = channel;
   if (underWay !== null && underWay.message.sequence === sequence && underWay.sendAgainMs === null)
     options.send(channel, underWay.message);
 }
 
-/** Nothing waits for a store that is away. */
+/** No call waits while the store cannot be reached. */
 function giveUp(channel: Channel): void {
   const { underWay } = channel;
   for (const one of [...(underWay?.waiting ?? []), ...channel.waiting.splice(0)]) giveUpOne(one);
@@ -66,7 +70,7 @@ function giveUp(channel: Channel): void {
   }
 }
 
-/** To be called every few milliseconds: sends again, reports, renews, and ends waits. */
+/** To be called every few milliseconds. Sends again, reports, renews, and ends waits. */
 export function tick(channel: Channel, now: Moment, options: ChannelOptions): void {
   const { timings } = options;
   const { underWay } = channel;
@@ -89,7 +93,10 @@ export function tick(channel: Channel, now: Moment, options: ChannelOptions): vo
     flush(channel, now, options);
 }
 
-/** Tells of slots that are in use here and were not renewed for so long, whatever else the channel talks of. True: there were some. */
+/**
+ * Reports slots that are in use here and were not renewed for `afterMs`, whatever else the channel has to report.
+ * Returns whether there were any.
+ */
 export function renewSlots(channel: Channel, now: Moment, afterMs: number, options: ChannelOptions): boolean {
   let isDue = false;
   for (const account of channel.slots) {
@@ -103,7 +110,7 @@ export function renewSlots(channel: Channel, now: Moment, afterMs: number, optio
   return isDue;
 }
 
-/** Has anything charged that a new epoch would have to hear of. */
+/** Whether anything is charged that would have to be stated in a new epoch. */
 function isBusy(channel: Channel): boolean {
   for (const account of channel.accounts)
     if (account.mine.size > 0 || account.inUse > 0 || account.openNeeds > 0) return true;

@@ -1,26 +1,30 @@
-// The connection to Valkey or Redis, one server or a cluster. A command fails rather than waits: nothing is queued while there is no connection, and nothing is
-// repeated. Whether an answer is too late is for the replica to say, which knows whether its own process ran meanwhile (running-time.ts): a timer that fires before
-// the socket is read tells nothing. Commands are not pipelined by the library: on clusters it loses them when a slot moves.
+// The connection to Valkey or Redis, to one server or a cluster. A command fails rather than waits: nothing is queued
+// while there is no connection, and nothing is repeated. Whether an answer is too late is decided by the replica, which
+// knows whether its own process ran meanwhile (running-time.ts): a timer that fires before the socket is read proves
+// nothing. The library must not pipeline commands, because on clusters it loses them when a slot moves.
 import { within } from "../../core/timeout.ts";
 import type { Cluster, Redis } from "ioredis";
 import { type Answer, encodeMessage, type MessageWithKeys } from "./protocol.ts";
 import { STORE_SCRIPT } from "./store-script.ts";
 
 export interface ConnectionOptions {
-  /** `redis://`, `rediss://`, with user, password and database. Of a cluster: of its first node. */
+  /** `redis://` or `rediss://`, with user, password and database. For a cluster, the address of its first node. */
   readonly url: string;
-  /** Further nodes of a cluster as `host:port`; null: no cluster. */
+  /** Further nodes of a cluster as `host:port`; `null` when the server is not a cluster. */
   readonly clusterNodes: readonly string[] | null;
 }
 
 export interface Connection {
-  /** Rejects when the message cannot be sent, the connection is lost, or the store answers with an error; with UnheardAnswer when the library waits no longer. */
+  /**
+   * Rejects when the message cannot be sent, the connection is lost, or the store answers with an error. Rejects with
+   * UnheardAnswer when the library stops waiting.
+   */
   talk(message: MessageWithKeys): Promise<Answer>;
   close(): void;
 }
 
 const CONNECT_MS = 2000;
-/** The library lets go of a command that has no answer by then, also of the first ones of a connection. */
+/** The library stops waiting for an answer after this time, also for the first commands of a connection. */
 const COMMAND_MS = 5000;
 /** https://github.com/redis/ioredis/blob/main/lib/Command.ts */
 const TIMED_OUT = "Command timed out";
@@ -30,13 +34,13 @@ const COMMAND = "dragomanLimits";
 
 type Scripted = Readonly<Record<typeof COMMAND, (...args: readonly (string | number)[]) => Promise<Answer>>>;
 
-/** The library waits for the answer no longer; the store may have given one. */
+/** The library has stopped waiting for the answer; the store may have given one. */
 export class UnheardAnswer extends Error {}
 
-/** At the start so long is waited for the connection. */
+/** How long start-up waits for the connection. */
 const READY_MS = 1500;
 
-/** Connected, unless that takes too long: then it goes on trying. */
+/** Resolves when connected, or after a while when that takes too long; it then keeps trying. */
 export async function openConnection(options: ConnectionOptions): Promise<Connection> {
   const client = await openClient(options, COMMAND_MS);
   let fault: unknown = null;
@@ -54,7 +58,7 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
       } catch (error) {
         if (error instanceof Error && error.message === TIMED_OUT)
           throw new UnheardAnswer(error.message, { cause: error });
-        // that there is no connection says less than why there is none
+        // The reason for a missing connection is more useful than the fact that there is none.
         throw client.status === "ready" ? error : (fault ?? new Error("the connection was lost", { cause: error }));
       }
     },
@@ -62,14 +66,15 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
   };
 }
 
-/** The library is loaded here, where a store is configured, and nowhere else. */
+/** The library is loaded only here, where a store is configured. */
 export async function openClient(
   { url, clusterNodes }: ConnectionOptions,
   commandTimeout: number,
 ): Promise<Redis | Cluster> {
   const library = await import("ioredis");
   const retryStrategy = (tries: number): number => Math.min(FIRST_RETRY_MS * 2 ** Math.min(tries, 10), MAX_RETRY_MS);
-  // a server that was demoted goes on answering, that it may not write: the address may lead to another by now
+  // A server that was demoted still answers, with an error that it may not write. By now the address may lead to
+  // another server.
   const reconnectOnError = (error: Error): boolean => error.message.includes("READONLY");
   const shared = {
     reconnectOnError,
@@ -100,7 +105,7 @@ export async function openClient(
       slotsRefreshTimeout: CONNECT_MS,
     });
   }
-  // without a listener an error of the connection would end the process; each is seen where its command fails
+  // Without a listener a connection error would end the process; each error is reported by the command that fails.
   client.on("error", () => {});
   await within(new Promise<void>((resolve) => void client.once("ready", resolve)), READY_MS);
   return client;

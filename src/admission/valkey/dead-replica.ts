@@ -1,8 +1,9 @@
-// What the store is told for a process that is dead, out of the journal that it left: what of its leases was used, by bucket, and that nothing of it is out.
+// The messages that are sent to the store on behalf of a dead process, made from the journal that it left: how much of
+// its leases was used, by bucket, and that none of them is out any more.
 import type { FoundJournal, JournalledBucket } from "./lease-journal.ts";
 import { type MessageWithKeys, TIMINGS } from "./protocol.ts";
 
-/** Above every number that the process itself gave. */
+/** Higher than every sequence number of the dead process. */
 const LAST_SEQUENCE = 2 ** 52;
 const BUCKETS_A_MESSAGE = 100;
 
@@ -40,7 +41,7 @@ function deadMessage(
     leaseLifeMs: TIMINGS.leaseLifeMs,
     joinMs: TIMINGS.joinMs,
     accounts: accounts.map(({ limit, kind, windowMs }) => [limit, kind, windowMs, 1, 0, 0, 0] as const),
-    // a place of its own says more of a later bucket than that there is none
+    // These go first: a bucket that has its own place overrides the statement that nothing is charged in later buckets.
     statements: buckets
       .toSorted((one, other) => Number(other.isLast) - Number(one.isLast))
       .map(({ key, bucket, units, isLast }) => [lineOf.get(key)!, isLast ? 2 : 0, bucket, units] as const),

@@ -1,4 +1,4 @@
-// What an answer of the store changes: accounts and their leases, calls that waited, and after a new epoch everything.
+// Applies an answer of the store: to accounts and their leases, to waiting calls, and to everything after a new epoch.
 import {
   dropLeases,
   forgetTold,
@@ -23,13 +23,13 @@ import {
   STALE,
 } from "./protocol.ts";
 
-/** Heartbeats that may be missed before a slot is lost. */
+/** How many heartbeats may be missed before a slot is lost. */
 export const MISSED_HEARTBEATS = 2;
-/** Between two tries of a call that waits for recalled leases, and for an epoch to open. */
+/** The pause between two tries of a call that waits for recalled leases, and of one that waits for an epoch to open. */
 const RECALL_STEP_MS = 15;
 const CLOSED_STEP_MS = 50;
 
-/** `underWay` is what it answers. */
+/** `underWay` is the message that is answered. */
 export function takeAnswer(
   channel: Channel,
   underWay: UnderWay,
@@ -58,7 +58,7 @@ export function takeAnswer(
   for (const account of underWay.accounts) forgetTold(account, answer[2], options.timings.leaseLifeMs, options.journal);
 }
 
-/** Nothing of an earlier epoch is trusted: leases are void, and everything is stated anew. */
+/** Nothing of an earlier epoch is trusted: leases are void, and everything is stated again. */
 function joinAgain(channel: Channel, { waiting, questions, owed }: UnderWay, answer: Answer): void {
   channel.epoch = answer[1];
   channel.joined = false;
@@ -100,14 +100,14 @@ function hearAccount(
   if (account.kind === "slots" && now.monoMs - account.usedLastMs < options.timings.leaseLifeMs)
     keepSlots(account, underWay, options.timings.leaseLifeMs);
   if (mode === DIRECT && account.leases.length > 0) {
-    // recalled
+    // The leases were recalled.
     dropLeases(account, () => true);
     channel.leased.delete(account);
     channel.dirty.add(account);
   }
 }
 
-/** Slots that are in use now and then stay lent; they have no date. */
+/** Slots that are used now and then stay leased, because they are not dated. */
 function keepSlots({ leases }: ReplicaAccount, { sentMs, sentWallMs }: UnderWay, leaseLifeMs: number): void {
   for (const lease of leases) {
     lease.endsMonoMs = Math.max(lease.endsMonoMs, sentMs + leaseLifeMs);
@@ -151,7 +151,7 @@ function lend(
     place: -1,
   };
   account.leases.push(lease);
-  // in the journal before the first unit of it is spent
+  // The lease has to be in the journal before its first unit is spent.
   lease.place = noteTruth(account, bucket, journal);
 }
 
@@ -163,7 +163,7 @@ function hearOperations(
   now: Moment,
   options: ChannelOptions,
 ): void {
-  // it came so late that the store may have given to others what it reserved
+  // The answer is so late that the store may have given the reserved slots to other replicas.
   const isTooLate = now.monoMs - sentMs > MISSED_HEARTBEATS * options.timings.heartbeatMs;
   let nextWaiting = 0;
   const marked = questions.filter(({ mark }) => mark !== null);
@@ -217,7 +217,7 @@ function hearReserved(
       channel.dirty.add(account);
     }
     if (isTaken) one.onReserved(buckets, answer.slice(1));
-    // the call asks again, unless it was told meanwhile that the store is away
+    // The call is tried again, unless the store counted as unreachable meanwhile and the call was decided without it.
     else if (!one.isOver) channel.waiting.push(Object.assign(one, { dueMs: now.monoMs }));
     one.isOver ||= isTaken;
     return;
@@ -239,7 +239,7 @@ function hearReserved(
   else one.onShort(answer[1]!, answer[2]!, answer[3]! < 0 ? null : localMs(channel, answer[3]!));
 }
 
-/** `on_store_failure` decides. */
+/** Lets `on_store_failure` decide about the call. */
 export function giveUpOne(one: Waiting): void {
   if (one.isOver) return;
   one.isOver = true;

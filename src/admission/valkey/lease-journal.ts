@@ -1,5 +1,6 @@
-// What a replica has really used of what it borrowed, kept where it survives the process: after a kill the next start tells the store, and units that were
-// borrowed and not spent are free again. One file for each process, mapped into memory, so that a change is a store to memory and no system call.
+// Records what a replica has really used of its leases in a place that survives the process: after a kill the next
+// start reports it to the store, and leased units that were not spent become free again. Each process has one file,
+// mapped into memory, so that a change is a store to memory instead of a system call.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type FolderLock, lockFile } from "../../store/journal-folder.ts";
@@ -14,11 +15,11 @@ export interface JournalledAccount {
 }
 
 export interface LeaseJournal {
-  /** Gives a place, or -1 when there is none: then the units stay charged until their window ends. */
+  /** Returns a place, or -1 when none is free: the units then stay charged until their window ends. */
   open(account: JournalledAccount, bucket: number, units: number): number;
   write(place: number, units: number): void;
   change(place: number, units: number): void;
-  /** Whether the place says as well that nothing is charged to the account in later buckets. */
+  /** Sets whether the place also says that nothing is charged to the account in later buckets. */
   endsWith(place: number, isLast: boolean): void;
   close(place: number): void;
 }
@@ -26,24 +27,27 @@ export interface LeaseJournal {
 export interface JournalledBucket extends JournalledAccount {
   readonly bucket: number;
   readonly units: number;
-  /** Nothing is charged to the account in later buckets, but for those that have a place of their own. */
+  /** Nothing is charged to the account in later buckets, except in those that have a place of their own. */
   readonly isLast: boolean;
 }
 
 export interface FoundJournal {
   readonly replica: string;
-  /** Moves while its process lives. */
+  /** Changes while its process lives. */
   readonly beat: number;
   readonly buckets: readonly JournalledBucket[];
-  /** Null: its process lives, though it may have had no CPU for its beat. While the lock is held no other process tells the store of the same journal. */
+  /**
+   * Locks the journal, or returns `null` when its process lives, even if that process had no CPU to change its beat.
+   * While the lock is held, no other process reports the same journal to the store.
+   */
   lock(): FolderLock | null;
   remove(): void;
 }
 
 export interface JournalFile extends LeaseJournal {
-  /** Tells other processes that this one lives. */
+  /** Shows other processes that this one lives. */
   beat(): void;
-  /** Everything is told: the file goes. */
+  /** Removes the file when everything is reported. */
   remove(): void;
 }
 
@@ -90,7 +94,7 @@ export function openJournalFile(folder: string, replica: string): JournalFile {
       numbers[at(place) + 1] = bucket;
       numbers[at(place) + 2] = units;
       numbers[at(place) + 3] = limit;
-      // last: a record that is written in part is none
+      // Written last: a record that is only partly written does not count.
       numbers[at(place)] = STATE_USED;
       return place;
     },
@@ -117,7 +121,7 @@ export function openJournalFile(folder: string, replica: string): JournalFile {
   };
 }
 
-/** The journals of other processes in the folder, whether they live or not. */
+/** The journals of other processes in the folder, whether these live or not. */
 export function findJournals(folder: string, except: string): readonly FoundJournal[] {
   if (!existsSync(folder)) return [];
   return readdirSync(folder)
@@ -137,7 +141,7 @@ function readJournal(file: string): { readonly beat: number; readonly buckets: r
   try {
     bytes = readFileSync(file);
   } catch {
-    // another process was quicker
+    // Another process has removed the file meanwhile.
     return null;
   }
   if (bytes.length < HEAD_BYTES) return null;

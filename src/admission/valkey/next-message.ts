@@ -1,4 +1,5 @@
-// The next message of a channel: what is owed and given back, what calls and listings ask, and after a new epoch what the replica has charged.
+// Writes the next message of a channel: what is owed and given back, what calls and listings ask for, and after a new
+// epoch what the replica has charged.
 import { isLow, type Moment, noteAsked, plus, type ReplicaAccount, wantedUnits } from "./account.ts";
 import type { Channel, ChannelOptions, Owed, Question, UnderWay, Waiting } from "./channel-state.ts";
 import type { AccountLine, MessageWithKeys, Operation, Statement } from "./protocol.ts";
@@ -12,7 +13,7 @@ interface Draft {
   readonly operations: Operation[];
 }
 
-/** What calls wanted before the last lease came is there by now. */
+/** What calls wanted before the last lease arrived may be there by now. */
 function takeWant(account: ReplicaAccount): number {
   const isWanted = account.wants && isLow(account);
   account.wants = false;
@@ -100,12 +101,15 @@ export function writeMessage(channel: Channel, now: Moment, options: ChannelOpti
   };
 }
 
-/** What was charged, after a new epoch: whole for each account, so that whatever the store has or lacks, it has this afterwards. */
+/**
+ * States what was charged, after a new epoch. Each account is stated in full, so that the store is right afterwards
+ * whatever it held before.
+ */
 function writeStatements(channel: Channel, draft: Draft): 0 | 1 | 2 {
   if (channel.joined) return 0;
   for (const account of channel.toState.splice(0, MAX_ACCOUNTS)) {
     const line = lineOf(draft, account);
-    // what is owed is no part of it, and is still to be told
+    // What is owed is not part of the statement, and is still to be reported.
     if (account.owed === 0) channel.dirty.delete(account);
     account.adds.clear();
     if (account.kind !== "slots") draft.statements.push([line, 1, ...[...account.mine].flat()]);
@@ -113,7 +117,7 @@ function writeStatements(channel: Channel, draft: Draft): 0 | 1 | 2 {
   return channel.toState.length > 0 ? 1 : 2;
 }
 
-/** A message with too many accounts would take the store longer than a call waits. */
+/** A message with too many accounts would take the store longer than a call may wait. */
 function takeWaiting(channel: Channel, now: Moment, draft: Draft, into: Waiting[]): void {
   const later = channel.waiting.splice(0);
   for (const one of later) {
@@ -131,7 +135,10 @@ function takeWaiting(channel: Channel, now: Moment, draft: Draft, into: Waiting[
   }
 }
 
-/** Units of the replica's own leases go back in the message that reserves them anew: nobody else can have them between. */
+/**
+ * Gives units of the replica's own leases back in the message that reserves them again, so that no other replica can
+ * take them in between.
+ */
 function swap(account: ReplicaAccount, units: number): void {
   if (account.kind === "slots") {
     const given = Math.min(units, account.idle);

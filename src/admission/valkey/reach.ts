@@ -1,5 +1,5 @@
-// Whether the store of the limits can be reached, and when that is told: what is lost for one tenant is told, though others still reach their node, and a store
-// that comes and goes all the time does not fill the log.
+// Tracks whether the limit store can be reached, and decides when a change is reported. An outage for one tenant is
+// reported even if others still reach their node, and a store that keeps failing and recovering does not fill the log.
 
 export interface ReachOptions {
   readonly now: () => number;
@@ -9,11 +9,11 @@ export interface ReachOptions {
 export interface Reach {
   heard(tag: string): void;
   lost(tag: string, error: unknown): void;
-  /** Null while every message is answered. */
+  /** `null` while every message is answered. */
   away(): { readonly sinceMs: number; readonly error: unknown } | null;
 }
 
-/** Between two words that it is away; and as often it is told again while it stays so. */
+/** The least time between two reports of an outage, and the interval of reminders while it lasts. */
 const QUIET_MS = 5000;
 const REMIND_MS = 60_000;
 

@@ -1,5 +1,8 @@
-// Writes off by hand what gateways that never come back had borrowed of budgets without end, and reserved for calls that were under way: every other window gives it back by ending. Only an
-// operator can know that one never comes back, and that little of it was spent: what one spends after its last report, a tenth of a second, and what its last calls used, nobody hears of. One that does all the same states what it has really charged before anything else (rules 8 and 10 of docs/decisions/0017).
+// Writes off, at the request of an operator, what gateways that never come back had leased of budgets without end or
+// reserved for calls in flight; every other window frees such units by ending. Only an operator can know that a gateway
+// never comes back and spent little of it: what it spent in the tenth of a second after its last report, and what its
+// last calls used, is unknown. A gateway that comes back all the same first states what it has really charged (rules 8
+// and 10 of docs/decisions/0017).
 import type { Cluster, Redis } from "ioredis";
 import { type ConnectionOptions, openClient } from "./connection.ts";
 import { keysOf } from "./valkey.ts";
@@ -12,21 +15,23 @@ export interface WrittenOff {
   readonly budget: string;
   /** As in the rule: `tokens` or `nano_usd`. */
   readonly unit: string;
-  /** The value of the budget's scope, or its hash, where each has an account of its own. */
+  /** The value of the budget's scope, or its hash, where each value has an account of its own. */
   readonly value: string;
   readonly units: number;
-  /** Of these: reserved for calls that were under way, whose end was never told. */
+  /** The part of the units that was reserved for calls in flight whose end was never reported. */
   readonly reserved: number;
 }
 
 export interface ReconcileOptions extends ConnectionOptions {
-  /** Only these; null: all that were not seen for a minute. */
+  /** Only these replicas; `null` for all that were not seen for a minute. */
   readonly replicas: readonly string[] | null;
   readonly dryRun: boolean;
 }
 
 const SILENT_MS = 60_000;
-/** One that is named: longer than a replica that holds anything is silent while it lives, and longer than any lease. */
+/**
+ * For a named replica. This is longer than a live replica that holds anything stays silent, and longer than any lease.
+ */
 const NAMED_SILENT_MS = 5000;
 const ANSWERS_WITHIN_MS = 5000;
 const SCANNED_AT_ONCE = 1000;
@@ -34,8 +39,9 @@ const TOTAL_ACCOUNTS = "dragoman:{*}:a:*:budget.*.total:*";
 const ACCOUNT_KEY = /^dragoman:\{(?<tenant>[^}]*)\}:a:(?<budget>.+):budget\.(?<unit>\w+)\.total:(?<value>.*)$/s;
 
 /**
- * KEYS: replicas, group, account, the replica's part of it. ARGV: replica, how long it has to be silent, 1 to change anything. Gives the units, when it was
- * last seen, and how many of the units were reserved for calls. It looks and writes at once: a replica that is back between two commands would lose what it used since.
+ * KEYS: replicas, group, account, the replica's part of it. ARGV: the replica, how long it must have been silent, and 1
+ * to change anything. Returns the units, when the replica was last seen, and how many of the units were reserved for
+ * calls. One script reads and writes: a replica that came back between two commands would lose what it used since.
  */
 const SCRIPT = `
 local time = redis.call('TIME')

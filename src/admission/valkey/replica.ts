@@ -1,5 +1,6 @@
-// One replica's side of limits that many share. While its leases have room a call is admitted here and now; else the store is asked, and while the store is
-// away each rule's `on_store_failure` decides. It has no socket and no timer: see valkey.ts, and test/admission/simulation, which plays it.
+// One replica's side of limits that several replicas share. A call is admitted locally while the leases have room;
+// otherwise the store is asked, and while the store cannot be reached the `on_store_failure` of each rule decides. It
+// has no socket and no timer: valkey.ts provides them, and test/admission/simulation replaces them.
 import type { Account, Need, Reservation, Shortage, Standing } from "../limit-store.ts";
 import type { LimitRule } from "../../core/limit.ts";
 import {
@@ -30,30 +31,36 @@ export interface ReplicaOptions extends AccountsOptions {
   readonly replica: string;
   now(): Clocks;
   send(tag: string, message: MessageWithKeys): void;
-  /** The store has not answered for so long that it is taken for away. */
+  /** The store has not answered for so long that it counts as unreachable. */
   onSilent?(tag: string): void;
-  /** Beside what `whenLost` was handed. */
+  /** Called in addition to the callback of `whenLost`. */
   onLost?(reservation: Reservation): void;
 }
 
 type Result = Reservation | Shortage;
 
-/** As the metrics tell it. */
+/** Counts for the metrics. */
 export interface ReplicaCounts {
-  /** Reservations that leases answered, that asked the store, and that `on_store_failure` decided, some of them after they had asked. */
+  /**
+   * Reservations that were answered from leases, that asked the store, and that `on_store_failure` decided. Some of the
+   * last had asked the store before.
+   */
   readonly leased: number;
   readonly asked: number;
   readonly alone: number;
-  /** Borrowed now and not spent, by unit. */
+  /** Units that are leased now and not spent, by unit. */
   readonly leasedUnits: Readonly<Record<string, number>>;
-  /** That are kept in memory. */
+  /** Accounts kept in memory. */
   readonly accounts: number;
 }
 
-/** An answer of the store is good for a listing for so long. */
+/** How long an answer of the store is fresh enough for a listing. */
 const FRESH_MS = 1000;
 const SWEEP_MS = 5000;
-/** Time to run that a process has for hearing the store, before it ends calls whose slots it could not renew. */
+/**
+ * The time to run that a process gets to receive the store's answers, before it ends calls whose slots it could not
+ * renew.
+ */
 const HEARING_MS = 100;
 
 const WINDOWS_MS = { second: 1000, minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
@@ -69,9 +76,9 @@ export class Replica implements TakenFrom {
   readonly #options: ReplicaOptions;
   readonly #accounts: AccountsOfRules;
   readonly #channelOptions: ChannelOptions;
-  /** With slots. */
+  /** Reservations that hold slots. */
   readonly #held = new Set<Taken>();
-  /** Whose slots were given to others, as the answer says that is being heard. */
+  /** Reservations whose slots were given to others, according to the answer that is being handled. */
   readonly #freed: Taken[] = [];
   readonly #running = new RunningTime();
   #openReservations = 0;
@@ -94,7 +101,7 @@ export class Replica implements TakenFrom {
     };
   }
 
-  /** Null: `done` is called later. */
+  /** Returns `null` when `done` will be called later. */
   reserve(asked: readonly Need[], done: (result: Result) => void): Result | null {
     const now = this.#now();
     if (asked.length === 0) return new Taken(this, this.#accounts.channelOf(""), [], [], [], []);
@@ -104,7 +111,7 @@ export class Replica implements TakenFrom {
     return this.#reserveHere(needs, now) ?? this.#ask(needs, now, done);
   }
 
-  /** Null: `done` is called later; so it is of `first`. */
+  /** Returns `null` when `done` will be called later, as does `first`. */
   standing(account: Account, done: (standing: Standing) => void): Standing | null {
     const known = this.#inquire(account, null, (_, found) => done(standingOf(found)));
     return known === null ? null : standingOf(known);
@@ -124,7 +131,7 @@ export class Replica implements TakenFrom {
     fail(this.#accounts.channelOf(tag), sequence, this.#now(), this.#channelOptions);
   }
 
-  /** What became of the message is not known, and cannot be heard any more. */
+  /** The fate of the message is unknown, and its answer can no longer arrive. */
   repeat(tag: string, sequence: number): void {
     repeat(this.#accounts.channelOf(tag), sequence, this.#channelOptions);
   }
@@ -134,7 +141,7 @@ export class Replica implements TakenFrom {
     const stoodStill = this.#running.tick(this.#options.now());
     const now = this.#now();
     for (const channel of this.#accounts.channels()) {
-      // what the store has given to others meanwhile, it says itself
+      // If the store has given slots to others meanwhile, its answer says so.
       if (stoodStill) renewSlots(channel, now, 0, this.#channelOptions);
       tick(channel, now, this.#channelOptions);
     }
@@ -144,12 +151,15 @@ export class Replica implements TakenFrom {
     this.#accounts.sweep(now);
   }
 
-  /** Says that it is there, and hears whether the store is. */
+  /** Announces this replica to the store, and learns whether the store can be reached. */
   greet(tag: string): void {
     flush(this.#accounts.channelOf(tag), this.#now(), this.#channelOptions, true);
   }
 
-  /** Says what is left to say; what leases hold goes back. True when nothing is under way or unsaid. */
+  /**
+   * Sends what is left to report, and gives back the units of leases. Returns true when no message is in flight and
+   * nothing is left.
+   */
   drain(): boolean {
     const now = this.#now();
     let isQuiet = true;
@@ -161,7 +171,7 @@ export class Replica implements TakenFrom {
     return isQuiet;
   }
 
-  /** Reservations of which a need has not ended. */
+  /** Reservations that have an open need. */
   open(): number {
     return this.#openReservations;
   }
@@ -196,7 +206,7 @@ export class Replica implements TakenFrom {
     }
     if (account.kind === "total") {
       account.inUse -= units;
-      // that nothing is held any more is told with the next message
+      // The next message reports that nothing is held any more.
       channel.dirty.add(account);
     }
     if (used === units) return;
@@ -214,7 +224,7 @@ export class Replica implements TakenFrom {
     this.#held.delete(taken);
   }
 
-  /** A slot has no date: while slots are lent in advance it may serve the next call. */
+  /** A slot is not dated: while slots are leased in advance it may serve the next call. */
   #endSlot(channel: Channel, account: ReplicaAccount, units: number): void {
     account.inUse -= units;
     const lease = account.leases[0];
@@ -227,7 +237,7 @@ export class Replica implements TakenFrom {
     this.#say(channel, account);
   }
 
-  /** Where calls wait for each unit the store hears at once, else with the next report. */
+  /** Reports at once where calls wait for each unit, otherwise with the next report. */
   #say(channel: Channel, account: ReplicaAccount): void {
     channel.dirty.add(account);
     if (account.mode !== LEASED && !channel.isAway) flush(channel, this.#now(), this.#channelOptions);
@@ -314,8 +324,9 @@ export class Replica implements TakenFrom {
   }
 
   /**
-   * A slot under a rule that is closed without the store, of which the store has not heard for two heartbeats, is not this replica's any more. A process that had no CPU
-   * in that time first gets some to hear what the store says.
+   * Ends calls whose slots are no longer this replica's: the rule is closed without the store, and the store has had no
+   * message about the slot for two heartbeats. A process that had no CPU in that time first gets some to receive the
+   * store's answers.
    */
   #loseSlots(now: Moment): void {
     const mostMs = MISSED_HEARTBEATS * this.#options.timings.heartbeatMs;

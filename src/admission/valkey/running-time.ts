@@ -1,4 +1,5 @@
-// How long this process has really run: a process that gets no CPU hears every answer late, and must not take that for the fault of whom it asked.
+// How long this process has really run. A process without CPU receives every answer late, and must not blame the other
+// side for that.
 
 export interface Clocks {
   /** Never goes back. It may stand still while the machine sleeps. */
@@ -7,16 +8,22 @@ export interface Clocks {
   readonly wallMs: number;
 }
 
-/** Of the time between two ticks no more counts than this: with more of it the process had no CPU, or was busy, and heard nobody. */
+/**
+ * At most this much counts of the time between two ticks: in a longer gap the process had no CPU or was busy, and
+ * received no answers.
+ */
 const MOST_BETWEEN_TICKS_MS = 50;
-/** By either clock: so long without a tick, and the process stood still. */
+/** After a gap of this length between two ticks, by either clock, the process counts as having stood still. */
 const STOOD_STILL_MS = 500;
 
 export class RunningTime {
   ms = 0;
   #last: Clocks | null = null;
 
-  /** To be called every few milliseconds. True: the process, or the machine, stood still since the last time, or somebody has set the clock. */
+  /**
+   * To be called every few milliseconds. Returns true when the process or the machine stood still since the last call,
+   * or the clock was set.
+   */
   tick(now: Clocks): boolean {
     const last = this.#last;
     this.#last = now;

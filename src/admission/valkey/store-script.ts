@@ -1,9 +1,13 @@
-// The store's side of the protocol as one Lua script, which a message is handed to whole: it is done atomically, by the store's own clock, and once.
-// https://valkey.io/topics/eval-intro/ Numbers are doubles, exact to 2^53; they are written with %.0f, never by tostring.
-// test/admission/simulation/store-model.ts says the same in TypeScript, and is held to this by a differential test.
+// The store's side of the protocol as one Lua script that gets a whole message. A message is handled atomically, by the
+// store's own clock, and once. https://valkey.io/topics/eval-intro/ Numbers are doubles, exact to 2^53; they are
+// written with %.0f, never by tostring. test/admission/simulation/store-model.ts does the same in TypeScript, and a
+// differential test compares the two.
 import { SLOTS_FREED_MS } from "./protocol.ts";
 
-/** KEYS: epoch, replicas, group, then two for each account: its count, and this replica's part of it. ARGV: the message. */
+/**
+ * KEYS: epoch, replicas and group, then two for each account: its count and this replica's part of it. ARGV: the
+ * message.
+ */
 export const STORE_SCRIPT = `
 local m = cjson.decode(ARGV[1])
 local epochKey, liveKey, groupKey = KEYS[1], KEYS[2], KEYS[3]

@@ -1,15 +1,15 @@
-// Units that are set aside for one call, on one or several accounts: each need is ended once, by settle() or release().
+// The reservation of one call on one or several accounts: each need is ended once, by settle() or release().
 import type { Need, Reservation, Standing } from "../limit-store.ts";
 import { type ReplicaAccount, standingOf } from "./account.ts";
 import type { Channel } from "./channel-state.ts";
 import { wholeUnits } from "./protocol.ts";
 
-/** Whoever set the units aside. */
+/** The owner of the reservation, which is notified of its changes. */
 export interface TakenFrom {
   taken(taken: Taken): void;
-  /** `used` of the `units` that were dated to the bucket. */
+  /** `used` of the `units` that were dated to the bucket were used. */
   ended(channel: Channel, account: ReplicaAccount, bucket: number, units: number, used: number): void;
-  /** The units, which are dated to the bucket, belong to a call that stands in the ledger. */
+  /** The units, which are dated to the bucket, belong to a call that is in the ledger. */
   recorded(account: ReplicaAccount, bucket: number, units: number): void;
   endedAll(taken: Taken): void;
 }
@@ -26,7 +26,7 @@ export class Taken implements Reservation {
   readonly #ended: boolean[];
   #left: number;
   #isRecorded = false;
-  /** The call has to end: its place was given to others. */
+  /** Ends the call after its slot was given to others. */
   end: () => void = () => {};
 
   constructor(

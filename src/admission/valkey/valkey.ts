@@ -1,5 +1,6 @@
-// The limits of many replicas, in Valkey or Redis: the replica (replica.ts) with a connection, a timer, and a journal in the data folder, whose leftovers of
-// dead processes are told to the store. See docs/decisions/0017.
+// The limits of several replicas, in Valkey or Redis: the replica (replica.ts) with a connection, a timer, and a
+// journal in the data folder. What dead processes left in their journals is reported to the store. See
+// docs/decisions/0017.
 import type { Clock } from "../../core/clock.ts";
 import { newTraceId } from "../../core/ids.ts";
 import type { LimitRule } from "../../core/limit.ts";
@@ -13,22 +14,25 @@ import { deadMessages } from "./dead-replica.ts";
 
 export interface ValkeyLimitsOptions extends ConnectionOptions {
   readonly clock: Clock;
-  /** Where the journal of leases lies; null: units that a killed process had borrowed stay charged until their window ends. */
+  /**
+   * Where the journal of leases is kept. With `null`, units that a killed process had leased stay charged until their
+   * window ends.
+   */
   readonly folder: string | null;
-  /** It is not reached, also when that was told a minute ago; or is reached again. */
+  /** The store cannot be reached, repeated every minute while that lasts; or it can be reached again. */
   readonly onState?: (state: "away" | "back", error: unknown) => void;
-  /** From a message to its answer. */
+  /** The time from a message to its answer. */
   readonly onAnswered?: (seconds: number) => void;
   /** The journal cannot be written or read. */
   readonly onFault?: (fault: unknown) => void;
 }
 
 const TICK_MS = 25;
-/** A process whose beat has not moved for so long, and that does not hold the lock of its journal any more, is dead. */
+/** A process whose beat has not changed for this long, and that no longer holds the lock of its journal, is dead. */
 const DEAD_AFTER_MS = 1000;
 const DRAIN_STEP_MS = 10;
 const DRAIN_MS = 600;
-/** What a key holds of an end user's name; a longer one goes by its hash. */
+/** The longest value that a key holds, such as the name of an end user. A longer one is replaced by its hash. */
 const MAX_VALUE = 80;
 const GREETING = "-";
 
@@ -116,7 +120,7 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Va
   };
 }
 
-/** A promise only where there is something to wait for. */
+/** Returns a promise only where the result is not available at once. */
 function nowOrLater<T>(run: (done: (value: T) => void) => T | null): T | Promise<T> {
   let resolve: (value: T) => void = () => {};
   let early: { readonly value: T } | null = null;
@@ -132,7 +136,10 @@ function nowOrLater<T>(run: (done: (value: T) => void) => T | null): T | Promise
   return later;
 }
 
-/** All keys of a tenant have its tag and lie on one node of a cluster. On one server epoch and replicas are the same for all tenants. */
+/**
+ * All keys of a tenant carry its tag and lie on one node of a cluster. On a single server, the keys of epoch and
+ * replicas are the same for all tenants.
+ */
 export function keysOf(isCluster: boolean): {
   group(tag: string): readonly string[];
   account(rule: LimitRule, value: string): string;
@@ -158,7 +165,7 @@ function openJournal(folder: string, id: string, onFault: (fault: unknown) => vo
   }
 }
 
-/** Looks for journals of dead processes, tells the store what they say, and removes them. */
+/** Looks for journals of dead processes, reports their contents to the store, and removes them. */
 function openGraves({
   folder,
   id,
@@ -196,7 +203,7 @@ function openGraves({
         const before = seen.get(found.replica);
         if (before === undefined || before.beat !== found.beat)
           seen.set(found.replica, { beat: found.beat, atMs: nowMs });
-        // the store being away is no fault of the journal: it stays until it is told
+        // An unreachable store is not an error of the journal, which stays until it is reported.
         else if (nowMs - before.atMs >= DEAD_AFTER_MS) await tell(found).catch(() => {});
       }
     };

@@ -1,5 +1,6 @@
-// Which bucket a moment falls into, and when a bucket has left the window; the store's script computes the same. Windows slide over 60 buckets, calendars
-// are UTC days, weeks from Monday and months. Months: https://howardhinnant.github.io/date_algorithms.html
+// Computes which bucket a moment falls into, and when a bucket has left the window; the store's script computes the
+// same. Windows slide over 60 buckets; calendar periods are UTC days, weeks from Monday, and months. Months:
+// https://howardhinnant.github.io/date_algorithms.html
 import { type AccountKind, BUCKETS, MIN_LEASED_WINDOW_MS } from "./protocol.ts";
 
 const DAY_MS = 86_400_000;
@@ -7,7 +8,7 @@ const MONTHS = 12;
 
 export interface WindowShape {
   readonly kind: AccountKind;
-  /** 0 unless it slides. */
+  /** 0 unless the window slides. */
   readonly windowMs: number;
 }
 
@@ -20,7 +21,10 @@ export function bucketAt({ kind, windowMs }: WindowShape, nowMs: number): number
   return 0;
 }
 
-/** Null: never. A unit may be spent one life of a lease after it was dated, so that its bucket stays for so much longer. */
+/**
+ * `null` when the bucket never leaves. A unit may be spent as late as one lease life after it was dated, so its bucket
+ * stays for that much longer.
+ */
 export function leavesAtMs({ kind, windowMs }: WindowShape, bucket: number, leaseLifeMs: number): number | null {
   if (kind === "slide")
     return (
