@@ -1,15 +1,16 @@
-// What a process has opened, and how it lets go of it: the last first, each part within its time. One that hangs or fails holds none of the others.
+// Closes the parts of a process in the reverse order of their opening, each within a time limit. A part that hangs or
+// fails does not hold up the others.
 import { within } from "./core/timeout.ts";
 
-/** May take time. What it throws or rejects with is told. */
+/** May be asynchronous. What it throws or rejects with is passed to `onFault`. */
 export type Close = () => unknown;
 
 export interface Closing {
-  /** Closed when all that is added later has been, or has had its time. */
+  /** Adds a part that is closed after all parts that are added later have been closed or have run out of time. */
   add(close: Close, withinMs?: number): void;
-  /** Closed at the same time as the one that was added before it: neither needs the other. */
+  /** Adds a part that is closed at the same time as the one added before it: neither needs the other. */
   beside(close: Close, withinMs?: number): void;
-  /** Never rejects. What was closed is not closed again. */
+  /** Closes all parts; never rejects. A second call does not close a part again. */
   close(): Promise<void>;
 }
 

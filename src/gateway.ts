@@ -65,33 +65,45 @@ import { VERSION } from "./core/version.ts";
 
 export const PROVIDER_FAMILIES = [...providers.values()];
 
-/** Time for the last bytes of answers to leave once no call is under way, and for calls that are cut to be settled. */
+/** Time for the last bytes of responses to leave once no call is in flight, and time to settle calls that are cut. */
 const LAST_BYTES_MS = 5000;
 const LAST_SETTLED_MS = 1000;
-/** Time for the ledger to be shipped and synced. What is not shipped is shipped after the next start. */
+/** Time for the ledger to be shipped and synced. The rest is shipped after the next start. */
 const LAST_ROWS_MS = 5000;
-/** Rows of the ledger are looked through for counts from so long before the last ones that were kept: clocks of files and of the process are not one. */
+/**
+ * How far before the last saved counts the ledger's rows are searched, because the clocks of files and of the process
+ * differ.
+ */
 const COUNTED_BEFORE_MS = 60_000;
-/** Time for integrations to take the last records, and for their threads to say that they have. */
+/** Time for integrations to deliver the last records, and for their threads to confirm it. */
 const LAST_RECORDS_MS = 3000;
 const LAST_THREADS_MS = LAST_RECORDS_MS + 1000;
-/** Time for events, and for prompts and answers, to be written down, and for deliveries under way. What is cut off of those is delivered after the next start. */
+/**
+ * Time for events, prompts and answers to be written, and for deliveries in flight. Deliveries that are cut off are
+ * made after the next start.
+ */
 const LAST_WRITES_MS = 2000;
 
 export interface Gateway {
   readonly url: string;
   /** The first access token, on the very first start only. */
   readonly firstToken: string | null;
-  /** Resolves when the log lines of the start have been written, which a reader of the log that does not read can put off for ever. */
+  /**
+   * Resolves when the log lines of the start have been written. It never resolves when the log goes to a reader that
+   * does not read.
+   */
   logged(): Promise<void>;
   reload(): Promise<void>;
-  /** Takes no new calls, lets those under way finish for as long as `server.drain_s` says, then closes everything. Gives the number of calls that had to be cut. */
+  /**
+   * Takes no new calls, lets calls in flight finish within `server.drain_s`, then closes everything. Returns the number
+   * of calls that had to be cut.
+   */
   close(): Promise<number>;
-  /** Ends the time that calls under way still have: those that are left are cut now. */
+  /** Ends the remaining time of calls in flight: those that have not ended are cut now. */
   hurry(): void;
 }
 
-/** What everything else is opened with. */
+/** What every other part is opened with. */
 interface Ground {
   readonly options: ServerOptions;
   readonly configFile: string | null;
@@ -101,7 +113,10 @@ interface Ground {
   readonly onFault: (fault: unknown) => void;
 }
 
-/** Throws ConfigurationError, StoreError, or the system's error when the address is in use; what was opened by then is closed again. */
+/**
+ * Throws ConfigurationError, StoreError, or the system's error when the address is in use; parts that were already open
+ * are closed again.
+ */
 export async function openGateway(
   options: ServerOptions,
   configFile: string | null,
@@ -208,7 +223,7 @@ interface BehindTheDoor {
   readonly replicas: ReplicaWatch;
 }
 
-/** From here on calls come. */
+/** From here on the gateway accepts calls. */
 async function openDoor(
   { options, closing, log, onFault }: Ground,
   {
@@ -263,7 +278,7 @@ async function openDoor(
     onFault,
   });
   closing.add(() => server.cut());
-  // only now: a start that fails must not use up the token that is shown once
+  // The first token is made last, because a start that fails must not use up a token that is shown only once.
   const firstToken = (await bootstrap(store, systemClock.now()))?.token ?? null;
   if (firstToken !== null) await source.reload();
   const hurried = Promise.withResolvers<void>();
@@ -284,8 +299,9 @@ async function openDoor(
 }
 
 /**
- * In an order that loses no call: readiness is red and connections in use are retired, then the listener closes with what is idle, and calls under way go on. Those that have not ended when `isOver` settles
- * are cut: their clients hear why before the connection goes. Gives their number.
+ * Drains without losing a call: readiness turns red and connections in use are retired, then the listener and idle
+ * connections close while calls in flight continue. Calls that have not ended when `isOver` settles are cut; their
+ * clients receive the reason before the connection closes. Returns the number of calls that were cut.
  */
 async function drain(server: OpenServer, traffic: OpenTraffic, isOver: Promise<unknown>): Promise<number> {
   await Promise.race([server.retire(), isOver]);
@@ -293,7 +309,7 @@ async function drain(server: OpenServer, traffic: OpenTraffic, isOver: Promise<u
   const drained = await traffic.drain(isOver);
   const cut = drained ? 0 : traffic.cut();
   if (cut > 0) await traffic.drain(Bun.sleep(LAST_SETTLED_MS));
-  // the calls have ended; what is left are answers on their way to clients that may never read them
+  // The calls have ended; what is left are responses on their way to clients that may never read them.
   await Promise.race(cut > 0 ? [stopped, Bun.sleep(LAST_SETTLED_MS)] : [stopped, isOver, Bun.sleep(LAST_BYTES_MS)]);
   await server.cut();
   return cut;
@@ -303,7 +319,7 @@ interface Storage extends SealedDatabase {
   readonly calls: CallStore;
 }
 
-/** The database, and what keeps it from growing for ever. */
+/** Opens the database and the pruning that bounds its growth. */
 async function openStorage({ options, environment, log, closing }: Ground): Promise<Storage> {
   const database = await openDatabase({ ...options, environment });
   const { store, keys } = database;
@@ -368,7 +384,7 @@ async function openConfiguration(
   return source;
 }
 
-/** Said once for each change. */
+/** Warns once for each change. */
 function integrationsWatch(source: SnapshotSource, log: Log): () => void {
   let told = JSON.stringify(source.configuration().integrations);
   return () => {
@@ -384,13 +400,13 @@ interface Records {
   readonly contents: ContentStore;
   readonly contentLog: ContentLog;
   readonly ledger: OpenLedger;
-  /** Of limits that are counted in this process alone. */
+  /** For limits that are counted in this process alone; `null` when a shared limit store counts them. */
   readonly keeper: LimitCounts | null;
-  /** As CountedOptions of the ledger; limits are opened after it. */
+  /** CountedOptions of the ledger. Limits are opened after the ledger and fill it in. */
   readonly counting: { kept?: () => () => boolean };
 }
 
-/** What is kept of calls: what they cost, what was said in them, and what they count for limits. */
+/** Opens what is stored about calls: their costs, their content, and their counts for limits. */
 async function openRecords({ options, log, closing }: Ground, { calls, sealer }: Storage): Promise<Records> {
   const contents = openContentStore({ calls, sealer, now: () => systemClock.now() });
   const contentLog = openContentLog({
@@ -418,13 +434,13 @@ async function openRecords({ options, log, closing }: Ground, { calls, sealer }:
     }),
     tell: (level, words, fields = {}) => log[level]({ ...fields }, words),
   });
-  // from here on parts that finish what they hold, and none needs another for that
+  // From here on the parts finish their pending work at close, and none needs another for that.
   closing.add(() => ledger.end(), LAST_ROWS_MS);
   closing.beside(() => contentLog.end(LAST_WRITES_MS));
   return { calls, contents, contentLog, ledger, keeper, counting };
 }
 
-/** Which gateways share the database, and whether they use the same configuration file. */
+/** Opens the watch over the gateways that share the database and whether they use the same configuration file. */
 function openReplicas({ log, closing }: Ground, { calls }: Storage, source: SnapshotSource): ReplicaWatch {
   const replicas = openReplicaWatch({
     table: calls,
@@ -446,10 +462,10 @@ function openReplicas({ log, closing }: Ground, { calls }: Storage, source: Snap
   return replicas;
 }
 
-/** As people find it. */
+/** Operators can find a process by it. */
 const processName = (): string => `${hostname()}:${process.pid}`;
 
-/** Of a credential no more than its last four characters are told. */
+/** The log shows no more of a credential than its last four characters. */
 function refusedFields({ providerId, kind, lastFour, reason, forMs }: Refused): Readonly<Record<string, unknown>> {
   return {
     provider: providerId,
@@ -461,7 +477,7 @@ function refusedFields({ providerId, kind, lastFour, reason, forMs }: Refused): 
 
 type Outside = Pick<ChatContext, "upstream" | "credentials" | "logins"> & { readonly toolServers: OpenToolServers };
 
-/** Whom calls ask: providers, issuers of tokens and logins, tool servers. */
+/** Opens the external clients of calls: providers, issuers of tokens and logins, tool servers. */
 function openOutside({ options, log, closing }: Ground, source: SnapshotSource, longBodies: LongBodyThread): Outside {
   const upstream = openUpstream(options.upstreamProxy, openLongSandboxRequests(longBodies));
   const credentials = openCredentialLender({
@@ -490,7 +506,7 @@ interface Telling {
   readonly events: OpenEvents;
 }
 
-/** Who outside is told: of each call, and of what happens. */
+/** Opens the notifications about each call and about events. */
 async function openTelling(
   { options, configFile, log, closing }: Ground,
   {
@@ -514,7 +530,7 @@ async function openTelling(
   return { integrations, events };
 }
 
-/** In memory, or where all replicas count: that driver is loaded only then. */
+/** Opens the limit store in memory or in Valkey, whose driver is loaded only when it is configured. */
 async function openLimits(
   { options: { dataFolder, limitStore }, log, closing, onFault }: Ground,
   { calls, keeper, ledger, counting }: Records,
@@ -528,7 +544,7 @@ async function openLimits(
         { source: "limits", accounts: rebuilt.length },
         "there was no file of what limits have counted: budgets are counted from the rows of calls",
       );
-    // what the journal says last of an account is later than its rows
+    // The journal's counts of an account are later than its rows.
     const inMemory = openMemoryLimits({
       clock: systemClock,
       keeper,
@@ -536,7 +552,7 @@ async function openLimits(
       laterJournalled: () => ledger.laterCounts(),
       onFault,
     });
-    // a disk that took none of it leaves them to be counted again
+    // When the disk stored none of the counts, they are counted again after the next start.
     if (keeper?.isNew === true && (rebuilt.length === 0 || keeper.read().length > 0)) keeper.known();
     counting.kept = () => inMemory.kept();
     closing.beside(() => inMemory.close());
@@ -563,7 +579,7 @@ async function openLimits(
   return shared;
 }
 
-/** What metrics are read of. Limits are opened after the metrics that they tell their times to. */
+/** The sources of metrics. Limits are opened after the metrics, because they report their response times to them. */
 interface MetricParts extends Records, Outside, Telling {
   targets(): readonly TargetStanding[];
   limits(): { figures?(): LimitStoreFigures };
@@ -590,7 +606,7 @@ function openGatewayMetrics(source: SnapshotSource, parts: MetricParts): Metrics
   });
 }
 
-/** One port for all targets: the sandbox answers in this process, everything else over the network. */
+/** One port for all targets: the sandbox answers in this process, every other target over the network. */
 function openUpstream(proxy: string | null, readElsewhere: ReadElsewhere): UpstreamClient {
   const network = proxy === null ? createSocketUpstream() : createFetchUpstream({ proxy });
   const sandbox = createSandboxUpstream(readElsewhere);
@@ -599,7 +615,7 @@ function openUpstream(proxy: string | null, readElsewhere: ReadElsewhere): Upstr
   };
 }
 
-/** What calls need without a server: for runs of the command line. Nothing is logged, and nothing is kept. */
+/** What calls need without a server, for runs of the command line. Nothing is logged and nothing is stored. */
 export function openCallContext(snapshot: Snapshot, upstreamProxy: string | null): ChatContext {
   const traffic = openTraffic({ inc: () => {}, dec: () => {} }, () => null);
   const upstream = openUpstream(upstreamProxy, () => null);

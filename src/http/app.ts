@@ -1,4 +1,4 @@
-// Every path but the hot one: models, health, metrics, and what is not there. Errors have the one body everywhere.
+// Serves every path except the hot one: models, health, metrics, and unknown paths. All errors have the same body.
 import { Hono } from "hono";
 import type { Context } from "hono";
 import { clientAddress, isOnThisMachine } from "../auth/client-address.ts";
@@ -44,32 +44,31 @@ export interface AppContext {
   readonly models: ModelSources;
   readonly logins: Logins;
   metrics(): Promise<{ readonly text: string; readonly contentType: string }>;
-  /** Null while ready, else why not. */
+  /** Null while the gateway is ready, otherwise the reason why it is not. */
   notReady(): string | null;
   callsInFlight(): number;
   targets(): readonly TargetStanding[];
-  /** For `/readyz?verbose`: what calls lean on, in its words. */
+  /** What calls depend on, for `/readyz?verbose`. */
   dependencies?(): JsonObject;
   readonly refuseUnserved: RefuseUnserved;
-  /** Absent: the admin API is not served. */
+  /** When absent, the admin API is not served. */
   readonly admin?: AdminSources;
 }
 
-/** What the admin API works on. */
 export interface AdminSources extends DocumentWorld {
   readonly store: AdminStore;
-  /** Null: nothing counts here. */
+  /** `null` when no limits are counted in this process. */
   readonly limits: Pick<LimitStore, "standing"> | null;
-  /** Null: none are kept. */
+  /** `null` when no calls are stored. */
   readonly calls: AdminCalls | null;
-  /** Null: none are kept. */
+  /** `null` when no content is stored. */
   readonly contents: AdminContents | null;
   readonly toolServers: ToolServers;
   reload(): Promise<void>;
 }
 
 interface Bindings {
-  /** The socket's peer; null when unknown. */
+  /** Address of the socket's peer; null when unknown. */
   readonly peer: string | null;
 }
 type AppEnv = { Bindings: Bindings; Variables: { traceId: string; startedMs: number } };
@@ -105,7 +104,8 @@ export function createApp(context: AppContext): Hono<AppEnv> {
 
   app.options("*", (c, next) => {
     const allowed = cors(c);
-    // without CORS it is a method like any other: a path that exists refuses it and names the methods that it takes
+    // Without CORS, OPTIONS is a method like any other: an existing path rejects it and names the methods that it
+    // supports.
     if (Object.keys(allowed).length === 0) return next();
     const preflight = {
       "access-control-allow-methods": "GET, POST, OPTIONS",
@@ -143,7 +143,7 @@ export function createApp(context: AppContext): Hono<AppEnv> {
   return app;
 }
 
-/** Its code comes with the first request for it. */
+/** The code of the admin API is loaded with the first request for it. */
 function serveAdmin(
   app: Hono<AppEnv>,
   context: AppContext,
@@ -179,7 +179,7 @@ function serveAdmin(
     });
 }
 
-/** What may be called, and what becomes of each parameter there; both for whoever has a token. */
+/** Lists what a caller may call and the dispositions of each parameter there, for every caller with a token. */
 function serveListings(
   app: Hono<AppEnv>,
   context: AppContext,
@@ -234,7 +234,7 @@ function serveListings(
   }
 }
 
-/** Throws what auth throws for a token that cannot be used, or not from there. */
+/** Throws what the authentication throws for a token that is not valid, or not valid from this address. */
 async function authenticated(c: Context<AppEnv>, context: AppContext): Promise<AccessToken> {
   const snapshot = context.snapshot();
   const address = (): string | null => clientAddress(c.env.peer, c.req.raw.headers, snapshot.proxyTrust);
@@ -249,7 +249,7 @@ function callableRoutes(token: AccessToken, context: AppContext): readonly Route
   );
 }
 
-/** Whether something that it names is enabled there. */
+/** Whether any model that the route names is enabled in the place. */
 function mayAnswer({ targets, fallbacks }: Route, snapshot: Snapshot, token: AccessToken): boolean {
   return (
     targets.some(({ name }) => isEnabled(snapshot, token, name)) ||
@@ -289,7 +289,10 @@ function decodedTail(path: string, base: string): string {
   }
 }
 
-/** This machine, operators, and tokens with the permission `ops`, unless the configuration opens it (decisions 9.5). */
+/**
+ * Admits programs on this machine, operators, and tokens with the permission `ops`, unless the configuration opens the
+ * path (promise 9.5).
+ */
 async function demandInsider(c: Context<AppEnv>, context: AppContext): Promise<void> {
   const snapshot = context.snapshot();
   if (snapshot.opsOpen || isOnThisMachine(c.env.peer, c.req.raw.headers)) return;

@@ -1,4 +1,5 @@
-// What calls lean on, in the words of `/readyz?verbose`. What is wrong with any of it stops no call by itself, but for what the settings say.
+// What calls depend on, as `/readyz?verbose` shows it. A fault in one of these does not stop calls by itself, unless
+// the settings say so.
 import type { LimitStore } from "../admission/limit-store.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { ReplicaWatch } from "../snapshot/replica-watch.ts";

@@ -1,5 +1,6 @@
-// `GET /models`: what a token may call (decisions 9.1; docs/clients.md, M1 to M5). Made from the snapshot and the bundled catalogue; nothing is asked
-// upstream. The extra fields have OpenRouter's names: https://openrouter.ai/docs/api-reference/list-available-models
+// `GET /models`: what a token may call (promise 9.1; docs/clients.md, M1 to M5). It is built from the snapshot and the
+// bundled catalogue, without requests to providers. The additional fields have OpenRouter's names:
+// https://openrouter.ai/docs/api-reference/list-available-models
 import { cataloguedModels, modelKnowledge } from "../accounting/model-catalogue.ts";
 import { rateFor, usdPerToken } from "../accounting/price.ts";
 import { priceAt, type PriceScope } from "../accounting/price-book.ts";
@@ -24,13 +25,13 @@ export interface ModelSources {
   >;
 }
 
-/** Seconds since 1970; clients want a number and read nothing from it. */
+/** Seconds since 1970; clients require a number and do not use its value. */
 const CREATED = 1_767_225_600;
 
 export interface NamedModel {
   readonly settings: ProviderSettings;
   readonly provider: Provider;
-  /** The provider's own name. */
+  /** The provider's own name of the model. */
   readonly model: string;
 }
 
@@ -38,7 +39,7 @@ function callableProviders(snapshot: Snapshot): readonly ProviderSettings[] {
   return [...snapshot.providers.values()].filter((settings) => settings.enabled);
 }
 
-/** For whom models are described, and when: scope and time decide their prices. */
+/** The scope and the time for which models are described: both decide their prices. */
 export interface ListingView {
   readonly snapshot: Snapshot;
   readonly scope: PriceScope;
@@ -46,7 +47,7 @@ export interface ListingView {
   readonly nowMs: number;
 }
 
-/** `routes`: those that the caller may call. */
+/** `routes` are those that the caller may call. */
 export function listModels(view: ListingView, routes: Iterable<Route>, sources: ModelSources): readonly JsonObject[] {
   const { snapshot, narrowing, scope } = view;
   const models = callableProviders(snapshot).flatMap((settings) => {
@@ -64,7 +65,7 @@ export function listModels(view: ListingView, routes: Iterable<Route>, sources: 
   return [...Array.from(routes, (route) => describeRoute(route, snapshot, sources)), ...models];
 }
 
-/** A model that may be called, listed or not; null when there is none of this name. */
+/** Finds a callable model, whether it is listed or not; null when no model has this name. */
 export function findModel(
   id: string,
   snapshot: Snapshot,
@@ -85,7 +86,10 @@ export function findModel(
     : { settings, provider, model };
 }
 
-/** The file's, else the built-in ones that answer, else what the catalogue has of the provider at its own address. */
+/**
+ * The models of the configuration, else the built-in ones that answer, else the catalogue's models of the provider at
+ * its default address.
+ */
 function listedNames(settings: ProviderSettings, provider: Provider, { builtIn }: ModelSources): readonly string[] {
   if (settings.models.length > 0) return settings.models.map(({ id }) => id);
   const own = builtIn.get(settings.family);
@@ -118,7 +122,10 @@ export function describeModel(
   };
 }
 
-/** A route as a model that clients can name: what every target can do, whichever answers. Targets that cannot be called say nothing. */
+/**
+ * A route as a model that clients can name: it shows what all of its targets support. Targets that cannot be called are
+ * ignored.
+ */
 export function describeRoute(route: Route, snapshot: Snapshot, { providers }: ModelSources): JsonObject {
   const targets = route.targets.flatMap(({ providerId, model }) => {
     const settings = snapshot.providers.get(providerId);
@@ -147,7 +154,7 @@ export function describeRoute(route: Route, snapshot: Snapshot, { providers }: M
   };
 }
 
-/** Of those that are known. */
+/** The smallest of the known values. */
 function smallest(values: readonly (number | null)[]): number | null {
   const known = values.filter((value) => value !== null);
   return known.length === 0 ? null : Math.min(...known);
@@ -177,7 +184,10 @@ function inputModalities({ capabilities }: Provider, model: string): readonly st
   );
 }
 
-/** A provider whose table has `audio` for some models by name has it for these; of others only a price says that they speak or draw. */
+/**
+ * A provider whose table supports `audio` only for some named models produces audio for these. For other models only a
+ * price shows that they produce audio or images.
+ */
 function outputModalities({ capabilities }: Provider, model: string, generates: readonly string[]): readonly string[] {
   const speaks =
     capabilities.cells.audio.support === "unsupported" &&
@@ -201,7 +211,7 @@ function listedPrice(rates: Rates, promptTokens: number): JsonObject {
   );
 }
 
-/** Where a long prompt makes the whole call dearer. */
+/** Prices that apply to the whole call when its prompt is long. */
 function priceTiers(rates: Rates): JsonObject {
   const all: readonly (Rate | null)[] = Object.values(rates);
   const bounds = new Set(all.flatMap((rate) => rate?.tiers.map(({ above }) => above) ?? []));

@@ -1,4 +1,5 @@
-// Where the operations are reached: under the specification's base address, and under what people paste by mistake (decisions 9.6).
+// The paths of the operations: under the specification's base address, and under those that users often configure by
+// mistake (promise 9.6).
 
 export const BASES = ["/api/v1", "/v1", "/api"] as const;
 

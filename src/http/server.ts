@@ -1,4 +1,5 @@
-// Bun's server: the hot operation goes straight to chat/, everything else to the app. Its own refusals (what is no HTTP, headers over 16 KB) are bare.
+// Bun's server: the hot operation goes directly to chat/, every other request to the app. Bun's own rejections (invalid
+// HTTP, headers over 16 KB) have no body.
 import type { Peers } from "../chat/received-call.ts";
 import { afterUnread, isUnread } from "../chat/read-body.ts";
 import { errorResponse } from "../chat/reply-headers.ts";
@@ -18,28 +19,31 @@ export interface OpenServer {
   readonly hostname: string | undefined;
   readonly port: number | undefined;
   /**
-   * Answers everything as before, and asks each client to close its connection behind the answer; resolves when no call has come for a while, at once where none came lately. What is idle then is
-   * closed with the listener. A client that is asked to close its connection loses no call on it; a connection that the server closes by itself may have a request on its way.
+   * Serves as before, but asks each client to close its connection after the response. Resolves when no call has
+   * arrived for a while, or at once when none arrived recently; idle connections are then closed with the listener. A
+   * client that is asked to close its connection loses no call on it, while a connection that the server closes by
+   * itself may have a request on its way.
    */
   retire(): Promise<void>;
-  /** Closes the listener and idle connections; resolves when all answers that are under way have left. */
+  /** Closes the listener and idle connections; resolves when all responses in flight have left. */
   stop(): Promise<void>;
   /** Closes everything. */
   cut(): Promise<void>;
 }
 
-/** Bodies are bounded by the app, which answers with an error body; this bound is only there because Bun wants one. */
+/** The app bounds bodies and responds with an error body; this bound exists only because Bun requires one. */
 const MAX_BODY_BYTES = Number.MAX_SAFE_INTEGER;
-/** Seconds without a byte in either direction; silent streams get a comment every 15. Bun's own bound is 255. */
+/** Seconds without a byte in either direction; silent streams get a comment every 15 s. Bun's own maximum is 255. */
 const IDLE_SECONDS = 255;
-/** Connections in use are asked to close until no call has come for so long, and no longer than this in all. */
+/** Clients are asked to close their connections until no call has arrived for QUIET_MS, but at most for RETIRE_MS. */
 const QUIET_MS = 500;
 const RETIRE_MS = 5_000;
 const LOOK_MS = 20;
 
 /**
- * What Bun takes although it is no request as RFC 9112 has it, or cannot be served to its end. Two Host fields (3.2) come as one with a comma, which no host has.
- * Bun ends a request with trailer fields (7.1.2) by a bare 400 of its own, in the middle of its answer: where they are announced the caller is told so first.
+ * Rejects requests that Bun accepts although RFC 9112 forbids them, or that Bun cannot serve to the end. Two Host
+ * fields (3.2) arrive as one with a comma, which no host name contains. Bun ends a request with trailer fields (7.1.2)
+ * with a bare 400 in the middle of its response, so a request that announces them is rejected first.
  */
 function refusedHead({ headers }: Request): Response | null {
   const fault =
@@ -74,7 +78,7 @@ export function openServer({ host, port, chat, app, onFault }: ServerOptions): O
   const server = Bun.serve({
     hostname: host,
     port,
-    // left out, Bun lets a second gateway listen on the same port, and the two would share its connections
+    // By default Bun lets a second gateway listen on the same port, and the two would share its connections.
     reusePort: false,
     development: false,
     idleTimeout: IDLE_SECONDS,

@@ -1,16 +1,23 @@
-// The calls under way: bounded while serving, waited for at the end of the process, and cut when they do not end.
+// The calls in flight: bounded while the gateway serves, awaited at the end of the process, and cut when they do not
+// end.
 import type { CallUnderWay, Traffic } from "../chat/context.ts";
 import { GatewayError } from "../core/errors.ts";
 
 export interface OpenTraffic extends Traffic {
   readonly count: () => number;
-  /** Takes no new calls from now on; resolves when the last one under way has ended, or with false when `over` settles before that. */
+  /**
+   * Takes no new calls from now on; resolves when the last call in flight has ended, or with false when `over` settles
+   * earlier.
+   */
   drain(over: Promise<unknown>): Promise<boolean>;
-  /** Ends the calls that are under way still: their clients hear that the gateway goes down. Gives their number. */
+  /**
+   * Ends the calls that are still in flight: their clients receive an error that the gateway is shutting down. Returns
+   * their number.
+   */
   cut(): number;
 }
 
-/** `refusal` gives words while the snapshot is too old to serve with, else null. */
+/** `refusal` returns a message while the snapshot is too old to serve calls, otherwise null. */
 export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => string | null): OpenTraffic {
   const calls = new Set<CallUnderWay>();
   const ofTenant = new Map<string, number>();

@@ -1,5 +1,5 @@
-// Operations of model APIs that this gateway does not serve. Each is refused with a hint for the clients that use it, and leaves a record as a refused call does
-// (promises 9.6, 11.1).
+// Operations of model APIs that this gateway does not serve. Each is refused with a hint for the clients that use it,
+// and leaves a record like any refused call (promises 9.6, 11.1).
 import { identify } from "../auth/identify.ts";
 import { ReceivedCall } from "../chat/received-call.ts";
 import type { ChatContext } from "../chat/context.ts";
@@ -9,7 +9,7 @@ import { BASES } from "./paths.ts";
 const CHAT = "POST /api/v1/chat/completions";
 const MAX_PATH = 200;
 
-/** By the first segment of the path below the base address. */
+/** Keys are the first segment of the path below the base address. */
 const HINTS: Readonly<Record<string, string>> = {
   responses:
     'The Responses operation is not served. Make the client call chat completions: in the AI SDK use `provider.chat(model)`, in the Agents SDK set the default API to `chat_completions`, in LangChain `useResponsesApi: false`; in n8n turn "Use Responses API" off. Codex CLI speaks this operation alone.',
@@ -30,7 +30,10 @@ const HINTS: Readonly<Record<string, string>> = {
   realtime: `Realtime sessions are not served. Use ${CHAT} with \`stream: true\`.`,
 };
 
-/** What the request asks for, where that is an operation that is not served; null for every other path. A POST to an unknown path below a base address counts as one. */
+/**
+ * The operation that the request asks for, if it is one that is not served; null for every other path. A POST to an
+ * unknown path below a base address counts as one.
+ */
 export function unservedOperation(method: string, path: string): string | null {
   const base = BASES.find((one) => path.startsWith(`${one}/`));
   if (base === undefined) return null;
@@ -39,10 +42,13 @@ export function unservedOperation(method: string, path: string): string | null {
   return method === "POST" && name !== "" && name !== "admin" ? name : null;
 }
 
-/** Refuses an operation that `unservedOperation` named. `peer` is the address at the other end of the connection; null when unknown. */
+/**
+ * Refuses an operation that `unservedOperation` named. `peer` is the address at the other end of the connection; null
+ * when unknown.
+ */
 export type RefuseUnserved = (operation: string, http: Request, peer: string | null) => Promise<Response>;
 
-/** The refusal is recorded for the project of the token where the request carries a good one, else for the operator. */
+/** The refusal is recorded for the project of the request's token if the token is valid, else for the operator. */
 export function refuseUnservedWith(context: ChatContext): RefuseUnserved {
   return async (operation, http, peer) => {
     const call = new ReceivedCall(context, http, { requestIP: () => (peer === null ? null : { address: peer }) });

@@ -1,28 +1,32 @@
-// Decides whether an address that came with a request may be called, and by which checked IP address the call then goes, so that a second look-up
-// cannot lead elsewhere (decisions 2.12). Spellings of hosts are those of the WHATWG URL standard; the ranges are those that the IANA special-purpose
-// registries (RFC 6890) list as not globally reachable, with RFC 4291, 6052 and 3056 for IPv4 inside IPv6.
+// Decides whether an address that a request names may be called, and fixes the IP address that the call then connects
+// to, so that a second DNS lookup cannot lead elsewhere (promise 2.12). Hosts are normalized as the WHATWG URL standard
+// says; the private ranges are those that the IANA special-purpose registries (RFC 6890) list as not globally
+// reachable, with RFC 4291, 6052 and 3056 for IPv4 addresses inside IPv6 addresses.
 import { withTimeout } from "../core/timeout.ts";
 import { lookup } from "node:dns/promises";
 import { isIP, isIPv4 } from "node:net";
 import { GatewayError } from "../core/errors.ts";
 import { ipv4Value, ipv6Value } from "./ip-range.ts";
 
-/** `metadata`: hands out a cloud's credentials to whoever asks, and is never called. `private`: anything else that is not for the public Internet. */
+/**
+ * `metadata` addresses hand out a cloud's credentials to any caller and are never called. `private` is every other
+ * address that is not on the public Internet.
+ */
 export type AddressRange = "public" | "private" | "metadata";
 
 export interface AddressOptions {
-  /** Lets private ranges through. `never`: they are not called for this purpose, whatever the settings say, as for images. */
+  /** Whether private ranges are allowed. `never` forbids them whatever the settings say, as for images. */
   readonly allowPrivate: boolean | "never";
-  /** Path of the field that named the address, for the error. */
+  /** Path of the field that holds the address, for the error. */
   readonly param: string;
-  /** All addresses of a host; the system's look-up when left out. */
+  /** Resolves a host to all its addresses. The default is the resolver of the operating system. */
   readonly resolve?: (host: string) => Promise<readonly string[]>;
-  /** Bound of the look-up; 5,000 when left out. */
+  /** Time limit of the lookup; the default is 5,000. */
   readonly resolveTimeoutMs?: number;
 }
 
 export interface CheckedAddress {
-  /** The URL as the WHATWG standard normalises it, without fragment. */
+  /** The URL as the WHATWG standard normalizes it, without its fragment. */
   readonly url: string;
   /** The IP address to connect to. */
   readonly pinnedAddress: string;
@@ -30,7 +34,10 @@ export interface CheckedAddress {
 
 const RESOLVE_TIMEOUT_MS = 5_000;
 
-/** Names under which clouds serve metadata; refused before any look-up, which could give anything. */
+/**
+ * Names under which clouds serve metadata. They are rejected before any lookup, because a lookup could return any
+ * address.
+ */
 const METADATA_NAMES: ReadonlySet<string> = new Set([
   "instance-data",
   "instance-data.ec2.internal",
@@ -40,14 +47,18 @@ const METADATA_NAMES: ReadonlySet<string> = new Set([
   "metadata.tencentyun.com",
 ]);
 
-/** Throws GatewayError: `address_not_allowed` for what may not be called, `upstream_connection` for a name that cannot be looked up in time. */
+/**
+ * Throws GatewayError: `address_not_allowed` for an address that may not be called, `upstream_connection` for a name
+ * that does not resolve in time.
+ */
 export async function checkAddress(address: string, options: AddressOptions): Promise<CheckedAddress> {
   const { url, host } = parseAddress(address, options.param);
   const candidates = isIP(host) === 0 ? await resolveHost(host, options) : [host];
   for (const candidate of candidates) {
     const range = isIP(candidate) === 0 ? "private" : addressRange(candidate);
     if (range === "metadata" || (range === "private" && options.allowPrivate !== true)) {
-      // Which address it was stays in the log: the answer would map the inside of the network for the caller.
+      // The address itself appears only in the log: an answer that names it would map the internal network for the
+      // caller.
       const words =
         range === "metadata"
           ? "is a metadata service, which is never called"
@@ -55,7 +66,8 @@ export async function checkAddress(address: string, options: AddressOptions): Pr
       throw refusal(options.param, `The host of \`${options.param}\` ${words}.`, `${host} is ${candidate}`);
     }
   }
-  // IPv4 first: `localhost` often has both, and servers on it listen on IPv4 only. A URL cannot say the zone of an address.
+  // IPv4 is preferred: `localhost` often resolves to both, and servers on it listen on IPv4 only. A URL cannot express
+  // the zone of an IPv6 address.
   const pinnedAddress =
     candidates.find((candidate) => isIPv4(candidate)) ??
     candidates.find((candidate) => isIP(candidate) === 6 && !candidate.includes("%"));
@@ -74,7 +86,7 @@ function parseAddress(address: string, param: string): { readonly url: string; r
   if (url.username !== "" || url.password !== "")
     throw refusal(param, `\`${param}\` cannot carry a user name or password; a credential goes in \`api_key\`.`);
   url.hash = "";
-  // One dot at the end means the same host, but no certificate and no list of names has it.
+  // A trailing dot means the same host, but certificates and the list above hold names without it.
   if (url.hostname.endsWith(".")) url.hostname = url.hostname.slice(0, -1);
   const host = url.hostname.startsWith("[") ? url.hostname.slice(1, -1) : url.hostname;
   if (isIP(host) === 0) {
@@ -112,7 +124,7 @@ function unresolved(param: string, detail: string, cause?: unknown): GatewayErro
   });
 }
 
-/** Addresses as big-endian bit patterns; one prefix is the first `bits` of `value`. */
+/** An address prefix: the first `bits` bits of `value`, a big-endian bit pattern. */
 interface Prefix {
   readonly value: bigint;
   readonly bits: number;
@@ -161,20 +173,23 @@ const IPV6_METADATA = prefixes(
   "fd00:42::42", // Scaleway
   "fe80::a9fe:a9fe", // OpenStack
 );
-/** The only part of IPv6 that is handed out for public use. */
+/** The only part of the IPv6 space that is allocated for public use. */
 const [IPV6_PUBLIC] = prefixes("2000::/3") as readonly [Prefix];
-/** What is special inside of it: IETF protocols with Teredo and ORCHID, and documentation. */
+/** Special ranges inside the public part: IETF protocols with Teredo and ORCHID, and documentation. */
 const IPV6_PRIVATE = prefixes("2001::/23", "2001:db8::/32", "3fff::/20");
 
-/** IPv6 that stands for an IPv4 address, with the number of bits behind it: mapped, translated, compatible, NAT64, 6to4. It is judged as that address. */
+/**
+ * IPv6 prefixes that embed an IPv4 address, with the number of bits behind it: mapped, translated, compatible, NAT64,
+ * 6to4. The embedded address decides.
+ */
 const IPV4_INSIDE: readonly (readonly [prefix: Prefix, shift: bigint])[] = [
   ...prefixes("::ffff:0:0/96", "::ffff:0:0:0/96", "::/96", "64:ff9b::/96").map((prefix) => [prefix, 0n] as const),
   ...prefixes("2002::/16").map((prefix) => [prefix, 80n] as const),
 ];
-/** NAT64 of the local network (RFC 8215): private at best, and metadata when the address inside is. */
+/** NAT64 of the local network (RFC 8215) is private, or metadata when the embedded address is. */
 const [LOCAL_NAT64] = prefixes("64:ff9b:1::/48") as readonly [Prefix];
 
-/** What an IPv4 or IPv6 address belongs to. Throws TypeError for anything else. */
+/** Classifies an IPv4 or IPv6 address. Throws TypeError for any other text. */
 export function addressRange(address: string): AddressRange {
   const version = isIP(address);
   if (version === 4) return ipv4Range(ipv4Value(address));

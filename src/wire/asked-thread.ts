@@ -1,9 +1,10 @@
-// A thread that is asked in messages and answers each: begun with the first question, begun again where it ended by itself. What it runs is a file of its own
-// (core/thread-file.ts), which takes ThreadRequest and gives ThreadReply. Whose thread it is says what its faults are.
+// A worker thread that answers requests sent as messages. It starts with the first request, and starts again with the
+// next request after it has ended by itself. Its program is a separate file (core/thread-file.ts), which receives
+// ThreadRequest and sends ThreadReply. The owner of the thread chooses the errors that requests fail with.
 import { type Transferable, Worker } from "node:worker_threads";
 
 export interface ThreadRequest {
-  /** 0: nobody waits for an answer. */
+  /** 0 when the request needs no reply. */
   readonly id: number;
   readonly method: string;
   readonly args: readonly unknown[];
@@ -12,7 +13,7 @@ export interface ThreadRequest {
 export interface ThreadReply {
   readonly id: number;
   readonly result?: unknown;
-  /** `kind` null: a fault of the thread's own. */
+  /** `kind` is null when the error is a fault of the thread itself. */
   readonly error?: { readonly kind: string | null; readonly message: string };
 }
 
@@ -20,9 +21,9 @@ export interface AskedThreadOptions {
   readonly program: URL;
   /** The thread's `workerData`. */
   readonly setup: unknown;
-  /** What a question fails with whose thread ended, and why it did. */
+  /** Makes the error of a request whose thread has ended; `why` gives the reason. */
   readonly ended: (why: string) => Error;
-  /** What a question fails with that the thread answered with an error. */
+  /** Makes the error of a request that the thread answered with an error. */
   readonly failed: (error: NonNullable<ThreadReply["error"]>) => Error;
 }
 
@@ -45,12 +46,15 @@ export class AskedThread {
   get isClosed(): boolean {
     return this.#isClosed;
   }
-  /** Questions without an answer. */
+  /** The number of requests without a reply. */
   get waiting(): number {
     return this.#waiting.size;
   }
 
-  /** `transfer`: memory that goes over as it is, and is no longer here. `onAsked` is given what the question is called, for `tell`. */
+  /**
+   * Memory in `transfer` moves to the thread and is no longer usable here. `onAsked` receives the id of the request,
+   * for `tell`.
+   */
   ask<T>(
     method: string,
     args: readonly unknown[],
@@ -61,17 +65,17 @@ export class AskedThread {
     return this.#send(method, args, transfer, onAsked) as Promise<T>;
   }
 
-  /** Waits no longer for the answer to a question. */
+  /** Stops waiting for the reply to a request. */
   forget(id: number): void {
     this.#waiting.delete(id);
   }
 
-  /** Says what needs no answer, to a thread that is there. */
+  /** Sends a message that needs no reply, if the thread is running. */
   tell(method: string, ...args: readonly unknown[]): void {
     this.#worker?.postMessage({ id: 0, method, args } satisfies ThreadRequest, []);
   }
 
-  /** With a last question, `close`, whose answer is waited for; without it at once. */
+  /** With `asks`, sends a last request, `close`, and waits for its reply; otherwise ends the thread at once. */
   async close(asks: boolean): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;

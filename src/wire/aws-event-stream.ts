@@ -1,30 +1,35 @@
-// AWS's binary event stream (application/vnd.amazon.eventstream): bytes in, cut anywhere, events out. Follows
-// https://smithy.io/2.0/aws/amazon-eventstream.html. The cutting is done here, each whole message is checked and read by @smithy/eventstream-codec.
+// Parses AWS's binary event stream (application/vnd.amazon.eventstream) from bytes that may be split anywhere. Follows
+// https://smithy.io/2.0/aws/amazon-eventstream.html. This file splits the bytes into messages;
+// @smithy/eventstream-codec verifies and reads each complete message.
 import { createRequire } from "node:module";
 import { crc32 } from "node:zlib";
 import type { EventStreamCodec } from "@smithy/eventstream-codec";
 import type { SseEvent, SseParser } from "./sse.ts";
 import { UpstreamFault } from "./upstream.ts";
 
-/** Length of the message, length of its headers, checksum of the two. */
+/** Length of the message, length of its headers, and the checksum of both. */
 const PRELUDE_BYTES = 12;
 const CHECKSUM_BYTES = 4;
-/** A stream that once had a long message does not keep that much memory to its end. */
+/**
+ * A larger buffer is released once its message is read, so that one long message does not occupy memory until the
+ * stream ends.
+ */
 const LARGEST_ROOM_KEPT = 65_536;
 const EMPTY = new Uint8Array(0);
 const DECODER = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /**
- * An event is named by its `:event-type`, an exception by its `:exception-type`; an error of the framing is the event `error` with `{code, message}`. Data
- * is the payload as text; of a payload of plain bytes each character is one byte, because such a payload may end inside a character. An event without
- * payload is dropped, as in sse.ts. `maxEventBytes` bounds a message. Throws UpstreamFault `malformed`, `too_large`, and `cut` at the end, as sse.ts throws:
- * what was whole before is given first.
+ * An event is named by its `:event-type`, an exception by its `:exception-type`; a framing error becomes the event
+ * `error` with `{code, message}`. The data is the payload as text; in a binary payload each character stands for one
+ * byte, because such a payload may end inside a UTF-8 character. An event without payload is dropped, as in sse.ts.
+ * `maxEventBytes` bounds a message. Throws UpstreamFault `malformed`, `too_large`, and `cut` at the end, with the same
+ * rule as in sse.ts: events that were complete before are returned first.
  */
 export function createAwsEventStreamParser({ maxEventBytes }: { readonly maxEventBytes: number }): SseParser {
   const begun = createMessageBuffer();
   let fault: UpstreamFault | null = null;
 
-  /** Adds to the message that has begun until it is whole; gives how many of the bytes it took. */
+  /** Adds bytes to the message that has begun until it is complete; returns how many bytes were used. */
   function complete(bytes: Uint8Array, events: SseEvent[]): number {
     const forPrelude = Math.max(0, Math.min(PRELUDE_BYTES - begun.length(), bytes.length));
     begun.add(bytes.subarray(0, forPrelude));
@@ -79,7 +84,7 @@ interface MessageBuffer {
   clear(): void;
 }
 
-/** The room doubles, so that a message that comes byte by byte is not copied for every byte. */
+/** The capacity doubles, so that a message that arrives byte by byte is not copied for every byte. */
 function createMessageBuffer(): MessageBuffer {
   let room = EMPTY;
   let held = 0;
@@ -102,7 +107,10 @@ function createMessageBuffer(): MessageBuffer {
   };
 }
 
-/** How long the message is whose prelude begins at `at`. Checked at once: whoever believes a wrong length waits for bytes that never come. */
+/**
+ * Returns the length of the message whose prelude begins at `at`. The prelude is checked at once, because a wrong
+ * length would make the parser wait for bytes that never come.
+ */
 function messageBytes(bytes: Uint8Array, at: number, maxEventBytes: number): number {
   const total = uint32(bytes, at);
   const headers = uint32(bytes, at + 4);
@@ -121,7 +129,10 @@ function uint32(bytes: Uint8Array, at: number): number {
 
 let loaded: EventStreamCodec | null = null;
 
-/** Loaded with the first stream of this kind: most gateways never see one, and it would take longer than the rest of their start. */
+/**
+ * The codec is loaded with the first stream of this kind: most gateways never need it, and loading it takes longer than
+ * the rest of their start.
+ */
 function codec(): EventStreamCodec {
   if (loaded === null) {
     const library = createRequire(import.meta.url)("@smithy/eventstream-codec") as {

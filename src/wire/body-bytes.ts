@@ -1,4 +1,4 @@
-// A body read to its end, within a bound.
+// Reads a body to its end, within a bound.
 import { UpstreamFault } from "./upstream.ts";
 import type { UpstreamBody } from "./upstream.ts";
 
@@ -9,12 +9,12 @@ export function tooLarge(maxBytes: number): UpstreamFault {
   return new UpstreamFault("too_large", `the provider's answer has more than ${maxBytes} bytes`);
 }
 
-/** As UTF-8, without a byte order mark, wrong bytes replaced. */
+/** Decodes UTF-8, drops a byte order mark, and replaces invalid bytes. */
 export function utf8Of(bytes: Uint8Array): string {
   return DECODER.decode(bytes);
 }
 
-/** What is left of the body. Over the bound it calls `stop` with the fault and throws it. */
+/** Reads the rest of the body. When the body exceeds the bound, calls `stop` with the fault and throws it. */
 export async function bytesOf(
   body: Pick<UpstreamBody, "read">,
   maxBytes: number,

@@ -1,6 +1,7 @@
-// Connections that wait for their next request, and attempts to connect that no call waits for any more. The last one put back is the first one taken,
-// so that after a peak the others grow old and are closed. A connection is lent only within its partition (UpstreamCall.partition): what a peer sends too
-// late or too much then never reaches another tenant, or a call with another credential.
+// Idle connections that wait for their next request, and connection attempts that no call waits for any longer. The
+// connection that was returned last is used first, so that after a peak the others become idle long enough to be
+// closed. A connection is reused only within its partition (UpstreamCall.partition): data that a peer sends too late or
+// in excess then never reaches another tenant, or a call with another credential.
 import type { TLSOptions } from "bun";
 import { Connection, type ConnectionOwner } from "./connection.ts";
 import type { HttpTarget } from "./http-request-encoding.ts";
@@ -8,31 +9,37 @@ import type { HttpTarget } from "./http-request-encoding.ts";
 export interface PoolBounds {
   /** Idle connections of one partition to one origin, or to one checked address of it. */
   readonly maxIdlePerTarget: number;
-  /** Of all partitions to all targets together, which can be named by callers: beyond it the one that has waited longest is closed. */
+  /**
+   * Idle connections of all partitions to all targets together, because callers can name targets. Beyond it the
+   * connection that has been idle longest is closed.
+   */
   readonly maxIdle: number;
   readonly idleTimeoutMs: number;
 }
 
 export const POOL_BOUNDS: PoolBounds = { maxIdlePerTarget: 256, maxIdle: 2_048, idleTimeoutMs: 60_000 };
 
-/** A peer that says when it closes idle connections may say it to itself a little earlier. */
+/** A peer that announces when it closes idle connections may close them slightly earlier. */
 const PEER_TIMEOUT_MARGIN_MS = 1_000;
-/** In the form of RFC 7301, with its length first; Bun sends nothing for a bare name. */
+/** ALPN in the form of RFC 7301, with the length first; Bun sends nothing for a bare name. */
 const ALPN_HTTP_1_1 = Buffer.from("\x08http/1.1", "latin1");
-/** With so many attempts left behind at one target, further ones go through a probe that can be ended: each holds a file descriptor. */
+/**
+ * When this many abandoned attempts to one target are pending, further attempts use a probe that can be ended: each
+ * pending attempt holds a file descriptor.
+ */
 const MAX_HANGING = 16;
 
 export class ConnectionPool implements ConnectionOwner {
   readonly #bounds: PoolBounds;
   readonly #ca: string | undefined;
   readonly #idle = new Map<string, Connection[]>();
-  /** All of them, the one that has waited longest first. */
+  /** All idle connections, the one that has been idle longest first. */
   readonly #waiting = new Set<Connection>();
   #keptCount = 0;
-  /** The sockets have been looked at since the connections up to this one were put back. */
+  /** The sockets have been read since the connections up to this number were returned. */
   #settledCount = 0;
   #isSettling = false;
-  /** By target: attempts that nobody waits for. */
+  /** By target: the number of attempts that no call waits for. */
   readonly #hanging = new Map<string, number>();
   #sweep: ReturnType<typeof setTimeout> | undefined = undefined;
 
@@ -41,7 +48,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.#ca = ca;
   }
 
-  /** An open connection that has served before, now `owner`'s. */
+  /** Returns an open connection that has served before, and makes `owner` its owner. */
   take(poolKey: string, owner: ConnectionOwner, nowMs: number): Connection | undefined {
     const idle = this.#idle.get(poolKey);
     if (idle === undefined) return undefined;
@@ -57,8 +64,9 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * The connection has come back in this very turn of the event loop, so that what stands right behind the answer has not been seen yet. A request would
-   * go to a peer that has closed it, or would be answered by bytes that were sent before it.
+   * True when the connection was returned in the current turn of the event loop, so that bytes which directly follow
+   * the response have not been read yet. A request sent now would go to a peer that has closed the connection, or would
+   * be answered by bytes that were sent before it.
    */
   needsRest(connection: Connection): boolean {
     return connection.keptAs > this.#settledCount;
@@ -66,7 +74,7 @@ export class ConnectionPool implements ConnectionOwner {
 
   #settle(): void {
     this.#isSettling = true;
-    // The first comes at the end of this turn, before the next look at the sockets, and the second after it.
+    // The first callback runs at the end of this turn, before the sockets are read; the second runs after that.
     setImmediate(() => {
       const count = this.#keptCount;
       setImmediate(() => {
@@ -77,7 +85,7 @@ export class ConnectionPool implements ConnectionOwner {
     });
   }
 
-  /** A new connection, on its way. */
+  /** Starts a new connection and returns it before it is established. */
   open(target: HttpTarget, poolKey: string, owner: ConnectionOwner): Connection {
     const connection = new Connection(target.key, poolKey, owner);
     connection.connect(target, this.#tls(target), (this.#hanging.get(target.key) ?? 0) >= MAX_HANGING);
@@ -87,7 +95,7 @@ export class ConnectionPool implements ConnectionOwner {
   #tls(target: HttpTarget): TLSOptions | undefined {
     if (target.serverName === undefined) return undefined;
     return {
-      // Said outright, because the environment could say otherwise.
+      // Set explicitly, because an environment variable could otherwise disable it.
       rejectUnauthorized: true,
       ALPNProtocols: ALPN_HTTP_1_1,
       ...(target.serverName === "" ? {} : { serverName: target.serverName }),
@@ -95,7 +103,10 @@ export class ConnectionPool implements ConnectionOwner {
     };
   }
 
-  /** Takes back a connection that can serve again, unless there are enough. `peerTimeoutMs`: when the peer says that it closes it. */
+  /**
+   * Takes back a connection that can serve again, or closes it when the pool is full. `peerTimeoutMs` is the idle time
+   * after which the peer closes it.
+   */
   keep(connection: Connection, nowMs: number, peerTimeoutMs: number | undefined): void {
     const idleMs = Math.min(this.#bounds.idleTimeoutMs, (peerTimeoutMs ?? Infinity) - PEER_TIMEOUT_MARGIN_MS);
     let idle = this.#idle.get(connection.poolKey);
@@ -119,16 +130,16 @@ export class ConnectionPool implements ConnectionOwner {
     if (this.#sweep === undefined) this.#armSweep();
   }
 
-  /** Ends a connection in whatever state it is, and at once. */
+  /** Ends a connection at once, whatever its state. */
   drop(connection: Connection): void {
     if (connection.abandon(this))
       this.#hanging.set(connection.targetKey, (this.#hanging.get(connection.targetKey) ?? 0) + 1);
   }
 
-  /** Never: an attempt that nobody waits for closes itself. */
+  /** Never called for a pooled connection: an abandoned attempt closes itself. */
   connected(): void {}
 
-  /** Nobody has asked for anything. */
+  /** Bytes on an idle connection answer no request, so the connection is closed. */
   received(connection: Connection): void {
     this.#remove(connection);
     connection.close();

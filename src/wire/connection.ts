@@ -1,33 +1,43 @@
-// One TCP or TLS connection on Bun.connect: made, written to, paused and closed. What comes on it goes to its owner, which changes over its life.
-// Each read of Bun comes in memory of its own, so the bytes may be kept; a write takes what the kernel takes and buffers nothing.
+// One TCP or TLS connection on Bun.connect, with its writes, its pauses and its end. Received bytes go to its owner,
+// which changes during its life. Each read of Bun returns memory of its own, so the bytes may be kept; a write passes
+// on what the kernel accepts and copies nothing into a buffer.
 import { createConnection, type Socket as ProbeSocket } from "node:net";
 import type { Socket, SocketHandler, TLSOptions } from "bun";
 import type { EncodedRequest, HttpTarget } from "./http-request-encoding.ts";
 
-/** After `closed` nothing more is called. */
+/** After `closed` no other method is called. */
 export interface ConnectionOwner {
-  /** Only now something can be written; over TLS the certificate has been checked. */
+  /** From now on requests can be written; over TLS the certificate has been verified. */
   connected(connection: Connection): void;
-  /** The kernel has taken the rest of what `write` could not hand over at once. */
+  /** The kernel has accepted the rest of what `write` could not hand over at once. */
   sent?(connection: Connection): void;
-  /** The bytes are the owner's to keep and to change. */
+  /** The owner may keep and change the bytes. */
   received(connection: Connection, bytes: Buffer): void;
-  /** The peer has closed in order (FIN); `closed` follows. */
+  /** The peer has closed the connection in an orderly way (FIN); `closed` follows. */
   ended(connection: Connection): void;
-  /** `code` says why where there is an error: ECONNRESET, ECONNREFUSED, ERR_TLS_CERT_ALTNAME_INVALID. Not called after close(). */
+  /**
+   * `code` gives the reason if there was an error: ECONNRESET, ECONNREFUSED, ERR_TLS_CERT_ALTNAME_INVALID. Not called
+   * after close().
+   */
   closed(connection: Connection, code: string | undefined): void;
 }
 
-/** What one connection hands to the kernel in a turn of the loop. Many connections with large bodies would otherwise hold all other calls while their bytes are copied. */
+/**
+ * How many bytes one connection hands to the kernel in a turn of the event loop. Many connections with large bodies
+ * would otherwise delay all other calls while their bytes are copied.
+ */
 const MAX_TURN_BYTES = 256 * 1024;
 
 export class Connection {
-  /** Of the target that it leads to. */
+  /** Key of the target to which the connection leads. */
   readonly targetKey: string;
-  /** The pool's: of the target and of whose calls may use it. */
+  /** Key of the pool: the target and the partition whose calls may use the connection. */
   readonly poolKey: string;
   owner: ConnectionOwner;
-  /** The pool's: until when it may be used again, of a clock that never goes back, and as how manieth it was put back. */
+  /**
+   * Used by the pool: the monotonic time until which the connection may be reused, and the sequence number of its last
+   * return.
+   */
   idleUntilMs = 0;
   keptAs = 0;
   #socket: Socket<Connection> | undefined = undefined;
@@ -35,13 +45,13 @@ export class Connection {
   #state: "connecting" | "open" | "closed" = "connecting";
   #isAbandoned = false;
   #paused = false;
-  /** What the kernel has not taken yet. */
+  /** The bytes that the kernel has not accepted yet. */
   #unsent: Uint8Array | undefined = undefined;
-  /** What follows `#unsent`. */
+  /** The body that follows `#unsent`. */
   #unsentBody: Uint8Array | undefined = undefined;
-  /** The rest is written on in the next turn of the loop. */
+  /** Whether the rest is to be written in the next turn of the event loop. */
   #waitsForTurn = false;
-  /** What a TLS failure says, before the socket closes for it. */
+  /** The code of a TLS failure, which is known before the socket closes because of it. */
   #errorCode: string | undefined = undefined;
 
   constructor(targetKey: string, poolKey: string, owner: ConnectionOwner) {
@@ -54,12 +64,15 @@ export class Connection {
     return this.#paused;
   }
 
-  /** A part of the last request has not been sent. */
+  /** Whether a part of the last request has not been sent. */
   get hasUnsent(): boolean {
     return this.#unsent !== undefined;
   }
 
-  /** `probeFirst`: only after another attempt, which close() can end, has shown that something answers there. */
+  /**
+   * With `probeFirst`, the connection is attempted only after a probe, which close() can end, has shown that a server
+   * listens there.
+   */
   connect(target: HttpTarget, tls: TLSOptions | undefined, probeFirst: boolean): void {
     if (!probeFirst) return this.#connect(target, tls);
     this.#probe = createConnection({ host: target.hostname, port: target.port });
@@ -80,7 +93,10 @@ export class Connection {
     attempt.catch((thrown: unknown) => this.#close(codeOf(thrown) ?? "ECONNREFUSED"));
   }
 
-  /** All of it leaves in order, now or as the peer takes it. False: the connection is gone, without a byte sent. */
+  /**
+   * Sends the whole request in order, now or as the peer accepts it. Returns false when the connection is gone and no
+   * byte was sent.
+   */
   write(request: EncodedRequest): boolean {
     const { data, byteLength, body } = request;
     const written = this.#socket?.write(data) ?? -1;
@@ -105,7 +121,7 @@ export class Connection {
     this.#socket?.resume();
   }
 
-  /** At once, whatever is under way: the peer sees a reset. Tells the owner nothing. */
+  /** Closes at once, whatever is in flight: the peer sees a reset. The owner is not notified. */
   close(): void {
     this.#state = "closed";
     this.#unsent = this.#unsentBody = undefined;
@@ -113,7 +129,7 @@ export class Connection {
     this.#socket?.terminate();
   }
 
-  /** As close(), where nothing is under way any more: the peer sees an orderly end. */
+  /** Closes a connection on which nothing is in flight: the peer sees an orderly end. */
   retire(): void {
     if (this.#unsent !== undefined) return this.close();
     this.#state = "closed";
@@ -121,8 +137,9 @@ export class Connection {
   }
 
   /**
-   * As close(), for a connection that may still be on its way. Bun gives no way to end an attempt before it succeeds or the kernel gives it up,
-   * which takes two minutes. True: this is such an attempt, and it tells `owner` when it has ended.
+   * Like close(), for a connection that may not be established yet. Bun cannot end an attempt before it succeeds or the
+   * kernel gives it up, which takes two minutes. Returns true when this is such an attempt; `owner` is then notified
+   * when it has ended.
    */
   abandon(owner: ConnectionOwner): boolean {
     this.#isAbandoned = this.#state === "connecting" && this.#socket === undefined && this.#probe === undefined;
@@ -137,7 +154,7 @@ export class Connection {
     this.owner.closed(this, code);
   }
 
-  /** The handlers below; not for owners. */
+  /** The methods below are for the socket handlers, not for owners. */
   opened(socket: Socket<Connection>): void {
     this.#socket = socket;
     if (this.#isAbandoned || this.#state === "closed") {
@@ -145,7 +162,7 @@ export class Connection {
       this.#close(undefined);
       return;
     }
-    // What keeps the process alive are the clocks of calls, not connections that wait for one.
+    // The clocks of calls keep the process alive; an idle connection does not.
     socket.unref();
     socket.setNoDelay(true);
   }
@@ -167,7 +184,7 @@ export class Connection {
     if (this.#unsent === undefined && this.#state === "open") this.owner.sent?.(this);
   }
 
-  /** As much of the rest as the kernel takes now, within what one connection may write in a turn of the loop. */
+  /** Writes as much of the rest as the kernel accepts now, within the bound of one turn of the event loop. */
   #writeOn(): void {
     let leftBytes = MAX_TURN_BYTES;
     while (this.#unsent !== undefined && this.#socket !== undefined) {
@@ -181,7 +198,7 @@ export class Connection {
         this.#unsent = this.#unsentBody;
         this.#unsentBody = undefined;
       }
-      // the kernel says when it takes more
+      // The `drain` handler continues when the kernel accepts more.
       if (written < slice.length) return;
     }
   }
@@ -219,7 +236,7 @@ const SHARED_HANDLERS: SocketHandler<Connection> = {
   end: (socket) => socket.data.ended(),
   close: (socket, error) => socket.data.lost(error),
   error: (socket, error) => socket.data.failed(error),
-  // The promise of Bun.connect tells the same.
+  // The promise of Bun.connect reports the same error.
   connectError: () => undefined,
 };
 const PLAIN_HANDLERS: SocketHandler<Connection> = {

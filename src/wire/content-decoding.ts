@@ -1,5 +1,6 @@
-// Bodies in gzip, deflate and br (RFC 9110 8.4.1) as their reader asks for them: no more is decompressed than one buffer ahead, so that a small body that
-// becomes a large one stays the reader's to refuse. Not in zstd: the runtime takes a cut one for a whole one (Bun 1.4.4).
+// Decompresses bodies in gzip, deflate and br (RFC 9110 8.4.1) as their reader asks for them. At most one buffer is
+// decompressed ahead, so that the reader can reject a small body that expands to a large one. zstd is not supported,
+// because the runtime accepts a truncated zstd body as complete (Bun 1.4.4).
 import {
   createBrotliDecompress,
   createGunzip,
@@ -17,7 +18,10 @@ import type { UpstreamBody } from "./upstream.ts";
 
 type Decompressor = Gunzip | Inflate | InflateRaw | BrotliDecompress;
 
-/** `encoding` is a Content-Encoding in lower case. `raw` is read and cancelled through what is given back only. */
+/**
+ * `encoding` is a Content-Encoding in lower case. From now on `raw` is read and cancelled only through the returned
+ * body.
+ */
 export function decodedBody(raw: UpstreamBody, encoding: string, signal: CancelSignal): UpstreamBody {
   return new DecodedBody(raw, encoding, signal);
 }
@@ -27,7 +31,7 @@ class DecodedBody implements UpstreamBody {
   readonly #encoding: string;
   readonly #signal: CancelSignal;
   #stream: Decompressor | undefined = undefined;
-  /** What was written last is not yet used up: it waits for its output to be read. */
+  /** Whether the decompressor is still working on the last write: its output has to be read first. */
   #isWriting = false;
   #writtenBytes = 0;
   #hasEnded = false;
@@ -74,7 +78,7 @@ class DecodedBody implements UpstreamBody {
       return;
     }
     if (this.#failure !== undefined) return;
-    // Nothing at all is no compressed nothing, but what a body without content looks like.
+    // An empty body is not valid compressed data; it means a response without content.
     if (bytes === null && this.#stream === undefined) this.#hasEnded = true;
     else this.#write(bytes);
   }
@@ -94,7 +98,8 @@ class DecodedBody implements UpstreamBody {
     const stream = decompressor(this.#encoding, firstBytes);
     stream.on("readable", () => this.#wake());
     stream.on("end", () => {
-      // What stands behind the end of what was compressed is not taken in. The end of the raw body has not been seen then.
+      // Bytes after the end of the compressed data are not consumed. The end of the raw body has not been reached in
+      // that case.
       if (stream.bytesWritten < this.#writtenBytes)
         this.#stop(
           new UpstreamFault("malformed", "the provider's answer goes on after the end of what was compressed"),
@@ -129,7 +134,10 @@ function decompressor(encoding: string, firstBytes: Uint8Array): Decompressor {
   }
 }
 
-/** RFC 9110 8.4.1.2: some senders of `deflate` leave the zlib header out. With it, the first byte names the method and both are a multiple of 31. */
+/**
+ * RFC 9110 8.4.1.2: some senders of `deflate` omit the zlib header. With the header, the first byte names the method
+ * and the two bytes together are a multiple of 31.
+ */
 function isZlib([first = 0, second = 0]: Uint8Array): boolean {
   return (first & 0x0f) === 8 && (second === 0 || (256 * first + second) % 31 === 0);
 }

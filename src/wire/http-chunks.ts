@@ -1,7 +1,8 @@
-// A body in chunks (RFC 9112 7.1), cut anywhere: its data, without sizes, extensions and trailer fields, which mean nothing here.
+// Reads a chunked body (RFC 9112 7.1) from bytes that may be split anywhere: returns its data without sizes, extensions
+// and trailer fields, which are ignored.
 import { malformed } from "./http-malformed.ts";
 
-/** Of one chunk's extensions, and of all trailer fields together. */
+/** Bounds the extensions of one chunk, and all trailer fields together. */
 const MAX_SKIPPED_BYTES = 16 * 1024;
 
 const HTAB = 0x09;
@@ -9,7 +10,7 @@ const LF = 0x0a;
 const CR = 0x0d;
 const SP = 0x20;
 const SEMICOLON = 0x3b;
-/** The value of a hexadecimal digit, 255 for every other byte. */
+/** The value of a hexadecimal digit; 255 for every other byte. */
 const HEX_DIGIT = new Uint8Array(256).fill(255);
 for (let digit = 0; digit < 16; digit++)
   for (const character of [digit.toString(16), digit.toString(16).toUpperCase()])
@@ -30,7 +31,7 @@ type Phase =
 
 export class ChunkReader {
   #phase: Phase = "size";
-  /** Bytes to come of the chunk. */
+  /** Bytes of the current chunk that have not arrived yet. */
   #left = 0;
   #sizeDigits = 0;
   #skippedBytes = 0;
@@ -38,7 +39,7 @@ export class ChunkReader {
   #complete = false;
   #hasExcess = false;
 
-  /** The last chunk has come, if not the end of the trailer. */
+  /** Whether the last chunk has arrived; the end of the trailer may still be missing. */
   get hasLastChunk(): boolean {
     return this.#hasLastChunk;
   }
@@ -47,12 +48,15 @@ export class ChunkReader {
     return this.#complete;
   }
 
-  /** There were bytes behind the end. */
+  /** Whether bytes followed the end of the body. */
   get hasExcess(): boolean {
     return this.#hasExcess;
   }
 
-  /** The data that is in these bytes, or null. It is moved together to where the first of it stands. Throws UpstreamFault `malformed`. */
+  /**
+   * Returns the data in these bytes, or null. The data is moved together, in place, to where it first begins. Throws
+   * UpstreamFault `malformed`.
+   */
   push(bytes: Buffer): Buffer | null {
     const length = bytes.length;
     let dataStart = 0;
@@ -71,7 +75,7 @@ export class ChunkReader {
       this.#left -= end - at;
       at = end;
       if (this.#left > 0) continue;
-      // As below for each byte, for what stands behind nearly every chunk.
+      // The same as #readFrame does byte by byte, for the line end that follows nearly every chunk.
       if (at + 1 < length && bytes[at] === CR && bytes[at + 1] === LF) {
         at += 2;
         this.#phase = "size";
@@ -81,7 +85,10 @@ export class ChunkReader {
     return dataEnd > dataStart ? bytes.subarray(dataStart, dataEnd) : null;
   }
 
-  /** Takes a size without extension that is here whole, and is not the last one's; gives where it goes on. All others are read byte by byte. */
+  /**
+   * Reads a size that is complete, has no extension and is not that of the last chunk, and returns where reading
+   * continues. All other sizes are read byte by byte.
+   */
   #readPlainSize(bytes: Buffer, start: number): number {
     let at = start;
     let size = 0;
@@ -99,7 +106,7 @@ export class ChunkReader {
     return at + 2;
   }
 
-  /** One byte of what stands around the data. */
+  /** Reads one byte of the framing around the data. */
   #readFrame(byte: number): void {
     switch (this.#phase) {
       case "size": {

@@ -1,7 +1,7 @@
-// The fault of an answer that is no HTTP as RFC 9112 has it.
+// The fault of a response that violates HTTP/1.1 (RFC 9112).
 import { UpstreamFault } from "./upstream.ts";
 
-/** `what` goes on from "the provider's answer". */
+/** `what` completes a sentence that begins with "the provider's answer". */
 export function malformed(what: string): UpstreamFault {
   return new UpstreamFault("malformed", `the provider's answer ${what}`);
 }

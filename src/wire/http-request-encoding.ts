@@ -1,23 +1,30 @@
-// An UpstreamRequest as bytes of HTTP/1.1, after RFC 9112 and 9110, and where it goes. Answers are asked for uncompressed: a compressor holds back the
-// events of a stream, and to inflate the few KB of an answer costs the gateway more than their transfer.
+// Encodes an UpstreamRequest as HTTP/1.1 (RFC 9112 and 9110), and determines its destination. Responses are requested
+// uncompressed: a compressor delays the events of a stream, and decompressing a few KB costs the gateway more than
+// their transfer.
 import { isIP } from "node:net";
 import { VERSION } from "../core/version.ts";
 import { UpstreamFault, type UpstreamRequest } from "./upstream.ts";
 
-/** Where a URL leads, with what all requests to it begin with. */
+/** The destination of a URL, with the part of the head that all requests to it share. */
 export interface HttpTarget {
-  /** The same for two targets that may share their connections. */
+  /** Equal for two targets that may share their connections. */
   readonly key: string;
   /** A name or an IP address, without brackets. */
   readonly hostname: string;
   readonly port: number;
-  /** Undefined for plain text. Empty where the URL has an address: then there is no SNI, and the certificate has to be for the address. */
+  /**
+   * Undefined for plain text. Empty when the host of the URL is an IP address: then no SNI is sent, and the certificate
+   * has to name the address.
+   */
   readonly serverName: string | undefined;
-  /** Request line after the method, and Host, with the line end. */
+  /** The request line after the method and the Host line, with line ends. */
   readonly headStart: string;
 }
 
-/** Throws UpstreamFault `connection` for what cannot be called. `pinnedAddress` is connected to in place of the URL's host, which stays in Host and SNI. */
+/**
+ * Throws UpstreamFault `connection` for an address that cannot be called. The connection goes to `pinnedAddress` in
+ * place of the URL's host, which stays in Host and SNI.
+ */
 export function httpTarget(address: string, pinnedAddress: string | undefined): HttpTarget {
   const url = URL.canParse(address) ? new URL(address) : null;
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:"))
@@ -37,16 +44,16 @@ export function httpTarget(address: string, pinnedAddress: string | undefined): 
   };
 }
 
-/** Text where every character of the head is ASCII, which the socket then encodes by itself. */
+/** `data` is text when every character of the head is ASCII; the socket then encodes it. */
 export interface EncodedRequest {
   readonly data: string | Buffer;
-  /** Of `data` in UTF-8. */
+  /** The length of `data` in UTF-8. */
   readonly byteLength: number;
-  /** What follows it: a body that came as bytes, which is not copied. It may be that of several requests. */
+  /** A body given as bytes, which follows `data` and is not copied. Several requests may share it. */
   readonly body?: Uint8Array;
 }
 
-/** What only the driver may say, because it is what frames the request or belongs to the connection. */
+/** Header fields that only the driver sets, because they frame the request or belong to the connection. */
 const OWN_FIELDS: ReadonlySet<string> = new Set([
   "connection",
   "content-length",
@@ -66,7 +73,7 @@ const LATIN1_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 const USER_AGENT = `User-Agent: dragoman/${VERSION}\r\n`;
 
-/** Throws TypeError for a header that cannot be sent, without its value, which may be a secret. */
+/** Throws TypeError for a header that cannot be sent. The error does not contain the value, which may be a secret. */
 export function encodeRequest(
   target: HttpTarget,
   { method = "POST", headers, body, bytes }: Omit<UpstreamRequest, "url">,

@@ -1,10 +1,11 @@
-// HTTP/1.1 answers to POST, out of bytes that come cut anywhere. Strict after RFC 9112: where it lets a client repair bare line feeds, folded fields
-// or odd lengths, the answer is refused instead, because two readers that repair differently see two answers.
+// Parses HTTP/1.1 responses from bytes that may be split anywhere. The parser is strict: where RFC 9112 lets a client
+// repair bare line feeds, folded fields or odd lengths, the response is rejected, because two readers that repair it
+// differently would see two different responses.
 import { ChunkReader } from "./http-chunks.ts";
 import { malformed } from "./http-malformed.ts";
 import type { UpstreamFault } from "./upstream.ts";
 
-/** Bytes of one head; also of the informational ones before it, each by itself. */
+/** Bytes of one head. Each informational head before it is bounded by itself. */
 export const MAX_HEAD_BYTES = 64 * 1024;
 export const MAX_HEAD_FIELDS = 256;
 const MAX_INFORMATIONAL = 16;
@@ -18,25 +19,25 @@ const UPPER_A = 0x41;
 const UPPER_Z = 0x5a;
 
 const VERSION_START = Buffer.from("HTTP/1.");
-/** 1 for the bytes that a field name may have. */
+/** 1 for each byte that a field name may contain. */
 const IN_TOKEN = new Uint8Array(256);
 for (const character of "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
   IN_TOKEN[character.charCodeAt(0)] = 1;
-/** `head`: not all of the head is there. `close`: the body ends with the connection. */
+/** `head`: the head is incomplete. `close`: the body ends with the connection. */
 type Phase = "head" | "length" | "chunked" | "close" | "complete";
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** Reads one answer. It may keep the bytes that it is given, and may move what is in them. */
+/** Parses one response. It may keep the bytes that it receives, and may move data within them. */
 export class ResponseParser {
   #phase: Phase = "head";
-  /** Bytes of this answer have come, be they of an informational head. */
+  /** Whether any byte of this response has arrived, even of an informational head. */
   #started = false;
   #excess = false;
-  /** Something about its framing is wrong, so that what its sender takes for the next answer may be a part of this one. */
+  /** Whether the framing is wrong in a way that lets the sender's next response be a part of this one. */
   #isMisframed = false;
 
-  // The head, while it is incomplete: what has come of it, up to #held, and how far that has been read.
+  // The head while it is incomplete: its bytes up to #held, and how far they have been read.
   #buffer: Buffer = NO_BYTES;
   #held = 0;
   #headStart = 0;
@@ -54,7 +55,7 @@ export class ResponseParser {
   #contentEncoding: string | undefined = undefined;
   #headText = "";
 
-  /** Bytes to come of a body of known length. */
+  /** Bytes of a body of known length that have not arrived yet. */
   #left = 0;
   #chunks: ChunkReader | undefined = undefined;
 
@@ -66,7 +67,7 @@ export class ResponseParser {
     return this.#phase !== "head";
   }
 
-  /** The whole answer has come. */
+  /** Whether the whole response has arrived. */
   get complete(): boolean {
     return this.#phase === "complete";
   }
@@ -75,19 +76,22 @@ export class ResponseParser {
     return this.#status;
   }
 
-  /** The length of the body that the head gives, when it is the body's framing. */
+  /** The length of the body as the head announces it, if the body is framed by it. */
   get contentLength(): number | undefined {
     return this.#transferEncoding === undefined && this.#contentLength >= 0 ? this.#contentLength : undefined;
   }
 
-  /** In lower case; undefined without one. */
+  /** In lower case; undefined when the response has no content encoding. */
   get contentEncoding(): string | undefined {
     return this.#contentEncoding === undefined || this.#contentEncoding === "identity"
       ? undefined
       : this.#contentEncoding;
   }
 
-  /** The connection can take another request: the answer is complete, nothing came after it, and its sender keeps the connection. */
+  /**
+   * Whether the connection can take another request: the response is complete, no byte followed it, and the sender
+   * keeps the connection open.
+   */
   get reusable(): boolean {
     if (this.#phase !== "complete" || this.#excess || this.#isMisframed || this.#minorVersion === 0) return false;
     return this.#connection === undefined || !/(?:^|,)[ \t]*close[ \t]*(?:,|$)/.test(this.#connection);
@@ -102,7 +106,7 @@ export class ResponseParser {
     return seconds === undefined ? undefined : Number(seconds) * 1_000;
   }
 
-  /** A field's value by lower-case name, those of several fields joined by commas, or null. */
+  /** The value of a field by its lower-case name, or null. Values of repeated fields are joined by commas. */
   header(name: string): string | null {
     const text = this.#headText;
     let value: string | null = null;
@@ -115,7 +119,7 @@ export class ResponseParser {
     return value;
   }
 
-  /** The bytes of the body that are in these bytes, or null. Throws UpstreamFault `malformed`. */
+  /** Returns the bytes of the body in these bytes, or null. Throws UpstreamFault `malformed`. */
   push(bytes: Buffer): Buffer | null {
     if (bytes.length === 0) return null;
     this.#started = true;
@@ -127,15 +131,15 @@ export class ResponseParser {
     return this.#readBody(bytes);
   }
 
-  /** The sender has closed the connection in order: whether the answer is complete. */
+  /** The sender has closed the connection in an orderly way. Returns whether the response is complete. */
   end(): boolean {
-    // RFC 9112 8: chunks are complete with the last one, even if nothing ends the trailer.
+    // RFC 9112 8: a chunked body is complete with its last chunk, even when the trailer has no end.
     if (this.#phase === "close" || (this.#phase === "chunked" && this.#chunks?.hasLastChunk === true))
       this.#phase = "complete";
     return this.#phase === "complete";
   }
 
-  /** Gives where in `bytes` the body begins, or -1 while the head is incomplete. */
+  /** Returns where the body begins in `bytes`, or -1 while the head is incomplete. */
   #readHead(bytes: Buffer): number {
     const heldBefore = this.#held;
     this.#hold(bytes);
@@ -176,7 +180,7 @@ export class ResponseParser {
   }
 
   #forgetHead(end: number): void {
-    // RFC 9110 8.6 and RFC 9112 6.1: an informational answer has no body, and says nothing of one.
+    // RFC 9110 8.6 and RFC 9112 6.1: an informational response has no body and announces none.
     if (this.#contentLength >= 0 || this.#transferEncoding !== undefined) this.#isMisframed = true;
     this.#headStart = end;
     this.#status = 0;
@@ -188,7 +192,7 @@ export class ResponseParser {
     this.#contentEncoding = undefined;
   }
 
-  /** Gives the position after the blank line, or -1 when it has not come. */
+  /** Returns the position after the blank line, or -1 when it has not arrived. */
   #readLines(): number {
     const buffer = this.#buffer;
     const held = this.#held;
@@ -216,19 +220,19 @@ export class ResponseParser {
     }
     this.#lineStart = lineStart;
     this.#scanned = at;
-    // What speaks another protocol may never end its line.
+    // A server of another protocol may never end its first line.
     if (end < 0 && this.#status === 0 && !startsLike(buffer, lineStart, held)) throw notHttp();
     return end;
   }
 
-  /** `HTTP/1.1 200 OK`; the reason may be missing, with its space. */
+  /** Reads `HTTP/1.1 200 OK`; the reason may be missing, with its space. */
   #readStatusLine(buffer: Buffer, start: number, end: number): void {
     const version = start + VERSION_START.length;
     if (end < version + 5 || !startsLike(buffer, start, end)) throw notHttp();
     this.#minorVersion = digitAt(buffer, version);
     const status =
       100 * digitAt(buffer, version + 2) + 10 * digitAt(buffer, version + 3) + digitAt(buffer, version + 4);
-    // NaN fails both.
+    // NaN fails both comparisons.
     if (!(this.#minorVersion <= 1) || !(status >= 100)) throw notHttp();
     if (buffer[version + 1] !== SP || (end > version + 5 && buffer[version + 5] !== SP)) throw notHttp();
     this.#status = status;
@@ -238,7 +242,7 @@ export class ResponseParser {
     if (++this.#fields > MAX_HEAD_FIELDS) throw malformed(`has more than ${MAX_HEAD_FIELDS} fields in its head`);
     let colon = start;
     while (colon < end && IN_TOKEN[buffer[colon] as number] === 1) colon++;
-    // Also where a folded line or a space before the colon stands.
+    // This also rejects a folded line, and a space before the colon.
     if (colon === start || buffer[colon] !== COLON) throw malformed("has a line in its head that is no field");
     switch (colon - start) {
       case 10:
@@ -262,7 +266,7 @@ export class ResponseParser {
     }
   }
 
-  /** Also `2, 2`, which is what becomes of two fields on the way (RFC 9110 8.6). */
+  /** Accepts `2, 2` as well, which proxies make of two equal fields (RFC 9110 8.6). */
   #readContentLength(value: string): void {
     for (const one of value.split(",")) {
       const digits = withoutSpace(one);
@@ -279,7 +283,7 @@ export class ResponseParser {
   #chooseFraming(): void {
     if (this.#transferEncoding !== undefined && this.#transferEncoding !== "chunked")
       throw malformed("has a transfer encoding other than chunked");
-    // RFC 9112 6.3: what stands between us may have framed it by the other one.
+    // RFC 9112 6.3: a proxy in between may have framed the response by the other of the two.
     if (this.#transferEncoding !== undefined && this.#contentLength >= 0) this.#isMisframed = true;
     if (this.#status === 204 || this.#status === 304) this.#readNoBody();
     else if (this.#transferEncoding !== undefined) this.#phase = "chunked";
@@ -290,7 +294,10 @@ export class ResponseParser {
     }
   }
 
-  /** RFC 9110 8.6 and 15.4.5: a 204 announces no body, and a 304 answers a condition, which no request of ours has. */
+  /**
+   * RFC 9110 8.6 and 15.4.5: a 204 announces no body, and a 304 answers a conditional request, which the gateway never
+   * sends.
+   */
   #readNoBody(): void {
     if (this.#status === 304 || this.#contentLength > 0 || this.#transferEncoding !== undefined)
       this.#isMisframed = true;
@@ -341,7 +348,10 @@ function digitAt(buffer: Buffer, at: number): number {
   return digit >= 0 && digit <= 9 ? digit : NaN;
 }
 
-/** `name` has letters and dashes, in lower case, and is as long as what stands at `start`, which is a token: there the bit only turns letters into letters. */
+/**
+ * `name` holds lower-case letters and dashes, and is as long as the token at `start`. In a token, setting this bit only
+ * turns upper-case letters into lower case.
+ */
 function isName(buffer: Buffer, start: number, name: string): boolean {
   for (let index = 0; index < name.length; index++)
     if (((buffer[start + index] as number) | 0x20) !== name.charCodeAt(index)) return false;
@@ -364,7 +374,7 @@ function joined(before: string | undefined, value: string): string {
   return before === undefined ? value : `${before}, ${value}`;
 }
 
-/** Without spaces and tabs around it, which is less than trim() takes. */
+/** Removes spaces and tabs at both ends; trim() would remove more. */
 function withoutSpace(text: string): string {
   let start = 0;
   let end = text.length;

@@ -1,9 +1,10 @@
-// IP addresses as numbers, and lists of addresses and CIDR ranges (RFC 4632, RFC 4291). An IPv4 address inside IPv6 (`::ffff:192.0.2.1`, as a socket that
-// listens on both tells it) is the IPv4 address, in ranges as in addresses.
+// IP addresses as numbers, and lists of addresses and CIDR ranges (RFC 4632, RFC 4291). An IPv4 address inside IPv6
+// (`::ffff:192.0.2.1`, as a socket that listens on both reports it) is treated as the IPv4 address, in ranges as well
+// as in addresses.
 import { isIP } from "node:net";
 import type { IpRanges } from "../core/snapshot.ts";
 
-/** Big-endian bit patterns; the range is the first `bits` of `value`. */
+/** A range is the first `bits` bits of `value`, a big-endian bit pattern. */
 interface Range {
   readonly width: 32 | 128;
   readonly value: bigint;
@@ -47,7 +48,7 @@ function parseIpRange(text: string): Range | null {
   const bits = length === undefined ? (version === 4 ? 32 : 128) : Number(length);
   if (bits > (version === 4 ? 32 : 128)) return null;
   const own = parseAddress(address)!;
-  // what reaches beyond the mapped addresses is a range of IPv6
+  // A prefix that covers more than the mapped addresses is a range of IPv6.
   if (version === 6 && own.width === 32)
     return bits >= MAPPED_BITS ? { ...own, bits: bits - MAPPED_BITS } : { width: 128, value: ipv6Value(address), bits };
   return { ...own, bits };
@@ -61,12 +62,12 @@ function parseAddress(address: string): Pick<Range, "width" | "value"> | null {
   return value >> 32n === MAPPED ? { width: 32, value: value & 0xffff_ffffn } : { width: 128, value };
 }
 
-/** Of a valid IPv4 address. */
+/** `address` has to be a valid IPv4 address. */
 export function ipv4Value(address: string): bigint {
   return address.split(".").reduce((value, part) => (value << 8n) | BigInt(part), 0n);
 }
 
-/** Of a valid IPv6 address; a zone behind a percent sign is left out. */
+/** `address` has to be a valid IPv6 address; a zone after a percent sign is ignored. */
 export function ipv6Value(address: string): bigint {
   const [bare = ""] = address.split("%");
   const [head = "", tail] = bare.split("::");

@@ -1,9 +1,11 @@
-// Why a text was not taken as JSON.
+// The error of a text that is not accepted as JSON.
 
 export class JsonError extends Error {
-  /** In UTF-16 units from the start of the text; null where no one place is at fault. */
+  /** In UTF-16 units from the start of the text; null when the fault has no single place. */
   readonly offset: number | null;
-  /** Of what goes beyond a bound: `messages[3].content`, and empty where it is the whole; null where the fault is another one. */
+  /**
+   * The path of what exceeds a bound: `messages[3].content`, or empty for the whole text. Null for every other fault.
+   */
   readonly beyond: string | null;
   constructor(message: string, offset: number | null, beyond: string | null = null) {
     super(message);

@@ -1,14 +1,17 @@
-// Where a text stops being JSON, and why, in words that help the person who wrote it. The runtime's JSON.parse names no place. Runs only on a text
-// that JSON.parse has refused. The grammar is that of RFC 8259, sections 2 to 7.
+// Finds where a text stops being JSON, and why, in a message that helps its author; the runtime's JSON.parse names no
+// place. It runs only on a text that JSON.parse has rejected. The grammar is that of RFC 8259, sections 2 to 7.
 
 export interface JsonFault {
-  /** A sentence that names the place by offset, line and column. */
+  /** A sentence that gives the place by offset, line and column. */
   readonly message: string;
   /** In UTF-16 units from the start of the text. */
   readonly offset: number;
 }
 
-/** The first fault, or null when the text is one JSON value. Nesting has been bounded before: each level is one call. */
+/**
+ * Returns the first fault, or null when the text is one JSON value. The caller has bounded the nesting, because each
+ * level is one function call.
+ */
 export function findJsonFault(text: string): JsonFault | null {
   const cursor = { text, at: 0 };
   skipSpace(cursor);
@@ -124,7 +127,10 @@ function skipSpace(cursor: Cursor): void {
   while (cursor.at < cursor.text.length && " \t\n\r".includes(cursor.text[cursor.at] ?? "")) cursor.at += 1;
 }
 
-/** The word at the cursor, such as the `None` or `NaN` that other languages print; bounded, for it stands in messages. */
+/**
+ * The word at the cursor, such as the `None` or `NaN` that other languages print. It is bounded because it appears in
+ * messages.
+ */
 function wordAt(cursor: Cursor): string {
   return /^\w*/.exec(cursor.text.slice(cursor.at, cursor.at + 20))?.[0] ?? "";
 }

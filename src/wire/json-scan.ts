@@ -1,40 +1,44 @@
-// One pass over a JSON text before its values are made: where the members of the outermost object stand, which numbers a double would change, and whether the
-// text keeps to its bounds. It is linear in the length of the text, makes nothing but the spans, and believes the text to be JSON: where it is not, the scan ends
-// early or runs past, and JSON.parse, which always follows, refuses the text.
+// One pass over a JSON text before its values are made: it finds where the members of the outermost object are, which
+// numbers a double would change, and whether the text keeps its bounds. It is linear in the length of the text,
+// allocates only the spans, and assumes that the text is JSON: where it is not, the scan ends early or reads too far,
+// and JSON.parse, which always follows, rejects the text.
 import type { MemberSpan } from "../core/chat.ts";
 import { JsonError } from "./json-error.ts";
 
 export interface JsonBounds {
-  /** Arrays and objects inside one another, the outermost counted; at most 512. */
+  /** Nesting depth of arrays and objects, the outermost included; at most 512. */
   readonly maxDepth: number;
-  /** Texts, numbers, arrays, objects and words, the outermost object counted, names of members not. */
+  /** Strings, numbers, literals, arrays and objects, the outermost object included, member names excluded. */
   readonly maxValues: number;
   /** Members of any one object. */
   readonly maxMembers: number;
   /** Digits of a number. */
   readonly maxDigits: number;
-  /** UTF-16 units of the name of a member of the outermost object, as it is written. */
+  /** UTF-16 units of a member name of the outermost object, as it is written. */
   readonly maxName: number;
-  /** Items of the array that a member of the outermost object is, and of any array inside that member. */
+  /** Items of the array that is a member of the outermost object, and of each array inside that member. */
   maxItems(member: string): { readonly own: number; readonly inside: number };
 }
-/** Bounds of which only that of nesting has to be there. */
+/** Bounds of which only the nesting depth is required. */
 export type SomeBounds = Partial<JsonBounds> & Pick<JsonBounds, "maxDepth">;
 
 interface Scan {
   readonly text: string;
   readonly bounds: SomeBounds;
   values: number;
-  /** Items of arrays of the member that is being read. */
+  /** Bounds of array items for the member that is being read. */
   own: number;
   inside: number;
-  /** Of all bounds of items and members, the smallest: nothing is looked at more closely below it. */
+  /** The smallest of all bounds of items and members: below it no exact check is necessary. */
   least: number;
-  /** Where numbers begin and end that a double would change. */
+  /** Start and end of each number that a double would change, one after the other. */
   readonly changedNumbers: number[];
 }
 
-/** Of the value that is being read, by depth: how many items or members there were so far, and whether it is an object. Nothing waits while it is read. */
+/**
+ * For the value that is being read, by depth: how many items or members there were so far, and whether it is an object.
+ * Scans can share the arrays because a scan is synchronous.
+ */
 const MAX_LEVELS = 1024;
 const COUNTS = new Uint32Array(MAX_LEVELS);
 const OBJECTS = new Uint8Array(MAX_LEVELS);
@@ -52,14 +56,16 @@ function beginScan(text: string, bounds: SomeBounds): Scan {
   };
 }
 
-/** Where numbers begin and end that a double would change. Throws JsonError. */
+/** Returns start and end of each number that a double would change. Throws JsonError. */
 export function scanValue(text: string, bounds: SomeBounds): readonly number[] {
   const scan = beginScan(text, bounds);
   endOfValue(scan, skipSpace(text, 0), 0);
   return scan.changedNumbers;
 }
 
-/** `members` is null where the text is no object. `keyOf` reads a quoted key that has escapes. Throws JsonError. */
+/**
+ * `members` is null when the text is not an object. `keyOf` decodes a quoted key that has escapes. Throws JsonError.
+ */
 export function scanObject(
   text: string,
   bounds: SomeBounds,
@@ -93,7 +99,8 @@ function findMembers(scan: Scan, keyOf: (quoted: string) => string): Map<string,
       );
     const written = text.slice(keyStart + 1, keyEnd - 1);
     const key = written.includes("\\") ? keyOf(text.slice(keyStart, keyEnd)) : written;
-    // Two readers of the same body could disagree on which of the two counts, and one of them may be the provider.
+    // Two readers of the same body, such as the gateway and the provider, could disagree about which of the two members
+    // counts.
     if (members.has(key))
       throw new JsonError(
         `The key ${JSON.stringify(key.slice(0, 64))} stands twice in the object, again at offset ${keyStart}.`,
@@ -116,7 +123,7 @@ function findMembers(scan: Scan, keyOf: (quoted: string) => string): Map<string,
   return members;
 }
 
-/** One past the value that begins at `start`, inside `outerDepth` arrays and objects. */
+/** Returns the position after the value that begins at `start`, inside `outerDepth` arrays and objects. */
 function endOfValue(scan: Scan, start: number, outerDepth: number): number {
   const {
     text,
@@ -162,7 +169,7 @@ function endOfValue(scan: Scan, start: number, outerDepth: number): number {
   return at;
 }
 
-/** Throws where an array or object has more items or members than it may. */
+/** Throws JsonError when an array or object has more items or members than allowed. */
 function demandRoom(scan: Scan, depth: number, outerDepth: number, at: number): void {
   const isObject = OBJECTS[depth] === 1;
   const bound = isObject ? (scan.bounds.maxMembers ?? NO_BOUND) : depth === outerDepth + 1 ? scan.own : scan.inside;
@@ -179,7 +186,10 @@ function tooManyValues({ text, bounds: { maxValues } }: Scan, at: number): JsonE
   );
 }
 
-/** One past the closing quote. Most strings are short; from where one is not, the runtime's search is many times as fast as ours. */
+/**
+ * Returns the position after the closing quote. Most strings are short; for the rest of a long one, the runtime's
+ * search is many times faster than this loop.
+ */
 function endOfString(text: string, quote: number): number {
   const { length } = text;
   const near = Math.min(quote + 24, length);
@@ -216,12 +226,15 @@ function endOfNumber(scan: Scan, start: number): number {
     const path = pathAt(text, start, true);
     throw new JsonError(`${path} is a number of more than ${maxDigits} digits.`, start, path);
   }
-  // A double holds every decimal of 15 digits.
+  // A double represents every decimal of 15 digits exactly.
   if ((exponent || at - start > 15) && !survivesDouble(text.slice(start, at))) scan.changedNumbers.push(start, at);
   return at;
 }
 
-/** The member of the outermost object in which a place is: the path of a place that is nested too deep says nothing more. */
+/**
+ * The member of the outermost object that contains a place. For nesting that is too deep, the rest of the path would
+ * tell nothing more.
+ */
 function firstOf(path: string): string {
   return /^[^.[]*/.exec(path)![0];
 }
@@ -232,16 +245,16 @@ function shortened(name: string): string {
   return name.length <= MAX_SHOWN ? name : `${name.slice(0, MAX_SHOWN)}…`;
 }
 
-/** An array or object on the way to a place, and where in it the way goes on. */
+/** An array or object on the path to a place, and the position inside it. */
 interface Level {
   readonly isObject: boolean;
-  /** In the text: of the key, or of no meaning in an array. */
+  /** Start and end of the current key in the text; unused in an array. */
   keyStart: number;
   keyEnd: number;
   index: number;
 }
 
-/** Where a place in the text belongs: the path of the value there, or of the array or object around it. Only refusals ask for it. */
+/** Returns the path of the value at an offset, or of the array or object around it. Only errors need it. */
 function pathAt(text: string, offset: number, ofValue: boolean): string {
   const levels: Level[] = [];
   let level: Level | undefined;
@@ -306,14 +319,20 @@ const LOWER_E = 0x65;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** True when the number that a double prints is the one that was written, whatever the spelling: 1.0, 1e3, -0. Linear in the number of digits. */
+/**
+ * Returns true when a double prints the number that was written, whatever the spelling: 1.0, 1e3, -0. Linear in the
+ * number of digits.
+ */
 function survivesDouble(source: string): boolean {
   const value = Number(source);
   const printed = String(value);
   return printed === source || (Number.isFinite(value) && decimalOf(source) === decimalOf(printed));
 }
 
-/** One spelling for one decimal value, sign left out: its digits without zeros at either end, and the power of ten. */
+/**
+ * A canonical spelling of a decimal value without its sign: its digits without leading and trailing zeros, and the
+ * power of ten.
+ */
 function decimalOf(literal: string): string {
   const [mantissa = "", power = "0"] = literal.toLowerCase().split("e");
   const [whole = "", fraction = ""] = mantissa.replace("-", "").split(".");

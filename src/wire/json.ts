@@ -1,5 +1,6 @@
-// JSON text into values, with no digit lost. JSON.parse makes the values; one scan over the text before it (json-scan.ts) finds what it does not tell: where the
-// top-level members stand, a key that stands twice, what is beyond a bound, and numbers that a double cannot hold (RFC 8259, sections 4, 6 and 9).
+// Parses JSON text into values without losing digits. JSON.parse makes the values; a scan over the text before it
+// (json-scan.ts) finds what JSON.parse does not report: the spans of top-level members, duplicate keys, exceeded
+// bounds, and numbers that a double cannot hold (RFC 8259, sections 4, 6 and 9).
 import type { MemberSpan } from "../core/chat.ts";
 import { describe, isObject, type Json, type JsonObject, type RawNumber } from "../core/json.ts";
 import { findJsonFault } from "./json-fault.ts";
@@ -8,26 +9,31 @@ import { type JsonBounds, type SomeBounds, scanObject, scanValue } from "./json-
 
 const MAX_DEPTH = 512;
 /**
- * Of what providers and tool servers send. An object of more members than any protocol has costs seconds; the longest answers that are right, with the
- * probabilities of all their tokens, hold some hundred thousand values.
+ * Bounds for what providers and tool servers send. An object with more members than any protocol has takes seconds to
+ * parse; the longest valid answers, with the probabilities of all their tokens, hold some hundred thousand values.
  */
 const SENT_BOUNDS: SomeBounds = { maxDepth: MAX_DEPTH, maxMembers: 10_000, maxValues: 1_000_000 };
 
-/** Any JSON value. A number that a double would change is a RawNumber. Throws JsonError; also for nesting deeper than 512, 10,000 members and 1,000,000 values. */
+/**
+ * Parses any JSON value. A number that a double would change becomes a RawNumber. Throws JsonError, also for nesting
+ * deeper than 512, more than 10,000 members or more than 1,000,000 values.
+ */
 export function parseJson(text: string): Json {
-  // Events of a stream are too short to nest too deep, and one regular expression tells that nearly all of them hold no long number.
+  // Events of a stream are too short to nest too deep, and one regular expression shows that nearly all of them hold no
+  // long number.
   if (text.length <= MAX_DEPTH && !MAY_HOLD_LONG_NUMBER.test(text)) return parseNatively(text);
   return parseScanned(text, scanValue(text, SENT_BOUNDS));
 }
 
-/** The same of what was bounded before, or written here: it may hold as much as it does. */
+/** Like parseJson, for a text that was bounded before or that the gateway wrote: only the nesting is bounded. */
 export function parseBoundedJson(text: string): Json {
   return parseScanned(text, scanValue(text, { maxDepth: MAX_DEPTH }));
 }
 
 /**
- * One JSON object, and where its members stand in the text, by unescaped key. A number that a double would change is a RawNumber.
- * Throws JsonError: for what is no JSON or no object, a top-level key that stands twice, and nesting deeper than 512; and before a value is made for what is beyond a bound.
+ * Parses one JSON object and returns the spans of its members, by unescaped key. A number that a double would change
+ * becomes a RawNumber. Throws JsonError for a text that is not a JSON object, a duplicate top-level key, and nesting
+ * deeper than 512; and, before any value is made, for a text that exceeds a bound.
  */
 export function parseJsonObject(
   text: string,
@@ -49,16 +55,22 @@ function keyOf(text: string, quoted: string): string {
   }
 }
 
-/** True of every text with a number that a double would change: more than 15 digits, or an exponent of three digits or more. */
+/**
+ * Matches every text with a number that a double would change: more than 15 digits, or an exponent of three digits or
+ * more.
+ */
 const MAY_HOLD_LONG_NUMBER = /[\d.]{16}|\d[eE][+-]?\d{3}/;
 
-// From "JSON.parse source text access" (https://tc39.es/proposal-json-parse-with-source/), which the runtime has and the type library does not yet.
+// From "JSON.parse source text access" (https://tc39.es/proposal-json-parse-with-source/), which the runtime has and
+// the type library does not yet have.
 const native = JSON as unknown as { rawJSON(source: string): RawNumber };
 
-/** Stands in front of the digits of a number that is read as a string. No text of a caller can hold it but by chance. */
+/**
+ * Precedes the digits of a number that is read as a string. It is random, so that a caller's text cannot contain it.
+ */
 const MARK = `number ${crypto.randomUUID()} `;
 
-/** `changed`: where numbers begin and end that a double would change, one after the other. */
+/** `changed` holds start and end of each number that a double would change, one after the other. */
 function parseScanned(text: string, changed: readonly number[]): Json {
   if (changed.length === 0) return parseNatively(text);
   let marked = "";
@@ -66,7 +78,7 @@ function parseScanned(text: string, changed: readonly number[]): Json {
   for (let index = 0; index < changed.length; index += 2) {
     const [start, end] = [changed[index]!, changed[index + 1]!];
     const digits = text.slice(start, end);
-    // what is no number is told by its place in the caller's own text
+    // An invalid number is reported by its place in the caller's text, which the marks would shift.
     if (!NUMBER.test(digits)) return parseNatively(text);
     marked += `${text.slice(copied, start)}"${MARK}${digits}"`;
     copied = end;
@@ -79,7 +91,7 @@ function parseScanned(text: string, changed: readonly number[]): Json {
 }
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/** The value itself, whose marked strings have become numbers. */
+/** Returns the same value after replacing its marked strings by numbers. */
 function withRawNumbers(value: Json): Json {
   if (typeof value === "string") return value.startsWith(MARK) ? native.rawJSON(value.slice(MARK.length)) : value;
   if (typeof value !== "object" || value === null) return value;

@@ -1,10 +1,11 @@
-// Newline-delimited JSON: bytes in, cut anywhere, one event a line out. Follows https://github.com/ndjson/ndjson-spec, with two differences: blank lines
-// are passed over, as the page allows, and a line that no line end ends is given by end(), because servers leave the last one out.
+// Parses newline-delimited JSON from bytes that may be split anywhere: each line is one event. Follows
+// https://github.com/ndjson/ndjson-spec, with two differences: blank lines are ignored, as the page allows, and end()
+// returns a last line without a line end, because servers omit it.
 import { createLineBuffer, isLongerThan, withLineFeeds } from "./lines.ts";
 import type { SseEvent, SseParser } from "./sse.ts";
 import { UpstreamFault } from "./upstream.ts";
 
-/** `maxEventBytes` bounds each line in bytes of UTF-8. What a line holds is the decoder's to judge. */
+/** `maxEventBytes` bounds each line in bytes of UTF-8. The decoder checks the content of a line. */
 export function createNdjsonParser(options: { readonly maxEventBytes: number }): SseParser {
   const { maxEventBytes } = options;
   const lines = createLineBuffer();
@@ -31,7 +32,7 @@ export function createNdjsonParser(options: { readonly maxEventBytes: number }):
   };
 }
 
-/** Adds the events of whole lines; false at the first line over the bound. */
+/** Adds the events of complete lines; returns false at the first line over the bound. */
 function readLines(text: string, maxBytes: number, events: SseEvent[]): boolean {
   let start = 0;
   while (start < text.length) {
@@ -43,7 +44,7 @@ function readLines(text: string, maxBytes: number, events: SseEvent[]): boolean 
   return true;
 }
 
-/** Nearly every line begins with what it says. */
+/** This loop ends at once for nearly every line, because few begin with a space. */
 function isBlank(text: string, start: number, end: number): boolean {
   for (let at = start; at < end; at++) {
     const unit = text.charCodeAt(at);

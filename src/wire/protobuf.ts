@@ -1,18 +1,22 @@
-// Writes Protocol Buffers' wire format into a buffer that grows and is used again. https://protobuf.dev/programming-guides/encoding/
+// Writes the Protocol Buffers wire format into a growing buffer that is reused.
+// https://protobuf.dev/programming-guides/encoding/
 
 const VARINT = 0;
 const FIXED64 = 1;
 const DELIMITED = 2;
 const FIXED32 = 5;
 const FIRST_BYTES = 64 * 1024;
-/** What is no longer is spelled byte by byte, which is quicker than the encoder. Characters. */
+/** In characters. Texts up to this length are encoded byte by byte, which is faster than the encoder. */
 const SHORT_TEXT = 48;
 const MAX_VARINT = 10;
 const TWO_32 = 2 ** 32;
 
 const ENCODER = new TextEncoder();
 
-/** Fields come in any order. Of a message the length stands before it and is known behind it: `begin` keeps a byte for it, and `end` makes room where it takes more. */
+/**
+ * Fields may be written in any order. The length of a message precedes it but is known only after it: `begin` reserves
+ * one byte for it, and `end` makes room when it needs more.
+ */
 export class ProtobufWriter {
   #bytes = new Uint8Array(FIRST_BYTES);
   #view = new DataView(this.#bytes.buffer);
@@ -26,17 +30,17 @@ export class ProtobufWriter {
     this.#at = 0;
   }
 
-  /** What was written; it stands until something else is. */
+  /** The bytes written so far; valid until the next write. */
   get written(): Uint8Array<ArrayBuffer> {
     return this.#bytes.subarray(0, this.#at);
   }
 
-  /** A copy of what was written. */
+  /** A copy of the bytes written so far. */
   bytes(): Uint8Array<ArrayBuffer> {
     return this.#bytes.slice(0, this.#at);
   }
 
-  /** Gives what `end` has to be told. */
+  /** Begins a message and returns the value to pass to `end`. */
   begin(field: number): number {
     this.#room(MAX_VARINT + 1);
     this.#tag(field, DELIMITED);
@@ -67,7 +71,7 @@ export class ProtobufWriter {
     this.end(start);
   }
 
-  /** False, and nothing written, where it is not ASCII. */
+  /** Returns false, and writes nothing, when the text is not ASCII. */
   #shortText(value: string): boolean {
     const bytes = this.#bytes;
     let at = this.#at + 1;
@@ -81,14 +85,14 @@ export class ProtobufWriter {
     return true;
   }
 
-  /** Fields that were written before. */
+  /** Appends fields that are already encoded. */
   raw(fields: Uint8Array): void {
     this.#room(fields.length);
     this.#bytes.set(fields, this.#at);
     this.#at += fields.length;
   }
 
-  /** Bytes, given as hex digits. */
+  /** Writes a bytes field given as hex digits. */
   hex(field: number, digits: string): void {
     this.#room(MAX_VARINT * 2 + digits.length);
     this.#tag(field, DELIMITED);
@@ -97,7 +101,7 @@ export class ProtobufWriter {
       this.#bytes[this.#at++] = (nibble(digits.charCodeAt(index)) << 4) | nibble(digits.charCodeAt(index + 1));
   }
 
-  /** Whole numbers up to 2^53, also negative ones. */
+  /** Accepts integers up to 2^53, including negative ones. */
   integer(field: number, value: number): void {
     this.#room(MAX_VARINT * 2);
     this.#tag(field, VARINT);
@@ -116,7 +120,7 @@ export class ProtobufWriter {
     this.#at += 8;
   }
 
-  /** Whole numbers from 0 to 2^53. */
+  /** Accepts integers from 0 to 2^53. */
   fixed64(field: number, value: number): void {
     this.#room(MAX_VARINT + 8);
     this.#tag(field, FIXED64);
@@ -130,11 +134,11 @@ export class ProtobufWriter {
     this.#at += 4;
   }
 
-  /** A time as nanoseconds since 1970, to the microsecond. */
+  /** Writes a time as nanoseconds since 1970, with microsecond precision. */
   nanoseconds(field: number, ms: number): void {
     this.#room(MAX_VARINT + 8);
     this.#tag(field, FIXED64);
-    // beyond 2^53 by a factor of thousand: in two halves
+    // The value exceeds 2^53 a thousand times, so it is written in two halves.
     const microseconds = Math.max(0, Math.round(ms * 1000));
     const low = (microseconds % TWO_32) * 1000;
     this.#view.setUint32(this.#at, low % TWO_32, true);
@@ -189,7 +193,7 @@ export class ProtobufWriter {
     this.#bytes[this.#at++] = left;
   }
 
-  /** Two's complement of 64 bits. */
+  /** Writes the two's complement of 64 bits. */
   #negative(value: number): void {
     let left = BigInt.asUintN(64, BigInt(value));
     while (left > 0x7fn) {
@@ -215,7 +219,7 @@ function varintSize(value: number): number {
   return size;
 }
 
-/** Of a lower-case hex digit. */
+/** `code` is that of a lower-case hex digit. */
 function nibble(code: number): number {
   return code < 0x3a ? code - 0x30 : code - 0x57;
 }

@@ -1,10 +1,11 @@
-// How long a provider asks to be left alone, out of the headers in which providers say it, and the same in the headers that we send.
-// Retry-After: RFC 9110, 10.2.3 and 5.6.7. The headers of rate limits have no common standard; the forms here are those that vendors document.
+// Reads how long a provider asks clients to wait from its response headers, and formats the same for the gateway's own
+// responses. Retry-After: RFC 9110, 10.2.3 and 5.6.7. The headers of rate limits have no common standard; the forms
+// here are those that vendors document.
 
 /**
- * Milliseconds to wait, 0 or more, from `retry-after-ms`, then `retry-after`; without these, from the headers that tell when a rate limit is
- * fresh again. Null when nothing usable is there. `header` gives a value by lower-case name; `vendor` is the prefix of the vendor's own
- * `<vendor>-ratelimit-<limit>-reset`, where it may have such.
+ * Milliseconds to wait, 0 or more, from `retry-after-ms`, then `retry-after`; without these, from the headers that say
+ * when a rate limit is reset. Null when no header has a usable value. `header` returns a value by lower-case name;
+ * `vendor` is the prefix of the vendor's own `<vendor>-ratelimit-<limit>-reset`, if it has such headers.
  */
 export function retryAfterMs(header: (name: string) => string | null, nowMs: number, vendor?: string): number | null {
   return (
@@ -15,14 +16,17 @@ export function retryAfterMs(header: (name: string) => string | null, nowMs: num
   );
 }
 
-/** The two headers of an answer that asks to wait, for official clients read the first and take the second only without it. Rounded up. */
+/**
+ * The two headers of a response that asks clients to wait: official clients prefer the first and read the second only
+ * without it. Values are rounded up.
+ */
 export function formatRetryAfter(ms: number): { readonly "retry-after": string; readonly "retry-after-ms": string } {
   const wholeMs = Number.isFinite(ms) ? Math.max(0, Math.ceil(ms)) : 0;
   return { "retry-after": String(Math.ceil(wholeMs / 1000)), "retry-after-ms": String(wholeMs) };
 }
 
 const DAY_MS = 86_400_000;
-/** Longer is no wait but a mistake, such as a point in time where a duration belongs. */
+/** A longer wait is taken for a mistake, such as a point in time where a duration belongs. */
 const LONGEST_WAIT_MS = 366 * DAY_MS;
 
 function plausible(ms: number | null): number | null {
@@ -38,14 +42,14 @@ function secondsOf(value: string | null): number | null {
   return seconds === null ? null : seconds * 1000;
 }
 
-/** Until a point in time; one that has passed is 0. */
+/** Milliseconds until a point in time; 0 when it has passed. */
 function until(timeMs: number | null, nowMs: number): number | null {
   return timeMs === null || Number.isNaN(timeMs) ? null : Math.max(0, timeMs - nowMs);
 }
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const HTTP_DATES = [
-  // Sun, 06 Nov 1994 08:49:37 GMT, and the two obsolete forms that a recipient has to read:
+  // Sun, 06 Nov 1994 08:49:37 GMT, then the two obsolete forms that a recipient has to accept.
   /^\w{3}, (?<day>\d\d) (?<month>\w{3}) (?<year>\d{4}) (?<hour>\d\d):(?<minute>\d\d):(?<second>\d\d) GMT$/,
   // Sunday, 06-Nov-94 08:49:37 GMT
   /^\w{6,9}, (?<day>\d\d)-(?<month>\w{3})-(?<year>\d\d) (?<hour>\d\d):(?<minute>\d\d):(?<second>\d\d) GMT$/,
@@ -53,7 +57,7 @@ const HTTP_DATES = [
   /^\w{3} (?<month>\w{3}) (?<day>[ \d]\d) (?<hour>\d\d):(?<minute>\d\d):(?<second>\d\d) (?<year>\d{4})$/,
 ];
 
-/** Read part by part, because Date.parse takes half of all nonsense for a date. */
+/** Parses the date part by part, because Date.parse accepts many texts that are not dates. */
 function untilDate(value: string | null, nowMs: number): number | null {
   for (const form of HTTP_DATES) {
     const parts = form.exec(value?.trim() ?? "")?.groups;
@@ -77,7 +81,10 @@ function untilDate(value: string | null, nowMs: number): number | null {
   return null;
 }
 
-/** Two digits stand for the year of the present century, or of the last one where that would lie more than 50 years ahead. */
+/**
+ * Two digits mean a year of the current century, or of the previous one when that year would lie more than 50 years
+ * ahead.
+ */
 function fullYear(digits: string, nowMs: number): number {
   if (digits.length === 4) return Number(digits);
   const thisYear = new Date(nowMs).getUTCFullYear();
@@ -85,7 +92,7 @@ function fullYear(digits: string, nowMs: number): number {
   return year > thisYear + 50 ? year - 100 : year;
 }
 
-/** Pairs of what remains of a limit and when it is fresh again. */
+/** Pairs of headers: what remains of a limit, and when it is reset. */
 const LIMITS: readonly (readonly [remaining: string, reset: string])[] = [
   ["x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"],
   ["x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"],
@@ -95,8 +102,8 @@ const LIMITS: readonly (readonly [remaining: string, reset: string])[] = [
 const VENDOR_LIMITS = ["requests", "tokens", "input-tokens", "output-tokens"];
 
 /**
- * The longest wait among the limits that are used up. Where none says so, the call asked for more than was left of one of them: then the
- * shortest wait that is any, as the least that can help.
+ * The longest wait among the limits that are used up. When no limit is used up, the call asked for more than one of
+ * them had left: then the shortest positive wait is the least that can help.
  */
 function untilReset(header: (name: string) => string | null, nowMs: number, vendor: string | undefined): number | null {
   const own =
@@ -121,7 +128,10 @@ const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h
 const DURATION = /^(?:\d{1,9}(?:\.\d{1,9})?(?:ms|[smhd]))+$/;
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;
 
-/** `6m0s`, `120ms`, `17.379s`; a point in time as RFC 3339, as seconds or as milliseconds since 1970; or plain seconds. */
+/**
+ * Accepts `6m0s`, `120ms`, `17.379s`; a point in time in RFC 3339, in seconds or in milliseconds since 1970; or plain
+ * seconds.
+ */
 function resetMs(value: string | null, nowMs: number): number | null {
   const text = value?.trim() ?? "";
   if (DURATION.test(text)) {
@@ -133,7 +143,7 @@ function resetMs(value: string | null, nowMs: number): number | null {
   if (RFC_3339.test(text)) return until(Date.parse(text), nowMs);
   const number = numberOf(text);
   if (number === null) return null;
-  // No limit lasts 30 years, and no clock is back in 1973.
+  // No limit lasts 30 years, and no provider's clock is set before 1973: larger numbers are points in time.
   if (number >= 1e11) return until(number, nowMs);
   return number >= 1e9 ? until(number * 1000, nowMs) : number * 1000;
 }

@@ -1,11 +1,12 @@
-// Server-sent events: bytes in, cut anywhere, events out. Follows https://html.spec.whatwg.org/multipage/server-sent-events.html (9.2.6), with
-// three differences: an event that no blank line ends is given by end(), because providers leave that line out; one without data is dropped; and a field
-// `error`, which llama.cpp's server has, is an event of that name.
+// Parses server-sent events from bytes that may be split anywhere. Follows
+// https://html.spec.whatwg.org/multipage/server-sent-events.html (9.2.6), with three differences: end() returns an
+// event that no blank line has ended, because providers omit that line; an event without data is dropped; and a field
+// `error`, which llama.cpp's server sends, becomes an event of that name.
 import { createLineBuffer, isLongerThan, withLineFeeds } from "./lines.ts";
 import { UpstreamFault } from "./upstream.ts";
 
 export interface SseEvent {
-  /** Empty when the stream named none. */
+  /** Empty when the stream gave no name. */
   readonly event: string;
   /** The data lines, joined by line feeds; never empty. */
   readonly data: string;
@@ -13,11 +14,13 @@ export interface SseEvent {
 
 export interface SseParser {
   /**
-   * The events that these bytes complete. The bytes may be reused afterwards. Throws UpstreamFault `too_large`; events that were complete
-   * before the one over the bound are given first, and the next call throws.
+   * Returns the events that these bytes complete. The bytes may be reused afterwards. Throws UpstreamFault `too_large`;
+   * events that were complete before the one over the bound are returned first, and the next call throws.
    */
   push(bytes: Uint8Array): readonly SseEvent[];
-  /** At the end of the bytes: the event that no blank line ended, if there is one. Throws as push does. */
+  /**
+   * Called at the end of the bytes: returns the event that no blank line has ended, if there is one. Throws like push.
+   */
   end(): readonly SseEvent[];
 }
 
@@ -49,7 +52,7 @@ export function createSseParser(options: { readonly maxEventBytes: number }): Ss
   };
 }
 
-/** One event without a name. `json` has no line ends, as JSON.stringify gives it. */
+/** Encodes one event without a name. `json` has no line ends, because JSON.stringify writes none. */
 export function encodeSseData(json: string): string {
   return `data: ${json}\n\n`;
 }
@@ -58,7 +61,10 @@ const LF = 0x0a;
 const SPACE = 0x20;
 
 interface EventReader {
-  /** Adds the events that end in `text`, which is whole lines. Says what is over the bound, and is of no use afterwards; else null. */
+  /**
+   * Adds the events that end in `text`, which consists of complete lines. Returns what exceeds the bound, after which
+   * the reader must not be used any more, or null.
+   */
   read(text: string, events: SseEvent[]): string | null;
 }
 
@@ -72,7 +78,7 @@ function createEventReader(maxEventBytes: number): EventReader {
     dataLines.push(line);
   }
 
-  /** Any line but the usual form of data. Comments, `id`, `retry` and unknown names mean nothing here. */
+  /** Handles every line except the usual form of data. Comments, `id`, `retry` and unknown names are ignored. */
   function readField(line: string): void {
     if (line === "data") addData("");
     else if (line.startsWith("error:")) {
@@ -104,7 +110,7 @@ function createEventReader(maxEventBytes: number): EventReader {
       } else if (text.startsWith("data:", start)) {
         const data = text.slice(text.charCodeAt(start + 5) === SPACE ? start + 6 : start + 5, end);
         if (dataLines.length === 0 && text.charCodeAt(end + 1) === LF) {
-          // Nearly every event of every provider: one line of data and the blank line.
+          // Nearly every event of every provider has this form: one line of data and the blank line.
           dispatch(data, events);
           start = end + 2;
           continue;

@@ -1,12 +1,13 @@
-// Work that is done one piece at a time, in turns of tenants: whoever brings much waits for themselves, and not everybody else for them.
+// Runs work one piece at a time, taking turns among tenants, so that a tenant with much work delays mainly its own
+// work.
 
 export interface TenantTurns {
-  /** Does the work when it is the tenant's turn. */
+  /** Runs the work when it is the tenant's turn. */
   run<T>(tenantId: string, work: () => Promise<T>): Promise<T>;
 }
 
 export function openTenantTurns(): TenantTurns {
-  /** In the order of whose turn it is. */
+  /** Tenants in the order of their turns. */
   const waiting = new Map<string, (() => void)[]>();
   let isBusy = false;
 
@@ -18,7 +19,7 @@ export function openTenantTurns(): TenantTurns {
     }
     const [tenantId, begins] = first;
     const begin = begins.shift()!;
-    // behind the others
+    // The tenant goes to the end of the queue.
     waiting.delete(tenantId);
     if (begins.length > 0) waiting.set(tenantId, begins);
     begin();

@@ -1,4 +1,5 @@
-// Turns of the event loop: one for all other calls between two pieces of work that are long for one call, and the one in which the sockets are read.
+// Turns of the event loop: one lets other calls run between two long pieces of work of one call, the other lets the
+// sockets be read.
 
 export function nextTurn(): Promise<void> {
   return new Promise((resume) => setImmediate(resume));

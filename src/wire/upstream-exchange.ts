@@ -1,5 +1,6 @@
-// One call over a connection of our own: from taking the connection to the last byte that the reader takes. Its clocks, its link to the caller's signal,
-// and the one repetition that a kept-alive connection can make necessary.
+// One upstream request over a connection of the gateway's own client, from taking the connection to the last byte of
+// the response: with its clocks, its link to the caller's signal, and the one repetition that a stale kept-alive
+// connection can require.
 import { bytesOf, tooLarge, utf8Of } from "./body-bytes.ts";
 import type { Connection, ConnectionOwner } from "./connection.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
@@ -12,20 +13,21 @@ import { afterSocketsRead } from "./turn.ts";
 import { WaitClock } from "./wait-clock.ts";
 import type { Waiting } from "./wait-clock.ts";
 
-/** Bytes that may wait for the reader before the connection is paused; one read of the socket may go over it. */
+/** Bytes that may wait for the reader before the connection is paused; one read of the socket may exceed it. */
 const MAX_WAITING_BYTES = 256 * 1024;
 
 /**
- * A peer may close an idle connection just as a request is on its way to it. Only then, on a connection that has served before, and with nothing of an
- * answer there, is a request sent once more, on a connection of its own. That a stale connection is stale shows within a round trip; one that breaks
- * later more likely ends a generation that has begun, and is the caller's to judge.
+ * A peer may close an idle connection just as a request is on its way to it. A request is sent once more, on another
+ * connection, only in that case: the connection has served before, and no byte of a response has arrived. A stale
+ * connection shows within a round trip; one that breaks later more likely ends a generation that has begun, and the
+ * caller decides about a retry.
  */
 const STALE_CONNECTION_WINDOW_MS = 1_000;
 
-/** `over`: the reader has seen the end, or a fault or the caller's signal has ended the call. */
+/** `over`: the reader has reached the end, or a fault or the caller's signal has ended the exchange. */
 type State = "connecting" | "waiting for the head" | "body" | "over";
 
-/** What a settled exchange holds in place of its promise's functions. */
+/** Replaces the functions of a promise that is settled. */
 const NOBODY = (): void => undefined;
 
 export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
@@ -34,28 +36,28 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
   readonly #poolKey: string;
   readonly #call: UpstreamCall;
   readonly #clock: WaitClock;
-  /** Kept only until it cannot be needed for a repetition any more. */
+  /** Kept until it can no longer be needed for a repetition. */
   #request: EncodedRequest | undefined;
   #resolveHead: (response: UpstreamResponse) => void;
   #rejectHead: (reason: unknown) => void;
 
   #state: State = "connecting";
-  /** Undefined once the whole answer has come, or the connection is gone. */
+  /** Undefined once the whole response has arrived, or the connection is gone. */
   #connection: Connection | undefined = undefined;
   #isReused = false;
   #sentMs = 0;
   #parser = new ResponseParser();
 
-  /** What has come of the body and waits for its reader. */
+  /** Bytes of the body that wait for the reader. */
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #takenBytes = 0;
-  /** What ended the body early: thrown at once, or after the bytes that came before it. */
+  /** What ended the body early. It is thrown after the bytes that arrived before it. */
   #failure: { readonly reason: unknown } | undefined = undefined;
   #resolveRead: ((bytes: Uint8Array | null) => void) | undefined = undefined;
   #rejectRead: (reason: unknown) => void = NOBODY;
 
-  /** `resolve` and `reject` settle the answer's head. */
+  /** `resolve` and `reject` settle the promise of the response's head. */
   constructor(
     pool: ConnectionPool,
     target: HttpTarget,
@@ -90,7 +92,7 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
     afterSocketsRead(sendUnlessClosed);
   }
 
-  /** For the caller's signal. */
+  /** The listener of the caller's signal. */
   handleEvent(): void {
     this.#stop(this.#call.signal.reason);
   }
@@ -119,7 +121,7 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
 
   received(connection: Connection, bytes: Buffer): void {
     const parser = this.#parser;
-    // Nothing has been asked on it yet: what comes is no answer to this call.
+    // No request has been sent on this connection yet, so these bytes are not its response.
     if (this.#state === "connecting") return this.#lose("ECONNRESET");
     let body: Buffer | null;
     try {
@@ -165,7 +167,7 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
     });
   }
 
-  /** The whole answer is here: the connection goes back, or away. */
+  /** The whole response has arrived: the connection returns to the pool or is closed. */
   #finish(connection: Connection, canServeAgain: boolean): void {
     this.#connection = undefined;
     this.#release();
@@ -201,7 +203,7 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
     this.#clock.pause();
   }
 
-  /** The connection is gone before the answer was complete. */
+  /** The connection is gone before the response was complete. */
   #lose(code: string): void {
     if (this.#state === "body")
       return this.#fail(new UpstreamFault("cut", `the provider's answer broke off (${code})`));
@@ -215,7 +217,7 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
     this.#connect();
   }
 
-  /** Ends the call for its reader after the bytes that came before the fault. */
+  /** Ends the exchange with a fault that the reader sees after the bytes that arrived before it. */
   #fail(fault: unknown): void {
     if (this.#waiting.length === 0) return this.#stop(fault);
     this.#failure = { reason: fault };
@@ -223,7 +225,7 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
     this.#release();
   }
 
-  /** Ends the call at once. */
+  /** Ends the exchange at once. */
   #stop(reason: unknown): void {
     if (this.#state === "over") return;
     this.#state = "over";
@@ -294,7 +296,7 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
     this.#stop(new UpstreamFault("cut", "the body was cancelled by its reader"));
   }
 
-  /** For the clock. */
+  /** Called by the clock. */
   expired(): void {
     this.#stop(new UpstreamFault("timeout", this.#expiredClock()));
   }

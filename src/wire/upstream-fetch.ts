@@ -1,7 +1,8 @@
-// The upstream client over Bun's fetch. Fetch does not tell connecting from waiting, so the head has to come within connectTimeoutMs +
-// firstByteTimeoutMs together; the total clock is the caller's signal. A body without Content-Length and chunks ends with its connection, and fetch
-// reports even a reset there as a clean end: a reader of such a body has to look for the end mark of what is in it. Each partition of calls has a pool of
-// its own. Framing after RFC 9112; the runtime's own behaviour is pinned by test/contract/upstream-client.suite.ts.
+// The upstream client on Bun's fetch. Fetch does not distinguish connecting from waiting, so the head has to arrive
+// within connectTimeoutMs + firstByteTimeoutMs together; the caller's signal bounds the total time. A body without
+// Content-Length and chunks ends with its connection, and fetch reports even a reset there as a clean end: a reader of
+// such a body has to check for the end mark of its content. Each partition of calls has a connection pool of its own.
+// Framing follows RFC 9112; test/contract/upstream-client.suite.ts pins the runtime's own behaviour.
 import { isIP } from "node:net";
 import { bytesOf, tooLarge, utf8Of } from "./body-bytes.ts";
 import { UpstreamFault } from "./upstream.ts";
@@ -10,27 +11,40 @@ import { WaitClock } from "./wait-clock.ts";
 import type { Waiting } from "./wait-clock.ts";
 
 export interface FetchUpstreamOptions {
-  /** Proxy for every call, such as `http://user:password@proxy.internal:3128`. Without it no proxy is used, whatever the environment says. */
+  /**
+   * Proxy for every call, such as `http://user:password@proxy.internal:3128`. Without it no proxy is used, whatever the
+   * environment says.
+   */
   readonly proxy?: string;
   /** Certificate authorities in PEM that are trusted in place of the built-in ones. */
   readonly ca?: string;
 }
 
-/** Names and values of an answer's head together; more is `malformed`. Fetch itself gives up at about 4 MB only. */
+/**
+ * Names and values of a response's head together; a larger head is `malformed`. Fetch itself stops only at about 4 MB.
+ */
 const MAX_HEAD_BYTES = 64 * 1024;
 
 /**
- * A kept-alive connection that the peer has closed looks alive until the request is on its way; fetch then rejects with ECONNRESET and repeats a GET,
- * but no POST. A reset this soon after sending, before any byte of a head, is taken for that and sent once more, on a connection of its own. The
- * provider can have taken such a request only if it died within this time of reading it; then one generation runs twice, which is what the retry of a
- * `connection` fault risks too. A later reset more likely ends a generation that has begun, and is the caller's to judge.
+ * A kept-alive connection that the peer has closed seems open until the request is on its way; fetch then rejects with
+ * ECONNRESET and repeats a GET, but not a POST. A reset this soon after sending, before any byte of a head, is taken
+ * for a stale connection, and the request is sent once more on another connection. The provider can have read such a
+ * request only if it failed within this time of reading it; then one generation runs twice, a risk that the retry of a
+ * `connection` fault has too. A later reset more likely ends a generation that has begun, and the caller decides about
+ * a retry.
  */
 const STALE_CONNECTION_WINDOW_MS = 1_000;
 
-/** A body of known length up to here is read in one go, which is cheaper but shows no silences: all of it has to come within betweenBytesTimeoutMs. */
+/**
+ * A body of known length up to this size is read in one piece, which is cheaper but shows no pauses: all of it has to
+ * arrive within betweenBytesTimeoutMs.
+ */
 const ONE_GO_BYTES = 64 * 1024;
 
-/** How Bun's fetch says that what came is no HTTP, or does not decompress; every other code is a matter of the connection. */
+/**
+ * The codes with which Bun's fetch reports a response that is not HTTP or does not decompress; every other code
+ * concerns the connection.
+ */
 const MALFORMED_CODES: ReadonlySet<string> = new Set([
   "InvalidContentLength",
   "InvalidHTTPResponse",
@@ -46,7 +60,7 @@ const DECOMPRESSION_CODES: ReadonlySet<string> = new Set([
   "ZstdDecompressionError",
 ]);
 
-/** Pools that are kept, one for each partition: the one that was used longest ago is closed for the next. */
+/** The number of pools that are kept, one for each partition; the least recently used one is closed to make room. */
 const MAX_SESSIONS = 2_048;
 const IDLE_SECONDS = 60;
 
@@ -102,7 +116,7 @@ function requestInit(request: UpstreamRequest, options: FetchUpstreamOptions): B
     method: request.method ?? "POST",
     headers: request.headers,
     ...(request.method !== "GET" && { body: request.bytes ?? request.body }),
-    // Fetch would carry x-api-key and its like to wherever the provider points.
+    // Fetch would send x-api-key and similar headers to any address that the provider redirects to.
     redirect: "manual",
     timeout: false,
   };
@@ -110,10 +124,13 @@ function requestInit(request: UpstreamRequest, options: FetchUpstreamOptions): B
   return init;
 }
 
-/** The same request to a checked address: the URL's host stays in Host, and in SNI and the certificate check where it is a name. */
+/**
+ * Sends the same request to a checked address: the URL's host stays in Host, and in SNI and the certificate check
+ * when it is a name.
+ */
 function pin(url: string, address: string, init: BunFetchRequestInit): string {
   const version = isIP(address);
-  // A URL ignores a host that it cannot take: the call would go to the name.
+  // A URL ignores a host that it cannot accept, and the call would go to the name.
   if (version === 0 || address.includes("%"))
     throw new UpstreamFault("connection", "the checked address is no IP address");
   const target = new URL(url);
@@ -125,33 +142,36 @@ function pin(url: string, address: string, init: BunFetchRequestInit): string {
   return target.href;
 }
 
-/** The body's place in its life. Only `open` holds a connection. */
+/** Only `open` holds a connection. */
 type State = "open" | "ended" | "stopped";
 
-/** One call from sending to the end of its body: its clock, its link to the caller's signal, and the connection that it holds. */
+/**
+ * One upstream request from sending to the end of the response body: its clock, its link to the caller's signal, and
+ * the connection that it holds.
+ */
 class Exchange implements UpstreamBody, Waiting {
   readonly abort = new AbortController();
   readonly #call: UpstreamCall;
   readonly #session: Bun.FetchSession;
   readonly #clock: WaitClock;
   #state: State = "open";
-  /** Why it was stopped: a fault, or the reason of the caller's signal. */
+  /** Why the exchange was stopped: a fault, or the reason of the caller's signal. */
   #reason: unknown = undefined;
   #response: Response | undefined = undefined;
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined = undefined;
   #delimitedByClose = false;
-  /** Length in its framing, when that is also its length for the reader. */
+  /** The length that the framing gives, when it is also the length for the reader. */
   #knownBytes: number | undefined = undefined;
 
   constructor(call: UpstreamCall, session: Bun.FetchSession) {
     this.#call = call;
     this.#session = session;
-    // The wait for the head begins before every other.
+    // The wait for the head begins before every other wait.
     this.#clock = new WaitClock(this, call.betweenBytesTimeoutMs);
     call.signal.addEventListener("abort", this);
   }
 
-  /** For the caller's signal. */
+  /** The listener of the caller's signal. */
   handleEvent(): void {
     this.#stop(this.#call.signal.reason);
   }
@@ -160,21 +180,21 @@ class Exchange implements UpstreamBody, Waiting {
     return this.#state === "stopped";
   }
 
-  /** Starts the clock for the head; gives the time. */
+  /** Starts the clock for the head; returns the current time. */
   expectHead(): number {
     return this.#clock.start(this.#call.connectTimeoutMs + this.#call.firstByteTimeoutMs);
   }
 
-  /** What to throw when `thrown` came instead of an answer. */
+  /** What to throw when fetch failed with `thrown` before a response. */
   faultBeforeHead(thrown: unknown): unknown {
     if (this.stopped) return this.#reason;
     this.#end();
     const code = codeOf(thrown);
-    // Without a code it is fetch that refuses our own request, such as a line break in a header.
+    // Without a code, fetch has rejected the gateway's own request, for example because of a line break in a header.
     if (code === undefined || code.startsWith("ERR_INVALID_")) return thrown;
     if (MALFORMED_CODES.has(code))
       return new UpstreamFault("malformed", `the provider's answer is no HTTP (${code})`, thrown);
-    // one that was reset was there
+    // A connection that was reset did exist.
     if (code !== "ECONNRESET") this.#call.onSent?.(false);
     return new UpstreamFault("connection", `the provider could not be reached (${code})`, thrown);
   }
@@ -188,7 +208,7 @@ class Exchange implements UpstreamBody, Waiting {
     return { status: response.status, header: (name) => response.headers.get(name), body: this };
   }
 
-  /** One pass over the head, because each look-up is a call into the runtime. */
+  /** Reads the head in one pass, because each lookup is a call into the runtime. */
   #readHead(headers: Headers, status: number): void {
     let bytes = 0;
     let length: string | null = null;
@@ -206,14 +226,15 @@ class Exchange implements UpstreamBody, Waiting {
       }
       if (name === "content-encoding") encoded = true;
     });
-    // An empty answer that announces a body, or answers a condition that was not there: what follows may be taken for the next answer. Fetch does not say
-    // which connection it came on, so that all that wait in the partition are closed.
+    // This response has no body but announces one, or answers a condition that the request did not have: bytes that
+    // follow may be taken for the next response. Fetch does not say which connection it used, so all idle connections
+    // of the partition are closed.
     if (status === 304 || (status === 204 && announcesBody)) this.#session.close();
     if (bytes > MAX_HEAD_BYTES)
       throw this.#stop(
         new UpstreamFault("malformed", `the head of the provider's answer has more than ${MAX_HEAD_BYTES} bytes`),
       );
-    // Fetch takes off the chunks and hands out the compressed bytes as if they were the body.
+    // Fetch removes the chunks and returns the compressed bytes as if they were the body.
     if (transferEncoding !== null && !/^chunked$/i.test(transferEncoding))
       throw this.#stop(
         new UpstreamFault("malformed", "the provider's answer has a transfer encoding other than chunked"),
@@ -286,12 +307,12 @@ class Exchange implements UpstreamBody, Waiting {
     this.#release();
   }
 
-  /** Closes the connection; gives the reason for throwing. */
+  /** Closes the connection; returns the reason to throw. */
   #stop(reason: unknown): unknown {
     this.#state = "stopped";
     this.#reason = reason;
     this.#release();
-    // The reason is handed over because abort() without one makes a DOMException with a stack.
+    // The reason is passed on because abort() without one makes a DOMException with a stack.
     this.abort.abort(reason);
     return reason;
   }
@@ -301,7 +322,7 @@ class Exchange implements UpstreamBody, Waiting {
     this.#clock.close();
   }
 
-  /** For the clock. */
+  /** Called by the clock. */
   expired(): void {
     const { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs } = this.#call;
     const clock =
@@ -319,10 +340,13 @@ function codeOf(thrown: unknown): string | undefined {
   return typeof name === "string" && DECOMPRESSION_CODES.has(name) ? name : undefined;
 }
 
-/** The variable that has to be in the environment when the process starts: later changes have no effect. */
+/** The variable that has to be set in the environment when the process starts: later changes have no effect. */
 export const requiredEnvironment = "BUN_CONFIG_MAX_HTTP_REQUESTS";
 
-/** Throws unless `value`, which is that of `requiredEnvironment`, lifts fetch's bound of 256 requests at once; above 65,535 Bun falls back to 256 in silence. */
+/**
+ * Throws unless `value`, the value of `requiredEnvironment`, raises fetch's bound of 256 concurrent requests; above
+ * 65,535 Bun silently falls back to 256.
+ */
 export function assertFetchConcurrency(value: string | undefined): void {
   const requests = value !== undefined && /^\d+$/.test(value) ? Number(value) : NaN;
   if (requests >= 257 && requests <= 65_535) return;

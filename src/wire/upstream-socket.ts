@@ -1,7 +1,8 @@
-// The upstream client over HTTP/1.1 connections of our own on Bun.connect: it tells connecting from waiting, a reset from an end, and a connection that
-// served before from a new one, and costs less than fetch (12 µs of CPU a plain call, where fetch takes 22). An answer's way: connection.ts,
-// http-response-parser.ts, upstream-exchange.ts. Bun tells no TLS end without close_notify from one with it: there, who reads a body that only its
-// connection ends has to look for the end mark of what is in it.
+// The upstream client over the gateway's own HTTP/1.1 connections on Bun.connect. It distinguishes connecting from
+// waiting, a reset from an end, and a reused connection from a new one, and costs less than fetch (12 µs of CPU for a
+// plain call, where fetch takes 22). A response passes through connection.ts, http-response-parser.ts and
+// upstream-exchange.ts. Bun does not distinguish a TLS end without close_notify from one with it: a reader of a body
+// that only the end of its connection delimits has to check for the end mark of its content.
 import { ConnectionPool, POOL_BOUNDS, type PoolBounds } from "./connection-pool.ts";
 import { encodeRequest, httpTarget, type HttpTarget } from "./http-request-encoding.ts";
 import { Exchange } from "./upstream-exchange.ts";
@@ -10,17 +11,20 @@ import type { UpstreamCall, UpstreamClient, UpstreamRequest, UpstreamResponse } 
 export interface SocketUpstreamOptions {
   /** Certificate authorities in PEM that are trusted in place of the built-in ones. */
   readonly ca?: string;
-  /** Not served: with a proxy, createSocketUpstream throws, and the client over fetch is the one to use. */
+  /** Not supported: with a proxy, createSocketUpstream throws, and the client over fetch has to be used. */
   readonly proxy?: string;
   readonly pool?: Partial<PoolBounds>;
 }
 
-/** Addresses that are kept in parsed form; callers may name their own. */
+/** The number of addresses that are kept in parsed form; the number is bounded because callers may name their own. */
 const MAX_TARGETS = 1_000;
-/** Longer ones are parsed anew each time: a thousand of any length would fill the memory. */
+/** Longer addresses are parsed each time, so that the kept ones cannot fill the memory. */
 const MAX_KEPT_ADDRESS = 4096;
 
-/** Throws Error when a proxy is configured. The client throws TypeError for a header that cannot be sent, as the one over fetch does. */
+/**
+ * Throws Error when a proxy is configured. The client throws TypeError for a header that cannot be sent, like the one
+ * over fetch.
+ */
 export function createSocketUpstream(options: SocketUpstreamOptions = {}): UpstreamClient {
   if (options.proxy !== undefined)
     throw new Error("the upstream client on sockets has no way through a proxy: use the one over fetch");

@@ -1,11 +1,11 @@
-// The clock of one call's waits. One timer serves them all, because setting and clearing one for each chunk would cost more than the chunk: it looks
-// again when it has come too early.
+// The clock for the waits of one upstream request. A single timer serves all waits, because setting and clearing one
+// for each chunk would cost more than the chunk itself: when the timer fires too early, it is set again.
 import { MAX_TIMER_MS } from "../core/clock.ts";
 import { afterSocketsRead } from "./turn.ts";
 
-/** Whose wait it is. */
+/** The owner of the wait. */
 export interface Waiting {
-  /** The wait that began last has lasted too long. */
+  /** Called when the current wait has lasted too long. */
   expired(): void;
 }
 
@@ -13,16 +13,19 @@ export class WaitClock {
   readonly #owner: Waiting;
   readonly #shortestMs: number;
   #timer: ReturnType<typeof setTimeout> | undefined = undefined;
-  /** Infinity while nothing is waited for. */
+  /** Infinity while there is no wait. */
   #deadlineMs = Infinity;
 
-  /** `shortestMs`: no wait that begins while the timer is set may be shorter, so that a timer that is set is always early enough. */
+  /**
+   * No wait that begins while the timer is set may be shorter than `shortestMs`, so that the timer always fires early
+   * enough.
+   */
   constructor(owner: Waiting, shortestMs: number) {
     this.#owner = owner;
     this.#shortestMs = Math.min(shortestMs, MAX_TIMER_MS);
   }
 
-  /** A wait of at most `ms` begins; gives the time. */
+  /** Begins a wait of at most `ms`; returns the current time. */
   start(ms: number): number {
     const nowMs = performance.now();
     this.#deadlineMs = nowMs + ms;
@@ -30,12 +33,12 @@ export class WaitClock {
     return nowMs;
   }
 
-  /** What was waited for has come; another wait may begin. */
+  /** Ends the current wait; another wait may begin. */
   pause(): void {
     this.#deadlineMs = Infinity;
   }
 
-  /** Nothing will be waited for any more. */
+  /** Ends the clock: no other wait will begin. */
   close(): void {
     this.pause();
     clearTimeout(this.#timer);
@@ -53,7 +56,7 @@ export class WaitClock {
     const nowMs = performance.now();
     if (nowMs < this.#deadlineMs) return this.#arm(nowMs);
     const deadlineMs = this.#deadlineMs;
-    // the answer may have arrived in time while this process had no time to read it
+    // The response may have arrived in time while this process was too busy to read it.
     afterSocketsRead(() => {
       if (this.#deadlineMs === deadlineMs) this.#owner.expired();
     });

@@ -1,4 +1,4 @@
-// The admin API put together. Loaded with the first request that needs it: a start without one does not pay for it.
+// Assembles the admin API. It is loaded with the first request that needs it, so that the start does not pay for it.
 import { Hono } from "hono";
 import { demandMoreThanOps } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -38,7 +38,7 @@ export function adminOperations(
   ];
 }
 
-/** What it throws is for the app around it, which has one body for every error. */
+/** Errors are thrown to the enclosing app, which gives all errors the same body. */
 export function createAdminApp(context: AdminContext, world: DocumentWorld): Hono<AdminEnv> {
   const app = new Hono<AdminEnv>();
   const operations = adminOperations(world, context);
@@ -79,7 +79,7 @@ function serveKey(app: Hono<AdminEnv>, context: AdminContext): void {
       });
 }
 
-/** The document is for everybody: it says nothing of anybody. */
+/** The document needs no token, because it contains nothing about any tenant. */
 function serveDocument(app: Hono<AdminEnv>, operations: readonly AdminOperation[], { version }: AdminContext): void {
   let document: string | null = null;
   for (const path of OPENAPI_PATHS)

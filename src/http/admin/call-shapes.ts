@@ -1,4 +1,4 @@
-// How single calls are asked for and shown, by reports, lists and the log alike.
+// How single calls are filtered and shown, shared by reports, lists and the log.
 import { z } from "zod";
 import { usd } from "../../accounting/price.ts";
 import type { Place } from "../../auth/grants.ts";
@@ -40,7 +40,7 @@ export const CALL_SHAPE = {
 };
 
 export const word = z.string().min(1).max(400).optional();
-/** Which tenant and project can be asked for where none is named by the path. */
+/** The tenant and project that a query may name when the path does not name them. */
 export const WITHIN = {
   operator: { tenant_id: word, project_id: word },
   tenant: { project_id: word },
@@ -62,7 +62,7 @@ export type Filters = z.output<z.ZodObject<typeof filters>> & {
   readonly tenant_id?: string | undefined;
 };
 
-/** `place` null: the operator's, of all tenants. */
+/** `place` is null for the operator, who sees all tenants. */
 export function scopeOf(
   place: Place | null,
   asked: Filters,
@@ -76,7 +76,7 @@ export function scopeOf(
     model: asked.model,
     fromMs: asked.from,
     toMs: asked.to,
-    // the place decides, whatever is asked for
+    // The place of the path takes precedence over the query.
     tenantId: place?.tenantId ?? asked.tenant_id,
     projectId: place?.projectId ?? asked.project_id,
   };

@@ -1,4 +1,5 @@
-// The one operation and the listings as OpenAPI schemas. Fields of a request come from the table in core/params.ts: what a field takes is told by its own check.
+// The chat operation and the listings as OpenAPI schemas. Request fields come from the table in core/params.ts; the
+// check of each field determines its type and bounds.
 import { CATALOGUE } from "../../core/errors.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Json } from "../../core/json.ts";
@@ -6,7 +7,7 @@ import { COMMON, type Field, GATEWAY } from "../../core/params.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** One value of each JSON type, so that a check that takes the type takes one of them. */
+/** Values of each JSON type: a check that accepts the type accepts at least one of them. */
 const PROBES: readonly (readonly [type: string, values: readonly Json[]])[] = [
   ["number", [0.5, 1, 5]],
   ["integer", [1, 0, 5]],
@@ -147,7 +148,7 @@ function fields(table: Readonly<Record<string, Field>>): Schema {
   return Object.fromEntries(Object.entries(table).map(([name, field]) => [name, fieldSchema(name, field)]));
 }
 
-/** null stands for "not set" in every optional field. */
+/** null means "not set" in every optional field. */
 function fieldSchema(name: string, field: Field): Schema {
   const types = PROBES.filter(([, values]) => values.some((value) => refusal(name, field, value) === null)).map(
     ([type]) => type,
@@ -165,7 +166,7 @@ function fieldSchema(name: string, field: Field): Schema {
   };
 }
 
-/** What the check says was expected; null when it takes the value. */
+/** The message with which the check rejects a value; null when it accepts the value. */
 function refusal(name: string, field: Field, value: Json): string | null {
   try {
     field.check(value, name);
@@ -187,7 +188,7 @@ export const RESPONSES: Schema = {
   Failed: answer("The gateway or a provider failed.", "Error"),
 };
 
-/** Everything but the admin API, by path. */
+/** Every path except those of the admin API. */
 export function chatPaths(): Readonly<Record<string, Schema>> {
   return {
     "/api/v1/chat/completions": {

@@ -1,5 +1,5 @@
-// Providers, routes, policies, limits, budgets, prices, tool servers and settings, of tenants and of projects: one set of operations for all of them. What
-// stands in the file is shown beside what the database holds, and is read-only.
+// The operations on providers, routes, policies, limits, budgets, prices, tool servers and settings, the same for
+// tenants and projects. Resources in the configuration file are shown beside those in the database, and are read-only.
 import { z } from "zod";
 import { configuredOperationId, type ConfiguredNoun, heldByProjects, verbsOf } from "../../auth/admin-operations.ts";
 import { type AdminCaller, demandWritable, nothingThere, type Place, placeText } from "../../auth/grants.ts";
@@ -33,13 +33,13 @@ import {
 export interface ConfiguredContext {
   readonly rules: Readonly<Partial<Record<ConfiguredNoun, DocumentRule>>>;
   readonly world: DocumentWorld;
-  /** What the file holds for the place and for everybody, masked. */
+  /** The file's resources of the place and those that apply to all tenants, with secrets masked. */
   inFile(kind: ConfiguredKind, place: Place, caller: AdminCaller): readonly Configured<JsonObject>[];
 }
 
 type Call = AdminCall<unknown, unknown>;
 
-/** The settings of a place are one document without a name of its own. */
+/** The settings of a place are one document, which has no name of its own. */
 const SETTINGS_NAME = "settings";
 
 const HEAD_SHAPE = {
@@ -75,7 +75,7 @@ const GUARD_COST = z
   .optional()
   .meta({ id: "GuardCost", description: "Of a policy with a guard, where it is made, changed or read by itself." });
 const HEAD = new Set([...Object.keys(HEAD_SHAPE), "read_only_fields", "guard_cost"]);
-/** What an answer shows beside the document, where it is sent back. */
+/** Fields that responses show beside the document. A client may send them back. */
 const sentHead = z.object({ ...HEAD_SHAPE, read_only_fields: z.array(z.string()), guard_cost: z.unknown() }).partial();
 
 export function shownResource({
@@ -138,7 +138,7 @@ function withTold(answered: Answer, { document }: Resource, { told }: DocumentRu
     : { ...answered, body: { ...answered.body, ...told(document) } };
 }
 
-/** By id, else by name. */
+/** Finds a resource by its id, else by its name. */
 export async function theResource(
   call: Call,
   store: Reader,
@@ -153,12 +153,15 @@ export async function theResource(
       ? byId
       : await store.findResourceByName(kind, place, key);
   if (found !== null) return found;
-  // what stands there for everybody is nobody's here to change
+  // A resource in the file that applies to all tenants cannot be changed here.
   if (fromFile(call, kind, key, context) !== undefined) demandWritable(call.role, { origin: "file", setBy: null });
   throw nothingThere(`${kind.replaceAll("_", " ")} ${key} in the ${placeText(place)}`);
 }
 
-/** Of the very place, which goes before what the database has of the name there; else of everybody. */
+/**
+ * The file's resource of this place, which takes precedence over one of the same name in the database; else the one
+ * that applies to all tenants.
+ */
 export function fromFile(
   call: Call,
   kind: ConfiguredKind,
@@ -191,13 +194,16 @@ function completed(
   return { becomes: { name, document: whole }, shown };
 }
 
-/** With what is shown this once: never of a dry run, nor to a repeat. */
+/** Adds the fields that are shown only once: neither a dry run nor a repeated request shows them. */
 function withShown(answered: Answer, shown: JsonObject, { dryRun }: Call): Answer {
   if (Object.keys(shown).length === 0 || answered.body === null) return answered;
   return { ...answered, body: dryRun ? answered.body : { ...answered.body, ...shown }, repeated: answered.body };
 }
 
-/** What is sent, apart from its name; what an answer shows beside the document may be sent back with it. */
+/**
+ * The name and the document that the body asks for. Fields that responses show beside the document may be sent back
+ * with it.
+ */
 function wanted(body: unknown, rule: DocumentRule, before: Resource | null): Wanted {
   const { name, ...rest } = body as JsonObject;
   if (before !== null) demandSamePlace(rest, before);
@@ -225,7 +231,7 @@ function wanted(body: unknown, rule: DocumentRule, before: Resource | null): Wan
   return { name: checkedName, document: checkedDocument(rule, sent, before) };
 }
 
-/** What an answer showed may be sent back; what would mean another thing may not. */
+/** Fields that a response showed may be sent back unchanged; a different value is rejected. */
 function demandSamePlace(sent: JsonObject, before: Resource): void {
   const stays: JsonObject = {
     id: before.id,
@@ -240,13 +246,13 @@ function demandSamePlace(sent: JsonObject, before: Resource): void {
       });
 }
 
-/** Throws `invalid_request` for a document that is not in the form of its noun. */
+/** Throws `invalid_request` for a document that does not have the form of its noun. */
 export function checkedDocument(
   { schema, kept = "kept" }: DocumentRule,
   sent: JsonObject,
   before: Resource | null,
 ): JsonObject {
-  // a masked secret is no secret, but stands for the one that is kept
+  // A masked secret is checked as a placeholder: it stands for the stored secret.
   checked(schema, before === null ? sent : unmasked(sent, kept));
   return sent;
 }
@@ -260,7 +266,7 @@ function unmasked(value: JsonObject, kept: string): JsonObject {
   return open(value) as JsonObject;
 }
 
-/** JSON merge patch, RFC 7396. */
+/** Applies a JSON merge patch (RFC 7396). */
 export function merged(target: Json | undefined, patch: Json): Json {
   if (!isObject(patch)) return patch;
   const result = new Map<string, Json>(isObject(target) ? (Object.entries(target) as [string, Json][]) : []);
@@ -278,7 +284,7 @@ async function judged(call: Call, rule: DocumentRule, { name, document }: Wanted
 }
 
 interface Cursor {
-  /** Entries of the file that were shown; null: all of them. */
+  /** The number of the file's entries that were already shown; null when all of them were. */
   readonly shown: number | null;
   readonly store: string | null;
 }
@@ -358,7 +364,7 @@ interface Noun {
   readonly answered: z.ZodType;
   readonly sent: z.ZodType;
   readonly described: z.ZodType;
-  /** Where the name is known already. */
+  /** The schema of a body whose name is already known. */
   readonly fields: z.ZodType;
   readonly patch: z.ZodType;
 }
@@ -377,7 +383,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
     single ? (fromFile(call, kind, SETTINGS_NAME, context)?.document ?? {}) : {};
   const told = (call: Call, resource: Resource, status: 200 | 201 = 200): Answer =>
     single ? settingsAnswer(resource, filedSettings(call)) : withTold(answer(resource, status), resource, rule);
-  /** Of settings the file may say some, and the database others. */
+  /** The file may contain some of the settings while the database holds the others. */
   const beside = (call: Call, { name, document }: Wanted): Wanted => ({
     name,
     document: withoutFiled(document, filedSettings(call)),
@@ -414,7 +420,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
       call,
     );
   };
-  /** Settings are there from the beginning, and kept once they say something. */
+  /** Settings exist from the beginning but are stored only once they contain something. */
   const orCreate = async (call: Call, writer: Writer, change: () => Promise<Answer>): Promise<Answer> => {
     if (!single || (await writer.findResourceByName(kind, call.place!, SETTINGS_NAME)) !== null) return await change();
     if (call.ifMatch !== null) throw new GatewayError("etag_mismatch", "There are no settings here yet.");
@@ -532,7 +538,7 @@ function settingsAnswer(stored: Resource, filed: JsonObject): Answer {
   return { body: { ...shownResource(stored), read_only_fields: Object.keys(filed), ...filed }, etag: etagOf(stored) };
 }
 
-/** What the file says may be sent back as it was shown. Throws `read_only` where something else is wanted. */
+/** Fields from the file may be sent back as they were shown. Throws `read_only` when they differ. */
 function withoutFiled(document: JsonObject, filed: JsonObject): JsonObject {
   for (const [field, value] of Object.entries(filed))
     if (document[field] !== undefined && JSON.stringify(document[field]) !== JSON.stringify(value))
@@ -544,13 +550,13 @@ function withoutFiled(document: JsonObject, filed: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(document).filter(([field]) => !Object.hasOwn(filed, field)));
 }
 
-/** The document's own fields with the name; what a schema says of several fields at once is in no form. */
+/** The document's own fields and the name. Checks that concern several fields at once do not appear in the form. */
 function formOf({ schema }: DocumentRule, named: Readonly<Record<string, z.ZodType>>): z.ZodType {
   const inner = schema instanceof z.ZodPrefault || schema instanceof z.ZodDefault ? schema.unwrap() : schema;
   return inner instanceof z.ZodObject ? z.strictObject({ ...inner.shape, ...named }) : z.looseObject(named);
 }
 
-/** What is shown of a document: secrets are masked, and no value is held to what may be sent. */
+/** The schema of a document in a response: secrets are masked, and values need not satisfy the input checks. */
 function answerOf({ schema, named, told }: DocumentRule): z.ZodType {
   const inner = schema instanceof z.ZodPrefault || schema instanceof z.ZodDefault ? schema.unwrap() : schema;
   const fields =
@@ -574,7 +580,9 @@ function optionalField(field: z.ZodType): z.ZodType {
   return field.optional().meta({ description: field.meta()?.description ?? "" });
 }
 
-/** Operations of a noun beyond keeping it; `answered` is the schema of one. */
+/**
+ * Operations on a noun beyond creating, reading, changing and removing it; `answered` is the schema of one resource.
+ */
 export type FurtherOperations = Readonly<
   Partial<Record<ConfiguredNoun, (context: ConfiguredContext, answered: z.ZodType) => readonly AdminOperation[]>>
 >;

@@ -1,5 +1,5 @@
-// What a document of a noun has to be: its form, and beyond it that what it names is there and what it brings is the caller's to bring. Nothing is stored that
-// could not be compiled.
+// What a document of a noun has to satisfy: its form, that the things it names exist, and that the caller may bring
+// what it contains. A document that could not be compiled is not stored.
 import type { z } from "zod";
 import type { JsonObject } from "../../core/json.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
@@ -13,37 +13,43 @@ import type { AdminCall } from "./operation.ts";
 export interface Judged {
   readonly call: AdminCall<unknown, unknown>;
   readonly name: string | null;
-  /** In the form of `schema`, as it was sent. */
+  /** Has the form of `schema`, and is otherwise as it was sent. */
   readonly document: JsonObject;
   readonly reader: Reader;
 }
 
 export interface DocumentRule {
   readonly schema: z.ZodType;
-  /** `name`: people choose it, and others refer to it. `id`: it has an id that is made here, and a name for people. `singleton`: there is one. */
+  /**
+   * `name`: users choose the name, and other resources refer to it. `id`: the gateway makes the id, and the name is
+   * only for display. `singleton`: the place has exactly one.
+   */
   readonly named: "name" | "id" | "singleton";
   readonly name?: z.ZodType<string>;
   problems(judged: Judged): Promise<readonly Problem[]>;
-  /** Fields that hold addresses, with dots inside of objects, which may take a look-up. */
+  /** Paths of fields that hold addresses; checking them may take a DNS lookup. */
   readonly addresses?: readonly string[];
-  /** What a masked secret is checked as, where the schema does not take any text. */
+  /** The value that replaces a masked secret during the check, for schemas that do not accept every text. */
   readonly kept?: string;
-  /** They are looked at whoever writes them: operators' are no exception when they are called. */
+  /**
+   * When set, addresses are checked even when an operator writes them, because they are not exempt when they are called
+   * either.
+   */
   readonly guardsOperator?: true;
-  /** What an answer says of a document beside it: the field `guard_cost`. */
+  /** Fields that a response shows beside the document: `guard_cost`. */
   readonly told?: (document: JsonObject) => JsonObject;
-  /** The document with what is made here where it is left out; `shown` is shown in this answer alone. */
+  /** Fills in values that the gateway makes when they are absent; `shown` appears in this response only. */
   completed?(
     document: JsonObject,
     before: JsonObject | null,
   ): { readonly document: JsonObject; readonly shown: JsonObject };
 }
 
-/** What documents are judged against. */
+/** What documents are checked against. */
 export interface DocumentWorld {
   readonly families: readonly ProviderFamily[];
   readonly providers: ReadonlyMap<string, Provider>;
   snapshot(): Snapshot;
-  /** Of the file. */
+  /** The configuration of the file. */
   configuration(): Configuration;
 }

@@ -1,4 +1,4 @@
-// The rules of all nouns: what a document has to be beyond its form, and what it may bring.
+// The rules of all nouns: what a document has to satisfy beyond its form, and what it may contain.
 import { z } from "zod";
 import { priceSchema } from "../../accounting/price-settings.ts";
 import { budgetSchema, limitSchema } from "../../admission/settings.ts";
@@ -21,7 +21,6 @@ import type { AdminCall } from "./operation.ts";
 import { allOf, degradeProblems, providerIds, routesOfPlace } from "./references.ts";
 import { routeRule } from "./route-rule.ts";
 
-/** Rules of all nouns. */
 export function documentRules(world: DocumentWorld): Readonly<Partial<Record<ConfiguredNoun, DocumentRule>>> {
   return {
     routes: routeRule(world),
@@ -36,12 +35,12 @@ export function documentRules(world: DocumentWorld): Readonly<Partial<Record<Con
   };
 }
 
-/** Its schema says all that there is to say. */
+/** The rule of a noun that its schema describes completely. */
 function formAlone(schema: z.ZodType, named: DocumentRule["named"]): DocumentRule {
   return { schema, named, problems: () => Promise.resolve([]) };
 }
 
-/** What its guard may cost, where it has one that can be used. */
+/** The cost of the policy's guard, if it has a valid one. */
 function guardCost(document: JsonObject): JsonObject {
   const parsed = policySchema.safeParse(document);
   return parsed.success && parsed.data.guard !== undefined
@@ -49,7 +48,7 @@ function guardCost(document: JsonObject): JsonObject {
     : {};
 }
 
-/** The secrets that are there stay where a request says nothing of any; a new webhook gets one. */
+/** When a request does not mention the secrets, the stored ones remain; a new webhook gets a new secret. */
 const WEBHOOK_RULE: DocumentRule = {
   ...formAlone(webhookSchema, "name"),
   addresses: ["url"],
@@ -74,7 +73,10 @@ const WEBHOOK_RULE: DocumentRule = {
   },
 };
 
-/** The one access token that a limit or budget names is there, and can call where the rule stands: else it would bound nobody, and nobody would notice. */
+/**
+ * The access token that a limit or budget names has to exist and be usable where the rule applies: otherwise the rule
+ * would silently apply to no call.
+ */
 async function tokenProblems({
   call,
   document,
@@ -112,7 +114,7 @@ function settingsRule(): DocumentRule {
   };
 }
 
-/** What it degrades to is there. */
+/** The targets of `degrade_to` have to exist. */
 function budgetRule(world: DocumentWorld): DocumentRule {
   return {
     schema: budgetSchema,
@@ -155,7 +157,7 @@ function providerRule({ families }: DocumentWorld): DocumentRule {
   };
 }
 
-/** Variables and files are the operator's: only the configuration file expands them. */
+/** Variables and files belong to the operator: only the configuration file expands them. */
 function expansions(value: unknown, path: readonly (string | number)[]): readonly Problem[] {
   if (typeof value === "string")
     return EXPANSION.test(value)
@@ -172,14 +174,14 @@ function expansions(value: unknown, path: readonly (string | number)[]): readonl
   );
 }
 
-/** In the place of an account that is kept and comes back masked. */
+/** Replaces a stored account whose secret comes back masked. */
 const KEPT_ACCOUNT = JSON.stringify({
   type: "service_account",
   client_email: "kept",
   private_key: "-----BEGIN PRIVATE KEY-----\n",
 });
 
-/** A masked key file has no form that could be judged: it was, when it was kept. */
+/** A masked key file cannot be checked; it was checked when it was stored. */
 function withKeptAccount(document: JsonObject): JsonObject {
   const account = inside(document["google"], "service_account");
   return typeof account === "string" && isMasked(account)
@@ -187,7 +189,7 @@ function withKeptAccount(document: JsonObject): JsonObject {
     : document;
 }
 
-/** Identities of the machine, and files on it, are the operator's to lend. */
+/** Only the operator may use identities of the machine and files on it. */
 function machineCredentials(document: JsonObject): readonly Problem[] {
   const places: readonly (readonly [path: readonly string[], found: unknown])[] = [
     [["aws"], document["aws"] === "default"],
@@ -214,7 +216,10 @@ function inside(value: unknown, key: string): unknown {
   return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>)[key] : undefined;
 }
 
-/** Addresses that no operator writes, and those of webhooks whoever writes them, are checked like those of requests (decisions 2.12). Throws `address_not_allowed`, `upstream_connection`. */
+/**
+ * Addresses that a caller other than an operator writes are checked like those of requests (promise 2.12); the
+ * addresses of webhooks are checked for every caller. Throws `address_not_allowed`, `upstream_connection`.
+ */
 export async function demandAddresses(
   { addresses = [], guardsOperator }: DocumentRule,
   call: AdminCall<unknown, unknown>,
@@ -228,8 +233,9 @@ export async function demandAddresses(
 }
 
 /**
- * A document has one author. Who is no operator takes over what an operator wrote, and its addresses with it, which are then checked like all of theirs: so
- * they have to be in the request. Throws `read_only` for one that is not.
+ * A document has one author. A caller other than an operator who changes an operator's document takes over its
+ * addresses, which are then checked like the caller's own and therefore have to be in the request. Throws `read_only`
+ * for an address that is not in the request.
  */
 export function demandOwnAddresses(
   { addresses = [], guardsOperator }: DocumentRule,

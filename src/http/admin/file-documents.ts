@@ -1,4 +1,4 @@
-// What the configuration file says, in the form that the admin API shows: without credentials.
+// The resources of the configuration file in the form that the admin API shows, without credentials.
 import type { AdminCaller, Place } from "../../auth/grants.ts";
 import type { Configured, ConfiguredKind } from "../../core/configured.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -20,7 +20,7 @@ const SECTIONS = {
   policy: "policies",
 } as const satisfies Partial<Record<ConfiguredKind, keyof ScopeConfiguration>>;
 
-/** Those of the place itself, and those that hold for everybody. */
+/** Returns the resources of the place itself and those that apply to all tenants. */
 export function fileDocuments(
   world: DocumentWorld,
 ): (kind: ConfiguredKind, place: Place, caller: Pick<AdminCaller, "isOperator">) => readonly Configured<JsonObject>[] {
@@ -82,7 +82,7 @@ function ofEverybody(
   { projectId }: Place,
   { isOperator }: Pick<AdminCaller, "isOperator">,
 ): Documents {
-  // who hears of everything is the business of operators
+  // Only operators see the webhooks that receive events of all tenants.
   if (kind === "webhook") return isOperator && projectId === null ? shownWebhooks(file.webhooks) : [];
   if (kind === "tool_server") return shownToolServers(file.tool_servers);
   if (isSection(kind)) return Object.entries(asJson(file[SECTIONS[kind]])) as Documents;
@@ -102,7 +102,10 @@ function shownWebhooks(webhooks: Readonly<Record<string, WebhookDocument>>): Doc
   ]);
 }
 
-/** How they are reached is the operator's own business; what they are for and who may use them is not. */
+/**
+ * The address and credentials of a tool server concern only the operator; its purpose and its permitted users are shown
+ * to all.
+ */
 function shownToolServers(servers: Readonly<Record<string, ToolServerDocument>>): Documents {
   return Object.entries(servers).map(
     ([
@@ -122,7 +125,7 @@ function shownToolServers(servers: Readonly<Record<string, ToolServerDocument>>)
   );
 }
 
-/** None, where the file says nothing. */
+/** Empty when the file contains no settings for the place. */
 function shownSettings({ dropParams, disableStopSequenceLimit, models, contentLog }: ScopeSettings): Documents {
   const said = asJson({
     drop_params: dropParams ?? undefined,
@@ -154,12 +157,12 @@ const shownContentLog = ({
       : { classes: redact.classes, national_ids: redact.nationalIds, patterns: redact.patterns },
 });
 
-/** What a parser gave, without what it left undefined. */
+/** Removes the fields that a parser left undefined. */
 function asJson(value: unknown): JsonObject {
   return JSON.parse(JSON.stringify(value)) as JsonObject;
 }
 
-/** Everybody sees that it is there, and only an operator sees its address. */
+/** Every caller sees that a provider exists; only an operator sees its address. */
 function shownProvider({ family, enabled, models, baseUrl }: ProviderEntry, isOperator: boolean): JsonObject {
   const entries = models.map(({ id, name, contextLength, maxCompletionTokens, pricing }) => ({
     id,

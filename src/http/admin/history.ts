@@ -1,4 +1,4 @@
-// What happened: the audit log, and the versions of the configuration with what leads from one to another and the way back.
+// The audit log, and the versions of the configuration with their differences and the rollback to one of them.
 import { z } from "zod";
 import { nothingThere, placeText } from "../../auth/grants.ts";
 import { ROLES } from "../../core/identity.ts";
@@ -135,7 +135,7 @@ const auditQuery = z.strictObject({
   to: instant.optional().meta({ description: "Rows before this time." }),
 });
 
-/** What it is about, by who may read it: the whole gateway, one tenant, one project. */
+/** The scopes of the audit log, by who may read them: the whole gateway, one tenant, one project. */
 const AUDITED = {
   operator: {
     name: "Audit",
@@ -177,7 +177,7 @@ function auditOperation(reach: keyof typeof AUDITED): AdminOperation {
         project_id: projectAsked,
         ...rest
       } = same as typeof same & { readonly tenant_id?: string; readonly project_id?: string };
-      // the place decides, whatever is asked for
+      // The place of the path takes precedence over the query.
       const place = { tenantId: at?.tenantId ?? tenantAsked, projectId: at?.projectId ?? projectAsked };
       const given = Object.fromEntries(
         Object.entries({ ...place, targetId, tokenId, userId, fromMs, toMs, ...rest }).filter(

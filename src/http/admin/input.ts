@@ -1,4 +1,4 @@
-// What comes with a request of the admin API as values: the body, the query, and what is wrong with them by its path (decisions 5.1, 5.2, 5.6).
+// Parses the body and the query of an admin API request, and reports each fault by its path (promises 5.1, 5.2, 5.6).
 import type { z } from "zod";
 import { beyondBound } from "../../chat/bounded-body.ts";
 import { bodyText, readBody } from "../../chat/read-body.ts";
@@ -10,10 +10,10 @@ import type { ServerLimits } from "../../core/snapshot.ts";
 import { parseJsonObject } from "../../wire/json.ts";
 import { JsonError } from "../../wire/json-error.ts";
 
-/** No document is larger; those of calls have their own bound. */
+/** The bound of admin documents; the bodies of calls have their own bound. */
 export const MAX_ADMIN_BODY_BYTES = 1_048_576;
 const MAX_DEPTH = 32;
-/** As many as any document has, in lists of a thousand each. */
+/** Enough for any valid document, with lists of a thousand entries each. */
 const MAX_VALUES = 50_000;
 const MAX_MEMBERS = 5000;
 const MAX_TOLD = 20;
@@ -39,7 +39,9 @@ export async function readJsonBody(request: Request, limits: ServerLimits): Prom
   }
 }
 
-/** Keys that mean something to objects of this language, and numbers and texts that no store keeps as they are. */
+/**
+ * Rejects keys with a special meaning in JavaScript objects, and numbers and texts that a store cannot keep unchanged.
+ */
 function refuseOddValues(value: Json | undefined, path: readonly (string | number)[]): void {
   if (isRawNumber(value))
     throw new GatewayError(
@@ -68,7 +70,10 @@ function refuseOddValues(value: Json | undefined, path: readonly (string | numbe
   }
 }
 
-/** What the schema gives. Throws `invalid_request`: `param` is the first place that is wrong, `metadata.problems` tells all. */
+/**
+ * Returns what the schema parses. Throws `invalid_request`: `param` is the path of the first fault, `metadata.problems`
+ * lists all of them.
+ */
 export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
@@ -80,7 +85,7 @@ export interface Problem {
   readonly message: string;
 }
 
-/** Of at least one problem. */
+/** Requires at least one problem. */
 export function problemsError(problems: readonly Problem[]): GatewayError {
   const told = problems.slice(0, MAX_TOLD).map(({ path, message }) => ({ param: formatPath(path), message }));
   const [first] = told as [(typeof told)[number]];
@@ -92,7 +97,7 @@ export function problemsError(problems: readonly Problem[]): GatewayError {
   );
 }
 
-/** Each parameter once; the schema turns texts into what they mean. Throws `invalid_request`. */
+/** Each parameter may appear once; the schema converts the texts. Throws `invalid_request`. */
 export function queryOf(url: string): Readonly<Record<string, string>> {
   const values = new Map<string, string>();
   for (const [name, value] of new URL(url).searchParams) {

@@ -1,4 +1,4 @@
-// `GET /key`: what the caller's own access token is, may and has left (decisions 9.2).
+// `GET /key`: the caller's own access token with its rights and its remaining limits (promise 9.2).
 import { z } from "zod";
 import { usd } from "../../accounting/price.ts";
 import { adminCaller, roleAt } from "../../auth/grants.ts";
@@ -74,7 +74,7 @@ export async function describeKey(
     return role === null ? [] : [{ id, role }];
   });
   const shown = projects.slice(0, MAX_PROJECTS);
-  // a rule of the whole tenant applies in each of its projects, and is told once
+  // A rule of the whole tenant applies in each of its projects, but is listed once.
   const rules = new Map(
     shown.flatMap(({ id }) =>
       (snapshot.limitRules.forCaller(token.tenantId, id, token.id)?.rules ?? []).map(
@@ -129,7 +129,7 @@ async function describeLimit(
   };
 }
 
-/** Null: which count it is depends on what a call says. */
+/** Null when the account depends on the fields of a call. */
 function accountOf(rule: LimitRule, tokenId: string, user: string | null): Account | null {
   const own = Object.entries(rule.scope).filter(([, value]) => value === "*");
   if (own.length === 0) return { rule, value: "" };

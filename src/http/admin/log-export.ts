@@ -1,4 +1,5 @@
-// The log as CSV or JSON Lines: page after page as the client reads, so that an export of any length holds one page in memory.
+// Exports the log as CSV or JSON Lines, page by page as the client reads, so that an export of any length holds only
+// one page in memory.
 import type { Json, JsonObject } from "../../core/json.ts";
 import { csvLine } from "../../accounting/usage-report.ts";
 import type { LogPage } from "../../store/calls.ts";
@@ -10,7 +11,7 @@ const PAGE = 1000;
 const COLUMNS = Object.keys(CALL_SHAPE);
 const TYPES = { csv: "text/csv; charset=utf-8", jsonl: "application/x-ndjson; charset=utf-8" } as const;
 
-/** The first page is read at once: what is wrong with the question has its status. */
+/** The first page is read before the response begins, so that an invalid query still gets its error status. */
 export async function exportedCalls(
   format: keyof typeof TYPES,
   { cursor = null }: PageRequest,
@@ -25,7 +26,7 @@ export async function exportedCalls(
         while (page !== null) {
           const { data, nextCursor }: LogPage = page;
           text += data.map((call) => lineOf(format, shownCall(call))).join("");
-          // what is made meanwhile goes out before the next page is read
+          // The lines made so far are sent before the next page is read.
           if (text !== "") controller.enqueue(encoder.encode(text));
           const isSent = text !== "";
           text = "";

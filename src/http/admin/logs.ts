@@ -1,5 +1,5 @@
-// The log of calls: look-ups by every field in pages, whole exports as CSV and JSON Lines, single calls, and what was said in them where the tenant keeps it
-// (decisions 9.3, 11.3). Whoever reads what was said leaves a row in the audit log.
+// The log of calls: searches by every field in pages, exports as CSV and JSON Lines, single calls, and their content
+// where the tenant keeps it (promises 9.3, 11.3). Each reading of content adds a row to the audit log.
 import { z } from "zod";
 import { nothingThere } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -35,7 +35,7 @@ const dollars = z
 const MAX_WORDS = MAX_TAG - 8;
 const words = z.string().min(1).max(MAX_WORDS).optional();
 
-/** `team=search&session=s1`: a query within the query. */
+/** Pairs such as `team=search&session=s1`, encoded as a query inside the query. */
 const metadata = z
   .string()
   .min(1)
@@ -147,7 +147,7 @@ function filterOf(asked: Asked, place: Parameters<typeof scopeOf>[0]): LogFilter
   const tags = [
     ...(asked.client_request_id === undefined ? [] : [tagOf("request", asked.client_request_id)]),
     ...(asked.otel_trace_id === undefined ? [] : [tagOf("otel", asked.otel_trace_id)]),
-    // the last pairs are most often the narrowest
+    // The last pairs are usually the most selective.
     ...(asked.metadata ?? []).toReversed().map((pair) => tagOf("meta", pair)),
     ...(asked.tool === undefined ? [] : [tagOf("tool", asked.tool)]),
     ...(asked.policy === undefined ? [] : [tagOf("policy", asked.policy)]),
@@ -257,7 +257,9 @@ async function findCall(
   return found;
 }
 
-/** The operator reads what was said over the tenant that it is of, so that the tenant finds that in its audit log. */
+/**
+ * An operator reads content through the tenant it belongs to, so that the tenant finds the reading in its audit log.
+ */
 function contentOperations(
   reach: Exclude<CallReach, "operator">,
   contents: AdminContents | null,
@@ -278,7 +280,7 @@ function contentOperations(
         (at!.projectId !== null && found.projectId !== at!.projectId)
       )
         throw nothingThere(`kept content of the call ${traceId}`);
-      // what cannot be written down is not shown
+      // Content is shown only after the audit row has been written.
       await note({
         action: "read",
         outcome: "done",
@@ -307,7 +309,7 @@ function contentOperations(
     summary: `Remove all that is kept of what was said in calls of ${where}, for good`,
     query: z.strictObject(dryRunQuery),
     answer: removed,
-    // not within the transaction: it may take long, and its rows are written by others
+    // Not inside the transaction: the removal may take long, and other processes write these rows.
     prepare: async (call) => {
       if (contents === null) throw new GatewayError("store_unavailable", "No calls are kept here.");
       gone.set(call, call.dryRun ? await contents.count(call.place!) : await contents.remove(call.place!));
@@ -328,7 +330,7 @@ function contentOperations(
   return [read, remove];
 }
 
-/** `calls` null: nothing is kept, and there is nothing to look up. */
+/** `calls` is null when no calls are stored: then every operation fails. */
 export function logOperations(calls: AdminCalls | null, contents: AdminContents | null): readonly AdminOperation[] {
   const none = (): never => {
     throw new GatewayError("store_unavailable", "No calls are kept here.");

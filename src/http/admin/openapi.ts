@@ -1,4 +1,5 @@
-// The OpenAPI 3.1 document: the admin API from its operations, the rest beside it. https://spec.openapis.org/oas/v3.1.1.html
+// The OpenAPI 3.1 document: the admin API from its operations, and the other paths beside it.
+// https://spec.openapis.org/oas/v3.1.1.html
 import { OpenAPIHono, z } from "@hono/zod-openapi";
 import { ADMIN_OPERATIONS, type Requirement } from "../../auth/admin-operations.ts";
 import { ADMIN_BASE } from "../paths.ts";
@@ -138,7 +139,7 @@ function responsesOf(schema: z.ZodType, makes: boolean, changesToo: boolean): Pa
   };
 }
 
-/** Notes that the configuration's own page reads from its schemas, and no other reader knows. */
+/** Annotations in schemas that only the generated configuration page uses. */
 const FOREIGN = new Set(["variable", "like"]);
 
 function cleaned(value: unknown): unknown {
@@ -152,7 +153,7 @@ function cleaned(value: unknown): unknown {
   );
 }
 
-/** Patterns of JSON Schema are those of JavaScript with the flag u, and have no place for flags. */
+/** A pattern in JSON Schema is a JavaScript pattern with the flag u, but cannot contain flags. */
 function withoutFlags(pattern: string): string {
   return pattern.endsWith("$/u") ? pattern.slice(0, -2) : pattern;
 }

@@ -1,4 +1,5 @@
-// What an operation of the admin API is, as a value: the server serves it, the OpenAPI document describes it, the tests try it with every role.
+// An operation of the admin API as a value: the server serves it, the OpenAPI document describes it, and the tests try
+// it with every role.
 import type { z } from "zod";
 import type { LimitStore } from "../../admission/limit-store.ts";
 import type { AdminCaller, Place } from "../../auth/grants.ts";
@@ -13,58 +14,59 @@ import type { Reader } from "../../store/reader.ts";
 import type { Actor, AuditNote } from "../../store/records.ts";
 import type { Changed, ChangeOptions, Writer } from "../../store/writer.ts";
 
-/** What the admin API needs of a store. */
 export interface AdminStore extends Reader {
   note(actor: Actor, note: AuditNote): Promise<void>;
   change<T>(actor: Actor, work: (writer: Writer) => Promise<T>, options?: ChangeOptions): Promise<Changed<T>>;
 }
 
-/** What was said in calls, as far as tenants keep it. */
+/** The content of calls, as far as tenants keep it. */
 export type AdminContents = Pick<ContentStore, "find" | "keptUntilMs" | "count" | "remove">;
 
 export interface AdminContext {
   readonly clock: Clock;
   readonly store: AdminStore;
   readonly version: string;
-  /** Null: none are kept. */
+  /** `null` when no calls are stored. */
   readonly calls: Pick<CallStore, "searchCalls" | "findCall" | "usage" | "usageTotals"> | null;
-  /** Null: none are kept. */
+  /** `null` when no content is stored. */
   readonly contents: AdminContents | null;
-  /** Null: nothing counts here. */
+  /** `null` when no limits are counted in this process. */
   readonly limits: Pick<LimitStore, "standing"> | null;
   readonly toolServers: ToolServers;
   snapshot(): Snapshot;
-  /** Reads the store again, so that the next request sees what this one has written. */
+  /** Reads the store again, so that the next request sees the changes of this one. */
   reload(): Promise<void>;
 }
 
 export interface AdminCall<Body, Query> {
   readonly caller: AdminCaller;
-  /** In the place of the operation; for what the caller sees of many, `viewer`. */
+  /** The caller's role in the place of the operation; `viewer` where the caller sees several places. */
   readonly role: Role;
-  /** Null: the operation names no tenant and no project. */
+  /** `null` when the operation concerns no tenant and no project. */
   readonly place: Place | null;
-  /** Of the path, by name. */
+  /** Path parameters by name. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: Query;
   readonly body: Body;
-  /** ETags that the caller accepts; null: any. */
+  /** ETags that the caller accepts; `null` accepts any. */
   readonly ifMatch: readonly string[] | null;
   readonly dryRun: boolean;
   readonly nowMs: number;
   readonly snapshot: Snapshot;
-  /** A row of the audit log for a reading that has to be known of. */
+  /** Adds a row to the audit log for a reading that has to be recorded. */
   readonly note: (note: AuditNote) => Promise<void>;
 }
 
 export interface Answer {
-  /** 200 if left out. 204 has no body. */
+  /** The default is 200. 204 has no body. */
   readonly status?: 200 | 201 | 204;
   readonly body: JsonObject | null;
-  /** What a repeat under the same idempotency key is answered, where the body holds a secret that is shown once. */
+  /** The body for a repeat under the same idempotency key, when `body` holds a secret that is shown once. */
   readonly repeated?: JsonObject;
   readonly etag?: string;
-  /** Other than JSON; the cursor of a page of it stands in a header. A stream is made while it is read. */
+  /**
+   * A body that is not JSON; the cursor of its next page is sent in a header. A stream is produced while it is read.
+   */
   readonly text?: {
     readonly contentType: string;
     readonly content: string | ReadableStream<Uint8Array>;
@@ -72,7 +74,7 @@ export interface Answer {
   };
 }
 
-/** What is answered, without the headers that every answer has. */
+/** The reply without the headers that every response has. */
 export interface AdminReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -82,19 +84,19 @@ export interface AdminReply {
 interface Described<Body extends z.ZodType, Query extends z.ZodType> {
   /** A key of ADMIN_OPERATIONS. */
   readonly id: string;
-  /** Below the base of the admin API; `{tenant}` and `{project}` name the place. */
+  /** Relative to the base of the admin API; `{tenant}` and `{project}` name the place. */
   readonly path: string;
   readonly tag: string;
   readonly summary: string;
   readonly query?: Query;
   readonly body?: Body;
-  /** What the OpenAPI document shows of the body, where the check itself comes in parts. */
+  /** The body's schema in the OpenAPI document, when the check itself is done in parts. */
   readonly described?: z.ZodType;
-  /** No body at all is taken for `{}`. */
+  /** Whether an absent body counts as `{}`. */
   readonly bodyOptional?: boolean;
-  /** Of the answer's body; absent: there is none. */
+  /** The schema of the response body; absent when the response has none. */
   readonly answer?: z.ZodType;
-  /** The place of an operation whose path names none. Null: of none. */
+  /** The place of an operation whose path names none; `null` when it has no place. */
   placeOf?(body: z.output<Body>, caller: AdminCaller): Place | null;
 }
 
@@ -105,17 +107,17 @@ export interface ReadOperation<
   readonly method: "get";
   run(call: AdminCall<z.output<Body>, z.output<Query>>, store: Reader): Promise<Answer>;
 }
-/** Runs in one transaction. What it throws leaves everything as it was. */
+/** Runs in one transaction. When it throws, nothing is changed. */
 export interface WriteOperation<
   Body extends z.ZodType = z.ZodType,
   Query extends z.ZodType = z.ZodType,
 > extends Described<Body, Query> {
   readonly method: "post" | "put" | "patch" | "delete";
-  /** Before the transaction: for what may take its time, such as a look-up of a name. */
+  /** Runs before the transaction, for work that may take long, such as a DNS lookup. */
   prepare?(call: AdminCall<z.output<Body>, z.output<Query>>): Promise<void>;
   run(call: AdminCall<z.output<Body>, z.output<Query>>, writer: Writer): Promise<Answer>;
 }
-/** With the types of its body and query forgotten. */
+/** An operation without the types of its body and query. */
 export type AdminOperation = ReadOperation | WriteOperation;
 
 export function reading<Body extends z.ZodType, Query extends z.ZodType>(

@@ -1,5 +1,5 @@
-// What names what within a tenant: routes name providers and other routes, budgets name what they degrade to. A change that would leave a name without a thing is
-// refused, and says who names it.
+// References within a tenant: routes name providers and other routes, and budgets name what they degrade to. A change
+// that would leave a reference dangling is rejected with an error that names the referring resources.
 import type { ConfiguredKind } from "../../core/configured.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -16,7 +16,7 @@ import type { DocumentWorld } from "./document-rule.ts";
 const PAGE = 1000;
 const MAX_TOLD = 20;
 
-/** Everything of a tenant that names something or is named. */
+/** All resources of a tenant that refer to others or are referred to. */
 export interface Naming {
   readonly tenantId: string;
   readonly routes: readonly Resource[];
@@ -47,7 +47,7 @@ export async function allOf(reader: Reader, kind: ConfiguredKind, tenantId: stri
   return all;
 }
 
-/** Ids that a model may have before its name, in the tenant. */
+/** The provider ids that may precede a model name in the tenant. */
 export function providerIds(world: DocumentWorld, providers: readonly Resource[]): ReadonlySet<string> {
   return new Set([
     ...world.families.map(({ id }) => id),
@@ -56,7 +56,7 @@ export function providerIds(world: DocumentWorld, providers: readonly Resource[]
   ]);
 }
 
-/** The routes of one place: the file's own go before. */
+/** The routes of one place. Those in the file take precedence. */
 export function routesOfPlace(
   world: DocumentWorld,
   stored: readonly Resource[],
@@ -71,13 +71,13 @@ export function routesOfPlace(
   return { routes: { ...Object.fromEntries(own), ...filed?.routes }, defaults: filed?.defaults ?? {} };
 }
 
-/** Null: another version wrote it, and this one cannot read it. */
+/** Null when another version of the gateway wrote the document and this one cannot read it. */
 function routeOf({ document }: Resource): RouteEntry | null {
   const parsed = routeSchema.safeParse(document);
   return parsed.success ? parsed.data : null;
 }
 
-/** A place where something is named that is not there, or that leads back to itself. */
+/** A reference to something that does not exist, or a reference that forms a cycle. */
 export interface Dangling {
   readonly kind: "route" | "route_defaults" | "budget";
   readonly name: string | null;
@@ -124,7 +124,7 @@ function danglingIn(world: DocumentWorld, naming: Naming): readonly Dangling[] {
   return [...ofRoutes, ...ofBudgets];
 }
 
-/** What a budget degrades to has to be there. `routes`: those that are seen where it stands. */
+/** Checks that the targets of `degrade_to` exist. `routes` are those that are visible where the budget applies. */
 export function degradeProblems(
   document: JsonObject,
   providers: ReadonlySet<string>,
@@ -156,7 +156,7 @@ export function degradeProblems(
 const keyOf = ({ kind, name, projectId, param, message }: Dangling): string =>
   JSON.stringify([kind, name, projectId, param, message]);
 
-/** What the change from one state to the other leaves dangling that was not so before. */
+/** The references that are dangling after a change and were not before. */
 export function newlyDangling(world: DocumentWorld, before: Naming, after: Naming): readonly Dangling[] {
   const known = new Set(danglingIn(world, before).map(keyOf));
   return danglingIn(world, after).filter((one) => !known.has(keyOf(one)));
@@ -170,7 +170,7 @@ export function titleOf(
   return kind === "route_defaults" ? `the route defaults of ${where}` : `the ${kind} ${name} of ${where}`;
 }
 
-/** Throws `conflict`, which names who refers to what is to go. */
+/** Throws `conflict`, which names the resources that refer to the one to be removed. */
 export async function demandUnnamed(
   world: DocumentWorld,
   reader: Reader,

@@ -1,5 +1,5 @@
-// Rows of the audit log for attempts that were refused for want of a right. One that is repeated is told once in a minute, and no token tells more than some
-// in that time, so that nobody fills the log.
+// Writes rows to the audit log for requests that were refused because a right was missing. A repeated refusal is
+// written once a minute, and the number of rows of one token is bounded, so that no caller can fill the log.
 import { BoundedCache } from "../../core/bounded-cache.ts";
 import type { AdminCaller, Place } from "../../auth/grants.ts";
 import type { GatewayError } from "../../core/errors.ts";
@@ -12,18 +12,18 @@ export interface RefusedAttempt {
   readonly params: Readonly<Record<string, string>>;
   readonly actor: Actor;
   readonly error: GatewayError;
-  /** Null: the path names none that is there. */
+  /** `null` when the path names no existing place. */
   readonly place: Place | null;
 }
 
 export interface RefusalNotes {
-  /** Never rejects: an answer does not wait for a database that is down. */
+  /** Never rejects: a response does not wait for a database that is down. */
   refused(attempt: RefusedAttempt): Promise<void>;
 }
 
 const QUIET_MS = 60_000;
 const MAX_REMEMBERED = 1000;
-/** Rows of one access token within QUIET_MS. */
+/** Maximum number of rows of one access token within QUIET_MS. */
 const MAX_ROWS = 30;
 
 export function openRefusalNotes({ store, clock }: Pick<AdminContext, "store" | "clock">): RefusalNotes {
@@ -35,7 +35,7 @@ export function openRefusalNotes({ store, clock }: Pick<AdminContext, "store" | 
     return true;
   };
   const rows = new BoundedCache<string, { readonly sinceMs: number; count: number }>(MAX_REMEMBERED);
-  /** 1 is the first row of the token within the time; null: one too many. */
+  /** The number of the row among those of the token within QUIET_MS, from 1; null beyond the maximum. */
   const rowOf = (tokenId: string): number | null => {
     const nowMs = clock.monotonic();
     let own = rows.get(tokenId);
@@ -54,7 +54,7 @@ export function openRefusalNotes({ store, clock }: Pick<AdminContext, "store" | 
       const row = rowOf(token.id);
       if (row === null) return;
       const last = row === MAX_ROWS ? " Further attempts of this token within a minute are not written down." : "";
-      // what somebody tried in a foreign tenant is for the own tenant to know
+      // An attempt in another tenant is recorded in the caller's own tenant.
       const isOwn = place?.tenantId === token.tenantId;
       const note = {
         action: operation.id,
@@ -69,7 +69,7 @@ export function openRefusalNotes({ store, clock }: Pick<AdminContext, "store" | 
       try {
         await store.note(actor, note);
       } catch {
-        // the refusal stands either way
+        // The request is refused even when the row cannot be written.
       }
     },
   };

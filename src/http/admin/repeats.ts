@@ -1,4 +1,5 @@
-// Requests that are sent twice under one idempotency key: the second one gets the first one's answer and changes nothing.
+// Requests that are sent twice under one idempotency key: the second one gets the response of the first and changes
+// nothing.
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json } from "../../core/json.ts";
 import type { Reader } from "../../store/reader.ts";
@@ -10,10 +11,13 @@ export interface Repeatable {
   readonly requestHash: string;
 }
 
-/** Does it when nothing else runs under that key. */
+/** Runs the work when no other request with that key runs. */
 export type Turns = <T>(key: string, work: () => Promise<T>) => Promise<T>;
 
-/** One at a time under one key, in this process. The store keeps the second of two changes out; what was done outside of it would have been done twice. */
+/**
+ * Runs requests with the same key one after the other within this process. The store rejects the second of two changes,
+ * but work outside the store would have been done twice.
+ */
 export function openTurns(): Turns {
   const last = new Map<string, Promise<unknown>>();
   return async (key, work) => {
@@ -40,7 +44,7 @@ export function keptAnswer(
   return { tokenId, key, requestHash: hash, status, body: JSON.stringify({ headers, body }) };
 }
 
-/** Null: the key is new. Throws `idempotency_mismatch`. */
+/** Null when the key is new. Throws `idempotency_mismatch`. */
 export async function answeredBefore(
   store: Reader,
   tokenId: string,

@@ -1,4 +1,5 @@
-// The way back to a version of the configuration. What was right once may be wrong now: another version reads it, what it names is gone, a higher role had set it.
+// Rolls the configuration back to a version. What was valid then may be invalid now: another version of the gateway
+// reads it, a resource that it names is gone, or a higher role had written it.
 import { demandWritable } from "../../auth/grants.ts";
 import { demandConfigures } from "../../auth/narrowing-grants.ts";
 import { formatPath } from "../../config/problem.ts";
@@ -20,10 +21,10 @@ interface Mistake {
 }
 
 const MAX_TOLD = 20;
-/** What these name is looked at for all of them together. */
+/** The references of these kinds are checked for all restored resources together. */
 const NAMING: ReadonlySet<ConfiguredKind> = new Set(["route", "budget"]);
 
-/** What it changed. Throws `read_only`, and `conflict` for what cannot be used as it was. */
+/** Returns the changes. Throws `read_only`, and `conflict` when the old state cannot be used now. */
 export async function goBack(
   version: number,
   call: Call,
@@ -48,7 +49,7 @@ export async function goBack(
   });
 }
 
-/** The things that are there of those. Throws `read_only` for what a higher role has set. */
+/** The resources of these changes that exist now. Throws `read_only` for one that a higher role has written. */
 async function demandOwn(changes: readonly Change[], { role }: Call, writer: Writer): Promise<readonly Resource[]> {
   const things: Resource[] = [];
   for (const { kind, id } of changes) {

@@ -1,5 +1,6 @@
-// What a route has to be where it is to stand: its models and fallbacks are there, it leads back to nobody, and below admin it names only what the tenant has
-// enabled and brings nothing of its own (decisions 2.11).
+// What a route has to satisfy in its place: its models and fallbacks exist, its fallbacks form no cycle, and below the
+// role admin it names only models that the tenant has enabled and contains no addresses, credentials or headers of its
+// own (promise 2.11).
 import { parseChatRequest } from "../../chat/parse.ts";
 import { isEnabled } from "../../auth/enabled-models.ts";
 import type { Place } from "../../auth/grants.ts";

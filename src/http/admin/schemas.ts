@@ -1,17 +1,17 @@
-// Words and forms that many operations of the admin API share: ids, pages, ETags, times.
+// Schemas that many operations of the admin API share: ids, pages, ETags, times.
 import { z } from "zod";
 import { CATALOGUE, GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Page, PageRequest } from "../../store/reader.ts";
 
-/** Ids and names that people choose. */
+/** Ids and names that users choose. */
 export const chosenId = z
   .string()
   .regex(
     /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/,
     "expected 1 to 64 letters, digits, dots, underscores and dashes, a letter or digit first",
   );
-/** For people: one line without control characters. */
+/** A display name: one line without control characters. */
 export const label = z
   .string()
   .trim()
@@ -20,7 +20,7 @@ export const label = z
   .regex(/^[^\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]*$/u, "expected one line without control characters");
 export const time = z.iso.datetime().meta({ description: "Time in UTC." });
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
-/** A day is its begin, in UTC. */
+/** A day means its beginning in UTC. */
 export const instant = z
   .string()
   .refine(
@@ -76,7 +76,7 @@ export function listed<T>({ data, nextCursor }: Page<T>, shown: (one: T) => Json
 export const isoOrNull = (ms: number | null): string | null => (ms === null ? null : iso(ms));
 
 export function iso(ms: number): string {
-  // what was stored by hand may lie outside of what a date can hold
+  // A time that was stored by hand may exceed the range of a date.
   const date = new Date(Math.min(Math.max(ms, -8.64e15), 8.64e15));
   return date.toISOString();
 }
@@ -86,12 +86,14 @@ interface Versioned {
   readonly createdAtMs: number | null;
 }
 
-/** Differs after each change, and when something else has taken the name. */
+/** Changes with each change of the resource, and when another resource takes over the name. */
 export function etagOf({ version, createdAtMs }: Versioned): string {
   return `"${version}.${(createdAtMs ?? 0).toString(36)}"`;
 }
 
-/** Throws `etag_mismatch`. Inside a transaction, so that of two who send one ETag one wins. */
+/**
+ * Throws `etag_mismatch`. It runs inside the transaction, so that only one of two requests with the same ETag succeeds.
+ */
 export function demandEtag(ifMatch: readonly string[] | null, thing: Versioned): void {
   const now = etagOf(thing);
   if (ifMatch !== null && !ifMatch.includes(now))
@@ -100,7 +102,7 @@ export function demandEtag(ifMatch: readonly string[] | null, thing: Versioned):
     });
 }
 
-/** Null: the header is absent, or `*`, which any state satisfies. A weak tag never matches (RFC 9110, 13.1.1). */
+/** Null when the header is absent or `*`, which any state satisfies. A weak tag never matches (RFC 9110, 13.1.1). */
 export function parseIfMatch(header: string | null): readonly string[] | null {
   if (header === null || header.trim() === "*") return null;
   return header.split(",").map((tag) => tag.trim());

@@ -1,4 +1,5 @@
-// One request of the admin API, top to bottom: who calls, may they, what do they send, was it sent before, do it in one transaction, read it again, answer.
+// Handles one request of the admin API in order: identify the caller, check the role, parse the input, look for an
+// earlier request with the same key, run the operation in one transaction, reload the snapshot, respond.
 import type { Context, Hono } from "hono";
 import { ADMIN_OPERATIONS } from "../../auth/admin-operations.ts";
 import {
@@ -29,16 +30,16 @@ export interface AdminEnv {
 }
 type AdminHttp = Context<AdminEnv>;
 
-/** What the server around does for every path, for one request. */
+/** What the surrounding server provides for one request on every path. */
 export interface AdminBindings {
-  /** The caller's access token. Throws what auth throws. */
+  /** Returns the caller's access token. Throws what the authentication throws. */
   identify(): AccessToken | Promise<AccessToken>;
-  /** Of the client; null: unknown. */
+  /** The address of the client; null when it is unknown. */
   address(): string | null;
   reply(answer: AdminReply): Response;
 }
 
-/** Throws for an operation that has no requirement: nothing is served that nobody has thought about. */
+/** Throws for an operation without a requirement, so that every operation that is served has a deliberate one. */
 export function serveOperations(
   app: Hono<AdminEnv>,
   operations: readonly AdminOperation[],
@@ -55,7 +56,7 @@ export function serveOperations(
 }
 
 interface Serving extends AdminContext {
-  /** Of requests with an idempotency key. */
+  /** The queue of requests with an idempotency key. */
   readonly turns: Turns;
 }
 
@@ -66,7 +67,7 @@ interface Attempt {
   readonly actor: Actor;
 }
 
-/** Of paths that are there, the methods that are not. */
+/** Responds to the methods that a path does not support. */
 export function refuseOtherMethods(app: Hono<AdminEnv>, operations: readonly AdminOperation[]): void {
   for (const [path, served] of Map.groupBy(operations, (operation) => operation.path)) {
     const allow = served.map(({ method }) => method.toUpperCase()).join(", ");
@@ -116,12 +117,12 @@ async function handle(
   }
 }
 
-/** All that a list hands on to the store as it came. */
+/** `cursor` is the only parameter that a list passes to the store unchecked. */
 function paramOf(c: AdminHttp): string | null {
   return c.req.method === "GET" && c.req.query("cursor") !== undefined ? "cursor" : null;
 }
 
-/** Somebody tried to change what belongs to another tenant. */
+/** Whether the caller tried to change a resource of another tenant. */
 function isTrespass({ operation, caller }: Attempt, error: GatewayError, place: Place | null): boolean {
   return (
     error.code === "not_found" &&
@@ -144,9 +145,9 @@ async function attempted(
     requirement.reach === "tenant" || requirement.reach === "project"
       ? (namedPlace(params, snapshot) ?? unnamedPlace(operation, params))
       : null;
-  // a stranger learns nothing of what is wrong with a body
+  // A caller without the role gets no information about faults in the body.
   if (named !== null || operation.placeOf === undefined) demandRole(caller, requirement, named);
-  // an operator may name any tenant: only the database knows which there are
+  // An operator may name any tenant, and only the database knows which tenants exist.
   if (
     named !== null &&
     caller.isOperator &&
@@ -182,7 +183,10 @@ interface Input {
   readonly body: unknown;
 }
 
-/** Where the body names the place, mistakes in it are told to whoever could do it somewhere: in the own tenant, as an operator reaches all. */
+/**
+ * When the body names the place, faults in it are reported only to a caller who has the required role in the own
+ * tenant. Operators have it everywhere.
+ */
 async function inputOf(
   c: AdminHttp,
   operation: AdminOperation,
@@ -227,7 +231,7 @@ async function change(
     if (!call.dryRun) await context.reload();
     return result;
   } catch (thrown) {
-    // two at once with one key: the other one was quicker
+    // Two requests with one key ran at the same time, and the other one was faster.
     const quicker =
       repeatable !== null && thrown instanceof StoreError && thrown.kind === "exists"
         ? await answeredBefore(context.store, tokenId, repeatable)
@@ -237,7 +241,7 @@ async function change(
   }
 }
 
-/** A secret is shown once, and kept by nobody (decisions 2.5). */
+/** A secret is shown once and is not stored (promise 2.5). */
 function withoutSecret({ repeated, ...answer }: Answer): Answer {
   return repeated === undefined ? answer : { ...answer, body: repeated };
 }
@@ -303,7 +307,7 @@ function refuseQuery(url: string): JsonObject {
   });
 }
 
-/** Null: the path names no place, or one that is not there. */
+/** Null when the path names no place, or one that does not exist. */
 function namedPlace(params: Readonly<Record<string, string>>, snapshot: Snapshot): Place | null {
   const { tenant, project } = params;
   if (tenant !== undefined) return { tenantId: tenant, projectId: null };
@@ -311,7 +315,7 @@ function namedPlace(params: Readonly<Record<string, string>>, snapshot: Snapshot
   return known === undefined ? null : { tenantId: known.tenantId, projectId: known.id };
 }
 
-/** A project that is not there is answered like one of others. */
+/** A project that does not exist gets the same response as one of another tenant. */
 function unnamedPlace(operation: AdminOperation, params: Readonly<Record<string, string>>): null {
   if (params["project"] !== undefined) throw nothingThere(`project ${params["project"]}`);
   if (operation.placeOf === undefined) throw nothingThere("such place");
@@ -320,7 +324,7 @@ function unnamedPlace(operation: AdminOperation, params: Readonly<Record<string,
 
 function paramsOf(c: AdminHttp): Readonly<Record<string, string>> {
   const params = Object.entries(c.req.param() as Record<string, string>);
-  // no id is longer or holds anything else, so that what goes to the store and into the log is a plain word
+  // Ids have no other characters and are not longer, so that only plain text reaches the store and the log.
   const odd = params.find(([, value]) => !/^[A-Za-z0-9_.:@+-]{1,200}$/.test(value));
   if (odd !== undefined) throw nothingThere(`${odd[0]} with this id: an id has 1 to 200 letters, digits and _.:@+-`);
   return Object.fromEntries(params);

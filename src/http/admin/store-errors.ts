@@ -1,4 +1,4 @@
-// What a store says went wrong, as an error of the catalogue. Words of the database itself stay in the log.
+// Translates a store's errors into errors of the catalogue. The database's own messages appear only in the log.
 import { type ErrorCode, GatewayError } from "../../core/errors.ts";
 import type { StoreError } from "../../store/store.ts";
 
@@ -15,13 +15,13 @@ const AWAY: Readonly<Record<string, string>> = {
   unusable: "The database cannot be reached or written now, so nothing can be changed or listed. Calls go on.",
 };
 
-/** `param`: what of the request a refusal is about, where that can be one thing only. */
+/** `param` is the part of the request that a rejection concerns, when only one is possible. */
 export function fromStoreError(error: StoreError, param: string | null = null): GatewayError {
   const code = CODES[error.kind];
   if (code !== undefined)
     return new GatewayError(code, error.message, { cause: error, ...(code === "invalid_request" && { param }) });
   const told = { detail: error.stack ?? error.message, cause: error };
-  // the words are ours, and trying again mends nothing
+  // The message is the gateway's own, and a retry does not help.
   if (error.kind === "sealed")
     return new GatewayError(
       "store_unavailable",

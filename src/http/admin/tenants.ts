@@ -114,7 +114,10 @@ async function theProject(store: Reader, id: string): Promise<Kept<Project>> {
   return found;
 }
 
-/** All projects of the tenant where the caller has a role there, else those in which the caller has one. */
+/**
+ * All projects of the tenant when the caller has a role in the whole tenant, else the projects in which the caller has
+ * a role.
+ */
 async function visibleProjects(
   caller: AdminCaller,
   store: Reader,

@@ -1,4 +1,5 @@
-// Access tokens: of projects, and personal ones of users (decisions 2.4 to 2.7, 2.11). A secret is answered once, by the request that made it.
+// Access tokens of projects, and personal ones of users (promises 2.4 to 2.7, 2.11). A secret appears only in the
+// response to the request that made it.
 import { z } from "zod";
 import { parseTokenText, type TokenKind } from "../../auth/access-token.ts";
 import { demandOperator, demandPermissionsWithin, demandRoleWithin, nothingThere } from "../../auth/grants.ts";
@@ -177,7 +178,10 @@ const answer = (kept: Kept<StoredToken>, { nowMs }: Pick<AdminCall<unknown, unkn
   etag: etagOf(kept),
 });
 
-/** The text stands in the answer of the request that made it, and nowhere else. `make` says in an Error what is wrong with `param`. */
+/**
+ * The token's text appears in the response to the request that made it, and nowhere else. `make` throws an Error that
+ * says what is wrong with `expires_in_days`.
+ */
 async function issued(
   call: AdminCall<unknown, unknown>,
   writer: Writer,
@@ -209,7 +213,7 @@ async function theToken({ place, params }: AdminCall<unknown, unknown>, store: R
 
 type Rights = Pick<AccessToken, "role" | "permissions" | "models" | "routes" | "ipRanges" | "userId">;
 
-/** Whoever gets a token's secret has all that the token may do: it has to lie within what the caller may do. */
+/** The holder of a token's secret has all its rights, so the rights have to lie within those of the caller. */
 async function demandWithin(call: AdminCall<unknown, unknown>, store: Reader, rights: Rights): Promise<void> {
   if (rights.role !== null) demandRoleWithin(call.role, rights.role, "role");
   demandPermissionsWithin(call, rights.permissions, "permissions");
@@ -223,7 +227,7 @@ async function demandWithin(call: AdminCall<unknown, unknown>, store: Reader, ri
   for (const { role } of data) demandRoleWithin(call.role, role, "user_id");
 }
 
-/** The life of tokens is all that is left to be wrong once the form of a request is right. */
+/** Once the form of a request is valid, only the lifetime of the token can be wrong. */
 async function asked<T>(param: string, rule: () => Promise<T>): Promise<T> {
   try {
     return await rule();
@@ -256,7 +260,7 @@ async function owner(
   return { kind: "personal", tenantId, projectId: null, userId: user.id, role: null };
 }
 
-/** Whose token it is where nobody is named. */
+/** The user of the new token when the request names none. */
 async function userFor(
   { caller: { token: own, memberships }, body: { role = null }, place }: AdminCall<OwnerWords, unknown>,
   store: Reader,
@@ -283,13 +287,13 @@ function wrong(param: string, message: string): GatewayError {
   return new GatewayError("invalid_request", `${param}: ${message}`, { param });
 }
 
-/** The tokens that a path is about. */
+/** The tokens that a path concerns. */
 interface TokenPath {
   readonly reach: "tenant" | "project";
   readonly word: "Tenant" | "Project";
   readonly kind: TokenKind;
   readonly base: string;
-  /** For people. */
+  /** The description of these tokens in messages. */
   readonly what: string;
 }
 const ABOUT = { tag: "tokens" };

@@ -1,5 +1,6 @@
-// Trying out a registered tool server: which tools it lists, whether it is reached and how soon, and what one of its tools answers. What a server does wrong
-// is the answer to these questions and no error of theirs; the server is asked outside of any transaction.
+// Tries out a registered tool server: which tools it lists, whether and how fast it responds, and what one of its tools
+// answers. A fault of the server is part of the result and not an error of the operation; the server is called outside
+// of any transaction.
 import { z } from "zod";
 import { Cancellation } from "../../core/cancellation.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -74,7 +75,7 @@ const result = z
   })
   .meta({ id: "ToolCallResult" });
 
-/** By its name, or its id. Throws `tool_server_not_found`, `insufficient_role`. */
+/** Finds the server by its name or its id. Throws `tool_server_not_found`, `insufficient_role`. */
 function serverOf(call: Call): ToolServer {
   const { tenantId, projectId } = call.place!;
   const servers = call.snapshot.toolServers.of(tenantId, projectId);
@@ -163,7 +164,7 @@ async function called(
   }
 }
 
-/** A server may be given more time than an answer of this API can be silent. */
+/** A server's own timeout may exceed the time that a response of this API may stay silent. */
 const MAX_WAIT_MS = 240_000;
 
 async function within<T>(ask: (signal: Cancellation) => Promise<T>): Promise<T> {
@@ -196,12 +197,12 @@ export function toolOperations(servers: ToolServers, monotonic: () => number): r
   return (["tenant", "project"] as const).flatMap((reach) => {
     const place = reach === "tenant" ? "Tenant" : "Project";
     const item = `/${reach}s/{${reach}}/tool_servers/{id}`;
-    /** What came of the question before the transaction that writes it down. */
+    /** The results of the server, kept until the transaction writes them to the audit log. */
     const asked = new WeakMap<object, JsonObject>();
     const written = (call: Call, writer: Writer, action: "test" | "call", about: JsonObject): Answer => {
       const body = asked.get(call)!;
       const { key, label } = serverOf(call);
-      // arguments and results may hold anything, and stay out
+      // Arguments and results may hold anything, so they are not recorded.
       const after = {
         ...about,
         ok: body["ok"] ?? null,

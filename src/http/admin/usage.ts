@@ -1,4 +1,5 @@
-// What was called and what it used: sums by tenant, project, token, user, route, model and day, as JSON and as CSV, and single calls with their records.
+// Reports of calls and their usage: sums by tenant, project, token, user, route, model and day as JSON and CSV, and
+// single calls with their records.
 import { z } from "zod";
 import { csvOf, shownRow, shownSums } from "../../accounting/usage-report.ts";
 import { nothingThere } from "../../auth/grants.ts";
@@ -99,7 +100,9 @@ const callsQuery = z.strictObject({
     .meta({ description: "`false`: calls whose process ended before they did." }),
 });
 
-/** Sums are kept by the hour, of end users by the day. Throws `invalid_request` that names the parameter. */
+/**
+ * Sums are stored by the hour, and those of end users by the day. Throws `invalid_request`, which names the parameter.
+ */
 function demandWhole(by: readonly UsageDimension[], asked: Filters): void {
   const isOfUsers = asked.end_user !== undefined || by.includes("end_user");
   for (const name of ["from", "to"] as const)
@@ -179,7 +182,7 @@ function placeOperations(reach: CallReach, calls: AdminCalls): readonly AdminOpe
   return [read, list, one];
 }
 
-/** `calls` null: nothing is kept, and there is nothing to report. */
+/** `calls` is null when no calls are stored: then every operation fails. */
 export function usageOperations(calls: AdminCalls | null): readonly AdminOperation[] {
   const none = (): never => {
     throw new GatewayError("store_unavailable", "No calls are kept here.");

@@ -1,4 +1,4 @@
-// Users of a tenant and their roles: in the whole tenant, and in single projects (decisions 2.2, 2.3, 2.11).
+// Users of a tenant and their roles, in the whole tenant and in single projects (promises 2.2, 2.3, 2.11).
 import { z } from "zod";
 import { demandOperator, demandRoleWithin, nothingThere, placeText } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -123,7 +123,10 @@ async function theUser(store: Reader, tenantId: string, id: string): Promise<Kep
   return found;
 }
 
-/** Who stands below a user in the tenant changes nothing of the user: a login that is exchanged would be another person. */
+/**
+ * A caller with a lower role than a user in the tenant may not change that user: with another login the account would
+ * belong to another person.
+ */
 async function demandNotAbove(
   call: AdminCall<unknown, unknown>,
   store: Reader,
@@ -134,14 +137,14 @@ async function demandNotAbove(
   for (const { role } of data) demandRoleWithin(call.role, role, "user");
 }
 
-/** A tenant without an owner could be given to nobody any more. */
+/** No user could administer a tenant without an owner any more. */
 async function demandAnotherOwner(store: Reader, tenantId: string, userId: string): Promise<void> {
   const { data } = await store.listMemberships({ limit: 2 }, { tenantId, projectId: null, role: "owner" });
   if (data.length === 1 && data[0]!.userId === userId)
     throw new GatewayError("conflict", "This is the tenant's last owner. Make another user an owner first.");
 }
 
-/** A gateway without an operator could be given one on its own machine only. */
+/** A gateway without an operator can get a new one only on its own machine. */
 async function demandAnotherOperator(store: Reader, { id, isOperator = false }: StoredUser): Promise<void> {
   if (!isOperator) return;
   const { data } = await store.listUsers({ limit: 2 }, { isOperator: true });

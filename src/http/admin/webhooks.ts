@@ -1,4 +1,5 @@
-// What can be done with webhooks beyond keeping them: a new secret, a test, and their deliveries, which are looked at and put into the queue again.
+// Operations on webhooks beyond creating, reading, changing and removing them: a new secret, a test, and their
+// deliveries, which can be read and sent again.
 import { z } from "zod";
 import { demandWritable, nothingThere, type Place } from "../../auth/grants.ts";
 import { demandConfigures } from "../../auth/narrowing-grants.ts";
@@ -200,7 +201,7 @@ type AnyWebhook = Pick<Configured<JsonObject>, "id" | "name" | "tenantId" | "pro
   readonly isEnabled: boolean;
 };
 
-/** Of the file too: it can be tried like any other. */
+/** A webhook of the file or of the database: both can be tested. */
 async function anyWebhook(call: Call, store: Reader, context: ConfiguredContext): Promise<AnyWebhook> {
   const filed = fromFile(call, "webhook", call.params["id"]!, context);
   const found = filed ?? (await theResource(call, store, "webhook", context));
@@ -295,7 +296,7 @@ function deliveryOperations(reach: keyof typeof REACHES): readonly AdminOperatio
   return [list, read, redeliver];
 }
 
-/** `webhook`: what is answered of one. */
+/** `webhook` is the schema of one webhook in a response. */
 export function webhookAdminOperations(context: ConfiguredContext, webhook: z.ZodType): readonly AdminOperation[] {
   return [
     ...webhookOperations("tenant", context, webhook),
