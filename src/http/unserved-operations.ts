@@ -62,7 +62,7 @@ export function refuseUnservedWith(context: ChatContext): RefuseUnserved {
         call.recorder.authenticated,
       );
     } catch {
-      // without a good token the record names no tenant
+      // Without a valid token the record names no tenant.
     }
     const asked = `${http.method} ${new URL(http.url).pathname.slice(0, MAX_PATH)}`;
     const message = HINTS[operation] ?? `There is no operation at ${asked}. This gateway serves ${CHAT}.`;

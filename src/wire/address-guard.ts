@@ -142,7 +142,7 @@ const inPrefix = (value: bigint, width: number, prefix: Prefix): boolean =>
   value >> BigInt(width - prefix.bits) === prefix.value >> BigInt(width - prefix.bits);
 
 const IPV4_METADATA = prefixes(
-  "169.254.169.0/24", // AWS, Google, Azure, Oracle, DigitalOcean and most others, with Amazon's DNS, time and licence servers beside it
+  "169.254.169.0/24", // AWS (also its DNS, time and licence servers), Google, Azure, Oracle, DigitalOcean, most others
   "169.254.170.0/24", // Amazon ECS and EKS: credentials of tasks and pods
   "169.254.0.23", // Tencent
   "169.254.42.42", // Scaleway
