@@ -1,20 +1,24 @@
-// How much a request's body may hold, however many bytes it has (decisions 5.8): work is bounded before it is done.
+// Bounds on the structure of a request body, whatever its size in bytes (promise 5.8). They are checked before the work
+// that they bound is done.
 
 export interface BodyBounds {
-  /** JSON values: texts, numbers, words, arrays and objects. */
+  /** Every JSON value counts: strings, numbers, literals, arrays and objects. */
   readonly maxValues: number;
-  /** Arrays and objects inside one another, the body itself counted. */
+  /** The greatest nesting depth of arrays and objects; the body itself is the first level. */
   readonly maxLevels: number;
   readonly maxMessages: number;
   readonly maxTools: number;
-  /** Items of any other array of a field that the gateway knows, the parts of a message among them; and members of any object. */
+  /**
+   * Bounds any other array in a field that the gateway knows, such as the parts of a message, and the members of any
+   * object.
+   */
   readonly maxItems: number;
-  /** Characters of the name of a field, a model, a route and the like. */
+  /** Bounds the names of fields, models, routes and the like. */
   readonly maxNameCharacters: number;
   readonly maxNumberDigits: number;
 }
 
-/** Operators can raise them. */
+/** The defaults. They are also the minimum: operators can only raise them. */
 export const LEAST_BODY_BOUNDS: BodyBounds = {
   maxValues: 250_000,
   maxLevels: 64,

@@ -1,10 +1,11 @@
-// A map with a bound, for what is made again when it is gone. Names that callers choose may fill it, and never more than that.
+// A map of bounded size, for values that can be made again. Its keys may be names that callers choose, so that it must
+// not grow without a bound.
 
 export class BoundedCache<Key, Value> {
   readonly #max: number;
   readonly #entries = new Map<Key, Value>();
 
-  /** `max`: how many entries it holds. With one more, the entry that was set first goes. */
+  /** `max` is the number of entries that the map holds. One more entry evicts the one that was set first. */
   constructor(max: number) {
     this.#max = max;
   }
@@ -13,14 +14,16 @@ export class BoundedCache<Key, Value> {
     return this.#entries.get(key);
   }
 
-  /** An entry that is set again counts as the newest. */
+  /** An entry that is set again becomes the newest. */
   set(key: Key, value: Value): void {
     this.#entries.delete(key);
     if (this.#entries.size >= this.#max) this.#entries.delete(this.#entries.keys().next().value!);
     this.#entries.set(key, value);
   }
 
-  /** Keeps what `make` returns, unless it throws. An undefined value is made again each time. */
+  /**
+   * Stores what `make` returns. If `make` throws, nothing is stored. A value of `undefined` is made again each time.
+   */
   getOrMake(key: Key, make: () => Value): Value {
     const known = this.#entries.get(key);
     if (known !== undefined) return known;

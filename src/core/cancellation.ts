@@ -1,10 +1,10 @@
-// A signal by which one side ends what another side does: the part of AbortSignal that is used on the way of a call, without a native object behind
-// it. A native signal costs a call about 4 µs, most of it when it is collected.
+// A signal by which one side ends what another side does. It has the part of AbortSignal that calls use, without a
+// native object behind it: a native signal costs a call about 4 µs, mostly in garbage collection.
 
-/** An object costs no closure. */
+/** An object with `handleEvent` saves the closure that a function would need. */
 export type CancelListener = (() => void) | { handleEvent(): void };
 
-/** An AbortSignal is one too. */
+/** An AbortSignal satisfies this interface too. */
 export interface CancelSignal {
   readonly aborted: boolean;
   readonly reason: unknown;
@@ -18,7 +18,7 @@ export class Cancellation implements CancelSignal {
   reason: unknown = undefined;
   readonly #listeners = new Set<CancelListener>();
 
-  /** Only the first call counts. Every listener is told, each once. */
+  /** Only the first call has an effect. It calls each listener once. */
   abort(reason: unknown): void {
     if (this.aborted) return;
     this.aborted = true;
@@ -39,7 +39,7 @@ export class Cancellation implements CancelSignal {
   }
 
   throwIfAborted(): void {
-    // the reason is what the caller gave, to be told as it is
+    // the reason is thrown as the caller gave it, whatever its type
     if (this.aborted) throw this.reason;
   }
 }

@@ -1,4 +1,5 @@
-// The internal language: OpenAI's chat completion wire types, with the wire's spelling, so that objects are passed and patched and unknown fields survive.
+// The internal representation of requests and answers: OpenAI's chat completion wire types with their wire spelling, so
+// that objects can be passed on and patched, and unknown fields survive.
 // https://platform.openai.com/docs/api-reference/chat
 import type { CredentialForm, StoredCredential } from "./credential.ts";
 import type { Json, JsonObject } from "./json.ts";
@@ -16,9 +17,11 @@ export interface Message extends JsonObject {
   readonly tool_call_id?: string;
   readonly function_call?: { readonly name: string; readonly arguments: string };
   readonly refusal?: string | null;
-  /** Reasoning of an earlier answer, brought back by the client. */
+  /** Reasoning of an earlier answer, sent back by the client. */
   readonly reasoning_content?: string | null;
-  /** Reasoning blocks with what the provider needs to take the turn back: signatures, encrypted parts. */
+  /**
+   * Reasoning blocks with what the provider needs in order to accept the turn again: signatures and encrypted parts.
+   */
   readonly reasoning_details?: readonly ReasoningDetail[];
 }
 
@@ -34,7 +37,7 @@ export interface ReasoningDetail extends JsonObject {
   readonly index?: number;
 }
 
-/** The content block types of the specification. A provider's own further types are in its dialect. */
+/** The content block types of the specification. Further types of a single provider are in its dialect. */
 export const BLOCK_TYPES = ["text", "image_url", "input_audio", "video_url", "file", "document"] as const;
 export type BlockType = (typeof BLOCK_TYPES)[number];
 
@@ -75,14 +78,14 @@ export interface ToolCall extends JsonObject {
   readonly id: string;
   readonly type: "function";
   readonly function: { readonly name: string; readonly arguments: string };
-  /** Opaque vendor data that belongs to the call, such as `google.thought_signature`. */
+  /** Opaque vendor data that belongs to the tool call, such as `google.thought_signature`. */
   readonly extra_content?: JsonObject;
 }
 
 export interface FunctionDefinition extends JsonObject {
   readonly name: string;
   readonly description?: string;
-  /** JSON Schema of the arguments; absent: no arguments. */
+  /** JSON Schema of the arguments; absent when the function takes none. */
   readonly parameters?: JsonObject;
   readonly strict?: boolean | null;
 }
@@ -105,9 +108,9 @@ export type ResponseFormat =
     };
 
 /**
- * The common parameters that the caller sent, with the wire's spelling; a key that was absent or null is absent.
- * `max_tokens` and `max_completion_tokens` are one bound (decisions 5.5): both stand here when either was sent. `functions` and
- * `function_call` never stand here: they have become `tools` and `tool_choice` (decisions 6.6).
+ * The common parameters that the caller sent, with their wire spelling. A key that was absent or null in the request is
+ * absent here. `max_tokens` and `max_completion_tokens` are one bound (promise 5.5): both are set when either was sent.
+ * `functions` and `function_call` never occur here, because they have become `tools` and `tool_choice` (promise 6.6).
  */
 export interface ChatParams {
   readonly temperature?: number;
@@ -124,7 +127,7 @@ export interface ChatParams {
   readonly user?: string;
   readonly safety_identifier?: string;
   readonly response_format?: ResponseFormat;
-  /** May be a RawNumber when the digits exceed a double. */
+  /** This is a RawNumber when a double cannot hold the digits. */
   readonly seed?: Json;
   readonly tools?: readonly JsonObject[];
   readonly tool_choice?: Json;
@@ -149,77 +152,83 @@ export interface ChatParams {
   readonly hf_model_name?: string;
 }
 
-/** Values of provider settings that the request brings, by field; each fits `ADDRESS_WORD`. */
+/** Values of provider settings that the request contains, by field; each matches `ADDRESS_WORD`. */
 export type CallerSettings = Readonly<
   Partial<Record<"api_version" | "aws_region_name" | "vertex_project" | "vertex_location", string>>
 >;
 
-/** What the gateway itself acts on. */
+/** The fields that the gateway itself acts on. */
 export interface CallOptions {
   readonly tenantId: string | null;
   readonly projectId: string | null;
   readonly route: string | null;
   readonly model: string | null;
-  /** Wall clock of the whole operation; null: not sent. */
+  /** Wall-clock time for the whole operation; `null` when it was not sent. */
   readonly timeoutMs: number | null;
   readonly metadata: JsonObject | null;
   readonly dropParams: boolean | null;
-  /** `headers` and `extra_headers` together, lower-case names, checked by decisions 2.10. */
+  /** `headers` and `extra_headers` merged, with lower-case names, checked as promise 2.10 says. */
   readonly headers: Readonly<Record<string, string>>;
   readonly baseUrl: string | null;
-  /** The name under which the caller sent it, for errors. */
+  /** The name under which the caller sent the address, for errors. */
   readonly baseUrlField: "base_url" | "api_base";
-  /** Credentials that the request brings, by form. */
+  /** Credentials that the request contains, by form. */
   readonly credentials: ReadonlyMap<CredentialForm, { readonly stored: StoredCredential; readonly field: string }>;
   readonly settings: CallerSettings;
-  /** The client spoke the deprecated `functions` form and is answered in it. */
+  /** The client used the deprecated `functions` form, so that its answer has that form too. */
   readonly legacyFunctions: boolean;
-  /** The caller's own price, in rates of core/price.ts; each is null where it was not sent. Null: none was. */
+  /**
+   * The caller's own price, in the rates of core/price.ts. A rate that was not sent is `null`; the whole is `null` when
+   * neither was.
+   */
   readonly ownPrice: { readonly prompt: number | null; readonly completion: number | null } | null;
-  /** Further attempts at the same target; null: not sent. */
+  /** Further attempts at the same target; `null` when the field was not sent. */
   readonly numRetries: number | null;
-  /** What is tried in order when the attempts at the first target are spent (decisions 7.3). */
+  /** The fallbacks that are attempted in this order once the attempts at the first target are used up (promise 7.3). */
   readonly fallbacks: readonly RequestFallback[];
-  /** Model, with or without its provider, to the model that is used when the conversation is too long for it. */
+  /** Maps a model, with or without its provider, to the model to use when the conversation is too long for it. */
   readonly contextWindowFallbacks: ReadonlyMap<string, string>;
-  /** The inline route of this one call; null: none. */
+  /** The inline route of this one call; `null` when the request has none. */
   readonly modelList: readonly ModelListEntry[] | null;
-  /** `tools` of type mcp, which never stand in `params` (decisions 10.1). */
+  /** The entries of `tools` of type mcp, which never occur in `params` (promise 10.1). */
   readonly toolServers: readonly AskedToolServer[];
-  /** Null: not sent. */
+  /** `null` when the field was not sent. */
   readonly maxToolRounds: number | null;
-  /** Special permissions that the request's fields ask for, each with the first field that does. */
+  /** Special permissions that fields of the request require, each with the first field that requires it. */
   readonly needs: ReadonlyMap<Permission, string>;
 }
 
-/** An entry of `tools` of type mcp (decisions 10.1). */
+/** An entry of `tools` of type mcp (promise 10.1). */
 export interface AskedToolServer {
   readonly label: string;
-  /** `server_url`; null: it is a registered one. */
+  /** `server_url`; `null` when the entry names a registered server. */
   readonly url: string | null;
-  /** Lower-case names, checked by decisions 2.10. */
+  /** Lower-case names, checked as promise 2.10 says. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Null: all that the server allows. */
+  /** `null` when the request does not narrow what the server allows. */
   readonly allowedTools: readonly string[] | null;
-  /** Null: what the server's own settings say. */
+  /** `null` when the server's own settings decide. */
   readonly approval: ToolApproval | null;
-  /** `tools[0]`, for errors. */
+  /** The path of the entry, such as `tools[0]`, for errors. */
   readonly path: string;
 }
 
-/** An entry of `fallbacks`: a request of its own, made of the client's request and the parameters that stand here. At least one of model and route is set. */
+/**
+ * An entry of `fallbacks`: a request of its own, made of the client's request and these parameters. At least one of
+ * model and route is set.
+ */
 export interface RequestFallback {
   readonly model: string | null;
   readonly route: string | null;
-  /** As they were sent; null takes the request's own away. */
+  /** The parameters as they were sent; `null` removes the request's own value. */
   readonly params: JsonObject;
-  /** `fallbacks[0]`, for errors. */
+  /** The path of the entry, such as `fallbacks[0]`, for errors. */
   readonly path: string;
 }
 
-/** An entry of `model_list` (decisions 1.6). */
+/** An entry of `model_list` (promise 1.6). */
 export interface ModelListEntry {
-  /** What the request's `model` is compared with. */
+  /** The request's `model` is compared with this name. */
   readonly modelName: string;
   /** `<provider>:<model_name>` */
   readonly model: string;
@@ -227,95 +236,121 @@ export interface ModelListEntry {
   readonly params: JsonObject;
   readonly weight: number;
   readonly order: number;
-  /** `model_list[0].params`, for errors. */
+  /** The path of the parameters, such as `model_list[0].params`, for errors. */
   readonly path: string;
 }
 
-/** Something in the request that only some vendors understand (decisions 5.7): refused unless the target's dialect names it. */
+/**
+ * Something in the request that only some vendors understand (promise 5.7). It is refused unless the target's dialect
+ * names it.
+ */
 export interface VendorForm {
   readonly kind: "block" | "tool" | "tool_choice" | "message_rule";
-  /** The block type, tool type, word, or the name of the relaxed rule. */
+  /** The block type, tool type or literal, or the name of the relaxed rule. */
   readonly value: string;
   readonly path: string;
-  /** The refusal, for targets whose dialect does not name it. */
+  /** The error message for targets whose dialect does not name it. */
   readonly message: string;
 }
 
-/** The text that the caller sent and where its top-level members stand in it, for targets of the same shape. */
+/**
+ * The body text that the caller sent, with the positions of its top-level members. Targets of the same shape are sent
+ * parts of it unchanged.
+ */
 export interface RequestSource {
   readonly text: string;
   readonly members: ReadonlyMap<string, MemberSpan>;
-  /** Top-level members whose value in the request is no longer what the text says: legacy functions turned into tools. */
+  /**
+   * Top-level members whose value in the request differs from the text, for example legacy functions that became tools.
+   */
   readonly rewritten: ReadonlySet<string>;
 }
-/** Offsets into the text, in UTF-16 units: the opening quote of the key, the value's first, and one past the value's last. */
+/**
+ * Offsets into the text, in UTF-16 units: of the key's opening quote, of the value's first unit, and one past the
+ * value's last unit.
+ */
 export interface MemberSpan {
   readonly keyStart: number;
   readonly valueStart: number;
   readonly valueEnd: number;
 }
 
-/** What the gateway itself offers to the model beside the client's own functions (decisions 10.2). */
+/** What the gateway itself offers to the model beside the client's own functions (promise 10.2). */
 export interface OfferedTools {
-  /** The request as it was sent: that is what rules of policies speak of. */
+  /** The request as it was sent; rules of policies are evaluated on it. */
   readonly asked: ChatRequest;
-  /** They stand behind the client's own in `params.tools`. */
+  /** These functions follow the client's own in `params.tools`. */
   readonly functions: readonly FunctionTool[];
-  /** Their names, by `toolPlace`. */
+  /** The names of these functions, by `toolPlace`. */
   readonly names: ReadonlyMap<string, string>;
-  /** `asked`: as the request says; `auto`: nothing is forced any more; `none`: no tool may be called. */
+  /** `asked`: as the request says; `auto`: no tool call is forced any more; `none`: no tool may be called. */
   readonly choice: "asked" | "auto" | "none";
 }
 
 /**
- * What is known here of a conversation that another thread holds, because the body is too long for the thread that serves calls (decisions 5.8).
- * chat/long-requests.ts has the rest.
+ * What this thread knows of a conversation that another thread holds, because the body is too long for the thread that
+ * serves calls (promise 5.8). chat/long-requests.ts has the rest.
  */
 export interface HeldConversation {
   readonly id: number;
-  /** Members of the body that it holds as well: long ones that only pass through. */
+  /** Other long members of the body that the other thread holds as well; they are only passed through. */
   readonly members: readonly string[];
   readonly count: number;
-  /** Messages by role, and parts by type. */
+  /** The number of messages by role; `parts` is the number of content parts by type. */
   readonly roles: Readonly<Record<string, number>>;
   readonly parts: Readonly<Record<string, number>>;
-  /** Of its texts, and of the whole body. */
+  /** The characters of the conversation's texts; `bodyCharacters` counts the whole body. */
   readonly characters: number;
   readonly bodyCharacters: number;
   readonly promptTokens: number;
-  /** Messages without what they say: of each role one, with every member that messages, parts and calls of that role have, so that it is known which a provider has no place for. */
+  /**
+   * Messages without their text: one message for each role, with every member that messages, parts and tool calls of
+   * that role have. They show which members a provider cannot represent.
+   */
   readonly skeleton: readonly Message[];
-  /** Its first two messages as JSON, as far as a sticky route looks at them. */
+  /** The first two messages as JSON, as far as sticky routing uses them. */
   readonly opening: string;
-  /** Types of blocks that stand there with the address of a file on the web. */
+  /** Types of content blocks that contain the address of a file on the web. */
   readonly addressed: ReadonlySet<BlockType>;
-  /** Calls at its end wait for their results. */
+  /** The conversation ends with tool calls that have no results yet. */
   readonly isUnanswered: boolean;
-  /** What rules may be given of `members`: their JSON, or why a rule that asks for them fails; null: there are none. */
+  /**
+   * What rules may read of `members`: their JSON, or why a rule that uses them fails; `null` when there are no such
+   * members.
+   */
   readonly memberFacts: { readonly json: string } | { readonly fault: string } | null;
-  /** Guards, by the ids of their policies, that put words in the place of what they found in it: they do it there, before it is written for a target. */
+  /**
+   * Ids of the policies whose guards mask what they found in the conversation. The other thread masks it before it
+   * writes the conversation for a target.
+   */
   readonly masks?: readonly string[];
-  /** Which of the files that were fetched for it stand in the place of their addresses; left out: none. */
+  /** Says which of the files that were fetched for the conversation replace their addresses; absent when none do. */
   readonly fill?: number;
 }
 
 export interface ChatRequest {
-  /** Where `held` says that another thread has the conversation, what rounds of tools have put behind it. */
+  /**
+   * Where `held` is set, another thread has the conversation, and these are only the messages that tool rounds have
+   * added to it.
+   */
   readonly messages: readonly Message[];
   readonly held?: HeldConversation;
   readonly params: ChatParams;
-  /** Fields outside the common set, `extra_body` merged in: they go to the provider untouched. */
+  /** Fields outside the common set, merged with `extra_body`. They go to the provider untouched. */
   readonly extra: JsonObject;
   readonly options: CallOptions;
   /** Block types that occur, each with the path of its first occurrence. */
   readonly blocks: ReadonlyMap<BlockType, string>;
   readonly vendorForms: readonly VendorForm[];
   readonly source: RequestSource;
-  /** Functions of tool servers that the gateway offers; null: none. */
+  /** Functions of tool servers that the gateway offers; `null` when it offers none. */
   readonly offered: OfferedTools | null;
-  /** Places of messages with images that came of tools: for a model that takes none they are told in words (decisions 10.2). */
+  /**
+   * Indexes of messages with images that tools returned. For a model that does not accept images, text describes them
+   * (promise 10.2).
+   */
   readonly toolImages: ReadonlySet<number>;
-  /** What the parser changed, for `x-gateway-warnings`. */
+  /** What the parser changed, for the header `x-gateway-warnings`. */
   readonly warnings: readonly string[];
 }
 
@@ -330,21 +365,22 @@ export interface Usage extends JsonObject {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
   readonly total_tokens: number;
-  /** `cache_write_1h_tokens`: those of `cache_write_tokens` that live for an hour. */
+  /** `cache_write_1h_tokens` is the part of `cache_write_tokens` that is cached for an hour. */
   readonly prompt_tokens_details?: JsonObject & {
     readonly cached_tokens?: number;
     readonly cache_write_tokens?: number;
     readonly cache_write_1h_tokens?: number;
   };
   readonly completion_tokens_details?: JsonObject & { readonly reasoning_tokens?: number };
-  /** What other models used within the call: a part of the figures above, at the prices of those models. */
+  /** What other models used within the call. It is part of the figures above, at the prices of those models. */
   readonly other_models?: readonly (Usage & { readonly model: string })[];
 }
 
 /**
- * A whole answer as a provider's decoder gives it: OpenAI's shape, not yet complete or strict. The reply writer fills in what the schema
- * demands (`object`, `refusal`, `logprobs`, dense indexes, usage). `finish_reason` is one of ours or null; the vendor's own word, where it was
- * another, stands beside it as `native_finish_reason`. Unknown fields stay.
+ * A non-streaming answer as a provider's decoder returns it: in OpenAI's shape, but not yet complete or strict. The
+ * reply writer fills in what the schema requires (`object`, `refusal`, `logprobs`, dense indexes, usage).
+ * `finish_reason` is one of ours or null; where the vendor's own value differs, it is in `native_finish_reason`.
+ * Unknown fields are kept.
  */
 export interface ChatAnswer extends JsonObject {
   readonly id?: string;
@@ -368,8 +404,9 @@ export interface AnswerMessage extends JsonObject {
 }
 
 /**
- * One step of a stream as a provider's decoder gives it, as loose as ChatAnswer: role may be missing or repeated, several kinds of content
- * may share a delta, indexes may have holes. The stream grammar (chat/) makes it strict. `usage` may stand on any chunk; the last one counts.
+ * One step of a stream as a provider's decoder yields it, as lenient as ChatAnswer: the role may be missing or
+ * repeated, several kinds of content may share a delta, and indexes may have gaps. The stream normalizer in chat/ makes
+ * it strict. `usage` may be on any chunk; the last one counts.
  */
 export interface ChatChunk extends JsonObject {
   readonly id?: string;
@@ -392,7 +429,7 @@ export interface ChunkDelta extends JsonObject {
   readonly reasoning_details?: readonly ReasoningDetail[];
   readonly tool_calls?: readonly ToolCallDelta[] | null;
 }
-/** `index` counts the calls of a choice; a decoder whose provider has none numbers them by order. */
+/** `index` numbers the tool calls of a choice. A decoder whose provider sends no index numbers them in order. */
 export interface ToolCallDelta extends JsonObject {
   readonly index?: number;
   readonly id?: string | null;

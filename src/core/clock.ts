@@ -1,13 +1,13 @@
-// Time as a value that is handed in, so that tests can turn it. Rules never read a clock themselves.
+// Time as a value that is passed in, so that tests can control it. Rules never read a clock themselves.
 
 export interface Clock {
   /** Milliseconds since 1970, for time stamps and lifetimes. */
   now(): number;
-  /** Milliseconds of a clock that never goes back, with fractions, for durations. */
+  /** Milliseconds of a monotonic clock, with fractions, for durations. */
   monotonic(): number;
 }
 
-/** The longest time that a timer takes: it has 31 bits, and is due at once when given more. */
+/** The longest delay of a timer: it has 31 bits, and a longer delay makes the timer fire at once. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {

@@ -1,7 +1,8 @@
-// One thing that is configured (a route, a limit, a policy, ...), wherever it stands: in the file or in the store. What a snapshot is compiled from.
+// One configured object (a route, a limit, a policy, ...), whether the file or the store defines it. Snapshots are
+// compiled from these.
 import type { Role } from "./identity.ts";
 
-/** The kinds of things that the file and the store both can hold, by their words in paths and audit rows. */
+/** The kinds of objects that both the file and the store can hold, by their names in paths and audit rows. */
 export const CONFIGURED_KINDS = [
   "provider",
   "route",
@@ -15,22 +16,28 @@ export const CONFIGURED_KINDS = [
 ] as const;
 export type ConfiguredKind = (typeof CONFIGURED_KINDS)[number];
 
-/** `T` is what the kind's own schema gives. */
+/** `T` is the type that the schema of the kind yields. */
 export interface Configured<T> {
-  /** Unique among its kind, and the same for as long as the thing is there. */
+  /** Unique within its kind, and unchanged for the lifetime of the object. */
   readonly id: string;
-  /** Its name, where the kind has names. */
+  /** `null` for kinds that have no names. */
   readonly name: string | null;
-  /** Null: of all tenants, which only the file can say. */
+  /** `null` for an object that applies to all tenants, which only the file can define. */
   readonly tenantId: string | null;
-  /** Null: of the whole tenant. */
+  /** `null` for an object that applies to the whole tenant. */
   readonly projectId: string | null;
   readonly origin: "file" | "store";
-  /** The role of who wrote it last: read-only for lower ones (decisions 2.11). Null: it stands in the file, and is read-only for all. */
+  /**
+   * The role of the user who wrote it last; it is read-only for lower roles (promise 2.11). `null` when the file
+   * defines it, so that it is read-only for everyone.
+   */
   readonly setBy: Role | null;
-  /** Of the store: whether an operator wrote it last. Its addresses are then the operator's, like those of the file, and pass no guard (decisions 2.12). */
+  /**
+   * Whether an operator wrote this object of the store last. Its addresses are then trusted like those of the file, and
+   * the address guard does not check them (promise 2.12).
+   */
   readonly byOperator?: boolean;
-  /** Counts up with each change; 0 in the file. */
+  /** Increases with each change; 0 for objects of the file. */
   readonly version: number;
   readonly document: T;
 }

@@ -1,20 +1,21 @@
-// What was said in a call. It exists only where the tenant keeps it (decisions 11.3), beside the record and never in it, and is redacted where it is made.
+// The content of a call: what was said in it. It exists only where the tenant keeps it (promise 11.3), beside the
+// record and never in it, and is redacted where it is created.
 import type { FinishReason, Message, ToolCall } from "./chat.ts";
 import type { JsonObject } from "./json.ts";
 import type { Detector } from "./policy.ts";
 
 export interface CallContent {
-  /** As the caller sent them; where they are too long, the last ones. */
+  /** The messages as the caller sent them. Where they are too long, only the last ones are kept. */
   readonly messages: readonly Message[];
-  /** Definitions of functions that the caller offered. */
+  /** Definitions of the functions that the caller offered. */
   readonly tools: readonly JsonObject[];
-  /** Turns of earlier rounds of tools that the gateway ran. */
+  /** Turns of earlier rounds whose tools the gateway ran. */
   readonly rounds?: readonly Message[];
-  /** By choice; of a stream that was cut, what was sent. */
+  /** One entry for each choice. For a stream that was interrupted, it has what was sent. */
   readonly answers: readonly SaidAnswer[];
-  /** What did not fit; null: it is whole. */
+  /** What was left out because it did not fit; `null` when the content is complete. */
   readonly leftOut?: LeftOut | null;
-  /** Until when it is kept in the database, in milliseconds since 1970; null or left out: it goes to integrations alone. */
+  /** When the database deletes it, in milliseconds since 1970. Null or absent when only integrations receive it. */
   readonly keptUntilMs?: number | null;
 }
 
@@ -28,23 +29,23 @@ export interface SaidAnswer {
 }
 
 export interface LeftOut {
-  /** From the beginning of the conversation. */
+  /** Messages that are missing from the beginning of the conversation. */
   readonly messages: number;
   readonly tools: number;
-  /** The answer was longer. */
+  /** The answer was longer than what is kept. */
   readonly isAnswerCut: boolean;
 }
 
-/** How a project keeps what is said in its calls. */
+/** How a project keeps the content of its calls. */
 export interface ContentRules {
-  /** The share of calls, 0 to 1. */
+  /** The share of calls whose content is kept, 0 to 1. */
   readonly sample: number;
   readonly retentionMs: number;
   readonly isStored: boolean;
-  /** Of one call, in UTF-16 units. */
+  /** Bounds the content of one call, in UTF-16 units. */
   readonly maxCharacters: number;
   readonly detectors: readonly Detector[];
 }
 
-/** By project; empty where nobody keeps anything. */
+/** The rules by project; empty when no project keeps content. */
 export type ContentLogs = ReadonlyMap<string, ContentRules>;

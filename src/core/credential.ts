@@ -1,14 +1,15 @@
-// Credentials as they are configured or brought, before any exchange: what credentials/ makes a `Credential` of. Pure data, so that a snapshot can hold it.
+// Credentials as they are configured or sent with a request, before any exchange; credentials/ turns them into a
+// `Credential`. They are pure data, so that a snapshot can hold them.
 
 import type { CancelSignal } from "./cancellation.ts";
 import type { JsonObject } from "./json.ts";
 import type { Credential } from "./target.ts";
 
-/** What a provider can be called with. `ibm_iam`: its `api_key` is exchanged for a token. */
+/** The forms of credential that a provider may accept. With `ibm_iam`, an `api_key` is exchanged for a token. */
 export type CredentialForm = "key" | "aws" | "google" | "entra" | "ibm_iam";
 
 interface Common {
-  /** Share of the calls among several credentials of one provider; at least 1. */
+  /** Weight of this credential among several of one provider; at least 1. */
   readonly weight: number;
   readonly fromCaller: boolean;
 }
@@ -16,7 +17,7 @@ interface Common {
 export type StoredCredential = Common &
   (
     | { readonly kind: "key"; readonly secret: string }
-    /** A bearer token that somebody else made. */
+    /** A bearer token that was made outside the gateway. */
     | { readonly kind: "token"; readonly secret: string }
     | {
         readonly kind: "aws_keys";
@@ -24,9 +25,9 @@ export type StoredCredential = Common &
         readonly secretAccessKey: string;
         readonly sessionToken: string | null;
       }
-    /** Whatever AWS's own chain finds: environment, shared files, container, instance. */
+    /** The credentials that AWS's own chain finds: in the environment, shared files, the container or the instance. */
     | { readonly kind: "aws_chain"; readonly profile: string | null }
-    /** `tokenUrl` is the operator's or Google's own, never the one that stands in the file. */
+    /** `tokenUrl` is the operator's or Google's own, never the one in the key file. */
     | {
         readonly kind: "google_service_account";
         readonly clientEmail: string;
@@ -34,9 +35,9 @@ export type StoredCredential = Common &
         readonly privateKeyId: string | null;
         readonly tokenUrl: string;
       }
-    /** A credentials file by its path, read when it is needed. */
+    /** The path of a credentials file, which is read when it is needed. */
     | { readonly kind: "google_file"; readonly path: string; readonly tokenUrl: string }
-    /** Application default credentials: metadata server, workload identity, the developer's own login. */
+    /** Application default credentials: the metadata server, workload identity, or the developer's own login. */
     | { readonly kind: "google_default" }
     | {
         readonly kind: "entra_client";
@@ -46,7 +47,7 @@ export type StoredCredential = Common &
         readonly scope: string;
         readonly tokenUrl: string;
       }
-    /** Workload identity: a file holds the assertion in place of a secret. */
+    /** Workload identity: a file holds an assertion instead of a secret. */
     | {
         readonly kind: "entra_federated";
         readonly tenantId: string;
@@ -60,16 +61,17 @@ export type StoredCredential = Common &
 
 export const GOOGLE_TOKEN_URL = "https://oauth2.googleapis.com/token";
 export const IBM_TOKEN_URL = "https://iam.cloud.ibm.com/identity/token";
-/** `{tenant}` is the directory's id. */
+/** `{tenant}` is the id of the directory. */
 export const ENTRA_TOKEN_URL = "https://login.microsoftonline.com/{tenant}/oauth2/v2.0/token";
 
-/** The longest that anybody issues, 4096 bits, has 3.3 KB. */
+/** In characters. The longest keys in use, of 4096 bits, take 3.3 KB. */
 const MAX_PRIVATE_KEY = 16_384;
 const PRIVATE_KEY = /^-----BEGIN (?:RSA )?PRIVATE KEY-----\s/;
 
 /**
- * A service account's key file (https://cloud.google.com/iam/docs/keys-create-delete), or what was expected. The addresses in the file are not read: a file
- * that somebody hands in must not choose where a signed assertion goes, and `external_account` could name any address or program.
+ * Reads a service account's key file (https://cloud.google.com/iam/docs/keys-create-delete), or returns what was
+ * expected instead. The addresses in the file are ignored: a file from a caller must not choose where a signed
+ * assertion goes, and `external_account` could name any address or program.
  */
 export function googleServiceAccount(
   file: JsonObject,
@@ -88,19 +90,27 @@ export function googleServiceAccount(
   };
 }
 
-/** Makes credentials ready for the wire; src/credentials holds the only implementation. */
+/** Resolves stored credentials to what goes on the wire. src/credentials has the only implementation. */
 export interface CredentialLender {
-  /** One of them, by weight; not one that was refused a while ago, as long as there is another. At once where nothing has to be exchanged. Throws GatewayError. */
+  /**
+   * Chooses one of them by weight, and avoids those that were recently refused as long as there is another. Returns a
+   * value instead of a promise where nothing has to be exchanged. Throws GatewayError.
+   */
   lend(stored: readonly StoredCredential[], context: LendContext): Credential | Promise<Credential>;
-  /** The provider refused it: it is set aside for a while, and a token is not used again. */
+  /**
+   * Reports that the provider refused the credential. It is avoided for a while, and an exchanged token is not used
+   * again.
+   */
   refused(credential: Credential, reason: RefusalReason, context: LendContext): void;
 }
 
-/** `quota`: its account is exhausted, which passes; `authentication`: it is not valid, which hardly does. */
+/**
+ * `quota`: the account is exhausted, which is temporary. `authentication`: the credential is invalid, which rarely is.
+ */
 export type RefusalReason = "authentication" | "quota";
 
 export interface LendContext {
-  /** The provider's id in the configuration, and its name for messages. */
+  /** The provider's id in the configuration; `label` is its name in messages. */
   readonly providerId: string;
   readonly label: string;
   readonly signal: CancelSignal;

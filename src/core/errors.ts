@@ -1,5 +1,6 @@
-// The catalogue of every error that leaves the gateway. A throw site picks a code; status, type, source and retry come from here and are never
-// chosen beside it. The body is that of OpenAI, which official clients turn into typed exceptions (decisions 5.1).
+// The catalogue of all errors that the gateway returns. Code that throws chooses only an error code: status, type,
+// source and whether to retry always come from here. The body has the form of OpenAI's errors, which official clients
+// turn into typed exceptions (promise 5.1).
 import type { JsonObject } from "./json.ts";
 
 export type ErrorSource = "client" | "gateway" | "upstream";
@@ -9,7 +10,7 @@ export interface CatalogueEntry {
   /** `error.type` of the body. */
   readonly type: string;
   readonly source: ErrorSource;
-  /** False: `x-should-retry: false` goes out, because the same call cannot succeed. */
+  /** When false, the response has `x-should-retry: false`, because the same call cannot succeed. */
   readonly retry: boolean;
   readonly meaning: string;
   readonly cure: string;
@@ -27,7 +28,7 @@ const badRequest = (meaning: string, cure: string): CatalogueEntry =>
   entry(400, "invalid_request_error", "client", false, meaning, cure);
 
 export const CATALOGUE = {
-  // what the client sent
+  // errors in what the client sent
   invalid_json: badRequest("The body is not one JSON object in UTF-8.", "Send a JSON object."),
   invalid_request: badRequest(
     "A field is missing, has the wrong type or stands outside its range.",
@@ -261,7 +262,7 @@ export const CATALOGUE = {
     "No tool server of the project has this label.",
     "Register it (`dragoman tool-server create`), or name its `server_url` with the permission `byo_endpoint`.",
   ),
-  // the gateway
+  // errors of the gateway
   internal_error: entry(500, "server_error", "gateway", true, "The gateway failed.", "Report it with the trace id."),
   shutting_down: entry(
     503,
@@ -327,7 +328,7 @@ export const CATALOGUE = {
     "The gateway has not reached its database for a minute, and is configured to refuse calls then.",
     "Try again; another replica may answer. The operator looks after the database, or sets `server.stale_snapshot` to `serve`.",
   ),
-  // the provider, as the client sees it (decisions 7.8)
+  // errors of the provider, as the client sees them (promise 7.8)
   context_length_exceeded: entry(
     400,
     "invalid_request_error",
@@ -486,17 +487,17 @@ export const CATALOGUE = {
 export type ErrorCode = keyof typeof CATALOGUE;
 
 export interface ErrorDetails {
-  /** Path of the field, such as `messages[2].content[1].image_url.url`. */
+  /** The path of the field, such as `messages[2].content[1].image_url.url`. */
   readonly param?: string | null;
   readonly metadata?: JsonObject;
-  /** Further response headers, lower-case: `retry-after`, `allow`. */
+  /** Further response headers with lower-case names, such as `retry-after` and `allow`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** For the log alone: never leaves the gateway. */
+  /** Text for the log only: it never leaves the gateway. */
   readonly detail?: string;
   readonly cause?: unknown;
 }
 
-/** Characters. Names in a request may be of any length, and no error repeats megabytes. */
+/** In characters. Names in a request may have any length, and an error must not repeat megabytes of them. */
 const MAX_MESSAGE = 16_384;
 const MAX_PARAM = 1024;
 
@@ -521,7 +522,7 @@ export class GatewayError extends Error {
     this.detail = details.detail ?? null;
   }
 
-  /** The same error with more metadata. */
+  /** Returns the same error with additional metadata. */
   withMetadata(more: JsonObject): GatewayError {
     const { param, headers, detail, cause } = this;
     return new GatewayError(this.code, this.message, {
@@ -538,7 +539,7 @@ export class GatewayError extends Error {
   }
 }
 
-/** The body of decisions 5.1. */
+/** The error body of promise 5.1. */
 export function errorBody(error: GatewayError, traceId: string): JsonObject {
   return {
     error: {
@@ -552,7 +553,10 @@ export function errorBody(error: GatewayError, traceId: string): JsonObject {
   };
 }
 
-/** Any thrown value as an error of the catalogue; what is not one is a fault of ours, whose words stay in the log. */
+/**
+ * Turns any thrown value into an error of the catalogue. A value that is not a GatewayError is a fault of the gateway,
+ * whose message goes only to the log.
+ */
 export function asGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
   const detail = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);

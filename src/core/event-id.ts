@@ -1,4 +1,5 @@
-// Ids of events: random, or made of what happened, where several processes see the same thing happen and it is to be told once.
+// Ids of events. An id is random, or it is derived from what happened, so that several processes that see the same
+// thing happen report it only once.
 import { createHash } from "node:crypto";
 
 export function eventIdOf(onceKey: string): string {

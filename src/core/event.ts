@@ -1,7 +1,8 @@
-// Something that happened which people want to be told of (webhooks), apart from the record that every call makes; and who is to be told.
+// Events that operators are notified of by webhooks, apart from the record that every call makes, and the webhooks that
+// receive them.
 import type { JsonObject } from "./json.ts";
 
-/** What happens by itself. */
+/** The types of events that the gateway emits by itself. */
 export const EVENT_TYPES = [
   "budget.threshold_reached",
   "call.refused",
@@ -13,43 +14,49 @@ export const EVENT_TYPES = [
   "token.expiring",
   "token.expired",
 ] as const;
-/** What somebody asks for, in order to see whether it arrives: it goes to one webhook, whatever that listens to. */
+/**
+ * The type of an event that a user requests in order to test delivery. It goes to one webhook, whatever that webhook
+ * subscribes to.
+ */
 export const TEST_EVENT = "webhook.test";
 export type EventType = (typeof EVENT_TYPES)[number] | typeof TEST_EVENT;
 
 export interface GatewayEvent {
-  /** `evt_` and 32 hex digits: the same at each delivery. */
+  /** `evt_` and 32 hex digits; the same at each delivery. */
   readonly id: string;
   readonly type: EventType;
   /** Milliseconds since 1970. */
   readonly atMs: number;
-  /** Null: of the gateway itself. */
+  /** `null` for an event of the gateway itself. */
   readonly tenantId: string | null;
   readonly projectId: string | null;
-  /** snake_case, as it is sent. Never a secret, never text of a prompt or an answer. */
+  /** The members are in snake_case, as they are sent. They never contain a secret or text of a prompt or an answer. */
   readonly data: JsonObject;
 }
 
 export interface NewEvent extends Omit<GatewayEvent, "id" | "atMs"> {
-  /** What several processes may see happen, and is to be told once: the id is made of it. Left out: it is told as often as it is seen. */
+  /**
+   * The id is derived from this key, so that an event that several processes see is reported once. When it is absent,
+   * each process reports the event.
+   */
   readonly onceKey?: string;
 }
 
-/** Told at once; never throws and never waits. */
+/** Reports events. `emit` never throws and never waits. */
 export interface Events {
   emit(event: NewEvent): void;
 }
 
 export const NO_EVENTS: Events = { emit: () => {} };
 
-/** Whom events are sent to. */
+/** A configured destination of events. */
 export interface Webhook {
-  /** As the admin API has it; of one in the file the place where it stands. */
+  /** The id in the admin API; for a webhook of the file, its path there. */
   readonly id: string;
   readonly name: string | null;
-  /** Null: it hears of all tenants, and of the gateway itself. */
+  /** `null` when the webhook receives events of all tenants and of the gateway itself. */
   readonly tenantId: string | null;
-  /** Null: it hears of the whole tenant. */
+  /** `null` when the webhook receives events of the whole tenant. */
   readonly projectId: string | null;
   readonly origin: "file" | "store";
   readonly url: string;
@@ -57,16 +64,16 @@ export interface Webhook {
   hears(type: EventType): boolean;
   /** `whsec_` and base64. */
   readonly secret: string;
-  /** Signs as well until then. */
+  /** The previous secret, which also signs deliveries until `untilMs`. */
   readonly previous: { readonly secret: string; readonly untilMs: number } | null;
   readonly timeoutMs: number;
   readonly maxAttempts: number;
 }
 
-/** All that are configured. */
+/** All configured webhooks. */
 export interface WebhookSet {
   readonly size: number;
-  /** Those that are switched on and hear of such an event of that place. */
+  /** The enabled webhooks that subscribe to this type of event for its tenant and project. */
   recipients(event: Pick<GatewayEvent, "type" | "tenantId" | "projectId">): readonly Webhook[];
   find(id: string): Webhook | null;
 }

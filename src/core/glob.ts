@@ -1,5 +1,6 @@
-// Globs: `*` stands for any text, also for none; everything else for itself. Compiled once and matched from left to right, the first place of each part being
-// as good as any later one, so that no pattern makes a text costly.
+// Globs: `*` matches any text, even an empty one; every other character matches itself. A pattern is compiled once and
+// matched from left to right. Taking the first occurrence of each part is always right, so that matching never
+// backtracks and no pattern is expensive.
 
 export type Glob = (text: string) => boolean;
 

@@ -1,4 +1,4 @@
-// Who calls: tenants, projects, roles, access tokens and what a token may do (decisions 2).
+// The identities of callers: tenants, projects, roles, access tokens and what a token may do (promise 2).
 
 export const ROLES = ["viewer", "developer", "maintainer", "admin", "owner"] as const;
 export type Role = (typeof ROLES)[number];
@@ -6,10 +6,12 @@ export type Role = (typeof ROLES)[number];
 export const PERMISSIONS = ["byo_endpoint", "custom_price", "debug", "read_content", "ops"] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
-/** A token with this permission reads `/metrics` and `/readyz?verbose`, and may do nothing else, whatever its role. */
+/**
+ * A token with this permission may read `/metrics` and `/readyz?verbose` and may do nothing else, whatever its role.
+ */
 export const OPS: Permission = "ops";
 
-/** True when `role` stands at least as high as `needed`. */
+/** Returns true when `role` is `needed` or a higher role. */
 export function roleAtLeast(role: Role, needed: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed);
 }
@@ -27,12 +29,12 @@ export interface User {
   readonly id: string;
   readonly tenantId: string;
   readonly name: string;
-  /** Whom a company's login knows as this user. */
+  /** The company login that identifies this user. */
   readonly login?: Login | null;
-  /** Whether the user runs the gateway, and so reaches every tenant. */
+  /** Whether the user may administer the whole gateway, and so access every tenant. */
   readonly isOperator?: boolean;
 }
-/** The issuer of a login and its own name for the person (OpenID Connect Core 2: `iss` and `sub`). */
+/** The issuer of a login and the issuer's identifier of the person (OpenID Connect Core 2: `iss` and `sub`). */
 export interface Login {
   readonly issuer: string;
   readonly subject: string;
@@ -45,38 +47,41 @@ export interface Membership {
   readonly role: Role;
 }
 
-/** An access token as stored: never its text, only its id and the SHA-256 of the text. */
+/** An access token as it is stored: it has the SHA-256 of the token text, never the text itself. */
 export interface AccessToken {
   readonly id: string;
   readonly kind: "project" | "personal";
   readonly name: string;
   readonly tenantId: string;
-  /** Set on project tokens. */
+  /** Set for project tokens. */
   readonly projectId: string | null;
-  /** Set on personal tokens. */
+  /** Set for personal tokens. */
   readonly userId: string | null;
-  /** Role cap of a project token; null on a personal one, whose user's membership decides. */
+  /**
+   * The highest role that a project token grants. `null` for a personal token, because the memberships of its user
+   * decide.
+   */
   readonly role: Role | null;
   readonly permissions: readonly Permission[];
-  /** Globs over `provider:model`; empty: not narrowed by models. */
+  /** Globs over `provider:model`; empty when the token is not restricted to models. */
   readonly models: readonly string[];
-  /** Globs over names of routes; empty: not narrowed by routes. */
+  /** Globs over names of routes; empty when the token is not restricted to routes. */
   readonly routes: readonly string[];
-  /** Addresses and CIDR ranges from which the token may be used; empty: from everywhere. */
+  /** Addresses and CIDR ranges from which the token may be used; empty when it may be used from everywhere. */
   readonly ipRanges: readonly string[];
-  /** Of a company's login: whom its issuer means. */
+  /** The identity that the issuer of a company login states. */
   readonly login?: Login;
-  /** Set where the claims of a login give the right of an operator. */
+  /** Set when the claims of a login make its user an operator. */
   readonly isOperator?: boolean;
-  /** Roles that a login of the company's own gives, beside those that the store has for the user. */
+  /** Roles that the claims of a company login grant, in addition to those that the store has for the user. */
   readonly granted?: readonly Membership[];
-  /** SHA-256 of each live token text. A rotation adds one; each has its own end. */
+  /** SHA-256 of each valid token text. A rotation adds one; each expires by itself. */
   readonly secrets: readonly TokenSecret[];
   readonly createdAtMs: number;
   readonly expiresAtMs: number;
   readonly revokedAtMs: number | null;
 }
-/** A token that may do all that its role allows, from everywhere. */
+/** A token that may do everything that its role allows, from everywhere. */
 export const NOT_NARROWED: Pick<AccessToken, "models" | "routes" | "ipRanges"> = {
   models: [],
   routes: [],
@@ -86,7 +91,7 @@ export const NOT_NARROWED: Pick<AccessToken, "models" | "routes" | "ipRanges"> =
 export interface TokenSecret {
   /** 32 bytes. */
   readonly sha256: Uint8Array;
-  /** When this secret stops working; null: with the token. */
+  /** When this secret expires; `null` when it expires with the token. */
   readonly retiresAtMs: number | null;
 }
 
@@ -99,16 +104,16 @@ export interface Principal {
   readonly userId: string | null;
   readonly role: Role;
   readonly permissions: ReadonlySet<Permission>;
-  /** Null: not narrowed. */
+  /** `null` when the token has no restrictions. */
   readonly narrowing: Narrowing | null;
 }
 
-/** What a token may call, where it is narrowed by models, by routes or by both (decisions 2.4, 3.4). */
+/** What a token may call, where it is restricted to models, to routes or to both (promises 2.4 and 3.4). */
 export interface Narrowing {
-  /** A route that it may name. */
+  /** Whether a request may name this route. */
   permitsRoute(name: string): boolean;
-  /** A route whose configured targets it may call through the route, whatever they are. */
+  /** Whether the token may call any configured target of this route through the route. */
   coversRoute(name: string): boolean;
-  /** A model that it may call by its own name, `provider:model`. */
+  /** Whether the token may call this model (`provider:model`) by its own name. */
   permitsModel(name: string): boolean;
 }

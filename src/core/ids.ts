@@ -1,5 +1,5 @@
-// Trace ids: 16 random bytes as 32 lower-case hex digits, the form of a W3C trace id; span ids: 8 bytes as 16 digits. Random bytes are drawn and spelled in
-// blocks, which costs a tenth of one draw an id.
+// Trace ids are 16 random bytes as 32 lower-case hex digits, the form of a W3C trace id; span ids are 8 bytes as 16
+// digits. Random bytes are drawn and encoded in blocks, at a tenth of the cost of one draw for each id.
 
 const TRACE_DIGITS = 32;
 const SPAN_DIGITS = 16;

@@ -1,10 +1,11 @@
-// JSON values as the wire has them. A number whose digits a double cannot hold is a RawNumber, which JSON.stringify writes back digit by digit.
+// JSON values as they are on the wire. A number that a double cannot hold exactly is a RawNumber, which JSON.stringify
+// writes back digit by digit.
 
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject | RawNumber;
 export interface JsonObject {
   readonly [key: string]: Json | undefined;
 }
-/** What `JSON.rawJSON("12345678901234567890")` gives: an opaque object that `JSON.stringify` prints verbatim. */
+/** What `JSON.rawJSON("12345678901234567890")` returns: an opaque object that `JSON.stringify` prints verbatim. */
 export interface RawNumber {
   readonly rawJSON: string;
 }
@@ -23,7 +24,7 @@ export function isRawNumber(value: unknown): value is RawNumber {
   );
 }
 
-/** How a value is named in an error message: its JSON type, and short values as they are. */
+/** Describes a value in an error message by its JSON type, and quotes it when it is short. */
 export function describe(value: unknown): string {
   if (value === null) return "null";
   if (value === undefined) return "nothing";
@@ -36,8 +37,8 @@ export function describe(value: unknown): string {
 }
 
 /**
- * Adds members, objects key by key. Where both have a value that is no object, `conflict` gives the one that stands, or throws. Any name is a member
- * like others, `__proto__` too.
+ * Adds members; objects are merged key by key. Where both sides have a value and not both are objects, `conflict`
+ * returns the one to use, or throws. Any name is an ordinary member, even `__proto__`.
  */
 export function mergeObjects(
   base: JsonObject,

@@ -1,18 +1,21 @@
-// Whether one of some words stands in a text, found by stepping over most of it: the windows of Wu and Manber (University of Arizona, TR-94-17).
+// Tests whether a text contains one of several words while skipping most of the text: the windows of Wu and Manber
+// (University of Arizona, TR-94-17).
 
 const MAX_WINDOW = 64;
-/** Entries of the table of steps: pairs of code units share them, which only makes some steps shorter. */
+/**
+ * The number of entries in the table of steps. Pairs of code units share entries, which only makes some steps shorter.
+ */
 const PAIRS = 4096;
 
 export class KeyWindows {
-  /** Code units of a window: of the shortest word, or fewer. */
+  /** The length of a window in code units: that of the shortest word, and at most MAX_WINDOW. */
   readonly #length: number;
-  /** By the last pair of a window: how far the next window is that could be the beginning of a word. */
+  /** For the last pair of a window, the distance to the next window that could be the beginning of a word. */
   readonly #steps: Uint8Array;
-  /** Beginnings of words, as long as a window. */
+  /** The beginnings of the words, each as long as a window. */
   readonly #beginnings: readonly string[];
 
-  /** Each word has two letters at least. */
+  /** Each word must have at least two code units. */
   constructor(words: readonly string[]) {
     const length = Math.min(MAX_WINDOW, ...words.map((word) => word.length));
     const steps = new Uint8Array(PAIRS).fill(length - 1);
@@ -27,7 +30,7 @@ export class KeyWindows {
     this.#beginnings = beginnings;
   }
 
-  /** Whether the beginning of a word, as long as a window, stands in the text, so that a whole one may. */
+  /** Whether the text contains the first window of a word, and therefore possibly the whole word. */
   areIn(text: string): boolean {
     const { length } = text;
     const window = this.#length;

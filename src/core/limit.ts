@@ -1,17 +1,19 @@
-// Limits and budgets as calls see them (decisions 4): what is bounded, for whom, in which window, and what is done at the bound.
+// Limits and budgets as calls see them (promise 4): what is bounded, for whom, in which window, and what happens when
+// the bound is reached.
 
 export type LimitWindow = "second" | "minute" | "hour" | "day";
 export type BudgetWindow = "day" | "week" | "month" | "total";
-/** Money is whole nano-dollars, everything else a count. */
+/** Money is counted in whole nano-dollars; every other unit is a plain count. */
 export type LimitUnit = "requests" | "tokens" | "concurrency" | "nano_usd";
 
 /**
- * Whom a limit bounds within its tenant or project; all that are named have to hold. A value is exact or a glob (`openai:*`), and then all that it matches
- * share one account; `*` alone gives each value an account of its own. None: everything in the tenant or project, in one account.
+ * The calls that a limit bounds within its tenant or project; all named members must match. A value is exact or a glob
+ * (`openai:*`), and then everything that it matches shares one account. A `*` alone gives each value an account of its
+ * own. An empty scope puts everything in the tenant or project in one account.
  */
 export interface LimitScope {
   readonly token?: string;
-  /** The end user that the request names in `user` (or `safety_identifier`). */
+  /** The end user that the request names in `user` or `safety_identifier`. */
   readonly user?: string;
   readonly route?: string;
   readonly provider?: string;
@@ -19,11 +21,14 @@ export interface LimitScope {
   readonly model?: string;
 }
 
-/** What happens when so much of a budget is used. Each fires its event once in a window. */
+/** What happens when a share of a budget is used up. Each threshold emits its event once in a window. */
 export interface Threshold {
-  /** Above 0, at most 100. */
+  /** More than 0 and at most 100. */
   readonly percent: number;
-  /** A model (`provider:model`) or `route:name` that calls go to from here on, instead of being refused; null: only the event. */
+  /**
+   * A model (`provider:model`) or `route:name` to which calls go beyond this threshold instead of being refused; `null`
+   * when only the event is emitted.
+   */
   readonly degradeTo: string | null;
 }
 
@@ -35,27 +40,27 @@ export interface LimitRule {
   readonly projectId: string | null;
   readonly scope: LimitScope;
   readonly unit: LimitUnit;
-  /** Null for concurrency, which has no window. */
+  /** `null` for concurrency, which has no window. */
   readonly window: LimitWindow | BudgetWindow | null;
-  /** In `unit`; at least 0. */
+  /** In `unit`; never negative. */
   readonly limit: number;
   readonly mode: "enforce" | "audit";
   readonly onStoreFailure: "local_share" | "closed" | "open";
-  /** What an answer without a bound is taken for when it is reserved, at most. */
+  /** The most output tokens that are reserved for an answer without a bound. */
   readonly assumeOutputTokens: number;
-  /** What becomes of a model without a price under a money budget (decisions 4.5). */
+  /** What happens to a call of a model without a price under a money budget (promise 4.5). */
   readonly unpriced: "deny" | "allow";
   readonly thresholds: readonly Threshold[];
 }
 
-/** One count: a rule, and the value of its scope where each value has a count of its own. */
+/** The count of one rule, for one value of its scope where each value has its own count. */
 export interface Account {
   readonly rule: LimitRule;
-  /** The value (an end user, a token, a model) where the rule's scope says `*`, else empty. */
+  /** The value (an end user, a token, a model) where the rule's scope has `*`; otherwise empty. */
   readonly value: string;
 }
 
-/** Where an attempt of a call goes. */
+/** Where an attempt goes. */
 export interface LimitedPlace {
   readonly route: string;
   readonly provider: string;
@@ -63,25 +68,30 @@ export interface LimitedPlace {
   readonly model: string;
 }
 
-/** What applies to the calls of one access token in one project. */
+/** The limits that apply to calls of one access token in one project. */
 export interface CallerLimits {
-  /** All of it, wherever a call goes. */
+  /** All rules that may apply, wherever a call goes. */
   readonly rules: readonly LimitRule[];
-  /** Where budgets send calls instead of refusing them, each once. */
+  /** The distinct places to which budgets send calls instead of refusing them. */
   readonly degradeTo: readonly string[];
-  /** `user` is the end user whom the request names; null: none. The order is that of the rules. */
+  /**
+   * `user` is the end user that the request names, `null` when it names none. The accounts are in the order of the
+   * rules.
+   */
   accountsAt(place: LimitedPlace, user: string | null): readonly Account[];
 }
 
-/** All limits and budgets that are configured, arranged so that a call finds its own at once. */
+/** All configured limits and budgets, indexed so that those of a call are found quickly. */
 export interface LimitSet {
-  /** Null: nothing applies to this caller, wherever his calls go. */
+  /** Returns `null` when no limit applies to this caller, wherever its calls go. */
   forCaller(tenantId: string, projectId: string, tokenId: string): CallerLimits | null;
 }
 
 export const NO_LIMITS: LimitSet = { forCaller: () => null };
 
-/** Rules that name a provider or a model count what goes there, attempt by attempt; all others count the call as a whole. */
+/**
+ * Rules that name a provider or a model count each attempt that goes there; all other rules count the call as a whole.
+ */
 export function countsAttempts({ scope }: LimitRule): boolean {
   return scope.provider !== undefined || scope.model !== undefined;
 }

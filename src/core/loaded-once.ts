@@ -1,4 +1,5 @@
-// What is loaded with its first use, once for all who want it: a load that failed (no file descriptors were left, a file could not be read) is tried again by the next.
+// Loads something at its first use and shares it with all users. When loading fails (for example because no file
+// descriptors are left), the next use tries again.
 
 export function loadedOnce<T>(load: () => Promise<T>): () => Promise<T> {
   let loading: Promise<T> | null = null;
@@ -6,7 +7,7 @@ export function loadedOnce<T>(load: () => Promise<T>): () => Promise<T> {
     if (loading !== null) return loading;
     const begun = load();
     loading = begun;
-    // those who wait for it hear of the failure
+    // callers that await the promise see the failure; this handler only allows another load
     begun.catch(() => {
       if (loading === begun) loading = null;
     });

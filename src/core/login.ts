@@ -1,19 +1,20 @@
-// Whose logins are taken for personal tokens: an issuer of OpenID Connect, as the configuration names it, and what the claims of its tokens give.
+// An issuer of OpenID Connect whose logins are accepted as personal tokens, as the configuration names it, and what the
+// claims of its tokens grant.
 import type { Login, Permission, Role } from "./identity.ts";
 
 export interface LoginIssuer {
-  /** Begins the ids of its users. */
+  /** The prefix of the ids of its users. */
   readonly name: string;
-  /** As it stands in `iss`. */
+  /** Must equal the claim `iss`. */
   readonly issuer: string;
-  /** One of them stands in `aud`. */
+  /** The claim `aud` must contain one of these. */
   readonly audiences: readonly string[];
-  /** The tenant that its users belong to. */
+  /** The tenant to which its users belong. */
   readonly tenantId: string;
-  /** Where its keys are; null: its discovery document says so. */
+  /** The address of its keys; `null` when its discovery document names it. */
   readonly keysUrl: string | null;
   readonly algorithms: readonly string[];
-  /** Paths of claims: `sub`, `realm_access.roles`. */
+  /** The path of the claim that identifies the user, such as `sub`. Paths may be nested, like `realm_access.roles`. */
   readonly subjectClaim: string;
   readonly nameClaim: string;
   readonly clockToleranceMs: number;
@@ -21,18 +22,21 @@ export interface LoginIssuer {
   readonly grants: readonly LoginGrant[];
 }
 
-/** Of a login in a tenant: another tenant may know the same one as a user of its own. Ids and issuers have no spaces. */
+/**
+ * The key of a login within a tenant, because another tenant may know the same login as a user of its own. Ids and
+ * issuers contain no spaces.
+ */
 export const loginKey = (tenantId: string, { issuer, subject }: Login): string => `${tenantId} ${issuer} ${subject}`;
 
-/** What a token gives whose claim has the value. */
+/** What a token whose claim matches grants. */
 export interface LoginGrant {
   readonly claim: string;
-  /** A glob over the claim's value, or over each of them; null: the claim need not be there. */
+  /** A glob over the value of the claim, or over each of its values; `null` when the claim need not be present. */
   readonly value: string | null;
   readonly role: Role;
-  /** Null: in the whole tenant. */
+  /** `null` when the role applies to the whole tenant. */
   readonly projectId: string | null;
   readonly permissions: readonly Permission[];
-  /** Whether such a login runs the gateway. */
+  /** Whether such a login makes its user an operator. */
   readonly isOperator?: boolean;
 }

@@ -1,18 +1,22 @@
-// The common set as one table: class, check, neutral value and meaning of every field of a request. The parser, the capability matrix, the
-// documentation and the listing of supported parameters are all made from it (decisions 6.1). What is not in it goes to the provider.
+// The fields of a request as one table: class, check, neutral value and meaning of each. The parser, the capability
+// matrix, the documentation and the list of supported parameters are all derived from it (promise 6.1). Fields that are
+// not in it go to the provider.
 import { MESSAGE_ROLES } from "./chat.ts";
 import { GatewayError } from "./errors.ts";
 import { describe, isObject, isRawNumber, type Json, type JsonObject } from "./json.ts";
 import { ADDRESS_WORD } from "./target.ts";
 
-/** Throws GatewayError `invalid_request` naming the path when the value is not what the field takes. */
+/** Throws GatewayError `invalid_request`, which names the path, when the field does not accept the value. */
 export type Check = (value: Json, path: string) => void;
 
 export interface Field {
-  /** `gateway`: acted on here and never sent on. `common`: a model parameter that the provider gets in its own form. */
+  /**
+   * `gateway`: the gateway acts on the field and never sends it on. `common`: a model parameter that the provider
+   * receives in its own form.
+   */
   readonly class: "gateway" | "common";
   readonly check: Check;
-  /** A documented value that means the same as not sending the field (decisions 6.3). */
+  /** Recognizes a documented value that means the same as not sending the field (promise 6.3). */
   readonly neutral?: (value: Json) => boolean;
   readonly meaning: string;
 }
@@ -118,7 +122,7 @@ const metadata: Check = (value, path) => {
       { param: path },
     );
 };
-/** Levels of nesting, counted no further than one past `limit`. */
+/** Returns the nesting depth, but stops counting one level past `limit`. */
 function depthOf(value: Json | undefined, limit: number): number {
   if (typeof value !== "object" || value === null || isRawNumber(value)) return 0;
   let deepest = 0;
@@ -147,7 +151,10 @@ const responseFormat: Check = (value, path) => {
     );
 };
 
-/** `{role: {pre_message, post_message}}`, and nothing else: a slip would change the prompt in silence (decisions 6.7). */
+/**
+ * Accepts `{role: {pre_message, post_message}}` and nothing else: a misspelled name would silently change the prompt
+ * (promise 6.7).
+ */
 const promptRoles: Check = (value, path) => {
   object(value, path);
   for (const [role, form] of Object.entries(value as JsonObject)) {
@@ -170,7 +177,7 @@ const promptRoles: Check = (value, path) => {
   }
 };
 
-/** Function names (decisions 5.5). */
+/** Function names (promise 5.5). */
 export const FUNCTION_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 export const functionName: Check = (value, path) => {
   if (typeof value !== "string" || !FUNCTION_NAME.test(value))
@@ -182,7 +189,7 @@ const functionDefinition: Check = all(
   shape({ description: string, parameters: object, strict: boolean }),
 );
 
-/** A model's name, or a request of its own (decisions 7.3). */
+/** A model's name, or a request of its own (promise 7.3). */
 const fallback: Check = (value, path) => {
   if (typeof value === "string") return;
   if (!isObject(value)) throw invalid(path, "a string or an object", value);
@@ -190,7 +197,7 @@ const fallback: Check = (value, path) => {
   if ((value["model"] ?? value["route"] ?? null) === null)
     throw invalid(`${path}.model`, "present, or route", value["model"]);
 };
-/** An entry of an inline route (decisions 1.6). */
+/** An entry of an inline route (promise 1.6). */
 const modelListEntry: Check = all(
   object,
   required("model_name", string),
@@ -214,7 +221,7 @@ const gateway = (meaning: string, check: Check): Field & { readonly class: "gate
   meaning,
 });
 
-/** `max_tokens` -1 means "not set" (decisions 5.5); clients such as n8n send it by default. */
+/** A `max_tokens` of -1 means "not set" (promise 5.5); clients such as n8n send it by default. */
 export const COMMON = {
   temperature: common("Sampling temperature, 0 to 2.", number(0, 2)),
   top_p: common("Nucleus sampling, 0 to 1.", number(0, 1), (value) => value === 1),
@@ -272,7 +279,10 @@ export const COMMON = {
 export type CommonParameter = keyof typeof COMMON;
 export const COMMON_PARAMETERS = Object.keys(COMMON) as readonly CommonParameter[];
 
-/** Served everywhere by the gateway itself, and forwarded where the provider has a place for them (decisions 6.3). */
+/**
+ * The gateway itself supports these at every provider, and forwards them where the provider has a field for them
+ * (promise 6.3).
+ */
 export const NEVER_UNSUPPORTED: ReadonlySet<CommonParameter> = new Set([
   "user",
   "safety_identifier",

@@ -1,22 +1,23 @@
-// Policies as calls see them (decisions 3): named rules that deny a call, and guards that look at its text. Compiled with the snapshot.
+// Policies as calls see them (promise 3): named rules that deny a call, and guards that search its text. They are
+// compiled with the snapshot.
 
-/** What a rule may speak of, by the name that it has there. */
+/** The variables that a rule may use, by name. */
 export const RULE_VARIABLES = ["request", "target", "token", "tenant", "project", "client", "now"] as const;
 export type RuleVariable = (typeof RULE_VARIABLES)[number];
 export type RuleFacts = Readonly<Record<RuleVariable, object>>;
 
 export interface PolicyRule {
-  /** Throws where the rule cannot be evaluated on these facts, which denies as well. */
+  /** Throws when the rule cannot be evaluated on these facts, which denies the call as well. */
   denies(facts: RuleFacts): boolean;
 }
 
-/** What of a call a policy's scope is compared with before its targets are known... */
+/** The facts of a call that a policy's scope is compared with before the targets of the call are known. */
 export interface PolicyCaller {
   readonly tokenId: string;
-  /** The end user that the request names; null: none. */
+  /** The end user that the request names; `null` when it names none. */
   readonly user: string | null;
 }
-/** ...and at each of them. */
+/** The facts that a policy's scope is compared with at each target. */
 export interface PolicyTarget {
   readonly provider: string;
   /** The provider's own name of the model. */
@@ -24,36 +25,40 @@ export interface PolicyTarget {
   readonly route: string;
 }
 
-/** One kind of text that a guard looks for, such as card numbers. */
+/** One kind of text that a guard searches for, such as card numbers. */
 export interface Detector {
-  /** What stands in place of a match where the guard has no words of its own. */
+  /** The replacement of a match where the guard has no mask of its own. */
   readonly mask: string;
-  /** It reads unusual forms of digits, spaces, dashes and letters as those of ASCII, and what has no width not at all. */
+  /**
+   * The detector reads unusual forms of digits, spaces, dashes and letters as their ASCII counterparts, and ignores
+   * characters of zero width.
+   */
   readonly folds: boolean;
-  /** What it is made of, as a text from which another thread makes it again: `openDetector` of auth/policy-guard.ts. */
+  /** A text from which another thread can build the same detector, with `openDetector` of auth/policy-guard.ts. */
   readonly source: string;
-  /** Steps that it may take for each character of a text, at the worst (auth/work-meter.ts). */
+  /** The most steps that the detector may take for each character of a text (auth/work-meter.ts). */
   readonly work: number;
-  /** What all runs share has been made, which takes milliseconds for a long pattern. */
+  /** Whether the parts that all runs share have been built. That takes milliseconds for a long pattern. */
   readonly isReady: boolean;
-  /** A run over one text that comes in pieces; makes the detector ready. */
+  /** Starts a run over one text that arrives in pieces; this makes the detector ready. */
   open(): DetectorRun;
 }
 
-/** The text so far, as far as it is still kept. Positions count UTF-16 units from the beginning of the whole text. */
+/** The part of the text that is still buffered. Positions count UTF-16 units from the beginning of the whole text. */
 export interface TextWindow {
   readonly text: string;
   /** Position of the first unit of `text`. */
   readonly base: number;
-  /** No unit from here on is looked at yet. */
+  /** The position behind the last unit that may be searched yet. */
   readonly limit: number;
-  /** Nothing comes after `limit`. */
+  /** Whether the text ends at `limit`. */
   readonly isEnd: boolean;
 }
 export interface DetectorRun {
   /**
-   * Looks at what is new and tells each match that no further text can change, in their order. Gives the position before which nothing can become part of
-   * a match any more. What it tells does not depend on the pieces in which the text came.
+   * Searches the new text and reports, in order, each match that no further text can change. Returns the position
+   * before which nothing can become part of a match any more. The matches do not depend on the pieces in which the text
+   * arrived.
    */
   advance(window: TextWindow, found: (start: number, end: number) => void): number;
 }
@@ -62,11 +67,11 @@ export interface Guard {
   readonly onInput: boolean;
   readonly onOutput: boolean;
   readonly action: "block" | "mask";
-  /** Null: each detector's own. */
+  /** `null` when each detector uses its own mask. */
   readonly mask: string | null;
-  /** What becomes of a text that could not be looked at in time. */
+  /** What happens to a text that could not be searched in time. */
   readonly onError: "block" | "allow";
-  /** Steps that all of its detectors may take for each character of a text, at the worst. */
+  /** The most steps that all its detectors together may take for each character of a text. */
   readonly work: number;
   readonly detectors: readonly Detector[];
 }
@@ -75,23 +80,26 @@ export interface Policy {
   readonly id: string;
   readonly name: string;
   readonly mode: "enforce" | "audit";
-  /** What the caller reads. */
+  /** The message that the caller receives. */
   readonly message: string;
-  /** Null: everybody. */
+  /** `null` when the policy applies to all callers. */
   readonly concerns: ((caller: PolicyCaller) => boolean) | null;
-  /** Null: wherever the call goes. */
+  /** `null` when the policy applies to all targets. */
   readonly concernsTarget: ((target: PolicyTarget) => boolean) | null;
-  /** Its rule, or its scope, speaks of the target: it is asked at each one. */
+  /** Its rule or its scope uses the target, so that it is evaluated for each target. */
   readonly perTarget: boolean;
-  /** Exactly one of the two is there. */
+  /** Exactly one of `rule` and `guard` is set. */
   readonly rule: PolicyRule | null;
   readonly guard: Guard | null;
 }
 
-/** The policies of one project, in the order in which they are asked: those of all, of the tenant, of the project. */
+/**
+ * The policies of one project in the order of their evaluation: first those of all tenants, then those of the tenant,
+ * then those of the project.
+ */
 export interface ProjectPolicies {
   readonly all: readonly Policy[];
-  /** Rules that are asked once, before anything is called. */
+  /** Rules that are evaluated once, before the first attempt. */
   readonly rules: readonly Policy[];
   readonly targetRules: readonly Policy[];
   readonly inputGuards: readonly Policy[];
@@ -99,7 +107,7 @@ export interface ProjectPolicies {
 }
 
 export interface PolicySet {
-  /** Null: none. */
+  /** Returns `null` when the project has no policies. */
   of(tenantId: string, projectId: string): ProjectPolicies | null;
 }
 

@@ -1,18 +1,21 @@
-// Prices as calls read them (decisions 4.7): a rate is nano-dollars for a million tokens, so 0.000001 USD for one token is 1,000,000,000. What they come to
-// is counted in accounting/.
+// Prices as calls read them (promise 4.7). A rate is in nano-dollars for a million tokens, so 0.000001 USD for one
+// token is 1,000,000,000. accounting/ computes costs from them.
 
 export interface Rate {
   readonly base: number;
-  /** The highest tier whose `above` the prompt exceeds is the rate of the whole call. In ascending order. */
+  /**
+   * In ascending order. The highest tier whose `above` is less than the prompt's tokens gives the rate of the whole
+   * call.
+   */
   readonly tiers: readonly { readonly above: number; readonly rate: number }[];
 }
 
-/** Null: the price of it is not known, or it has none of its own. */
+/** A rate is `null` when it is not known, or when its unit is not priced separately. */
 export interface Rates {
   readonly prompt: Rate | null;
   readonly completion: Rate | null;
   readonly cacheRead: Rate | null;
-  /** What is written to a cache that lives for minutes, and to one that lives for an hour. */
+  /** The rate of writing to a cache that lasts minutes; `cacheWriteHour` is that of a cache that lasts an hour. */
   readonly cacheWrite: Rate | null;
   readonly cacheWriteHour: Rate | null;
   readonly reasoning: Rate | null;
@@ -41,38 +44,41 @@ export const NO_RATES: Rates = {
 };
 
 export interface PricePeriod {
-  /** From this moment on; null: always. */
+  /** The moment from which the period applies; `null` when it always has. */
   readonly from: number | null;
-  /** At this time of each day in UTC; it may go over midnight. */
+  /** The time of each day, in UTC, at which the period applies; it may extend past midnight. `null` means all day. */
   readonly daily: { readonly fromMs: number; readonly toMs: number } | null;
   readonly rates: Rates;
 }
 
 export interface ModelPrice {
-  /** Where the figures come from, with their version. */
+  /** The source of the figures, with its version. */
   readonly id: string;
-  /** The last that holds decides, else the first. */
+  /** The last period that applies decides; when none applies, the first one does. */
   readonly periods: readonly [PricePeriod, ...PricePeriod[]];
 }
 
 /** A price that the operator or a tenant has set. */
 export interface ConfiguredPrice {
-  /** With the version, so that a record tells a month later which it was. */
+  /** Includes the version, so that a record still says later which price was used. */
   readonly id: string;
   readonly fromMs: number | null;
   readonly rates: Rates;
 }
 
-/** Those of one scope, by `<provider>:<model_name>`; of one model the newest go first. */
+/** The prices of one scope, by `<provider>:<model_name>`. For one model, the newest comes first. */
 export interface PriceList {
   readonly exact: ReadonlyMap<string, readonly ConfiguredPrice[]>;
-  /** Those that say more go first. */
+  /** More specific patterns come first. */
   readonly globs: readonly { readonly matches: (model: string) => boolean; readonly price: ConfiguredPrice }[];
 }
 
-/** The nearest scope that has a price of a model decides; what none of them has is known of the provider's entry, or of the bundled catalogue. */
+/**
+ * The nearest scope that prices a model decides. Where none of them does, the price comes from the provider's entry or
+ * from the bundled catalogue.
+ */
 export interface PriceBook {
-  /** Null: there is none. */
+  /** `null` when there are no global prices. */
   readonly global: PriceList | null;
   readonly tenants: ReadonlyMap<string, PriceList>;
   readonly projects: ReadonlyMap<string, PriceList>;

@@ -1,17 +1,25 @@
-// Keys in text that has to pass fast and unchanged otherwise: a provider's answer, the result of a tool. Looked for are the whole key and its usual spellings,
-// letter by letter; a text that comes in pieces holds back what may be the rest of a key. Words that people write where no key is needed are none.
+// Removes keys from text that otherwise has to pass quickly and unchanged, such as a provider's answer or the result of
+// a tool. It searches for the whole key and its usual spellings, character by character. In a text that arrives in
+// pieces, it holds back what may be the beginning of a key. Ordinary words that are configured where no key is needed
+// do not count as keys.
 import { KeyWindows } from "./key-windows.ts";
 import { CREDENTIAL } from "./redaction.ts";
 
 const MIN_LENGTH = 16;
-/** Characters of a key that leave before it is taken for one: its beginning is often the vendor's, and no text has to wait for it. */
+/**
+ * The number of characters of a possible key that are let through before the rest is held back. The beginning of a key
+ * is often the vendor's prefix, and ordinary text must not be delayed by it.
+ */
 const SHOWN_LENGTH = 8;
 const MAX_KNOWN = 1_000;
 
 const windows = new Map<string, KeyWindows>();
 const spellings = new Map<string, readonly string[]>();
 
-/** Neither a word, nor a path or an address, which may stand where a secret could. */
+/**
+ * Whether a secret looks like a key, and not like a word, a path or an address, which may be configured in place of a
+ * secret.
+ */
 export function isKey(secret: string): boolean {
   return secret.length >= MIN_LENGTH && /\d/.test(secret) && /[a-z]/i.test(secret) && !/^[./~]|:\/\//.test(secret);
 }
@@ -42,7 +50,7 @@ function spellingsOf(key: string): readonly string[] {
   const all = new Set([
     key,
     JSON.stringify(key).slice(1, -1),
-    // as some servers write JSON
+    // some servers escape slashes in JSON
     key.replaceAll("/", String.raw`\/`),
     encodeURIComponent(key),
     key.toUpperCase(),
@@ -50,7 +58,8 @@ function spellingsOf(key: string): readonly string[] {
     bytes.toString("hex"),
     bytes.toString("hex").toUpperCase(),
   ]);
-  // what stands before it in the same base64 shifts it by a third of its own; its ends then depend on what is beside it
+  // bytes before the key in the same base64 text shift its encoding by one or two bytes; the ends of the encoding then
+  // depend on the neighbouring bytes
   for (const before of [0, 1, 2]) {
     const shifted = Buffer.concat([Buffer.alloc(before), bytes]);
     for (const alphabet of ["base64", "base64url"] as const)
@@ -67,15 +76,23 @@ function spellingsOf(key: string): readonly string[] {
   return made;
 }
 
-/** Finds every usual spelling of some keys in one pass over a text: the automaton of Aho and Corasick (CACM 18, 1975). */
+/**
+ * Finds every usual spelling of several keys in one pass over a text, with the automaton of Aho and Corasick (CACM 18,
+ * 1975).
+ */
 export class KeyFinder {
-  /** By state and code unit, the state that the code unit leads to. */
+  /** Maps a state and a code unit to the next state. */
   readonly #next = new Map<number, number>();
-  /** By state: how many characters of a spelling are matched, the state of the longest shorter match, and the length of a whole spelling that ends here. */
+  /**
+   * By state: the number of characters of a spelling that are matched. `#fallbacks` has the state of the longest
+   * shorter match, and `#ends` the length of a whole spelling that ends in the state.
+   */
   readonly #depths: number[] = [0];
   readonly #fallbacks: number[] = [0];
   readonly #ends: number[] = [0];
-  /** Pairs of code units with which a spelling begins, and first code units, by their last eight bits. */
+  /**
+   * The pairs of code units with which a spelling begins, by their last eight bits; `#firsts` has the first code units.
+   */
   readonly #pairs = new Uint8Array(65_536);
   readonly #firsts = new Uint8Array(256);
 
@@ -84,7 +101,7 @@ export class KeyFinder {
     this.#link();
   }
 
-  /** The finder of these keys; each is made once. */
+  /** Returns the finder of these keys, from a cache where possible. */
   static of(keys: readonly string[]): KeyFinder {
     const name = keys.join("\n");
     const found = finders.get(name);
@@ -113,7 +130,7 @@ export class KeyFinder {
     this.#ends[state] = spelled.length;
   }
 
-  /** Ways were added spelling by spelling; a state's fallback is less deep than the state itself. */
+  /** Works in order of depth, because the fallback of a state is always less deep than the state itself. */
   #link(): void {
     const ways = [...this.#next].toSorted(([, one], [, other]) => this.#depths[one]! - this.#depths[other]!);
     for (const [way, state] of ways) {
@@ -123,7 +140,7 @@ export class KeyFinder {
     }
   }
 
-  /** The state after one more code unit. */
+  /** Returns the state after one more code unit. */
   step(state: number, code: number): number {
     for (let from = state; ; from = this.#fallbacks[from]!) {
       const next = this.#next.get(wayOf(from, code));
@@ -132,17 +149,17 @@ export class KeyFinder {
     }
   }
 
-  /** Characters at the end of what was read that may be the beginning of a spelling. */
+  /** Returns the number of characters at the end of the text read so far that may be the beginning of a spelling. */
   depthOf(state: number): number {
     return this.#depths[state]!;
   }
 
-  /** Length of the spelling that ends here; 0: none does. */
+  /** Returns the length of the spelling that ends here, or 0 when none does. */
   endOf(state: number): number {
     return this.#ends[state]!;
   }
 
-  /** Whether a spelling can begin in the text. False for nearly every text, and quickly. */
+  /** Whether a spelling may begin in the text. This is false for nearly every text, and quick to compute. */
   mayBeginIn(text: string): boolean {
     const { length } = text;
     if (length === 0) return false;
@@ -163,7 +180,7 @@ function wayOf(state: number, code: number): number {
   return state * 65_536 + code;
 }
 
-/** One text in pieces. */
+/** Removes keys from one text that arrives in pieces. */
 export class KeyWatch {
   readonly #finder: KeyFinder;
   #state = 0;
@@ -177,7 +194,7 @@ export class KeyWatch {
     return this.#state !== 0;
   }
 
-  /** What may leave of the text, with its next piece. */
+  /** Takes the next piece and returns the text that may be passed on. */
   push(piece: string): string {
     let out = "";
     let text = this.#held + piece;
@@ -195,7 +212,7 @@ export class KeyWatch {
     return out + text.slice(0, text.length - keep);
   }
 
-  /** The rest of the text. */
+  /** Returns the rest of the text. */
   end(): string {
     const rest = this.#held;
     this.#held = "";

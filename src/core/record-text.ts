@@ -1,9 +1,10 @@
-// The record of a call as JSON text: its row in the journal and what integrations are handed are the same text, written once. A record never changes when it is published.
+// The record of a call as JSON text. Its journal entry and what integrations receive are the same text, which is
+// written once. A record never changes after it is published.
 import type { CallRecord } from "./record.ts";
 
 const texts = new WeakMap<CallRecord, string>();
 
-/** Of a record that has ended. */
+/** The record must have ended. */
 export function recordText(record: CallRecord): string {
   const known = texts.get(record);
   if (known !== undefined) return known;

@@ -1,13 +1,15 @@
-// Text that others wrote, without the secrets that they may quote: a key in an error, a token in a header that comes back. Text and secret are compared by their
-// letters and digits alone, without case, once every quoting is off (JSON in JSON, percent signs, entities), so that separators and characters without width hide
-// nothing; also a secret in base64 or hexadecimal, backwards, and a part of it. No patterns are made of a secret, because callers choose some.
+// Removes secrets from text that others wrote and that may quote them: a key in an error message, a token in a header
+// that is sent back. Text and secret are compared by their letters and digits alone, ignoring case, after every quoting
+// has been undone (JSON in JSON, percent signs, entities), so that separators and characters of zero width hide
+// nothing. A secret is also found in base64 or hexadecimal, backwards, and in part. Secrets are not made into regular
+// expressions, because callers choose some of them.
 
 export const CREDENTIAL = "[credential]";
-/** What is shorter is no key, and may be any word. */
+/** A shorter secret is not a key and may be any word. */
 const MIN_KEY = 8;
-/** So many letters and digits in a row are a part of a secret and no accident. */
+/** A run of this many letters and digits is part of a secret and not a coincidence. */
 const MIN_PART = 12;
-/** Quotings inside of one another that are taken off. */
+/** The number of nested quotings that are undone. */
 const MAX_QUOTINGS = 5;
 
 export function withoutSecrets(text: string, secrets: readonly string[]): string {
@@ -16,12 +18,12 @@ export function withoutSecrets(text: string, secrets: readonly string[]): string
   const plain = unquoted(text);
   const needles = keys.flatMap(needlesOf);
   const covered = rangesOfParts(lettersOf(plain), needles);
-  // a key of little but punctuation has too few letters to go by
+  // a key that is mostly punctuation has too few letters and digits to be found by them
   for (const key of keys) if (letters(key).length < MIN_KEY) covered.push(...rangesOf(plain, unquoted(key).text));
   return replaced(text, covered);
 }
 
-/** Places of the text, the second behind the last. */
+/** Positions in the text; the second is behind the last character. */
 type Range = readonly [start: number, end: number];
 
 function replaced(text: string, ranges: readonly Range[]): string {
@@ -34,14 +36,16 @@ function replaced(text: string, ranges: readonly Range[]): string {
   return copied === 0 ? text : clean + text.slice(copied);
 }
 
-/** A text read in some way, with where each character of it begins and ends in the text that it came from. */
+/** A text after some transformation, with the start and the end of each of its characters in the original text. */
 interface Reading {
   readonly text: string;
   readonly starts: readonly number[];
   readonly ends: readonly number[];
 }
 
-/** How a key's letters and digits look in the spellings that it may have. Empty where the key has too few. */
+/**
+ * Returns how the letters and digits of a key look in each spelling that it may have; empty when the key has too few.
+ */
 function needlesOf(key: string): readonly string[] {
   const needles = new Set<string>();
   // a key may itself look quoted
@@ -50,7 +54,8 @@ function needlesOf(key: string): readonly string[] {
     if (own.length < MIN_KEY) continue;
     const bytes = Buffer.from(one);
     needles.add(own).add(Array.from(own).toReversed().join("")).add(bytes.toString("hex"));
-    // what stands before it in the same base64 shifts it by a third of its own; its ends then depend on what is beside it
+    // bytes before the key in the same base64 text shift its encoding by one or two bytes; the ends of the encoding
+    // then depend on the neighbouring bytes
     for (const before of [0, 1, 2]) {
       const spelled = Buffer.concat([Buffer.alloc(before), bytes])
         .toString("base64")
@@ -61,7 +66,7 @@ function needlesOf(key: string): readonly string[] {
   return [...needles].filter((needle) => needle.length >= MIN_KEY);
 }
 
-/** Where a part of a needle stands that is long enough, and the beginning of one where the text was cut off. */
+/** Finds the parts of needles that are long enough, and the beginning of a needle where the text was cut off. */
 function rangesOfParts({ text, starts, ends }: Reading, needles: readonly string[]): Range[] {
   const partsBySize = new Map<number, Set<string>>();
   for (const needle of needles) {
@@ -116,7 +121,7 @@ function lettersOf({ text, starts, ends }: Reading): Reading {
     if (text.charCodeAt(at) >= 0x80) {
       character = String.fromCodePoint(text.codePointAt(at)!);
       size = character.length;
-      // letters of full width, in circles or in another style are the same letters
+      // full-width, circled or styled letters count as the plain ones
       character = character.normalize("NFKC");
     }
     for (const letter of character.toLowerCase())
@@ -129,7 +134,7 @@ function lettersOf({ text, starts, ends }: Reading): Reading {
   return { ...kept, text: found.join("") };
 }
 
-/** Backslashes of JSON, percent signs and entities, one inside of the other. */
+/** Backslashes of JSON, percent signs and entities, possibly nested. */
 const QUOTED =
   /\\+u[0-9a-f]{4}|\\+x[0-9a-f]{2}|\\+|%[0-9a-f]{2}|&#x[0-9a-f]{1,6};|&#\d{1,7};|&(?:amp|quot|apos|lt|gt|sol|plus|equals|lowbar|hyphen|dash|period|colon|percnt|bsol|num|semi);/gi;
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -194,7 +199,7 @@ function withoutOneQuoting(reading: Reading): Reading {
   return { text: parts.join(""), starts: first, ends: last };
 }
 
-/** Empty for backslashes by themselves: each level of JSON doubles them. */
+/** Returns an empty text for backslashes by themselves, because each level of JSON doubles them. */
 function characterOf(quoted: string): string {
   const [mark, kind] = quoted;
   if (mark === "%") return String.fromCharCode(Number.parseInt(quoted.slice(1), 16));

@@ -1,73 +1,88 @@
-// A route as the configuration compiles it: which targets may answer, in which order, how often and how long they are tried, and what comes after them.
+// A route as it is compiled from the configuration: its targets, their order, the bounds on attempts and time, and the
+// fallbacks.
 import type { ModelListEntry } from "./chat.ts";
 import type { JsonObject } from "./json.ts";
 import type { CommonParameter } from "./params.ts";
 
-/** Names of routes (decisions 1.3): no `:` and no `/`, so that none is taken for a model. */
+/** Names of routes (promise 1.3) contain no `:` and no `/`, so that a route cannot be mistaken for a model. */
 export const ROUTE_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
-/** What `route` says of a direct call. */
+/** The value of `route` for a direct call. */
 export const DIRECT_ROUTE = "direct";
 
 export type StrategyType = "priority" | "weighted" | "least_latency" | "least_cost" | "least_busy";
 
 export interface RouteTarget {
-  /** As it stands in the file: `openai:gpt-5-mini`. */
+  /** The name in the file, such as `openai:gpt-5-mini`. */
   readonly name: string;
   readonly providerId: string;
   readonly model: string;
-  /** Share among targets of one order; above 0. */
+  /** The share among targets of the same order; above 0. */
   readonly weight: number;
-  /** Lower ones first. */
+  /** Targets of a lower order come first. */
   readonly order: number;
-  /** Parameters where the request says nothing of its own. */
+  /** Defaults for parameters that the request does not set. */
   readonly params: JsonObject;
-  /** Parameters of the request that this target never gets, whatever it takes (decisions 6.3); absent: none. */
+  /**
+   * Parameters of the request that are never sent to this target, even where it accepts them (promise 6.3); absent when
+   * there are none.
+   */
   readonly drop?: ReadonlySet<CommonParameter>;
-  /** Calls at once; null: no bound. */
+  /** The bound on concurrent attempts; `null` when there is no bound. */
   readonly maxConcurrency: number | null;
-  /** Of a target that came with the request (decisions 1.6): its parameters go before the request's own. */
+  /** Set for a target of an inline route (promise 1.6): its parameters override the request's own. */
   readonly brought?: ModelListEntry;
 }
 
-/** `provider:model` or `route:name`, with parameters that go before the request's own. */
+/** `provider:model` or `route:name`, with parameters that override the request's own. */
 export interface RouteFallback {
   readonly model: string | null;
   readonly route: string | null;
   readonly params: JsonObject;
 }
 
-/** Null: what `server` says. */
+/** A timeout is `null` when the one of `server` applies. */
 export interface RouteTimeouts {
   readonly connectMs: number | null;
-  /** From sending the request to the head of the answer. */
+  /** The time from sending the request to the head of the response. */
   readonly firstByteMs: number | null;
-  /** From sending the request to the first content of a stream, or the whole of a plain answer's head. */
+  /** The time from sending the request to the first content of a stream, or to the head of a non-streaming response. */
   readonly firstTokenMs: number | null;
   readonly betweenChunksMs: number | null;
-  /** The whole operation, retries and fallbacks included. */
+  /** The time for the whole operation, retries and fallbacks included. */
   readonly totalMs: number | null;
 }
 
 export interface BreakerSettings {
-  /** Opens when so many of the last attempts within the window failed by the upstream's fault... */
+  /**
+   * The breaker opens when at least this many attempts within the window failed by the upstream's fault, and `ratio` is
+   * reached as well.
+   */
   readonly failures: number;
-  /** ...and they are at least this share of all of them, 0 to 1. */
+  /** The least share of failed attempts, 0 to 1, at which the breaker opens. */
   readonly ratio: number;
   readonly windowMs: number;
-  /** Stays open so long; doubles with each probe that fails, up to ten times. */
+  /**
+   * How long the breaker stays open. The time doubles with each probe that fails, up to ten times the initial value.
+   */
   readonly openMs: number;
 }
 
-/** What keeps calls of one kind at one target: a field of the request, a header of the client, or the first part of the conversation. */
+/**
+ * What keeps similar calls at one target: a field of the request, a header of the client, or the first part of the
+ * conversation.
+ */
 export type Sticky =
   | { readonly by: "user" }
   | { readonly by: "header"; readonly name: string }
   | { readonly by: "prompt" };
 
 export interface Hedge {
-  /** The second attempt goes out when the first content is so late; `p95` of the target's own times. */
+  /**
+   * The second attempt starts when the first content is this late, in milliseconds; `p95` uses the target's own
+   * latencies.
+   */
   readonly after: "p95" | number;
-  /** Share of calls that may have one, 0 to 1. */
+  /** The share of calls that may have a hedge, 0 to 1. */
   readonly maxExtra: number;
 }
 
@@ -75,19 +90,21 @@ export interface Route {
   readonly name: string;
   readonly strategy: StrategyType;
   readonly targets: readonly RouteTarget[];
-  /** Further attempts at the same target; null: 1. */
+  /** Further attempts at the same target; `null` when the route does not say. */
   readonly retries: number | null;
   readonly timeouts: RouteTimeouts;
   readonly fallbacks: readonly RouteFallback[];
-  /** Model (with or without its provider) to the model that is used when the conversation is too long for it. */
+  /** Maps a model, with or without its provider, to the model to use when the conversation is too long for it. */
   readonly contextWindowFallbacks: ReadonlyMap<string, string>;
   readonly contentPolicyFallbacks: readonly RouteFallback[];
   readonly breaker: BreakerSettings;
-  /** What to do when no target is healthy: 503 `no_target_available`, or try the one that is free first. */
+  /**
+   * What to do when no target is healthy: answer 503 `no_target_available`, or attempt the target that recovers first.
+   */
   readonly onExhausted: "error" | "least_bad";
   readonly sticky: Sticky | null;
   readonly hedge: Hedge | null;
-  /** Calls that wait for a target's `max_concurrency`, and how long at most. */
+  /** How many calls may wait for a target's `max_concurrency`, and for how long at most. */
   readonly queue: { readonly max: number; readonly timeoutMs: number };
   readonly dropParams: boolean | null;
   readonly disableStopSequenceLimit: boolean | null;
@@ -102,10 +119,13 @@ export const NO_TIMEOUTS: RouteTimeouts = {
   totalMs: null,
 };
 export const DEFAULT_QUEUE = { max: 64, timeoutMs: 5_000 } as const;
-/** `num_retries` where neither request nor route says anything (decisions 7.1). */
+/** `num_retries` when neither the request nor the route sets it (promise 7.1). */
 export const DEFAULT_RETRIES = 1;
 
-/** A direct call, as a route of one target: retries, clocks and breaker are the defaults of its scope, if it has any. */
+/**
+ * Makes a direct call a route of one target. Retries, timeouts and breaker settings are the defaults of its scope,
+ * where it has any.
+ */
 export function directRoute(target: Pick<RouteTarget, "name" | "providerId" | "model">, defaults?: Route): Route {
   return {
     name: DIRECT_ROUTE,

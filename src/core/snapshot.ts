@@ -1,4 +1,5 @@
-// The immutable value that every call reads: configuration and store joined and compiled. It is swapped whole when something changes.
+// The immutable configuration that every call reads, compiled from the file and the store. A change replaces it as a
+// whole.
 import type { BodyBounds } from "./body-bounds.ts";
 import type { ContentLogs } from "./content.ts";
 import type { StoredCredential } from "./credential.ts";
@@ -11,17 +12,20 @@ import type { PolicySet } from "./policy.ts";
 import type { Route } from "./route.ts";
 import type { ToolServerSet } from "./tool.ts";
 
-/** Settings of the specification; null means "not set here, ask the next wider scope". */
+/** Settings of a scope. `null` means that they are not set here, and the next wider scope decides. */
 export interface ScopeSettings {
   readonly dropParams: boolean | null;
   readonly disableStopSequenceLimit: boolean | null;
-  /** Globs over `provider:model`: what else is asked for is unknown here. Left out: everything is enabled. */
+  /** Globs over `provider:model`; other models are unknown in this scope. When absent, everything is enabled. */
   readonly models?: readonly string[];
-  /** Left out: nothing is said of it here. */
+  /** Absent when this scope does not set it. */
   readonly contentLog?: ContentLogSettings;
 }
 
-/** What a tenant or project says of keeping what is said in its calls. What is left out has a default, or leaves what the tenant says. */
+/**
+ * What a tenant or project sets about keeping the content of its calls. An absent member has a default, or keeps the
+ * tenant's value.
+ */
 export interface ContentLogSettings {
   readonly enabled: boolean;
   readonly projects?: readonly string[];
@@ -37,7 +41,7 @@ export interface ContentLogSettings {
 }
 
 export interface ModelListing {
-  /** The provider's own name. */
+  /** The provider's own name of the model. */
   readonly id: string;
   readonly name: string | null;
   readonly contextLength: number | null;
@@ -49,61 +53,67 @@ export interface ModelListing {
 export interface ProviderSettings {
   readonly id: string;
   readonly family: string;
-  /** With the places for settings still open: `https://bedrock-runtime.{region}.amazonaws.com`. */
+  /** The base URL with placeholders for settings, such as `https://bedrock-runtime.{region}.amazonaws.com`. */
   readonly baseUrl: string | null;
-  /** Empty: it is called without one. */
+  /** Empty when the provider is called without a credential. */
   readonly credentials: readonly StoredCredential[];
-  /** Values of the provider's own settings, from file and environment. */
+  /** Values of the provider's own settings, from the file and the environment. */
   readonly settings: Readonly<Record<string, string>>;
-  /** False: known, but neither a key nor the file enables it; a call that brings its own key may still use it. */
+  /**
+   * False when the provider is known but neither a key nor the file enables it; a call that contains its own key may
+   * still use it.
+   */
   readonly enabled: boolean;
-  /** Models that `GET /models` lists. Calls to others go through. */
+  /** The models that `GET /models` lists. Calls to other models are possible too. */
   readonly models: readonly ModelListing[];
-  /** The tenant, or `tenant/project`, that it alone belongs to; left out: everybody's. */
+  /** The tenant, or `tenant/project`, to which the provider belongs; absent when it is available to all tenants. */
   readonly owner?: string;
-  /** Its address was not configured by the operator, and passes the guard at each call. */
+  /** The operator did not configure the address, so that the address guard checks it at each call. */
   readonly guarded?: boolean;
-  /** Calls of several tenants may use the same connections to it; only what the operator's file says. */
+  /** Calls of several tenants may share connections to the provider. Only the operator's file can allow it. */
   readonly sharesConnections?: boolean;
 }
 
 export interface IpRanges {
-  /** False for what is no address. */
+  /** Returns false for a text that is not an address. */
   readonly has: (address: string) => boolean;
 }
 
-/** The proxies in front of the gateway, and the header in which they say whom they pass on. */
+/** The proxies in front of the gateway, and the header in which they name the client. */
 export interface ProxyTrust {
   readonly proxies: IpRanges;
   readonly header: "x-forwarded-for" | "forwarded";
 }
 
 export interface Snapshot {
-  /** Counts up with each swap. */
+  /** Increases with each replacement. */
   readonly version: number;
   readonly tokens: ReadonlyMap<string, AccessToken>;
   readonly projects: ReadonlyMap<string, Project>;
   /** Memberships by user id. */
   readonly memberships: ReadonlyMap<string, readonly Membership[]>;
-  /** The users who run the gateway: the tenant of each by user id. */
+  /** The tenant of each operator, by user id. */
   readonly operators: ReadonlyMap<string, string>;
   readonly providers: ReadonlyMap<string, ProviderSettings>;
-  /** Of tenants with providers of their own: all that are seen there. */
+  /** For tenants with providers of their own: all providers that are visible there. */
   readonly tenantProviders: ReadonlyMap<string, ReadonlyMap<string, ProviderSettings>>;
-  /** The same of projects. */
+  /** For projects with providers of their own: all providers that are visible there. */
   readonly projectProviders: ReadonlyMap<string, ReadonlyMap<string, ProviderSettings>>;
   readonly settings: ScopeSettings;
   readonly tenantSettings: ReadonlyMap<string, ScopeSettings>;
   readonly projectSettings: ReadonlyMap<string, ScopeSettings>;
-  /** The routes of whoever has none of his own, by name. */
+  /** The routes for tenants and projects that have none of their own, by name. */
   readonly routes: ReadonlyMap<string, Route>;
-  /** Of tenants with routes or route defaults of their own: all routes that are seen there, the global ones with the tenant's defaults included. */
+  /**
+   * For tenants with routes or route defaults of their own: all routes that are visible there, including the global
+   * ones with the tenant's defaults.
+   */
   readonly tenantRoutes: ReadonlyMap<string, ReadonlyMap<string, Route>>;
-  /** The same of projects. */
+  /** The same for projects. */
   readonly projectRoutes: ReadonlyMap<string, ReadonlyMap<string, Route>>;
-  /** Prices that go before what is known of models elsewhere. */
+  /** Configured prices, which override the known prices of models. */
   readonly prices: PriceBook;
-  /** Limits and budgets of tenants and projects (decisions 4). */
+  /** Limits and budgets of tenants and projects (promise 4). */
   readonly limitRules: LimitSet;
   readonly policies: PolicySet;
   readonly toolServers: ToolServerSet;
@@ -111,11 +121,11 @@ export interface Snapshot {
   readonly webhooks: WebhookSet;
   readonly allowPrivateAddresses: boolean;
   readonly limits: ServerLimits;
-  /** Null: nobody in front is believed. */
+  /** `null` when no proxy is trusted. */
   readonly proxyTrust: ProxyTrust | null;
-  /** Issuers whose logins are taken for personal tokens. */
+  /** Issuers whose logins are accepted as personal tokens. */
   readonly logins: readonly LoginIssuer[];
-  /** Users whom a login of a company's is for, by `loginKey`. */
+  /** Users that are linked to a company login, by `loginKey`. */
   readonly loginUsers: ReadonlyMap<string, User>;
   readonly corsOrigins: readonly string[];
   readonly opsOpen: boolean;
@@ -127,27 +137,30 @@ export interface ServerLimits {
   /** The body has to be complete this long after the head. */
   readonly bodyTimeoutMs: number;
   readonly maxConcurrentCalls: number;
-  /** Of these, what one tenant may hold; null: all of them. */
+  /** The part of these that one tenant may use; `null` when there is no such bound. */
   readonly maxConcurrentCallsPerTenant: number | null;
-  /** Largest plain answer of a provider that is read, decompressed. */
+  /** The largest non-streaming answer of a provider that is read, after decompression. */
   readonly maxAnswerBytes: number;
-  /** Longest line or event of a stream. */
+  /** The longest line or event of a stream. */
   readonly maxEventBytes: number;
   readonly defaultTimeoutMs: number;
   readonly connectTimeoutMs: number;
-  /** From sending the request to the head of the answer. */
+  /** The time from sending the request to the head of the response. */
   readonly firstByteTimeoutMs: number;
   readonly betweenBytesTimeoutMs: number;
-  /** A stream's head is held back for its first content at most this long (decisions 7.4). */
+  /** How long the head of a streamed response is held back for the first content, at most (promise 7.4). */
   readonly headHoldMs: number;
-  /** How long calls under way have to end when the gateway goes down. */
+  /** How long calls in flight have to end when the gateway shuts down. */
   readonly drainMs: number;
   readonly keepAliveMs: number;
 }
 
 const views = new WeakMap<Snapshot, Map<string, Snapshot>>();
 
-/** The snapshot with the providers that are seen at a place. For most it is the very snapshot; of every other place there is one. `projectId` null: the whole tenant. */
+/**
+ * Returns the snapshot with the providers that are visible to a project, or to the whole tenant when `projectId` is
+ * null. Where nothing differs, it is the same object; otherwise there is one for each place.
+ */
 export function snapshotSeenBy(
   snapshot: Snapshot,
   { tenantId, projectId }: { readonly tenantId: string; readonly projectId: string | null },

@@ -1,4 +1,5 @@
-// Which files are texts, by what is said of them: their bytes are read as text by whoever gets them, the gateway's own translation included, whatever those bytes are.
+// Which files are text, by their declared type or name. Providers, and the gateway's own translation, read the bytes of
+// such files as text, whatever they contain.
 
 const TEXT_TYPE =
   /^(?:text\/|(?:application\/(?:json|xml|yaml|x-yaml|toml|javascript|x-javascript|x-ndjson|sql)|[\w.-]+\/[\w.-]+\+(?:json|xml|yaml))\s*(?:;|$))/i;
@@ -9,7 +10,7 @@ export function isTextType(mediaType: string): boolean {
   return TEXT_TYPE.test(mediaType.trimStart());
 }
 
-/** By the ending of its name. */
+/** Judges by the extension of the name. */
 export function isTextName(filename: string): boolean {
   return TEXT_NAME.test(filename);
 }

@@ -1,7 +1,8 @@
-// Bounds for work that may never settle. The only file of core/ with a timer.
+// Bounds for work that may never settle. This is the only file of core/ with a timer.
 
 /**
- * Settles as `work` does, or rejects with `late()` after `timeoutMs` milliseconds. The work itself goes on; its outcome is ignored from then on, a rejection included.
+ * Settles as `work` does, or rejects with `late()` after `timeoutMs` milliseconds. The work itself continues; its
+ * outcome is ignored from then on, even a rejection.
  */
 export async function withTimeout<T>(work: Promise<T>, timeoutMs: number, late: () => Error): Promise<T> {
   const settled = await within(work, timeoutMs);
@@ -13,7 +14,8 @@ export async function withTimeout<T>(work: Promise<T>, timeoutMs: number, late: 
 export const LATE = Symbol("late");
 
 /**
- * Settles as `work` does, or resolves with `LATE` after `timeoutMs` milliseconds. The work itself goes on; its outcome is ignored from then on, a rejection included.
+ * Settles as `work` does, or resolves with `LATE` after `timeoutMs` milliseconds. The work itself continues; its
+ * outcome is ignored from then on, even a rejection.
  */
 export async function within<T>(work: Promise<T>, timeoutMs: number): Promise<T | typeof LATE> {
   let timer: ReturnType<typeof setTimeout> | undefined;

@@ -1,22 +1,26 @@
-// Servers of tools (MCP), and what passes between them and a call (decisions 10). https://modelcontextprotocol.io/specification
+// Tool servers (MCP) and what they exchange with a call (promise 10). https://modelcontextprotocol.io/specification
 import type { ErrorCode } from "./errors.ts";
 import type { Role } from "./identity.ts";
 import type { Json, JsonObject } from "./json.ts";
 
-/** Tools that wait for the client's word, and tools that run without asking. A tool that stands in both lists waits; one in neither waits where there is a list `neverFor`, and else does what its server's settings say. */
+/**
+ * Which tools need the client's approval and which run without it. A tool in both lists needs approval. A tool in
+ * neither list needs approval if there is a list `neverFor`; otherwise the server's settings decide.
+ */
 export type ToolApproval =
   | "always"
   | "never"
   | { readonly neverFor: ReadonlySet<string> | null; readonly alwaysFor: ReadonlySet<string> };
 
-/** How a server is reached. `auto` is Streamable HTTP, and SSE where an older server does not know that. */
+/** How a server is reached. `auto` means Streamable HTTP, with SSE for older servers that do not support it. */
 export type ToolTransport =
   | {
       readonly kind: "auto" | "streamable_http" | "sse";
       readonly url: string;
       readonly headers: Readonly<Record<string, string>>;
       readonly oauth: ToolOauth | null;
-      /** The address is not the operator's, and passes the guard at each connection (decisions 2.12). */ readonly guarded: boolean;
+      /** The operator did not configure the address, so that the address guard checks it at each connection (promise 2.12). */
+      readonly guarded: boolean;
     }
   | {
       readonly kind: "stdio";
@@ -31,38 +35,44 @@ export interface ToolOauth {
   readonly tokenUrl: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** How the client says who it is: in the form, or in a header (RFC 6749, 2.3.1). */
+  /** How the client authenticates: in the form, or in a header (RFC 6749, 2.3.1). */
   readonly clientAuth: "post" | "basic";
   readonly scope: string | null;
   readonly audience: string | null;
 }
 
-/** One server that calls may use: configured, or of one request alone. */
+/** One server that calls may use, either configured or of a single request. */
 export interface ToolServer {
-  /** The same for as long as the very same connection may serve it: its place, its name and a digest of how it is reached. */
+  /**
+   * Identical as long as the same connection may be used: it consists of the server's place, its name and a digest of
+   * how it is reached.
+   */
   readonly key: string;
   /** `server_label` of the request. */
   readonly label: string;
   readonly transport: ToolTransport;
-  /** Milliseconds that one call of a tool may take. */
+  /** Milliseconds that one tool call may take. */
   readonly timeoutMs: number;
-  /** Bytes of one result; a larger one is a failure of the tool. */
+  /** The largest result in bytes; a larger one counts as a failure of the tool. */
   readonly maxResultBytes: number;
-  /** Calls of its tools that run at the same time; the others wait within their timeout. */
+  /** The number of tool calls that run at the same time; the others wait within their timeout. */
   readonly maxConcurrent: number;
-  /** Names, with * for any text; null: all. */
+  /** Names in which `*` matches any text; `null` when all tools are allowed. */
   readonly allowedTools: readonly string[] | null;
-  /** The least role that may use it; null: whoever may make calls. */
+  /** The lowest role that may use the server; `null` when every caller may that can call models. */
   readonly role: Role | null;
-  /** What counts where the request does not say. */
+  /** Applies when the request does not set it. */
   readonly approval: "always" | "never";
 }
 
-/** The servers that are configured, by label. */
+/** The configured servers, by label. */
 export interface ToolServerSet {
-  /** A project's own go before its tenant's, and those before everybody's. Null: what the tenant has without a project. */
+  /**
+   * A project's own servers override its tenant's, and those override the global ones. A `projectId` of null selects
+   * what the tenant has without a project.
+   */
   of(tenantId: string, projectId: string | null): ReadonlyMap<string, ToolServer>;
-  /** Of all of them. */
+  /** The keys of all servers. */
   readonly keys: ReadonlySet<string>;
 }
 
@@ -74,39 +84,42 @@ export interface ToolDefinition {
   readonly name: string;
   readonly title: string | null;
   readonly description: string | null;
-  /** JSON Schema of an object. */
+  /** The JSON Schema of an object. */
   readonly inputSchema: JsonObject;
 }
 
-/** A block of a result. What is neither text nor image is told as text. */
+/** A block of a result. Blocks that are neither text nor image are described as text. */
 export type ToolResultPart =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "image"; readonly mediaType: string; readonly base64: string };
 
 export interface ToolResult {
   readonly parts: readonly ToolResultPart[];
-  /** `structuredContent` of the result; undefined: it has none. */
+  /** `structuredContent` of the result; undefined when it has none. */
   readonly structured: Json | undefined;
-  /** The tool itself says that it failed. */
+  /** The tool itself reports that it failed. */
   readonly isError: boolean;
   readonly bytes: number;
 }
 
-/** One run of a tool, in the record of its call. Names alone: never an argument and never a result. */
+/** One run of a tool, in the record of its call. It has names only, never an argument or a result. */
 export interface ToolRun {
-  /** Of the model's call. */
+  /** The id of the model's tool call. */
   readonly callId: string;
   readonly server: string;
   readonly tool: string;
-  /** The round after whose answer it ran, from 1; 0: before the first, by the client's approval. */
+  /**
+   * The round after whose answer the tool ran, counted from 1; 0 when it ran before the first round, after the client's
+   * approval.
+   */
   readonly round: number;
   /** Milliseconds from the arrival of the call. */
   readonly startMs: number;
-  /** Milliseconds from the arrival of the call to its end, as in an attempt; null: it still runs. */
+  /** Milliseconds from the arrival of the call to the end of the run, as for attempts; `null` while it runs. */
   readonly totalMs: number | null;
-  /** Null: it runs, or came to an end of its own. */
+  /** `null` while the tool runs, and when it ended by itself. */
   readonly code: ErrorCode | null;
-  /** The tool says that it failed, or could not be called. */
+  /** The tool reports that it failed, or it could not be called. */
   readonly isError: boolean;
   readonly resultBytes: number | null;
   readonly spanId: string | null;
@@ -119,8 +132,8 @@ export interface ToolActivity extends JsonObject {
   readonly server_label: string;
   readonly tool: string;
   readonly round: number;
-  /** Of an end or an error. Milliseconds. */
+  /** Set for `tool_end` and `tool_error`, in milliseconds. */
   readonly duration_ms?: number;
-  /** Of an error: words without hosts and keys. */
+  /** Set for `tool_error`: a message without hosts and keys. */
   readonly error?: string;
 }

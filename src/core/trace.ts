@@ -1,42 +1,43 @@
-// Where a call stands in a distributed trace, and the two headers that say so from service to service. https://www.w3.org/TR/trace-context/
+// The position of a call in a distributed trace, and the two headers that carry it between services.
+// https://www.w3.org/TR/trace-context/
 export interface TraceContext {
-  /** 32 hex digits: the caller's, or the call's own id where the trace begins here. */
+  /** 32 hex digits: the caller's trace id, or the call's own id where the trace begins here. */
   readonly traceId: string;
   /** The span of the whole call, 16 hex digits. */
   readonly spanId: string;
-  /** The caller's span; null: the trace begins here. */
+  /** The caller's span; `null` when the trace begins here. */
   readonly parentSpanId: string | null;
   readonly sampled: boolean;
-  /** `tracestate` of the caller; null: none. */
+  /** The caller's `tracestate`; `null` when there is none. */
   readonly state: string | null;
 }
 
-/** What a configured integration wants of the traces of calls. */
+/** What a configured integration requests about the traces of calls. */
 export interface Tracing {
-  /** Share of the traces that begin here which are kept, 0 to 1. Of a trace that goes on, the caller says it. */
+  /** The share of the traces that begin here that are kept, 0 to 1. For other traces, the caller decides. */
   readonly sampleRatio: number;
-  /** Providers and tool servers are told the trace. */
+  /** Whether the trace headers are sent to providers and tool servers. */
   readonly propagate: boolean;
 }
 
-/** What goes along to a provider or a tool server: ids alone. */
+/** The trace headers that are sent to a provider or a tool server; they contain only ids. */
 export interface TraceHeaders {
   readonly traceparent: string;
   readonly tracestate?: string;
 }
 
-/** What `traceparent` says. */
+/** The content of `traceparent`. */
 interface CallerTrace {
   readonly traceId: string;
   readonly spanId: string;
   readonly sampled: boolean;
 }
 
-/** Later versions may say more behind the flags; this one may not. */
+/** Later versions may have more fields behind the flags; this version may not. */
 const TRACEPARENT = /^(?!ff)(?:00|([0-9a-f]{2}))-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-|$)/;
 const SAMPLED = 1;
 
-/** Null: absent, or none by the letter; a trace then begins here. */
+/** Returns `null` when the header is absent or malformed; a trace then begins here. */
 export function parseTraceparent(header: string | null): CallerTrace | null {
   const match = header === null ? null : TRACEPARENT.exec(header);
   if (match === null) return null;
@@ -49,7 +50,10 @@ const MAX_STATE = 512;
 const MAX_MEMBERS = 32;
 const MEMBER = /^[a-z0-9][a-z0-9_\-*/@]{0,255}=[ -+\--<>-~]{0,255}[!-+\--<>-~]$/;
 
-/** The list as it may go on: without the last members where it is too long. Null: absent, or one of its members is none by the letter. */
+/**
+ * Returns the list to pass on, without its last members where it is too long; `null` when the header is absent or one
+ * of its members is malformed.
+ */
 export function parseTracestate(header: string | null): string | null {
   if (header === null) return null;
   const members = header
@@ -61,7 +65,10 @@ export function parseTracestate(header: string | null): string | null {
   return members.length === 0 ? null : members.join(",");
 }
 
-/** 56 bits of the trace id are random: every service that asks for the same share keeps the same traces. https://opentelemetry.io/docs/specs/otel/trace/tracestate-probability-sampling/ */
+/**
+ * 56 bits of the trace id are random, so that every service with the same ratio keeps the same traces.
+ * https://opentelemetry.io/docs/specs/otel/trace/tracestate-probability-sampling/
+ */
 const RANDOM_DIGITS = 14;
 const RANDOM_RANGE = 2 ** 56;
 
@@ -69,7 +76,7 @@ export function isKept(traceId: string, ratio: number): boolean {
   return ratio >= 1 || Number.parseInt(traceId.slice(-RANDOM_DIGITS), 16) >= (1 - ratio) * RANDOM_RANGE;
 }
 
-/** Goes on with the caller's trace, or begins one under the call's own id. */
+/** Continues the caller's trace, or begins one with the call's own id. */
 export function beginTrace(
   headers: { readonly traceparent: string | null; readonly tracestate: string | null },
   own: { readonly traceId: string; readonly spanId: string },
@@ -86,7 +93,7 @@ export function beginTrace(
   };
 }
 
-/** What goes along with a request that is made under the span. */
+/** The headers of a request that is made within the span. */
 export function traceHeaders({ traceId, sampled, state }: TraceContext, spanId: string): TraceHeaders {
   const traceparent = `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`;
   return state === null ? { traceparent } : { traceparent, tracestate: state };

@@ -1,9 +1,9 @@
-// What of a provider's usage counts, and what of it no code here knows the name of: that is kept for the record and counted, so that the next thing that a
-// vendor bills for is seen (decisions 8.9, docs/decisions/0029).
+// Which parts of a provider's usage count, and which the code does not know. The unknown figures are kept for the
+// record and counted, so that a new figure that a vendor bills for is noticed (promise 8.9, docs/decisions/0029).
 import type { Usage } from "./chat.ts";
 import { isObject, type Json, type JsonObject } from "./json.ts";
 
-/** The tokens that limits count: the parts, where they say more than the total (decisions 8.9). */
+/** The tokens that limits count: the sum of the parts where it exceeds the total (promise 8.9). */
 export function countedTokens({
   prompt_tokens: prompt,
   completion_tokens: completion,
@@ -13,35 +13,38 @@ export function countedTokens({
 }
 
 /**
- * Names of a vendor's usage object that its decoder reads, or knows to say nothing of money. `all`: an object or a list that is known with everything in it.
- * What a list holds has the names of its entries.
+ * The names of a vendor's usage object that its decoder reads, or that are known to be irrelevant for billing. `all`
+ * marks an object or a list of which everything is known. For a list, the names are those of its entries.
  */
 export interface KnownFigures {
   readonly [name: string]: "figure" | "all" | KnownFigures;
 }
 
-/** A key that no JSON has: clients do not see it, and it goes wherever the usage goes. */
+/** A symbol as the key, so that no JSON contains it: clients do not see it, and it is copied with the usage. */
 const UNNAMED = Symbol("figures that no code names");
 type Marked = Usage & { readonly [UNNAMED]?: JsonObject };
 
-/** A vendor may send anything: so many figures are kept, and names of so many characters. */
+/**
+ * Bounds on what is kept, because a vendor may send anything: the number of figures, and the characters of their names
+ * and texts.
+ */
 const MAX_FIGURES = 32;
 const MAX_NAME = 128;
 const MAX_TEXT = 128;
 
-/** The usage, with the figures of the vendor's own object that `known` does not name. */
+/** Returns the usage with the figures of the vendor's own object that `known` does not name. */
 export function withUnnamed(usage: Usage, native: JsonObject, known: KnownFigures): Usage {
   const found: Record<string, Json> = {};
   collect(native, known, "", found);
   return marked(usage, found);
 }
 
-/** Null: the code knows all of them. */
+/** Returns `null` when the code knows all of them. */
 export function unnamedFigures(usage: Usage): JsonObject | null {
   return (usage as Marked)[UNNAMED] ?? null;
 }
 
-/** `usage` with the unnamed figures of another form of it, or of the others that it sums up. */
+/** Returns `usage` with the unnamed figures of another form of it, or of the usages that it sums up. */
 export function withUnnamedOf(usage: Usage, ...others: readonly JsonObject[]): Usage {
   return marked(usage, Object.assign({}, ...others.map((other) => (other as Marked)[UNNAMED])) as JsonObject);
 }
@@ -65,7 +68,7 @@ function collect(native: JsonObject, known: KnownFigures, path: string, into: Re
 
 function keep(place: string, value: Json, into: Record<string, Json>): void {
   if (place.length > MAX_NAME || Object.hasOwn(into, place) || Object.keys(into).length >= MAX_FIGURES) return;
-  // nothing is billed for nought
+  // a zero or empty figure is not billed
   if (value === 0 || value === false || value === "") return;
   if (
     typeof value === "number" ||
