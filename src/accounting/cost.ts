@@ -1,11 +1,12 @@
-// What a call costs, in whole nano-dollars, by its usage in OpenAI's shape: every token is counted once, at the price of its own kind, and of all parts
-// together what is less than a nano-dollar is rounded up once (decisions 4.7). docs/prices.md tells the rules.
+// What a call costs, in whole nano-dollars, by its usage in OpenAI's shape. Every token is counted once, at the price
+// of its own kind, and the sum of all parts is rounded up once to a whole nano-dollar (promise 4.7). docs/prices.md
+// describes the rules.
 import type { Usage } from "../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import type { Rate, Rates } from "../core/price.ts";
 import { MILLION, rateFor } from "./price.ts";
 
-/** Tokens of a call by what they are; each token is in one part. */
+/** Tokens of a call by kind; each token is in one part. */
 interface Parts {
   readonly text: number;
   readonly cacheRead: number;
@@ -20,7 +21,7 @@ interface Parts {
   readonly imageCompletion: number;
 }
 
-/** Nano-dollars; null: something was used whose price is not known. At most what a number can count. */
+/** Returns nano-dollars, at most the largest safe integer; `null` when something was used whose price is not known. */
 export function costOf(usage: Usage, rates: Rates): number | null {
   const { prompt, completion } = rates;
   const parts = partsOf(usage);
@@ -41,8 +42,9 @@ export function costOf(usage: Usage, rates: Rates): number | null {
 }
 
 /**
- * What a call is reserved at (decisions 4.2): its prompt, and `choices` answers of `outputBound` tokens each, at the dearer of the prices of text and
- * reasoning. What sound, pictures and writes to a cache cost beyond is charged when the call settles. Null: the price is not known.
+ * Returns the cost that is reserved for a call (promise 4.2): its prompt, and `choices` answers of `outputBound` tokens
+ * each, at the higher of the prices of text and reasoning. Extra costs of audio, images and cache writes are charged
+ * when the call settles. Returns `null` when the price is not known.
  */
 export function costBound(promptTokens: number, outputBound: number, choices: number, rates: Rates): number | null {
   const sum = new Sum(promptTokens);
@@ -58,7 +60,7 @@ function dearer(one: Rate | null, other: Rate | null, promptTokens: number): Rat
   return one === null || other === null ? one : rateFor(other, promptTokens) > rateFor(one, promptTokens) ? other : one;
 }
 
-/** A sum of tokens times rates without a fraction: whole nano-dollars and millionths of them apart. */
+/** An exact sum of tokens times rates: whole nano-dollars and millionths of them are kept apart. */
 class Sum {
   readonly #promptTokens: number;
   #whole = 0;
@@ -95,13 +97,14 @@ class Sum {
     return exact > Number.MAX_SAFE_INTEGER ? Number.MAX_SAFE_INTEGER : Number(exact);
   }
 }
-/** Up to here a part of a million is exact in a double. */
+/** Up to this sum, millionths are exact in a double. */
 const MOST_MILLIONTHS = 1e15;
 
 /**
- * Details are parts of their figure, whatever a provider says: none takes more than is left. Where a provider does not say whether what it read from the cache
- * was text or sound, it was text as far as there was text. What the total has beside prompt and answer was used as well: reasoning (xAI) or sound (Mistral) that
- * their figures leave out, and what no detail names was generated (Gemini's thinking in OpenAI's form).
+ * Details are parts of their figure, whatever a provider reports: no detail takes more than what is left. Where a
+ * provider does not report whether cached tokens were text or audio, they count as text as far as there was text. What
+ * the total has beyond prompt and answer was used as well: it is reasoning (xAI) or audio (Mistral) that the figures
+ * leave out, and what no detail names was generated (Gemini's thinking in OpenAI's form).
  */
 function partsOf(usage: Usage): Parts {
   const { prompt_tokens: prompt, completion_tokens: completion } = usage;
@@ -157,7 +160,7 @@ const NO_PARTS: Parts = {
   imageCompletion: 0,
 };
 
-/** Where the provider tells it. */
+/** Returns the cached audio tokens where the provider reports them, otherwise 0. */
 function cachedAudio({ cached_tokens_details: details }: JsonObject, cached: number): number {
   return isObject(details) ? part(details["audio_tokens"], cached) : 0;
 }
@@ -166,7 +169,7 @@ function part(value: Json | undefined, left: number): number {
   return Math.min(count(value), left);
 }
 
-/** A figure of a provider's may be anything. */
+/** A provider may send any value as a figure. */
 function count(value: Json | undefined): number {
   return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : 0;
 }

@@ -1,5 +1,6 @@
-// A token estimate by character classes, for where a provider says nothing: about four ASCII characters a token, one token for each character of
-// other scripts. Within some 20 % of o200k on prose, code and JSON; a count of a tokenizer costs fifty times as much.
+// A token estimate by character classes, for providers that report no usage: about four ASCII characters for a token,
+// and one token for each character of other scripts. It is within some 20 % of o200k on prose, code and JSON; counting
+// with a tokenizer costs fifty times as much.
 import type { ContentPart, Message, Usage } from "../core/chat.ts";
 import { isObject, type JsonObject } from "../core/json.ts";
 import { isTextType } from "../core/text-media.ts";
@@ -13,7 +14,10 @@ export function newTally(): TokenTally {
   return { ascii: 0, other: 0 };
 }
 
-/** From here on the runtime's own count of bytes tells quicker that a text is all ASCII: 2 µs for 100 KB in place of 54. */
+/**
+ * For texts of at least this length, counting bytes in the runtime is the faster way to detect a text that is all
+ * ASCII: 2 µs for 100 KB instead of 54.
+ */
 const LONG = 256;
 
 export function tally(into: TokenTally, text: string): void {
@@ -31,7 +35,9 @@ export function tokensOf(counted: TokenTally): number {
   return Math.ceil(counted.ascii / 4 + counted.other);
 }
 
-/** Tokens that a message costs beside its text, and an image or file for which no figure is known. */
+/**
+ * The tokens that a message costs beside its text; `PER_ATTACHMENT` is for an image or a file without a known figure.
+ */
 const PER_MESSAGE = 4;
 const PER_ATTACHMENT = 256;
 
@@ -57,10 +63,10 @@ export function estimatePrompt(messages: readonly Message[]): number {
 
 /** https://www.rfc-editor.org/rfc/rfc2397 */
 const DATA_URI = /^data:([^,]{0,200}),/i;
-/** Characters of base64 for one of the text. */
+/** Characters of base64 for each character of the text. */
 const BASE64 = 4 / 3;
 
-/** Of a text that stands in the conversation as a file; nought for whatever else a part may be. */
+/** Returns the tokens of a text that is a file in the conversation, and 0 for any other part. */
 function fileTokens(part: ContentPart): number {
   const { source, file } = part as JsonObject;
   if (isObject(source) && typeof source["data"] === "string") {
@@ -78,7 +84,7 @@ function textTokens(characters: number): number {
   return tokensOf({ ascii: characters, other: 0 });
 }
 
-/** Of values that a model reads as they stand. */
+/** Estimates the tokens of values that a model reads as JSON. */
 export function estimateValues(...values: readonly unknown[]): number {
   const counted = newTally();
   for (const value of values) if (value !== undefined) tally(counted, JSON.stringify(value));

@@ -1,5 +1,6 @@
-// What is known of a model: its context, its bound, its price. Said by the configuration file, by the provider's own table, and by the catalogue of
-// prices that is bundled with the gateway (https://github.com/pydantic/genai-prices): nothing is fetched. The catalogue is read on the first question.
+// What is known of a model: its context length, its output bound and its price. The sources are the configuration file,
+// the provider's own table, and the price catalogue that is bundled with the gateway
+// (https://github.com/pydantic/genai-prices): nothing is fetched. The catalogue is loaded when it is first needed.
 import type * as Bundled from "@pydantic/genai-prices";
 import type {
   MatchLogic,
@@ -14,35 +15,41 @@ import type { ModelFacts } from "../core/target.ts";
 import { exactRate, rateOfMillion } from "./price.ts";
 
 export interface ModelKnowledge {
-  /** Name for people; null: none is known. */
+  /** A display name; `null` when none is known. */
   readonly name: string | null;
   readonly facts: ModelFacts;
   readonly price: ModelPrice | null;
-  /** The catalogue's own name of it; null: it is not there. */
+  /** The catalogue's own name of the model; `null` when the catalogue does not have it. */
   readonly catalogueId: string | null;
-  /** What it generates beside text, as far as there is a price of it. */
+  /** What the model generates beside text, as far as it is priced. */
   readonly generates: readonly ("audio" | "image")[];
 }
 
-/** What knows a provider's models beside the file. */
+/** What is known about a provider's models beside the configuration file. */
 export interface KnowledgeSource {
   readonly id: string;
-  /** Its id in the catalogue of prices. Absent: its own id, where the catalogue has it. Null: not looked for. */
+  /**
+   * The provider's id in the price catalogue. When absent, the provider's own id is used if the catalogue has it;
+   * `null` means that the catalogue is not used.
+   */
   readonly catalogue?: string | null;
-  /** The names that are listed of those in the catalogue. Absent: all that can chat. */
+  /** Selects the names that are listed of those in the catalogue. When absent, all chat models are listed. */
   readonly listed?: RegExp;
-  /** What the provider's own table says of its models. */
+  /** Returns what the provider's own table has about the model. */
   facts?(model: string): Partial<ModelFacts>;
 }
 
-/** Callers choose the names that are asked for, so what is remembered has a bound. */
+/** Callers choose the names that are asked for, so that the cache needs a bound. */
 const MAX_REMEMBERED = 4096;
-/** Most models that a provider lists by itself. */
+/** The largest number of catalogue models that are listed for a provider. */
 const MAX_LISTED = 1000;
-/** By the settings of the snapshot, so that a change of the file is a new memory. */
+/** Keyed by the settings of the snapshot, so that a change of the file starts with an empty cache. */
 const remembered = new WeakMap<ProviderSettings, Map<string, ModelKnowledge>>();
 
-/** The file's words win over the provider's own, these over the catalogue's. Two lookups in maps once a model has been asked for. */
+/**
+ * The file overrides the provider's own table, which overrides the catalogue. After the first time, a model costs two
+ * map lookups.
+ */
 export function modelKnowledge(settings: ProviderSettings, source: KnowledgeSource, model: string): ModelKnowledge {
   let ofProvider = remembered.get(settings);
   if (ofProvider === undefined) remembered.set(settings, (ofProvider = new Map<string, ModelKnowledge>()));
@@ -84,7 +91,10 @@ function ratesOfFile({ prompt, completion }: { readonly prompt: string; readonly
   };
 }
 
-/** Chat models of the catalogue by the provider's own names, sorted; none where the catalogue does not know the provider. */
+/**
+ * Returns the chat models of the catalogue by the provider's own names, sorted; empty when the catalogue does not know
+ * the provider.
+ */
 export function cataloguedModels(source: KnowledgeSource): readonly string[] {
   const provider = bundled(source);
   if (provider === null) return [];
@@ -94,10 +104,10 @@ export function cataloguedModels(source: KnowledgeSource): readonly string[] {
   return [...new Set(names)].toSorted().slice(0, MAX_LISTED);
 }
 
-/** What is called over other operations, and what is the beginning of a name. */
+/** Models of other operations, and names that are only a prefix. */
 const NO_CHAT = /[-.:/]$|realtime|transcribe|embed|whisper|moderation|[-_](tts|live)([-_]|$)/i;
 
-/** Embeddings have no price of what they generate, pictures and speech none of tokens. */
+/** Embedding models have no price of generated tokens; image and speech models have no token prices. */
 function isChat(model: ModelInfo): boolean {
   const { input_mtok: prompt, output_mtok: completion } = latestPrices(model);
   return prompt !== undefined && completion !== undefined;
@@ -123,7 +133,7 @@ interface Catalogued {
 function catalogued(source: KnowledgeSource, model: string): Catalogued | null {
   const provider = bundled(source);
   if (provider === null) return null;
-  // resellers take the makers' own names for models that they have no row of
+  // resellers use the makers' own names for models that the catalogue does not list under the reseller
   for (const id of [provider.id, ...(provider.fallback_model_providers ?? [])]) {
     const info = bundledProvider(id)?.models.find(({ match }) => matches(match, model));
     if (info !== undefined)
@@ -169,7 +179,7 @@ function periodOf({
 }
 
 const DAY_MS = 86_400_000;
-/** `00:30:00Z`, also with an offset, as milliseconds since midnight in UTC. */
+/** Converts a time such as `00:30:00Z`, possibly with an offset, to milliseconds since midnight UTC. */
 function timeOfDay(text: string): number {
   const ms = Date.parse(`1970-01-01T${text}`);
   return ((ms % DAY_MS) + DAY_MS) % DAY_MS;
@@ -192,7 +202,7 @@ function ratesOf(prices: BundledPrice): Rates {
   };
 }
 
-/** Prices of requests are for a thousand, of tokens for a million. */
+/** Prices of requests are for a thousand, prices of tokens for a million. */
 const PER_THOUSAND = 1000;
 
 function rateOf(price: BundledPrice[string], times = 1): Rate | null {
@@ -210,12 +220,15 @@ function bundled({ id, catalogue }: KnowledgeSource): BundledProvider | null {
 
 let library: typeof Bundled | null = null;
 
-/** Takes some 25 ms and 10 MB: done before the first call where one will ask, and not at all where none does. */
+/**
+ * Loads the catalogue, which takes some 25 ms and 10 MB. It happens before the first call that needs it, and not at all
+ * where no call does.
+ */
 export function readCatalogue(): void {
   library ??= import.meta.require("@pydantic/genai-prices") as typeof Bundled;
 }
 
-/** The package finds a provider by parts of its name too: "my-openai" is not OpenAI. */
+/** The package also matches parts of a provider's name, but "my-openai" is not OpenAI. */
 function bundledProvider(id: string): BundledProvider | null {
   readCatalogue();
   const found = library!.findProvider({ providerId: id });

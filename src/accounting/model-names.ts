@@ -1,4 +1,5 @@
-// Names of models that somebody configured or catalogued, as opposed to those that a caller made up: what may become the label of a metric.
+// Names of models that are configured or in the catalogue, as opposed to names that a caller made up. Only the former
+// may become metric labels.
 import { BoundedCache } from "../core/bounded-cache.ts";
 import { DIRECT_ROUTE, type Route } from "../core/route.ts";
 import { type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
@@ -6,7 +7,7 @@ import { type KnowledgeSource, modelKnowledge } from "./model-catalogue.ts";
 
 export interface NameSources {
   readonly providers: ReadonlyMap<string, KnowledgeSource>;
-  /** Models that need no configuration, by family. */
+  /** Models that need no configuration, by provider family. */
   readonly builtIn: ReadonlyMap<string, readonly { readonly id: string }[]>;
 }
 
@@ -18,20 +19,20 @@ export interface AskedModel {
   readonly model: string | null;
 }
 
-/** Names that are remembered, so that most calls take one look. Callers choose what is asked for. */
+/** The number of names in the cache, so that most calls need one lookup. Callers choose the names. */
 const MAX_REMEMBERED = 2000;
 
 export interface NamedModel {
-  /** The name itself, or the catalogue's own of a model that it knows by the beginning. */
+  /** The name itself or, for a model that the catalogue recognizes by a prefix, the catalogue's own name. */
   readonly name: string;
-  /** False: the catalogue alone has it. */
+  /** False when only the catalogue has the name. */
   readonly isConfigured: boolean;
 }
 
 export interface ModelNames {
-  /** Null: nobody has named it. */
+  /** Returns `null` when the name is neither configured nor in the catalogue. */
   nameOf(asked: AskedModel): NamedModel | null;
-  /** Of `<provider>:<model>`. */
+  /** Judges `<provider>:<model>`. */
   isNamed(target: string): boolean;
 }
 
@@ -53,7 +54,7 @@ export function openModelNames(snapshot: () => Snapshot, sources: NameSources): 
       seen = now;
       remembered.clear();
     }
-    // where nobody has providers of his own, a name is the same everywhere
+    // without providers of single tenants or projects, a name means the same everywhere
     const key =
       now.tenantProviders.size === 0 && now.projectProviders.size === 0
         ? `${provider}:${model}`
@@ -86,7 +87,7 @@ function listedName(
 ): NamedModel | null {
   const settings = providers.get(providerId);
   const source = settings === undefined ? undefined : sources.providers.get(settings.family);
-  // of one that is not in use a caller with a key of his own could ask for the whole catalogue
+  // with a key of its own, a caller could otherwise ask a disabled provider for every model of the catalogue
   if (settings?.enabled !== true || source === undefined) return null;
   if (
     settings.models.some(({ id }) => id === model) ||

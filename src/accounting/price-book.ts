@@ -1,11 +1,12 @@
-// Which price a call has: its project's, its tenant's, the operator's, the provider entry's in the file, the bundled catalogue's, in this order.
+// Which price applies to a call. The first that exists is used, in this order: the project's, the tenant's, the
+// operator's, that of the provider's entry in the file, that of the bundled catalogue.
 import { BoundedCache } from "../core/bounded-cache.ts";
 import type { ConfiguredPrice, PriceBook, PriceList, Rates } from "../core/price.ts";
 import type { ProviderSettings } from "../core/snapshot.ts";
 import { type KnowledgeSource, modelKnowledge } from "./model-catalogue.ts";
 import { ratesAt } from "./price.ts";
 
-/** Null: a caller without tenant or project, as the command line is. */
+/** The ids are `null` for a caller without tenant or project, such as the command line. */
 export interface PriceScope {
   readonly tenantId: string | null;
   readonly projectId: string | null;
@@ -16,7 +17,7 @@ export interface CurrentPrice {
   readonly rates: Rates;
 }
 
-/** Null: nobody knows a price of the model. */
+/** Returns `null` when no price of the model is known. */
 export function priceAt(
   book: PriceBook,
   { tenantId, projectId }: PriceScope,
@@ -43,7 +44,7 @@ function priceOf(list: PriceList | null | undefined, name: string, nowMs: number
   return matching(list, name).find(({ fromMs }) => fromMs === null || fromMs <= nowMs) ?? null;
 }
 
-/** Callers choose the names that are asked for, so what is remembered has a bound. */
+/** Callers choose the names that are asked for, so that the cache needs a bound. */
 const MAX_REMEMBERED = 4096;
 const remembered = new WeakMap<PriceList, BoundedCache<string, readonly ConfiguredPrice[]>>();
 

@@ -1,5 +1,6 @@
-// The document of a price, as the file's sections `prices` and the admin API take it and the store keeps it, and how such documents become a price book.
-// Figures are decimal numbers in text, because a number of JSON or YAML is a binary fraction.
+// The document of a price, as the file's section `prices` and the admin API accept it and the store keeps it, and how
+// such documents become a price book. Figures are decimal numbers in text, because numbers of JSON and YAML are binary
+// fractions.
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { Configured } from "../core/configured.ts";
@@ -14,10 +15,13 @@ import {
 } from "../core/price.ts";
 import { exactDecimal } from "./price.ts";
 
-/** Digits behind the point that a rate can hold. */
+/** The decimal places that a rate can hold. */
 const DIGITS = { token: 15, million_tokens: 9 } as const;
 const REQUEST_DIGITS = 15;
-/** US dollars for one token or one request, and for a million tokens: what is above is a slip of the unit. */
+/**
+ * The highest price in US dollars, for one token, a million tokens or one request. A higher figure is most likely in
+ * the wrong unit.
+ */
 const MOST = { token: 1, million_tokens: 1_000_000, request: 9 } as const;
 const MAX_PRICES = 10_000;
 const MAX_TIERS = 16;
@@ -59,7 +63,7 @@ type RateName = keyof typeof RATE_SHAPE;
 const RATE_NAMES = Object.keys(RATE_SHAPE) as readonly RateName[];
 
 const isGlob = (model: string): boolean => model.includes("*");
-/** Of two patterns that match, the one with more characters of its own says more. */
+/** Of two patterns that match, the one with more literal characters is more specific. */
 const literalLength = (model: string): number => model.replaceAll("*", "").length;
 const isDate = (text: string): boolean => !Number.isNaN(Date.parse(text));
 
@@ -69,7 +73,7 @@ interface Problem {
 }
 type Figures = Readonly<Partial<Record<RateName, string | undefined>>>;
 
-/** What one figure says of another. */
+/** Checks figures that depend on one another. */
 function priceProblems(
   price: Figures & {
     readonly per: keyof typeof DIGITS;
@@ -226,7 +230,7 @@ function listOf(prices: readonly Configured<PriceDocument>[]): PriceList {
 }
 
 function compiledPrice({ id, origin, version, document }: Configured<PriceDocument>): ConfiguredPrice {
-  // what stands in the file has no version: its text says which it was
+  // a price of the file has no version, so that a digest of its text identifies it
   const which =
     origin === "file"
       ? createHash("sha256").update(JSON.stringify(document)).digest("hex").slice(0, 8)
@@ -265,7 +269,7 @@ function ratesOf(document: PriceDocument): Rates {
       tier[name] === undefined ? [] : [{ above: tier.above_prompt_tokens, rate: exactDecimal(tier[name], digits) }],
     );
     if (text !== undefined) rates[RATE_OF[name]] = { base: exactDecimal(text, digits), tiers };
-    // below the tier it is what stands in for it
+    // below the tier, the rate that this one defaults to applies
     else if (tiers.length > 0)
       rates[RATE_OF[name]] = { base: exactDecimal(standIn(name, document) ?? "0", digits), tiers };
   }

@@ -1,5 +1,5 @@
-// Rates as dollars and dollars as rates, which of them hold, and what single figures come to: all in integers (decisions 4.7). What a call comes to is in
-// cost.ts.
+// Converts rates to dollars and back, selects the rates that apply at a time, and computes amounts, all in integers
+// (promise 4.7). cost.ts computes the cost of a call.
 import type { ModelPrice, PricePeriod, Rate, Rates } from "../core/price.ts";
 
 const DAY_MS = 86_400_000;
@@ -17,25 +17,25 @@ function holds({ from, daily }: PricePeriod, nowMs: number): boolean {
     : time >= daily.fromMs || time < daily.toMs;
 }
 
-/** The rate of a call with so many prompt tokens. */
+/** Returns the rate of a call with this many prompt tokens. */
 export function rateFor({ base, tiers }: Rate, promptTokens: number): number {
   return tiers.findLast(({ above }) => promptTokens > above)?.rate ?? base;
 }
 
-/** Nano-dollars, rounded up; exact, and at most what a number can count. */
+/** Returns exact nano-dollars, rounded up, at most the largest safe integer. */
 export function amountOf(tokens: number, rate: number): number {
   const whole = tokens * Math.floor(rate / MILLION);
-  // in two parts: the product of both can be more than a double counts
+  // computed in two parts, because the product may exceed what a double holds exactly
   if (tokens <= MOST_EXACT && whole <= MOST_EXACT * MILLION)
     return whole + Math.ceil((tokens * (rate % MILLION)) / MILLION);
   const exact = (BigInt(tokens) * BigInt(rate) + 999_999n) / 1_000_000n;
   return exact > Number.MAX_SAFE_INTEGER ? Number.MAX_SAFE_INTEGER : Number(exact);
 }
 export const MILLION = 1_000_000;
-/** So many tokens and a part of a million are exact in a double. */
+/** Up to this number of tokens, their product with the millionths of a rate is exact in a double. */
 const MOST_EXACT = 1_000_000_000;
 
-/** From dollars for a million tokens. */
+/** Converts dollars for a million tokens. */
 export function rateOfMillion(dollars: number): number {
   return Math.round(dollars * 1e9);
 }
@@ -43,24 +43,24 @@ export function rateOfMillion(dollars: number): number {
 const RATE_DIGITS = 15;
 const NANO_DIGITS = 9;
 
-/** From dollars for one token, written as a decimal number; what is finer than a rate is rounded up. */
+/** Converts dollars for one token, written as a decimal number; what is finer than a rate is rounded up. */
 export function exactRate(dollars: string): number {
   return exactDecimal(dollars, RATE_DIGITS);
 }
 
-/** From dollars for one token as a caller's JSON has them. */
+/** Converts dollars for one token, given as a number in the caller's JSON. */
 export function rateOfToken(dollars: number): number {
   return exactRate(dollars.toFixed(RATE_DIGITS));
 }
 
-/** A decimal number with so many digits behind the point, as an integer; what is finer is rounded up. */
+/** Scales a decimal number by this many decimal places to an integer; finer digits are rounded up. */
 export function exactDecimal(text: string, digits: number): number {
   const [whole = "0", fraction = ""] = text.split(".");
   const finer = /[1-9]/.test(fraction.slice(digits)) ? 1 : 0;
   return Number(whole + fraction.slice(0, digits).padEnd(digits, "0")) + finer;
 }
 
-/** Dollars for one token. */
+/** Returns dollars for one token. */
 export function usdPerToken(rate: number): string {
   return decimal(rate, RATE_DIGITS);
 }

@@ -1,9 +1,9 @@
-// The usage of several answers as one: every figure that they have, added up.
+// Adds up the usage of several answers, figure by figure.
 import type { Usage } from "../core/chat.ts";
 import { isObject, type JsonObject } from "../core/json.ts";
 import { withUnnamedOf } from "../core/usage.ts";
 
-/** Null where one of them told nothing. */
+/** Returns `null` when one of them has no usage. */
 export function summedUsage(parts: readonly (Usage | null)[]): Usage | null {
   const told = parts.filter((part) => part !== null);
   if (told.length < parts.length) return null;
@@ -25,7 +25,10 @@ function sumOf(one: JsonObject, other: JsonObject): JsonObject {
   return sum;
 }
 
-/** The rest of a usage, without parts of it that are told apart. Nothing is below nought, whatever a provider says. */
+/**
+ * Returns the usage without the given parts, which are accounted for separately. No figure becomes negative, whatever a
+ * provider reports.
+ */
 export function usageWithout(usage: Usage, parts: readonly Usage[]): Usage {
   const { other_models: _told, ...rest } = usage;
   return parts.reduce<JsonObject>(differenceOf, rest) as Usage;

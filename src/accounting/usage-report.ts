@@ -1,9 +1,10 @@
-// Sums of calls as reports show them: JSON and CSV. Sums are written digit by digit, however large they are; dollars are decimal numbers in text.
+// Sums of calls as reports show them, in JSON and CSV. Sums are written exactly, however large they are; dollars are
+// decimal numbers in text.
 import type { Json, JsonObject, RawNumber } from "../core/json.ts";
 import { LATENCY_BOUNDS_MS, type UsageDimension, type UsageRow, type UsageSums } from "../store/calls.ts";
 import { usd } from "./price.ts";
 
-/** Where a share of the calls ended at the latest, in milliseconds, as far as buckets can tell; null: there are none. */
+/** Estimates a latency quantile in milliseconds from the counts of the buckets; `null` when there are no calls. */
 export function latencyAt(share: number, latency: readonly bigint[]): number | null {
   const counts = latency.map(Number);
   const all = counts.reduce((sum, count) => sum + count, 0);
@@ -13,7 +14,7 @@ export function latencyAt(share: number, latency: readonly bigint[]): number | n
     if (count > 0 && left <= count) {
       const lower = LATENCY_BOUNDS_MS[index - 1] ?? 0;
       const upper = LATENCY_BOUNDS_MS[index];
-      // above the last bound nothing is known but that
+      // the last bucket has no upper bound
       return upper === undefined ? lower : Math.round(lower + (upper - lower) * (left / count));
     }
     left -= count;
@@ -67,7 +68,7 @@ const CSV_SUMS = [
   "p95_ms",
 ] as const;
 
-/** RFC 4180, with a line of names. */
+/** CSV by RFC 4180, with a header line. */
 export function csvOf(by: readonly UsageDimension[], rows: readonly UsageRow[]): string {
   const lines = rows.map(({ group, sums }) => {
     const shown = shownSums(sums);
@@ -80,12 +81,15 @@ function figure(value: Json | undefined): string {
   return value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** Of texts, of which none may be taken for a formula. */
+/** Writes one line of texts, none of which a spreadsheet can take for a formula. */
 export function csvLine(cells: readonly string[]): string {
   return `${cells.map(cell).join(",")}\r\n`;
 }
 
-/** What a spreadsheet would take for a formula stands behind an apostrophe: names are the callers'. https://owasp.org/www-community/attacks/CSV_Injection */
+/**
+ * Text that a spreadsheet would take for a formula is prefixed with an apostrophe, because callers choose the names.
+ * https://owasp.org/www-community/attacks/CSV_Injection
+ */
 function cell(text: string): string {
   const harmless = /^[\s]*[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /["',\r\n\s]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;

@@ -1,11 +1,18 @@
-// A breaker that opened or closed as an event: of the operator's own target, or of the tenant or project whose provider it is.
+// Makes an event of a breaker that opened or closed, for the operator's own targets or for the tenant or project that
+// owns the provider.
 import type { NewEvent } from "../core/event.ts";
 import type { BreakerChange } from "./health.ts";
 
-/** `<provider>:<model>`, and behind ` of ` the tenant, or `tenant/project`, that the provider belongs to. */
+/**
+ * `<provider>:<model>`, optionally followed by ` of ` and the tenant, or `tenant/project`, that the provider belongs
+ * to.
+ */
 const KEY = /^([^\s:]+):(\S+)(?: of ([^\s/]+)(?:\/(\S+))?)?$/;
 
-/** Null: what callers bring with them is theirs. `gateway` tells which of several saw it: each has breakers of its own. */
+/**
+ * Returns `null` for providers that a request itself configures, because their health concerns only that caller.
+ * `gateway` identifies the process, because each one has its own breakers.
+ */
 export function breakerEvent(
   { key, state, faults, calls, windowMs, openForMs }: BreakerChange,
   gateway: string,

@@ -1,29 +1,30 @@
-// A circuit breaker as data: closed while the upstream works, open after too many of its faults, half-open with exactly one probe at a time.
-// Only the upstream's own faults count against it; an answer to a client's mistake is as good as any other.
+// A circuit breaker as data: closed while the upstream works, open after too many of its faults, and half-open with
+// exactly one probe at a time. Only the upstream's own faults count against it; a correct response to a client's
+// mistake counts as a success.
 import type { BreakerSettings } from "../core/route.ts";
 import { addTo, clearCount, slidingCount, sumOf, type SlidingCount } from "./sliding-count.ts";
 
-/** How an attempt ended, for the health of its target. `client_fault`: the upstream did its work. */
+/** How an attempt ended, for the health of its target. `client_fault` means that the upstream worked as it should. */
 export type Outcome = "success" | "upstream_fault" | "client_fault" | "cancelled";
 
-/** `half_open`: the next call is the probe. `probing`: it is under way. */
+/** `half_open`: the next attempt is the probe. `probing`: the probe is in flight. */
 export type BreakerPhase = "closed" | "open" | "half_open" | "probing";
 
 export interface Breaker {
-  /** Set anew only to what says the same. */
+  /** Only ever replaced by settings with the same values. */
   settings: BreakerSettings;
   readonly faults: SlidingCount;
   readonly all: SlidingCount;
   isTripped: boolean;
   openUntilMs: number;
   openForMs: number;
-  /** 0: none is under way. */
+  /** The number of the probe in flight; 0 when there is none. */
   probe: number;
   probeSinceMs: number;
   lastProbe: number;
 }
 
-/** An open time grows up to so many times the first. */
+/** The open time grows up to this many times its initial value. */
 const MAX_OPEN_TIMES = 10;
 
 export function newBreaker(settings: BreakerSettings): Breaker {
@@ -46,14 +47,17 @@ export function phaseOf(breaker: Breaker, nowMs: number): BreakerPhase {
   return nowMs < breaker.openUntilMs ? "open" : "half_open";
 }
 
-/** When a call may go out at the earliest. Of a probe under way nobody knows; it is taken to last as long as the breaker was open, and is never over now. */
+/**
+ * Returns the earliest time at which an attempt may start. The duration of a probe in flight is unknown; it is assumed
+ * to be the time that the breaker was open, and to end no earlier than the next millisecond.
+ */
 export function breakerFreeAtMs(breaker: Breaker, nowMs: number): number {
   const phase = phaseOf(breaker, nowMs);
   if (phase === "open") return breaker.openUntilMs;
   return phase === "probing" ? Math.max(nowMs + 1, breaker.probeSinceMs + breaker.openForMs) : nowMs;
 }
 
-/** The number of the probe that this call is; 0: an ordinary call. */
+/** Returns the number of the probe that this attempt becomes, or 0 for an ordinary attempt. */
 export function enterBreaker(breaker: Breaker, nowMs: number): number {
   if (phaseOf(breaker, nowMs) !== "half_open") return 0;
   breaker.lastProbe += 1;
@@ -62,13 +66,14 @@ export function enterBreaker(breaker: Breaker, nowMs: number): number {
   return breaker.probe;
 }
 
-/** `probe`: what `enterBreaker` gave; undefined: not known, then any end is taken for that of the probe under way. */
+/** `probe` is what `enterBreaker` returned. When it is undefined, any end counts as that of the probe in flight. */
 export function leaveBreaker(breaker: Breaker, outcome: Outcome, nowMs: number, probe: number | undefined): void {
   if (!breaker.isTripped) {
     count(breaker, outcome, nowMs);
     return;
   }
-  // Calls from before it opened, and calls that went out although it was open, say nothing of how the upstream does now.
+  // Attempts that began before the breaker opened, or although it was open, say nothing about the upstream's present
+  // state.
   if (breaker.probe === 0 || (probe !== undefined && probe !== breaker.probe)) return;
   if (outcome === "success" || outcome === "client_fault") {
     closeBreaker(breaker);
@@ -81,7 +86,7 @@ export function leaveBreaker(breaker: Breaker, outcome: Outcome, nowMs: number, 
   }
 }
 
-/** The probe has its first content: the upstream works, however long the answer goes on. */
+/** The probe has received its first content, so that the upstream works, however long the answer takes. */
 export function probeAnswers(breaker: Breaker, probe: number): void {
   if (breaker.isTripped && probe !== 0 && breaker.probe === probe) closeBreaker(breaker);
 }
@@ -94,7 +99,7 @@ function closeBreaker(breaker: Breaker): void {
   clearCount(breaker.all);
 }
 
-/** What it has counted within its window. */
+/** What the breaker has counted within its window. */
 export function countedBy(
   { faults, all }: Breaker,
   nowMs: number,

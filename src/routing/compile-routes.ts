@@ -1,4 +1,5 @@
-// Routes of the configuration file -> `Route`: what a route does not say itself comes from the defaults of its scopes, the nearest first.
+// Compiles routes of the configuration to `Route`. What a route does not set comes from the defaults of its scopes, the
+// nearest first.
 import { SYNONYMS } from "../core/capability.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { CommonParameter } from "../core/params.ts";
@@ -16,16 +17,19 @@ import {
 } from "../core/route.ts";
 import type { FallbackEntry, RouteDefaults, RouteEntries, RouteEntry, TargetEntry } from "./settings.ts";
 
-/** What one scope of the file says: the file as a whole, a tenant, a project. */
+/** The routes and defaults of one scope: the whole file, a tenant or a project. */
 export interface RouteScope {
   readonly routes: RouteEntries;
   readonly defaults: RouteDefaults;
 }
 
-/** All routes that are seen where `scopes` hold, nearest first: a nearer route stands in the place of a wider one of its name. */
+/**
+ * Returns all routes that are visible within `scopes`, which are ordered from the nearest. A route of a nearer scope
+ * replaces one of the same name in a wider scope.
+ */
 export function routesSeen(scopes: readonly RouteScope[]): ReadonlyMap<string, Route> {
   const defaults = scopes.map((scope) => scope.defaults);
-  // no route can have this name: what direct calls take from the defaults
+  // no configured route can have this name; it holds the defaults for direct calls
   const seen = new Map<string, Route>([[DIRECT_ROUTE, compileRoute(DIRECT_ROUTE, { targets: [] }, defaults)]]);
   for (const { routes } of scopes.toReversed())
     for (const [name, entry] of Object.entries(routes)) seen.set(name, compileRoute(name, entry, defaults));
@@ -94,7 +98,7 @@ function compileTarget(entry: TargetEntry): RouteTarget {
     drop = [],
     max_concurrency: maxConcurrency = null,
   } = typeof entry === "string" ? { model: entry } : entry;
-  // what is no model is told by route-problems.ts, which compiles routes to find loops
+  // route-problems.ts, which also compiles routes to find loops, reports names that are not models
   const { providerId, model: own } = splitName(model) ?? { providerId: "", model };
   return {
     name: `${providerId}:${own}`,
@@ -108,20 +112,20 @@ function compileTarget(entry: TargetEntry): RouteTarget {
   };
 }
 
-/** The two names of the output bound are one parameter (decisions 5.5). */
+/** The two names of the output bound are one parameter (promise 5.5). */
 function withSynonyms(names: readonly CommonParameter[]): ReadonlySet<CommonParameter> {
   return new Set(
     names.flatMap((name) => [name, ...(SYNONYMS[name] === undefined ? [] : [SYNONYMS[name] as CommonParameter])]),
   );
 }
 
-/** At the first `:` or `/`; null where there is none, or nothing on one side of it. */
+/** Splits at the first `:` or `/`. Returns `null` when there is none, or when one side is empty. */
 export function splitName(name: string): { readonly providerId: string; readonly model: string } | null {
   const at = name.search(/[:/]/);
   return at <= 0 || at === name.length - 1 ? null : { providerId: name.slice(0, at), model: name.slice(at + 1) };
 }
 
-/** A list of defaults is not for the routes that it names: they would fall back to themselves, or to one another. */
+/** A default list does not apply to routes that it names: they would fall back to themselves or to one another. */
 function inheritedFallbacks(
   name: string,
   own: readonly FallbackEntry[] | undefined,
@@ -147,7 +151,7 @@ export function compileFallback(entry: FallbackEntry): RouteFallback {
   return { model, route, params: jsonObject(params) };
 }
 
-/** YAML's null is "not set". */
+/** Omits parameters that are undefined, which is how an empty value of the YAML file arrives. */
 function jsonObject(params: Readonly<Record<string, unknown>>): JsonObject {
   return Object.fromEntries(Object.entries(params).filter(([, value]) => value !== undefined)) as JsonObject;
 }

@@ -1,16 +1,20 @@
-// How many calls are at one target at once, and who waits for a place: short queues, one for each tenant, served in turn, so that a tenant with many calls does
-// not make the others wait behind all of them. When the waiting room is full, the tenant with the longest queue gives way. Timers are the engine's.
+// Bounds the attempts in flight at one target. Further ones wait in short queues, one for each tenant, which are served
+// in turn, so that a tenant with many calls does not make the others wait behind all of them. When the queues are full,
+// the newest entry of the longest queue is shed. The caller owns all timers.
 
 export interface Ticket {
-  /** The wait took too long, or the client left. Without effect when the turn has come. */
+  /** Called when the wait took too long or the client disconnected. It has no effect once the turn has come. */
   cancel(): void;
 }
 
-/** `entered`: the place is taken, `leave` gives it back. `shed`: it gave way to a tenant with fewer in the queue. */
+/**
+ * `entered`: the attempt may run, and `leave` must be called afterwards. `shed`: the entry was removed in favour of a
+ * tenant with fewer entries in its queue.
+ */
 export type Turn = "entered" | "shed";
 
 export interface Concurrency {
-  /** `onTurn` is called once, and only where a ticket was given that was not cancelled before. */
+  /** `onTurn` is called once, and only for a ticket that was not cancelled before. */
   enter(
     key: string,
     tenant: string,
@@ -18,9 +22,9 @@ export interface Concurrency {
     queueMax: number,
     onTurn: (turn: Turn) => void,
   ): "entered" | "full" | Ticket;
-  /** Hands the place to whoever is next. */
+  /** Lets the next waiting attempt run. */
   leave(key: string): void;
-  /** For metrics. */
+  /** The number of waiting attempts, for metrics. */
   waiting(key: string): number;
 }
 
@@ -33,7 +37,7 @@ interface Waiter {
 interface Place {
   inside: number;
   waiting: number;
-  /** In the order in which tenants have their turn; none of the queues is empty. */
+  /** In the order in which the tenants are served; no queue is empty. */
   readonly queues: Map<string, Set<Waiter>>;
 }
 
@@ -93,7 +97,7 @@ export function openConcurrency(): Concurrency {
   };
 }
 
-/** The first in the queue of the first tenant whose bound lets it in: routes may bound the same target differently. */
+/** Returns the first entry of the first tenant whose bound admits it: routes may bound the same target differently. */
 function nextOf({ inside, queues }: Place): Waiter | null {
   for (const queue of queues.values()) {
     const [waiter] = queue;
@@ -102,7 +106,7 @@ function nextOf({ inside, queues }: Place): Waiter | null {
   return null;
 }
 
-/** Null: this tenant's own queue would be as long as the longest. */
+/** Returns `null` when this tenant's own queue would become as long as the longest. */
 function newestOfLongest({ queues }: Place, tenant: string): Waiter | null {
   let longest: Set<Waiter> | null = null;
   for (const queue of queues.values()) if (longest === null || queue.size > longest.size) longest = queue;

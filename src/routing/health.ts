@@ -1,4 +1,5 @@
-// What is known of each upstream from its answers: breaker, latency, calls under way, rate limits, retry budget. State of this process, with the time handed in.
+// What the responses of each upstream show about it: breaker, latency, attempts in flight, rate limits and retry
+// budget. The state belongs to this process, and callers pass the time in.
 import type { BreakerSettings } from "../core/route.ts";
 import {
   breakerFreeAtMs,
@@ -19,17 +20,27 @@ export type { Outcome } from "./breaker.ts";
 export type ClosedReason = "open" | "probing" | "rate_limited";
 
 export interface Health {
-  /** Null: it may be called. Else why not: the breaker is open, its probe is under way, or it said when to come back. */
+  /**
+   * Returns `null` when the target may be called. Otherwise the breaker is open, its probe is in flight, or the
+   * provider asked to wait.
+   */
   closedReason(key: string, breaker: BreakerSettings, nowMs: number): ClosedReason | null;
-  /** When it may be called again at the earliest; `nowMs` when it may now. */
+  /** Returns the earliest time at which the target may be called again, or `nowMs` when it may be called now. */
   freeAtMs(key: string, breaker: BreakerSettings, nowMs: number): number;
-  /** An attempt begins: counts among those under way, and takes the probe of a half-open breaker. Gives the number of that probe, which `end` wants to know; 0: it is none. */
+  /**
+   * An attempt begins: it counts as in flight, and becomes the probe of a half-open breaker. Returns the number of that
+   * probe, which has to be passed to `end`, or 0 when it is no probe.
+   */
   begin(key: string, breaker: BreakerSettings, nowMs: number): number;
-  /** Its first content came: the latency is known now, and a probe has done its work, however long the answer goes on. `end` is then told no `firstContentMs` again. */
+  /**
+   * The attempt received its first content, which settles its latency. A probe thereby succeeds, however long the
+   * answer takes. `end` must then not receive `firstContentMs` again.
+   */
   answering(key: string, breaker: BreakerSettings, nowMs: number, firstContentMs: number, probe: number): void;
   /**
-   * It ended. `firstContentMs`: from its beginning to its first content, on success. `retryAfterMs`: of a 429, until when it is left alone; such an end does not
-   * count toward the breaker. `probe`: what `begin` gave; without it the end of any attempt is taken for that of the probe.
+   * The attempt ended. `firstContentMs` is the time from its beginning to its first content, on success. `retryAfterMs`
+   * says after a 429 for how long the target is not called; such an end does not count toward the breaker. `probe` is
+   * what `begin` returned; without it, the end of any attempt counts as that of the probe.
    */
   end(
     key: string,
@@ -38,37 +49,43 @@ export interface Health {
     nowMs: number,
     told: { readonly firstContentMs?: number; readonly retryAfterMs?: number; readonly probe?: number },
   ): void;
-  /** Calls under way. */
+  /** The number of attempts in flight. */
   inFlight(key: string): number;
-  /** Peak EWMA of the time to the first content; null: never measured. */
+  /** Peak EWMA of the time to the first content; `null` when it was never measured. */
   latencyMs(key: string, nowMs: number): number | null;
-  /** How long ago that was last measured; null: never. */
+  /** The age of the last measurement; `null` when there is none. */
   latencyAgeMs(key: string, nowMs: number): number | null;
-  /** 95th percentile of the time to the first content; null: too few measured. */
+  /** The 95th percentile of the time to the first content; `null` with too few measurements. */
   p95Ms(key: string): number | null;
-  /** A call goes out to this upstream: what the retry budget is a share of. */
+  /** A call goes to this upstream. The retry budget is a share of these calls. */
   called(upstream: string, nowMs: number): void;
-  /** True, and takes one, while the budget of repeats has room: 10 % of calls over the last ten seconds, at least 3 a second. */
+  /**
+   * Takes one retry from the budget and returns true while it has room: 10 % of the calls of the last ten seconds, and
+   * at least 3 a second.
+   */
   takeRetry(upstream: string, nowMs: number): boolean;
-  /** Everything that is kept, for metrics and listings. */
+  /** The health of all known targets, for metrics and listings. */
   snapshot(nowMs: number): readonly TargetHealth[];
 }
 
 export interface TargetHealth {
   readonly key: string;
-  /** Of several breakers the worst. `half_open`: the probe is due or under way. */
+  /** The worst state of several breakers. `half_open`: the probe is due or in flight. */
   readonly state: "closed" | "open" | "half_open" | "rate_limited";
   readonly inFlight: number;
   readonly latencyMs: number | null;
-  /** Until when it is open or left alone; null: it is neither. */
+  /** Until when the target is not called because of its breaker or a rate limit; `null` when neither applies. */
   readonly openUntilMs: number | null;
 }
 
-/** A target that was called is left alone from now on, or called again: of several breakers the first that opens, and the last that closes. */
+/**
+ * A target stops being called, or is called again. Of several breakers, the first that opens and the last that closes
+ * are reported.
+ */
 export interface BreakerChange {
   readonly key: string;
   readonly state: "opened" | "closed";
-  /** Of the breaker that opened: its faults and calls within its window, and for how long it is open at first. */
+  /** The faults and calls of the breaker within its window, and its initial open time. */
   readonly faults: number;
   readonly calls: number;
   readonly windowMs: number;
@@ -79,15 +96,18 @@ interface KeyHealth extends Kept {
   inFlight: number;
   limitedUntilMs: number;
   latency: Latency | null;
-  /** One for each route's settings, so that a strict route closes nobody else's way; the first ones make room when there are too many. */
+  /**
+   * One breaker for each distinct set of settings, so that a route with strict settings does not close the target for
+   * other routes. The oldest is removed when there are too many.
+   */
   readonly breakers: Breaker[];
 }
 
 const MAX_BREAKERS_PER_KEY = 8;
-/** After so long it is asked again, whatever it said. */
+/** The longest time for which a target is not called, whatever the provider asked for. */
 const MAX_LIMITED_MS = 24 * 60 * 60_000;
 
-/** `onChange` never throws. */
+/** `onChange` must not throw. */
 export function openHealth(onChange: (change: BreakerChange) => void = () => {}): Health {
   const budget = openRetryBudget();
   const keys = openKeyedState<KeyHealth>({
@@ -179,7 +199,7 @@ export function openHealth(onChange: (change: BreakerChange) => void = () => {})
 
 function breakerOf({ breakers }: KeyHealth, settings: BreakerSettings): Breaker | undefined {
   for (const breaker of breakers) if (breaker.settings === settings) return breaker;
-  // Each snapshot of the configuration has objects of its own for the same words.
+  // Each snapshot of the configuration has its own objects for equal settings.
   const same = breakers.find(
     ({ settings: { failures, ratio, windowMs, openMs } }) =>
       failures === settings.failures &&

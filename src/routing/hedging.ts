@@ -1,16 +1,20 @@
-// Whether and when a second attempt goes out beside one whose first content is late ("The Tail at Scale", Dean and Barroso, 2013): after a time of its own or
-// the target's 95th percentile, for a bounded share of a route's calls, and within the retry budget of the upstream that it would go to.
+// Whether and when a second attempt starts beside one whose first content is late ("The Tail at Scale", Dean and
+// Barroso, 2013): after a configured time or the target's 95th percentile, for a bounded share of a route's calls, and
+// within the retry budget of the upstream that it would use.
 import type { Hedge } from "../core/route.ts";
 import type { Health } from "./health.ts";
 import { openKeyedState, type Kept } from "./keyed-state.ts";
 import { addTo, slidingCount, sumOf, type SlidingCount } from "./sliding-count.ts";
 
 export interface Hedging {
-  /** A call of this route begins: what the share is of. */
+  /** A call of this route begins. The share of hedges refers to these calls. */
   called(route: string, nowMs: number): void;
-  /** From the beginning of the attempt at this target to the second one; null: too little is known of its times. */
+  /**
+   * Returns the time from the beginning of the attempt at this target to the second one; `null` when too few latencies
+   * are known.
+   */
   delayMs(hedge: Hedge, key: string): number | null;
-  /** The time has come: true, and takes one, where the share and the retry budget have room. */
+  /** Takes one hedge and returns true when the share and the retry budget have room. */
   take(route: string, hedge: Hedge, upstream: string, nowMs: number): boolean;
 }
 
@@ -19,7 +23,7 @@ interface RouteHedges extends Kept {
   readonly extra: SlidingCount;
 }
 
-/** Long enough that a share of 5 % is one call at all where calls are few. */
+/** Long enough that even a share of 5 % amounts to one call on a quiet route. */
 const WINDOW_MS = 5 * 60_000;
 const BUCKETS = 30;
 

@@ -1,22 +1,23 @@
-// State by key that cannot grow without bound: keys come from configurations and from requests that bring credentials of their own. What was not used for
-// a while goes when new ones come, and at the bound one goes that was not used since it was last looked at (second chance). What is busy is kept.
+// State by key with a bounded size, because keys come from configurations and from requests with their own credentials.
+// New keys evict entries that were not used for a while. At the bound, an entry is evicted that was not used since the
+// last scan (the second-chance algorithm). Busy entries are kept.
 
 export interface Kept {
   usedMs: number;
-  /** `usedMs` as it was at the last look. */
+  /** The value of `usedMs` at the last scan. */
   lookedMs: number;
 }
 
 export interface KeyedState<T extends Kept> {
   find(key: string): T | undefined;
-  /** Made where it is missing. */
+  /** Returns the entry, which is created when it is missing. */
   of(key: string, nowMs: number): T;
   entries(): IterableIterator<[string, T]>;
 }
 
 export interface KeyedStateOptions<T extends Kept> {
   readonly create: (nowMs: number) => T;
-  /** Has calls under way, whose end must find it. */
+  /** Whether the entry has attempts in flight, whose end must find it. */
   readonly isBusy: (kept: T) => boolean;
   readonly max?: number;
   readonly idleMs?: number;
@@ -24,9 +25,12 @@ export interface KeyedStateOptions<T extends Kept> {
 
 const MAX_KEYS = 10_000;
 const IDLE_MS = 15 * 60_000;
-/** Looked at for each new key: more than one, so that idle ones go faster than new ones come. */
+/**
+ * The entries that are scanned for each new key. With more than one, idle entries are removed faster than new ones
+ * arrive.
+ */
 const LOOKS = 4;
-/** Looked at most where the bound is reached; when all of these are busy, the bound holds all the same. */
+/** The most entries that are scanned at the bound. When all of them are busy, one is evicted nevertheless. */
 const LOOKS_WHEN_FULL = 1_000;
 
 export function openKeyedState<T extends Kept>({
@@ -36,7 +40,7 @@ export function openKeyedState<T extends Kept>({
   idleMs = IDLE_MS,
 }: KeyedStateOptions<T>): KeyedState<T> {
   const kept = new Map<string, T>();
-  // One that goes round: to begin anew each time would step over all that was deleted before.
+  // The iterator continues where it stopped: a new one would step over all entries that were deleted before.
   let hand = kept.entries();
 
   const nextLookedAt = (): [string, T] => {

@@ -1,11 +1,12 @@
-// Time to the first content of one target. Peak EWMA (after Finagle's load balancer): a worse sample counts at once, and a better one slowly; a peak falls back
-// to the mean with a time constant of 10 s. The 95th percentile is of the last 128 samples.
+// The time to the first content of one target as a peak EWMA (after Finagle's load balancer): a slower sample counts at
+// once, a faster one gradually, and a peak decays to the mean with a time constant of 10 s. The 95th percentile covers
+// the last 128 samples.
 
 export interface Latency {
   measuredAtMs: number;
   meanMs: number;
   peakMs: number;
-  /** A ring once it is full. */
+  /** A ring buffer once it is full. */
   readonly samples: number[];
   next: number;
   sincePercentile: number;
@@ -13,11 +14,11 @@ export interface Latency {
 }
 
 const TIME_CONSTANT_MS = 10_000;
-/** However fast samples come, each has this share of the mean. */
+/** The least weight of a sample in the mean, however quickly samples follow one another. */
 const LEAST_SHARE = 0.1;
 const MAX_SAMPLES = 128;
 const MIN_SAMPLES = 20;
-/** Sorting for every sample would cost more than it tells. */
+/** Sorting for every sample would cost more than it improves the percentile. */
 const PERCENTILE_EVERY = 8;
 
 export function newLatency(firstMs: number, nowMs: number): Latency {

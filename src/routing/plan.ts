@@ -1,28 +1,35 @@
-// Which target is tried next, and after which wait: the whole of decisions 7.1 and 7.3 as a state machine without clock, socket or chance of its own.
+// Decides which target is attempted next, and after which wait: promises 7.1 and 7.3 as a state machine without a
+// clock, a socket or randomness of its own.
 import type { BreakerSettings, StrategyType } from "../core/route.ts";
 import { backoffMs } from "./backoff.ts";
 import type { Health } from "./health.ts";
 import { choose, type Choice } from "./strategies.ts";
 
-/** A target that may be tried, as the engine prepared it. */
+/** A target that may be attempted, as the caller prepared it. */
 export interface Candidate {
-  /** Of its health: provider, model and credential together. */
+  /** The key of its health: provider, model and credential together. */
   readonly key: string;
-  /** Of the parameters that an entry brings for it: with others it is tried for itself. Empty: none. */
+  /**
+   * Identifies the parameters that an entry sets for this candidate, because a candidate with other parameters is
+   * attempted separately; empty when there are none.
+   */
   readonly variant: string;
-  /** Of the retry budget: what goes down together, the provider's id. */
+  /** The key of its retry budget. It is the provider's id, because targets of one provider tend to fail together. */
   readonly upstream: string;
   readonly weight: number;
   readonly order: number;
-  /** What this call would cost there; null: not known, which goes last. */
+  /** What this call would cost there; `null` when that is not known, which sorts last. */
   readonly costNanoUsd: number | null;
 }
 
-/** Targets among which a strategy chooses: those of a route, or a single model. */
+/** A stage: the targets among which a strategy chooses, either those of a route or a single model. */
 export interface Leg<T extends Candidate> {
-  /** For explanations: `route chat_default`, `anthropic:claude-haiku-4-5`. */
+  /** A label for explanations, such as `route chat_default` or `anthropic:claude-haiku-4-5`. */
   readonly label: string;
-  /** Legs with the same value are the targets of one route: a fault of the request that one of them finds ends all of them. */
+  /**
+   * Stages with the same value hold targets of one route: when one of these targets finds a fault of the request, all
+   * of them are skipped.
+   */
   readonly group: object;
   readonly strategy: StrategyType;
   readonly candidates: readonly T[];
@@ -30,16 +37,19 @@ export interface Leg<T extends Candidate> {
   readonly onExhausted: "error" | "least_bad";
   /** Further attempts at the same target. */
   readonly retries: number;
-  /** The same key prefers the same target, as long as that is healthy. */
+  /** Equal keys prefer the same target as long as it is healthy. */
   readonly stickyKey: string | null;
 }
 
-/** How an attempt failed, as far as the plan has to know. docs/routes.md has the table of failures. */
+/** How an attempt failed, as far as the plan needs to know. docs/routes.md has a table of failures. */
 export interface Failure {
   /**
-   * `retryable`: the same call may succeed, here or at any other target. `elsewhere`: not here, but at any other target. `request_fault`: the upstream refuses the request itself: only a
-   * fallback may take it, and no further target of the same route. `content_policy`: the same, with a list of its own that comes first. `context_length`: at any other target, with a map of its own
-   * that comes first. `final`: the call has ended. `refused`: the target was not called at all, because a policy or a limit forbids it: the next one is tried, never this one, and no attempt is counted.
+   * `retryable`: the same call may succeed here or at any other target. `elsewhere`: the call may succeed at any other
+   * target, but not here. `request_fault`: the upstream refuses the request itself, so that only a fallback is
+   * attempted and no further target of the same route. `content_policy`: the same, but a list of its own comes first.
+   * `context_length`: the call may succeed at any other target; a map of its own comes first. `final`: the call has
+   * ended. `refused`: a policy or a limit forbids the target, so that it was not called. The next target is attempted,
+   * this one never again, and the attempt is not counted.
    */
   readonly kind:
     | "retryable"
@@ -49,7 +59,7 @@ export interface Failure {
     | "content_policy"
     | "final"
     | "refused";
-  /** What the upstream said to wait. */
+  /** How long the upstream asked to wait. */
   readonly retryAfterMs: number | null;
 }
 
@@ -63,50 +73,60 @@ export interface TryStep<T extends Candidate> {
 
 export type Step<T extends Candidate> =
   | TryStep<T>
-  /** `no_target`: nothing is healthy and the leg says error, before anything was tried. */
+  /** `no_target`: nothing is healthy, the stage is configured to return an error, and nothing was attempted. */
   | { readonly kind: "give_up"; readonly why: "exhausted" | "final" | "deadline" | "no_target" };
 
 export interface PlanInput<T extends Candidate> {
-  /** The first is the route or model that was asked for, the others its fallbacks in order. */
+  /** The first stage is the requested route or model; its fallbacks follow in order. */
   readonly legs: readonly Leg<T>[];
-  /** Tried first after `context_length`, for the candidate that failed. Null: there is none for it. */
+  /**
+   * The stage that is attempted first after `context_length` for the candidate that failed; `null` when there is none.
+   */
   contextLeg(candidate: T): Leg<T> | null;
-  /** Tried first after `content_policy`, in order: the list of the route that the candidate is served under, which is the same object each time. */
+  /**
+   * The stages that are attempted first, in order, after `content_policy`: the list of the candidate's route. The same
+   * object is returned each time.
+   */
   contentPolicyLegs(candidate: T): readonly Leg<T>[];
   readonly health: Health;
-  /** 0 to below 1. */
+  /** Returns a number of at least 0 and below 1. */
   readonly random: () => number;
 }
 
 export interface Plan<T extends Candidate> {
-  /** `failure` is that of the last step; null for the first. `leftMs`: what is left of the deadline. The health must know of the failure already. */
+  /**
+   * `failure` is that of the last step, and `null` at the first call. `leftMs` is the time left until the deadline. The
+   * failure must have been reported to `health` before.
+   */
   next(failure: Failure | null, nowMs: number, leftMs: number): Step<T>;
   /**
-   * A second attempt beside the one under way: another target of the same leg, which counts as tried then; else the same target, once more than its retries.
-   * Null: neither is healthy, or `mayGo` says no to the one chosen, which does not count as tried then. The last step stays the last step: when both have failed, `next` is told the failure of the first.
+   * Chooses a second attempt beside the one in flight: another target of the same stage, which then counts as
+   * attempted, or else the same target, once more than its retries. Returns `null` when neither is healthy, or when
+   * `mayGo` rejects the chosen one, which then does not count as attempted. The last step remains the last step: when
+   * both have failed, `next` receives the failure of the first.
    */
   second(nowMs: number, mayGo?: (candidate: T) => boolean): TryStep<T> | null;
 }
 
-/** What was tried, by the candidate's key and variant: a target that stands in several legs is one. */
+/** The attempts at one target, by the candidate's key and variant, even if the target is in several stages. */
 interface Tally<T extends Candidate> {
   readonly candidate: T;
   readonly leg: Leg<T>;
   attempts: number;
-  /** Never again: what it refused, it will refuse again. */
+  /** The target is not attempted again, because it would refuse the request again. */
   isSpent: boolean;
   failedAtMs: number;
   retryAfterMs: number;
-  /** Drawn once for each failure; null: not yet. */
+  /** Drawn once for each failure; `null` before that. */
   backoffMs: number | null;
 }
 
-/** A leg that is to be looked at. */
+/** A stage that is still to be attempted. */
 interface Planned<T extends Candidate> {
   readonly leg: Leg<T>;
-  /** What goes before the strategy's words: `fallback 1: route cheap`. */
+  /** A prefix for the strategy's explanation, such as `fallback 1: route cheap`. */
   readonly prefix: string;
-  /** It was looked at before, and another one was put before the rest of it. */
+  /** The stage was begun before, and another one was inserted before the rest of it. */
   readonly isResumed: boolean;
 }
 
@@ -115,21 +135,21 @@ interface State<T extends Candidate> {
   readonly tallies: Tally<T>[];
   last: Tally<T> | null;
   attempts: number;
-  /** Targets that have refused the request itself. */
+  /** The number of targets that have refused the request itself. */
   requestFaults: number;
   current: Planned<T> | null;
-  /** What is looked at when nothing is left in the current leg, in order. */
+  /** The stages that follow, in order, when nothing is left in the current stage. */
   agenda: Planned<T>[];
-  /** Legs that were looked at: what was passed over in them may become free. */
+  /** Stages that were begun. Targets that were passed over in them may become available. */
   entered: Leg<T>[];
-  /** Lists of content policy that are on the agenda, or were. */
+  /** Content policy lists that are or were on the agenda. */
   readonly policyLists: Set<readonly Leg<T>[]>;
   end: Step<T> | null;
 }
 
-/** A longer wait is the client's to decide, not ours. */
+/** The client should decide about longer waits. */
 const MAX_WAIT_MS = 10_000;
-/** A fault of the request itself is found at so many targets at most. */
+/** The number of targets that may report a fault of the request itself before the call fails. */
 const MAX_REQUEST_FAULTS = 3;
 const REQUEST_FAULTS: ReadonlySet<Failure["kind"]> = new Set(["request_fault", "context_length", "content_policy"]);
 
@@ -208,7 +228,7 @@ function giveUp<T extends Candidate>(state: State<T>, why: "exhausted" | "final"
   return state.end;
 }
 
-/** The leg that the map names goes before the rest of the one in which the conversation was too long. */
+/** The stage of the map comes before the rest of the stage in which the conversation was too long. */
 function planContextLeg<T extends Candidate>(state: State<T>, failed: Tally<T>): void {
   const leg = state.input.contextLeg(failed.candidate);
   if (leg !== null) planFirst(state, [leg], "context window fallback");
@@ -221,14 +241,14 @@ function planPolicyLegs<T extends Candidate>(state: State<T>, failed: Tally<T>):
   planFirst(state, list, "content policy fallback");
 }
 
-/** Before what is left of the current leg, which is taken up again behind them. */
+/** Inserts stages before the rest of the current one, which continues after them. */
 function planFirst<T extends Candidate>(state: State<T>, legs: readonly Leg<T>[], words: string): void {
   if (state.current !== null) state.agenda.unshift({ ...state.current, isResumed: true });
   state.current = null;
   state.agenda.unshift(...legs.map((leg): Planned<T> => ({ leg, prefix: `${words}: ${leg.label}`, isResumed: false })));
 }
 
-/** What is left of a route whose target has refused the request itself, repeats included. */
+/** Drops the rest of a route whose target has refused the request itself, retries included. */
 function leaveGroup<T extends Candidate>(state: State<T>, group: object): void {
   const isElsewhere = ({ leg }: Pick<Planned<T>, "leg">): boolean => leg.group !== group;
   state.agenda = state.agenda.filter(isElsewhere);
@@ -237,7 +257,7 @@ function leaveGroup<T extends Candidate>(state: State<T>, group: object): void {
   for (const tally of state.tallies) if (tally.leg.group === group) tally.isSpent = true;
 }
 
-/** Without a wait, as long as there is another way to go should it fail again. */
+/** The attempt is repeated without a wait as long as there is another target left in case it fails again. */
 function isRepeatedAtOnce<T extends Candidate>(state: State<T>, failed: Tally<T>, nowMs: number): boolean {
   const { health } = state.input;
   return (
@@ -275,7 +295,7 @@ function tallyOf<T extends Candidate>({ tallies }: State<T>, { key, variant }: T
   return null;
 }
 
-/** The next target that was never tried, in this leg or a later one. */
+/** Returns the next target that was never attempted, in this stage or a later one. */
 function moveOn<T extends Candidate>(state: State<T>, nowMs: number): Step<T> | null {
   const step = state.current === null ? null : chooseIn(state, state.current.leg, nowMs);
   if (step !== null) return step;
@@ -283,7 +303,7 @@ function moveOn<T extends Candidate>(state: State<T>, nowMs: number): Step<T> | 
     const { leg, isResumed } = planned;
     state.current = planned;
     if (!isResumed) state.entered.push(leg);
-    // of a leg that was looked at before, what is not healthy was passed over then
+    // unhealthy targets of a resumed stage were already passed over
     const begun = chooseIn(state, leg, nowMs) ?? (isResumed ? null : leastBadOf(state, leg, nowMs));
     if (begun !== null) return begun;
   }
@@ -310,7 +330,10 @@ function chosenIn<T extends Candidate>(state: State<T>, leg: Leg<T>, nowMs: numb
   });
 }
 
-/** Of a leg in which none is healthy: the one that is free first. Only one, for the others are as bad. */
+/**
+ * For a stage without a healthy target, returns the one that becomes available first. Only one is attempted, because
+ * the others are just as bad.
+ */
 function leastBadOf<T extends Candidate>(state: State<T>, leg: Leg<T>, nowMs: number): Step<T> | null {
   if (leg.onExhausted === "error") return null;
   let best: T | null = null;
@@ -357,7 +380,7 @@ function repeat<T extends Candidate>(state: State<T>, tally: Tally<T>, waitMs: n
   return { kind: "try", candidate: tally.candidate, leg: tally.leg, waitMs, why };
 }
 
-/** Every target was tried or is not healthy: what is worth waiting for, first who is ready first. */
+/** Every target was attempted or is unhealthy: waits for the one that is available first, if that is worth while. */
 function waitFor<T extends Candidate>(state: State<T>, nowMs: number, leftMs: number): Step<T> {
   let isTooLate = false;
   const waits: {
@@ -387,7 +410,10 @@ function waitFor<T extends Candidate>(state: State<T>, nowMs: number, leftMs: nu
   return giveUp(state, state.attempts > 0 ? "exhausted" : "final");
 }
 
-/** A rate limit ends when it was said to end, which can be waited for; that an upstream works again when its breaker is half-open is a mere hope. */
+/**
+ * A rate limit ends at a known time, which is worth waiting for; it is uncertain whether an upstream works when its
+ * breaker becomes half-open.
+ */
 function waitOfUntried<T extends Candidate>(
   { input: { health } }: State<T>,
   leg: Leg<T>,

@@ -1,4 +1,5 @@
-// `route` and `model` of a request -> the route that serves it (decisions 1.1 to 1.4 and 1.6), and what a route's map names for a conversation that is too long.
+// Finds the route for `route` and `model` of a request (promises 1.1 to 1.4 and 1.6), and the model that a route's map
+// names for a conversation that is too long.
 import type { CallOptions, ModelListEntry } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Principal } from "../core/identity.ts";
@@ -6,18 +7,21 @@ import { DIRECT_ROUTE, directRoute, type Route, ROUTE_NAME, type RouteTarget } f
 import type { Snapshot } from "../core/snapshot.ts";
 import { MODEL_ID } from "../providers/settings.ts";
 
-/** What a route is chosen by: all of `CallOptions` that matters here. */
+/** The call options by which a route is chosen. */
 export type Selection = Pick<CallOptions, "route" | "model" | "modelList">;
 type Scope = Pick<Principal, "tenantId"> & { readonly projectId: string | null };
 type Routes = Pick<Snapshot, "routes" | "tenantRoutes" | "projectRoutes">;
 
 export interface ResolvedRoute {
   readonly route: Route;
-  /** The target that the request names beside the route: it is tried first, the others only as fallbacks. Null: the strategy chooses. */
+  /**
+   * The target that the request names in addition to the route. It is attempted first, and the others only as
+   * fallbacks. `null` when the strategy chooses.
+   */
   readonly asked: RouteTarget | null;
 }
 
-/** Throws `invalid_request`, `route_not_found`, `model_not_found`, `model_not_in_route`, each with `param`. */
+/** Throws `invalid_request`, `route_not_found`, `model_not_found` or `model_not_in_route`, each with `param`. */
 export function resolveRoute({ route, model, modelList }: Selection, snapshot: Snapshot, scope: Scope): ResolvedRoute {
   const asked = model === "" ? null : model;
   if (modelList !== null)
@@ -38,7 +42,7 @@ export function resolveRoute({ route, model, modelList }: Selection, snapshot: S
     : { route: same, asked: null };
 }
 
-/** All routes that are seen in a project, or in a tenant where no project is known. */
+/** Returns all routes that are visible in a project, or in a tenant where no project is known. */
 export function routesFor(
   { routes, tenantRoutes, projectRoutes }: Routes,
   { tenantId, projectId }: Scope,
@@ -46,12 +50,15 @@ export function routesFor(
   return (projectId === null ? undefined : projectRoutes.get(projectId)) ?? tenantRoutes.get(tenantId) ?? routes;
 }
 
-/** Those with a name of their own: what direct calls take from the defaults is no route that anybody can name. */
+/** Returns the routes that a request can name. The route with the defaults for direct calls is not one of them. */
 export function namedRoutes(routes: ReadonlyMap<string, Route>): readonly Route[] {
   return [...routes.values()].filter(({ name }) => name !== DIRECT_ROUTE);
 }
 
-/** The model for a conversation that is too long for `target`, by its whole name or its own; null: none is named. */
+/**
+ * Returns the model to use for a conversation that is too long for `target`, which the map names with or without its
+ * provider; `null` when the map has none.
+ */
 export function contextWindowFallback(
   models: ReadonlyMap<string, string>,
   { providerId, model }: Pick<RouteTarget, "providerId" | "model">,
@@ -86,7 +93,9 @@ function withinRoute(route: Route, model: string | null): ResolvedRoute {
   return { route, asked };
 }
 
-/** By order, then weight, then place in the list; one at a time. */
+/**
+ * The targets are ordered by order, then by weight, then by their place in the list, and attempted one after another.
+ */
 function inlineRoute(
   list: readonly ModelListEntry[],
   route: string | null,
@@ -124,7 +133,10 @@ function inlineRoute(
   return { ...directRoute(targets[0]!, defaults), targets };
 }
 
-/** At the first `:` or `/`, where what stands before it is a known provider; what follows may hold both. Throws `model_not_found`, `invalid_request`. */
+/**
+ * Splits at the first `:` or `/` when the text before it is a known provider; the rest may contain both characters.
+ * Throws `model_not_found` or `invalid_request`.
+ */
 export function splitModel(
   asked: string,
   snapshot: Pick<Snapshot, "providers">,

@@ -1,11 +1,12 @@
-// How many calls may be repeated at one upstream, so that an outage is not multiplied by those who suffer from it: a share of what went out within the last
-// ten seconds, and a floor for quiet times. The floor holds over the same window: thirty within ten seconds, in one burst if need be.
+// Bounds the retries at one upstream, so that retries do not multiply an outage: to a share of the calls of the last
+// ten seconds, with a minimum for quiet times. The minimum refers to the same window: thirty within ten seconds,
+// possibly in one burst.
 import { openKeyedState, type Kept } from "./keyed-state.ts";
 import { addTo, slidingCount, sumOf, type SlidingCount } from "./sliding-count.ts";
 
 export interface RetryBudget {
   called(upstream: string, nowMs: number): void;
-  /** True, and takes one, while there is room. */
+  /** Takes one retry and returns true while there is room. */
   take(upstream: string, nowMs: number): boolean;
 }
 

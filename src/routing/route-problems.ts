@@ -1,4 +1,5 @@
-// What is wrong with routes beyond the shape of their entries: models and routes that are not there, parameters that no route can set, loops.
+// Finds problems of routes beyond the shape of their entries: unknown models and routes, parameters that no route can
+// set, and loops.
 import { didYouMean } from "../config/suggestion.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Json } from "../core/json.ts";
@@ -20,12 +21,12 @@ export interface RouteConfiguration {
   readonly projects: ReadonlyMap<string, RouteScope>;
 }
 
-/** In no order. `providers`: the ids that a model may have before its name. */
+/** The problems are in no particular order. `providers` has the ids that may precede the name of a model. */
 export function routeProblems(
   { global, tenants, projects }: RouteConfiguration,
   providers: ReadonlySet<string>,
 ): readonly RouteProblem[] {
-  // which tenant a project belongs to is known to the database only
+  // only the database knows which tenant a project belongs to
   const ofTenants = [...tenants.values()].flatMap(({ routes }) => Object.keys(routes));
   return [
     ...(providers.has("route")
@@ -37,7 +38,10 @@ export function routeProblems(
   ];
 }
 
-/** Of one scope alone; `wider` are those whose routes and defaults it sees, the nearest first. Paths begin with `routes` or `route_defaults`. */
+/**
+ * Returns the problems of one scope; `wider` has the scopes whose routes and defaults it inherits, the nearest first.
+ * Paths begin with `routes` or `route_defaults`.
+ */
 export function scopeRouteProblems(
   own: RouteScope,
   wider: readonly RouteScope[],
@@ -51,7 +55,7 @@ interface Known {
   readonly routes: ReadonlySet<string>;
 }
 
-/** Of the first of `scopes`, which sees those after it. */
+/** Returns the problems of the first of `scopes`, which inherits from the others. */
 function scopeProblems(
   base: Path,
   scopes: readonly RouteScope[],
@@ -95,7 +99,7 @@ function targetProblems({ targets }: RouteEntry, base: Path, known: Known): read
   });
 }
 
-/** What is dropped of a request and set by the target would be dropped again. */
+/** A parameter that the target both drops and sets would be dropped. */
 function dropProblems({ params = {}, drop = [] }: Exclude<TargetEntry, string>, at: Path): readonly RouteProblem[] {
   return drop.flatMap((name, index): readonly RouteProblem[] =>
     params[name] === undefined
@@ -141,7 +145,7 @@ function fallbackProblems(entry: FallbackEntry, at: Path, known: Known): readonl
   return [...modelProblems(model, place("model"), known), ...paramProblems(params, at)];
 }
 
-/** Names that a wrong one is compared with. */
+/** The most names to compare with a wrong one for a suggestion. */
 const MAX_COMPARED = 500;
 
 function routeNameProblems(name: string, at: Path, { routes }: Known): readonly RouteProblem[] {
@@ -171,7 +175,7 @@ function modelProblems(name: string, at: Path, { providers }: Known): readonly R
       ];
 }
 
-/** The form of the answer is the caller's to choose. */
+/** The caller decides the form of the answer. */
 const OF_THE_CALLER = new Set(["stream", "stream_options"]);
 
 function paramProblems(params: Readonly<Record<string, unknown>>, base: Path): readonly RouteProblem[] {
@@ -192,7 +196,7 @@ function isFiniteThroughout(value: unknown): boolean {
   return typeof value !== "object" || value === null || Object.values(value).every(isFiniteThroughout);
 }
 
-/** What a check of a request says, without the value, which may be a secret here. */
+/** Returns what a check of a request expects, without the value, which may be a secret here. */
 function expectation(check: () => void): string | null {
   try {
     check();
@@ -204,7 +208,10 @@ function expectation(check: () => void): string | null {
   }
 }
 
-/** Each loop once, at a route of this scope. Further lists are loops of their own: one that ends in another list ends. */
+/**
+ * Reports each loop once, at a route of this scope. Each kind of list has its own loops: a path that switches to
+ * another list ends there.
+ */
 function loopProblems(base: Path, own: RouteScope, scopes: readonly RouteScope[]): readonly RouteProblem[] {
   const seen = routesSeen(scopes);
   const lists = [
@@ -231,7 +238,7 @@ function loopProblems(base: Path, own: RouteScope, scopes: readonly RouteScope[]
   });
 }
 
-/** Routes from which some way never ends: those that lead to a loop. In the time that it takes to look at each fallback once. */
+/** Returns the routes from which some path leads to a loop. Takes time linear in the number of fallbacks. */
 function withoutEnd(
   seen: ReadonlyMap<string, Route>,
   read: (route: Route) => readonly RouteFallback[],
@@ -259,7 +266,7 @@ function withoutEnd(
   return new Set(open.keys());
 }
 
-/** The routes from `from` to `goal`, both included; null: no way leads there. */
+/** Returns the routes on the path from `from` to `goal`, both included; `null` when there is no such path. */
 function wayTo(
   goal: string,
   from: string,

@@ -1,5 +1,5 @@
-// The sections `routes:` and `route_defaults:` of the configuration, global and of single tenants and projects: their keys, types and bounds. What one
-// entry says of another is judged in route-problems.ts.
+// The sections `routes:` and `route_defaults:` of the configuration, both global and of single tenants and projects:
+// their keys, types and bounds. route-problems.ts checks entries against one another.
 import { z } from "zod";
 import { COMMON_PARAMETERS, type CommonParameter } from "../core/params.ts";
 import { DIRECT_ROUTE, ROUTE_NAME, type StrategyType } from "../core/route.ts";
@@ -17,7 +17,7 @@ const MAX_ENTRIES = 100;
 
 const milliseconds = (description: string) =>
   z.int().min(1).max(DAY_MS).optional().meta({ title: "Milliseconds", description });
-/** Names of headers whose values are secrets, or that say nothing of the caller. */
+/** Names of headers that may hold secrets or do not identify the caller. */
 const UNFIT_HEADERS =
   /^(authorization|proxy-authorization|cookie|set-cookie|.*api[-_]?key.*|.*(token|secret|password|signature).*|x-goog-.*|x-amz-.*)$/i;
 
@@ -43,7 +43,7 @@ const sticky = z
       "What keeps calls at one target while that is healthy: `user` (the request's field), `prompt` (the first part of the conversation, so that a provider's prompt cache hits), or a header of the client. `false`: nothing, where a wider scope says otherwise.",
   });
 
-/** The form of the answer is the caller's to choose, tools have messages that speak of them, and the deployment chooses the model. */
+/** The caller decides the form of the answer, messages refer to tools, and the deployment selects the model. */
 const UNDROPPABLE = new Set<CommonParameter>(["stream", "stream_options", "tools", "deployment_id"]);
 const DROPPABLE_PARAMETERS = COMMON_PARAMETERS.filter((name) => !UNDROPPABLE.has(name));
 
@@ -86,7 +86,7 @@ const target = z.union([
     .meta({ title: "Target", description: "A model with how it is used here." }),
 ]);
 
-/** `model` or `route`, and parameters beside it. */
+/** `model` or `route`, with further parameters. */
 const fallback = z.union([
   model.meta({ title: "Fallback", description: "`<provider>:<model_name>` or `route:<name>`" }),
   z

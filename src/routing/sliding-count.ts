@@ -1,10 +1,11 @@
-// How often something happened within the last so many milliseconds: a ring of buckets with a running sum, of fixed size however much happens.
-// What it counts leaves again bucket by bucket, so that the window is up to one bucket shorter than it is called, and never longer.
+// Counts how often something happened within a window of milliseconds: a ring of buckets with a running sum, of fixed
+// size however much happens. Counts expire bucket by bucket, so that the window is up to one bucket shorter than its
+// name says, and never longer.
 
 export interface SlidingCount {
   readonly bucketMs: number;
   readonly buckets: number[];
-  /** Number of the newest bucket since time began. */
+  /** The number of the newest bucket since time 0. */
   newest: number;
   sum: number;
 }
@@ -18,7 +19,7 @@ export function slidingCount(windowMs: number, buckets = 10): SlidingCount {
   };
 }
 
-/** A time before the newest one counts as the newest: callers on one clock never notice. */
+/** A time before the newest one counts as the newest, which does not occur as long as callers use one clock. */
 export function addTo(count: SlidingCount, nowMs: number): void {
   advance(count, nowMs);
   const at = count.newest % count.buckets.length;

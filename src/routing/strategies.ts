@@ -1,5 +1,6 @@
-// Which of several targets one call goes to. Orders are tiers for every strategy: only the lowest one that has a free target is looked at. One pass without
-// sorting; a draw among several is a reservoir, in which each newcomer takes the place with its share of what was seen.
+// Chooses one of several targets for an attempt. Orders are tiers for every strategy: only the lowest order with an
+// available target is considered. The choice takes one pass without sorting; a draw among several targets is a
+// reservoir sample, in which each new target replaces the current one with the probability of its share.
 import type { StrategyType } from "../core/route.ts";
 import type { Health } from "./health.ts";
 import { hashText, rendezvousScore } from "./rendezvous.ts";
@@ -28,9 +29,12 @@ export interface Choice<T> {
 
 type Chooser = <T extends Choosable>(choosing: Choosing<T>) => Choice<T> | null;
 
-/** A latency that is older may have changed... */
+/** A measurement older than this may be outdated. */
 const STALE_MS = 10_000;
-/** ...and the slower of two targets is measured anew at this chance. Half as much as may ever go to a slow one. */
+/**
+ * With this probability, the slower of two targets is measured anew when its measurement is outdated. It is half of the
+ * share of calls that may ever go to a slow target.
+ */
 const REMEASURE_CHANCE = 0.025;
 
 const CHOOSERS: Readonly<Record<StrategyType, Chooser>> = {
@@ -41,7 +45,7 @@ const CHOOSERS: Readonly<Record<StrategyType, Chooser>> = {
   least_busy: chooseIdlest,
 };
 
-/** Null: none is free. */
+/** Returns `null` when no candidate is available. */
 export function choose<T extends Choosable>(choosing: Choosing<T>): Choice<T> | null {
   return choosing.stickyKey === null
     ? CHOOSERS[choosing.strategy](choosing)
@@ -119,7 +123,7 @@ function fasterOf<T extends Choosable>(
       (health.inFlight(other.key) === health.inFlight(one.key) && random() < 0.5);
     return { candidate: isOtherIdler ? other : one, why: "not measured yet" };
   }
-  // One call at a time measures: an unknown target that stalls must not draw everything to itself.
+  // Only one call at a time measures an unknown target, so that one that stalls does not attract all calls.
   if (oneMs === null)
     return health.inFlight(one.key) === 0
       ? { candidate: one, why: "not measured yet" }
@@ -154,7 +158,10 @@ function costOf({ costNanoUsd }: Choosable): number {
   return costNanoUsd ?? Number.POSITIVE_INFINITY;
 }
 
-/** By what its load would be with this call, so that of two idle ones the one of more weight comes first. */
+/**
+ * Compares the load that each target would have with this call, so that of two idle targets the one with the greater
+ * weight comes first.
+ */
 function chooseIdlest<T extends Choosable>({ candidates, isFree, random, health }: Choosing<T>): Choice<T> | null {
   let best: T | null = null;
   let bestLoad = 0;

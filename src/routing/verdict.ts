@@ -1,19 +1,20 @@
-// What the end of an attempt means (decisions 7.1): to the plan, whether to go on and where; to the health of its target, whose fault it was.
+// What the end of an attempt means (promise 7.1): for the plan, whether and where to continue; for the health of its
+// target, which side was at fault.
 import { CATALOGUE, type ErrorCode } from "../core/errors.ts";
 import type { Outcome } from "./health.ts";
 import type { Failure } from "./plan.ts";
 
 export interface AttemptEnd {
   readonly code: ErrorCode;
-  /** The client left, or the whole operation is out of time. */
+  /** The client disconnected, or the time of the whole operation is over. */
   readonly isCallOver: boolean;
-  /** What is known of its last request that went out. */
+  /** What is known of the last upstream request of the attempt. */
   readonly last:
     | { readonly status: number | null; readonly retryAfterMs: number | null; readonly headMs: number | null }
     | undefined;
 }
 
-/** Failures that the upstream is to blame for: the call may succeed there a moment later, or elsewhere. */
+/** Failures that are the upstream's fault: the call may succeed there a moment later, or elsewhere. */
 const UPSTREAM_FAULTS: ReadonlySet<ErrorCode> = new Set([
   "upstream_connection",
   "upstream_timeout",
@@ -23,9 +24,12 @@ const UPSTREAM_FAULTS: ReadonlySet<ErrorCode> = new Set([
   "upstream_invalid_response",
   "rate_limit_exceeded",
 ]);
-/** The operator's account at the upstream: no repeat there can mend it, and another target has another account. */
+/**
+ * Problems of the operator's account at the upstream: a retry there cannot help, but another target has another
+ * account.
+ */
 const OUR_ACCOUNT: ReadonlySet<ErrorCode> = new Set(["upstream_authentication", "upstream_quota"]);
-/** The upstream does not have the model, or refuses the credential that the caller brought for it. */
+/** The upstream does not have the model, or refuses the credential that the caller sent for it. */
 const NOT_THERE: ReadonlySet<ErrorCode> = new Set([
   "model_not_found",
   "credential_rejected",
@@ -39,12 +43,12 @@ const OF_THE_REQUEST: ReadonlyMap<ErrorCode, Failure["kind"]> = new Map([
   ["context_length_exceeded", "context_length"],
   ["content_policy_violation", "content_policy"],
 ]);
-/** This side has ended the attempt, for a reason that says nothing of the upstream. */
+/** The gateway ended the attempt for a reason that says nothing about the upstream. */
 const ENDED_HERE: ReadonlySet<ErrorCode> = new Set(["client_closed", "superseded", "shutting_down"]);
 
 export function failureAfter({ code, isCallOver, last }: AttemptEnd): Failure {
   if (isCallOver) return { kind: "final", retryAfterMs: null };
-  // a redirect is a wrong address: it is the same the next time
+  // a redirect means that the address is wrong, and a retry would not change that
   if (OUR_ACCOUNT.has(code) || NOT_THERE.has(code) || isRedirect(last?.status))
     return { kind: "elsewhere", retryAfterMs: null };
   if (UPSTREAM_FAULTS.has(code)) return { kind: "retryable", retryAfterMs: last?.retryAfterMs ?? null };
@@ -57,18 +61,22 @@ function isRedirect(status: number | null | undefined): boolean {
 
 export function outcomeAfter({ code, isCallOver, last }: AttemptEnd, hasOwnTimeout: boolean): Outcome {
   if (ENDED_HERE.has(code)) return "cancelled";
-  // a client that sets a short time could open breakers for everybody; one that sets none waited as long as the operator finds right
+  // otherwise a client with a short timeout could open breakers for all callers; without one, the call waited as long
+  // as the operator allows
   if (isCallOver && (hasOwnTimeout || last?.headMs != null)) return "cancelled";
   return UPSTREAM_FAULTS.has(code) || OUR_ACCOUNT.has(code) ? "upstream_fault" : "client_fault";
 }
 
-/** Which of a call's failures its client is told of when everything has failed (decisions 7.3). */
+/** Selects which failure of a call its client receives when everything has failed (promise 7.3). */
 export class Failures<T> {
   #incurable: T | null = null;
   #last: T | null = null;
   #wasCalled = false;
 
-  /** `wasCalled` false: the gateway refused to call the target. What was called and failed says more than what was not called. */
+  /**
+   * `wasCalled` is false when the gateway refused to call the target. A failure of a target that was called is more
+   * informative.
+   */
   add(failure: T, code: ErrorCode, wasCalled: boolean): void {
     if (!wasCalled && this.#wasCalled) return;
     if (wasCalled && !this.#wasCalled) this.#incurable = null;
@@ -77,7 +85,7 @@ export class Failures<T> {
     if (wasCalled && !CATALOGUE[code].retry) this.#incurable ??= failure;
   }
 
-  /** The first failure that repeating the call cannot cure, else the last one. Null: nothing has failed. */
+  /** The first failure that repeating the call cannot cure, or else the last one; `null` when nothing has failed. */
   get told(): T | null {
     return this.#incurable ?? this.#last;
   }
