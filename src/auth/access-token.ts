@@ -1,6 +1,8 @@
-// The text of an access token: dgm_pt_<id>_<secret> (project) or dgm_ut_<id>_<secret> (personal). The secret is 256 random bits in 43 base62
-// characters, followed by the CRC-32 of everything before it in 6, so that a mistyped token is refused without a look-up and a secret scanner
-// can tell a token from chance. The secret alone is high-entropy, so one SHA-256 is enough to store it. https://github.blog/engineering/platform-security/behind-githubs-new-authentication-token-formats/
+// The text of an access token: dgm_pt_<id>_<secret> (project) or dgm_ut_<id>_<secret> (personal). The secret is 256
+// random bits in 43 base62 characters, followed by 6 characters with the CRC-32 of everything before them, so that a
+// mistyped token is refused without a look-up and a secret scanner can tell a token from random text. The secret has
+// enough entropy that one SHA-256 suffices to store it.
+// https://github.blog/engineering/platform-security/behind-githubs-new-authentication-token-formats/
 import { timingSafeEqual } from "node:crypto";
 import type { AccessToken } from "../core/identity.ts";
 
@@ -8,9 +10,9 @@ export type TokenKind = AccessToken["kind"];
 
 export interface NewTokenText {
   readonly id: string;
-  /** Shown once and kept nowhere. */
+  /** Shown once and not stored. */
   readonly text: string;
-  /** Of the whole text; 32 bytes. */
+  /** Hash of the whole text, 32 bytes. */
   readonly sha256: Uint8Array;
 }
 
@@ -31,12 +33,12 @@ export const TOKEN_TEXT_LENGTH = CHECKSUM_START + CHECKSUM_LENGTH;
 
 const SHAPE = new RegExp(`^dgm_[pu]t_[0-9A-Za-z]{${ID_LENGTH}}_[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`);
 
-/** A token with a new id. */
+/** Makes a token with a new id. */
 export function newAccessToken(kind: TokenKind): NewTokenText {
   return newTokenText(kind, newId());
 }
 
-/** A new secret for the token that has this id. */
+/** Makes a new secret for the token with this id. */
 export function newTokenText(kind: TokenKind, id: string): NewTokenText {
   const secret = crypto.getRandomValues(new Uint8Array(32));
   const body = `${PREFIX[kind]}${id}_${base62(BigInt(`0x${secret.toHex()}`), SECRET_LENGTH)}`;
@@ -44,7 +46,7 @@ export function newTokenText(kind: TokenKind, id: string): NewTokenText {
   return { id, text, sha256: sha256(text) };
 }
 
-/** Null: not a token text, or one with a typing error. Needs no look-up. */
+/** `null` when the text is not a token or contains a typing error. Needs no look-up. */
 export function parseTokenText(text: string): ParsedToken | null {
   if (text.length !== TOKEN_TEXT_LENGTH || !SHAPE.test(text)) return null;
   if (checksum(text.slice(0, CHECKSUM_START)) !== text.slice(CHECKSUM_START)) return null;
@@ -55,7 +57,7 @@ export function parseTokenText(text: string): ParsedToken | null {
   };
 }
 
-/** In constant time. */
+/** Compares in constant time. */
 export function isSameSecret(stored: Uint8Array, given: Uint8Array): boolean {
   return stored.byteLength === given.byteLength && timingSafeEqual(stored, given);
 }
@@ -84,7 +86,7 @@ function base62(value: bigint, length: number): string {
   return digits;
 }
 
-/** 12 characters, each as likely as the other: bytes that would favour the alphabet's start are drawn again. */
+/** 12 characters with equal probability each: bytes that would favour the beginning of the alphabet are skipped. */
 function newId(): string {
   let id = "";
   while (id.length < ID_LENGTH) {

@@ -1,22 +1,23 @@
-// Every operation of the admin API and who may call it (decisions 2.3), as one table: the API enforces it, its OpenAPI document shows it, and the matrix of
-// roles in the tests is made from it. An operation that stands not here cannot be served.
+// Every operation of the admin API and the access that it requires (promise 2.3), in one table: the API enforces it,
+// its OpenAPI document shows it, and the test matrix of roles is made from it. An operation that is not in this table
+// cannot be served.
 import type { Permission, Role } from "../core/identity.ts";
 
 /**
- * What an operation is about. `own`: what the caller sees of it, for every live token. `operator`: the whole gateway. `tenant`, `project`: the one that the
- * path names.
+ * What an operation is about. `own`: what the caller can see, for every live token. `operator`: the whole gateway.
+ * `tenant` and `project`: the one that the path names.
  */
 export type Reach = "own" | "operator" | "tenant" | "project";
 
 export interface Requirement {
   readonly reach: Reach;
-  /** The least role there. */
+  /** The lowest role that suffices there. */
   readonly role: Role;
-  /** Beside the role. */
+  /** Required in addition to the role. */
   readonly permission?: Permission;
 }
 
-/** Nouns whose entries the file may hold too, by their words in paths. */
+/** Nouns, as written in paths, whose entries may also be in the configuration file. */
 export const CONFIGURED_NOUNS = [
   "providers",
   "routes",
@@ -30,13 +31,13 @@ export const CONFIGURED_NOUNS = [
 ] as const;
 export type ConfiguredNoun = (typeof CONFIGURED_NOUNS)[number];
 
-/** Who changes them. Read by every role: nothing of them is secret once it is masked. */
+/** The roles that may change them. Every role may read them, because their secrets are masked. */
 const WRITERS: Readonly<Record<ConfiguredNoun, { readonly tenant: Role; readonly project: Role | null }>> = {
-  // addresses and credentials are the tenant's; a project has none of its own
+  // Addresses and credentials belong to the tenant; a project has none of its own.
   providers: { tenant: "admin", project: null },
   tool_servers: { tenant: "admin", project: "admin" },
   policies: { tenant: "admin", project: "admin" },
-  // what budgets of money count with
+  // Budgets of money count with these prices.
   prices: { tenant: "admin", project: "admin" },
   routes: { tenant: "admin", project: "maintainer" },
   limits: { tenant: "admin", project: "maintainer" },
@@ -48,7 +49,7 @@ const WRITERS: Readonly<Record<ConfiguredNoun, { readonly tenant: Role; readonly
 export type ConfiguredVerb = "list" | "create" | "read" | "replace" | "update" | "delete";
 const READING: ReadonlySet<ConfiguredVerb> = new Set(["list", "read"]);
 
-/** Settings are one document in each place, which is there from the beginning. */
+/** Each place has one settings document, which always exists. */
 export function verbsOf(noun: ConfiguredNoun): readonly ConfiguredVerb[] {
   return noun === "settings"
     ? ["read", "replace", "update", "delete"]
@@ -72,7 +73,7 @@ export function heldByProjects(noun: ConfiguredNoun): boolean {
   return WRITERS[noun].project !== null;
 }
 
-/** `createProjectLimit`, `listTenantRoutes`. */
+/** For example `createProjectLimit` or `listTenantRoutes`. */
 export function configuredOperationId(verb: ConfiguredVerb, reach: "tenant" | "project", noun: ConfiguredNoun): string {
   const { one, many } = NAMES[noun];
   return `${verb}${reach === "tenant" ? "Tenant" : "Project"}${verb === "list" ? many : one}`;
@@ -101,7 +102,7 @@ const FIXED: Readonly<Record<string, Requirement>> = {
   listProjectMemberships: { reach: "project", role: "admin" },
   putProjectMembership: { reach: "project", role: "admin" },
   deleteProjectMembership: { reach: "project", role: "admin" },
-  // personal tokens act as their users, so who makes one has to stand as high
+  // A personal token acts as its user, so the role to create one has to be as high.
   listTenantTokens: { reach: "tenant", role: "admin" },
   createTenantToken: { reach: "tenant", role: "admin" },
   readTenantToken: { reach: "tenant", role: "admin" },
@@ -117,24 +118,24 @@ const FIXED: Readonly<Record<string, Requirement>> = {
   listTenantVersions: { reach: "tenant", role: "viewer" },
   readTenantVersion: { reach: "tenant", role: "viewer" },
   diffTenantVersions: { reach: "tenant", role: "viewer" },
-  // a version holds things of every kind
+  // A version holds resources of every kind.
   rollBackTenant: { reach: "tenant", role: "admin" },
   listProjectVersions: { reach: "project", role: "viewer" },
   readProjectVersion: { reach: "project", role: "viewer" },
   diffProjectVersions: { reach: "project", role: "viewer" },
   rollBackProject: { reach: "project", role: "admin" },
-  // what a tool does it does with the credentials of the server, past every policy and limit
+  // A tool acts with the credentials of the tool server, past every policy and limit.
   listTenantTools: { reach: "tenant", role: "developer" },
   testTenantToolServer: { reach: "tenant", role: "maintainer" },
   callTenantTool: { reach: "tenant", role: "admin" },
   listProjectTools: { reach: "project", role: "developer" },
   testProjectToolServer: { reach: "project", role: "maintainer" },
   callProjectTool: { reach: "project", role: "maintainer" },
-  // who did what, from where: not for everybody who may read a configuration
+  // The audit log says which caller did what from where, so not every reader of a configuration may see it.
   listTenantAudit: { reach: "tenant", role: "admin" },
   listProjectAudit: { reach: "project", role: "maintainer" },
   listAudit: { reach: "operator", role: "owner" },
-  // what receivers answer is for who may say where events go
+  // The answers of webhook receivers are visible to the roles that may configure webhooks.
   listWebhookDeliveries: { reach: "operator", role: "owner" },
   readWebhookDelivery: { reach: "operator", role: "owner" },
   redeliverWebhookDelivery: { reach: "operator", role: "owner" },
@@ -157,7 +158,7 @@ const FIXED: Readonly<Record<string, Requirement>> = {
   readTenantLog: { reach: "tenant", role: "viewer" },
   listProjectLogs: { reach: "project", role: "viewer" },
   readProjectLog: { reach: "project", role: "viewer" },
-  // what people said is read by no role alone: the permission is given to a token
+  // No role suffices to read content: the token needs the permission too.
   readTenantLogContent: { reach: "tenant", role: "viewer", permission: "read_content" },
   readProjectLogContent: { reach: "project", role: "viewer", permission: "read_content" },
   removeTenantContent: { reach: "tenant", role: "admin" },
@@ -180,7 +181,7 @@ function configuredRequirements(noun: ConfiguredNoun): readonly (readonly [strin
   return [...at("tenant", writers.tenant), ...(writers.project === null ? [] : at("project", writers.project))];
 }
 
-/** By operation id. */
+/** The requirements by operation id. */
 export const ADMIN_OPERATIONS: ReadonlyMap<string, Requirement> = new Map([
   ...Object.entries(FIXED),
   ...CONFIGURED_NOUNS.flatMap(configuredRequirements),

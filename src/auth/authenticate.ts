@@ -1,4 +1,5 @@
-// Who calls: the Authorization header to a stored access token (decisions 2.7, RFC 6750). On the way of every call; asks no database.
+// Finds the stored access token for an Authorization header (promise 2.7, RFC 6750). This is on the path of every call
+// and uses no database.
 import { GatewayError } from "../core/errors.ts";
 import type { AccessToken, TokenSecret } from "../core/identity.ts";
 import type { Snapshot } from "../core/snapshot.ts";
@@ -10,8 +11,9 @@ const USUAL_SCHEME = "Bearer ";
 const USUAL_LENGTH = USUAL_SCHEME.length + TOKEN_TEXT_LENGTH;
 
 /**
- * Throws GatewayError `missing_token`, `invalid_token`, `expired_token` or `revoked_token`; no message repeats what was sent. Expiry and
- * revocation are told only to who has the secret. A personal token whose user has no membership left is `revoked_token`.
+ * Throws GatewayError `missing_token`, `invalid_token`, `expired_token` or `revoked_token`; no message repeats what was
+ * sent. Only a client with the right secret learns of expiry and revocation. A personal token whose user has no
+ * membership left is `revoked_token`.
  */
 export function authenticate(
   authorization: string | null,
@@ -35,9 +37,9 @@ export function authenticate(
   return token;
 }
 
-/** What stands after `Bearer`; empty when it is no token anyway. */
+/** Returns the text after `Bearer`; throws when the header cannot hold a token. */
 function bearerText(authorization: string | null): string {
-  // the usual header needs no closer look: what follows the scheme is judged as a token
+  // The usual header needs no further checks: the text after the scheme is parsed as a token.
   if (authorization?.length === USUAL_LENGTH && authorization.startsWith(USUAL_SCHEME))
     return authorization.slice(USUAL_SCHEME.length);
   const header = authorization?.trim() ?? "";
@@ -46,7 +48,8 @@ function bearerText(authorization: string | null): string {
       "missing_token",
       "No access token was sent. Send the header `Authorization: Bearer <token>`.",
     );
-  // Two headers arrive joined by a comma. Which of them counts is nobody's to guess: a proxy in front may have looked at the other one.
+  // Two headers arrive joined by a comma. The gateway does not choose between them, because a proxy in front may have
+  // checked the other one.
   if (header.includes(","))
     throw new GatewayError(
       "invalid_token",
@@ -71,7 +74,8 @@ function demandLive(
   snapshot: Pick<Snapshot, "memberships">,
   nowMs: number,
 ): void {
-  // Whatever the time says: the clock of who revoked it may run ahead of this one.
+  // A revoked token is refused whatever the time, because the clock of the replica that revoked it may be ahead of this
+  // one.
   if (token.revokedAtMs !== null)
     throw new GatewayError(
       "revoked_token",

@@ -1,4 +1,5 @@
-// What a token may do with one request: its tenant, its project, its role there, its special permissions (decisions 2.1 to 2.4).
+// Determines what a token may do with one request: its tenant, its project, its role there, and its special permissions
+// (promises 2.1 to 2.4).
 import { GatewayError } from "../core/errors.ts";
 import {
   roleAtLeast,
@@ -13,7 +14,10 @@ import { demandMoreThanOps } from "./grants.ts";
 import { membershipsOf } from "./memberships.ts";
 import { narrowingOf } from "./narrowing.ts";
 
-/** What the request names and asks for; body and headers are already one (the body wins). Null: not named. */
+/**
+ * What the request names and asks for. Body and headers are merged already, and the body takes precedence. `null` means
+ * not named.
+ */
 export interface RequestedScope {
   readonly tenantId: string | null;
   readonly projectId: string | null;
@@ -26,8 +30,9 @@ type Scopes = Pick<Snapshot, "projects" | "memberships">;
 const LISTED_PROJECTS = 50;
 
 /**
- * Throws GatewayError `insufficient_role`, `scope_mismatch`, `project_required` (its message lists the visible projects) or
- * `permission_required` (`param` is the field). A project that does not exist and one of another tenant get the same answer.
+ * Throws GatewayError `insufficient_role`, `scope_mismatch`, `project_required` (its message lists the visible
+ * projects) or `permission_required` (`param` is the field). A project that does not exist and one of another tenant
+ * get the same answer.
  */
 export function authorize(token: AccessToken, scope: RequestedScope, snapshot: Scopes): Principal {
   demandMoreThanOps(token);
@@ -53,8 +58,8 @@ export function authorize(token: AccessToken, scope: RequestedScope, snapshot: S
 }
 
 /**
- * What the token alone forbids whatever the body says, so that no body has to be read for it (decisions 5.8). `needs` are the permissions that headers ask
- * for. Throws as above.
+ * Checks what the token forbids whatever the body says, so that the body need not be read (promise 5.8). `needs` are
+ * the permissions that the headers ask for. Throws the errors listed above.
  */
 export function demandInference(token: AccessToken, needs: RequestedScope["needs"], snapshot: Scopes): void {
   if (token.kind === "project") demandDeveloper(ownProject(token, { projectId: null }, snapshot).role);
@@ -150,7 +155,7 @@ function visibleProjects(
   return [...named];
 }
 
-/** The highest of the role in the tenant and the one in the project; null: neither. */
+/** The higher of the roles in the tenant and in the project; `null` when there is neither. */
 function highestRole(own: readonly Membership[], projectId: string): Role | null {
   let highest: Role | null = null;
   for (const membership of own) {

@@ -1,12 +1,13 @@
-// The address of who calls: the socket's peer, or, where that is a proxy of the operator's, the nearest address in its header that is no such proxy
-// (`server.trusted_proxies`). What a stranger writes into the header stands further left and is never looked at. RFC 7239 for `Forwarded`.
+// The address of the client: the peer of the socket or, when the peer is a trusted proxy (`server.trusted_proxies`),
+// the last address in its header that is not such a proxy. An address that a client wrote into the header itself stands
+// further left and is never used. RFC 7239 describes `Forwarded`.
 import { isIP } from "node:net";
 import { GatewayError } from "../core/errors.ts";
 import type { AccessToken } from "../core/identity.ts";
 import type { IpRanges, ProxyTrust } from "../core/snapshot.ts";
 import { compileIpRanges } from "../wire/ip-range.ts";
 
-/** Null: unknown, also where the header of a trusted proxy cannot be read. */
+/** `null` when the address is unknown, also when the header of a trusted proxy cannot be parsed. */
 export function clientAddress(
   peer: string | null,
   headers: Pick<Headers, "get">,
@@ -29,7 +30,10 @@ export function clientAddress(
 
 const ranges = new WeakMap<AccessToken, IpRanges>();
 
-/** Throws `address_forbidden` where the token may not be used from there. `address` is asked for only where the token is narrowed by addresses. */
+/**
+ * Throws `address_forbidden` when the token may not be used from this address. `address` is called only for a token
+ * that is restricted to addresses.
+ */
 export function demandAddress(token: AccessToken, address: () => string | null): void {
   if (token.ipRanges.length === 0) return;
   let allowed = ranges.get(token);
@@ -42,7 +46,7 @@ export function demandAddress(token: AccessToken, address: () => string | null):
     );
 }
 
-/** `203.0.113.7`, `203.0.113.7:5060`, `2001:db8::1`, `[2001:db8::1]:5060`; null for all else. */
+/** Accepts `203.0.113.7`, `203.0.113.7:5060`, `2001:db8::1` and `[2001:db8::1]:5060`; `null` for anything else. */
 function hostOf(text: string): string | null {
   const entry = text.trim();
   const host =
@@ -57,11 +61,12 @@ function forwardedFor(element: string): string | null {
 }
 
 const LOOPBACK = /^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/;
-/** `localhost:8080`, `127.0.0.1`, `[::1]:8080`. */
+/** For example `localhost:8080`, `127.0.0.1` or `[::1]:8080`. */
 const LOCAL_HOST = /^(?:(?:[a-z0-9-]+\.)*localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d{1,5})?$/i;
 /**
- * What a program says that speaks to the gateway itself. It is a list of what is harmless and not one of the headers in which proxies say whom they pass on:
- * there is no end of those (`x-forwarded-for`, `via`, `x-real-ip`, `cf-connecting-ip`, `true-client-ip`, `fastly-client-ip`, ...).
+ * Headers that a program sends when it calls the gateway directly. This list names the harmless headers instead of
+ * those that proxies add, because the latter cannot be listed completely (`x-forwarded-for`, `via`, `x-real-ip`,
+ * `cf-connecting-ip`, `true-client-ip`, `fastly-client-ip`, ...).
  */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
   "accept",
@@ -92,8 +97,8 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether a program of this very machine calls, and nothing in between that may pass strangers on: a proxy adds headers of its own, or keeps the name by which
- * strangers call it in `host`.
+ * Whether the client runs on this machine and no proxy that may forward external clients is in between. A proxy adds
+ * headers of its own, or keeps its public name in `host`.
  */
 export function isOnThisMachine(peer: string | null, headers: Headers): boolean {
   if (peer === null || !LOOPBACK.test(peer)) return false;

@@ -1,5 +1,5 @@
-// How tenants keep what is said in their calls (decisions 11.3): the settings, and what of them holds in a project. It is off unless the tenant turns it on, and a
-// project's own settings can only lessen it.
+// How tenants keep the content of their calls (promise 11.3): the settings, and what results from them in a project.
+// Nothing is kept unless the tenant turns it on, and the settings of a project can only reduce what is kept.
 import { z } from "zod";
 import type { ContentLogs, ContentRules } from "../core/content.ts";
 import type { Project } from "../core/identity.ts";
@@ -120,7 +120,7 @@ export const toContentLogSettings = ({
   }),
 });
 
-/** The section `content_log` of the file. */
+/** The section `content_log` of the configuration file. */
 export const contentLogSection = z
   .strictObject({
     allowed: z.boolean().default(true).meta({
@@ -134,7 +134,7 @@ export const contentLogSection = z
     description: "Whether tenants may keep prompts and answers: docs/integrations/content-log.md.",
   });
 
-/** What holds in each project that keeps something. */
+/** The effective rules of each project that keeps content. */
 export function compileContentLogs(
   isAllowed: boolean,
   projects: readonly Project[],
@@ -170,7 +170,7 @@ function rulesOf(
   };
 }
 
-/** A project that says nothing of classes leaves those of its tenant. */
+/** A project whose settings name no classes adds none to those of its tenant. */
 function detectorsIn(
   { redact: { classes, nationalIds = [], patterns = [] } = {} }: ContentLogSettings,
   isTenant: boolean,

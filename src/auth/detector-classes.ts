@@ -1,5 +1,5 @@
-// The classes of personal data and secrets that a guard knows by name. Each is a pattern and, where the kind of number has one, its check digit: a number of
-// the right length alone is not enough.
+// The classes of personal data and secrets that a guard knows by name. Each is a pattern with the check digit of its
+// kind of number, where there is one: the right number of digits does not suffice.
 import type { Detector } from "../core/policy.ts";
 import { emailDetector } from "./detector-email.ts";
 import {
@@ -17,7 +17,10 @@ export type PiiClass = (typeof PII_CLASSES)[number];
 
 const MAX_LENGTH = 128;
 
-/** `countries` chooses among national ids; empty: all that are known, and digits alone count only near a word that says what they are. */
+/**
+ * `countries` selects national ids. When it is empty, all known ones are selected, and digits count only near a word
+ * that says what they are.
+ */
 export function detectorsOf(name: PiiClass, countries: readonly NationalId[]): readonly Detector[] {
   if (name === "email") return [emailDetector];
   if (name !== "national_id") return [once(`class ${name}`, MAKERS[name])];
@@ -32,7 +35,7 @@ function nationalId(country: NationalId, chosen: boolean): Detector {
   return once(source, () => nationalDetector(NATIONAL_IDS[country], chosen, source));
 }
 
-/** The detector of this source; null: it is that of no class. */
+/** The detector of this source; `null` when the source names no class. */
 export function classDetectorOf(source: string): Detector | null {
   const [kind, name, chosen] = source.split(" ");
   if (kind === "national_id" && Object.hasOwn(NATIONAL_IDS, name!))
@@ -43,7 +46,7 @@ export function classDetectorOf(source: string): Detector | null {
 }
 
 const made = new Map<string, Detector>();
-/** Programs are made when the first policy needs them. */
+/** A program is compiled when the first policy needs it. */
 function once(name: string, make: () => Detector): Detector {
   const known = made.get(name);
   if (known !== undefined) return known;
@@ -52,7 +55,7 @@ function once(name: string, make: () => Detector): Detector {
   return fresh;
 }
 
-/** What stands in a longer row of letters and digits, such as a UUID, or behind a decimal point. */
+/** The match is part of a longer sequence of letters and digits, such as a UUID, or follows a decimal point. */
 const INSIDE = /\w*\d\w*[-+/]$|\b[0-9a-f]{4,}-$|\d\.$/;
 const GOES_ON = "(?:[-+/]\\w|\\.\\d)?";
 const FURTHER = /(?:[-+/]\w|\.\d)$/;
@@ -84,10 +87,13 @@ function classDetector(
   return patternDetector({ maxLength: MAX_LENGTH, work: WORK, ...options, folds: true });
 }
 
-/** What groups of digits that could all be cards, accounts or numbers of a state take at the worst (bench/drill-patterns.ts measures it). */
+/**
+ * The worst-case cost of groups of digits that could all be cards, accounts or national ids (measured by
+ * bench/drill-patterns.ts).
+ */
 const WORK = 60;
 
-/** Long keys; a private key in PEM of 4,096 bits has 3,300 characters. */
+/** Keys can be long: a private key of 4,096 bits in PEM has 3,300 characters. */
 const MAX_SECRET = 16_384;
 
 const MAKERS = {
@@ -132,11 +138,14 @@ const MAKERS = {
     }),
 } as const;
 
-/** With the country's code (E.164), or in the form of North America, or with the trunk prefix 0 and a separator. */
+/** With a country code (E.164), or in the North American form, or with the trunk prefix 0 and a separator. */
 const PHONE =
   "(?:\\+|\\b00 ?)[1-9](?:[ ./-]?\\(?\\d\\)?){6,14}\\b|(?:\\b1[ .-])?\\(?\\b[2-9]\\d\\d\\)?[ .-] ?[2-9]\\d\\d[ .-]\\d{4}\\b|\\(?\\b0[1-9]\\d{1,4}\\)?[ /-]\\d(?:[ -]?\\d){4,9}\\b";
 
-/** By the prefixes that their makers publish for secret scanners, and our own; tokens in three parts (JWT); private keys in PEM. */
+/**
+ * Keys with the prefixes that their issuers publish for secret scanners, and our own; tokens in three parts (JWT);
+ * private keys in PEM.
+ */
 const SECRET = [
   "\\bdgm_[pu]t_[A-Za-z0-9]{4,}_[A-Za-z0-9]{20,}\\b",
   "\\bsk-[A-Za-z0-9_-]{20,}",
@@ -153,12 +162,15 @@ const SECRET = [
   "-----BEGIN [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----[A-Za-z0-9+/=:,.\\s\\\\-]*",
 ].join("|");
 
-/** The classes of a stylesheet begin with `sk-` as well: a key has digits. */
+/** Class names in stylesheets begin with `sk-` as well, but a key contains digits. */
 function secretIn(match: string): number {
   return match.startsWith("sk-") && match.replaceAll(/\D/g, "").length < 2 ? 0 : match.length;
 }
 
-/** ISO/IEC 7812: the check digit over 13 to 19 digits, in a range of numbers that cards have. A longer row of groups may begin with a card. */
+/**
+ * ISO/IEC 7812: the check digit over 13 to 19 digits, in a number range that cards have. A longer sequence of groups
+ * may begin with a card.
+ */
 function cardIn(match: string, before: string): number {
   if (/\d\.$/.test(before)) return 0;
   const end = longestPrefix(
@@ -170,17 +182,20 @@ function cardIn(match: string, before: string): number {
   return isGrouped(found) ? end : 0;
 }
 
-/** Those that begin with 2 are few, and dates begin so. */
+/** Few card ranges begin with 2, and many dates do. */
 function isIssued(digits: string): boolean {
   return (
     digits[0] !== "2" || (digits.length >= 16 && /^2(?:20[0-4]|22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)/.test(digits))
   );
 }
 
-/** Groups of three to six digits, or single ones; those with dots of four: others are lists, ids and decimal numbers. */
+/**
+ * Groups of three to six digits, or single digits; with dots, groups of four. Other groupings are lists, ids and
+ * decimal numbers.
+ */
 function isGrouped(card: string): boolean {
   if (card.includes(".")) return /^\d{4}(?:\.\d{4}){3}$|^\d{4}\.\d{6}\.\d{5}$/.test(card);
-  // two groups may look like one, with something between them that nobody sees
+  // Two groups may look like one when an invisible character separates them.
   if (/^(?:(?:\d{4}){1,3} )+(?:\d{4}){1,3}$/.test(card) && /\b\d{4}\b/.test(card)) return true;
   return /^(?:\d+|\d(?:[ -]\d)+|\d{3,6}(?:[ -]\d{3,6})+)$/.test(card);
 }
@@ -189,7 +204,7 @@ function isRepeated(digits: string): boolean {
   return digits === digits[0]!.repeat(digits.length);
 }
 
-/** Length of the longest part from the beginning, up to a separator, whose letters and digits are accepted. */
+/** The length of the longest prefix, ending at a separator, whose letters and digits are accepted. */
 function longestPrefix(match: string, accepts: (word: string) => boolean): number {
   for (let end = match.length; end > 0; end = match.slice(0, end).search(/[^A-Za-z0-9][A-Za-z0-9]*$/)) {
     const word = match.slice(0, end).replaceAll(/[^A-Za-z0-9]/g, "");
@@ -306,13 +321,13 @@ const IBAN_LENGTHS: Readonly<Record<string, number>> = {
   XK: 20,
 };
 
-/** E.164: 8 to 15 digits with the country's code. */
+/** E.164: 8 to 15 digits with the country code. */
 function phoneIn(match: string, before: string): number {
   const digits = match.replaceAll(/\D/g, "").length;
   if (match.startsWith("+"))
     return digits >= 8 && digits <= 16 && !/[\w)]$/.test(before) && !/^\+\d+\.\d+$/.test(match) ? match.length : 0;
   if (INSIDE.test(before) || /^00\d{6}-\d{4}/.test(match)) return 0;
-  // groups of an account number
+  // These are groups of an account number.
   if (/^\(?0/.test(match) && /\w $/.test(before) && /\d\w* $/.test(before)) return 0;
   if (match.startsWith("00"))
     return digits <= 17 && (/^\d+$/.test(match) ? digits >= 12 : /\D\d{3,}/.test(match)) ? match.length : 0;

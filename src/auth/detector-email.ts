@@ -1,9 +1,10 @@
-// E-mail addresses: looked for from the `@`, because a pattern would have to begin anew at every letter. The form that addresses have in texts, without quoted
-// local parts and comments. RFC 5321 section 4.5.3.1 for the bounds.
+// Detects e-mail addresses. The search starts at the `@`, because a pattern would have to start at every letter. It
+// covers the form that addresses have in running text, without quoted local parts and comments. RFC 5321 section
+// 4.5.3.1 defines the bounds.
 import type { Detector, DetectorRun, TextWindow } from "../core/policy.ts";
 import { spend } from "./work-meter.ts";
 
-/** What a look around an `@` takes, in steps of the machine. */
+/** The cost of checking the surroundings of one `@`, in steps of the pattern machine. */
 const STEPS = 64;
 const MAX_LOCAL = 64;
 const MAX_DOMAIN = 255;
@@ -18,9 +19,9 @@ export const emailDetector: Detector = {
 };
 
 class EmailRun implements DetectorRun {
-  /** Nothing before it is part of an address that is still to be found. */
+  /** No address that is still to be found includes text before this position. */
   #from = 0;
-  /** The search for `@` goes on here. */
+  /** The search for `@` continues here. */
   #at = 0;
 
   advance({ text, base, limit, isEnd }: TextWindow, found: (start: number, end: number) => void): number {
@@ -34,7 +35,7 @@ class EmailRun implements DetectorRun {
       spend(STEPS);
       const start = localBefore(text, base, at, this.#from);
       const end = domainEnd(text, base, at + 1, limit);
-      // it may go on, and so may what it is the beginning of
+      // The domain may continue in the next piece, and so may an address that begins here.
       if (end === limit && !isEnd && end - at <= MAX_DOMAIN) {
         this.#at = at;
         return start;
@@ -50,14 +51,14 @@ class EmailRun implements DetectorRun {
   }
 }
 
-/** Where the local part before `at` begins. */
+/** The position at which the local part before `at` begins. */
 function localBefore(text: string, base: number, at: number, from: number): number {
   let start = at;
   while (start > from && start > base && at - start < MAX_LOCAL && isLocal(text.charCodeAt(start - 1 - base))) start--;
   return start;
 }
 
-/** No address begins with a dot: a sentence may have ended there. */
+/** An address never begins with a dot: a sentence may have ended there. */
 function firstOfLocal(text: string, base: number, start: number, at: number): number {
   let first = start;
   while (first < at && text.charCodeAt(first - base) === 0x2e) first++;
@@ -70,10 +71,10 @@ function domainEnd(text: string, base: number, from: number, limit: number): num
   return end;
 }
 
-/** Length of what of it is a domain, which ends in a name of at least two letters; 0: nothing. */
+/** The length of the part that is a domain, which ends in a name of at least two letters; 0 when there is none. */
 function domainOf(text: string): number {
   const found = /^(?:[^.]+\.)+[^\d.-][^.]*[^.-]/.exec(text);
-  // a picture for screens of twice the density: `logo@2x.png`
+  // This is the name of an image for screens of double density: `logo@2x.png`.
   return found === null || /^\dx\.[a-z]{3,4}$/i.test(found[0]) ? 0 : found[0].length;
 }
 
@@ -81,7 +82,7 @@ function isWordCode(code: number): boolean {
   return (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 48 && code <= 57) || code >= 0xc0;
 }
 function isLocal(code: number): boolean {
-  // !#$%&'*+-./=?^_`{|}~ of RFC 5322 without what more often surrounds an address
+  // !#$%&'*+-./=?^_`{|}~ of RFC 5322 without the characters that more often surround an address.
   return isWordCode(code) || code === 0x2e || code === 0x5f || code === 0x2b || code === 0x2d || code === 0x25;
 }
 function isDomain(code: number): boolean {

@@ -1,4 +1,5 @@
-// Models that a tenant and a project have enabled (decisions 1.4): where their settings name some, every other is unknown there.
+// Models that a tenant and a project have enabled (promise 1.4): where their settings list models, every other model is
+// unknown there.
 import { GatewayError } from "../core/errors.ts";
 import { compileGlob, type Glob } from "../core/glob.ts";
 import type { ScopeSettings, Snapshot } from "../core/snapshot.ts";
@@ -12,7 +13,7 @@ interface Place {
 
 const compiled = new WeakMap<ScopeSettings, readonly Glob[]>();
 
-/** `name`: `provider:model`. */
+/** `name` is `provider:model`. */
 export function isEnabled(
   { tenantSettings, projectSettings }: Settings,
   { tenantId, projectId }: Place,

@@ -1,8 +1,12 @@
-// Work of many tenants on one thread, in turns: each tenant that has something to do gets as much time as every other, however much one of them brings. Work is a
-// generator that pauses every few milliseconds; what is given up ends at its next pause.
+// Shares one thread among the work of many tenants: each tenant with work to do gets as much time as every other,
+// however much work one of them has. Work is a generator that pauses every few milliseconds; cancelled work ends at its
+// next pause.
 
 export interface Turns {
-  /** `work` is given a clock of the time that it has itself taken. What it returns is told to `done`, what it throws to `failed`. The answer gives it up. */
+  /**
+   * `work` gets a clock of the time that it has itself taken. Its result is passed to `done`, an exception to `failed`.
+   * The returned function cancels the work.
+   */
   add<T>(
     tenantId: string,
     work: (spentMs: () => number) => Generator<void, T>,
@@ -16,17 +20,17 @@ interface Task {
   readonly done: (result: never) => void;
   readonly failed: (thrown: unknown) => void;
   spentMs: number;
-  /** While it is its turn. */
+  /** Set while the task runs, else `null`. */
   startedMs: number | null;
   isOver: boolean;
 }
 
-/** A turn is over at the first pause after so long. */
+/** A turn ends at the first pause after this time. */
 const TURN_MS = 5;
 
-/** `pause` calls back once other events of the thread have had their turn. */
+/** `pause` calls back after other events of the thread have been handled. */
 export function openTurns(now: () => number, pause: (resume: () => void) => void): Turns {
-  /** In the order of whose turn it is. */
+  /** In the order of their turns. */
   const tenants = new Map<string, Task[]>();
   let isRunning = false;
 

@@ -1,5 +1,5 @@
-// Who may administer what (decisions 2.3, 2.4, 2.11). Pure: the caller and the place in, an answer or a GatewayError out. What belongs to others is answered
-// as if it were not there.
+// Which callers may administer what (promises 2.3, 2.4 and 2.11). Pure: it takes the caller and the place, and returns
+// or throws a GatewayError. What belongs to other tenants is answered as if it did not exist.
 import { GatewayError } from "../core/errors.ts";
 import {
   type AccessToken,
@@ -22,7 +22,7 @@ export interface Place {
 
 export interface AdminCaller {
   readonly token: AccessToken;
-  /** A personal token of a user who has the right of an operator, or a login whose claims give it. */
+  /** True for the personal token of a user with the operator right, and for a login whose claims grant that right. */
   readonly isOperator: boolean;
   /** In the token's tenant. */
   readonly memberships: readonly Membership[];
@@ -32,7 +32,7 @@ export function adminCaller(token: AccessToken, snapshot: Pick<Snapshot, "member
   return { token, isOperator: runsGateway(token, snapshot), memberships: membershipsOf(token, snapshot) };
 }
 
-/** Project tokens never are, whoever made them. */
+/** Project tokens never act as operators, whichever user created them. */
 export function runsGateway(
   { userId, tenantId, isOperator: byLogin }: AccessToken,
   { operators }: Pick<Snapshot, "operators">,
@@ -40,7 +40,9 @@ export function runsGateway(
   return userId !== null && (byLogin === true || operators.get(userId) === tenantId);
 }
 
-/** Throws `insufficient_role` for a token that has the permission `ops`: it reads figures of the whole gateway, and does nothing else. */
+/**
+ * Throws `insufficient_role` for a token with the permission `ops`, which may only read figures of the whole gateway.
+ */
 export function demandMoreThanOps({ permissions }: Pick<AccessToken, "permissions">): void {
   if (permissions.includes(OPS))
     throw new GatewayError(
@@ -55,7 +57,10 @@ const operatorNeeded = (): GatewayError =>
     "This belongs to the operators of the gateway: it needs the personal token of a user who is one. An operator makes another user one.",
   );
 
-/** Throws `insufficient_role`. What belongs to an operator is changed by operators only: a secret, a login or a role of such a user is worth as much as the right. */
+/**
+ * Throws `insufficient_role`. Only operators may change what belongs to an operator: a secret, a login or a role of
+ * such a user is as powerful as the operator right itself.
+ */
 export function demandOperator({ isOperator: is }: Pick<AdminCaller, "isOperator">, param: string): void {
   if (!is)
     throw new GatewayError(
@@ -65,7 +70,10 @@ export function demandOperator({ isOperator: is }: Pick<AdminCaller, "isOperator
     );
 }
 
-/** Null: none. A role in the tenant holds in each of its projects; a role in a project holds there only. */
+/**
+ * `null` when the caller has no role. A role in the tenant holds in each of its projects; a role in a project holds
+ * there only.
+ */
 export function roleAt({ token, isOperator, memberships }: AdminCaller, { tenantId, projectId }: Place): Role | null {
   if (isOperator) return "owner";
   if (tenantId !== token.tenantId) return null;
@@ -80,7 +88,10 @@ export function roleAt({ token, isOperator, memberships }: AdminCaller, { tenant
   );
 }
 
-/** The role with which the caller acts. Throws `not_found` for what is not the caller's, and `insufficient_role`. */
+/**
+ * The role with which the caller acts. Throws `insufficient_role`, or `not_found` for places that the caller cannot
+ * see.
+ */
 export function demandRole(caller: AdminCaller, requirement: Requirement, place: Place | null): Role {
   if (place === null) {
     if (requirement.reach !== "operator" || caller.isOperator) return caller.isOperator ? "owner" : "viewer";
@@ -105,14 +116,17 @@ export function demandRole(caller: AdminCaller, requirement: Requirement, place:
   return role;
 }
 
-/** The same words for what does not exist and for what belongs to others. `what` names it as the request did: `the project nosuch`. */
+/**
+ * The same message for what does not exist and for what belongs to other tenants. `what` names it as the request did:
+ * `the project nosuch`.
+ */
 export const nothingThere = (what: string): GatewayError =>
   new GatewayError("not_found", `This access token sees no ${what}.`);
 
 export const placeText = ({ tenantId, projectId }: Place): string =>
   projectId === null ? `tenant ${tenantId}` : `project ${projectId}`;
 
-/** Nobody gives a role above their own, nor takes one away. Throws `insufficient_role`. */
+/** A caller may neither grant nor remove a role above its own. Throws `insufficient_role`. */
 export function demandRoleWithin(own: Role, given: Role, param: string): void {
   if (!roleAtLeast(own, given))
     throw new GatewayError(
@@ -122,7 +136,10 @@ export function demandRoleWithin(own: Role, given: Role, param: string): void {
     );
 }
 
-/** Permissions are given by admin or owner only, and `ops` by operators; handing out a secret of a token that has some gives them too. Throws `insufficient_role`. */
+/**
+ * Only admins and owners grant permissions, and only operators grant `ops`. Issuing a secret of a token with
+ * permissions counts as granting them. Throws `insufficient_role`.
+ */
 export function demandPermissionsWithin(
   { caller, role: own }: { readonly caller: AdminCaller; readonly role: Role },
   given: readonly Permission[],
@@ -142,7 +159,7 @@ export function demandPermissionsWithin(
     );
 }
 
-/** What stands in the file, and what a higher role has set, is read-only. Throws `read_only`. */
+/** What is in the configuration file, and what a higher role has set, is read-only. Throws `read_only`. */
 export function demandWritable(
   own: Role,
   thing: { readonly origin: "file" | "store"; readonly setBy: Role | null },

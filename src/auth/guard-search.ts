@@ -1,10 +1,11 @@
-// What guards find in texts, looked for step by step, so that whoever runs it can do something else in between: in a thread that serves many tenants the work of
-// another. Everything here can be handed to another thread: guards as the sources of their detectors, matches as numbers.
+// Searches texts for what guards look for, step by step, so that the thread can do other work in between, for example
+// for another tenant. Everything here can be passed to another thread: guards as the sources of their detectors,
+// matches as numbers.
 import type { Guard } from "../core/policy.ts";
 import { GuardedText, type GuardPolicy } from "./guarded-text.ts";
 import { openDetector, workOf } from "./policy-guard.ts";
 
-/** A policy with a guard, as another thread takes it. */
+/** A policy with a guard, in the form in which it is passed to another thread. */
 export interface SentGuard {
   readonly id: string;
   readonly name: string;
@@ -33,34 +34,37 @@ export function receivedGuard({ id, name, mode, action, mask, onError, sources }
   return { id, name, mode, guard, message: "", concerns: null, concernsTarget: null, perTarget: false, rule: null };
 }
 
-/** Texts by what they are; each once. */
+/** Plain texts in `words` and JSON texts in `json`, without duplicates. */
 export interface Texts {
   readonly words: readonly string[];
   readonly json: readonly string[];
 }
 
 export interface Matches {
-  /** Five numbers for each: the text (those of `words` first), the guard, start, end, and the words in its place. */
+  /**
+   * Five numbers for each match: the index of the text (those of `words` first), the index of the guard, start, end,
+   * and the index of the replacement.
+   */
   readonly numbers: Int32Array;
-  /** What stands in place of matches. */
+  /** The replacements for matches. */
   readonly masks: readonly string[];
-  /** Guards that did not come to an end within their time. */
+  /** The indexes of guards that did not finish within their time. */
   readonly unlooked: readonly number[];
 }
 
-/** Steps of the machine between two pauses, at the worst: some milliseconds. */
+/** The most steps of the machine between two pauses: some milliseconds. */
 const STEPS_BETWEEN = 200_000;
 const LONGEST_PIECE = 16_384;
 
-/** Steps for each character of a text, at the worst, that all of them look at. */
+/** The worst-case number of steps for each character, over all guards. */
 export function workOfGuards(guards: readonly GuardPolicy[]): number {
   return guards.reduce((sum, { guard }) => sum + guard.work, 0);
 }
 
-/** Steps of the machine that are a tenth of a second, some 10 ns each. */
+/** The number of steps in a tenth of a second, at some 10 ns each. */
 const STEPS_OF_A_TENTH = 10_000_000;
 
-/** What guards may cost, as it is told to who writes them. */
+/** The cost of guards, as shown to their authors. */
 export function toldCost(work: number): {
   readonly steps_per_character: number;
   readonly worst_ms_per_1000_characters: number;
@@ -73,12 +77,15 @@ export function toldCost(work: number): {
   };
 }
 
-/** Characters that can be looked at between two pauses. */
+/** How many characters can be searched between two pauses. */
 export function pieceFor(work: number): number {
   return Math.max(1, Math.min(LONGEST_PIECE, Math.floor(STEPS_BETWEEN / Math.max(1, work))));
 }
 
-/** `spentMs`: time that this search itself has taken so far; each guard has `clockMs` of it. One after the other, so that a slow guard takes no time from another. */
+/**
+ * Each guard has `clockMs` of time, by `spentMs`, which is the time that this search itself has taken so far. Guards
+ * run one after the other, so that a slow guard takes no time from another.
+ */
 export function* search(
   texts: Texts,
   guards: readonly GuardPolicy[],

@@ -1,5 +1,5 @@
-// One text under guards, in the pieces in which it comes: what matches is replaced or refused, and of the rest only what could still become part of a match
-// is held back. How the text was cut makes no difference to what comes out (decisions 3.3).
+// Applies guards to one text that arrives in pieces: matches are masked or refused, and only text that could still
+// become part of a match is held back. The output does not depend on where the text was cut (promise 3.3).
 import type { Detector, DetectorRun, Guard, Policy, TextWindow } from "../core/policy.ts";
 import { ReadText } from "./read-text.ts";
 
@@ -8,13 +8,13 @@ export interface GuardPolicy extends Policy {
   readonly guard: Guard;
 }
 
-/** Told once for each policy and text; `failure`: it could not look, and why. */
+/** Called once for each policy and text. `failure` says why the guard could not search, if it could not. */
 export type GuardSpoke = (policy: GuardPolicy, failure?: string) => void;
 
 /** Thrown where a guard blocks. */
 export class BlockedText extends Error {
   readonly policy: GuardPolicy;
-  /** Why the guard could not look; null: it found something. */
+  /** Why the guard could not search; `null` when it found something. */
   readonly failure: string | null;
   constructor(policy: GuardPolicy, failure: string | null = null) {
     super(`The policy ${policy.name} blocks the text.`);
@@ -25,20 +25,20 @@ export class BlockedText extends Error {
 
 interface Watch {
   readonly policy: GuardPolicy;
-  /** Place among the policies: the first one has the word where several matches overlap. */
+  /** Index among the policies: where several matches overlap, the first policy decides. */
   readonly rank: number;
   readonly mask: string;
   readonly run: DetectorRun;
-  /** Null: the text as it was written. */
+  /** `null` when the detector reads the text as it was written. */
   readonly reads: ReadText | null;
   readonly found: (start: number, end: number) => void;
-  /** In what it reads. */
+  /** Position in the text that the detector reads, from which on text is held back. */
   hold: number;
-  /** An audit guard that has spoken has nothing more to say. */
+  /** An audit guard that has reported a finding has nothing more to report. */
   isDone: boolean;
 }
 
-/** A match in a text as it was written, that a guard has been told of and nobody else. */
+/** A match in a text as it was written, which has not been acted on yet. */
 export interface Found {
   readonly policy: GuardPolicy;
   readonly start: number;
@@ -54,15 +54,15 @@ interface Match {
 }
 
 export interface GuardedTextOptions {
-  /** The text is JSON: what stands in place of a match must not break it. */
+  /** The text is JSON, which a replacement must not break. */
   readonly isJson?: boolean;
-  /** Takes what is found, and nothing is done about it. */
+  /** Receives the matches. Nothing is masked or refused then. */
   readonly onFound?: (found: Found) => void;
 }
 
-/** Units before what is looked at that stay: what stands before a place can matter there. */
+/** How many units of already searched text are kept, because what precedes a position can matter there. */
 const LOOK_BEHIND = 64;
-/** So many that are not needed any more are forgotten at once. */
+/** Text that is no longer needed is dropped once there is this much of it. */
 const MIN_FORGOTTEN = 512;
 
 export class GuardedText implements TextWindow {
@@ -76,7 +76,7 @@ export class GuardedText implements TextWindow {
   readonly #json: JsonPlace | null;
   readonly #onFound: ((found: Found) => void) | null;
   readonly #told = new Set<GuardPolicy>();
-  /** What has gone out stands before it. */
+  /** Everything before this position has been released. */
   #gone = 0;
   #matches: Match[] = [];
 
@@ -111,16 +111,16 @@ export class GuardedText implements TextWindow {
     return watch;
   }
 
-  /** What may go out now. Throws BlockedText. */
+  /** Returns the text that may be released now. Throws BlockedText. */
   push(piece: string): string {
     this.text += piece;
     const end = this.base + this.text.length;
-    // half a character waits for its other half
+    // The first half of a surrogate pair waits for the second half.
     this.limit = isHighSurrogate(this.text.charCodeAt(this.text.length - 1)) ? end - 1 : end;
     return this.#look();
   }
 
-  /** The rest, with a last piece. Throws BlockedText. */
+  /** Returns the rest, including a last piece. Throws BlockedText. */
   end(piece = ""): string {
     this.text += piece;
     this.isEnd = true;
@@ -128,7 +128,7 @@ export class GuardedText implements TextWindow {
     return this.#look();
   }
 
-  /** All that is still held, but for what is known to be a match: nothing more is looked at. */
+  /** Releases everything that is still held, except known matches, without searching further. */
   abandon(): string {
     this.isEnd = true;
     this.limit = this.base + this.text.length;
@@ -179,7 +179,7 @@ export class GuardedText implements TextWindow {
     this.#matches.push({ start, end, rank, mask });
   }
 
-  /** The whole text with what is known to be in it. Throws BlockedText. */
+  /** Applies known findings to the whole text. Throws BlockedText. */
   replay(text: string, found: readonly Found[], policies: readonly GuardPolicy[]): string {
     for (const one of found) {
       const rank = policies.indexOf(one.policy);
@@ -188,7 +188,7 @@ export class GuardedText implements TextWindow {
     return this.end(text);
   }
 
-  /** The text up to `safe`, but for a match that may still grow into another. */
+  /** Releases the text up to `safe`, except for a match that may still grow together with another. */
   #release(safe: number): string {
     if (this.#matches.length === 0) return this.#plain(safe);
     let out = "";
@@ -221,7 +221,7 @@ export class GuardedText implements TextWindow {
     return piece;
   }
 
-  /** What stands before a match, and the words in its place. */
+  /** Releases the text before a match and the replacement of the match. */
   #masked({ start, end, mask }: Match): string {
     if (this.#json === null) {
       const before = this.#plain(start);
@@ -235,7 +235,10 @@ export class GuardedText implements TextWindow {
     return before + words;
   }
 
-  /** In JSON, a number or word between values goes out or is replaced as a whole: where the one begins that `position` stands in. */
+  /**
+   * In JSON, a number or word between values is released or replaced as a whole. Returns where the one at `position`
+   * begins.
+   */
   #tokenStart(position: number): number {
     if (this.#isInsideAt(position)) return position;
     let start = position;
@@ -273,7 +276,10 @@ export class GuardedText implements TextWindow {
   }
 }
 
-/** Matches in their order; those that share a unit become one, with the words of the first policy among those that begin it. */
+/**
+ * Sorts matches and joins those that overlap. A joined match has the mask of the first policy among those that begin
+ * it.
+ */
 function joinOverlapping(matches: readonly Match[]): readonly Match[] {
   const joined: Match[] = [];
   for (const match of matches.toSorted((a, b) => a.start - b.start || a.rank - b.rank || b.end - a.end)) {
@@ -288,7 +294,7 @@ function isHighSurrogate(code: number): boolean {
   return code >= 0xd800 && code <= 0xdbff;
 }
 
-/** Of numbers, `true`, `false` and `null`. */
+/** Characters of numbers, `true`, `false` and `null`. */
 function isTokenCode(code: number): boolean {
   return (
     (code >= 48 && code <= 57) ||
@@ -300,7 +306,7 @@ function isTokenCode(code: number): boolean {
   );
 }
 
-/** Where in a JSON text one is: inside a string or between values. */
+/** Tracks whether a position in JSON text is inside a string or between values. */
 class JsonPlace {
   #isInside = false;
   #isEscaped = false;
@@ -318,7 +324,10 @@ class JsonPlace {
     return after;
   }
 
-  /** Takes a piece of which nothing may be seen but what holds the JSON together: the words stand in place of each text and value of it. */
+  /**
+   * Masks a piece of which only the JSON structure may remain visible: the replacement stands in place of each text and
+   * value in it.
+   */
   mask(piece: string, words: string): string {
     const quoted = JSON.stringify(words);
     let out = "";
@@ -341,7 +350,7 @@ class JsonPlace {
   }
 }
 
-/** A whole text in one piece. Throws BlockedText. */
+/** Guards a whole text in one piece. Throws BlockedText. */
 export function guardText(
   text: string,
   policies: readonly GuardPolicy[],
@@ -351,7 +360,7 @@ export function guardText(
   return new GuardedText(policies, spoke, options).end(text);
 }
 
-/** A whole text in which it is known what is found. Throws BlockedText. */
+/** Guards a whole text whose findings are known already. Throws BlockedText. */
 export function guardFound(
   text: string,
   found: readonly Found[],

@@ -1,4 +1,5 @@
-// Who calls, by any token that is taken: one of our own, or one of a company's login. And from where: a token may be narrowed by addresses.
+// Identifies the caller by any accepted token, one of the gateway's own or one of a company login, and checks that the
+// token may be used from the client's address.
 import { GatewayError } from "../core/errors.ts";
 import type { AccessToken } from "../core/identity.ts";
 import { loginKey } from "../core/login.ts";
@@ -11,8 +12,9 @@ import { membershipsOf } from "./memberships.ts";
 type Read = Pick<Snapshot, "tokens" | "memberships" | "logins" | "loginUsers">;
 
 /**
- * At once, but for the first call with a login. Throws, or rejects with, what authenticate, Logins and demandAddress say; `insufficient_role` for a login without any role.
- * `onKnown` hears of a good token before it is asked whether it may be used from there, and whether it has a role: what is refused for that is recorded for its owner.
+ * Synchronous except for the first call with a login. Throws or rejects with the errors of the functions that it uses,
+ * and with `insufficient_role` for a login without any role. `onKnown` is called with a valid token before its address
+ * and role are checked, so that a refusal for these reasons is recorded for the owner of the token.
  */
 export function identify(
   authorization: string | null,
@@ -57,7 +59,7 @@ function withRole(verified: AccessToken, snapshot: Read, onKnown: (token: Access
 
 const linked = new WeakMap<AccessToken, AccessToken>();
 
-/** As the user whom the database knows by this login, if it knows one in the tenant. */
+/** Replaces the user by the one in the database that is linked to this login, if the tenant has one. */
 function ofUser(token: AccessToken, { loginUsers }: Read): AccessToken {
   const user =
     loginUsers.size === 0 || token.login === undefined
@@ -76,10 +78,10 @@ function ofUser(token: AccessToken, { loginUsers }: Read): AccessToken {
 }
 
 const MAX_LENGTH = 16_384;
-/** A signed JWT; our own tokens have no dots. */
+/** A signed JWT; the gateway's own tokens contain no dots. */
 const LOGIN = /^bearer +(eyJ[\w-]+\.[\w-]{2,}\.[\w-]+)\s*$/i;
 
-/** Null for everything else, which authenticate judges. */
+/** `null` for everything else, which authenticate handles. */
 function loginText(authorization: string | null): string | null {
   return authorization === null || authorization.length > MAX_LENGTH ? null : (LOGIN.exec(authorization)?.[1] ?? null);
 }

@@ -1,5 +1,6 @@
-// The public keys of one issuer of OpenID Connect (RFC 7517; OpenID Connect Discovery 1.0): fetched when they are needed first, and again in the background.
-// A key that is not known is asked for at once, but not more often than every half minute, whatever strangers send; a failure takes away no key that is known.
+// The public keys of one issuer of OpenID Connect (RFC 7517; OpenID Connect Discovery 1.0): fetched when they are first
+// needed, and refreshed in the background. An unknown key is fetched at once, but at most every half minute, whatever
+// external clients send. A failed fetch removes no known key.
 import type { JSONWebKeySet, JWTVerifyGetKey } from "jose";
 import { Cancellation } from "../core/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
@@ -14,11 +15,11 @@ const MAX_KEYS = 100;
 const DISCOVERY = "/.well-known/openid-configuration";
 
 export interface IssuerKeys {
-  /** Finds the key of a token; throws jose's JWKSNoMatchingKey, or Error when no keys could be fetched yet. */
+  /** Finds the key of a token. Throws jose's JWKSNoMatchingKey, or Error when no keys could be fetched yet. */
   readonly find: JWTVerifyGetKey;
-  /** Counts up when a fetch brought other keys than were known. */
+  /** Increases when a fetch returned other keys than before. */
   generation(): number;
-  /** Fetches again in the background when it is time. */
+  /** Refreshes the keys in the background when they are due. */
   keepFresh(): void;
 }
 
@@ -28,7 +29,7 @@ export interface IssuerKeysOptions {
   readonly issuer: LoginIssuer;
   readonly upstream: UpstreamClient;
   readonly clock: Clock;
-  /** A fetch failed; never a secret in it. */
+  /** Called when a fetch has failed. The message never contains a secret. */
   readonly onFault: (message: string) => void;
 }
 
@@ -54,7 +55,7 @@ export function openIssuerKeys({ issuer, upstream, clock, onFault }: IssuerKeysO
       );
     }
   };
-  /** One fetch at a time, and none within the cooldown of the last. */
+  /** Runs one fetch at a time, and none within the cooldown after the last. */
   const ask = (): Promise<void> => {
     if (asking !== null) return asking;
     if (clock.monotonic() - askedAtMs < COOLDOWN_MS) return Promise.resolve();

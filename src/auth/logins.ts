@@ -1,6 +1,6 @@
-// Tokens of a company's own login (OpenID Connect; RFC 7519, RFC 8725) as personal tokens. A token is verified once and known by its hash until it ends, so that
-// later calls with it cost a look-up. Users are not stored: their id is made of issuer and subject, so that the database may have roles for them, and the
-// claims may give more.
+// Accepts tokens of a company login (OpenID Connect; RFC 7519, RFC 8725) as personal tokens. A token is verified once
+// and cached by its hash until it expires, so that later calls with it cost one look-up. Users are not stored: their id
+// is made of issuer and subject, so that the database may have roles for them, and the claims may grant more.
 import { BoundedCache } from "../core/bounded-cache.ts";
 import type * as Jose from "jose";
 import type { JWTPayload } from "jose";
@@ -13,11 +13,14 @@ import type { UpstreamClient } from "../wire/upstream.ts";
 import { type IssuerKeys, KeysUnavailable, openIssuerKeys } from "./issuer-keys.ts";
 
 const MAX_KNOWN = 10_000;
-/** A subject that can stand in an id as it is; every other is hashed. */
+/** A subject that can be part of an id unchanged; every other subject is hashed. */
 const PLAIN_SUBJECT = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,42}$/;
 
 export interface Logins {
-  /** The token as a personal one; at once where it is known. Throws, or rejects with, `invalid_token`, `expired_token` or `login_unavailable`. */
+  /**
+   * Returns the login as a personal token, synchronously when it is cached. Throws or rejects with `invalid_token`,
+   * `expired_token` or `login_unavailable`.
+   */
   identify(text: string, issuers: readonly LoginIssuer[], nowMs: number): AccessToken | Promise<AccessToken>;
 }
 
@@ -65,7 +68,7 @@ export function openLogins({ upstream, clock, onFault }: LoginsOptions): Logins 
       if (there !== undefined) {
         const keys = keysOf(there.issuer);
         keys.keepFresh();
-        // another configuration, or other keys, may not believe it any more
+        // The token may not be valid any more under a changed configuration or changed keys.
         if (issuers.includes(there.issuer) && there.generation === keys.generation()) {
           if (nowMs < there.token.expiresAtMs) return there.token;
           throw expired(there.token.expiresAtMs);
@@ -81,7 +84,7 @@ export function openLogins({ upstream, clock, onFault }: LoginsOptions): Logins 
   };
 }
 
-/** By `iss` and `aud`, which nobody has signed for yet. */
+/** Selects the issuer by `iss` and `aud`, which are not verified yet. */
 function issuerOf(
   text: string,
   issuers: readonly LoginIssuer[],
@@ -104,7 +107,7 @@ function issuerOf(
   return found;
 }
 
-/** Nobody has looked at the token yet: the claim may be anything. */
+/** The token is not verified yet, so the claim may have any type. */
 function audiencesOf({ aud }: { readonly aud?: unknown }): readonly unknown[] {
   return Array.isArray(aud) ? (aud as readonly unknown[]) : [aud];
 }
@@ -182,7 +185,7 @@ function asPersonalToken(payload: JWTPayload, issuer: LoginIssuer, nowMs: number
 
 function claimAt(payload: JWTPayload, path: string): unknown {
   let value: unknown = payload;
-  // the whole path first: claims of some issuers are addresses, with dots in them
+  // The whole path is tried first, because the claims of some issuers are URLs that contain dots.
   if (Object.hasOwn(payload, path)) return payload[path];
   for (const name of path.split(".")) {
     if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return undefined;
@@ -196,7 +199,7 @@ function valuesAt(payload: JWTPayload, path: string): readonly string[] {
   return (Array.isArray(value) ? (value as readonly unknown[]) : [value]).filter((one) => typeof one === "string");
 }
 
-/** `why` is one of our own words: nothing of the token is told. */
+/** `why` is a fixed text of the gateway: nothing of the token is repeated. */
 function invalid(why: string, cause?: unknown): GatewayError {
   return new GatewayError(
     "invalid_token",

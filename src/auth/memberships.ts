@@ -1,10 +1,10 @@
-// The roles of a personal token's user: those that the store has, and those that a login of the company's gives.
+// The roles of a personal token's user: those in the store, and those that a company login grants.
 import type { AccessToken, Membership } from "../core/identity.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 
 const NONE: readonly Membership[] = [];
 
-/** In the token's own tenant; none for a project token. */
+/** Only those in the token's own tenant; a project token has none. */
 export function membershipsOf(
   token: AccessToken,
   { memberships }: Pick<Snapshot, "memberships">,

@@ -1,13 +1,13 @@
-// A token that is narrowed hands out nothing wider than itself (decisions 2.11).
+// A restricted token cannot grant more than it may do itself (promise 2.11).
 import { GatewayError } from "../core/errors.ts";
 import type { AccessToken } from "../core/identity.ts";
 import { compileGlob } from "../core/glob.ts";
 
 type Narrowed = Pick<AccessToken, "models" | "routes" | "ipRanges">;
 
-/** Throws `insufficient_role`. Of globs only those are known to be narrower that a glob of the caller's matches letter by letter. */
+/** Throws `insufficient_role`. A given glob counts as narrower only when one of the caller's globs matches its text. */
 export function demandNarrowingWithin(own: Narrowed, given: Narrowed): void {
-  // models and routes widen one another: a token with both may call what either permits
+  // Models and routes add to each other: a token with both may call what either of them permits.
   const calls = own.models.length > 0 || own.routes.length > 0;
   if (calls && given.models.length === 0 && given.routes.length === 0) throw wider("models");
   if (calls && given.models.some((pattern) => !covered(own.models, pattern))) throw wider("models");
@@ -19,7 +19,7 @@ export function demandNarrowingWithin(own: Narrowed, given: Narrowed): void {
     throw wider("ip");
 }
 
-/** What is configured holds for others than the token too. Throws `insufficient_role`. */
+/** Configuration applies to more than this token. Throws `insufficient_role`. */
 export function demandConfigures({ models, routes }: Narrowed): void {
   if (models.length > 0 || routes.length > 0)
     throw new GatewayError(

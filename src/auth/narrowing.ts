@@ -1,5 +1,6 @@
-// What a token is narrowed to, compiled once for each token (decisions 2.4, 3.4). A token that is narrowed by models may call those that match. One that is
-// narrowed by routes may name those that match, and what the configuration names in them is permitted with the route. Both: what either of them permits.
+// The restrictions of a token to models and routes, compiled once for each token (promises 2.4 and 3.4). A token that
+// is restricted to models may call those that match. A token that is restricted to routes may name those that match,
+// and what the configuration names in them is permitted with the route. A token with both may call what either permits.
 import { GatewayError } from "../core/errors.ts";
 import { compileGlob, type Glob } from "../core/glob.ts";
 import type { AccessToken, Narrowing } from "../core/identity.ts";
@@ -7,7 +8,7 @@ import { DIRECT_ROUTE } from "../core/route.ts";
 
 const compiled = new WeakMap<AccessToken, Narrowing>();
 
-/** Null: the token is narrowed neither by models nor by routes. */
+/** `null` when the token is restricted neither to models nor to routes. */
 export function narrowingOf(token: AccessToken): Narrowing | null {
   if (token.models.length === 0 && token.routes.length === 0) return null;
   const known = compiled.get(token);
@@ -22,8 +23,8 @@ interface Named {
 }
 
 /**
- * Throws `route_not_found` or `model_not_found` in the words of what is not there: whether it is, is nothing that the token should tell. `covered`: the
- * configuration names the target in a route that covers it.
+ * Throws `route_not_found` or `model_not_found` with the message for what does not exist, so that the token does not
+ * reveal what exists. `covered` says that the configuration names the target in a route that the token may name.
  */
 export function demandTarget(narrowing: Narrowing | null, route: Named, target: Named, covered: boolean): void {
   if (narrowing === null || covered) return;
@@ -41,7 +42,7 @@ export function demandTarget(narrowing: Narrowing | null, route: Named, target: 
     );
 }
 
-/** Whether it may name the route and call at least one of its targets through it. */
+/** Whether the token may name the route and call at least one of its targets through it. */
 export function permitsRoute(
   narrowing: Narrowing | null,
   { name, targets }: Named & { readonly targets: readonly Named[] },
@@ -68,7 +69,7 @@ function matches(globs: readonly Glob[], text: string): boolean {
   return false;
 }
 
-/** A slash behind the provider is written for the colon, as in requests (decisions 1.3). */
+/** A slash after the provider stands for the colon, as in requests (promise 1.3). */
 function withColon(pattern: string): string {
   return pattern.replace(/^([^*:/]+)\//, "$1:");
 }

@@ -1,10 +1,11 @@
-// Texts as one block of memory: a thread that only hands them on to another does so without a copy, however long they are.
+// Texts in one block of memory, so that a thread can pass them on to another thread without copying them, however long
+// they are.
 import type { Texts } from "./guard-search.ts";
 
 export interface PackedTexts {
-  /** All of them, one after the other, in UTF-16. */
+  /** All texts in UTF-16, one after the other. */
   readonly units: Uint8Array;
-  /** Units of each: those of `words` first. */
+  /** The number of UTF-16 units of each text: those of `words` first. */
   readonly lengths: Uint32Array;
   readonly words: number;
 }

@@ -1,6 +1,6 @@
-// Runs a pattern over a text that comes in pieces: at most one thread for each instruction, in the order of preference, as in RE2 (Russ Cox, "Regular
-// Expression Matching: the Virtual Machine Approach"). Where the pieces are cut makes no difference, and it is known at every moment where the oldest
-// match that could still be growing began.
+// Runs a pattern over a text that arrives in pieces, with at most one thread for each instruction, in order of
+// preference, as in RE2 (Russ Cox, "Regular Expression Matching: the Virtual Machine Approach"). The result does not
+// depend on where the pieces are cut, and the start of the oldest match that could still grow is known at every moment.
 import type { Detector, DetectorRun, TextWindow } from "../core/policy.ts";
 import { AT, type PatternProgram, STEP } from "./pattern-program.ts";
 import { spend } from "./work-meter.ts";
@@ -8,28 +8,28 @@ import { spend } from "./work-meter.ts";
 export interface PatternDetector {
   readonly mask: string;
   readonly source: string;
-  /** Steps for each character at the worst; left out: as many as the program has instructions. */
+  /** Worst-case steps for each character; by default the number of instructions of the program. */
   readonly work?: number;
   readonly program: PatternProgram;
-  /** UTF-16 units of a match at most: what grows longer is not looked for. */
+  /** The longest match in UTF-16 units; longer matches are not found. */
   readonly maxLength: number;
-  /** How much of a match is really one, by the text before it; 0: nothing. Left out: all of it. */
+  /** How many units of a match are accepted, given the text before it; 0 rejects it. By default all of them. */
   readonly accept?: (match: string, before: string) => number;
   readonly folds?: boolean;
-  /** What every match has in it. */
+  /** A search for something that every match contains. */
   readonly hint?: Hint;
 }
 
-/** Where a search of the language's own, which is many times quicker, has to find something before it is worth while to look closely. */
+/** A search with the much faster regular expressions of the language, which has to succeed before the machine runs. */
 export interface Hint {
   readonly search: HintSearch;
-  /** Units of a match at most before the hint in it begins. */
+  /** The most units of a match before its hint begins. */
   readonly lead: number;
 }
 
-/** One search for all detectors that share it: each asks for the same text. */
+/** One search shared by several detectors, all of which search the same text. */
 export class HintSearch {
-  /** Units of the shortest text at most that is enough for the hint. */
+  /** The most units that the shortest text for the hint needs. */
   readonly length: number;
   readonly #pattern: RegExp;
   #text = "";
@@ -41,7 +41,7 @@ export class HintSearch {
     this.length = length;
   }
 
-  /** Index of the next one from `from` on; Infinity: there is none. */
+  /** The index of the next occurrence at or after `from`; Infinity when there is none. */
   next(text: string, from: number): number {
     if (from >= this.#from && from <= this.#found && text === this.#text) return this.#found;
     this.#pattern.lastIndex = from;
@@ -66,24 +66,27 @@ export function patternDetector(options: PatternDetector): Detector {
   };
 }
 
-/** Whether the pattern matches where there is nothing to match. */
+/** Whether the pattern matches the empty text. */
 export function matchesNothing(program: PatternProgram): boolean {
   return reached(program, [program.start]).isMatch;
 }
 
 const ASCII = 128;
-/** So many characters (as a power of two) are passed over in the time of a step. */
+/** How many characters (as a power of two) are skipped in the time of one step. */
 const SKIPPED_BITS = 3;
-/** Units before a match that are told with it. */
+/** How many units before a match are passed to `accept`. */
 export const MAX_BEFORE = 48;
-/** Steps that it takes to judge a character of a whole match, which is done by expressions of the language. */
+/** Steps counted for each character of a match in `accept`, which uses regular expressions of the language. */
 const ACCEPTING = 8;
 const END = -1;
 const NOWHERE = 0;
 const ANYWHERE = 1;
 const AT_EDGE = 2;
 
-/** The instructions that can take the next character, whatever stands around it, but for what `never` holds; and whether the pattern can end before it. */
+/**
+ * The instructions that can take the next character in any context that does not require `never`, and whether the
+ * pattern can end before that character.
+ */
 function reached(
   { step, out, arg }: PatternProgram,
   from: readonly number[],
@@ -112,11 +115,11 @@ class Machine {
   readonly hint: Hint | null;
   /** Where a match can begin with this ASCII character: `NOWHERE`, `ANYWHERE`, or `AT_EDGE` of a word. */
   readonly begins: Uint8Array;
-  /** Whether it can begin with any other. */
+  /** Whether a match can begin with a character beyond ASCII. */
   readonly beginsBeyond: boolean;
-  /** Whether one that begins with the first ASCII character can go on with the second. */
+  /** Whether a match that begins with the first ASCII character can continue with the second. */
   readonly goesOn: Uint8Array;
-  /** For each instruction that takes characters, the ASCII ones. */
+  /** For each instruction that takes characters, the ASCII characters that it takes. */
   readonly #taken: readonly (Uint8Array | null)[];
   readonly #seen: Int32Array;
   readonly #stack: Int32Array;
@@ -169,8 +172,8 @@ class Machine {
   }
 
   /**
-   * Follows one thread from `from` to the instructions that take `codePoint`, and adds what comes after them to `into`. True when it came to the end of the
-   * pattern: threads of lower preference are then of no interest.
+   * Follows one thread from `from` to the instructions that take `codePoint`, and adds their successors to `into`.
+   * Returns true when the thread reached the end of the pattern: threads of lower preference no longer matter then.
    */
   follow(
     from: number,
@@ -208,7 +211,7 @@ class Machine {
             into.add(out[at]!, start);
           break;
         case STEP.match:
-          // a match of nothing is none
+          // An empty match does not count.
           if (position > start) return true;
           break;
         default:
@@ -222,7 +225,7 @@ class Machine {
   }
 }
 
-/** Threads in the order of preference, which is also that of their beginnings. */
+/** Threads in the order of preference, which is also the order of their starts. */
 class Threads {
   readonly at: Int32Array;
   readonly start: Float64Array;
@@ -243,7 +246,7 @@ class MachineRun implements DetectorRun {
   #next: Threads | null = null;
   /** Position of the next character. */
   #at = 0;
-  /** The best match so far of those that could begin no later; -1: none. */
+  /** The best match so far among those that start earliest; -1 when there is none. */
   #bestStart = -1;
   #bestEnd = -1;
 
@@ -272,13 +275,13 @@ class MachineRun implements DetectorRun {
     return (this.#now === null || this.#now.count === 0) && this.#bestStart < 0;
   }
 
-  /** To the next place where a match can begin, by what two characters tell. */
+  /** Skips to the next position where a match can begin, judged by two characters. */
   #skip({ text, base, limit }: TextWindow): void {
     const { begins, beginsBeyond, goesOn, hint } = this.#machine;
     let index = this.#at - base;
     const end = limit - base;
     if (hint !== null && end - index > hint.search.length + hint.lead) {
-      // near the end one may be incomplete
+      // Near the end of the text, an occurrence of the hint may be incomplete.
       const least = Math.min(hint.search.next(text, index), end - hint.search.length) - hint.lead;
       if (least > index) index = least;
     }
@@ -315,7 +318,7 @@ class MachineRun implements DetectorRun {
         this.#bestEnd = position;
       }
     }
-    // what begins here begins later than what has been found
+    // A match that starts here would start later than the one already found.
     if (this.#bestStart < 0 && codePoint !== END)
       machine.follow(machine.program.start, position, position, codePoint, width, around, next);
     this.#now = next;
@@ -324,7 +327,7 @@ class MachineRun implements DetectorRun {
     machine.spendSteps();
   }
 
-  /** No thread is left: the best match stands, and the search goes on behind it. */
+  /** No thread is left: the best match is final, and the search continues after it. */
   #conclude(text: string, base: number, found: (start: number, end: number) => void): void {
     if (this.#now !== null) this.#now.count = 0;
     if (this.#bestStart < 0) return;

@@ -1,12 +1,13 @@
-// A regular expression as the program that re2js compiles it to, for the machine that runs over text in pieces. RE2's syntax: no backreferences, no
-// lookaround, so that every pattern can be run in time linear in the text. https://github.com/google/re2/wiki/Syntax
+// Compiles a regular expression with re2js to the program that the pattern machine runs over text in pieces. The syntax
+// is RE2's: it has no backreferences and no lookaround, so every pattern runs in time linear in the text.
+// https://github.com/google/re2/wiki/Syntax
 import type * as Re2 from "re2js";
 
 export const MAX_PATTERN = 1000;
 /** A long program makes each character of a text costly. */
 const MAX_INSTRUCTIONS = 2000;
 
-/** The instructions that can be told apart by what is done with them. */
+/** The instructions, grouped by what the machine does with them. */
 export const STEP = { branch: 1, pass: 2, assert: 3, match: 4, take: 5, fail: 6 } as const;
 type Step = (typeof STEP)[keyof typeof STEP];
 
@@ -17,7 +18,7 @@ export interface PatternProgram {
   readonly start: number;
   readonly size: number;
   readonly step: readonly Step[];
-  /** Where it goes on; for `branch` the first choice. */
+  /** The next instruction; for `branch` the first choice. */
   readonly out: readonly number[];
   /** For `branch` the second choice, for `assert` bits of `AT`. */
   readonly arg: readonly number[];
@@ -26,7 +27,7 @@ export interface PatternProgram {
   takesBeyondAscii(at: number): boolean;
 }
 
-/** Why a pattern cannot be used. */
+/** Says why a pattern cannot be used. */
 export class PatternError extends Error {}
 
 interface Instruction {
@@ -38,12 +39,12 @@ interface Instruction {
   matchRune(codePoint: number): boolean;
 }
 
-/** What re2js makes of a pattern; its types do not tell. A test holds it to this form. */
+/** The result of re2js, which its types do not declare. A test checks this form. */
 interface Compiled {
   readonly re2Input: { readonly prog: { readonly start: number; readonly inst: readonly Instruction[] } };
 }
 
-/** By the numbers of re2js. */
+/** Indexed by the operation numbers of re2js. */
 const STEPS: readonly (Step | undefined)[] = [
   undefined,
   STEP.branch,
@@ -58,7 +59,7 @@ const STEPS: readonly (Step | undefined)[] = [
   STEP.take,
   STEP.take,
 ];
-/** The two characters beyond ASCII that are another case of one within. */
+/** The two characters beyond ASCII that are case variants of ASCII letters. */
 const LONG_S = 0x17f;
 const KELVIN = 0x212a;
 const ANY = 10;
@@ -94,13 +95,13 @@ export function compilePattern(pattern: string): PatternProgram {
 
 let library: typeof Re2 | null = null;
 
-/** Loaded with the first pattern. Throws the library's error. */
+/** Loads the library with the first pattern. Throws the library's error. */
 export function linearPattern(pattern: string): Re2.RE2JS {
   library ??= import.meta.require("re2js") as typeof Re2;
   return library.RE2JS.compile(pattern);
 }
 
-/** Instructions of its program. Throws PatternError. */
+/** The number of instructions of the pattern's program. Throws PatternError. */
 export function instructionsOf(pattern: string): number {
   return parsed(pattern).inst.length;
 }

@@ -1,4 +1,5 @@
-// Configured policies -> those of each project, in the order in which they are asked. A project that has none pays for a look into a map, however many others have.
+// Compiles configured policies into those of each project, in the order of their evaluation. A project without policies
+// costs one look-up in a map, however many others have some.
 import type { Configured } from "../core/configured.ts";
 import { compileGlob, type Glob } from "../core/glob.ts";
 import type { Policy, PolicyCaller, PolicyRule, PolicySet, PolicyTarget, ProjectPolicies } from "../core/policy.ts";
@@ -66,7 +67,7 @@ function compilePolicy({ id, name: known, document }: Configured<PolicyDocument>
   };
 }
 
-/** What was stored is checked before; a rule that can no longer be used denies, as one that fails does. */
+/** Stored rules were checked before. A rule that can no longer be compiled denies, like one that fails. */
 function ruleOf(text: string): { readonly rule: PolicyRule; readonly mentionsTarget: boolean } {
   try {
     const rule = compileRule(text);

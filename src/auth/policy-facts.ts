@@ -1,5 +1,6 @@
-// What a rule sees of a call: values in the form of CEL (whole numbers are bigint, others double), made when a rule first asks for them and once for the call.
-// Long texts and lists are no matter for a rule: where one is asked for, the rule fails, and so denies (decisions 3.1).
+// The values of a call that a rule can read, in the form of CEL (whole numbers are bigint, others double). They are
+// made when a rule first reads them, once for each call. Long texts and lists are not available to rules: a rule that
+// reads one fails, and therefore denies (promise 3.1).
 import { estimatePrompt } from "../accounting/estimate.ts";
 import { BLOCK_TYPES, type ChatRequest, type HeldConversation, type Message, MESSAGE_ROLES } from "../core/chat.ts";
 import { heldPlace } from "../core/held-member.ts";
@@ -9,7 +10,7 @@ import type { CommonParameter } from "../core/params.ts";
 import type { PolicyTarget } from "../core/policy.ts";
 import { parseBoundedJson } from "../wire/json.ts";
 
-/** Characters of a text, and items of a list or a mapping, that a rule can be given at most. */
+/** The most characters of a text, and items of a list or a mapping, that a rule can read. */
 export const MAX_TEXT = 16_384;
 export const MAX_ITEMS = 1000;
 
@@ -27,7 +28,7 @@ function boundedList<T>(items: readonly T[]): readonly T[] {
 
 type Value = null | boolean | bigint | number | string | readonly Value[] | ReadonlyMap<string, Value>;
 
-/** A JSON value in the form of CEL. Throws FactError when it holds more than `MAX_ITEMS` values. */
+/** Converts a JSON value to the form of CEL. Throws FactError when it holds more than `MAX_ITEMS` values. */
 function valueOf(json: Json): Value {
   let left = MAX_ITEMS;
   const convert = (value: Json): Value => {
@@ -53,7 +54,7 @@ function numberOf(value: number): bigint | number {
 
 const EMPTY: ReadonlyMap<string, Value> = new Map();
 
-/** What a rule may be given of members that another thread holds: their JSON, or why it cannot be given them. */
+/** What rules may read of members that another thread holds: their JSON, or why they cannot be read. */
 export function memberFacts(members: readonly Json[]): HeldConversation["memberFacts"] {
   try {
     valueOf(members);
@@ -76,7 +77,7 @@ function extraOf({ extra, held }: ChatRequest): JsonObject {
   };
 }
 
-/** The type that a rule sees of each common parameter; `dyn` is whatever was sent. */
+/** The type of each common parameter in rules; `dyn` is whatever was sent. */
 export const PARAMETER_TYPES: Readonly<
   Record<CommonParameter, "double" | "int" | "bool" | "string" | "list<string>" | "dyn">
 > = {
@@ -118,7 +119,7 @@ export const PARAMETER_TYPES: Readonly<
   hf_model_name: "string",
 };
 
-/** One property for each parameter; `undefined` is not sent, which `has()` tells. */
+/** Has one property for each parameter. A parameter that was not sent is `undefined`, which `has()` reports. */
 export class ParameterFacts {
   readonly params: JsonObject;
   constructor(params: JsonObject) {
@@ -182,7 +183,7 @@ export class RequestFacts {
   constructor(request: ChatRequest) {
     this.#request = request;
   }
-  /** Empty: not sent. */
+  /** Empty when not sent. */
   get route(): string {
     return boundedText(this.#request.options.route ?? "");
   }
@@ -246,7 +247,7 @@ export class TokenFacts {
   readonly id: string;
   readonly kind: string;
   readonly role: string;
-  /** Empty on a project's token. */
+  /** Empty for a project token. */
   readonly user: string;
   readonly permissions: readonly string[];
   constructor({ tokenId, tokenKind, role, userId, permissions }: Principal) {
@@ -266,7 +267,7 @@ export class ScopeFacts {
 }
 
 export class ClientFacts {
-  /** Empty: not known. */
+  /** Empty when unknown. */
   readonly ip: string;
   constructor(ip: string) {
     this.ip = ip;

@@ -1,4 +1,4 @@
-// The guard of a policy's document, compiled: its classes and patterns as detectors.
+// Compiles the guard in the document of a policy: its classes and patterns become detectors.
 import { BoundedCache } from "../core/bounded-cache.ts";
 import type { Detector, Guard } from "../core/policy.ts";
 import { classDetectorOf, detectorsOf, type PiiClass } from "./detector-classes.ts";
@@ -6,7 +6,7 @@ import type { NationalId } from "./detector-national-ids.ts";
 import { matchesNothing, patternDetector } from "./pattern-machine.ts";
 import { compilePattern, PatternError } from "./pattern-program.ts";
 
-/** What grows longer than this many UTF-16 units is not looked for. */
+/** Matches of more than this many UTF-16 units are not found. */
 const MAX_MATCH = 1024;
 
 export interface GuardDocument {
@@ -49,12 +49,12 @@ export function workOf(detectors: readonly Detector[]): number {
 
 const PATTERN = "pattern ";
 
-/** The detector that has this source. Throws PatternError. */
+/** The detector of this source. Throws PatternError. */
 export function openDetector(source: string): Detector {
   return source.startsWith(PATTERN) ? guardPattern(source.slice(PATTERN.length)) : classDetectorOf(source)!;
 }
 
-/** Most patterns are the same ones after a change of the configuration. */
+/** After a change of the configuration most patterns are the same as before. */
 const detectors = new BoundedCache<string, Detector>(10_000);
 
 /** Throws PatternError. */

@@ -1,6 +1,6 @@
-// Rules in CEL: parsed, checked and bounded once at load, asked on calls. The only file that knows the library. What could make a rule slow is refused here:
-// macros inside macros, functions that make long values, regular expressions that backtrack (decisions 3.1).
-// https://github.com/google/cel-spec/blob/master/doc/langdef.md
+// Rules in CEL: parsed, checked and bounded once when they are loaded, and evaluated on calls. Only this file uses the
+// library. What could make a rule slow is refused here: macros inside macros, functions that make long values, and
+// regular expressions that backtrack (promise 3.1). https://github.com/google/cel-spec/blob/master/doc/langdef.md
 import { BoundedCache } from "../core/bounded-cache.ts";
 import type * as Cel from "@marcbachmann/cel-js";
 import type { ASTNode, Environment } from "@marcbachmann/cel-js";
@@ -26,7 +26,7 @@ export interface CompiledRule extends PolicyRule {
   readonly mentions: ReadonlySet<RuleVariable>;
 }
 
-/** A rule that cannot be used; the message shows the place with a caret. */
+/** A rule that cannot be used; the message shows the position with a caret. */
 export class RuleError extends Error {}
 
 export const MAX_RULE = 8192;
@@ -34,9 +34,9 @@ const MAX_NODES = 300;
 const MAX_DEPTH = 32;
 /** Nodes in the body of a macro, which runs up to `MAX_ITEMS` times. */
 const MAX_BODY = 64;
-/** Characters that the patterns of a rule look at in one evaluation. */
+/** The most characters that the patterns of a rule search in one evaluation. */
 const MAX_MATCHED = 1_000_000;
-/** Steps that they may take at the worst, by the sizes of their programs and the lengths of the texts: some 50 ms. */
+/** The most steps that they may take, by the sizes of their programs and the lengths of the texts: some 50 ms. */
 const MAX_STEPS = 15_000_000;
 const MAX_PATTERN = 1000;
 
@@ -68,7 +68,7 @@ const FUNCTIONS: ReadonlySet<string> = new Set([
   "timestamp",
   "duration",
 ]);
-/** `+` of these makes nothing longer. */
+/** Adding values of these types gives nothing longer. */
 const FIXED_SIZE = /^(int|uint|double|google\.protobuf\.(Timestamp|Duration))$/;
 
 /** Throws RuleError. */
@@ -76,7 +76,7 @@ export function compileRule(text: string): CompiledRule {
   return compiled.getOrMake(text, () => compile(text));
 }
 const MAX_KNOWN = 10_000;
-/** Most rules are the same texts after a change of the configuration. */
+/** After a change of the configuration most rules are the same as before. */
 const compiled = new BoundedCache<string, CompiledRule>(MAX_KNOWN);
 
 function compile(text: string): CompiledRule {
@@ -107,7 +107,7 @@ let environment: Environment | null = null;
 
 function rules(): Environment {
   if (environment !== null) return environment;
-  // loaded with the first rule: who has none keeps a dozen megabytes
+  // The library is loaded with the first rule; a gateway without rules saves a dozen megabytes.
   const cel = import.meta.require("@marcbachmann/cel-js") as typeof Cel;
   const made = new cel.Environment({
     unlistedVariablesAreDyn: false,
@@ -174,10 +174,10 @@ function rules(): Environment {
   return (environment = made);
 }
 
-/** What stands in the program in place of a macro's list and of `matches`. */
+/** Names that replace a macro's list and `matches` in the program. */
 const BOUNDED = "bounded__list";
 const MATCHES = "matches__linear";
-/** Behind the name of a function of timestamps that is given a zone. */
+/** Appended to the name of a timestamp function that takes a zone. */
 const ZONED = "__zoned";
 
 function withinBound(list: { readonly length?: number; readonly size?: number }): unknown {
@@ -194,7 +194,7 @@ const patterns = new BoundedCache<string, Pattern>(MAX_KNOWN);
 let matched = 0;
 let steps = 0;
 
-/** Linear in the text, and bounded by what it may cost. Only patterns of rules that were loaded come here. */
+/** Takes time linear in the text, within the bounds above. Only patterns of loaded rules get here. */
 function matchesPattern(text: string, pattern: string): boolean {
   matched += text.length;
   if (matched > MAX_MATCHED)
@@ -215,7 +215,7 @@ interface Checked {
   readonly program: (facts: object) => unknown;
 }
 
-/** `shown` is the text that its author knows. */
+/** `shown` is the text as its author wrote it. */
 function checked(text: string, shown: string): Checked {
   try {
     const program = rules().parse(text);
@@ -232,7 +232,7 @@ function checked(text: string, shown: string): Checked {
   }
 }
 
-/** `line 2, column 7: <what>`, the line, and a caret below the place. */
+/** `line 2, column 7: <what>`, the line, and a caret below the position. */
 function refusal(text: string, at: number, what: string): RuleError {
   const before = text.slice(0, at).split("\n");
   const column = before.at(-1)!.length;
@@ -253,7 +253,7 @@ interface Walk {
   readonly edits: Edit[];
 }
 
-/** The body of the macro that a node stands in; null: in none. */
+/** The body of the macro that contains a node; `null` when the node is outside macros. */
 interface Body {
   nodes: number;
 }
@@ -372,7 +372,7 @@ function typeOf(node: ASTNode): string {
 function edited(text: string, edits: readonly Edit[]): string {
   let out = "";
   let at = 0;
-  // what closes at a place comes before what opens there
+  // A closing edit at a position precedes an opening one at the same position.
   for (const edit of edits.toSorted((a, b) => a.at - b.at || Number(b.text === ")") - Number(a.text === ")"))) {
     out += text.slice(at, edit.at) + edit.text;
     at = edit.end;

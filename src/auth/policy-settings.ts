@@ -1,5 +1,5 @@
-// The document of a policy: what the admin API takes, the store keeps and the section `policies` of the file holds (decisions 3). A rule or pattern that cannot
-// be used is a mistake of the document.
+// The document of a policy: the admin API accepts it, the store keeps it, and the section `policies` of the
+// configuration file holds it (promises of chapter 3). A document whose rule or pattern cannot be used is invalid.
 import { z } from "zod";
 import { PII_CLASSES } from "./detector-classes.ts";
 import { NATIONAL_ID_NAMES, type NationalId } from "./detector-national-ids.ts";
@@ -133,7 +133,10 @@ export const policySchema = z
 
 export type PolicyDocument = z.output<typeof policySchema>;
 
-/** In place of a stored policy that this version cannot read: its rule is none, and a rule that cannot be evaluated denies. */
+/**
+ * Replaces a stored policy that this version cannot read. Its rule is empty, and a rule that cannot be evaluated
+ * denies.
+ */
 export function unreadablePolicy(mode: PolicyDocument["mode"]): PolicyDocument {
   return {
     effect: "deny",
@@ -144,7 +147,7 @@ export function unreadablePolicy(mode: PolicyDocument["mode"]): PolicyDocument {
   };
 }
 
-/** By name, in the order in which they are asked. */
+/** By name, in the order of evaluation. */
 export const policiesSection = z
   .record(z.string().regex(POLICY_NAME, NAME_WORDS), policySchema)
   .refine((all) => Object.keys(all).length <= MAX_POLICIES, `expected at most ${MAX_POLICIES}`)
@@ -155,7 +158,7 @@ function problemOf(compile: () => unknown): string | null {
     compile();
     return null;
   } catch (thrown) {
-    // what a library cannot take is a mistake of the rule as well, and no fault of the gateway
+    // What a library cannot compile is also an error in the rule, not a fault of the gateway.
     return thrown instanceof RuleError || thrown instanceof PatternError
       ? thrown.message
       : `it is beyond what can be compiled (${String(thrown)})`;

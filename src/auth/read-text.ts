@@ -1,5 +1,6 @@
-// A text as detectors read it: each unit of what is read knows where it stands in the text as it was written. In JSON the escapes are read as what they mean;
-// for classes of data, digits and signs of other scripts and widths are read as their ASCII forms, and what has no width is not read at all.
+// A text in the form in which detectors read it; each unit keeps its position in the text as it was written. In JSON,
+// escapes are decoded. For classes of data, digits and signs of other scripts and widths are read as their ASCII forms,
+// and characters without width are skipped.
 import type { TextWindow } from "../core/policy.ts";
 
 export interface Reading {
@@ -21,10 +22,10 @@ export class ReadText implements TextWindow {
   readonly #isJson: boolean;
   readonly #folds: boolean;
   readonly #special: RegExp;
-  /** Where each unit of `text` begins and ends in what was written; null while both are the same. */
+  /** Where each unit of `text` begins and ends in the written text; `null` while both texts are identical. */
   #starts: number[] | null = null;
   #ends: number[] = [];
-  /** Up to where it has been read. */
+  /** How far the written text has been read. */
   #at = 0;
 
   constructor({ isJson, folds }: Reading) {
@@ -33,7 +34,7 @@ export class ReadText implements TextWindow {
     this.#special = isJson ? (folds ? UNUSUAL_OR_ESCAPED : ESCAPED) : UNUSUAL;
   }
 
-  /** Reads on in `written`, which may hold more than is to be read now. */
+  /** Reads on in the written text, which may contain more than is to be read now. */
   read({ text, base, limit, isEnd }: TextWindow): void {
     const fresh = text.slice(this.#at - base, limit - base);
     if (this.#starts === null && this.#special.test(fresh)) {
@@ -48,17 +49,17 @@ export class ReadText implements TextWindow {
     this.isEnd = isEnd;
   }
 
-  /** Where the unit at a position begins in what was written. */
+  /** Where the unit at a position begins in the written text. */
   writtenStart(position: number): number {
     if (this.#starts === null) return position;
     return position >= this.limit ? this.#at : this.#starts[position - this.base]!;
   }
-  /** Where the unit before a position ends. */
+  /** Where the unit before a position ends in the written text. */
   writtenEnd(position: number): number {
     return this.#starts === null ? position : this.#ends[position - 1 - this.base]!;
   }
 
-  /** Nothing before the position is looked at any more. */
+  /** Drops the text before the position, which is no longer needed. */
   forget(before: number): void {
     const cut = before - this.base;
     if (cut <= 0) return;
@@ -80,12 +81,12 @@ export class ReadText implements TextWindow {
       if (this.#isJson && code === 0x5c) {
         width = fresh[index + 1] === "u" ? 6 : 2;
         if (index + width > fresh.length) {
-          // the rest of the escape is still to come
+          // The rest of the escape has not arrived yet.
           if (!isEnd) break;
           width = fresh.length - index;
         }
         const isPair = HIGH.test(fresh.slice(index, index + width));
-        // the other half is an escape as well, or still to come
+        // The other half is an escape as well, or has not arrived yet.
         if (isPair && !isEnd && fresh.length < index + 12) break;
         if (isPair && LOW.test(fresh.slice(index + 6, index + 12))) width = 12;
         read = this.#folded(
@@ -98,7 +99,7 @@ export class ReadText implements TextWindow {
         read = this.#folded(fresh.slice(index, index + width));
       }
       for (let unit = 0; unit < read.length; unit++) {
-        // two units of one character stand where they stood
+        // Two units of one character share its written width.
         const share = width / read.length;
         starts.push(from + index + unit * share);
         this.#ends.push(from + index + (unit + 1) * share);
@@ -132,7 +133,7 @@ const NO_WIDTH = /^[\p{Cf}\u034f\ufe00-\ufe0f]$/u;
 const DASH = /^[\p{Pd}\u2212]$/u;
 const DIGIT = /^\p{Nd}$/u;
 
-/** The ASCII character that a reader takes it for; empty for what he does not see; itself otherwise. */
+/** The ASCII character that a reader would see; empty for an invisible character; the character itself otherwise. */
 function asciiOf(character: string): string {
   if (character.length === 1 && character.charCodeAt(0) < 128) return character;
   let read = known.get(character);
@@ -151,7 +152,10 @@ function asciiForm(character: string): string {
   return plain.length === 1 && plain.charCodeAt(0) < 128 ? plain : character;
 }
 
-/** Decimal digits stand in rows of ten that begin with the zero; rows may follow on one another. https://www.unicode.org/reports/tr44/#General_Category_Values */
+/**
+ * Decimal digits form runs of ten that begin with zero; runs may follow each other.
+ * https://www.unicode.org/reports/tr44/#General_Category_Values
+ */
 function digitOf(codePoint: number): string {
   const compatible = String.fromCodePoint(codePoint).normalize("NFKC");
   if (/^[0-9]$/.test(compatible)) return compatible;

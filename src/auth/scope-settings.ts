@@ -1,5 +1,5 @@
-// The section `settings` of the file, and `settings` of tenants and projects in file and store: how requests are treated, which models are enabled, and whether what
-// is said is kept.
+// The section `settings` of the configuration file, and `settings` of tenants and projects in file and store: how
+// requests are treated, which models are enabled, and whether content is kept.
 import { z } from "zod";
 import type { ScopeSettings } from "../core/snapshot.ts";
 import { contentLogSchema, toContentLogSettings } from "./content-settings.ts";
@@ -59,7 +59,7 @@ export const settingsSection = z
     description: "How requests are treated where no tenant, project or request says otherwise.",
   });
 
-/** In the settings of a project: which projects keep what is said is the tenant's to say. */
+/** Not allowed in the settings of a project: only the tenant decides which projects keep content. */
 export const MISPLACED_PROJECTS = {
   path: ["content_log", "projects"],
   message: "only the settings of a tenant say which projects keep what is said",
@@ -70,7 +70,7 @@ const ofProject = scopeSettings.refine(
   MISPLACED_PROJECTS,
 );
 
-/** `settings` of one tenant or project. */
+/** The `settings` of one tenant or project. */
 export const scopeSettingsSection = (noun: "tenant" | "project") =>
   (noun === "project" ? ofProject : scopeSettings)
     .transform(toScopeSettings)

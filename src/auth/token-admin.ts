@@ -1,5 +1,6 @@
-// The life of access tokens: made, listed, rotated, revoked, and the first one of all (decisions 2.4 to 2.8). Used by the command line and the admin
-// API. What is wrong with a request is an Error whose message names what there is; no message repeats a token.
+// Creates, lists, rotates and revokes access tokens, and makes the first one (promises 2.4 to 2.8). Used by the command
+// line and the admin API. An invalid request throws an Error whose message lists the valid choices; no message repeats
+// a token.
 import {
   NOT_NARROWED,
   OPS,
@@ -26,7 +27,7 @@ export const SHORTEST_OVERLAP_MS = 30 * 60_000;
 const LISTED = 20;
 const FIRST_TENANT = { id: "default", name: "Default" };
 const FIRST_PROJECT = { id: "default", tenantId: FIRST_TENANT.id, name: "Default" };
-/** Whom the first start makes the owner of everything. */
+/** The user whom the first start makes the owner. */
 const FIRST_USER = "owner";
 const FIRST_IDENTITIES = {
   tenant: FIRST_TENANT,
@@ -41,21 +42,24 @@ const ROUTE_PATTERN = /^[A-Za-z0-9_.*-]{1,64}$/;
 export interface TokenRequest {
   /** 1 to 100 characters, for people. */
   readonly name: string;
-  /** False if left out: a project token. */
+  /** False by default, which makes a project token. */
   readonly personal?: boolean;
-  /** Of a project token; may be left out when there is exactly one project. */
+  /** For a project token. Optional when there is exactly one project. */
   readonly projectId?: string | null;
-  /** Of a personal token; may be left out when there is exactly one user. */
+  /** For a personal token. Optional when there is exactly one user. */
   readonly userId?: string | null;
-  /** Role cap of a project token, `developer` if left out, at most `maintainer`. Of a personal token: the role that its user has to have in the tenant, and by which the user is found who is not named. */
+  /**
+   * For a project token: the cap of its role, `developer` by default, at most `maintainer`. For a personal token: the
+   * role that its user must have in the tenant. A user that is not named is found by this role.
+   */
   readonly role?: string | null;
   readonly permissions?: readonly string[];
-  /** Globs; left out or empty: not narrowed. */
+  /** Globs; omitted or empty for no restriction. */
   readonly models?: readonly string[];
   readonly routes?: readonly string[];
-  /** Addresses and CIDR ranges; left out or empty: from everywhere. */
+  /** Addresses and CIDR ranges; omitted or empty for no restriction. */
   readonly ipRanges?: readonly string[];
-  /** Above 0; 90 (personal) or 365 (project) if left out, or the tenant's cap where that is less. */
+  /** Above 0. By default 90 (personal) or 365 (project), or the tenant's cap if that is lower. */
   readonly expiresInDays?: number | null;
   /** As in StoredToken. */
   readonly createdBy?: string | null;
@@ -63,15 +67,15 @@ export interface TokenRequest {
 
 export interface IssuedToken {
   readonly id: string;
-  /** To be shown once: it is kept nowhere. */
+  /** To be shown once; it is not stored. */
   readonly text: string;
   readonly record: AccessToken;
 }
 
 export interface RotationOptions {
-  /** How long the old secret goes on; 24 h if left out, at least 30 min. It never outlives the end that it had. */
+  /** How long the old secret stays valid: 24 h by default, at least 30 min. This never extends its previous end. */
   readonly overlapMs?: number | null;
-  /** As long as the token was made for, if left out, and within the tenant's cap. */
+  /** By default the lifetime with which the token was created, within the tenant's cap. */
   readonly expiresInDays?: number | null;
 }
 
@@ -117,7 +121,10 @@ export async function createToken(writer: Writer, request: TokenRequest, nowMs: 
   return { id, text, record };
 }
 
-/** Gives the token another secret and a new life. Throws Error for an unknown or revoked token and for an overlap that is too short, and StoreError. */
+/**
+ * Gives the token another secret and a new lifetime. Throws Error for an unknown or revoked token and for an overlap
+ * that is too short, and StoreError.
+ */
 export async function rotateToken(
   writer: Writer,
   tokenId: string,
@@ -144,13 +151,16 @@ export async function rotateToken(
   return { id, text, record };
 }
 
-/** For good, and at once. The time of a first revocation stays. Throws Error for an unknown token, and StoreError. */
+/**
+ * Revokes the token permanently and at once. The time of a first revocation is kept. Throws Error for an unknown token,
+ * and StoreError.
+ */
 export async function revokeToken(writer: Writer, tokenId: string, nowMs: number): Promise<AccessToken> {
   const { id } = await knownToken(tokenId, writer);
   return writer.changeToken(id, (token) => ({ ...token, revokedAtMs: token.revokedAtMs ?? nowMs }));
 }
 
-/** Never secrets, nor their hashes. The newest first. */
+/** The newest first, without secrets or their hashes. */
 export async function listTokens(
   store: Pick<Store, "readIdentities">,
   nowMs: number,
@@ -160,8 +170,8 @@ export async function listTokens(
 }
 
 /**
- * The first start: tenant and project `default`, user `owner`, and one project token, whose text is here to be shown once. Null: they were
- * there already, and nothing has happened.
+ * The first start creates tenant and project `default`, user `owner`, and one project token, whose text is returned to
+ * be shown once. Returns `null` when they already exist; nothing is changed then.
  */
 export async function bootstrap(store: Store, nowMs: number): Promise<{ readonly token: string } | null> {
   const { id, text, sha256 } = newAccessToken("project");
@@ -185,7 +195,10 @@ export async function bootstrap(store: Store, nowMs: number): Promise<{ readonly
   return (await store.createFirst({ ...FIRST_IDENTITIES, token })) ? { token: text } : null;
 }
 
-/** What the first start makes, but for the project token, which stays for it to make and show. False: there was a tenant already. */
+/**
+ * Creates what the first start creates except the project token, which the first start still makes and shows. Returns
+ * false when a tenant already exists.
+ */
 export function makeOwner(store: Store): Promise<boolean> {
   return store.createFirst({ ...FIRST_IDENTITIES, token: null });
 }
@@ -232,7 +245,7 @@ async function personalOwner(request: TokenRequest, reader: Reader): Promise<Own
   return { tenantId: user.tenantId, projectId: null, userId: user.id, role: null };
 }
 
-/** The one user who has this role in a whole tenant; the one of the first start, where several have it. */
+/** The only user with this role in a whole tenant; if several have it, the user that the first start created. */
 async function userWithRole(role: Role, reader: Reader): Promise<{ readonly id: string; readonly tenantId: string }> {
   const { data } = await reader.listMemberships({ limit: LISTED }, { projectId: null, role });
   const only = data.length === 1 ? data[0] : data.find(({ userId }) => userId === FIRST_USER);
@@ -248,7 +261,7 @@ async function userWithRole(role: Role, reader: Reader): Promise<{ readonly id: 
   return { id: only.userId, tenantId: only.tenantId };
 }
 
-/** A personal token has no role of its own: what is asked for has to be there. */
+/** A personal token has no role of its own, so its user must have the role. */
 async function demandRole(userId: string, role: Role, reader: Reader): Promise<void> {
   const { data } = await reader.listMemberships({ limit: 1000 }, { userId });
   const highest = data.map((membership) => membership.role).toSorted((a, b) => ROLES.indexOf(b) - ROLES.indexOf(a))[0];
@@ -334,7 +347,7 @@ function checkedName(name: string): string {
   return trimmed;
 }
 
-/** A lifetime that was asked for is taken or refused; one that was not is shortened to the cap. */
+/** A requested lifetime is accepted or refused; the default lifetime is shortened to the cap. */
 function lifetime(days: number | null, defaultMs: number, cap: number): number {
   if (days === null) return Math.min(defaultMs, cap);
   if (!(days > 0) || days > LONGEST_DAYS)
@@ -350,7 +363,7 @@ async function capMs(reader: Reader, tenantId: string, kind: TokenKind): Promise
   return days == null ? Infinity : days * DAY_MS;
 }
 
-/** The secrets that still work, each with an end: the overlap's, or the one that it had, whichever comes first. */
+/** The secrets that still work, each with an end: the end of the overlap or its previous end, whichever comes first. */
 function retired(token: AccessToken, nowMs: number, overlapEndsMs: number): readonly TokenSecret[] {
   return token.secrets
     .map((secret) => ({
@@ -397,7 +410,7 @@ function summary(token: AccessToken, nowMs: number): TokenSummary {
   };
 }
 
-/** By id, or by the whole text that somebody pasted. */
+/** Finds a token by its id or by its whole text. */
 async function knownToken(idOrText: string, reader: Reader): Promise<AccessToken> {
   const token = await reader.findToken(parseTokenText(idOrText)?.id ?? idOrText);
   if (token !== null) return token;

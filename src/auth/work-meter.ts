@@ -1,7 +1,11 @@
-// How much work guards may do at once on the thread on which they run. The unit is a step of the machine that runs patterns: one instruction that is looked at for one
-// character, some 10 ns. Each thread has a meter of its own, because a look is never interrupted.
+// Limits how much work guards may do in one go on the thread on which they run. The unit is a step of the pattern
+// machine: one instruction applied to one character, some 10 ns. Each thread has its own meter, because a search is
+// never interrupted.
 
-/** Thrown out of a look that would take longer than it may here. What had been found is lost: it is to be looked at elsewhere, from the beginning. */
+/**
+ * Thrown when a search would take longer than it may on this thread. Its findings are lost: the search has to start
+ * again elsewhere.
+ */
 export class TooMuchWork extends Error {
   constructor() {
     super("Looking at this text takes more work than may be done at once.");
@@ -16,7 +20,7 @@ export function spend(steps: number): void {
   if (left < 0) throw new TooMuchWork();
 }
 
-/** Does what takes at most so many steps. Throws TooMuchWork for what takes more. */
+/** Runs work that takes at most this many steps. Throws TooMuchWork when it takes more. */
 export function withinWork<T>(steps: number, work: () => T): T {
   const before = left;
   left = Math.min(before, steps);

@@ -1,4 +1,5 @@
-// The calendar of a time zone, for rules: one look into the language's tables for each moment and zone, which is dear, however often rules ask.
+// The calendar of a time zone, for rules. The language's time zone tables are expensive, so they are read once for each
+// moment and zone, however often rules ask.
 import { BoundedCache } from "../core/bounded-cache.ts";
 
 const FIELDS = {
@@ -16,7 +17,7 @@ const MAX_ZONES = 1000;
 interface Zone {
   readonly format: Intl.DateTimeFormat;
   atMs: number;
-  /** Its fields in UTC are those of the zone. */
+  /** A date whose UTC fields are those of the zone. */
   local: Date;
 }
 const zones = new BoundedCache<string, Zone>(MAX_ZONES);
@@ -38,7 +39,10 @@ function localTime(at: Date, name: string): Date {
   return (zone.local = local);
 }
 
-/** By the names that CEL gives them; months and days count from 0 where CEL does. https://github.com/google/cel-spec/blob/master/doc/langdef.md#datetime-functions */
+/**
+ * By the names that CEL defines; months and days count from 0 where CEL does.
+ * https://github.com/google/cel-spec/blob/master/doc/langdef.md#datetime-functions
+ */
 const CALENDAR = {
   getFullYear: (time: Date) => time.getUTCFullYear(),
   getMonth: (time: Date) => time.getUTCMonth(),
