@@ -131,10 +131,10 @@ async function main(): Promise<number> {
       }),
     );
     for (const shape of REQUESTS) if (wanted(shape.title)) note(await measured(shape.title, pinger, () => ask(shape)));
-    for (const { title, model, stream } of ANSWERED) {
+    for (const { title, model, stream, more = "", caller } of ANSWERED) {
       const body = (): string =>
-        JSON.stringify({ model: `up:${model}`, stream, messages: [{ role: "user", content: "x" }] });
-      if (wanted(title)) note(await measured(title, pinger, () => ask({ title, body })));
+        `{"model":"up:${model}","stream":${stream},"messages":[{"role":"user","content":"x"}]${more}}`;
+      if (wanted(title)) note(await measured(title, pinger, () => ask({ title, body, ...(caller && { caller }) })));
     }
   } finally {
     await pinger.terminate();

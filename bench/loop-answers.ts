@@ -15,7 +15,8 @@ const many = (length: number, item: (index: number) => string): string =>
   Array.from({ length }, (_, index) => item(index)).join(",");
 
 const PLAIN: Readonly<Record<string, () => string>> = {
-  "long-text": () => whole(`"${'word \\"'.repeat(990_000)}"`),
+  "long-text": () => whole(`"${'The quick \\"brown\\" fox jumps. '.repeat(900_000)}"`),
+  addresses: () => whole(`"${"ada@mail.example.org, ".repeat(1_000_000)}"`),
   "long-escapes": () => whole(`"${"\\n".repeat(15_000_000)}"`),
   objects: () => whole('"x"', `,"objects":[${"{},".repeat(999_000)}{}]`),
   "short-objects": () => whole('"x"', `,"objects":[${"{},".repeat(170_000)}{}]`),

@@ -469,8 +469,32 @@ export const REQUESTS: readonly LoopShape[] = [
   },
 ];
 
-/** What the upstream answers to a plain request, by the model's name. */
-export const ANSWERED: readonly { readonly title: string; readonly model: string; readonly stream: boolean }[] = [
+/** What the upstream answers to a request whose model names it. */
+export interface AnsweredShape {
+  readonly title: string;
+  readonly model: string;
+  readonly stream: boolean;
+  /** JSON of further members of the request. */
+  readonly more?: string;
+  readonly caller?: LoopShape["caller"];
+}
+
+const PLAIN_ANSWERS = [
+  { title: "an answer with 30 MB of text", model: "long-text", stream: false },
+  { title: "an answer with 30 MB of escapes", model: "long-escapes", stream: false },
+  { title: "an answer of 170,000 objects", model: "short-objects", stream: false },
+  { title: "an answer with 1,000,000 addresses of e-mail", model: "addresses", stream: false },
+];
+const LONG_LINES = [
+  { title: "a streamed line of 15 MB", model: "line", stream: true },
+  { title: "a streamed line of 7 MB with 990,000 escapes", model: "line-few-escapes", stream: true },
+  { title: "a streamed line of 15 MB of accented letters", model: "line-accents", stream: true },
+  { title: "100,000 streamed events at once", model: "events", stream: true },
+];
+const beside = (shapes: readonly AnsweredShape[], words: string, more: Partial<AnsweredShape>): AnsweredShape[] =>
+  shapes.map((shape) => ({ ...shape, ...more, title: `${shape.title}, ${words}` }));
+
+export const ANSWERED: readonly AnsweredShape[] = [
   { title: "an answer with 30 MB of text", model: "long-text", stream: false },
   { title: "an answer with 30 MB of escapes", model: "long-escapes", stream: false },
   { title: "an answer of 999,000 objects", model: "objects", stream: false },
@@ -487,4 +511,9 @@ export const ANSWERED: readonly { readonly title: string; readonly model: string
   { title: "a streamed event of 200,000 members", model: "event-members", stream: true },
   { title: "100,000 streamed events at once", model: "events", stream: true },
   { title: "15 MB of empty streamed lines", model: "blank", stream: true },
+  ...beside([...PLAIN_ANSWERS, ...LONG_LINES], "guarded", { more: ',"user":"guarded"' }),
+  ...beside([...PLAIN_ANSWERS, ...LONG_LINES], "kept", { caller: "keeper" }),
+  ...beside([...PLAIN_ANSWERS, ...LONG_LINES], "with a tool server", { more: SERVER }),
+  ...beside(PLAIN_ANSWERS, "two choices in two calls", { more: ',"n":2' }),
+  ...beside(PLAIN_ANSWERS, "wanted as a stream", { stream: true }),
 ];

@@ -19,9 +19,11 @@ import {
   UNLOOKED,
   UNREPLACEABLE,
 } from "./guard-request.ts";
+import type { AnswerToLookAt } from "./long-answers.ts";
 import type { GuardSaid, LongRequests } from "./long-requests.ts";
 import type { Looking, StreamUnderGuards } from "./looking.ts";
 import type { WholeAnswer } from "./whole-answer.ts";
+import type { WrittenBody } from "./written-answer.ts";
 
 export interface PolicyCall {
   readonly sent: ChatRequest;
@@ -276,14 +278,22 @@ export class CallPolicies {
     }
   }
 
-  /** Looks at a plain answer; a promise where that takes long. Throws `policy_violation`. */
-  answered(answer: WholeAnswer, guards: readonly GuardPolicy[]): WholeAnswer | Promise<WholeAnswer> {
+  /** Looks at a plain answer; a promise where that takes long, as it does where the answer `isLong`. Throws `policy_violation`. */
+  answered(answer: WholeAnswer, guards: readonly GuardPolicy[], isLong: boolean): WholeAnswer | Promise<WholeAnswer> {
     return this.#look(
       guards,
-      charactersOfAnswer(answer),
+      isLong ? Number.POSITIVE_INFINITY : charactersOfAnswer(answer),
       (guard) => visitAnswer(answer, guard),
       (ahead) => guardedAnswer(answer, guards, this.guardSpoke, ahead),
     );
+  }
+
+  /** Has guards look at a plain answer that another thread holds. Throws `policy_violation`. */
+  async answeredThere(answer: AnswerToLookAt, guards: readonly GuardPolicy[]): Promise<WrittenBody> {
+    const { spoke, blocked, written } = await answer.under((texts) => this.#call.looking!.search(texts, guards));
+    for (const { place, failure } of spoke) this.guardSpoke(guards[place]!, failure ?? undefined);
+    if (blocked !== null) throw blockedError(new BlockedText(guards[blocked.place]!, blocked.failure));
+    return written!;
   }
 
   /** Looks at the chunks of a stream. */

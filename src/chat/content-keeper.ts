@@ -13,6 +13,7 @@ import {
   cutWithMargin,
   type Fitting,
   MARGIN,
+  MAX_KEPT_CALLS,
   type Room,
   withoutFiles,
   withoutMargin,
@@ -72,6 +73,11 @@ export class ContentKeeper {
     }
   }
 
+  /** Characters of answers that it still takes. */
+  get room(): number {
+    return this.#room;
+  }
+
   /** The body of a plain answer. */
   answered(body: JsonObject): void {
     for (const choice of listOf(body["choices"])) {
@@ -105,7 +111,7 @@ export class ContentKeeper {
   }
 
   #takeCall(calls: ToolCall[], { id, type, function: called, ...rest }: JsonObject, index: number): void {
-    if (index > MAX_CALLS) return;
+    if (index > MAX_KEPT_CALLS) return;
     const known = calls[index] ?? { id: "", type: "function", function: { name: "", arguments: "" } };
     const more = isObject(called) ? called : {};
     const word = typeof type === "string" ? (type as ToolCall["type"]) : known.type;
@@ -218,7 +224,6 @@ function listHere(values: readonly unknown[]): CutList {
 
 /** What a look at a text of nothing costs, in characters. */
 const EACH_TEXT = 16;
-const MAX_CALLS = 1000;
 
 function listOf(value: Json | undefined): readonly JsonObject[] {
   return Array.isArray(value) ? (value as readonly Json[]).filter(isObject) : [];

@@ -4,6 +4,8 @@ import { isObject, isRawNumber, type Json, type JsonObject } from "../core/json.
 
 /** The longest secret that is looked for. */
 export const MARGIN = 16_384;
+/** Calls of functions in one answer, by their numbers. */
+export const MAX_KEPT_CALLS = 1000;
 /** Behind a text that was cut with its margin. */
 export const CUT = "\uFFFE\uFFFF";
 

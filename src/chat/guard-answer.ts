@@ -75,13 +75,23 @@ export function guardedAnswer(
   ahead: LookedAt | null,
 ): WholeAnswer {
   try {
-    const body = mapAnswer(answer, textGuard(guards, spoke, ahead));
-    if (changes(guards))
-      body["choices"] = (body["choices"] as readonly JsonObject[]).map((choice) => ({ ...choice, logprobs: null }));
-    return { ...answer, body };
+    return answerUnder(guards, answer, spoke, ahead);
   } catch (thrown) {
     throw blockedError(thrown);
   }
+}
+
+/** The same, which throws BlockedText. */
+export function answerUnder(
+  guards: readonly GuardPolicy[],
+  answer: WholeAnswer,
+  spoke: GuardSpoke,
+  ahead: LookedAt | null,
+): WholeAnswer {
+  const body = mapAnswer(answer, textGuard(guards, spoke, ahead));
+  if (changes(guards))
+    body["choices"] = (body["choices"] as readonly JsonObject[]).map((choice) => ({ ...choice, logprobs: null }));
+  return { ...answer, body };
 }
 
 function mapAnswer(answer: WholeAnswer, guard: TextGuard): Record<string, Json | undefined> {

@@ -27,7 +27,16 @@ import { parseChatRequest } from "./parse.ts";
 import { bodyText } from "./read-body.ts";
 import { thrownAs } from "./thrown-elsewhere.ts";
 import { withToolImages } from "./tools/tool-images.ts";
-import { type AnswerQuestion, type WrittenAnswer, writtenAnswer } from "./written-answer.ts";
+import {
+  type AnswerFoundQuestion,
+  type AnswerQuestion,
+  GatheredAnswers,
+  type GatheredAnswer,
+  type GatherQuestion,
+  type WrittenAnswer,
+  writtenAnswer,
+  type WrittenUnderGuards,
+} from "./written-answer.ts";
 
 export interface OpenQuestion {
   readonly conversation: number;
@@ -111,6 +120,7 @@ interface Held extends HeldRequest {
 const MAX_FILLS = 4;
 
 const held = new Map<number, Held>();
+const gathered = new GatheredAnswers();
 
 function open({ conversation, bytes, bounds, maxOutlineCharacters }: OpenQuestion): Opened {
   const request = parseChatRequest(bodyText(bytes), bounds);
@@ -193,12 +203,17 @@ const METHODS: Readonly<Record<string, (question: never) => unknown>> = {
   release: (conversation: number) => held.delete(conversation),
   read: (body: Uint8Array) => readingOf(utf8Of(body)),
   write: (question: AnswerQuestion) => writtenAnswer(question, providers.get(question.family)!),
+  gather: (question: GatherQuestion) => gathered.gather(question, providers.get(question.family)!),
+  write_gathered: (question: AnswerFoundQuestion) => gathered.written(question),
+  release_gathered: (id: number) => gathered.release(id),
 };
 
 /** What is handed over as it is, and not copied. */
 function bytesIn(method: string, result: unknown): Uint8Array | undefined {
   if (method === "encode") return (result as Partial<EncodedRequest>).request?.bytes;
   if (method === "texts") return (result as Partial<PackedTexts>).units;
+  if (method === "gather") return (result as Partial<GatheredAnswer>).texts?.units;
+  if (method === "write_gathered") return (result as Partial<WrittenUnderGuards>).written?.bytes;
   return method === "write" ? (result as Partial<WrittenAnswer>).bytes : undefined;
 }
 

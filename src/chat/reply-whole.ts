@@ -19,6 +19,7 @@ import { strictUsage } from "./strict-fields.ts";
 import { type AnswerFigures, type AnswerFrame, wholeAnswer, type WholeAnswer } from "./whole-answer.ts";
 import type { AnswerQuestion, WrittenAnswer } from "./written-answer.ts";
 import { utf8Of } from "../wire/body-bytes.ts";
+import { parseBoundedJson } from "../wire/json.ts";
 import { nextTurn } from "../wire/turn.ts";
 
 /** Of a long answer its bytes. */
@@ -43,9 +44,8 @@ function opened(attempt: OpenAttempt, call: Call): Promise<readonly OpenAnswer[]
 async function tryWhole(attempt: OpenAttempt, call: Call): Promise<Reply> {
   const open = await opened(attempt, call);
   const { longAnswers } = call.context;
-  // several answers are put together, guards look at the value, and what is kept is made of it
-  if (longAnswers === null || open.length > 1 || attempt.outputGuards.length > 0 || call.content !== null)
-    return madeHere(open, attempt, call);
+  // several answers are put together from their values
+  if (longAnswers === null || open.length > 1) return madeHere(open, attempt, call);
   const bytes = await closing(open[0]!, attempt, call, () => answerBytes(open[0]!, attempt, call));
   return bytes.length < LONG_BODY_BYTES
     ? madeHere(open, attempt, call, false, bytes)
@@ -61,8 +61,10 @@ async function madeHere(
   bytes?: Uint8Array,
 ): Promise<WholeAnswer> {
   const { fitted, resolved, route } = attempt;
-  const answers =
+  const read =
     open.length === 1 ? [await decoded(open[0]!, attempt, call, bytes)] : await allDecoded(open, attempt, call);
+  const answers = read.map(({ answer }) => answer);
+  const isLong = read.some((one) => one.isLong);
   try {
     const frame = answerFrame(call, fitted, resolved, route);
     const writing: Writing = {
@@ -74,7 +76,11 @@ async function madeHere(
         ? wholeAnswer(answers[0]!, writing.frame, writing.estimate)
         : mergedWhole(answers, writing, attempt);
     noteMade(made, answers[0]!["model"], attempt, call);
-    return attempt.outputGuards.length === 0 ? made : await guarded(made, attempt, call);
+    const { outputGuards } = attempt;
+    if (outputGuards.length === 0) return made;
+    const shown = await guarded(made, call, () => call.policies!.answered(made, outputGuards, isLong));
+    if (isLong) await nextTurn();
+    return shown;
   } catch (thrown) {
     throw closeRequest(open[0]!.request, thrown, attempt, call);
   }
@@ -110,7 +116,7 @@ function writtenThere(
   attempt: OpenAttempt,
   call: Call,
 ): Promise<WrittenAnswer> {
-  const { fitted, resolved, route } = attempt;
+  const { fitted, resolved, route, outputGuards } = attempt;
   return closing(open, attempt, call, async () => {
     const question: AnswerQuestion = {
       bytes,
@@ -119,10 +125,22 @@ function writtenThere(
       credential: resolved.target.credential,
       frame: answerFrame(call, fitted, resolved, route),
       promptTokens: promptTokens(fitted.request),
+      keeps: call.content?.room ?? null,
     };
-    const made = await longAnswers.write(question, call.record.tenantId ?? "");
-    noteMade(made, made.model, attempt, call);
-    return made;
+    const tenantId = call.record.tenantId ?? "";
+    if (outputGuards.length === 0) {
+      const made = await longAnswers.write(question, tenantId);
+      noteMade(made, made.model, attempt, call);
+      return made;
+    }
+    const made = await longAnswers.gather(question, outputGuards, tenantId);
+    try {
+      noteMade(made, made.model, attempt, call);
+    } catch (thrown) {
+      made.release();
+      throw thrown;
+    }
+    return { ...made, ...(await guarded(made, call, () => call.policies!.answeredThere(made, outputGuards))) };
   });
 }
 
@@ -139,9 +157,9 @@ function noteMade(made: AnswerFigures, model: unknown, { resolved, requests, met
 }
 
 /** What is not told was made all the same. Throws `policy_violation`. */
-async function guarded(answer: WholeAnswer, attempt: OpenAttempt, call: Call): Promise<WholeAnswer> {
+async function guarded<T>(answer: AnswerFigures, call: Call, look: () => T | Promise<T>): Promise<T> {
   try {
-    return await call.policies!.answered(answer, attempt.outputGuards);
+    return await look();
   } catch (thrown) {
     call.recorder.used(answer.usage, answer.usageEstimated);
     throw thrown;
@@ -153,16 +171,16 @@ async function allDecoded(
   answers: readonly OpenAnswer[],
   attempt: OpenAttempt,
   call: Call,
-): Promise<readonly ChatAnswer[]> {
+): Promise<readonly DecodedAnswer[]> {
   const told = new Map<number, Usage | null>();
   attempt.meter.readFrom((index) => {
     const usage = told.get(index) ?? null;
     return usage === null ? null : { usage, isEstimated: false };
   });
-  const noted = async (open: OpenAnswer): Promise<ChatAnswer> => {
-    const answer = await decoded(open, attempt, call);
-    told.set(attempt.requests.indexOf(open.request), strictUsage(answer.usage));
-    return answer;
+  const noted = async (open: OpenAnswer): Promise<DecodedAnswer> => {
+    const read = await decoded(open, attempt, call);
+    told.set(attempt.requests.indexOf(open.request), strictUsage(read.answer.usage));
+    return read;
   };
   try {
     return await Promise.all(answers.map(noted));
@@ -173,19 +191,27 @@ async function allDecoded(
   }
 }
 
+interface DecodedAnswer {
+  readonly answer: ChatAnswer;
+  /** What is done with it takes some milliseconds, and others have their turns between. */
+  readonly isLong: boolean;
+}
+/** Characters of JSON: as many can hold some ten thousand values. */
+const LONG_ANSWER = 65_536;
+
 /** `bytes`: what it says, where that was read. */
-function decoded(open: OpenAnswer, attempt: OpenAttempt, call: Call, bytes?: Uint8Array): Promise<ChatAnswer> {
+function decoded(open: OpenAnswer, attempt: OpenAttempt, call: Call, bytes?: Uint8Array): Promise<DecodedAnswer> {
   const { provider, target } = attempt.resolved;
   return closing(open, attempt, call, async () => {
     const text = utf8Of(bytes ?? (await answerBytes(open, attempt, call)));
     // to make text of megabytes, to read it and to write it are a turn each
-    const isLong = text.length >= LONG_BODY_BYTES;
+    const isLong = text.length >= LONG_ANSWER;
     if (isLong) await nextTurn();
     const answer = provider.decodeResponse(answerWithoutKeys(text, target.credential), open.decode);
     if (isLong) await nextTurn();
     // beside others it would be missing in silence
     if (answer.choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
-    return answer;
+    return { answer, isLong };
   });
 }
 
@@ -213,9 +239,9 @@ export function replyWhole(answered: Answered<Reply>, call: Call): Response {
   noteWhole(answered, call);
   const { answer, attempt } = answered;
   const settled = (): void => attempt.settle("success");
-  return "bytes" in answer
-    ? sendBody(answer.bytes, attempt, call, settled)
-    : sendWhole(answer.body, attempt, call, settled);
+  if (!("bytes" in answer)) return sendWhole(answer.body, attempt, call, settled);
+  if (answer.kept !== null) call.content?.answered(parseBoundedJson(answer.kept) as JsonObject);
+  return sendBody(answer.bytes, attempt, call, settled);
 }
 
 /** Notes in the record what an answer says and used, and charges it. */

@@ -1,10 +1,14 @@
 // A provider's whole answer as bytes -> what the client gets as bytes, and figures about it: what the thread of long bodies does with a plain answer (decisions 5.8).
 import { estimatedUsage } from "../accounting/estimate.ts";
+import type { Matches, SentGuard } from "../auth/guard-search.ts";
+import type { PackedTexts } from "../auth/packed-texts.ts";
 import type { Credential } from "../core/target.ts";
 import { type DecodeContext, MalformedAnswer, type Provider } from "../providers/provider.ts";
 import { utf8Of } from "../wire/body-bytes.ts";
 import { answerWithoutKeys } from "./answer-keys.ts";
-import { type AnswerFigures, type AnswerFrame, wholeAnswer } from "./whole-answer.ts";
+import { type AnswerFinding, AnswerLook } from "./guard-long-answer.ts";
+import { keptAnswer } from "./kept-answer.ts";
+import { type AnswerFigures, type AnswerFrame, type WholeAnswer, wholeAnswer } from "./whole-answer.ts";
 
 export interface AnswerQuestion {
   readonly bytes: Uint8Array;
@@ -16,30 +20,101 @@ export interface AnswerQuestion {
   readonly frame: AnswerFrame;
   /** Of the conversation, for an answer without figures. */
   readonly promptTokens: number;
+  /** Characters of it that the project still keeps; null: nothing is kept. */
+  readonly keeps: number | null;
 }
 
-export interface WrittenAnswer extends AnswerFigures {
-  /** The body that the client gets. */
+/** An answer that is held until guards have looked at its texts. */
+export interface GatherQuestion extends AnswerQuestion {
+  readonly answer: number;
+  readonly guards: readonly SentGuard[];
+}
+
+/** What guards have found in its texts. */
+export interface AnswerFoundQuestion {
+  readonly answer: number;
+  /** Null: they did not come to an end. */
+  readonly matches: Matches | null;
+}
+
+/** The body that the client gets. */
+export interface WrittenBody {
   readonly bytes: Uint8Array;
+  /** JSON of what the keeper of content takes; null: nothing is kept. */
+  readonly kept: string | null;
+}
+
+export interface ReadAnswer extends AnswerFigures {
   /** Of what the provider calls the model that answered, as much as could be a name; null: nothing. */
   readonly model: string | null;
+}
+
+export type WrittenAnswer = ReadAnswer & WrittenBody;
+
+export interface GatheredAnswer extends ReadAnswer {
+  readonly texts: PackedTexts;
+}
+
+export interface WrittenUnderGuards {
+  readonly spoke: readonly AnswerFinding[];
+  /** Null: none withholds it. */
+  readonly blocked: AnswerFinding | null;
+  /** Null where it is withheld. */
+  readonly written: WrittenBody | null;
 }
 
 /** Longer is no name of a model. */
 const MAX_MODEL = 1024;
 
 /** Throws StreamError, MalformedAnswer. */
-export function writtenAnswer(
+export function writtenAnswer(question: AnswerQuestion, provider: Provider): WrittenAnswer {
+  const { answer, read } = readAnswer(question, provider);
+  return { ...read, ...writtenBody(answer, question.keeps) };
+}
+
+/** Answers whose texts guards look at somewhere else, by the ids that they are asked for with. */
+export class GatheredAnswers {
+  readonly #held = new Map<number, { readonly look: AnswerLook; readonly keeps: number | null }>();
+
+  /** Throws StreamError, MalformedAnswer. */
+  gather(question: GatherQuestion, provider: Provider): GatheredAnswer {
+    const { answer, read } = readAnswer(question, provider);
+    const look = new AnswerLook(answer, question.guards);
+    const texts = look.packed();
+    this.#held.set(question.answer, { look, keeps: question.keeps });
+    return { ...read, texts };
+  }
+
+  written({ answer: id, matches }: AnswerFoundQuestion): WrittenUnderGuards {
+    const { look, keeps } = this.#held.get(id)!;
+    this.#held.delete(id);
+    const { answer, ...said } = look.found(matches);
+    return { ...said, written: said.blocked === null ? writtenBody(answer, keeps) : null };
+  }
+
+  release(id: number): void {
+    this.#held.delete(id);
+  }
+}
+
+function readAnswer(
   { bytes, decode, credential, frame, promptTokens }: AnswerQuestion,
   provider: Provider,
-): WrittenAnswer {
-  const answer = provider.decodeResponse(answerWithoutKeys(utf8Of(bytes), credential), decode);
-  if (answer.choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
-  const { model } = answer;
-  const { body, ...figures } = wholeAnswer(answer, frame, (generated) => estimatedUsage(promptTokens, generated));
+): { readonly answer: WholeAnswer; readonly read: ReadAnswer } {
+  const given = provider.decodeResponse(answerWithoutKeys(utf8Of(bytes), credential), decode);
+  if (given.choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
+  const answer = wholeAnswer(given, frame, (generated) => estimatedUsage(promptTokens, generated));
+  const { body: _body, ...figures } = answer;
+  const { model } = given;
   return {
-    ...figures,
+    answer,
+    read: { ...figures, model: typeof model === "string" && model.length <= MAX_MODEL ? model : null },
+  };
+}
+
+function writtenBody({ body }: WholeAnswer, keeps: number | null): WrittenBody {
+  return {
     bytes: new TextEncoder().encode(JSON.stringify(body)),
-    model: typeof model === "string" && model.length <= MAX_MODEL ? model : null,
+    kept: keeps === null ? null : JSON.stringify(keptAnswer(body, keeps)),
   };
 }

@@ -3,11 +3,20 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { type LongAnswers, openLongAnswers } from "../../src/chat/long-answers.ts";
 import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-body-thread.ts";
 import { cannedUpstream, stubGateway, type StubOptions } from "../harness/in-process.ts";
+import { compileContentLogs } from "../../src/auth/content-settings.ts";
+import { scopeSettings, toScopeSettings } from "../../src/auth/scope-settings.ts";
+import { openGuardThreads } from "../../src/chat/guard-threads.ts";
+import type { CallContent } from "../../src/core/content.ts";
+import type { CallRecord } from "../../src/core/record.ts";
 import { policiesFor } from "../auth/policy-documents.ts";
 
 const thread = openLongBodyThread();
 const answers = openLongAnswers(thread);
-afterAll(() => thread.close());
+const guards = openGuardThreads({ onEnded: (why) => console.error(`a thread of guards ended${why}`) });
+afterAll(async () => {
+  await thread.close();
+  await guards.close();
+});
 
 /** As it stands between the quotes of JSON. */
 const LONG = 'Съешь же ещё этих мягких французских булок, \\n \\"и выпей чаю\\" 🍵 \\u00e9\\ud83c\\udf75. '.repeat(
@@ -26,6 +35,7 @@ interface Seen {
   readonly headers: unknown;
   readonly record: unknown;
   readonly written: number;
+  readonly content: CallContent | null;
 }
 
 async function seen(
@@ -40,16 +50,34 @@ async function seen(
       written++;
       return answers.write(question, tenantId);
     },
+    gather(question, policies, tenantId) {
+      written++;
+      return answers.gather(question, policies, tenantId);
+    },
   };
   const gateway = stubGateway({
+    guards,
     upstream: cannedUpstream({ body: answer, chunk: 65_536, headers: { "content-type": "application/json" } }),
     ...options,
     ...(there && { longAnswers }),
   });
+  const published = new Promise<CallContent | null>((resolve) => {
+    const { observer } = gateway.context;
+    const publish = observer.publish.bind(observer);
+    Object.assign(observer, {
+      publish(record: CallRecord, content?: CallContent | null) {
+        publish(record, content ?? null);
+        resolve(content ?? null);
+      },
+    });
+  });
   const reply = await gateway.chat(ask);
   const text = Buffer.from(await reply.arrayBuffer()).toString("latin1");
+  const content = await published;
   const record = gateway.records[0]!;
   const {
+    policies,
+    errorDetail,
     finishReasons,
     nativeFinishReasons,
     usage,
@@ -77,7 +105,10 @@ async function seen(
       .replaceAll(/call_gw_\w+/g, ""),
     headers,
     written,
+    content,
     record: {
+      policies,
+      errorDetail,
       finishReasons,
       nativeFinishReasons,
       usage,
@@ -206,14 +237,120 @@ describe("a long answer", () => {
     expect((await seen(ASK, openai('{"role":"assistant","content":"x"}'), true)).written).toBe(0);
   });
 
-  test("[d3.3] [d5.8] a guard that looks at answers looks at it", async () => {
+  const guarding = (...documents: readonly ({ readonly mode?: string } & Record<string, unknown>)[]): StubOptions => ({
+    snapshot: {
+      policies: policiesFor(
+        ...documents.map(({ mode = "enforce", ...guard }, index) => ({
+          name: `guard-${index}`,
+          mode,
+          guard: { action: "mask", on: "output", ...guard },
+        })),
+      ),
+    },
+  });
+  const PLACES = openai(
+    `{"role":"assistant","content":"${LONG} ada@mail.example.org","reasoning_content":"ada@mail.example.org","annotations":[{"type":"url_citation","url_citation":{"url":"https://x.test/?ada@mail.example.org","title":"t","start_index":0,"end_index":1}}],"odd":{"ada@mail.example.org":[4111111111111111]},"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\\"a\\":\\"\\\\u0061da@mail.example.org\\"}"}}]},"logprobs":{"content":[{"token":"ada@mail.example.org","logprob":1,"bytes":null,"top_logprobs":[]}]},"finish_reason":"tool_calls"},{"index":1,"message":{"role":"assistant","content":"4111 1111 1111 1111"}`,
+    `,${USAGE},"seed":12345678901234567890,"vendor":"ada@mail.example.org"`,
+  );
+  const GUARDS: Readonly<Record<string, readonly [options: StubOptions, status: number]>> = {
+    "one that masks": [guarding({ classes: ["email"] }), 200],
+    "two that mask": [guarding({ classes: ["card"] }, { classes: ["email"], mask: "(somebody)" }), 200],
+    "one that blocks": [guarding({ classes: ["email"], action: "block" }), 403],
+    "one that masks, and one that blocks": [
+      guarding({ classes: ["email"] }, { classes: ["card"], action: "block" }),
+      403,
+    ],
+    "one in audit mode": [guarding({ classes: ["email", "card"], action: "block", mode: "audit" }), 200],
+    "one that finds nothing": [guarding({ patterns: ["zzzz[0-9]{7}"] }), 200],
+    "one that finds what it cannot replace, the name of a function": [guarding({ patterns: ["^f$"] }), 403],
+  };
+  for (const [what, [options, status]] of Object.entries(GUARDS))
+    test(`[d3.3] [d5.8] under guards on answers, ${what}: bytes and record are those of one thread`, async () => {
+      const ask = { ...ASK, n: 2, logprobs: true };
+      const [here, there] = [await seen(ask, PLACES, false, options), await seen(ask, PLACES, true, options)];
+      expect([here.written, there.written, there.status]).toEqual([0, 1, status]);
+      expect(there.bytes === here.bytes).toBe(true);
+      expect({ ...there, bytes: "", written: 0 }).toEqual({ ...here, bytes: "", written: 0 });
+    });
+
+  for (const onError of ["block", "allow"] as const)
+    test(`[d3.3] [d5.8] guards that do not come to an end in time say by their on_error, ${onError}, what becomes of it`, async () => {
+      const options = guarding({ classes: ["email"], on_error: onError });
+      const late: StubOptions = { ...options, guards: { ...guards, search: () => Promise.resolve(null) } };
+      const [here, there] = [await seen(ASK, PLACES, false, late), await seen(ASK, PLACES, true, late)];
+      expect([there.written, there.status]).toEqual([1, onError === "block" ? 403 : 200]);
+      expect(there.bytes === here.bytes).toBe(true);
+      expect({ ...there, bytes: "", written: 0 }).toEqual({ ...here, bytes: "", written: 0 });
+    });
+
+  test("[d5.8] where the look fails, the call fails as in one thread, and the thread lets go of the answer", async () => {
+    const released: unknown[] = [];
+    const watched = openLongAnswers({
+      ...thread,
+      tell(method, question) {
+        released.push([method, question]);
+        thread.tell(method, question);
+      },
+    });
+    const fails: StubOptions = {
+      ...guarding({ classes: ["email"] }),
+      guards: { ...guards, search: () => Promise.reject(new Error("no look")) },
+    };
+    const gateway = stubGateway({
+      upstream: cannedUpstream({ body: PLACES, headers: { "content-type": "application/json" } }),
+      ...fails,
+      longAnswers: watched,
+    });
+    const reply = await gateway.chat(ASK);
+    expect([reply.status, (await reply.text()).includes("ada@")]).toEqual([500, false]);
+    expect(released).toEqual([["release_gathered", 1]]);
+  });
+
+  const keeping = (rules: object): StubOptions => ({
+    snapshot: {
+      contentLogs: compileContentLogs(
+        true,
+        [{ id: "default", tenantId: "default", name: "Default" }],
+        new Map([["default", toScopeSettings(scopeSettings.parse({ content_log: { enabled: true, ...rules } }))]]),
+        new Map(),
+      ),
+    },
+  });
+  const CALLS = openai(
+    `{"role":"assistant","content":"Short.","refusal":"No.","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":${JSON.stringify(`{"a":"${LONG}"}`)}}},{"id":"${"i".repeat(40_000)}","type":"custom","custom":{"name":"g","input":"${LONG}","more":[{},{},{}]}}]},"finish_reason":"length"},{"index":1,"message":{"role":"assistant","content":"Second, ada@mail.example.org."}`,
+    `,${USAGE}`,
+    "tool_calls",
+  );
+  for (const [what, text, ask] of [
+    ["a long text", said.replace("Съешь", "ada@mail.example.org"), ASK],
+    ["every place", PLACES, { ...ASK, n: 2 }],
+    ["calls", CALLS, { ...ASK, n: 2 }],
+    ["the old functions", CALLS, { ...ASK, functions: [{ name: "f" }] }],
+  ] as const)
+    for (const characters of [1000, 100_000, 1_000_000])
+      test(`[d5.8] [d11.3] of ${what} a project keeps the same as of one thread, within ${characters} characters`, async () => {
+        const options = keeping({ max_characters: characters });
+        const [here, there] = [await seen(ask, text, false, options), await seen(ask, text, true, options)];
+        expect([here.written, there.written, there.content?.answers.length]).toEqual([
+          0,
+          1,
+          here.content!.answers.length,
+        ]);
+        expect(there.content).toEqual(here.content);
+        expect(there.bytes === here.bytes).toBe(true);
+      });
+
+  test("[d5.8] [d11.3] what guards have masked is kept as the client gets it", async () => {
     const options: StubOptions = {
       snapshot: {
-        policies: policiesFor({ name: "no-pii", guard: { classes: ["email"], action: "mask", on: "output" } }),
+        ...keeping({}).snapshot,
+        ...guarding({ patterns: ["tea-[0-9]"] }).snapshot,
       },
     };
-    const there = await seen(ASK, said.replace("Съешь", "ada@mail.example.org"), true, options);
-    expect([there.status, there.bytes.includes("[email]"), there.bytes.includes("ada@")]).toEqual([200, true, false]);
+    const text = said.replace("Съешь", "tea-5");
+    const [here, there] = [await seen(ASK, text, false, options), await seen(ASK, text, true, options)];
+    expect([there.written, JSON.stringify(there.content).includes("tea-5")]).toEqual([1, false]);
+    expect({ ...there, written: 0 }).toEqual(here);
   });
 
   test("[d5.8] the answers of one tenant are written while another waits for no more than one of them", async () => {
@@ -233,6 +370,7 @@ describe("a long answer", () => {
         choices: 1,
       },
       promptTokens: 1,
+      keeps: null,
     };
     const write = (tenantId: string): Promise<void> =>
       answers.write({ ...question, bytes: bytes() }, tenantId).then(() => void order.push(tenantId));
