@@ -1,4 +1,5 @@
-// AWS Signature Version 4 in a request's headers, by @smithy/signature-v4. https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
+// Signs requests with AWS Signature Version 4 in their headers, using @smithy/signature-v4.
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 import { createHash, createHmac, type Hash, type Hmac } from "node:crypto";
 import { GatewayError } from "../core/errors.ts";
 import type { Credential } from "../core/target.ts";
@@ -7,16 +8,16 @@ import type { SignContext } from "./provider.ts";
 
 /** Where a signature is valid. */
 export interface SigningScope {
-  /** The service's name in signatures, which may be another than in its address. */
+  /** The service's name in signatures, which may differ from its name in the address. */
   readonly service: string;
-  /** Finds the region in the service's own hosts, as the first group: used where no region is set. */
+  /** Finds the region, as its first group, in the service's own host names. It is used when no region is set. */
   readonly regionOfHost: RegExp;
 }
 
-/** The headers that are signed beside `x-amz-*`: a proxy on the way may change others. */
+/** The headers that are signed beside `x-amz-*`. A proxy on the way may change the others. */
 const SIGNED_HEADERS = new Set(["host", "content-type"]);
 
-/** Throws GatewayError `invalid_request` where no region is known. */
+/** Throws GatewayError `invalid_request` when no region is known. */
 export async function signAws(
   request: UpstreamRequest,
   credential: Credential,
@@ -31,7 +32,7 @@ export async function signAws(
       "A signature with a pair of AWS keys names a region: set aws_region_name, or region in the provider's configuration.",
       { param: "aws_region_name" },
     );
-  // loaded with the first pair that signs: most gateways never need it
+  // The library is loaded when the first key pair signs, because most gateways never need it.
   const { SignatureV4 } = await import("@smithy/signature-v4");
   const { secret, accessKeyId = "", sessionToken } = credential;
   const credentials = { accessKeyId, secretAccessKey: secret, ...(sessionToken !== undefined && { sessionToken }) };
@@ -49,12 +50,12 @@ export async function signAws(
     Object.keys(request.headers).filter((name) => !SIGNED_HEADERS.has(name) && !name.startsWith("x-amz-")),
   );
   const { headers } = await signer.sign(unsigned, { signingDate: new Date(nowMs), unsignableHeaders });
-  // the driver writes Host itself, from the same address
+  // The HTTP client writes Host itself, from the same address.
   const { host: _host, ...signed } = headers as Record<string, string>;
   return { ...request, headers: signed };
 }
 
-/** What the library calls for hashes; with a secret it is a keyed one. */
+/** The hash that the signature library calls. With a secret it is a keyed hash (HMAC). */
 export class Sha256 {
   readonly #hash: Hash | Hmac;
   constructor(secret?: string | ArrayBuffer | ArrayBufferView) {

@@ -1,11 +1,13 @@
-// Ids of tool calls for providers that demand a form of them. Both ends of a call are changed alike, and the same id becomes the same on every turn, so
-// that nothing has to be remembered.
+// Ids of tool calls for providers that accept only ids of a certain form. The id is changed in the same way in a tool
+// call and in its result, and on every turn, so that no mapping has to be kept.
 import { createHash } from "node:crypto";
 
 export interface CallIdForm {
-  /** An id of this form goes as it is. */
+  /** An id that matches is sent unchanged. */
   readonly fits: RegExp;
-  /** Of an id that takes the place of another: so many characters of a digest, which are digits and the letters a to f. */
+  /**
+   * The length of a replacement id. It consists of hexadecimal characters of a digest: digits and the letters a to f.
+   */
   readonly length: number;
 }
 

@@ -1,9 +1,10 @@
-// A call of an earlier answer as the call of a function, for providers that have no other: what a vendor's own type of call holds is not checked before.
+// Reads a tool call of an earlier answer as a function call, for providers that have no other type. Tool calls of a
+// vendor's own type have not been checked before.
 import type { ToolCall } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import { isObject } from "../core/json.ts";
 
-/** Throws `invalid_request` at `path`. */
+/** Throws GatewayError `invalid_request` at `path`. */
 export function calledFunction(call: ToolCall, path: string): ToolCall["function"] {
   const { id, function: called } = call as Partial<ToolCall>;
   if (

@@ -1,17 +1,18 @@
-// The blocks of a turn as the vendor wrote them, where chat completions have no words for some of them: they travel in one member of the message,
-// `extra_content.<vendor>.content`, in order, and go back to that vendor in place of what the message says otherwise (record 0006).
+// The blocks of a turn as the vendor wrote them, when chat completions have no form for some of them. They travel in
+// order in one member of the message, `extra_content.<vendor>.content`, and are sent back to that vendor in place of
+// the message's other members (record 0006).
 import type { Message, ToolCall } from "../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { parseJson } from "../wire/json.ts";
 import { JsonError } from "../wire/json-error.ts";
 
-/** What a list of blocks says in words that chat completions have, too. */
+/** The part of a list of blocks that chat completions can express as well. */
 export interface SaidInChat {
   readonly text: string;
   readonly calls: readonly { readonly id: string; readonly input: Json | undefined }[];
 }
 
-/** What a vendor packed for itself into a message. */
+/** What a vendor's decoder has put into a message's `extra_content` for later turns. */
 export function packedFor(message: JsonObject, vendor: string): JsonObject | null {
   const extra = message["extra_content"];
   const packed = isObject(extra) ? extra[vendor] : undefined;
@@ -19,8 +20,8 @@ export function packedFor(message: JsonObject, vendor: string): JsonObject | nul
 }
 
 /**
- * The blocks that came with a message; null where there are none, or where they no longer say what the message says: a client or a guard has changed
- * it, and what it says now is what counts.
+ * The blocks that came with a message. `null` when there are none, or when they no longer match the message: a client
+ * or a guard has then changed the message, and its present content counts.
  */
 export function carriedBlocks(
   message: Message,
@@ -52,7 +53,10 @@ function isSameCall({ id, function: called }: Partial<ToolCall>, wanted: string,
   return given !== null && JSON.stringify(given) === JSON.stringify(input ?? {});
 }
 
-/** The input that a model wrote, as an object; null for what is none, as where the answer was cut off. */
+/**
+ * The input that a model wrote, as an object. `null` when it is not an object, for example because the answer was cut
+ * off.
+ */
 export function inputOf(text: string): JsonObject | null {
   try {
     const value = parseJson(text);
