@@ -1,60 +1,64 @@
-// What a provider takes of a conversation (decisions 6.10): which members messages, content parts and calls of tools may have there. Everything else is
-// left out for that provider, and told. It is data, with the page that it was taken from; chat/fit-conversation.ts acts on it.
+// Which members messages, content parts and tool calls may have at a provider (promise 6.10). All others are left out
+// for that provider, and this is reported. The tables are data, with the page from which they were taken;
+// chat/fit-conversation.ts applies them.
 import type { Message, MessageRole } from "../core/chat.ts";
 
-/** Names of members. `any`: the vendor passes over what it does not know, so that everything goes as it came. */
+/** Names of members. `any` when the vendor ignores unknown members, so that all of them are sent unchanged. */
 export type Members = ReadonlySet<string> | "any";
 
 export interface ConversationMembers {
-  /** The page or the vendor's client that names them. */
+  /** The page, or the vendor's client library, that names the members. */
   readonly source: string;
-  /** Of messages, by role, beside `role` and `content`. */
+  /** Members of messages by role, beside `role` and `content`. */
   readonly messages: Readonly<Record<MessageRole, Members>>;
-  /** Of content parts, by type, beside `type` and the member that bears the type's name. A type that is not here goes as it came. */
+  /**
+   * Members of content parts by type, beside `type` and the member that has the type's name. A part whose type is
+   * missing here is sent unchanged.
+   */
   readonly parts: ReadonlyMap<string, Members>;
-  /** Of calls, beside `id`, `type` and the member that bears the type's name. */
+  /** Members of tool calls, beside `id`, `type` and the member that has the type's name. */
   readonly calls: Members;
-  /** Of the function in a call. */
+  /** Members of the function in a tool call. */
   readonly functions: Members;
-  /** Of functions in `tools`, beside `type` and `function`. */
+  /** Members of functions in `tools`, beside `type` and `function`. */
   readonly tools: Members;
-  /** The vendors whose data in `extra_content` of messages, parts and calls it takes back. */
+  /** The vendors whose data the provider accepts in `extra_content` of messages, parts and tool calls. */
   readonly extraContent: readonly string[];
   /**
-   * Whether a message of the assistant carries its reasoning in a form that the vendor has signed; without one, the text of the reasoning is not taken. Null: the
-   * text itself is taken.
+   * Whether an assistant message carries its reasoning in a form that the vendor has signed. The plain text of unsigned
+   * reasoning is not accepted. `null` when the vendor accepts the plain text.
    */
   readonly hasSignedReasoning: ((message: Message) => boolean) | null;
 }
 
 type Names = readonly string[] | "any";
 
-/** The same in the form in which tables write it: what is not named has no further members. */
+/** The form in which the providers' tables are written. An absent field means that no further members are accepted. */
 export interface MemberTable {
   readonly source: string;
-  /** For messages of the developer, too. */
+  /** Members of system and developer messages. */
   readonly system?: Names;
   readonly user?: Names;
-  /** Beside `tool_calls`. */
+  /** Members beside `tool_calls`. */
   readonly assistant?: Names;
-  /** Beside `tool_call_id`. */
+  /** Members beside `tool_call_id`. */
   readonly tool?: Names;
-  /** Beside `name`. */
+  /** Members beside `name`. */
   readonly function?: Names;
-  /** Of every part. */
+  /** Members that parts of all types may have. */
   readonly everyPart?: Names;
-  /** Of parts of one type, beside those of every part. */
+  /** Members of parts of one type, beside those of every part. */
   readonly parts?: Readonly<Record<string, readonly string[]>>;
   readonly calls?: Names;
-  /** Beside `name` and `arguments`. */
+  /** Members beside `name` and `arguments`. */
   readonly functions?: Names;
-  /** Of functions in `tools`. */
+  /** Members of functions in `tools`. */
   readonly tools?: Names;
   readonly extraContent?: readonly string[];
   readonly hasSignedReasoning?: (message: Message) => boolean;
 }
 
-/** Types of content parts that a table speaks of without being asked: those that every caller may send. */
+/** Types of content parts that every caller may send. Each table covers them even when it does not name them. */
 const COMMON_PARTS: readonly (readonly [type: string, own: readonly string[]])[] = [
   ["text", []],
   ["refusal", []],
@@ -95,7 +99,10 @@ function members(names: Names = [], more: readonly string[] = []): Members {
   return names === "any" ? "any" : new Set([...names, ...more]);
 }
 
-/** For servers that pass over what they do not know. `extraContent` stays to be named: what one vendor packs for itself means nothing to another. */
+/**
+ * The table of a server that ignores unknown members. `extraContent` still has to be named, because the data that one
+ * vendor keeps there means nothing to another.
+ */
 export function openTable(source: string, extraContent: readonly string[] = []): MemberTable {
   return {
     source,

@@ -1,6 +1,9 @@
-// The keys of a provider's entry that hold credentials: `api_key`, `api_keys`, `aws`, `google`, `entra`, `token_url`; and what they make of themselves.
-// Forms: AWS https://docs.aws.amazon.com/sdkref/latest/guide/creds-config-files.html, Google https://cloud.google.com/docs/authentication,
-// Entra https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow, IBM https://cloud.ibm.com/docs/account?topic=account-iamtoken_from_apikey
+// The keys of a provider's entry that hold credentials (`api_key`, `api_keys`, `aws`, `google`, `entra`, `token_url`),
+// and the stored credentials that are made of them. The forms follow:
+// AWS: https://docs.aws.amazon.com/sdkref/latest/guide/creds-config-files.html
+// Google: https://cloud.google.com/docs/authentication
+// Entra: https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow
+// IBM: https://cloud.ibm.com/docs/account?topic=account-iamtoken_from_apikey
 import { z } from "zod";
 import {
   type CredentialForm,
@@ -16,11 +19,14 @@ import type { Provider } from "./provider.ts";
 
 type Family = Pick<Provider, "label" | "credentials">;
 
-/** What can stand in a header: a key with a line break in it would fail at every call. */
+/** Characters that a header can hold. A key with a line break in it would fail at every call. */
 export const API_KEY = /^[\x21-\x7e]{0,16384}$/;
 const SECRET = /^[\x21-\x7e]{1,16384}$/;
 const ABSOLUTE_PATH = /^(\/|[A-Za-z]:[\\/]).{1,4095}$/;
-/** What tokens are asked for unless the entry has a `scope`: https://learn.microsoft.com/azure/ai-foundry/openai/how-to/managed-identity */
+/**
+ * The scope of the tokens that are requested, unless the entry has a `scope`:
+ * https://learn.microsoft.com/azure/ai-foundry/openai/how-to/managed-identity
+ */
 export const ENTRA_SCOPE = "https://cognitiveservices.azure.com/.default";
 
 export function isPlainAddress(text: string): boolean {
@@ -28,7 +34,7 @@ export function isPlainAddress(text: string): boolean {
   const url = new URL(text);
   return url.username === "" && url.password === "" && !text.includes("@");
 }
-/** As it is kept and compared: without a slash at the end. */
+/** The form in which an address is stored and compared: without a slash at the end. */
 export function trimmedAddress(text: string): string {
   return new URL(text).href.replace(/\/+$/, "");
 }
@@ -143,15 +149,15 @@ type CredentialSection = z.output<typeof CREDENTIALS_SCHEMA>;
 
 const ENTRY_KEYS = ["api_key", "api_keys", "aws", "google", "entra"] as const;
 type EntryKey = (typeof ENTRY_KEYS)[number];
-/** Forms for which a token is asked of a service that has an address. */
+/** Forms for which a token is requested from a service that has an address. */
 const EXCHANGED: ReadonlySet<CredentialForm> = new Set(["google", "entra", "ibm_iam"]);
 
-/** Whether it is an identity of the machine, or a file on it: the operator's to lend. */
+/** Whether the credential is an identity of the machine or a file on it, which only an operator may configure. */
 export function lentByMachine({ kind }: StoredCredential): boolean {
   return kind === "aws_chain" || kind === "google_file" || kind === "google_default" || kind === "entra_federated";
 }
 
-/** Keys of an entry by which `family` can be called, such as `api_key` and `aws`. */
+/** The keys of an entry with which `family` can be called, such as `api_key` and `aws`. */
 export function entryKeysOf({ credentials }: Pick<Provider, "credentials">): readonly EntryKey[] {
   return ENTRY_KEYS.filter((key) =>
     key === "api_key" || key === "api_keys"
@@ -213,7 +219,7 @@ function entraProblem(entra: CredentialSection["entra"]): Finding | null {
   return { path: ["entra"], message: "expected one of client_secret and federated_token_file" };
 }
 
-/** Parsed, or what was expected. */
+/** The parsed service account, or a description of what was expected. */
 function serviceAccount(text: string): ReturnType<typeof googleServiceAccount> {
   const expected = 'the JSON of a service account\'s key file, whose type is "service_account"';
   try {
@@ -224,7 +230,7 @@ function serviceAccount(text: string): ReturnType<typeof googleServiceAccount> {
   }
 }
 
-/** Of a section without problems; empty when it holds none. */
+/** The credentials of a section that has no problems. Empty when the section holds none. */
 export function storedCredentials(section: CredentialSection, family: Family): readonly StoredCredential[] {
   const { aws, google, entra, token_url: tokenUrl } = section;
   if (section.api_key) return [bareKey(section.api_key, family, { tokenUrl })];
@@ -265,7 +271,7 @@ export function storedCredentials(section: CredentialSection, family: Family): r
 
 export const OPERATORS = { weight: 1, fromCaller: false } as const;
 
-/** What a bare key means to the family: the key itself, or what is exchanged for a token. */
+/** What a bare key means for the family: the key itself, or an API key that is exchanged for a token. */
 export function bareKey(
   key: string,
   { credentials }: Pick<Provider, "credentials">,

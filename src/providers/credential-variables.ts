@@ -1,6 +1,9 @@
-// Credentials in the environment, under the names that the vendors' own client libraries read, in the order of those libraries; and the words that
-// name them. AWS: https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys-use.html (a bearer token goes before a pair). Google: the
-// google-genai library takes project and location before an API key. Entra: https://learn.microsoft.com/dotnet/api/azure.identity.environmentcredential
+// Credentials in the environment, under the names that the vendors' own client libraries read and in the order in which
+// those libraries look for them, and the error text that names these variables.
+// AWS: https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys-use.html (a bearer token has precedence over a key
+// pair).
+// Google: the google-genai library prefers project and location to an API key.
+// Entra: https://learn.microsoft.com/dotnet/api/azure.identity.environmentcredential
 import type { Variables } from "../config/expansion.ts";
 import { type CredentialForm, GOOGLE_TOKEN_URL, type StoredCredential } from "../core/credential.ts";
 import { ADDRESS_WORD } from "../core/target.ts";
@@ -15,21 +18,23 @@ import {
 } from "./credential-settings.ts";
 import type { ProviderFamily } from "./settings.ts";
 
-/** Null: it is not there. A fault is a sentence for the operator. */
+/** A `value` of `null` means that the environment does not hold it. Each fault is a sentence for the operator. */
 export interface Found<T> {
   readonly value: T | null;
   readonly faults: readonly string[];
 }
 const NOTHING: Found<never> = { value: null, faults: [] };
 
-/** What to set for a form besides keys, for errors. */
+/** The variables that error messages name for forms other than keys. */
 const FORM_VARIABLES: Readonly<Partial<Record<CredentialForm, string>>> = {
   aws: "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
   google: "GOOGLE_APPLICATION_CREDENTIALS",
   entra: "AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET",
 };
 
-/** The one that the vendor's library would take. `settings`: those of the family that are set. */
+/**
+ * The credential that the vendor's library would use. `settings` holds the settings of the family that have a value.
+ */
 export function environmentCredential(
   family: ProviderFamily,
   settings: Readonly<Record<string, string>>,
@@ -118,7 +123,7 @@ function entraApplication(environment: Variables): Found<StoredCredential> {
   };
 }
 
-/** Each setting that has a value: of the environment, else by default. */
+/** Each setting that has a value: the environment's, or else the default. */
 export function environmentSettings(
   { settings }: ProviderFamily,
   environment: Variables,
@@ -147,7 +152,10 @@ export function environmentBaseUrl({ baseUrlVariables }: ProviderFamily, environ
     : unfit(name, "no plain http or https address");
 }
 
-/** `set A, or B and C, in the environment of the gateway, or providers.x.api_key or providers.x.aws in the file`. */
+/**
+ * For example: `set A, or B and C, in the environment of the gateway, or providers.x.api_key or providers.x.aws in the
+ * file`.
+ */
 export function credentialCure(family: Pick<ProviderFamily, "keyVariables" | "credentials">, id: string): string {
   const variables = [family.keyVariables[0], ...family.credentials.map((form) => FORM_VARIABLES[form])].filter(
     (name) => name !== undefined,
@@ -159,7 +167,7 @@ export function credentialCure(family: Pick<ProviderFamily, "keyVariables" | "cr
   return `set ${variables.join(", or ")} in the environment of the gateway, or ${keys.join(" or ")} in the file`;
 }
 
-/** Settings of an address that have no value. */
+/** The settings in an address that have no value. */
 export function openSettings(address: string, values: Readonly<Record<string, string>>): readonly string[] {
   return [...address.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!).filter((name) => values[name] === undefined);
 }

@@ -1,9 +1,9 @@
-// The text of a document block, for providers that take documents as text alone.
+// The text of a document block, for providers that accept documents only as text.
 import { GatewayError } from "../core/errors.ts";
 import type { JsonObject } from "../core/json.ts";
 import { isTextType } from "../core/text-media.ts";
 
-/** Throws GatewayError `unsupported_content_block` at `path`, the block's, for what is no text. */
+/** Throws GatewayError `unsupported_content_block` at `path`, the path of the block, when the document is not text. */
 export function documentText({ type, media_type: mediaType, data }: JsonObject, path: string): string {
   if (typeof data === "string" && type === "text" && (typeof mediaType !== "string" || isTextType(mediaType)))
     return data;

@@ -1,10 +1,14 @@
-// What all providers' errors have in common: what a status says by itself, bodies that are no JSON, pages of proxies in front, nothing at all. The time that
-// is taken does not depend on what a body is made of.
+// What the errors of all providers have in common: what a status means by itself, bodies that are not JSON, pages of
+// proxies in front of the provider, and empty bodies. The time that this takes does not depend on the content of a
+// body.
 import type { Json } from "../core/json.ts";
 import { parseJson } from "../wire/json.ts";
 import type { FailureClass } from "./provider.ts";
 
-/** Patterns run over no more of an error's words than this: some of them take the square of a text's length. */
+/**
+ * Patterns run over at most this many characters of an error message, because some take time quadratic in the text's
+ * length.
+ */
 export const JUDGED_CHARACTERS = 4_096;
 const MAX_QUOTE = 300;
 const MAX_TITLE = 200;
@@ -23,17 +27,20 @@ const BY_STATUS: StatusClasses = {
   529: "overloaded",
 };
 
-/** What a status says by itself; `own` is what one vendor means by further ones. Others: 4xx is the request's fault, the rest the server's. */
+/**
+ * The class that a status means by itself. `own` holds the further statuses of one vendor. Any other 4xx status is the
+ * request's fault, and all remaining ones are the server's.
+ */
 export function classOfStatus(status: number, own: StatusClasses = {}): FailureClass {
   return own[status] ?? BY_STATUS[status] ?? (status >= 400 && status < 500 ? "invalid_request" : "server");
 }
 
-/** Words of an error that say something; null for blanks and for what is no text. */
+/** An error message that is not blank. `null` for blank texts and for values that are not strings. */
 export function filled(value: Json | undefined): string | null {
   return typeof value === "string" && value.trim() !== "" ? value : null;
 }
 
-/** The body as JSON; undefined when it is none. */
+/** The body as JSON, or undefined when it is not JSON. */
 export function readErrorJson(body: string): Json | undefined {
   try {
     return parseJson(body);
@@ -46,7 +53,9 @@ export function isWebPage(text: string): boolean {
   return /^\s{0,256}<(!doctype|html|head|body|\?xml)/i.test(text.slice(0, 512));
 }
 
-/** A sentence for a body that says nothing by itself: the status, and the title of a page or the start of a text. */
+/**
+ * A sentence for a body without an error message: it gives the status, and the title of a page or the start of a text.
+ */
 export function describeErrorBody(status: number, body: string): string {
   const head = `The provider, or a proxy in front of it, answered with status ${status}`;
   const start = body.slice(0, 16_384).trim();
@@ -68,7 +77,9 @@ function oneLine(text: string): string {
     .slice(0, MAX_QUOTE);
 }
 
-/** By search, not by a pattern: a page of ten thousand unfinished tags takes as long as any other. */
+/**
+ * Uses searches in place of a pattern, so that a page of ten thousand unfinished tags takes no longer than any other.
+ */
 function titleOf(page: string): string | null {
   const lower = page.toLowerCase();
   for (const tag of ["<title", "<h1"]) {

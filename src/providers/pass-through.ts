@@ -1,8 +1,11 @@
-// Pass-through fields beside what the gateway encodes (decisions 6.5).
+// Merges pass-through fields into what the gateway encodes (promise 6.5).
 import { GatewayError } from "../core/errors.ts";
 import type { Json } from "../core/json.ts";
 
-/** For `mergeObjects`: what the gateway encoded is never overwritten; the same value again, or null, changes nothing. Throws GatewayError `reserved_parameter`. */
+/**
+ * A resolver for `mergeObjects`: what the gateway encoded is never overwritten. The same value again, or null, changes
+ * nothing. Throws GatewayError `reserved_parameter` for another value.
+ */
 export function keepEncoded(path: string, there: Json, added: Json): Json {
   if (added === null || JSON.stringify(there) === JSON.stringify(added)) return there;
   throw new GatewayError(

@@ -12,7 +12,7 @@ import { replicate } from "./replicate/provider.ts";
 import { type BuiltInModel, SANDBOX_MODELS, sandbox } from "./sandbox/provider.ts";
 import { vertex } from "./vertex/provider.ts";
 
-/** With a wire form of their own; the others are rows. */
+/** Providers with a wire form of their own; the others are rows. */
 const ownForms: readonly Provider[] = [
   sandbox,
   anthropic,
@@ -29,5 +29,5 @@ export const providers: ReadonlyMap<string, Provider> = new Map(
   [...ownForms, ...openaiCompatibleProviders, ...completionProviders].map((provider) => [provider.id, provider]),
 );
 
-/** Models of providers that live in the gateway, for listings. */
+/** Models of providers that answer inside the gateway, for listings. */
 export const BUILT_IN_MODELS: ReadonlyMap<string, readonly BuiltInModel[]> = new Map([[sandbox.id, SANDBOX_MODELS]]);

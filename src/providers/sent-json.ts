@@ -1,10 +1,11 @@
-// JSON text that a provider sent, in an answer or an event. A text that exceeds a bound may well be JSON: its error names the bound, and does not call it something else.
+// JSON text that a provider sent, in a response or an event. A text that exceeds a bound may be valid JSON: the error
+// then names the bound and does not claim that the text is not JSON.
 import type { Json } from "../core/json.ts";
 import { parseJson } from "../wire/json.ts";
 import { JsonError } from "../wire/json-error.ts";
 import { MalformedAnswer } from "./provider.ts";
 
-/** Throws MalformedAnswer; `fault` says what is wrong with a text that is not JSON. */
+/** Throws MalformedAnswer. `fault` describes what is wrong with a text that is not JSON. */
 export function parseSentJson(text: string, fault: (thrown: JsonError) => string): Json {
   try {
     return parseJson(text);

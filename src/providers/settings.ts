@@ -1,5 +1,5 @@
-// The `providers:` section of the configuration: which providers are there, under which ids, at which addresses, with which keys and models.
-// The known families come in as data, so that a new provider changes nothing here.
+// The `providers:` section of the configuration: which providers exist, under which ids, at which addresses, with which
+// keys and models. The known families are passed in as data, so that a new provider changes nothing here.
 import { z } from "zod";
 import type { ModelListing } from "../core/snapshot.ts";
 import { didYouMean } from "../config/suggestion.ts";
@@ -14,13 +14,16 @@ import {
 } from "./credential-settings.ts";
 import type { Provider } from "./provider.ts";
 
-/** What the configuration has to know of a provider's implementation or row. */
+/** What the configuration needs to know about a provider's implementation or row. */
 export type ProviderFamily = Pick<
   Provider,
   "id" | "label" | "baseUrl" | "baseUrlVariables" | "keyVariables" | "credentials" | "settings"
 >;
 
-/** Whether the family answers inside the gateway: it needs neither key nor address, and is always enabled. Its own address then is no http one. */
+/**
+ * Whether the family answers inside the gateway. It then needs neither key nor address and is always enabled, and the
+ * address that it has is not an HTTP one.
+ */
 export function runsInside(family: ProviderFamily): boolean {
   return family.baseUrl !== null && !/^https?:/i.test(family.baseUrl);
 }
@@ -28,13 +31,15 @@ export function runsInside(family: ProviderFamily): boolean {
 export interface ProviderEntry {
   readonly family: string;
   readonly enabled: boolean;
-  /** Without a slash at the end; null: the family's own. */
+  /** The address without a slash at the end. `null` when the family's own address is used. */
   readonly baseUrl: string | null;
-  /** Those of the file; empty: the environment's, where it may be used. */
+  /**
+   * The credentials from the file. When it is empty, the credentials of the environment are used where this is allowed.
+   */
   readonly credentials: readonly StoredCredential[];
-  /** The operator's own token service, for which `credentials` are made already. */
+  /** The operator's own token service. `credentials` already contain its address. */
   readonly tokenUrl: string | null;
-  /** Those of the file; they win over the environment. */
+  /** The settings from the file, which have precedence over the environment. */
   readonly settings: Readonly<Record<string, string>>;
   readonly models: readonly ModelListing[];
   readonly sharesConnections: boolean;
@@ -42,12 +47,15 @@ export interface ProviderEntry {
 
 export interface ProvidersConfiguration {
   readonly allowPrivateAddresses: boolean;
-  /** By id, in the order of the file. */
+  /** The entries by id, in the order of the file. */
   readonly entries: ReadonlyMap<string, ProviderEntry>;
 }
 
 export const PROVIDER_ID = /^[a-z0-9][a-z0-9_-]{0,63}$/;
-/** A model's own name, as decisions 1.8 bound it; a `.` between slashes is taken off an address as `..` is. */
+/**
+ * A model's own name, within the bounds of promise 1.8. A `.` between slashes is removed from an address just as `..`
+ * is.
+ */
 export const MODEL_ID = /^(?!.*\.\.)(?!(?:.*\/)?\.(?:\/|$))[\x21-\x22\x24-\x3e\x40-\x7e]{1,256}$/;
 const USD = /^(0(\.\d{1,18})?|1(\.0{1,18})?)$/;
 const price = (description: string) =>
@@ -129,7 +137,7 @@ const ENTRY_SHAPE = {
   }),
 };
 
-/** Of one entry, whatever its id: `providerProblem` tells what is wrong beyond its form. */
+/** The schema of one entry, whatever its id. `providerProblem` reports what is wrong beyond the form. */
 export function providerEntrySchema(families: readonly ProviderFamily[]) {
   const shape: typeof ENTRY_SHAPE = { ...ENTRY_SHAPE, ...settingsShape(families) };
   return z
@@ -201,8 +209,7 @@ function entriesOf(section: Readonly<Record<string, unknown>>): readonly (readon
   return Object.entries(section).filter(([id]) => id !== "allow_private_addresses") as [string, FileEntry][];
 }
 
-/** `entry` has no problem: its family is known. */
-/** Of an entry without problems. */
+/** `entry` must have no problems, so that its family is known. */
 export function toProviderEntry(
   id: string,
   entry: FileEntry,
@@ -222,7 +229,7 @@ export function toProviderEntry(
   };
 }
 
-/** Members that are no key of every entry: settings of families. */
+/** The members that are not keys of every entry: they are settings of families. */
 function settingsOf(entry: FileEntry): readonly (readonly [string, string])[] {
   return Object.entries(entry).filter(([name, value]) => !Object.hasOwn(ENTRY_SHAPE, name) && value !== undefined) as [
     string,

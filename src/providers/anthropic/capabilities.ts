@@ -1,4 +1,5 @@
-// What the Messages API takes of the common set, by generation of the model. https://platform.claude.com/docs/en/api/messages
+// What the Messages API accepts of the common parameters, by generation of the model.
+// https://platform.claude.com/docs/en/api/messages
 import {
   NATIVE,
   UNSUPPORTED,
@@ -16,14 +17,17 @@ import { GENERATIONS, UNKNOWN_MODEL, type ModelFacts } from "./models.ts";
 const unsupported = (note: string): Capability => ({ ...UNSUPPORTED, note });
 const native = (note: string): Capability => ({ ...NATIVE, note });
 
-/** These models refuse every `top_p` but their default, which is told as 0.99 or above: https://platform.claude.com/docs/en/about-claude/models/migration-guide */
+/**
+ * These models refuse every `top_p` except their default, which the vendor describes as 0.99 or above:
+ * https://platform.claude.com/docs/en/about-claude/models/migration-guide
+ */
 export const TOP_P_DEFAULT_ONLY: Capability = {
   ...UNSUPPORTED,
   note: "this model takes its default only, which is anything from 0.99 on",
   neutral: (value) => typeof value === "number" && value >= 0.99,
 };
 
-/** The cells that differ between generations; each generation names all of them. */
+/** The cells that differ between generations. Each generation names all of them. */
 function generationCells(facts: ModelFacts) {
   return {
     temperature: facts.sampling
@@ -61,7 +65,7 @@ function reasoningEffort(facts: ModelFacts): Capability {
   return { ...mapped(note), values: words };
 }
 
-/** `factsHere` says what the models take where they are served. */
+/** `factsHere` returns what the models accept on the platform that serves them. */
 export function messagesCapabilities(
   factsHere: (facts: ModelFacts) => ModelFacts,
 ): Pick<CapabilityTable, "cells" | "exceptions"> {
@@ -74,7 +78,7 @@ export function messagesCapabilities(
   };
 }
 
-/** The same for all generations. */
+/** The cells that are the same for all generations. */
 const COMMON_CELLS = {
   n: unsupported("one answer a call"),
   stream: native("stream"),

@@ -1,4 +1,5 @@
-// What the Messages API takes of a conversation, wherever it is served: https://platform.claude.com/docs/en/api/messages
+// What the Messages API accepts of a conversation, on whichever platform it is served:
+// https://platform.claude.com/docs/en/api/messages
 import { thinkingBlocks } from "./reasoning.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
 
@@ -8,7 +9,7 @@ export const conversation: ConversationMembers = conversationMembers({
   source: "https://platform.claude.com/docs/en/api/messages",
   system: ["cache_control"],
   user: ["cache_control"],
-  // the text of reasoning is in its signed blocks
+  // The text of reasoning is part of its signed blocks.
   assistant: ["cache_control", "refusal", "reasoning_content", "reasoning_details"],
   tool: ["cache_control", "is_error"],
   everyPart: ["cache_control"],

@@ -1,5 +1,5 @@
-// A whole answer of the Messages API as ours: https://platform.claude.com/docs/en/api/messages. What chat completions have no form for travels beside
-// it: turn-content.ts.
+// Decodes a non-streaming answer of the Messages API: https://platform.claude.com/docs/en/api/messages. What chat
+// completions have no form for is carried in `extra_content` (turn-content.ts).
 import type { AnswerMessage, ChatAnswer, ReasoningDetail, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer, StreamError, type DecodeContext } from "../provider.ts";
@@ -11,7 +11,7 @@ import { redactedDetail, thinkingDetail } from "./reasoning.ts";
 import { packedTurn } from "./turn-content.ts";
 import { parseSentJson } from "../sent-json.ts";
 
-/** Throws StreamError for an error inside a 200, MalformedAnswer for what is no answer. */
+/** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
 export function decodeResponse(body: string, context: DecodeContext): ChatAnswer {
   const answer = readAnswer(body);
   const { id, model, content, stop_reason: reason, stop_details: details, usage } = answer;
@@ -112,7 +112,10 @@ function inputOf({ input }: JsonObject): string {
   return JSON.stringify(isObject(input) ? input : {});
 }
 
-/** Who called the tool, where it was not the model itself but code that it runs at the vendor's: to be sent back with the call. */
+/**
+ * The caller of the tool, when it was not the model itself but code that it runs at the vendor. It has to be sent back
+ * with the tool call.
+ */
 export function callerOf({ caller }: JsonObject): { readonly extra_content?: JsonObject } {
   return isObject(caller) && caller["type"] !== "direct" ? { extra_content: { anthropic: { caller } } } : {};
 }

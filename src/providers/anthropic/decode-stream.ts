@@ -1,5 +1,6 @@
-// The events of a streamed answer as chunks: https://platform.claude.com/docs/en/build-with-claude/streaming. Blocks come one after another, each
-// with a start, deltas and a stop; then message_delta tells how it ended. Unknown events, blocks and deltas are passed over, as the vendor asks.
+// Decodes the events of a streamed answer into chunks: https://platform.claude.com/docs/en/build-with-claude/streaming.
+// Blocks come one after another, each with a start, deltas and a stop; then message_delta gives the stop reason.
+// Unknown events, blocks and deltas are ignored, as the vendor asks.
 import type { ChatChunk, ChunkDelta, ReasoningDetail, ToolCallDelta } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
@@ -28,20 +29,23 @@ interface ThinkingBlock {
 }
 interface CallBlock {
   readonly kind: "call";
-  /** Null: the input is the answer's text. */
+  /** `null` when the input is the answer's text. */
   readonly callIndex: number | null;
-  /** What the block began with, said at its end if no piece comes. */
+  /** The input with which the block began. It is emitted at the block's end if no piece has come. */
   readonly input: JsonObject;
   spoken: boolean;
 }
-/** What is known of the block that is under way. */
+/** The block that is in progress. */
 type Block = TextBlock | ThinkingBlock | CallBlock | { readonly kind: "other" };
 
 const OTHER: Block = { kind: "other" };
 
-/** Thinking and its signature are told once more, whole, when their block ends, and so is a turn that chat completions cannot say; so much of either is kept at most. */
+/**
+ * Thinking and its signature are emitted once more, complete, when their block ends, and so is a turn that chat
+ * completions cannot express. At most this many characters of either are kept.
+ */
 const MAX_KEPT = 16 * 1024 * 1024;
-/** Of one block. */
+/** The most citations that one block may have. */
 const MAX_CITATIONS = 10_000;
 
 function demandBounded(kept: number): void {
@@ -64,9 +68,12 @@ class MessageStream implements StreamDecoder {
   private finished = false;
   isTerminated = false;
   private stopSequence: ReturnType<typeof stopSequenceOf> = {};
-  /** A call without input, held back until it is clear that it was not cut off. */
+  /** A tool call without input, held back until it is clear that it was not cut off. */
   private silentCall: CallBlock | null = null;
-  /** The turn as the vendor writes it, for what chat completions cannot say; null: it is too long to be kept, or a piece of it cannot be read. */
+  /**
+   * The turn as the vendor writes it, for what chat completions cannot express. `null` when it is too long to be kept,
+   * or when a piece of it cannot be parsed.
+   */
   private turn: GrowingBlock[] | null = [];
   private kept = 0;
   private container: Json | undefined;
@@ -115,7 +122,7 @@ class MessageStream implements StreamDecoder {
       choices: [{ index: 0, delta: { role: "assistant" } }],
       ...(isObject(message["usage"]) && { usage: usageOf(this.usage), ...serviceTierOf(this.usage) }),
     };
-    // A turn that code at the vendor's goes on with begins with blocks that are whole already.
+    // A turn that is continued after code ran at the vendor begins with blocks that are already complete.
     const whole = Array.isArray(content) ? content.filter(isObject) : [];
     return [
       first,
@@ -193,7 +200,7 @@ class MessageStream implements StreamDecoder {
     }
   }
 
-  /** `size`: of the event. */
+  /** `size` is the length of the event's data. */
   private keepDelta(delta: JsonObject, size: number): void {
     this.kept += size;
     if (this.kept > MAX_KEPT) this.turn = null;
@@ -201,7 +208,7 @@ class MessageStream implements StreamDecoder {
     if (block !== undefined) growBlock(block, delta);
   }
 
-  /** Pieces of an input are one object now. */
+  /** Joins the pieces of an input into one object. */
   private endKept(): void {
     const block = this.turn?.at(-1);
     const pieces = block?.["partial_json"];
@@ -228,7 +235,7 @@ class MessageStream implements StreamDecoder {
 
   private onMessageDelta(event: JsonObject): readonly ChatChunk[] {
     const delta = isObject(event["delta"]) ? event["delta"] : {};
-    // Old models leave out what stood in message_start; newer ones correct it.
+    // Old models omit here what stood in message_start; newer ones correct it.
     if (isObject(event["usage"])) this.usage = { ...this.usage, ...known(event["usage"]) };
     if (typeof delta["stop_reason"] === "string") this.stopReason = delta["stop_reason"];
     this.container = delta["container"] ?? this.container;
@@ -240,7 +247,7 @@ class MessageStream implements StreamDecoder {
     return [...(refusal === null ? NOTHING : [chunk({ refusal })]), ...this.finish(counted)];
   }
 
-  /** Once, and only with a reason that the vendor gave. */
+  /** Emits the finish chunk once, and only with a reason that the vendor gave. */
   private finish(more: Partial<ChatChunk>): readonly ChatChunk[] {
     if (this.stopReason === null || this.finished) return NOTHING;
     this.finished = true;
@@ -300,7 +307,7 @@ function callChunk(call: ToolCallDelta): ChatChunk {
   return chunk({ tool_calls: [call] });
 }
 
-/** Null for what is no event: some compatible servers end with OpenAI's mark. */
+/** `null` when the data is not an event: some compatible servers end with OpenAI's `[DONE]`. */
 function readEvent(data: string): JsonObject | null {
   if (data === "[DONE]") return null;
   const value = parseSentJson(

@@ -1,9 +1,9 @@
-// What only this vendor understands (decisions 5.7): its content blocks, tool types and words of tool_choice, which a caller may send as they are.
-// https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-reference
+// What only this vendor understands (promise 5.7): its content blocks, tool types and values of tool_choice, which a
+// caller may send unchanged. https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-reference
 import type { JsonObject } from "../../core/json.ts";
 import type { Dialect } from "../provider.ts";
 
-/** Blocks of the vendor's own form, so that turns with server tools can be sent back whole. */
+/** Blocks in the vendor's own form, so that turns with server tools can be sent back complete. */
 export const BLOCKS_AS_THEY_ARE: readonly string[] = [
   "image",
   "search_result",
@@ -24,7 +24,7 @@ export const BLOCKS_AS_THEY_ARE: readonly string[] = [
   "compaction",
 ];
 
-/** Tool types; a star at the end stands for the dated versions. */
+/** Tool types. A star at the end stands for the dated versions. */
 const TOOL_TYPES: readonly string[] = [
   "custom",
   "web_search_*",
@@ -47,7 +47,10 @@ export const dialect: Dialect = {
   messageRules: [],
 };
 
-/** Beta headers that the vendor demands for dated tool types. A caller may not be allowed to set headers, and the tool alone says what is needed. */
+/**
+ * Beta headers that the vendor requires for dated tool types. They are derived from the tool, because a caller may lack
+ * the permission to set headers.
+ */
 const TOOL_BETAS: readonly (readonly [type: string, beta: string])[] = [
   ["computer_20241022", "computer-use-2024-10-22"],
   ["computer_20250124", "computer-use-2025-01-24"],
@@ -62,7 +65,10 @@ export function betasOfTools(types: readonly unknown[]): string[] {
   return TOOL_BETAS.filter(([type]) => types.includes(type)).map(([, beta]) => beta);
 }
 
-/** The same for blocks of earlier turns: https://platform.claude.com/docs/en/build-with-claude/compaction, .../agents-and-tools/mcp-connector */
+/**
+ * Beta headers that blocks of earlier turns require:
+ * https://platform.claude.com/docs/en/build-with-claude/compaction and .../agents-and-tools/mcp-connector
+ */
 const BLOCK_BETAS: ReadonlyMap<unknown, string> = new Map([
   ["compaction", "compact-2026-01-12"],
   ["mcp_tool_use", "mcp-client-2025-11-20"],
