@@ -1,20 +1,21 @@
-// Content parts as content blocks: https://platform.claude.com/docs/en/api/messages, vision, PDF support and the Files API beside it.
-// What a part carries beyond OpenAI's form (`cache_control`, `citations`, `context`, `title`) stays on its block.
+// Encodes content parts as content blocks: https://platform.claude.com/docs/en/api/messages, and the vendor's pages on
+// vision, PDF support and the Files API. What a part carries beyond OpenAI's form (`cache_control`, `citations`,
+// `context`, `title`) stays on its block.
 import type { ContentPart } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { BLOCKS_AS_THEY_ARE } from "./dialect.ts";
 
-/** Needed to name an uploaded file. */
+/** The beta feature that a request needs in order to name an uploaded file. */
 export const FILES_BETA = "files-api-2025-04-14";
 
 const WEB_ADDRESS = /^https?:\/\//i;
 const DATA_URI = /^data:([^;,]*)((?:;[^;,]*)*),/i;
 const IMAGE_NAME = /\.(?:png|jpe?g|gif|webp)$/i;
-/** Media types that are text, whatever their name. */
+/** Media types of text, including those that do not begin with `text/`. */
 const TEXT_MEDIA = /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|javascript|x-ndjson|[\w.-]+\+(?:json|xml))$)/i;
 
-/** `path` names the list. Parts of text without a character are left out: they say nothing, and the vendor refuses them. */
+/** `path` names the list. Empty text parts are left out, because the vendor refuses them. */
 export function encodeParts(parts: readonly ContentPart[], path: string): JsonObject[] {
   const blocks: JsonObject[] = [];
   for (let index = 0; index < parts.length; index++) {
@@ -88,7 +89,7 @@ function encodeDocument(source: JsonObject): JsonObject {
   if (type === "base64")
     return mediaType.startsWith("image/") ? { type: "image", source } : documentOf({ mediaType, base64: data }, source);
   if (type !== "text") return { type: "document", source };
-  // a media type that is no text says that the data is base64, whatever the source is called
+  // A media type other than text means that the data is base64, even when the source's type is `text`.
   return {
     type: "document",
     source: TEXT_MEDIA.test(mediaType) ? { ...source, media_type: "text/plain" } : { ...source, type: "base64" },
@@ -100,7 +101,7 @@ interface InlineData {
   readonly base64: string;
 }
 
-/** Text is decoded: base64 is for PDF alone. */
+/** Text is decoded, because the vendor accepts only PDF in base64. */
 function documentOf({ mediaType, base64 }: InlineData, source: JsonObject = {}): JsonObject {
   if (!TEXT_MEDIA.test(mediaType))
     return { type: "document", source: { ...source, type: "base64", media_type: mediaType, data: base64 } };
@@ -115,7 +116,7 @@ function base64Source({ mediaType, base64 }: InlineData): JsonObject {
 }
 
 function readDataUri(uri: string): InlineData | null {
-  // a picture can be megabytes long: only its head is matched
+  // An image can be megabytes long, so only the start of the address is matched.
   const head = DATA_URI.exec(uri.slice(0, 256));
   if (head === null) return null;
   const body = uri.slice(head[0].length);
@@ -134,9 +135,9 @@ function decodeLeniently(text: string): string {
   }
 }
 
-/** True when some block names an uploaded file. */
+/** True when a block names an uploaded file. */
 export function namesUploadedFile(blocks: readonly JsonObject[]): boolean {
-  // blocks that go as they are may hold anything
+  // Blocks that are sent unchanged may hold values of any type.
   return blocks.some((block) => {
     if (!isObject(block)) return false;
     const { source, content } = block;

@@ -1,5 +1,6 @@
-// Messages as `system` and turns: https://platform.claude.com/docs/en/api/messages. Neighbours of one role become one turn, and the results of
-// tools stand first in theirs, which the vendor demands. A participant's `name` has no counterpart and is left out.
+// Encodes messages as `system` and turns: https://platform.claude.com/docs/en/api/messages. Adjacent messages of one
+// role become one turn, and tool results stand first in their turn, as the vendor requires. A participant's `name` has
+// no counterpart and is left out.
 import type { Message, MessageRole, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -15,7 +16,7 @@ import { turnContent } from "./turn-content.ts";
 export interface Conversation {
   readonly system: string | readonly JsonObject[] | undefined;
   readonly messages: readonly Turn[];
-  /** Some block names a file that was uploaded before. */
+  /** Whether a block names a file that was uploaded before. */
   readonly uploadedFiles: boolean;
 }
 
@@ -24,13 +25,14 @@ export interface Turn extends JsonObject {
   readonly content: string | readonly JsonObject[];
 }
 
-/** The vendor refuses a text without characters: messages that say nothing are left out, and the caller is told. */
+/** The vendor refuses empty texts: empty messages are left out, and this is reported to the caller. */
 export const LEFT_OUT_EMPTY: ReadonlySet<MessageRole> = new Set(["system", "developer", "user", "assistant"]);
 
 /**
- * Where the model takes them, words of the system that come later keep their place, so that the prompt in front of them is the same as before. The vendor wants them
- * behind a turn of the user, last or before a turn of the assistant, and never twice in a row: words before a turn of the user stand behind it therefore, and those
- * that have no such place stand in front of all turns. Throws GatewayError `unsupported_content_block` with the path.
+ * When the model accepts system turns, later system messages keep their place, so that the prompt before them does not
+ * change. The vendor accepts a system turn only behind a user turn, at the end or before an assistant turn, and never
+ * two in a row. A system message before a user turn therefore moves behind that turn, and system messages without such
+ * a place go into `system`, before all turns. Throws GatewayError `unsupported_content_block` with the path.
  */
 export function encodeConversation(
   messages: readonly Message[],
@@ -38,7 +40,7 @@ export function encodeConversation(
 ): Conversation {
   const system: SystemText[] = [];
   const runs: Turn[][] = [];
-  /** Words of the system that stand behind the first turn and wait for their place. */
+  /** System messages after the first turn that have not been placed yet. */
   let waiting: SystemText[] = [];
   const place = (): void => {
     const last = runs.at(-1)?.at(-1);
@@ -68,7 +70,7 @@ export function encodeConversation(
 
 type SystemText = string | readonly JsonObject[];
 
-/** Such a turn takes the system's words behind it, as one of the user's does. */
+/** A system turn may follow such an assistant turn, just as it may follow a user turn. */
 function endsInServerTool(turn: Turn | undefined): boolean {
   const last = typeof turn?.content === "string" ? undefined : turn?.content.at(-1);
   return (
@@ -117,14 +119,14 @@ function encodeAssistant(message: Message, path: string): Turn["content"] {
   return withCacheControl([...thinking, ...asBlocks(said), ...refusal, ...calls], message["cache_control"]);
 }
 
-/** The text, or the blocks where there is more to say than text. */
+/** The text, or a list of blocks when the content is more than text. */
 function encodeContent(message: Message, path: string): string | readonly JsonObject[] {
   const { content } = message;
   const blocks = typeof content === "string" ? content : encodeParts(content ?? [], `${path}.content`);
   return withCacheControl(blocks, message["cache_control"]);
 }
 
-/** A mark on the whole message goes to its last block, up to which the vendor then caches. */
+/** A `cache_control` on the whole message goes to its last block, up to which the vendor then caches. */
 function withCacheControl(
   content: string | readonly JsonObject[],
   mark: Json | undefined,
@@ -150,8 +152,9 @@ function encodeToolCall(call: ToolCall, path: string): JsonObject {
 }
 
 /**
- * An input has to be an object. Arguments that are none (a call that was cut off, a model's bad JSON) are wrapped as the vendor advises, so that
- * the model sees what it wrote: https://platform.claude.com/docs/en/agents-and-tools/tool-use/fine-grained-tool-streaming
+ * The vendor accepts only an object as input. Other arguments (of a tool call that was cut off, or invalid JSON of the
+ * model) are wrapped as the vendor advises, so that the model sees what it wrote:
+ * https://platform.claude.com/docs/en/agents-and-tools/tool-use/fine-grained-tool-streaming
  */
 function parseInput(text: string): JsonObject {
   if (text.trim() === "") return {};
@@ -182,7 +185,7 @@ function toolUseId(id: string): string {
   return fittingCallId(id, CALL_IDS);
 }
 
-/** A run is what will be one turn. */
+/** Appends a turn. Each run consists of adjacent turns of one role and becomes one turn. */
 function addTurn(runs: Turn[][], turn: Turn): void {
   if (turn.content.length === 0) return;
   const last = runs.at(-1);
@@ -190,7 +193,7 @@ function addTurn(runs: Turn[][], turn: Turn): void {
   else runs.push([turn]);
 }
 
-/** Joined once and not turn by turn: a conversation of ten thousands of messages may be one run. */
+/** Joins a run once, not turn by turn, because a conversation of tens of thousands of messages may be one run. */
 function joinRun(run: readonly Turn[]): Turn {
   const [first] = run as readonly [Turn];
   return run.length === 1

@@ -1,4 +1,4 @@
-// A chat request as a request to the Messages API: https://platform.claude.com/docs/en/api/messages
+// Encodes a chat request as a request to the Messages API: https://platform.claude.com/docs/en/api/messages
 import type { ChatParams, ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, mergeObjects, type Json, type JsonObject } from "../../core/json.ts";
@@ -16,7 +16,7 @@ import { containerOf } from "./turn-content.ts";
 
 export const API_VERSION = "2023-06-01";
 
-/** Wire names that a pass-through may not set (decisions 6.5); `metadata` of a caller is never sent to a provider. */
+/** Wire names that a pass-through may not set (promise 6.5). A caller's `metadata` is never sent to a provider. */
 export const RESERVED: ReadonlySet<string> = new Set([
   "model",
   "messages",
@@ -30,7 +30,7 @@ export const RESERVED: ReadonlySet<string> = new Set([
   "metadata",
 ]);
 
-/** Throws GatewayError `unsupported_value`, `unsupported_content_block`, `reserved_parameter` with the path. */
+/** Throws GatewayError `unsupported_value`, `unsupported_content_block` or `reserved_parameter` with the path. */
 export function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
   const { body, betas, memo, mapped } = encodeMessagesBody(request, target, factsOf(target.model));
   return {
@@ -48,7 +48,10 @@ export interface EncodedMessages {
   readonly mapped: readonly string[];
 }
 
-/** The body with everything that passes through, for all who serve the Messages API: `facts` say what the model takes there. Throws as encodeRequest does. */
+/**
+ * The body with all pass-through fields, for every platform that serves the Messages API. `facts` state what the model
+ * accepts there. Throws as encodeRequest does.
+ */
 export function encodeMessagesBody(request: ChatRequest, target: Target, facts: ModelFacts): EncodedMessages {
   const { params, extra } = request;
   const conversation = encodeConversation(request.messages, facts);
@@ -96,7 +99,7 @@ function memoOf(json: JsonOutput, { tools }: EncodedTools): Memo {
   return { answerTool: json?.kind === "tool" && tools?.includes(json.tool) === true ? json.tool.name : null };
 }
 
-/** Some people configure the address with the version, as other vendors have it. */
+/** Some configured addresses end with the version, as the addresses of other vendors do. */
 function messagesUrl(baseUrl: string): string {
   return baseUrl.endsWith("/v1") ? `${baseUrl}/messages` : `${baseUrl}/v1/messages`;
 }
@@ -105,7 +108,7 @@ function encodeHeaders(target: Target, betas: readonly string[]): Record<string,
   return { "anthropic-version": target.settings["api_version"] ?? API_VERSION, ...headersWithBetas(target, betas) };
 }
 
-/** The caller's own betas and those that the body needs are one header. */
+/** Joins the caller's own beta features and those that the body needs into one header. */
 export function headersWithBetas({ headers }: Target, betas: readonly string[]): Record<string, string> {
   const asked = (headers["anthropic-beta"] ?? "").split(",").map((beta) => beta.trim());
   const all = [...new Set([...asked, ...betas])].filter((beta) => beta !== "");
@@ -131,7 +134,7 @@ function withPassThrough(encoded: JsonObject, extra: JsonObject): JsonObject {
   return mergeObjects(encoded, extra, keepEncoded);
 }
 
-/** What the gateway encoded is never overwritten (decisions 6.5); the same value again, or null, changes nothing. */
+/** What the gateway encoded is never overwritten (promise 6.5). The same value again, or null, changes nothing. */
 function keepEncoded(path: string, there: Json, added: Json): Json {
   if (added !== null && JSON.stringify(there) !== JSON.stringify(added)) throw overwrites(path);
   return there;
@@ -145,7 +148,7 @@ function overwrites(name: string): GatewayError {
   );
 }
 
-/** Parameters that always leave in another form, each with its place. */
+/** Parameters that are always sent in another form, each with its place on the wire. */
 const PLACES = [
   ["max_completion_tokens", "max_completion_tokens -> max_tokens"],
   ["stop", "stop -> stop_sequences"],
@@ -157,7 +160,7 @@ const PLACES = [
   ["stream_options", "stream_options -> the last chunk, made by the gateway"],
 ] as const;
 
-/** For explain and the record: where a parameter went that did not keep its name. */
+/** Where the parameters went that did not keep their names, for explain and the record. */
 function mappedNames(params: ChatParams, json: JsonOutput): readonly string[] {
   const words: string[] = [];
   for (const [name, place] of PLACES) if (params[name] !== undefined) words.push(place);

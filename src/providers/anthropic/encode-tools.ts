@@ -1,10 +1,10 @@
-// `tools` and `tool_choice`: https://platform.claude.com/docs/en/agents-and-tools/tool-use/define-tools
+// Encodes `tools` and `tool_choice`: https://platform.claude.com/docs/en/agents-and-tools/tool-use/define-tools
 import type { ChatParams, FunctionDefinition } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { JsonOutput } from "./json-output.ts";
 
-/** Works on every model that has web search; later versions want code execution beside them. */
+/** This version works on every model that has web search. Later versions need code execution beside them. */
 const WEB_SEARCH = "web_search_20250305";
 
 export interface EncodedTools {
@@ -15,7 +15,7 @@ export interface EncodedTools {
 export function encodeTools(params: ChatParams, json: JsonOutput): EncodedTools {
   const tools = [...(params.tools ?? []).map(encodeTool), ...webSearch(params.web_search_options)];
   const choice = encodeChoice(params.tool_choice);
-  // A call that the caller forces is the answer already, and leaves no room for JSON.
+  // A tool call that the caller forces is already the whole answer, so no JSON output is added.
   if (json?.kind === "tool" && choice?.["type"] !== "any" && choice?.["type"] !== "tool") {
     const free = tools.length > 0 && choice?.["type"] !== "none";
     const forced = free
@@ -23,7 +23,7 @@ export function encodeTools(params: ChatParams, json: JsonOutput): EncodedTools 
       : { type: "tool", name: json.tool.name, disable_parallel_tool_use: true };
     return { tools: [...tools, json.tool], tool_choice: forced };
   }
-  if (tools.length === 0) return {}; // a choice without tools is an error to the vendor
+  if (tools.length === 0) return {}; // The vendor refuses a choice without tools.
   const chosen =
     params.parallel_tool_calls === undefined
       ? choice

@@ -1,10 +1,10 @@
-// Errors of the Messages API by class: its type first, then the status, and texts last, for what has no code of its own.
-// https://platform.claude.com/docs/en/api/errors
+// Classifies errors of the Messages API by their type first, then by the status. Texts refine the class where the
+// vendor has no code of its own. https://platform.claude.com/docs/en/api/errors
 import { isObject, type Json } from "../../core/json.ts";
 import { classOfStatus, describeErrorBody, filled, JUDGED_CHARACTERS, readErrorJson } from "../error-body.ts";
 import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../provider.ts";
 
-/** A map: a type is a provider's word, and may be a name that every object has. */
+/** A map, because the provider's type may be a name that every object has. */
 const BY_TYPE: ReadonlyMap<string, FailureClass> = new Map<string, FailureClass>(
   Object.entries({
     invalid_request_error: "invalid_request",
@@ -21,7 +21,7 @@ const BY_TYPE: ReadonlyMap<string, FailureClass> = new Map<string, FailureClass>
   } as const),
 );
 
-/** What the vendor says under a type that says less. */
+/** Messages that state more than the type under which the vendor sends them. */
 const BY_TEXT: readonly { readonly under: FailureClass; readonly text: RegExp; readonly class: FailureClass }[] = [
   {
     under: "invalid_request",
@@ -41,7 +41,7 @@ const BY_TEXT: readonly { readonly under: FailureClass; readonly text: RegExp; r
 const FIELD =
   /^((?:model|messages|system|tools|tool_choice|max_tokens|temperature|top_[pk]|stop_sequences|stream|thinking|output_config|metadata|service_tier|container|mcp_servers|context_management|cache_control)(?:\.[\w-]+)*): /;
 
-/** Copes with any body. */
+/** Accepts any body and never throws. */
 export function classifyError({ status, body }: ErrorAnswer): UpstreamFailure {
   const { type, message } = readError(body);
   const first = (type === null ? undefined : BY_TYPE.get(type)) ?? classOfStatus(status);
@@ -52,11 +52,11 @@ export function classifyError({ status, body }: ErrorAnswer): UpstreamFailure {
 
 interface NamedError {
   readonly type: string | null;
-  /** Null when the body says nothing. */
+  /** `null` when the body has no message. */
   readonly message: string | null;
 }
 
-/** Proxies in front have forms of their own: a bare string, `message`, `detail`, a list with one error. */
+/** Proxies in front of the vendor have other forms: a bare string, `message`, `detail`, a list with one error. */
 function readError(body: string): NamedError {
   const value = readErrorJson(body);
   const outer: Json | undefined = Array.isArray(value) ? (value as readonly Json[])[0] : value;

@@ -1,5 +1,6 @@
-// `response_format`: the vendor's own JSON schema output where the model has it, else a tool that the model has to call and whose input is the
-// answer (decisions 6.8). https://platform.claude.com/docs/en/build-with-claude/structured-outputs
+// Plans `response_format`: the vendor's own JSON schema output where the model has it, or else a tool that the model
+// has to call and whose input is the answer (promise 6.8).
+// https://platform.claude.com/docs/en/build-with-claude/structured-outputs
 import type { ResponseFormat } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -7,29 +8,29 @@ import type { ModelFacts } from "./models.ts";
 
 export type JsonOutput =
   | { readonly kind: "format"; readonly format: JsonObject }
-  /** `tool` is in the wire's form; its call is the answer. */
+  /** `tool` is in the wire form, and the input of its call is the answer. */
   | { readonly kind: "tool"; readonly tool: JsonObject & { readonly name: string } }
   | null;
 
 export interface JsonOutputSituation {
   readonly facts: Pick<ModelFacts, "jsonSchema" | "forcedTools">;
-  /** The vendor refuses to force a tool in this request. */
+  /** Whether the vendor refuses a forced tool in this request. */
   readonly forcingRefused: boolean;
-  /** Names that the answer's tool may not have. */
+  /** Names that the tool for the answer may not have. */
   readonly toolNames: readonly unknown[];
 }
 
-/** Throws `unsupported_value` where neither way is open. */
+/** Throws GatewayError `unsupported_value` when neither way is possible. */
 export function planJsonOutput(
   format: ResponseFormat | undefined,
   { facts, forcingRefused, toolNames }: JsonOutputSituation,
 ): JsonOutput {
   if (format === undefined || format.type === "text") return null;
   const asked = format.type === "json_schema" ? format.json_schema : null;
-  // null is "not set", as everywhere
+  // As everywhere, null means "not set".
   const schema = asked?.schema ?? undefined;
   const forcing = facts.forcedTools && !forcingRefused;
-  // Without strict the caller expects any schema to be taken, and tools take any.
+  // Without strict the caller expects that every schema is accepted, and tools accept every schema.
   if (facts.jsonSchema && schema !== undefined && (asked?.strict === true || !forcing || isEnforceable(schema)))
     return { kind: "format", format: { type: "json_schema", schema } };
   if (!forcing) throw refusal(format.type, facts);
@@ -67,7 +68,7 @@ const REFUSED_KEYWORDS = new Set(
 );
 const NAMED_SCHEMAS = new Set(["properties", "$defs", "definitions"]);
 
-/** True for a schema of the vendor's subset. */
+/** True for a schema within the vendor's subset. */
 function isEnforceable(schema: Json | undefined): boolean {
   if (Array.isArray(schema)) return schema.every(isEnforceable);
   if (!isObject(schema)) return true;

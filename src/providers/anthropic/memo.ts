@@ -1,7 +1,7 @@
-// What the decoder has to know of the request.
+// What the decoder needs to know about the request.
 
 export interface Memo {
-  /** The tool whose input is the answer's text, where JSON mode is emulated. */
+  /** The tool whose input is the answer's text, when JSON mode is emulated. */
   readonly answerTool: string | null;
 }
 

@@ -1,27 +1,30 @@
-// What differs between generations of Claude, as rows. https://platform.claude.com/docs/en/models/overview and the migration guides beside it.
-// A name that no row knows is not refused anything: the vendor answers for it.
+// The differences between generations of Claude, as rows: https://platform.claude.com/docs/en/models/overview and the
+// migration guides beside it. For a name that matches no row no feature is refused; the vendor decides.
 
 export interface ModelFacts {
-  /** Most tokens of one answer, thinking included: the default of the `max_tokens` that the API demands. */
+  /** The most tokens of one answer, including thinking. It is the default of `max_tokens`, which the API requires. */
   readonly maxOutputTokens: number;
-  /** `budget`: thinking takes a number of tokens. `adaptive`: the model decides, steered by the effort. */
+  /** `budget`: the request sets a number of thinking tokens. `adaptive`: the model decides, guided by the effort. */
   readonly thinking: "none" | "budget" | "adaptive";
-  /** The `thinking.type` that turns thinking off; null where it always thinks, or never. */
+  /** The `thinking.type` that turns thinking off. `null` when the model always thinks or never does. */
   readonly thinkingOff: "disabled" | "between_tools" | null;
   /** Levels of `output_config.effort`. */
   readonly efforts: readonly string[];
-  /** False: temperature and top_p are refused but for their defaults. */
+  /** When false, the vendor refuses every temperature and top_p except their defaults. */
   readonly sampling: boolean;
-  /** False: a `tool_choice` that forces a tool is refused. */
+  /** When false, the vendor refuses a `tool_choice` that forces a tool. */
   readonly forcedTools: boolean;
-  /** True: has `output_config.format`. */
+  /** Whether the model has `output_config.format`. */
   readonly jsonSchema: boolean;
-  /** True: takes messages of the system behind the first turn, without which the prompt before them would have to be read again. */
+  /**
+   * Whether the model accepts system messages behind the first turn. Without them a later system message would change
+   * the start of the prompt, and the vendor's cache would not apply.
+   */
   readonly systemTurns: boolean;
 }
 
 export interface Generation {
-  /** Matched anywhere in the name, so that the names of clouds and compatible servers are found too. */
+  /** Matched anywhere in the name, so that the names used by clouds and compatible servers match as well. */
   readonly models: RegExp;
   readonly facts: ModelFacts;
 }
@@ -51,7 +54,7 @@ const CLAUDE_4_7: ModelFacts = { ...CLAUDE_4_6, efforts: ["low", "medium", "high
 const CLAUDE_4_8: ModelFacts = { ...CLAUDE_4_7, systemTurns: true };
 const ALWAYS_THINKING: ModelFacts = { ...CLAUDE_4_8, thinkingOff: null };
 
-/** Tried in order. */
+/** The first row that matches applies. */
 export const GENERATIONS: readonly Generation[] = [
   { models: /claude-(?:instant|2|3-(?:opus|sonnet|haiku))/, facts: CLAUDE_3 },
   { models: /claude-3[-.]5-/, facts: CLAUDE_3_5 },
@@ -71,11 +74,11 @@ export const GENERATIONS: readonly Generation[] = [
   { models: /claude-(?:fable|mythos)-5(?!\d|[-.][1-9](?!\d))/, facts: ALWAYS_THINKING },
   { models: /claude-opus-5(?!\d|[-.][1-9](?!\d))/, facts: CLAUDE_4_8 },
   { models: /claude-sonnet-5(?!\d|[-.][1-9](?!\d))/, facts: CLAUDE_4_7 },
-  // newer than this table
+  // Models newer than this table.
   { models: /claude-[a-z]+-(?:4[-.][6-9]|[5-9]|[1-9]\d)(?!\d)/, facts: { ...CLAUDE_4_7, sampling: true } },
 ];
 
-/** A name that tells no generation: what every model since Claude 3.5 can write. */
+/** The facts for a name that reveals no generation. Every model since Claude 3.5 can write this many tokens. */
 export const UNKNOWN_MODEL: ModelFacts = { ...CLAUDE_4_7, maxOutputTokens: 8_192, sampling: true };
 
 export function factsOf(model: string): ModelFacts {

@@ -1,4 +1,5 @@
-// How an answer ended and what it used, in our words: https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons and the usage object.
+// How an answer ended and what it used, in the terms of chat completions:
+// https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons and the usage object.
 import type { FinishReason, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/usage.ts";
@@ -7,7 +8,7 @@ import { mainTokenCount, tokenCount } from "../token-count.ts";
 const FINISH: Readonly<Record<string, FinishReason>> = {
   end_turn: "stop",
   stop_sequence: "stop",
-  // a tool of the vendor's own ran too long; the caller sends the turn back to go on
+  // A tool run by the vendor took too long. The caller continues by sending the turn back.
   pause_turn: "stop",
   tool_use: "tool_calls",
   max_tokens: "length",
@@ -21,30 +22,36 @@ export interface Finish {
   readonly native_finish_reason: string;
 }
 
-/** `hasCalls`: the answer holds calls that the caller has to run. A word that the vendor adds later ends an answer like `end_turn`. */
+/**
+ * `hasCalls` is true when the answer holds tool calls that the caller has to run. A stop reason that the vendor adds
+ * later counts as `end_turn`.
+ */
 export function finishOf(stopReason: string, hasCalls: boolean): Finish {
   const word = FINISH[stopReason] ?? "stop";
   const isNormal = word === "stop" || word === "tool_calls";
   return { finish_reason: isNormal ? (hasCalls ? "tool_calls" : "stop") : word, native_finish_reason: stopReason };
 }
 
-/** The sequence at which the model stopped, of those that the request named. */
+/** The stop sequence of the request at which the model stopped. */
 export function stopSequenceOf(value: Json | undefined): { readonly stop_sequence?: string } {
   return typeof value === "string" ? { stop_sequence: value } : {};
 }
 
-/** True where the end may have fallen into the middle of a call's input. */
+/** True when a tool call's input may have been cut off. */
 export function isCutOff(stopReason: string): boolean {
   return FINISH[stopReason] === "length";
 }
 
-/** Why the vendor refused, where it says so. */
+/** The vendor's explanation of a refusal, when there is one. */
 export function refusalOf(details: Json | undefined): string | null {
   const explanation = isObject(details) ? details["explanation"] : null;
   return typeof explanation === "string" && explanation !== "" ? explanation : null;
 }
 
-/** The vendor's usage object, https://platform.claude.com/docs/en/api/beta/messages/create. A request to a tool of the vendor's has a price that is not in tokens; it stays in the record. */
+/**
+ * The vendor's usage object: https://platform.claude.com/docs/en/api/beta/messages/create. A use of a tool that the
+ * vendor runs has a price that is not in tokens; it stays in the record.
+ */
 const OF_ONE_ITERATION: KnownFigures = {
   type: "figure",
   model: "figure",
@@ -62,7 +69,7 @@ const KNOWN: KnownFigures = {
   inference_geo: "figure",
 };
 
-/** Iterations that another model makes, and their vendor bills at that model's price. */
+/** Iterations that another model makes. The vendor bills them at that model's price. */
 const OF_OTHER_MODELS: ReadonlySet<unknown> = new Set(["advisor_message", "fallback_message"]);
 
 interface Counts {
@@ -75,8 +82,9 @@ interface Counts {
 }
 
 /**
- * `input_tokens` leaves out what was read from and written to the cache; our prompt counts all three. The figures at the top leave out what `iterations` has
- * beside the model's own turns (a compaction, an advisor), and all iterations are billed: https://platform.claude.com/docs/en/build-with-claude/compaction
+ * `input_tokens` excludes what was read from and written to the cache, while our prompt tokens count all three. The
+ * top-level figures exclude the `iterations` other than the model's own turns (a compaction, an advisor), but all
+ * iterations are billed: https://platform.claude.com/docs/en/build-with-claude/compaction
  */
 export function usageOf(native: JsonObject): Usage {
   const {
@@ -119,7 +127,10 @@ function countsOf(native: JsonObject): Counts {
   };
 }
 
-/** Of each figure what the top says, or the sum of the iterations where that is more; what is impossible counts nothing where the other is possible. */
+/**
+ * For each figure, the larger of the top-level figure and the sum of the iterations. An impossible figure is ignored
+ * when the other is possible.
+ */
 function largest(top: Counts, iterations: readonly Counts[]): Counts {
   const most = (name: keyof Counts): number => {
     const possible = iterations.map((one) => one[name]).filter((count) => !Number.isNaN(count));
@@ -139,7 +150,7 @@ function largest(top: Counts, iterations: readonly Counts[]): Counts {
       };
 }
 
-/** `says`: which of the details the vendor tells. */
+/** `says` states which of the details the vendor reports. */
 function figures(
   { input, read, written, writtenHour, output, thought }: Counts,
   says: { readonly read: boolean; readonly written: boolean; readonly thought: boolean },
@@ -162,7 +173,7 @@ function figures(
 
 const TIERS: Readonly<Record<string, string>> = { standard: "default", priority: "priority" };
 
-/** The tier that served the call, where OpenAI has a word for it. */
+/** The tier that served the call, when OpenAI has a name for it. */
 export function serviceTierOf({ service_tier: tier }: JsonObject): { readonly service_tier?: string } {
   const word = typeof tier === "string" ? TIERS[tier] : undefined;
   return word === undefined ? {} : { service_tier: word };

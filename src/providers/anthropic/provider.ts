@@ -35,7 +35,7 @@ export const anthropic: Provider = {
   conversation: () => conversation,
   sameShape: false,
   reserved: RESERVED,
-  // the version is that of our own encoding
+  // The client's anthropic-version is not forwarded, because the version has to match the gateway's own encoding.
   clientHeaders: ["anthropic-beta"],
   encodeRequest,
   sign,

@@ -1,11 +1,14 @@
-// Thinking blocks as reasoning details and back, so that the signatures, without which the vendor takes no thinking, survive a turn.
+// Converts thinking blocks to reasoning details and back. The signatures are kept across turns, because the vendor
+// accepts no thinking without them.
 // https://platform.claude.com/docs/en/build-with-claude/extended-thinking#preserving-thinking-blocks
 import type { Message, ReasoningDetail } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 
 const FORMAT = "anthropic-claude-v1";
 
-/** Null when there is nothing in the block. The text may be empty: newer models keep it back and sign all the same. */
+/**
+ * `null` when the block is empty. The text alone may be empty: newer models withhold it but still send a signature.
+ */
 export function thinkingDetail(text: string, signature: string, index: number): ReasoningDetail | null {
   if (text === "" && signature === "") return null;
   return { type: "reasoning.text", text, ...(signature !== "" && { signature }), format: FORMAT, index };
@@ -16,8 +19,8 @@ export function redactedDetail(data: string, index: number): ReasoningDetail {
 }
 
 /**
- * The thinking blocks of an earlier answer. Reasoning without a signature (`reasoning_content` alone, other vendors' details) is left out: the
- * vendor refuses it, and the model that reads it would not be the one that wrote it.
+ * The thinking blocks of an earlier answer. Reasoning without a signature (only `reasoning_content`, or details of
+ * other vendors) is left out: the vendor refuses it, and another model wrote it.
  */
 export function thinkingBlocks(message: Message): JsonObject[] {
   const details: Json | undefined = message["reasoning_details"];

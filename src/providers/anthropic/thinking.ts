@@ -1,13 +1,17 @@
-// `reasoning_effort` as thinking. https://platform.claude.com/docs/en/build-with-claude/effort, .../extended-thinking, .../adaptive-thinking
+// Encodes `reasoning_effort` as thinking. https://platform.claude.com/docs/en/build-with-claude/effort,
+// .../extended-thinking, .../adaptive-thinking
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ModelFacts } from "./models.ts";
 
 export const EFFORT_WORDS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 
-/** Least budget that the vendor takes. */
+/** The smallest budget that the vendor accepts. */
 const MIN_BUDGET = 1_024;
-/** Thinking tokens for each effort on models that take a budget; 32,000 is where the vendor begins to advise against waiting for the answer. */
+/**
+ * Thinking tokens for each effort on models that have a budget. Above 32,000 the vendor advises against waiting for the
+ * answer.
+ */
 const BUDGETS: Readonly<Record<string, number>> = {
   minimal: MIN_BUDGET,
   low: 4_096,
@@ -15,10 +19,13 @@ const BUDGETS: Readonly<Record<string, number>> = {
   high: 24_000,
   xhigh: 32_000,
 };
-/** Part of `max_tokens` that thinking may use up, so that an answer still fits. */
+/** The part of `max_tokens` that thinking may use up, so that an answer still fits. */
 const BUDGET_SHARE = 0.8;
 
-/** Top-level members `thinking` and `output_config`. Throws `unsupported_value` where a budget does not fit into `maxTokens`. */
+/**
+ * Returns the top-level members `thinking` and `output_config`. Throws GatewayError `unsupported_value` when a budget
+ * does not fit into `maxTokens`.
+ */
 export function encodeThinking(effort: string | undefined, facts: ModelFacts, maxTokens: number): JsonObject {
   if (effort === undefined) return {};
   if (effort === "none") return { thinking: { type: facts.thinkingOff ?? "disabled" } };
@@ -28,7 +35,10 @@ export function encodeThinking(effort: string | undefined, facts: ModelFacts, ma
   return { thinking: { type: "enabled", budget_tokens: budgetWithin(effort, maxTokens) }, ...outputConfig };
 }
 
-/** Our words name more levels than the older models have; the two ends meet the vendor's ends. */
+/**
+ * The common effort values include more levels than older models have. The lowest and highest map to the vendor's
+ * lowest and highest.
+ */
 function effortLevel(effort: string, { efforts }: ModelFacts): string | null {
   if (efforts.length === 0) return null;
   if (efforts.includes(effort)) return effort;
@@ -46,7 +56,7 @@ function budgetWithin(effort: string, maxTokens: number): number {
   return Math.max(MIN_BUDGET, Math.min(BUDGETS[effort] ?? MIN_BUDGET, Math.floor(maxTokens * BUDGET_SHARE)));
 }
 
-/** True where the request makes a model with budgets think: such a model refuses forced tool calls then. */
+/** True when the request turns on thinking on a model with budgets. Such a model then refuses forced tool calls. */
 export function thinksByBudget(effort: string | undefined, passedThrough: JsonObject, facts: ModelFacts): boolean {
   if (facts.thinking !== "budget") return false;
   const { thinking } = passedThrough as { readonly thinking?: { readonly type?: unknown } | null };

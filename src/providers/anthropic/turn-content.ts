@@ -1,5 +1,6 @@
-// A turn of Claude whole, where chat completions cannot say all of it: tools that the vendor ran and what they gave, compactions, citations of documents,
-// thinking between words and calls. https://platform.claude.com/docs/en/api/messages (content), .../build-with-claude/citations, .../compaction
+// Carries a complete turn of Claude when chat completions cannot express all of it: tools that the vendor ran and their
+// results, compactions, citations of documents, thinking between text and tool calls.
+// https://platform.claude.com/docs/en/api/messages (content), .../build-with-claude/citations, .../compaction
 import type { Message } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { carriedBlocks, packedFor, type SaidInChat } from "../carried-content.ts";
@@ -7,10 +8,13 @@ import { annotationsOf } from "./citations.ts";
 
 const VENDOR = "anthropic";
 
-/** The order in which a message of chat completions goes back; blocks that are not here have no other place. */
+/** The order of blocks that a chat completion message can express. Blocks of other types have no place in it. */
 const ORDER: Readonly<Record<string, number>> = { thinking: 0, redacted_thinking: 0, text: 1, tool_use: 2 };
 
-/** Member of an answer's message or of a delta. `container`: the place where the vendor's tools ran, which the next request names. */
+/**
+ * The member of an answer's message or of a delta. `container` is where the vendor's tools ran; the next request names
+ * it.
+ */
 export function packedTurn(
   blocks: readonly JsonObject[],
   container: Json | undefined,
@@ -23,7 +27,10 @@ export function packedTurn(
   return Object.keys(packed).length === 0 ? {} : { extra_content: { [VENDOR]: packed } };
 }
 
-/** The call of an answer in JSON is its text: what would go back as a call has no result. */
+/**
+ * A turn with the tool call of an emulated JSON answer is not carried: the call is the answer's text, and if it were
+ * sent back as a call it would have no result.
+ */
 function isBeyondChat(blocks: readonly JsonObject[], answerTool: string | null): boolean {
   if (answerTool !== null && blocks.some(({ type, name }) => type === "tool_use" && name === answerTool)) return false;
   let reached = 0;
@@ -50,12 +57,15 @@ function saidBy(blocks: readonly JsonObject[]): SaidInChat {
   };
 }
 
-/** The blocks of an earlier answer, to be sent back as they came; null where the message says all. Texts without a character are refused by the vendor. */
+/**
+ * The blocks of an earlier answer, to be sent back unchanged. `null` when the message expresses everything. Empty texts
+ * are left out, because the vendor refuses them.
+ */
 export function turnContent(message: Message): readonly JsonObject[] | null {
   return carriedBlocks(message, VENDOR, saidBy)?.filter(({ type, text }) => type !== "text" || text !== "") ?? null;
 }
 
-/** The id of the container that the newest of the earlier answers was made in; null where there is none. */
+/** The id of the container of the newest earlier answer that has one. `null` when there is none. */
 export function containerOf(messages: readonly Message[]): string | null {
   for (let index = messages.length - 1; index >= 0; index--) {
     const message = messages[index]!;
@@ -65,10 +75,13 @@ export function containerOf(messages: readonly Message[]): string | null {
   return null;
 }
 
-/** A block in the making: what comes of it in a stream is added to what it began with. */
+/** A block that a stream is still adding to. */
 export type GrowingBlock = Record<string, Json | undefined>;
 
-/** The member that a delta adds to; what else stands in it is of the stream alone. Deltas that are not here add to the members that they name. */
+/**
+ * The member to which each type of delta adds. Other members of these deltas belong only to the stream. A delta of an
+ * unlisted type adds to the members that it names.
+ */
 const PIECES: Readonly<Record<string, string>> = {
   text_delta: "text",
   thinking_delta: "thinking",
@@ -77,7 +90,7 @@ const PIECES: Readonly<Record<string, string>> = {
   compaction_delta: "content",
 };
 
-/** Adds what a delta says. Pieces of an input are collected under their own name until the block ends. */
+/** Adds a delta to its block. Pieces of an input are collected under their own name until the block ends. */
 export function growBlock(block: GrowingBlock, delta: JsonObject): void {
   if (delta["type"] === "citations_delta") {
     const { citations } = block;

@@ -1,4 +1,5 @@
-// What Converse takes of the common set, by family of the model. https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html,
+// What Converse accepts of the common parameters, by family of the model.
+// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html,
 // .../userguide/conversation-inference-supported-models-features.html
 import {
   UNSUPPORTED,
@@ -16,7 +17,7 @@ import { FAMILIES, UNKNOWN_FAMILY, type FamilyFacts } from "./models.ts";
 const unsupported = (note: string): Capability => ({ ...UNSUPPORTED, note });
 const here = (takes: boolean, cell: Capability, note: string): Capability => (takes ? cell : unsupported(note));
 
-/** The cells that differ between families; each family names all of them. */
+/** The cells that differ between families. Each family names all of them. */
 function familyCells(facts: FamilyFacts) {
   const { claude } = facts;
   return {

@@ -1,8 +1,10 @@
-// Citations as OpenAI's `url_citation`: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Citation.html. A cited statement is a block of
-// its own, so the annotation spans that block. A citation of a document that has no address cannot be said and is left out.
+// Citations as OpenAI's `url_citation`:
+// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Citation.html. A cited statement is a block of
+// its own, so the annotation spans that block. A citation of a document without an address cannot be expressed and is
+// left out.
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 
-/** `start` and `end`: where the block's text stands in the content, in UTF-16 units. */
+/** `start` and `end` give the position of the block's text in the content, in UTF-16 units. */
 export function annotationsOf(citations: Json | undefined, start: number, end: number): JsonObject[] {
   if (!Array.isArray(citations) || end === start) return [];
   return citations.filter(isObject).flatMap((citation) => {

@@ -1,4 +1,5 @@
-// What Converse takes of a conversation: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html
+// What Converse accepts of a conversation:
+// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html
 import { thinkingBlocks } from "../anthropic/reasoning.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
 
@@ -6,7 +7,7 @@ const DOCUMENT = ["title", "context", "citations"];
 
 export const conversation: ConversationMembers = conversationMembers({
   source: "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html",
-  // cache points stand behind what has this mark
+  // A `cache_control` becomes a cache point behind whatever carries it.
   system: ["cache_control"],
   user: ["cache_control"],
   assistant: ["cache_control", "refusal", "reasoning_content", "reasoning_details"],

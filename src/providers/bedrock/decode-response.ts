@@ -1,5 +1,6 @@
-// A whole answer of Converse as ours: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html. What chat completions have no form
-// for travels beside it: turn-content.ts.
+// Decodes a non-streaming answer of Converse:
+// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html. What chat completions have no form
+// for is carried in `extra_content` (turn-content.ts).
 import type { AnswerMessage, ChatAnswer, ReasoningDetail, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { readMemo } from "../anthropic/memo.ts";
@@ -11,7 +12,7 @@ import { hiddenDetail, reasoningDetail } from "./reasoning.ts";
 import { isOfService, packedTurn } from "./turn-content.ts";
 import { parseSentJson } from "../sent-json.ts";
 
-/** Throws StreamError for an error inside a 200, MalformedAnswer for what is no answer. */
+/** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
 export function decodeResponse(body: string, context: DecodeContext): ChatAnswer {
   const answer = readObject(body, "answer");
   const { output, stopReason, usage } = answer;
@@ -38,7 +39,7 @@ export function decodeResponse(body: string, context: DecodeContext): ChatAnswer
   };
 }
 
-/** Throws MalformedAnswer for what is no JSON object; `what` names it. */
+/** Throws MalformedAnswer when the text is not a JSON object. `what` names the text in the error. */
 export function readObject(text: string, what: string): JsonObject {
   const value = parseSentJson(text, ({ message }) => `The provider's ${what} is not JSON: ${message}`);
   if (!isObject(value)) throw new MalformedAnswer(`The provider's ${what} is not a JSON object.`);
@@ -53,7 +54,7 @@ interface Parts {
   readonly annotations: JsonObject[];
 }
 
-/** Blocks are unions: each has one member, whatever else stands beside it. */
+/** Blocks are unions: each is read by one member, even if others are present. */
 function collect(blocks: readonly JsonObject[], answerTool: string | null, model: string): Parts {
   const parts: Parts = { text: "", reasoning: "", details: [], calls: [], annotations: [] };
   for (const { text, reasoningContent, toolUse, citationsContent } of blocks) {
@@ -87,7 +88,7 @@ function addCall(parts: Parts, toolUse: JsonObject, answerTool: string | null): 
     });
 }
 
-/** With citations on, the words of the answer stand in these blocks. */
+/** With citations on, the text of the answer is in these blocks. */
 function addCited(parts: Parts, { content, citations }: JsonObject): void {
   const start = parts.text.length;
   if (Array.isArray(content)) for (const each of content.filter(isObject)) parts.text += textOf(each["text"]);

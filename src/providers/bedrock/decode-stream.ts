@@ -1,5 +1,6 @@
-// The events of ConverseStream as chunks: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html. Blocks of text and
-// reasoning have no start of their own, and the usage comes after the stop. Unknown events, blocks and deltas are passed over.
+// Decodes the events of ConverseStream into chunks:
+// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html. Blocks of text and reasoning
+// have no start event, and the usage comes after the stop. Unknown events, blocks and deltas are ignored.
 import type { ChatChunk, ChunkDelta, ReasoningDetail, ToolCallDelta } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
@@ -14,14 +15,20 @@ import { hiddenDetail, reasoningDetail } from "./reasoning.ts";
 import { growBlock, type GrowingBlock, isOfService, packedTurn } from "./turn-content.ts";
 
 const NOTHING: readonly ChatChunk[] = [];
-/** Reasoning and its signature are told once more, whole, when their block ends; so much of them is kept at most. */
+/**
+ * Reasoning and its signature are emitted once more, complete, when their block ends. At most this many characters are
+ * kept.
+ */
 const MAX_KEPT = 16 * 1024 * 1024;
 const MAX_OPEN_CALLS = 1024;
-/** Of one block. */
+/** The most citations that one block may have. */
 const MAX_CITATIONS = 10_000;
 
 interface CallBlock {
-  /** `answer`: its input is the answer's text. `service`: nothing of it is the caller's. */
+  /**
+   * `answer`: its input is the answer's text. `service`: a tool that the service runs itself, of which the caller
+   * receives nothing.
+   */
   readonly kind: "call" | "answer" | "service";
   readonly index: number;
   spoken: boolean;
@@ -34,7 +41,9 @@ export function openStream(context: DecodeContext): StreamDecoder {
 class ConverseStream implements StreamDecoder {
   private readonly answerTool: string | null;
   private readonly model: string;
-  /** Calls under way by the index of their block: nobody promises that one ends before the next begins. */
+  /**
+   * Tool calls in progress, by the index of their block. AWS does not promise that one ends before the next begins.
+   */
   private readonly open = new Map<Json | undefined, CallBlock>();
   private thought = "";
   private signature = "";
@@ -45,9 +54,12 @@ class ConverseStream implements StreamDecoder {
   private details = 0;
   private finished = false;
   isTerminated = false;
-  /** A call without input, held back until it is clear that it was not cut off. */
+  /** A tool call without input, held back until it is clear that it was not cut off. */
   private silentCall: CallBlock | null = null;
-  /** The turn as the service writes it, by the index of the block, for what chat completions cannot say; null: it is too long to be kept, or a piece of it cannot be read. */
+  /**
+   * The turn as the service writes it, by the index of the block, for what chat completions cannot express. `null` when
+   * it is too long to be kept, or when a piece of it cannot be parsed.
+   */
   private turn: Map<Json | undefined, GrowingBlock> | null = new Map();
   private kept = 0;
 
@@ -100,7 +112,7 @@ class ConverseStream implements StreamDecoder {
     ];
   }
 
-  /** `size`: of the event. */
+  /** `size` is the length of the event's data. */
   private keepDelta(block: Json | undefined, delta: JsonObject, size: number): void {
     this.kept += size;
     if (this.kept > MAX_KEPT) this.turn = null;
@@ -111,7 +123,7 @@ class ConverseStream implements StreamDecoder {
     growBlock(grown, delta);
   }
 
-  /** Pieces of an input are one object now. */
+  /** Joins the pieces of an input into one object. */
   private endKept(block: Json | undefined): void {
     const kept = this.turn?.get(block);
     const toolUse = kept?.["toolUse"];
@@ -186,7 +198,7 @@ class ConverseStream implements StreamDecoder {
     return held === null ? NOTHING : this.input(held, "{}");
   }
 
-  /** Once, and only with a reason that the vendor gave. */
+  /** Emits the finish chunk once, and only with a reason that the vendor gave. */
   private onMessageStop(event: JsonObject): readonly ChatChunk[] {
     const { stopReason } = event;
     this.isTerminated = true;

@@ -1,8 +1,9 @@
-// What only Converse understands (decisions 5.7): its own blocks and tools, which a caller may send as `{"type": "<name>", "<name>": {...}}`, and the
-// tools that Claude knows by a dated type. https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html
+// What only Converse understands (promise 5.7): its own blocks and tools, which a caller may send as `{"type":
+// "<name>", "<name>": {...}}`, and the tools that Claude knows by a dated type.
+// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html
 import type { Dialect } from "../provider.ts";
 
-/** Blocks of the vendor's own form. */
+/** Blocks in the vendor's own form. */
 export const BLOCKS_AS_THEY_ARE: readonly string[] = [
   "image",
   "video",
@@ -16,11 +17,11 @@ export const BLOCKS_AS_THEY_ARE: readonly string[] = [
   "toolResult",
   "json",
 ];
-/** Tools of the vendor's own form. */
+/** Tools in the vendor's own form. */
 export const TOOLS_AS_THEY_ARE: readonly string[] = ["systemTool", "cachePoint", "toolSpec"];
 
 export const dialect: Dialect = {
-  // `guarded_text` is how other gateways spell a text that a guardrail has to look at
+  // `guarded_text` is the name that other gateways use for a text that a guardrail has to inspect.
   blocks: [...BLOCKS_AS_THEY_ARE, "guarded_text", "refusal"],
   tools: [...TOOLS_AS_THEY_ARE, "computer_*", "bash_*", "text_editor_*"],
   toolChoices: ["any", "tool"],

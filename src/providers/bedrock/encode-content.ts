@@ -1,5 +1,6 @@
-// Content parts as content blocks: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html. A part's `cache_control` becomes
-// a cache point behind its block.
+// Encodes content parts as content blocks:
+// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html. A part's `cache_control`
+// becomes a cache point behind its block.
 import type { ContentPart } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -9,7 +10,7 @@ import { demandBytes, mediaBlock, readAddress, typeOfName, type DocumentLabel } 
 /** Gives each document of a conversation its name. */
 export type DocumentNaming = (wanted: string | null | undefined) => string;
 
-/** `path` names the list. Parts of text without a character are left out: they say nothing, and the vendor refuses them. */
+/** `path` names the list. Empty text parts are left out, because the vendor refuses them. */
 export function encodeParts(parts: readonly ContentPart[], path: string, naming: DocumentNaming): JsonObject[] {
   const blocks: JsonObject[] = [];
   for (let index = 0; index < parts.length; index++) {
@@ -58,14 +59,14 @@ function encodePart(part: ContentPart, path: string, naming: DocumentNaming): Js
   }
 }
 
-/** `usual`: what an object in S3 is, whose name does not tell. */
+/** `usual` is the media type of an S3 object whose name does not reveal one. */
 function pictureOf(url: string, usual: string, part: ContentPart, path: string, naming: DocumentNaming): JsonObject {
   const media = demandBytes(url, path);
   const known = media.mediaType === "" ? { ...media, mediaType: usual } : media;
   return mediaBlock(known, labelOf(part, null, known.mediaType, naming), path);
 }
 
-/** A name is taken only for what will be a document. */
+/** Only what becomes a document takes a name from `naming`. */
 function labelOf(part: ContentPart, name: Json | undefined, mediaType: string, naming: DocumentNaming): DocumentLabel {
   if (/^(?:image|video)\//.test(mediaType)) return { name: "" };
   const { title, context, citations } = part;
@@ -92,7 +93,7 @@ function encodeFile(part: ContentPart, path: string, naming: DocumentNaming): Js
     (typeof data === "string"
       ? { mediaType: named || "application/pdf", source: { bytes: data } }
       : demandBytes(id ?? "", path));
-  // a general media type says less than the name
+  // A general media type is less precise than the file name.
   const mediaType =
     media.mediaType === "" || media.mediaType === "application/octet-stream"
       ? named || media.mediaType

@@ -1,5 +1,7 @@
-// Messages as `system` and turns: https://docs.aws.amazon.com/bedrock/latest/userguide/conversation-inference-call.html. Neighbours of one role become one
-// turn, and the results of tools stand first in theirs. A participant's `name` has no counterpart and is left out.
+// Encodes messages as `system` and turns:
+// https://docs.aws.amazon.com/bedrock/latest/userguide/conversation-inference-call.html. Adjacent messages of one role
+// become one turn, and tool results stand first in their turn. A participant's `name` has no counterpart and is left
+// out.
 import type { Message, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
@@ -16,7 +18,7 @@ import { turnContent } from "./turn-content.ts";
 export interface Conversation {
   readonly system: readonly JsonObject[];
   readonly messages: readonly Turn[];
-  /** Holds calls or results of tools, which the vendor takes only beside `toolConfig`. */
+  /** Whether there are tool calls or tool results, which the vendor accepts only beside `toolConfig`. */
   readonly usesTools: boolean;
 }
 
@@ -27,7 +29,7 @@ interface Turn extends JsonObject {
 
 interface Run {
   readonly role: Turn["role"];
-  /** Joined once and not turn by turn: a conversation of ten thousands of messages may be one run. */
+  /** Joined once, not turn by turn, because a conversation of tens of thousands of messages may be one run. */
   readonly contents: (readonly JsonObject[])[];
 }
 
@@ -103,7 +105,7 @@ function encodeAssistant(message: Message, path: string, naming: DocumentNaming)
   return [...reasoningBlocks(message), ...said, ...refusal, ...calls, ...cachePoint(message["cache_control"])];
 }
 
-/** With the cache point that a mark on the whole message asks for. */
+/** Adds the cache point for a `cache_control` on the whole message. */
 function encodeContent(message: Message, path: string, naming: DocumentNaming): JsonObject[] {
   const blocks = encodeBlocks(message, path, naming);
   return blocks.length === 0 ? blocks : [...blocks, ...cachePoint(message["cache_control"])];
@@ -119,7 +121,10 @@ function encodeToolCall(call: ToolCall, path: string): JsonObject {
   return { toolUse: { toolUseId: toolUseId(call.id), name: called.name, input: parseInput(called.arguments) } };
 }
 
-/** An input has to be an object. Arguments that are none (a call that was cut off) are wrapped, so that the model sees what it wrote. */
+/**
+ * The vendor accepts only an object as input. Other arguments (of a tool call that was cut off) are wrapped, so that
+ * the model sees what it wrote.
+ */
 function parseInput(text: string): JsonObject {
   if (text.trim() === "") return {};
   try {
@@ -139,7 +144,7 @@ function encodeToolResult(message: Message, path: string, naming: DocumentNaming
     content: blocks.filter((block) => block["cachePoint"] === undefined),
     ...(message["is_error"] === true && { status: "error" }),
   };
-  // cache points stand beside results, never in them
+  // Cache points stand beside results, never inside them.
   return [{ toolResult }, ...points, ...cachePoint(message["cache_control"])];
 }
 
@@ -150,7 +155,7 @@ function toolUseId(id: string): string {
   return fittingCallId(id, CALL_IDS);
 }
 
-/** Each result with the cache points behind it. */
+/** Each result keeps the cache points behind it. */
 function resultsFirst(blocks: readonly JsonObject[]): readonly JsonObject[] {
   if (!blocks.some((block) => block["toolResult"] !== undefined)) return blocks;
   const results: JsonObject[] = [];
