@@ -1,4 +1,5 @@
-// A chat request as a request to Converse or ConverseStream: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
+// Encodes a chat request as a request to Converse or ConverseStream:
+// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
 import type { ChatParams, ChatRequest, ResponseFormat } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, mergeObjects, type Json, type JsonObject } from "../../core/json.ts";
@@ -12,10 +13,13 @@ import { encodeTools } from "./encode-tools.ts";
 import { familyOf, type FamilyFacts } from "./models.ts";
 import { encodeEffort } from "./reasoning.ts";
 
-/** Wire names that a pass-through may not set (decisions 6.5); the output bound stands inside an object, see below. */
+/**
+ * Wire names that a pass-through may not set (promise 6.5). RESERVED_PATHS covers members of objects, such as the
+ * output bound.
+ */
 export const RESERVED: ReadonlySet<string> = new Set(["modelId", "messages", "system", "toolConfig", "stream"]);
 
-/** Converse's own top-level fields; every other name is one of the model's. */
+/** Converse's own top-level fields. Every other name is a field of the model. */
 const TOP_LEVEL: ReadonlySet<string> = new Set([
   "additionalModelRequestFields",
   "additionalModelResponseFieldPaths",
@@ -28,7 +32,9 @@ const TOP_LEVEL: ReadonlySet<string> = new Set([
   "serviceTier",
 ]);
 
-/** The same things in the model's own words, by which a pass-through would go around the gateway. */
+/**
+ * The same reserved fields under the models' own names, with which a pass-through could otherwise bypass the gateway.
+ */
 const RESERVED_PATHS: readonly RegExp[] = [
   /^inferenceConfig\.maxTokens$/,
   /^additionalModelRequestFields\.(?:model|messages|system|prompt|max_tokens|max_tokens_to_sample|max_completion_tokens|max_gen_len|maxTokens|n|num_generations|numResults|stream|tools|tool_choice|toolConfig|mcp_servers)$/,
@@ -36,7 +42,7 @@ const RESERVED_PATHS: readonly RegExp[] = [
   /^additionalModelRequestFields\.textGenerationConfig\.maxTokenCount$/,
 ];
 
-/** Throws GatewayError `unsupported_value`, `unsupported_content_block`, `reserved_parameter` with the path. */
+/** Throws GatewayError `unsupported_value`, `unsupported_content_block` or `reserved_parameter` with the path. */
 export function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
   const { params, extra } = request;
   const facts = familyOf(target.model);
@@ -79,7 +85,7 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
   };
 }
 
-/** AWS's own clients encode every character of the id but the unreserved ones, those of ARNs too. */
+/** AWS's own clients encode every character of the id except the unreserved ones, also in ARNs. */
 function converseUrl({ baseUrl, model }: Target, stream: boolean): string {
   const id = encodeURIComponent(model).replaceAll(
     /[!'()*]/g,
@@ -109,7 +115,10 @@ function encodeInference({
   };
 }
 
-/** The schema goes as a text. https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html */
+/**
+ * Converse takes the schema as a JSON string:
+ * https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html
+ */
 function textFormat({ schema }: JsonObject, format: ResponseFormat): JsonObject {
   const { name, description } =
     format.type === "json_schema" ? format.json_schema : { name: "answer", description: undefined };
@@ -121,7 +130,7 @@ function textFormat({ schema }: JsonObject, format: ResponseFormat): JsonObject 
   };
 }
 
-/** The pass-through in its places. Null is "not set". */
+/** Puts pass-through fields in their places. Null means "not set". */
 function placed(extra: JsonObject): JsonObject {
   const names = Object.keys(extra);
   if (names.length === 0) return extra;
@@ -144,7 +153,7 @@ function refuseReserved(value: JsonObject, path: string): void {
         `${at} is what the gateway itself sends; use the common parameter for it.`,
         { param: at },
       );
-    // no reserved path is deeper
+    // No reserved path is deeper.
     if (isObject(member) && at.split(".").length < 3) refuseReserved(member, at);
   }
 }
@@ -153,7 +162,7 @@ function modelFieldsOf({ additionalModelRequestFields: fields }: JsonObject): Js
   return isObject(fields) ? fields : {};
 }
 
-/** What the gateway encoded is never overwritten (decisions 6.5); the same value again, or null, changes nothing. */
+/** What the gateway encoded is never overwritten (promise 6.5). The same value again, or null, changes nothing. */
 function keepEncoded(path: string, there: Json, added: Json): Json {
   if (added !== null && JSON.stringify(there) !== JSON.stringify(added))
     throw new GatewayError(
@@ -164,8 +173,10 @@ function keepEncoded(path: string, there: Json, added: Json): Json {
   return there;
 }
 
-/** For explain and the record: where a parameter went that did not keep its name. */
-/** In the last round of a call with tool servers the gateway asks for no more calls; there is no word for that here, and the tools have to stay. */
+/**
+ * In the last round of a call with tool servers, the gateway sets tool_choice to `none`. Converse has no such choice
+ * and requires the tools when the conversation uses them, so the choice is left out.
+ */
 function withoutOwnChoice({ params, offered }: ChatRequest, usesTools: boolean): ChatParams {
   if (!usesTools || offered?.choice !== "none") return params;
   const { tool_choice: _none, ...others } = params;

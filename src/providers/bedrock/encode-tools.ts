@@ -1,5 +1,6 @@
-// `toolConfig`: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolConfiguration.html. Tools that Claude knows by a dated type, and
-// the wish for one call at a time, have no place there and are among the model's own fields.
+// Encodes `toolConfig`: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolConfiguration.html.
+// Tools that Claude knows by a dated type, and the request for one tool call at a time, have no place there and are
+// sent among the model's own fields.
 import type { ChatParams, FunctionDefinition } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -16,7 +17,9 @@ export interface EncodedTools {
   readonly answerTool: string | null;
 }
 
-/** Throws `unsupported_value`. `usesTools`: the conversation holds calls or results. */
+/**
+ * Throws GatewayError `unsupported_value`. `usesTools` is true when the conversation holds tool calls or tool results.
+ */
 export function encodeTools(
   params: ChatParams,
   json: JsonOutput,
@@ -29,7 +32,7 @@ export function encodeTools(
   const choice = encodeChoice(params.tool_choice);
   if (choice === "none") return withoutTools(json, usesTools, facts);
   const forcesCall = choice !== null && choice["auto"] === undefined;
-  // a call that the caller forces is the answer already, and leaves no room for JSON
+  // A tool call that the caller forces is already the whole answer, so no JSON output is added.
   if (json?.kind === "tool" && !forcesCall) {
     const free = all.length > 0 || facts.toolChoice === "any";
     return {
@@ -42,7 +45,7 @@ export function encodeTools(
     };
   }
   return {
-    // a choice without tools is an error to the vendor
+    // The vendor refuses a choice without tools.
     ...(tools.length > 0 && { toolConfig: { tools, ...(choice !== null && { toolChoice: choice }) } }),
     modelFields: {
       ...claudeFields(ofClaude),
@@ -52,7 +55,7 @@ export function encodeTools(
   };
 }
 
-/** There is no word for `none`: the tools stay away. */
+/** Converse has no choice `none`, so the tools are left out. */
 function withoutTools(json: JsonOutput, usesTools: boolean, facts: FamilyFacts): EncodedTools {
   if (json?.kind === "tool") {
     const toolChoice = facts.toolChoice === "any" ? { any: {} } : { tool: { name: json.tool.name } };
@@ -97,7 +100,7 @@ function encodeTool(tool: JsonObject, facts: FamilyFacts): JsonObject[] {
       json:
         isObject(parameters) && Object.keys(parameters).length > 0 ? parameters : { type: "object", properties: {} },
     },
-    // known to the models that have structured output; others refuse the word
+    // Only models with structured output know `strict`; the others refuse it.
     ...(typeof strict === "boolean" && facts.jsonSchema && { strict }),
   };
   return [{ toolSpec }, ...cachePoint(mark ?? innerMark)];
@@ -119,7 +122,7 @@ function encodeChoice(choice: Json | undefined): JsonObject | "none" | null {
   return { tool: isObject(tool) ? tool : { name } };
 }
 
-/** Claude's own words for the choice, the only ones that can say it. */
+/** Claude's own form of the choice, the only one that can express this. */
 function oneCallOnly(choice: JsonObject | null): JsonObject {
   const tool = choice?.["tool"];
   if (isObject(tool)) return { type: "tool", name: tool["name"], disable_parallel_tool_use: true };

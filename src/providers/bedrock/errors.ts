@@ -1,5 +1,6 @@
-// Errors of Bedrock's runtime by class: the exception's name where the body or the stream tells it, then the status, and texts last, because the name of a
-// plain answer's error stands in a header alone. https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html
+// Classifies errors of Bedrock's runtime: by the exception's name when the body or the stream gives it, then by the
+// status, and last by texts, because the name of a non-streaming error is only in a header.
+// https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import {
   classOfStatus,
@@ -11,7 +12,7 @@ import {
 } from "../error-body.ts";
 import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../provider.ts";
 
-/** By the name in small letters: streams spell it with a small first letter, bodies with a large one. */
+/** Classes by name in lower case: streams begin the name with a small letter, bodies with a capital. */
 const BY_NAME: ReadonlyMap<string, FailureClass> = new Map<string, FailureClass>(
   Object.entries({
     validationexception: "invalid_request",
@@ -42,13 +43,13 @@ const BY_NAME: ReadonlyMap<string, FailureClass> = new Map<string, FailureClass>
   } as const),
 );
 
-/** Beside what a status says at every vendor. */
+/** Statuses beside those that mean the same at every vendor. */
 const OWN_STATUSES: StatusClasses = {
-  // the model failed, not the request
+  // The model failed; the request was valid.
   424: "server",
 };
 
-/** What is said under a class that says less. */
+/** Messages that state more than the class under which they are sent. */
 const BY_TEXT: readonly { readonly under: FailureClass; readonly text: RegExp; readonly class: FailureClass }[] = [
   {
     under: "invalid_request",
@@ -73,7 +74,7 @@ const BY_TEXT: readonly { readonly under: FailureClass; readonly text: RegExp; r
   },
 ];
 
-/** Copes with any body. `name`: the exception's, where the stream tells it. */
+/** Accepts any body and never throws. `name` is the exception's name when the stream gives it. */
 export function classifyError({ status, body }: ErrorAnswer, name: string | null = null): UpstreamFailure {
   const told = readError(body);
   const nativeCode = name ?? told.name;
@@ -86,11 +87,11 @@ export function classifyError({ status, body }: ErrorAnswer, name: string | null
 
 interface NamedError {
   readonly name: string | null;
-  /** Null when the body says nothing. */
+  /** `null` when the body has no message. */
   readonly message: string | null;
 }
 
-/** Proxies in front have forms of their own: a bare string, `error`, `detail`, a list with one error. */
+/** Proxies in front of the vendor have other forms: a bare string, `error`, `detail`, a list with one error. */
 function readError(body: string): NamedError {
   const value = readErrorJson(body);
   const outer: Json | undefined = Array.isArray(value) ? (value as readonly Json[])[0] : value;
@@ -98,7 +99,7 @@ function readError(body: string): NamedError {
   const first = Array.isArray(inner) ? (inner as readonly Json[])[0] : inner;
   if (typeof first === "string") return { name: null, message: filled(first) };
   if (!isObject(first)) return { name: null, message: null };
-  // SageMaker says what its container said
+  // SageMaker repeats the message of its container here.
   const message =
     filled(first["OriginalMessage"]) ??
     filled(first["message"]) ??
@@ -108,7 +109,10 @@ function readError(body: string): NamedError {
   return { name: nameOf(first), message };
 }
 
-/** `com.amazon.coral.validate#ValidationException`, `ValidationException:http://internal...` and the bare name are one. */
+/**
+ * Reads the same name from `com.amazon.coral.validate#ValidationException`, `ValidationException:http://internal...`
+ * and the bare name.
+ */
 function nameOf({ __type: type, code, ErrorCode: errorCode }: JsonObject): string | null {
   const name = filled(type) ?? filled(code) ?? filled(errorCode);
   return name === null ? null : (/(?:^|#)(\w{1,100})(?::|$)/.exec(name.slice(0, 300))?.[1] ?? null);

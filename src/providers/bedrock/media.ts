@@ -1,5 +1,6 @@
-// Pictures, videos, sounds and documents as Converse has them: bytes in base64 with a word for their format, or an object in S3.
-// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_DocumentBlock.html, API_runtime_ImageBlock.html, API_runtime_VideoBlock.html
+// Images, videos, audio and documents in Converse's form: bytes in base64 with the name of their format, or an object
+// in S3. https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_DocumentBlock.html,
+// API_runtime_ImageBlock.html, API_runtime_VideoBlock.html
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 
@@ -63,21 +64,21 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   md: "text/markdown",
   json: "application/json",
 };
-/** Text by another name, which goes as plain text. */
+/** Further text types, which are sent as plain text. */
 const OTHER_TEXT = /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|javascript|x-ndjson|[\w.-]+\+(?:json|xml))$)/;
 const DATA_URI = /^data:([^;,]*)((?:;[^;,]*)*),/i;
 const S3_ADDRESS = /^s3:\/\//i;
 
-/** Bytes with what is known of them. */
+/** Bytes with what is known about them. */
 export interface Media {
   readonly mediaType: string;
   readonly source: JsonObject;
 }
 
-/** Null for what is neither a data URI nor an object in S3: an address that somebody has to fetch. */
+/** `null` when the address is neither a data URI nor an object in S3, so that it would have to be fetched. */
 export function readAddress(address: string): Media | null {
   if (S3_ADDRESS.test(address)) return { mediaType: typeOfName(address), source: { s3Location: { uri: address } } };
-  // a video can be megabytes long: only its head is matched
+  // A video can be megabytes long, so only the start of the address is matched.
   const head = DATA_URI.exec(address.slice(0, 256));
   if (head === null) return null;
   const body = address.slice(head[0].length);
@@ -85,7 +86,7 @@ export function readAddress(address: string): Media | null {
   return { mediaType: (head[1] || "text/plain").toLowerCase(), source: { bytes } };
 }
 
-/** Throws `unsupported_content_block` where the gateway has not fetched it. */
+/** Throws GatewayError `unsupported_content_block` when the gateway has not fetched the address. */
 export function demandBytes(address: string, path: string): Media {
   const media = readAddress(address);
   if (media === null)
@@ -97,7 +98,7 @@ export function demandBytes(address: string, path: string): Media {
   return media;
 }
 
-/** By the extension; empty when it tells nothing. */
+/** The media type for the name's extension. Empty when the extension is unknown or missing. */
 export function typeOfName(name: string | null | undefined): string {
   return EXTENSIONS[/\.(\w{1,5})$/.exec(name ?? "")?.[1]?.toLowerCase() ?? ""] ?? "";
 }
@@ -108,7 +109,10 @@ export interface DocumentLabel {
   readonly more?: JsonObject;
 }
 
-/** The block that the media type asks for, whatever part of a message it came in. Throws `unsupported_content_block`. */
+/**
+ * The block for this media type, whichever type of content part it came in. Throws GatewayError
+ * `unsupported_content_block`.
+ */
 export function mediaBlock({ mediaType, source }: Media, label: DocumentLabel, path: string): JsonObject {
   const image = wordFor(mediaType, IMAGES);
   if (image !== undefined) return { image: { format: image, source } };
@@ -124,18 +128,18 @@ export function mediaBlock({ mediaType, source }: Media, label: DocumentLabel, p
   return { document: { format, name: label.name, source, ...label.more } };
 }
 
-/** A caller's media type may be `constructor`. */
+/** Looks at own properties only, because a caller's media type may be `constructor`. */
 function wordFor(mediaType: string, words: Readonly<Record<string, string>>): string | undefined {
   return Object.hasOwn(words, mediaType) ? words[mediaType] : undefined;
 }
 
 /**
- * Names of documents, each once in a conversation. The vendor takes letters, digits, single spaces, hyphens, parentheses and brackets; the extension says
- * nothing that the format does not say.
+ * Makes names of documents that are unique in a conversation. The vendor accepts letters, digits, single spaces,
+ * hyphens, parentheses and brackets. The extension is dropped, because the format already states it.
  */
 export function documentNames(): (wanted: string | null | undefined) => string {
   const taken = new Set<string>();
-  /** Where the counting of a name goes on: from its start for each it would take the square of their number. */
+  /** The next number to try for each name. Counting from the start every time would take quadratic time. */
   const counts = new Map<string, number>();
   return (wanted) => {
     const plain = (wanted ?? "")

@@ -1,35 +1,37 @@
-// What differs between the model families behind Converse, as rows. https://docs.aws.amazon.com/bedrock/latest/userguide/conversation-inference-supported-models-features.html
-// and the vendors' pages beside it. A name that no row knows (an ARN of a profile of one's own) is not refused anything: the vendor answers for it.
+// The differences between the model families behind Converse, as rows:
+// https://docs.aws.amazon.com/bedrock/latest/userguide/conversation-inference-supported-models-features.html and the
+// vendors' pages beside it. For a name that matches no row (such as the ARN of a user's own inference profile) no
+// feature is refused; the vendor decides.
 import { factsOf as claudeFactsOf, GENERATIONS, type ModelFacts as ClaudeFacts } from "../anthropic/models.ts";
 
-/** How `reasoning_effort` is said: each family has its own field, or none. */
+/** The form of `reasoning_effort`: each family has its own field, or none. */
 export type ReasoningForm = "claude" | "nova" | "gpt_oss" | "qwen" | "always" | "none" | "unknown";
 
 export interface FamilyFacts {
-  /** False: system prompts are refused, and stand at the start of the first user turn. */
+  /** When false, the vendor refuses system prompts, and they are put at the start of the first user turn. */
   readonly system: boolean;
   readonly tools: boolean;
-  /** Which `toolChoice` it takes beside auto. */
+  /** The values of `toolChoice` that the family accepts beside auto. */
   readonly toolChoice: "all" | "any" | "none";
   readonly images: boolean;
   readonly documents: boolean;
   readonly video: boolean;
   readonly audio: boolean;
   readonly stop: boolean;
-  /** True: has `outputConfig.textFormat`, and strict tools with it. */
+  /** Whether the family has `outputConfig.textFormat`, and strict tools with it. */
   readonly jsonSchema: boolean;
   readonly reasoning: ReasoningForm;
-  /** Of Claude only. */
+  /** Set for Claude only. */
   readonly claude: ClaudeFacts | null;
 }
 
 interface Family {
-  /** Matched anywhere in the name: names begin with a geography, or are ARNs. */
+  /** Matched anywhere in the name, because names may begin with a geography or be ARNs. */
   readonly models: RegExp;
   readonly facts: FamilyFacts;
 }
 
-/** A name that tells no family. */
+/** The facts for a name that reveals no family. */
 export const UNKNOWN_FAMILY: FamilyFacts = {
   system: true,
   tools: true,
@@ -56,11 +58,14 @@ const TEXT: FamilyFacts = {
 const TEXT_AND_DOCUMENTS: FamilyFacts = { ...TEXT, documents: true };
 const WITH_TOOLS: FamilyFacts = { ...TEXT_AND_DOCUMENTS, tools: true };
 const NOVA: FamilyFacts = { ...WITH_TOOLS, toolChoice: "all", images: true, video: true };
-/** Served since 2025 with structured output; what else they take is left to them. */
+/**
+ * Models with open weights, served since 2025 with structured output. Whether they accept other features is left to
+ * them.
+ */
 const OPEN_WEIGHTS: FamilyFacts = { ...UNKNOWN_FAMILY, toolChoice: "none", jsonSchema: true, reasoning: "none" };
 
 function claudeFamily(name: RegExp, claude: ClaudeFacts, more: Partial<FamilyFacts> = {}): Family {
-  // effort beside a budget is a beta here
+  // On Bedrock, an effort beside a budget is a beta feature.
   const facts = claude.thinking === "budget" ? { ...claude, efforts: [] } : claude;
   return {
     models: name,
@@ -81,7 +86,7 @@ const CLAUDE_2 = claudeFamily(/claude-(?:instant|v?2)/, claudeFactsOf("claude-2"
   images: false,
 });
 const CLAUDE_3_5_HAIKU = claudeFamily(/claude-3[-.]5-haiku/, claudeFactsOf("claude-3-5-haiku"), { images: false });
-/** Claude has structured output in fewer generations here than at Anthropic. */
+/** On Bedrock, fewer generations of Claude have structured output than at Anthropic. */
 const WITH_FORMAT = ["claude-opus-4-5", "claude-sonnet-4-5", "claude-sonnet-4-6"];
 const CLAUDES: readonly Family[] = [
   CLAUDE_2,
@@ -91,7 +96,7 @@ const CLAUDES: readonly Family[] = [
   ),
 ];
 
-/** Tried in order. */
+/** The first row that matches applies. */
 export const FAMILIES: readonly Family[] = [
   ...CLAUDES,
   { models: /nova-2-/, facts: { ...NOVA, reasoning: "nova" } },

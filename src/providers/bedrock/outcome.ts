@@ -1,4 +1,5 @@
-// How an answer ended and what it used, in our words: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html (stopReason),
+// How an answer ended and what it used, in the terms of chat completions:
+// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html (stopReason),
 // API_runtime_TokenUsage.html
 import type { FinishReason, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -13,7 +14,7 @@ const FINISH: Readonly<Record<string, FinishReason>> = {
   model_context_window_exceeded: "length",
   guardrail_intervened: "content_filter",
   content_filtered: "content_filter",
-  // what the model wrote could not be read as calls: the answer is over, and holds what could
+  // The service could not parse the model's output as tool calls. The answer has ended and holds what could be parsed.
   malformed_model_output: "stop",
   malformed_tool_use: "stop",
 };
@@ -23,19 +24,25 @@ export interface Finish {
   readonly native_finish_reason: string;
 }
 
-/** `hasCalls`: the answer holds calls that the caller has to run. A word that the vendor adds later ends an answer like `end_turn`. */
+/**
+ * `hasCalls` is true when the answer holds tool calls that the caller has to run. A stop reason that the vendor adds
+ * later counts as `end_turn`.
+ */
 export function finishOf(stopReason: string, hasCalls: boolean): Finish {
   const word = FINISH[stopReason] ?? "stop";
   const isNormal = word === "stop" || word === "tool_calls";
   return { finish_reason: isNormal ? (hasCalls ? "tool_calls" : "stop") : word, native_finish_reason: stopReason };
 }
 
-/** True where the end may have fallen into the middle of a call's input. */
+/** True when a tool call's input may have been cut off. */
 export function isCutOff(stopReason: string): boolean {
   return FINISH[stopReason] === "length";
 }
 
-/** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_TokenUsage.html, and the older spelling that some regions send beside it. */
+/**
+ * https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_TokenUsage.html, and the older spelling that some
+ * regions send beside it.
+ */
 const KNOWN: KnownFigures = {
   inputTokens: "figure",
   outputTokens: "figure",
@@ -47,7 +54,10 @@ const KNOWN: KnownFigures = {
   cacheDetails: { ttl: "figure", inputTokens: "figure" },
 };
 
-/** `inputTokens` leaves out what was read from and written to the cache; our prompt counts all three. An older spelling may stand beside each, and says the same. */
+/**
+ * `inputTokens` excludes what was read from and written to the cache, while our prompt tokens count all three. Each
+ * cache figure may appear a second time with the same value under an older name.
+ */
 export function usageOf(native: JsonObject): Usage {
   const read = native["cacheReadInputTokens"] ?? native["cacheReadInputTokenCount"];
   const written = native["cacheWriteInputTokens"] ?? native["cacheWriteInputTokenCount"];
@@ -74,7 +84,10 @@ export function usageOf(native: JsonObject): Usage {
   return withUnnamed(usage, native, KNOWN);
 }
 
-/** What the vendor tells beside the answer: what a guardrail found, fields of the model that were asked for, the tier that served. */
+/**
+ * What the vendor reports beside the answer: a guardrail's findings, the model fields that were requested, and the tier
+ * that served.
+ */
 export function besideAnswer({
   trace,
   additionalModelResponseFields: fields,

@@ -1,5 +1,6 @@
-// Amazon Bedrock's Converse as a provider. https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html. The operator may not set
-// a guardrail here yet; when there is such a setting, `guardrailConfig` becomes reserved where it is set.
+// Amazon Bedrock's Converse API as a provider:
+// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html. An operator cannot configure a
+// guardrail yet. Once that setting exists, `guardrailConfig` becomes reserved where it is set.
 import type { BlockType } from "../../core/chat.ts";
 import type { Credential } from "../../core/target.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
@@ -18,7 +19,7 @@ const SCOPE: SigningScope = {
   service: "bedrock",
   regionOfHost: /^bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com/,
 };
-/** Everything but text: Converse takes bytes and objects in S3. */
+/** Everything except text, because Converse accepts only bytes and objects in S3. */
 const INLINED: ReadonlySet<BlockType> = new Set(["image_url", "video_url", "file", "document"]);
 
 export const bedrock: Provider = {
@@ -55,7 +56,10 @@ export const bedrock: Provider = {
   classifyError: (answer) => classifyError(answer),
 };
 
-/** A Bedrock API key is a bearer token; a pair of AWS keys signs. https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.html */
+/**
+ * A Bedrock API key is sent as a bearer token, while an AWS key pair signs the request:
+ * https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.html
+ */
 function sign(
   request: UpstreamRequest,
   credential: Credential | null,

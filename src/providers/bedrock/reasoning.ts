@@ -1,12 +1,16 @@
-// Reasoning in and out: `reasoning_effort` in the field that each family has for it, and blocks with signatures that come back with their turn.
-// https://docs.aws.amazon.com/bedrock/latest/userguide/conversation-inference-call.html, .../nova/latest/nova2-userguide/extended-thinking.html
+// Encodes `reasoning_effort` in the field that each family has for it, and converts signed reasoning blocks, which are
+// sent back with their turn. https://docs.aws.amazon.com/bedrock/latest/userguide/conversation-inference-call.html,
+// .../nova/latest/nova2-userguide/extended-thinking.html
 import type { Message, ReasoningDetail } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { redactedDetail, thinkingBlocks, thinkingDetail } from "../anthropic/reasoning.ts";
 import { encodeThinking } from "../anthropic/thinking.ts";
 import type { FamilyFacts } from "./models.ts";
 
-/** Members of `additionalModelRequestFields`. Throws `unsupported_value` where a budget does not fit into the bound on the answer. */
+/**
+ * Returns members of `additionalModelRequestFields`. Throws GatewayError `unsupported_value` when a budget does not fit
+ * into the output bound.
+ */
 export function encodeEffort(
   effort: string | undefined,
   { reasoning, claude }: FamilyFacts,
@@ -15,7 +19,7 @@ export function encodeEffort(
   if (effort === undefined) return {};
   switch (reasoning) {
     case "claude":
-      // without a bound the service takes the model's own
+      // Without a bound the service uses the model's own.
       return claude === null ? {} : encodeThinking(effort, claude, maxTokens ?? claude.maxOutputTokens);
     case "nova":
       return {
@@ -30,12 +34,18 @@ export function encodeEffort(
   }
 }
 
-/** Reasoning of Claude is in its own format whoever serves it; that of other models has none that a later turn could name. */
+/**
+ * Reasoning of Claude has the same format on every platform. Reasoning of other models has no format that a later turn
+ * could name.
+ */
 function formatted(detail: ReasoningDetail, model: string): ReasoningDetail {
   return /claude/.test(model) ? detail : { ...detail, format: "unknown" };
 }
 
-/** Null where there is nothing that has to come back: text without a signature is refused by those who sign, and of no use to the others. */
+/**
+ * `null` when nothing has to be sent back: models that sign refuse text without a signature, and the other models do
+ * not use it.
+ */
 export function reasoningDetail(text: string, signature: string, index: number, model: string): ReasoningDetail | null {
   const detail = thinkingDetail(text, signature, index);
   return detail === null || (signature === "" && !/claude/.test(model)) ? null : formatted(detail, model);

@@ -1,4 +1,5 @@
-// A turn of Converse whole, where chat completions cannot say all of it: tools that the service ran and what they gave, citations of documents.
+// Carries a complete turn of Converse when chat completions cannot express all of it: tools that the service ran and
+// their results, and citations of documents.
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html
 import type { Message } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -12,7 +13,7 @@ export function isOfService({ type }: JsonObject): boolean {
   return type === "server_tool_use";
 }
 
-/** Member of an answer's message or of a delta. */
+/** The member of an answer's message or of a delta. */
 export function packedTurn(
   blocks: readonly JsonObject[],
   answerTool: string | null,
@@ -20,7 +21,10 @@ export function packedTurn(
   return isBeyondChat(blocks, answerTool) ? { extra_content: { [VENDOR]: { content: blocks } } } : {};
 }
 
-/** The call of an answer in JSON is its text: what would go back as a call has no result. */
+/**
+ * A turn with the tool call of an emulated JSON answer is not carried: the call is the answer's text, and if it were
+ * sent back as a call it would have no result.
+ */
 function isBeyondChat(blocks: readonly JsonObject[], answerTool: string | null): boolean {
   if (answerTool !== null && blocks.some(({ toolUse }) => isObject(toolUse) && toolUse["name"] === answerTool))
     return false;
@@ -33,7 +37,10 @@ function isBeyondChat(blocks: readonly JsonObject[], answerTool: string | null):
   return false;
 }
 
-/** Where a message of chat completions has it when it goes back: reasoning, words, calls. Null: it has no words for it. */
+/**
+ * The position of a block when a chat completion message is encoded: reasoning, text, tool calls. `null` when such a
+ * message cannot express the block.
+ */
 function placeOf({ text, reasoningContent, toolUse, citationsContent }: JsonObject): number | null {
   if (isObject(reasoningContent)) return 0;
   if (typeof text === "string") return 1;
@@ -69,7 +76,10 @@ function textOf({ text, citationsContent }: JsonObject): string {
     : "";
 }
 
-/** The blocks of an earlier answer, to be sent back as they came; null where the message says all. What the service refuses, texts without a character and reasoning without a signature, stays away. */
+/**
+ * The blocks of an earlier answer, to be sent back unchanged. `null` when the message expresses everything. Blocks that
+ * the service refuses are left out: empty texts, and reasoning without a signature.
+ */
 export function turnContent(message: Message): readonly JsonObject[] | null {
   return carriedBlocks(message, VENDOR, saidBy)?.filter((block) => block["text"] !== "" && !isUnsigned(block)) ?? null;
 }
@@ -79,10 +89,13 @@ function isUnsigned({ reasoningContent }: JsonObject): boolean {
   return isObject(text) && (text["signature"] ?? "") === "";
 }
 
-/** A block in the making. Texts have no start in a stream, and become cited ones with their first citation. */
+/**
+ * A block that a stream is still adding to. Text blocks have no start event, and become cited blocks with their first
+ * citation.
+ */
 export type GrowingBlock = Record<string, Json | undefined>;
 
-/** Adds what a delta says. Pieces of an input are a text until the block ends. */
+/** Adds a delta to its block. The pieces of an input are joined as a text until the block ends. */
 export function growBlock(block: GrowingBlock, delta: JsonObject): void {
   const { text, toolUse, reasoningContent, citation } = delta;
   if (typeof text === "string") addText(block, text);
@@ -129,7 +142,7 @@ function addReasoning(block: GrowingBlock, { text, signature, redactedContent }:
   };
 }
 
-/** Results of tools that the service ran begin with their id, and their content comes in pieces of a list. */
+/** A result of a tool that the service ran begins with its id, and its content comes in parts of a list. */
 function addOther(block: GrowingBlock, name: string, value: Json): void {
   const there = block[name];
   if (!Array.isArray(value)) block[name] = value;

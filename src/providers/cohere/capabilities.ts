@@ -1,4 +1,5 @@
-// What Cohere's chat API takes of the common set: https://docs.cohere.com/reference/chat, by model: https://docs.cohere.com/docs/models
+// What Cohere's chat API accepts of the common parameters (https://docs.cohere.com/reference/chat), by model:
+// https://docs.cohere.com/docs/models
 import { NATIVE, UNSUPPORTED, emulated, mapped, type Capability, type CapabilityTable } from "../../core/capability.ts";
 import { BEFORE_R7B, NOT_THINKING, TEXT_ONLY, WITHOUT_TOOLS } from "./models.ts";
 

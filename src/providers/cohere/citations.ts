@@ -1,13 +1,14 @@
-// Citations as OpenAI's `url_citation`: https://docs.cohere.com/v2/docs/rag-citations. What has no address (a tool's output, a document of one's own)
-// has no place in that form: the vendor's own list stands beside it as `citations`, and goes back with the message.
+// Citations as OpenAI's `url_citation`: https://docs.cohere.com/v2/docs/rag-citations. Sources without an address (a
+// tool's output, a document of the user) do not fit into that form: the vendor's own list stands beside it as
+// `citations` and is sent back with the message.
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 
-/** The block of the content that is cited. */
+/** The index of the content block that is cited. */
 export function citedBlock({ content_index: index }: JsonObject): number {
   return typeof index === "number" ? index : 0;
 }
 
-/** `base`: where the block that is cited begins in the content, in characters. */
+/** `base` is where the cited block begins in the content, in characters. */
 export function annotationsOf(citation: JsonObject, base: number): JsonObject[] {
   const { type, start, end, sources } = citation;
   if (

@@ -1,5 +1,5 @@
-// A whole answer of the chat API as ours: https://docs.cohere.com/reference/chat#response. The plan that older models make before a call is their
-// reasoning, as thinking blocks are that of newer ones.
+// Decodes a non-streaming answer of the chat API: https://docs.cohere.com/reference/chat#response. The plan that older
+// models write before a tool call becomes reasoning, as the thinking blocks of newer models do.
 import type { AnswerMessage, ChatAnswer, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer, StreamError } from "../provider.ts";
@@ -8,7 +8,10 @@ import { classifyError } from "./errors.ts";
 import { finishOf, logprobsOf, usageOf } from "./outcome.ts";
 import { parseSentJson } from "../sent-json.ts";
 
-/** Throws StreamError for an error inside a 200 and for an answer that failed, MalformedAnswer for what is no answer. */
+/**
+ * Throws StreamError for an error inside a 200 and for an answer that failed, and MalformedAnswer for a body that is
+ * not an answer.
+ */
 export function decodeResponse(body: string): ChatAnswer {
   const answer = readObject(body);
   const { id, message, finish_reason: reason } = answer;
@@ -37,7 +40,7 @@ function failAnswer(answer: JsonObject, body: string): never {
   throw new StreamError(classifyError({ status: 200, body }));
 }
 
-/** One JSON object of an answer or of an event. */
+/** Reads the JSON object of a response or of an event. */
 export function readObject(text: string): JsonObject {
   const value = parseSentJson(text, ({ message }) => `The provider sent something that is no JSON: ${message}`);
   if (!isObject(value)) throw new MalformedAnswer("The provider sent JSON that is no object.");
@@ -75,7 +78,7 @@ function toolCallOf({ id, function: called }: JsonObject): ToolCall {
   return { id: textOf(id), type: "function", function: { name: textOf(name), arguments: argumentsOf(text) } };
 }
 
-/** A function without parameters is called with `null`, or with nothing. */
+/** For a function without parameters, the model writes `null` or nothing as arguments. */
 function argumentsOf(text: Json | undefined): string {
   if (isObject(text)) return JSON.stringify(text);
   return typeof text === "string" && text !== "" && text !== "null" ? text : "{}";

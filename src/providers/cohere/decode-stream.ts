@@ -1,5 +1,6 @@
-// The events of a streamed answer as chunks: https://docs.cohere.com/v2/docs/streaming. Blocks of content, the plan, calls and citations come with a
-// start, deltas and an end; then message-end tells how it ended. Events that say nothing to a client (debug, ends of blocks, unknown ones) are passed over.
+// Decodes the events of a streamed answer into chunks: https://docs.cohere.com/v2/docs/streaming. Content blocks, the
+// plan, tool calls and citations come with a start, deltas and an end; then message-end gives the finish reason. Events
+// that carry nothing for a client (debug, ends of blocks, unknown ones) are ignored.
 import type { ChatChunk, ChunkDelta } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
@@ -10,7 +11,7 @@ import { classifyError } from "./errors.ts";
 import { finishOf, logprobsOf, usageOf } from "./outcome.ts";
 
 const NOTHING: readonly ChatChunk[] = [];
-/** Blocks of content whose place is remembered, for citations. */
+/** The number of content blocks whose position is kept, for citations. */
 const MAX_BLOCKS = 1024;
 
 export function openStream(): StreamDecoder {
@@ -21,7 +22,7 @@ class MessageStream implements StreamDecoder {
   private textLength = 0;
   private readonly starts = new Map<number, number>();
   private call = -1;
-  /** Whether the arguments of a call have begun, for each that has started. */
+  /** For each tool call that has started, whether its arguments have begun. */
   private readonly spoken = new Map<number, boolean>();
   private finished = false;
 
@@ -44,7 +45,7 @@ class MessageStream implements StreamDecoder {
         this.spoken.set(this.call, false);
         return this.toolCall(message["tool_calls"], true);
       case "tool-call-delta":
-        // nobody promises that one call ends before the next begins
+        // Cohere does not promise that one tool call ends before the next begins.
         if (typeof index === "number" && this.spoken.has(index)) this.call = index;
         return this.toolCall(message["tool_calls"], false);
       case "citation-start":
@@ -91,7 +92,10 @@ class MessageStream implements StreamDecoder {
     return text === "" ? NOTHING : [chunk({ reasoning_content: text })];
   }
 
-  /** A function without parameters is called with `null`, or with nothing: the grammar then writes `{}`. */
+  /**
+   * For a function without parameters, the model writes `null` or nothing as arguments. The stream normalizer then
+   * writes `{}`.
+   */
   private toolCall(given: Json | undefined, begins: boolean): readonly ChatChunk[] {
     const call = isObject(given) ? given : {};
     const { name, arguments: piece } = isObject(call["function"]) ? call["function"] : {};

@@ -1,5 +1,6 @@
-// Messages: https://docs.cohere.com/reference/chat#request.body.messages. Documents of a user's message leave it and stand at the top of the request,
-// where the vendor has them. A participant's `name` has no counterpart and is left out.
+// Encodes messages: https://docs.cohere.com/reference/chat#request.body.messages. Documents in user messages are moved
+// to the top level of the request, where the vendor expects them. A participant's `name` has no counterpart and is left
+// out.
 import type { ContentPart, Message, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -10,11 +11,11 @@ import { NOT_THINKING } from "./models.ts";
 
 export interface Conversation {
   readonly messages: readonly JsonObject[];
-  /** Of all messages, in their order. */
+  /** The documents of all messages, in their order. */
   readonly documents: readonly JsonObject[];
 }
 
-/** Throws GatewayError `unsupported_content_block`, `unsupported_value` with the path. */
+/** Throws GatewayError `unsupported_content_block` or `invalid_request` with the path. */
 export function encodeConversation(messages: readonly Message[], model: string): Conversation {
   const documents: JsonObject[] = [];
   return {
@@ -62,7 +63,7 @@ function textPart(part: ContentPart, path: string): JsonObject {
   );
 }
 
-/** Null: the part is a document, which now stands in the list. */
+/** `null` when the part is a document, which has been added to `documents`. */
 function userPart(part: ContentPart, path: string, documents: JsonObject[]): JsonObject | null {
   if (part.type === "image_url") return { type: "image_url", image_url: part["image_url"] };
   if (part.type !== "document") return textPart(part, path);
@@ -100,7 +101,7 @@ function encodeAssistant(message: Message, path: string, thinks: boolean): JsonO
   };
 }
 
-/** Thinking, or the plan before a call; it is not said twice where the content has it. */
+/** The thinking, or the plan before a tool call. Empty when the content already contains it. */
 function thoughtOf(message: Message): string {
   const { content } = message;
   return Array.isArray(content) && (content as readonly ContentPart[]).some(({ type }) => type === "thinking")
@@ -118,7 +119,7 @@ function asParts(content: string | readonly JsonObject[]): readonly JsonObject[]
   return content === "" ? [] : [{ type: "text", text: content }];
 }
 
-/** Other vendors have citations of other forms under this name. */
+/** Checks the form, because other vendors have citations of another form under this name. */
 function areCitations(value: Json | undefined): boolean {
   return (
     Array.isArray(value) &&

@@ -1,4 +1,4 @@
-// A chat request as a request to Cohere's chat API, version 2: https://docs.cohere.com/reference/chat
+// Encodes a chat request as a request to Cohere's chat API, version 2: https://docs.cohere.com/reference/chat
 import type { ChatParams, ChatRequest } from "../../core/chat.ts";
 import { mergeObjects, type Json, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
@@ -7,7 +7,7 @@ import type { EncodedRequest } from "../provider.ts";
 import { encodeConversation } from "./encode-messages.ts";
 import { encodeTools } from "./encode-tools.ts";
 
-/** Wire names that a pass-through may not set (decisions 6.5). */
+/** Wire names that a pass-through may not set (promise 6.5). */
 export const RESERVED: ReadonlySet<string> = new Set([
   "model",
   "messages",
@@ -17,7 +17,10 @@ export const RESERVED: ReadonlySet<string> = new Set([
   "tool_choice",
 ]);
 
-/** No budget: the vendor advises to leave thinking unbounded. https://docs.cohere.com/docs/reasoning */
+/**
+ * The highest effort has no budget, because the vendor advises not to bound thinking:
+ * https://docs.cohere.com/docs/reasoning
+ */
 const THINKING: Readonly<Record<string, JsonObject>> = {
   none: { type: "disabled" },
   minimal: { type: "enabled", token_budget: 1024 },
@@ -26,7 +29,7 @@ const THINKING: Readonly<Record<string, JsonObject>> = {
   high: { type: "enabled" },
 };
 
-/** Throws GatewayError `unsupported_content_block`, `reserved_parameter` with the path. */
+/** Throws GatewayError `unsupported_content_block`, `invalid_request` or `reserved_parameter` with the path. */
 export function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
   const { params, extra } = request;
   const { messages, documents } = encodeConversation(request.messages, target.model);
@@ -49,7 +52,7 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
   };
 }
 
-/** Some clients' base address ends in the version: it is not put there twice. */
+/** Some clients' base addresses end with the version, which must not be added twice. */
 function chatUrl(baseUrl: string): string {
   return baseUrl.endsWith("/v2") ? `${baseUrl}/chat` : `${baseUrl}/v2/chat`;
 }
@@ -72,7 +75,7 @@ function encodeParams(params: ChatParams): JsonObject {
   return {
     ...(maxTokens !== undefined && { max_tokens: maxTokens }),
     ...(temperature !== undefined && { temperature }),
-    // 1 is the common set's word for "not set", and outside what the vendor takes
+    // In the common parameters 1 means "not set", and it is outside the vendor's range.
     ...(topP !== undefined && topP !== 1 && { p: topP }),
     ...(seed !== undefined && { seed }),
     ...(sequences.length > 0 && { stop_sequences: sequences }),
@@ -85,21 +88,22 @@ function encodeParams(params: ChatParams): JsonObject {
 }
 
 /**
- * The reference of this version and the vendor's own clients call the schema `json_schema`, the guide and version 1 `schema`: https://docs.cohere.com/reference/chat,
- * https://docs.cohere.com/docs/structured-outputs. A server that knows one of them passes over the other, so both are sent.
+ * The reference of this version and the vendor's own clients call the schema `json_schema`, while the guide and version
+ * 1 call it `schema`: https://docs.cohere.com/reference/chat, https://docs.cohere.com/docs/structured-outputs. A server
+ * that knows one of them ignores the other, so both are sent.
  */
 function encodeFormat(format: NonNullable<ChatParams["response_format"]>): JsonObject {
   const schema = format.type === "json_schema" ? format.json_schema.schema : undefined;
   return { type: "json_object", ...(schema !== undefined && { json_schema: schema, schema }) };
 }
 
-/** Documents that are passed through join those of the messages. */
+/** Documents that are passed through are appended to those of the messages. */
 function withDocuments(path: string, there: Json, added: Json): Json {
   const joined = path === "documents" && Array.isArray(there) && Array.isArray(added);
   return joined ? [...(there as readonly Json[]), ...(added as readonly Json[])] : keepEncoded(path, there, added);
 }
 
-/** For explain and the record: where a parameter went that did not keep its name. */
+/** Where the parameters went that did not keep their names, for explain and the record. */
 function mappedNames(params: ChatParams): readonly string[] {
   const places: readonly (readonly [unknown, string])[] = [
     [params.max_completion_tokens, "max_completion_tokens -> max_tokens"],

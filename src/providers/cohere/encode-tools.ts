@@ -1,4 +1,4 @@
-// `tools` and `tool_choice`: https://docs.cohere.com/reference/chat#request.body.tools
+// Encodes `tools` and `tool_choice`: https://docs.cohere.com/reference/chat#request.body.tools
 import type { ChatParams } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -13,7 +13,7 @@ export interface EncodedTools {
 export function encodeTools({ tools = [], tool_choice: choice }: ChatParams, model: string): EncodedTools {
   const named = namedFunction(choice);
   const offered = named === null ? tools : tools.filter((tool) => functionOf(tool)["name"] === named);
-  // one function is forced by offering it alone
+  // To force one function, only that function is offered.
   if (named !== null && offered.length === 0)
     throw new GatewayError(
       "invalid_request",
@@ -29,7 +29,7 @@ export function encodeTools({ tools = [], tool_choice: choice }: ChatParams, mod
   };
 }
 
-/** The vendor demands parameters, also where there are none. */
+/** The vendor requires `parameters` even for functions that have none. */
 function encodeTool(tool: JsonObject): JsonObject {
   const { strict: _strict, parameters, ...rest } = functionOf(tool);
   return {

@@ -1,4 +1,5 @@
-// Errors of Cohere's API by class: the status first, then texts, because there are no codes. https://docs.cohere.com/reference/errors
+// Classifies errors of Cohere's API by the status first and then by texts, because there are no codes.
+// https://docs.cohere.com/reference/errors
 import { isObject, type Json } from "../../core/json.ts";
 import {
   classOfStatus,
@@ -10,17 +11,17 @@ import {
 } from "../error-body.ts";
 import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../provider.ts";
 
-/** Beside what a status says at every vendor. */
+/** Statuses beside those that mean the same at every vendor. */
 const OWN_STATUSES: StatusClasses = {
-  // a word of the request or the answer is on the vendor's list of those it denies
+  // The request or the answer contains a word that is on the vendor's deny list.
   498: "content_policy",
-  // cancelled; the vendor says to try again
+  // Cancelled; the vendor advises to try again.
   499: "server",
   501: "invalid_request",
 };
 
 const REFUSED = ["invalid_request", "content_policy", "permission", "server"] as const;
-/** What the vendor says under a status that says less. The first that fits decides. */
+/** Messages that state more than their status. The first rule that matches decides. */
 const BY_TEXT: readonly {
   readonly under: readonly FailureClass[];
   readonly text: RegExp;
@@ -43,7 +44,7 @@ const BY_TEXT: readonly {
     class: "content_policy",
   },
   { under: ["invalid_request"], text: /\bmodel\b.{0,200}not found/i, class: "not_found" },
-  // a month's calls of a trial key; those of a minute come back soon
+  // The monthly quota of a trial key. Limits per minute are not a quota, because they reset soon.
   { under: ["rate_limit"], text: /(?:calls|requests|tokens) ?(?:\/|per) ?month|billing/i, class: "quota" },
   { under: ["server"], text: /overloaded|too many users/i, class: "overloaded" },
 ];
@@ -51,7 +52,7 @@ const BY_TEXT: readonly {
 const FIELD =
   /^(?:invalid request: )?(?:the )?'?(model|messages|tools|tool_choice|strict_tools|documents|citation_options|response_format|safety_mode|max_tokens|stop_sequences|temperature|seed|frequency_penalty|presence_penalty|k|p|logprobs|thinking|priority)'?(?: parameter)? (?:must|is|may|cannot|has)\b/;
 
-/** Copes with any body. */
+/** Accepts any body and never throws. */
 export function classifyError({ status, body }: ErrorAnswer): UpstreamFailure {
   const { message, type } = readError(body);
   const text = (message ?? describeErrorBody(status, body)).slice(0, JUDGED_CHARACTERS);
@@ -64,7 +65,7 @@ export function classOfText(first: FailureClass, text: string): FailureClass {
   return BY_TEXT.find((rule) => rule.under.includes(first) && rule.text.test(judged))?.class ?? first;
 }
 
-/** Proxies in front have forms of their own: a bare string, `error`, `detail`, a list with one error. */
+/** Proxies in front of the vendor have other forms: a bare string, `error`, `detail`, a list with one error. */
 function readError(body: string): { readonly message: string | null; readonly type: string | null } {
   const value = readErrorJson(body);
   const outer: Json | undefined = Array.isArray(value) ? (value as readonly Json[])[0] : value;

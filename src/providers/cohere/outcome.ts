@@ -1,4 +1,5 @@
-// How an answer ended, what it used and how likely it was, in our words: https://docs.cohere.com/reference/chat#response
+// The finish reason, usage and log probabilities of an answer, in the terms of chat completions:
+// https://docs.cohere.com/reference/chat#response
 import type { FinishReason, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/usage.ts";
@@ -11,11 +12,11 @@ const FINISH: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>(
   ["STOP_SEQUENCE", "stop"],
   ["TOOL_CALL", "tool_calls"],
   ["MAX_TOKENS", "length"],
-  // words of version 1, which deployments of one's own may still say
+  // Values of version 1 that private deployments may still send.
   ["ERROR_LIMIT", "length"],
   ["ERROR_TOXIC", "content_filter"],
 ]);
-/** Words that say that the answer failed. */
+/** Finish reasons of answers that failed. */
 const FAILED: ReadonlyMap<string, FailureClass> = new Map<string, FailureClass>([
   ["ERROR", "server"],
   ["TIMEOUT", "timeout"],
@@ -27,7 +28,10 @@ export interface Finish {
   readonly native_finish_reason?: string;
 }
 
-/** A word that the vendor adds later ends an answer like COMPLETE. Throws StreamError for an answer that failed; `error` is what the vendor says of it. */
+/**
+ * A finish reason that the vendor adds later counts as COMPLETE. Throws StreamError for an answer that failed; `error`
+ * is the vendor's description of the failure.
+ */
 export function finishOf(reason: Json | undefined, error: Json | undefined): Finish {
   if (typeof reason !== "string" || reason === "") return { finish_reason: "stop" };
   const failed = FAILED.get(reason);
@@ -39,7 +43,7 @@ export function finishOf(reason: Json | undefined, error: Json | undefined): Fin
   return { finish_reason: FINISH.get(reason) ?? "stop", native_finish_reason: reason };
 }
 
-/** https://docs.cohere.com/reference/chat#response. `billed_units` goes to the client as it came. */
+/** https://docs.cohere.com/reference/chat#response. `billed_units` is passed to the client unchanged. */
 const KNOWN: KnownFigures = {
   tokens: { input_tokens: "figure", output_tokens: "figure", image_tokens: "figure", reasoning_tokens: "figure" },
   billed_units: {
@@ -52,7 +56,7 @@ const KNOWN: KnownFigures = {
   cached_tokens: "figure",
 };
 
-/** `tokens` counts the vendor's own preamble too, which `billed_units` leaves out. Null where there are no figures. */
+/** `tokens` includes the vendor's own preamble, which `billed_units` excludes. `null` when there are no figures. */
 export function usageOf(native: Json | undefined): Usage | null {
   if (!isObject(native)) return null;
   const { tokens, billed_units: billed, cached_tokens: cached } = native;
@@ -77,7 +81,10 @@ export function usageOf(native: Json | undefined): Usage | null {
   return withUnnamed(usage, native, KNOWN);
 }
 
-/** One entry for each piece of text: the vendor does not say where in it each token ends. Null where there is none. */
+/**
+ * One entry for each piece of text, because the vendor does not report where in it each token ends. `null` when there
+ * are no log probabilities.
+ */
 export function logprobsOf(items: Json | undefined): JsonObject | null {
   const list = Array.isArray(items) ? (items as readonly Json[]) : [items ?? null];
   const content = list.filter(isObject).flatMap(({ text, logprobs }) => {

@@ -1,14 +1,17 @@
-// The beginning of an address of a Google API: host and version. https://cloud.google.com/apis/design/versioning
+// The start of an address of a Google API: host and version. https://cloud.google.com/apis/design/versioning
 import { GatewayError } from "../../core/errors.ts";
 import type { ProviderSetting } from "../provider.ts";
 
-/** A base address, and the version that the call asks for. */
+/** A base address, and the version that the call requests in its settings. */
 export interface VersionedBase {
   readonly baseUrl: string;
   readonly settings: Readonly<Record<string, string>>;
 }
 
-/** Some clients' base address ends in the version: it is not put there twice. Throws `invalid_request` for what is no version. */
+/**
+ * Some clients' base addresses end with the version, which must not be added twice. Throws GatewayError
+ * `invalid_request` when the setting is not a version.
+ */
 export function versionedBase({ baseUrl, settings }: VersionedBase, otherwise: string): string {
   const [, host, version] = /^(.*?)(?:\/(v1(?:alpha|beta)?\d*))?$/s.exec(baseUrl.replace(/\/+$/, ""))!;
   const asked = settings["api_version"];

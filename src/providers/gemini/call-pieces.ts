@@ -1,29 +1,34 @@
-// A function call whose arguments come in pieces: a first part names the function, further ones add values by a path, and the one that says no more of
-// `willContinue` is the last. https://docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling (streaming function call arguments)
+// Joins a function call whose arguments come in pieces: the first part names the function, further parts add values by
+// a path, and the first part without `willContinue` is the last.
+// https://docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling (streaming function call
+// arguments)
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../provider.ts";
 
-/** A call that is under way. */
+/** A tool call in progress. */
 export interface OpenCall {
   readonly part: JsonObject;
   readonly called: JsonObject;
   readonly args: Container;
   size: number;
 }
-/** Objects without a prototype, so that no path reaches one. */
+/** Objects without a prototype, so that no path can reach a prototype. */
 type Container = Record<string, unknown> | unknown[];
 
-/** Of one call, in characters and steps of paths. */
+/** The bound for one tool call, in characters and steps of paths. */
 const MAX_SIZE = 4 * 1024 * 1024;
 const STEP = /\.([^.[\]]+)|\[(\d{1,9})\]|\[(?:'([^']*)'|"([^"]*)")\]/gy;
 
-/** The parts with each call whole, in the place where it ended; `state` holds the one that is not over yet. */
+/**
+ * Returns the parts with each tool call complete, at the place where it ended. `state` holds the tool call that has not
+ * ended yet.
+ */
 export function joinCalls(parts: readonly Json[], state: { open: OpenCall | null }): readonly Json[] {
   if (state.open === null && !parts.some(isPiece)) return parts;
   return parts.flatMap((part) => joinPart(part, state));
 }
 
-/** What is left when the answer has ended and its last call has not. */
+/** The last tool call when the answer ends before the call does. */
 export function closeCall(state: { open: OpenCall | null }): readonly Json[] {
   const { open } = state;
   state.open = null;
@@ -62,7 +67,7 @@ function addPieces(open: OpenCall, pieces: Json | undefined): void {
   }
 }
 
-/** `$.a.b[0]['c']`; null for what is no such path. */
+/** Parses a path such as `$.a.b[0]['c']`. `null` when it is not such a path. */
 function stepsOf(path: Json | undefined): readonly (string | number)[] | null {
   if (typeof path !== "string" || !path.startsWith("$") || path.length > 4096) return null;
   const steps: (string | number)[] = [];
@@ -103,7 +108,7 @@ function read(holder: Container, step: string | number): unknown {
   return Array.isArray(holder) ? (typeof step === "number" ? holder[step] : undefined) : holder[step];
 }
 
-/** Lists grow by one: a place far behind the end would be a list of nothing. */
+/** Lists grow by one element at a time. A position beyond the end would create a list of empty elements. */
 function write(holder: Container, step: string | number, value: unknown): unknown {
   if (!Array.isArray(holder)) holder[step] = value;
   else if (typeof step === "number" && step <= holder.length) holder[step] = value;
