@@ -1,4 +1,5 @@
-// What Google's generateContent takes of the common set. Source: https://ai.google.dev/api/generate-content and the guides beside it.
+// What Google's generateContent accepts of the common parameters. Source: https://ai.google.dev/api/generate-content
+// and the guides beside it.
 import { type CapabilityException, type CapabilityTable, mapped, UNSUPPORTED } from "../../core/capability.ts";
 import {
   GEMINI_2_0,
@@ -16,7 +17,7 @@ const effort = mapped(
   "generationConfig.thinkingConfig: thinkingLevel, or thinkingBudget 1,024, 1,024, 8,192 and 24,576 on Gemini 2.5; thoughts are included",
 );
 
-/** What differs between models, wherever they are served. */
+/** The differences between models that hold on every platform. */
 export const MODEL_EXCEPTIONS: readonly CapabilityException[] = [
   { models: GEMMA_1_TO_3, cells: { ...noTools, response_format: UNSUPPORTED, web_search_options: UNSUPPORTED } },
   {

@@ -1,8 +1,12 @@
-// groundingMetadata and citationMetadata -> OpenAI's url_citation annotations. Google counts bytes of UTF-8, OpenAI counts characters.
-// https://ai.google.dev/gemini-api/docs/google-search, https://ai.google.dev/api/generate-content#citationmetadata
+// Converts groundingMetadata and citationMetadata to OpenAI's url_citation annotations. Google counts bytes of UTF-8,
+// while OpenAI counts characters. https://ai.google.dev/gemini-api/docs/google-search,
+// https://ai.google.dev/api/generate-content#citationmetadata
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 
-/** `text`: the answer so far, thoughts left out. `partTexts`: its parts, to which a segment's offsets refer, where they are known apart. */
+/**
+ * `text` is the answer so far, without thoughts. `partTexts` are the texts of its parts, to which a segment's offsets
+ * refer, when they are known separately.
+ */
 export function citationsOf(
   candidate: JsonObject,
   text: TextPositions,
@@ -45,7 +49,7 @@ function sourceOf(chunk: JsonObject | null | undefined): { readonly uri: string;
   return null;
 }
 
-/** AI Studio calls the list citationSources, Vertex citations. */
+/** AI Studio calls the list citationSources, and Vertex calls it citations. */
 function fromCitation(citation: JsonObject, positions: Positions): JsonObject[] {
   return objects(citation["citationSources"] ?? citation["citations"], true).flatMap((source) => {
     const { uri, title, startIndex: start, endIndex: end } = source!;
@@ -62,7 +66,7 @@ function fromCitation(citation: JsonObject, positions: Positions): JsonObject[] 
   });
 }
 
-/** Where each part begins in the whole text, in bytes. */
+/** The offset of each part in the complete text, in bytes. */
 function basesOf(partTexts: readonly string[]): readonly number[] {
   let at = 0;
   return partTexts.map((text) => {
@@ -79,20 +83,23 @@ function annotation(positions: Positions, startByte: number, endByte: number, ur
   };
 }
 
-/** Gives the characters, counted as code points, in the first so many bytes of a text. */
+/** Returns the number of characters, counted as code points, before a byte offset of a text. */
 type Positions = (end: number) => number;
 
 const MARK_EVERY = 1024;
-/** Text behind this is not counted: no answer is so long, and a stream may have no end. */
+/** Text beyond this is not counted. No real answer is this long, but a stream may never end. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
-/** A text that grows, each byte of it counted once and not before it is asked for: every event of a stream may cite. */
+/**
+ * A growing text in which byte offsets are converted to character offsets. Each byte is counted once, and only when a
+ * position is requested, because every event of a stream may cite.
+ */
 export class TextPositions {
   #waiting = "";
   #bytes = new Uint8Array(0);
   #length = 0;
   #characters = 0;
-  /** The characters before each 1024th byte. */
+  /** The number of characters before each 1024th byte. */
   readonly #marks: number[] = [];
 
   append(text: string): void {
@@ -131,7 +138,7 @@ function isCharacterStart(byte: number): boolean {
   return (byte & 0xc0) !== 0x80;
 }
 
-/** The list's members; what is no object keeps its place as null, or is left out. */
+/** The list's members as objects. Members that are not objects become null, or are left out when `dense` is true. */
 function objects(value: Json | undefined, dense: boolean): (JsonObject | null)[] {
   if (!Array.isArray(value)) return [];
   const list = (value as readonly Json[]).map((item) => (isObject(item) ? item : null));

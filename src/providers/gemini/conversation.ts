@@ -1,10 +1,11 @@
-// What generateContent takes of a conversation, at AI Studio and at Vertex AI: https://ai.google.dev/api/caching#Content
+// What generateContent accepts of a conversation, at AI Studio and at Vertex AI:
+// https://ai.google.dev/api/caching#Content
 import { isObject } from "../../core/json.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
 
 export const conversation: ConversationMembers = conversationMembers({
   source: "https://ai.google.dev/api/caching#Content",
-  // of the reasoning its signatures alone go back: https://ai.google.dev/gemini-api/docs/thought-signatures
+  // Of the reasoning, only the signatures are sent back: https://ai.google.dev/gemini-api/docs/thought-signatures
   assistant: ["refusal", "images", "reasoning_content", "reasoning_details"],
   tool: ["name"],
   extraContent: ["google"],

@@ -1,11 +1,15 @@
-// What plain and streamed answers have in common: the frame of a GenerateContentResponse. https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
+// What non-streaming and streamed answers have in common, the frame of a GenerateContentResponse:
+// https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer, StreamError } from "../provider.ts";
 import { classifyError, statusOfError } from "./errors.ts";
 import type { RenamedFunctions } from "./encode-tools.ts";
 import { parseSentJson } from "../sent-json.ts";
 
-/** One response object. Throws StreamError for an error, also in a list of one, and MalformedAnswer for what is no response. */
+/**
+ * Reads one response object. Throws StreamError for an error, also when it comes in a list of one, and MalformedAnswer
+ * for a text that is not a response.
+ */
 export function readFrame(text: string): JsonObject {
   const value = parseSentJson(text, ({ message }) => `The provider sent something that is no JSON: ${message}`);
   const frame = Array.isArray(value) && value.length === 1 ? (value[0] as Json) : value;
@@ -20,7 +24,7 @@ export function candidatesOf(frame: JsonObject): readonly JsonObject[] {
   return Array.isArray(candidates) ? (candidates as readonly Json[]).filter(isObject) : [];
 }
 
-/** The word for which the prompt was refused; null when it was not. */
+/** The reason for which the prompt was refused. `null` when it was not refused. */
 export function blockReasonOf(frame: JsonObject): string | null {
   const feedback = frame["promptFeedback"];
   const reason = isObject(feedback) ? feedback["blockReason"] : undefined;
@@ -28,7 +32,7 @@ export function blockReasonOf(frame: JsonObject): string | null {
   return typeof reason === "string" && reason !== "" ? reason : null;
 }
 
-/** What Google says of a refused prompt beside the word: in words, and how it rated it. */
+/** What Google reports about a refused prompt beside the reason: a message and safety ratings. */
 export function refusalNotes(frame: JsonObject): {
   readonly native_finish_message?: string;
   readonly safety_ratings?: Json;
@@ -42,7 +46,7 @@ export function refusalNotes(frame: JsonObject): {
   };
 }
 
-/** How an answer, or a prompt, was rated: https://ai.google.dev/api/generate-content#v1beta.SafetyRating */
+/** The safety ratings of an answer or a prompt: https://ai.google.dev/api/generate-content#v1beta.SafetyRating */
 export function safetyRatings({ safetyRatings: ratings }: JsonObject): { readonly safety_ratings?: Json } {
   return Array.isArray(ratings) && ratings.length > 0 ? { safety_ratings: ratings as readonly Json[] } : {};
 }
@@ -53,10 +57,10 @@ export function partsOf(candidate: JsonObject): readonly Json[] {
   return Array.isArray(parts) ? (parts as readonly Json[]) : [];
 }
 
-/** The id of a piece of sound holds the answer's: what is longer than any id is none. */
+/** The audio id contains the answer's id. Anything longer than this is not taken for an id. */
 const MAX_ID = 256;
 
-/** `id`, `created` and the model that answered, where the server gives them. */
+/** `id`, `created` and the model that answered, when the server sends them. */
 export function identityOf(frame: JsonObject): {
   readonly id?: string;
   readonly created?: number;
@@ -71,7 +75,7 @@ export function identityOf(frame: JsonObject): {
   };
 }
 
-/** Sound has an id of its own in OpenAI's form, and Google gives it none. */
+/** OpenAI's form gives audio an id, and Google sends none. */
 export function audioId(answerId: string | undefined, choice: number): string {
   return `audio_${answerId ?? "answer"}_${choice}`;
 }
@@ -81,7 +85,7 @@ export function renamedOf(memo: unknown): RenamedFunctions {
   return memo instanceof Map ? (memo as ReadonlyMap<string, string>) : null;
 }
 
-/** An ordinary end has a message too, which says nothing. */
+/** An ordinary finish also has a message, which is left out because it adds nothing. */
 export function finishMessage(candidate: JsonObject, native: string): { readonly native_finish_message?: string } {
   const message = candidate["finishMessage"];
   return typeof message === "string" && native !== "STOP" ? { native_finish_message: message } : {};

@@ -1,7 +1,7 @@
-// logprobsResult -> OpenAI's logprobs. https://ai.google.dev/api/generate-content#LogprobsResult
+// Converts logprobsResult to OpenAI's logprobs. https://ai.google.dev/api/generate-content#LogprobsResult
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 
-/** Null where the answer has none. */
+/** `null` when the answer has no log probabilities. */
 export function decodeLogprobs(result: Json | undefined): JsonObject | null {
   if (!isObject(result) || !Array.isArray(result["chosenCandidates"])) return null;
   const top = Array.isArray(result["topCandidates"]) ? (result["topCandidates"] as readonly Json[]) : [];

@@ -1,24 +1,28 @@
-// Parts of an answer -> the members of a message or of a delta, which are the same. https://ai.google.dev/api/caching#Part
+// Decodes the parts of an answer into the members of a message or of a delta, which are the same.
+// https://ai.google.dev/api/caching#Part
 import type { ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { callId } from "./call-ids.ts";
 import type { RenamedFunctions } from "./encode-tools.ts";
 import { extraContent } from "./signatures.ts";
 
-/** What the parts said; absent is what did not occur. */
+/** The decoded members. A member is absent when no part contained it. */
 export type DecodedParts = {
   content?: string;
   reasoning_content?: string;
   tool_calls?: ToolCall[];
-  /** Pictures, as OpenRouter has them: https://openrouter.ai/docs/features/multimodal/image-generation */
+  /** Images in OpenRouter's form: https://openrouter.ai/docs/features/multimodal/image-generation */
   images?: JsonObject[];
-  /** OpenAI's audio answer. Nothing is kept at the server, so it has expired from the start. */
+  /** OpenAI's audio answer. The server keeps no copy of it, so it counts as expired from the start. */
   audio?: JsonObject;
-  /** Under `google`: the text's `thought_signature`, and `parts` that have no place elsewhere (code that was run and what it gave, ...), as they came. */
+  /**
+   * Under `google`: the text's `thought_signature`, and in `parts` the unchanged parts that have no other place, such
+   * as executed code and its result.
+   */
   extra_content?: JsonObject;
 };
 
-/** `takenIds`: the ids of the choice's calls so far; new ones are added. */
+/** `takenIds` holds the ids of the choice's tool calls so far; new ids are added to it. */
 export function decodeParts(parts: readonly Json[], takenIds: Set<string>, renamed: RenamedFunctions): DecodedParts {
   const out: DecodedParts = {};
   for (const part of parts) if (isObject(part)) decodePart(part, out, takenIds, renamed);
@@ -99,7 +103,7 @@ function signed(signature: Json | undefined): { readonly extra_content?: JsonObj
   return typeof signature === "string" ? { extra_content: extraContent({ thought_signature: signature }) } : {};
 }
 
-/** A part of a kind that has no place in a message. One that holds a signature alone signs the message. */
+/** Keeps a part of a kind that has no place in a message. A part with only a signature signs the message. */
 function keep(part: JsonObject, out: DecodedParts): void {
   if (Object.keys(part).length === 0) return;
   const { thoughtSignature, ...rest } = part;
@@ -109,7 +113,8 @@ function keep(part: JsonObject, out: DecodedParts): void {
   }
   const google = out.extra_content?.["google"];
   const kept = isObject(google) ? google["parts"] : undefined;
-  // the list was begun here: it is added to, because copying it for each part takes the square of their number
+  // A list that exists was created here, so it can be extended in place. Copying it for each part would take quadratic
+  // time.
   if (Array.isArray(kept)) (kept as Json[]).push(part);
   else addExtra(out, { parts: [part] });
 }

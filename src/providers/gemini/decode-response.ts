@@ -1,4 +1,5 @@
-// GenerateContentResponse -> ChatAnswer. https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
+// Decodes a GenerateContentResponse into a ChatAnswer.
+// https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
 import type { AnswerChoice, ChatAnswer } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { type DecodeContext, MalformedAnswer } from "../provider.ts";
@@ -21,7 +22,7 @@ import { decodeServiceTier, decodeUsage } from "./decode-usage.ts";
 import type { RenamedFunctions } from "./encode-tools.ts";
 import { finishReason, nativeFinish } from "./finish-reasons.ts";
 
-/** Throws StreamError for an error inside a 200, MalformedAnswer for what is no answer. */
+/** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
 export function decodeResponse(body: string, context: DecodeContext): ChatAnswer {
   const frame = readFrame(body);
   const identity = identityOf(frame);
@@ -42,7 +43,7 @@ export function decodeResponse(body: string, context: DecodeContext): ChatAnswer
   };
 }
 
-/** A prompt that was refused is an answer that was withheld. */
+/** A refused prompt becomes an answer whose content was withheld. */
 function blockedChoice(reason: string, frame: JsonObject): AnswerChoice {
   return {
     index: 0,
@@ -72,7 +73,8 @@ function decodeCandidate(
   const index = typeof candidate["index"] === "number" ? candidate["index"] : position;
   if (message.audio !== undefined) message.audio = { id: audioId(answerId, index), ...message.audio };
   const native = nativeFinish(candidate["finishReason"]);
-  // unspecified, on a whole answer, is an end like any other; a field that is not there is none
+  // In a non-streaming answer an unspecified reason counts as a normal finish, while an absent field means that there
+  // is none.
   const ended = candidate["finishReason"] !== undefined && candidate["finishReason"] !== null;
   const logprobs = decodeLogprobs(candidate["logprobsResult"]);
   return {

@@ -1,4 +1,5 @@
-// Events of streamGenerateContent?alt=sse -> chunks. Each event is a GenerateContentResponse that holds new parts only; the usage grows.
+// Decodes the events of streamGenerateContent?alt=sse into chunks. Each event is a GenerateContentResponse that holds
+// only new parts, while its usage is cumulative.
 // https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent
 import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
@@ -23,17 +24,17 @@ import { decodeServiceTier, decodeUsage } from "./decode-usage.ts";
 import type { RenamedFunctions } from "./encode-tools.ts";
 import { finishReason, nativeFinish } from "./finish-reasons.ts";
 
-/** What is known of one choice so far. */
+/** The state of one choice so far. */
 interface Candidate {
   readonly callIds: Set<string>;
   readonly text: TextPositions;
   readonly call: { open: OpenCall | null };
-  /** The server's last word: old servers say STOP on every event, and the true reason on the last one. */
+  /** The most recent finish reason. Old servers send STOP on every event, and the true reason on the last one. */
   finish: string | null;
   finishMessage: ReturnType<typeof finishMessage>;
-  /** The last that came. */
+  /** The most recent safety ratings. */
   ratings: ReturnType<typeof safetyRatings>;
-  /** The prompt was refused: there is nothing but the reason. */
+  /** Whether the prompt was refused, so that there is only a reason. */
   blocked: boolean;
 }
 
@@ -41,7 +42,7 @@ interface Stream {
   readonly renamed: RenamedFunctions;
   readonly candidates: Map<number, Candidate>;
   identity: ReturnType<typeof identityOf>;
-  /** The tier that served, in OpenAI's words. */
+  /** The tier that served, under OpenAI's name. */
   tier: string | null;
 }
 
@@ -69,7 +70,7 @@ function candidateAt(stream: Stream, index: number): Candidate {
 }
 
 function pushEvent(stream: Stream, data: string): readonly ChatChunk[] {
-  if (data === "[DONE]") return NOTHING; // not Google's, but proxies add it
+  if (data === "[DONE]") return NOTHING; // Google does not send this, but proxies add it.
   const frame = readFrame(data);
   if (stream.identity.id === undefined) stream.identity = identityOf(frame);
   const list = candidatesOf(frame);
@@ -85,7 +86,7 @@ function pushEvent(stream: Stream, data: string): readonly ChatChunk[] {
   return [usage === null ? { ...stream.identity, choices } : { ...stream.identity, choices, usage }];
 }
 
-/** Null: the event says nothing new about the choice, or only that it is over, which end() tells. */
+/** `null` when the event adds nothing to the choice, or only its finish reason, which end() emits. */
 function pushCandidate(stream: Stream, candidate: JsonObject, position: number): ChunkChoice | null {
   const index = typeof candidate["index"] === "number" ? candidate["index"] : position;
   const known = candidateAt(stream, index);
@@ -141,7 +142,7 @@ function endOf(stream: Stream): readonly ChatChunk[] {
     : [{ ...stream.identity, choices, ...(stream.tier !== null && { service_tier: stream.tier }) }];
 }
 
-/** A call comes whole. */
+/** Each tool call is complete within one event. */
 function deltaOf(
   parts: DecodedParts,
   firstCall: number,

@@ -1,11 +1,11 @@
-// usageMetadata -> usage. Thoughts are generated tokens that `candidatesTokenCount` leaves out; what the server's own tools read is prompt.
-// https://ai.google.dev/api/generate-content#UsageMetadata
+// Converts usageMetadata to usage. Thoughts are completion tokens that `candidatesTokenCount` excludes. What the
+// server's own tools read counts as prompt tokens. https://ai.google.dev/api/generate-content#UsageMetadata
 import type { Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/usage.ts";
 import { mainTokenCount, tokenCount } from "../token-count.ts";
 
-/** Null while no count is there: Vertex sends `trafficType` alone on all events but the last. */
+/** `null` as long as there are no counts: Vertex sends only `trafficType` on all events but the last. */
 export function decodeUsage(metadata: Json | undefined): Usage | null {
   if (!isObject(metadata)) return null;
   const { promptTokenCount: prompt, candidatesTokenCount: candidates, totalTokenCount: total } = metadata;
@@ -59,7 +59,9 @@ function figure(name: string, tokens: number): JsonObject {
   return tokens > 0 ? { [name]: tokens } : {};
 }
 
-/** AI Studio's words, and Vertex's: https://docs.cloud.google.com/vertex-ai/generative-ai/docs/flex-paygo */
+/**
+ * The names of AI Studio, and those of Vertex: https://docs.cloud.google.com/vertex-ai/generative-ai/docs/flex-paygo
+ */
 const TIERS: ReadonlyMap<string, string> = new Map([
   ["standard", "default"],
   ["flex", "flex"],
@@ -69,14 +71,14 @@ const TIERS: ReadonlyMap<string, string> = new Map([
   ["ON_DEMAND_PRIORITY", "priority"],
 ]);
 
-/** The tier that served, in OpenAI's words. */
+/** The tier that served, under OpenAI's name. */
 export function decodeServiceTier(metadata: Json | undefined): string | null {
   if (!isObject(metadata)) return null;
   const tier = metadata["serviceTier"] ?? metadata["trafficType"];
   return typeof tier === "string" ? (TIERS.get(tier) ?? null) : null;
 }
 
-/** Of one kind of content. */
+/** The tokens of one modality. */
 function tokensOf(modality: string, details: Json | undefined): number {
   if (!Array.isArray(details)) return 0;
   let tokens = 0;

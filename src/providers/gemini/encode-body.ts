@@ -1,5 +1,6 @@
-// ChatRequest -> body of generateContent, the same for AI Studio and Vertex. Pass-through fields stand at the top level, and those that Google
-// documents inside generationConfig stand there (decisions 6.5). https://ai.google.dev/api/generate-content
+// Encodes a ChatRequest as the body of generateContent, which is the same for AI Studio and Vertex. Pass-through fields
+// go to the top level, and those that Google documents as members of generationConfig go there (promise 6.5).
+// https://ai.google.dev/api/generate-content
 import type { ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, isRawNumber, type Json, type JsonObject } from "../../core/json.ts";
@@ -8,7 +9,7 @@ import { encodeGenerationConfig, encodeServiceTier } from "./encode-params.ts";
 import { encodeTools, wireName } from "./encode-tools.ts";
 import type { GeminiPlatform } from "./platform.ts";
 
-/** Members of generationConfig that the common set has no word for. */
+/** Members of generationConfig that have no counterpart among the common parameters. */
 const GENERATION_MEMBERS: ReadonlySet<string> = new Set([
   "topK",
   "thinkingConfig",
@@ -21,18 +22,21 @@ const GENERATION_MEMBERS: ReadonlySet<string> = new Set([
   "modelConfig",
 ]);
 
-/** Output bound, number of answers and streaming inside objects that may otherwise be passed through, each with the way to say it. */
+/**
+ * Output bound, number of answers and streaming inside objects that may otherwise be passed through, each with the
+ * common parameter to use instead.
+ */
 const RESERVED_INSIDE: Readonly<Record<string, string>> = {
   "generationConfig.maxOutputTokens": "max_completion_tokens",
   "generationConfig.candidateCount": "n",
   "toolConfig.functionCallingConfig.streamFunctionCallArguments": "stream",
 };
-/** What the gateway adds unasked gives way to what the caller says. */
+/** Values that the gateway adds by itself, which a caller's pass-through replaces. */
 const GIVES_WAY: ReadonlySet<string> = new Set(["generationConfig.thinkingConfig.includeThoughts"]);
-/** Objects that the gateway encodes too. */
+/** Objects that the gateway encodes too, so that a pass-through is merged into them. */
 const MERGED: ReadonlySet<string> = new Set(["generationConfig", "toolConfig"]);
 
-/** Throws GatewayError with the path of what cannot be said. */
+/** Throws GatewayError with the path of what cannot be encoded. */
 export function encodeBody(request: ChatRequest, model: string, platform: GeminiPlatform): JsonObject {
   const { params } = request;
   const { systemInstruction, contents } = encodeConversation(request.messages, { model, platform, wireName });
@@ -71,7 +75,7 @@ function put(members: Map<string, Json | undefined>, field: string, value: Json,
   );
 }
 
-/** Google reads both spellings of a name, and refuses a body that has both. */
+/** Google accepts both spellings of a name but refuses a body that contains both. */
 function mergeObject(there: Json | undefined, added: JsonObject, path: string, spelled: string): JsonObject {
   const members = new Map(isObject(there) ? Object.entries(there) : []);
   for (const [name, value] of Object.entries(added)) {

@@ -1,5 +1,6 @@
-// Messages -> systemInstruction and contents. Roles are user and model; a turn of calls is followed by one turn that holds every response to it.
-// https://ai.google.dev/api/caching#Content, https://ai.google.dev/gemini-api/docs/function-calling
+// Encodes messages as systemInstruction and contents. Roles are user and model. A turn of function calls is followed by
+// one turn that holds every response to it. https://ai.google.dev/api/caching#Content,
+// https://ai.google.dev/gemini-api/docs/function-calling
 import type { ContentPart, Message, MessageRole, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -18,22 +19,22 @@ export interface EncodedConversation {
   readonly contents: readonly JsonObject[];
 }
 
-/** Neighbours of one kind are one turn; responses stand in a turn of their own. */
+/** Adjacent messages of one kind become one turn. Function responses get a turn of their own. */
 type TurnKind = "user" | "model" | "responses";
 interface Turn {
   readonly kind: TurnKind;
   readonly parts: JsonObject[];
-  /** Of each response in a turn of responses: the place of its call. */
+  /** In a turn of responses, the position of the function call that each response belongs to. */
   readonly order: number[];
-  /** Media of responses that cannot stand inside them. */
+  /** Media of responses that cannot be placed inside them. */
   readonly media: JsonObject[];
 }
 
-/** For whom a conversation is encoded. */
+/** The model and the platform for which a conversation is encoded. */
 interface Reader {
   readonly model: string;
   readonly platform: GeminiPlatform;
-  /** Gives the name under which a function is declared. */
+  /** Returns the name under which a function is declared. */
   readonly wireName: (name: string) => string;
 }
 interface Walk extends Reader {
@@ -59,7 +60,7 @@ export function encodeConversation(messages: readonly Message[], reader: Reader)
   };
 }
 
-/** A turn of the user's stays, with an empty part. */
+/** Empty user messages are not left out: they are sent with an empty part. */
 export const LEFT_OUT_EMPTY: ReadonlySet<MessageRole> = new Set(["system", "developer", "assistant"]);
 
 function encodeMessage(message: Message, path: string, walk: Walk): void {
@@ -142,7 +143,7 @@ function modelParts(message: Message, path: string, walk: Walk): JsonObject[] {
   return parts;
 }
 
-/** An id that was made here means nothing to the server, which gave none. */
+/** An id that the gateway created is left out, because the server sent none and does not know it. */
 function functionCall(call: ToolCall, path: string, walk: Walk): JsonObject {
   const args = parseArguments(call.function.arguments, `${path}.function.arguments`);
   return {
@@ -195,7 +196,10 @@ function putResponse(message: Message, path: string, walk: Walk): void {
   for (const part of media) if (!fits(part)) turn.media.push(part);
 }
 
-/** What a function response may hold from Gemini 3 on: https://ai.google.dev/gemini-api/docs/function-calling#multimodal */
+/**
+ * Media types that a function response may hold from Gemini 3 on:
+ * https://ai.google.dev/gemini-api/docs/function-calling#multimodal
+ */
 function standsInResponse(part: JsonObject): boolean {
   const media = part["inlineData"] ?? part["fileData"];
   const type = isObject(media) ? media["mimeType"] : undefined;
@@ -211,8 +215,8 @@ function responseObject(text: string): JsonObject {
 }
 
 /**
- * The first call of each step of the current turn, which begins with the last message of the user, must be signed. One without a signature was
- * made by another model, or came through a client that loses it.
+ * The first function call of each step of the current turn, which begins with the last user message, must be signed. A
+ * call without a signature was made by another model, or came through a client that dropped it.
  */
 function signCurrentTurn(turns: readonly Turn[]): void {
   const start = turns.findLastIndex((turn) => turn.kind === "user");
@@ -225,7 +229,7 @@ function signCurrentTurn(turns: readonly Turn[]): void {
 
 function contentsOf(turns: readonly Turn[]): JsonObject[] {
   const contents: JsonObject[] = [];
-  // the list may not be empty, and calls may not come first
+  // The list may not be empty, and a turn of function calls may not come first.
   const first = turns[0];
   if (first === undefined || (first.kind === "model" && first.parts.some((part) => part["functionCall"] !== undefined)))
     contents.push({ role: "user", parts: [{ text: "" }] });
@@ -239,7 +243,9 @@ function contentsOf(turns: readonly Turn[]): JsonObject[] {
   return contents;
 }
 
-/** Responses without ids are told apart by their place. */
+/**
+ * Sorts the responses by the position of their calls, because responses without ids are told apart by their position.
+ */
 function inCallOrder(turn: Turn): JsonObject[] {
   return turn.parts
     .map((part, index) => ({ part, place: turn.order[index]! }))

@@ -1,4 +1,4 @@
-// Parameters -> generationConfig and serviceTier. https://ai.google.dev/api/generate-content#generationconfig
+// Encodes parameters as generationConfig and serviceTier. https://ai.google.dev/api/generate-content#generationconfig
 import type { ChatParams, ResponseFormat } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -9,7 +9,7 @@ import type { GeminiPlatform } from "./platform.ts";
 const MAX_STOP_SEQUENCES = 5;
 const INT32_MAX = 2_147_483_647;
 
-/** Parameters that go over as they are, under another name. */
+/** Parameters whose values are sent unchanged under another name. */
 const RENAMED = [
   ["temperature", "temperature"],
   ["top_p", "topP"],
@@ -19,7 +19,7 @@ const RENAMED = [
   ["frequency_penalty", "frequencyPenalty"],
 ] as const;
 
-/** Where the others go, for explain and the record. */
+/** Where the other parameters go, for explain and the record. */
 const ELSEWHERE = [
   ["max_tokens", "generationConfig.maxOutputTokens"],
   ["stream", "streamGenerateContent"],
@@ -115,7 +115,7 @@ function modality(word: string): string {
   return word.toUpperCase();
 }
 
-/** https://ai.google.dev/gemini-api/docs/speech-generation: what comes back is raw 16 bit sound of 24 kHz. */
+/** The model returns raw 16-bit audio at 24 kHz: https://ai.google.dev/gemini-api/docs/speech-generation */
 function speechConfig(audio: JsonObject): JsonObject {
   const { voice, format } = audio;
   if (format !== undefined && format !== null && format !== "pcm16") throw refused("audio.format", '"pcm16"', format);
@@ -124,7 +124,7 @@ function speechConfig(audio: JsonObject): JsonObject {
   return { voiceConfig: { prebuiltVoiceConfig: { voiceName } } };
 }
 
-/** `auto` is what the server does by itself. */
+/** `auto` is the server's default behaviour, so it is not sent. */
 export function encodeServiceTier(tier: string | undefined): string | null {
   if (tier === undefined || tier === "auto") return null;
   if (tier === "default") return "standard";

@@ -1,4 +1,5 @@
-// Content blocks -> parts: text, bytes as inlineData, addresses as fileData. https://ai.google.dev/gemini-api/docs/file-input-methods
+// Encodes content blocks as parts: text, bytes as inlineData, addresses as fileData.
+// https://ai.google.dev/gemini-api/docs/file-input-methods
 import type {
   AudioPart,
   ContentPart,
@@ -15,7 +16,10 @@ import type { GeminiPlatform } from "./platform.ts";
 
 const YOUTUBE = /^https?:\/\/((www|m)\.)?(youtube\.com|youtu\.be)\//i;
 
-/** The vendor's lists of input formats: .../docs/image-understanding, .../audio, .../video-understanding, .../document-processing. */
+/**
+ * Follows the vendor's lists of input formats: .../docs/image-understanding, .../audio, .../video-understanding,
+ * .../document-processing.
+ */
 const TYPE_OF_EXTENSION: Readonly<Record<string, string>> = {
   png: "image/png",
   jpg: "image/jpeg",
@@ -54,10 +58,10 @@ const TYPE_OF_EXTENSION: Readonly<Record<string, string>> = {
   js: "text/javascript",
   py: "text/x-python",
 };
-/** OpenAI's raw form is 16 bit, 24 kHz. */
+/** OpenAI's raw audio is 16-bit at 24 kHz. */
 const TYPE_OF_AUDIO: Readonly<Record<string, string>> = { pcm16: "audio/pcm;rate=24000", mpeg: "audio/mp3" };
 
-/** One block as a part; null for an empty text. Throws GatewayError with the block's path. */
+/** Encodes one block as a part. `null` when the block is an empty text. Throws GatewayError with the block's path. */
 export function encodePart(block: ContentPart, path: string, platform: GeminiPlatform): JsonObject | null {
   switch (block.type) {
     case "text":
@@ -104,7 +108,7 @@ function inline(mimeType: string, data: string): JsonObject {
   return { inlineData: { mimeType, data } };
 }
 
-/** What the caller says beside the address, under the names that are in use for it. */
+/** The media type that the caller gives beside the address, under one of the names in use for it. */
 function typeHint(holder: object): string | null {
   for (const name of ["mime_type", "format", "media_type"]) {
     const value = (holder as JsonObject)[name];
@@ -114,15 +118,17 @@ function typeHint(holder: object): string | null {
 }
 
 interface MediaType {
-  /** What the caller says that it is. */
+  /** The media type that the caller gives. */
   readonly given: string | null;
-  /** When nothing tells; null: left to the server, which knows it for its own files. */
+  /**
+   * The type to use when nothing else reveals it. `null` leaves it to the server, which knows it for its own files.
+   */
   readonly otherwise: string | null;
-  /** How a caller says it, for errors. */
+  /** The field in which a caller can give the type, for errors. */
   readonly field?: string;
 }
 
-/** The type stands in the part because some endpoints demand it. */
+/** The part states the media type because some endpoints require it. */
 function mediaPart(
   address: string,
   path: string,
@@ -160,7 +166,7 @@ function isFilesApi(uri: string): boolean {
 
 function typeOfExtension(uri: string): string | null {
   const extension = /\.([a-z0-9]+)$/i.exec(uri.replace(/[?#].*$/s, ""))?.[1];
-  // the last label of a bare host is no extension
+  // The last label of a bare host is not an extension.
   return extension === undefined || /^[a-z]+:\/\/[^/]*$/i.test(uri)
     ? null
     : (TYPE_OF_EXTENSION[extension.toLowerCase()] ?? null);
@@ -220,7 +226,7 @@ function text(value: Json | undefined, path: string): string {
   return value;
 }
 
-/** A picture of an earlier answer (`message.images`), which a client brings back. */
+/** An image of an earlier answer (`message.images`) that a client sends back. */
 export function answeredImagePart(image: Json, path: string, platform: GeminiPlatform): JsonObject {
   const address = isObject(image) && isObject(image["image_url"]) ? image["image_url"]["url"] : undefined;
   return mediaPart(

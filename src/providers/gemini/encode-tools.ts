@@ -1,4 +1,5 @@
-// Tools and tool_choice -> tools and toolConfig. https://ai.google.dev/gemini-api/docs/function-calling, https://ai.google.dev/api/caching#Tool
+// Encodes tools and tool_choice as tools and toolConfig. https://ai.google.dev/gemini-api/docs/function-calling,
+// https://ai.google.dev/api/caching#Tool
 import type { ChatParams, FunctionTool } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -11,12 +12,12 @@ export interface EncodedTools {
   readonly functionCallingConfig: JsonObject | null;
 }
 
-/** A function's name on the wire: it has to begin with a letter or an underscore. */
+/** A function's name on the wire, which has to begin with a letter or an underscore. */
 export function wireName(name: string): string {
   return /^[A-Za-z_]/.test(name) ? name : `_${name}`;
 }
 
-/** The renamed functions of a request, by the name on the wire; null when there are none. */
+/** The renamed functions of a request, by their names on the wire. `null` when there are none. */
 export type RenamedFunctions = ReadonlyMap<string, string> | null;
 
 export function renamedFunctions(params: ChatParams): RenamedFunctions {
@@ -58,7 +59,10 @@ function declaration(tool: FunctionTool, path: string, model: string): JsonObjec
   return { name: wireName(name), ...(typeof description === "string" && { description }), ...schema };
 }
 
-/** A function without parameters has none on the wire: an object schema without members is refused in the OpenAPI form. */
+/**
+ * Parameters without members are left out, because in the OpenAPI form the server refuses an object schema without
+ * members.
+ */
 function takesNothing(schema: JsonObject): boolean {
   const empty = (value: Json | undefined): boolean => !isObject(value) || Object.keys(value).length === 0;
   return (
@@ -98,7 +102,7 @@ function searchTool(options: JsonObject): JsonObject {
   return { googleSearch: {} };
 }
 
-/** Null: nothing to say. Without functions the server refuses the setting, and there is nothing to choose from. */
+/** `null` when there is nothing to send. The server refuses the setting in a request without functions. */
 function callingConfig(choice: Json | undefined, functions: readonly FunctionTool[], model: string): JsonObject | null {
   if (functions.length === 0) {
     if (choice === undefined || choice === "none" || choice === "auto") return null;
@@ -106,7 +110,7 @@ function callingConfig(choice: Json | undefined, functions: readonly FunctionToo
       param: "tool_choice",
     });
   }
-  // strict schemas are kept in one mode alone, which leaves the choice to the model
+  // Strict schemas are enforced only in the mode VALIDATED, which leaves the choice to the model.
   const auto =
     validatesFunctionCalls(model) && functions.every((tool) => tool.function.strict === true) ? "VALIDATED" : "AUTO";
   if (choice === undefined) return auto === "AUTO" ? null : { mode: auto };
@@ -117,7 +121,9 @@ function callingConfig(choice: Json | undefined, functions: readonly FunctionToo
   return { mode: names.must ? "ANY" : "VALIDATED", allowedFunctionNames: names.list.map(wireName) };
 }
 
-/** One function, or OpenAI's `allowed_tools`: https://platform.openai.com/docs/guides/function-calling#allowed-tools */
+/**
+ * One function, or OpenAI's `allowed_tools`: https://platform.openai.com/docs/guides/function-calling#allowed-tools
+ */
 function chosenNames(choice: Json): { readonly list: readonly string[]; readonly must: boolean } {
   const nameOf = (value: Json | undefined): string | null => {
     const named = isObject(value) ? value["function"] : undefined;

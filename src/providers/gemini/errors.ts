@@ -1,10 +1,10 @@
-// Errors of Google's APIs -> failure classes. Status words and details first, texts last. https://google.aip.dev/193,
+// Classifies errors of Google's APIs: by status codes and details first, by texts last. https://google.aip.dev/193,
 // https://ai.google.dev/gemini-api/docs/troubleshooting
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { describeErrorBody, JUDGED_CHARACTERS, readErrorJson } from "../error-body.ts";
 import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../provider.ts";
 
-/** Maps: reasons and status words are a provider's, and may be names that every object has. */
+/** Maps, because the reasons and status codes that a provider sends may be names that every object has. */
 const CLASS_OF_REASON: ReadonlyMap<string, FailureClass> = new Map<string, FailureClass>(
   Object.entries({
     API_KEY_INVALID: "authentication",
@@ -47,13 +47,13 @@ const CLASS_OF_HTTP_STATUS: Readonly<Record<number, FailureClass>> = {
   529: "overloaded",
 };
 
-/** The server has no code for a prompt that is too long, nor for content that it refuses before it generates. */
+/** The server has no code for a prompt that is too long, nor for content that it refuses before generation. */
 const TOO_LONG =
   /exceeds the maximum number of tokens|input token count.*(exceeds|only supports)|maximum context length|context window/is;
 const REFUSED_CONTENT = /responsible ai practices|usage guidelines|blocked by (the )?safety|safety filters?/i;
 const PAYMENT_REQUIRED = 402;
 const NO_CALLER = /unregistered callers|established identity/i;
-/** Waiting a minute does not help: a day's quota, or money. */
+/** Quotas for which waiting a minute does not help: a daily quota, or money. */
 const SPENT = /per day|PerDay|prepayment credits|spend(ing)? (cap|limit)|limit: 0\b/;
 
 export function classifyError(answer: ErrorAnswer): UpstreamFailure {
@@ -79,14 +79,17 @@ export function classifyError(answer: ErrorAnswer): UpstreamFailure {
   };
 }
 
-/** `RetryInfo` says the wait as a duration in seconds, such as "36s" or "1.5s"; no header does. https://google.aip.dev/193#retryinfo */
+/**
+ * `RetryInfo` gives the wait as a duration in seconds, such as "36s" or "1.5s". No header does.
+ * https://google.aip.dev/193#retryinfo
+ */
 function retryAfter(details: readonly JsonObject[]): Pick<UpstreamFailure, "retryAfterMs"> {
   const delay = detail(details, "RetryInfo")?.["retryDelay"];
   const seconds = typeof delay === "string" && /^\d+(\.\d+)?s$/.test(delay) ? Number.parseFloat(delay) : null;
   return seconds === null ? {} : { retryAfterMs: Math.ceil(seconds * 1000) };
 }
 
-/** The HTTP status that an error inside an answer names. */
+/** The HTTP status that an error inside a response names. */
 export function statusOfError(frame: JsonObject): number | null {
   const error = frame["error"];
   const code = isObject(error) ? error["code"] : undefined;
@@ -102,7 +105,7 @@ function classOf(
 ): FailureClass {
   const byReason = CLASS_OF_REASON.get(reason);
   if (byReason !== undefined) return byReason;
-  // it means that money is missing, whatever the word beside it
+  // This status means that a payment is missing, whatever status code the body names.
   if (answer.status === PAYMENT_REQUIRED) return "quota";
   const general =
     CLASS_OF_STATUS_WORD.get(word) ??
@@ -117,7 +120,7 @@ function classOf(
   return general;
 }
 
-/** The error stands under `error`, or in a list of one, or is the body itself. */
+/** The error is under `error`, in a list of one, or is the body itself. */
 function errorObject(body: Json | undefined): JsonObject | null {
   const outer = Array.isArray(body) ? (body[0] as Json | undefined) : body;
   if (!isObject(outer)) return null;
@@ -133,7 +136,7 @@ function detail(details: readonly JsonObject[], type: string): JsonObject | unde
   return details.find((entry) => entry["@type"] === `type.googleapis.com/google.rpc.${type}`);
 }
 
-/** Such as `GenerateRequestsPerDayPerProjectPerModel-FreeTier`. */
+/** Returns ids such as `GenerateRequestsPerDayPerProjectPerModel-FreeTier`. */
 function quotaIds(details: readonly JsonObject[]): readonly string[] {
   const list = detail(details, "QuotaFailure")?.["violations"];
   const ids = Array.isArray(list)

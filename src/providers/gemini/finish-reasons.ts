@@ -1,4 +1,5 @@
-// Why an answer ended: Google's words and numbers -> OpenAI's five. https://ai.google.dev/api/generate-content#FinishReason
+// Converts Google's finish reasons, names and numbers, to OpenAI's.
+// https://ai.google.dev/api/generate-content#FinishReason
 import type { FinishReason } from "../../core/chat.ts";
 
 const REASONS: Readonly<Record<string, FinishReason>> = {
@@ -16,7 +17,10 @@ const REASONS: Readonly<Record<string, FinishReason>> = {
   MODEL_ARMOR: "content_filter",
 };
 
-/** Vertex's numbers (google.cloud.aiplatform.v1 Candidate.FinishReason): old servers of it send them, AI Studio was never seen to. */
+/**
+ * Vertex's numbers (google.cloud.aiplatform.v1 Candidate.FinishReason). Its old servers send them; AI Studio has never
+ * been seen to do so.
+ */
 const NUMBERED = [
   "FINISH_REASON_UNSPECIFIED",
   "STOP",
@@ -36,16 +40,19 @@ const NUMBERED = [
   "UNEXPECTED_TOOL_CALL",
   "NO_IMAGE",
 ];
-/** Words that the list does not have yet, and that tell of withheld content all the same. */
+/** Matches reasons that the list does not have yet but that still mean withheld content. */
 const WITHHELD = /SAFETY|PROHIBIT|BLOCK|RECITATION|JAILBREAK|POLICY/;
 
-/** The server's word; null while there is none. Unspecified, the zero of the enumeration, says nothing. */
+/** The server's finish reason. `null` as long as there is none, or when it is unspecified, the enumeration's zero. */
 export function nativeFinish(value: unknown): string | null {
   const word = typeof value === "number" ? (NUMBERED[value] ?? String(value)) : value;
   return typeof word === "string" && word !== "" && word !== "FINISH_REASON_UNSPECIFIED" ? word : null;
 }
 
-/** A word that is not in the list ends the answer like `stop`: the server did say that it is over. It has no word of its own for calls. */
+/**
+ * A reason that is not in the list counts as `stop`, because the server did finish the answer. The server has no finish
+ * reason for function calls.
+ */
 export function finishReason(native: string, hasCalls: boolean): FinishReason {
   const reason = REASONS[native] ?? (WITHHELD.test(native) ? "content_filter" : "stop");
   return reason === "stop" && hasCalls ? "tool_calls" : reason;

@@ -1,23 +1,28 @@
-// What a model's name says about what it takes. Sources: https://ai.google.dev/gemini-api/docs/thinking, .../docs/openai (the table that maps
-// reasoning_effort), .../docs/structured-output, .../docs/function-calling.
+// What a model's name reveals about the features it supports. Sources: https://ai.google.dev/gemini-api/docs/thinking,
+// .../docs/openai (the table that maps reasoning_effort), .../docs/structured-output, .../docs/function-calling.
 
-/** The model's own part of a name: `models/gemini-3-flash-preview`, `google/gemini-3-flash-preview` and `gemini-3-flash-preview` are the same. */
+/**
+ * The model's own part of a name: `models/gemini-3-flash-preview`, `google/gemini-3-flash-preview` and
+ * `gemini-3-flash-preview` are the same.
+ */
 function bareName(model: string): string {
   return model.slice(model.lastIndexOf("/") + 1);
 }
 
-/** The oldest Gemmas on this API: no system instruction, no functions, no JSON mode. */
+/** The oldest Gemma models on this API. They have no system instruction, no functions and no JSON mode. */
 export const GEMMA_1_TO_3 = /^(?:.*\/)?gemma-[123]/;
-/** Knows schemas only in the OpenAPI form. */
+/** Models that accept schemas only in the OpenAPI form. */
 const BEFORE_JSON_SCHEMA = /^gemini-(1\.|pro$|pro-vision|ultra)/;
-/** Gemini 2.0 reads no addresses at AI Studio: https://ai.google.dev/gemini-api/docs/file-input-methods#external-urls */
+/**
+ * Gemini 2.0 cannot read addresses at AI Studio: https://ai.google.dev/gemini-api/docs/file-input-methods#external-urls
+ */
 export const GEMINI_2_0 = /^(?:.*\/)?gemini-2\.0-/;
 export const GEMINI_2_5 = /^(?:.*\/)?gemini-2\.5-(pro|flash)/;
 export const GEMINI_2_5_PRO = /^(?:.*\/)?gemini-2\.5-pro/;
-/** Answers with speech or pictures, and takes no functions. */
+/** Models that answer with speech or images and accept no functions. */
 export const SPEECH_MODELS = /-tts(-|$)/;
 export const IMAGE_MODELS = /-image(-|$)/;
-/** Refuses every thinking setting. */
+/** Models that refuse every thinking setting. */
 export const NO_THINKING =
   /^(?:.*\/)?(gemma-[123]|gemini-(1\.|2\.0|pro$|pro-vision|ultra)|gemini-2\.5-flash-image|.*-tts(-|$))/;
 
@@ -29,7 +34,10 @@ export function takesSystemInstruction(model: string): boolean {
   return !GEMMA_1_TO_3.test(model);
 }
 
-/** From Gemini 3 on thought signatures are demanded, and function responses may hold media. Names that say no generation count as new. */
+/**
+ * From Gemini 3 on, thought signatures are required and function responses may hold media. A name that ends in
+ * `-latest` without a generation counts as new.
+ */
 export function isGemini3OrLater(model: string): boolean {
   const name = bareName(model);
   const generation = /^gemini-(\d+)(?:\.\d+)?-/.exec(name)?.[1];
@@ -37,7 +45,7 @@ export function isGemini3OrLater(model: string): boolean {
   return /^gemini-.*-latest$/.test(name);
 }
 
-/** Mode VALIDATED of function calling came with 2.5. */
+/** Function calling has had the mode VALIDATED since 2.5. */
 export function validatesFunctionCalls(model: string): boolean {
   return GEMINI_2_5.test(model) || isGemini3OrLater(model);
 }
@@ -50,8 +58,9 @@ const LEVELS_FROM_LOW: Efforts = { ...LEVELS, minimal: "low" };
 const LOW_OR_HIGH: Efforts = { minimal: "low", low: "low", medium: "high", high: "high" };
 
 /**
- * `thinkingConfig` for a `reasoning_effort`, by the vendor's own table; null where the model has no such effort. Thinking cannot be switched
- * off on 2.5 Pro and from Gemini 3 on. A name that says no generation is taken for a current one.
+ * `thinkingConfig` for a `reasoning_effort`, by the vendor's own table. `null` when the model does not have this
+ * effort. Thinking cannot be switched off on 2.5 Pro and from Gemini 3 on. A name that reveals no generation is taken
+ * for a current model.
  */
 export function thinkingFor(
   model: string,

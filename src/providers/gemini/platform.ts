@@ -1,14 +1,18 @@
-// Where the two platforms that speak generateContent differ. Each is a value of this type: AI Studio here, Vertex AI in ../vertex/gemini-models.ts.
-// https://ai.google.dev/gemini-api/docs/file-input-methods, https://ai.google.dev/api/caching#Tool
+// The differences between the two platforms that serve generateContent. Each is a value of this type: AI Studio here,
+// and Vertex AI in ../vertex/gemini-models.ts. https://ai.google.dev/gemini-api/docs/file-input-methods,
+// https://ai.google.dev/api/caching#Tool
 
 export interface GeminiPlatform {
-  /** Types of tools that Google runs itself, and the field of a tool under which each stands. */
+  /** Types of tools that Google runs itself, each with the field under which it is sent. */
   readonly tools: Readonly<Record<string, string>>;
-  /** What `files/abc` is short for; null: the platform keeps no files, and an address of AI Studio's means nothing to it. */
+  /**
+   * The prefix for which `files/abc` is short. `null` when the platform stores no files and cannot read those of AI
+   * Studio.
+   */
   readonly filesApi: string | null;
-  /** True: `fileData` without a media type is refused. */
+  /** Whether the platform refuses `fileData` without a media type. */
   readonly demandsMediaType: boolean;
-  /** Where the tier is said: a member of the body, or a header. */
+  /** Where the tier is sent: in a member of the body or in a header. */
   readonly serviceTier: { readonly place: "member" | "header"; readonly name: string };
 }
 

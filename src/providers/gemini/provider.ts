@@ -1,5 +1,5 @@
-// Google's Gemini API (AI Studio): the address, the key, and what the gateway has to know of it. The translation beside it is Vertex's too.
-// https://ai.google.dev/api/generate-content
+// Google's Gemini API (AI Studio): its address, its key and its provider description. Vertex uses the translation in
+// this folder too. https://ai.google.dev/api/generate-content
 import type { BlockType, ChatRequest } from "../../core/chat.ts";
 import type { Credential, Target } from "../../core/target.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
@@ -37,7 +37,7 @@ function addressOf(target: Target, stream: boolean): string {
   return `${versionedBase(target, DEFAULT_VERSION)}/${path}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`;
 }
 
-/** A video's address may be one of YouTube, and a file's one of the Files API, which every model reads. */
+/** Every model reads YouTube addresses for videos and Files API addresses for files, so those are not fetched. */
 const FETCHED_FOR_GEMINI_2_0: ReadonlySet<BlockType> = new Set(["image_url", "document"]);
 
 function sign(request: UpstreamRequest, credential: Credential | null): UpstreamRequest {
@@ -71,12 +71,12 @@ export const gemini: Provider = {
     toolChoices: ["allowed_tools"],
   },
   sameShape: false,
-  // output bound, number of answers and streaming stand inside objects: encode-body.ts
+  // encode-body.ts checks the output bound, number of answers and streaming, which are inside objects.
   reserved: new Set(["model", "contents", "systemInstruction", "system_instruction", "tools"]),
   encodeRequest,
   sign,
   catalogue: "google",
-  // the rest of it is served by Vertex AI alone
+  // Only Vertex AI serves the catalogue's other models.
   listed: /^(gemini|gemma)-(?!live)/,
   decodeResponse,
   openStream,
