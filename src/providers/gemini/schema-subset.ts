@@ -1,9 +1,10 @@
-// JSON Schema -> the subset of OpenAPI 3.0 that models without JSON Schema take: https://ai.google.dev/api/caching#Schema. Annotations go,
-// references are put in place, and what would change the meaning is refused with its path.
+// Converts JSON Schema to the subset of OpenAPI 3.0 that models without JSON Schema accept:
+// https://ai.google.dev/api/caching#Schema. Annotations are dropped, references are resolved, and keywords whose loss
+// would change the meaning are refused with their path.
 import { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
 
-/** Kept as they are. */
+/** Keywords that are kept unchanged. */
 const KEPT = [
   "format",
   "title",
@@ -23,7 +24,7 @@ const KEPT = [
   "propertyOrdering",
   "required",
 ];
-/** Have no meaning for what the model may say, or are handled where they stand. */
+/** Keywords that do not restrict what the model may write, or that are handled elsewhere. */
 const DROPPED = new Set([
   "$schema",
   "$id",
@@ -54,20 +55,20 @@ const HANDLED = new Set([
 ]);
 const TYPES: ReadonlySet<unknown> = new Set(["string", "number", "integer", "boolean", "array", "object"]);
 
-/** References are put in place, so that a short text can stand for a schema of any size. */
+/** References are replaced by what they refer to, so a short text can stand for a schema of any size. */
 const MAX_SCHEMAS = 10_000;
 const MAX_DEPTH = 512;
 
 interface Place {
   readonly root: JsonObject;
-  /** References on the way here: one that comes back would never end. */
+  /** The references followed so far. A reference that recurs would never end. */
   readonly references: readonly string[];
   readonly depth: number;
-  /** Over the whole of the root. */
+  /** The count for the complete root schema. */
   readonly written: { schemas: number };
 }
 
-/** Throws GatewayError `unsupported_value` at `path` for what the subset cannot say. */
+/** Throws GatewayError `unsupported_value` with the path of what the subset cannot express. */
 export function openApiSubset(schema: JsonObject, path: string): JsonObject {
   return convert(schema, path, { root: schema, references: [], depth: 0, written: { schemas: 0 } });
 }
@@ -116,7 +117,7 @@ function followed(schema: JsonObject, reference: string, path: string, place: Pl
   return convert({ ...found, ...beside }, path, { ...place, references: [...place.references, reference] });
 }
 
-/** What is no percent-encoding stands for itself. */
+/** A step that is not valid percent-encoding is used as it is. */
 function decoded(step: string): string {
   try {
     return decodeURIComponent(step);
@@ -125,7 +126,7 @@ function decoded(step: string): string {
   }
 }
 
-/** A list of types is one type that may be null; `null` beside another is the same. */
+/** A type together with `null` is that type and nullable. Several other types become `anyOf`. */
 function putType(out: Record<string, Json>, schema: JsonObject, path: string): void {
   const type = schema["type"];
   if (type === undefined) return;
@@ -140,7 +141,7 @@ function putType(out: Record<string, Json>, schema: JsonObject, path: string): v
   else out["anyOf"] = others.map((name) => ({ type: name as string }));
 }
 
-/** The subset knows lists of strings alone; a const is such a list of one. */
+/** The subset accepts only lists of strings. A const becomes a list of one. */
 function putValues(out: Record<string, Json>, schema: JsonObject, path: string): void {
   const keyword = schema["const"] !== undefined ? "const" : "enum";
   const values = keyword === "const" ? [schema["const"]] : schema["enum"];
@@ -171,7 +172,7 @@ function putUnion(out: Record<string, Json>, schema: JsonObject, path: string, p
   else out["anyOf"] = converted;
 }
 
-/** Several objects that all hold are one with all their members. */
+/** Merges several object schemas, all of which hold, into one with all their members. */
 function withAllOf(schema: JsonObject, path: string): JsonObject {
   const { allOf: all, ...rest } = schema;
   if (!Array.isArray(all) || !all.every(isObject)) throw refused(`${path}.allOf`, "allOf");

@@ -1,10 +1,13 @@
-// Thought signatures, which the model demands back with the turn that they came with. They travel as `extra_content.google.thought_signature`
-// on a tool call or a message, as Google's own OpenAI-shaped endpoint has it; OpenRouter's reasoning_details are understood too.
-// https://ai.google.dev/gemini-api/docs/thought-signatures
+// Thought signatures, which the model requires back with the turn that they came with. They travel as
+// `extra_content.google.thought_signature` on a tool call or a message, as in Google's own OpenAI-compatible endpoint.
+// OpenRouter's reasoning_details are accepted too. https://ai.google.dev/gemini-api/docs/thought-signatures
 import type { Message, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 
-/** The documented value for a call that another model made: https://ai.google.dev/gemini-api/docs/thought-signatures (FAQ). */
+/**
+ * The documented value for a function call that another model made:
+ * https://ai.google.dev/gemini-api/docs/thought-signatures (FAQ).
+ */
 export const SKIP_VALIDATION = "skip_thought_signature_validator";
 
 export function googleExtra(holder: JsonObject): JsonObject | null {
@@ -22,7 +25,7 @@ export function withSignature(part: JsonObject, signature: string | null): JsonO
   return signature === null ? part : { ...part, thoughtSignature: signature };
 }
 
-/** Where it stands in an answer. */
+/** The member under which Google's data is carried in an answer. */
 export function extraContent(google: JsonObject): JsonObject {
   return { google };
 }
@@ -44,7 +47,7 @@ export function signaturesOf(message: Message): TurnSignatures {
   const byId = (id: Json | undefined): string | null => firstById.get(id) ?? null;
   return {
     text: signatureOf(message) ?? (calls.length === 0 ? loose : null),
-    // of parallel calls the first alone is signed
+    // Of parallel function calls only the first is signed.
     call: (call, index) => signatureOf(call) ?? byId(call.id) ?? (index === 0 ? loose : null),
   };
 }

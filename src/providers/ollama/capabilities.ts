@@ -1,5 +1,5 @@
-// What Ollama's native chat API takes of the common set: https://docs.ollama.com/api/chat, and the server's own types,
-// https://github.com/ollama/ollama/blob/main/api/types.go
+// What Ollama's native chat API accepts of the common parameters: https://docs.ollama.com/api/chat, and the server's
+// own types: https://github.com/ollama/ollama/blob/main/api/types.go
 import { NATIVE, UNSUPPORTED, emulated, mapped, type Capability, type CapabilityTable } from "../../core/capability.ts";
 
 const unsupported = (note: string): Capability => ({ ...UNSUPPORTED, note });
@@ -9,7 +9,9 @@ const recorded = unsupported("the API has no field for it; the gateway keeps it 
 const completionOnly = unsupported("for completion targets only");
 const noCounterpart = unsupported("no counterpart");
 
-/** Its thinking has levels and no end. https://docs.ollama.com/capabilities/thinking */
+/**
+ * The thinking of these models has levels and cannot be switched off: https://docs.ollama.com/capabilities/thinking
+ */
 const GPT_OSS = /(?:^|\/)gpt-oss/i;
 
 export const capabilities: CapabilityTable = {

@@ -1,9 +1,9 @@
-// What the chat API takes of a conversation: https://docs.ollama.com/api/chat
+// What the chat API accepts of a conversation: https://docs.ollama.com/api/chat
 import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
 
 export const conversation: ConversationMembers = conversationMembers({
   source: "https://docs.ollama.com/api/chat",
-  // reasoning with details is another vendor's, and is not plain text
+  // Reasoning with details comes from another vendor and is not plain text.
   assistant: ["refusal", "reasoning_content", "reasoning_details"],
   tool: ["name"],
   parts: { document: ["title"] },

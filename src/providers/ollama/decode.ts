@@ -1,5 +1,6 @@
-// Answers of the chat API, whole and streamed, as ours: https://docs.ollama.com/api/chat, https://docs.ollama.com/api/streaming. A line of a stream is a
-// whole answer with a piece of the message in it; the line that says `done` is the last.
+// Decodes non-streaming and streamed answers of the chat API: https://docs.ollama.com/api/chat,
+// https://docs.ollama.com/api/streaming. Each line of a stream has the form of a complete answer, with a piece of the
+// message in it. The line with `done` set to true is the last.
 import { mainTokenCount } from "../token-count.ts";
 import type { AnswerMessage, ChatAnswer, ChatChunk, FinishReason, ToolCall, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -10,7 +11,7 @@ import { parseSentJson } from "../sent-json.ts";
 
 const NOTHING: readonly ChatChunk[] = [];
 
-/** Throws StreamError for an error inside a 200, MalformedAnswer for what is no answer. */
+/** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
 export function decodeResponse(body: string): ChatAnswer {
   const answer = readLine(body);
   const { message } = answer;
@@ -53,7 +54,7 @@ class LineStream implements StreamDecoder {
   }
 
   private delta({ content, thinking, tool_calls: given }: JsonObject): JsonObject {
-    // a call comes whole, and the server's own numbers are not needed
+    // Each tool call is complete within one line, and the server's own indexes are not needed.
     const calls = Array.isArray(given)
       ? (given as readonly Json[]).filter(isObject).map((call) => ({ index: this.calls++, ...toolCallOf(call) }))
       : [];
@@ -93,7 +94,7 @@ function messageOf({ content, thinking, tool_calls: given }: JsonObject): Answer
   };
 }
 
-/** Older servers give no id: an empty one is replaced by one of the gateway's own. */
+/** Older servers send no id. The gateway replaces an empty id by one of its own. */
 function toolCallOf({ id, function: called }: JsonObject): ToolCall {
   const { name, arguments: args } = isObject(called) ? called : {};
   const text = typeof args === "string" && args !== "" ? args : JSON.stringify(isObject(args) ? args : {});
@@ -104,7 +105,10 @@ function toolCallOf({ id, function: called }: JsonObject): ToolCall {
   };
 }
 
-/** The server says `stop` for calls too. An old one gives no reason, and `load` and `unload` end an answer without text. */
+/**
+ * The server sends `stop` for tool calls too. An old server sends no reason, and `load` and `unload` end an answer
+ * without text.
+ */
 function finishOf({ done_reason: reason }: JsonObject): {
   readonly finish_reason: FinishReason;
   readonly native_finish_reason?: string;
@@ -117,7 +121,7 @@ function modelOf({ model }: JsonObject): { readonly model?: string } {
   return typeof model === "string" ? { model } : {};
 }
 
-/** A prompt that was cached whole has no count on older servers. */
+/** Older servers send no prompt count for a prompt that was completely cached. */
 function usageOf({ prompt_eval_count: read, eval_count: written }: JsonObject): Usage | null {
   if (typeof read !== "number" && typeof written !== "number") return null;
   const prompt = mainTokenCount(read);
@@ -127,7 +131,7 @@ function usageOf({ prompt_eval_count: read, eval_count: written }: JsonObject): 
 
 const TIMES = ["total_duration", "load_duration", "prompt_eval_duration", "eval_duration"] as const;
 
-/** How long it took, in nanoseconds, under the server's own names. */
+/** Durations in nanoseconds, under the server's own names. */
 function timesOf(answer: JsonObject): JsonObject {
   return Object.fromEntries(TIMES.flatMap((name) => (answer[name] === undefined ? [] : [[name, answer[name]]])));
 }
@@ -137,7 +141,7 @@ function createdOf({ created_at: time }: JsonObject): number | null {
   return Number.isSafeInteger(created) && created > 0 ? created : null;
 }
 
-/** The entries are of OpenAI's form; the reply writer makes them whole. */
+/** The entries are in OpenAI's form. The writer of the client's answer fills in missing members. */
 function logprobsOf({ logprobs }: JsonObject): JsonObject | null {
   return Array.isArray(logprobs) && logprobs.length > 0
     ? { content: logprobs as readonly Json[], refusal: null }

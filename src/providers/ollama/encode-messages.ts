@@ -1,5 +1,5 @@
-// Messages: https://docs.ollama.com/api/chat. A message is one text with pictures beside it; a tool's result names the function, not only the call.
-// A participant's `name` has no counterpart and is left out.
+// Encodes messages: https://docs.ollama.com/api/chat. A message is one text with images beside it. A tool result names
+// the function as well as the tool call. A participant's `name` has no counterpart and is left out.
 import type { ContentPart, Message, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -11,9 +11,9 @@ import { plainReasoning } from "../plain-reasoning.ts";
 
 const DATA_URI = /^data:[^,]*,/i;
 
-/** Throws GatewayError `unsupported_content_block`, `invalid_request` with the path. */
+/** Throws GatewayError `unsupported_content_block` or `invalid_request` with the path. */
 export function encodeMessages(messages: readonly Message[]): readonly JsonObject[] {
-  /** Call id -> function, as far as the conversation has come. */
+  /** The function name for each tool call id of the conversation so far. */
   const called = new Map<string, string>();
   return messages.map((message, index) => encodeMessage(message, `messages[${index}]`, called));
 }
@@ -43,7 +43,7 @@ function encodeMessage(message: Message, path: string, called: Map<string, strin
 
 interface Body extends JsonObject {
   readonly content: string;
-  /** Bytes in base64; the server tells sound from pictures by them. */
+  /** Bytes in base64. The server detects from the bytes whether they are audio or an image. */
   readonly images?: readonly string[];
 }
 
@@ -87,7 +87,7 @@ function putPart(part: ContentPart, path: string, texts: string[], images: strin
 
 /** The bare base64 of a data URI. */
 function base64Of(url: string, path: string): string {
-  // a picture can be megabytes long: only its head is matched
+  // An image can be megabytes long, so only the start of the address is matched.
   const head = DATA_URI.exec(url.slice(0, 1024))?.[0];
   if (head === undefined)
     throw new GatewayError(

@@ -1,5 +1,5 @@
-// A chat request as a request to Ollama's native chat API: https://docs.ollama.com/api/chat. Pass-through fields stand at the top level, and those that
-// the vendor documents inside `options` stand there (decisions 6.5).
+// Encodes a chat request as a request to Ollama's native chat API: https://docs.ollama.com/api/chat. Pass-through
+// fields go to the top level, and those that the vendor documents as members of `options` go there (promise 6.5).
 import type { ChatParams, ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, mergeObjects, type JsonObject } from "../../core/json.ts";
@@ -8,10 +8,13 @@ import { keepEncoded } from "../pass-through.ts";
 import type { EncodedRequest } from "../provider.ts";
 import { encodeMessages } from "./encode-messages.ts";
 
-/** Wire names that a pass-through may not set (decisions 6.5). */
+/** Wire names that a pass-through may not set (promise 6.5). */
 export const RESERVED: ReadonlySet<string> = new Set(["model", "messages", "stream", "tools", "num_predict"]);
 
-/** Members of `options` that the common set has no word for: https://docs.ollama.com/modelfile, and those of older servers. */
+/**
+ * Members of `options` that have no counterpart among the common parameters: https://docs.ollama.com/modelfile, and
+ * those of older servers.
+ */
 const OPTIONS: ReadonlySet<string> = new Set(
   (
     "num_ctx num_keep num_batch num_gpu main_gpu num_thread draft_num_predict use_mmap use_mlock low_vram numa f16_kv vocab_only " +
@@ -21,7 +24,7 @@ const OPTIONS: ReadonlySet<string> = new Set(
 
 const THINK: Readonly<Record<string, boolean | string>> = { none: false, minimal: "low", xhigh: "max" };
 
-/** Throws GatewayError `unsupported_content_block`, `invalid_request`, `reserved_parameter` with the path. */
+/** Throws GatewayError `unsupported_content_block`, `invalid_request` or `reserved_parameter` with the path. */
 export function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
   const { params, extra } = request;
   const options = encodeOptions(params);
@@ -43,7 +46,7 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
   };
 }
 
-/** Some clients' base address ends in the API's own path: it is not put there twice. */
+/** Some clients' base addresses end with the API's own path, which must not be added twice. */
 function chatUrl(baseUrl: string): string {
   return baseUrl.endsWith("/api") ? `${baseUrl}/chat` : `${baseUrl}/api/chat`;
 }
@@ -84,7 +87,7 @@ function encodeOptions(params: ChatParams): JsonObject {
   };
 }
 
-/** Pass-through fields where the vendor has them. */
+/** Puts pass-through fields in the places where the vendor has them. */
 function placed(extra: JsonObject): JsonObject {
   const given = extra["options"] ?? {};
   if (!isObject(given)) throw new GatewayError("invalid_request", "options must be an object.", { param: "options" });
@@ -103,7 +106,7 @@ function placed(extra: JsonObject): JsonObject {
   };
 }
 
-/** For explain and the record: where a parameter went that did not keep its name. */
+/** Where the parameters went that did not keep their names, for explain and the record. */
 function mappedNames(params: ChatParams): readonly string[] {
   const inOptions = (["temperature", "top_p", "seed", "stop", "presence_penalty", "frequency_penalty"] as const).map(
     (name) => [params[name], `${name} -> options.${name}`] as const,

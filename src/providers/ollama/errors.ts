@@ -1,10 +1,10 @@
-// Errors of Ollama's API by class: the status first, then texts, because there are no codes. https://docs.ollama.com/api/errors and the words of
-// https://github.com/ollama/ollama/blob/main/server/routes.go
+// Classifies errors of Ollama's API by the status first and then by texts, because there are no codes.
+// https://docs.ollama.com/api/errors and the messages in https://github.com/ollama/ollama/blob/main/server/routes.go
 import { isObject, type Json } from "../../core/json.ts";
 import { classOfStatus, describeErrorBody, filled, JUDGED_CHARACTERS, readErrorJson } from "../error-body.ts";
 import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../provider.ts";
 
-/** What the server says under a status that says less: much of what is wrong with a request is a 500 to it. */
+/** Messages that state more than their status: the server answers many faulty requests with 500. */
 const BY_TEXT: readonly {
   readonly under: readonly FailureClass[];
   readonly text: RegExp;
@@ -23,7 +23,7 @@ const BY_TEXT: readonly {
 
 const FIELD = /^(top_logprobs|model|think|format) (?:must|is required)/;
 
-/** Copes with any body. */
+/** Accepts any body and never throws. */
 export function classifyError({ status, body }: ErrorAnswer): UpstreamFailure {
   const { message, status: told } = readError(body);
   const text = (message ?? describeErrorBody(status, body)).slice(0, JUDGED_CHARACTERS);
@@ -32,7 +32,10 @@ export function classifyError({ status, body }: ErrorAnswer): UpstreamFailure {
   return { class: refined?.class ?? first, message: text, param: FIELD.exec(text)?.[1] ?? null, nativeCode: null };
 }
 
-/** The cloud's errors come with `StatusCode`. Proxies in front have forms of their own: a bare string, `message`, `detail`, a list with one error. */
+/**
+ * Errors of Ollama's cloud have a `StatusCode`. Proxies in front of the server have other forms: a bare string,
+ * `message`, `detail`, a list with one error.
+ */
 function readError(body: string): { readonly message: string | null; readonly status: number | null } {
   const value = readErrorJson(body);
   const outer: Json | undefined = Array.isArray(value) ? (value as readonly Json[])[0] : value;

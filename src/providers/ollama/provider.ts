@@ -1,4 +1,5 @@
-// Ollama's native chat API as a provider, on a machine of one's own or in Ollama's cloud. https://docs.ollama.com/api/chat
+// Ollama's native chat API as a provider, on the user's own machine or in Ollama's cloud.
+// https://docs.ollama.com/api/chat
 import type { BlockType } from "../../core/chat.ts";
 import type { Credential } from "../../core/target.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
@@ -9,7 +10,7 @@ import { decodeResponse, openStream } from "./decode.ts";
 import { encodeRequest, RESERVED } from "./encode-request.ts";
 import { classifyError } from "./errors.ts";
 
-/** The server fetches nothing. */
+/** The server fetches no addresses. */
 const INLINED: ReadonlySet<BlockType> = new Set(["image_url"]);
 
 export const ollama: Provider = {
@@ -19,7 +20,8 @@ export const ollama: Provider = {
   label: "Ollama",
   docs: "https://docs.ollama.com/api/chat",
   baseUrl: "http://localhost:11434",
-  // not OLLAMA_HOST: it is the server's own, often without a scheme and with the address that the server listens on
+  // OLLAMA_HOST is not used: it configures the server itself, and often holds no scheme and the address on which the
+  // server listens.
   baseUrlVariables: ["OLLAMA_API_BASE"],
   keyVariables: ["OLLAMA_API_KEY"],
   framing: "ndjson",

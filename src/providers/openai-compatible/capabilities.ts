@@ -1,5 +1,5 @@
-// Base table and row -> capability table: every feature is native unless the row says otherwise. A new common parameter does not compile here
-// until the base has its cell.
+// Makes a row's capability table from the base table: every feature is native unless the row differs. A new common
+// parameter does not compile here until the base table has a cell for it.
 import {
   type CapabilityCells,
   type CapabilityTable,
@@ -12,7 +12,7 @@ import {
 } from "../../core/capability.ts";
 import type { OpenAICompatibleRow, RowDifferences } from "./row.ts";
 
-/** They act on raw prompts, and `deployment_id` on Azure's addresses (decisions 1.7, 6.7). */
+/** These parameters act on raw prompts, and `deployment_id` acts on Azure's addresses (promises 1.7, 6.7). */
 const COMPLETION_ONLY: Capability = { support: "unsupported", note: "for completion-style targets" };
 
 const BASE: CapabilityCells = {
@@ -70,7 +70,7 @@ export function capabilityTable(row: OpenAICompatibleRow): CapabilityTable {
   };
 }
 
-/** `cells` has the last word: it may narrow a rename or a rewrite to some values. */
+/** `cells` has precedence: it may restrict a rename or a rewrite to some values. */
 function differingCells(differences: RowDifferences): Partial<Record<Feature, Capability>> {
   const cells: Partial<Record<Feature, Capability>> = {};
   for (const feature of differences.lacks ?? []) cells[feature] = UNSUPPORTED;

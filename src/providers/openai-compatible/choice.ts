@@ -1,19 +1,20 @@
-// What OpenAI-shaped servers write differently inside a choice, set right in place. Plain answers and chunks share every line of it. What the
-// schema of an answer demands (nulls, ids, indexes, roles) is the reply writer's and is not done here.
+// Corrects in place what OpenAI-compatible servers write differently inside a choice. Non-streaming answers and chunks
+// share all of it. The nulls, ids, indexes and roles that the schema of an answer requires are not added here, but when
+// the client's answer is written.
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { FailureClass } from "../provider.ts";
 import { finishWord, type FinishWords } from "./finish-reasons.ts";
 
-/** A value that was parsed here and belongs to nobody else yet. */
+/** A value that was parsed here and is referenced nowhere else, so that it may be changed. */
 export type Loose = Record<string, Json | undefined>;
 
-/** A choice whose finish reason, or whose own `error`, says that the provider failed. */
+/** A choice whose finish reason, or whose own `error`, means that the provider failed. */
 export interface ChoiceFailure {
   readonly class: FailureClass;
   readonly said: string;
 }
 
-/** Gives the failure that the finish reason stands for, or null. */
+/** Returns the failure for which the finish reason stands, or `null`. */
 export function patchFinishReason(choice: Loose, words: FinishWords): ChoiceFailure | null {
   const said = choice["finish_reason"];
   const word = finishWord(words, said);
@@ -38,7 +39,10 @@ export function patchMessage(message: Loose, reasoningField: string | undefined)
   else if (isObject(called)) patchArguments(called);
 }
 
-/** A list of blocks becomes its text, with the reasoning and the references among them apart; an object, which some servers send in JSON mode, its JSON. */
+/**
+ * A list of blocks is replaced by its text, and its reasoning and references are moved to members of their own. An
+ * object, which some servers send in JSON mode, is replaced by its JSON text.
+ */
 function patchContent(message: Loose, content: Json): void {
   if (!Array.isArray(content)) {
     message["content"] = JSON.stringify(content);
@@ -60,7 +64,7 @@ function patchContent(message: Loose, content: Json): void {
   if (references.length > 0) message["references"] = references;
 }
 
-/** Mistral's citations; they have no text of their own: https://docs.mistral.ai/capabilities/citations */
+/** Mistral's citations, which have no text of their own: https://docs.mistral.ai/capabilities/citations */
 const REFERENCES: ReadonlySet<unknown> = new Set(["reference", "tool_reference"]);
 
 /** Mistral's `thinking` is a list of text blocks: https://docs.mistral.ai/capabilities/reasoning */
@@ -74,7 +78,7 @@ function textOf(value: Json | undefined): string {
     .join("");
 }
 
-/** One name for the reasoning text, whichever of the names the server uses, also when it uses several. */
+/** Moves the reasoning text to one name, whichever names the server uses, also when it uses several. */
 function patchReasoning(message: Loose, reasoningField: string | undefined): void {
   if (reasoningField !== undefined) moveReasoning(message, reasoningField);
   if (message["reasoning"] !== undefined) moveReasoning(message, "reasoning");
@@ -107,14 +111,17 @@ export function hasToolCalls(message: Loose): boolean {
   return Array.isArray(calls) && calls.length > 0;
 }
 
-/** An object becomes its text; a text stays as it is, cut off or not. */
+/** Arguments that are an object become its JSON text. A text is kept unchanged, even if it was cut off. */
 function patchArguments(called: Loose): void {
   const value = called["arguments"];
   if (typeof value === "string" || value === undefined) return;
   called["arguments"] = value === null ? "" : JSON.stringify(value);
 }
 
-/** Databricks' reasoning blocks are lists of signed pieces, which have to come back: https://docs.databricks.com/aws/en/machine-learning/model-serving/query-reason-models */
+/**
+ * Databricks' reasoning blocks are lists of signed pieces, which have to be sent back:
+ * https://docs.databricks.com/aws/en/machine-learning/model-serving/query-reason-models
+ */
 function takeSummaries(message: Loose, content: readonly Json[]): void {
   const summaries = content
     .filter(isObject)
@@ -131,7 +138,7 @@ function takeSummaries(message: Loose, content: readonly Json[]): void {
   }));
 }
 
-/** Whole calls only: no arguments at all are an empty object. */
+/** Writes missing arguments as an empty object. It is only for complete tool calls. */
 export function completeArguments(message: Loose): void {
   const calls = message["tool_calls"];
   if (!Array.isArray(calls)) return;
@@ -145,8 +152,8 @@ export function completeArguments(message: Loose): void {
 const TOKEN_KEYS = ["token", "logprob", "bytes"] as const;
 
 /**
- * Only `content` and `refusal`, only OpenAI's keys in their entries, `top_logprobs` in each: clients assert all three. The form of the old
- * completions operation, parallel lists, becomes entries.
+ * Keeps only `content` and `refusal`, only OpenAI's keys in their entries, and adds `top_logprobs` to each entry,
+ * because clients assert all three. The parallel lists of the old completions operation become entries.
  */
 export function patchLogprobs(choice: Loose): void {
   const { logprobs } = choice;

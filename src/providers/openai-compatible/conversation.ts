@@ -1,4 +1,5 @@
-// What OpenAI-shaped vendors take of a conversation: tables that several rows share, and a row's own table for one target.
+// What OpenAI-compatible vendors accept of a conversation: tables that several rows share, and a row's own table for
+// one target.
 import type { Target } from "../../core/target.ts";
 import { conversationMembers, type ConversationMembers, type MemberTable } from "../conversation-members.ts";
 import type { OpenAICompatibleRow } from "./row.ts";
@@ -10,7 +11,10 @@ type Further = Pick<MemberTable, "everyPart" | "calls" | "tools"> & {
   readonly tool?: readonly string[];
 };
 
-/** OpenAI's published schema, for itself and for vendors who say that they have it; with what a vendor names beyond that. */
+/**
+ * OpenAI's published schema, for OpenAI itself and for vendors who claim to support it, plus the members that a vendor
+ * names beyond it.
+ */
 export function likeOpenAI(
   source: string,
   { system = [], user = [], assistant = [], tool = [], ...more }: Further = {},
@@ -25,12 +29,15 @@ export function likeOpenAI(
   };
 }
 
-/** vLLM or SGLang stands behind the vendor's address; either name of the reasoning is read, by version: https://docs.vllm.ai/en/latest/features/reasoning_outputs.html */
+/**
+ * For vendors that run vLLM or SGLang, which read the reasoning under one of two names, depending on their version:
+ * https://docs.vllm.ai/en/latest/features/reasoning_outputs.html
+ */
 export function likeVllm(source: string, more: Further = {}): MemberTable {
   return likeOpenAI(source, { ...more, assistant: ["reasoning", "reasoning_content", ...(more.assistant ?? [])] });
 }
 
-/** An address that comes with a request may be another server's, where the row says so. */
+/** Whether the target's address came with the request and the row treats such addresses as those of other servers. */
 export function isElsewhere(
   { elsewhere }: Pick<OpenAICompatibleRow, "elsewhere">,
   { isCallersAddress }: Pick<Target, "isCallersAddress">,
@@ -38,7 +45,7 @@ export function isElsewhere(
   return elsewhere !== undefined && isCallersAddress;
 }
 
-/** Gives the table for a target; there are as many as combinations of model exceptions that occur. */
+/** Returns the table for a target. A table is kept for each combination of model exceptions that occurs. */
 export function conversationTables(row: OpenAICompatibleRow): (target: Target) => ConversationMembers {
   const elsewhere = row.elsewhere === undefined ? null : conversationMembers(row.elsewhere);
   const exceptions = (row.models ?? []).filter(({ reads, takes }) => reads !== undefined || takes !== undefined);
@@ -58,7 +65,7 @@ export function conversationTables(row: OpenAICompatibleRow): (target: Target) =
     return table;
   };
 }
-/** The names under which clients bring reasoning back: a row says under which one it goes out. */
+/** The names under which clients send reasoning back. The row states the name under which it is sent to the vendor. */
 const REASONING = ["reasoning_content", "reasoning"] as const;
 
 function withAssistant(table: MemberTable, further: readonly string[]): MemberTable {

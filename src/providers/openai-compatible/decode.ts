@@ -1,4 +1,5 @@
-// Body text -> ChatAnswer: the provider's own object, patched where an OpenAI-shaped server says the same thing differently.
+// Decodes the text of a response body into a ChatAnswer: the provider's own object, corrected where OpenAI-compatible
+// servers write the same thing differently.
 import type { ChatAnswer } from "../../core/chat.ts";
 import { isObject, type Json } from "../../core/json.ts";
 import { MalformedAnswer, StreamError } from "../provider.ts";
@@ -16,7 +17,7 @@ import type { AnswerRow } from "./row.ts";
 import { patchUsage } from "./usage.ts";
 import { parseSentJson } from "../sent-json.ts";
 
-/** Throws StreamError for an error inside a 200, MalformedAnswer for what is no answer. */
+/** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
 export function decodeResponse(row: AnswerRow, words: FinishWords, errors: ErrorClassifier, body: string): ChatAnswer {
   const answer = parseAnswer(body);
   if (!isObject(answer)) {
@@ -37,12 +38,12 @@ export function decodeResponse(row: AnswerRow, words: FinishWords, errors: Error
   return loose as unknown as ChatAnswer;
 }
 
-/** Throws MalformedAnswer that tells what the body is. */
+/** Throws MalformedAnswer with a description of a body that is not JSON. */
 export function parseAnswer(body: string): Json {
   return parseSentJson(body, () => `The provider's answer is ${describeText(body)}, not JSON.`);
 }
 
-/** What a text that should have been JSON is, without quoting it: it may come from a proxy that nobody here knows. */
+/** Describes a text that should have been JSON, without quoting it, because it may come from an unknown proxy. */
 export function describeText(text: string): string {
   const start = text.slice(0, 512).trimStart();
   if (start === "") return "empty";

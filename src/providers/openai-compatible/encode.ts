@@ -1,5 +1,6 @@
-// Request -> body for an OpenAI-shaped provider, made of the caller's own text: each top-level member is copied as it was written, left out, or
-// replaced, in the caller's order. So key order, unknown fields and the spelling of numbers reach the provider byte for byte.
+// Encodes a request as the body for an OpenAI-compatible provider, from the caller's own text: each top-level member is
+// copied as it was written, left out, or replaced, in the caller's order. Key order, unknown fields and the spelling of
+// numbers thereby reach the provider byte for byte.
 import type { ChatRequest, MemberSpan } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
@@ -10,8 +11,9 @@ import type { OpenAICompatibleRow } from "./row.ts";
 import type { WirePlan } from "./wire-plan.ts";
 
 /**
- * A member whose name is in `source.rewritten`, or that stands in the request and not in the text, is written from the request's value; every other one
- * is trusted to say in the text what the request holds. Throws GatewayError of the row's rewrites.
+ * A member is written from the request's value when its name is in `source.rewritten`, or when the request holds it and
+ * the text does not. For every other member, the text is assumed to match the request. Throws the GatewayErrors of the
+ * row's rewrites.
  */
 export function encodeRequest(
   row: OpenAICompatibleRow,
@@ -48,7 +50,7 @@ function addressOf(row: OpenAICompatibleRow, target: Target, request: ChatReques
 
 const HOST_ALONE = /^https?:\/\/[^/]+$/i;
 
-/** A body in the making. */
+/** A body that is being built. */
 interface Draft {
   readonly row: OpenAICompatibleRow;
   readonly plan: WirePlan;
@@ -56,10 +58,10 @@ interface Draft {
   readonly params: JsonObject;
   readonly target: Target;
   readonly rewritten: Rewritten;
-  /** Names that `extra_body` set or merged into; null without one. */
+  /** Names that `extra_body` set or merged into. `null` without an `extra_body`. */
   readonly fromExtraBody: ReadonlySet<string> | null;
   readonly mapped: string[];
-  /** Members, each after a comma. */
+  /** The members written so far, each after a comma. */
   json: string;
   boundWritten: boolean;
 }
@@ -94,7 +96,7 @@ function encodeBody(
   if (fromExtraBody !== null)
     for (const name of fromExtraBody)
       if (!members.has(name) || plan.members.has(name)) put(draft, name, request.extra[name]!);
-  // members whose names a guard has replaced
+  // Members whose names a guard has replaced.
   for (const name of request.source.rewritten)
     if (!members.has(name) && fromExtraBody?.has(name) !== true && Object.hasOwn(request.extra, name))
       putPassedThrough(draft, name, null);
@@ -102,7 +104,7 @@ function encodeBody(
   return `{${draft.json.slice(1)}}`;
 }
 
-/** `span` is null for what the text does not have. */
+/** `span` is `null` when the text does not contain the member. */
 function putMember(draft: Draft, name: string, span: MemberSpan | null): void {
   const member = draft.plan.members.get(name);
   if (member === undefined) {
@@ -119,14 +121,14 @@ function putMember(draft: Draft, name: string, span: MemberSpan | null): void {
       putMessages(draft, span);
       return;
     case "function_call":
-      // where it was no more than a choice among tools it goes as it was sent
+      // A function_call that only chose among tools is copied as it was sent.
       if (span !== null && !draft.request.source.rewritten.has("function_call")) copy(draft, span);
       return;
     case "stream_options":
       putStreamOptions(draft, span);
       return;
     case "token_bound":
-      // two names of one bound, of which a provider wants one
+      // Both names stand for one bound, and a provider accepts only one of them.
       if (draft.boundWritten || draft.params[name] === undefined) return;
       draft.boundWritten = true;
       putParameter(draft, name, member.wireName, span);
@@ -165,7 +167,7 @@ function putMessages(draft: Draft, span: MemberSpan | null): void {
   else put(draft, "messages", messages);
 }
 
-/** A common parameter, from the text where it still says what the request holds. */
+/** Writes a common parameter, from the text when the text still matches the request. */
 function putParameter(draft: Draft, name: string, wireName: string, span: MemberSpan | null): void {
   const { source, extra } = draft.request;
   const value = draft.params[name];
@@ -177,7 +179,7 @@ function putParameter(draft: Draft, name: string, wireName: string, span: Member
   )
     return;
   if (wireName !== name) {
-    // the vendor's own name, sent by the caller, says more than the one that is mapped to it
+    // The vendor's own name, when the caller sent it, is more specific than the parameter that is mapped to it.
     if (extra[wireName] !== undefined) return;
     draft.mapped.push(`${name} -> ${wireName}`);
   }
@@ -186,7 +188,10 @@ function putParameter(draft: Draft, name: string, wireName: string, span: Member
   else draft.json += `,${JSON.stringify(wireName)}:${source.text.slice(span.valueStart, span.valueEnd)}`;
 }
 
-/** The gateway always meters, so the usage is asked for whatever the caller said. Null in the text is "not set": it is then added at the end. */
+/**
+ * The gateway always counts usage, so it requests the usage whatever the caller set. A null in the text means "not
+ * set": the member is then added at the end.
+ */
 function putStreamOptions(draft: Draft, span: MemberSpan | null): void {
   const options = draft.params["stream_options"];
   if (draft.params["stream"] !== true || (span !== null && options === undefined)) return;
@@ -196,7 +201,7 @@ function putStreamOptions(draft: Draft, span: MemberSpan | null): void {
 
 interface Rewritten {
   readonly members: JsonObject;
-  /** Parameters that have been rewritten and do not go under their own name. */
+  /** Parameters that have been rewritten and are not sent under their own name. */
   readonly consumed: ReadonlySet<string>;
 }
 const NOTHING_REWRITTEN: Rewritten = { members: {}, consumed: new Set() };
@@ -215,7 +220,7 @@ function rewrite(plan: WirePlan, request: ChatRequest, mapped: string[]): Rewrit
         continue;
       }
       if (wireName !== name) {
-        // as with a renamed parameter
+        // As with a renamed parameter, the vendor's own name has precedence.
         if (request.extra[wireName] !== undefined) continue;
         mapped.push(`${name} -> ${wireName}`);
       } else mapped.push(`${name} -> ${note}`);
@@ -225,7 +230,7 @@ function rewrite(plan: WirePlan, request: ChatRequest, mapped: string[]): Rewrit
   return { members, consumed };
 }
 
-/** Their values are the request's, not those that stand in the text. */
+/** Names whose values are taken from the request and not from the text. */
 function extraBodyNames(request: ChatRequest): ReadonlySet<string> {
   const span = request.source.members.get("extra_body")!;
   const given = parseBoundedJson(request.source.text.slice(span.valueStart, span.valueEnd));

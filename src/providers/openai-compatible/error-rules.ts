@@ -1,5 +1,6 @@
-// Which error is what, as data that holds for every OpenAI-shaped provider. Codes first, because they do not change with the wording; texts last.
-// Sources: the vendors' error pages named in the rows, and reported error bodies.
+// Rules that classify the errors of every OpenAI-compatible provider, as data. Codes come first, because they do not
+// change with the wording; texts come last. Sources: the vendors' error pages named in the rows, and reported error
+// bodies.
 import type { StatusClasses } from "../error-body.ts";
 import type { ErrorRule } from "./row.ts";
 
@@ -123,5 +124,5 @@ export const TEXT_RULES: readonly ErrorRule[] = [
   { class: "overloaded", statuses: [200, 500, 502], text: /overloaded|at capacity|high demand/i },
 ];
 
-/** Beside what a status says at every vendor. */
+/** Statuses beside those that mean the same at every vendor. */
 export const OWN_STATUSES: StatusClasses = { 410: "not_found" };

@@ -1,4 +1,5 @@
-// A provider's error, in any of the forms that OpenAI-shaped servers and the proxies before them use, as one UpstreamFailure.
+// Reads a provider's error, in any of the forms that OpenAI-compatible servers and the proxies in front of them use, as
+// one UpstreamFailure.
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { classOfStatus, describeErrorBody, isWebPage, JUDGED_CHARACTERS, readErrorJson } from "../error-body.ts";
 import type { ErrorAnswer, UpstreamFailure } from "../provider.ts";
@@ -8,10 +9,10 @@ import type { ErrorRule, OpenAICompatibleRow } from "./row.ts";
 
 export interface ErrorClassifier {
   readonly classify: (answer: ErrorAnswer) => UpstreamFailure;
-  /** The same for a body that is parsed already; `body` is its text. */
+  /** The same for a body that has already been parsed. `body` is its text. */
   readonly classifyParsed: (status: number, parsed: Json, body: string) => UpstreamFailure;
   readonly failureOf: (failure: ChoiceFailure) => UpstreamFailure;
-  /** Whether something that came with status 200 is an error and no answer. */
+  /** Whether something that came with status 200 is an error and not an answer. */
   readonly saysError: (value: Json) => boolean;
 }
 
@@ -48,7 +49,10 @@ export function errorClassifier(row: Pick<OpenAICompatibleRow, "errors" | "cause
   };
 }
 
-/** A status of the vendor's own that is not 0, in OpenAI's form. An error object beside it says more. */
+/**
+ * The vendor's own status, when it is not 0, in OpenAI's form. An error object beside it is more precise and has
+ * precedence.
+ */
 function ownStatus(value: Json, at: OpenAICompatibleRow["statusAt"]): JsonObject | null {
   if (at === undefined || !isObject(value) || isFilled(value["error"])) return null;
   const holder = value[at[0]];
@@ -86,7 +90,7 @@ function isFilled(error: Json | undefined): boolean {
 interface ErrorFacts {
   readonly message: string;
   readonly param: string | null;
-  /** Code and type, as they came. */
+  /** Code and type, unchanged. */
   readonly codes: readonly string[];
   /** The HTTP status that the error itself names. */
   readonly status: number | null;
@@ -98,7 +102,7 @@ function readError(value: Json | undefined, causeAt: OpenAICompatibleRow["causeA
   if (Array.isArray(value)) return readError(value[0] as Json | undefined, causeAt);
   if (!isObject(value)) return NO_FACTS;
   const inner = value["error"] ?? firstOf(value["errors"]);
-  // {"error": "words", "code": ...} (xAI, Hugging Face, LM Studio) or {"error": {...}} (OpenAI)
+  // The forms {"error": "message", "code": ...} (xAI, Hugging Face, LM Studio) and {"error": {...}} (OpenAI).
   if (typeof inner === "string")
     return { ...factsOf({ ...value, message: inner, type: value["type"] ?? value["error_type"] ?? null }) };
   if (isObject(inner)) return withCause(factsOf(inner, value), inner, causeAt);
@@ -110,7 +114,7 @@ function firstOf(list: Json | undefined): Json | undefined {
   return Array.isArray(list) ? (list[0] as Json | undefined) : undefined;
 }
 
-/** `outer` is asked for what the error object itself leaves out. */
+/** `outer` supplies what the error object itself leaves out. */
 function factsOf(error: JsonObject, outer: JsonObject = {}): ErrorFacts {
   const detail = readDetail(error["detail"] ?? outer["detail"]);
   const message = [error["message"], error["msg"], detail.message, error["title"], outer["message"]].find(
@@ -138,7 +142,7 @@ function statusOf(value: Json | undefined): number | null {
   return typeof status === "number" && Number.isInteger(status) && status >= 400 && status <= 599 ? status : null;
 }
 
-/** FastAPI: a string, or a list of {loc, msg, type}. https://fastapi.tiangolo.com/tutorial/handling-errors/ */
+/** FastAPI's form: a string, or a list of {loc, msg, type}. https://fastapi.tiangolo.com/tutorial/handling-errors/ */
 function readDetail(detail: Json | undefined): { readonly message: string | null; readonly param: string | null } {
   if (typeof detail === "string") return { message: detail, param: null };
   if (isObject(detail)) return { message: factsOf(detail).message || null, param: null };
@@ -154,7 +158,7 @@ function readDetail(detail: Json | undefined): { readonly message: string | null
   };
 }
 
-/** The words of the provider behind this one are what a person can act on. */
+/** Adds the message of the provider behind this one, because it is the message that a person can act on. */
 function withCause(facts: ErrorFacts, error: JsonObject, causeAt: OpenAICompatibleRow["causeAt"]): ErrorFacts {
   if (causeAt === undefined) return facts;
   const holder = error[causeAt[0]];

@@ -1,8 +1,11 @@
-// Finish reasons that several vendors document in place of OpenAI's words. A vendor's own further words stand in its row.
+// Finish reasons that several vendors document in place of OpenAI's. A vendor's other finish reasons are in its row.
 import { isFinishReason } from "../../core/chat.ts";
 import type { FinishWord, OpenAICompatibleRow } from "./row.ts";
 
-/** In lower case. Sources: Together's and TGI's API references, Anthropic's, Bedrock's and Google's stop reasons, which gateways hand on,, Mistral's and OpenRouter's finish reasons. */
+/**
+ * The keys are in lower case. Sources: Together's and TGI's API references; the stop reasons of Anthropic, Bedrock and
+ * Google, which gateways pass on; Mistral's and OpenRouter's finish reasons.
+ */
 const KNOWN: Readonly<Record<string, FinishWord>> = {
   eos: "stop",
   eos_token: "stop",
@@ -31,8 +34,8 @@ export function finishWords(row: Pick<OpenAICompatibleRow, "finishReasons">): Fi
 }
 
 /**
- * Null for no reason yet. A word that nobody documents is a reason all the same: the answer has ended, and since the client's form has no other word
- * for it, as `stop`; the vendor's own goes along.
+ * `null` as long as there is no reason. An undocumented reason also ends the answer. It counts as `stop`, because the
+ * client's form has no other value for it, and the vendor's own reason is sent beside it.
  */
 export function finishWord(words: FinishWords, said: unknown): FinishWord | null {
   if (typeof said !== "string" || said === "") return null;

@@ -1,4 +1,5 @@
-// The conversation for a row: the very array that came when nothing has to change, so that the encoder can send the caller's own text.
+// The messages for a row. When nothing has to change, the original array is returned, so that the encoder can copy the
+// caller's own text.
 import type { BlockType, ChatRequest, ContentPart, Message } from "../../core/chat.ts";
 import type { Target } from "../../core/target.ts";
 import { type CallIdForm, fittingCallId } from "../call-ids.ts";
@@ -21,7 +22,7 @@ export function wireMessages(
   return row.hooks?.messages === undefined ? messages : row.hooks.messages(messages, target.model);
 }
 
-/** The same array when `change` gives back every message as it is. */
+/** Returns the same array when `change` returns every message unchanged. */
 export function mapMessages(
   messages: readonly Message[],
   change: (message: Message, index: number) => Message,
@@ -39,7 +40,10 @@ function withRole(messages: readonly Message[], role: "system"): readonly Messag
   return mapMessages(messages, (message) => (message.role === "developer" ? { ...message, role } : message));
 }
 
-/** What else clients bring back of reasoning has been left out where the row does not name it. */
+/**
+ * Sends the reasoning under the row's name for it. Other reasoning members have been left out where the row does not
+ * name them.
+ */
 function withReasoning(
   messages: readonly Message[],
   name: NonNullable<OpenAICompatibleRow["reasoningBack"]>,
@@ -54,7 +58,7 @@ function withReasoning(
   });
 }
 
-/** Both ends of a call are changed alike, and on every turn. */
+/** The id is changed in the same way in a tool call and in its result, and on every turn. */
 function withCallIds(messages: readonly Message[], form: CallIdForm): readonly Message[] {
   return mapMessages(messages, (message) => {
     const { tool_call_id: answered, tool_calls: calls } = message;

@@ -1,4 +1,5 @@
-// Features of OpenAI's own that nearly no other vendor's schema has: https://platform.openai.com/docs/api-reference/chat
+// Features specific to OpenAI that hardly any other vendor's schema has:
+// https://platform.openai.com/docs/api-reference/chat
 import type { Feature } from "../../core/capability.ts";
 
 export const OPENAI_ONLY: readonly Feature[] = [
@@ -13,5 +14,5 @@ export const OPENAI_ONLY: readonly Feature[] = [
   "safety_identifier",
 ];
 
-/** For models that read nothing but text. */
+/** Features that models that read only text do not have. */
 export const BEYOND_TEXT: readonly Feature[] = ["image_url", "input_audio", "video_url", "file", "document"];

@@ -1,4 +1,4 @@
-// Row -> Provider: everything that depends on the row alone is worked out here, once.
+// Makes a Provider from a row. Everything that depends only on the row is computed here once.
 import type { BlockType } from "../../core/chat.ts";
 import type { Credential } from "../../core/target.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
@@ -13,7 +13,7 @@ import type { OpenAICompatibleRow } from "./row.ts";
 import { openStream } from "./stream.ts";
 import { wirePlans } from "./wire-plan.ts";
 
-/** Model, conversation, output bound, number of answers, tools, streaming (decisions 6.5). */
+/** Model, conversation, output bound, number of answers, tools, streaming (promise 6.5). */
 export const RESERVED = [
   "model",
   "messages",
@@ -65,7 +65,10 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
   };
 }
 
-/** A row that says nothing of files has them as OpenAI has: an id is that of an upload, so that what stands behind an address has to be fetched. */
+/**
+ * A row without any statement about files has them as OpenAI has: a file id is the id of an upload, so a file behind an
+ * address has to be fetched.
+ */
 function inlinedBlocks({ inlines, blocks, lacks }: OpenAICompatibleRow): Provider["inlines"] {
   const likeOpenAI: readonly BlockType[] =
     blocks?.file === undefined && lacks?.includes("file") !== true ? ["file"] : [];
@@ -73,7 +76,7 @@ function inlinedBlocks({ inlines, blocks, lacks }: OpenAICompatibleRow): Provide
   return () => inlined;
 }
 
-/** The key in its header; a token of an exchange is a bearer's always. */
+/** Puts the key in its header. A token from a token service is always a bearer token. */
 export function withKey(
   request: UpstreamRequest,
   credential: Credential | null,

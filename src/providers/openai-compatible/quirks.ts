@@ -1,4 +1,4 @@
-// Rewrites that more than one row uses. A vendor's own stand beside its row.
+// Rewrites that more than one row uses. A vendor's own rewrites are beside its row.
 import type { Capability, Feature } from "../../core/capability.ts";
 import type { ContentPart } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -7,17 +7,21 @@ import type { BlockRewrite, ParameterRewrite } from "./row.ts";
 
 export const ADDRESS = /^https?:\/\//i;
 
-/** Words and types of `tool_choice` that some vendor has beside OpenAI's first three, for servers that hand requests on to any of them. No text at will: a word that none has is a slip. */
+/**
+ * Values and types of `tool_choice` that some vendors have beside OpenAI's first three, for servers that forward
+ * requests to any of these vendors. Other values are not accepted: a value that no vendor has is a mistake of the
+ * caller.
+ */
 export const VENDOR_CHOICES: readonly string[] = ["any", "tool", "custom", "allowed_tools"];
 
-/** For schemas that take a list only. */
+/** For schemas that accept only a list. */
 export const stopAsList: ParameterRewrite = {
   support: "mapped",
   note: "stop as an array",
   write: (stop) => (typeof stop === "string" ? { stop: [stop] } : null),
 };
 
-/** For servers whose JSON mode always wants a schema. */
+/** For servers whose JSON mode always requires a schema. */
 export const jsonObjectAsSchema: ParameterRewrite = {
   support: "emulated",
   note: "json_object goes as a json_schema that takes any object",
@@ -27,7 +31,7 @@ export const jsonObjectAsSchema: ParameterRewrite = {
       : null,
 };
 
-/** OpenAI's `file` part takes a data URL: https://platform.openai.com/docs/guides/pdf-files */
+/** OpenAI's `file` part accepts a data URL: https://platform.openai.com/docs/guides/pdf-files */
 export const documentAsFile: BlockRewrite = {
   note: "a file block with file_data; plain text a text block",
   write: (part, path) => {
@@ -43,7 +47,7 @@ export const documentAsFile: BlockRewrite = {
   },
 };
 
-/** Where there is no place for files: only what is text already. */
+/** For vendors without files: only documents that are already text are accepted. */
 export const textDocument: BlockRewrite = {
   note: "plain text documents only, as a text block",
   write: (part, path) => {
@@ -82,7 +86,10 @@ function extensionOf(mediaType: string): string {
   return subtype === undefined ? "bin" : subtype === "plain" ? "txt" : subtype;
 }
 
-/** Where there is no `tool_choice`: offered tools are a free choice, and none is the same as no tools. */
+/**
+ * For vendors without `tool_choice`: tools that are offered may be called freely, and `none` is sent as a request
+ * without tools.
+ */
 export const toolChoiceByOffer: ParameterRewrite = {
   support: "emulated",
   note: "auto is left out, none leaves the tools out",
@@ -90,7 +97,7 @@ export const toolChoiceByOffer: ParameterRewrite = {
 };
 export const CHOICE_BY_OFFER = { support: "emulated", note: toolChoiceByOffer.note, values: ["auto", "none"] } as const;
 
-/** Where a choice is a word: the named tool alone is offered, and required. */
+/** For vendors whose choice is only a string: only the named tool is offered, and a call is required. */
 export const namedToolAlone: ParameterRewrite = {
   support: "emulated",
   note: "a named function: that tool alone, and required",
@@ -103,21 +110,21 @@ export const namedToolAlone: ParameterRewrite = {
   },
 };
 
-/** Models that think or do not, with no degrees between: `thinking` of Z.ai, Moonshot and Baidu. */
+/** For models that can only switch thinking on or off: `thinking` of Z.ai, Moonshot and Baidu. */
 export const thinkingSwitch: ParameterRewrite = {
   support: "mapped",
   note: "thinking: disabled for none, enabled for all else",
   write: (effort) => ({ thinking: { type: effort === "none" ? "disabled" : "enabled" } }),
 };
 
-/** The same as `enable_thinking`: Qwen and the servers that host it. */
+/** The same switch under the name `enable_thinking`, for Qwen and the servers that host it. */
 export const enableThinking: ParameterRewrite = {
   support: "mapped",
   note: "enable_thinking: false for none, true for all else",
   write: (effort) => ({ enable_thinking: effort !== "none" }),
 };
 
-/** Audio as an address of its own block type: SiliconFlow, Friendli. */
+/** Sends audio as a data URL in a block type of its own: SiliconFlow, Friendli. */
 export const audioAsUrl: BlockRewrite = {
   note: "an audio_url block with a data URL",
   write: (part) => {
@@ -131,7 +138,7 @@ export const audioAsUrl: BlockRewrite = {
   },
 };
 
-/** The same note for several features that go as they are. */
+/** The same note for several features that are sent unchanged. */
 export function noted(note: string, ...features: readonly Feature[]): Partial<Record<Feature, Capability>> {
   return Object.fromEntries(features.map((feature) => [feature, { support: "native", note }]));
 }
