@@ -1,5 +1,5 @@
-// One OpenAI-shaped provider as data. A row says only what differs from OpenAI's chat completions
-// (https://platform.openai.com/docs/api-reference/chat); the engine beside it does the rest.
+// One OpenAI-compatible provider as data. A row states only what differs from OpenAI's chat completions
+// (https://platform.openai.com/docs/api-reference/chat); the code beside it does the rest.
 import type { Capability, Feature } from "../../core/capability.ts";
 import type { BlockType, ChatParams, ChatRequest, ContentPart, FinishReason, Message } from "../../core/chat.ts";
 import type { CredentialForm } from "../../core/credential.ts";
@@ -11,99 +11,136 @@ import type { MemberTable } from "../conversation-members.ts";
 import type { Dialect, FailureClass, ProviderSetting } from "../provider.ts";
 
 export interface OpenAICompatibleRow extends RowDifferences {
-  /** What stands before the colon of a model. */
+  /** The id stands before the colon in a model's name. */
   readonly id: string;
   readonly label: string;
-  /** The vendor by its name in OpenTelemetry's list. Absent: it has none there, or its own id. */
+  /**
+   * The vendor's name in OpenTelemetry's list. Absent when the list does not have the vendor, or has it under this
+   * row's id.
+   */
   readonly vendor?: string;
   /** The vendor's page for this API. */
   readonly docs: string;
-  /** Its id in the catalogue of models and prices. Absent: its own id. Null: not looked for. */
+  /**
+   * Its id in the catalogue of models and prices. When absent, the row's own id is looked up there. With `null`,
+   * nothing is looked up.
+   */
   readonly catalogue?: string | null;
-  /** The names of that catalogue that this API serves. Absent: all. */
+  /** The names in that catalogue that this API serves. When absent, it serves all of them. */
   readonly listed?: RegExp;
-  /** As the vendor's own client takes it, with `settings` in braces; null where every user has their own. */
+  /**
+   * The base URL that the vendor's own client takes, with `settings` in braces. `null` when every user has a different
+   * address.
+   */
   readonly baseUrl: string | null;
-  /** Environment variables that hold the address, where every user has their own. */
+  /** Environment variables that hold the address, when every user has a different one. */
   readonly baseUrlVariables?: readonly string[];
-  /** What stands in the address or in requests beside the model: region, account, version. */
+  /** Values in the address or in requests beside the model: region, account, version. */
   readonly settings?: readonly ProviderSetting[];
-  /** Absent: a key. The first is what `api_key` is taken for. */
+  /** The forms of credentials; only a key when absent. `api_key` is taken for the first form. */
   readonly credentials?: readonly CredentialForm[];
-  /** Headers with the vendor's own id of a request. Absent: `x-request-id`. */
+  /** Response headers with the vendor's own id of a request. `x-request-id` when absent. */
   readonly requestIds?: readonly string[];
-  /** Blocks that the vendor takes as data only: the gateway fetches their addresses. Absent: files, unless the row lacks or rewrites them. */
+  /**
+   * Blocks that the vendor accepts only as data, so that the gateway fetches their addresses. When absent, these are
+   * files, unless the row lacks or rewrites them.
+   */
   readonly inlines?: readonly BlockType[];
-  /** Environment variables with the key, the one for error messages first. Empty: needs no key. */
+  /** Environment variables that hold the key. Error messages name the first one. Empty when no key is needed. */
   readonly keyVariables: readonly string[];
-  /** The vendor's page that the cells were checked against, and when. Absent: taken from the shape that the provider says it has. */
+  /**
+   * The vendor's page against which the cells were checked, and when. When absent, they follow the API that the
+   * provider claims to support.
+   */
   readonly verified?: { readonly source: string; readonly date: string };
-  /** Appended to the base address; `{model}` stands for the model name as path segments. Absent: `/chat/completions`. */
+  /**
+   * Appended to the base address. `{model}` stands for the model name as path segments. `/chat/completions` when
+   * absent.
+   */
   readonly path?: string;
-  /** What comes after a base URL that is a host alone, as people give their workspace or server: `/v1`. */
+  /**
+   * Appended to a base URL that is only a host, because users often configure just the host of their workspace or
+   * server: `/v1`.
+   */
   readonly barePath?: string;
-  /** Header and prefix of the key. Absent: `authorization: Bearer <key>`. */
+  /** Header and prefix of the key. `authorization: Bearer <key>` when absent. */
   readonly auth?: { readonly header: string; readonly prefix: string };
-  /** What differs for some models; tried in order, the first that matches and names the feature decides. */
+  /** Differences of some models. The first entry that matches the model and names the feature applies. */
   readonly models?: readonly ModelDifferences[];
-  /** What the vendor takes beyond the common forms (decisions 5.7). */
+  /** What the vendor accepts beyond the common forms (promise 5.7). */
   readonly dialect?: Partial<Dialect>;
   /** Pass-through names that the gateway encodes itself, beyond OpenAI's own. */
   readonly reserved?: readonly string[];
-  /** Pass-through names that widen the choice of model or provider, or reach an address. */
+  /** Pass-through names that widen the choice of model or provider, or lead to an address. */
   readonly privileged?: readonly string[];
-  /** The client's own HTTP headers that go on to the vendor, in lower case. */
+  /** The client's own HTTP headers that are forwarded to the vendor, in lower case. */
   readonly clientHeaders?: readonly string[];
-  /** What messages, content parts and calls may hold on the vendor's wire; all else is left out, and told. */
+  /**
+   * What messages, content parts and tool calls may hold on the vendor's wire. Everything else is left out, and this is
+   * reported.
+   */
   readonly conversation: MemberTable;
-  /** The same at an address that the caller brought, which may be another server's. Absent: `conversation`. */
+  /**
+   * The same at an address that the caller supplied, which may be another server's. `conversation` applies when absent.
+   */
   readonly elsewhere?: MemberTable;
-  /** The name under which the text of reasoning goes back with messages of the assistant. Absent: as `conversation` has it. */
+  /**
+   * The name under which the text of reasoning is sent back in assistant messages. When absent, the members are those
+   * of `conversation`.
+   */
   readonly reasoningBack?: "reasoning" | "reasoning_content" | "reasoning_text";
-  /** The role that stands for `developer` where the vendor does not know it. */
+  /** The role that is sent in place of `developer` when the vendor does not know that role. */
   readonly developerRole?: "system";
   /** A name of the reasoning text in answers other than `reasoning_content` and `reasoning`. */
   readonly reasoningField?: string;
-  /** Vendor's finish reasons besides the five of OpenAI and those in finish-reasons.ts. */
+  /** The vendor's finish reasons beside OpenAI's five and those in finish-reasons.ts. */
   readonly finishReasons?: Readonly<Record<string, FinishWord>>;
-  /** Answers say no finish reason: they have ended by what they hold, and streams with the chunk that has the usage and no choices, which is always asked for. */
+  /**
+   * Set when answers carry no finish reason. The reason is then derived from the answer's content, and a stream ends
+   * with the chunk that has the usage and no choices, which is always requested.
+   */
   readonly unsaidFinish?: true;
-  /** Where usage stands when it is not at the top, as a path: `x_groq.usage`. */
+  /** The path of the usage when it is not at the top level: `x_groq.usage`. */
   readonly usageAt?: readonly [string, string];
-  /** Figures of usage that the vendor bills and that neither its prompt nor its completion tokens hold. */
+  /** Figures of usage that the vendor bills and that neither its prompt tokens nor its completion tokens include. */
   readonly billedBeside?: { readonly prompt?: readonly string[]; readonly completion?: readonly string[] };
-  /** The vendor's own codes and wordings; tried before the common ones of error-rules.ts. */
+  /** The vendor's own codes and messages. They are tried before the common rules of error-rules.ts. */
   readonly errors?: readonly ErrorRule[];
-  /** Inside the error object, where the words of a provider behind this one stand: `metadata.raw`. */
+  /** The path, inside the error object, of the message of a provider behind this one: `metadata.raw`. */
   readonly causeAt?: readonly [string, string];
-  /** Where a status of the vendor's own stands in every answer, 0 for success: its holder, its code and its words, `base_resp`, `status_code`, `status_msg`. */
+  /**
+   * The place of the vendor's own status in every answer, with 0 for success: its holder, its code and its message,
+   * such as `base_resp`, `status_code`, `status_msg`.
+   */
   readonly statusAt?: readonly [string, string, string];
-  /** Quirks that no field can say: named functions, each with the vendor's page. */
+  /** Quirks that no field can express: named functions, each with a link to the vendor's page. */
   readonly hooks?: RowHooks;
 }
 
-/** What the decoders of answers read of a row. */
+/** The fields of a row that the decoders of answers read. */
 export type AnswerRow = Pick<OpenAICompatibleRow, "usageAt" | "billedBeside" | "reasoningField" | "unsaidFinish">;
 
-/** What a row can say for all its models or for some. */
+/** What a row can state for all its models or for some of them. */
 export interface RowDifferences {
-  /** Unsupported features. `user`, `safety_identifier`, `stream_options` among them are left off the wire, never refused. */
+  /**
+   * Unsupported features. `user`, `safety_identifier` and `stream_options` among them are not sent, but never refused.
+   */
   readonly lacks?: readonly Feature[];
   /** Notes, values and ranges. */
   readonly cells?: Readonly<Partial<Record<Feature, Capability>>>;
-  /** Parameters that go under another name. */
+  /** Parameters that are sent under another name. */
   readonly renames?: Readonly<Partial<Record<CommonParameter, string>>>;
-  /** Parameters that go in another form. */
+  /** Parameters that are sent in another form. */
   readonly rewrites?: Readonly<Partial<Record<CommonParameter, ParameterRewrite>>>;
-  /** Content blocks that go in another form. */
+  /** Content blocks that are sent in another form. */
   readonly blocks?: Readonly<Partial<Record<BlockType, BlockRewrite>>>;
-  /** Content that is a list of text blocks goes as one string. */
+  /** Set when content that is a list of text blocks is sent as one string. */
   readonly textAsString?: true;
-  /** Further members of the assistant's messages, beside those of `conversation`. */
+  /** Further members of assistant messages, beside those of `conversation`. */
   readonly takes?: readonly string[];
-  /** Members of the assistant's messages that `hooks.messages` writes in another place. */
+  /** Members of assistant messages that `hooks.messages` writes in another place. */
   readonly reads?: readonly string[];
-  /** The form that the vendor demands of ids of calls. Absent: any. */
+  /** The form of tool call ids that the vendor requires. Any id is accepted when absent. */
   readonly callIds?: CallIdForm;
 }
 
@@ -114,9 +151,12 @@ export interface ModelDifferences extends RowDifferences {
 
 export interface ParameterRewrite {
   readonly support: "mapped" | "emulated";
-  /** For the documentation: what becomes of the parameter. */
+  /** What becomes of the parameter, for the documentation. */
   readonly note: string;
-  /** Wire members in place of the parameter, null for one that is left out; null alone: it goes as it is. Throws GatewayError `unsupported_value`. */
+  /**
+   * Returns the wire members in place of the parameter, with null for a member that is left out. Returns `null` to send
+   * the parameter unchanged. Throws GatewayError `unsupported_value`.
+   */
   readonly write: (value: Json, params: ChatParams) => JsonObject | null;
 }
 
@@ -126,13 +166,15 @@ export interface BlockRewrite {
   readonly write: (part: ContentPart, path: string) => ContentPart;
 }
 
-/** An OpenAI word, or what failed: some vendors say an error as a finish reason. */
+/**
+ * One of OpenAI's finish reasons, or the class of a failure, because some vendors report an error as a finish reason.
+ */
 export type FinishWord = FinishReason | { readonly failure: FailureClass };
 
-/** All that a rule names has to hold. */
+/** A rule matches only when everything that it names matches. */
 export interface ErrorRule {
   readonly class: FailureClass;
-  /** Compared with the error's code and type, in lower case. */
+  /** Compared in lower case with the error's code and type. */
   readonly codes?: readonly string[];
   readonly statuses?: readonly number[];
   /** Tried only when no rule's codes matched. */
@@ -140,12 +182,14 @@ export interface ErrorRule {
 }
 
 export interface RowHooks {
-  /** The whole address, where it is more than base and path. */
+  /** Returns the complete address, when it is more than base and path. */
   readonly address?: (target: Target, request: ChatRequest) => string;
-  /** Members that stand for `model`, where that is more than its name: `model_id` and the project. */
+  /** Returns the members that replace `model`, when more than the name is needed: `model_id` and the project. */
   readonly model?: (target: Target, request: ChatRequest) => JsonObject;
-  /** Headers that the vendor asks for, in lower case; the caller's own take their place. */
+  /**
+   * Returns the headers that the vendor requires, in lower case. The caller's headers of the same name replace them.
+   */
   readonly headers?: (request: ChatRequest) => Readonly<Record<string, string>>;
-  /** Gives the same array when nothing has to change. */
+  /** Returns the same array when nothing has to change. */
   readonly messages?: (messages: readonly Message[], model: string) => readonly Message[];
 }

@@ -1,4 +1,4 @@
-// All OpenAI-shaped providers. To add one, add its row to the file of its kind in rows/.
+// All OpenAI-compatible providers. To add one, add its row to the file of its kind in rows/.
 import type { Provider } from "../provider.ts";
 import { openAICompatibleProvider } from "./provider.ts";
 import { clouds } from "./rows/clouds.ts";

@@ -1,4 +1,4 @@
-// Microsoft's two services in OpenAI's form, which share a header for keys and have addresses with a version:
+// Microsoft's two services with OpenAI's API, which share a header for keys and have addresses with a version:
 // https://learn.microsoft.com/en-us/azure/foundry/openai/api-version-lifecycle
 import type { ChatRequest } from "../../../core/chat.ts";
 import type { JsonObject } from "../../../core/json.ts";
@@ -10,16 +10,19 @@ import { openai } from "./model-makers.ts";
 import { MISTRAL_CALL_IDS } from "./mistral.ts";
 
 const DEPLOYMENTS = "/openai/deployments/";
-/** A version of the first form; the other has `v1`, `preview`, or none. */
+/** A version of the address form that names a deployment. The other form has `v1`, `preview`, or no version. */
 const DATED = /^\d{4}-/;
 
-/** A base address apart from what belongs to one of the two forms: people configure it with and without. */
+/**
+ * Splits a base address into its root and the suffix that belongs to one of the two address forms. Users configure the
+ * address with and without a suffix.
+ */
 function azureBase(baseUrl: string): { readonly root: string; readonly form: string } {
   const form = /\/openai(\/v1|\/deployments\/[^/]+)?$/.exec(baseUrl)?.[0] ?? "";
   return { root: baseUrl.slice(0, baseUrl.length - form.length), form };
 }
 
-/** Whether the address names a deployment; else the body does. */
+/** Whether the address names the deployment. Otherwise the body does. */
 function isByDeployment({ baseUrl, settings }: Target, { params }: ChatRequest): boolean {
   const { form } = azureBase(baseUrl);
   if (form.startsWith(DEPLOYMENTS) && params.deployment_id === undefined) return true;
@@ -48,10 +51,10 @@ const deployment: ParameterRewrite = {
   write: () => ({}),
 };
 
-/** Every address is of one's own resource, so that no other is one of another server. */
+/** Every address belongs to a resource of the user, so no address is treated as another server's. */
 const { elsewhere: _elsewhere, ...likeOpenAIRow } = openai;
 
-/** The same models as OpenAI's own, with the same exceptions. */
+/** The row has the same models as OpenAI's own, with the same exceptions. */
 export const azure: OpenAICompatibleRow = {
   ...likeOpenAIRow,
   id: "azure",
@@ -92,12 +95,16 @@ export const azure: OpenAICompatibleRow = {
     max_completion_tokens: { support: "native", note: "not with api_versions before 2024-09" },
   },
   rewrites: { deployment_id: deployment },
-  // https://learn.microsoft.com/en-us/azure/ai-foundry/openai/references/on-your-data: it names an address and may hold a key
+  // It names an address and may hold a key:
+  // https://learn.microsoft.com/en-us/azure/ai-foundry/openai/references/on-your-data
   privileged: ["data_sources"],
   hooks: { address: azureAddress, model: azureModel },
 };
 
-/** `/openai/v1` wants no version, every other path does. A resource without a path is called in the newer form: https://learn.microsoft.com/en-us/azure/ai-foundry/foundry-models/how-to/inference */
+/**
+ * `/openai/v1` accepts no version, and every other path requires one. A resource without a path is called in the newer
+ * form: https://learn.microsoft.com/en-us/azure/ai-foundry/foundry-models/how-to/inference
+ */
 function azureAiAddress({ baseUrl, settings }: Target): string {
   const { root, form } = azureBase(baseUrl);
   if (/^\/openai(\/v1)?$/.test(form) || /^https:\/\/[^/]+\.services\.ai\.azure\.com$/i.test(baseUrl))
@@ -106,7 +113,10 @@ function azureAiAddress({ baseUrl, settings }: Target): string {
 }
 const AZURE_AI_VERSION = "2024-05-01-preview";
 
-/** Not in the common schema of `/models`, where the header below has them passed on: https://learn.microsoft.com/en-us/azure/ai-studio/reference/reference-model-inference-api#extensibility */
+/**
+ * These are not in the common schema of `/models`, where the `extra-parameters` header below lets them pass:
+ * https://learn.microsoft.com/en-us/azure/ai-studio/reference/reference-model-inference-api#extensibility
+ */
 const BEYOND_MODELS = [
   "n",
   "max_completion_tokens",

@@ -1,4 +1,5 @@
-// Clouds that serve models of many makers in OpenAI's form, under addresses with an account, a region or a workspace. Microsoft's stand in azure.ts.
+// Clouds that serve models of many makers with OpenAI's API, under addresses with an account, a region or a workspace.
+// Microsoft's services are in azure.ts.
 import type { ChatRequest } from "../../../core/chat.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Target } from "../../../core/target.ts";
@@ -10,7 +11,10 @@ import { azure, azureAi } from "./azure.ts";
 import { databricks } from "./databricks.ts";
 import { OPENAI_ONLY } from "./hosts.ts";
 
-/** What newer models take stands in types/defines/ai.d.ts of the vendor's runtime. Codes: https://developers.cloudflare.com/workers-ai/platform/errors/ */
+/**
+ * types/defines/ai.d.ts in the vendor's runtime states what newer models accept. Codes:
+ * https://developers.cloudflare.com/workers-ai/platform/errors/
+ */
 const cloudflare: OpenAICompatibleRow = {
   id: "cloudflare",
   label: "Cloudflare Workers AI",
@@ -53,7 +57,10 @@ const cloudflare: OpenAICompatibleRow = {
   ],
 };
 
-/** Parameters that are "accepted and ignored" are unsupported here: https://devcenter.heroku.com/articles/openai-compatibility-chat-completions */
+/**
+ * Parameters that are "accepted and ignored" count as unsupported:
+ * https://devcenter.heroku.com/articles/openai-compatibility-chat-completions
+ */
 const heroku: OpenAICompatibleRow = {
   id: "heroku",
   label: "Heroku Managed Inference",
@@ -66,7 +73,7 @@ const heroku: OpenAICompatibleRow = {
     date: "2026-11-20",
   },
   conversation: { source: "https://devcenter.heroku.com/articles/heroku-inference-api-v1-chat-completions" },
-  // the add-on's variable is the host alone
+  // The add-on's variable holds only the host.
   barePath: "/v1",
   lacks: [
     "n",
@@ -140,7 +147,10 @@ const digitalocean: OpenAICompatibleRow = {
   },
 };
 
-/** https://www.scaleway.com/en/docs/generative-apis/api-cli/using-chat-api/ lists what it takes and what it does not. */
+/**
+ * The vendor's page lists which parameters are accepted and which are not:
+ * https://www.scaleway.com/en/docs/generative-apis/api-cli/using-chat-api/
+ */
 const scaleway: OpenAICompatibleRow = {
   id: "scaleway",
   label: "Scaleway Generative APIs",
@@ -187,7 +197,10 @@ const ovhcloud: OpenAICompatibleRow = {
   developerRole: "system",
 };
 
-/** Claude reads `reasoning` and ignores reasoning_effort: https://docs.snowflake.com/en/user-guide/snowflake-cortex/cortex-rest-api */
+/**
+ * Claude reads `reasoning` and ignores reasoning_effort:
+ * https://docs.snowflake.com/en/user-guide/snowflake-cortex/cortex-rest-api
+ */
 const snowflakeEffort: ParameterRewrite = {
   support: "mapped",
   note: "reasoning with an effort",
@@ -231,12 +244,14 @@ const snowflake: OpenAICompatibleRow = {
       lacks: ["tools", "tool_choice", "parallel_tool_calls", "response_format", "reasoning_effort", "image_url"],
     },
   ],
-  // in recorded answers it is empty everywhere
+  // The finish reason is empty in all recorded answers.
   unsaidFinish: true,
-  // to be sent back unchanged for the turns of tools
 };
 
-/** `deployment/<id>` is a model of one's own, which is called by its address alone and belongs to a project already: https://cloud.ibm.com/apidocs/watsonx-ai#deployments-text-chat */
+/**
+ * `deployment/<id>` is the user's own deployed model, which is called only by its address and already belongs to a
+ * project: https://cloud.ibm.com/apidocs/watsonx-ai#deployments-text-chat
+ */
 function watsonxAddress({ baseUrl, model, settings }: Target, { params }: ChatRequest): string {
   const root = baseUrl.replace(/\/ml\/v1$/, "");
   const deployment = watsonxDeployment(model);
@@ -254,7 +269,7 @@ function watsonxModel({ model, settings }: Target): JsonObject {
 const watsonxDeployment = (model: string): string | null => /^deployment\/([^/]+)$/.exec(model)?.[1] ?? null;
 const WATSONX_VERSION = "2024-10-08";
 
-/** A word has a field of its own, a named function the common one. */
+/** A choice that is a string is sent in a field of its own, and a named function in the common field. */
 const watsonxToolChoice: ParameterRewrite = {
   support: "mapped",
   note: "a word goes as tool_choice_option",
@@ -345,13 +360,17 @@ const bedrockMantle: OpenAICompatibleRow = {
     image_url: { support: "native", note: "by model" },
     input_audio: { support: "native", note: "audio models" },
   },
-  // a model of another path, or of the Responses API alone: https://docs.aws.amazon.com/bedrock/latest/userguide/inference-responses-api.html
+  // The model belongs to another path, or only to the Responses API:
+  // https://docs.aws.amazon.com/bedrock/latest/userguide/inference-responses-api.html
   errors: [
     { class: "not_found", statuses: [400, 404], text: /not supported on this route|isn't supported on this route/i },
   ],
 };
 
-/** Keys of the service itself, not those that sign requests: https://docs.oracle.com/en-us/iaas/Content/generative-ai/api-keys.htm */
+/**
+ * Uses the service's own API keys, not the keys that sign requests:
+ * https://docs.oracle.com/en-us/iaas/Content/generative-ai/api-keys.htm
+ */
 const oci: OpenAICompatibleRow = {
   id: "oci",
   label: "Oracle Cloud Generative AI",
@@ -369,7 +388,10 @@ const oci: OpenAICompatibleRow = {
   },
 };
 
-/** No page describes it; public clients do: https://github.com/anomalyco/opencode, https://github.com/BerriAI/litellm/tree/main/litellm/llms/github_copilot */
+/**
+ * No page describes these headers, but public clients send them: https://github.com/anomalyco/opencode,
+ * https://github.com/BerriAI/litellm/tree/main/litellm/llms/github_copilot
+ */
 function copilotHeaders({ messages, blocks }: ChatRequest): Readonly<Record<string, string>> {
   return {
     "editor-version": `dragoman/${VERSION}`,

@@ -1,5 +1,5 @@
-// Databricks: the makers' own models behind one form, whose reasoning is asked for, said and brought back in forms of their makers.
-// https://docs.databricks.com/aws/en/machine-learning/model-serving/query-reason-models
+// Databricks: models of several makers behind one API, whose reasoning is requested, returned and sent back in the
+// forms of their makers. https://docs.databricks.com/aws/en/machine-learning/model-serving/query-reason-models
 import type { ChatParams, ContentPart, Message } from "../../../core/chat.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
@@ -10,7 +10,7 @@ import { OPENAI_ONLY } from "./hosts.ts";
 const LEAST_BUDGET = 1_024;
 const BUDGETS: Readonly<Record<string, number>> = { minimal: LEAST_BUDGET, low: 2_048, medium: 8_192, high: 16_384 };
 
-/** Claude and Gemini 2.5 reason by a budget, which has to be less than max_tokens. */
+/** Claude and Gemini 2.5 reason within a budget, which has to be less than max_tokens. */
 function databricksThinking(effort: Json, { max_tokens, max_completion_tokens }: ChatParams): JsonObject {
   if (effort === "none") return { thinking: { type: "disabled" } };
   const budget = BUDGETS[effort as string] ?? LEAST_BUDGET;
@@ -31,7 +31,10 @@ const databricksEffort: ParameterRewrite = {
   write: databricksThinking,
 };
 
-/** Signed reasoning comes as a block of the content and has to come back as one; other models have no place for it. */
+/**
+ * Signed reasoning comes as a content block and has to be sent back as one. For other models reasoning is left out,
+ * because they have no place for it.
+ */
 function databricksReasoning(messages: readonly Message[]): readonly Message[] {
   return mapMessages(messages, (message) => {
     const { reasoning_details: details, ...rest } = message;
@@ -72,9 +75,9 @@ export const databricks: OpenAICompatibleRow = {
     everyPart: ["cache_control"],
     tools: ["cache_control"],
   },
-  // the vendor's own variable is the workspace's host
+  // The vendor's own variable holds the workspace's host.
   barePath: "/serving-endpoints",
-  // usage comes on every chunk, unasked
+  // Every chunk has usage without a request for it.
   lacks: [...OPENAI_ONLY, "stream_options", "prediction", "prompt_cache_key", "file", "document"],
   cells: {
     tools: { support: "native", note: "at most 32 functions" },

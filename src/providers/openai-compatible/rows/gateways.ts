@@ -1,4 +1,4 @@
-// Services that pass calls on to providers of others, in OpenAI's form.
+// Services with OpenAI's API that forward calls to other companies' providers.
 import { GatewayError } from "../../../core/errors.ts";
 import { isObject } from "../../../core/json.ts";
 import { openTable } from "../../conversation-members.ts";
@@ -34,15 +34,18 @@ const openrouter: OpenAICompatibleRow = {
     n: { support: "native", note: "not in the vendor's schema" },
   },
   blocks: { file: openrouterFile, document: documentAsFile },
-  // server tools, and tools in the forms of other vendors, are translated there
+  // OpenRouter itself translates server tools and tools in the forms of other vendors.
   dialect: { tools: ["*"], toolChoices: VENDOR_CHOICES },
   privileged: ["models", "provider", "route", "preset", "plugins"],
-  // reasoning_details have to come back unchanged: https://openrouter.ai/docs/use-cases/reasoning-tokens
+  // reasoning_details have to be sent back unchanged: https://openrouter.ai/docs/use-cases/reasoning-tokens
   reasoningBack: "reasoning",
   causeAt: ["metadata", "raw"],
 };
 
-/** Passes to the provider that the model's name or the user's account chooses, which decides about most of it. */
+/**
+ * Forwards to the provider that the model's name or the user's account selects. That provider determines most of what
+ * is accepted.
+ */
 const huggingface: OpenAICompatibleRow = {
   id: "huggingface",
   label: "Hugging Face",
@@ -57,10 +60,10 @@ const huggingface: OpenAICompatibleRow = {
     reasoning_effort: { support: "native", note: "none to xhigh; by model and provider" },
     logit_bias: { support: "native", note: "by provider" },
   },
-  // several of the providers behind know this name alone
+  // Several of the providers behind this service know only this name.
   renames: { max_completion_tokens: "max_tokens" },
   developerRole: "system",
-  // the vendor's own schema and clients name a function without a type
+  // The vendor's own schema and clients name a function without a type.
   dialect: { messageRules: ["choice_without_type"] },
   usageAt: ["x_groq", "usage"],
 };
@@ -72,7 +75,10 @@ const vercelEffort: ParameterRewrite = {
   write: (effort) => ({ reasoning: { effort } }),
 };
 
-/** Data without its address, and the type beside it: https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions/chat-completions */
+/**
+ * The file's data is sent without the data URL prefix, with its type beside it:
+ * https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions/chat-completions
+ */
 const vercelFile: BlockRewrite = {
   note: "file_data as data and media_type; no file_id",
   write: (part, path) => {
@@ -99,7 +105,7 @@ const vercelDocument: BlockRewrite = {
   },
 };
 
-/** On messages and parts: https://vercel.com/docs/ai-gateway/models-and-providers/provider-options */
+/** Members of messages and parts: https://vercel.com/docs/ai-gateway/models-and-providers/provider-options */
 const CACHED = ["cache_control", "providerOptions"] as const;
 
 const vercel: OpenAICompatibleRow = {
@@ -125,11 +131,11 @@ const vercel: OpenAICompatibleRow = {
   rewrites: { reasoning_effort: vercelEffort },
   blocks: { file: vercelFile, document: vercelDocument },
   privileged: ["models", "providerOptions"],
-  // reasoning_details have to come back unchanged, as the page on reasoning says
+  // reasoning_details have to be sent back unchanged, as the vendor's page on reasoning states.
   reasoningBack: "reasoning",
 };
 
-/** Adapts every field to the target itself, or refuses it. */
+/** The proxy adapts every field to its own target, or refuses it. */
 const litellm: OpenAICompatibleRow = {
   id: "litellm",
   catalogue: null,
@@ -139,14 +145,17 @@ const litellm: OpenAICompatibleRow = {
   baseUrlVariables: ["LITELLM_PROXY_API_BASE", "LITELLM_API_BASE", "LITELLM_BASE_URL"],
   keyVariables: ["LITELLM_PROXY_API_KEY", "LITELLM_API_KEY"],
   verified: { source: "https://docs.litellm.ai/docs/proxy/user_keys", date: "2026-11-20" },
-  // an address in file_id is a form of its own: https://docs.litellm.ai/docs/completion/document_understanding
+  // An address in file_id is a form of LiteLLM's own: https://docs.litellm.ai/docs/completion/document_understanding
   inlines: [],
   conversation: openTable("https://docs.litellm.ai/docs/proxy/user_keys", ["google"]),
   dialect: { blocks: ["*"], tools: ["*"], toolChoices: VENDOR_CHOICES, messageRules: ["*"] },
   privileged: ["context_window_fallbacks", "content_policy_fallbacks", "user_config"],
 };
 
-/** Reasoning comes as `reasoning`; suffixes of the model's name switch search and memory on: https://nano-gpt.com/docs/llm.txt */
+/**
+ * Reasoning comes as `reasoning`. Suffixes of the model's name turn on search and memory:
+ * https://nano-gpt.com/docs/llm.txt
+ */
 const nanogpt: OpenAICompatibleRow = {
   id: "nanogpt",
   label: "NanoGPT",

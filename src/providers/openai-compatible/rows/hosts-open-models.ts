@@ -1,4 +1,5 @@
-// More companies that serve open models of others in OpenAI's form; behind most of them stands vLLM or SGLang, so that what a schema does not name may work all the same.
+// More companies that serve other makers' open models with OpenAI's API. Most of them run vLLM or SGLang, so what a
+// schema does not name may still work.
 import { isObject } from "../../../core/json.ts";
 import { likeVllm } from "../conversation.ts";
 import { OPENAI_ONLY } from "../openai-only.ts";
@@ -7,7 +8,9 @@ import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 
 const LOGPROBS = ["logprobs", "top_logprobs"] as const;
 
-/** Which backend answers decides between `reasoning` and `reasoning_content`; both are read. */
+/**
+ * The backend that answers determines whether reasoning is named `reasoning` or `reasoning_content`; both are read.
+ */
 const doubleword: OpenAICompatibleRow = {
   id: "doubleword",
   label: "Doubleword",
@@ -20,7 +23,9 @@ const doubleword: OpenAICompatibleRow = {
   developerRole: "system",
 };
 
-/** Web search is a switch in the vendor's own object: https://docs.venice.ai/api-reference/endpoint/chat/completions */
+/**
+ * Web search is a switch in the vendor's own object: https://docs.venice.ai/api-reference/endpoint/chat/completions
+ */
 const veniceSearch: ParameterRewrite = {
   support: "mapped",
   note: "venice_parameters.enable_web_search: on, unless venice_parameters is sent",
@@ -86,7 +91,9 @@ const parasail: OpenAICompatibleRow = {
   developerRole: "system",
 };
 
-/** A response format is taken and ignored, which is worse than a refusal. */
+/**
+ * The service accepts a response format and ignores it, which is worse than refusing it, so it counts as unsupported.
+ */
 const gmi: OpenAICompatibleRow = {
   id: "gmi",
   label: "GMI Cloud",

@@ -1,4 +1,4 @@
-// Companies that serve open models of others in OpenAI's form.
+// Companies that serve other makers' open models with OpenAI's API.
 import { defaultOnly, type Feature } from "../../../core/capability.ts";
 import type { Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
@@ -7,7 +7,7 @@ import { mapMessages } from "../messages.ts";
 import { base64Of, sourceOf, stopAsList, textDocument, textPart, VENDOR_CHOICES } from "../quirks.ts";
 import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 
-/** Of OpenAI's own, in nearly no other schema. */
+/** Features specific to OpenAI, which hardly any other schema has. */
 export const OPENAI_ONLY: readonly Feature[] = [
   "verbosity",
   "modalities",
@@ -52,14 +52,17 @@ const groq: OpenAICompatibleRow = {
   dialect: { tools: ["browser_search", "code_interpreter"] },
   privileged: ["compound_custom"],
   developerRole: "system",
-  // reasoning_content is refused by name, its own name is reasoning
+  // Groq refuses reasoning_content by name; its own name is reasoning.
   reasoningBack: "reasoning",
   usageAt: ["x_groq", "usage"],
-  // larger than the limit of a minute: no waiting helps
+  // The request is larger than the limit per minute, so waiting does not help.
   errors: [{ class: "invalid_request", codes: ["rate_limit_exceeded"], statuses: [413] }],
 };
 
-/** `logprobs` is a number here, and there is no `top_logprobs`: https://docs.together.ai/reference/chat-completions-1 */
+/**
+ * `logprobs` is a number at Together, and there is no `top_logprobs`:
+ * https://docs.together.ai/reference/chat-completions-1
+ */
 const togetherLogprobs: ParameterRewrite = {
   support: "mapped",
   note: "logprobs is the number of top_logprobs",
@@ -107,7 +110,10 @@ const together: OpenAICompatibleRow = {
   developerRole: "system",
 };
 
-/** Document inlining, as LiteLLM sends it; the vendor's schema has no document: https://docs.fireworks.ai/api-reference/post-chatcompletions */
+/**
+ * Uses document inlining, as LiteLLM does. The vendor's schema has no document:
+ * https://docs.fireworks.ai/api-reference/post-chatcompletions
+ */
 const fireworksDocument: BlockRewrite = {
   note: "an image_url block with #transform=inline; plain text a text block",
   write: (part, path) => {
@@ -142,11 +148,14 @@ const fireworks: OpenAICompatibleRow = {
   dialect: { toolChoices: ["any"] },
   developerRole: "system",
   reasoningBack: "reasoning_content",
-  // 412: the account is suspended. https://docs.fireworks.ai/guides/inference-error-codes
+  // Status 412 means that the account is suspended: https://docs.fireworks.ai/guides/inference-error-codes
   errors: [{ class: "quota", statuses: [412], text: /suspend|billing|payment/i }],
 };
 
-/** GLM takes the reasoning of earlier turns inside the content, gpt-oss as `reasoning`: https://inference-docs.cerebras.ai/capabilities/reasoning */
+/**
+ * GLM accepts the reasoning of earlier turns inside the content, and gpt-oss as `reasoning`:
+ * https://inference-docs.cerebras.ai/capabilities/reasoning
+ */
 function cerebrasReasoning(messages: readonly Message[], model: string): readonly Message[] {
   if (!/glm/i.test(model)) return messages;
   return mapMessages(messages, (message) => {
@@ -191,7 +200,7 @@ const cerebras: OpenAICompatibleRow = {
   hooks: { messages: cerebrasReasoning },
 };
 
-/** Audio has a name of its own: https://github.com/sambanova/sambanova-python */
+/** Audio has a block type of its own: https://github.com/sambanova/sambanova-python */
 const sambanovaAudio: BlockRewrite = {
   note: "an audio_content block",
   write: (part) =>
@@ -225,7 +234,10 @@ const sambanova: OpenAICompatibleRow = {
   developerRole: "system",
 };
 
-/** Every model has a closed schema of its own: what is no common ground is refused with 400. */
+/**
+ * Every model has a closed schema of its own and refuses unknown members with 400, so only what is common to them is
+ * sent.
+ */
 const nvidia: OpenAICompatibleRow = {
   id: "nvidia",
   label: "NVIDIA NIM",
@@ -273,7 +285,7 @@ const nvidia: OpenAICompatibleRow = {
   reasoningBack: "reasoning_content",
 };
 
-/** For Gemini and Gemma models `completion_tokens` leaves reasoning out. */
+/** For Gemini and Gemma models `completion_tokens` excludes reasoning. */
 const deepinfra: OpenAICompatibleRow = {
   id: "deepinfra",
   label: "DeepInfra",

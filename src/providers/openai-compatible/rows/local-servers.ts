@@ -1,10 +1,13 @@
-// Servers that people run themselves, and `custom`: any address that speaks OpenAI's form.
+// Servers that users run themselves, and `custom` for any address with OpenAI's API.
 import { isObject, type Json } from "../../../core/json.ts";
 import { openTable } from "../../conversation-members.ts";
 import { jsonObjectAsSchema, stopAsList, VENDOR_CHOICES } from "../quirks.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 
-/** A named function is read as auto, without an error: https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md */
+/**
+ * The server reads a named function as auto, without an error:
+ * https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md
+ */
 const llamacppNamedTool: ParameterRewrite = {
   support: "emulated",
   note: "a named function: that tool alone, and required",
@@ -129,7 +132,10 @@ const sglang: OpenAICompatibleRow = {
   dialect: { blocks: ["audio_url"] },
 };
 
-/** What it would ignore in silence is unsupported: https://github.com/EricLBuehler/mistral.rs/blob/master/docs/src/content/docs/reference/openai-compatibility.md */
+/**
+ * Parameters that the server would silently ignore count as unsupported:
+ * https://github.com/EricLBuehler/mistral.rs/blob/master/docs/src/content/docs/reference/openai-compatibility.md
+ */
 const mistralrs: OpenAICompatibleRow = {
   id: "mistralrs",
   catalogue: null,
@@ -145,7 +151,7 @@ const mistralrs: OpenAICompatibleRow = {
   conversation: openTable(
     "https://github.com/EricLBuehler/mistral.rs/blob/master/docs/src/content/docs/reference/openai-compatibility.md",
   ),
-  // usage comes unasked
+  // The server sends usage without a request for it.
   lacks: [
     "seed",
     "user",
@@ -175,7 +181,10 @@ const mistralrs: OpenAICompatibleRow = {
   dialect: { blocks: ["audio_url"], toolChoices: ["allowed_tools"] },
 };
 
-/** `n` and `user` are dropped there, logit_bias is 501: https://github.com/xorbitsai/inference/blob/main/xinference/api/restful_api.py */
+/**
+ * The server drops `n` and `user` and answers logit_bias with 501:
+ * https://github.com/xorbitsai/inference/blob/main/xinference/api/restful_api.py
+ */
 const xinference: OpenAICompatibleRow = {
   id: "xinference",
   catalogue: null,
@@ -247,7 +256,10 @@ const localai: OpenAICompatibleRow = {
   dialect: { blocks: ["audio_url"] },
 };
 
-/** A named function is `{function: {name}}`: https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json */
+/**
+ * A named function is `{function: {name}}`:
+ * https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json
+ */
 const tgiNamedTool: ParameterRewrite = {
   support: "mapped",
   note: "a named function without its type",
@@ -306,7 +318,7 @@ const custom: OpenAICompatibleRow = {
   docs: "https://platform.openai.com/docs/api-reference/chat/create",
   baseUrl: null,
   keyVariables: [],
-  // nothing is known of what the server takes
+  // It is not known what the server accepts, so nothing is fetched for it.
   inlines: [],
   conversation: openTable("https://platform.openai.com/docs/api-reference/chat/create", ["google"]),
   dialect: { blocks: ["*"], tools: ["*"], toolChoices: VENDOR_CHOICES, messageRules: ["*"] },

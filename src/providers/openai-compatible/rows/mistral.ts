@@ -1,5 +1,6 @@
-// Mistral: the shape is OpenAI's, the schema is closed (unknown members are 422), and content is a list of blocks on the way in and out.
-// https://docs.mistral.ai/api/endpoint/chat and the vendor's client made from it: https://github.com/mistralai/client-python
+// Mistral: the form is OpenAI's, the schema is closed (unknown members are refused with 422), and content is a list of
+// blocks in requests and answers. https://docs.mistral.ai/api/endpoint/chat and the vendor's client generated from it:
+// https://github.com/mistralai/client-python
 import type { ContentPart, Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
 import type { CallIdForm } from "../../call-ids.ts";
@@ -8,7 +9,10 @@ import { OPENAI_ONLY } from "../openai-only.ts";
 import { ADDRESS, base64Of, sourceOf, textPart } from "../quirks.ts";
 import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 
-/** A kept file is `file_id` beside the type; all else is an address, which may be a data URL: https://docs.mistral.ai/capabilities/document_ai/document_qna */
+/**
+ * A stored file is sent as `file_id` beside the type. Everything else is an address, which may be a data URL:
+ * https://docs.mistral.ai/capabilities/document_ai/document_qna
+ */
 const file: BlockRewrite = {
   note: "a document_url block, or a file block with file_id",
   write: (part) => {
@@ -42,20 +46,28 @@ const document: BlockRewrite = {
   },
 };
 
-/** An empty list of tools is 422. */
+/** Mistral refuses an empty list of tools with 422. */
 const toolsUnlessEmpty: ParameterRewrite = {
   support: "mapped",
   note: "an empty list is left out",
   write: (tools) => (Array.isArray(tools) && tools.length === 0 ? {} : null),
 };
 
-/** Models that think: only they take the thinking of earlier turns back. https://docs.mistral.ai/capabilities/reasoning */
+/**
+ * Models that think. Only they accept the thinking of earlier turns: https://docs.mistral.ai/capabilities/reasoning
+ */
 const THINKS = /^magistral|^mistral-(small|medium)-(latest|3|2[6-9])/;
 
-/** Nine letters and digits, else 400 with code 3280: https://mistralai.github.io/mistral-common/usage/tools/. What stands for ids in conversations that were taken down and cleaned (`call_REDACTED_1`) is left for the vendor to judge. */
+/**
+ * Ids have nine letters and digits; others are refused with 400 and code 3280:
+ * https://mistralai.github.io/mistral-common/usage/tools/. Placeholders for ids in conversations that were recorded and
+ * anonymized (`call_REDACTED_1`) are sent unchanged, and the vendor decides about them.
+ */
 export const MISTRAL_CALL_IDS: CallIdForm = { fits: /^(?:[a-zA-Z0-9]{9}|call_[A-Z]+_\d+)$/, length: 9 };
 
-/** Reasoning goes as a block before the text; for models that do not think it has been left out. */
+/**
+ * Sends reasoning as a block before the text. For models that do not think, the reasoning has already been left out.
+ */
 function withThinking(messages: readonly Message[]): readonly Message[] {
   return mapMessages(messages, (message) => {
     const { reasoning_content: content, reasoning, ...rest } = message;
@@ -120,7 +132,7 @@ export const mistral: OpenAICompatibleRow = {
       "connector",
     ],
     toolChoices: ["any"],
-    // else 400, code 3230: https://github.com/datapizza-labs/datapizza-ai/issues/98
+    // Otherwise the vendor answers with 400 and code 3230: https://github.com/datapizza-labs/datapizza-ai/issues/98
     assistantAfterTools: true,
     messageRules: [
       "image_url_text",
