@@ -1,7 +1,7 @@
-// The keys of a provider's entry that hold credentials (`api_key`, `api_keys`, `aws`, `google`, `entra`, `token_url`), and
-// the stored credentials that are made of them. AWS: https://docs.aws.amazon.com/sdkref/latest/guide/creds-config-files.html
-// Google: https://cloud.google.com/docs/authentication, Entra:
-// https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow
+// The keys of a provider's entry that hold credentials, and the stored credentials that are made of them. The forms follow:
+// AWS: https://docs.aws.amazon.com/sdkref/latest/guide/creds-config-files.html
+// Google: https://cloud.google.com/docs/authentication
+// Entra: https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow
 // IBM: https://cloud.ibm.com/docs/account?topic=account-iamtoken_from_apikey
 import { z } from "zod";
 import {

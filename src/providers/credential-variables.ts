@@ -1,7 +1,7 @@
 // Credentials in the environment, under the names and in the order of the vendors' own client libraries, and the error
-// text that names these variables. AWS (a bearer token has precedence over a key pair):
-// https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys-use.html. Google: the google-genai library prefers project
-// and location to an API key. Entra: https://learn.microsoft.com/dotnet/api/azure.identity.environmentcredential
+// text that names these variables. Google: the google-genai library prefers project and location to an API key.
+// AWS: https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys-use.html (a bearer token goes before a key pair).
+// Entra: https://learn.microsoft.com/dotnet/api/azure.identity.environmentcredential
 import type { Variables } from "../config/expansion.ts";
 import { type CredentialForm, GOOGLE_TOKEN_URL, type StoredCredential } from "../core/credential.ts";
 import { ADDRESS_WORD } from "../core/target.ts";

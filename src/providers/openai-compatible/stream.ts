@@ -1,5 +1,6 @@
-// Stream events -> chunks: the parsed object itself, patched only where something is odd. Nearly every event is one piece of text, which costs no
-// more here than its JSON.parse. No state is kept: what has to be right over a whole stream is the stream grammar's.
+// Decodes stream events into chunks: the parsed object itself, corrected only where it differs from OpenAI's form.
+// Nearly every event is one piece of text, which costs no more here than its JSON.parse. The decoder keeps hardly any
+// state: the stream normalizer handles what has to hold over a whole stream.
 import type { ChatChunk, ChunkChoice } from "../../core/chat.ts";
 import { isObject, type Json } from "../../core/json.ts";
 import { parseJson } from "../../wire/json.ts";
@@ -15,7 +16,7 @@ import { parseSentJson } from "../sent-json.ts";
 
 const NOTHING: readonly ChatChunk[] = [];
 
-/** `push` throws StreamError for the provider's error, MalformedAnswer for an event that is no JSON object. */
+/** `push` throws StreamError for the provider's error, and MalformedAnswer for an event that is not a JSON object. */
 export function openStream(row: AnswerRow, words: FinishWords, errors: ErrorClassifier): StreamDecoder {
   const usageHolder = row.usageAt?.[0];
   const { reasoningField } = row;
@@ -35,7 +36,7 @@ export function openStream(row: AnswerRow, words: FinishWords, errors: ErrorClas
     return isPlainText(chunk) ? [chunk as unknown as ChatChunk] : patchChunk(chunk, data);
   }
 
-  /** One choice with a piece of text and nothing else that could be odd. */
+  /** Whether the chunk is one choice with a piece of text and nothing that could need a correction. */
   function isPlainText(chunk: Loose): boolean {
     const choices = chunk["choices"] as readonly ChunkChoice[] | undefined;
     if (!Array.isArray(choices) || choices.length !== 1) return false;
@@ -74,7 +75,7 @@ export function openStream(row: AnswerRow, words: FinishWords, errors: ErrorClas
     if (Array.isArray(choices)) {
       for (const choice of choices as readonly Json[]) if (isObject(choice)) patchChoice(choice, data);
     } else if (choices === null || isObject(chunk["usage"])) chunk["choices"] = [];
-    else return NOTHING; // a ping, or an event that this protocol does not know
+    else return NOTHING; // A ping, or an event that this protocol does not define.
     return [chunk as unknown as ChatChunk];
   }
 
@@ -82,7 +83,8 @@ export function openStream(row: AnswerRow, words: FinishWords, errors: ErrorClas
     if (isObject(choice["error"])) throw new StreamError(errors.classifyParsed(200, { error: choice["error"] }, data));
     const failure = patchFinishReason(choice, words);
     if (failure !== null) throw new StreamError(errors.failureOf(failure));
-    // a `message` beside a delta is the whole answer so far; alone it is a server that does not stream
+    // A `message` beside a delta is the whole answer so far. Without a delta it comes from a server that does not
+    // stream.
     if (!isObject(choice["delta"]))
       choice["delta"] = isObject(choice["message"])
         ? choice["message"]
@@ -107,7 +109,10 @@ export function openStream(row: AnswerRow, words: FinishWords, errors: ErrorClas
   return row.unsaidFinish === true ? finishedByUsage(decoder) : decoder;
 }
 
-/** Gives a finish reason to every choice that has none once the usage comes alone. A stream that breaks off before stays without. */
+/**
+ * Adds a finish reason to every choice that has none, once the chunk with only the usage comes. A stream that breaks
+ * off earlier gets no finish reason.
+ */
 function finishedByUsage(decoder: StreamDecoder): StreamDecoder {
   const reasons = new Map<number, "stop" | "tool_calls" | "said">();
 
@@ -139,12 +144,12 @@ function finishedByUsage(decoder: StreamDecoder): StreamDecoder {
 
 const BRACKET = "[".charCodeAt(0);
 
-/** Throws MalformedAnswer that tells what the event is. */
+/** Throws MalformedAnswer with a description of an event that is not JSON. */
 export function parseEvent(data: string): Json {
   return parseSentJson(data, () => `An event of the provider's stream is ${describeText(data)}, not JSON.`);
 }
 
-/** The words of an error that is not in JSON are the text itself. */
+/** An error that is not JSON is its own message. */
 function parseLeniently(data: string): Json {
   try {
     return parseJson(data);

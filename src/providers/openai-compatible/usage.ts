@@ -1,5 +1,6 @@
-// The usage figures of OpenAI-shaped servers under OpenAI's names. Figures stay as the provider says them; where they leave reasoning out of
-// `completion_tokens` (xAI, DeepInfra's Gemini) the total holds it, and what was billed is total minus prompt.
+// The usage of OpenAI-compatible servers under OpenAI's names. Figures stay as the provider reports them. Where
+// `completion_tokens` excludes reasoning (xAI, Gemini at DeepInfra), the total includes it, and what was billed is the
+// total minus the prompt.
 import type { Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed, withUnnamedOf } from "../../core/usage.ts";
@@ -7,7 +8,7 @@ import { mainTokenCount, tokenCount } from "../token-count.ts";
 import type { Loose } from "./choice.ts";
 import type { OpenAICompatibleRow } from "./row.ts";
 
-/** Names at the top of usage that belong into its details, each with the vendor that documents it. */
+/** Names at the top level of usage that belong into its details, each with the vendor that documents it. */
 const CACHED_NAMES = [
   "prompt_cache_hit_tokens" /* DeepSeek */,
   "cached_tokens" /* Together, Moonshot */,
@@ -15,14 +16,17 @@ const CACHED_NAMES = [
   "cached_input_tokens" /* Inception */,
   "cache_read_input_tokens" /* Venice */,
 ] as const;
-/** Perplexity, Together. */
+/** Used by Perplexity and Together. */
 const REASONING_NAMES = ["reasoning_tokens"] as const;
-/** Hosts of Claude, which tell Anthropic's figures beside OpenAI's. */
+/** Used by hosts of Claude, which report Anthropic's figures beside OpenAI's. */
 const WRITTEN_NAMES = ["cache_creation_input_tokens"] as const;
-/** The same inside the details: DashScope, and hosts of Claude. */
+/** Names of the same figure inside the details, used by DashScope and hosts of Claude. */
 const WRITTEN_DETAILS = ["cache_creation_input_tokens", "cache_creation_tokens"] as const;
 
-/** What is told of a prompt and of an answer by kinds, under the names of all vendors: https://platform.openai.com/docs/api-reference/chat/object#chat/object-usage */
+/**
+ * Details of prompt tokens and of completion tokens, under the names of all vendors:
+ * https://platform.openai.com/docs/api-reference/chat/object#chat/object-usage
+ */
 const OF_PROMPTS: KnownFigures = {
   cached_tokens: "figure",
   cached_tokens_details: "all",
@@ -47,8 +51,8 @@ const OF_ANSWERS: KnownFigures = {
   rejected_prediction_tokens: "figure",
 };
 /**
- * The names of usage that are known, each with a vendor that has it. What a vendor says of its own price is no figure of tokens, and neither are times and
- * speeds; searches and other tools stay unnamed where they are billed apart.
+ * The known names of usage, each with a vendor that has it. A price that the vendor computes is not a token count, and
+ * neither are times and speeds. Searches and other tools that are billed separately stay unnamed.
  */
 const KNOWN: KnownFigures = {
   prompt_tokens: "figure",
@@ -58,7 +62,7 @@ const KNOWN: KnownFigures = {
   completion_tokens_details: OF_ANSWERS,
   /* Writer */ prompt_token_details: OF_PROMPTS,
   completion_token_details: OF_ANSWERS,
-  /* servers that grew out of the Responses or Messages form */ input_tokens: "figure",
+  /* servers with names of the Responses or Messages API */ input_tokens: "figure",
   output_tokens: "figure",
   input_tokens_details: OF_PROMPTS,
   output_tokens_details: OF_ANSWERS,
@@ -104,17 +108,17 @@ const KNOWN: KnownFigures = {
   total_completion_time_sec: "figure",
 };
 
-/** Puts the figures of an answer or chunk where they belong. `usage: null` stays. */
+/** Puts the figures of an answer or chunk under their names. A `usage` of null is kept. */
 export function patchUsage(answer: Loose, row: Pick<OpenAICompatibleRow, "usageAt" | "billedBeside">): void {
   const usage = answer["usage"] ?? usageElsewhere(answer, row);
   if (!isObject(usage)) return;
-  // before the parts that have names of their own here are added
+  // This comes before the parts that have names of their own here are added.
   const unnamed = withUnnamed(NO_USAGE, usage, KNOWN);
   answer["usage"] = withUnnamedOf(withBilledParts(withOpenAINames(usage), row) as Usage, unnamed);
 }
 const NO_USAGE: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
-/** What the vendor bills and its figures leave out. */
+/** Adds what the vendor bills and its token counts exclude. */
 function withBilledParts(usage: JsonObject, { billedBeside }: Pick<OpenAICompatibleRow, "billedBeside">): JsonObject {
   if (billedBeside === undefined) return usage;
   const prompt = sumOf(usage, billedBeside.prompt);
@@ -137,19 +141,19 @@ function usageElsewhere(answer: Loose, row: Pick<OpenAICompatibleRow, "usageAt">
     const holder = answer[outer];
     if (isObject(holder) && isObject(holder[inner])) return holder[inner];
   }
-  // Moonshot's streams have it inside the choice
+  // Moonshot's streams have the usage inside the choice.
   const choices = answer["choices"];
   const first = Array.isArray(choices) ? (choices[0] as Json | undefined) : undefined;
   return isObject(first) && isObject(first["usage"]) ? first["usage"] : undefined;
 }
 
 function withOpenAINames(usage: Loose): JsonObject {
-  // servers that grew out of the Responses or Messages form
+  // Some servers use the names of the Responses or Messages API.
   if (usage["prompt_tokens"] === undefined && typeof usage["input_tokens"] === "number")
     usage["prompt_tokens"] = usage["input_tokens"];
   if (usage["completion_tokens"] === undefined && typeof usage["output_tokens"] === "number")
     usage["completion_tokens"] = usage["output_tokens"];
-  // Writer's spelling
+  // Writer's spelling.
   for (const group of ["prompt", "completion"])
     if (isObject(usage[`${group}_token_details`])) usage[`${group}_tokens_details`] ??= usage[`${group}_token_details`];
   addDetail(usage, "prompt_tokens_details", "cached_tokens", CACHED_NAMES);

@@ -1,28 +1,35 @@
-// What becomes of each top-level member of a request for one row and one kind of model, worked out once: the encoder then only looks it up.
+// What becomes of each top-level member of a request for one row and one combination of model exceptions. It is
+// computed once, and the encoder only looks it up.
 import type { BlockType } from "../../core/chat.ts";
 import { COMMON_PARAMETERS, type CommonParameter, GATEWAY, NEVER_UNSUPPORTED } from "../../core/params.ts";
 import { type CapabilityTable, capabilityOf } from "../../core/capability.ts";
 import type { CallIdForm } from "../call-ids.ts";
 import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite, RowDifferences } from "./row.ts";
 
-/** `parameter`: a common parameter under `wireName`. `absent`: acted on by the gateway, or the row has no place for it. */
+/**
+ * `parameter`: a common parameter that is sent under `wireName`. `absent`: a field that only the gateway acts on, or
+ * that the row does not support.
+ */
 export type MemberPlan =
   | { readonly kind: "model" | "messages" | "absent" | "stream_options" | "function_call" }
   | { readonly kind: "parameter" | "token_bound"; readonly wireName: string };
 
 export interface WirePlan {
-  /** Every field of the common set and of the gateway; what is not in it passes through. */
+  /** Every common parameter and every field of the gateway. Other members pass through. */
   readonly members: ReadonlyMap<string, MemberPlan>;
   readonly rewrites: readonly (readonly [CommonParameter, ParameterRewrite])[];
   readonly blocks: ReadonlyMap<BlockType, BlockRewrite>;
   readonly textAsString: boolean;
-  /** Null: ids of calls go as they came. */
+  /** `null` when ids of tool calls are sent unchanged. */
   readonly callIds: CallIdForm | null;
 }
 
 const TOKEN_BOUNDS: ReadonlySet<string> = new Set<CommonParameter>(["max_tokens", "max_completion_tokens"]);
 
-/** Gives the plan for a model. There are as many plans as combinations of model exceptions that occur, not as models. */
+/**
+ * Returns the plan for a model. A plan is kept for each combination of model exceptions that occurs, not for each
+ * model.
+ */
 export function wirePlans(row: OpenAICompatibleRow, capabilities: CapabilityTable): (model: string) => WirePlan {
   const exceptions = row.models ?? [];
   if (exceptions.length === 0) {
@@ -47,12 +54,14 @@ export function wirePlans(row: OpenAICompatibleRow, capabilities: CapabilityTabl
   };
 }
 
-/** `differences`: the exceptions that match, in order, and the row. The first that names a feature decides. */
+/**
+ * `differences` are the exceptions that match, in order, followed by the row. The first that names a feature applies.
+ */
 function makePlan(differences: readonly RowDifferences[], capabilities: CapabilityTable, model: string): WirePlan {
   const members = new Map<string, MemberPlan>(Object.keys(GATEWAY).map((name) => [name, { kind: "absent" }]));
   for (const name of COMMON_PARAMETERS) {
     const wireName = differences.find((some) => some.renames?.[name] !== undefined)?.renames?.[name] ?? name;
-    // what else is unsupported has been refused or dropped when the request was fitted
+    // Other unsupported parameters were already refused or dropped when the request was fitted.
     const absent = NEVER_UNSUPPORTED.has(name) && capabilityOf(capabilities, name, model).support === "unsupported";
     members.set(
       name,

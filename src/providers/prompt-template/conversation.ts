@@ -1,4 +1,5 @@
-// A conversation as a raw prompt knows it: turns of text by system, user and assistant. What cannot be said in one text is refused with its path.
+// A conversation as a raw prompt can express it: turns of text by system, user and assistant. What a text cannot
+// express is refused with its path.
 import type { ContentPart, Message } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 
@@ -7,7 +8,7 @@ export interface Turn {
   readonly content: string;
 }
 
-/** Developer messages are the system's. Throws `unsupported_value` for tools and their results. */
+/** Developer messages become system turns. Throws GatewayError `unsupported_value` for tool calls and tool results. */
 export function turnsOf(messages: readonly Message[]): readonly Turn[] {
   return messages.map((message, index) => {
     const { role } = message;
@@ -18,7 +19,7 @@ export function turnsOf(messages: readonly Message[]): readonly Turn[] {
   });
 }
 
-/** Calls of an assistant's turn have no form in a prompt that the caller's own marks or a template without tools make. */
+/** Tool calls have no form in a prompt that is made from the caller's own marks or from a template without tools. */
 export function refuseCalls(message: Message, index: number): void {
   if ((message.tool_calls?.length ?? 0) > 0) throw unsayable(`messages[${index}].tool_calls`, "tool calls");
   if (message.function_call !== undefined && message.function_call !== null)
@@ -33,7 +34,10 @@ export function unsayable(param: string, what: string): GatewayError {
   );
 }
 
-/** Blocks of text are one text, as a chat template joins them; other blocks have been refused by the capability table. */
+/**
+ * Joins text blocks into one text, as a chat template does. Other blocks have already been refused by the capability
+ * table.
+ */
 export function contentOf({ content, refusal }: Message): string {
   if (typeof content === "string" && content !== "") return content;
   if (!Array.isArray(content)) return typeof refusal === "string" ? refusal : "";
@@ -42,14 +46,17 @@ export function contentOf({ content, refusal }: Message): string {
     .join("\n");
 }
 
-/** How the system's words are written where a form has no turn for them: into a user turn, between two texts. */
+/** How a system text is written in a form without system turns: into a user turn, between two texts. */
 export interface SystemFold {
   readonly into: "first" | "last";
   readonly before: string;
   readonly after: string;
 }
 
-/** Leading system turns go into a user turn, later ones become one; then turns of one role that follow each other are one, because these forms alternate. */
+/**
+ * Moves leading system turns into a user turn and turns later ones into user turns. Then it joins adjacent turns of one
+ * role, because these forms alternate.
+ */
 export function alternating(turns: readonly Turn[], fold: SystemFold): readonly Turn[] {
   const begins = turns.findIndex(({ role }) => role !== "system");
   const leading = begins < 0 ? turns : turns.slice(0, begins);

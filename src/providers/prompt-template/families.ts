@@ -1,12 +1,12 @@
-// The bundled prompt forms, each after its vendor's page. They write no default system prompt, no date and no tools: what the caller did not say is not
-// said. The order counts: the first whose `models` matches a name is taken.
+// The bundled prompt forms, each written after its vendor's page. They add no default system prompt, no date and no
+// tools beyond what the caller sent. The order matters: the first family whose `models` matches a name is used.
 import type { PromptFamily } from "./family.ts";
 
-/** One turn after another, each between two marks. */
+/** Writes each turn between an opening and a closing mark. */
 const turns = (open: string, middle: string, close: string, assistant = "assistant", content = "m.content"): string =>
   `{{ bos_token }}{% for m in messages %}{{ '${open}' + ${assistant === "assistant" ? "m.role" : `('${assistant}' if m.role == 'assistant' else m.role)`} + '${middle}' + ${content} + '${close}' + (sequence_end if m.role == 'assistant' else '') }}{% endfor %}{% if add_generation_prompt %}{{ '${open}${assistant}${middle}' }}{% endif %}`;
 
-/** `[INST]` around what the user says; the assistant's words end with the end of the sequence. */
+/** Puts `[INST]` around user messages. Assistant messages end with the end-of-sequence token. */
 const instructions = (open: string, close: string, lead: string, assistantClose = ""): string =>
   `{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}{{ '${open}' + m.content + '${close}' }}{% else %}{{ '${lead}' + m.content + '${assistantClose}' + eos_token }}{% endif %}{% endfor %}`;
 
@@ -17,7 +17,10 @@ const MISTRAL_SYSTEM_TURN = (space: string): string =>
 
 const DEEPSEEK = { bos: "<｜begin▁of▁sentence｜>", eos: "<｜end▁of▁sentence｜>" } as const;
 
-/** V3.1 and later mark whether the model thinks, and Command R7B, Command A and Gemma 4 have forms of their own: none of these is bundled. */
+/**
+ * Some forms are not bundled: V3.1 and later mark whether the model thinks, and Command R7B, Command A and Gemma 4 have
+ * forms of their own.
+ */
 export const PROMPT_FAMILIES: readonly PromptFamily[] = [
   {
     name: "deepseek-v3",
@@ -190,7 +193,10 @@ export const PROMPT_FAMILIES: readonly PromptFamily[] = [
   },
 ];
 
-/** For models of no family: a transcript, which every model can go on with. Nothing but the next speaker's name tells where the assistant ends. */
+/**
+ * The form for models of an unknown family: a transcript, which every model can continue. Only the name of the next
+ * speaker shows where the assistant's text ends.
+ */
 export const PLAIN_FAMILY: PromptFamily = {
   name: "plain",
   label: "Plain transcript",
@@ -204,7 +210,7 @@ export const PLAIN_FAMILY: PromptFamily = {
   stop: ["\n\nUser:"],
 };
 
-/** By the family's own name or by a model's, with or without its owner; null for one that no family knows. */
+/** Finds a family by its own name or by a model's name, with or without the owner. `null` when no family matches. */
 export function findFamily(model: string): PromptFamily | null {
   const lower = model.toLowerCase();
   return (

@@ -1,27 +1,29 @@
-// A family of models that are prompted in one form, as data. The templates are ours, in Jinja, written after the page that stands beside each.
+// A family of models that share one prompt form, as data. The templates are our own, in Jinja, each written after the
+// page that its `docs` names.
 import type { SystemFold } from "./conversation.ts";
 
 export interface PromptFamily {
-  /** Also taken as `hf_model_name`. */
+  /** The family's own name. `hf_model_name` accepts it too. */
   readonly name: string;
   readonly label: string;
   /** The vendor's page that publishes the form. */
   readonly docs: string;
-  /** Matched against the model's name, in lower case. */
+  /** Matched against the model's name in lower case. */
   readonly models: RegExp;
   /**
-   * Knows `messages`, `bos_token`, `eos_token`, and writes the opening of the assistant's turn where `add_generation_prompt` is true. A form without an end of
-   * sequence writes `sequence_end`, the caller's own, behind the assistant's turns: empty unless one was sent.
+   * The template uses `messages`, `bos_token` and `eos_token`, and writes the opening of the assistant's turn when
+   * `add_generation_prompt` is true. A form without an end-of-sequence token writes `sequence_end` behind the
+   * assistant's turns. It is the caller's own token, and empty when the caller sent none.
    */
   readonly template: string;
-  /** Empty: the form has none. */
+  /** Empty when the form has no such token. */
   readonly bos: string;
   /** The token that ends the assistant's turn. */
   readonly eos: string;
-  /** Absent: the system has turns of its own, anywhere. */
+  /** Absent when the form has system turns, which may stand anywhere. */
   readonly system?: SystemFold;
-  /** What stands between the opening of the assistant's turn and its words. */
+  /** The text between the opening of the assistant's turn and its content. */
   readonly lead?: string;
-  /** What ends the assistant's turn where that is text and no token: the only families for which `stop` is added to. */
+  /** The text that ends the assistant's turn when no token does. Only these families add stop sequences. */
   readonly stop?: readonly string[];
 }

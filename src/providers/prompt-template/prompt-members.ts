@@ -1,4 +1,5 @@
-// What a raw prompt takes of a conversation: roles, texts and, where the template has a form for them, calls. https://huggingface.co/docs/transformers/chat_templating
+// What a raw prompt accepts of a conversation: roles and texts.
+// https://huggingface.co/docs/transformers/chat_templating
 import { conversationMembers, type ConversationMembers } from "../conversation-members.ts";
 
 export const PROMPT_MEMBERS: ConversationMembers = conversationMembers({

@@ -1,5 +1,6 @@
-// Conversation -> the one text of a raw prompt endpoint (decisions 6.7): by the caller's own marks, else by a bundled template. Content is data to the
-// template: marks inside it stay the text that they are, and the server's tokenizer decides what it reads there.
+// Converts a conversation to the text of a raw prompt endpoint (promise 6.7): with the caller's own marks, or else with
+// a bundled template. The template treats content as data: marks inside it stay plain text, and the server's tokenizer
+// decides how it reads them.
 import { Template } from "@huggingface/jinja";
 import type { ChatParams, ChatRequest, Message } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -10,11 +11,11 @@ import type { PromptFamily } from "./family.ts";
 
 export interface Prompt {
   readonly text: string;
-  /** To be added to the caller's own stop sequences. */
+  /** Stop sequences to add to the caller's own. */
   readonly stop: readonly string[];
 }
 
-/** The common parameters that act here. */
+/** The common parameters that shape the prompt. */
 export const PROMPT_PARAMETERS = [
   "initial_prompt_value",
   "roles",
@@ -24,7 +25,10 @@ export const PROMPT_PARAMETERS = [
   "hf_model_name",
 ] as const;
 
-/** `serverAddsBos`: the server's tokenizer writes the first token itself, so that the form's own is left out at the start. What the caller names is always written. */
+/**
+ * With `serverAddsBos`, the server's tokenizer writes the first token itself, so the form's own token is left out at
+ * the start. A token that the caller names is always written.
+ */
 export function promptOf(
   { messages, params }: Pick<ChatRequest, "messages" | "params">,
   model: string,
@@ -48,7 +52,10 @@ export function promptOf(
   };
 }
 
-/** Throws `unsupported_value` for a hub name of no bundled family. A model's own name may be anything: then the plain form is taken. */
+/**
+ * Throws GatewayError `unsupported_value` for a hub name that belongs to no bundled family. A model's own name may be
+ * anything; the plain form is used when no family matches.
+ */
 function familyFor({ hf_model_name: hubName }: ChatParams, model: string): PromptFamily {
   if (hubName === undefined) return findFamily(model) ?? PLAIN_FAMILY;
   const family = findFamily(hubName);
@@ -69,7 +76,7 @@ function templateOf({ name, template }: PromptFamily): Template {
   return found;
 }
 
-/** An assistant's turn at the end is left open, for the model to go on with. */
+/** A final assistant turn is left open for the model to continue. */
 function render(family: PromptFamily, turns: readonly Turn[], tokens: Readonly<Record<string, string>>): string {
   const last = turns.at(-1);
   const begun = last?.role === "assistant" ? last.content : null;
@@ -80,8 +87,10 @@ function render(family: PromptFamily, turns: readonly Turn[], tokens: Readonly<R
 }
 
 /**
- * `bos_token` and `initial_prompt_value`, each message between its marks, `eos_token` behind the assistant's, and `bos_token` again before what follows one;
- * `final_prompt_value`. LiteLLM's order, but that it opens a new sequence for the system alone: https://docs.litellm.ai/docs/completion/prompt_formatting
+ * Writes `bos_token` and `initial_prompt_value`, then each message between its marks, with `eos_token` behind assistant
+ * messages and `bos_token` again before what follows one, and then `final_prompt_value`. This is LiteLLM's order,
+ * except that LiteLLM also opens a new sequence for the system message alone:
+ * https://docs.litellm.ai/docs/completion/prompt_formatting
  */
 function customPrompt(messages: readonly Message[], params: ChatParams, roles: JsonObject): string {
   const { bos_token: bos = "", eos_token: eos = "" } = params;

@@ -1,4 +1,5 @@
-// Pass-through members joined to an encoded body (decisions 6.5): objects key by key, and never over what the gateway wrote.
+// Merges pass-through members into an encoded body (promise 6.5): objects key by key, and never over what the gateway
+// encoded.
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
 import { keepEncoded } from "../pass-through.ts";
@@ -22,7 +23,10 @@ export function withExtra(
   return mergeObjects(body, extra, keepEncoded);
 }
 
-/** The caller's sequences and those of the prompt's form, where four are not too few for both. Undefined: none. */
+/**
+ * The caller's stop sequences and those of the prompt's form, if four are enough for both; otherwise only the caller's.
+ * Undefined when there are none.
+ */
 export function stopWords(
   asked: string | readonly string[] | undefined,
   added: readonly string[],
@@ -33,7 +37,7 @@ export function stopWords(
   return all.length === 0 ? undefined : all;
 }
 
-/** Members whose value is not undefined. */
+/** The members whose value is not undefined. */
 export function present(members: Readonly<Record<string, Json | undefined>>): Record<string, Json> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Record<string, Json>;
 }

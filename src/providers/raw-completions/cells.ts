@@ -1,4 +1,4 @@
-// What all raw prompt endpoints have in common: text in, text out, and the parameters that make the prompt.
+// What all raw prompt endpoints have in common: text in, text out, and the parameters that shape the prompt.
 import { type Capability, type CapabilityCells, emulated, mapped, UNSUPPORTED } from "../../core/capability.ts";
 import type { CommonParameter } from "../../core/params.ts";
 
@@ -6,12 +6,12 @@ const IN_PROMPT: Capability = mapped("in the prompt, see prompt-templates.md");
 const TEMPLATE: Capability = mapped("picks the bundled template of the prompt, see prompt-templates.md");
 const NO_TOOLS: Capability = { support: "unsupported", note: "a raw prompt has no tools" };
 
-/** For endpoints that give one answer a call. */
+/** For endpoints that return one answer per call. */
 export const AS_MANY_CALLS: Capability = emulated(
   "as many calls side by side, each with the prompt of its own; the usage is their sum",
 );
 
-/** `stop` is mapped, never native: a prompt of the plain form adds the mark of the next speaker. */
+/** `stop` is mapped and never native, because a prompt in the plain form adds the mark of the next speaker. */
 export const STOP_NOTE = "with the plain form of the prompt the next speaker's mark is added where there is room";
 
 export const PROMPT_CELLS: Pick<CapabilityCells, (typeof PROMPT_FEATURES)[number]> = {
@@ -31,7 +31,7 @@ const PROMPT_FEATURES = [
   "hf_model_name",
 ] as const satisfies readonly CommonParameter[];
 
-/** Everything that no form has. A new common parameter does not compile in the forms until it has a cell. */
+/** Features that no form supports. A new common parameter does not compile in the forms until it has a cell. */
 export const NEVER_IN_PROMPTS = {
   safety_identifier: UNSUPPORTED,
   tools: NO_TOOLS,

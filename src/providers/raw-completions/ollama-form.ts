@@ -1,4 +1,5 @@
-// Ollama's /api/generate with `raw`, so that the server adds no template of its own: https://docs.ollama.com/api/generate
+// Ollama's /api/generate with `raw`, so that the server adds no template of its own:
+// https://docs.ollama.com/api/generate
 import { type CapabilityCells, emulated, mapped, NATIVE, UNSUPPORTED } from "../../core/capability.ts";
 import type { ChatAnswer, ChatChunk, ResponseFormat } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -37,7 +38,7 @@ const CELLS: CapabilityCells = {
 export const ollamaForm: CompletionForm = {
   framing: "ndjson",
   cells: CELLS,
-  // template, system and context would stand around the prompt
+  // The server would put template, system and context around the prompt.
   reserved: ["prompt", "raw", "system", "template", "context"],
   reservedInside: { "options.num_predict": "max_completion_tokens" },
   encode(_row, { params }, target, prompt) {
@@ -93,7 +94,7 @@ function decodeWhole(body: string, words: AnswerWords): ChatAnswer {
   };
 }
 
-/** A line without text that says nothing else either is no answer. */
+/** A line without text is an error or malformed. */
 function lineOf(line: Json, text: string, { errors }: AnswerWords, what: string): JsonObject {
   if (!isObject(line) || typeof line["response"] !== "string") {
     if (errors.saysError(line)) throw new StreamError(errors.classifyParsed(200, line, text));
@@ -128,7 +129,7 @@ function chunkOf(line: JsonObject, { words, errors }: AnswerWords): ChatChunk {
         ...(isObject(holder["logprobs"]) && { logprobs: holder["logprobs"] }),
       },
     ],
-    // older servers leave the prompt's count out when it was cached: half of the figures are none
+    // Older servers omit the prompt's count when the prompt was cached. Incomplete figures are not used.
     ...(done === true &&
       typeof prompt === "number" &&
       typeof generated === "number" && {

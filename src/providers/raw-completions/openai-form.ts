@@ -1,5 +1,6 @@
-// OpenAI's legacy completions, which most model servers speak: https://platform.openai.com/docs/api-reference/completions/create
-// Answers are OpenAI-shaped, so the decoders are those of the chat engine, which read `text` and the parallel lists of log probabilities.
+// OpenAI's legacy completions, which most model servers support:
+// https://platform.openai.com/docs/api-reference/completions/create. Answers have OpenAI's form, so the decoders are
+// those of chat completions, which also read `text` and the parallel lists of log probabilities.
 import { type CapabilityCells, emulated, mapped, NATIVE, UNSUPPORTED } from "../../core/capability.ts";
 import type { ChatParams, ResponseFormat } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -74,7 +75,7 @@ function jsonOutput(format: ResponseFormat, { jsonOutput: way }: CompletionRow):
   return { json_schema: schemaOf(format) };
 }
 
-/** JSON mode is the schema of any object. */
+/** JSON mode is encoded as a schema that accepts any object. */
 export function schemaOf(format: Exclude<ResponseFormat, { readonly type: "text" }>): JsonObject {
   return format.type === "json_schema" && format.json_schema.schema !== undefined
     ? format.json_schema.schema

@@ -1,4 +1,5 @@
-// Row -> Provider: the conversation becomes one prompt, the wire form says how it is sent and read.
+// Makes a Provider from a row: the conversation becomes one prompt, and the row's wire form encodes the request and
+// decodes the answer.
 import {
   type Capability,
   type CapabilityTable,

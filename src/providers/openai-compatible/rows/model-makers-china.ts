@@ -1,4 +1,5 @@
-// Companies in China that serve their own models in OpenAI's form. Where a vendor has two sites, the row has the address outside China; their keys are apart.
+// Companies in China that serve their own models with OpenAI's API. When a vendor has two sites, the row has the
+// address outside China, and each site has keys of its own.
 import { type Capability, NATIVE } from "../../../core/capability.ts";
 import type { Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
@@ -27,7 +28,7 @@ const MOONSHOT_ERRORS: readonly ErrorRule[] = [
   { class: "not_found", codes: ["resource_not_found_error"] },
 ];
 
-/** Before K2.5. */
+/** For models before K2.5. */
 const MOONSHOT_SAMPLING: NonNullable<OpenAICompatibleRow["cells"]> = {
   temperature: { support: "native", range: [0, 1] },
   n: { support: "native", note: "1 to 5; 1 at temperature 0", range: [1, 5] },
@@ -36,7 +37,10 @@ const MOONSHOT_SAMPLING: NonNullable<OpenAICompatibleRow["cells"]> = {
   frequency_penalty: NATIVE,
 };
 
-/** One fixed value, which depends on whether the model thinks: https://platform.kimi.ai/docs/guide/kimi-k2-5-quickstart */
+/**
+ * Only one value is accepted, which depends on whether the model thinks:
+ * https://platform.kimi.ai/docs/guide/kimi-k2-5-quickstart
+ */
 const MOONSHOT_TEMPERATURE: Capability = {
   support: "unsupported",
   note: "the fixed value only: 1, or 0.6 with thinking disabled",
@@ -47,7 +51,10 @@ const MOONSHOT_TEMPERATURE: Capability = {
       : 1),
 };
 
-/** K2.5 and later take one fixed value of every sampling parameter and refuse others; thinking has its own switch before K3. */
+/**
+ * K2.5 and later accept one fixed value of every sampling parameter and refuse others. Before K3, thinking has a switch
+ * of its own.
+ */
 const moonshot: OpenAICompatibleRow = {
   id: "moonshot",
   vendor: "moonshot_ai",
@@ -104,14 +111,14 @@ const moonshot: OpenAICompatibleRow = {
       cells: MOONSHOT_SAMPLING,
     },
   ],
-  // uploaded files are ms://<file_id>: https://platform.kimi.ai/docs/guide/use-kimi-vision-model
+  // Uploaded files have the address ms://<file_id>: https://platform.kimi.ai/docs/guide/use-kimi-vision-model
   dialect: { messageRules: ["image_url_text", "ms_address"] },
   developerRole: "system",
   reasoningBack: "reasoning_content",
   errors: MOONSHOT_ERRORS,
 };
 
-/** 6 to 128 characters: https://docs.z.ai/api-reference/llm/chat-completion */
+/** The vendor accepts 6 to 128 characters: https://docs.z.ai/api-reference/llm/chat-completion */
 const zaiUserId: ParameterRewrite = {
   support: "mapped",
   note: "user_id, where it has 6 to 128 characters",
@@ -130,14 +137,14 @@ const ZAI_ERRORS: readonly ErrorRule[] = [
   { class: "not_found", codes: ["1211", "1221", "1222"] },
 ];
 
-/** The word itself is taken and has no effect: it goes along, for what the vendor makes of it. */
+/** The vendor accepts reasoning_effort without any documented effect. It is still sent, in case the vendor uses it. */
 const zaiThinking: ParameterRewrite = {
   support: "mapped",
   note: "thinking: disabled for none, enabled for all else; the word goes along",
   write: (effort) => ({ thinking: { type: effort === "none" ? "disabled" : "enabled" }, reasoning_effort: effort }),
 };
 
-/** Which models can think, and which decide by a level: https://docs.z.ai/guides/capabilities/thinking-mode */
+/** Which models can think, and which have levels of thinking: https://docs.z.ai/guides/capabilities/thinking-mode */
 const ZAI_REASONING: readonly ModelDifferences[] = [
   { models: /^glm-(z1|4|5(\.[01])?(?!\.))/, rewrites: { reasoning_effort: zaiThinking } },
   {
@@ -178,7 +185,7 @@ const zai: OpenAICompatibleRow = {
   errors: ZAI_ERRORS,
 };
 
-/** Omni models want a data URL: https://help.aliyun.com/zh/model-studio/qwen-api-via-openai-chat-completions */
+/** Omni models require a data URL: https://help.aliyun.com/zh/model-studio/qwen-api-via-openai-chat-completions */
 const dashscopeAudio: BlockRewrite = {
   note: "the data as a data URL",
   write: (part) => {
@@ -188,7 +195,10 @@ const dashscopeAudio: BlockRewrite = {
   },
 };
 
-/** https://help.aliyun.com/en/model-studio/error-code: a used-up limit of a minute is called insufficient_quota */
+/**
+ * The vendor reports an exhausted limit per minute as insufficient_quota:
+ * https://help.aliyun.com/en/model-studio/error-code
+ */
 const DASHSCOPE_ERRORS: readonly ErrorRule[] = [
   {
     class: "rate_limit",
@@ -249,14 +259,14 @@ const dashscope: OpenAICompatibleRow = {
   errors: DASHSCOPE_ERRORS,
 };
 
-/** Thinking is adaptive or off: https://platform.minimax.io/docs/api-reference/text-chat-openai */
+/** Thinking is either adaptive or off: https://platform.minimax.io/docs/api-reference/text-chat-openai */
 const minimaxThinking: ParameterRewrite = {
   support: "mapped",
   note: "thinking: disabled for none, adaptive for all else",
   write: (effort) => ({ thinking: { type: effort === "none" ? "disabled" : "adaptive" } }),
 };
 
-/** A second system message is refused: those at the start are joined. */
+/** The vendor refuses a second system message, so those at the start are joined. */
 function oneSystemMessage(messages: readonly Message[]): readonly Message[] {
   const count = messages.findIndex(({ role }) => role !== "system");
   const leading = messages.slice(0, count === -1 ? messages.length : count);
@@ -271,7 +281,7 @@ function oneSystemMessage(messages: readonly Message[]): readonly Message[] {
   ];
 }
 
-/** https://platform.minimax.io/docs/api-reference/errorcode; 2013 is every wrong parameter */
+/** Code 2013 stands for every wrong parameter: https://platform.minimax.io/docs/api-reference/errorcode */
 const MINIMAX_ERRORS: readonly ErrorRule[] = [
   { class: "timeout", codes: ["1001"] },
   { class: "rate_limit", codes: ["1002", "1039", "1041"] },
@@ -280,14 +290,14 @@ const MINIMAX_ERRORS: readonly ErrorRule[] = [
   { class: "content_policy", codes: ["1026", "1027"] },
   { class: "context_length", codes: ["2013"], text: /context window exceeds/i },
   { class: "invalid_request", codes: ["2013"] },
-  // errors in OpenAI's form have the number at the end of their words
+  // Errors in OpenAI's form have the code at the end of their message.
   { class: "content_policy", text: /new_sensitive|\((1026|1027)\)/i },
   { class: "quota", text: /\((1008|2056)\)/ },
   { class: "rate_limit", text: /\((1002|1039|1041)\)/ },
   { class: "authentication", text: /\((1004|2049)\)/ },
 ];
 
-/** Reasoning stands in the text between <think> marks unless `reasoning_split` is true. */
+/** Reasoning is in the text between <think> tags unless `reasoning_split` is true. */
 const minimax: OpenAICompatibleRow = {
   id: "minimax",
   label: "MiniMax",
@@ -332,7 +342,7 @@ const minimax: OpenAICompatibleRow = {
   hooks: { messages: oneSystemMessage },
 };
 
-/** https://www.volcengine.com/docs/82379/1299023: the type is the status in words */
+/** The error's type is the status in words: https://www.volcengine.com/docs/82379/1299023 */
 const VOLCENGINE_ERRORS: readonly ErrorRule[] = [
   { class: "quota", codes: ["accountoverdueerror", "quotaexceeded"] },
   { class: "overloaded", codes: ["serveroverloaded"] },
@@ -419,7 +429,10 @@ const qianfan: OpenAICompatibleRow = {
   errors: QIANFAN_ERRORS,
 };
 
-/** Too long a conversation loses its front without an error, and a stop sequence stays in the answer. */
+/**
+ * The vendor shortens a conversation that is too long at its start without an error, and leaves the stop sequence in
+ * the answer.
+ */
 const hunyuan: OpenAICompatibleRow = {
   id: "hunyuan",
   label: "Tencent Hunyuan",

@@ -1,4 +1,4 @@
-// Companies that serve their own models in OpenAI's form.
+// Companies that serve their own models with OpenAI's API.
 import { defaultOnly, NATIVE } from "../../../core/capability.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { isObject } from "../../../core/json.ts";
@@ -23,7 +23,10 @@ import { mistral } from "./mistral.ts";
 
 const SAMPLING = ["top_p", "presence_penalty", "frequency_penalty", "logit_bias", "logprobs", "top_logprobs"] as const;
 
-/** What models that reason take, and which of them stop at a word: https://platform.openai.com/docs/guides/reasoning */
+/**
+ * What reasoning models accept, and which of them accept stop sequences:
+ * https://platform.openai.com/docs/guides/reasoning
+ */
 const OPENAI_GENERATIONS: readonly ModelDifferences[] = [
   { models: /^(ft:)?(o3|o4-mini)(-\d|:|$)|^(ft:)?gpt-5(-mini|-nano)?(-\d|:|$)/, lacks: ["stop"] },
   { models: /^(ft:)?o1-mini/, lacks: ["stop"], cells: { n: defaultOnly(1) } },
@@ -44,14 +47,15 @@ const OPENAI_GENERATIONS: readonly ModelDifferences[] = [
 
 export const openai: OpenAICompatibleRow = {
   id: "openai",
-  // the rest answers to the operations for completions and images
+  // The vendor's other models belong to the operations for completions and images.
   listed: /^(gpt-(?!3\.5-turbo-instruct|image)|o\d|chatgpt-|codex-)/,
   label: "OpenAI",
   docs: "https://platform.openai.com/docs/api-reference/chat/create",
   baseUrl: "https://api.openai.com/v1",
   keyVariables: ["OPENAI_API_KEY"],
   verified: { source: "https://github.com/openai/openai-openapi", date: "2026-11-20" },
-  // a message of an answer may go back as it came, annotations and all: https://platform.openai.com/docs/guides/function-calling; the name of a tool's message is passed over
+  // A message of an answer may be sent back unchanged, including its annotations:
+  // https://platform.openai.com/docs/guides/function-calling. OpenAI ignores the name of a tool message.
   conversation: likeOpenAI("https://github.com/openai/openai-openapi", { assistant: ["annotations"], tool: ["name"] }),
   elsewhere: openTable("https://platform.openai.com/docs/api-reference/chat/create", ["google"]),
   // https://github.com/microsoft/autogen/issues/6377
@@ -76,7 +80,10 @@ export const openai: OpenAICompatibleRow = {
   clientHeaders: ["openai-beta"],
 };
 
-/** `user` is ignored; `user_id` takes these characters alone: https://api-docs.deepseek.com/api/create-chat-completion */
+/**
+ * The vendor ignores `user`, and `user_id` accepts only these characters:
+ * https://api-docs.deepseek.com/api/create-chat-completion
+ */
 const deepseekUserId: ParameterRewrite = {
   support: "mapped",
   note: "user_id, where it has letters, digits, - and _ only",
@@ -137,7 +144,7 @@ const xaiFile: BlockRewrite = {
   },
 };
 
-/** Reasoning is not in `completion_tokens` here; `total_tokens` holds all three. */
+/** xAI's `completion_tokens` exclude reasoning, while `total_tokens` include prompt, completion and reasoning. */
 const xai: OpenAICompatibleRow = {
   id: "xai",
   vendor: "x_ai",
@@ -177,7 +184,7 @@ const xai: OpenAICompatibleRow = {
   reasoningBack: "reasoning_content",
 };
 
-/** PDF by address or as bare base64: https://docs.perplexity.ai/docs/sonar/openai-compatibility */
+/** A PDF is sent as an address or as bare base64: https://docs.perplexity.ai/docs/sonar/openai-compatibility */
 const perplexityFile: BlockRewrite = {
   note: "a file_url block",
   write: (part, path) => {
@@ -210,7 +217,8 @@ const perplexity: OpenAICompatibleRow = {
   label: "Perplexity",
   docs: "https://docs.perplexity.ai/docs/sonar/openai-compatibility",
   baseUrl: "https://api.perplexity.ai",
-  // what deep research reads and thinks has prices of its own: https://docs.perplexity.ai/docs/getting-started/pricing
+  // Deep research bills what it reads and thinks at separate prices:
+  // https://docs.perplexity.ai/docs/getting-started/pricing
   billedBeside: { prompt: ["citation_tokens"], completion: ["reasoning_tokens"] },
   keyVariables: ["PERPLEXITY_API_KEY", "PERPLEXITYAI_API_KEY", "PPLX_API_KEY"],
   verified: { source: "https://docs.perplexity.ai/docs/sonar/openai-compatibility", date: "2026-11-20" },
@@ -281,7 +289,10 @@ const ai21: OpenAICompatibleRow = {
   errors: [{ class: "context_length", text: /prompt has too many tokens|input text length should not exceed/i }],
 };
 
-/** With `diffusing` each chunk replaces the text before it, which no reader of OpenAI's form expects: https://docs.inceptionlabs.ai */
+/**
+ * With `diffusing`, each chunk replaces the text before it, which clients of OpenAI's API do not expect:
+ * https://docs.inceptionlabs.ai
+ */
 const inception: OpenAICompatibleRow = {
   id: "inception",
   label: "Inception",
@@ -329,7 +340,10 @@ const upstage: OpenAICompatibleRow = {
   developerRole: "system",
 };
 
-/** The path has no `/completions`; streams end without [DONE] and repeat the whole text so far beside each delta: https://dev.writer.com/api-reference/completion-api/chat-completion */
+/**
+ * The path has no `/completions`. Streams end without [DONE] and repeat the complete text so far beside each delta:
+ * https://dev.writer.com/api-reference/completion-api/chat-completion
+ */
 const writer: OpenAICompatibleRow = {
   id: "writer",
   label: "Writer",
@@ -387,7 +401,7 @@ const reka: OpenAICompatibleRow = {
   errors: [{ class: "quota", codes: ["p001"] }],
 };
 
-/** Models that merge an edit into a file: they answer tools with text, and lists of content with 500. */
+/** Models that merge an edit into a file. They answer tools with text, and lists of content with 500. */
 const morph: OpenAICompatibleRow = {
   id: "morph",
   label: "Morph",
