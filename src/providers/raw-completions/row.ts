@@ -1,4 +1,4 @@
-// One raw prompt endpoint as data. `form` names the wire form; a row then says only what differs from that form's table.
+// One raw prompt endpoint as data. `form` is the wire form, and a row states only what differs from that form's table.
 import type { Capability, CapabilityCells, Feature } from "../../core/capability.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -10,39 +10,48 @@ import type { Prompt } from "../prompt-template/prompt.ts";
 import type { Framing, Provider } from "../provider.ts";
 
 export interface CompletionRow {
-  /** `<id>-generate` where the provider has a chat row too. */
+  /** `<id>-generate` when the provider has a chat row too. */
   readonly id: string;
   readonly label: string;
-  /** The vendor by its name in OpenTelemetry's list. Absent: it has none there, or its own id. */
+  /**
+   * The vendor's name in OpenTelemetry's list. Absent when the list does not have the vendor, or has it under this
+   * row's id.
+   */
   readonly vendor?: string;
   /** The vendor's page for this endpoint. */
   readonly docs: string;
   readonly form: CompletionForm;
   readonly baseUrl: string | null;
   readonly baseUrlVariables?: readonly string[];
-  /** The same variables as the provider's chat row has. */
+  /** The same variables as in the provider's chat row. */
   readonly keyVariables: readonly string[];
   readonly verified?: { readonly source: string; readonly date: string };
-  /** Unsupported beyond the form's own. `user` among them is left off the wire. */
+  /** Unsupported features beyond the form's own. `user` among them is not sent, but never refused. */
   readonly lacks?: readonly Feature[];
   readonly cells?: Readonly<Partial<Record<Feature, Capability>>>;
-  /** JSON output: OpenAI's member as it is, or the schema alone under llama.cpp's name. Absent: the endpoint has none. */
+  /**
+   * How JSON output is requested: OpenAI's member unchanged, or only the schema under llama.cpp's name. Absent when the
+   * endpoint has no JSON output.
+   */
   readonly jsonOutput?: "response_format" | "json_schema";
-  /** Least number of alternatives for which the server gives log probabilities at all. Absent: 0. */
+  /** The smallest number of alternatives for which the server returns log probabilities at all. 0 when absent. */
   readonly fewestLogprobs?: number;
-  /** The vendor's own prompts begin with the first token of a sequence. Absent: the server's tokenizer writes it. */
+  /**
+   * Set when the vendor's own prompts begin with the first token of a sequence. When absent, the server's tokenizer
+   * writes it.
+   */
   readonly bosInPrompt?: true;
   readonly errors?: readonly ErrorRule[];
 }
 
-/** What an encoder makes of a request beside the head that all have. */
+/** What a form encodes of a request beside the headers, which are the same for all forms. */
 export interface EncodedForm {
   readonly url: string;
   readonly body: JsonObject;
   readonly memo: unknown;
 }
 
-/** What the decoders of a row are made with, once. */
+/** What the decoders of a row are created with, once. */
 export interface AnswerWords {
   readonly words: FinishWords;
   readonly errors: ErrorClassifier;
@@ -51,7 +60,7 @@ export interface AnswerWords {
 export interface CompletionForm {
   readonly framing: Framing;
   readonly cells: CapabilityCells;
-  /** Wire names at the top that a pass-through may not set, beyond those of OpenAI's chat form. */
+  /** Top-level wire names that a pass-through may not set, beyond those of OpenAI's chat completions. */
   readonly reserved: readonly string[];
   /** The same inside objects that may otherwise be passed through, each with the parameter to send instead. */
   readonly reservedInside: Readonly<Record<string, string>>;

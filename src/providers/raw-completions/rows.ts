@@ -1,4 +1,5 @@
-// All raw prompt endpoints. One that its vendor serves beside chat is called `<id>-generate` and takes the same key.
+// All raw prompt endpoints. An endpoint that its vendor serves beside chat has the id `<id>-generate` and uses the same
+// key.
 import type { Provider } from "../provider.ts";
 import { AS_MANY_CALLS } from "./cells.ts";
 import { ollamaForm } from "./ollama-form.ts";
@@ -24,7 +25,7 @@ const openai: CompletionRow = {
   cells: { stop: { support: "mapped", note: "as an array of up to 4" } },
 };
 
-/** 4K tokens at most; https://api-docs.deepseek.com/guides/fim_completion */
+/** At most 4K tokens: https://api-docs.deepseek.com/guides/fim_completion */
 const deepseek: CompletionRow = {
   id: "deepseek-generate",
   vendor: "deepseek",
@@ -90,7 +91,7 @@ const sglang: CompletionRow = {
   jsonOutput: "response_format",
 };
 
-/** It has no `echo` and no `suffix`; 0 asks for no log probabilities at all. */
+/** The server has no `echo` and no `suffix`, and 0 requests no log probabilities at all. */
 const llamacpp: CompletionRow = {
   id: "llamacpp-generate",
   label: "llama.cpp completions",
@@ -130,7 +131,10 @@ const tgi: CompletionRow = {
   },
 };
 
-/** A dedicated endpoint: the serverless API has had no text generation since July 2025 (https://docs.haystack.deepset.ai/docs/huggingfaceapigenerator). */
+/**
+ * A dedicated endpoint, because the serverless API has had no text generation since July 2025
+ * (https://docs.haystack.deepset.ai/docs/huggingfaceapigenerator).
+ */
 const huggingface: CompletionRow = {
   id: "huggingface-generate",
   label: "Hugging Face Inference Endpoints (text generation)",

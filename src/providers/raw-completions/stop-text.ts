@@ -1,4 +1,4 @@
-// A stop sequence that the server leaves at the end of its text, taken off: OpenAI's answers do not contain it.
+// Removes a stop sequence that the server leaves at the end of its text, because OpenAI's answers do not contain it.
 
 export function withoutStop(text: string, stops: readonly string[]): string {
   const stop = stops.find((word) => word !== "" && text.endsWith(word));
@@ -6,9 +6,9 @@ export function withoutStop(text: string, stops: readonly string[]): string {
 }
 
 export interface StopTrimmer {
-  /** The text that can be told: all but an end that may be the beginning of a stop sequence. */
+  /** Returns the text that can be emitted: all but an end that may be the start of a stop sequence. */
   push(text: string): string;
-  /** What was held back; without the stop sequence that ended the answer. */
+  /** Returns what was held back, without the stop sequence that ended the answer. */
   end(stopped: boolean): string;
 }
 

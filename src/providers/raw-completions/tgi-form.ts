@@ -1,5 +1,5 @@
-// Text Generation Inference's own form: /generate and /generate_stream, or its root that takes both, as Inference Endpoints serve it.
-// https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json
+// Text Generation Inference's own form: /generate and /generate_stream, or its root that accepts both, as Inference
+// Endpoints serve it. https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json
 import { mainTokenCount } from "../token-count.ts";
 import { type CapabilityCells, emulated, mapped, NATIVE, UNSUPPORTED } from "../../core/capability.ts";
 import type { ChatAnswer, ChatChunk, ChatParams, FinishReason } from "../../core/chat.ts";
@@ -37,7 +37,7 @@ const CELLS: CapabilityCells = {
 };
 
 interface TgiMemo {
-  /** Null: no log probabilities were asked for. */
+  /** `null` when no log probabilities were requested. */
   readonly topLogprobs: number | null;
   readonly stop: readonly string[];
 }
@@ -68,13 +68,13 @@ const decoders = ({ words, errors }: AnswerWords): ReturnType<CompletionForm["de
   openStream: (context) => openTgiStream(memoOf(context), { words, errors }),
 });
 
-/** A server of one's own. */
+/** The form of a server that users run themselves. */
 export const tgiForm: CompletionForm = {
   ...base,
   reservedInside: RESERVED_INSIDE,
   encode: (_row, { params }, target, prompt) => {
     const { parameters, memo } = generation(params, prompt.stop);
-    // the server has one model, and its name says nothing to it; it is sent for those that stand before several
+    // The server has one model and ignores its name. The name is sent for proxies in front of several servers.
     return {
       url: `${target.baseUrl}/${params.stream === true ? "generate_stream" : "generate"}`,
       body: { model: target.model, inputs: prompt.text, parameters },
@@ -84,7 +84,7 @@ export const tgiForm: CompletionForm = {
   decoders,
 };
 
-/** The root of an endpoint: one address, and `stream` says which answer. */
+/** The root of an endpoint: one address, where `stream` selects the kind of answer. */
 export const endpointForm: CompletionForm = {
   ...base,
   reservedInside: RESERVED_INSIDE,
@@ -153,7 +153,7 @@ function decodeWhole(body: string, memo: TgiMemo, { words, errors }: AnswerWords
   };
 }
 
-/** `native`: the server's own word where it is another. */
+/** `native` is the server's own finish reason when it differs from OpenAI's. */
 function finishOf(
   details: JsonObject,
   words: FinishWords,
@@ -166,7 +166,10 @@ function finishOf(
   return { reason, native: reason !== null && reason !== said ? (said as string) : null };
 }
 
-/** Both figures or none: the input's length comes with streams, and whole where its tokens were asked for. */
+/**
+ * Returns both figures or `null`. The length of the input comes with streams, and with non-streaming answers only when
+ * the input's tokens were requested.
+ */
 function usageOf(
   details: JsonObject,
 ): { readonly prompt_tokens: number; readonly completion_tokens: number; readonly total_tokens: number } | null {
@@ -254,7 +257,7 @@ function openTgiStream(
   };
 }
 
-/** The words of an error that is not in JSON are the text itself. */
+/** An error that is not JSON is its own message. */
 function errorText(data: string): Json {
   try {
     return parseEvent(data);

@@ -1,4 +1,5 @@
-// What Replicate's language models take in `input`. Every model has its own schema; these are those of its official models, and what their pages say.
+// What Replicate's language models accept in `input`. Every model has its own schema; these cells follow the schemas of
+// its official models and their pages.
 import {
   type CapabilityTable,
   type CapabilityCells,
@@ -31,7 +32,7 @@ const CELLS: CapabilityCells = {
   text: NATIVE,
 };
 
-/** Models of other vendors that Replicate hands on to, with their names for the bound. */
+/** Models of other vendors to which Replicate forwards requests, with their own names for the output bound. */
 export const OPENAI_MODELS = /^openai\//;
 export const ANTHROPIC_MODELS = /^anthropic\//;
 

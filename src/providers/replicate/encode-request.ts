@@ -1,5 +1,5 @@
-// ChatRequest -> a prediction: https://replicate.com/docs/reference/http. The model's own template is used where one turn is asked; a longer conversation,
-// or one whose prompt the caller shapes, goes as a finished prompt.
+// Encodes a ChatRequest as a prediction: https://replicate.com/docs/reference/http. For a single user turn the model's
+// own template is used. A longer conversation, or one whose prompt the caller shapes, is sent as a finished prompt.
 import type { ChatParams, ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -10,15 +10,15 @@ import type { EncodedRequest } from "../provider.ts";
 import { present, stopWords, withExtra } from "../raw-completions/body.ts";
 import { OPENAI_MODELS } from "./capabilities.ts";
 
-/** What followUp and the decoders need to know of the request. */
+/** What followUp and the decoders need to know about the request. */
 export interface ReplicateMemo {
   readonly baseUrl: string;
   readonly stream: boolean;
 }
 
-/** Models that let the caller take their template away: https://replicate.com/meta/meta-llama-3.1-405b-instruct */
+/** Models whose template the caller can replace: https://replicate.com/meta/meta-llama-3.1-405b-instruct */
 const OWN_TEMPLATE = /^(meta|mistralai)\//;
-/** Their bound has the older name: https://replicate.com/meta/llama-2-70b-chat */
+/** Models whose output bound has the older name: https://replicate.com/meta/llama-2-70b-chat */
 const OLDER_BOUND = /^(meta\/(llama-2|codellama)|mistralai\/)/;
 const VERSION = /^[^:]+:[0-9a-f]{64}$/;
 
@@ -40,13 +40,13 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
   const mappedNames = PROMPT_PARAMETERS.filter((name) => params[name] !== undefined).map(
     (name) => `${name} -> input.prompt`,
   );
-  // some write the version into the address
+  // Some configured addresses contain the version.
   const baseUrl = target.baseUrl.replace(/\/v1$/, "");
   const memo: ReplicateMemo = { baseUrl, stream };
   return {
     request: {
       url: `${baseUrl}/v1/${path}`,
-      // the answer is held back until it is there, at most a minute
+      // Replicate holds the response back until the answer is complete, for at most a minute.
       headers: { ...target.headers, "content-type": "application/json", ...(!stream && { prefer: "wait" }) },
       body: JSON.stringify(withExtra(body, request.extra, RESERVED_INSIDE)),
     },
@@ -55,7 +55,7 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
   };
 }
 
-/** `owner/name`, `owner/name:<version>` or `deployments/owner/name`. */
+/** The name is `owner/name`, `owner/name:<version>` or `deployments/owner/name`. */
 function placeOf(model: string): { readonly path: string; readonly version: string | undefined } {
   if (VERSION.test(model)) return { path: "predictions", version: model };
   const segments = model.split("/").map(encodeURIComponent).join("/");

@@ -1,4 +1,5 @@
-// Predictions and their streams: https://replicate.com/docs/reference/http and https://replicate.com/docs/topics/predictions/streaming
+// Decodes predictions and their streams: https://replicate.com/docs/reference/http and
+// https://replicate.com/docs/topics/predictions/streaming
 import { mainTokenCount } from "../token-count.ts";
 import type { ChatAnswer, ChatChunk, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -7,7 +8,7 @@ import { errorClassifier } from "../openai-compatible/errors.ts";
 import { type DecodeContext, type FollowUp, MalformedAnswer, type StreamDecoder, StreamError } from "../provider.ts";
 import type { ReplicateMemo } from "./encode-request.ts";
 
-/** A failed prediction's words: https://replicate.com/docs/topics/predictions/lifecycle */
+/** Classifies the messages of failed predictions: https://replicate.com/docs/topics/predictions/lifecycle */
 export const errors = errorClassifier({
   errors: [
     { class: "overloaded", text: /queue is full|out of capacity/i },
@@ -18,13 +19,16 @@ export const errors = errorClassifier({
 const ID = /^[A-Za-z0-9]{10,64}$/;
 const STREAM_PATH = /^\/[A-Za-z0-9._~/-]{1,512}$/;
 const PENDING: ReadonlySet<unknown> = new Set(["starting", "processing"]);
-/** As the vendor's own client does. */
+/** The interval of the vendor's own client. */
 const POLL_MS = 500;
 const OWN_BASE = "https://api.replicate.com";
-/** Where streams are, the first unless the answer names another of them. */
+/** The hosts of streams. The first is used unless the response names the other. */
 const STREAM_HOSTS = ["stream.replicate.com", "streaming.api.replicate.com"];
 
-/** A look at the prediction again, or its stream. The answer gives an id and a path, each checked, and never a host. */
+/**
+ * Polls the prediction again, or requests its stream. The response supplies an id and a path, both of which are
+ * checked, and never the host.
+ */
 export function followUp(body: string, { memo }: DecodeContext): FollowUp | null {
   const prediction = predictionOf(body);
   if (!PENDING.has(prediction["status"])) return null;
@@ -53,7 +57,7 @@ export function followUp(body: string, { memo }: DecodeContext): FollowUp | null
   };
 }
 
-/** Null for a model that does not stream: its answer then comes whole. */
+/** `null` for a model that does not stream: its answer then comes in one piece. */
 function streamAddress({ urls }: JsonObject, baseUrl: string): string | null {
   const given = isObject(urls) ? urls["stream"] : undefined;
   if (typeof given !== "string") return null;
@@ -64,7 +68,7 @@ function streamAddress({ urls }: JsonObject, baseUrl: string): string | null {
   return `https://${STREAM_HOSTS.find((host) => host === url.host) ?? STREAM_HOSTS[0]!}${url.pathname}`;
 }
 
-/** Throws StreamError for what is an error and no prediction. */
+/** Throws StreamError for an error and MalformedAnswer for a body that is not a prediction. */
 function predictionOf(body: string): JsonObject {
   const parsed = parseAnswer(body);
   if (!isObject(parsed) || typeof parsed["status"] !== "string") {
@@ -94,7 +98,7 @@ function failureOf(status: Json | undefined, error: Json | undefined): StreamErr
   return new StreamError(errors.classifyParsed(200, { error: words }, words));
 }
 
-/** Pieces of a text, or the text; what is neither is told as JSON. */
+/** The output is a text or a list of its pieces. Any other output is returned as JSON. */
 function textOf(output: Json | undefined): string {
   if (typeof output === "string") return output;
   if (output === null || output === undefined) return "";
@@ -126,7 +130,7 @@ export function openStream(): StreamDecoder {
         case "done":
           return ended(data);
         default:
-          // logs, and what is not documented
+          // Logs and undocumented events are ignored.
           return [];
       }
     },
@@ -134,7 +138,7 @@ export function openStream(): StreamDecoder {
   };
 }
 
-/** `{}`, or why it ended before its end. */
+/** The data is `{}`, or gives the reason why the prediction ended early. */
 function ended(data: string): readonly ChatChunk[] {
   const reason = reasonOf(data);
   if (reason !== null)

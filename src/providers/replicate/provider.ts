@@ -1,4 +1,5 @@
-// Replicate's predictions: https://replicate.com/docs/reference/http. A request makes a prediction; the answer is read off it, or off its stream.
+// Replicate's predictions as a provider: https://replicate.com/docs/reference/http. A request creates a prediction, and
+// the answer is read from the prediction or from its stream.
 import { BEARER, withKey } from "../openai-compatible/provider.ts";
 import { PROMPT_MEMBERS } from "../prompt-template/prompt-members.ts";
 import { PLAIN_DIALECT, PLAIN_PROVIDER, type Provider } from "../provider.ts";
@@ -31,7 +32,7 @@ export const replicate: Provider = {
     "stream",
     "stream_options",
   ]),
-  // an address that Replicate calls
+  // An address that Replicate calls.
   privileged: new Set(["webhook"]),
   encodeRequest,
   sign: (request, credential) => withKey(request, credential, BEARER),

@@ -1,4 +1,5 @@
-// The frame around a container's stream: events PayloadPart with the bytes of its server-sent events, cut anywhere, and exceptions of AWS's own.
+// Unwraps the frames around a container's stream: PayloadPart events with the bytes of its server-sent events, split at
+// any position, and AWS's own exceptions.
 // https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_runtime_ResponseStream.html
 import type { ChatChunk } from "../../core/chat.ts";
 import { createSseParser, type SseEvent } from "../../wire/sse.ts";
@@ -6,10 +7,13 @@ import { UpstreamFault } from "../../wire/upstream.ts";
 import { classifyError } from "../bedrock/errors.ts";
 import { decoderAround, MalformedAnswer, StreamError, type StreamDecoder } from "../provider.ts";
 
-/** The frames are bounded already; this only keeps an event from growing over many of them. */
+/** The frames are already bounded. This bound only keeps an event from growing over many frames. */
 const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 
-/** `inner` decodes the container's own events. An event that is in no frame is one of them: a proxy may have taken the frame off. */
+/**
+ * `inner` decodes the container's own events. An event without a frame is treated as one of them, because a proxy may
+ * have removed the frame.
+ */
 export function openPayloadStream(inner: StreamDecoder): StreamDecoder {
   const parser = createSseParser({ maxEventBytes: MAX_EVENT_BYTES });
 
@@ -24,7 +28,7 @@ export function openPayloadStream(inner: StreamDecoder): StreamDecoder {
 
   return decoderAround(inner, {
     push(event) {
-      // each character of such a payload is one byte: wire/aws-event-stream.ts
+      // Each character of such a payload is one byte: wire/aws-event-stream.ts.
       if (event.event === "PayloadPart") return decoded(() => parser.push(Buffer.from(event.data, "latin1")));
       if (/.(?:error|failure|exception)$/i.test(event.event))
         throw new StreamError(classifyError({ status: 200, body: event.data }, event.event));

@@ -1,5 +1,6 @@
-// Amazon SageMaker endpoints whose container speaks OpenAI's chat completions (TGI, vLLM and LMI do): the endpoint's name is the model. AWS's part is the
-// address, the signature and the frame around a stream. https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_runtime_InvokeEndpoint.html
+// Amazon SageMaker endpoints whose container serves OpenAI's chat completions, as TGI, vLLM and LMI do. The endpoint's
+// name is the model. The address, the signature and the frame around a stream are AWS's.
+// https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_runtime_InvokeEndpoint.html
 import type { ChatRequest } from "../../core/chat.ts";
 import { isObject, type Json } from "../../core/json.ts";
 import type { Credential, Target } from "../../core/target.ts";
@@ -35,7 +36,7 @@ const container = openAICompatibleProvider({
     },
   ],
   path: "/endpoints/{model}/invocations",
-  // the containers pass over what they do not know
+  // The containers ignore unknown members.
   conversation: openTable("https://docs.aws.amazon.com/sagemaker/latest/dg/large-model-inference.html"),
 });
 
@@ -56,7 +57,7 @@ function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
     : encoded;
 }
 
-/** AWS takes signatures alone; a key is for a proxy at an address of one's own. */
+/** AWS accepts only signatures. A key is for a proxy at an address that the user configured. */
 function sign(
   request: UpstreamRequest,
   credential: Credential | null,
@@ -67,7 +68,7 @@ function sign(
     : container.sign(request, credential, context);
 }
 
-/** What the container said stands inside what AWS says of it. */
+/** The container's error is inside the error that AWS returns. */
 function classifyError(answer: ErrorAnswer): UpstreamFailure {
   const body: Json | undefined = readErrorJson(answer.body);
   if (!isObject(body) || body["error"] !== undefined) return container.classifyError(answer);

@@ -1,4 +1,4 @@
-// What each sandbox model says: a pure function of the request, so that the same call always has the same answer.
+// The answers of the sandbox models: a pure function of the request, so that the same call always has the same answer.
 import type { ChatParams, Message } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type Plan, planOf } from "./planned-calls.ts";
@@ -23,9 +23,9 @@ export interface SandboxAnswer {
 }
 
 const MAX_WORDS = 100_000;
-/** Of what was sent, in each choice. */
+/** The most characters of the request that each choice repeats. */
 export const MAX_REPEATED_CHARACTERS = 100_000;
-/** Of all choices of an answer together: there are up to 128. */
+/** The most characters of all choices of an answer together, of which there are up to 128. */
 const MAX_CHARACTERS = 4 * 1024 * 1024;
 const WORDS = "the quick brown fox jumps over a lazy dog while seven wise owls keep watch above quiet water".split(" ");
 
@@ -100,7 +100,10 @@ function jsonOf(request: SandboxRequest): Json {
     : { answer: lastUserText(request.messages) };
 }
 
-/** Calls the tool that is forced, else the first that is offered; none when there is none, or when the conversation ends with a result. */
+/**
+ * Returns a call of the function that is forced, or else of the first that is offered. `null` when no function is
+ * offered, when tool_choice is `none`, or when the conversation ends with a tool result.
+ */
 function firstCall(request: SandboxRequest): SandboxCall | null {
   if (request.tool_choice === "none" || request.messages.at(-1)?.role === "tool") return null;
   const offered = offeredIn(request);
@@ -121,7 +124,7 @@ function roomIn(request: SandboxRequest, most = MAX_REPEATED_CHARACTERS): number
   return Math.min(most, Math.floor(MAX_CHARACTERS / (request.n ?? 1)));
 }
 
-/** What does not fit is cut off before it is looked at: it may be megabytes. */
+/** Text that does not fit is cut off before it is searched, because it may be megabytes long. */
 function bounded(whole: string, request: SandboxRequest, most?: number): SandboxAnswer {
   const room = roomIn(request, most);
   const stops = typeof request.stop === "string" ? [request.stop] : (request.stop ?? []);
@@ -137,7 +140,7 @@ function bounded(whole: string, request: SandboxRequest, most?: number): Sandbox
   return { text: stopped.slice(0, end), calls: [], finish: end < stopped.length || isCut ? "length" : "stop" };
 }
 
-/** Of the whole conversation, however much of it is repeated. */
+/** The tokens of the whole conversation, however much of it the answer repeats. */
 export function promptTokens(messages: readonly Message[]): number {
   return messages.reduce((sum, message) => sum + countWords(messageText(message)).words, 0);
 }

@@ -1,41 +1,44 @@
-// A plan of tool calls in the user's words, which `sandbox:tools` follows round by round: "Call echo {"message": "Hi"} and call get-sum {"a": 1, "b": 2}, then call
-// get-env." Names are those of offered functions, or what stands behind the `__` of one; `then` begins the next round. However a text is written, reading it takes
-// time in proportion to its length.
+// A plan of tool calls in the user's text, which `sandbox:tools` follows round by round: "Call echo {"message": "Hi"}
+// and call get-sum {"a": 1, "b": 2}, then call get-env." A name is that of an offered function, or the part of one
+// behind its `__`. `then` begins the next round. Reading takes time in proportion to the length of the text, whatever
+// it contains.
 import type { Message } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 
 export interface PlannedCall {
   readonly name: string;
-  /** Null: as the schema wants it. */
+  /** `null` when the arguments are made from the function's schema. */
   readonly args: string | null;
 }
 
-/** What is left of the plan of a conversation. */
+/** The rest of the plan of a conversation. */
 export interface Plan {
-  /** Empty: all rounds have been. */
+  /** The calls of the next round. Empty when all rounds are done. */
   readonly calls: readonly PlannedCall[];
-  /** Calls of the rounds that have been. */
+  /** The number of tool calls in the rounds that are done. */
   readonly called: number;
-  /** What came of them. */
+  /** The results of those rounds. */
   readonly results: readonly Message[];
 }
 
 const MAX_TEXT = 65_536;
 const MAX_ARGUMENTS = 4096;
-/** Of one plan, in all rounds. */
+/** The most tool calls of one plan, in all rounds. */
 const MAX_CALLS = 128;
-/** Different words behind `call`, in all messages: each is compared with the names of all functions. */
+/**
+ * The most different words behind `call` in all messages, because each is compared with the names of all functions.
+ */
 const MAX_NAMES_ASKED = 256;
 const STEP = /\bcall\s+([\w.-]{1,128})|\bthen\b/gi;
 
-/** Null: the conversation has none, or has gone on to something else. */
+/** `null` when the conversation has no plan, or has moved on to another subject. */
 export function planOf(messages: readonly Message[], functions: readonly JsonObject[]): Plan | null {
   const nameOf = namesOf(functions);
   let steps: readonly (readonly PlannedCall[])[] = [];
   const at = messages.findLastIndex(({ role, content }) => {
     if (role !== "user") return false;
     steps = stepsIn(textIn(content), nameOf);
-    // images of results come as messages of a user, in parts
+    // Images in tool results come as a user message with content parts.
     return typeof content === "string" || steps.length > 0;
   });
   if (steps.length === 0) return null;
@@ -48,7 +51,7 @@ export function planOf(messages: readonly Message[], functions: readonly JsonObj
   };
 }
 
-/** The name of the function that a word means, the first in the order of their list. */
+/** Finds the name of the function that a word means, the first in the order of the list. */
 function namesOf(functions: readonly JsonObject[]): (asked: string) => string | undefined {
   const names = functions.map(({ name }) => name).filter((name) => typeof name === "string");
   const found = new Map<string, string | undefined>();
@@ -81,7 +84,7 @@ function stepsIn(text: string, nameOf: (asked: string) => string | undefined): r
   return steps.filter((step) => step.length > 0);
 }
 
-/** The JSON object that begins there, behind white space. */
+/** The JSON object that begins at `from`, after white space. */
 function argumentsAt(text: string, from: number): string | null {
   const near = text.slice(from, from + 2 * MAX_ARGUMENTS).trimStart();
   const json = near[0] === "{" ? balanced(near.slice(0, MAX_ARGUMENTS)) : null;
@@ -93,7 +96,7 @@ function argumentsAt(text: string, from: number): string | null {
   }
 }
 
-/** Up to the brace that closes the first one, as it is for JSON: braces within texts are letters like others. */
+/** The text up to the brace that closes the first one, as JSON reads it: braces within strings do not count. */
 function balanced(text: string): string | null {
   let open = 0;
   let isInText = false;

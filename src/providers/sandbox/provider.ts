@@ -1,4 +1,5 @@
-// The sandbox as a provider: OpenAI's wire form, spoken with the server in this process (upstream.ts). Needs no key and no network.
+// The sandbox as a provider: OpenAI's wire form, answered by the server in this process (upstream.ts). It needs no key
+// and no network.
 import { openTable } from "../conversation-members.ts";
 import { openAICompatibleProvider } from "../openai-compatible/provider.ts";
 import type { Provider } from "../provider.ts";
@@ -19,11 +20,11 @@ export const sandbox: Provider = openAICompatibleProvider({
 export interface BuiltInModel {
   readonly id: string;
   readonly name: string;
-  /** It exists to try out failures, and `GET /models` lists it only where the configuration names it. */
+  /** Set for a model that exists to try out failures. `GET /models` lists it only when the configuration names it. */
   readonly fails?: true;
 }
 
-/** Its models; the numbers in names may be others. */
+/** The sandbox's models. The numbers in their names may be replaced by others. */
 export const SANDBOX_MODELS: readonly BuiltInModel[] = [
   { id: "echo", name: "Echo: says the last user message" },
   {

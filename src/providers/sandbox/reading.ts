@@ -1,17 +1,18 @@
-// What the sandbox reads of a request: all that its answer is made of, and bounded however long the request is. Pure, so that the thread of long bodies can do it.
+// What the sandbox reads from a request: everything that its answer is made from, bounded however long the request is.
+// It is pure, so that the thread of long bodies can do it.
 import { answerOf, promptTokens, type SandboxAnswer, type SandboxRequest } from "./answers.ts";
 
 export interface SandboxReading {
   readonly model: string;
   readonly isStreamed: boolean;
   readonly choices: number;
-  /** Of the whole conversation. */
+  /** The tokens of the whole conversation. */
   readonly promptTokens: number;
-  /** The answer, or why there is none. */
+  /** The answer, or the reason why there is none. */
   readonly result: { readonly answer: SandboxAnswer } | { readonly refusal: SandboxRefusal };
 }
 
-/** An error body in OpenAI's form. */
+/** The content of an error body in OpenAI's form. */
 export interface SandboxRefusal {
   readonly status: number;
   readonly message: string;
@@ -21,10 +22,10 @@ export interface SandboxRefusal {
 }
 
 const MODELS = /^(?:echo|assistant|tools|json|stall|cut|garbage|words-\d{1,6}|slow-\d{1,6}|fail-\d{1,6})$/;
-/** As OpenAI has it: https://platform.openai.com/docs/api-reference/chat/create#chat-create-stop */
+/** OpenAI's bound: https://platform.openai.com/docs/api-reference/chat/create#chat-create-stop */
 const MAX_STOPS = 4;
 
-/** `body`: the request as it was encoded for the sandbox. */
+/** `body` is the request as it was encoded for the sandbox. */
 export function readingOf(body: string): SandboxReading {
   const request = JSON.parse(body) as SandboxRequest;
   const refusal = refusalOf(request);

@@ -1,21 +1,25 @@
-// A value that fits a JSON Schema, always the same one: the smallest that the schema's own words lead to. Patterns are not solved.
+// Makes a value that fits a JSON Schema, always the same one, and as small as the schema's keywords allow. Patterns are
+// not solved.
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 
 const MAX_DEPTH = 16;
-/** A short schema can ask for a value of any size, and lead to its largest part at each place. Where there is no room left stands null. */
+/**
+ * Bounds on the work and on the value, because a short schema can require a value of any size and lead to its largest
+ * part at every place. Where a bound is exhausted, the value is null.
+ */
 const MAX_VALUES = 1000;
 const MAX_MEMBERS = 50_000;
 const MAX_COPIED_CHARACTERS = 50_000;
 const MAX_TEXT = 1000;
 const MAX_REFERENCE = 1000;
 
-/** What is the same at every place of one schema. */
+/** The state that all places of one schema share. */
 interface Whole {
   readonly root: Json | undefined;
   valuesLeft: number;
-  /** Of the schema, looked at. */
+  /** The members of the schema that may still be read. */
   membersLeft: number;
-  /** Of the schema's own words: constants, defaults, names of members. */
+  /** The characters that may still be copied from the schema: constants, defaults, names of members. */
   charactersLeft: number;
 }
 
@@ -47,16 +51,16 @@ function sampleAt(schema: Json | undefined, whole: Whole, depth: number): Json {
   return sampleOfType(schema, whole, depth);
 }
 
-/** A value or a name that stands in the schema. Null: there is no room left for it. */
+/** A value or a name that the schema contains. `null` when there is no room left for it. */
 function copied(value: Json, whole: Whole): Json {
   whole.charactersLeft -= typeof value === "string" ? value.length : JSON.stringify(value).length;
   if (whole.charactersLeft >= 0) return value;
-  // one that is too long is measured once, and not at each place again
+  // A value that is too long is measured only once, and not again at each place.
   whole.membersLeft = 0;
   return null;
 }
 
-/** The schema without the member `word`, and in its place the members of what stood there. */
+/** The schema without the member `word`, but with the members of the schemas that `word` held. */
 function joined(schema: JsonObject, word: string, parts: readonly Json[], whole: Whole): JsonObject {
   const members = Object.entries(schema).filter(([name]) => name !== word);
   for (const part of parts) {
@@ -132,7 +136,7 @@ function sampleText(schema: JsonObject): string {
   return typeof maxLength === "number" ? long.slice(0, maxLength) : long;
 }
 
-/** Local references only: `#/$defs/Name`. */
+/** Follows only local references: `#/$defs/Name`. */
 function follow(reference: string, root: Json | undefined): Json | undefined {
   if (!reference.startsWith("#/") || reference.length > MAX_REFERENCE) return undefined;
   return reference

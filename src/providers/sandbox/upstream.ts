@@ -1,5 +1,6 @@
-// The sandbox's server: an upstream client that answers in this process, in OpenAI's wire form, so that everything can be tried without key and
-// network. Its faults are real ones: what a provider that stalls, cuts or lies looks like on the wire.
+// The sandbox's server: an upstream client that answers in this process in OpenAI's wire form, so that everything can
+// be tried without a key or a network. Its faults are realistic: they look on the wire like a provider that stalls,
+// breaks off or sends invalid data.
 import type { CancelSignal } from "../../core/cancellation.ts";
 import { bytesOf, utf8Of } from "../../wire/body-bytes.ts";
 import {
@@ -15,16 +16,20 @@ import { countWords, wordsOf } from "./words.ts";
 
 export const SANDBOX_SCHEME = "sandbox:";
 
-/** Reads a long request elsewhere, so that nobody waits for it here; `whose` says in whose turn. Null: it is short, and read here. Takes bytes: they are no longer here. */
+/**
+ * Reads a long request in another thread, so that other calls do not wait for it. `whose` is the partition in whose
+ * turn the request is read. Returns `null` for a short request, which is read here. If `body` is bytes, their buffer is
+ * transferred and can no longer be used here.
+ */
 export type ReadElsewhere = (body: string | Uint8Array, whose: string) => Promise<SandboxReading> | null;
 
 const encoder = new TextEncoder();
 const CREATED = 1_767_225_600;
 const MAX_SLOW_MS = 600_000;
-/** Events that go into one read. */
+/** The number of events that one read returns. */
 const EVENTS_PER_READ = 16;
 
-/** What an answer is made of. */
+/** What an answer is made from. */
 type Answering = SandboxReading & { readonly answer: SandboxAnswer };
 
 export function createSandboxUpstream(readElsewhere: ReadElsewhere): UpstreamClient {
@@ -83,7 +88,7 @@ function failure(status: number): UpstreamResponse {
   );
 }
 
-/** What a stream is made of: text to send, a fault to fail with, or silence until a clock or the caller ends it. */
+/** An element of a stream: text to send, a fault to fail with, or silence until a timeout or the caller ends it. */
 type Piece = string | UpstreamFault | typeof SILENCE;
 const SILENCE = Symbol("silence");
 
@@ -132,7 +137,7 @@ function respond(
   return { status, header: (name) => headers[name] ?? null, body };
 }
 
-/** Waits; the caller's signal ends it at once, a clock that is shorter with a timeout. */
+/** Waits. The caller's signal ends the wait at once, and a shorter `clockMs` ends it with a timeout. */
 function pause(ms: number, signal: CancelSignal, clockMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const listener = {
@@ -155,7 +160,7 @@ function pause(ms: number, signal: CancelSignal, clockMs: number): Promise<void>
   });
 }
 
-/** What comes of the work, unless the caller's signal or the clock ends the wait. The work itself goes on. */
+/** The result of the work, unless the caller's signal or the timeout ends the wait. The work itself continues. */
 function within<T>(work: Promise<T>, signal: CancelSignal, clockMs: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const over = (): void => {

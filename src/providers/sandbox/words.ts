@@ -1,13 +1,16 @@
-// The tokens of the sandbox: one token is one word, a run of characters without white space with the white space that follows it. White space that a text begins
-// with is a word of its own.
+// The tokens of the sandbox. One token is one word: a run of characters without white space, together with the white
+// space that follows it. White space at the start of a text is a word of its own.
 
 export interface CountedWords {
   readonly words: number;
-  /** Where the last of them ends. */
+  /** Where the last of these words ends. */
   readonly end: number;
 }
 
-/** The first words of a text, at most so many. They are counted without making a text of each: a long prompt has millions. */
+/**
+ * Counts the first words of a text, at most `most`, without creating a string for each, because a long prompt has
+ * millions.
+ */
 export function countWords(text: string, most = Number.POSITIVE_INFINITY): CountedWords {
   let words = 0;
   let isAfterSpace = true;
@@ -26,7 +29,7 @@ export function* wordsOf(text: string): Generator<string> {
   for (const [word] of text.matchAll(/\S+\s*|^\s+/g)) yield word;
 }
 
-/** What `\s` of a regular expression means (https://tc39.es/ecma262/#prod-CharacterClassEscape). */
+/** White space as `\s` of a regular expression defines it (https://tc39.es/ecma262/#prod-CharacterClassEscape). */
 function isWhiteSpace(unit: number): boolean {
   if (unit < 0x80) return unit === 0x20 || (unit >= 0x09 && unit <= 0x0d);
   return (

@@ -1,11 +1,12 @@
-// Addresses of Vertex AI: https://docs.cloud.google.com/vertex-ai/generative-ai/docs/learn/locations (global, multi-regions, regions) and, for calls with
-// an API key alone, https://docs.cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/vertex-ai-express-mode-api-reference
+// Addresses of Vertex AI: https://docs.cloud.google.com/vertex-ai/generative-ai/docs/learn/locations (global,
+// multi-regions, regions) and, for calls with only an API key,
+// https://docs.cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/vertex-ai-express-mode-api-reference
 import { GatewayError } from "../../core/errors.ts";
 import type { Target } from "../../core/target.ts";
 import { API_VERSION, versionedBase } from "../gemini/address.ts";
 import type { ProviderSetting } from "../provider.ts";
 
-/** The host of the location `global`; the others' are made of it. */
+/** The host of the location `global`, from which the hosts of other locations are derived. */
 export const GLOBAL_ADDRESS = "https://aiplatform.googleapis.com";
 const GLOBAL = "global";
 const MULTI_REGIONS: ReadonlySet<string> = new Set(["us", "eu"]);
@@ -36,14 +37,17 @@ export const SETTINGS: readonly ProviderSetting[] = [
 ];
 
 export interface Resource {
-  /** Below the location: `publishers/google/models/x:generateContent`. */
+  /** The path below the location: `publishers/google/models/x:generateContent`. */
   readonly path: string;
   readonly version: string;
-  /** Whether an API key alone reaches it. */
+  /** Whether it can be called with only an API key. */
   readonly express: boolean;
 }
 
-/** Throws `invalid_request` for a project that is missing, and for what would bend the address. */
+/**
+ * Throws GatewayError `invalid_request` when the project is missing, and for a project or location that would alter the
+ * address.
+ */
 export function vertexAddress(target: Target, { path, version, express }: Resource): string {
   const location = target.settings[LOCATION.name] ?? GLOBAL;
   const project = target.settings[PROJECT.name];
@@ -67,7 +71,7 @@ export function vertexAddress(target: Target, { path, version, express }: Resour
   return `${base}/projects/${project}/locations/${location}/${path}`;
 }
 
-/** An address of one's own, be it the operator's or the request's, stays as it is. */
+/** Any other configured address, the operator's or the request's, is used unchanged. */
 function hostOf({ baseUrl }: Target, location: string): string {
   if (baseUrl !== GLOBAL_ADDRESS || location === GLOBAL) return baseUrl;
   return MULTI_REGIONS.has(location)
@@ -75,7 +79,7 @@ function hostOf({ baseUrl }: Target, location: string): string {
     : `https://${location}-aiplatform.googleapis.com`;
 }
 
-/** A name as one step of a path. The `@` of a version stays as the vendors' clients write it. */
+/** A name as one path segment. The `@` of a version is not encoded, as in the vendors' clients. */
 export function pathStep(name: string): string {
   return encodeURIComponent(name).replaceAll("%40", "@");
 }

@@ -1,5 +1,6 @@
 // Claude on Vertex AI: the Messages API with the model in the address and the version in the body.
-// https://platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai, https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude
+// https://platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai,
+// https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude
 import { type CapabilityTable, mapped, UNSUPPORTED } from "../../core/capability.ts";
 import type { BlockType, ChatRequest, ContentPart, Message } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -21,13 +22,18 @@ import { ownName } from "./models.ts";
 const DEFAULT_VERSION = "v1";
 const MESSAGES_VERSION = "vertex-2023-10-16";
 
-/** Addresses are not fetched here, and there is no Files API: https://platform.claude.com/docs/en/build-with-claude/overview */
+/**
+ * Vertex AI fetches no addresses for Claude and has no Files API:
+ * https://platform.claude.com/docs/en/build-with-claude/overview
+ */
 export const CLAUDE_INLINES: ReadonlySet<BlockType> = new Set(["image_url", "file", "document"]);
 
 /**
- * `output_config.format` is off in every organization that has not allowed it by a policy, so JSON goes by a forced tool call wherever one can be forced.
+ * `output_config.format` is off in every organization that has not allowed it by a policy, so JSON output uses a forced
+ * tool call wherever a call can be forced:
  * https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/structured_outputs
- * Messages of the system stand in front of all turns here: https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
+ * System messages have to stand before all turns on Vertex AI:
+ * https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
  */
 function factsHere(facts: ModelFacts): ModelFacts {
   return { ...facts, jsonSchema: facts.jsonSchema && !facts.forcedTools, systemTurns: false };
@@ -59,7 +65,7 @@ function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
   };
 }
 
-/** Ids of files that were uploaded to Anthropic mean nothing here. */
+/** Ids of files that were uploaded to Anthropic are not valid on Vertex AI. */
 function refuseUploadedFiles(messages: readonly Message[]): void {
   for (const [at, { content }] of messages.entries()) {
     if (!Array.isArray(content)) continue;

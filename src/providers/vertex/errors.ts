@@ -1,4 +1,5 @@
-// Errors on Vertex AI in their three forms: Anthropic's of Claude itself, OpenAI's of servers of open models, and Google's of everything in front of both.
+// Classifies errors on Vertex AI in their three forms: Anthropic's from Claude itself, OpenAI's from servers of open
+// models, and Google's from everything in front of both.
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { classifyError as classifyClaude } from "../anthropic/errors.ts";
 import { readErrorJson } from "../error-body.ts";
@@ -6,7 +7,7 @@ import { classifyError as classifyGoogle } from "../gemini/errors.ts";
 import type { ErrorAnswer, UpstreamFailure } from "../provider.ts";
 import { openModels } from "./open-models.ts";
 
-/** Copes with any body. */
+/** Accepts any body and never throws. */
 export function classifyError(answer: ErrorAnswer): UpstreamFailure {
   const body = readErrorJson(answer.body);
   const outer = Array.isArray(body) ? (body as readonly Json[])[0] : body;

@@ -1,4 +1,4 @@
-// What the models of one wire form have of a provider: the provider of Vertex AI picks by the model's name.
+// The part of a provider that differs between wire forms. The provider of Vertex AI selects it by the model's name.
 import type { Provider } from "../provider.ts";
 
 export type ModelsOfOneForm = Pick<

@@ -1,5 +1,5 @@
-// Gemini models, and one's own tuned ones, on Vertex AI: the same translation as for AI Studio, with what Vertex has differently.
-// https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference
+// Gemini models and users' own tuned models on Vertex AI: the same translation as for AI Studio, with Vertex's
+// differences. https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference
 import { type CapabilityTable, mapped } from "../../core/capability.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import type { Target } from "../../core/target.ts";
@@ -17,10 +17,13 @@ import { pathStep, vertexAddress } from "./address.ts";
 import type { ModelsOfOneForm } from "./forms.ts";
 import { ownName } from "./models.ts";
 
-/** The version of Google's own client: the one that has function call ids and preview models. */
+/** The version that Google's own client uses; it has function call ids and preview models. */
 const DEFAULT_VERSION = "v1beta1";
 
-/** Fields that only one of the two services has: googleapis/js-genai, src/converters/_models_converters.ts. Tiers: .../docs/flex-paygo, .../docs/priority-paygo. */
+/**
+ * Fields that only one of the two services has: googleapis/js-genai, src/converters/_models_converters.ts. Tiers:
+ * .../docs/flex-paygo, .../docs/priority-paygo.
+ */
 const VERTEX: GeminiPlatform = {
   tools: {
     google_search: "googleSearch",
@@ -58,7 +61,10 @@ function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
   };
 }
 
-/** Tuned models are endpoints of one's own: https://docs.cloud.google.com/vertex-ai/generative-ai/docs/models/gemini-use-supervised-tuning */
+/**
+ * A tuned model is an endpoint of the user:
+ * https://docs.cloud.google.com/vertex-ai/generative-ai/docs/models/gemini-use-supervised-tuning
+ */
 function resourceOf(model: string): string {
   const steps = model.split("/").map(pathStep).join("/");
   return /^(?:endpoints|publishers)\/./.test(model) ? steps : `publishers/google/models/${steps}`;

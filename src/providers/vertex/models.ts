@@ -1,11 +1,13 @@
-// Which wire form a model of Vertex AI speaks, by its name: `gemini-3-flash`, `claude-opus-4-6@default`, `meta/llama-4-maverick-17b-128e-instruct-maas`.
-// https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/use-partner-models, .../docs/maas/call-open-model-apis
+// The wire form of a model of Vertex AI, by its name: `gemini-3-flash`, `claude-opus-4-6@default`,
+// `meta/llama-4-maverick-17b-128e-instruct-maas`.
+// https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/use-partner-models,
+// .../docs/maas/call-open-model-apis
 
 export type WireForm = "gemini" | "claude" | "mistral" | "open";
 
 export const CLAUDE = /^(?:publishers\/anthropic\/models\/|anthropic\/|claude-)/;
 export const MISTRAL = /^(?:publishers\/mistralai\/models\/|mistralai\/|(?:mistral|ministral|codestral)-)/;
-/** Open and partner models are named with their maker. */
+/** The names of open and partner models begin with their maker. */
 export const OPEN = /^(?!(?:anthropic|mistralai|google|publishers|models|endpoints)\/)[^/]+\//;
 
 export function wireFormOf(model: string): WireForm {

@@ -1,5 +1,6 @@
-// Open models as a service, and Mistral's, on Vertex AI: both speak OpenAI's form, at addresses of two kinds.
-// https://docs.cloud.google.com/vertex-ai/generative-ai/docs/maas/call-open-model-apis, https://docs.mistral.ai/deployment/cloud/vertex/
+// Open models as a service and Mistral's models on Vertex AI. Both use OpenAI's API, at addresses of two kinds.
+// https://docs.cloud.google.com/vertex-ai/generative-ai/docs/maas/call-open-model-apis,
+// https://docs.mistral.ai/deployment/cloud/vertex/
 import type { Target } from "../../core/target.ts";
 import { likeVllm } from "../openai-compatible/conversation.ts";
 import { openAICompatibleProvider } from "../openai-compatible/provider.ts";
@@ -63,7 +64,7 @@ const mistral = openAICompatibleProvider({
   },
 });
 
-/** The body names the model without its maker, and the address does too. */
+/** Body and address name the model without its maker. */
 export const mistralModels: Provider = {
   ...mistral,
   encodeRequest: (request, target: Target) =>

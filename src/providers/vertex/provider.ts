@@ -1,5 +1,5 @@
-// Google Vertex AI: one provider for Gemini, Claude, Mistral and open models, each in its own wire form, picked by the model's name.
-// https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference
+// Google Vertex AI: one provider for Gemini, Claude, Mistral and open models, each in its own wire form, which the
+// model's name selects. https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference
 import type { CapabilityTable } from "../../core/capability.ts";
 import type { ChatRequest, MessageRole } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -27,7 +27,10 @@ function modelsLike(model: string): ModelsOfOneForm {
   return FORMS[wireFormOf(model)];
 }
 
-/** What one maker's models understand is refused for the others (decisions 5.7), as it is for other providers before it gets here. */
+/**
+ * Refuses forms that only another maker's models understand (promise 5.7). For other providers this check was made
+ * earlier.
+ */
 function refuseForeignForms(request: ChatRequest, { blocks, tools, toolChoices, messageRules }: Dialect): void {
   for (const { kind, value, path, message } of request.vendorForms) {
     const list = { block: blocks, tool: tools, tool_choice: toolChoices, message_rule: messageRules }[kind];
@@ -45,7 +48,7 @@ function sign(request: UpstreamRequest, credential: Credential | null): Upstream
   return { ...request, headers: { ...request.headers, ...header } };
 }
 
-/** Cells of one form count for its models alone, so they are named whole, behind the exceptions of that form. */
+/** Cells of one form apply only to its models, so each form lists all of its cells, behind that form's exceptions. */
 const capabilities: CapabilityTable = {
   cells: geminiModels.capabilities.cells,
   exceptions: [
