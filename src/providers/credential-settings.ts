@@ -1,4 +1,4 @@
-// The keys of a provider's entry that hold credentials, and the stored credentials that are made of them. The forms follow:
+// The keys of a provider's entry that hold credentials, and the stored credentials that are made of them. Their forms:
 // AWS: https://docs.aws.amazon.com/sdkref/latest/guide/creds-config-files.html
 // Google: https://cloud.google.com/docs/authentication
 // Entra: https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow
