@@ -1,9 +1,12 @@
-// The only reader of the process's environment. It is read once, at the start; what a variable means is here, what overrides what in
-// server-options.ts.
+// The only reader of the process's environment, which is read once at the start. This file defines what a variable
+// means; server-options.ts defines what overrides what.
 import { HOST, isDatabaseUrl, LOG_LEVELS, type LogLevel } from "./sections.ts";
 import { ConfigurationError, type ConfigurationProblem } from "./problem.ts";
 
-/** The variables that the gateway itself understands; beside them the keys of providers, and whatever the file names in `${NAME}`. */
+/**
+ * The variables that the gateway itself reads; in addition there are the keys of providers, and the variables that the
+ * file names in `${NAME}`.
+ */
 export const VARIABLES = {
   PORT: "Port to listen on.",
   DRAGOMAN_HOST: "Address to listen on.",
@@ -38,7 +41,10 @@ export interface Environment {
   get(name: string): string | undefined;
 }
 
-/** Takes a copy: a later change of the source changes nothing. Throws ConfigurationError when a variable has a value that it cannot have. */
+/**
+ * Copies the source, so that later changes have no effect. Throws ConfigurationError when a variable has an invalid
+ * value.
+ */
 export function readEnvironment(source: Readonly<Record<string, string | undefined>> = process.env): Environment {
   const values = new Map(
     Object.entries(source).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ""),
@@ -72,7 +78,10 @@ export function readEnvironment(source: Readonly<Record<string, string | undefin
   return environment;
 }
 
-/** The launcher (bin/runtime.mjs) has started this process. Not among VARIABLES: operators do not set it. */
+/**
+ * Whether the launcher (bin/runtime.mjs) has started this process. The variable is not among VARIABLES, because
+ * operators do not set it.
+ */
 export function isLaunched(source: Readonly<Record<string, string | undefined>> = process.env): boolean {
   return source["DRAGOMAN_LAUNCHER"] !== undefined;
 }

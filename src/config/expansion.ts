@@ -1,11 +1,12 @@
-// `${NAME}` and `${NAME:-default}` in a text, from the environment, as a POSIX shell writes them; `${file:/path}` is what a file holds; `$${` is a
-// plain `${`. A variable that is set but empty counts as not set, which is what `:-` says and what `docker run -e NAME=` leaves behind.
+// Expands `${NAME}` and `${NAME:-default}` in a text from the environment, as a POSIX shell does; `${file:/path}` is
+// the content of a file, and `$${` is a plain `${`. A variable that is set but empty counts as not set, which is what
+// `:-` means and what `docker run -e NAME=` leaves.
 
 export interface Expansion {
   readonly text: string;
-  /** True when a variable, its default or a file stands in the text now. */
+  /** True when the text contains the value of a variable, its default, or the content of a file. */
   readonly expanded: boolean;
-  /** What is wrong; it names variables and files and never what they hold. */
+  /** Problems name variables and files, never their content. */
   readonly problems: readonly string[];
 }
 
@@ -13,10 +14,10 @@ export interface Variables {
   get(name: string): string | undefined;
 }
 
-/** What a file holds, or in words what is wrong with it. */
+/** Returns the content of a file, or a problem. */
 export type ReadSecretFile = (path: string) => { readonly text: string } | { readonly problem: string };
 
-// Either an escape, or an opening brace with what follows up to the closing one.
+// Matches an escape, or an opening brace with the text up to the closing one.
 const REFERENCE = /\$\$\{|\$\{([^}]*)(\})?/g;
 const INSIDE = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([^]*))?$/;
 const FILE = "file:";

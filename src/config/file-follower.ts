@@ -1,5 +1,5 @@
-// Tells when the text of a file has changed. The folder is watched, because editors and deployments put a new file in the old one's place;
-// and the file is looked at every `pollMs`, because not every file system tells its watchers.
+// Notifies when the text of a file has changed. The folder is watched, because editors and deployments replace a file
+// by a new one; and the file is checked every `pollMs`, because not every file system notifies its watchers.
 import { statSync, watch, type FSWatcher } from "node:fs";
 import { basename, dirname } from "node:path";
 import { systemClock, type Clock } from "../core/clock.ts";
@@ -8,21 +8,24 @@ import { ConfigurationError } from "./problem.ts";
 
 export interface FollowOptions {
   readonly file: string;
-  /** What was read of it last. */
+  /** The text that was read last. */
   readonly text: string;
   readonly pollMs: number;
   /** The clock of the file system, if it is not this machine's. */
   readonly clock?: Clock;
-  /** Neither of them may throw. A text is told once; so is a fault, until there is another or the file can be read again. */
+  /**
+   * Neither function may throw. Each text is reported once, and so is a fault, until there is another fault or the file
+   * can be read again.
+   */
   readonly onText: (text: string) => void;
   readonly onFault: (fault: ConfigurationError) => void;
 }
 
-/** A file that changes is left alone until it has been the same for this long: it may be half written. */
+/** A file that changes is read only after it has been the same for this long, because it may be partly written. */
 const SETTLE_MS = 40;
-/** One that is written all the time is read after this many looks all the same. */
+/** A file that is written continuously is read after this many checks nevertheless. */
 const SETTLE_LOOKS = 8;
-/** A second change within the resolution of a file system's clock (up to 2 s) leaves the same time stamp. */
+/** A second change within the resolution of a file system's clock (up to 2 s) leaves the same timestamp. */
 const STAMP_RESOLUTION_MS = 2000;
 
 export class FileFollower {
@@ -32,7 +35,7 @@ export class FileFollower {
   readonly #watcher: FSWatcher | null;
   #text: string;
   #fault: string | null = null;
-  /** The stamp that `#text` was read under; null when a look at the stamp alone would not do. */
+  /** The stamp under which `#text` was read; null when a comparison of stamps is not sufficient. */
   #stamp: string | null = null;
   #closed = false;
   #last: Promise<void> = Promise.resolve();
@@ -48,7 +51,9 @@ export class FileFollower {
     this.#watcher = this.#watchFolder();
   }
 
-  /** Looks now, or after the look that is under way. `again`: tells the text also when it is the same as before. */
+  /**
+   * Checks now, or after the check that is in progress. With `again`, the text is reported even if it has not changed.
+   */
   check({ again = false }: { readonly again?: boolean } = {}): Promise<void> {
     if (!again && this.#waiting !== null) return this.#waiting;
     const look = this.#last.then(() => {
@@ -56,7 +61,7 @@ export class FileFollower {
       return this.#look(again);
     });
     if (!again) this.#waiting = look;
-    // Should a listener throw in spite of all, its error shows as unhandled, and the next look takes place.
+    // If a listener throws nevertheless, its error appears as unhandled, and the next check takes place.
     this.#last = look.catch(() => undefined);
     return look;
   }
@@ -98,7 +103,7 @@ export class FileFollower {
   #read(again: boolean, stamp: Stamp | null): void {
     try {
       const text = readConfigText(this.#options.file);
-      // Whoever cuts a file to nothing is about to write it, or has no room left on the disk.
+      // A program that truncates a file is about to write it, or has no room left on the disk.
       if (text.trim() === "" && this.#text.trim() !== "")
         throw new ConfigurationError([
           { file: this.#options.file, line: null, column: null, path: "", message: "is empty now" },
@@ -140,7 +145,7 @@ function stampOf(file: string): Stamp | null {
       mtimeMs: Number(stat.mtimeMs),
     };
   } catch {
-    // Reading it says why.
+    // Reading the file reports the reason.
     return null;
   }
 }

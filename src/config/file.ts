@@ -1,5 +1,5 @@
-// One configuration file: its bytes, its YAML, its schema. Everything that is wrong with it comes out in one ConfigurationError, in the
-// order of the file.
+// Reads one configuration file: its bytes, its YAML, its schema. All problems are reported in one ConfigurationError,
+// in the order of the file.
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import type { z } from "zod";
 import type { Variables } from "./expansion.ts";
@@ -10,19 +10,21 @@ import { parseYaml, type YamlDocument } from "./yaml-document.ts";
 export const MAX_CONFIG_FILE_BYTES = 1024 * 1024;
 
 /**
- * The text of a file. Throws ConfigurationError when it cannot be read, is no regular file, is larger than `MAX_CONFIG_FILE_BYTES` or is
- * not UTF-8. Blocks: it runs at the start and when the file has changed, and a file of this size takes a millisecond.
+ * The text of a file. Throws ConfigurationError when it cannot be read, is not a regular file, is larger than
+ * `MAX_CONFIG_FILE_BYTES` or is not UTF-8. It blocks: it runs at the start and when the file has changed, and a file of
+ * this size takes a millisecond.
  */
 export function readConfigText(file: string): string {
   const problem = (message: string): ConfigurationError =>
     new ConfigurationError([{ file, line: null, column: null, path: "", message }]);
   let bytes: Uint8Array;
   try {
-    // Without O_NONBLOCK a named pipe would hold the process until somebody writes to it.
+    // Without O_NONBLOCK a named pipe would block the process until something is written to it.
     const descriptor = openSync(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
     try {
       if (!fstatSync(descriptor).isFile()) throw problem("is not a file");
-      // One byte more than allowed tells a file that is too large from one that just fits, whatever its size was a moment ago.
+      // One byte more than allowed distinguishes a file that is too large from one that just fits, even if its size
+      // changes meanwhile.
       const buffer = Buffer.alloc(MAX_CONFIG_FILE_BYTES + 1);
       let length = 0;
       for (let count = -1; count !== 0 && length < buffer.length; length += count)
@@ -48,7 +50,7 @@ export function readConfigText(file: string): string {
 }
 
 export interface ConfigFile<Schema extends z.ZodType> {
-  /** As it stands in problems. */
+  /** The name of the file in problems. */
   readonly file: string;
   readonly text: string;
   readonly schema: Schema;
@@ -71,7 +73,7 @@ export function readConfigFile<Schema extends z.ZodType>({
   let result = schema.safeParse(value);
   if (!result.success && coerceExpanded(value, result.error.issues, document)) result = schema.safeParse(value);
   const problems = withoutEchoes(document.problems);
-  // A part that could not be read is missing in the value: what the schema says about that part is not worth saying.
+  // A part that could not be read is missing in the value, so the schema's problems about that part are left out.
   const known = new Set(problems.map(({ path }) => path));
   if (!result.success && !problems.some(({ path }) => path === "")) {
     for (const problem of issueProblems(result.error.issues, value, schema, document))
@@ -84,7 +86,7 @@ export function readConfigFile<Schema extends z.ZodType>({
   return result.data as z.output<Schema>;
 }
 
-/** At one place one problem is enough: the others come from it. */
+/** Keeps only the first problem at each place: the others follow from it. */
 function withoutEchoes(problems: readonly ConfigurationProblem[]): ConfigurationProblem[] {
   const byPlace = new Map<string, ConfigurationProblem>();
   for (const problem of problems) {
@@ -95,8 +97,8 @@ function withoutEchoes(problems: readonly ConfigurationProblem[]): Configuration
 }
 
 /**
- * An expansion is always a text, so that a value can never break out of its place. Where the schema asks for a number or a boolean there,
- * the text is read as one. A quoted "80" that was written as such stays a text, and is refused.
+ * An expansion is always a text, so that a value can never change the structure of the file. Where the schema requires
+ * a number or a boolean, the text is converted. A quoted "80" in the file itself stays a text, and is rejected.
  */
 function coerceExpanded(value: unknown, issues: readonly z.core.$ZodIssue[], { expanded }: YamlDocument): boolean {
   let coerced = false;

@@ -1,11 +1,12 @@
-// What zod found, in the words of somebody who edits the file: position, path, what was expected and what kind of thing is there.
+// Translates zod's issues into messages for the author of the file: position, path, what was expected and what kind of
+// value is there.
 import { z } from "zod";
 import { formatKey, MAX_PROBLEMS, type ConfigurationProblem, type Path } from "./problem.ts";
 import { didYouMean } from "./suggestion.ts";
 import type { YamlDocument } from "./yaml-document.ts";
 
 type Issue = z.core.$ZodIssue;
-/** What zod has no issue for, in our words. */
+/** A problem for which zod has no issue, with the gateway's own message. */
 interface Finding {
   readonly code: "finding";
   readonly path: PropertyKey[];
@@ -22,7 +23,7 @@ export function issueProblems(
   return issueFindings(issues, value, schema).map(({ path, message }) => document.problemAt(path, message));
 }
 
-/** The same without a place in a text: for values that did not come from a file. At most `MAX_PROBLEMS`. */
+/** The same without a position, for values that did not come from a file. At most `MAX_PROBLEMS`. */
 export function issueFindings(
   issues: readonly Issue[],
   value: unknown,
@@ -47,14 +48,14 @@ export function issueFindings(
   return findings;
 }
 
-/** Of a mapping, or of the one among several forms. */
+/** The keys of a mapping, or of all mappings among several forms. */
 function keysOf(shape: JsonSchema | undefined): readonly string[] {
   return [shape, ...((shape?.anyOf ?? []) as readonly JsonSchema[])].flatMap((form) =>
     Object.keys(form?.properties ?? {}),
   );
 }
 
-/** In a mapping that takes any key, a mistyped key of its own shows as a value of the wrong type. */
+/** In a mapping that accepts any key, a mistyped known key appears as a value of the wrong type. */
 function otherKey(issue: Issue | Finding, path: Path, shapeAt: (path: Path) => JsonSchema | undefined): string {
   const key = path.at(-1);
   const own =
@@ -64,7 +65,7 @@ function otherKey(issue: Issue | Finding, path: Path, shapeAt: (path: Path) => J
   return typeof key === "string" && !own.includes(key) ? didYouMean(key, own) : "";
 }
 
-/** Of a value that may have one of several forms, only the form that it has the type of is worth a word. */
+/** For a value that may have one of several forms, only issues of the form with the matching type are reported. */
 function flatten(issue: Issue, value: unknown): readonly (Issue | Finding)[] {
   if (issue.code !== "invalid_union") return [issue];
   const forms = issue.errors.filter(
@@ -107,7 +108,7 @@ function wordsOf(issue: Issue | Finding, value: unknown): string {
     case "invalid_element":
       return issue.issues.map((each) => each.message).join("; ");
     default:
-      // The schema's own words: each check of a format has some, and none quotes the value.
+      // The schema's own message: each format check has one, and none quotes the value.
       return issue.message;
   }
 }
@@ -142,7 +143,7 @@ function valueAt(value: unknown, path: Path): unknown {
   );
 }
 
-/** The schema of what stands at `path`. */
+/** The schema of the value at `path`. */
 function walk(schema: JsonSchema, path: Path): JsonSchema | undefined {
   const [step, ...rest] = path;
   if (step === undefined) return schema;

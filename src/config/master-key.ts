@@ -1,5 +1,6 @@
-// The master key under which secrets are sealed: from the environment, or from a file, which the first start makes in the data folder where nothing is set.
-// Several keys stand one after the other: the first one seals, and all of them open, so that a key can be changed while everything runs.
+// The master keys that encrypt secrets: from the environment, or from a file, which the first start creates in the data
+// folder when none is configured. Of several keys the first one encrypts and all of them decrypt, so that a key can be
+// changed while gateways run.
 import {
   chmodSync,
   closeSync,
@@ -20,9 +21,9 @@ import { MASTER_KEY_BYTES } from "./sealing.ts";
 import { readSecretFile } from "./secret-file.ts";
 
 export interface MasterKeys {
-  /** Null: they come from the environment. */
+  /** `null` when the keys come from the environment. */
   readonly file: string | null;
-  /** Reads them again. Throws ConfigurationError. */
+  /** Reads the keys again. Throws ConfigurationError. */
   read(): readonly Uint8Array[];
 }
 
@@ -31,8 +32,8 @@ const FILE_VARIABLE = "DRAGOMAN_MASTER_KEY_FILE";
 const CURE = "make one with: openssl rand -base64 32";
 
 /**
- * `mayCreate`: where nothing is set and no file is there, one is made. Null: there is none, and none may be made. Throws ConfigurationError, whose message
- * never holds a key.
+ * With `mayCreate`, a key file is created when no key is configured and no file exists. Returns null when there is no
+ * key and none may be created. Throws ConfigurationError, whose message never contains a key.
  */
 export function findMasterKeys({
   environment,
@@ -63,12 +64,12 @@ export function findMasterKeys({
   return { file, read };
 }
 
-/** By their permissions; where the system has none, nobody. */
+/** According to the file's permissions; false on systems without them. */
 export function isReadableByOthers(file: string): boolean {
   return process.platform !== "win32" && ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0;
 }
 
-/** Puts a new key before those that are there. */
+/** Puts a new key before the existing ones. */
 export function addMasterKey(keys: MasterKeys): void {
   const { file } = keys;
   if (file === null)
@@ -103,7 +104,7 @@ function problem(path: string, message: string): ConfigurationError {
   ]);
 }
 
-/** Of several that start at once, one makes it: a link is there whole or not at all. */
+/** When several processes start at once, only one creates the file: a link is created atomically. */
 function createKeyFile(file: string): void {
   const beside = `${file}.${randomBytes(6).toString("hex")}`;
   writeKeys(beside, [randomBytes(MASTER_KEY_BYTES)]);

@@ -1,18 +1,18 @@
-// What is wrong with a configuration, said so that an editor can jump to it: file, line, column, key, and what was expected. A value from
-// the file never stands in a problem: it may be a secret.
+// A problem of a configuration, with what an editor needs to jump to it: file, line, column, key, and what was
+// expected. A problem never contains a value from the file, because it may be a secret.
 
 export interface ConfigurationProblem {
-  /** The file as it was named, or where else the value came from: `environment`, `command line`. */
+  /** The file as it was named, or another source of the value: `environment`, `command line`. */
   readonly file: string;
-  /** Counted from 1; null where there is no line, as for the whole file or a variable. */
+  /** Counted from 1; `null` when there is no line, as for the whole file or a variable. */
   readonly line: number | null;
   readonly column: number | null;
-  /** Keys joined by dots, indexes in brackets: `providers.openai.models[2].id`. Empty: the whole file. */
+  /** Keys joined by dots, indexes in brackets: `providers.openai.models[2].id`. Empty for the whole file. */
   readonly path: string;
   readonly message: string;
 }
 
-/** One slip can throw a parser off for the rest of a file; nobody reads more than the first problems. */
+/** One mistake can confuse a parser for the rest of a file, and only the first problems are useful. */
 export const MAX_PROBLEMS = 50;
 
 /** Thrown when a configuration cannot be used. Its message has one line for each problem. */
@@ -33,7 +33,10 @@ export function formatProblem({ file, line, column, path, message }: Configurati
 
 export type Path = readonly (string | number)[];
 
-/** A key that is no plain word may be a mistyped secret (`api_key:sk-...` without a space is one key): only its plain beginning is shown. */
+/**
+ * A key that is not a plain word may be a mistyped secret (`api_key:sk-...` without a space is one key), so only its
+ * plain beginning is shown.
+ */
 export function formatKey(key: string): string {
   const plain = /^[A-Za-z0-9_.-]{0,40}/.exec(key)![0];
   return plain.length === key.length || key.length <= 3 ? key : `${plain}...`;

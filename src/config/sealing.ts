@@ -1,6 +1,7 @@
-// Secrets as they are kept: AES-256-GCM under a master key (NIST SP 800-38D), each with a nonce of its own, and bound to its place, so that a sealed text
-// that is moved to another row or field does not open. The text names its key, so that keys can be changed one after the other:
-// `sealed:1:<key id>:<handle>:<base64url of nonce, ciphertext and tag>`. The handle is random and tells one secret from another without telling either.
+// Encrypts stored secrets with AES-256-GCM under a master key (NIST SP 800-38D), each with its own nonce and bound to
+// its place, so that an encrypted text that is moved to another row or field cannot be decrypted. The text names its
+// key, so that keys can be changed one after the other: `sealed:1:<key id>:<handle>:<base64url of nonce, ciphertext and
+// tag>`. The handle is random and distinguishes secrets without revealing them.
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
 
 const PREFIX = "sealed:1:";
@@ -10,15 +11,21 @@ const TAG_BYTES = 16;
 export const MASTER_KEY_BYTES = 32;
 
 export interface Sealer {
-  /** `place` says where the secret stands, such as `provider/prv_1/api_key`; only there it opens. */
+  /**
+   * `place` names where the secret is stored, such as `provider/prv_1/api_key`; it can be decrypted only with the same
+   * place.
+   */
   seal(secret: string, place: string): string;
   /** Throws SealError. */
   open(sealed: string, place: string): string;
-  /** The same secret under the newest key, or the very text where it is under that already. Keeps the handle. Throws SealError. */
+  /**
+   * Encrypts the same secret under the newest key, or returns the same text if it uses that key already. Keeps the
+   * handle. Throws SealError.
+   */
   reseal(sealed: string, place: string): string;
 }
 
-/** A sealed text that does not open; the message names the key that it wants, and never what is in it. */
+/** An encrypted text that cannot be decrypted; the message names the key that it requires, never its content. */
 export class SealError extends Error {
   constructor(message: string) {
     super(message);
@@ -27,8 +34,8 @@ export class SealError extends Error {
 }
 
 /**
- * The first key seals, all of them open. Each has 32 bytes. `readAgain`: where the keys are, asked when a text names a key that is not known: somebody may
- * have put a new one there.
+ * The first key encrypts, all of them decrypt. Each has 32 bytes. `readAgain` reads the keys again when a text names an
+ * unknown key, because a new one may have been added.
  */
 export function openSealer(
   keys: readonly Uint8Array[],
@@ -50,7 +57,7 @@ export function openSealer(
         `it was sealed with the master key ${keyId}, which is not among ${[...byId.keys()].join(", ")}`,
       );
     const bytes = Buffer.from(text, "base64url");
-    // several texts decode to the same bytes; only the one that was written is it
+    // Several texts decode to the same bytes; only the one that was written is accepted.
     if (bytes.toString("base64url") !== text) throw new SealError("it was changed since it was sealed");
     return decrypted(key, bytes, boundTo(keyId, handle, place), keyId);
   };
@@ -64,7 +71,7 @@ export function openSealer(
   };
 }
 
-/** Its faults tell of a file and never of a key. */
+/** The message names a file and never a key. */
 function asked(readAgain: () => readonly Uint8Array[]): readonly Uint8Array[] {
   try {
     return readAgain();
@@ -75,12 +82,12 @@ function asked(readAgain: () => readonly Uint8Array[]): readonly Uint8Array[] {
   }
 }
 
-/** Names a key without telling it. */
+/** Identifies a key without revealing it. */
 function keyIdOf(key: Uint8Array): string {
   return createHash("sha256").update("dragoman master key\0").update(key).digest("hex").slice(0, 8);
 }
 
-/** Null: it is no sealed text. */
+/** Null when the text is not an encrypted secret. */
 export function handleOf(text: string): string | null {
   return SEALED.exec(text)?.[2] ?? null;
 }

@@ -1,4 +1,5 @@
-// A secret that stands in a file of its own, as Docker and Kubernetes mount them (/run/secrets/name). It is read with the configuration: blocking, as that is.
+// Reads a secret from a file of its own, as Docker and Kubernetes mount them (/run/secrets/name). The read blocks, like
+// that of the configuration.
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { isAbsolute } from "node:path";
 
@@ -6,7 +7,7 @@ export const MAX_SECRET_FILE_BYTES = 64 * 1024;
 
 /** The file's text without the line break at its end. A problem names the path, never the content. */
 export function readSecretFile(path: string): { readonly text: string } | { readonly problem: string } {
-  // a relative one would mean another file wherever the gateway is started
+  // A relative path would depend on the folder in which the gateway is started.
   if (!isAbsolute(path)) return { problem: "expected the absolute path of a file in ${file:/path}" };
   const bytes = boundedBytes(path);
   if (typeof bytes === "string") return { problem: `the file ${path} cannot be read: ${bytes}` };
@@ -22,7 +23,7 @@ export function readSecretFile(path: string): { readonly text: string } | { read
 
 function boundedBytes(path: string): Uint8Array | string {
   try {
-    // without O_NONBLOCK a named pipe would hold the process until somebody writes to it
+    // Without O_NONBLOCK a named pipe would block the process until something is written to it.
     const descriptor = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
     try {
       if (!fstatSync(descriptor).isFile()) return "it is not a file";

@@ -1,6 +1,6 @@
-// The schemas of the sections that concern the gateway as a server: `server`, `log`, `cors`, `ops`. In the
-// file durations are seconds (`_s`) and sizes bytes; from here on they have the names and units of core/snapshot.ts. The descriptions are what
-// docs/configuration.md and dragoman.schema.json show.
+// The schemas of the sections that concern the gateway as a server: `server`, `log`, `cors`, `ops`. In the file
+// durations are seconds (`_s`) and sizes bytes; the parsed values have the names and units of core/snapshot.ts.
+// docs/configuration.md and dragoman.schema.json show the descriptions.
 import { z } from "zod";
 import { LEAST_BODY_BOUNDS } from "../core/body-bounds.ts";
 import type { ServerLimits } from "../core/snapshot.ts";
@@ -13,7 +13,7 @@ export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "
 export type LogLevel = (typeof LOG_LEVELS)[number];
 const PROXY_HEADERS = ["x-forwarded-for", "forwarded"] as const;
 const STALE_SNAPSHOT = ["serve", "refuse"] as const;
-/** Bun's fetch has a ceiling of this many requests for the whole process. */
+/** Bun's fetch allows this many concurrent requests for the whole process. */
 const MAX_CONCURRENT_CALLS = 65_535;
 const MIB = 1024 * 1024;
 
@@ -23,7 +23,10 @@ const seconds = (fallback: number, max: number, description: string) =>
 const bytes = (fallback: number, min: number, max: number, description: string) =>
   z.int().min(min).max(max).default(fallback).meta({ title: "Bytes", description });
 
-/** Of a request's body. It can be raised: below the default it would refuse what every gateway takes. */
+/**
+ * A bound of a request's body. It can only be raised: below the default it would reject requests that every gateway
+ * accepts.
+ */
 const bound = (least: number, max: number, description: string) =>
   z
     .int()

@@ -1,10 +1,11 @@
-// What overrides what: a flag of the command line, then the environment, then the file, then the default.
+// Resolves the server's options: a flag of the command line overrides the environment, which overrides the file, which
+// overrides the default.
 import { existsSync } from "node:fs";
 import { parseHost, parsePort, type Environment } from "./environment.ts";
 import { ConfigurationError, type ConfigurationProblem } from "./problem.ts";
 import type { LogLevel } from "./sections.ts";
 
-/** As they come from the command line, unchecked. */
+/** The flags as they come from the command line, unchecked. */
 export interface ServerFlags {
   readonly port?: string | number | undefined;
   readonly host?: string | undefined;
@@ -14,23 +15,23 @@ export interface ServerFlags {
 
 export interface ServerOptions {
   readonly host: string;
-  /** 0: a free one. */
+  /** With 0 the system chooses a free port. */
   readonly port: number;
   /** As given: relative to the working directory, or absolute. */
   readonly dataFolder: string;
-  /** Address of PostgreSQL, which holds a password; null: SQLite in the data folder. */
+  /** Address of PostgreSQL, which contains a password; `null` for SQLite in the data folder. */
   readonly databaseUrl: string | null;
   readonly logLevel: LogLevel;
-  /** HTTP proxy for calls to providers; null: none. */
+  /** HTTP proxy for calls to providers; `null` when none is used. */
   readonly upstreamProxy: string | null;
   readonly ledger: StartOptions["ledger"];
-  /** Null: limits are counted in this process. */
+  /** `null` when limits are counted in this process. */
   readonly limitStore: { readonly url: string; readonly clusterNodes: readonly string[] | null } | null;
   readonly calls: StartOptions["calls"];
   readonly audit: StartOptions["audit"];
 }
 
-/** The part of the file that is read once, at the start. Its defaults are filled in. */
+/** The part of the file that is read once, at the start, with its defaults filled in. */
 export interface StartOptions {
   readonly server: {
     readonly host: string;
@@ -57,8 +58,8 @@ export interface StartOptions {
 export const DEFAULT_CONFIG_FILE = "dragoman.yaml";
 
 /**
- * The configuration file to read, or null for none: `dragoman.yaml` is read when it is there, a file that was named is read in any case (and
- * when it is not there, that is the reader's error).
+ * The configuration file to read, or null for none: `dragoman.yaml` is read if it exists, and a named file is read in
+ * any case, so that reading reports when it does not exist.
  */
 export function resolveConfigFile({
   flags,
@@ -72,7 +73,7 @@ export function resolveConfigFile({
   return flags.config ?? environment.configFile ?? (exists(DEFAULT_CONFIG_FILE) ? DEFAULT_CONFIG_FILE : null);
 }
 
-/** Throws ConfigurationError when a flag has a value that it cannot have. */
+/** Throws ConfigurationError when a flag has an invalid value. */
 export function resolveServerOptions({
   flags,
   environment,

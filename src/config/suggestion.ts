@@ -1,6 +1,9 @@
-// "Did you mean": the known word that is nearest to a mistyped one, by the optimal string alignment distance (a swap of neighbours counts once).
+// "Did you mean": finds the known word that is nearest to a mistyped one, by the optimal string alignment distance (a
+// swap of neighbours counts once).
 
-/** The nearest of `known` when it is near enough to be meant: one slip, or one for every three letters of the word. */
+/**
+ * The nearest of `known` words if it is near enough: at most one mistake, or one for every three letters of the word.
+ */
 export function nearestWord(word: string, known: Iterable<string>): string | null {
   let best: string | null = null;
   let bestDistance = Math.max(1, Math.floor(word.length / 3)) + 1;
@@ -12,7 +15,7 @@ export function nearestWord(word: string, known: Iterable<string>): string | nul
   return best;
 }
 
-/** `; did you mean "models"?`, or nothing. */
+/** Returns `; did you mean "models"?`, or an empty text. */
 export function didYouMean(word: string, known: Iterable<string>): string {
   const nearest = nearestWord(word, known);
   return nearest === null ? "" : `; did you mean ${JSON.stringify(nearest)}?`;

@@ -1,5 +1,6 @@
-// YAML 1.2 (core schema) as a plain value that remembers where each part of it stood, with the environment and files of secrets filled in. Refused are the parts
-// of YAML that make a file mean something other than it shows: anchors, aliases, tags, directives, duplicate keys, keys that are no text.
+// Parses YAML 1.2 (core schema) into a plain value that knows the position of each part, with the environment and
+// secret files expanded. It rejects the parts of YAML that make a file mean something other than it shows: anchors,
+// aliases, tags, directives, duplicate keys, keys that are not text.
 import {
   isMap,
   isScalar,
@@ -15,10 +16,10 @@ import { readSecretFile } from "./secret-file.ts";
 import { formatPath, MAX_PROBLEMS, type ConfigurationProblem, type Path } from "./problem.ts";
 
 export interface YamlDocument {
-  /** Null where the file says null or nothing; a mapping's null members are undefined, which is "not set". */
+  /** Null when the file contains null or nothing; null members of a mapping become undefined, which means "not set". */
   readonly value: unknown;
   readonly problems: readonly ConfigurationProblem[];
-  /** Texts that came out of an expansion, by `JSON.stringify(path)`: they may stand for a number or a boolean. */
+  /** Texts that result from an expansion, by `JSON.stringify(path)`: they may represent a number or a boolean. */
   readonly expanded: ReadonlyMap<string, string>;
   /** A problem at the key of `path`, or at its nearest parent that is in the file. */
   problemAt(path: Path, message: string): ConfigurationProblem;
@@ -56,7 +57,7 @@ const SYNTAX: Readonly<Record<ErrorCode, string>> = {
 type Root = Document.Parsed;
 type Node = ParsedNode | null | undefined;
 
-/** Never throws for what the text says. */
+/** Does not throw, whatever the text contains. */
 export function parseYaml(file: string, text: string, variables: Variables): YamlDocument {
   const lines = new LineCounter();
   const problems: ConfigurationProblem[] = [];
@@ -68,10 +69,10 @@ export function parseYaml(file: string, text: string, variables: Variables): Yam
   const root = parse(text, lines);
   if (root === null) problems.push({ file, line: null, column: null, path: "", message: SYNTAX.RESOURCE_EXHAUSTION });
   for (const { code, pos } of root?.errors ?? []) problems.push(problemAtOffset(pos[0], [], SYNTAX[code]));
-  // A tag that is not known is a warning of the parser, and reported with its key below.
+  // An unknown tag is only a warning of the parser, and is reported with its key below.
   for (const { code, pos } of root?.warnings ?? [])
     if (code !== "TAG_RESOLVE_FAILED") problems.push(problemAtOffset(pos[0], [], SYNTAX[code]));
-  // A %YAML or %TAG directive is known to the parser and therefore no warning of it.
+  // The parser knows %YAML and %TAG directives and therefore does not warn about them.
   if (root?.directives.yaml.explicit === true || Object.keys(root?.directives.tags ?? {}).length > 1)
     problems.push(problemAtOffset(Math.max(text.search(/^%/m), 0), [], SYNTAX.BAD_DIRECTIVE));
 
@@ -93,7 +94,7 @@ function parse(text: string, lines: LineCounter): Root | null {
   try {
     return parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false, stringKeys: true });
   } catch (thrown) {
-    // The parser recurses; a file of a hundred thousand brackets is too much for the stack.
+    // The parser is recursive: a file of a hundred thousand brackets exhausts the stack.
     if (thrown instanceof RangeError) return null;
     throw thrown;
   }
@@ -102,7 +103,7 @@ function parse(text: string, lines: LineCounter): Root | null {
 interface Reading {
   readonly variables: Variables;
   readonly expanded: Map<string, string>;
-  /** Said at the key of `path`, or `at` an offset. */
+  /** Reports a problem at the key of `path`, or at an offset. */
   readonly report: (node: ParsedNode, path: Path, message: string, at?: number) => void;
 }
 
@@ -112,19 +113,19 @@ function read(node: Node, path: Path, reading: Reading): unknown {
   if ("anchor" in node && node.anchor !== undefined) reading.report(node, path, "anchors are not allowed");
   if (node.tag !== undefined) reading.report(node, path, SYNTAX.TAG_RESOLVE_FAILED);
   if (isMap(node)) {
-    // The parser's own check compares every key with every other: 17 s for 50,000 of them.
+    // The parser's own check compares every key with every other, which takes 17 s for 50,000 keys.
     const seen = new Set<string>();
     const members = (node.items as readonly { readonly key: ParsedNode; readonly value: ParsedNode | null }[]).map(
       ({ key, value }): [string, unknown] => {
         const name = isScalar(key) ? String(key.value) : "";
-        // Schemas leave this one out in silence.
+        // Schemas silently ignore this key.
         if (name === "__proto__") reading.report(key, [...path, name], "unknown key");
         if (seen.has(name)) reading.report(key, [...path, name], SYNTAX.DUPLICATE_KEY, key.range[0]);
         seen.add(name);
         return [name, read(value, [...path, name], reading) ?? undefined];
       },
     );
-    // Not an assignment: the key may be `__proto__`.
+    // An assignment would not work here, because the key may be `__proto__`.
     return Object.fromEntries(members);
   }
   if (isSeq(node))
@@ -141,7 +142,7 @@ function readText(node: ParsedNode, text: string, path: Path, reading: Reading):
   return result.text;
 }
 
-/** Where the key (or list item) of `path` begins; of its nearest parent when it is not in the file. */
+/** Where the key (or list item) of `path` begins, or its nearest parent when it is not in the file. */
 function offsetOf(root: Root | null, path: Path): number | null {
   let node: Node = root?.contents;
   let offset: number | null = null;

@@ -1,5 +1,6 @@
-// `fetch` as the MCP client wants it, over the upstream port: never redirected, to the server's own origin and a checked address, and cut off where more comes
-// than is allowed. Counted is while reading, so that a giant answer is never held.
+// `fetch` as the MCP client requires it, over the upstream port: it follows no redirects, calls only the server's own
+// origin at a checked address, and ends a response that exceeds its bounds. Bytes are counted while they are read, so
+// that a huge response is never held in memory.
 import { Cancellation } from "../core/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
 import type { UpstreamBody, UpstreamClient, UpstreamResponse } from "../wire/upstream.ts";
@@ -9,15 +10,18 @@ import type { PinnedOrigins } from "./pinned-origins.ts";
 
 export interface FetchBounds {
   readonly connectTimeoutMs: number;
-  /** Of an answer to a message: until its head, the longest silence in it, and about all of it. */
+  /**
+   * For a response to a message: the time until its head, the longest pause in it, and approximately the whole
+   * response.
+   */
   readonly answerTimeoutMs: number;
-  /** Longest silence of a stream that the server keeps open for what it has to say. */
+  /** Longest pause of a stream that the server keeps open for its own messages. */
   readonly streamSilenceMs: number;
-  /** Bytes of the answer to a call of a tool. */
+  /** Bytes of the response to a tool call. */
   readonly maxCallBytes: number;
-  /** Bytes of any other answer, and of one event of a stream that serves all. */
+  /** Bytes of any other response, and of one event of a shared stream. */
   readonly maxMessageBytes: number;
-  /** Answers that a stream that serves all may owe at the same time. */
+  /** How many responses may be pending on a shared stream at the same time. */
   readonly maxCalls: number;
 }
 
@@ -26,26 +30,26 @@ export interface FetchWorld {
   readonly upstream: UpstreamClient;
   /** Of the server's link: no other call uses its connections. */
   readonly partition: string;
-  /** Nothing else is called, and gets the headers, whatever the client finds in an answer. */
+  /** The only origin that is called and that gets the headers, whatever address the client finds in a response. */
   readonly origin: string;
-  /** Sent with every message; lower-case names. What the client says itself goes before. */
+  /** Sent with every message; names are in lower case. Headers that the client sets take precedence. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Null: the address is the operator's, and looked up as usual. Throws `address_not_allowed`. */
+  /** `null` when the operator configured the address, which is then resolved as usual. Throws `address_not_allowed`. */
   readonly pinned: PinnedOrigins | null;
   readonly bounds: FetchBounds;
 }
 
-/** Beside a result in its message: the frame, and what is said meanwhile. */
+/** Bytes around a result in its message: the frame, and other messages meanwhile. */
 const FRAME_BYTES = 4096;
-/** What a server may say in the course of one call, apart from the result. */
+/** Bytes that a server may send during one call in addition to the result. */
 const ASIDE_BYTES = 4 * 1024 * 1024;
 const STREAM = "text/event-stream";
 /** All that the client reads. */
 const READ_HEADERS = ["content-type", "mcp-session-id", "www-authenticate"] as const;
 const CALL = '"method":"tools/call"';
-/** The stream of the newer protocol for what changes; the client names the method in a header. */
+/** The stream of the newer protocol for change notifications; the client names the method in a header. */
 const LISTEN = "subscriptions/listen";
-/** Of what nobody asked for, on streams that stay open. */
+/** Bytes per second of messages that were not requested, on streams that stay open. */
 const ASIDE_PER_SECOND = 256 * 1024;
 
 export type BoundedFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
@@ -75,7 +79,7 @@ export function boundedFetch({
     const own = new Headers(init.headers);
     const longLived = method === "GET" || own.get("mcp-method") === LISTEN;
     const isCall = !longLived && body.includes(CALL);
-    // in the older form the answer comes over the stream that serves all
+    // With the older transport, the answer arrives over the shared stream.
     const endsMs = clock.monotonic() + bounds.answerTimeoutMs;
     if (!longLived) unasked.expect(isCall ? maxAsked : bounds.maxMessageBytes);
     const sending = upstream.send(
@@ -110,9 +114,9 @@ export function boundedFetch({
 }
 
 interface ReadBounds {
-  /** Of a stream that stays open; null: it ends with its answer. */
+  /** The meter of a stream that stays open; `null` when the stream ends with its answer. */
   readonly unasked: Meter | null;
-  /** A server that writes a little now and then is never silent. */
+  /** Returns an error for a response that takes too long: a server that writes a few bytes at a time never pauses. */
   readonly late: () => string | null;
   readonly maxBytes: number;
 }
@@ -137,7 +141,7 @@ function answered(response: UpstreamResponse, { unasked, late, maxBytes }: ReadB
   );
 }
 
-/** Says what is wrong with what came so far; null: nothing. */
+/** Returns an error message for the bytes so far, or null. */
 type Counter = (bytes: Uint8Array) => string | null;
 
 function counted(body: UpstreamBody, count: Counter): ReadableStream<Uint8Array> {
@@ -175,7 +179,9 @@ function meteredCounter(unasked: Meter): Counter {
 const LF = 10;
 const CR = 13;
 
-/** An empty line ends an event: https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream */
+/**
+ * An empty line ends an event: https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream
+ */
 function eventCounter(maxEventBytes: number, all: Counter): Counter {
   let event = 0;
   let line = 0;

@@ -1,4 +1,5 @@
-// Tool servers of file and store compiled into what calls ask by label. Of the same name the nearest wins: the project's, the tenant's, everybody's.
+// Compiles the tool servers of file and store into the set that calls look up by label. Of several with the same name
+// the nearest applies: the project's, then the tenant's, then the one for all tenants.
 import { createHash } from "node:crypto";
 import type { Configured } from "../core/configured.ts";
 import type { ToolServer, ToolServerSet, ToolTransport } from "../core/tool.ts";
@@ -8,7 +9,7 @@ export const DEFAULT_TIMEOUT_MS = 60_000;
 export const DEFAULT_MAX_RESULT_BYTES = 1024 * 1024;
 export const DEFAULT_MAX_CONCURRENT = 16;
 
-/** A disabled one is null: it stands before wider ones of its name all the same. */
+/** A disabled server is null: it still hides servers of the same name in a wider scope. */
 type Named = ReadonlyMap<string, ToolServer | null>;
 
 export function compileToolServers(all: readonly Configured<ToolServerDocument>[]): ToolServerSet {
@@ -94,7 +95,7 @@ function transportOf(
   };
 }
 
-/** Secrets are among what tells connections apart, and a digest tells nothing of them. */
+/** Secrets are part of what distinguishes connections; a digest does not reveal them. */
 export function digestOf(value: unknown): string {
   return createHash("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 32);
 }

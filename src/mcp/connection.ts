@@ -1,6 +1,7 @@
-// One connection to a tool server, over the official client, which is loaded with the first one: https://modelcontextprotocol.io/specification
-// Newer servers are spoken to as 2026-07-28 has it, older ones after their handshake. Nothing is offered to a server but to be asked: what it wants of its
-// client (sampling, elicitation, roots) is refused.
+// One connection to a tool server over the official client, which is loaded with the first connection:
+// https://modelcontextprotocol.io/specification Newer servers are used according to 2026-07-28, older ones according to
+// the version of their handshake. The gateway offers a server no client capabilities: requests of the server (sampling,
+// elicitation, roots) are refused.
 import type { Client, JsonSchemaValidator, jsonSchemaValidator } from "@modelcontextprotocol/client";
 import { z } from "zod";
 import type { CancelSignal } from "../core/cancellation.ts";
@@ -16,11 +17,11 @@ import { openMeter } from "./meter.ts";
 import { type OpenedTransport, openTransport, type TransportKind, type TransportWorld } from "./transports.ts";
 
 export interface ConnectionWorld extends TransportWorld {
-  /** The server says that its list has changed. */
+  /** Called when the server says that its list has changed. */
   onListChanged(): void;
-  /** It is gone, by itself or closed here. Told once. */
+  /** Called once when the connection has ended, by itself or because it was closed here. */
   onClosed(): void;
-  /** Something is wrong that ends no call by itself. The words name no secret. */
+  /** Called for a fault that by itself ends no call. The message contains no secret. */
   onFault(words: string): void;
 }
 
@@ -39,7 +40,7 @@ export interface Timing {
 export interface ToolCall {
   readonly tool: string;
   readonly args: JsonObject;
-  /** Of its arguments; null: it is not known. */
+  /** The schema of the tool's arguments; `null` when it is not known. */
   readonly schema: JsonObject | null;
   /** https://modelcontextprotocol.io/seps/414-request-meta */
   readonly trace: TraceHeaders | null;
@@ -47,17 +48,17 @@ export interface ToolCall {
 
 export interface ToolConnection {
   readonly about: AboutServer;
-  /** One page, as the server says it. Throws ToolFault, or the signal's reason. */
+  /** Returns one page as the server sent it. Throws ToolFault, or the signal's reason. */
   page(cursor: string | undefined, timing: Timing): Promise<unknown>;
-  /** As the server says it. Throws ToolFault, or the signal's reason. */
+  /** Returns the result as the server sent it. Throws ToolFault, or the signal's reason. */
   call(call: ToolCall, timing: Timing): Promise<unknown>;
-  /** Nothing more is asked of it: it ends when what was asked is over. */
+  /** Sends no more requests: the connection ends when its requests in flight have ended. */
   leave(): void;
   close(): Promise<void>;
 }
 
 const ANYTHING = z.unknown();
-/** Schemas of outputs are the server's own word for its own answer, and are not compiled. */
+/** Output schemas only describe the server's own answers, so they are not compiled. */
 const NO_VALIDATION: jsonSchemaValidator = {
   getValidator:
     <T>(): JsonSchemaValidator<T> =>
@@ -65,7 +66,7 @@ const NO_VALIDATION: jsonSchemaValidator = {
 };
 const MAX_PROBE_MS = 10_000;
 const MAX_WORDS = 1000;
-/** Notifications, requests of the server's own, and whatever is no message. */
+/** Bounds notifications, requests that the server sends, and invalid messages. */
 const UNASKED = { burst: 2000, perSecond: 200 };
 
 /** Throws ToolFault. */
@@ -101,7 +102,7 @@ async function connectBy(
       }),
     },
   );
-  // one that never stood does not end either
+  // A connection that was never established does not notify its end.
   let stands = false;
   watch(
     client,
@@ -119,7 +120,7 @@ async function connectBy(
   return connectionOf(client, opened, kind);
 }
 
-/** Before the client listens: it keeps what is already there, and tells it first. */
+/** Runs before the client installs its own handlers: the client keeps existing handlers and calls them first. */
 function watch(
   client: Client,
   world: ConnectionWorld,
@@ -137,7 +138,8 @@ function watch(
   const onerror = (thrown: Error): void => {
     count();
     world.onFault(withoutSecrets(thrown.message.slice(0, MAX_WORDS), opened.secrets()));
-    // the session of an older server ends with its stream: one that the client would begin anew has had no handshake
+    // The session of an older server ends with its stream: a stream that the client opens again would have no
+    // handshake.
     if (isEnd(thrown)) void client.close();
   };
   const onclose = (): void => {
@@ -149,7 +151,10 @@ function watch(
   Object.assign(client, { onerror, onclose });
 }
 
-/** Servers quote what they were sent, and hold nothing against us that they never knew. */
+/**
+ * Servers quote what they were sent, so secrets are removed from messages. A server that never had a session cannot
+ * have lost one.
+ */
 function told(opened: OpenedTransport, thrown: unknown): ToolFault | GatewayError {
   const fault = faultOf(opened.fault() ?? thrown);
   if (!(fault instanceof ToolFault)) return fault;
@@ -157,7 +162,10 @@ function told(opened: OpenedTransport, thrown: unknown): ToolFault | GatewayErro
   return new ToolFault(kind, withoutSecrets(fault.message, opened.secrets()), { status: fault.status, cause: fault });
 }
 
-/** An answer without what the server was called with, which its tools may repeat to a model and its client. */
+/**
+ * Removes from an answer the credentials with which the server was called: its tools could repeat them to a model and
+ * its client.
+ */
 function withoutKeysIn<T>(answer: T, opened: OpenedTransport): T {
   const keys = opened.secrets().filter(isKey);
   if (keys.length === 0) return answer;
@@ -176,7 +184,7 @@ function connectionOf(client: Client, opened: OpenedTransport, kind: TransportKi
   ): Promise<T> => {
     signal.throwIfAborted();
     const abort = new AbortController();
-    // the reason is the caller's, and reaches the server
+    // The server receives this text instead of the caller's own reason.
     const cancelled = (): void => abort.abort("the call was cancelled");
     signal.addEventListener("abort", cancelled);
     asking += 1;

@@ -1,7 +1,8 @@
-// How deep a value is that a server has made: what is deeper than the stack costs a second of everybody's time to find out (JSON.stringify of Bun 1.4.4).
+// How deep a value from a server is nested: with a value deeper than the stack, JSON.stringify blocks the process for a
+// second before it fails (Bun 1.4.4).
 import type { Json } from "../core/json.ts";
 
-/** Without recursion: depth is what is in question. */
+/** Iterative, because a recursive check would itself exhaust the stack. */
 export function isDeeperThan(value: Json, levels: number): boolean {
   let level: readonly Json[] = [value];
   for (let depth = 0; level.length > 0; depth++) {

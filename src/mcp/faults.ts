@@ -1,17 +1,18 @@
-// What can go wrong with a tool server, told apart by what may be done about it. The words are for the log: they may name hosts.
+// The faults of a tool server, by what can be done about them. Their messages are for the log: they may name hosts.
 import { ExchangeFault } from "../credentials/token-exchange.ts";
 import { GatewayError } from "../core/errors.ts";
 import { UpstreamFault } from "../wire/upstream.ts";
 
 /**
- * `lost`: the server refused the session, so nothing ran, and the same may be asked once more over a new one. `timeout`: no answer in time. `answered`: the
- * server itself says that it cannot do it. `failed`: everything else.
+ * `lost`: the server rejected the session, so nothing ran, and the same request may be repeated once over a new
+ * session. `timeout`: no answer in time. `answered`: the server itself says that it cannot do it. `failed`: every other
+ * fault.
  */
 export type ToolFaultKind = "lost" | "timeout" | "answered" | "failed";
 
 export class ToolFault extends Error {
   readonly kind: ToolFaultKind;
-  /** Status of the answer; null: there was none, or another way to say it. */
+  /** The HTTP status of the response; `null` when there was none, or the fault was reported in another way. */
   readonly status: number | null;
 
   constructor(
@@ -25,20 +26,22 @@ export class ToolFault extends Error {
     this.status = status;
   }
 
-  /** What servers of the form before Streamable HTTP answer to it. */
+  /** Whether a server of the form before Streamable HTTP may have sent this status. */
   get isUnknownTransport(): boolean {
     return this.status === 400 || this.status === 404 || this.status === 405;
   }
 }
 
-/** What the gateway itself puts in the place of an answer that will not come: no code of JSON-RPC or MCP. */
+/**
+ * The error code that the gateway itself uses in place of an answer that will not come; JSON-RPC and MCP do not use it.
+ */
 export const STREAM_ENDED = -31_999;
 
-/** Of the client's older transport, which tells a status in no other way. */
+/** The client's older transport reports a status only in its message. */
 const STATUS_IN_WORDS = /^Error POSTing to endpoint \(HTTP (\d{3})\): /;
 const MAX_WORDS = 500;
 
-/** The client's errors are told apart by what they carry: it is not loaded here. */
+/** Errors of the client are recognized by their properties, because its classes are not loaded here. */
 export function faultOf(thrown: unknown): ToolFault | GatewayError {
   if (thrown instanceof ToolFault || thrown instanceof GatewayError) return thrown;
   const inner = causeOf(thrown);
@@ -46,7 +49,7 @@ export function faultOf(thrown: unknown): ToolFault | GatewayError {
   if (!(thrown instanceof Error)) return new ToolFault("failed", String(thrown).slice(0, MAX_WORDS));
   const { code, status } = thrown as { readonly code?: unknown; readonly status?: unknown };
   const words = thrown.message.slice(0, MAX_WORDS);
-  // before any look at words: these are the server's own, and may hold whatever it likes
+  // This comes before any check of the message, because the server wrote it and may put anything in it.
   if (typeof code === "number" && thrown.name === "ProtocolError")
     return new ToolFault(code === STREAM_ENDED ? "failed" : "answered", words, { cause: thrown });
   const told = typeof status === "number" ? status : Number(STATUS_IN_WORDS.exec(thrown.message)?.[1] ?? Number.NaN);
@@ -59,7 +62,7 @@ export function faultOf(thrown: unknown): ToolFault | GatewayError {
   return new ToolFault("failed", words, { cause: thrown });
 }
 
-/** What our own parts threw, which the client may have put into errors of its own. */
+/** The error of one of the gateway's own parts, which the client may have wrapped in its own errors. */
 function causeOf(thrown: unknown): ToolFault | GatewayError | null {
   for (let [at, depth] = [thrown, 0]; at instanceof Error && depth < 5; [at, depth] = [at.cause, depth + 1]) {
     if (at instanceof ToolFault || at instanceof GatewayError) return at;

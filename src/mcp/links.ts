@@ -1,12 +1,12 @@
-// The links that are there, by the key of their server, and which go when there are too many: the one that was idle longest. What requests name takes no place of
-// what is configured, and the other way round.
+// The open links, by the key of their server. When there are too many, the one that has been idle longest is closed.
+// Servers that requests name do not displace configured ones, and the other way round.
 import type { ServerLink } from "./server-link.ts";
 
 export interface LinkBounds {
   readonly idleMs: number;
-  /** To configured servers, and as many to those that requests name. */
+  /** Bounds the links to configured servers, and separately the links to servers that requests name. */
   readonly maxLinks: number;
-  /** Lists of tools of servers that requests name, all together. */
+  /** Bytes of all lists of tools of servers that requests name. */
   readonly maxAskedListBytes: number;
 }
 
@@ -14,13 +14,13 @@ const SWEEP_MS = 30_000;
 
 export interface Links {
   of(key: string): ServerLink | undefined;
-  /** False: all of its kind are in use. */
+  /** Makes room for a link; returns false when all links of its kind are in use. */
   makeRoom(key: string): boolean;
   add(key: string, link: ServerLink): void;
-  /** After a list of that server: others' make room for it. */
+  /** Called after the server of `key` has been listed: lists of other servers are dropped to make room. */
   forgetLists(key: string): void;
   connected(): number;
-  /** Of all configured servers: links to what no longer is are retired. */
+  /** `keys` are those of all configured servers: links to servers that are no longer configured are retired. */
   configured(keys: ReadonlySet<string>): void;
   close(): Promise<void>;
 }

@@ -1,18 +1,18 @@
-// How much a server may say that it was not asked for: messages, or bytes of a stream that stays open. A bucket that leaks.
+// A leaky bucket that bounds what a server sends without being asked: messages, or bytes of a stream that stays open.
 import type { Clock } from "../core/clock.ts";
 
 export interface MeterBounds {
-  /** At once. */
+  /** The amount that may arrive at once. */
   readonly burst: number;
   readonly perSecond: number;
-  /** Most that may have been asked for and not have come; 0 when left out. */
+  /** Maximum of what has been requested and has not arrived; 0 by default. */
   readonly maxExpected?: number;
 }
 
 export interface Meter {
-  /** False: it was too much. */
+  /** Counts `amount`; returns false when it exceeds the bound. */
   passes(amount: number): boolean;
-  /** So much was asked for, and is not counted when it comes. */
+  /** Announces an amount that was requested and is not counted when it arrives. */
   expect(amount: number): void;
 }
 

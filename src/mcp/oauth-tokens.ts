@@ -1,5 +1,5 @@
-// Access tokens for tool servers by client credentials (RFC 6749, 4.4): kept until shortly before their end, shared by all who use the same credentials, and
-// asked for anew where a server refuses one.
+// Access tokens for tool servers by client credentials (RFC 6749, 4.4): kept until shortly before they expire, shared
+// by all servers with the same credentials, and requested again when a server refuses one.
 import { openTokenCache, type TokenMaker } from "../credentials/token-cache.ts";
 import { exchange } from "../credentials/token-exchange.ts";
 import type { CancelSignal } from "../core/cancellation.ts";
@@ -10,20 +10,20 @@ import type { UpstreamClient } from "../wire/upstream.ts";
 import { digestOf } from "./compile-servers.ts";
 
 const MAX_TOKENS = 1000;
-/** A server that refuses every token is no reason to ask for one with every call. */
+/** A server that refuses every token must not cause a token request with every call. */
 const REFUSAL_PAUSE_MS = 10_000;
 
 export interface OauthTokens {
-  /** Of one server. `pinned` gives the checked address of a URL, or undefined where it needs none. */
+  /** The tokens of one server. `pinned` returns the checked address of a URL, or undefined when it needs none. */
   of(oauth: ToolOauth, pinned: (url: string) => Promise<string | undefined>): ServerTokens;
 }
 
 export interface ServerTokens {
   /** Throws ExchangeFault, or the signal's reason. */
   take(signal: CancelSignal): Promise<string>;
-  /** The one that was given last was refused. */
+  /** Called when the server refused the token that was returned last. */
   refused(): void;
-  /** It, where there was one. */
+  /** The token that was returned last, if there was one. */
   given(): readonly string[];
 }
 
@@ -76,7 +76,7 @@ export function openOauthTokens(upstream: UpstreamClient, clock: Clock): OauthTo
   };
 }
 
-/** Both are written as in a form first: https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1 */
+/** RFC 6749 requires form encoding for both first: https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1 */
 function basic(clientId: string, clientSecret: string): string {
   const [id, secret] = [clientId, clientSecret].map((text) => new URLSearchParams([["", text]]).toString().slice(1));
   return `Basic ${Buffer.from(`${id}:${secret}`).toString("base64")}`;

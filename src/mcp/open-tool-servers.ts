@@ -1,5 +1,5 @@
-// The tool servers that calls use: one link for each, shared by all calls, closed when it has been idle or is configured no more. What goes wrong leaves as an
-// error that says the label alone; hosts and words of the server are for the log.
+// The tool servers that calls use: one link for each, shared by all calls, and closed when it has been idle or is no
+// longer configured. Errors for callers contain only the label; hosts and messages of the server appear in the log.
 import type { Clock } from "../core/clock.ts";
 import { GatewayError } from "../core/errors.ts";
 import { compileGlob } from "../core/glob.ts";
@@ -15,7 +15,7 @@ import type { ToolServers } from "./tool-servers.ts";
 export interface ToolServersOptions {
   readonly clock: Clock;
   readonly upstream: UpstreamClient;
-  /** Whether private ranges may be called for others than the operator. */
+  /** Whether callers other than the operator may use addresses in private ranges. */
   allowPrivateAddresses(): boolean;
   tell(level: "info" | "warn", words: string, fields: Readonly<Record<string, string>>): void;
 }
@@ -25,7 +25,7 @@ export interface OpenToolServers extends ToolServers {
 }
 
 const BOUNDS: LinkBounds = { idleMs: 5 * 60_000, maxLinks: 1000, maxAskedListBytes: 128 * 1024 * 1024 };
-/** Lines of a server that are told in a minute. */
+/** Maximum number of log lines of a server in a minute. */
 const MAX_LINES = 60;
 const MINUTE_MS = 60_000;
 
@@ -100,7 +100,7 @@ function allowList({ allowedTools }: ToolServer): ((tool: string) => boolean) | 
   return (tool) => globs.some((glob) => glob(tool));
 }
 
-/** An error of the protocol is the server's word to who called, like a tool that says that it failed. */
+/** An error of the protocol is returned to the model as a result, like a tool's own failure. */
 async function answered(call: ReturnType<ServerLink["call"]>): ReturnType<ServerLink["call"]> {
   try {
     return await call;
@@ -118,7 +118,7 @@ async function answered(call: ReturnType<ServerLink["call"]>): ReturnType<Server
 function toldError(thrown: unknown, label: string): unknown {
   const failed = (detail: string): GatewayError =>
     new GatewayError("tool_server_failed", `The tool server ${label} failed.`, { detail, cause: thrown });
-  // a name that could not be looked up
+  // The host name could not be resolved.
   if (thrown instanceof GatewayError)
     return thrown.code === "upstream_connection" ? failed(thrown.detail ?? thrown.message) : thrown;
   if (!(thrown instanceof ToolFault)) return thrown;
@@ -130,7 +130,7 @@ function toldError(thrown: unknown, label: string): unknown {
   return failed(thrown.message);
 }
 
-/** A server that writes without end does not fill the log. */
+/** Bounds the lines of one server, so that it cannot fill the log. */
 function linesOf(
   options: ToolServersOptions,
   server: string,

@@ -1,10 +1,10 @@
-// The checked address of each origin that a connection calls, looked up once: what was checked is what is called. It is looked up again when it could not be
-// reached, as a name may have moved.
+// The checked address of each origin that a connection calls. It is resolved once, so that the address that was checked
+// is the one that is called, and again when it could not be reached, because a name may have moved.
 
 export interface PinnedOrigins {
-  /** Throws what the check throws, and then remembers nothing. */
+  /** Throws what the check throws; a failure is not cached. */
   of(url: string): Promise<string>;
-  /** It could not be reached. */
+  /** Called when the address could not be reached. */
   forget(url: string): void;
 }
 

@@ -1,9 +1,12 @@
-// Places for calls that run at the same time: whoever finds none waits in turn.
+// Slots for concurrent calls; a call without a free slot waits in a queue.
 
 export interface Places {
-  /** Undefined: at once. Else resolves when it is one's turn; the promise has to be given up where nobody waits any more. */
+  /**
+   * Undefined when a slot is free at once; otherwise resolves when it is the caller's turn. A caller that stops waiting
+   * has to call `giveUp`.
+   */
   take(max: number): Promise<void> | undefined;
-  /** Who waited has gone. True: it had its place already, which is free again. */
+  /** Called when a waiting call was cancelled. If it already had its slot, the slot is freed. */
   giveUp(waiting: Promise<void>): void;
   free(): void;
   readonly taken: number;
@@ -26,7 +29,7 @@ export function openPlaces(): Places {
       return promise;
     },
     giveUp(waiting) {
-      // not in the queue: the place was given while it went
+      // The promise is no longer in the queue: it got its slot while the call was cancelled.
       if (!queue.delete(waiting)) places.free();
     },
     free() {

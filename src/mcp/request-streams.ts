@@ -1,5 +1,5 @@
-// What the client leaves open when a request of its own is over: the stream that should bring the answer. It ends here with the request, and a request whose
-// stream ends without an answer is told so at once: the client would wait until its time is up.
+// Ends the response stream of a request, which the client leaves open when the request is over. A request whose stream
+// ends without an answer fails at once, while the client alone would wait until its timeout.
 import type { Transport } from "@modelcontextprotocol/client";
 import { STREAM_ENDED } from "./faults.ts";
 
@@ -9,7 +9,7 @@ interface Message {
   readonly params?: { readonly requestId?: unknown };
 }
 
-/** A server that ends its stream behind the answer keeps the connection for the next request. */
+/** A server that ends its stream soon after the answer keeps the connection for the next request. */
 const AFTER_ANSWER_MS = 1000;
 
 export function endRequestStreams(transport: Transport): void {

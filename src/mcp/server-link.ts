@@ -1,5 +1,5 @@
-// One tool server as long as somebody uses it: its connection, which is made when it is needed and again when it was lost, its list, and the places for
-// calls that run at the same time.
+// One tool server while it is in use: its connection, which is established when it is needed and again when it was
+// lost, its list of tools, and the slots for concurrent calls.
 import type { CancelSignal } from "../core/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
 import type { JsonObject } from "../core/json.ts";
@@ -14,15 +14,15 @@ import { readResult } from "./tool-results.ts";
 export interface LinkWorld extends Omit<ConnectionWorld, "onListChanged" | "onClosed"> {
   readonly clock: Clock;
   count(what: "connected" | "refused" | "lost"): void;
-  /** Something about this server that people should know. */
+  /** Logs something about this server that operators should know. */
   tell(words: string, detail?: string): void;
 }
 
 const LIST_LIFE_MS = 5 * 60_000;
-/** A server that says without end that its list has changed is not asked without end. */
+/** A server that keeps announcing changes of its list is not queried more often than this. */
 const LIST_PAUSE_MS = 1000;
 const CONNECT_TIMEOUT_MS = 30_000;
-/** A program that lives that long is no failure when it ends. */
+/** A program that lived this long did not fail when it ends. */
 const GOOD_LIFE_MS = 60_000;
 const FIRST_PAUSE_MS = 500;
 const MAX_PAUSE_MS = 30_000;
@@ -44,7 +44,7 @@ export class ServerLink {
   #uses = 0;
   #usedAtMs: number;
   #retired = false;
-  /** Of a program: how often it ended soon after its start, and when it may be started again. */
+  /** For a program: how often it ended soon after its start, and when it may be started again. */
   #earlyEnds = 0;
   #notBeforeMs = Number.NEGATIVE_INFINITY;
 
@@ -58,17 +58,20 @@ export class ServerLink {
     return this.#connection !== null;
   }
 
-  /** Of the list that is kept. */
+  /** Bytes of the cached list. */
   get listBytes(): number {
     return this.#list?.bytes ?? 0;
   }
 
-  /** Milliseconds since anybody used it; 0 while somebody does. */
+  /** Milliseconds since the last use; 0 while the link is in use. */
   idleMs(): number {
     return this.#uses > 0 ? 0 : this.#world.clock.monotonic() - this.#usedAtMs;
   }
 
-  /** `afresh`: the server is asked, whatever is known. Throws ToolFault, GatewayError, or the signal's reason. */
+  /**
+   * With `afresh`, the server is queried even when its list is cached. Throws ToolFault, GatewayError, or the signal's
+   * reason.
+   */
   tools(timeoutMs: number, signal: CancelSignal, afresh = false): Promise<readonly ToolDefinition[]> {
     const list = this.#list;
     const ageMs = list === null ? Number.POSITIVE_INFINITY : this.#world.clock.monotonic() - list.atMs;
@@ -111,7 +114,7 @@ export class ServerLink {
     });
   }
 
-  /** How it answers, with times in milliseconds. Over the connection that there is, or a new one. */
+  /** Describes the server over the existing connection or a new one, with the time in milliseconds. */
   async about(
     timeoutMs: number,
     signal: CancelSignal,
@@ -123,7 +126,7 @@ export class ServerLink {
     });
   }
 
-  /** No new calls come; what runs goes on to its end, and then the connection is closed. */
+  /** Takes no new calls; calls in flight continue to their end, then the connection is closed. */
   retire(): void {
     this.#retired = true;
     if (this.#uses === 0) void this.close();
@@ -147,7 +150,9 @@ export class ServerLink {
     }
   }
 
-  /** A session that the server does not know any more did not let anything run: over a new one the same is asked once more. */
+  /**
+   * A server that no longer knows the session did not run anything, so the request is repeated once over a new session.
+   */
   async #ask<T>(
     endsMs: number,
     signal: CancelSignal,
@@ -196,11 +201,11 @@ export class ServerLink {
     return connection;
   }
 
-  /** By itself: what is closed here is no longer the connection by then. */
+  /** The connection ended by itself: one that was closed here is no longer current at this point. */
   #ended(connection: Promise<ToolConnection>, beganMs: number): void {
     if (this.#connection !== connection) return;
     this.#connection = null;
-    // what changes while nobody listens is not told
+    // Changes of the list are not announced while there is no connection.
     this.#listChanged = true;
     if (this.server.transport.kind !== "stdio") return;
     const nowMs = this.#world.clock.monotonic();
@@ -215,7 +220,7 @@ export class ServerLink {
 
   #drop(connection: Promise<ToolConnection>): void {
     if (this.#connection === connection) this.#connection = null;
-    // others may have asked it something, and be answered yet
+    // Other calls may have requests in flight on it, which can still be answered.
     connection.then((open) => open.leave()).catch(() => undefined);
   }
 
@@ -245,7 +250,7 @@ export class ServerLink {
   }
 }
 
-/** Waits no longer than that; what is waited for goes on. */
+/** Waits at most `timeoutMs`; the promise itself continues. */
 function until<T>(promise: Promise<T>, timeoutMs: number, signal: CancelSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stopped = (): void =>

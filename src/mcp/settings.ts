@@ -1,10 +1,11 @@
-// The document of a tool server (MCP): as the admin API takes it and the store keeps it, and as the configuration file has it, where it may be a program too.
+// The document of a tool server (MCP), as the admin API accepts it and the store keeps it, and as the configuration
+// file has it, where it may also be a program.
 import { z } from "zod";
 import { SCOPE_ID } from "../config/sections.ts";
 
 const MAX_HEADERS = 50;
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/;
-/** What frames a message or names its receiver is the client's own. */
+/** Headers that frame a message or name its receiver are set by the client only. */
 const OWN_HEADERS =
   /^(host|content-length|content-type|connection|keep-alive|te|trailer|transfer-encoding|upgrade|proxy-.*|mcp-.*)$/i;
 const HEADER_VALUE = /^[\x20-\x7e]{0,8192}$/;
@@ -114,7 +115,7 @@ const HTTP_TRANSPORTS = ["auto", "streamable_http", "sse"] as const;
 const TRANSPORT =
   "How it is reached: `streamable_http`, `sse` for older servers, or `auto`, which tries one after the other.";
 
-/** As the admin API takes it and the store keeps it: always behind an address. */
+/** The schema of the admin API and the store: a tool server there always has an address. */
 export const toolServerSchema = z
   .strictObject({
     transport: z
@@ -132,7 +133,7 @@ export const toolServerSchema = z
 const STDIO_FIELDS = ["command", "args", "environment", "folder"] as const;
 const HTTP_FIELDS = ["url", "headers", "oauth"] as const;
 
-/** As the file has it. */
+/** The schema of the configuration file. */
 const fileToolServerSchema = z
   .strictObject({
     ...overHttp,

@@ -1,5 +1,5 @@
-// What a server lists, checked: pages up to a bound, and of each tool that it has a name and the schema of an object. What is not right is left out, and the
-// others stay.
+// Reads and checks a server's list of tools: a bounded number of pages, and tools with a name and the schema of an
+// object. Invalid tools are left out, and the others are kept.
 import { isObject, type Json } from "../core/json.ts";
 import type { ToolDefinition } from "../core/tool.ts";
 import { isDeeperThan } from "./depth.ts";
@@ -18,13 +18,13 @@ const CONTROL =
 
 export interface ReadList {
   readonly tools: readonly ToolDefinition[];
-  /** What was left out, with the reason: a sentence each. */
+  /** The tools that were left out, each with the reason in one sentence. */
   readonly problems: readonly string[];
-  /** Of all tools, about. */
+  /** The approximate size of all tools. */
   readonly bytes: number;
 }
 
-/** Follows the pages. Throws ToolFault where a page is no page. */
+/** Reads all pages. Throws ToolFault for an invalid page. */
 export async function readList(page: (cursor: string | undefined) => Promise<unknown>): Promise<ReadList> {
   const tools = new Map<string, ToolDefinition>();
   const problems: string[] = [];
@@ -56,7 +56,7 @@ export async function readList(page: (cursor: string | undefined) => Promise<unk
   return { tools: [...tools.values()], problems, bytes };
 }
 
-/** A text says what is wrong. */
+/** Returns a message when the tool is invalid. */
 function readTool(listed: Json): { readonly tool: ToolDefinition; readonly bytes: number } | string {
   if (!isObject(listed)) return "an entry is no tool";
   const { name, title, description, inputSchema, annotations } = listed;

@@ -1,4 +1,5 @@
-// The result of a call as its server gives it -> the parts that a model can be told. https://modelcontextprotocol.io/specification/2025-11-25/server/tools
+// Converts a tool result as its server sends it into the parts that a model can receive.
+// https://modelcontextprotocol.io/specification/2025-11-25/server/tools
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import type { ToolResult, ToolResultPart } from "../core/tool.ts";
 import { isDeeperThan } from "./depth.ts";
@@ -9,7 +10,7 @@ const BASE64 = /^[A-Za-z0-9+/\r\n]*={0,2}\s*$/;
 
 const MAX_DEPTH = 100;
 
-/** Throws ToolFault for what is no result, or larger or deeper than allowed. */
+/** Throws ToolFault for an invalid result, and for one that is larger or deeper than allowed. */
 export function readResult(answer: unknown, maxBytes: number): ToolResult {
   if (!isObject(answer) || !Array.isArray(answer["content"] ?? []))
     throw new ToolFault("failed", "the answer is no result of a tool");

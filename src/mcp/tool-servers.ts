@@ -1,4 +1,4 @@
-// The port to the servers of tools: connections, lists and sessions are behind it.
+// The port to tool servers, which hides connections, lists and sessions.
 import type { CancelSignal } from "../core/cancellation.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { JsonObject } from "../core/json.ts";
@@ -6,9 +6,16 @@ import type { TraceHeaders } from "../core/trace.ts";
 import type { ToolDefinition, ToolResult, ToolServer } from "../core/tool.ts";
 
 export interface ToolServers {
-  /** The tools that may be used there, by the server's own allow-list. Kept until the server says that they changed. Throws `tool_server_failed`, `address_not_allowed`, or the signal's reason. */
+  /**
+   * The tools that calls may use, according to the server's allow-list. The list is cached until the server announces a
+   * change. Throws `tool_server_failed`, `address_not_allowed`, or the signal's reason.
+   */
   list(server: ToolServer, signal: CancelSignal): Promise<readonly ToolDefinition[]>;
-  /** Runs one; `trace` goes along as `_meta` of the request (https://modelcontextprotocol.io/seps/414-request-meta). A tool that says itself that it failed is a result. Throws `tool_server_failed`, `tool_timeout`, `address_not_allowed`, or the signal's reason. */
+  /**
+   * Runs a tool; `trace` is sent as `_meta` of the request (https://modelcontextprotocol.io/seps/414-request-meta). A
+   * tool that reports its own failure returns a result. Throws `tool_server_failed`, `tool_timeout`,
+   * `address_not_allowed`, or the signal's reason.
+   */
   call(
     server: ToolServer,
     tool: string,
@@ -16,9 +23,12 @@ export interface ToolServers {
     signal: CancelSignal,
     trace: TraceHeaders | null,
   ): Promise<ToolResult>;
-  /** Reaches it as a call would, and says how. Throws like `list`. */
+  /** Connects as a call would and describes the server. Throws like `list`. */
   test(server: ToolServer, signal: CancelSignal): Promise<ToolServerStanding>;
-  /** The keys of all that are configured: connections to what no longer is are ended when their calls are. */
+  /**
+   * `keys` are those of all configured servers: connections to servers that are no longer configured end with their
+   * calls.
+   */
   configured(keys: ReadonlySet<string>): void;
   close(): Promise<void>;
 }
@@ -26,17 +36,17 @@ export interface ToolServers {
 export interface ToolServerStanding {
   readonly transport: "streamable_http" | "sse" | "stdio";
   readonly protocolVersion: string;
-  /** What the server calls itself; null: it does not say. */
+  /** The name that the server gives itself; `null` when it gives none. */
   readonly name: string | null;
   readonly version: string | null;
-  /** Milliseconds until the connection stood; near 0 where there was one. */
+  /** Milliseconds until the connection was established; near 0 when there was one. */
   readonly connectMs: number;
-  /** Milliseconds until it had said its tools: it is asked afresh. */
+  /** Milliseconds until the server had sent its list of tools, which is not taken from the cache. */
   readonly listMs: number;
   readonly tools: number;
 }
 
-/** For processes that answer no calls. */
+/** For processes that serve no calls. */
 export const noToolServers: ToolServers = {
   list: ({ label }) => Promise.reject(notCalled(label)),
   call: ({ label }) => Promise.reject(notCalled(label)),

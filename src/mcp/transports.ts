@@ -1,5 +1,6 @@
-// The ways to a tool server: Streamable HTTP, Server-Sent Events of older servers, and a program's input and output. Each is the official client's own
-// transport, over a fetch of ours, or with a bound on what is read.
+// The transports to a tool server: Streamable HTTP, server-sent events of older servers, and a program's input and
+// output. Each is the official client's own transport, over the gateway's bounded fetch or with a bound on what is
+// read.
 import { within } from "../core/timeout.ts";
 import type { Transport } from "@modelcontextprotocol/client";
 import type { Clock } from "../core/clock.ts";
@@ -20,21 +21,21 @@ export interface TransportWorld {
   readonly upstream: UpstreamClient;
   readonly tokens: OauthTokens;
   allowPrivateAddresses(): boolean;
-  /** A line that a program wrote to its error output. */
+  /** Called with each line that a program wrote to its error output. */
   onWords(line: string): void;
 }
 
 export interface OpenedTransport {
   readonly transport: Transport;
-  /** What ended it, where that is known better than the client knows it. */
+  /** The fault that ended the transport, when it is known more precisely than the client reports it. */
   fault(): unknown;
-  /** Ends it at once, for this reason. */
+  /** Ends the transport at once, for this reason. */
   cut(fault: unknown): void;
-  /** Whether the server keeps something of us, that it may have forgotten. */
+  /** Whether the server keeps a session, which it may have lost. */
   hasSession(): boolean;
-  /** What a server that quotes its requests would tell: what is configured, and the token of the moment. */
+  /** The secrets that a server could reveal by quoting its requests: configured ones and the current token. */
   secrets(): readonly string[];
-  /** Tells the server, where it has a session, and ends the connection or the program. Never throws. */
+  /** Ends the server's session, if there is one, and then the connection or the program. Never throws. */
   end(): Promise<void>;
 }
 
@@ -43,11 +44,11 @@ type ProgramTransport = Extract<ToolTransport, { readonly kind: "stdio" }>;
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const STREAM_SILENCE_MS = 15 * 60_000;
-/** Of a list of tools, and of whatever else is no result of a tool. */
+/** Bounds a list of tools, and every other message that is not the result of a tool. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 const FAREWELL_MS = 2000;
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
-/** A stream that has ended is opened anew, but not as often as its server says. */
+/** A stream that has ended is opened again, but not as often as its server asks for. */
 const MIN_REOPEN_MS = 1000;
 const MAX_REOPEN_MS = 60_000;
 const MAX_WORDS_LINE = 500;
@@ -118,7 +119,7 @@ async function openHttp(
 }
 
 interface Opened extends Pick<OpenedTransport, "transport" | "hasSession" | "secrets"> {
-  /** Null: nothing is said to a server before the end. */
+  /** Ends the server's session; `null` when there is none to end. */
   readonly farewell: (() => Promise<void>) | null;
 }
 
@@ -180,7 +181,7 @@ async function openProgram(to: ProgramTransport, server: ToolServer, world: Tran
   return program;
 }
 
-/** What a program does not read is held here, after the time of its call as well. */
+/** Messages that a program does not read are held here, even after the timeout of their calls. */
 function boundUnread(transport: Transport, maxMessages: number, onTooMuch: () => void): void {
   const send = transport.send.bind(transport);
   let waiting = 0;
@@ -196,7 +197,7 @@ function boundUnread(transport: Transport, maxMessages: number, onTooMuch: () =>
   };
 }
 
-/** Read to its end, or the program would stand still with a full pipe. */
+/** The stream has to be read to its end, because the program would block on a full pipe. */
 function tellWords(stream: NodeJS.ReadableStream | null, world: TransportWorld): void {
   let begun = "";
   stream?.on("data", (bytes: Buffer) => {

@@ -1,15 +1,16 @@
-// Records are told in batches. Writing a line and counting costs a call two to three times as much when its code and data have to be brought back into the
-// processor's caches for each call (measured: 15 to 20 µs a call singly, 6 to 7 in batches of 32).
+// Publishes records in batches. Writing a line and counting costs a call two to three times as much when code and data
+// have to be brought back into the processor's caches for each call (measured: 15 to 20 µs for a single call, 6 to 7 in
+// batches of 32).
 import type { CallContent } from "../core/content.ts";
 import type { CallRecord } from "../core/record.ts";
 import type { Observer } from "./observer.ts";
 
 export interface BatchedObserver extends Observer {
-  /** Tells what is collected at once: before a scrape, and at the end. */
+  /** Publishes the collected records at once: before a scrape, and at the end. */
   flush(): void;
 }
 
-/** A batch takes about a fifth of a millisecond to tell. */
+/** Publishing a batch takes about a fifth of a millisecond. */
 const BATCH = 32;
 const MAX_WAIT_MS = 20;
 

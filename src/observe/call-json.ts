@@ -1,4 +1,4 @@
-// A call as receivers get it: the fields of its log line, and what was said where that may go along.
+// A call as receivers get it: the fields of its log line, and its content where the receiver may have it.
 import { callLine } from "./log.ts";
 import type { RecordedCall } from "./integrations/sink.ts";
 

@@ -1,5 +1,6 @@
-// What tenants keep of what was said, on its way to the database: a bounded queue in memory, written in batches beside the calls. It never goes through the journal: what
-// waits here is lost with the process, and what does not fit is counted and gone, because no call waits for it (decisions 11.3, 11.4).
+// Stores the content that tenants keep: a bounded queue in memory, written to the database in batches beside the calls.
+// Content never goes through the journal. What waits in the queue is lost with the process, and what does not fit is
+// counted and dropped, because no call waits for it (promises 11.3, 11.4).
 import type { CallContent } from "../core/content.ts";
 import type { CallRecord } from "../core/record.ts";
 import type { ContentStore, SaidText } from "../store/content-store.ts";
@@ -14,18 +15,18 @@ const MAX_PAUSE_MS = 30_000;
 
 export interface ContentFigures {
   readonly kept: number;
-  /** Left out because the queue was full, or lost at the end. */
+  /** Dropped because the queue was full, or lost at the end of the process. */
   readonly shed: number;
-  /** Writes that failed; they are tried again. */
+  /** Failed writes, which are retried. */
   readonly failures: number;
   readonly waiting: number;
 }
 
 export interface ContentLog extends Observer {
   figures(): ContentFigures;
-  /** What waits of a place is not written any more; what is being written is there then. */
+  /** Drops the waiting content of a place; resolves when a write in progress has ended. */
   forget(place: ConfigurationScope): Promise<void>;
-  /** Writes what waits, within that time. */
+  /** Writes the waiting content within that time. */
   end(timeoutMs: number): Promise<void>;
 }
 

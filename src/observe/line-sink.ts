@@ -1,15 +1,19 @@
-// Where log lines go: collected and handed to the system in blocks, so that a line costs no system call. A reader that does not read holds a
-// bounded number of bytes; what comes on top is dropped and counted, because a log must not stop or sink the gateway.
+// The output of log lines: lines are collected and handed to the system in blocks, so that a line costs no system call.
+// When the reader is slow, a bounded number of bytes waits, and further lines are dropped and counted, because a log
+// must neither block the gateway nor exhaust its memory.
 import { writeSync } from "node:fs";
 
 export interface LineSink {
-  /** A line with its end. */
+  /** `line` includes its line end. */
   write(line: string): void;
-  /** Hands over what is collected. Resolves when the system has taken it, which a reader that does not read can put off for ever. */
+  /**
+   * Hands over the collected lines. Resolves when the system has accepted them, which never happens when the reader has
+   * stopped reading.
+   */
   flush(): Promise<void>;
-  /** Hands over what is collected before the process ends. */
+  /** Hands over the collected lines before the process ends. */
   close(): void;
-  /** Lines that were dropped so far. */
+  /** The number of lines that were dropped so far. */
   dropped(): number;
 }
 
@@ -37,7 +41,7 @@ export function openLineSink({ fileDescriptor, blockBytes, maxWaitingBytes }: Li
         await writer.flush();
       }
     } catch {
-      // a closed pipe: there is nobody to tell
+      // The pipe is closed, so the failure cannot be logged.
     } finally {
       handing = null;
     }
@@ -71,7 +75,7 @@ export function openLineSink({ fileDescriptor, blockBytes, maxWaitingBytes }: Li
       try {
         writeSync(fileDescriptor, rest);
       } catch {
-        // as above
+        // The pipe is closed, as above.
       }
     },
     dropped: () => dropped,

@@ -1,4 +1,5 @@
-// One JSON line for each call, and the gateway's own events, by pino. No text of prompts or answers and no secret: the record holds none.
+// Writes one JSON line for each call, and the gateway's own events through pino. Lines contain no text of prompts or
+// answers and no secrets, because the record holds none.
 import pino from "pino";
 import type { JsonObject } from "../core/json.ts";
 import {
@@ -20,22 +21,28 @@ export interface Log extends Observer {
   info(fields: Readonly<Record<string, unknown>>, message: string): void;
   warn(fields: Readonly<Record<string, unknown>>, message: string): void;
   error(fields: Readonly<Record<string, unknown>>, message: string): void;
-  /** Resolves when the lines so far have been written, which a reader of the log that does not read can put off for ever. */
+  /**
+   * Resolves when the lines so far have been written, which never happens when the reader of the log has stopped
+   * reading.
+   */
   written(): Promise<void>;
-  /** Writes what is collected; the last thing a process does with its log. */
+  /** Writes the collected lines; a process does this last. */
   close(): void;
 }
 
-/** What callers and providers may say at will is cut here: a line is not theirs to fill. Characters; names. */
+/**
+ * Bounds of the texts that callers and providers choose, so that they cannot fill a line: characters, or numbers of
+ * entries.
+ */
 const MAX_WORDS = 1024;
 const MAX_DETAIL = 16_384;
 const MAX_PARAMS = 128;
 const MAX_TOOL_RUNS = 128;
 const MAX_TOOL_WORDS = 256;
-/** Lines of calls without a token that is known. */
+/** Lines of calls without a known token. */
 const STRANGERS_PER_SECOND = 10;
 
-/** Lines are handed to the system in blocks of this size, and at the latest after this long. */
+/** Lines are handed to the system in blocks of this size, and at the latest after this time. */
 const BLOCK_BYTES = 32 * 1024;
 const FLUSH_MS = 200;
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
@@ -84,7 +91,10 @@ export function openLog(options: { readonly level: LogLevel; readonly fileDescri
   };
 }
 
-/** Strangers may call as often as they like. Beyond the first calls of a second, theirs have no line and are counted. */
+/**
+ * Unauthenticated callers can make any number of calls. Beyond the first calls of a second, theirs get no line and are
+ * only counted.
+ */
 class Strangers {
   #second = 0;
   #lines = 0;
@@ -93,7 +103,7 @@ class Strangers {
   mayTell(record: CallRecord): boolean {
     if (!isOfStranger(record)) return true;
     const second = Math.floor(record.startedAtMs / 1000);
-    // calls are told in the order of their ends: one that began before the others is none of a new second
+    // Calls are logged in the order of their ends: one that began earlier does not start a new second.
     if (second > this.#second) {
       this.#second = second;
       this.#lines = 0;
@@ -104,7 +114,7 @@ class Strangers {
     return false;
   }
 
-  /** Since it was asked last. */
+  /** Returns the count since it was last read. */
   held(): number {
     const held = this.#held;
     this.#held = 0;
@@ -113,12 +123,14 @@ class Strangers {
 }
 
 /**
- * The line of a call, in the form in which pino writes the others: snake case, milliseconds with one decimal, what is absent left out. Put together by
- * hand, because it is on the way of every call. What can only be one of our own words or a hex id needs no escaping.
+ * The line of a call, in the form of pino's lines: snake case, milliseconds with one decimal, absent values left out.
+ * It is assembled by hand, because every call passes through here. Fixed words of the gateway and hex ids need no
+ * escaping.
  */
 export function callLine(record: CallRecord): string {
   const { usage, messages } = record;
-  // joined once: a string that is added to piece by piece is a tree of its pieces, which is walked when it is written
+  // The parts are joined once: a string built piece by piece is a tree of its pieces, which has to be walked when it is
+  // written.
   return [
     `{"level":"info","time":"${isoTime(Math.round(record.startedAtMs + record.totalMs))}","trace_id":"${record.traceId}","status":${record.status}`,
     record.code === null ? "" : `,"code":"${record.code}"`,
@@ -139,7 +151,7 @@ export function callLine(record: CallRecord): string {
       : `,"prompt_tokens":${usage.prompt_tokens},"completion_tokens":${usage.completion_tokens},"total_tokens":${usage.total_tokens},"usage_source":"${record.usageSource}"`,
     number("cached_tokens", usage?.prompt_tokens_details?.cached_tokens),
     number("reasoning_tokens", usage?.completion_tokens_details?.reasoning_tokens),
-    // rows of an earlier version do not have it
+    // Rows of an earlier version do not have this field.
     record.unnamedUsage == null ? "" : `,"usage_unnamed":${JSON.stringify(record.unnamedUsage)}`,
     record.cost === null ? "" : costJson(record.cost),
     number("caller_cost_nano_usd", record.callerCost?.nanoUsd),
@@ -169,7 +181,7 @@ export function callLine(record: CallRecord): string {
   ].join("");
 }
 
-/** The line of a call as fields, for whoever looks at a call that was kept. */
+/** The line of a call as fields, to show a stored call. */
 export function callFields(record: CallRecord): Readonly<Record<string, unknown>> {
   const {
     level: _level,
@@ -216,11 +228,11 @@ function text(name: string, value: string | null, max = MAX_WORDS): string {
 function cut(words: string, max: number): string {
   return words.length <= max ? words : `${words.slice(0, max)}… (${words.length} characters)`;
 }
-/** A figure of a provider's may be anything: what is no number would be written as it came. */
+/** A provider's figure may be of any type; a value that is not a number is left out. */
 function number(name: string, value: unknown): string {
   return typeof value === "number" && Number.isFinite(value) ? `,"${name}":${value}` : "";
 }
-/** The names are the caller's, and so is their number. */
+/** Callers choose the names and how many there are. */
 function boundedFates(fates: CallRecord["fates"]): CallRecord["fates"] | Readonly<Record<string, string>> {
   let names = 0;
   let longest = 0;
@@ -239,7 +251,7 @@ function milliseconds(name: string, ms: number | null): string {
   return ms === null ? "" : `,"${name}":${Math.round(ms * 10) / 10}`;
 }
 
-/** The second of the last call's time as text: many calls share it. */
+/** The text of the last call's second, which many calls share. */
 let lastSecond = -1;
 let lastText = "";
 function isoTime(ms: number): string {

@@ -1,13 +1,13 @@
-// The port through which a finished call is told. An observer never throws and never waits.
+// The port through which finished calls are published. An observer never throws and never waits.
 import type { CallContent } from "../core/content.ts";
 import type { CallRecord } from "../core/record.ts";
 
 export interface Observer {
-  /** `content`: what was said, where the tenant keeps it. */
+  /** `content` is given when the tenant keeps it. */
   publish(record: CallRecord, content?: CallContent | null): void;
 }
 
-/** Should one of them throw in spite of all, the others are told the same, and so are the records behind this one. */
+/** If an observer throws nevertheless, the other observers and the following records are not affected. */
 export function observers(all: readonly Observer[], onFault: (fault: unknown) => void): Observer {
   return {
     publish: (record, content) => {

@@ -1,8 +1,11 @@
-// What the traces of calls are to be, by all integrations that want them.
+// The tracing that all integrations with traces need together.
 import { isKept, type TraceContext, type Tracing } from "../core/trace.ts";
 import type { Integration } from "./integrations/integration-settings.ts";
 
-/** Null: none wants traces. Each takes its part of those that the greediest wants. */
+/**
+ * Returns null when no integration wants traces. The highest sampling ratio applies, and each integration takes its own
+ * part of those traces.
+ */
 export function tracingOf(integrations: readonly Pick<Integration, "settings">[]): Tracing | null {
   const traced = integrations.flatMap(({ settings }) =>
     "otlp" in settings && settings.enabled && settings.otlp.traces !== null ? [settings] : [],
@@ -14,7 +17,7 @@ export function tracingOf(integrations: readonly Pick<Integration, "settings">[]
   };
 }
 
-/** Whether one of them is sent the trace. */
+/** Whether an integration with this ratio gets the trace. */
 export function isSent({ traceId, parentSpanId, sampled }: TraceContext, sampleRatio: number): boolean {
   return sampled && (parentSpanId !== null || isKept(traceId, sampleRatio));
 }

@@ -1,14 +1,14 @@
-// Settings of an integration of type `callback`: a module of the operator's, in a thread of its own.
+// Settings of an integration of type `callback`: a module of the operator, which runs in a thread of its own.
 import { z } from "zod";
 import { type IntegrationBase, integrationBase, integrationFields } from "./integration-fields.ts";
 
 export interface CallbackSettings extends IntegrationBase {
   readonly type: "callback";
-  /** From the folder of the configuration file, or absolute. */
+  /** Relative to the folder of the configuration file, or absolute. */
   readonly module: string;
-  /** The part of the streamed calls of whose chunks it is told. */
+  /** The fraction of streamed calls whose chunks are passed to the module. */
   readonly streamChunks: number;
-  /** It does not come back from a function for so long: its thread is ended and begun anew. */
+  /** When a function blocks its thread for this long, the thread is ended and a new one is started. */
   readonly hangMs: number;
   readonly maxMemoryBytes: number;
 }

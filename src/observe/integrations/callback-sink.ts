@@ -1,4 +1,5 @@
-// Calls the functions of an operator's module, one after the other, in a thread that holds nothing else. The thread that serves calls watches over this one.
+// Calls the functions of an operator's module one after the other, in a thread that does nothing else. The thread that
+// serves calls monitors this one.
 import { pathToFileURL } from "node:url";
 import { systemClock } from "../../core/clock.ts";
 import type { Callbacks, CallStart, StreamChunk } from "./callback.ts";
@@ -11,7 +12,9 @@ export type CallbackItem =
   | { readonly kind: "start"; readonly told: CallStart }
   | { readonly kind: "chunk"; readonly told: StreamChunk };
 
-/** Functions that come back at once would follow each other without an end, and no sign of life would go out between them. */
+/**
+ * Functions that return at once would follow each other without a pause, and no heartbeat could be sent between them.
+ */
 const TURN_MS = 50;
 
 const NAMES = ["onCallStart", "onCallEnd", "onStreamChunk"] as const;
@@ -38,7 +41,7 @@ export async function openCallbackSink({
           sinceMs = systemClock.monotonic();
         }
         try {
-          // at the end of the process only
+          // The signal is aborted only at the end of the process.
           if (signal.aborted) throw signal.reason;
           const doing = call(item);
           if (doing instanceof Promise) await within(doing, delivery.timeoutMs, signal);

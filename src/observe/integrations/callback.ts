@@ -1,12 +1,13 @@
-// What a module of an integration of type `callback` may export, for those who write one: `import type { Callbacks } from "dragoman/callback"`. Each function is called
-// in a thread of its own, one call after the other, and may be asynchronous; what it throws is counted and told to nobody else.
+// The functions that a module of an integration of type `callback` may export: `import type { Callbacks } from
+// "dragoman/callback"`. Each function is called in a thread of its own, one call after the other, and may be
+// asynchronous; an error that it throws is counted and affects nothing else.
 import type { CallContent } from "../../core/content.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { CallRecord } from "../../core/record.ts";
 
 export type { CallContent, CallRecord };
 
-/** A call that was admitted: an attempt of it is about to run. */
+/** A call that was admitted: its first attempt is about to run. */
 export interface CallStart {
   readonly traceId: string;
   /** Milliseconds since 1970. */
@@ -24,22 +25,25 @@ export interface CallStart {
   readonly metadata: JsonObject | null;
 }
 
-/** A piece of a stream as it went to the client. Its size and never its text: a piece cannot be redacted. */
+/**
+ * A piece of a stream as it was sent to the client. Only its size is given, never its text, because a piece cannot be
+ * redacted.
+ */
 export interface StreamChunk {
   readonly traceId: string;
-  /** From 0. */
+  /** Starts at 0. */
   readonly index: number;
-  /** Milliseconds from the arrival of the call. */
+  /** Milliseconds since the arrival of the call. */
   readonly atMs: number;
-  /** Of the text that was sent, with its frame. */
+  /** Characters of the text that was sent, including its frame. */
   readonly characters: number;
 }
 
 export interface Callbacks {
-  /** Of calls that are tried; one that is refused before has only an end. */
+  /** Called for calls that are attempted; a call that is refused before has only an end. */
   readonly onCallStart?: (call: CallStart) => unknown;
-  /** `content`: what was said, where the tenant keeps it and the integration has `content: true`. */
+  /** `content` is given when the tenant keeps it and the integration has `content: true`. */
   readonly onCallEnd?: (record: CallRecord, content: CallContent | null) => unknown;
-  /** Of the part of the streams that `stream_chunks` says. */
+  /** Called for the fraction of streams that `stream_chunks` sets. */
   readonly onStreamChunk?: (chunk: StreamChunk) => unknown;
 }

@@ -1,4 +1,5 @@
-// Settings of an integration of type `datadog`: its intake of OpenTelemetry's protocol, without an agent. https://docs.datadoghq.com/opentelemetry/setup/otlp_ingest/
+// Settings of an integration of type `datadog`: its OTLP intake, without an agent.
+// https://docs.datadoghq.com/opentelemetry/setup/otlp_ingest/
 import { z } from "zod";
 import { receiverAddress } from "./integration-fields.ts";
 import { metricsInterval, type TraceBase, traceBase, traceFields } from "./trace-fields.ts";
@@ -48,7 +49,7 @@ export const datadogSettings = z
       type: "datadog",
       otlp: {
         traces: { url: `${base}/v1/traces`, headers: { ...headers, "dd-otlp-source": file.source } },
-        // it takes no other temporality
+        // Datadog accepts no other temporality.
         metrics: file.metrics
           ? { url: `${base}/v1/metrics`, headers, intervalMs: file.metrics_interval_s * 1000, temporality: "delta" }
           : null,

@@ -1,5 +1,5 @@
-// Traces of calls for Datadog, over its intake of OpenTelemetry's protocol. What it shows of language models it takes from the names of OpenTelemetry's conventions.
-// https://docs.datadoghq.com/llm_observability/instrumentation/otel_instrumentation/
+// Traces of calls for Datadog, over its OTLP intake. Datadog recognizes calls of language models by the names of
+// OpenTelemetry's conventions. https://docs.datadoghq.com/llm_observability/instrumentation/otel_instrumentation/
 import type { Clock } from "../../core/clock.ts";
 import type { DatadogSettings } from "./datadog-settings.ts";
 import { openTraceSink } from "./otlp-sink.ts";
@@ -11,7 +11,10 @@ export function openDatadogSink(settings: DatadogSettings, clock?: Pick<Clock, "
   return openTraceSink(settings, [saidContent, datadog], clock);
 }
 
-/** By its operation a span is taken for a call of a model, a tool or a workflow: the call of the gateway is not one more call of a model. */
+/**
+ * Datadog decides by the operation name whether a span is a model call, a tool or a workflow. The span of the whole
+ * call is a workflow, because it is not one more model call.
+ */
 export const datadog: Dialect = ({ record }, part) =>
   part.of === "call"
     ? { "gen_ai.operation.name": "invoke_workflow", "gen_ai.workflow.name": record.route ?? undefined }

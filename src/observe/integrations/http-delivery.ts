@@ -1,4 +1,5 @@
-// Posts of sinks: no redirects, no proxy of the environment, an answer of which little is read, and a fault that says whether repeating helps.
+// HTTP posts of sinks: they follow no redirects, use no proxy of the environment, read only the beginning of the
+// response, and throw a fault that says whether a retry can help.
 import type { Clock } from "../../core/clock.ts";
 import { retryAfterMs } from "../../wire/retry-after.ts";
 import { SinkFault } from "./sink.ts";
@@ -7,25 +8,28 @@ export interface Post {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array<ArrayBuffer>;
-  /** What may be sent again after this status, where the receiver's protocol says it; else what is usual. */
+  /**
+   * Whether a request may be retried after this status, if the receiver's protocol defines it; otherwise the usual rule
+   * applies.
+   */
   readonly isRetryable?: (status: number) => boolean;
 }
 
 export interface Taken {
   readonly status: number;
-  /** As much of the answer as may be read. */
+  /** The beginning of the response body. */
   readonly body: Uint8Array;
 }
 
-/** Of an answer; the rest is not read, nor waited for. */
+/** Bounds of the response: the rest is neither read nor waited for. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 const ANSWER_MS = 1000;
-/** Besides 5xx: it may be another time. RFC 9110 15.5, RFC 6585 4, RFC 8470 5.2 */
+/** Retryable statuses besides 5xx. RFC 9110 15.5, RFC 6585 4, RFC 8470 5.2 */
 const TRANSIENT: ReadonlySet<number> = new Set([408, 425, 429]);
 
 const isTransient = (status: number): boolean => status >= 500 || TRANSIENT.has(status);
 
-/** Gives the answer where it is 2xx. Throws SinkFault. */
+/** Returns the response if its status is 2xx. Throws SinkFault. */
 export async function post(
   { url, headers, body, isRetryable = isTransient }: Post,
   signal: AbortSignal,
@@ -59,7 +63,10 @@ export async function post(
   return { status, body: await firstBytes(response) };
 }
 
-/** With the status the batch is taken: whoever talks for ever behind it, or breaks off, is sent nothing again for that. */
+/**
+ * The status alone means that the batch was accepted: a receiver whose body never ends or breaks off does not get the
+ * batch again.
+ */
 async function firstBytes(response: Response): Promise<Uint8Array> {
   const reader = (response.body as ReadableStream<Uint8Array> | null)?.getReader() as
     | ReadableStreamDefaultReader<Uint8Array>
@@ -77,14 +84,14 @@ async function firstBytes(response: Response): Promise<Uint8Array> {
       size += value.length;
     }
   } catch {
-    // its begin is all there is
+    // The beginning that was read is used.
   }
   clearTimeout(timer);
   if (size >= MAX_ANSWER_BYTES) end();
   return Buffer.concat(pieces).subarray(0, MAX_ANSWER_BYTES);
 }
 
-/** Words of the runtime may hold the address, and that a key. */
+/** Messages of the runtime may contain the address, which may contain a key. */
 function asFault(thrown: unknown, signal: AbortSignal): SinkFault {
   if (signal.aborted && signal.reason instanceof SinkFault) return signal.reason;
   const { code } = (thrown ?? {}) as { readonly code?: unknown };

@@ -1,14 +1,14 @@
-// What every kind of integration can be told in the file: which calls it gets, whether it gets what was said, and how they are delivered. Each kind's own schema takes
-// these fields in and stands beside its sink.
+// The fields that all kinds of integrations share in the file: which calls an integration gets, whether it gets their
+// content, and how they are delivered. The schema of each kind includes these fields and is defined beside its sink.
 import { z } from "zod";
 import { SCOPE_ID } from "../../config/sections.ts";
 
-/** Which calls it is told of. */
+/** Which calls the integration gets. */
 export interface IntegrationScope {
-  /** Null: of all. */
+  /** `null` when the integration gets the calls of all tenants. */
   readonly tenants: readonly string[] | null;
   readonly projects: readonly string[] | null;
-  /** The part of the calls, by their trace id: 0 to 1. */
+  /** The fraction of the calls, selected by their trace id: 0 to 1. */
   readonly sample: number;
   readonly only: "all" | "errors";
 }
@@ -17,7 +17,7 @@ export interface IntegrationDelivery {
   readonly batchCalls: number;
   readonly batchWaitMs: number;
   readonly timeoutMs: number;
-  /** A batch that was not taken after so long is given up. */
+  /** A batch that was not accepted within this time is given up. */
   readonly giveUpMs: number;
   readonly queueCalls: number;
   readonly queueBytes: number;
@@ -26,7 +26,7 @@ export interface IntegrationDelivery {
 export interface IntegrationBase {
   readonly enabled: boolean;
   readonly scope: IntegrationScope;
-  /** It is given prompts and answers, where the tenant keeps them. */
+  /** Whether the integration gets prompts and answers, where the tenant keeps them. */
   readonly content: boolean;
   readonly delivery: IntegrationDelivery;
 }
@@ -116,14 +116,14 @@ export function integrationBase(file: z.output<typeof fields>): IntegrationBase 
 
 const isWebAddress = (text: string): boolean =>
   URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) && new URL(text).hash === "";
-/** Where something is sent. */
+/** The schema of a receiver's address. */
 export const receiverAddress = (description: string) =>
   z
     .string()
     .max(2048)
     .refine(isWebAddress, 'expected an address such as "https://records.example.com/in"')
     .meta({ title: "Address", description });
-/** Header fields that go along with each request. */
+/** The schema of header fields that are sent with each request. */
 export const receiverHeaders = (description: string) =>
   z
     .record(

@@ -1,4 +1,5 @@
-// Counts that two threads share without a message: the one that delivers adds, the one that serves calls reads. They are of 32 bits and wrap; whoever reads keeps sums.
+// Counts that two threads share without messages: the delivering thread adds, the serving thread reads. The counts have
+// 32 bits and wrap, so the reader keeps sums.
 export const FIGURES = [
   "delivered",
   "failures",
@@ -11,7 +12,7 @@ export const FIGURES = [
   "failing",
 ] as const;
 export type Figure = (typeof FIGURES)[number];
-/** What became of calls that were handed over, once and for all. */
+/** The figures that count the final outcomes of calls that were handed over. */
 export const SETTLED = [
   "delivered",
   "queue_full",

@@ -1,4 +1,5 @@
-// How a call goes from the thread that serves it to those that deliver its record: a line of text. JSON writes neither tabs nor line breaks, so they part its pieces.
+// The line of text in which a call goes from the serving thread to the threads that deliver its record. JSON text
+// contains neither tabs nor line breaks, so these separate its parts.
 import type { CallContent } from "../../core/content.ts";
 import type { CallRecord } from "../../core/record.ts";
 import { parseRecord } from "../../wire/record-json.ts";
@@ -8,7 +9,7 @@ export type LineKind = "end" | "start" | "chunk";
 const LETTERS = { end: "e", start: "s", chunk: "c" } as const;
 const KINDS = new Map<string, LineKind>(Object.entries(LETTERS).map(([kind, letter]) => [letter, kind as LineKind]));
 
-/** `mask`: a bit for each integration of the thread that gets it. */
+/** `mask` has a bit for each integration of the receiving thread. */
 export function lineOf(kind: LineKind, mask: number, json: string, contentJson: string | null): string {
   return contentJson === null ? `${LETTERS[kind]}${mask}\t${json}` : `${LETTERS[kind]}${mask}\t${json}\t${contentJson}`;
 }
@@ -16,7 +17,7 @@ export function lineOf(kind: LineKind, mask: number, json: string, contentJson: 
 export interface HandedLine {
   readonly kind: LineKind;
   readonly mask: number;
-  /** What is parsed to the value, with the content where there is one. */
+  /** The JSON text of the value, followed by that of the content if there is one. */
   readonly text: string;
 }
 

@@ -1,5 +1,5 @@
-// Lines of the log when an integration begins to fail and is back: each once, and where the two take turns, as with a module that throws now and then, no more than one
-// pair a minute.
+// Writes a log line when an integration begins to fail and when it recovers: each once, and at most one pair a minute
+// when the two alternate, as with a module that throws now and then.
 import type { Clock } from "../../core/clock.ts";
 import type { Log } from "../log.ts";
 
@@ -9,7 +9,7 @@ export interface IntegrationNewsTeller {
 }
 
 const PAUSE_MS = 60_000;
-/** Words of a module's own. */
+/** Bounds messages that come from an operator's module. Characters. */
 const MAX_WORDS = 1024;
 
 export function integrationNews(

@@ -1,4 +1,5 @@
-// The section `integrations` of the configuration: where the records of calls go besides the log and the database. Each kind has its schema beside its sink.
+// The section `integrations` of the configuration: where the records of calls go besides the log and the database. The
+// schema of each kind is defined beside its sink.
 import { z } from "zod";
 import { type CallbackSettings, callbackSettings } from "./callback-settings.ts";
 import { type DatadogSettings, datadogSettings } from "./datadog-settings.ts";
@@ -8,7 +9,7 @@ import { type LangfuseSettings, langfuseSettings } from "./langfuse-settings.ts"
 import { type OtlpSettings, otlpSettings } from "./otlp-settings.ts";
 import { type RecordsWebhookSettings, recordsWebhookSettings } from "./records-webhook-settings.ts";
 
-/** Those that are a sink in the thread of all sinks. */
+/** Settings of the integrations whose sinks share one thread. */
 export type SinkSettings =
   | JsonLinesSettings
   | RecordsWebhookSettings
@@ -22,7 +23,7 @@ export interface Integration<T extends IntegrationSettings = IntegrationSettings
   readonly settings: T;
 }
 
-/** Each has a bit in the line that is handed over. */
+/** Each integration has a bit in the line that is handed over. */
 const MAX_INTEGRATIONS = MOST.integration;
 const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 

@@ -1,5 +1,6 @@
-// One thread that delivers records, seen from the thread that serves calls: what is on its way to it is bounded, what it does is read from shared counts, and a thread
-// that ends, hangs or grows too large is replaced, after waits that grow; what it held is counted as shed.
+// One thread that delivers records, seen from the serving thread: the records on their way to it are bounded, its state
+// is read from shared counts, and a thread that ends, hangs or grows too large is replaced after growing waits; the
+// records that it held are counted as dropped.
 import { within } from "../../core/timeout.ts";
 import type { Worker } from "node:worker_threads";
 import { FIGURES, type Figure, SETTLED, type SharedFigures, sharedFigures } from "./integration-figures.ts";
@@ -9,40 +10,40 @@ import type { EndRequest, IntegrationNews, IntegrationSetup } from "./integratio
 export interface IntegrationThreadOptions {
   readonly integrations: readonly Integration[];
   readonly begin: (setup: IntegrationSetup) => Worker;
-  /** Without a sign of life for so long it is taken to hang. */
+  /** Without a heartbeat for this long, the thread is considered to hang. */
   readonly hangMs: number;
-  /** Null: no bound of its own. */
+  /** `null` when the thread has no memory bound of its own. */
   readonly maxHeapBytes: number | null;
   readonly onNews: (news: Exclude<IntegrationNews, { readonly kind: "ended" }>) => void;
-  /** It ended, and why. */
+  /** Called when the thread has ended, with the reason. */
   readonly onLost: (why: string) => void;
   readonly maxUnits?: number;
   readonly maxCalls?: number;
   readonly firstWaitMs?: number;
 }
 
-/** Since the start, over all threads that there were. */
+/** Sums since the start, over all threads that replaced each other. */
 export interface IntegrationSums extends Readonly<Record<Figure, number>> {
-  /** Not handed over: the thread does not keep up. */
+  /** Calls that were not handed over because the thread is too slow. */
   readonly handover: number;
-  /** Held by a thread that ended. */
+  /** Calls that a thread held when it ended. */
   readonly thread_ended: number;
 }
 
-/** On their way, unread: UTF-16 units and lines. */
+/** Bounds of the unread lines: UTF-16 units and lines. */
 const MAX_UNITS = 16 * 1024 * 1024;
 const MAX_CALLS = 20_000;
-/** A block goes when it has so much, and at the latest after this long. */
+/** A block is handed over at this size, and at the latest after this time. */
 const BLOCK_UNITS = 256 * 1024;
 const BLOCK_CALLS = 256;
 const BLOCK_WAIT_MS = 50;
 const LOOK_MS = 500;
-/** Until its first sign of life: modules are loaded. */
+/** Time until the first heartbeat, because the thread loads its modules first. */
 const START_MS = 30_000;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 60_000;
 const MIB = 1024 * 1024;
-/** A thread that has lived for a minute is no longer one that keeps ending. */
+/** After this many heartbeats, one minute, the thread no longer counts as one that keeps ending. */
 const STEADY_BEATS = 240;
 
 export class IntegrationThread {
@@ -83,13 +84,13 @@ export class IntegrationThread {
     return this.#restarts;
   }
 
-  /** By place; read now. */
+  /** By position of the integration, and up to date. */
   sums(): readonly IntegrationSums[] {
     this.#collect();
     return this.#sums;
   }
 
-  /** `mask`: a bit for each of its integrations. */
+  /** `mask` has a bit for each of the thread's integrations. */
   add(mask: number, line: string): void {
     const { maxUnits = MAX_UNITS, maxCalls = MAX_CALLS } = this.#options;
     const unreadUnits = ((this.#handedUnits - this.#figures.shared("unitsRead")) | 0) + this.#units + line.length;
@@ -109,7 +110,7 @@ export class IntegrationThread {
     }
   }
 
-  /** What is not delivered by then is counted as shed. */
+  /** Records that are not delivered within that time are counted as dropped. */
   async end(withinMs: number): Promise<void> {
     this.#hand();
     this.#isEnding = true;
@@ -141,7 +142,10 @@ export class IntegrationThread {
     this.#worker.postMessage(block, []);
   }
 
-  /** A thread that was written off may go on until it has ended: it counts where nothing is read any more. */
+  /**
+   * A thread that was given up may continue until it has ended; it then counts in the old buffer, which is no longer
+   * read.
+   */
   #replaceFigures(): void {
     this.#figures = sharedFigures(this.#options.integrations.length);
     this.#seen = this.#options.integrations.map(zeros);
@@ -182,7 +186,7 @@ export class IntegrationThread {
     this.#restartTimer.unref();
   }
 
-  /** What was handed over and not settled is lost with its thread. */
+  /** Calls that were handed over and not settled are lost with their thread. */
   #writeOff(as: "thread_ended" | "shutdown"): void {
     this.#collect();
     this.#sums.forEach((sum, index) => {
@@ -218,7 +222,7 @@ export class IntegrationThread {
     this.#silentLooks = beats === this.#beats ? this.#silentLooks + 1 : 0;
     if (beats > STEADY_BEATS) this.#restartsInRow = 0;
     this.#beats = beats;
-    // looks, not time: where the whole process was stopped, both threads were
+    // Ticks are counted and not time, because both threads pause when the whole process is stopped.
     if (this.#silentLooks * LOOK_MS >= (beats === 0 ? START_MS : hangMs))
       this.#lost(worker, `no sign of life for ${(this.#silentLooks * LOOK_MS) / 1000} s`);
     else if (maxHeapBytes !== null && this.#figures.shared("heapMib") * MIB > maxHeapBytes)

@@ -1,5 +1,6 @@
-// The thread that delivers the records of calls, for all sinks together or for one module of the operator's alone. Lines come in blocks, each sink has a queue of its
-// own, and what became of them stands in counts that both threads see. Drivers are loaded here, and only those that are configured.
+// The program of the thread that delivers the records of calls, either for all sinks together or for a single module of
+// the operator. Lines arrive in blocks, each sink has a queue of its own, and outcomes are counted in memory that both
+// threads share. Drivers are loaded here, and only those that are configured.
 import { heapSize } from "bun:jsc";
 import { parentPort, workerData } from "node:worker_threads";
 import { systemClock } from "../../core/clock.ts";
@@ -22,19 +23,19 @@ export interface IntegrationSetup {
   readonly figures: SharedArrayBuffer;
 }
 
-/** Blocks of lines are plain strings. */
+/** Every other message is a plain string: a block of lines. */
 export interface EndRequest {
   readonly endWithinMs: number;
 }
 
-/** `integration` is its place in the setup. */
+/** `integration` is its position in the setup. */
 export type IntegrationNews =
   | { readonly kind: "failing"; readonly integration: number; readonly words: string }
   | { readonly kind: "back"; readonly integration: number }
   | { readonly kind: "ended" };
 
 const BEAT_MS = 250;
-/** Functions are called soon, and each has a time limit of its own: none stands over those that are called one after the other. */
+/** Callbacks run soon after their call, and each has a time limit of its own, so a batch of them needs none. */
 const CALLBACK_WAIT_MS = 10;
 const CALLBACK_BATCH_MS = 86_400_000;
 const MIB = 1024 * 1024;
@@ -64,7 +65,7 @@ function watchOf(integration: number, figures: SharedFigures, tell: (news: Integ
   };
 }
 
-/** Whether its records are taken is not for its metrics to say. */
+/** Metrics do not affect whether the integration counts as failing: only its records do. */
 function metricsWatch(
   integration: number,
   figures: SharedFigures,
@@ -132,10 +133,10 @@ function openQueues(
   });
 }
 
-/** Calls that wait to be counted until the code for it is loaded. */
+/** How many calls may wait to be counted until the code of the metrics is loaded. */
 const MAX_EARLY = 10_000;
 
-/** Figures are of all calls that come, also of those that the queue sheds. */
+/** Metrics count all calls that arrive, including those that the queue drops. */
 function openCounting(
   settings: TraceBase,
   watch: MetricsWatch,
@@ -167,7 +168,7 @@ function openCounting(
   };
 }
 
-/** Sinks that get the same line share what was parsed of it. */
+/** Sinks that get the same line share its parsed form. */
 const parsed = new ParsedCalls();
 
 function takeBlock(block: string, queues: readonly OpenQueue[], figures: SharedFigures): void {

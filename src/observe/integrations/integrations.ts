@@ -1,5 +1,6 @@
-// Everything outside that is told of calls, seen from the thread that serves them: it decides who gets which call, writes the record as one text for all of them, and
-// hands it to other threads. It never waits, and what does not fit is counted (decisions 11.4, docs/decisions/0026).
+// All integrations, seen from the thread that serves calls: it decides which integration gets which call, serializes
+// the record once for all of them, and hands the text to other threads. It never waits, and what does not fit is
+// counted (promise 11.4, docs/decisions/0026).
 import { dirname, resolve } from "node:path";
 import { Worker } from "node:worker_threads";
 import { systemClock } from "../../core/clock.ts";
@@ -18,36 +19,38 @@ import type { IntegrationNews, IntegrationSetup } from "./integration-worker.ts"
 import type { Log } from "../log.ts";
 import type { Observer } from "../observer.ts";
 
-/** How one integration stands. */
 export interface IntegrationStanding {
   readonly name: string;
   readonly type: string;
   readonly sums: IntegrationSums;
-  /** Calls whose content was too large to go along. */
+  /** Calls whose content was too large to be included. */
   readonly contentsLeftOut: number;
-  /** Threads that ended by themselves or were ended; those of sinks share one. */
+  /** How often its thread ended or was ended; all sinks share one thread. */
   readonly restarts: number;
 }
 
 export interface Integrations extends Observer {
-  /** Of modules that are told when a call begins; null: nobody is. */
+  /** Notifies modules that a call begins; `null` when no module asks for it. */
   readonly admitted: ((record: CallRecord) => void) | null;
-  /** Of modules that are told of chunks; null: nobody is. */
+  /** Notifies modules of chunks; `null` when no module asks for it. */
   readonly chunks: StreamChunks | null;
   standings(): readonly IntegrationStanding[];
   end(withinMs: number): Promise<void>;
 }
 
-/** Asked once for each stream; null: nobody wants to hear of it. `characters` of a piece that goes to the client, at `atMs` from the arrival of the call. */
+/**
+ * Called once for each stream; the result is null when no module gets its chunks, else it takes the `characters` of
+ * each piece that is sent to the client, at `atMs` since the arrival of the call.
+ */
 export type StreamChunks = (record: CallRecord) => ((characters: number, atMs: number) => void) | null;
 
 interface Member {
   readonly integration: Integration;
   readonly thread: IntegrationThread;
-  /** Its place in its thread. */
+  /** Its position in its thread. */
   readonly place: number;
   readonly wants: ((record: CallRecord) => boolean) | null;
-  /** The same of a call that has not ended. */
+  /** Like `wants`, for a call that has not ended yet. */
   readonly begins: ((record: CallRecord) => boolean) | null;
   contentsLeftOut: number;
 }
@@ -55,26 +58,26 @@ interface Member {
 interface Group {
   readonly thread: IntegrationThread;
   readonly members: readonly Member[];
-  /** Of those that are told of every call. */
+  /** Mask of the members that get every call. */
   readonly always: number;
   readonly choosy: readonly Member[];
-  /** Of those that get content. */
+  /** Mask of the members that get content. */
   readonly withContent: number;
 }
 
 const SINKS_HANG_MS = 15_000;
 const MAX_WORDS = 1024;
-/** UTF-16 units of one call's content; a longer one is left out. */
+/** UTF-16 units of one call's content; longer content is omitted. */
 const MAX_CONTENT = 4 * 1024 * 1024;
 
 export interface IntegrationsOptions {
   readonly integrations: readonly Integration[];
-  /** Where relative paths of modules start; null: the working directory. */
+  /** The folder of this file is the base of relative module paths; with `null` it is the working directory. */
   readonly configFile: string | null;
   readonly log: Pick<Log, "info" | "warn">;
 }
 
-/** Null: none is configured. */
+/** Returns null when no integration is enabled. */
 export function openIntegrations({ integrations, configFile, log }: IntegrationsOptions): Integrations | null {
   const enabled = integrations.filter(({ settings }) => settings.enabled).map((one) => withModulePath(one, configFile));
   if (enabled.length === 0) return null;
@@ -168,7 +171,7 @@ function groupOf(
   };
 }
 
-/** Null: it wants every call. */
+/** Returns null when the scope includes every call. */
 export function compileScope({
   tenants,
   projects,
@@ -188,7 +191,7 @@ export function compileScope({
   };
 }
 
-/** Trace ids are random: their first digits are as good as chance, and the same for everybody. */
+/** Trace ids are random, so their first digits serve as random numbers that are the same for all integrations. */
 function isSampled(traceId: string, sample: number): boolean {
   return sample >= 1 || Number.parseInt(traceId.slice(0, 8), 16) < sample * 2 ** 32;
 }
@@ -200,7 +203,7 @@ function maskOf(group: Group, record: CallRecord): number {
 }
 
 function publish(groups: readonly Group[], record: CallRecord, content: CallContent | null): void {
-  // strangers can make as many as they like, and would push the others out of every queue
+  // Unauthenticated callers can make any number of calls, which would push all other calls out of the queues.
   if (isOfStranger(record)) return;
   let json: string | null = null;
   let contentJson: string | null = null;
@@ -218,7 +221,10 @@ function publish(groups: readonly Group[], record: CallRecord, content: CallCont
   }
 }
 
-/** Of a call that has not ended: one that wants errors alone is told of every call that may become one. */
+/**
+ * For a call that has not ended: an integration that wants only errors is notified of every call, because each may
+ * become an error.
+ */
 function isInScope({ members }: Group, record: CallRecord): boolean {
   const { begins } = members[0]!;
   return begins === null || begins(record);
@@ -271,7 +277,7 @@ function chunksOf(groups: readonly Group[]): StreamChunks | null {
     .filter(({ sample }) => sample > 0);
   if (listeners.length === 0) return null;
   return (record) => {
-    // how it ends is not known yet
+    // The outcome of the call is not known yet.
     const listening = listeners.filter(
       ({ group, sample }) => isSampled(record.traceId, sample) && isInScope(group, record),
     );

@@ -6,7 +6,7 @@ export interface JsonLinesSettings extends IntegrationBase {
   readonly type: "json_lines";
   readonly path: string;
   readonly maxBytes: number;
-  /** Null: size alone decides. */
+  /** `null` when only the size decides. */
   readonly rotateMs: number | null;
   readonly keepFiles: number;
   readonly compress: boolean;

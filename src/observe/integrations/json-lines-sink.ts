@@ -1,5 +1,6 @@
-// Calls as lines of JSON in a file, which is put aside by size and age, compressed, and removed in the end. https://jsonlines.org
-// A batch stands in the file whole, or is cut off again and tried later; a line that a killed process left half written is cut at the next start.
+// Writes calls as lines of JSON to a file, which is rotated by size and age, compressed, and finally removed.
+// https://jsonlines.org A batch is written as a whole, or is truncated and retried later; a partial line that a killed
+// process left is removed at the next start.
 import { constants, createReadStream, createWriteStream } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
@@ -33,13 +34,13 @@ interface OpenFile {
   size: number;
 }
 
-/** One file, and those that were put aside. A class, because it lives as long as its file is open. */
+/** The current file and the rotated ones. It is a class because its state lives as long as the file is open. */
 class LineFile implements Sink {
   readonly #settings: JsonLinesFile;
   readonly #path: string;
   readonly #clock: Pick<Clock, "now">;
   #file: OpenFile | null = null;
-  /** Compression goes on beside the writing. */
+  /** Compression runs beside the writing. */
   #tidying: Promise<void> = Promise.resolve();
 
   constructor(settings: JsonLinesFile, clock: Pick<Clock, "now">) {
@@ -62,7 +63,7 @@ class LineFile implements Sink {
         written += (await file.handle.write(bytes, written, bytes.length - written)).bytesWritten;
       file.size += bytes.length;
     } catch (fault) {
-      // half a line would make the next one unreadable
+      // A partial line would make the next one unreadable.
       await file.handle.truncate(file.size).catch(() => {});
       throw fault;
     }
@@ -74,13 +75,13 @@ class LineFile implements Sink {
     await this.#tidying;
   }
 
-  /** The file that so many more bytes go to. */
+  /** Returns the file to which `more` bytes can be written. */
   async #current(more: number): Promise<OpenFile> {
     const { maxBytes, rotateMs } = this.#settings;
     let file = this.#file;
     const found = file === null ? null : await stat(this.#path).catch(() => null);
     if (file !== null && found?.ino === file.inode) file.size = found.size;
-    // somebody has moved or removed it
+    // Another program has moved or removed the file.
     else if (file !== null) {
       this.#file = null;
       await file.handle.close();
@@ -103,7 +104,7 @@ class LineFile implements Sink {
       const { ino, size, birthtimeMs, mtimeMs } = await handle.stat();
       const whole = await wholeLines(handle, size);
       if (whole < size) await handle.truncate(whole);
-      // not every file system knows when a file was made
+      // Not every file system stores the creation time of a file.
       const bornMs = size === 0 ? this.#clock.now() : birthtimeMs > 0 ? birthtimeMs : mtimeMs;
       return { handle, inode: ino, bornMs, size: whole };
     } catch (fault) {
@@ -121,7 +122,10 @@ class LineFile implements Sink {
     }
   }
 
-  /** Compresses what was put aside, also by an earlier process, and removes what is too much. Another time where it fails now. */
+  /**
+   * Compresses rotated files, including those of an earlier process, and removes surplus ones. A failure is retried at
+   * the next rotation.
+   */
   #tidy(): void {
     this.#tidying = this.#tidying.then(() => this.#tidyNow()).catch(() => {});
   }
@@ -151,7 +155,7 @@ async function compress(path: string): Promise<void> {
   await rm(path, { force: true });
 }
 
-/** Bytes up to the last line break. */
+/** Returns the number of bytes up to the last line break. */
 async function wholeLines(handle: FileHandle, size: number): Promise<number> {
   const buffer = Buffer.alloc(TAIL_BYTES);
   for (let end = size; end > 0;) {

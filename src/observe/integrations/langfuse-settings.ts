@@ -1,16 +1,17 @@
-// Settings of an integration of type `langfuse`: its intake of OpenTelemetry's protocol. https://langfuse.com/integrations/native/opentelemetry
+// Settings of an integration of type `langfuse`: its OTLP intake.
+// https://langfuse.com/integrations/native/opentelemetry
 import { z } from "zod";
 import { receiverAddress } from "./integration-fields.ts";
 import { type TraceBase, traceBase, traceFields } from "./trace-fields.ts";
 
 export interface LangfuseSettings extends TraceBase {
   readonly type: "langfuse";
-  /** Fields of the client's metadata that it has places of its own for. */
+  /** Names of the fields of the client's metadata that Langfuse stores in fields of its own. */
   readonly fields: { readonly session: string; readonly tags: string; readonly traceName: string };
 }
 
 const CLOUD = "https://cloud.langfuse.com";
-/** Spans are shown at once, and not minutes later. */
+/** With this version, spans appear at once and not minutes later. */
 const INGESTION_VERSION = "4";
 const key = (what: string) =>
   z

@@ -1,4 +1,4 @@
-// Traces of calls for Langfuse, over its intake of OpenTelemetry's protocol, with the attributes that it has places of its own for.
+// Traces of calls for Langfuse, over its OTLP intake, with the attributes that Langfuse stores in fields of its own.
 // https://langfuse.com/integrations/native/opentelemetry#property-mapping
 import type { Clock } from "../../core/clock.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -14,17 +14,17 @@ export function openLangfuseSink(settings: LangfuseSettings, clock?: Pick<Clock,
   return openTraceSink(settings, [langfuse(settings.fields)], clock);
 }
 
-/** What is the whole trace's stands on each of its spans: it is looked for there. */
+/** Attributes of the whole trace are repeated on each of its spans, because Langfuse reads them there. */
 export function langfuse(fields: LangfuseSettings["fields"]): Dialect {
   return (call, part) => ({ ...traceAttributes(call, fields, part), ...observationAttributes(call, part) });
 }
 
-/** Of a span below that of the call: a call may have hundreds, and its metadata 64 KiB. */
+/** Fields of metadata on a span below that of the call: a call may have hundreds of spans, and metadata of 64 KiB. */
 const MAX_REPEATED = 50;
-/** Langfuse's own bound of what is repeated. Characters. */
+/** Langfuse's own bound for repeated values, in characters. */
 const MAX_REPEATED_WORDS = 200;
 
-/** Of all tags together. */
+/** Characters of all repeated tags together. */
 const MAX_REPEATED_TAGS = 1024;
 
 function traceAttributes(
@@ -73,7 +73,7 @@ function observationAttributes({ record, content }: RecordedCall, part: SpanPart
         record.stream && cameMs !== null
           ? JSON.stringify(new Date(record.startedAtMs + cameMs).toISOString())
           : undefined,
-      // the sum of all attempts: where there was one it is its own
+      // The cost is the sum of all attempts; it is that of the attempt only when there was one.
       "langfuse.observation.cost_details":
         isAnswer && record.attempts.length === 1 && record.cost !== null
           ? JSON.stringify({ total: record.cost.nanoUsd / 1e9 })
@@ -82,7 +82,7 @@ function observationAttributes({ record, content }: RecordedCall, part: SpanPart
     };
   }
   return {
-    // with a model of its own it would be taken for one more answer, and be paid twice
+    // With a model of its own, this span would count as one more answer and its cost would be counted twice.
     "langfuse.observation.type": "span",
     ...level(record.code !== null, record.code),
     ...(content !== null && {

@@ -1,4 +1,4 @@
-// Which file delivers what an integration is told. Each is loaded only where it is configured, in the thread of the sinks.
+// Opens the sink of an integration. Its code is loaded only when it is configured, in the thread of the sinks.
 import type { SinkSettings } from "./integration-settings.ts";
 import type { Sink } from "./sink.ts";
 

@@ -1,4 +1,5 @@
-// Metrics of calls over OpenTelemetry's protocol: every call is counted when it comes, whatever becomes of its trace, and the sums are sent now and then.
+// Metrics of calls over OTLP: every call is counted when it arrives, whatever happens to its trace, and the sums are
+// exported at intervals.
 import { within } from "../../core/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
 import { systemClock } from "../../core/clock.ts";
@@ -12,19 +13,19 @@ import type { TraceBase } from "./trace-fields.ts";
 
 export interface MetricsExport {
   count(record: CallRecord): void;
-  /** Sends what has been counted, with one try. */
+  /** Exports what has been counted, with one attempt. */
   end(withinMs: number): Promise<void>;
 }
 
 export interface MetricsWatch {
-  /** One export came to nothing. */
+  /** One export failed. */
   failed(): void;
-  /** The first failure after a success, and the first success after failures. */
+  /** Called at the first failure after a success, and at the first success after failures. */
   failing(words: string): void;
   back(): void;
 }
 
-/** Null: it gets no metrics. */
+/** Returns null when the integration gets no metrics. */
 export function openMetricsExport(
   { otlp: { metrics, resource, gzip }, delivery: { timeoutMs } }: Pick<TraceBase, "otlp" | "delivery">,
   watch: MetricsWatch,
@@ -52,7 +53,7 @@ export function openMetricsExport(
       if (isFailing) watch.back();
       isFailing = false;
     } catch (thrown) {
-      // what it refuses it would refuse again, and ever more of it
+      // The receiver would reject the same points again, and there would be more and more of them.
       if (!(thrown instanceof SinkFault) || thrown.isRetryable) sums.restore(collected);
       watch.failed();
       if (!isFailing) watch.failing(`metrics: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
@@ -68,7 +69,7 @@ export function openMetricsExport(
     count: (record) => countCall(record, sums),
     async end(withinMs) {
       clearInterval(timer);
-      // one that is under way may hang, and the last figures are not to wait for it
+      // An export in flight may hang, and the last figures must not wait for it.
       const halfMs = withinMs / 2;
       if (running !== null) await within(running, halfMs);
       await send(Math.min(timeoutMs, halfMs));

@@ -1,11 +1,12 @@
-// Settings of an integration of type `otlp`: any receiver of OpenTelemetry's protocol over HTTP. https://opentelemetry.io/docs/specs/otlp/#otlphttp
+// Settings of an integration of type `otlp`: any OTLP receiver over HTTP.
+// https://opentelemetry.io/docs/specs/otlp/#otlphttp
 import { z } from "zod";
 import { receiverAddress, receiverHeaders } from "./integration-fields.ts";
 import { metricsInterval, type TraceBase, traceBase, traceFields } from "./trace-fields.ts";
 
 export interface OtlpSettings extends TraceBase {
   readonly type: "otlp";
-  /** Spans also have the names of OpenInference. */
+  /** Whether spans also have the attributes of OpenInference. */
   readonly openInference: boolean;
 }
 

@@ -1,4 +1,5 @@
-// Traces of calls over OpenTelemetry's protocol. Metrics go their own way (otlp-metrics.ts): they are of all calls, also of those that are shed here.
+// Traces of calls over OTLP. Metrics are exported separately (otlp-metrics.ts), because they count all calls, including
+// those that are dropped here.
 import type { Clock } from "../../core/clock.ts";
 import { systemClock } from "../../core/clock.ts";
 import { ProtobufWriter } from "../../wire/protobuf.ts";
@@ -18,7 +19,7 @@ export function openOtlpSink(settings: OtlpSettings, clock?: Pick<Clock, "now">)
 
 const NO_SINK: Sink = { deliver: () => Promise.resolve(), close: () => Promise.resolve() };
 
-/** For whoever receives that protocol. */
+/** The sink for every receiver of OTLP. */
 export function openTraceSink(
   { otlp: { traces, resource, gzip }, trace }: Pick<TraceBase, "otlp" | "trace">,
   dialects: readonly Dialect[],
@@ -26,7 +27,9 @@ export function openTraceSink(
 ): Sink {
   if (traces === null) return NO_SINK;
   const writer = new ProtobufWriter();
-  /** A record of which no spans can be made would be none the better for another try. Throws SinkFault. */
+  /**
+   * A record that cannot be converted into spans fails for good, because a retry would fail again. Throws SinkFault.
+   */
   const encoded = (calls: readonly RecordedCall[]) => {
     try {
       const spans: EncodedSpan[] = [];
@@ -48,7 +51,7 @@ export function openTraceSink(
     const { spans, sent, message } = encoded(calls);
     const partial = spans.length === 0 ? null : await exportTo({ ...traces, gzip }, message, signal, clock);
     if (partial === null) return undefined;
-    // it counts spans, and calls are what is counted here
+    // The receiver counts spans, while the gateway counts calls.
     return {
       rejected: Math.min(sent, Math.ceil((partial.rejected / spans.length) * sent)),
       why: `the receiver did not take ${partial.rejected} spans${partial.message === "" ? "" : `: ${partial.message}`}`,

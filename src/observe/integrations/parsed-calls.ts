@@ -1,13 +1,14 @@
-// Lines of calls in the thread of the sinks: each is parsed once for all sinks, when the first of them sends it, and not kept when the last has it. What was parsed weighs
-// several times its text, so only the newest stay parsed; a call that waits long for a receiver waits as text.
+// Lines of calls in the thread of the sinks. Each line is parsed once for all sinks, when the first of them sends it,
+// and the parsed form is dropped when the last one has it. The parsed form takes several times the memory of the text,
+// so only the newest lines stay parsed; a call that waits long for a receiver waits as text.
 import { type HandedLine, recordedCall } from "./integration-line.ts";
 import type { RecordedCall } from "./sink.ts";
 
 export interface ParsedLine {
   readonly units: number;
-  /** For a look at it now. */
+  /** Returns the call for immediate use. */
   call(): RecordedCall;
-  /** For one of the sinks that get it, which may ask again. */
+  /** Returns the call for one of the sinks that get it; a sink may ask again. */
   taken(withContent: boolean): RecordedCall;
 }
 
@@ -18,7 +19,7 @@ class Line implements ParsedLine {
   readonly text: string;
   parsed: RecordedCall | null = null;
   #withoutContent: RecordedCall | null = null;
-  /** Sinks that have not asked for it yet. */
+  /** The number of sinks that have not asked for it yet. */
   #waiting: number;
   readonly #kept: ParsedCalls;
 
@@ -42,7 +43,7 @@ class Line implements ParsedLine {
 
   taken(withContent: boolean): RecordedCall {
     const call = this.call();
-    // the same one for all of them: what is made of it is kept beside it
+    // All sinks get the same object, because results derived from it are cached by it.
     const taken =
       withContent || call.content === null ? call : (this.#withoutContent ??= { record: call.record, content: null });
     this.#waiting -= 1;
@@ -57,13 +58,13 @@ class Line implements ParsedLine {
 }
 
 export class ParsedCalls {
-  /** The last line that was handed out: each sink asks for it in turn. */
+  /** The last line that was handed out, because each sink asks for it in turn. */
   #last: { readonly of: HandedLine; readonly line: Line } | null = null;
-  /** Parsed, the oldest first. */
+  /** The parsed lines, the oldest first. */
   readonly #parsed = new Set<Line>();
   #units = 0;
 
-  /** `sinks`: of how many there are, all of which get the rest of its block. */
+  /** `sinks` is the number of all sinks. A line that all of them get need not be copied out of its block. */
   of(handed: HandedLine, sinks: number): ParsedLine {
     if (this.#last?.of === handed) return this.#last.line;
     const getting = bits(handed.mask);
@@ -94,7 +95,10 @@ function bits(mask: number): number {
   return count;
 }
 
-/** A piece of a block keeps the whole block in memory, and a sink that gets one call of a hundred would keep a hundred blocks. */
+/**
+ * Copies a line out of its block. A slice keeps the whole block in memory, and a sink that gets one call of a hundred
+ * would keep a hundred blocks.
+ */
 function ownText(piece: string): string {
   return Buffer.from(piece, "utf8").toString("utf8");
 }

@@ -14,7 +14,7 @@ const SECRET = /^whsec_(?:[A-Za-z0-9+/]{4}){8,21}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-
 export interface RecordsWebhookSettings extends IntegrationBase {
   readonly type: "webhook";
   readonly url: string;
-  /** Signed with each of them. */
+  /** Each batch is signed with each of them. */
   readonly secrets: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
 }

@@ -1,4 +1,4 @@
-// Records as signed posts in batches. https://www.standardwebhooks.com
+// Sends records in batches as signed posts. https://www.standardwebhooks.com
 import type { Clock } from "../../core/clock.ts";
 import { systemClock } from "../../core/clock.ts";
 import { VERSION } from "../../core/version.ts";
@@ -30,7 +30,7 @@ export function openRecordsWebhookSink(
   };
 }
 
-/** The same for the same calls, so that a receiver knows a repeat. */
+/** The id is the same for the same calls, so that a receiver recognizes a retry. */
 function batchId(calls: readonly RecordedCall[]): string {
   const hash = new Bun.CryptoHasher("sha256");
   for (const { record } of calls) hash.update(record.traceId);

@@ -1,5 +1,6 @@
-// What stands in front of every sink: a queue in memory that is bounded by number and size, batches, a time limit for each delivery, repeats with growing waits.
-// When it is full the oldest go: when a receiver is back after hours, what people look at is what happened last.
+// The queue in front of every sink: bounded in number and size, with batches, a time limit for each delivery, and
+// retries with growing waits. A full queue drops its oldest calls, because after an outage of hours the latest calls
+// matter most.
 import { within } from "../../core/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { IntegrationDelivery } from "./integration-fields.ts";
@@ -11,33 +12,33 @@ export interface Receiver<T> {
 }
 
 export interface Queued<T> {
-  /** Of its text; a bound of memory and no exact figure. */
+  /** The length of the text, as an approximate measure of memory. */
   readonly units: number;
   value(): T;
 }
 
 export type Shed = "queue_full" | "refused" | "given_up" | "shutdown";
 
-/** What is told of it, at once. */
+/** Notified of each change at once. */
 export interface QueueWatch {
   delivered(calls: number): void;
   shed(reason: Shed, calls: number): void;
-  /** One delivery came to nothing. */
+  /** One delivery failed. */
   failed(): void;
   retried(): void;
   queued(calls: number): void;
-  /** The first failure after a success, and the first success after failures. */
+  /** Called at the first failure after a success, and at the first success after failures. */
   failing(words: string): void;
   back(): void;
 }
 
 export interface SinkQueueOptions<T> {
-  /** Tried again at the next delivery where it throws. */
+  /** When it throws, it is called again at the next delivery. */
   readonly open: () => Promise<Receiver<T>>;
   readonly delivery: IntegrationDelivery;
   readonly watch: QueueWatch;
   readonly clock: Pick<Clock, "monotonic">;
-  /** 0 to below 1. */
+  /** Returns a number from 0 to below 1. */
   readonly random: () => number;
   readonly firstWaitMs?: number;
   readonly longestWaitMs?: number;
@@ -45,11 +46,11 @@ export interface SinkQueueOptions<T> {
 
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 60_000;
-/** A receiver may ask for more patience than we have of our own. */
+/** A receiver may ask for a longer wait than the queue's own longest, up to this bound. */
 const LONGEST_ASKED_MS = 300_000;
-/** A sink that does not listen to its signal is left behind. */
+/** A sink that does not react to its signal is abandoned after this time. */
 const GRACE_MS = 250;
-/** Compacted when so many places at its front are free. */
+/** The array is compacted when this many places at its front are free. */
 const COMPACT_AT = 1024;
 
 export class SinkQueue<T> {
@@ -63,7 +64,7 @@ export class SinkQueue<T> {
   #firstWaitingMs = 0;
   #endsAtMs: number | null = null;
   #wake: (() => void) | null = null;
-  /** The delivery that is under way has no more time; null: none is. */
+  /** Ends the delivery in flight; `null` when there is none. */
   #timeIsOver: (() => void) | null = null;
   readonly #running: Promise<void>;
 
@@ -82,7 +83,10 @@ export class SinkQueue<T> {
     if (this.#length === 1 || this.#length === batchCalls) this.#wake?.();
   }
 
-  /** Delivers what it can within the time, without waiting for more and with one try for each batch, and closes the sink. */
+  /**
+   * Delivers what it can within the time, without waiting for more calls and with one attempt for each batch, and
+   * closes the sink.
+   */
   async end(withinMs: number): Promise<void> {
     this.#endsAtMs = this.#options.clock.monotonic() + withinMs;
     this.#wake?.();
@@ -105,7 +109,10 @@ export class SinkQueue<T> {
     this.#options.watch.queued(this.#length + this.#held);
   }
 
-  /** The calls have left the queue. That is told first, so that another thread that reads the figures never finds a call both waiting and settled. */
+  /**
+   * The calls have left the queue. The queue's length is reported first, so that another thread that reads the figures
+   * never finds a call both queued and settled.
+   */
   #shed(reason: Shed, calls: number): void {
     this.#tellQueued();
     if (calls > 0) this.#options.watch.shed(reason, calls);
@@ -135,7 +142,7 @@ export class SinkQueue<T> {
     return taken;
   }
 
-  /** Until it is due, something wakes it, or the end comes. */
+  /** Sleeps until the time is over, the queue is woken, or it ends. */
   #sleep(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = Number.isFinite(ms) ? setTimeout(() => this.#wake?.(), Math.max(0, ms)) : undefined;
@@ -171,7 +178,7 @@ export class SinkQueue<T> {
     }
   }
 
-  /** Once and again until it is taken, refused or given up. */
+  /** Repeats the delivery until the batch is accepted, refused or given up. */
   async #deliver(batch: readonly Queued<T>[]): Promise<void> {
     const { watch, delivery, clock } = this.#options;
     const sinceMs = clock.monotonic();
@@ -186,7 +193,7 @@ export class SinkQueue<T> {
         this.#held = 0;
         this.#shed(fault.isRetryable ? (isEnding ? "shutdown" : "given_up") : "refused", batch.length);
       }
-      // also after a refusal: who refuses everything is not to be hammered
+      // The queue waits after a refusal too, so that a receiver that refuses everything is not overloaded.
       if (!isEnding) await this.#pause(fault.retryAfterMs);
       if (isOver) return;
       watch.retried();
@@ -198,11 +205,11 @@ export class SinkQueue<T> {
     const backoffMs =
       Math.min(longestWaitMs, firstWaitMs * 2 ** Math.min(20, this.#failuresInRow - 1)) * (0.5 + random() / 2);
     const untilMs = clock.monotonic() + Math.max(backoffMs, Math.min(askedMs ?? 0, LONGEST_ASKED_MS));
-    // what comes meanwhile wakes it too
+    // New calls interrupt the sleep as well.
     while (this.#endsAtMs === null && clock.monotonic() < untilMs) await this.#sleep(untilMs - clock.monotonic());
   }
 
-  /** Null: it was taken. */
+  /** Returns null when the batch was accepted. */
   async #try(batch: readonly Queued<T>[]): Promise<SinkFault | null> {
     const { watch, delivery, open } = this.#options;
     const timeoutMs = Math.max(1, Math.min(delivery.timeoutMs, this.#leftMs()));
@@ -242,7 +249,7 @@ export class SinkQueue<T> {
     }
   }
 
-  /** Some of a batch were refused, which is no reason to wait. Gives the failures in a row. */
+  /** Some calls of a batch were refused, which is no reason to wait. Returns the number of consecutive failures. */
   #notedRejection(why: string, wasAll: boolean): number {
     this.#options.watch.failed();
     if (!wasAll) return 0;

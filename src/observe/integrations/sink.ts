@@ -1,15 +1,16 @@
-// The port of everything outside that is told of finished calls: OTLP, JSON Lines, webhooks, Langfuse, Datadog. A sink only encodes and sends; queueing, repeats,
-// time limits and shedding are the same for all and stand in front of it. No sink can slow or fail a call (decisions 11.4).
+// The port for all receivers of finished calls: OTLP, JSON Lines, webhooks, Langfuse, Datadog. A sink only encodes and
+// sends; queueing, retries, time limits and dropping are the same for all sinks and happen in front of them. No sink
+// can delay or fail a call (promise 11.4).
 import type { CallContent } from "../../core/content.ts";
 import type { CallRecord } from "../../core/record.ts";
 
 export interface RecordedCall {
   readonly record: CallRecord;
-  /** Null: the tenant keeps none. */
+  /** `null` when the tenant keeps no content. */
   readonly content: CallContent | null;
 }
 
-/** The receiver took the batch but for some: those are lost, and repeating would not help. */
+/** The receiver accepted the batch except for some calls: these are lost, because a retry would not help. */
 export interface Rejected {
   readonly rejected: number;
   readonly why: string;
@@ -17,8 +18,8 @@ export interface Rejected {
 
 export interface Sink {
   /**
-   * Resolves when the receiver has taken all of them, or has said which it never will. The same ones come again after a failure. Throws SinkFault; anything else
-   * that is thrown counts as one that may be tried again. `signal` is its time limit.
+   * Resolves when the receiver has accepted all calls, or has said which ones it never will. After a failure the same
+   * calls are delivered again. Throws SinkFault; any other error counts as retryable. `signal` is its time limit.
    */
   deliver(calls: readonly RecordedCall[], signal: AbortSignal): Promise<void | Rejected>;
   close(): Promise<void>;
@@ -26,7 +27,7 @@ export interface Sink {
 
 export class SinkFault extends Error {
   readonly isRetryable: boolean;
-  /** What the receiver said to wait; null: nothing. */
+  /** The wait that the receiver asked for; `null` when it asked for none. */
   readonly retryAfterMs: number | null;
 
   constructor(

@@ -1,12 +1,13 @@
-// What every integration that gets traces can be told in the file besides what all of them can: which traces are kept, who exports, and whether providers are told.
+// The fields that all integrations with traces share in the file, in addition to those of every integration: which
+// traces are sampled, under which service name they are exported, and whether trace context is sent to providers.
 import { z } from "zod";
 import { type IntegrationBase, integrationBase, integrationFields } from "./integration-fields.ts";
 import type { Attributes } from "./otlp/attributes.ts";
 import type { Temporality } from "./otlp/metric.ts";
 
-/** What an export over OTLP needs to know, whoever receives it. */
+/** What an OTLP export needs, whatever the receiver is. */
 export interface OtlpTarget {
-  /** Null: it gets none. */
+  /** `null` when the integration gets no traces. */
   readonly traces: { readonly url: string; readonly headers: Readonly<Record<string, string>> } | null;
   readonly metrics: {
     readonly url: string;
@@ -21,7 +22,7 @@ export interface OtlpTarget {
 export interface TraceBase extends IntegrationBase {
   readonly otlp: OtlpTarget;
   readonly trace: {
-    /** Of traces that begin here, 0 to 1. */
+    /** The fraction of traces that begin in this gateway, 0 to 1. */
     readonly sampleRatio: number;
     readonly propagate: boolean;
   };
@@ -59,6 +60,6 @@ export const metricsInterval = z
 const fields = z.object(traceFields);
 
 export function traceBase(file: z.output<typeof fields>): Omit<TraceBase, "otlp"> {
-  // metrics are of all calls: it is traces that are a part
+  // Only traces are sampled; metrics count all calls.
   return { ...integrationBase({ ...file, sample: 1 }), trace: { sampleRatio: file.sample, propagate: file.propagate } };
 }

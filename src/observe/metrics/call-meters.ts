@@ -1,34 +1,41 @@
-// What Prometheus is told of calls: how they ended, how long they took, what they used; by provider and model, and by route.
+// Prometheus metrics of calls: how they ended, how long they took, and their usage, by provider and model, and by
+// route.
 import { Counter, Histogram, type Registry } from "prom-client";
 import type { CallRecord } from "../../core/record.ts";
 import { bounded, MOST } from "./labels.ts";
 import { nextTurn } from "../../wire/turn.ts";
 
-/** Seconds of whole calls: a short answer takes half a second, a long one minutes, and 600 s is the longest that a call may take by default. */
+/**
+ * Seconds of whole calls: a short answer takes half a second, a long one minutes, and 600 s is the default maximum of a
+ * call.
+ */
 const CALL_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600];
-/** Seconds that people wait for the first word. */
+/** Seconds until the first content. */
 const FIRST_SECONDS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 20, 30, 60, 120];
 const TOKENS_PER_SECOND = [1, 5, 10, 20, 30, 40, 60, 80, 100, 150, 200, 300, 500, 1000, 2000];
-/** Seconds of the gateway's own: tens of microseconds, and milliseconds where it is short of processor time. */
+/** Seconds of the gateway's own work: tens of microseconds, and milliseconds when processor time is short. */
 const OWN_SECONDS = [
   0.000025, 0.00005, 0.000075, 0.0001, 0.00015, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1,
 ];
 
 export interface NamedModel {
   readonly name: string;
-  /** False: the catalogue alone has it. */
+  /** False when the model occurs only in the catalogue. */
   readonly isConfigured: boolean;
 }
-/** The name under which a call's model is counted; null: it is not one that somebody configured or catalogued. */
+/** The name under which a call's model is counted; null when the model is neither configured nor in the catalogue. */
 export type ModelLabel = (call: Pick<CallRecord, "provider" | "model" | "tenantId" | "projectId">) => NamedModel | null;
 
 export interface CallMeters {
   count(record: CallRecord): void;
-  /** Counts what is held back, some at a time: the process does other things in between. */
+  /** Counts the calls that are held back, in steps that let the process do other work in between. */
   settle(): Promise<void>;
 }
 
-/** Calls of one outcome that have not been counted yet: the registry looks labels up for each figure, so calls of one outcome are counted together. */
+/**
+ * Calls with the same outcome that have not been counted yet. The registry looks up labels for each value, so these
+ * calls are counted together.
+ */
 interface Group {
   readonly provider: string;
   readonly model: string;
@@ -42,7 +49,7 @@ interface Group {
   completionTokens: number;
   costNanoUsd: number;
   unnamedFigures: number;
-  /** Seconds, one for each call. */
+  /** In seconds, one value for each call. */
   readonly durations: number[];
   readonly firstTokens: number[];
   readonly own: number[];
@@ -53,13 +60,14 @@ interface AttemptGroup {
   readonly code: string;
   count: number;
 }
-/** Most calls of a group, and most groups: what is held back is counted in a few milliseconds. */
+/** Bounds of the calls of a group and of the groups: counting what is held back takes a few milliseconds. */
 const MAX_GROUP = 128;
 const MAX_GROUPS = 500;
 
 export function openCallMeters(registry: Registry, modelLabel: ModelLabel): CallMeters {
   const meters = metersOf(registry);
-  // a model is one of its provider: what is bounded are the pairs; those that were configured lose their place to no others
+  // A model belongs to its provider, so the number of pairs is bounded; configured models are bounded separately and
+  // keep their places.
   const configured = bounded(MOST.configuredModel);
   const catalogued = bounded(MOST.cataloguedModel);
   const provider = bounded(MOST.provider);
@@ -150,11 +158,11 @@ export function openCallMeters(registry: Registry, modelLabel: ModelLabel): Call
   };
 }
 
-/** Below so much the figure is chance: an answer that came in one piece, and a second that was no second. */
+/** Below these bounds the speed is meaningless: the answer came in one piece, or within an instant. */
 const MIN_TOKENS = 8;
 const MIN_MS = 50;
 
-/** Tokens a second from the first content on; null: it cannot be told. */
+/** Tokens per second from the first content on; null when it cannot be determined. */
 function speedOf({ stream, usage, firstContentMs, totalMs, status, rounds }: CallRecord): number | null {
   if (!stream || firstContentMs === null || usage === null || status >= 400 || rounds > 1) return null;
   const ms = totalMs - firstContentMs;

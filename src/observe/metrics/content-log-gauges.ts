@@ -1,8 +1,8 @@
-// What Prometheus is told of what tenants keep of their calls.
+// Prometheus metrics of the stored content of calls.
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { ContentFigures } from "../content-log.ts";
 
-/** Asked when metrics are read. */
+/** The figures are read when metrics are scraped. */
 export function contentLogGauges(registry: Registry, figures: () => ContentFigures | null): void {
   const registers = [registry];
   const counter = (name: string, help: string, of: (figures: ContentFigures) => number): void => {

@@ -1,11 +1,12 @@
-// What Prometheus is told of integrations, asked when metrics are read. Their names are the operator's, and bounded in number.
+// Prometheus metrics of integrations, read when metrics are scraped. The operator chooses their names, whose number is
+// bounded.
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { IntegrationStanding } from "../integrations/integrations.ts";
 
 const labelNames = ["integration", "type"] as const;
 type Labels = Record<(typeof labelNames)[number], string>;
 
-/** `standings` is empty where there is none. */
+/** `standings` is empty when there is no integration. */
 export function integrationGauges(registry: Registry, standings: () => readonly IntegrationStanding[]): void {
   const registers = [registry];
   const each = (set: (labels: Labels, standing: IntegrationStanding) => void): void => {

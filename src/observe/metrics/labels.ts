@@ -1,14 +1,15 @@
-// The labels of all metrics: what their values are, and how many there can be. A caller cannot make one: each value is a word of the code, or a name that
-// whoever configures the gateway has given. Beyond its bound every further name counts as `other`.
+// The labels of all metrics: what their values mean, and how many there can be. A caller cannot create a value: each
+// one is a fixed word of the code, or a name that the operator or an administrator has configured. Names beyond the
+// bound count as `other`.
 
 export interface Label {
-  /** What its values are, for docs/metrics.md. */
+  /** The meaning of its values, for docs/metrics.md. */
   readonly values: string;
-  /** Most values that it takes; null: the words that `values` lists. */
+  /** The maximum number of values; `null` when the values are the fixed words that `values` lists. */
   readonly most: number | null;
 }
 
-/** Names of this kind that are told apart, beside `other` and `none`. */
+/** The number of names of each kind that are distinguished, besides `other` and `none`. */
 export const MOST = {
   configuredModel: 250,
   cataloguedModel: 150,
@@ -72,7 +73,7 @@ export const LABELS: Readonly<Record<string, Label>> = {
   unit: { values: "`requests`, `tokens`, `concurrency`, `nano_usd`.", most: null },
 };
 
-/** The first names that come are labels of their own. */
+/** The first `most` names become labels of their own. */
 export function bounded(most: number): (name: string) => string {
   const names = new Set<string>();
   return (name) => {

@@ -1,8 +1,8 @@
-// What Prometheus is told of the ledger, asked when metrics are read.
+// Prometheus metrics of the ledger, read when metrics are scraped.
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { LedgerStanding } from "../../store/open-ledger.ts";
 
-/** `standing` is null while there is no ledger. */
+/** `standing` returns null while there is no ledger. */
 export function ledgerGauges(registry: Registry, standing: () => LedgerStanding | null): void {
   const registers = [registry];
   const gauge = (name: string, help: string, of: (standing: LedgerStanding) => number): void => {

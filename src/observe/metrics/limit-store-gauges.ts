@@ -1,20 +1,26 @@
-// What Prometheus is told of the store in which several gateways count their limits.
+// Prometheus metrics of the store in which several gateways count their limits.
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
-/** Asked when metrics are read. */
+/** Read when metrics are scraped. */
 export interface LimitStoreFigures {
   readonly isAway: boolean;
-  /** Reservations that a lease of this gateway answered, that asked the store, and that `on_store_failure` decided, some of them after they had asked in vain. */
+  /**
+   * Reservations that a lease of this gateway answered, that the store answered, and that `on_store_failure` decided,
+   * some of them after a failed request to the store.
+   */
   readonly leased: number;
   readonly asked: number;
   readonly alone: number;
-  /** Borrowed now and not spent, by unit. */
+  /** Units that are leased and not spent now, by unit. */
   readonly leasedUnits: Readonly<Record<string, number>>;
 }
 
 const SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3];
 
-/** `figures` is null while limits are counted in this process. Gives what is told of each round trip. */
+/**
+ * `figures` returns null while limits are counted in this process. Returns the function that records the seconds of
+ * each round trip.
+ */
 export function limitStoreGauges(
   registry: Registry,
   figures: () => LimitStoreFigures | null,

@@ -1,4 +1,5 @@
-// What a registry holds, for the table of docs/metrics.md: made of what was really registered, so that nothing can be told twice or forgotten.
+// Lists what a registry holds, for the table of docs/metrics.md. It is derived from the registered metrics, so that the
+// table is complete and has no duplicates.
 import type { Registry } from "prom-client";
 
 export interface MetricListing {
@@ -6,11 +7,11 @@ export interface MetricListing {
   readonly type: "counter" | "gauge" | "histogram";
   readonly help: string;
   readonly labels: readonly string[];
-  /** Upper bounds; of histograms only. */
+  /** Upper bounds of a histogram; empty for every other type. */
   readonly buckets: readonly number[];
 }
 
-/** What prom-client keeps of a metric, which its types do not tell. */
+/** Properties that prom-client has on a metric but does not declare in its types. */
 interface Registered {
   readonly name: string;
   readonly type: MetricListing["type"];

@@ -1,5 +1,5 @@
-// Everything that Prometheus is told, put together: counted from the records of calls, or asked when metrics are read. Each file beside this one that ends in
-// -meters or -gauges has the metrics of one concept; labels.ts says what labels can be.
+// All Prometheus metrics: counted from the records of calls, or read when metrics are scraped. Each file beside this
+// one that ends in -meters or -gauges has the metrics of one concept; labels.ts defines the labels.
 import { Gauge, Registry } from "prom-client";
 import type { CallRecord } from "../../core/record.ts";
 import type { LedgerStanding } from "../../store/open-ledger.ts";
@@ -26,18 +26,21 @@ export type { TargetStanding } from "./target-gauges.ts";
 export interface Metrics extends Observer {
   /** Calls that have begun and not ended. */
   readonly inFlight: { inc(): void; dec(): void };
-  /** A budget has reached a threshold. */
+  /** Called when a budget has reached a threshold. */
   thresholdReached(budgetId: string): void;
-  /** The store of the limits has answered after so long. */
+  /** Called with the time of each response of the limit store. */
   readonly limitStoreAnswered: (seconds: number) => void;
-  /** The text exposition format. The process does other things between one metric and the next. */
+  /** Returns the text exposition format. The process can do other work between two metrics. */
   text(): Promise<string>;
   readonly contentType: string;
-  /** What there is, in the order in which it is told. */
+  /** The registered metrics, in the order of the output. */
   listing(): readonly MetricListing[];
 }
 
-/** Asked when metrics are read, but for the last two, which are asked for each call. What is left out is not there. */
+/**
+ * These are called when metrics are scraped, except for `modelLabel` and `isRegisteredServer`, which are called for
+ * each call. Metrics without a source stay empty.
+ */
 export interface MetricSources {
   readonly targets?: () => readonly TargetStanding[];
   readonly ledger?: () => LedgerStanding | null;
@@ -45,7 +48,7 @@ export interface MetricSources {
   readonly integrations?: () => readonly IntegrationStanding[];
   readonly events?: () => EventFigures | null;
   readonly budgets?: () => Promise<readonly BudgetStanding[]>;
-  /** Whether a target's name is one that somebody configured or catalogued. */
+  /** Whether a target's name is configured or in the catalogue. */
   readonly isNamedTarget?: (target: string) => boolean;
   readonly modelLabel?: ModelLabel;
   readonly isRegisteredServer?: IsRegisteredServer;
@@ -86,7 +89,7 @@ export function openMetrics(sources: MetricSources = {}): Metrics {
     async text() {
       await calls.settle();
       const texts: string[] = [];
-      // 400 models make 7,000 lines of one histogram, which take some milliseconds: calls go on in between
+      // 400 models make 7,000 lines of one histogram, which take some milliseconds: calls continue in between.
       for (const { name } of registry.getMetricsAsArray()) {
         texts.push(await registry.getSingleMetricAsString(name));
         await nextTurn();
@@ -94,7 +97,7 @@ export function openMetrics(sources: MetricSources = {}): Metrics {
       return `${texts.join("\n\n")}\n`;
     },
     publish(record: CallRecord) {
-      // no call was made, and no provider knows the name
+      // An explained call was not made, and its model name may be unknown to every provider.
       if (record.explained) return;
       calls.count(record);
       rules.count(record);

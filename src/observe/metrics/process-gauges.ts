@@ -1,4 +1,4 @@
-// What Prometheus is told of the process. prom-client's default metrics are partly wrong on Bun, so these few are made here.
+// Prometheus metrics of the process. prom-client's default metrics are partly wrong on Bun, so these few are made here.
 import { Counter, Gauge, type Registry } from "prom-client";
 
 export function processGauges(registry: Registry): void {

@@ -1,7 +1,7 @@
-// What Prometheus is told of the gateways that share a database.
+// Prometheus metrics of the gateways that share a database.
 import { Gauge, type Registry } from "prom-client";
 
-/** Gateways that live, this one included, by whether their configuration file is the one that this one uses. */
+/** Numbers of running gateways, this one included, by whether their configuration file is the same as this one's. */
 export interface ReplicaFigures {
   readonly same: number;
   readonly different: number;

@@ -1,13 +1,13 @@
-// What Prometheus is told of limits, budgets and policies: whom they refused, and how full budgets are.
+// Prometheus metrics of limits, budgets and policies: what they refused, and how full budgets are.
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { CallRecord } from "../../core/record.ts";
 import { bounded, MOST } from "./labels.ts";
 
-/** How full a budget is: of all that has an account of its own under it, the fullest. */
+/** How full a budget is. When several values have accounts of their own under it, this is the fullest account. */
 export interface BudgetStanding {
   readonly budget: string;
   readonly name: string;
-  /** 1: all of it is used. */
+  /** The used fraction: 1 when all of it is used. */
   readonly used: number;
 }
 
@@ -16,7 +16,7 @@ export interface RuleMeters {
   thresholdReached(budgetId: string): void;
 }
 
-/** `budgets` are asked when metrics are read. */
+/** `budgets` is called when metrics are scraped. */
 export function openRuleMeters(registry: Registry, budgets: () => Promise<readonly BudgetStanding[]>): RuleMeters {
   const registers = [registry];
   const nameOf = bounded(MOST.rule);
@@ -67,7 +67,7 @@ export function openRuleMeters(registry: Registry, budgets: () => Promise<readon
         policyEffects.inc({ policy: nameOf(name), effect });
         if (effect === "denied") refusals.inc({ code: "policy_violation", rule: nameOf(name) });
       }
-      // no budget was looked at: each of them would have said so
+      // No budget was checked; each would have reported its own refusal.
       if (code === "model_unpriced") refusals.inc({ code, rule: "none" });
     },
   };

@@ -1,25 +1,27 @@
-// What Prometheus is told of targets: how each stands, asked when metrics are read.
+// Prometheus metrics of targets: the state of each, read when metrics are scraped.
 import { Gauge, type Registry } from "prom-client";
 import { MOST } from "./labels.ts";
 
-/** How a target stands when it is asked. */
 export interface TargetStanding {
   /** `<provider>:<model>`. */
   readonly target: string;
   readonly state: "closed" | "open" | "half_open" | "rate_limited";
   readonly inFlight: number;
-  /** Calls in its queue. */
+  /** Calls in the queue of the target. */
   readonly waiting: number;
-  /** Recent time to the first content; null: not known. */
+  /** Recent time to the first content; `null` when it is not known. */
   readonly firstContentMs: number | null;
-  /** How long it is still left alone; null: it is not. */
+  /** How long the target is still avoided; `null` when it is not avoided. */
   readonly openForMs: number | null;
 }
 
 const MOST_TARGETS = MOST.configuredModel + MOST.cataloguedModel;
 const STATES = ["closed", "half_open", "open", "rate_limited"] as const;
 
-/** Only targets that have answered or are left alone, and whose names are not the callers': they cannot make up series. */
+/**
+ * Shows only targets that have answered or are avoided, and whose names are configured or in the catalogue, so that
+ * callers cannot create series.
+ */
 export function targetGauges(
   registry: Registry,
   targets: () => readonly TargetStanding[],

@@ -1,9 +1,9 @@
-// What Prometheus is told of tools that the gateway ran for calls.
+// Prometheus metrics of the tools that the gateway ran for calls.
 import { Counter, Histogram, type Registry } from "prom-client";
 import type { CallRecord } from "../../core/record.ts";
 import { bounded, MOST } from "./labels.ts";
 
-/** Whether a tool server is registered where the call was made, and no name of the caller's own. */
+/** Whether a tool server is registered in the place of the call, and is not a name that the caller made up. */
 export type IsRegisteredServer = (call: Pick<CallRecord, "tenantId" | "projectId">, label: string) => boolean;
 
 const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];

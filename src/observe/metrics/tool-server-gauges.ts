@@ -1,14 +1,14 @@
-// What Prometheus is told of the connections to tool servers; what ran over them is told by the records of calls.
+// Prometheus metrics of the connections to tool servers; the tool runs over them are counted from the records of calls.
 import { Counter, Gauge, type Registry } from "prom-client";
 
-/** Asked when metrics are read. */
+/** Read when metrics are scraped. */
 export interface ToolServerFigures {
-  /** Servers that there is a connection to. */
+  /** The number of servers with an open connection. */
   readonly connections: number;
-  /** Attempts to connect that stood, and that did not. */
+  /** Connection attempts that succeeded, and those that failed. */
   readonly connected: number;
   readonly refused: number;
-  /** Connections that ended by themselves, sessions that were forgotten included. */
+  /** Connections that ended by themselves, including sessions that the server forgot. */
   readonly lost: number;
 }
 

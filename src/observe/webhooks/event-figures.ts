@@ -1,17 +1,19 @@
-// What is counted of events and of their deliveries in this process, and what Prometheus is told of it.
+// Counts of events and their deliveries in this process, and their Prometheus metrics.
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { EventType } from "../../core/event.ts";
 
-/** Counts up while the process lives; the gauges are of the last look at the queue, which all processes share. */
+/**
+ * The counts grow while the process lives; the gauges show the last reading of the queue, which all processes share.
+ */
 export interface EventFigures {
   readonly emitted: Map<EventType, number>;
-  /** Events that found no room in memory, and deliveries that made room for newer ones. */
+  /** Events for which there was no room in memory, and deliveries that were dropped for newer ones. */
   shedEvents: number;
   shedDeliveries: number;
   readonly attempts: { delivered: number; failed: number };
-  /** Deliveries given up. */
+  /** Deliveries that were given up. */
   dead: number;
-  /** Events in memory that the database does not have yet. */
+  /** Events in memory that are not in the database yet. */
   held: number;
   pending: number;
   deadLetters: number;
@@ -32,7 +34,7 @@ export function newEventFigures(): EventFigures {
   };
 }
 
-/** `figures` is null while no events are kept. */
+/** `figures` returns null while no events are stored. */
 export function eventGauges(registry: Registry, figures: () => EventFigures | null): void {
   const registers = [registry];
   const gauge = (name: string, help: string, of: (now: EventFigures) => number): void => {

@@ -1,5 +1,6 @@
-// Where events are told: they are handed over in memory, and written down from there, so that telling one never waits. What the database does not take is kept and tried
-// again, in bounded room: beyond it the oldest goes, and is counted.
+// Accepts events in memory and writes them to the database from there, so that emitting an event never waits. Events
+// that the database does not accept are kept and retried within a bound; beyond it the oldest event is dropped and
+// counted.
 import { within } from "../../core/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Events, GatewayEvent, NewEvent, WebhookSet } from "../../core/event.ts";
@@ -8,7 +9,7 @@ import type { EventQueue } from "../../store/events.ts";
 import type { EventFigures } from "./event-figures.ts";
 
 export interface EventOutbox extends Events {
-  /** Tries to write down what is held, and gives up after so long. */
+  /** Tries to write the held events, and gives up after `timeoutMs`. */
   close(timeoutMs: number): Promise<void>;
 }
 
@@ -17,16 +18,16 @@ export interface OutboxOptions {
   readonly clock: Pick<Clock, "now">;
   readonly webhooks: () => WebhookSet;
   readonly figures: EventFigures;
-  /** Something new is in the queue. */
+  /** Called when something new is in the queue. */
   readonly onWritten: () => void;
-  /** The first time that the database takes nothing, and when it does again. */
+  /** Called at the first failure of the database, and when it works again. */
   readonly onState: (state: "away" | "back", error: unknown) => void;
   readonly mostHeld?: number;
 }
 
 const MOST_HELD = 10_000;
 const BATCH = 200;
-/** What happens at the same time goes in one statement. */
+/** Events of the same moment are written in one statement. */
 const GATHER_MS = 20;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 30_000;

@@ -1,4 +1,5 @@
-// Everything about events and webhooks put together: where they are told, what tells them by itself, the queue, and who works it off.
+// Opens everything about events and webhooks: the outbox, the sources of events, the queue, and the dispatcher that
+// delivers.
 import type { Clock } from "../../core/clock.ts";
 import type { Events, Webhook, WebhookSet } from "../../core/event.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
@@ -18,9 +19,9 @@ import { webhookSender } from "./webhook-sender.ts";
 
 export interface OpenEvents extends Events {
   readonly figures: EventFigures;
-  /** Tells of calls that were refused. */
+  /** Emits events for calls that were refused. */
   readonly observer: Observer;
-  /** The configuration or the store has changed. */
+  /** Called when the configuration or the store has changed. */
   nudge(): void;
   close(timeoutMs: number): Promise<void>;
 }
@@ -35,7 +36,7 @@ export interface EventsOptions {
   readonly log: Pick<Log, "info" | "warn">;
 }
 
-/** Longer than an event may be told again by what sees it happen: a token is told to expire for a week. */
+/** Longer than a repeated event may occur: the expiry of a token is reported for a week. */
 const KEPT_DAYS = 30;
 
 export function openEvents(options: EventsOptions): OpenEvents {
@@ -118,7 +119,10 @@ interface GoneReceivers {
   without(set: WebhookSet): WebhookSet;
 }
 
-/** Receivers that answered 410: they are switched off where they are kept; those of the file are left alone until their address is another one, or this process ends. */
+/**
+ * Receivers that answered 410. A stored webhook is switched off; one of the file gets no deliveries until its address
+ * changes or this process ends.
+ */
 function goneReceivers({ store, log }: EventsOptions): GoneReceivers {
   const gone = new Set<string>();
   const isGone = ({ id, url }: Webhook): boolean => gone.has(`${id} ${url}`);

@@ -1,12 +1,13 @@
-// Calls that were refused, as events: the first of each policy or limit in a project at once, and then how many more there were, once a minute, so that a storm of
-// refusals is no storm of events. Made of the records, beside the calls.
+// Emits events for calls that were refused: the first refusal of each policy or limit in a project at once, and then
+// the number of further ones once a minute, so that many refusals do not become many events. They are made from the
+// records, apart from the calls.
 import type { Clock } from "../../core/clock.ts";
 import type { Events } from "../../core/event.ts";
 import type { CallRecord } from "../../core/record.ts";
 import type { Observer } from "../observer.ts";
 
 export interface RefusalEvents extends Observer {
-  /** Tells what is counted so far. */
+  /** Emits what is counted so far. */
   close(): void;
 }
 
@@ -23,7 +24,10 @@ interface Tally {
 }
 
 const EVERY_MS = 60_000;
-/** Rules and projects that are told apart at a time, and those of one tenant, who cannot take the others' room. Beyond them nothing is told until one has had a quiet minute. */
+/**
+ * How many rules and projects are distinguished at a time, in all and for one tenant, so that a tenant cannot take the
+ * room of the others. Beyond the bound no event is emitted until one of them has had a minute without refusals.
+ */
 const MOST_TALLIES = 5_000;
 const MOST_OF_TENANT = 500;
 
@@ -34,7 +38,7 @@ const KINDS: Readonly<Partial<Record<NonNullable<CallRecord["code"]>, Refusal["k
   model_unpriced: "price",
 };
 
-/** Null: it was not refused by a rule of the gateway's: a provider's own limit is none. */
+/** Null when no rule of the gateway refused the call. A provider's own limit is not one. */
 function refusalOf({ code, policies, limits }: CallRecord): Refusal | null {
   const kind = code === null ? undefined : KINDS[code];
   if (kind === undefined) return null;

@@ -1,5 +1,6 @@
-// Access tokens near their end and at it, as events: found by looking at all of them once a minute. Each is told once for the end that the token has, over all gateways
-// and their restarts, because its id is made of token and end.
+// Emits events for access tokens that expire soon or have expired, found by checking all tokens once a minute. Each
+// event is emitted once for the token's expiry time, across all gateways and their restarts, because its id is derived
+// from the token and that time.
 import type { Clock } from "../../core/clock.ts";
 import type { Events } from "../../core/event.ts";
 import type { AccessToken } from "../../core/identity.ts";
@@ -7,9 +8,9 @@ import type { Snapshot } from "../../core/snapshot.ts";
 
 const EVERY_MS = 60_000;
 const DAY_MS = 86_400_000;
-/** Short-lived tokens are told of in the last quarter of their life. */
+/** Short-lived tokens are reported in the last quarter of their life. */
 const SOON_MS = 7 * DAY_MS;
-/** What ended while no gateway ran is told for so long. */
+/** How long the end of a token that expired while no gateway ran is reported. */
 const AFTERWARDS_MS = DAY_MS;
 
 export interface TokenExpiry {
@@ -23,7 +24,7 @@ export function watchTokenExpiry(
   clock: Pick<Clock, "now">,
 ): TokenExpiry {
   let told = new Set<string>();
-  /** Nothing happens before, as long as the tokens are the same. */
+  /** Nothing changes before this time while the tokens are the same. */
   let nextMs = Number.NEGATIVE_INFINITY;
   let known: Pick<Snapshot, "tokens" | "webhooks"> | null = null;
 
@@ -32,7 +33,7 @@ export function watchTokenExpiry(
     const nowMs = clock.now();
     if (now.webhooks.size === 0 || (now.tokens === known?.tokens && now.webhooks === known.webhooks && nowMs < nextMs))
       return;
-    // a webhook that is new hears of what is still to come
+    // A new webhook gets the events that are still due.
     if (now.webhooks !== known?.webhooks) told = new Set();
     known = now;
     nextMs = Number.POSITIVE_INFINITY;
@@ -52,7 +53,7 @@ export function watchTokenExpiry(
   return { look, close: () => clearInterval(timer) };
 }
 
-/** What is to be told of a token now, and when that changes. */
+/** The event that is due for a token now, and the time at which that changes. */
 function dueOf(
   { createdAtMs, expiresAtMs, revokedAtMs }: AccessToken,
   nowMs: number,

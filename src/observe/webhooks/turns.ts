@@ -1,34 +1,35 @@
-// Turns of work on something outside that may be away: one at a time, again at once where somebody asked meanwhile, else after a rest that grows while it is away.
+// Repeats work on an outside system that may be unavailable: one turn at a time, the next one at once if it was
+// requested meanwhile, else after a pause that grows while the system is unavailable.
 
 export interface Turns {
-  /** Something may be new: the next turn begins at once. */
+  /** Begins the next turn at once, because something may be new. */
   readonly nudge: () => void;
-  /** It did not answer. */
+  /** Called when the system did not respond. */
   readonly away: (error: unknown) => void;
-  /** Begins no more; resolves when the turn under way has ended. */
+  /** Begins no more turns; resolves when the current turn has ended. */
   close(): Promise<void>;
 }
 
 export interface TurnsOptions {
-  /** Gives whether there is more to do at once. Throws what says that it is away. */
+  /** Returns whether there is more to do at once. Throws the error that means that the system is unavailable. */
   readonly turn: () => Promise<boolean>;
   /** Milliseconds between two turns. */
   readonly restMs: () => number;
-  /** The first rest while it is away, which doubles up to the longest. */
+  /** The first pause while the system is unavailable; it doubles up to the longest. */
   readonly awayMs: number;
   readonly longestAwayMs: number;
-  /** The first time that it does not answer, and when it does again. */
+  /** Called at the first failure, and when the system responds again. */
   readonly onState: (state: "away" | "back", error: unknown) => void;
 }
 
-/** Nothing begins before the first nudge. */
+/** No turn begins before the first `nudge`. */
 export function openTurns({ turn, restMs, awayMs, longestAwayMs, onState }: TurnsOptions): Turns {
   let timer: ReturnType<typeof setTimeout> | null = null;
   let turning: Promise<void> | null = null;
   let isAskedAgain = false;
   let isClosed = false;
   let isAway = false;
-  /** 0: the last turn came to its end. */
+  /** 0 when the last turn succeeded. */
   let waitMs = 0;
 
   const away = (error: unknown): void => {

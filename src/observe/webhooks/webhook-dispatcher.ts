@@ -1,5 +1,6 @@
-// Works off the queue of events: gives each webhook that hears of one its delivery, and tries those that are due. Several gateways do the same on one database: a
-// delivery is in the hands of one at a time. A receiver that is slow or away holds up nobody else's deliveries.
+// Works through the queue of events: creates a delivery for each webhook that subscribes to an event, and attempts
+// those that are due. Several gateways do the same on one database; each delivery is claimed by one at a time. A slow
+// or unavailable receiver does not delay the deliveries to others.
 import { within } from "../../core/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Webhook, WebhookSet } from "../../core/event.ts";
@@ -11,11 +12,14 @@ import type { SentWebhook, WebhookSender } from "./webhook-sender.ts";
 import { webhookSlots } from "./webhook-slots.ts";
 
 export interface Dispatcher {
-  /** Something may be new: looks at once. */
+  /** Checks the queue at once, because something may be new. */
   nudge(): void;
-  /** There are webhooks, or there were some. */
+  /** Whether there are webhooks, or there were some. */
   isInUse(): boolean;
-  /** Begins nothing more, and waits for what is under way, at most so long: what is cut is tried again when its lease ends. */
+  /**
+   * Begins nothing more, and waits at most `timeoutMs` for deliveries in flight; those that are cut off are attempted
+   * again when their lease ends.
+   */
   close(timeoutMs: number): Promise<void>;
 }
 
@@ -23,32 +27,35 @@ export interface DispatcherOptions {
   readonly queue: EventQueue;
   readonly clock: Clock;
   readonly webhooks: () => WebhookSet;
-  /** While there are no webhooks: forgets what happened before, and gives whether deliveries wait for some that there were. */
+  /**
+   * Called while there are no webhooks: removes earlier events, and returns whether deliveries to former webhooks are
+   * pending.
+   */
   readonly forgetUnheard: (beforeMs: number) => Promise<boolean>;
   readonly send: WebhookSender;
-  /** 0 to below 1. */
+  /** Returns a number from 0 to below 1. */
   readonly random: () => number;
   readonly figures: EventFigures;
-  /** The receiver says that it is gone for good (410). Never throws. */
+  /** Called when the receiver says that it is gone for good (410). Never throws. */
   readonly onGone: (webhook: Webhook) => void;
-  /** A delivery is given up. */
+  /** Called when a delivery is given up. */
   readonly onDead: (webhook: Webhook, claimed: ClaimedDelivery, why: string) => void;
-  /** The first time that the queue does not answer, and when it does again. */
+  /** Called at the first failure of the queue, and when it works again. */
   readonly onState: (state: "away" | "back", error: unknown) => void;
-  /** How often the queue is looked at while there are webhooks; 1,000 if left out. */
+  /** How often the queue is checked while there are webhooks; the default is 1,000. */
   readonly pollMs?: number;
 }
 
 const POLL_MS = 1000;
-/** Without webhooks there are only events to forget, and deliveries to give up. */
+/** Without webhooks there are only events to remove and deliveries to give up. */
 const IDLE_POLL_MS = 60_000;
 const LONGEST_POLL_MS = 30_000;
-/** Events, and the deliveries that come of them. */
+/** Events that are turned into deliveries in one step, and the number of deliveries after which the step ends. */
 const SPREAD_AT_ONCE = 100;
 const DELIVERIES_AT_ONCE = 1000;
-/** Over the webhook's own time, for what comes before and after. */
+/** Added to the webhook's own timeout, for the work before and after the request. */
 const LEASE_MARGIN_MS = 10_000;
-/** Until then another gateway may know of a webhook that is not known here yet. */
+/** How long another gateway may know a webhook that is not known here yet. */
 const UNKNOWN_MS = 60_000;
 const STANDING_EVERY_MS = 10_000;
 
@@ -61,11 +68,11 @@ export function openDispatcher(options: DispatcherOptions): Dispatcher {
   const deliveries = new Set<Promise<void>>();
   let isClosed = false;
   let stoodAtMs = Number.NEGATIVE_INFINITY;
-  /** When there was last nobody to tell: a webhook hears of nothing that happened before it. */
+  /** The last time at which there was no webhook: a webhook gets no events from before it existed. */
   let nobodyAtMs = Number.NEGATIVE_INFINITY;
   let isInUse = false;
 
-  /** The queue is not even opened for those who have no webhooks. */
+  /** Without any webhook, the queue is not even opened. */
   const turn = async (): Promise<boolean> => {
     let isMore = false;
     if (webhooks().size === 0) {
@@ -105,7 +112,7 @@ export function openDispatcher(options: DispatcherOptions): Dispatcher {
       const run = async (): Promise<void> => {
         end(await deliver(options, webhook, claimed, turns.away));
         deliveries.delete(delivery);
-        // more may wait for the place
+        // Further deliveries may wait for this slot.
         turns.nudge();
       };
       const delivery = run();
@@ -131,7 +138,10 @@ async function look({ queue, clock, figures }: DispatcherOptions): Promise<void>
   figures.oldestPendingMs = oldestPendingMs === null ? null : Math.max(0, clock.now() - oldestPendingMs);
 }
 
-/** Whoever hears of an event has its delivery. Gives whether there may be more: what is due does not wait for all of a storm. */
+/**
+ * Creates deliveries for the recipients of waiting events. Returns whether there may be more: it ends after a bounded
+ * number, so that due deliveries do not wait for all of many events.
+ */
 async function spreadSome({ queue, clock, webhooks, figures }: DispatcherOptions, afterMs: number): Promise<boolean> {
   const events = await queue.unspread(SPREAD_AT_ONCE);
   const known = webhooks();
@@ -151,7 +161,10 @@ export function recipientOf({ id, name, tenantId, projectId }: Webhook): Recipie
   return { webhookId: id, webhookName: name, tenantId, projectId };
 }
 
-/** Whether the receiver took it. Never rejects: a delivery whose end cannot be written down is tried again when its lease ends. */
+/**
+ * Returns whether the receiver accepted the delivery. Never rejects: a delivery whose outcome cannot be stored is
+ * attempted again when its lease ends.
+ */
 async function deliver(
   options: DispatcherOptions,
   webhook: Webhook,
@@ -169,7 +182,7 @@ async function deliver(
     if (!isOurs || outcome.state !== "dead") return isTaken;
     figures.dead += 1;
     options.onDead(webhook, claimed, outcome.attempt.error ?? "");
-    // the address that says so may be another one by now
+    // The webhook may have another address by now, which did not answer 410.
     if (sent.attempt.status !== 410 || options.webhooks().find(webhook.id)?.url !== webhook.url) return isTaken;
     options.onGone(webhook);
     figures.dead += await queue.abandon(webhook.id, GONE, clock.now());

@@ -1,4 +1,5 @@
-// One attempt to deliver an event: signed, to an address that is looked at first where it is not the operator's, without following anybody elsewhere, and over in time.
+// One attempt to deliver an event: signed, within a time limit, without following redirects, and to an address that is
+// checked first unless the operator configured it.
 // https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 import { Cancellation } from "../../core/cancellation.ts";
 import type { Clock } from "../../core/clock.ts";
@@ -13,7 +14,7 @@ import { webhookHeaders } from "./webhook-signature.ts";
 
 export interface SentWebhook {
   readonly attempt: DeliveryAttempt;
-  /** What the receiver said to wait; null: nothing. */
+  /** The wait that the receiver asked for; `null` when it asked for none. */
   readonly askedMs: number | null;
 }
 
@@ -25,11 +26,11 @@ export interface SenderOptions {
   readonly allowPrivateAddresses: () => boolean;
 }
 
-/** Of an answer so much is read, and of that so much kept. */
+/** How much of a response is read, and how much of that is stored. */
 const READ_BYTES = 2048;
 const KEPT_CHARACTERS = 500;
 
-/** The body that is sent, and signed as it is. */
+/** The body is sent exactly as it is signed. */
 export function webhookBody({ id, type, atMs, tenantId, projectId, data }: GatewayEvent): string {
   return JSON.stringify({
     id,
@@ -82,7 +83,7 @@ async function send(
   atMs: number,
   signal: Cancellation,
 ) {
-  // what stands in the file is the operator's, and always allowed (decisions 2.12)
+  // Addresses in the file are the operator's, and always allowed (promise 2.12).
   const checked =
     origin === "file"
       ? { url, pinnedAddress: undefined }
@@ -113,7 +114,10 @@ async function send(
   return { status: response.status, answer: await beginOf(response.body), retryAfter };
 }
 
-/** Never more than is kept, and nothing that a terminal or a log would stumble over. The status alone decides: a body that breaks off changes nothing. */
+/**
+ * Reads no more than is stored, and removes characters that would disturb a terminal or a log. Only the status matters:
+ * a body that breaks off changes nothing.
+ */
 async function beginOf(body: UpstreamBody): Promise<string | null> {
   const parts: Uint8Array[] = [];
   let size = 0;
@@ -125,7 +129,7 @@ async function beginOf(body: UpstreamBody): Promise<string | null> {
       size += bytes.length;
     }
   } catch {
-    // its begin is all there is
+    // The beginning that was read is used.
   }
   body.cancel();
   const text = Buffer.concat(parts)
@@ -138,7 +142,7 @@ async function beginOf(body: UpstreamBody): Promise<string | null> {
 }
 
 function wordsOf(thrown: unknown): string {
-  // an address of the inside is nobody's business who reads deliveries
+  // The message contains no internal address, because deliveries are shown to tenants.
   if (thrown instanceof GatewayError) return thrown.message.replaceAll("`", "");
   return (thrown instanceof Error ? thrown.message : String(thrown)).slice(0, KEPT_CHARACTERS);
 }

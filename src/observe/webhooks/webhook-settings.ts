@@ -1,5 +1,6 @@
-// The document of a webhook, as the file's sections `webhooks` and the admin API take it and the store keeps it, and how such documents become the set that events
-// are told to. Secrets have the form of https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+// The document of a webhook, as the file's sections `webhooks` and the admin API accept it and the store keeps it, and
+// how such documents become the set of subscribed webhooks. Secrets have the form of
+// https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import type { Configured } from "../../core/configured.ts";
@@ -25,7 +26,7 @@ const isAddress = (text: string): boolean => {
   return username === "" && password === "" && !text.includes("@");
 };
 
-/** No pattern of the schema: answers show it masked. */
+/** A refinement and not a pattern of the schema, because responses show the secret masked. */
 const secret = z
   .string()
   .max(200)
@@ -77,7 +78,7 @@ const SHAPE = {
 const SECRET_MEANING =
   "`whsec_` and 24 to 64 random bytes in base64, with which every delivery is signed (Standard Webhooks).";
 
-/** Of the admin API and the store. */
+/** The schema of the admin API and the store. */
 export const webhookSchema = z
   .strictObject({
     ...SHAPE,
@@ -90,7 +91,7 @@ export const webhookSchema = z
 
 export type WebhookDocument = z.output<typeof webhookSchema>;
 
-/** What stands in the file can be shown to nobody, so that it has to be given. */
+/** A secret that the gateway made could not be shown for a webhook in the file, so the file has to give it. */
 const filedSchema = z.strictObject({
   ...SHAPE,
   secret: secret.meta({
@@ -114,7 +115,7 @@ export const webhooksSection = z
       "Addresses to which events are sent, by name: [integrations/webhooks.md](integrations/webhooks.md). Those at the top of the file get the events of all tenants and of the gateway itself.",
   });
 
-/** Throws Error where a document has no secret, which the schema lets pass. */
+/** Throws Error for a document without a secret, which the schema accepts. */
 export function compileWebhooks(configured: readonly Configured<WebhookDocument>[]): WebhookSet {
   const all = configured.map(webhookOf);
   const byId = new Map(all.map((one) => [one.id, one]));

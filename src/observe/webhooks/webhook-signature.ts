@@ -1,17 +1,18 @@
-// Signatures of Standard Webhooks, symmetric: HMAC-SHA256 over id, time and body with the secret's bytes. Receivers verify them with the libraries of
+// Symmetric signatures of Standard Webhooks: HMAC-SHA256 over id, time and body with the secret's bytes. Receivers
+// verify them with the libraries of
 // https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 import { createHmac } from "node:crypto";
 
 const PREFIX = "whsec_";
 
 export interface SignedMessage {
-  /** The same at each delivery, by which a receiver knows what it has had. */
+  /** The same at each delivery attempt, so that a receiver recognizes a repeat. */
   readonly id: string;
   readonly atMs: number;
   readonly body: string;
 }
 
-/** `secrets`: `whsec_` and base64; with several, as while one takes the place of another, each signs. */
+/** `secrets` are `whsec_` and base64. With several, as during a rotation, each of them signs. */
 export function webhookHeaders(
   { id, atMs, body }: SignedMessage,
   secrets: readonly string[],

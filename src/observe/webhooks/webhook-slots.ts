@@ -1,19 +1,20 @@
-// How many deliveries may be under way, of a webhook, of a tenant and of all, and whose turn it is: whoever has many receivers that are slow holds up no other tenant.
+// How many deliveries may be in flight, for a webhook, for a tenant and in all, and whose turn is next: a tenant with
+// many slow receivers does not delay other tenants.
 import type { Webhook } from "../../core/event.ts";
 
 interface WebhookSlots {
-  /** How many more deliveries to it may begin now. */
+  /** How many more deliveries to the webhook may begin now. */
   free(webhook: Webhook): number;
-  /** Gives what ends it. `isTaken`: the receiver took it. */
+  /** Returns the function that ends the delivery. `isTaken` says whether the receiver accepted it. */
   take(webhook: Webhook): (isTaken: boolean) => void;
-  /** Who has waited longest comes first. */
+  /** Sorts by waiting time, the longest first. */
   inTurn<T extends { readonly webhookId: string }>(due: readonly T[]): readonly T[];
-  /** Leaves out those that are gone. */
+  /** Removes webhooks that no longer exist. */
   forget(isKnown: (webhookId: string) => boolean): void;
 }
 
 const MOST_OF_ONE = 4;
-/** Whose last delivery failed is likely to use up the time of the next one as well. */
+/** When the last delivery failed, the next one is likely to use up its time limit too. */
 const MOST_OF_FAILING = 1;
 const MOST_OF_TENANT = 32;
 const MOST_OF_ALL = 512;
@@ -26,7 +27,7 @@ interface Receiver {
 
 export function webhookSlots(): WebhookSlots {
   const receivers = new Map<string, Receiver>();
-  /** Null: those of the file that hear of all tenants. */
+  /** The key `null` stands for the file's webhooks that get the events of all tenants. */
   const tenants = new Map<string | null, number>();
   let all = 0;
   let turns = 0;

@@ -1,17 +1,18 @@
-// Attributes of spans, points and resources, and their protobuf form. https://github.com/open-telemetry/opentelemetry-proto/blob/main/opentelemetry/proto/common/v1/common.proto
+// Attributes of spans, points and resources, and their protobuf form.
+// https://github.com/open-telemetry/opentelemetry-proto/blob/main/opentelemetry/proto/common/v1/common.proto
 import type { Json, JsonObject } from "../../../core/json.ts";
 import { ProtobufWriter } from "../../../wire/protobuf.ts";
 
-/** A number that is a double by its name also where it is a whole one. */
+/** A number that is encoded as a double even when it is an integer. */
 export interface Double {
   readonly double: number;
 }
 
 export type AttributeValue = string | boolean | number | readonly string[] | Double;
-/** What is undefined is not there. */
+/** Undefined values are left out. */
 export type Attributes = Readonly<Record<string, AttributeValue | undefined>>;
 
-/** Texts that callers and providers choose are cut here, as in the log. Characters. */
+/** Texts that callers and providers choose are cut to this length, as in the log. Characters. */
 const MAX_WORDS = 1024;
 
 export function cut(words: string): string;
@@ -21,21 +22,21 @@ export function cut(words: string | null | undefined): string | undefined {
   return words.length <= MAX_WORDS ? words : words.slice(0, MAX_WORDS);
 }
 
-/** What a client sent as JSON, as it is where an attribute can hold it, else as JSON text. */
+/** A JSON value of the client: unchanged if an attribute can hold it, else as JSON text. */
 export function attributeOf(value: Json): AttributeValue | undefined {
   if (value === null) return undefined;
   if (typeof value !== "object") return value;
   return Array.isArray(value) && value.every((item) => typeof item === "string") ? value : JSON.stringify(value);
 }
 
-/** The fields of an object of the client's, each under the prefix. */
+/** The fields of a client's object, each with the prefix. */
 export function prefixed(prefix: string, object: JsonObject | null): Attributes {
   const attributes: Record<string, AttributeValue | undefined> = {};
   for (const name in object) attributes[prefix + name] = attributeOf(object[name]!);
   return attributes;
 }
 
-/** Of the same name the later ones win. */
+/** Later attributes replace earlier ones of the same name. */
 export function merged(parts: readonly Attributes[]): Attributes {
   return Object.assign({}, ...parts) as Attributes;
 }
@@ -53,7 +54,10 @@ export function writeAttributes(writer: ProtobufWriter, field: number, attribute
   }
 }
 
-/** Keys are few and come in every span: spelled once. Those of clients are none of the few. */
+/**
+ * The keys are few and occur in every span, so each is encoded once. Clients' keys may be many; the number that is kept
+ * is bounded.
+ */
 const keyFields = new Map<string, Uint8Array>();
 const MAX_KEYS = 512;
 const KEY_WRITER = new ProtobufWriter();

@@ -1,5 +1,6 @@
-// What is counted of each call for OpenTelemetry: its own metrics of generative AI (https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-metrics/), seen from the
-// client's side of providers and tool servers and from the server's side of the gateway, and the gateway's own. Their buckets are the convention's.
+// Counts each call for OpenTelemetry: the metrics of its conventions for generative AI
+// (https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-metrics/), as a client of providers and tool servers and
+// as a server of calls, and the gateway's own metrics. The buckets are those of the conventions.
 import type { Attempt, CallRecord } from "../../../core/record.ts";
 import type { ToolRun } from "../../../core/tool.ts";
 import { type Attributes, cut } from "./attributes.ts";
@@ -17,7 +18,7 @@ function counter(name: string, unit: string, description: string): Instrument {
   return { name, unit, bounds: null, description };
 }
 
-/** In the order in which the documentation lists them. */
+/** In the order of the documentation. */
 export const INSTRUMENTS = {
   clientDuration: histogram(
     "gen_ai.client.operation.duration",
@@ -65,7 +66,10 @@ export const INSTRUMENTS = {
   policies: counter("dragoman.policies", "{call}", "Calls in which a policy spoke, by what it did or would have done."),
 } as const satisfies Readonly<Record<string, Instrument>>;
 
-/** Counts a call. A caller cannot make up series: a model is told only where it answered, and the number of series is bounded. */
+/**
+ * Counts a call. A caller cannot create series: a model is named only if it answered, and the number of series is
+ * bounded.
+ */
 export function countCall(record: CallRecord, sums: MetricSums): void {
   if (record.explained) return;
   for (const attempt of record.attempts) countAttempt(record, attempt, sums);
@@ -111,7 +115,7 @@ function countAttempt({ stream, totalMs }: CallRecord, attempt: Attempt, sums: M
 
 const CHAT: Attributes = { "gen_ai.operation.name": "chat" };
 
-/** Names of tools are their servers' to say. */
+/** The tool server chooses the names of its tools. */
 function countTool({ totalMs }: CallRecord, run: ToolRun, sums: MetricSums): void {
   const error = run.code ?? (run.isError ? "tool_error" : undefined);
   sums.add(

@@ -1,5 +1,5 @@
-// The spans of a call as a receiver gets them. Several receivers are told mostly the same: that is made and encoded once for all of them, and each adds the attributes
-// that it has names of its own for.
+// The spans of a call as a receiver gets them. Several receivers get mostly the same attributes: these are made and
+// encoded once for all of them, and each receiver adds attributes with names of its own.
 import type { CallRecord } from "../../../core/record.ts";
 import type { TraceContext } from "../../../core/trace.ts";
 import { ProtobufWriter } from "../../../wire/protobuf.ts";
@@ -8,10 +8,13 @@ import type { Attributes } from "./attributes.ts";
 import { recordSpans, type SpanPart } from "./record-spans.ts";
 import { type EncodedSpan, writeSpanFields } from "./span.ts";
 
-/** Further attributes of a span, for receivers with names of their own: none that every receiver is told, and none of another dialect's beside it. */
+/**
+ * Adds attributes to a span for a receiver with names of its own. It must not repeat an attribute that every receiver
+ * gets, nor one of another dialect that is used beside it.
+ */
 export type Dialect = (call: RecordedCall, part: SpanPart) => Attributes;
 
-/** What every receiver is told alike. */
+/** The part of a span that is the same for every receiver. */
 interface SharedSpan {
   readonly part: SpanPart;
   readonly fields: Uint8Array;
@@ -19,11 +22,14 @@ interface SharedSpan {
 
 const shared = new WeakMap<CallRecord, readonly SharedSpan[]>();
 const WRITER = new ProtobufWriter();
-/** What the span of a call is taken for, where no dialect has another word. */
+/** The operation of the call's span, unless a dialect sets another one. */
 const OPERATION = "gen_ai.operation.name";
 const CALL_OPERATION: Attributes = { [OPERATION]: "chat" };
 
-/** None where the call is not traced, its trace is not kept, or nobody was to be called. */
+/**
+ * Empty when the call is not traced, its trace is not sampled, or the call was only explained and no provider was
+ * called.
+ */
 export function spansOf(call: RecordedCall, dialects: readonly Dialect[]): readonly EncodedSpan[] {
   const { record } = call;
   const { trace } = record;

@@ -1,15 +1,15 @@
-// Exports to a receiver of OpenTelemetry's protocol over HTTP, as protobuf. https://opentelemetry.io/docs/specs/otlp/#otlphttp
+// Exports to an OTLP receiver over HTTP, as protobuf. https://opentelemetry.io/docs/specs/otlp/#otlphttp
 import type { Clock } from "../../../core/clock.ts";
 import { VERSION } from "../../../core/version.ts";
 import { post } from "../http-delivery.ts";
 
-/** The protocol's own list; everything else is not to be tried again. */
+/** The list of the protocol; every other status must not be retried. */
 const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504]);
-/** Most of what there is to gain, for the least time. */
+/** This level reaches most of the compression in the least time. */
 const GZIP_LEVEL = 1;
 
 export interface PartialSuccess {
-  /** Spans or points. */
+  /** The number of spans or points. */
   readonly rejected: number;
   readonly message: string;
 }
@@ -20,14 +20,14 @@ export interface ExportTarget {
   readonly gzip: boolean;
 }
 
-/** Gives what the receiver says that it did not take; null: it took all. Throws SinkFault. */
+/** Returns what the receiver rejected, or null when it accepted everything. Throws SinkFault. */
 export async function exportTo(
   { url, headers, gzip }: ExportTarget,
   message: Uint8Array<ArrayBuffer>,
   signal: AbortSignal,
   clock: Pick<Clock, "now">,
 ): Promise<PartialSuccess | null> {
-  // a copy either way: what is sent is read later
+  // Both branches make a copy, because the body is read after the writer is reused.
   const body = gzip ? Bun.gzipSync(message, { level: GZIP_LEVEL }) : message.slice();
   const own = {
     "content-type": "application/x-protobuf",
@@ -44,7 +44,7 @@ export async function exportTo(
 
 const MAX_MESSAGE = 500;
 
-/** Of what is no such answer nothing is read: the status said that all was taken. */
+/** A response that cannot be parsed is ignored: its status said that everything was accepted. */
 export function readPartialSuccess(answer: Uint8Array): PartialSuccess | null {
   const partial = fieldOf(answer, 1);
   if (!(partial instanceof Uint8Array)) return null;
@@ -57,7 +57,7 @@ export function readPartialSuccess(answer: Uint8Array): PartialSuccess | null {
   };
 }
 
-/** The first varint or delimited field of that number, as far as the message can be read. */
+/** The first varint or delimited field with that number, as far as the message can be read. */
 function fieldOf(message: Uint8Array, field: number): Uint8Array | number | null {
   let at = 0;
   const varint = (): number => {

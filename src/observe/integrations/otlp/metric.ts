@@ -1,5 +1,6 @@
-// Counters and histograms that are kept as sums and exported now and then, and their protobuf form.
-// https://opentelemetry.io/docs/specs/otel/metrics/data-model/ https://github.com/open-telemetry/opentelemetry-proto/blob/main/opentelemetry/proto/metrics/v1/metrics.proto
+// Counters and histograms that are kept as sums and exported at intervals, and their protobuf form.
+// https://opentelemetry.io/docs/specs/otel/metrics/data-model/
+// https://github.com/open-telemetry/opentelemetry-proto/blob/main/opentelemetry/proto/metrics/v1/metrics.proto
 import type { ProtobufWriter } from "../../../wire/protobuf.ts";
 import { type Attributes, writeAttributes } from "./attributes.ts";
 import { type Resource, writeResource, writeScope } from "./span.ts";
@@ -9,17 +10,17 @@ export interface Instrument {
   readonly description: string;
   /** https://ucum.org */
   readonly unit: string;
-  /** Upper bounds of a histogram's buckets; null: a counter. */
+  /** Upper bounds of a histogram's buckets; `null` for a counter. */
   readonly bounds: readonly number[] | null;
 }
 
-/** `cumulative`: each export says all since the start. `delta`: what came since the last one. */
+/** `cumulative` exports everything since the start, `delta` everything since the last export. */
 export type Temporality = "cumulative" | "delta";
 
 interface Point {
   readonly attributes: Attributes;
   sum: number;
-  /** Of a histogram. */
+  /** Used by histograms only, with the fields below. */
   count: number;
   min: number;
   max: number;
@@ -33,7 +34,7 @@ export interface Collected {
   readonly points: ReadonlyMap<Instrument, Points>;
 }
 
-/** OpenTelemetry's own default; beyond it all others are one series. */
+/** OpenTelemetry's own default; beyond it all further series are combined into one. */
 const MAX_SERIES = 2000;
 const OVERFLOW: Attributes = { "otel.metric.overflow": true };
 const OVERFLOW_KEY = "overflow";
@@ -48,7 +49,7 @@ export class MetricSums {
     this.#startMs = nowMs;
   }
 
-  /** `key` tells the series of an instrument apart; its attributes are made where it is new. */
+  /** `key` identifies the series of an instrument; its attributes are made only when the series is new. */
   add(instrument: Instrument, key: string, value: number, attributes: () => Attributes): void {
     const point = this.#point(instrument, key, attributes);
     point.sum += value;
@@ -77,7 +78,7 @@ export class MetricSums {
     return point;
   }
 
-  /** What is to be exported now. */
+  /** Returns what has to be exported now. */
   collect(nowMs: number): Collected {
     const collected: Collected = { startMs: this.#startMs, points: this.#points };
     if (this.#temporality === "delta") {
@@ -87,7 +88,7 @@ export class MetricSums {
     return collected;
   }
 
-  /** It could not be exported: it goes with the next. */
+  /** Puts back what could not be exported, so that the next export includes it. */
   restore(collected: Collected): void {
     if (this.#temporality === "cumulative") return;
     this.#startMs = collected.startMs;
@@ -108,14 +109,14 @@ function merge(into: Point, from: Point): void {
   for (const [index, count] of from.buckets.entries()) into.buckets[index]! += count;
 }
 
-/** A bound belongs to the bucket below it. */
+/** A value equal to a bound belongs to the bucket below it. */
 function bucketOf(value: number, bounds: readonly number[]): number {
   let index = 0;
   while (index < bounds.length && value > bounds[index]!) index += 1;
   return index;
 }
 
-/** It stands until something else is written. Null: nothing has been counted. */
+/** The bytes are valid until the next write. Null when nothing has been counted. */
 export function encodeMetrics(
   writer: ProtobufWriter,
   { attributes }: Resource,

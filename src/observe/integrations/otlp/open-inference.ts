@@ -1,4 +1,5 @@
-// The attributes of OpenInference beside those of OpenTelemetry, for receivers that read these. https://arize-ai.github.io/openinference/spec/semantic_conventions.html
+// The attributes of OpenInference, in addition to those of OpenTelemetry, for receivers that read them.
+// https://arize-ai.github.io/openinference/spec/semantic_conventions.html
 import type { Message, ToolCall, Usage } from "../../../core/chat.ts";
 import type { CallContent, SaidAnswer } from "../../../core/content.ts";
 import type { CallRecord } from "../../../core/record.ts";

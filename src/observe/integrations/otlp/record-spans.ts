@@ -1,5 +1,6 @@
-// The spans of a record: one of the whole, one under it for each attempt and for each tool. Names are those of OpenTelemetry's conventions for generative AI and MCP
-// (https://opentelemetry.io/docs/specs/semconv/gen-ai/), what is the gateway's own stands under `dragoman.`, and the client's metadata under a prefix of its own.
+// The spans of a record: one for the whole call, and below it one for each attempt and for each tool. Names are those
+// of OpenTelemetry's conventions for generative AI and MCP (https://opentelemetry.io/docs/specs/semconv/gen-ai/), the
+// gateway's own begin with `dragoman.`, and the client's metadata has a prefix of its own.
 import type { Usage } from "../../../core/chat.ts";
 import type { Attempt, CallRecord, UsageSource } from "../../../core/record.ts";
 import type { ToolRun } from "../../../core/tool.ts";
@@ -12,17 +13,17 @@ export type SpanPart =
   | { readonly of: "attempt"; readonly attempt: Attempt; readonly isAnswer: boolean }
   | { readonly of: "tool"; readonly run: ToolRun };
 
-/** A span, and what of the call it tells. */
+/** A span and the part of the call that it describes. */
 export interface RecordSpan {
   readonly part: SpanPart;
   readonly span: Span;
 }
 
-/** Ends that an attempt or a tool came to from this side: no failure of its own. */
+/** Codes of attempts and tools that the gateway or the client ended: they are not failures of the provider or tool. */
 const ENDED_HERE: ReadonlySet<string | null> = new Set(["superseded", "client_closed"]);
 const CALL: SpanPart = { of: "call" };
 
-/** Of a call that is traced, without what receivers have names of their own for. */
+/** The spans of a traced call, without the attributes for which receivers have names of their own. */
 export function recordSpans(record: CallRecord, trace: TraceContext): readonly RecordSpan[] {
   const answer = answeringAttempt(record);
   const spans: RecordSpan[] = [{ part: CALL, span: callSpan(record, trace, callAttributes(record)) }];
@@ -43,7 +44,7 @@ export function recordSpans(record: CallRecord, trace: TraceContext): readonly R
   return spans;
 }
 
-/** The one whose answer the client got; null: none. */
+/** The attempt whose answer the client got; null when there is none. */
 function answeringAttempt({ attempts, code }: CallRecord): Attempt | null {
   return code === null ? (attempts.findLast((attempt) => attempt.code === null) ?? null) : null;
 }
@@ -56,13 +57,13 @@ function callSpan(record: CallRecord, trace: TraceContext, attributes: Attribute
     parentSpanId: trace.parentSpanId,
     hasRemoteParent: trace.parentSpanId !== null,
     traceState: trace.state,
-    // no name that a caller made up
+    // The name contains no model name that a caller made up.
     name: record.model === null || code !== null ? "chat" : `chat ${cut(record.model)}`,
     kind: "server",
     startMs: startedAtMs,
     endMs: startedAtMs + totalMs,
     attributes,
-    // what is the caller's own doing is no error of this service
+    // A fault of the caller is not an error of this service.
     error: status >= 500 ? (code ?? String(status)) : null,
   };
 }
@@ -92,7 +93,7 @@ function callAttributes(record: CallRecord): Attributes {
     "dragoman.snapshot": record.snapshotVersion,
     "dragoman.attempts": record.attempts.length,
     "dragoman.rounds": record.rounds > 1 ? record.rounds : undefined,
-    // the sum: under OpenTelemetry's own names it would be counted beside that of the attempts
+    // The sum over all attempts. Under OpenTelemetry's own names it would be counted in addition to the attempts.
     "dragoman.usage.prompt_tokens": usage?.prompt_tokens,
     "dragoman.usage.completion_tokens": usage?.completion_tokens,
     "dragoman.usage.total_tokens": usage?.total_tokens,
@@ -109,7 +110,10 @@ function callAttributes(record: CallRecord): Attributes {
   };
 }
 
-/** The status that the client got: a stream that failed behind its first content, or was left there, had 200 by then. */
+/**
+ * The status that the client got. A stream that failed, or was cancelled by the client, after its first content had
+ * already sent 200.
+ */
 export function sentStatus({
   stream,
   status,
@@ -118,7 +122,7 @@ export function sentStatus({
   return stream && firstContentMs !== null ? 200 : status;
 }
 
-/** Whose answer it is, or who was tried last; of a call that came to no attempt there is none to name. */
+/** The vendor that answered, or that was attempted last; undefined for a call without an attempt. */
 export function vendorOf({ provider, attempts }: Pick<CallRecord, "provider" | "attempts">): string | undefined {
   const attempt = attempts.findLast((each) => each.provider === provider);
   return attempt === undefined ? undefined : (attempt.vendor ?? attempt.provider);
@@ -143,7 +147,7 @@ function attemptSpan(
   };
 }
 
-/** What the call asked of somebody, and how long that took: until its end, where it was under way then. */
+/** The span of an attempt or tool run. It ends with the call if it was still in flight then. */
 function childSpan(
   { startedAtMs, totalMs }: CallRecord,
   { traceId, spanId, state }: TraceContext,
@@ -211,7 +215,7 @@ function toolSpan(
   };
 }
 
-/** The convention's word for a tool that says itself that it failed. */
+/** The convention's value for a tool that reports its own failure. */
 const TOOL_ERROR = "tool_error";
 
 function toolAttributes(run: ToolRun): Attributes {
@@ -233,7 +237,7 @@ function finishReasons({ finishReasons: reasons }: CallRecord): readonly string[
   return told.length === 0 ? undefined : told;
 }
 
-/** A figure of a provider's may be anything. */
+/** A provider's figure may be of any type. */
 function count(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) ? value : undefined;
 }
@@ -242,7 +246,7 @@ function seconds(ms: number | null): Double | undefined {
   return ms === null ? undefined : double(ms / 1000);
 }
 
-/** To the millionth: what is behind it is noise. */
+/** Rounds to a millionth, because further digits are noise. */
 function double(value: number): Double {
   return { double: Math.round(value * 1e6) / 1e6 };
 }

@@ -1,12 +1,13 @@
-// What was said in a call as OpenTelemetry's conventions write it: messages of parts, as JSON text. It is made only where there is content: the tenant keeps it, and
-// the integration asks for it. https://github.com/open-telemetry/semantic-conventions-genai/blob/main/docs/gen-ai/gen-ai-input-messages.json
+// The content of a call as OpenTelemetry's conventions write it: messages of parts, as JSON text. It is made only when
+// the tenant keeps content and the integration asks for it.
+// https://github.com/open-telemetry/semantic-conventions-genai/blob/main/docs/gen-ai/gen-ai-input-messages.json
 import type { Message, ToolCall } from "../../../core/chat.ts";
 import type { CallContent, SaidAnswer } from "../../../core/content.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import type { Attributes } from "./attributes.ts";
 import type { Dialect } from "./call-spans.ts";
 
-/** On the span of the whole call: it is what the caller said and got. */
+/** Content belongs to the span of the whole call, because it is what the caller sent and received. */
 export const saidContent: Dialect = ({ content }, part) =>
   content === null || part.of !== "call" ? {} : contentAttributes(content);
 
@@ -62,7 +63,7 @@ function contentParts({ role, content, tool_call_id: id }: Message): readonly Js
     : content.map((part) => contentPart(part as JsonObject));
 }
 
-/** What the convention has no form for is a part of its own type. */
+/** A part for which the convention has no form keeps its own type. */
 function contentPart(part: JsonObject): JsonObject {
   if (part["type"] === "text" && typeof part["text"] === "string") return { type: "text", content: part["text"] };
   const image = part["type"] === "image_url" && isObject(part["image_url"]) ? part["image_url"]["url"] : undefined;
@@ -77,7 +78,7 @@ function toolCallPart({ id, function: called }: ToolCall): JsonObject {
   return { type: "tool_call", id, name: called?.name ?? "", arguments: parsed(called?.arguments ?? "") };
 }
 
-/** Arguments as the model wrote them are text; the convention wants what they say. */
+/** The model wrote the arguments as text; the convention requires the parsed value. */
 function parsed(text: string): Json {
   try {
     return JSON.parse(text) as Json;

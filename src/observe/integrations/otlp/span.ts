@@ -1,4 +1,5 @@
-// A span, and the protobuf form of an export of spans. https://github.com/open-telemetry/opentelemetry-proto/blob/main/opentelemetry/proto/trace/v1/trace.proto
+// A span, and the protobuf form of an export of spans.
+// https://github.com/open-telemetry/opentelemetry-proto/blob/main/opentelemetry/proto/trace/v1/trace.proto
 import { VERSION } from "../../../core/version.ts";
 import type { ProtobufWriter } from "../../../wire/protobuf.ts";
 import { type Attributes, writeAttributes } from "./attributes.ts";
@@ -7,7 +8,7 @@ export interface Span {
   readonly traceId: string;
   readonly spanId: string;
   readonly parentSpanId: string | null;
-  /** The parent is a span of another service. */
+  /** Whether the parent is a span of another service. */
   readonly hasRemoteParent: boolean;
   readonly traceState: string | null;
   readonly name: string;
@@ -16,22 +17,22 @@ export interface Span {
   readonly startMs: number;
   readonly endMs: number;
   readonly attributes: Attributes;
-  /** What went wrong; null: nothing did that is this span's to tell. */
+  /** The error of the span; `null` when it ended without one. */
   readonly error: string | null;
 }
 
-/** A span whose fields are written already, but for some of its attributes. */
+/** A span whose fields are encoded, except for some of its attributes. */
 export interface EncodedSpan {
   readonly fields: Uint8Array;
   readonly more: readonly Attributes[];
 }
 
-/** Who exports. */
+/** The service that exports. */
 export interface Resource {
   readonly attributes: Attributes;
 }
 
-/** Of OpenTelemetry's own names; those of `gen_ai` and `mcp` are moved on apart from them. */
+/** The instrumentation scope. */
 const SCOPE = "dragoman";
 const KINDS = { server: 2, client: 3 } as const;
 const ATTRIBUTES = 9;
@@ -40,7 +41,7 @@ const SAMPLED = 0x01;
 const KNOWS_IF_REMOTE = 0x100;
 const IS_REMOTE = 0x200;
 
-/** It stands until something else is written. */
+/** The bytes are valid until the next write. */
 export function encodeSpans(
   writer: ProtobufWriter,
   { attributes: exporter }: Resource,
@@ -75,7 +76,7 @@ export function writeScope(writer: ProtobufWriter): void {
   writer.end(scope);
 }
 
-/** The fields of a span's message. */
+/** Writes the fields of a span's message. */
 export function writeSpanFields(writer: ProtobufWriter, span: Span): void {
   writer.hex(1, span.traceId);
   writer.hex(2, span.spanId);
