@@ -1,11 +1,12 @@
-// The section `audit` of the configuration, and what keeps to it. What was done stays for ever unless somebody says otherwise; what was refused tells less with
-// time, and strangers can make more of it.
+// The section `audit` of the configuration, and the removal of old rows that it asks for. By default, rows about what
+// was done are kept forever. Rows about what was refused are less useful with time, and external clients can cause many
+// of them.
 import { z } from "zod";
 import { DAY_MS, everyHour, pruneInRounds } from "./pruning.ts";
 import type { Store } from "./store.ts";
 
 export interface AuditSettings {
-  /** Null: for ever. */
+  /** `null` means forever. */
   readonly keepDays: number | null;
   readonly keepRefusedDays: number | null;
 }
@@ -34,7 +35,7 @@ export const auditSection = z
   .prefault({})
   .meta({ title: "Audit log", description: "How long the audit log is kept. Read at the start." });
 
-/** Removes what is too old by now. Gives how many rows went. */
+/** Removes rows that are too old. Returns how many were removed. */
 export async function pruneAudit(
   store: Pick<Store, "pruneAudit">,
   { keepDays, keepRefusedDays }: AuditSettings,
@@ -50,7 +51,7 @@ export async function pruneAudit(
   return moments.refusedMs === null ? 0 : await pruneInRounds(() => store.pruneAudit(moments), isEnding);
 }
 
-/** As everyHour(). */
+/** Works like everyHour(). */
 export function keepAuditPruned(
   store: Pick<Store, "pruneAudit">,
   settings: AuditSettings,

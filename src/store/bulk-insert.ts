@@ -1,13 +1,17 @@
-// Many rows in one statement, whose text is made once for each number of rows: to build and compile it anew for every batch takes longer than the database does.
+// Inserts many rows with one statement, whose text is built once for each number of rows: building and compiling it for
+// every batch would take longer than the database does.
 import { CompiledQuery, type Kysely, type RawBuilder, sql } from "kysely";
 import type { CallSchema } from "./call-schema.ts";
 
-/** So many rows in one statement at most: databases bound the number of its parameters. */
+/** The most rows in one statement, because databases limit the number of its parameters. */
 export const ROWS_AT_ONCE = 100;
 
 const texts = new WeakMap<object, Map<string, string>>();
 
-/** `rest`: what stands behind the values; the same for the same table and columns. Rows have the members `columns`. At most ROWS_AT_ONCE rows. Gives what `rest` returns. */
+/**
+ * Inserts at most ROWS_AT_ONCE rows, which have the members `columns`, and returns what `rest` returns. `rest` follows
+ * the values and must be the same for the same table and columns.
+ */
 export async function insertMany<Returned>(
   db: Kysely<CallSchema>,
   table: string,
@@ -18,7 +22,7 @@ export async function insertMany<Returned>(
   if (rows.length === 0) return [];
   const parameters: unknown[] = [];
   for (const row of rows) for (const column of columns) parameters.push(row[column]);
-  // not through raw(), which freezes them: that takes as long as all the rest
+  // raw() would freeze the parameters, which takes as long as everything else together.
   const { rows: returned } = await db.executeQuery<Returned>({
     ...CompiledQuery.raw(textOf(db, table, columns, rows.length, rest)),
     parameters,
@@ -26,7 +30,7 @@ export async function insertMany<Returned>(
   return returned;
 }
 
-/** By the database's own way to compile. */
+/** Compiles the text in the database's own way. */
 function textOf(
   db: Kysely<CallSchema>,
   table: string,

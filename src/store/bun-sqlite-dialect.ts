@@ -1,6 +1,7 @@
-// Kysely over bun:sqlite: one connection, taken in turns. Follows https://kysely.dev/docs/dialects and https://www.sqlite.org/wal.html.
-// SQLite's own busy timeout would stop the whole process while it waits for another one, and for ever when the lock's holder is in the same
-// process; so it is off, and a busy statement is tried again from here.
+// Kysely over bun:sqlite with one connection, which its users take in turns. Follows https://kysely.dev/docs/dialects
+// and https://www.sqlite.org/wal.html. SQLite's own busy timeout would block the whole process while it waits for
+// another one, and forever when the holder of the lock is in the same process. It is therefore off, and this dialect
+// retries busy statements.
 import type { Database, SQLQueryBindings } from "bun:sqlite";
 import {
   SqliteIntrospector,
@@ -14,14 +15,14 @@ import {
 } from "kysely";
 import { StoreError } from "./store.ts";
 
-/** How long one holder may keep the connection while somebody waits for it. */
+/** How long one holder may keep the connection while others wait for it. */
 const TURN_TIMEOUT_MS = 1_000;
 const LONGEST_PAUSE_MS = 20;
 
 export interface BunSqliteConnection {
-  /** Opened with `safeIntegers`, and with busy_timeout 0. */
+  /** Opened with `safeIntegers` and with busy_timeout 0. */
   readonly database: Database;
-  /** How long a lock of another process is waited for. */
+  /** How long to wait for a lock of another process. */
   readonly busyTimeoutMs: number;
   /** Turns an error of SQLite into the one that is thrown. */
   explain(error: unknown): unknown;
@@ -41,7 +42,7 @@ const ADAPTER: DialectAdapter = {
   supportsTransactionalDdl: true,
   supportsReturning: true,
   supportsOutput: false,
-  // False would put Kysely's own mutex in front of ours, and that one waits for ever.
+  // With false, Kysely would put its own mutex in front of ours, and would wait for it forever.
   supportsMultipleConnections: true,
   // A migration runs inside `begin immediate`, which is the lock.
   acquireMigrationLock: async () => {},
@@ -58,19 +59,22 @@ function createDriver(options: BunSqliteConnection): Driver {
       return new HeldConnection(options, turns);
     },
     releaseConnection: async (held) => (held as HeldConnection).release(),
-    // `immediate` takes the write lock at once: a transaction that reads first and then writes could otherwise fail at the write.
+    // `immediate` takes the write lock at once: a transaction that reads first could otherwise fail when it writes.
     beginTransaction: async (held, settings) =>
       void (await (held as HeldConnection).run(() =>
         database.run(settings.accessMode === "read only" ? "begin" : "begin immediate"),
       )),
     commitTransaction: async (held) => void (await (held as HeldConnection).run(() => database.run("commit"))),
-    // After some errors (a full disk, say) SQLite has rolled back by itself.
+    // After some errors, such as a full disk, SQLite has already rolled back.
     rollbackTransaction: async () => void (database.inTransaction && database.run("rollback")),
     destroy: async () => database.close(),
   };
 }
 
-/** The connection in the hands of one holder. While the holder waits for the lock of another process, and has begun nothing, others have it: what only reads waits for no lock. */
+/**
+ * The connection as used by one holder. While the holder waits for the lock of another process and has not begun a
+ * transaction, others may use it, because statements that only read wait for no lock.
+ */
 class HeldConnection implements DatabaseConnection {
   readonly #options: BunSqliteConnection;
   readonly #turns: ConnectionTurns;
@@ -137,7 +141,7 @@ function execute<R>(database: Database, query: CompiledQuery): QueryResult<R> {
 
 const bindings = (query: CompiledQuery): SQLQueryBindings[] => query.parameters as SQLQueryBindings[];
 
-/** Runs a statement, again while another process holds the lock. A statement that was busy has done nothing. */
+/** Runs a statement, and repeats it while another process holds the lock. A busy statement has changed nothing. */
 export async function whenFree<T>(
   statement: () => T,
   { busyTimeoutMs, explain }: Omit<BunSqliteConnection, "database">,
@@ -154,7 +158,7 @@ export async function whenFree<T>(
   }
 }
 
-/** All of SQLITE_BUSY's extended codes have its number in the low byte. */
+/** All extended codes of SQLITE_BUSY have its number in the low byte. */
 function isBusy(error: unknown): boolean {
   return error instanceof Error && "errno" in error && typeof error.errno === "number" && (error.errno & 0xff) === 5;
 }
@@ -163,9 +167,9 @@ interface Waiter {
   readonly start: () => void;
 }
 
-/** Who has the connection. A class, because it lives as long as the connection does. */
+/** Decides which user has the connection. It is a class because it lives as long as the connection. */
 class ConnectionTurns {
-  /** The holder waits for another process: that is no reason to give up on the holder. */
+  /** The holder waits for another process, so it must not be timed out. */
   waitsForOthers = false;
   #taken = false;
   #turn = 0;

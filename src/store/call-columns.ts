@@ -1,4 +1,4 @@
-// Records as rows of the tables of calls, and what a row adds to the sums.
+// Turns records into rows of the call tables, and computes what a row adds to the sums.
 import { type CallColumns, type CallSchema, type DimensionColumns, SUM_COLUMNS } from "./call-schema.ts";
 import { plain, tagsOf } from "./call-tags.ts";
 import { type CallSummary, LATENCY_BOUNDS_MS } from "./calls.ts";
@@ -7,10 +7,10 @@ import { fromInteger } from "./schema.ts";
 
 const HOUR_MS = 3_600_000n;
 const DAY_MS = 86_400_000n;
-/** Names of models and the like are bounded where they come in; a row of an older version may not be. */
+/** Model names and similar texts are limited when they arrive, but rows written by an older version may exceed this. */
 const MAX_WORD = 512;
 
-/** Rows of the journal may be of an earlier version: what a record did not have then is absent. */
+/** Rows of the journal may come from an earlier version; members that a record did not have then are absent. */
 export function columnsOf({ record, settled }: LedgerRow): CallColumns {
   const { usage, cost } = record;
   return {
@@ -68,7 +68,7 @@ function word(text: string | null | undefined): string {
   return plain((text ?? "").slice(0, MAX_WORD));
 }
 const flag = (value: boolean | undefined): bigint => (value === true ? 1n : 0n);
-/** A figure of a provider's may be anything. */
+/** A figure reported by a provider may be anything. */
 function count(value: unknown): bigint {
   return typeof value === "number" && value > 0 && value <= Number.MAX_SAFE_INTEGER ? BigInt(Math.round(value)) : 0n;
 }
@@ -105,21 +105,21 @@ export function summaryOf(row: CallColumns): CallSummary {
 
 export const orNull = (text: string): string | null => (text === "" ? null : text);
 
-/** One row of sums: its key, and what is added for each of SUM_COLUMNS. */
+/** One row of sums: its key, and the amount to add for each of SUM_COLUMNS. */
 export interface SumRow {
   readonly key: Readonly<Record<string, string | bigint>>;
   readonly sums: bigint[];
 }
 
-/** Sums stop here: a row that could not be added to would stop everything that comes behind it. */
+/** The limit of a sum: a row that could not be updated would block every row after it. */
 export const MOST_OF_A_SUM = 9_000_000_000_000_000_000n;
 
-/** SQL that adds a row's sum to the one that is there, without ever being more than the column holds. */
+/** SQL that adds a row's sum to the existing one without exceeding what the column can hold. */
 export function raisedSum(table: string, column: string): string {
   return `"${column}" = case when "${table}"."${column}" > ${MOST_OF_A_SUM} - excluded."${column}" then ${MOST_OF_A_SUM} else "${table}"."${column}" + excluded."${column}" end`;
 }
 
-/** What calls add to the hours. In the order of their keys, so that two writers never wait for each other. */
+/** What calls add to the hourly sums, ordered by key, so that two writers never deadlock. */
 export function hourSums(calls: readonly CallColumns[]): readonly SumRow[] {
   return gathered(
     calls,
@@ -129,7 +129,7 @@ export function hourSums(calls: readonly CallColumns[]): readonly SumRow[] {
   );
 }
 
-/** What calls add to the days of the end users that they name. */
+/** What calls add to the daily sums of the end users that they name. */
 export function userDaySums(calls: readonly CallColumns[]): readonly SumRow[] {
   return gathered(
     calls.filter((call) => call.end_user !== ""),
@@ -151,7 +151,7 @@ function dimensionsOf({
   return { tenant_id, project_id, token_id, user_id, route, provider, model };
 }
 
-/** By time and dimensions, and what `further` tells apart. An explanation is in no sum. */
+/** Groups by time and dimensions, and by what `further` returns. Explained calls are not part of any sum. */
 function gathered(
   calls: readonly CallColumns[],
   spanMs: bigint,
@@ -170,7 +170,7 @@ function gathered(
   return [...rows].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
 }
 
-/** To each of SUM_COLUMNS. */
+/** Adds a call to each of SUM_COLUMNS. */
 function add(call: CallColumns, sums: bigint[]): void {
   const isUnpriced = call.cost_nano_usd === null && call.prompt_tokens + call.completion_tokens > 0n;
   const totalMs = Number(call.total_ms);

@@ -1,5 +1,5 @@
-// What was said in calls, as rows: put in, found by the trace id, and removed when their time is over or their tenant wants them gone. What they hold is encrypted
-// before it comes here.
+// The content of calls as rows: inserted, found by trace id, and removed when their retention ends or their tenant asks
+// for it. The content is encrypted before it gets here.
 import { type Kysely, sql } from "kysely";
 import type { CallSchema } from "./call-schema.ts";
 import type { CallStore, StoredContent } from "./calls.ts";
@@ -8,7 +8,7 @@ import { fromInteger, toInteger } from "./schema.ts";
 type Db = Kysely<CallSchema>;
 
 const ROWS_AT_ONCE = 50;
-/** A long removal would keep others from writing. */
+/** A long removal would block other writers. */
 const REMOVED_AT_ONCE = 500;
 
 export async function contentKey(db: Db, tenantId: string, sealed: string): Promise<string> {
@@ -32,7 +32,7 @@ export async function keepContents(db: Db, contents: readonly StoredContent[]): 
       tx,
     );
     const tenants = new Map(projects.map(({ id, tenant_id: tenantId }) => [id, tenantId]));
-    // what waited while its project or tenant was removed goes with it
+    // Content that waited while its project or tenant was removed is dropped too.
     const wanted = contents.filter(({ projectId, tenantId }) => tenants.get(projectId) === tenantId);
     for (let at = 0; at < wanted.length; at += ROWS_AT_ONCE) {
       const rows = wanted.slice(at, at + ROWS_AT_ONCE).map(({ traceId, tenantId, projectId, expiresMs, body }) => ({

@@ -1,5 +1,6 @@
-// Rows of the ledger into the tables of calls and their sums, in one transaction and exactly once for each trace id. A call that was charged with its reservation
-// (its process had ended) and is told as settled later takes the place of the first row, and the sums are corrected; everything else that comes again is nothing.
+// Inserts ledger rows into the call tables and their sums, in one transaction and exactly once for each trace id. A
+// call that was charged with its reservation because its process had ended, and that arrives as settled later, replaces
+// the first row, and the sums are corrected. Any other repeated row is ignored.
 import { type Kysely, sql, type Transaction } from "kysely";
 import { insertMany, ROWS_AT_ONCE } from "./bulk-insert.ts";
 import { columnsOf, hourSums, raisedSum, type SumRow, type Tagged, tagRowsOf, userDaySums } from "./call-columns.ts";
@@ -17,16 +18,16 @@ import type { LedgerRow, ShippedPlace } from "./ledger.ts";
 type Tx = Transaction<CallSchema>;
 type TagRow = CallSchema["call_tag"];
 
-/** A call as it goes into the tables. */
+/** A call in the form in which it is inserted. */
 export interface Incoming {
   readonly columns: CallColumns;
   /** JSON of its record. */
   readonly detail: string;
 }
 
-/** How rows go in within a transaction, as the database likes it best. */
+/** How rows are inserted within a transaction, in the way that suits the database best. */
 export interface CallInserts {
-  /** Gives the calls that were not there; those that were are left as they are. */
+  /** Returns the calls that were inserted; existing ones are left unchanged. */
   calls(tx: Tx, rows: readonly Incoming[]): Promise<readonly Incoming[]>;
   details(tx: Tx, rows: readonly Incoming[]): Promise<void>;
   tags(tx: Tx, rows: readonly TagRow[]): Promise<void>;
@@ -74,7 +75,7 @@ export async function ingestCalls(
   });
 }
 
-/** Of rows with one trace id the settled one, else the first. */
+/** Keeps the settled row among those with one trace id, else the first. */
 function deduplicated(rows: readonly Incoming[]): ReadonlyMap<string, Incoming> {
   const batch = new Map<string, Incoming>();
   for (const row of rows) {
@@ -84,7 +85,9 @@ function deduplicated(rows: readonly Incoming[]): ReadonlyMap<string, Incoming> 
   return batch;
 }
 
-/** The rows of these calls that are not settled, as they were; nobody else takes them. */
+/**
+ * Claims the unsettled rows of these calls and returns them as they were; no other transaction can claim them as well.
+ */
 async function takeUnsettled(tx: Tx, calls: readonly Incoming[]): Promise<readonly CallColumns[]> {
   const taken: CallColumns[] = [];
   for (const part of parts(calls))
@@ -104,7 +107,7 @@ async function takeUnsettled(tx: Tx, calls: readonly Incoming[]): Promise<readon
   return taken;
 }
 
-/** Of calls, by their own rows. */
+/** Removes the tags of calls, found through the calls' own rows. */
 export async function removeTags(db: Kysely<CallSchema>, calls: readonly Tagged[]): Promise<void> {
   for (const part of parts(calls.flatMap(tagRowsOf))) {
     const these = sql.join(

@@ -1,4 +1,4 @@
-// Reads of single calls: one call with its record, and what is old and goes.
+// Reads one call with its record, and removes old calls.
 import { type Kysely, sql, type RawBuilder } from "kysely";
 import { removeTags } from "./call-ingest.ts";
 import { summaryOf } from "./call-columns.ts";
@@ -20,7 +20,10 @@ const SCOPE_COLUMNS: readonly (readonly [keyof CallScope, string])[] = [
   ["provider", "provider"],
   ["model", "model"],
 ];
-/** Of these the first that is given is looked up in its index, because it is the narrowest; the database has no figures to know that. */
+/**
+ * The first of these that is given is looked up in its index because it is the most selective; the database has no
+ * statistics to know that.
+ */
 const INDEXED = ["tokenId", "projectId", "tenantId"] as const;
 
 export function scopeConditions(scope: CallScope): readonly RawBuilder<boolean>[] {
@@ -33,7 +36,10 @@ export function scopeConditions(scope: CallScope): readonly RawBuilder<boolean>[
   });
 }
 
-/** Its record as text: numbers of any length, as a client's metadata may have, cannot be handed from thread to thread. */
+/**
+ * The record is kept as text, because numbers of any length, as in a client's metadata, cannot be passed between
+ * threads.
+ */
 export interface FoundCall {
   readonly summary: CallSummary;
   readonly detail: string | null;
@@ -57,7 +63,7 @@ export async function findCall(db: Db, traceId: string, tenantId: string | undef
   return { summary: summaryOf(row), detail: detail?.record ?? null };
 }
 
-/** So many rows of each table at a time: a long removal would keep others from writing. */
+/** The most rows of each table to remove in one go: a long removal would block other writers. */
 const PRUNED_AT_ONCE = 2000;
 
 export async function prune(db: Db, { callsMs, detailsMs, placesMs }: KeptSince): Promise<number> {
@@ -82,7 +88,7 @@ export async function prune(db: Db, { callsMs, detailsMs, placesMs }: KeptSince)
       .limit(sql.lit(PRUNED_AT_ONCE));
     return Number((await db.deleteFrom(table).where("trace_id", "in", old).executeTakeFirst()).numDeletedRows);
   };
-  // a detail without its call could not be found
+  // A detail without its call could not be found.
   const detailsBefore = callsMs === null ? detailsMs : detailsMs === null ? callsMs : Math.max(callsMs, detailsMs);
   return (
     (await remove("call_detail", detailsBefore)) +

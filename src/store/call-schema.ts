@@ -1,9 +1,10 @@
-// The tables of calls as Kysely sees them, and their migration. Absent words are empty ones: they stand in keys. Written for SQLite and PostgreSQL alike.
+// The tables of calls as Kysely sees them, and their migration. Absent texts are stored as empty strings, because they
+// are parts of keys. Written for SQLite and PostgreSQL alike.
 import { type Kysely, PostgresAdapter, sql } from "kysely";
 import { LATENCY_BOUNDS_MS } from "./calls.ts";
 import type { ReplicaSchema } from "./replicas.ts";
 
-/** Whose call it was, and who answered. */
+/** The caller of a call, and the target that answered it. */
 export interface DimensionColumns {
   readonly tenant_id: string;
   readonly project_id: string;
@@ -31,7 +32,7 @@ export interface CallColumns extends DimensionColumns {
   readonly code: string;
   readonly stream: bigint;
   readonly cancelled: bigint;
-  /** Nobody was to be called: it is in no sum. */
+  /** 1 for an explanation, which sent no request to a provider and is in no sum. */
   readonly explained: bigint;
   readonly attempts: bigint;
   readonly prompt_tokens: bigint;
@@ -42,11 +43,11 @@ export interface CallColumns extends DimensionColumns {
   readonly total_ms: bigint;
   readonly first_content_ms: bigint | null;
   readonly settled: bigint;
-  /** `model` as the caller wrote it. */
+  /** `model` as the client wrote it. */
   readonly model_asked: string;
   /** Of the first choice. */
   readonly finish_reason: string;
-  /** JSON list of its rows in `call_tag`; empty: it has none. */
+  /** JSON list of the call's rows in `call_tag`; empty when it has none. */
   readonly tags: string;
 }
 
@@ -111,9 +112,9 @@ export interface PlaceColumns {
 
 export interface CallSchema extends ReplicaSchema {
   readonly call: CallColumns;
-  /** `record`: JSON of the whole record. */
+  /** `record` is the JSON of the whole record. */
   readonly call_detail: { readonly trace_id: string; readonly time_ms: bigint; readonly record: string };
-  /** What a call can be found by and most calls do not have: see call-tags.ts. */
+  /** Look-up keys that most calls do not have; see call-tags.ts. */
   readonly call_tag: {
     readonly tag: string;
     readonly time_ms: bigint;
@@ -121,15 +122,15 @@ export interface CallSchema extends ReplicaSchema {
     readonly tenant_id: string;
     readonly project_id: string;
   };
-  /** What was said, where a tenant keeps it: see call-contents.ts. */
+  /** The content of calls, where a tenant keeps it; see call-contents.ts. */
   readonly call_content: ContentColumns;
-  /** The key of a tenant's contents, sealed. */
+  /** The encrypted key of a tenant's contents. */
   readonly content_key: { readonly tenant_id: string; readonly sealed: string };
-  /** How far the journals of gateways have been shipped: see journal-places.ts. */
+  /** How far the journals of gateways have been shipped; see journal-places.ts. */
   readonly journal_place: PlaceColumns;
-  /** Sums of an hour; the columns are SUM_COLUMNS too. */
+  /** Sums of an hour; the table also has the columns SUM_COLUMNS. */
   readonly call_hour: DimensionColumns & { readonly hour_ms: bigint };
-  /** Sums of a day for each end user, of calls that name one. */
+  /** Sums of a day for each end user, of the calls that name one. */
   readonly call_user_day: DimensionColumns & { readonly day_ms: bigint; readonly end_user: string };
 }
 
@@ -156,7 +157,7 @@ export async function createCalls(db: Kysely<unknown>): Promise<void> {
   for (const word of WORDS) call = call.addColumn(word, "text", (column) => column.notNull());
   for (const count of COUNTS) call = call.addColumn(count, "bigint", (column) => column.notNull());
   await call.addColumn("cost_nano_usd", "bigint").addColumn("first_content_ms", "bigint").execute();
-  // the order of the listing, alone and below what it is most often narrowed to
+  // The order of the listing, by itself and within its most frequent filters.
   await db.schema.createIndex("call_by_time").on("call").columns(["time_ms", "trace_id"]).execute();
   for (const [name, column] of [
     ["tenant", "tenant_id"],
@@ -181,7 +182,10 @@ export async function createCalls(db: Kysely<unknown>): Promise<void> {
   await createSums(db, "call_user_day", "day_ms", ["end_user"]);
 }
 
-/** What calls are looked up by. Each of these costs those calls alone that have it, but for the order of their ends, which is written in its own order and so cheap. */
+/**
+ * Columns and indexes for looking calls up. Each index costs only the calls that it covers. The index on the end times
+ * covers every call, but is cheap because calls are written in that order.
+ */
 export async function createLookUps(db: Kysely<unknown>): Promise<void> {
   for (const column of ["model_asked", "finish_reason", "tags"])
     await db.schema
@@ -208,7 +212,7 @@ export async function createLookUps(db: Kysely<unknown>): Promise<void> {
     .addColumn("tenant_id", "text", (column) => column.notNull())
     .addColumn("project_id", "text", (column) => column.notNull())
     .addPrimaryKeyConstraint("call_tag_key", ["tag", "time_ms", "trace_id"]);
-  // there the rows stand in the index itself, and nowhere else
+  // In SQLite the rows are then stored in the index itself.
   await (db.getExecutor().adapter instanceof PostgresAdapter ? tags : tags.modifyEnd(sql`without rowid`)).execute();
 }
 
@@ -235,7 +239,7 @@ export async function createContents(db: Kysely<unknown>): Promise<void> {
 }
 
 async function createSums(db: Kysely<unknown>, table: string, time: string, further: readonly string[]): Promise<void> {
-  // the tenant first and then the time: a report is of one tenant, or of a time
+  // The key begins with the tenant, then the time, because a report covers one tenant or one period.
   const key = ["tenant_id", time, ...DIMENSION_COLUMNS.filter((column) => column !== "tenant_id"), ...further];
   let sums = db.schema.createTable(table).addColumn(time, "bigint", (column) => column.notNull());
   for (const column of [...DIMENSION_COLUMNS, ...further])

@@ -1,17 +1,21 @@
-// The section `calls` of the configuration, and what keeps to it: calls and their details that are older go, some at a time, and what the ledger has left behind. Sums stay.
+// The section `calls` of the configuration, and the removal of old rows that it asks for: old calls, their details, and
+// places that the ledger no longer needs are removed in batches. Sums are kept.
 import { z } from "zod";
 import type { CallStore } from "./calls.ts";
 import { DAY_MS, everyHour, pruneInRounds } from "./pruning.ts";
 
 export interface CallSettings {
-  /** Null: for ever. */
+  /** `null` means forever. */
   readonly keepDays: number | null;
   readonly keepDetailsDays: number | null;
 }
 
 const DEFAULT_DAYS = 90;
 const DEFAULT_DETAILS_DAYS = 30;
-/** Places of the ledger that were left behind: longer than any copy of a data folder is put back. */
+/**
+ * How long places are kept that the ledger has left behind: longer than any copy of a data folder is likely to be
+ * restored.
+ */
 const KEEP_PLACES_DAYS = 400;
 const days = (fallback: number, description: string) =>
   z
@@ -39,7 +43,7 @@ export const callsSection = z
 
 const daysOrNull = (given: number | "forever"): number | null => (given === "forever" ? null : given);
 
-/** Removes what is too old by now, until there is none. Gives how many rows went. */
+/** Removes what is too old, until nothing is left to remove. Returns how many rows were removed. */
 export async function pruneOld(
   calls: Pick<CallStore, "prune">,
   { keepDays, keepDetailsDays }: CallSettings,
@@ -54,7 +58,7 @@ export async function pruneOld(
   return await pruneInRounds(() => calls.prune(before), isEnding);
 }
 
-/** What was said in calls and has been kept for its time goes. As everyHour(). */
+/** Removes content whose retention has ended. Works like everyHour(). */
 export function keepContentsPruned(
   calls: Pick<CallStore, "removeContents">,
   now: () => number,
@@ -63,7 +67,7 @@ export function keepContentsPruned(
   return everyHour((isEnding) => pruneInRounds(() => calls.removeContents({ expiredMs: now() }), isEnding), onFault);
 }
 
-/** As everyHour(). */
+/** Works like everyHour(). */
 export function keepPruned(
   calls: Pick<CallStore, "prune">,
   settings: CallSettings,

@@ -1,24 +1,24 @@
-// What a call can be found by that is a list, or that most calls do not have: metadata, ids of the caller's own, tools, policies that spoke, limits that refused.
-// Each is a row of `call_tag`, which costs only the calls that have it.
+// Look-up keys that are lists, or that most calls do not have: metadata, the client's own ids, tools, policies with
+// findings, and limits that refused. Each is a row of `call_tag`, which costs only the calls that have it.
 import { isRawNumber, type JsonObject } from "../core/json.ts";
 import type { CallRecord } from "../core/record.ts";
 
 export const TAG_KINDS = ["meta", "request", "otel", "tool", "policy", "limit"] as const;
 export type TagKind = (typeof TAG_KINDS)[number];
 
-/** Members of `metadata` beyond the first so many are not looked up by. */
+/** Further members of `metadata` cannot be searched for. */
 export const MAX_METADATA_TAGS = 16;
-/** Characters; what is longer is not looked up by. */
+/** In characters. Longer values cannot be searched for. */
 export const MAX_TAG = 300;
-/** A call runs as many tools as it likes. */
+/** A call may run any number of tools. */
 const MAX_TAGS = 64;
 
-/** `meta:team=search`, `tool:github/search`, ... */
+/** For example `meta:team=search` or `tool:github/search`. */
 export function tagOf(kind: TagKind, words: string): string {
   return `${kind}:${words}`;
 }
 
-/** Rows of the journal may be of an earlier version: what a record did not have then is absent. */
+/** Rows of the journal may come from an earlier version; members that a record did not have then are absent. */
 export function tagsOf({
   metadata,
   clientRequestId,
@@ -66,7 +66,7 @@ function addMetadata(metadata: JsonObject, tags: Set<string>): void {
   }
 }
 
-/** PostgreSQL's text has no zero character, and no half of a pair. */
+/** PostgreSQL's text type accepts neither NUL characters nor lone surrogates. */
 export function plain(text: string): string {
   return text.toWellFormed().replaceAll("\0", "\uFFFD");
 }

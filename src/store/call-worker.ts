@@ -1,5 +1,5 @@
-// A thread of its own for the calls in a SQLite file, whose queries would keep the process's own thread: one for what is written, one for what is read. It is
-// told what to do in messages, one after the other, and answers each.
+// A thread for the calls in a SQLite file, whose queries would block the main thread. One such thread writes and one
+// reads. It gets its requests as messages, handles them in order, and answers each.
 import { parentPort, workerData } from "node:worker_threads";
 import { Kysely } from "kysely";
 import { bunSqliteDialect } from "./bun-sqlite-dialect.ts";
@@ -23,7 +23,10 @@ export interface WorkerSetup {
   readonly role: "write" | "read";
 }
 
-/** Rows of the ledger as they are handed over: UTF-8 of their texts one behind the other, which are what is kept; where each ends; 1 for a settled one. */
+/**
+ * Ledger rows as they are passed to the thread: the UTF-8 of their texts, one after the other, in the form in which
+ * they are stored; the end of each text; and 1 for each settled row.
+ */
 export interface WrittenRows {
   readonly bytes: Uint8Array;
   readonly ends: Uint32Array;
@@ -70,7 +73,7 @@ function incomingRows({ bytes, ends, settled }: WrittenRows): readonly Incoming[
   });
 }
 
-/** Kilobytes. The index of trace ids is written to at random places. */
+/** In kilobytes. The index of trace ids is written at random places. */
 const WRITE_CACHE_KIB = 65_536;
 const READ_CACHE_KIB = 16_384;
 

@@ -1,14 +1,15 @@
-// The port to the calls that were made: single ones, and what they used in sums. Filled from the ledger; asked by reports, by the admin API, and by budgets when
-// a process starts. Drivers: sqlite-calls.ts, postgres-calls.ts. All pass test/contract/call-store.suite.ts.
+// The port to the calls that were made: single calls, and sums of their usage. It is filled from the ledger, and read
+// by reports, by the admin API, and by budgets when a process starts. The drivers sqlite-calls.ts and postgres-calls.ts
+// both pass test/contract/call-store.suite.ts.
 import type { CallRecord } from "../core/record.ts";
 import type { LedgerSink } from "./ledger.ts";
 import type { Page, PageRequest } from "./reader.ts";
 import type { ReplicaTable } from "./replicas.ts";
 
-/** One call in short. What did not apply is null. */
+/** A call in short. Members that did not apply are `null`. */
 export interface CallSummary {
   readonly traceId: string;
-  /** When it arrived. */
+  /** When the call arrived. */
   readonly timeMs: number;
   readonly tenantId: string | null;
   readonly projectId: string | null;
@@ -27,19 +28,19 @@ export interface CallSummary {
   readonly completionTokens: number;
   readonly cachedTokens: number;
   readonly reasoningTokens: number;
-  /** Null: not known. */
+  /** `null` when the cost is not known. */
   readonly costNanoUsd: number | null;
   readonly totalMs: number;
   readonly firstContentMs: number | null;
-  /** False: its process ended before it did, and it was charged with what was reserved for it. */
+  /** False when the process ended before the call did, and the call was charged with its reservation. */
   readonly settled: boolean;
-  /** `model` as the caller wrote it. */
+  /** `model` as the client wrote it. */
   readonly modelAsked: string | null;
   /** Of the first choice. */
   readonly finishReason: string | null;
 }
 
-/** Everything that is left out lets all pass. */
+/** Members that are left out do not restrict the result. */
 export interface CallScope {
   readonly tenantId?: string;
   readonly projectId?: string;
@@ -48,7 +49,7 @@ export interface CallScope {
   readonly endUser?: string;
   readonly route?: string;
   readonly provider?: string;
-  /** The provider's own name. */
+  /** The provider's own name of the model. */
   readonly model?: string;
 }
 
@@ -66,12 +67,15 @@ export interface CallFilter extends CallScope {
 export const LOG_ORDERS = ["newest", "oldest", "ended"] as const;
 export type LogOrder = (typeof LOG_ORDERS)[number];
 
-/** By every field that people look for. A bound is inclusive. */
+/** Filters for the log search. Bounds are inclusive. */
 export interface LogFilter extends CallFilter {
-  /** By arrival; `ended`: by their ends, the first to end first, for whoever waits for more. */
+  /**
+   * By arrival, except for `ended`, which sorts by the end of calls, the earliest first, for clients that wait for
+   * further calls.
+   */
   readonly order: LogOrder;
   readonly traceId?: string;
-  /** Ended at this time or later: looked up in the order of their ends. */
+  /** Ended at this time or later. Searched in the order of the ends. */
   readonly endedFromMs?: number;
   /** The first digit of the status. */
   readonly statusClass?: number;
@@ -82,7 +86,7 @@ export interface LogFilter extends CallFilter {
   readonly explained?: boolean;
   readonly atLeast?: LogBounds;
   readonly atMost?: LogBounds;
-  /** Of call-tags.ts; all of them hold. */
+  /** Tags of call-tags.ts, all of which must be present. */
   readonly tags?: readonly string[];
 }
 
@@ -97,23 +101,26 @@ export interface LogBounds {
   readonly costNanoUsd?: number;
 }
 
-/** A page that may be shorter than asked for, and empty, where it ends at the bound of what one look-up looks at: the cursor leads on. */
+/**
+ * A page may be shorter than requested, or empty, where it reached the limit of how much one query searches: the cursor
+ * leads on.
+ */
 export interface LogPage extends Page<CallSummary> {
-  /** Until when it has looked; null: until the end, or until the page was full. */
+  /** The time up to which calls were searched; `null` when the search reached the end or filled the page. */
   readonly lookedToMs: number | null;
 }
 
-/** What was said in a call, as it is kept. */
+/** The content of a call as it is stored. */
 export interface StoredContent {
   readonly traceId: string;
   readonly tenantId: string;
   readonly projectId: string;
   readonly expiresMs: number;
-  /** Encrypted: see content-store.ts. */
+  /** Encrypted; see content-store.ts. */
   readonly body: Uint8Array;
 }
 
-/** What sums can be told apart by. `day` is a day in UTC. */
+/** The dimensions by which sums can be grouped. `day` is a day in UTC. */
 export const USAGE_DIMENSIONS = [
   "tenant",
   "project",
@@ -131,22 +138,25 @@ export const USAGE_ORDERS = ["group", "cost", "tokens", "calls"] as const;
 export type UsageOrder = (typeof USAGE_ORDERS)[number];
 
 export interface UsageQuery extends CallScope {
-  /** Inclusive and exclusive: full hours, or full days where end users are asked for. StoreError `invalid` otherwise. */
+  /**
+   * Inclusive and exclusive bounds at full hours, or at full days where end users are asked for; otherwise StoreError
+   * `invalid`.
+   */
   readonly fromMs?: number;
   readonly toMs?: number;
   readonly by: readonly UsageDimension[];
-  /** `group`: by the values of `by`, in pages. The others: the largest first, one page. */
+  /** `group` sorts by the values of `by`, in pages. The other orders sort the largest first, in one page. */
   readonly order: UsageOrder;
 }
 
-/** Upper bounds of the buckets that the times of calls are counted in, in milliseconds; what is above the last is in one more. */
+/** Upper bounds of the latency buckets in milliseconds; slower calls are counted in one more bucket. */
 export const LATENCY_BOUNDS_MS = [100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000] as const;
 
-/** Sums of calls; bigints, because a sum may be more than a number counts. */
+/** Sums of calls, as bigints, because a sum may exceed what a number holds exactly. */
 export interface UsageSums {
   readonly calls: bigint;
   readonly errors: bigint;
-  /** Calls that used something whose price was not known. */
+  /** Calls with usage whose price was not known. */
   readonly unpriced: bigint;
   readonly promptTokens: bigint;
   readonly completionTokens: bigint;
@@ -154,33 +164,33 @@ export interface UsageSums {
   readonly reasoningTokens: bigint;
   readonly costNanoUsd: bigint;
   readonly totalMs: bigint;
-  /** Calls by their time: one for each of LATENCY_BOUNDS_MS, and one more. */
+  /** Calls by their latency: one count for each of LATENCY_BOUNDS_MS, and one more. */
   readonly latency: readonly bigint[];
 }
 
 export interface UsageRow {
-  /** A value for each of `by`, in its order: the day as `2026-01-31`; null: none. */
+  /** A value for each of `by`, in its order; a day is written `2026-01-31`. `null` where a call had no value. */
   readonly group: readonly (string | null)[];
   readonly sums: UsageSums;
 }
 
 export interface StoredCall {
   readonly summary: CallSummary;
-  /** Null: it is older than details are kept. */
+  /** `null` when the call is older than details are kept. */
   readonly record: CallRecord | null;
 }
 
-/** Dimensions by which a budget may have an account for each value. */
+/** Dimensions by which a budget may have one account for each value. */
 export type AccountDimension = Exclude<UsageDimension, "day" | "tenant" | "project">;
 
 export interface SpentQuery extends CallScope {
-  /** What began before is left out. Any moment. */
+  /** Calls that began earlier are left out. May be any moment. */
   readonly sinceMs: number;
   readonly by: readonly (AccountDimension | "tenant" | "project")[];
 }
 
 export interface Spent {
-  /** A value for each of `by`, in its order; null: none. */
+  /** A value for each of `by`, in its order; `null` where a call had no value. */
   readonly values: readonly (string | null)[];
   readonly calls: bigint;
   /** Of prompts and answers together. */
@@ -188,38 +198,47 @@ export interface Spent {
   readonly costNanoUsd: bigint;
 }
 
-/** What began before these moments goes; null: nothing of that kind does. */
+/** Rows of calls that began before these times are removed; `null` removes nothing of that kind. */
 export interface KeptSince {
   readonly callsMs: number | null;
   readonly detailsMs: number | null;
-  /** Of journal-places.ts: places that a journal has left behind. */
+  /** For places that a journal has left behind; see journal-places.ts. */
   readonly placesMs: number | null;
 }
 
-/** Every method throws StoreError. Reads never delay calls: they run beside the process's own thread, or in the database. */
+/** Every method throws StoreError. Reads never delay calls: they run outside the main thread, or in the database. */
 export interface CallStore extends LedgerSink, ReplicaTable {
-  /** Looks at a bounded number of calls. */
+  /** Searches a bounded number of calls. */
   searchCalls(page: PageRequest, filter: LogFilter): Promise<LogPage>;
-  /** The sealed key of a tenant's contents: the one that is there, else this one. */
+  /**
+   * Returns the encrypted key of a tenant's contents: the stored one if there is one, else this one, which is then
+   * stored.
+   */
   contentKey(tenantId: string, sealed: string): Promise<string>;
-  /** A content whose call has one already is left out, and one whose project is not there any more. */
+  /** Skips content whose call already has some, and content whose project no longer exists. */
   keepContents(contents: readonly StoredContent[]): Promise<void>;
   findContent(traceId: string): Promise<StoredContent | null>;
-  /** Of how many calls something is kept in a place. */
+  /** The number of calls in a place that have stored content. */
   countContents(place: { readonly tenantId: string; readonly projectId: string | null }): Promise<number>;
-  /** Removes contents whose time is over, or all of a place; some at a time, so ask until it is 0. Gives how many went. */
+  /**
+   * Removes contents whose retention has ended, or all contents of a place. It removes a bounded number and returns how
+   * many, so it is to be repeated until it returns 0.
+   */
   removeContents(
     which: { readonly expiredMs: number } | { readonly tenantId: string; readonly projectId: string | null },
   ): Promise<number>;
-  /** Null also where it is of another tenant than `tenantId`. */
+  /** `null` also when the call belongs to another tenant than `tenantId`. */
   findCall(traceId: string, tenantId?: string): Promise<StoredCall | null>;
-  /** Sums by group. An order other than `group` gives one page, whose cursor is null. */
+  /** Sums by group. An order other than `group` returns one page, whose cursor is `null`. */
   usage(page: PageRequest, query: UsageQuery): Promise<Page<UsageRow>>;
   /** The sum over everything that the query covers. */
   usageTotals(query: Omit<UsageQuery, "by" | "order">): Promise<UsageSums>;
-  /** What has been used since a moment, for accounts that begin anew. */
+  /** What has been used since a moment, for accounts that begin with no count. */
   spent(query: SpentQuery): Promise<readonly Spent[]>;
-  /** Removes what is older; sums stay. Gives how many rows went; at most some thousand of each kind at a time, so ask until it is 0. */
+  /**
+   * Removes what is older, except sums. It removes at most some thousand rows of each kind and returns how many, so it
+   * is to be repeated until it returns 0.
+   */
   prune(before: KeptSince): Promise<number>;
   close(): Promise<void>;
 }

@@ -1,10 +1,10 @@
-// The migration 0002-configuration: what has an ETag, what narrows tokens, logins; resources, their versions, the audit log, answers to repeated requests.
-// It has shipped: never edit it.
+// The migration 0002-configuration: versions for ETags, restrictions of tokens, logins, resources and their versions,
+// the audit log, and answers to repeated requests. It has been released: never edit it.
 import { sql, type CreateTableBuilder, type Kysely } from "kysely";
 
 type Db = Kysely<unknown>;
 
-/** Counts up with each change of the row. */
+/** Increases with each change of the row. */
 async function addVersions(db: Db): Promise<void> {
   for (const table of ["tenants", "projects", "users", "memberships"]) {
     await db.schema

@@ -1,5 +1,6 @@
-// What was said in calls, compressed and encrypted before it goes to the database: AES-256-GCM (NIST SP 800-38D) under a key of the tenant's own, which is kept
-// sealed by the master key. So a new master key seals a few keys again and no contents, and with its key all that a tenant ever said is gone.
+// Compresses and encrypts the content of calls before it goes to the database: AES-256-GCM (NIST SP 800-38D) under a
+// key of the tenant, which is stored encrypted under the master key. A new master key therefore re-encrypts a few keys
+// and no contents, and removing its key destroys all content of a tenant.
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
@@ -13,28 +14,33 @@ const FORMAT = 1;
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** A tenant may be removed, and another one of its name be made. */
+/** A tenant may be removed and another one created under the same name, so a cached key expires after this time. */
 const KNOWN_MS = 60_000;
-/** No more is made than this: settings bound it, and JSON may escape each character. */
+/** No text is longer: settings limit its characters, and JSON may escape each of them. */
 const MAX_TEXT_BYTES = 64 * 1024 * 1024;
 
 export interface SaidText extends Omit<StoredContent, "body"> {
-  /** JSON. */
+  /** JSON of the content. */
   readonly text: string;
 }
 
 export interface ContentStore {
-  /** All of them, or it rejects. */
+  /** Stores all of them, or rejects. */
   keep(said: readonly SaidText[]): Promise<void>;
-  /** Null: nothing is kept, or its time is over. Throws StoreError `sealed` where its key does not open. */
+  /**
+   * `null` when nothing is stored or its retention has ended. Throws StoreError `sealed` when it cannot be decrypted
+   * with its key.
+   */
   find(
     traceId: string,
   ): Promise<({ readonly content: JsonObject; readonly expiresMs: number } & ConfigurationScope) | null>;
-  /** Until when it is kept, in milliseconds since 1970, or null as of find(); its key is not asked for. */
+  /**
+   * The time until which content is kept, in milliseconds since 1970, or `null` as for find(). Does not need the key.
+   */
   keptUntilMs(traceId: string): Promise<number | null>;
-  /** Of how many calls something is kept in a place. */
+  /** The number of calls in a place that have stored content. */
   count(place: ConfigurationScope): Promise<number>;
-  /** Everything of a place. Gives how many went. */
+  /** Removes all content of a place. Returns how many were removed. */
   remove(place: ConfigurationScope): Promise<number>;
 }
 
@@ -44,7 +50,7 @@ export interface ContentStoreOptions {
   readonly now: () => number;
 }
 
-/** Where the key of a tenant is sealed. */
+/** The place to which the encryption of a tenant's key is bound. */
 export function contentKeyPlace(tenantId: string): string {
   return `content/${tenantId}`;
 }
@@ -112,11 +118,11 @@ export function openContentStore({ calls, sealer, now }: ContentStoreOptions): C
   };
 }
 
-/** In the runtime's own threads. */
+/** These run in the threads of the runtime. */
 const compressed = promisify<string, Buffer>(gzip);
 const expanded = promisify<Uint8Array, { readonly maxOutputLength: number }, Buffer>(gunzip);
 
-/** One that is moved to another call does not open. */
+/** Content that was moved to another call cannot be decrypted. */
 function boundTo({ tenantId, projectId, traceId }: Pick<StoredContent, "tenantId" | "projectId" | "traceId">): Buffer {
   return Buffer.from(JSON.stringify(["content", tenantId, projectId, traceId]));
 }

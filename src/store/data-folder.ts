@@ -1,11 +1,12 @@
-// What stands in a data folder, by name: which files are the gateway's own, and which of them show that a database has been there before.
+// The files of a data folder by name: which files belong to the gateway, and which of them show that there was a
+// database before.
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { slotsOf } from "./journal-folder.ts";
 
 export interface DataPlace {
   readonly dataFolder: string;
-  /** Of the journal; left out or null: `ledger` in the data folder. */
+  /** The folder of the journal; `ledger` in the data folder if omitted or `null`. */
   readonly ledgerFolder?: string | null;
 }
 
@@ -20,7 +21,7 @@ export function ledgerFolderOf({ dataFolder, ledgerFolder }: DataPlace): string 
   return ledgerFolder ?? join(dataFolder, "ledger");
 }
 
-/** Every file and folder of the gateway's own that is there. Throws the system's error. */
+/** Every existing file and folder of the gateway. Throws the system's error. */
 export function ownFiles(place: DataPlace): readonly string[] {
   const { dataFolder } = place;
   const ledger = ledgerFolderOf(place);
@@ -41,7 +42,10 @@ function withContent(folder: string): readonly string[] {
   return [folder, ...readdirSync(folder).map((name) => join(folder, name))];
 }
 
-/** What a gateway made only after it had a database. The master key alone says nothing: operators put one there before the first start. */
+/**
+ * Files that a gateway creates only after it had a database. The master key is not among them, because operators may
+ * put one there before the first start.
+ */
 export function leftBehind(place: DataPlace): readonly string[] {
   const { dataFolder } = place;
   const ledger = ledgerFolderOf(place);

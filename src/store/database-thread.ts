@@ -1,15 +1,16 @@
-// A thread that works on a database beside the process's own: asked in messages, answering each (wire/asked-thread.ts).
+// A thread that works on a database outside the main thread. It gets requests as messages and answers each
+// (wire/asked-thread.ts).
 import type { MessagePort } from "node:worker_threads";
 import { AskedThread, type ThreadReply, type ThreadRequest } from "../wire/asked-thread.ts";
 import { StoreError, type StoreErrorKind } from "./store.ts";
 
-/** What the thread's program does with each message: in the order in which they come, and `close` is the last. */
+/** Handles the messages in the thread's program, in the order in which they arrive. `close` is the last one. */
 export function answerRequests<Open extends { close(): Promise<void> }>(
   port: MessagePort,
   opening: Promise<Open>,
   run: (open: Open, request: ThreadRequest) => Promise<unknown>,
 ): void {
-  // told with the first answer
+  // The error is reported with the first answer.
   opening.catch(() => {});
   let turn: Promise<unknown> = Promise.resolve();
   const answer = async (request: ThreadRequest): Promise<void> => {
@@ -35,12 +36,12 @@ export function answerRequests<Open extends { close(): Promise<void> }>(
   });
 }
 
-/** One thread, begun again where it ended by itself. A class, because it lives as long as the store does. */
+/** One thread, restarted after it ended by itself. It is a class because it lives as long as the store. */
 export class DatabaseThread {
   readonly #thread: AskedThread;
   readonly #name: string;
 
-  /** `setup` is the thread's `workerData`; `name` begins a sentence. */
+  /** `setup` is the thread's `workerData`; `name` begins sentences in messages. */
   constructor(program: URL, setup: unknown, name: string) {
     this.#name = name;
     this.#thread = new AskedThread({
@@ -62,7 +63,7 @@ export class DatabaseThread {
   }
 }
 
-/** Rows are nobody else's, so their bytes go over as they are. */
+/** The bytes of rows have no other user, so they are transferred instead of copied. */
 function transferable(argument: unknown): ArrayBuffer[] {
   return typeof argument === "object" &&
     argument !== null &&

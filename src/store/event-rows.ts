@@ -1,4 +1,4 @@
-// Events and deliveries as rows and as values, the same for every database; and how they are listed.
+// Converts events and deliveries between rows and values, the same for every database, and lists them.
 import type { Kysely, Selectable } from "kysely";
 import type { EventType, GatewayEvent } from "../core/event.ts";
 import type { JsonObject } from "../core/json.ts";

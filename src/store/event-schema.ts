@@ -1,9 +1,10 @@
-// The tables of events and of their deliveries to webhooks as Kysely sees them, and their migration. Written for SQLite and PostgreSQL alike.
+// The tables of events and of their deliveries to webhooks as Kysely sees them, and their migration. Written for SQLite
+// and PostgreSQL alike.
 import type { Kysely } from "kysely";
 
 export interface EventSchema {
   readonly event: {
-    /** Made of what happened where several processes may see it: whoever comes second has nothing to write. */
+    /** Derived from what happened where several processes may see it, so that the second process writes nothing. */
     readonly id: string;
     readonly type: string;
     readonly at_ms: bigint;
@@ -11,7 +12,7 @@ export interface EventSchema {
     readonly project_id: string | null;
     /** JSON. */
     readonly data: string;
-    /** 1: each webhook that hears of it has its delivery. */
+    /** 1 when each webhook that subscribes to the event has its delivery. */
     readonly spread: bigint;
   };
   readonly webhook_delivery: {
@@ -19,21 +20,21 @@ export interface EventSchema {
     readonly event_id: string;
     readonly webhook_id: string;
     readonly webhook_name: string | null;
-    /** Place of the webhook. */
+    /** The place of the webhook. */
     readonly tenant_id: string | null;
     readonly project_id: string | null;
     readonly state: string;
-    /** Since it was last put into the queue. */
+    /** Since the delivery was last put into the queue. */
     readonly attempts: bigint;
     readonly created_at_ms: bigint;
-    /** When it is tried next, or when its lease ends. */
+    /** When the next attempt is due, or when the lease ends. */
     readonly next_at_ms: bigint;
     readonly ended_at_ms: bigint | null;
-    /** Of whoever tries it now. */
+    /** Held by the process that makes the current attempt. */
     readonly lease: string | null;
     readonly last_status: bigint | null;
     readonly last_error: string | null;
-    /** JSON list of attempts, the last ones. */
+    /** JSON list of the latest attempts. */
     readonly history: string;
   };
 }

@@ -1,4 +1,4 @@
-// A thread of its own for the queue of events in a SQLite file: each of its writes waits for the disk.
+// A thread for the event queue in a SQLite file, because each of its writes waits for the disk.
 import { parentPort, workerData } from "node:worker_threads";
 import { Kysely } from "kysely";
 import { bunSqliteDialect } from "./bun-sqlite-dialect.ts";

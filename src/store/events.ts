@@ -1,5 +1,6 @@
-// The port to the queue of events: what happened, and what of it is still to be told to webhooks. Several processes work on one queue; each delivery is in one
-// process's hands at a time. Drivers: sqlite-events.ts, postgres-events.ts. Both pass test/contract/event-queue.suite.ts.
+// The port to the event queue: what happened, and which deliveries to webhooks are still due. Several processes share
+// one queue; one process at a time handles a delivery. The drivers sqlite-events.ts and postgres-events.ts both pass
+// test/contract/event-queue.suite.ts.
 import type { GatewayEvent } from "../core/event.ts";
 
 export const DELIVERY_STATES = ["pending", "delivered", "dead"] as const;
@@ -16,11 +17,11 @@ export interface Recipient {
 export interface DeliveryAttempt {
   readonly atMs: number;
   readonly durationMs: number;
-  /** Null: no answer came. */
+  /** `null` when no response arrived. */
   readonly status: number | null;
-  /** Null: it was taken. */
+  /** `null` when the receiver accepted the delivery. */
   readonly error: string | null;
-  /** The begin of the receiver's answer. */
+  /** The beginning of the receiver's response. */
   readonly answer: string | null;
 }
 
@@ -28,21 +29,21 @@ export interface Delivery extends Recipient {
   readonly id: string;
   readonly event: GatewayEvent;
   readonly state: DeliveryState;
-  /** Since it was last put into the queue. */
+  /** Since the delivery was last put into the queue. */
   readonly attempts: number;
   readonly createdAtMs: number;
-  /** Null: it has ended. */
+  /** `null` when the delivery has ended. */
   readonly nextAtMs: number | null;
   readonly endedAtMs: number | null;
   readonly lastStatus: number | null;
   readonly lastError: string | null;
-  /** The last ones, the oldest first. */
+  /** The latest attempts, the oldest first. */
   readonly history: readonly DeliveryAttempt[];
 }
 
-/** Everything that is left out lets all pass. */
+/** Members that are left out do not restrict the result. */
 export interface DeliveryFilter {
-  /** Where the webhook is. */
+  /** The place of the webhook. */
   readonly tenantId?: string;
   readonly projectId?: string;
   readonly webhookId?: string;
@@ -55,17 +56,17 @@ export interface DeliveryFilter {
   readonly toMs?: number;
 }
 
-/** One that nobody else tries until its lease ends. */
+/** A delivery that no other process attempts until its lease ends. */
 export interface ClaimedDelivery {
   readonly id: string;
   readonly lease: string;
   readonly event: GatewayEvent;
-  /** This one included. */
+  /** Including the current one. */
   readonly attempts: number;
   readonly history: readonly DeliveryAttempt[];
 }
 
-/** What became of an attempt. `nextAtMs`: it is tried again then. */
+/** The result of an attempt. `nextAtMs` is the time of the next attempt. */
 export interface DeliveryOutcome {
   readonly state: DeliveryState;
   readonly nextAtMs: number;
@@ -77,27 +78,33 @@ export interface Spread {
   readonly recipients: readonly Recipient[];
 }
 
-/** Deliveries of one webhook that wait at most; the oldest make room. */
+/** The most deliveries of one webhook that may wait; beyond it the oldest are given up. */
 export const MOST_WAITING = 10_000;
 export const MOST_ATTEMPTS_KEPT = 20;
 
-/** Every method throws StoreError. None of them delays calls: they run beside the process's own thread, or in the database. */
+/** Every method throws StoreError. None of them delays calls: they run outside the main thread, or in the database. */
 export interface EventQueue {
-  /** Gives how many were new: one whose id is known is left out. */
+  /** Returns how many were new; an event with a known id is skipped. */
   append(events: readonly GatewayEvent[]): Promise<number>;
   /** Events that have no deliveries yet, the oldest first. */
   unspread(most: number): Promise<readonly GatewayEvent[]>;
-  /** Makes the deliveries of events, of each once, whoever else does the same. Gives how many waiting ones had to make room for them. */
+  /**
+   * Makes the deliveries of events, each once, even if other processes do the same. Also returns how many waiting
+   * deliveries were given up for them.
+   */
   spread(spreads: readonly Spread[], nowMs: number): Promise<{ readonly deliveries: number; readonly shed: number }>;
-  /** Webhooks that have a delivery to try now, and since when the longest waits. */
+  /** Webhooks with a delivery that is due now, and since when the oldest has waited. */
   due(nowMs: number): Promise<readonly { readonly webhookId: string; readonly sinceMs: number }[]>;
   claim(webhookId: string, most: number, nowMs: number, leaseMs: number): Promise<readonly ClaimedDelivery[]>;
-  /** False: the lease had ended, and somebody else has it. */
+  /** Returns false when the lease had ended and another process has taken the delivery. */
   settle(claimed: ClaimedDelivery, outcome: DeliveryOutcome): Promise<boolean>;
-  /** Gives up all that waits for a webhook. Gives how many those were. */
+  /** Gives up all waiting deliveries of a webhook. Returns how many there were. */
   abandon(webhookId: string, why: string, nowMs: number): Promise<number>;
   standing(): Promise<{ readonly pending: number; readonly dead: number; readonly oldestPendingMs: number | null }>;
-  /** Removes events that happened before, with their deliveries, where none waits; at most some thousand. Gives how many. */
+  /**
+   * Removes events before this time with their deliveries, except those with a waiting delivery; at most some thousand.
+   * Returns how many.
+   */
   prune(beforeMs: number): Promise<number>;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-// What the journal asks of the disk, so that tests can make one that is full, slow or broken; and the real one.
+// What the journal needs from the disk, so that tests can simulate one that is full, slow or broken; and the real disk.
 import {
   close,
   closeSync,
@@ -20,34 +20,40 @@ import { RESERVE_FILLING } from "./journal-entry.ts";
 import { OWNERS_FILE } from "./owner-only.ts";
 
 export interface JournalDisk {
-  /** A new file; throws when it is there. */
+  /** Creates a file. Throws when it exists. */
   create(path: string): number;
-  /** Hands bytes over to the operating system; gives how many it took, or throws the system's error. */
+  /** Passes bytes to the operating system. Returns how many it accepted, or throws the system's error. */
   write(fd: number, bytes: Buffer, length: number, position: number): number;
   truncate(fd: number, length: number): void;
-  /** Writes zeros from one place to another, so that the file system has nothing more to do for what is written there later; does not hold the event loop up. */
+  /**
+   * Writes zeros to a range, so that the file system need not allocate anything for later writes there. Does not block
+   * the event loop.
+   */
   zero(fd: number, from: number, to: number): Promise<void>;
-  /** Resolves when what was written is on the disk; does not hold the event loop up. */
+  /** Resolves when everything written is on the disk. Does not block the event loop. */
   sync(fd: number): Promise<void>;
   syncFolder(folder: string): Promise<void>;
   close(fd: number): void;
-  /** Makes a file that takes so much room. Rejects while less than twice as much is free, counting `freed`, which is given back as soon as the file is there. */
+  /**
+   * Makes a file of this size. Rejects when less than twice as much space is free, counting `freed`, which is given
+   * back as soon as the file exists.
+   */
   reserve(path: string, bytes: number, freed: number): Promise<void>;
-  /** Opens a file that is there under another name, so that its room is written to. Throws when that name is taken. */
+  /** Opens an existing file under another name, so that its space is reused. Throws when that name is taken. */
   takeOver(path: string, name: string): number;
-  /** Bytes that the disk of this folder has altogether. */
+  /** The total size in bytes of the disk of this folder. */
   size(folder: string): number;
   remove(path: string): void;
   rename(path: string, to: string): void;
-  /** Puts a text in the place of what stands there, on the disk and whole or not at all. */
+  /** Replaces the content of a file atomically; on the disk when it resolves. */
   replace(path: string, text: string): Promise<void>;
-  /** Puts a text behind what stands there; on the disk when it resolves. */
+  /** Appends to a file; on the disk when it resolves. */
   append(path: string, text: string): Promise<void>;
 }
 
 const ZEROS = Buffer.alloc(128 * 1024);
 
-/** In pieces: while one is written, nobody else can write to the file. */
+/** Written in pieces, because nothing else can be written to the file meanwhile. */
 async function writeZeros(fd: number, from: number, to: number): Promise<void> {
   for (let at = from; at < to; at += ZEROS.length) {
     const length = Math.min(ZEROS.length, to - at);
@@ -81,7 +87,7 @@ export const systemDisk: JournalDisk = {
     }),
   close: (fd) => closeSync(fd),
   async reserve(path, bytes, freed) {
-    // an attempt would take the room that closing rows may need meanwhile
+    // An attempt would use the space that closing entries may need meanwhile.
     const { bavail, bsize } = await statfs(dirname(path));
     const left = bavail * bsize + freed;
     if (left < 2 * bytes)
@@ -91,11 +97,11 @@ export const systemDisk: JournalDisk = {
         ),
         { code: "ENOSPC" },
       );
-    // no zeros: a file system may keep those without taking room
+    // Zeros would not do, because a file system may store them without using space.
     await writeFile(path, Buffer.alloc(bytes, RESERVE_FILLING), { mode: OWNERS_FILE, flush: true });
   },
   takeOver(path, name) {
-    // the name is this process's own to give: it holds the lock of the folder
+    // No other process can take the name meanwhile, because this one holds the lock of the folder.
     if (existsSync(name)) throw Object.assign(new Error(`EEXIST: ${name} is there`), { code: "EEXIST" });
     const fd = openSync(path, "r+");
     try {

@@ -1,12 +1,16 @@
-// One entry of the journal on disk: four bytes of mark, CRC-32 of what follows it, length of the text, kind, and JSON text. All numbers are little-endian. A
-// mark cannot stand inside a text, because JSON escapes control characters: so after damage the next whole entry is found again.
+// One entry of the journal on disk: a mark of four bytes, the CRC-32 of what follows it, the length of the text, the
+// kind, and JSON text. All numbers are little-endian. The mark cannot occur inside a text, because JSON escapes control
+// characters, so the next whole entry can be found after damage.
 
-/** `unsettled` is the closing row of a call whose process ended first; `heading` says which run of which process wrote the segment, and begins it. */
+/**
+ * `unsettled` is the closing entry of a call whose process ended first; `heading` begins a segment and says which run
+ * of which process wrote it.
+ */
 export type EntryKind = "opening" | "closing" | "unsettled" | "heading";
 
 export interface JournalEntry {
   readonly kind: EntryKind;
-  /** UTF-8 of the text, in place. */
+  /** UTF-8 of the text, not copied. */
   readonly bytes: Buffer;
   readonly text: string;
   /** Where the next entry begins. */
@@ -14,19 +18,19 @@ export interface JournalEntry {
 }
 
 const KINDS = ["opening", "closing", "unsettled", "heading"] as const satisfies readonly EntryKind[];
-/** Record separator, "DJ", version of the form. */
+/** Record separator, "DJ", and the version of the format. */
 const MARK = Uint8Array.of(0x1e, 0x44, 0x4a, 0x01);
 const MARK_WORD = 0x014a441e;
 const CHECKSUM_AT = 4;
 const LENGTH_AT = 8;
 const KIND_AT = 12;
 const TEXT_AT = 13;
-/** UTF-8 of one UTF-16 unit takes this much at most. */
+/** The most bytes that UTF-8 needs for one UTF-16 unit. */
 const BYTES_PER_UNIT = 3;
-/** Nothing longer is written, so a longer length is damage. */
+/** No longer text is written, so a greater length means damage. */
 export const MAX_TEXT_BYTES = 4 * 1024 * 1024;
 
-/** Writes entries into one buffer of its own, which is used again for each. */
+/** Writes entries into one buffer, which is reused for each. */
 export class EntryEncoder {
   #bytes = Buffer.allocUnsafe(64 * 1024);
 
@@ -34,7 +38,7 @@ export class EntryEncoder {
     return this.#bytes;
   }
 
-  /** Gives the length of the entry, which begins at the front of `bytes`. */
+  /** Returns the length of the entry, which begins at the start of `bytes`. */
   encode(kind: EntryKind, text: string): number {
     const room = TEXT_AT + text.length * BYTES_PER_UNIT;
     if (this.#bytes.length < room) this.#bytes = Buffer.allocUnsafe(room * 2);
@@ -48,7 +52,10 @@ export class EntryEncoder {
   }
 }
 
-/** The entry that begins at `from`. `partial`: what is there may be the front of one. `damaged`: it is none. */
+/**
+ * The entry that begins at `from`. `partial` means that the bytes may be the beginning of an entry; `damaged` means
+ * that they are not one.
+ */
 export function readEntry(bytes: Buffer, from: number): JournalEntry | "partial" | "damaged" {
   const left = bytes.length - from;
   for (let index = 0; index < Math.min(MARK.length, left); index++)
@@ -72,17 +79,20 @@ export function readEntry(bytes: Buffer, from: number): JournalEntry | "partial"
   };
 }
 
-/** The room that is set aside for a full disk is filled with this byte. It stands in no UTF-8. */
+/** Fills the space that is reserved for a full disk. This byte does not occur in UTF-8. */
 export const RESERVE_FILLING = 0xff;
 
-/** The bytes without the room behind them that no entry was written to: it holds zeros or the filling of the reserve, and no entry ends in one of these. */
+/**
+ * The bytes without the unused space after the last entry: that space holds zeros or the filling of the reserve, and no
+ * entry ends with either.
+ */
 export function withoutRoomAhead(bytes: Buffer): Buffer {
   let end = bytes.length;
   while (end > 0 && (bytes[end - 1] === 0 || bytes[end - 1] === RESERVE_FILLING)) end -= 1;
   return bytes.subarray(0, end);
 }
 
-/** Where the next whole entry begins, at or after `from`; null: there is none. */
+/** Where the next whole entry begins, at or after `from`; `null` when there is none. */
 export function nextEntry(bytes: Buffer, from: number): number | null {
   for (let at = bytes.indexOf(MARK, from); at >= 0; at = bytes.indexOf(MARK, at + 1))
     if (typeof readEntry(bytes, at) === "object") return at;

@@ -1,37 +1,41 @@
-// The files of one journal: segments by number, what stands beside them, and the lock that says whose they are. What the journal keeps of itself: journal-state.ts.
+// The files of one journal: numbered segments, the files beside them, and the lock that shows which process owns them.
+// For what the journal stores about itself, see journal-state.ts.
 import { Database } from "bun:sqlite";
 import { closeSync, mkdirSync, openSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { OWNERS_FILE, OWNERS_FOLDER } from "./owner-only.ts";
 
 const SEGMENT = /^(\d{8})\.log$/;
-/** Segments that hold what cannot be read are kept under another name. */
+/** Segments with unreadable bytes are kept under another name. */
 const SET_ASIDE = /^\d{8}.*\.damaged$/;
 
 export function segmentPath(folder: string, segment: number): string {
   return join(folder, `${String(segment).padStart(8, "0")}.log`);
 }
 
-/** Numbers of the segments that are there, ascending. */
+/** The numbers of the existing segments, ascending. */
 export function segmentsOf(folder: string): readonly number[] {
   return readdirSync(folder)
     .flatMap((name) => (SEGMENT.test(name) ? [Number(name.slice(0, 8))] : []))
     .toSorted((one, other) => one - other);
 }
 
-/** Names of the files that were set aside because something in them cannot be read. */
+/** The names of the files that were set aside because some of their bytes cannot be read. */
 export function setAsideOf(folder: string): readonly string[] {
   return readdirSync(folder)
     .filter((name) => SET_ASIDE.test(name))
     .toSorted();
 }
 
-/** Where a damaged segment, or the bytes that were cut from its end, are kept. Several journals may have stood in one folder, so that a number alone would not do. */
+/**
+ * Where a damaged segment, or the bytes cut from its end, are kept. Several journals may have used one folder, so the
+ * number does not suffice.
+ */
 export function setAsidePath(folder: string, segment: number, run: string, part: "whole" | "end"): string {
   return join(folder, `${String(segment).padStart(8, "0")}-${run.slice(-12)}${part === "end" ? "-end" : ""}.damaged`);
 }
 
-/** A place in a journal. Numbers of segments never go back within one folder. */
+/** A place in a journal. The numbers of segments never decrease within one folder. */
 export interface JournalPlace {
   readonly segment: number;
   readonly offset: number;
@@ -41,7 +45,7 @@ export const reservePath = (folder: string): string => join(folder, "reserve");
 export const rejectedPath = (folder: string): string => join(folder, "rejected.jsonl");
 export const lockPath = (folder: string): string => join(folder, "lock");
 
-/** Journals of one ledger: a folder for each process that runs at the same time. */
+/** The journals of one ledger: a folder for each process that runs at the same time. */
 export function slotsOf(ledgerFolder: string): readonly string[] {
   return readdirSync(ledgerFolder)
     .filter((name) => /^\d{1,2}$/.test(name))
@@ -53,17 +57,18 @@ export interface FolderLock {
 }
 
 /**
- * The folder, made where it is missing, for this process alone; null: another holds it. The lock is one of the operating system's on the file `lock`, taken
- * through SQLite, and ends with the process however it ends. Throws the system's error.
+ * Locks the folder, which is created if missing, for this process; `null` when another process holds it. The lock is a
+ * lock of the operating system on the file `lock`, taken through SQLite, and is released however the process ends.
+ * Throws the system's error.
  */
 export function lockFolder(folder: string): FolderLock | null {
   mkdirSync(folder, { recursive: true, mode: OWNERS_FOLDER });
   return lockFile(lockPath(folder));
 }
 
-/** The file, made where it is missing, as a lock; null: another process holds it. Throws the system's error. */
+/** Locks the file, which is created if missing; `null` when another process holds it. Throws the system's error. */
 export function lockFile(path: string): FolderLock | null {
-  // SQLite would make it readable by others
+  // SQLite would make it readable by other users.
   closeSync(openSync(path, "a", OWNERS_FILE));
   const database = new Database(path, { create: true });
   try {

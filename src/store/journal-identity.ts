@@ -1,13 +1,14 @@
-// Whose bytes a segment holds. Each start of a process on a journal is a run with a random name of its own; the run's name and the segment's number stand in the
-// first entry of each segment. A place in one run is therefore never taken for a place in another one, whatever was stopped, copied or restored in between.
+// Identifies the run to which the bytes of a segment belong. Each start of a process on a journal is a run with a
+// random name; the name of the run and the number of the segment are in the first entry of each segment. A place in one
+// run is therefore never mistaken for a place in another, whatever was stopped, copied or restored in between.
 import { closeSync, openSync, readSync } from "node:fs";
 import { nextEntry, readEntry } from "./journal-entry.ts";
 import { segmentPath } from "./journal-folder.ts";
 
-/** What is read to find out: it holds the first entry in all but absurd cases. */
+/** How much is read to identify a segment; this contains the first entry except in absurd cases. */
 const FRONT_BYTES = 64 * 1024;
 
-/** Which part of which run a segment is. */
+/** Says which part of which run a segment is. */
 export interface SegmentIdentity {
   readonly run: string;
   /** Its number within the run. */
@@ -22,21 +23,21 @@ export function headingText({ run, segment }: SegmentIdentity): string {
   return JSON.stringify({ run, segment });
 }
 
-/** Null: the file holds nothing, or has gone. Throws the system's error. */
+/** `null` when the file is empty or no longer exists. Throws the system's error. */
 export function identityOf(folder: string, segment: number): SegmentIdentity | null {
   return identityOfBytes(frontOf(segmentPath(folder, segment)), segment);
 }
 
 /**
- * Segments of earlier versions have no heading, and a damaged one cannot be read. Such a segment is a run by itself, and its first whole entry, which holds a
- * random id, is its name. `segment` is the number that the file's name has.
+ * Segments of earlier versions have no heading, and a damaged heading cannot be read. Such a segment counts as a run of
+ * its own, named by its first whole entry, which contains a random id. `segment` is the number in the file's name.
  */
 export function identityOfBytes(bytes: Buffer, segment: number): SegmentIdentity | null {
   if (bytes.length === 0) return null;
   const first = readEntry(bytes, 0);
   if (typeof first === "object" && first.kind === "heading") {
     const heading = JSON.parse(first.text) as SegmentIdentity;
-    // a file that was given another number is no part of the sequence that its run wrote
+    // A file whose number was changed is not part of the sequence that its run wrote.
     if (heading.segment === segment) return heading;
   }
   const at = nextEntry(bytes, 0);

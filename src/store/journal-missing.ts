@@ -1,5 +1,6 @@
-// What a start knows to be missing once the database has answered: which of the two, the journal or the database, is older than the other was when they last met.
-// Where both are of one copy there is no difference to see; that the folder is a copy is told by open-ledger.ts.
+// Determines what is missing at a start once the database has answered: whether the journal or the database is older
+// than it was when the two were last in contact. If both are from one copy, there is no difference to detect;
+// open-ledger.ts detects that the folder is a copy.
 import { readFileSync } from "node:fs";
 import { readEntry, nextEntry } from "./journal-entry.ts";
 import { type JournalPlace, segmentPath } from "./journal-folder.ts";
@@ -10,11 +11,11 @@ import type { ShippedPlace } from "./ledger.ts";
 
 export interface Meeting {
   readonly folder: string;
-  /** What the journal had kept of itself and of those that it goes on from; the oldest first. */
+  /** What this journal has stored about itself and about the journals that it continues, the oldest first. */
   readonly journals: readonly EarlierJournal[];
   /** What the database has of a journal. */
   readonly lastOf: (journal: string) => ShippedPlace | null;
-  /** Bytes of a segment that the database has. */
+  /** How many bytes of a segment the database has. */
   readonly shippedOf: (identity: SegmentIdentity) => number;
   readonly findings: JournalFindings;
 }
@@ -48,7 +49,7 @@ export function tellMissing({ folder, journals, lastOf, shippedOf, findings }: M
       );
   }
   for (const { isMet, last, shipped, written } of met) {
-    // later, an original that goes on beside its copy is ahead of it by right
+    // Later, an original that runs on beside its copy is rightly ahead of the copy.
     if (isMet || last === null || last.rows <= (shipped?.rows ?? 0) || !isBehind(last, written)) continue;
     tell(
       "error",
@@ -58,7 +59,10 @@ export function tellMissing({ folder, journals, lastOf, shippedOf, findings }: M
   }
 }
 
-/** What is to be remembered of the journals that this one goes on from, once the database has answered: a loss is told once, and what an original ships from now on is its own. */
+/**
+ * What is stored about the journals that this one continues, once the database has answered: a loss is reported once,
+ * and what an original ships from now on is its own.
+ */
 export function metJournals(earlier: readonly EarlierJournal[], lastOf: Meeting["lastOf"]): readonly EarlierJournal[] {
   return earlier.flatMap((known) => {
     const last = lastOf(known.journal);
@@ -69,7 +73,10 @@ export function metJournals(earlier: readonly EarlierJournal[], lastOf: Meeting[
   });
 }
 
-/** What was shipped of it, as far as it stands in this folder: behind the end of what it had written there, other runs go on with the numbers. */
+/**
+ * What was shipped of the journal, as far as it is in this folder: after the end of what it had written, other runs
+ * continue with its numbers.
+ */
 function upTo({ shipped, written }: KnownJournal): JournalPlace {
   if (shipped === null) return { segment: 0, offset: 0 };
   return isBehind(shipped, written) ? written : shipped;
@@ -83,7 +90,7 @@ function isBehind(place: JournalPlace, other: JournalPlace): boolean {
   return place.segment > other.segment || (place.segment === other.segment && place.offset > other.offset);
 }
 
-/** Rows that the database had, has no more, and gets again: they are still there. */
+/** Counts the rows that the database had, no longer has, and gets again because they are still in the journal. */
 function rowsAgain(
   { folder, shippedOf, findings: { identities } }: Pick<Meeting, "folder" | "shippedOf" | "findings">,
   { segment: lastSegment, offset }: JournalPlace,
@@ -107,7 +114,7 @@ function rowsAgain(
   return rows;
 }
 
-/** Null: never. */
+/** `null` for 0, which means never. */
 export function moment(ms: number): string | null {
   return ms === 0 ? null : new Date(ms).toISOString();
 }

@@ -1,11 +1,12 @@
-// How far the journals have been shipped, as the database knows it: written in the transaction of the rows, so that it goes back with them when the database is
-// restored. One row for each run (journal-identity.ts) that has shipped anything.
+// How far the journals have been shipped, as the database knows it. It is written in the transaction of the rows, so it
+// goes back with them when the database is restored. There is one row for each run (journal-identity.ts) that has
+// shipped anything.
 import { type Kysely, sql, type Transaction } from "kysely";
 import type { CallSchema } from "./call-schema.ts";
 import type { ShippedPlace } from "./ledger.ts";
 import { toInteger } from "./schema.ts";
 
-/** A batch that was given up, and is committed late, does not take the place back. */
+/** A batch that was given up and is committed late does not set the place back. */
 export async function keepPlace(
   tx: Transaction<CallSchema>,
   { journal, run, segment, offset, rows, lastMs }: ShippedPlace,
@@ -16,7 +17,7 @@ export async function keepPlace(
   );
 }
 
-/** Those of these runs, and the last one of each of the journals. */
+/** Returns the places of these runs, and the last place of each of the journals. */
 export async function findPlaces(
   db: Kysely<CallSchema>,
   journals: readonly string[],
@@ -40,9 +41,10 @@ export async function findPlaces(
 }
 
 /**
- * Removes the places of runs that their journal has left behind, where their last call began before this moment. A journal's last place stays for good, because its
- * folder may be started again after years. The others are asked for by a folder alone that was put back as it was so long ago, and then their rows are moved again,
- * which changes nothing while the calls are kept. Gives how many went.
+ * Removes the places of runs that their journal has left behind, if their last call began before this time. The last
+ * place of a journal is kept permanently, because its folder may be started again after years. The other places would
+ * be needed only for a folder that is restored to its state of that long ago; its rows are then shipped again, which
+ * changes nothing while the calls are kept. Returns how many were removed.
  */
 export async function prunePlaces(db: Kysely<CallSchema>, beforeMs: number): Promise<number> {
   const { numAffectedRows } =

@@ -1,33 +1,33 @@
-// Reads closing rows from the segments of a journal in batches, also from the segment that is still written to. What cannot be read is passed over, to the next whole
-// entry, and told once.
+// Reads closing entries from the segments of a journal in batches, also from the segment that is still being written.
+// Unreadable bytes are skipped up to the next whole entry, and reported once.
 import { type FileHandle, open } from "node:fs/promises";
 import { nextEntry, readEntry, withoutRoomAhead } from "./journal-entry.ts";
 import { type JournalPlace, segmentPath } from "./journal-folder.ts";
 import { rowOf } from "./journal-row.ts";
 import type { LedgerRow } from "./ledger.ts";
 
-/** What is read when a batch has so much is its last: it is held in memory, and copied to a thread. */
+/** A batch that has reached this size takes no more rows, because it is held in memory and copied to a thread. */
 const BATCH_BYTES = 4 * 1024 * 1024;
-/** Read and parsed at a time: a fifth of a millisecond of the event loop. */
+/** Read and parsed at a time, which takes a fifth of a millisecond of the event loop. */
 const CHUNK_BYTES = 64 * 1024;
 
 export interface ReaderOptions {
   readonly folder: string;
-  /** Every row stands before it; behind it there may be room that was made ready. */
+  /** Every row is before this place; after it there may be preallocated space. */
   readonly writtenTo: () => JournalPlace;
-  /** Hears once of each place that cannot be read, however often it is tried. */
+  /** Called once for each unreadable place, however often it is read. */
   readonly onDamage: (segment: number, from: number, to: number) => void;
 }
 
 export interface Batch {
   readonly rows: readonly LedgerRow[];
-  /** The place behind each row. */
+  /** The place after each row. */
   readonly ends: readonly number[];
-  /** Behind what was read, rows or not. */
+  /** The place after what was read, with or without rows. */
   readonly end: number;
-  /** The segment has no more, and another one follows. */
+  /** The segment has no more rows, and another segment follows. */
   readonly isSegmentOver: boolean;
-  /** There may be more behind it. */
+  /** There may be more rows after this batch. */
   readonly isFull: boolean;
 }
 
@@ -40,7 +40,7 @@ export class JournalReader {
     this.#options = options;
   }
 
-  /** What stands behind the place, in the same segment. Rejects with the system's error. */
+  /** Reads what follows the place in the same segment. Rejects with the system's error. */
   async read({ segment, offset }: JournalPlace, maxRows: number): Promise<Batch> {
     const rows: LedgerRow[] = [];
     const ends: number[] = [];
@@ -50,7 +50,7 @@ export class JournalReader {
     const isFull = (): boolean => rows.length >= maxRows || size >= BATCH_BYTES;
     while (!isFull()) {
       const written = this.#options.writtenTo();
-      // it takes no more rows
+      // A sealed segment takes no more rows.
       const isSealed = segment < written.segment;
       const { bytes, isLast } = await this.#chunk(
         segment,
@@ -107,7 +107,7 @@ export class JournalReader {
     this.#file = null;
   }
 
-  /** Once for each place, however often it is read. */
+  /** Reports each place once, however often it is read. */
   #tellDamage(segment: number, from: number, to: number): void {
     if (segment < this.#damageTold.segment || (segment === this.#damageTold.segment && from <= this.#damageTold.offset))
       return;

@@ -1,5 +1,5 @@
-// What a journal is found to hold at the start (decisions 11.2): calls whose process ended before they did, and damage. Whole entries behind damage count; bytes at
-// the end that are no whole entry are what a crash left, and are cut.
+// What a journal contains at a start (promise 11.2): calls whose process ended before they did, and damage. Whole
+// entries after damage count; bytes at the end that are not a whole entry were left by a crash, and are cut off.
 import { readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { nextEntry, readEntry, withoutRoomAhead } from "./journal-entry.ts";
 import { segmentPath, segmentsOf, setAsidePath } from "./journal-folder.ts";
@@ -12,39 +12,39 @@ export interface Damage {
   readonly segment: number;
   readonly offset: number;
   readonly bytes: number;
-  /** It ends the segment: an entry that was being written. */
+  /** The damage ends the segment: it is an entry that was being written. */
   readonly isTail: boolean;
 }
 
-/** Numbers of segments that were written and are not there, both inclusive. */
+/** Numbers of segments that were written and are missing, both inclusive. */
 export interface Gap {
   readonly from: number;
   readonly to: number;
 }
 
 export interface JournalFindings {
-  /** Text of each opening without a closing, in order. */
+  /** The text of each opening entry without a closing entry, in order. */
   readonly openings: readonly string[];
   readonly damages: readonly Damage[];
   readonly gaps: readonly Gap[];
   readonly closings: number;
   readonly unsettled: number;
-  /** 0: there is none. */
+  /** 0 when there are no segments. */
   readonly lastSegment: number;
-  /** When the last call that stands in it began, in milliseconds since 1970; 0: none does. */
+  /** When the last call in the journal began, in milliseconds since 1970; 0 when it contains none. */
   readonly lastMs: number;
-  /** Bytes of each segment, without the zeros ahead of the entries. */
+  /** The bytes of each segment, without the unused space after its entries. */
   readonly sizes: ReadonlyMap<number, number>;
-  /** Whose bytes each segment holds. */
+  /** The run to which each segment belongs. */
   readonly identities: ReadonlyMap<number, SegmentIdentity>;
 }
 
 export interface InspectOptions {
-  /** What the journal keeps of itself; null: nothing. */
+  /** What the journal stores about itself; `null` when it stores nothing. */
   readonly state?: JournalState | null;
-  /** Segments that were written to since then, in milliseconds since 1970, are heard; none, if left out. */
+  /** `hear` gets the segments that were written since this time, in milliseconds since 1970; none by default. */
   readonly sinceMs?: number;
-  /** Hears the text of every entry of those. */
+  /** Called with the text of every entry in those segments. */
   readonly hear?: (text: string) => void;
 }
 
@@ -98,7 +98,10 @@ export function inspectJournal(
   };
 }
 
-/** Numbers are given one after the other, and a segment goes only when it and all before it have been shipped: what else is not there is missing. */
+/**
+ * Numbers are given consecutively, and a segment is removed only when it and all earlier ones have been shipped, so any
+ * other absent number is missing.
+ */
 function gapsIn(segments: readonly number[], state: JournalState | null): readonly Gap[] {
   const last = segments.at(-1) ?? 0;
   const from = state === null ? (segments[0] ?? 1) : Math.max(state.first, state.shipped?.segment ?? 0);
@@ -119,7 +122,7 @@ function writtenMs(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
 
-/** None, when the process that writes the journal has removed the file meanwhile. */
+/** Empty when the process that writes the journal has removed the file meanwhile. */
 function bytesOf(path: string): Buffer {
   try {
     return readFileSync(path);
@@ -130,8 +133,8 @@ function bytesOf(path: string): Buffer {
 }
 
 /**
- * Cuts what a crash left at the ends of the segments: zeros, and in the last one an entry that was being written, whose bytes are kept beside it. Throws the
- * system's error.
+ * Cuts what a crash left at the ends of the segments: zeros, and in the last segment an entry that was being written,
+ * whose bytes are kept beside it. Throws the system's error.
  */
 export function cutTorn(folder: string, { damages, lastSegment, sizes, identities }: JournalFindings): void {
   for (const [segment, size] of sizes) {

@@ -1,4 +1,5 @@
-// What stands in the entries of the journal: a call as it was admitted, and as it ended. Of an opening without a closing a record is made here.
+// The contents of journal entries: a call as it was admitted, and as it ended. An opening entry without a closing one
+// is turned into a record here.
 import type { JsonObject } from "../core/json.ts";
 import type { Attempt, CallRecord, LimitTouch } from "../core/record.ts";
 import { recordText } from "../core/record-text.ts";
@@ -6,11 +7,11 @@ import { parseRecord } from "../wire/record-json.ts";
 import { MAX_TEXT_BYTES } from "./journal-entry.ts";
 import type { LedgerRow } from "./ledger.ts";
 
-/** In UTF-16 units; what callers may say at will is cut above it. */
+/** In UTF-16 units; texts that clients choose freely are cut when an entry is longer. */
 const MAX_TEXT = Math.floor(MAX_TEXT_BYTES / 3);
 const MAX_DETAIL = 16_384;
 
-/** What an opening says. */
+/** The contents of an opening entry. */
 type Opening = Pick<
   CallRecord,
   | "traceId"
@@ -92,7 +93,7 @@ export function closingText(record: CallRecord): string {
   return JSON.stringify(bounded);
 }
 
-/** A record of any version: what it did not know yet is empty. Throws SyntaxError. */
+/** Parses a record of any version; members that its version did not have are empty. Throws SyntaxError. */
 export function parseClosing(text: string): CallRecord {
   const record = { ...EMPTY, ...parseRecord<CallRecord>(text) };
   return {
@@ -103,7 +104,7 @@ export function parseClosing(text: string): CallRecord {
   };
 }
 
-/** A row for the database, whose text is read and whose record is parsed only where they are looked at. */
+/** A row for the database. Its text is decoded and its record parsed only when they are read. */
 export function rowOf(bytes: Buffer, settled: boolean): LedgerRow {
   return {
     bytes,
@@ -117,20 +118,23 @@ export function rowOf(bytes: Buffer, settled: boolean): LedgerRow {
   };
 }
 
-/** The id that every entry begins with. */
+/** The trace id with which every entry begins. */
 export function traceIdOf(text: string): string {
   return TRACE_ID.exec(text)?.[1] ?? (JSON.parse(text) as CallRecord).traceId;
 }
 const TRACE_ID = /^\{"traceId":"([0-9a-f]{32})"/;
 
-/** When the call of an entry began, in milliseconds since 1970; 0: it does not say so where it always does. */
+/** When the call of an entry began, in milliseconds since 1970; 0 when that is not in its usual place. */
 export function startOf(text: string): number {
   return Number(START.exec(text.slice(0, START_WITHIN))?.[1] ?? 0);
 }
 const START = /"startedAtMs":(\d+)/;
 const START_WITHIN = 96;
 
-/** A call that was under way when the process ended: it is charged with what was reserved for it (decisions 11.2). Throws SyntaxError. */
+/**
+ * The record of a call that was in flight when the process ended: it is charged with its reservation (promise 11.2).
+ * Throws SyntaxError.
+ */
 export function unsettledRecord(openingJson: string): CallRecord {
   const opening = parseRecord<Opening>(openingJson);
   const limits = (opening.limits ?? []).map((touch): LimitTouch => ({ ...touch, settled: touch.reserved }));
@@ -145,7 +149,7 @@ export function unsettledRecord(openingJson: string): CallRecord {
     status: 500,
     code: "internal_error",
     errorDetail: "the process ended before the call did",
-    // how it would have fallen into prompt and completion nobody knows
+    // How the tokens would have been divided between prompt and completion is unknown.
     usage: tokens === 0 ? null : { prompt_tokens: 0, completion_tokens: tokens, total_tokens: tokens },
     usageSource: tokens === 0 ? null : "estimated",
     cost: nanoUsd === 0 ? null : { nanoUsd, priceId: "reservation" },

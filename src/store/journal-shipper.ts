@@ -1,5 +1,6 @@
-// Moves closing rows from the journal to where they are kept, in order and in batches. It holds one batch in memory, so that a database that
-// is down for hours costs room on the disk and nothing else. How far it came is kept where the rows go, in one transaction with them, and is asked for at the start.
+// Ships closing entries from the journal to the database, in order and in batches. It holds one batch in memory, so a
+// database that is down for hours costs disk space and nothing else. How far it has shipped is stored with the rows, in
+// the same transaction, and is read at the start.
 import { statSync } from "node:fs";
 import type { Clock } from "../core/clock.ts";
 import type { JournalDisk } from "./journal-disk.ts";
@@ -10,28 +11,34 @@ import { startOf } from "./journal-row.ts";
 import type { LedgerRow, LedgerSink, ShippedPlace } from "./ledger.ts";
 import { lastPlaceOf, ShippedRuns } from "./shipped-runs.ts";
 
-/** A batch has a price of its own in the database, and rows of one batch share pages that are written: two thousand take two thirds of the time of as many in fives. */
+/**
+ * Every batch has a fixed cost in the database, and rows of one batch share written pages: one batch of two thousand
+ * takes two thirds of the time of the same rows in batches of five.
+ */
 const BATCH_ROWS = 2000;
 const POLL_MS = 200;
 const KEEP_MS = 1000;
 const MIN_BACKOFF_MS = 200;
 const MAX_BACKOFF_MS = 10_000;
 const TELL_MS = 60_000;
-/** From so many failures on, fewer rows are tried at once, to find one that cannot be taken; such a row is set aside when the one behind it is taken. */
+/**
+ * After this many failures fewer rows are sent at once, to find one that the database refuses. Such a row is set aside
+ * when the database accepts the row after it.
+ */
 const FAILURES_TO_HALVE = 3;
 const FAILURES_TO_SET_ASIDE = 10;
-/** So often in turn the row behind it has to be taken, and it not. */
+/** How many times in a row the database has to accept the next row and refuse this one. */
 const TRIES_TO_SET_ASIDE = 3;
-/** A database that does not answer for so long counts as down; at the end of the process it is not waited for as long. */
+/** A database that does not answer for this long counts as down; at shutdown the wait is shorter. */
 const ANSWER_MS = 60_000;
 const LAST_ANSWER_MS = 2000;
-/** A row says within so many bytes when its call began. */
+/** A row says within this many bytes when its call began. */
 const FRONT_BYTES = 96;
 const NOWHERE: JournalPlace = { segment: 0, offset: 0 };
 
-/** How far it came. */
+/** How far the shipper has come. */
 export interface Progress {
-  /** Null: it has not come to any segment yet. */
+  /** `null` when it has not reached any segment yet. */
   readonly place: JournalPlace | null;
   /** Rows of the journal that the database has, and when the call of the last one began. */
   readonly rows: number;
@@ -40,24 +47,30 @@ export interface Progress {
 
 export interface ShipperOptions {
   readonly folder: string;
-  /** The name of the journal, and that of the run that writes to it now: no database knows anything of the latter. */
+  /** The name of the journal, and of the run that writes to it now. No database knows of this run yet. */
   readonly journal: string;
   readonly run: string;
-  /** The names of the journals that it goes on from, where it is a copy. */
+  /** The names of the journals that this one continues, if it is a copy. */
   readonly earlierNames?: readonly string[];
   readonly sink: LedgerSink;
   readonly clock: Clock;
   readonly disk: Pick<JournalDisk, "append">;
-  /** Removes a segment whose rows have all been shipped, or sets it aside where something in it cannot be read; false: not now. */
+  /**
+   * Removes a segment whose rows have all been shipped, or sets it aside if some of it cannot be read. Returns false
+   * when that is not possible now.
+   */
   readonly release: (segment: number, isDamaged: boolean) => Promise<boolean>;
-  /** Every row stands before it; behind it there may be zeros. */
+  /** Every row is before this place; after it there may be zeros. */
   readonly writtenTo: () => JournalPlace;
-  /** Hears once, before anything is shipped, what the database has of this journal and of those that it goes on from. `shippedOf` says how many bytes of a segment it has. */
+  /**
+   * Called once, before anything is shipped, with what the database has of this journal and of those that it continues.
+   * `shippedOf` returns how many bytes of a segment the database has.
+   */
   readonly onLearned?: (
     lastOf: (journal: string) => ShippedPlace | null,
     shippedOf: (identity: SegmentIdentity) => number,
   ) => void;
-  /** Keeps how far it came, for those who read the folder. Null: the database has not been asked yet. */
+  /** Stores how far it has come, for readers of the folder. `null` when the database has not answered yet. */
   readonly keep?: (progress: Progress | null) => Promise<void>;
   readonly onProblem: (words: string) => void;
   readonly pollMs?: number;
@@ -70,15 +83,15 @@ export class JournalShipper {
   readonly #options: ShipperOptions;
   readonly #reader: JournalReader;
   #place: JournalPlace = NOWHERE;
-  /** The segment that the place stands in; null: none has been entered. */
+  /** The segment that contains the place; `null` when none has been entered. */
   #entered: SegmentIdentity | null = null;
-  /** What this journal itself has moved of each run before; null: the database has not been asked. */
+  /** What this journal has shipped of each run before; `null` when the database has not answered yet. */
   #known: ShippedRuns | null = null;
-  /** Rows of this journal that the database has, and when the last one's call began. */
+  /** Rows of this journal that the database has, and when the call of the last one began. */
   #rows = 0;
   #lastMs = 0;
   #isDamaged = false;
-  /** It was read to its end, and is still there. */
+  /** A segment that was read to its end and still exists. */
   #over: { readonly segment: number; readonly isDamaged: boolean } | null = null;
   #batchRows = BATCH_ROWS;
   #failures = 0;
@@ -100,13 +113,13 @@ export class JournalShipper {
   get place(): JournalPlace {
     return this.#place;
   }
-  /** Null: the database has not said yet what it has. */
+  /** `null` when the database has not answered yet what it has. */
   get progress(): Progress | null {
     return this.#known === null
       ? null
       : { place: this.#place === NOWHERE ? null : this.#place, rows: this.#rows, lastMs: this.#lastMs };
   }
-  /** Rows since the start. */
+  /** Rows shipped since the start. */
   get shipped(): number {
     return this.#shipped;
   }
@@ -115,7 +128,7 @@ export class JournalShipper {
     this.#running ??= this.#run();
   }
 
-  /** Ships what is there by now; false: not all of it went. */
+  /** Ships everything that is there now. Returns false when some of it could not be shipped. */
   async drain(timeoutMs: number): Promise<boolean> {
     const endsMs = this.#options.clock.monotonic() + timeoutMs;
     await this.#stop();
@@ -145,7 +158,7 @@ export class JournalShipper {
     while (!this.#isEnding) {
       let waitMs = this.#options.pollMs ?? POLL_MS;
       try {
-        // a batch that is not full is what there is
+        // A batch that is not full contains everything that is there.
         if (await this.#round()) waitMs = this.#failures === 0 ? 0 : waitMs;
         if (this.#failures > 0)
           waitMs = Math.min(
@@ -160,7 +173,7 @@ export class JournalShipper {
     }
   }
 
-  /** True: there may be more to do at once. */
+  /** Returns true when there may be more to do at once. */
   async #round(): Promise<boolean> {
     if (this.#options.clock.monotonic() - this.#keptMs >= KEEP_MS) await this.#keep();
     if (!(await this.#learn()) || !(await this.#releaseOver()) || !(await this.#enterSegment())) return false;
@@ -172,7 +185,7 @@ export class JournalShipper {
     return batch.isFull || !isWhole;
   }
 
-  /** Asks the database once how far it has come. False: it does not say. */
+  /** Asks the database once how far it has come. Returns false when it does not answer. */
   async #learn(): Promise<boolean> {
     if (this.#known !== null) return true;
     const { folder, journal, onLearned } = this.#options;
@@ -193,7 +206,7 @@ export class JournalShipper {
     return true;
   }
 
-  /** What the database has taken of these runs becomes known. Null: it does not say. */
+  /** Asks the database what it has of these runs. Returns `null` when it does not answer. */
   async #placesOf(runs: readonly string[]): Promise<readonly ShippedPlace[] | null> {
     const { journal, earlierNames = [], sink } = this.#options;
     try {
@@ -205,7 +218,10 @@ export class JournalShipper {
     }
   }
 
-  /** The first one that is there: those before it have gone. False: there is none, or it is not known how much of it the database has. */
+  /**
+   * Enters the first existing segment; earlier ones have been removed. Returns false when there is none, or when it is
+   * unknown how much of it the database has.
+   */
   async #enterSegment(): Promise<boolean> {
     const { folder } = this.#options;
     if (this.#entered !== null) return true;
@@ -223,7 +239,7 @@ export class JournalShipper {
     return true;
   }
 
-  /** Bytes of the segment that the database has; null: it does not say. */
+  /** How many bytes of the segment the database has; `null` when it does not answer. */
   async #shippedOf(identity: SegmentIdentity): Promise<number | null> {
     const known = this.#known!;
     if (identity.run === this.#options.run) return 0;
@@ -236,14 +252,15 @@ export class JournalShipper {
   }
 
   /**
-   * A copy of a folder moves all that stands in it once more, which changes nothing where the database has it: what the original has moved last of a run says
-   * nothing of the rows before that, if the database was restored in between.
+   * A copy of a folder ships everything in it again, which changes nothing where the database has it. The last place
+   * that the original has shipped of a run says nothing about the rows before it, if the database was restored in
+   * between.
    */
   #own(places: readonly ShippedPlace[]): readonly ShippedPlace[] {
     return places.filter((place) => place.journal === this.#options.journal);
   }
 
-  /** Kept first, so that a segment that has gone is not missed. */
+  /** The progress is stored first, so that a removed segment is not reported as missing. */
   async #leaveSegment(): Promise<boolean> {
     const { segment } = this.#place;
     await this.#reader.close();
@@ -254,14 +271,14 @@ export class JournalShipper {
     return await this.#releaseOver();
   }
 
-  /** False: not now. */
+  /** Returns false when the segment cannot be released now. */
   async #releaseOver(): Promise<boolean> {
     if (this.#over !== null && !(await this.#options.release(this.#over.segment, this.#over.isDamaged))) return false;
     this.#over = null;
     return true;
   }
 
-  /** Moves the place on, over what was taken. False: nothing was. */
+  /** Ships a batch and moves the place past what was accepted. Returns false when nothing was. */
   async #deliver({ rows, ends }: Batch): Promise<boolean> {
     const { segment } = this.#place;
     try {
@@ -305,12 +322,12 @@ export class JournalShipper {
     return true;
   }
 
-  /** What comes too late changes nothing: the same rows come again. */
+  /** An answer that arrives too late does no harm: the same rows are sent again. */
   #ingest(rows: readonly LedgerRow[], place?: ShippedPlace): Promise<void> {
     return this.#answered(this.#options.sink.ingest(rows, place));
   }
 
-  /** Rejects where the answer does not come in time. */
+  /** Rejects when the answer does not arrive in time. */
   async #answered<T>(answer: Promise<T>): Promise<T> {
     const { promise, reject } = Promise.withResolvers<never>();
     const giveUpIn = (ms: number) => setTimeout(reject, ms, new Error("it does not answer"));
@@ -326,7 +343,7 @@ export class JournalShipper {
     }
   }
 
-  /** Whether it is this row that the database does not take. One that was down, and answers again by now, takes both. */
+  /** Whether the database refuses this particular row. A database that was down and is back accepts both rows. */
   async #isRefusedAlone(row: LedgerRow, end: number): Promise<boolean> {
     for (let tries = 0; tries < TRIES_TO_SET_ASIDE; tries++) {
       if (!(await this.#takesNext(end))) return false;
@@ -339,7 +356,7 @@ export class JournalShipper {
     return true;
   }
 
-  /** Whether the row behind this place is taken: then it is not the database that fails. */
+  /** Whether the row after this place is accepted, which means that the database itself works. */
   async #takesNext(offset: number): Promise<boolean> {
     try {
       const { rows } = await this.#reader.read({ ...this.#place, offset }, 1);
@@ -351,7 +368,7 @@ export class JournalShipper {
     }
   }
 
-  /** Never rejects: nothing that is shipped depends on it. */
+  /** Never rejects, because nothing that is shipped depends on it. */
   async #keep(): Promise<void> {
     this.#keptMs = this.#options.clock.monotonic();
     const { segment, offset } = this.#options.writtenTo();
@@ -361,7 +378,7 @@ export class JournalShipper {
       await this.#options.keep?.(this.progress);
       this.#kept = state;
     } catch {
-      // a disk that is full says so elsewhere
+      // A full disk is reported elsewhere.
     }
   }
 
@@ -372,7 +389,7 @@ export class JournalShipper {
     );
   }
 
-  /** What goes on is told once a minute. */
+  /** A lasting problem is reported once a minute. */
   #tell(words: string): void {
     const nowMs = this.#options.clock.monotonic();
     if (this.#toldMs !== null && nowMs - this.#toldMs < TELL_MS) return;

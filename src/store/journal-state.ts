@@ -1,6 +1,7 @@
-// What a journal keeps of itself in the file `journal.json`: its name, how far its numbers have come, and what had been moved to the database when it was written
-// last. Nothing of it decides what is shipped: that is asked of the database (journal-places.ts). It keeps numbers from going back, tells a copy of the folder
-// from the folder, and lets a start say what is missing. The command line reads it beside a process that runs.
+// What a journal stores about itself in the file `journal.json`: its name, how far its numbers have come, and what had
+// been shipped to the database at the last write. None of this decides what is shipped: that is read from the database
+// (journal-places.ts). It keeps numbers from decreasing, distinguishes a copy of the folder from the original, and lets
+// a start report what is missing. The command line reads it beside a running process.
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
@@ -8,9 +9,9 @@ import type { JournalDisk } from "./journal-disk.ts";
 import { type JournalPlace, lockPath } from "./journal-folder.ts";
 
 export interface ShippedUpTo extends JournalPlace {
-  /** Rows that this journal has moved to the database by then, over all of its runs. */
+  /** Rows that this journal had shipped to the database by then, over all of its runs. */
   readonly rows: number;
-  /** When the call of the last of them began, in milliseconds since 1970. */
+  /** When the call of the last of these rows began, in milliseconds since 1970. */
   readonly lastMs: number;
 }
 
@@ -21,22 +22,25 @@ export interface KnownJournal {
   readonly shipped: ShippedUpTo | null;
 }
 
-/** A journal that this folder is a copy of. */
+/** A journal of which this folder is a copy. */
 export interface EarlierJournal extends KnownJournal {
-  /** The database has said what it has of it: until then, it may have rows that the original shipped after the copy was made. */
+  /**
+   * Whether the database has answered what it has of this journal. Until then, it may have rows that the original
+   * shipped after the copy was made.
+   */
   readonly isMet: boolean;
 }
 
 export interface JournalState extends KnownJournal {
   /** A random name, made once. A copy of the folder gets another one. */
   readonly journal: string;
-  /** The lock file beside it, as the file system knows it: in a copy it is another file. */
+  /** The identity of the lock file in the file system. A copy has a different file. */
   readonly lock: string;
-  /** The first number that this journal gave; segments of earlier versions have lower ones. */
+  /** The first number that this journal assigned; segments of earlier versions have lower numbers. */
   readonly first: number;
   /**
-   * The journals that this one goes on from, the oldest first. What the database had of them is remembered, because a restore of the database alone may take rows
-   * away that no other journal of this folder has shipped.
+   * The journals that this one continues, the oldest first. What the database had of them is stored, because a restore
+   * of the database may remove rows that no other journal of this folder has shipped.
    */
   readonly earlier: readonly EarlierJournal[];
 }
@@ -55,10 +59,10 @@ const schema = z.object({
 });
 
 export const statePath = (folder: string): string => join(folder, "journal.json");
-/** What earlier versions kept in its place: `<segment> <offset>`. */
+/** What earlier versions stored instead: `<segment> <offset>`. */
 export const earlierStatePath = (folder: string): string => join(folder, "shipped");
 
-/** Null: there is none that can be read. */
+/** `null` when there is no readable state. */
 export function readState(folder: string): JournalState | null {
   try {
     return schema.parse(JSON.parse(readFileSync(statePath(folder), "utf8")));
@@ -67,7 +71,10 @@ export function readState(folder: string): JournalState | null {
   }
 }
 
-/** The number that an earlier version had come to; 0: it says none. What it had shipped is not believed: it may be of a journal that is gone. */
+/**
+ * The number that an earlier version had reached; 0 when it is not stored. What that version had shipped is not
+ * trusted, because it may belong to a journal that is gone.
+ */
 export function earlierNumber(folder: string): number {
   try {
     return Number(/^(\d{1,15}) \d+\n$/.exec(readFileSync(earlierStatePath(folder), "utf8"))?.[1] ?? 0);
@@ -83,11 +90,11 @@ export async function writeState(
   state: JournalState,
 ): Promise<void> {
   await disk.replace(statePath(folder), `${JSON.stringify(state)}\n`);
-  // read by an earlier version that is started here again, it would pass over rows
+  // An earlier version that is started here again would read this file and skip rows.
   disk.remove(earlierStatePath(folder));
 }
 
-/** Stays the same while the folder is moved or the machine restarted, and is another one in a copy. Throws the system's error. */
+/** Unchanged when the folder is moved or the machine restarted, and different in a copy. Throws the system's error. */
 export function lockIdentity(folder: string): string {
   const { ino, birthtimeNs } = statSync(lockPath(folder), { bigint: true });
   return `${ino}:${birthtimeNs}`;
