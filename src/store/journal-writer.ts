@@ -1,16 +1,21 @@
-// Appends entries to segment files and has them synced in groups: in the background a few milliseconds after the first one that is not on the disk yet, or at
-// once for whoever waits. One write(2) for each entry, so that it is the operating system's before anything is said to anybody; no sync holds the event loop up.
-// Ahead of the entries stand zeros: a file that grows with each entry has the file system write its books with each sync, and whoever writes waits for that.
+// Appends entries to segment files and syncs them in groups: in the background a few milliseconds after the first entry
+// that is not on the disk yet, or at once when a caller waits for it. Each entry is written with one write(2), so that
+// the operating system has it before the client learns of anything; no sync blocks the event loop. Space ahead of the
+// entries is filled with zeros: for a file that grows with each entry the file system updates its metadata at each
+// sync, and every write waits for that.
 import type { Clock } from "../core/clock.ts";
 import type { JournalDisk } from "./journal-disk.ts";
 import { EntryEncoder, type EntryKind } from "./journal-entry.ts";
 import { type JournalPlace, segmentPath } from "./journal-folder.ts";
 import { headingText } from "./journal-identity.ts";
 
-/** With the time that a timer is late and a disk takes, the promised 5 ms. */
+/** Together with the delay of a timer and the time of the disk, this gives the promised 5 ms. */
 const SYNC_DELAY_MS = 3;
 const NOWHERE = Number.POSITIVE_INFINITY;
-/** A segment that holds so much gets zeros ahead, from so far behind its last entry on, so many at a time, when there are fewer left than so many. */
+/**
+ * When a segment has reached the first size and fewer zeros than MIN_AHEAD_BYTES are left, ZEROS_BYTES more are
+ * written, beginning GAP_BYTES after its last entry.
+ */
 const ZEROS_FROM_BYTES = 64 * 1024;
 const GAP_BYTES = 256 * 1024;
 const ZEROS_BYTES = 1024 * 1024;
@@ -19,11 +24,11 @@ const PIECE_BYTES = 128 * 1024;
 
 export interface WriterOptions {
   readonly folder: string;
-  /** The name of this run, which stands in every segment. */
+  /** The name of this run, which is in every segment. */
   readonly run: string;
-  /** Number of the first segment to write; it is made with the first entry. */
+  /** Number of the first segment to write; it is created with the first entry. */
   readonly firstSegment: number;
-  /** A segment that is as long takes no more entries. */
+  /** A segment of this size takes no more entries. */
   readonly segmentBytes: number;
   readonly disk: JournalDisk;
   readonly clock: Clock;
@@ -31,19 +36,22 @@ export interface WriterOptions {
   readonly onSyncFault: (fault: unknown) => void;
 }
 
-/** A file that entries go, or went, to. */
+/** A file to which entries are, or were, written. */
 interface Segment {
   readonly fd: number;
   readonly number: number;
-  /** When it is as long, the next entry goes to another one. */
+  /** At this size the next entry goes to another segment. */
   readonly fullBytes: number;
-  /** Where the next entry goes. */
+  /** Where the next entry is written. */
   position: number;
-  /** Where the room ahead of the entries ends, which holds zeros or is what was set aside; infinite: there was no room for more. */
+  /**
+   * Where the space ahead of the entries ends, which holds zeros or is the former reserve; infinite when there was no
+   * space for more.
+   */
   zeroed: number;
-  /** Where zeros are being written at the moment: no entry may go there. */
+  /** Where zeros are being written at the moment: no entry may be written there. */
   zeroing: number;
-  /** Resolves when nothing writes zeros any more. */
+  /** Resolves when no zeros are being written any more. */
   quiet: Promise<void>;
 }
 
@@ -73,22 +81,22 @@ export class JournalWriter {
     this.#segment = options.firstSegment - 1;
   }
 
-  /** Where the last entry went. */
+  /** The segment of the last entry. */
   get segment(): number {
     return this.#segment;
   }
-  /** All entries stand before it. */
+  /** All entries are before this place. */
   get writtenTo(): JournalPlace {
     return this.#open === null
       ? { segment: this.#segment + 1, offset: 0 }
       : { segment: this.#segment, offset: this.#open.position };
   }
-  /** How long the disk took last. */
+  /** How long the last sync took. */
   get lastSyncMs(): number | null {
     return this.#lastSyncMs;
   }
 
-  /** Bytes that the open segment has taken ahead of its entries, and gives back when it is left. */
+  /** Bytes that the open segment occupies ahead of its entries, and gives back when it is left. */
   get roomAhead(): number {
     const { zeroed, position } = this.#open ?? { zeroed: 0, position: 0 };
     return zeroed === Number.POSITIVE_INFINITY ? 0 : Math.max(0, zeroed - position);
@@ -115,7 +123,10 @@ export class JournalWriter {
     if (this.#timer === null && this.#syncing === null) this.#timer = setTimeout(this.#syncSoon, SYNC_DELAY_MS);
   }
 
-  /** Resolves when all that has been written by now is on the disk, or could not be brought there, which `onSyncFault` has told. Never rejects. */
+  /**
+   * Resolves when everything written so far is on the disk, or could not be synced, which is then reported through
+   * `onSyncFault`. Never rejects.
+   */
   synced(): Promise<void> {
     if (this.#synced >= this.#written) return Promise.resolve();
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -124,32 +135,35 @@ export class JournalWriter {
     return promise;
   }
 
-  /** Writes go to a new segment from here on; what was written is synced, and its file closed. */
+  /** Starts a new segment for further writes; what was written is synced, and its file closed. */
   retire(): void {
     this.leaveSegment();
     if (this.#retired.length > 0 && this.#syncing === null) this.#syncSoon();
   }
 
-  /** Writes go to a new segment from here on. */
+  /** Starts a new segment for further writes. */
   leaveSegment(): void {
     if (this.#open === null) return;
     this.#retired.push(this.#open);
     this.#open = null;
   }
 
-  /** The next entries go to the room of this file, which becomes the next segment: no other writer of a full disk can take that room. Throws the system's error. */
+  /**
+   * Continues in the space of this file, which becomes the next segment: on a full disk no other writer can take that
+   * space. Throws the system's error.
+   */
   goOnIn(path: string, bytes: number): void {
     this.#goOnWith(this.#create((name) => this.#options.disk.takeOver(path, name), bytes));
   }
 
-  /** Gives the disk back what the open segment has taken ahead of its entries. False: that is nothing. */
+  /** Gives the space ahead of the entries of the open segment back to the disk. Returns false when there is none. */
   giveRoomBack(): boolean {
     if (this.#open === null || this.roomAhead === 0 || this.#open.zeroing !== NOWHERE) return false;
     this.#cut(this.#open);
     return true;
   }
 
-  /** After it nothing can be appended. */
+  /** Nothing can be appended afterwards. */
   async close(): Promise<void> {
     await this.synced();
     while (this.#syncing !== null) await this.#syncing;
@@ -169,7 +183,7 @@ export class JournalWriter {
       this.#goOnWith(made);
       return made;
     } catch (thrown) {
-      // a segment that is too long is better than none
+      // A segment that is too long is better than none.
       if (!isFree) throw thrown;
       return open;
     }
@@ -182,7 +196,10 @@ export class JournalWriter {
     this.#isFolderSynced = false;
   }
 
-  /** Keeps zeros ahead of the entries. A disk that has no room for them has some for entries, or says itself that it has none. */
+  /**
+   * Keeps zeros ahead of the entries. A disk without space for zeros may still have space for entries; if not, writing
+   * an entry fails.
+   */
   async #zero(segment: Segment): Promise<void> {
     const from = Math.max(segment.zeroed, segment.position + GAP_BYTES);
     segment.zeroing = from;
@@ -198,7 +215,7 @@ export class JournalWriter {
     segment.zeroing = NOWHERE;
   }
 
-  /** A number may be taken: by a process that ended later than its folder was let go. */
+  /** A number may be in use already, by a process that ended after its folder was released. */
   #create(open: (path: string) => number, roomAhead: number): Segment {
     for (let segment = this.#segment + 1; ; segment++) {
       try {
@@ -219,7 +236,7 @@ export class JournalWriter {
     }
   }
 
-  /** Writes the heading, and gives its length. Without it there is no segment. */
+  /** Writes the heading and returns its length. Without it the segment is removed again. */
   #begin(fd: number, path: string, segment: number): number {
     const { disk, run } = this.#options;
     const heading = new EntryEncoder();
@@ -235,18 +252,21 @@ export class JournalWriter {
     }
   }
 
-  /** What could not be written whole; where even this fails, the next entry is written over it. */
+  /** Cuts off an entry that was not written whole. If even this fails, the next entry overwrites it. */
   #cut(segment: Segment): void {
     if (segment.zeroing !== NOWHERE) return;
     segment.zeroed = Math.min(segment.zeroed, segment.position);
     try {
       this.#options.disk.truncate(segment.fd, segment.position);
     } catch {
-      // as said above
+      // The next entry overwrites it.
     }
   }
 
-  /** It takes no more entries, and is on the disk: what was ahead of them goes, which is no loss where it does not. */
+  /**
+   * The segment takes no more entries and is on the disk. The space ahead of its entries is cut off; if that fails,
+   * nothing is lost.
+   */
   async #close(segment: Segment): Promise<void> {
     await segment.quiet;
     if (segment.zeroed > 0) this.#cut(segment);
@@ -272,7 +292,7 @@ export class JournalWriter {
       if (!isFolderSynced) await disk.syncFolder(folder);
       this.#lastSyncMs = clock.monotonic() - startedMs;
     } catch (fault) {
-      // a second sync of the same file would say that all is well (the system forgets what it could not write)
+      // A second sync of the same file would report success, because the system forgets what it could not write.
       this.leaveSegment();
       this.#isFolderSynced &&= isFolderSynced;
       onSyncFault(fault);

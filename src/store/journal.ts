@@ -1,5 +1,6 @@
-// The journal of calls on disk (decisions 11.2, docs/decisions/0019): an opening row when a call is admitted, a closing row before the last byte of its answer.
-// A disk that takes no more rows stops new calls, or is gone on without, loudly; the file that was set aside takes the rows of the calls that are under way.
+// The journal of calls on disk (promise 11.2, docs/decisions/0019): an opening entry when a call is admitted, and a
+// closing entry before the last byte of its answer. When the disk takes no more entries, new calls are refused, or run
+// without entries while an error is reported. A reserved file then takes the entries of the calls in flight.
 import type { Clock } from "../core/clock.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { CallRecord } from "../core/record.ts";
@@ -12,26 +13,29 @@ import type { Ledger, OpenEntry } from "./ledger.ts";
 import type { LedgerSettings } from "./ledger-settings.ts";
 import { RefusalAllowance } from "./refusal-allowance.ts";
 
-/** On a small disk a part of it: a segment is not removed before it is full, and what is set aside serves nobody else. */
+/**
+ * On a small disk a share of it, because a segment is not removed before it is full, and the reserve is not available
+ * to others.
+ */
 const SEGMENT_BYTES = 32 * 1024 * 1024;
 const SEGMENT_SHARE = 16;
-/** Closing rows of some thousand calls. */
+/** Room for the closing entries of some thousand calls. */
 const RESERVE_BYTES = 8 * 1024 * 1024;
 const RESERVE_SHARE = 8;
 /** How often a disk that was full is tried again. */
 const PROBE_MS = 500;
-/** Closing rows that wait in memory for room on the disk at most. */
+/** The most closing entries that may wait in memory for space on the disk. */
 const MAX_WAITING_ROWS = 10_000;
 
 export interface JournalOptions {
   readonly folder: string;
-  /** The name of this run: no other one has it. */
+  /** The unique name of this run. */
   readonly run: string;
   readonly firstSegment: number;
   readonly settings: Pick<LedgerSettings, "sync" | "onFull">;
   readonly disk: JournalDisk;
   readonly clock: Clock;
-  /** The disk takes rows no more, or again. */
+  /** Reports that the disk takes no more entries; onMended reports that it takes them again. */
   readonly onFault: (words: string) => void;
   readonly onMended: (words: string) => void;
   readonly segmentBytes?: number;
@@ -39,11 +43,14 @@ export interface JournalOptions {
   readonly probeMs?: number;
 }
 
-/** What operators are told. */
+/** The figures that operators see. */
 export interface JournalStanding {
-  /** Why rows cannot be written; null: they can. */
+  /** Why entries cannot be written; `null` when they can. */
   readonly fault: string | null;
-  /** Rows since the start: written; refused calls beyond the bound; lost, because neither disk nor memory took them. */
+  /**
+   * Counted since the start: entries written; refused calls beyond the allowance; entries lost because neither disk nor
+   * memory took them.
+   */
   readonly rows: number;
   readonly unrecorded: number;
   readonly lost: number;
@@ -52,17 +59,17 @@ export interface JournalStanding {
   readonly lastSyncMs: number | null;
 }
 
-/** A row in memory that the disk does not take. */
+/** An entry in memory that the disk does not take. */
 interface WaitingRow {
   readonly kind: EntryKind;
   readonly text: string;
-  /** The first segment that may hold its opening; null: it has none. */
+  /** The first segment that may hold its opening entry; `null` when it has none. */
   readonly openedIn: number | null;
 }
 
 interface Entry extends OpenEntry {
   text: string;
-  /** Where its opening stands. */
+  /** The segment of its opening entry. */
   segment: number;
 }
 
@@ -94,7 +101,7 @@ export class Journal implements Ledger {
     this.#writer = new JournalWriter({ ...options, segmentBytes, onSyncFault: (fault) => this.#syncFailed(fault) });
   }
 
-  /** Sets room aside; without room for that the journal begins as one whose disk is full. */
+  /** Reserves space. Without it, the journal begins in the state of a full disk. */
   async start(): Promise<void> {
     this.#options.disk.remove(reservePath(this.#options.folder));
     try {
@@ -123,7 +130,10 @@ export class Journal implements Ledger {
     };
   }
 
-  /** Rows that wait in memory and are gone with the process. Those that recovery made are not: the next start makes them again of the same openings. */
+  /**
+   * Entries that exist only in memory and would be lost with the process. Those made by recovery do not count: the next
+   * start makes them again from the same opening entries.
+   */
   get rowsInMemoryAlone(): number {
     return this.#waiting.filter(({ kind }) => kind !== "unsettled").length;
   }
@@ -155,12 +165,12 @@ export class Journal implements Ledger {
     return this.#options.settings.sync === "before_answer" ? this.#writer.synced() : null;
   }
 
-  /** All rows stand before it. */
+  /** All entries are before this place. */
   get writtenTo(): JournalPlace {
     return this.#writer.writtenTo;
   }
 
-  /** A closing row that recovery made; its opening may stand in any segment. */
+  /** Adds a closing entry made by recovery; its opening entry may be in any segment. */
   addUnsettled(record: CallRecord): void {
     this.#keep("unsettled", closingText(record), 0);
   }
@@ -170,8 +180,9 @@ export class Journal implements Ledger {
   }
 
   /**
-   * Every row of the segment has been shipped, and it may go. Openings in it whose calls are still under way are written again first. False: that was not possible
-   * now, or a row that ends one of its calls is not on the disk yet.
+   * Decides whether a segment whose entries have all been shipped may be removed. Opening entries in it whose calls are
+   * still in flight are written again first. Returns false when that was not possible now, or when an entry that ends
+   * one of its calls is not on the disk yet.
    */
   async mayRelease(segment: number): Promise<boolean> {
     for (const entry of this.#open) {
@@ -184,7 +195,7 @@ export class Journal implements Ledger {
     return !this.#isUnsynced && !this.#waiting.some(({ openedIn }) => openedIn !== null && openedIn <= segment);
   }
 
-  /** Nothing is told to it any more. What was written is on the disk when it resolves. */
+  /** Ends the journal, which is not used any more afterwards. What was written is on the disk when it resolves. */
   async end(): Promise<void> {
     this.#isEnded = true;
     if (this.#probe !== null) clearTimeout(this.#probe);
@@ -193,20 +204,20 @@ export class Journal implements Ledger {
     this.#options.disk.remove(reservePath(this.#options.folder));
   }
 
-  /** Writes a row that must not be lost; what the disk does not take waits in memory. */
+  /** Writes an entry that must not be lost; if the disk does not take it, it waits in memory. */
   #keep(kind: EntryKind, text: string, openedIn: number | null): void {
     if (this.#append(kind, text)) return;
     if (this.#waiting.length < MAX_WAITING_ROWS) this.#waiting.push({ kind, text, openedIn });
     else this.#lost += 1;
   }
 
-  /** False: the disk does not take it. */
+  /** Returns false when the disk does not take the entry. */
   #append(kind: EntryKind, text: string): boolean {
     try {
       this.#writer.append(kind, text);
     } catch (fault) {
       this.#failed(fault);
-      // the room that was set aside is for the calls that are under way
+      // The reserve is for the calls in flight.
       if (kind === "opening" || !this.#useReserve()) return false;
       return this.#append(kind, text);
     }
@@ -233,7 +244,8 @@ export class Journal implements Ledger {
     this.#fault = words;
     if (isNew) {
       this.#options.onFault(words);
-      // what has been shipped of the segment makes room when it goes, and it goes when it takes no more rows
+      // Removing the segment frees the space of what has been shipped, and only a segment that takes no more entries
+      // can be removed.
       this.#writer.retire();
     }
     if (!this.#isEnded) this.#probe ??= setTimeout(() => void this.#tryAgain(), this.#options.probeMs ?? PROBE_MS);
@@ -248,7 +260,7 @@ export class Journal implements Ledger {
         this.#options.onMended(this.#lost === 0 ? "no row was lost" : `${this.#lost} rows were lost`);
       }
     } catch (fault) {
-      // there may be room for rows by now, and not for what is set aside
+      // By now there may be space for entries, but not for the reserve.
       this.#fault = wordsOf(fault);
       if (!this.#isReserveTold) this.#options.onFault(this.#fault);
       this.#isReserveTold = true;
@@ -257,7 +269,7 @@ export class Journal implements Ledger {
     if (this.#fault !== null && !this.#isEnded) this.#failed(this.#fault);
   }
 
-  /** True: nothing waits in memory any more. */
+  /** Returns true when no entry waits in memory any more. */
   #retryWaiting(): boolean {
     const rows = this.#waiting;
     this.#waiting = [];
@@ -272,7 +284,7 @@ export class Journal implements Ledger {
     try {
       await disk.reserve(reservePath(folder), this.#reserveBytes, this.#writer.roomAhead);
       this.#hasReserve = true;
-      // what is left of the room that was set aside before goes back to the disk
+      // What is left of the previous reserve goes back to the disk.
       this.#writer.retire();
     } catch (fault) {
       disk.remove(reservePath(folder));
@@ -280,9 +292,9 @@ export class Journal implements Ledger {
     }
   }
 
-  /** False: nothing is left of it. */
+  /** Returns false when nothing is left of the reserve. */
   #useReserve(): boolean {
-    // some file systems take new blocks for what is written over: there it helps to give the room back
+    // Some file systems allocate new blocks for overwritten data: there it helps to give the space back.
     if (!this.#hasReserve) return this.#writer.giveRoomBack();
     this.#hasReserve = false;
     const path = reservePath(this.#options.folder);

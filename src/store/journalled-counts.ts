@@ -1,11 +1,12 @@
-// What the rows of a journal say last of each account that limits count: a process that was killed has written them, and may not have kept its counts since.
+// Collects the last count that the entries of a journal state for each account of a limit. A process that was killed
+// has written these entries, but may not have stored its counts since.
 import type { CallRecord } from "../core/record.ts";
 import type { JournalledCount } from "./limit-counts.ts";
 
 export class JournalledCounts {
   readonly #last = new Map<string, JournalledCount>();
 
-  /** Text of an entry; what is none of ours says nothing. */
+  /** Takes the text of an entry; a text that cannot be parsed is ignored. */
   readonly hear = (text: string): void => {
     const { tenantId, limits } = rowOf(text);
     if (tenantId == null) return;

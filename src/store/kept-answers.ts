@@ -1,8 +1,9 @@
-// Answers to requests with an idempotency key: kept for a day, so that a repeat of the request gets the answer and not a second effect.
+// Answers to requests with an idempotency key, which are kept for a day, so that a repeated request gets the same
+// answer and has no second effect.
 
 export const KEPT_ANSWER_MS = 86_400_000;
 
-/** Where the body of an answer is sealed. */
+/** The place to which the encryption of an answer's body is bound. */
 export function answerPlace(tokenId: string, key: string): string {
   return `answer/${tokenId}/${key}`;
 }

@@ -1,4 +1,4 @@
-// The call store over any database that Kysely speaks to.
+// The call store over any database that Kysely supports.
 import type { Kysely } from "kysely";
 import { contentKey, countContents, findContent, keepContents, removeContents } from "./call-contents.ts";
 import { incomingOf, ingestCalls } from "./call-ingest.ts";
@@ -10,7 +10,7 @@ import { searchCalls } from "./log-search.ts";
 import { leaveReplicas, meetReplicas } from "./replicas.ts";
 import { spent, usage, usageTotals } from "./usage-reads.ts";
 
-/** `reports`: what long reads go to; `close` closes both. */
+/** Long reads use `reports`; `close` closes both databases. */
 export function kyselyCalls(
   db: Kysely<CallSchema>,
   reports: Kysely<CallSchema>,

@@ -1,5 +1,6 @@
-// Reads what a snapshot is compiled from: all of it in pages, between which the process goes on with its calls, and later only what the audit log says has
-// changed. No transaction stays open over a long reading: what changes meanwhile is read again, until nothing has.
+// Reads what a snapshot is compiled from: everything in pages, between which the process continues with its calls, and
+// later only what has changed according to the audit log. No transaction stays open during a long read: what changes
+// meanwhile is read again, until nothing has changed.
 import type { Selectable, Transaction } from "kysely";
 import type { Sealer } from "../config/sealing.ts";
 import { CONFIGURED_KINDS, type ConfiguredKind } from "../core/configured.ts";
@@ -17,9 +18,9 @@ import { nextTurn } from "../wire/turn.ts";
 type Tx = Transaction<Schema>;
 type Table = "tenants" | "projects" | "users" | "access_tokens" | "resources";
 
-/** Rows that are turned into values at once: about 2 ms. */
+/** Rows that are converted in one go: about 2 ms. */
 const PAGE = 500;
-/** More changes than these are read quicker by reading everything. */
+/** For more changes than this, reading everything is faster. */
 const MOST_CHANGES = 5_000;
 const IDS_AT_ONCE = 500;
 
@@ -27,7 +28,7 @@ interface Row {
   readonly id: string;
 }
 
-/** By id; memberships by user, all of one user together. */
+/** By id; memberships by user, with all memberships of one user together. */
 interface Shelves {
   readonly tenants: Map<string, Identities["tenants"][number]>;
   readonly projects: Map<string, Identities["projects"][number]>;
@@ -40,7 +41,10 @@ interface Shelves {
 
 type Unreadable = Map<string, string>;
 
-/** What was written by a newer version or by somebody else's hand, and damaged rows, are left out one by one. */
+/**
+ * Skips rows that cannot be read, one by one: damaged rows, and rows that were written by a newer version or edited by
+ * hand.
+ */
 function readable<R, T>(
   unreadable: Unreadable,
   rows: readonly R[],
@@ -94,7 +98,7 @@ async function counterOf(db: Db): Promise<bigint> {
     .counter;
 }
 
-// all of it
+// Reading everything.
 
 async function readAll(db: Db, sealer: Sealer | null): Promise<Shelves> {
   const unreadable: Unreadable = new Map();
@@ -137,7 +141,7 @@ async function readPages<R extends Row, T extends Row>(
     for (const value of await valuesOf(rows)) all.set(value.id, value);
     if (rows.length < PAGE) return all;
     last = rows.at(-1)!.id;
-    // SQLite answers at once, without giving anybody else a turn
+    // SQLite answers synchronously, which would leave no time for other work.
     await nextTurn();
   }
 }
@@ -182,9 +186,9 @@ function byKind(resources: Iterable<OpenedResource>): ReadonlyMap<ConfiguredKind
   return kinds;
 }
 
-// what has changed
+// Reading what has changed.
 
-/** Null: the audit log does not say everything that has happened since. */
+/** `null` when the audit log does not list everything that has happened since. */
 function changedSince(db: Db, sealer: Sealer | null, known: Contents): Promise<Contents | null> {
   return db
     .transaction()
@@ -281,7 +285,7 @@ async function shelvesWith(
   return { tenants, projects, users, memberships: members, tokens, resources: kinds, unreadable };
 }
 
-/** `name` as in Contents.unreadable. */
+/** `name` has the form of the keys of Contents.unreadable. */
 function isAmong(ids: ChangedIds, name: string): boolean {
   const at = name.indexOf(" ");
   return ids.get(name.slice(0, at))?.has(name.slice(at + 1)) === true;
@@ -316,7 +320,7 @@ async function refreshed<R, T extends Row>(
   for (const value of await valuesOf(await inChunks(ids, read))) shelf.set(value.id, value);
 }
 
-// the same objects where nothing changed
+// Unchanged values stay the same objects.
 
 function inOrder<T extends Row>(values: readonly T[]): readonly T[] {
   const isInOrder = values.every(({ id }, index) => index === 0 || values[index - 1]!.id < id);

@@ -1,5 +1,5 @@
-// What a change does to the queue of events, within its own transaction: what it does to access tokens is told if and only if it is done; and deliveries that
-// somebody puts into the queue by hand.
+// What a change adds to the event queue, within its own transaction: a change to an access token emits an event if and
+// only if it is committed. Also deliveries that are put into the queue by hand.
 import { type Kysely, sql, type Transaction } from "kysely";
 import type { GatewayEvent } from "../core/event.ts";
 import { newEventId } from "../core/event-id.ts";
@@ -14,7 +14,7 @@ function typeOf({ action, before, after }: Change): "token.created" | "token.rot
   if (action === "create") return "token.created";
   const isRevoked = before?.["revoked_at"] != null;
   if (action === "remove" || (after?.["revoked_at"] != null && !isRevoked)) return isRevoked ? null : "token.revoked";
-  // a secret more and a new end: nothing but a rotation changes them
+  // Only a rotation changes the number of secrets and the end.
   return before?.["expires_at"] === after?.["expires_at"] && before?.["live_secrets"] === after?.["live_secrets"]
     ? null
     : "token.rotated";
@@ -43,7 +43,7 @@ function tokenEvents(
   });
 }
 
-/** After everything else that a change has done. */
+/** Called after everything else that a change does. */
 export async function tellEvents(
   tx: Transaction<Schema>,
   changes: readonly Change[],
@@ -52,7 +52,7 @@ export async function tellEvents(
 ): Promise<void> {
   for (const event of tokenEvents(changes, actor, atMs))
     await tx.insertInto("event").values(eventColumns(event, false)).execute();
-  // whoever takes the name next is somebody else, and sees nothing of what was sent here
+  // Another tenant or project may take the name later, and must not see what was sent here.
   for (const { action, kind, id } of changes)
     if (action === "remove" && (kind === "tenant" || kind === "project"))
       await tx
@@ -63,7 +63,10 @@ export async function tellEvents(
 
 const FORGOTTEN_AT_ONCE = 1000;
 
-/** Changes to tokens are told whether or not anybody listens: where nobody does, what they tell would stay for ever, and be sent to whoever listens one day. */
+/**
+ * Events about tokens are emitted whether or not a webhook subscribes to them. Those without a subscriber would
+ * otherwise stay forever, and be sent to a later subscriber. Returns whether a delivery is pending.
+ */
 export async function forgetUnheardEvents(db: Kysely<Schema>, beforeMs: number): Promise<boolean> {
   const old = await db
     .selectFrom("event")

@@ -1,5 +1,6 @@
-// The queue of events over any database that Kysely speaks to. A delivery is claimed by writing a lease on it: in SQLite one statement is alone, in PostgreSQL rows
-// that somebody else is claiming are skipped (https://www.postgresql.org/docs/current/sql-select.html#SQL-FOR-UPDATE-SHARE).
+// The event queue over any database that Kysely supports. A delivery is claimed by writing a lease on it: in SQLite one
+// statement runs at a time; in PostgreSQL rows that another process is claiming are skipped
+// (https://www.postgresql.org/docs/current/sql-select.html#SQL-FOR-UPDATE-SHARE).
 import { type Kysely, type Transaction, sql } from "kysely";
 import { deliveryColumns, eventColumns, eventOf, historyOf } from "./event-rows.ts";
 import type { EventSchema } from "./event-schema.ts";
@@ -15,16 +16,19 @@ import { fromInteger, fromIntegerOrNull, toInteger } from "./schema.ts";
 
 type Db = Kysely<EventSchema>;
 
-/** Rows of one insert: databases bound the values of a statement. */
+/** Rows of one insert, because databases limit the values of a statement. */
 const ROWS_AT_ONCE = 100;
 const PRUNED_AT_ONCE = 500;
-/** Deliveries that are made in one transaction, unless a single event has more; and how long others get to write before the next. */
+/**
+ * Deliveries made in one transaction, unless a single event has more; and the pause in which others can write before
+ * the next transaction.
+ */
 const SPREAD_AT_ONCE = 500;
 const PAUSE_MS = 20;
 
 export interface EventQueueOptions {
   readonly kind: "sqlite" | "postgres";
-  /** MOST_WAITING, if left out. */
+  /** MOST_WAITING by default. */
   readonly mostWaiting?: number | undefined;
 }
 
@@ -113,7 +117,7 @@ export function kyselyEvents(
   };
 }
 
-/** Whatever a database has as its default: a stricter one would refuse whoever had to wait for a row. */
+/** Set explicitly because a stricter default of the database would reject a transaction that had to wait for a row. */
 const beginWriting = (db: Db) => db.transaction().setIsolationLevel("read committed");
 
 async function spreadInParts(
@@ -147,7 +151,7 @@ function partsOf(spreads: readonly Spread[]): readonly (readonly Spread[])[] {
   return parts;
 }
 
-/** Gives how many deliveries it made. `touched` gets whose they are. */
+/** Returns how many deliveries it made. The webhooks concerned are added to `touched`. */
 async function spread(
   tx: Transaction<EventSchema>,
   spreads: readonly Spread[],
@@ -156,7 +160,7 @@ async function spread(
 ): Promise<number> {
   let deliveries = 0;
   for (const { event, recipients } of spreads) {
-    // this row is the lock: whoever comes second finds that it is done
+    // This row is the lock: a second process finds that the event is done.
     const { numUpdatedRows } = await tx
       .updateTable("event")
       .set({ spread: 1n })
@@ -177,7 +181,7 @@ async function spread(
   return deliveries;
 }
 
-/** The oldest of that webhook go. Counted outside of what holds others up. */
+/** Removes the oldest deliveries of the webhook. They are counted outside of the transaction that blocks others. */
 async function makeRoom(db: Db, webhookId: string, mostWaiting: number): Promise<number> {
   const { waiting } = await db
     .selectFrom("webhook_delivery")

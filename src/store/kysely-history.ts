@@ -1,5 +1,5 @@
-// The audit log and the versions of the configuration, over any database that Kysely speaks to. What a resource was after some version is the state before
-// the first later change of it: nothing has to be kept twice.
+// The audit log and the versions of the configuration, over any database that Kysely supports. The state of a resource
+// after some version is the state before its first later change, so nothing has to be stored twice.
 import { type SelectQueryBuilder, sql } from "kysely";
 import type { Actor, AuditNote, AuditRow, Change, ConfigurationScope, Version, VersionSummary } from "./records.ts";
 import { afterCursor, inOrderOf, type ListKey, pageOf, rowsAsked } from "./pages.ts";
@@ -20,7 +20,7 @@ import { StoreError } from "./store.ts";
 
 type Db = Kysely<Schema>;
 
-/** Rows of one insert: databases bound the values of a statement. */
+/** Rows of one insert, because databases limit the values of a statement. */
 const ROWS_AT_ONCE = 200;
 
 const AUDIT: ListKey = {
@@ -58,7 +58,7 @@ export async function listAudit(db: Db, page: PageRequest, filter: AuditFilter):
   return pageOf(await query.execute(), page, AUDIT, (row) => [row.at_ms, row.id], auditRowOf);
 }
 
-/** So many rows at a time: a long removal would keep others from writing. */
+/** The most rows to remove in one go: a long removal would block other writers. */
 const PRUNED_AT_ONCE = 1000;
 
 export async function pruneAudit(
@@ -162,7 +162,7 @@ export async function diffVersions(
     .map(changeOf);
 }
 
-/** What a step leads over, resource by resource. */
+/** Joins the steps of each resource into one. */
 function joined(steps: readonly ResourceStep[]): ReadonlyMap<string, ResourceStep> {
   const whole = new Map<string, ResourceStep>();
   for (const { before, after } of steps) {
@@ -173,12 +173,12 @@ function joined(steps: readonly ResourceStep[]): ReadonlyMap<string, ResourceSte
   return whole;
 }
 
-/** What makes two states of a resource differ. */
+/** The parts of a resource in which two states of it can differ. */
 function content(resource: StoredResource | null): string {
   return resource === null ? "" : JSON.stringify([resource.name, resource.document]);
 }
 
-/** After `low`, up to and with `high`, in their order. */
+/** The steps after `low`, up to and including `high`, in order. */
 async function stepsBetween(
   db: Db,
   low: number,
@@ -205,7 +205,7 @@ function inScope<Output>(
   return projectId === null ? ofTenant : ofTenant.where("project_id", "=", projectId);
 }
 
-/** Steps that lead back to the state after version `to`. Resources of projects that are gone are left out. */
+/** The steps that restore the state after version `to`. Resources of projects that no longer exist are left out. */
 export async function planRollBack(tx: Db, scope: ConfigurationScope, to: number): Promise<readonly ResourceStep[]> {
   if (!Number.isSafeInteger(to) || to < 0) throw new StoreError("invalid", "A version is a whole number.");
   if (
@@ -234,18 +234,18 @@ export interface AuditEntry extends AuditNote {
   readonly isChange: boolean;
 }
 
-/** What one transaction has done, as it is written down in it. */
+/** What one transaction has done, as it is recorded in that transaction. */
 export interface History {
   readonly actor: Actor;
   readonly atMs: number;
-  /** The counter that the transaction has made; null: it is none of a change. */
+  /** The revision that the transaction has made; `null` when it changed nothing that has a revision. */
   readonly revision: bigint | null;
   readonly entries: readonly AuditEntry[];
   readonly steps: readonly ResourceStep[];
   readonly rolledBackTo: number | null;
 }
 
-/** The version that it made, or null. */
+/** Returns the version that was made, or `null`. */
 export async function writeHistory(tx: Db, history: History): Promise<number | null> {
   const version = history.steps.length === 0 ? null : await writeVersion(tx, history);
   await writeAudit(tx, history, version);
@@ -295,7 +295,7 @@ async function writeVersion(tx: Db, { actor, atMs, steps, rolledBackTo }: Histor
 
 async function writeAudit(tx: Db, { actor, atMs, revision, entries }: History, version: number | null): Promise<void> {
   const rows = entries.map((entry) => ({
-    // sorts by time, and by the order within one process; the place of the clock's own bits is kept
+    // Sorts by time, and by order within one process.
     id: Bun.randomUUIDv7("hex", atMs),
     at_ms: toInteger(atMs),
     ...actorColumns(actor),

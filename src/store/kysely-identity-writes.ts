@@ -1,5 +1,5 @@
-// Writes of tenants, projects, users, memberships and access tokens, over any database that Kysely speaks to. What goes takes along what hangs on it, row by
-// row, so that each has its entry in the audit log.
+// Writes of tenants, projects, users, memberships and access tokens, over any database that Kysely supports. A removal
+// also removes what depends on it, row by row, so that each has its entry in the audit log.
 import { sql } from "kysely";
 import type { Membership, Project } from "../core/identity.ts";
 import { findToken, kyselyReader, type Db } from "./kysely-reader.ts";
@@ -31,7 +31,7 @@ import { toHex, toInteger, toIntegerOrNull } from "./schema.ts";
 import { StoreError } from "./store.ts";
 import type { ExpectedVersion, Writer } from "./writer.ts";
 
-// tenants
+// Tenants.
 
 export function tenantWrites(work: Work): Pick<Writer, "createTenant" | "changeTenant" | "removeTenant"> {
   const { tx, nowMs } = work;
@@ -81,7 +81,7 @@ export function tenantWrites(work: Work): Pick<Writer, "createTenant" | "changeT
         await userWrites(work).removeUser(user.id);
       await removeResourcesOf(work, id, null);
       await tx.deleteFrom("tenants").where("id", "=", id).execute();
-      // sealed credentials must not outlive their tenant, nor be there for another one of the same name
+      // Encrypted credentials must not outlive their tenant, nor become available to another tenant of the same name.
       await tx.deleteFrom("version_changes").where("tenant_id", "=", id).execute();
       await sql`delete from call_content where tenant_id = ${id}`.execute(tx);
       await sql`delete from content_key where tenant_id = ${id}`.execute(tx);
@@ -95,7 +95,7 @@ export function tenantWrites(work: Work): Pick<Writer, "createTenant" | "changeT
   };
 }
 
-// projects
+// Projects.
 
 export function projectWrites(work: Work): Pick<Writer, "createProject" | "changeProject" | "removeProject"> {
   const { tx, nowMs } = work;
@@ -148,14 +148,14 @@ export function projectWrites(work: Work): Pick<Writer, "createProject" | "chang
         await tokenWrites(work).removeToken(token.id);
       await removeResourcesOf(work, project.tenantId, id);
       await tx.deleteFrom("projects").where("id", "=", id).execute();
-      // another project of the same name has other people
+      // Another project of the same name may have other members.
       await sql`delete from call_content where tenant_id = ${project.tenantId} and project_id = ${id}`.execute(tx);
       recorded(project, project, null);
     },
   };
 }
 
-// users and memberships
+// Users and memberships.
 
 export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser" | "removeUser"> {
   const { tx, nowMs } = work;
@@ -311,7 +311,7 @@ export async function removeMembership(
     );
 }
 
-// access tokens
+// Access tokens.
 
 function recordToken(
   work: Work,

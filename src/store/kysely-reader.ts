@@ -1,4 +1,5 @@
-// The reads of the port over any database that Kysely speaks to, outside of a change and within one. Every text of a caller is a parameter, never SQL.
+// The reads of the port over any database that Kysely supports, outside of a change and within one. Text from clients
+// is always a parameter, never SQL.
 import type { Kysely, Selectable } from "kysely";
 import type { ConfiguredKind } from "../core/configured.ts";
 import type { Kept, KeptAnswer, Resource, StoredToken } from "./records.ts";
@@ -110,7 +111,7 @@ export async function findToken(db: Db, id: string): Promise<Kept<StoredToken> |
   );
 }
 
-/** With its secrets sealed. */
+/** With its secrets encrypted. */
 export async function findStoredResource(db: Db, kind: ConfiguredKind, id: string): Promise<StoredResource | null> {
   return orNull(
     await db.selectFrom("resources").selectAll().where("id", "=", id).where("kind", "=", kind).executeTakeFirst(),

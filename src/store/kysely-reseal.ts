@@ -1,5 +1,6 @@
-// Everything that is sealed, sealed again under the newest master key: resources, their earlier versions, answers that are kept, and the keys of what was said. One transaction, under the
-// lock of changes, so that none is lost between reading and writing.
+// Re-encrypts everything that is encrypted under the newest master key: resources, their earlier versions, stored
+// answers, and the keys of call contents. One transaction under the lock of changes, so that no change is lost between
+// reading and writing.
 import { sql, type Transaction } from "kysely";
 import { SealError, type Sealer } from "../config/sealing.ts";
 import type { JsonObject } from "../core/json.ts";
@@ -16,7 +17,7 @@ type Tx = Transaction<Schema>;
 export async function reseal(tx: Tx, sealer: Sealer): Promise<Resealed> {
   let resealed = 0;
   const unopened = new Set<string>();
-  /** Null: it stays as it is. */
+  /** `null` when the text stays as it is. */
   const again = (what: string, text: string, make: () => string): string | null => {
     try {
       const made = make();

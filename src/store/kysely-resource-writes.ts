@@ -1,4 +1,5 @@
-// Writes of configured resources, over any database that Kysely speaks to: their secrets sealed, their steps kept for versions; and the way back to one.
+// Writes configured resources, over any database that Kysely supports: their secrets are encrypted and their steps are
+// kept for versions. Also rolls back to a version.
 import type { ConfiguredKind } from "../core/configured.ts";
 import { planRollBack } from "./kysely-history.ts";
 import { findStoredResource } from "./kysely-reader.ts";
@@ -157,7 +158,7 @@ async function rollBack(
     before,
     after: after && { ...after, version: Math.max(before?.version ?? 0, after.version) + 1, updatedAtMs: nowMs },
   }));
-  // all of them first: two may have changed names with each other
+  // All of them are removed first, because two may have exchanged names.
   for (const { before } of steps)
     if (before !== null) await tx.deleteFrom("resources").where("id", "=", before.id).execute();
   for (const step of steps) {

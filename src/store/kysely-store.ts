@@ -1,5 +1,5 @@
-// The store over any database that Kysely speaks to: the one way to change something, and the reads from which snapshots are made. No SQL of one database
-// stands here.
+// The store over any database that Kysely supports: the only way to change something, and the reads from which
+// snapshots are made. SQL of a particular database does not belong here.
 import type { Transaction } from "kysely";
 import type { Sealer } from "../config/sealing.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
@@ -23,14 +23,14 @@ type Tx = Transaction<Schema>;
 export interface KyselyStoreOptions {
   /** Begins a sentence in messages. */
   readonly databaseName: string;
-  /** Null: documents with secrets can be neither kept nor opened. */
+  /** With `null`, documents with secrets can be neither stored nor decrypted. */
   readonly sealer: Sealer | null;
   readonly clock?: Clock;
-  /** Tells others, within the transaction, that the revision moves. */
+  /** Announces to other processes, within the transaction, that the revision changes. */
   readonly announce?: (tx: Tx, revision: bigint) => Promise<void>;
-  /** As in the port; nothing is ever told, if left out. */
+  /** As in the port; by default changes are never reported. */
   readonly watch?: Store["watch"];
-  /** Turns an error of the driver into the one that is told. */
+  /** Turns an error of the driver into the one that is thrown. */
   readonly explain?: (error: unknown) => unknown;
   readonly close: () => Promise<void>;
 }
@@ -60,14 +60,14 @@ export function kyselyStore(db: Db, options: KyselyStoreOptions): Store {
     pruneAudit: (before) => pruneAudit(db, before),
     forgetUnheardEvents: (beforeMs) => forgetUnheardEvents(db, beforeMs),
     reseal: () => resealing(db, options),
-    // Asked before the lock too, so that an ordinary start does not wait for it.
+    // Checked before taking the lock too, so that an ordinary start does not wait for it.
     createFirst: async (first) =>
       (await mayBeFirst(db)) && (await change(LOCAL_ACTOR, (writer) => createFirst(writer, first))).result,
     close,
   };
 }
 
-/** Carries the result out of a transaction that is taken back. */
+/** Carries the result out of a transaction that is rolled back. */
 class TakenBack extends Error {
   readonly changed: Changed<unknown>;
   constructor(changed: Changed<unknown>) {
@@ -76,10 +76,15 @@ class TakenBack extends Error {
   }
 }
 
-/** Whatever a database has as its default: a stricter one would refuse whoever had to wait for the lock. */
+/**
+ * Set explicitly because a stricter default of the database would reject a transaction that had to wait for the lock.
+ */
 const beginWriting = (db: Db) => db.transaction().setIsolationLevel("read committed");
 
-/** One transaction of writes. It moves the revision first: that row is the lock under which reading, deciding and writing is one step on every database. */
+/**
+ * One transaction of writes. It updates the revision first: that row is the lock that makes reading, deciding and
+ * writing one step on every database.
+ */
 async function changing<T>(
   db: Db,
   { sealer, clock = systemClock, announce }: KyselyStoreOptions,
@@ -106,7 +111,7 @@ async function changing<T>(
   }
 }
 
-/** The revision moves with it, so that every gateway reads again and finds the new key. */
+/** The revision changes as well, so that every gateway reads again and finds the new key. */
 function resealing(db: Db, { sealer, clock = systemClock, announce }: KyselyStoreOptions): Promise<Resealed> {
   if (sealer === null) throw new StoreError("sealed", "There is no master key.");
   return beginWriting(db).execute(async (tx) => {
@@ -184,7 +189,10 @@ async function createFirst(
   return true;
 }
 
-/** Tokens are revoked and never removed but with their project: where the project of the first start is the only one and has none, there never was one. */
+/**
+ * Tokens are revoked, and removed only with their project. Where the project of the first start is the only one and has
+ * no token, there never was one.
+ */
 async function lacksFirstToken(writer: Writer, projectId: string): Promise<boolean> {
   const { data: projects } = await writer.listProjects({ limit: 2 });
   return (

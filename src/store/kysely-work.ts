@@ -1,4 +1,5 @@
-// What the writes of one change share: its transaction, what was done in it so far, and the questions that are asked under its lock.
+// What the writes of one change share: its transaction, what was done in it so far, and the checks that are made under
+// its lock.
 import type { Sealer } from "../config/sealing.ts";
 import type { AuditEntry } from "./kysely-history.ts";
 import type { Db } from "./kysely-reader.ts";
@@ -11,7 +12,7 @@ import type { ExpectedVersion } from "./writer.ts";
 export interface WriterContext {
   readonly actor: Actor;
   readonly nowMs: number;
-  /** Null: documents with secrets are refused. */
+  /** With `null`, documents with secrets are refused. */
   readonly sealer: Sealer | null;
 }
 
@@ -50,7 +51,7 @@ export function record(
   });
 }
 
-// what has to be there, and what must not
+// Checks of what has to exist, and of what must not.
 
 const unknown = (what: string): StoreError => new StoreError("unknown", `There is no ${what}.`);
 
@@ -67,7 +68,7 @@ export function demandVersion(what: string, version: number, expected: ExpectedV
     );
 }
 
-/** A text that PostgreSQL cannot keep, and that no name needs. */
+/** Throws StoreError `invalid` for text with U+0000, which PostgreSQL cannot store and no name needs. */
 export function demandTexts(...texts: readonly (string | null | undefined)[]): void {
   if (texts.some((text) => text?.includes("\0") === true))
     throw new StoreError("invalid", "A text holds the character U+0000, which databases do not keep.");

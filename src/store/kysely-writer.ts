@@ -1,5 +1,6 @@
-// The writer of one change over any database that Kysely speaks to. Everything in it runs under the lock of its transaction, so that what is asked holds until
-// the commit. Each row that changes leaves an entry, from which audit log and version are written at the end.
+// The writer of one change over any database that Kysely supports. Everything in it runs under the lock of its
+// transaction, so that what it reads holds until the commit. Each changed row adds an entry, from which audit log and
+// version are written at the end.
 import { answerPlace, KEPT_ANSWER_MS } from "./kept-answers.ts";
 import { deliveryWrites } from "./kysely-event-writes.ts";
 import {

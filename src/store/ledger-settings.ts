@@ -1,10 +1,10 @@
-// The section `ledger` of the configuration. It is read at the start.
+// The section `ledger` of the configuration. It is read at start-up only.
 import { z } from "zod";
 
 export interface LedgerSettings {
   readonly sync: "background" | "before_answer";
   readonly onFull: "refuse" | "continue";
-  /** Null: `ledger` in the data folder. */
+  /** `null` means `ledger` in the data folder. */
   readonly folder: string | null;
 }
 

@@ -1,4 +1,4 @@
-// What stands in a ledger's folder, also beside a process that writes it: for `dragoman ledger` and for metrics.
+// What the folder of a ledger contains, also while a process writes to it: for `dragoman ledger` and for metrics.
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { type JournalPlace, segmentPath, segmentsOf, setAsideOf, slotsOf } from "./journal-folder.ts";
@@ -11,17 +11,20 @@ export interface LedgerStatus {
   readonly bytes: number;
   readonly unshippedBytes: number;
   readonly closings: number;
-  /** Calls that are under way, or were when a process ended that has not been started again. */
+  /** Calls that are in flight, or were when a process ended that has not been started again. */
   readonly openings: number;
   readonly unsettled: number;
   readonly damages: readonly Damage[];
   /** Segments that are missing. */
   readonly gaps: readonly Gap[];
-  /** Files that were set aside because something in them cannot be read. */
+  /** Files that were set aside because some of their bytes cannot be read. */
   readonly setAside: readonly string[];
 }
 
-/** Bytes behind the place; files may go while they are counted. `writtenTo`: how far the one that is written to has come. */
+/**
+ * The bytes after the place; files may disappear while they are counted. `writtenTo` says how far the segment that is
+ * being written has come.
+ */
 export function unshippedBytes(folder: string, place: JournalPlace, writtenTo?: JournalPlace): number {
   return unshippedOf(
     segmentsOf(folder).map((segment) => [
@@ -43,7 +46,7 @@ function sizeOf(folder: string, segment: number): number {
   return statSync(segmentPath(folder, segment), { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** One for each process that has a folder there. Throws the system's error. */
+/** One status for each process that has a folder there. Throws the system's error. */
 export function ledgerStatus(ledgerFolder: string): readonly LedgerStatus[] {
   return slotsOf(ledgerFolder).map((name) => {
     const folder = join(ledgerFolder, name);

@@ -1,5 +1,5 @@
-// What limits of one process have counted, kept over a restart: a SQLite file of its own in the data folder, so that a database of records that is slow, shared
-// or down has no part in it.
+// What the limits of one process have counted, kept over a restart in a SQLite file of its own in the data folder, so
+// that a slow, shared or unavailable database of records does not affect it.
 import { Database } from "bun:sqlite";
 import { closeSync, openSync } from "node:fs";
 import type { LimitRule } from "../core/limit.ts";
@@ -11,43 +11,49 @@ import { StoreError } from "./store.ts";
 export interface KeptCount {
   readonly rule: string;
   readonly value: string;
-  /** Null: nothing counts any more. */
+  /** `null` when nothing counts any more. */
   readonly state: string | null;
 }
 
-/** What the journal says of an account last: it may know more than what was kept before a process was killed. */
+/** The latest count of an account in the journal: it may be newer than what was kept before a process was killed. */
 export interface JournalledCount extends Pick<LimitRule, "tenantId" | "id" | "unit" | "kind" | "window"> {
   readonly value: string;
-  /** Order of the operations, as in `CountedHere`. */
+  /** The order of the operations, as in `CountedHere`. */
   readonly stamp: number;
-  /** What the account counted then. */
+  /** What the account counted at that time. */
   readonly total: number;
 }
 
 export interface CountKeeper {
   read(): readonly KeptCount[];
-  /** When something was counted that is kept, in milliseconds since 1970; 0: nothing is. */
+  /** The time of the latest kept count, in milliseconds since 1970; 0 when nothing is kept. */
   keptAtMs(): number;
-  /** True: what is counted here is kept here. False: another process keeps its counts in this file, and this one writes nothing. */
+  /**
+   * Returns true when this process keeps its counts in the file. Returns false when another process does; this one then
+   * writes nothing.
+   */
   hold(): boolean;
-  /** All or none; throws what the disk says. Synchronous: it is short. */
+  /** Writes all rows or none. Throws the error of the disk. It is synchronous because it is short. */
   write(rows: readonly KeptCount[]): void;
   close(): void;
 }
 
-/** The file of a data folder. */
+/** The file in a data folder. */
 export interface LimitCounts extends CountKeeper {
-  /** There was no file, or nothing in it, and `known` has not been called since: what was counted before is not known from here. */
+  /** The file was missing or empty, and `known` has not been called since: earlier counts are unknown. */
   readonly isNew: boolean;
-  /** The file holds all that was counted. */
+  /** Marks the file as holding everything that was counted. */
   known(): void;
 }
 
-/** The version of a file in which what was counted before it was made is missing, or is not. Files of earlier releases have 0. */
+/**
+ * Versions of a file that lacks what was counted before it was made, and of one that does not. Files of earlier
+ * releases have 0.
+ */
 const UNKNOWN = 1;
 const KNOWN = 2;
 
-/** Throws StoreError where the file cannot be opened, is damaged, or is none of ours. */
+/** Throws StoreError when the file cannot be opened, is damaged, or does not belong to the gateway. */
 export function openLimitCounts(file: string): LimitCounts {
   try {
     return openCounts(file);
@@ -62,10 +68,10 @@ export function openLimitCounts(file: string): LimitCounts {
 }
 
 function openCounts(file: string): LimitCounts {
-  // SQLite would make it readable by others, and gives the files beside it the rights of this one
+  // SQLite would make it readable by other users; it gives the files beside it the permissions of this one.
   closeSync(openSync(file, "a", OWNERS_FILE));
   const database = new Database(file, { create: true, strict: true });
-  // the process may die, and the last write is there; only with the machine the last seconds may be lost
+  // The last write survives the death of the process; only a crash of the machine may lose the last seconds.
   database.run("PRAGMA journal_mode = WAL");
   database.run("PRAGMA synchronous = NORMAL");
   database.run("PRAGMA busy_timeout = 50");
@@ -79,7 +85,7 @@ function openCounts(file: string): LimitCounts {
   const put = database.query<unknown, [string, string, string]>(
     "INSERT INTO limit_count (rule, value, state) VALUES (?1, ?2, ?3) ON CONFLICT (rule, value) DO UPDATE SET state = excluded.state",
   );
-  // damage is found now, and not where a count is asked for
+  // Damage is detected now instead of when a count is read.
   for (const { state } of database.query<KeptCount, []>("SELECT rule, value, state FROM limit_count").all())
     JSON.parse(state ?? "null");
   const { quick_check: verdict } = database.query<{ readonly quick_check: string }, []>("PRAGMA quick_check(1)").get()!;

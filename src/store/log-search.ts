@@ -1,5 +1,6 @@
-// The log of calls by every field. A look-up goes along one index in its order and looks at no more than a bounded number of calls, whatever is asked for: what is
-// rare comes in pages that are shorter than asked for, or empty, with a cursor that leads on. So no question keeps the thread that reads for long.
+// Searches the log of calls by any field. A search follows one index in its order and reads a bounded number of calls,
+// whatever is asked for: rare calls come in pages that are shorter than requested, or empty, with a cursor that leads
+// on. No search therefore occupies the reading thread for long.
 import { type Kysely, sql, type RawBuilder } from "kysely";
 import { summaryOf } from "./call-columns.ts";
 import type { CallColumns, CallSchema } from "./call-schema.ts";
@@ -11,11 +12,14 @@ import { fromInteger, toInteger } from "./schema.ts";
 type Db = Kysely<CallSchema>;
 type Condition = RawBuilder<boolean>;
 
-/** Calls that one look-up looks at, at most: some 50 ms in SQLite. In the order of their time they lie side by side; of one token or tag each lies somewhere else. */
+/**
+ * The most calls that one search reads: some 50 ms in SQLite. Calls are stored in the order of time; those of one token
+ * or tag are scattered.
+ */
 const MOST_IN_ORDER = 40_000;
 const MOST_SCATTERED = 12_000;
 
-/** What a look-up goes along. `by`: the index of one column, or of none. */
+/** The path of a search. `by` names the index that it follows. */
 interface Way {
   readonly by:
     | "trace_id"
@@ -30,9 +34,9 @@ interface Way {
     | "end";
   readonly key: ListKey;
   readonly from: RawBuilder<unknown>;
-  /** What the index answers. */
+  /** Conditions that the index answers. */
   readonly looked: readonly Condition[];
-  /** How an index that is a table of its own leads to the calls. */
+  /** How an index that is a separate table leads to the calls. */
   readonly join?: { readonly to: RawBuilder<unknown>; readonly by: Condition };
   /** The bounds of its time, inclusive and exclusive. */
   readonly fromMs: number | undefined;
@@ -42,7 +46,7 @@ interface Way {
 export interface LogQuery {
   readonly way: Way["by"];
   readonly key: ListKey;
-  /** Where the look-up ends; null: no condition is left that the index does not answer. */
+  /** Where the search ends; `null` when the index answers every condition. */
   readonly end: RawBuilder<Pick<CallColumns, "time_ms" | "trace_id">> | null;
   readonly rows: (end: readonly KeyPart[] | null) => RawBuilder<CallColumns & { readonly key_ms: bigint }>;
 }
@@ -57,7 +61,7 @@ export async function searchCalls(db: Db, page: PageRequest, filter: LogFilter):
   return { data: found.data, nextCursor: cursorAt(query.key, end), lookedToMs: fromInteger(last!.time_ms) };
 }
 
-/** Exported for the test that looks at its plans. */
+/** Exported for the test that checks its query plans. */
 export function logQuery(page: PageRequest, filter: LogFilter): LogQuery {
   const way = wayOf(filter);
   const { key } = way;
@@ -77,7 +81,7 @@ export function logQuery(page: PageRequest, filter: LogFilter): LogQuery {
       rest.length === 0 || way.by === "trace_id"
         ? null
         : sql`select ${time!} as time_ms, ${id!} as trace_id from ${way.from} where ${allOf([...within, ...far])} order by ${order} limit 1 offset ${sql.lit(most - 1)}`,
-    // of two bounds at one side the database would go along the wider one
+    // Given two bounds on one side, the database would use the wider one.
     rows: (end) =>
       sql`select call.*, ${time!} as key_ms from ${way.from}${way.join?.to ?? sql``} where ${allOf([...within, ...(way.join === undefined ? [] : [way.join.by]), ...(end === null ? far : [keyBound(key, key.newestFirst ? ">=" : "<=", end)]), ...rest])} order by ${order} limit ${sql.lit(asked)}`,
   };
@@ -93,7 +97,7 @@ function timeBound({ columns }: ListKey, sign: string, ms: number): Condition {
   return sql<boolean>`${sql.raw(columns[0]![0])} ${sql.raw(sign)} ${toInteger(ms)}`;
 }
 
-/** Where the page begins: behind the cursor, or at the bound of the time where that is nearer. */
+/** Where the page begins: after the cursor, or at the time bound where that is nearer. */
 function startOf(page: PageRequest, { key, fromMs, toMs }: Way): readonly Condition[] {
   const before = keyBefore(page, key);
   const nearMs = key.newestFirst ? toMs : fromMs;
@@ -103,11 +107,11 @@ function startOf(page: PageRequest, { key, fromMs, toMs }: Way): readonly Condit
       (key.newestFirst ? (before[0] as bigint) < toInteger(nearMs) : (before[0] as bigint) >= toInteger(nearMs)));
   if (!isBehind) return nearMs === undefined ? [] : [timeBound(key, key.newestFirst ? "<" : ">=", nearMs)];
   const behind = keyBound(key, key.newestFirst ? "<" : ">", before);
-  // an index over an expression is gone along by a plain comparison alone
+  // An index over an expression is used only for a plain comparison.
   return key.columns[0]![0] === END ? [sql<boolean>`${sql.raw(END)} >= ${before[0]!}`, behind] : [behind];
 }
 
-/** As in the index. */
+/** The same expression as in the index. */
 const END = "(time_ms + total_ms)";
 const COLUMNS = {
   tokenId: "token_id",
@@ -117,7 +121,7 @@ const COLUMNS = {
   projectId: "project_id",
   tenantId: "tenant_id",
 } as const;
-/** What is narrowest is gone along; the database has no figures to know that. */
+/** The most selective column first, because the database has no statistics to choose by. */
 const NARROWEST = Object.keys(COLUMNS) as readonly (keyof typeof COLUMNS)[];
 const SPARSE: ReadonlySet<string> = new Set(["end_user", "user_id", "code"]);
 
@@ -151,7 +155,7 @@ function wayOf(filter: LogFilter): Way {
       looked: [sql<boolean>`trace_id = ${traceId}`],
       ...bounds,
     };
-  // the order of the join is that of the words in SQLite
+  // SQLite joins in the order in which the tables are named here.
   if (tags.length > 0)
     return {
       by: "tag",
@@ -178,7 +182,7 @@ function wayOf(filter: LogFilter): Way {
   };
 }
 
-/** Nothing ends before it begins. */
+/** A call never ends before it begins. */
 function latest(endedFromMs: number | undefined, fromMs: number | undefined): number | undefined {
   return endedFromMs === undefined || fromMs === undefined ? (endedFromMs ?? fromMs) : Math.max(endedFromMs, fromMs);
 }
@@ -198,7 +202,10 @@ const BOUNDED: Readonly<Record<keyof LogBounds, string>> = {
   costNanoUsd: "cost_nano_usd",
 };
 
-/** What the index does not answer. A column whose index is not gone along stands in an expression, so that the database does not choose it. */
+/**
+ * Conditions that the index does not answer. A column whose index is not used is put into an expression, so that the
+ * database does not choose that index.
+ */
 function restOf(filter: LogFilter, by: Way["by"]): readonly Condition[] {
   const words = (column: string, value: string | undefined): readonly Condition[] =>
     value === undefined || by === column ? [] : [sql<boolean>`${sql.ref(`call.${column}`)} || '' = ${value}`];
@@ -224,7 +231,7 @@ function restOf(filter: LogFilter, by: Way["by"]): readonly Condition[] {
         : [sql<boolean>`${sql.raw(BOUNDED[name])} ${sql.raw(sign)} ${toInteger(bounds[name])}`],
     );
   const others = by === "tag" ? tags.slice(1) : tags;
-  // known without a look at the call
+  // These conditions can be checked without reading the call.
   const place =
     by !== "tag"
       ? []

@@ -1,5 +1,6 @@
-// The schema's history, embedded so that the single binary carries it. A migration that has shipped is never edited: the next one is added.
-// Written for SQLite and PostgreSQL alike. Composite foreign keys keep every row inside its tenant, whatever the code above gets wrong.
+// The history of the schema, embedded so that the single binary contains it. A released migration is never edited: a
+// new one is added instead. Written for SQLite and PostgreSQL alike. Composite foreign keys keep every row inside its
+// tenant, whatever errors the code above makes.
 import { sql, type Kysely } from "kysely";
 import { Migrator, type Migration } from "kysely/migration";
 import { createCalls, createContents, createLookUps, createPlaces } from "./call-schema.ts";
@@ -49,7 +50,7 @@ async function createMemberships(db: Db): Promise<void> {
       (key) => key.onDelete("cascade"),
     )
     .execute();
-  // Two indexes, because nulls are never equal to each other in one.
+  // Two indexes, because a unique index treats nulls as different from each other.
   await db.schema
     .createIndex("memberships_in_project")
     .unique()
@@ -106,7 +107,7 @@ async function createAccessTokens(db: Db): Promise<void> {
     .execute();
 }
 
-/** The row of `revisions` that moves with every change to what the snapshot is compiled from. */
+/** The row of `revisions` that changes with everything from which the snapshot is compiled. */
 export const WATCHED = "snapshot";
 
 async function createRevisions(db: Db): Promise<void> {
@@ -122,7 +123,7 @@ async function createRevisions(db: Db): Promise<void> {
     .execute();
 }
 
-/** A login may be known in several tenants, each of which may know it as another user. */
+/** One login may belong to several tenants, with a different user in each. */
 async function keepLoginsByTenant(db: Db): Promise<void> {
   await db.schema.dropIndex("users_by_login").execute();
   await db.schema
@@ -155,13 +156,13 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0017-replicas": { up: createReplicas },
 };
 
-/** Whether the first migration has not been committed there. */
+/** Whether the first migration has not been committed in this database. */
 export async function isNew(db: Kysely<Schema>): Promise<boolean> {
   const tables = await db.introspection.getTables();
   return !tables.some(({ name }) => name === "tenants");
 }
 
-/** Throws StoreError `unusable`, also where a newer version has been at work. */
+/** Throws StoreError `unusable`, also when a newer version has migrated the database. */
 export async function migrate(
   db: Kysely<Schema>,
   databaseName: string,

@@ -1,4 +1,5 @@
-// Opens the database that the configuration names, brought up to date: PostgreSQL where there is an address, else one file in the data folder.
+// Opens the database that the configuration names and migrates it: PostgreSQL where there is an address, else one file
+// in the data folder.
 import { Database as SqliteFile } from "bun:sqlite";
 import { mkdirSync, statSync } from "node:fs";
 import { resolve } from "node:path";
@@ -17,11 +18,11 @@ import { StoreError } from "./store.ts";
 
 export interface DatabaseOptions {
   readonly dataFolder: string;
-  /** Of PostgreSQL; null: SQLite in the data folder. */
+  /** The address of PostgreSQL; `null` for SQLite in the data folder. */
   readonly databaseUrl: string | null;
-  /** Where the journal stands that belongs to it. */
+  /** Where the journal of this database is kept. */
   readonly ledger?: { readonly folder: string | null };
-  /** For the master key alone. */
+  /** Used only for the master key. */
   readonly environment: Variables;
 }
 
@@ -30,20 +31,23 @@ export interface SealedDatabase extends Database {
   readonly sealer: Sealer;
 }
 
-/** A database that is there already: a folder or an address that was mistyped does not become one. Throws StoreError, ConfigurationError. */
+/**
+ * Opens an existing database: a mistyped folder or address does not create one. Throws StoreError or
+ * ConfigurationError.
+ */
 export async function openExistingDatabase(options: DatabaseOptions): Promise<SealedDatabase> {
   return await opened(options, "open");
 }
 
 /**
- * Folder, database and, with SQLite, master key are made when they are not there. `mayReplace`: also where one has been before. Throws StoreError,
- * ConfigurationError.
+ * Creates folder, database and, with SQLite, master key where they do not exist. With `mayReplace`, also where a
+ * database existed before. Throws StoreError or ConfigurationError.
  */
 export async function openDatabase(options: DatabaseOptions, mayReplace = false): Promise<SealedDatabase> {
   return await opened(options, mayReplace ? "replace" : "make");
 }
 
-/** What is done where there is no database: it is refused, made where none has been before, or made in any case. */
+/** What happens where there is no database: it is refused, created if none existed before, or created in any case. */
 type WhereNone = "open" | "make" | "replace";
 
 async function opened(
@@ -64,7 +68,7 @@ async function opened(
       error,
     );
   }
-  // a key that each replica made for itself would open nothing of the others
+  // A key that each replica made for itself could not decrypt what the others encrypted.
   const keys = findMasterKeys({ environment, dataFolder, mayCreate: databaseUrl === null });
   if (keys === null)
     throw new StoreError(
@@ -77,7 +81,7 @@ async function opened(
   try {
     if (databaseUrl !== null && (await database.store.isNew())) {
       const left = leftBehind(place);
-      // another process may have made its tables meanwhile, and what it leaves in the folder after them
+      // Another process may have created its tables meanwhile, and afterwards files in the folder.
       if (await database.store.isNew())
         demandNone({ name: database.name, loss: "is empty", left, place, databaseUrl }, whereNone);
     }
@@ -89,7 +93,7 @@ async function opened(
   return { ...database, keys, sealer };
 }
 
-/** The calls that are in the same database, on connections of their own. */
+/** The calls in the same database, on connections of their own. */
 export async function openCalls({
   dataFolder,
   databaseUrl,
@@ -98,7 +102,7 @@ export async function openCalls({
   return (await import("./postgres-calls.ts")).openPostgresCalls({ url: databaseUrl });
 }
 
-/** The queue of events in the same database, on connections of its own. */
+/** The event queue in the same database, on connections of its own. */
 export async function openEvents({
   dataFolder,
   databaseUrl,
@@ -107,7 +111,7 @@ export async function openEvents({
   return (await import("./postgres-events.ts")).openPostgresEvents({ url: databaseUrl });
 }
 
-/** The driver takes 20 ms and some megabytes to load, which nobody without it pays. */
+/** The driver takes 20 ms and some megabytes to load, so it is loaded only where it is used. */
 async function openPostgres(
   url: string,
   options: { readonly sealer: ReturnType<typeof openSealer> },
@@ -120,13 +124,13 @@ interface NoDatabase {
   /** Begins a sentence. */
   readonly name: string;
   readonly loss: string;
-  /** What a gateway has left that had one. */
+  /** What a gateway that had a database has left. */
   readonly left: readonly string[];
   readonly place: DataPlace;
   readonly databaseUrl: string | null;
 }
 
-/** A database that was lost is not begun anew without a word: every tenant, token and setting would be gone. Throws StoreError. */
+/** A lost database is not silently replaced: every tenant, token and setting would be gone. Throws StoreError. */
 function demandNone({ name, loss, left, place: { dataFolder }, databaseUrl }: NoDatabase, whereNone: WhereNone): void {
   if (left.length > 0 && whereNone !== "replace") {
     const others =
@@ -147,7 +151,7 @@ function demandNone({ name, loss, left, place: { dataFolder }, databaseUrl }: No
     );
 }
 
-/** Null: something is in it, or it cannot be one, which is told when it is opened. */
+/** `null` when the file has content, or cannot be a database, which is reported when it is opened. */
 function lossOf(file: string): string | null {
   try {
     const size = statSync(file, { throwIfNoEntry: false })?.size;
