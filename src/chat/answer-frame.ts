@@ -1,4 +1,4 @@
-// What plain and streamed answers have in common: the frame around the content, and the head.
+// What non-streaming and streamed answers have in common: the frame around the content, and the response head.
 import { toldAttempt } from "../core/record.ts";
 import { type Target, targetName } from "../core/target.ts";
 import type { Call } from "./call.ts";
@@ -24,10 +24,10 @@ export function answerFrame(
   };
 }
 
-/** A head has bounds at every proxy. */
+/** The most attempts that a header lists, because proxies bound the size of a head. */
 const MAX_TOLD = 32;
 
-/** `target` null: the head goes out before it is known who answers (decisions 7.4). */
+/** `target` is null when the head is sent before it is known which target answers (promise 7.4). */
 export function answerHeaders(
   call: Call,
   fitted: FittedRequest | null,

@@ -1,5 +1,6 @@
-// The operator's key in an answer: a provider, or what stands before it, may repeat what it was called with. It is taken out of plain answers, and out of streams
-// also where it comes in pieces; in both as it is, and in base64, hexadecimal and other usual spellings. A key that the caller brought is the caller's to see.
+// Removes the operator's key from an answer, because a provider or a proxy before it may repeat the key that it
+// received. The key is removed from non-streaming answers and from streams, even where it arrives in pieces, both as it
+// is and in base64, hexadecimal and other usual spellings. A key that the caller sent is not removed.
 import type { ChatChunk, ChunkChoice, ChunkDelta } from "../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { isKey, KeyFinder, KeyWatch, withoutKeys } from "../core/quoted-key.ts";
@@ -7,18 +8,18 @@ import { type Credential, secretsOf } from "../core/target.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import { decoderAround, type StreamDecoder } from "../providers/provider.ts";
 
-/** Empty: there is nothing to look for. */
+/** Empty when there is nothing to search for. */
 function keysOf(credential: Credential | null): readonly string[] {
   return credential === null || credential.fromCaller ? [] : secretsOf(credential).filter(isKey);
 }
 
-/** The text of a plain answer, as it came. */
+/** `text` is the text of a non-streaming answer as it arrived. */
 export function answerWithoutKeys(text: string, credential: Credential | null): string {
   const keys = keysOf(credential);
   return keys.length === 0 ? text : withoutKeys(text, keys);
 }
 
-/** The same decoder, whose chunks hold no key. */
+/** Returns the same decoder, but its chunks contain no key. */
 export function decoderWithoutKeys(decoder: StreamDecoder, credential: Credential | null): StreamDecoder {
   const keys = keysOf(credential);
   if (keys.length === 0) return decoder;
@@ -37,13 +38,16 @@ export function decoderWithoutKeys(decoder: StreamDecoder, credential: Credentia
   });
 }
 
-/** A key that stands in one event as a whole is taken out wherever it stands there, as in a plain answer. */
+/** Removes a key that is whole within one event, wherever it is in the event, as in a non-streaming answer. */
 function eventWithoutKeys(event: SseEvent, keys: readonly string[]): SseEvent {
   const data = withoutKeys(event.data, keys);
   return data === event.data ? event : { ...event, data };
 }
 
-/** What comes in pieces, over several events, are the texts of deltas: each string of a delta is a text of its own, by the place where it stands. */
+/**
+ * Removes keys that arrive in pieces over several events, in the texts of deltas. Each string of a delta is a text of
+ * its own, identified by its position.
+ */
 class StreamTexts {
   readonly #finder: KeyFinder;
   readonly #watches = new Map<string, KeyWatch>();
@@ -66,7 +70,7 @@ class StreamTexts {
     return changed === null ? chunk : { ...chunk, choices: changed };
   }
 
-  /** What was held back of texts that ended in the beginning of a key. */
+  /** Returns what was held back of texts that ended with the beginning of a key. */
   end(): readonly ChatChunk[] {
     const chunks = [...this.#watches].flatMap(([place, watch]) => {
       const rest = watch.end();
@@ -94,7 +98,7 @@ class StreamTexts {
     const items = value as readonly Json[];
     let changed: Json[] | null = null;
     items.forEach((item, at) => {
-      // a call and a block of reasoning are known by their own index
+      // tool calls and blocks of reasoning are identified by their own index
       const index = isObject(item) && typeof item["index"] === "number" ? item["index"] : at;
       const shown = this.#value(item, `${place}.${name}`, String(index));
       if (shown !== item) (changed ??= [...items])[at] = shown as Json;
@@ -103,7 +107,7 @@ class StreamTexts {
   }
 
   #text(text: string, owner: string, name: string): string {
-    // nearly always: the key can neither begin in it nor go on from before
+    // the usual case: the key can neither begin in this text nor continue from an earlier one
     if (this.#watches.size === 0 && !this.#finder.mayBeginIn(text)) return text;
     const place = `${owner}.${name}`;
     const known = this.#watches.get(place);
@@ -115,7 +119,7 @@ class StreamTexts {
   }
 }
 
-/** A delta that holds the text alone; a number is the index of a call or a block. */
+/** Builds a delta with only this text; a numeric name is the index of a tool call or a block. */
 function nested([name, ...inner]: readonly string[], text: string): Json {
   if (name === undefined) return text;
   if (/^\d+$/.test(name)) return [{ index: Number(name), ...(nested(inner, text) as object) }];

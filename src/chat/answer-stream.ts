@@ -1,5 +1,6 @@
-// Bytes of a provider's stream -> text of the client's stream, one read at a time: parser, decoder, grammar. Stops at `[DONE]` or at the end of the
-// bytes; what is not complete by then was cut, but where the protocol's own terminator came and the end can be inferred (decisions 8.3).
+// Translates the bytes of a provider's stream to the text of the client's stream, one read at a time, through parser,
+// decoder and stream normalizer. It stops at `[DONE]` or at the end of the bytes. An answer that is incomplete by then
+// was cut off, unless the protocol's own terminator came and the end can be inferred (promise 8.3).
 import { GatewayError } from "../core/errors.ts";
 import type { ChatAnswer, ChatChunk, Usage } from "../core/chat.ts";
 import { isLongEvent, LONG_EVENT, readableEvents } from "./long-events.ts";
@@ -13,25 +14,29 @@ import { nextTurn } from "../wire/turn.ts";
 
 export interface AnswerStream {
   /**
-   * The next text for the client, never empty; null once the stream is complete. Throws what the upstream or the decoder throws: what stood before
-   * the failure in the same read is given first.
+   * Returns the next text for the client, which is never empty, or `null` once the stream is complete. Throws what the
+   * upstream or the decoder throws, after the text that preceded the failure in the same read was returned.
    */
   next(): Promise<string | null>;
-  /** A failure that the next call of `next` will throw. */
+  /** Returns the failure that the next call of `next` will throw. */
   failure(): unknown;
-  /** Lets go of the provider's answer. */
+  /** Cancels reading the provider's response. */
   cancel(): void;
 }
 
-/** Where a stream's chunks go: the grammar, or one choice of it. */
+/** The receiver of a stream's chunks: the stream normalizer, or one choice of it. */
 export type ChunkWriter = Pick<StreamGrammar, "write" | "hear" | "isComplete" | "inferFinish" | "finish">;
 
-/** A provider that sends without end must not keep the one thread: after so many bytes other calls have their turn. */
+/**
+ * A provider that sends without pause must not occupy the thread: after this many bytes, other calls get their turn.
+ */
 const TURN_BYTES = 64 * 1024;
-/** Text that one read may give. Some forms say in a few bytes what takes many on the client's side. */
+/**
+ * The most text that one read may produce, because some formats expand a few bytes to much text on the client's side.
+ */
 const MAX_TEXT = 64 * 1024 * 1024;
 
-/** After `[DONE]` the connection is worth keeping: its body is read to the end, but not for long. */
+/** After `[DONE]`, the body is read to its end for at most this long, so that the connection can be reused. */
 const DRAIN_MS = 1000;
 
 export function openAnswerStream(
@@ -47,7 +52,7 @@ export function openAnswerStream(
   let failure: unknown = undefined;
   let turnBytes = 0;
 
-  /** The text that events give, up to `[DONE]` or a failure, which is kept. */
+  /** Returns the text of the events up to `[DONE]` or a failure, which is stored. */
   async function translate(events: readonly SseEvent[]): Promise<string> {
     let out = "";
     try {
@@ -69,7 +74,7 @@ export function openAnswerStream(
     return out;
   }
 
-  /** The same under guards, which see what was said before it is written. */
+  /** Does the same with guards, which see the content before it is written. */
   async function translateGuarded(events: readonly SseEvent[], under: StreamUnderGuards): Promise<string> {
     let out = "";
     const writeGuarded = async (chunks: readonly ChatChunk[]): Promise<void> => {
@@ -86,7 +91,7 @@ export function openAnswerStream(
           chunks.push(...decoder.push(event));
         }
       } finally {
-        // what stood before a failure in the same read is given first
+        // the chunks before a failure in the same read are written first
         const before = chunks;
         chunks = [];
         await writeGuarded(before);
@@ -95,7 +100,8 @@ export function openAnswerStream(
         await writeGuarded(decoder.end());
         const isCut = !writer.isComplete && decoder.isTerminated !== true;
         const rest = isCut ? [] : under.end();
-        // whether the calls of an answer without a finish reason are whole is seen once nothing of them is held
+        // only after the guards have released everything is it known whether the tool calls of an answer without a
+        // finish reason are complete
         out += write(writer, rest instanceof Promise ? await rest : rest);
         demandComplete();
         out += writer.finish(usage());
@@ -148,11 +154,11 @@ export function openAnswerStream(
         if (refusal !== null) ended = false;
         const out = await (guarded === null ? translate(events) : translateGuarded(events, guarded));
         if (refusal !== null) failure ??= refusal;
-        // what is written of it is encoded in a turn of its own
+        // a long text is encoded in a turn of its own
         if (out.length >= LONG_EVENT) await nextTurn();
         if (out !== "") return out;
       }
-      // what a decoder or a driver throws is told as it is
+      // what a decoder or a driver throws is passed on as it is
       // oxlint-disable-next-line typescript/only-throw-error
       if (failure !== undefined) throw failure;
       return null;
@@ -176,7 +182,7 @@ function drain(body: UpstreamBody): void {
     try {
       while ((await body.read()) !== null);
     } catch {
-      // the answer is complete: how the connection ends does not matter to it
+      // the answer is complete, so that it does not matter how the connection ends
     } finally {
       clearTimeout(timer);
     }
@@ -184,7 +190,7 @@ function drain(body: UpstreamBody): void {
   void readOn();
 }
 
-/** A whole answer as one chunk, for a server that answers a streamed call with plain JSON. */
+/** Turns a non-streaming answer into one chunk, for a server that answers a streamed call with plain JSON. */
 export function chunkOfAnswer(answer: ChatAnswer): ChatChunk {
   const choices = answer.choices.map(({ message, ...choice }) => ({
     ...choice,

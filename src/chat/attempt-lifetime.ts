@@ -1,4 +1,5 @@
-// How long one attempt lives: a signal that ends it alone, the clocks of its route, and the few bytes that a plain answer is read on for after its client left.
+// How long one attempt lives: a signal that ends only this attempt, the timeouts of its route, and the few bytes that a
+// non-streaming answer is still read after its client has disconnected.
 import { Cancellation, type CancelSignal } from "../core/cancellation.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { RouteTimeouts } from "../core/route.ts";
@@ -6,7 +7,10 @@ import type { UpstreamLimits } from "../wire/upstream.ts";
 import type { AttemptRecorder } from "./attempt-recorder.ts";
 import type { Call } from "./call.ts";
 
-/** A plain answer that has begun is read for so long, or so many bytes, after its client has left: its usage stands at its end (promise 7.7). */
+/**
+ * A non-streaming answer that has begun is read for this long, or this many bytes, after its client has disconnected,
+ * because its usage is at its end (promise 7.7).
+ */
 const READ_ON_MS = 2_000;
 const READ_ON_BYTES = 256 * 1024;
 
@@ -18,7 +22,7 @@ export class AttemptLifetime {
   readonly #cancellation = new Cancellation();
   readonly #isStream: boolean;
   #bytes = 0;
-  /** Bytes of the answer at which reading on ends; null while the client is there. */
+  /** The number of bytes of the answer at which reading ends; `null` while the client is connected. */
   #lastByte: number | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -34,7 +38,7 @@ export class AttemptLifetime {
     };
     if (call.signal.aborted) this.#cancellation.abort(call.signal.reason);
     else call.signal.addEventListener("abort", this);
-    // the first token of a plain answer cannot be seen: it comes with the last
+    // a non-streaming answer arrives as a whole, so that its first token cannot be timed
     const firstTokenMs = this.#isStream ? timeouts.firstTokenMs : null;
     if (firstTokenMs !== null) this.#timer = setTimeout(() => this.end(tooLate(firstTokenMs)), firstTokenMs);
   }
@@ -43,7 +47,7 @@ export class AttemptLifetime {
     return this.#cancellation;
   }
 
-  /** The call itself has ended. */
+  /** Called when the call itself has ended. */
   handleEvent(): void {
     const { reason } = this.#call.signal;
     if (!this.#mayReadOn(reason)) return this.end(reason);
@@ -52,7 +56,7 @@ export class AttemptLifetime {
     this.#timer = setTimeout(() => this.end(reason), Math.max(0, Math.min(READ_ON_MS, this.#call.deadline.leftMs())));
   }
 
-  /** The client has left, and each plain answer that it waited for has begun. */
+  /** Whether the client has disconnected after each non-streaming answer that it waited for had begun. */
   #mayReadOn(reason: unknown): boolean {
     if (this.#isStream || !(reason instanceof GatewayError) || reason.code !== "client_closed") return false;
     return (
@@ -61,13 +65,16 @@ export class AttemptLifetime {
     );
   }
 
-  /** Whether a plain answer of so many bytes is read on. */
+  /** Whether a non-streaming answer of this many bytes is read further. */
   readonly readsOn = (bytes: number): boolean => {
     this.#bytes = bytes;
     return this.#lastByte === null || bytes <= this.#lastByte;
   };
 
-  /** The first content, or the whole of a plain answer, is there; in a round of tools also a call that the client does not see. */
+  /**
+   * The first content or the whole of a non-streaming answer has arrived; in a tool round, also a tool call that the
+   * client does not see.
+   */
   contentCame(): void {
     this.hasContent = true;
     clearTimeout(this.#timer);

@@ -1,5 +1,6 @@
-// Measures what one attempt uses and charges the call for it once, whichever way the attempt ends (promise 4.2, docs/decisions/0016). What reached a provider that
-// did not refuse it is paid for: by the provider's figures where they came, otherwise by estimate, which is the prompt at least and what was generated.
+// Measures what one attempt uses and charges the call for it once, however the attempt ends (promise 4.2,
+// docs/decisions/0016). A request that reached a provider and was not refused is paid for: by the provider's figures
+// where there are any, otherwise by an estimate, which is at least the prompt and what was generated.
 import { estimatedUsage } from "../accounting/estimate.ts";
 import { summedUsage } from "../accounting/summed-usage.ts";
 import type { ChatRequest, Usage } from "../core/chat.ts";
@@ -11,11 +12,14 @@ import type { StreamGrammar } from "./stream-grammar.ts";
 
 export interface AttemptUsage {
   readonly usage: Usage;
-  /** The usage, or a part of it, is an estimate of the gateway's. */
+  /** The usage, or a part of it, is the gateway's estimate. */
   readonly isEstimated: boolean;
 }
 
-/** What is read of an answer shows the usage of the upstream request at this place of the attempt; null while nothing was generated and no figures came. */
+/**
+ * Returns the usage that the answer to the upstream request at this index shows so far; `null` while nothing was
+ * generated and no figures came.
+ */
 export type UsageSource = (index: number) => AttemptUsage | null;
 
 export class AttemptMeter {
@@ -23,7 +27,7 @@ export class AttemptMeter {
   readonly #attempt: PricedAttempt & { readonly fitted: { readonly request: ChatRequest } };
   readonly #requests: readonly AttemptRecorder[];
   #source: UsageSource | null = null;
-  /** Upstream requests that their providers have, and did not refuse. */
+  /** Upstream requests that reached their providers and were not refused. */
   readonly #accepted = new Set<AttemptRecorder>();
   #isCharged = false;
 
@@ -37,23 +41,25 @@ export class AttemptMeter {
     this.#requests = requests;
   }
 
-  /** Usage is read from the answers from here on. */
+  /** From here on, usage is read from the answers. */
   readFrom(source: UsageSource): void {
     this.#source = source;
   }
 
-  /** Notes whether the provider has the request: false where it never arrived, or was refused. */
+  /** Records whether the provider has the request: false when it never arrived or was refused. */
   accepted(request: AttemptRecorder, isAccepted: boolean): void {
     if (isAccepted) this.#accepted.add(request);
     else this.#accepted.delete(request);
   }
 
-  /** The answer to this request has shown usage: figures, or generated content. */
+  /** Whether the answer to this request has shown usage: figures, or generated content. */
   hasUsage(request: AttemptRecorder): boolean {
     return this.#source?.(this.#requests.indexOf(request)) != null;
   }
 
-  /** What the attempt has used so far, which is the sum over its requests; null where it reached no provider, or was refused. */
+  /**
+   * What the attempt has used so far, as the sum over its requests; `null` when it reached no provider or was refused.
+   */
   get usage(): AttemptUsage | null {
     if (this.#requests.length === 1) return this.#usageOf(0);
     const parts = this.#requests.map((_, index) => this.#usageOf(index)).filter((part) => part !== null);
@@ -75,7 +81,9 @@ export class AttemptMeter {
     charge(this.#call, this.#attempt.fitted.request, this.#attempt.resolved, usage);
   }
 
-  /** The attempt is over. Records the usage of each upstream request, and charges what no answer was charged for. */
+  /**
+   * The attempt is over. Records the usage of each upstream request, and charges what was not charged with an answer.
+   */
   close(): void {
     for (const [index, request] of this.#requests.entries()) {
       const part = this.#usageOf(index);
@@ -84,12 +92,15 @@ export class AttemptMeter {
     const used = this.usage;
     if (this.#isCharged || used === null) return;
     this.charge(used);
-    // usage of an attempt that brought no answer is the call's usage only where nothing better is known
+    // the usage of an attempt without an answer becomes the call's usage only where nothing better is known
     if (!this.#call.recorder.knowsUsage) this.#call.recorder.used(used.usage, used.isEstimated);
   }
 }
 
-/** What a stream has used by now; null where nothing is known. Figures that came before its end need not hold all that was generated since. */
+/**
+ * Returns what a stream has used so far; `null` when nothing is known. Figures that came before its end need not
+ * contain all that was generated since.
+ */
 export function streamUsage(
   request: ChatRequest,
   stream: Pick<StreamGrammar, "reportedUsage" | "hasGenerated" | "generated" | "isComplete">,

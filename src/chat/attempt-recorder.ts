@@ -1,4 +1,4 @@
-// The row of one upstream request in the record of its call. Nothing else changes such a row.
+// The row of one upstream request in the record of its call. Only this class changes the row.
 import type { ErrorCode } from "../core/errors.ts";
 import type { Usage } from "../core/chat.ts";
 import type { Attempt, UsageSource } from "../core/record.ts";
@@ -34,7 +34,7 @@ export class AttemptRecorder {
     };
   }
 
-  /** The head of an upstream response is there. Returns whether it is the first of this request. */
+  /** The head of an upstream response has arrived. Returns whether it is the first response of this request. */
   responded(status: number, requestId: string | null): boolean {
     const isFirst = this.#row.headMs === null;
     this.#row.headMs ??= this.#clock.elapsedMs();
@@ -43,13 +43,13 @@ export class AttemptRecorder {
     return isFirst;
   }
 
-  /** The provider's own code of its refusal, and how long it asked to wait. */
+  /** Records the provider's own error code, and how long it asked to wait. */
   refused(nativeCode: string | null, retryAfterMs: number | null): void {
     this.#row.nativeCode = nativeCode;
     this.#row.retryAfterMs = retryAfterMs;
   }
 
-  /** How long a provider asked to wait in an error inside its stream. */
+  /** Records how long a provider asked to wait in an error inside its stream. */
   retryAfter(retryAfterMs: number | null): void {
     this.#row.retryAfterMs = retryAfterMs;
   }
@@ -58,7 +58,7 @@ export class AttemptRecorder {
     this.#row.firstContentMs = this.#clock.elapsedMs();
   }
 
-  /** The model that the provider says has answered. */
+  /** Records the model that answered, as the provider reports it. */
   answeredBy(model: string | null): void {
     this.#row.toldModel = model;
   }
@@ -68,12 +68,12 @@ export class AttemptRecorder {
     this.#row.usageSource = source;
   }
 
-  /** The request is over; only the first end has a time. */
+  /** The request is over; only the first call records a time. */
   ended(): void {
     this.#row.totalMs ??= this.#clock.elapsedMs();
   }
 
-  /** The whole of a non-streaming answer is there, which is its first content as well. */
+  /** A non-streaming answer is complete; this is also the time of its first content. */
   answered(): void {
     this.#row.firstContentMs = this.#row.totalMs = this.#clock.elapsedMs();
   }
@@ -82,7 +82,7 @@ export class AttemptRecorder {
     this.#row.code = code;
   }
 
-  /** Names why the request was ended from this side, unless it failed by itself before. */
+  /** Records why the gateway ended the request, unless it had failed by itself before. */
   endedBy(code: ErrorCode): void {
     this.#row.code ??= code;
   }

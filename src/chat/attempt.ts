@@ -1,4 +1,5 @@
-// One attempt at one target: encode, check the address, sign, send; a refusal of the provider becomes an error of the catalogue.
+// The upstream requests of one attempt: encode, check the address, sign, send, and turn an error response of the
+// provider into an error of the catalogue.
 import { type DecodeContext, type EncodedRequest, StreamError, type UpstreamFailure } from "../providers/provider.ts";
 import { checkAddress } from "../wire/address-guard.ts";
 import { retryAfterMs } from "../wire/retry-after.ts";
@@ -25,22 +26,23 @@ export interface OpenAnswer {
   readonly request: AttemptRecorder;
 }
 
-/** Error bodies are read no further than this. */
+/** Error bodies are read only up to this size. */
 const MAX_ERROR_BYTES = 256 * 1024;
 const MAX_NATIVE_CODE = 200;
 
-/** Sends one upstream request, or as many as the request's choices take. */
+/** Sends one upstream request, or as many as the choices of the request need. */
 export function sendRequests(attempt: OpenAttempt, call: Call): readonly Promise<OpenAnswer>[] {
   const {
     fitted: { request },
     resolved,
   } = attempt;
   const calls = callsFor(request, resolved.provider, resolved.target.model);
-  // what has to be fetched is fetched once for all, and what goes out is written once, however often it goes
+  // content is fetched once for all requests, and the request is encoded once, however often it is sent
   const encoded = encodedFor(attempt, call);
   return Array.from({ length: calls }, async (_, index) => {
     const { bytes, body } = (await encoded).request;
-    // the system takes megabytes of each at once: a turn of its own for each, unless one has failed by then
+    // the kernel takes megabytes of each request at once, so that each is sent in a turn of its own, unless one has
+    // failed by then
     if ((bytes ?? body).length > SENT_AT_ONCE)
       for (let turn = 0; turn < index; turn++) {
         await nextTurn();
@@ -49,10 +51,10 @@ export function sendRequests(attempt: OpenAttempt, call: Call): readonly Promise
     return sendRequest(encoded, attempt, call);
   });
 }
-/** Bytes or characters of a request that goes out several times. */
+/** In bytes or characters, for a request that is sent several times. */
 const SENT_AT_ONCE = 65_536;
 
-/** All of them; the first failure ends the others. */
+/** Waits for all answers; the first failure ends the other requests. */
 export async function allOf(
   answers: readonly Promise<OpenAnswer>[],
   { lifetime }: OpenAttempt,
@@ -71,7 +73,7 @@ export function besideFailure(): GatewayError {
   return new GatewayError("superseded", "Another request of the same attempt has failed.");
 }
 
-/** The provider's answer once its head says success. Throws GatewayError. */
+/** Returns the provider's response once its head reports success. Throws GatewayError. */
 async function sendRequest(encoding: Promise<EncodedRequest>, attempt: OpenAttempt, call: Call): Promise<OpenAnswer> {
   const { resolved } = attempt;
   const { provider, target } = resolved;
@@ -107,7 +109,7 @@ async function encodedFor({ fitted, resolved }: OpenAttempt, call: Call): Promis
   }
 }
 
-/** Throws what a status that is no success means. */
+/** Throws the error that a status other than success means. */
 async function sendChecked(
   request: UpstreamRequest,
   attempt: OpenAttempt,
@@ -117,13 +119,13 @@ async function sendChecked(
   const response = await call.clock.waiting(send(request, attempt, call, recorder));
   const isSuccess = response.status >= 200 && response.status <= 299;
   const isFirst = recorder.responded(response.status, toldRequestId(response, attempt.resolved));
-  // a request that follows up an accepted one does not take that back
+  // a request that follows up an accepted one does not change that
   if (isFirst) attempt.meter.accepted(recorder, isSuccess);
   if (!isSuccess) throw await refusal(response, attempt, call, recorder);
   return response;
 }
 
-/** The provider's own id of the request. What is no plain word, or has a key in it, is none. */
+/** Returns the provider's own id of the request; `null` for a value that is not a plain token or contains a key. */
 function toldRequestId(response: UpstreamResponse, { provider, target }: Resolved): string | null {
   for (const name of provider.requestIds) {
     const id = response.header(name);
@@ -133,7 +135,7 @@ function toldRequestId(response: UpstreamResponse, { provider, target }: Resolve
 }
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
 
-/** The model that the provider says has answered, as far as it can stand in a header. */
+/** Returns the model that answered, as the provider reports it, if it can be sent in a header. */
 export function toldModel(model: unknown, { target }: Resolved): string | null {
   return typeof model === "string" && MODEL_NAME.test(model) && redacted(model, target) === model ? model : null;
 }
@@ -146,7 +148,7 @@ async function send(
   recorder: AttemptRecorder,
 ): Promise<UpstreamResponse> {
   const { allowPrivateAddresses } = call.snapshot;
-  // a long request was signed where it was written
+  // a long request was signed where it was encoded
   const signing =
     request.bytes !== undefined
       ? request
@@ -173,7 +175,10 @@ async function send(
   });
 }
 
-/** Behind the signature, which has no part in it. A header of that name that the caller set for the provider stays. */
+/**
+ * Adds the headers after signing, because they are not part of the signature. A header of that name that the caller set
+ * for the provider is kept.
+ */
 function traced(request: UpstreamRequest, trace: TraceHeaders | null): UpstreamRequest {
   return trace === null || "traceparent" in request.headers
     ? request
@@ -218,7 +223,10 @@ function setAsideRefused(
   if (reason === "authentication" || reason === "quota") returnRefused(resolved, reason, call);
 }
 
-/** Records that an attempt failed after its requests were sent, whichever of them failed; returns the error that the call fails with. */
+/**
+ * Records that an attempt failed after its requests were sent, whichever of them failed. Returns the error with which
+ * the call fails.
+ */
 export function closeAttempt(thrown: unknown, attempt: OpenAttempt, call: Call): unknown {
   const request = endingRequest(attempt);
   if (request === undefined) return thrown;
@@ -227,12 +235,12 @@ export function closeAttempt(thrown: unknown, attempt: OpenAttempt, call: Call):
   return error;
 }
 
-/** Records that an upstream request failed, whenever it did; returns the error that the call fails with. */
+/** Records that an upstream request failed, at whatever time. Returns the error with which the call fails. */
 export function closeRequest(recorder: AttemptRecorder, thrown: unknown, attempt: OpenAttempt, call: Call): unknown {
   const { resolved, meter } = attempt;
   attempt.failing ??= recorder;
   if (thrown instanceof StreamError) {
-    // the provider's own error before anything was generated is a refusal, whatever the head of its response said
+    // the provider's own error before anything was generated counts as a refusal, whatever the head of its response was
     if (!meter.hasUsage(recorder)) meter.accepted(recorder, false);
     setAsideRefused(thrown.failure, resolved, call);
     recorder.retryAfter(thrown.failure.retryAfterMs ?? null);

@@ -1,4 +1,5 @@
-// The bounds of a chat request's body (decisions 5.8): of its JSON, which are looked at before a value is made, and of the names in it.
+// The bounds of a chat request's body (promise 5.8): those of its JSON, which are checked before a value is created,
+// and those of the names in it.
 import type { BodyBounds } from "../core/body-bounds.ts";
 import { GatewayError } from "../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
@@ -34,12 +35,12 @@ export function jsonBounds(bounds: BodyBounds): JsonBounds {
   return fresh;
 }
 
-/** `path`: of what is too large; empty where it is the whole. */
+/** `path` is the path of the member that is too large; empty for the whole body. */
 export function beyondBound(message: string, path: string): GatewayError {
   return new GatewayError("invalid_request", message, { param: path === "" ? null : path });
 }
 
-/** Fields that are names of something. */
+/** Fields that contain the name of something. */
 const NAMES = [
   "model",
   "route",
@@ -54,7 +55,10 @@ const NAMES = [
   "function_call",
 ] as const;
 
-/** Throws `invalid_request` with the path of the first name that is too long. What has another type than it should is told by the parser. */
+/**
+ * Throws `invalid_request` with the path of the first name that is too long. The parser reports values of the wrong
+ * type.
+ */
 export function demandShortNames(body: JsonObject, { maxNameCharacters: max }: BodyBounds): void {
   for (const name of NAMES) demandShort(body[name], name, max);
   const { modalities, fallbacks, model_list: list, context_window_fallback_dict: models } = body;

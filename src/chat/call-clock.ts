@@ -1,12 +1,12 @@
-// The time of one call since its request arrived, and how much of it was spent waiting for a provider, a tool server or the client. What is not waiting is the
-// gateway's own time.
+// The time of one call since its request arrived, and how much of it was spent waiting for a provider, a tool server or
+// the client. The rest is the gateway's own time.
 import type { Clock } from "../core/clock.ts";
 
 export class CallClock {
   readonly #clock: Pick<Clock, "monotonic">;
   readonly #startedMs: number;
   #waitedMs = 0;
-  /** Waits in progress: several choices of one answer wait side by side. */
+  /** The number of waits in progress: several choices of one answer wait at the same time. */
   #waits = 0;
   #waitingSinceMs = 0;
 
@@ -21,7 +21,10 @@ export class CallClock {
     return this.#clock.monotonic() - this.#startedMs;
   }
 
-  /** Milliseconds of `elapsedMs` in which nothing was waited for. It is right during a wait as well: the head of a stream may be sent in one. */
+  /**
+   * The part of `elapsedMs` without waiting. It is also right during a wait, because the head of a stream may be sent
+   * in one.
+   */
   ownMs(): number {
     const waitingMs = this.#waits === 0 ? 0 : this.#clock.monotonic() - this.#waitingSinceMs;
     return Math.max(0, this.elapsedMs() - this.#waitedMs - waitingMs);
@@ -37,12 +40,12 @@ export class CallClock {
     }
   }
 
-  /** For loops that wait often: `waiting` without the promise around it. */
+  /** Begins a wait without the promise of `waiting`, for loops that wait often. */
   waitBegins(): void {
     if (this.#waits++ === 0) this.#waitingSinceMs = this.#clock.monotonic();
   }
 
-  /** Has no effect when nothing is waited for. */
+  /** Ends a wait; it has no effect when there is none. */
   waitEnds(): void {
     if (this.#waits === 0) return;
     this.#waits -= 1;

@@ -1,17 +1,21 @@
-// When a call has to be over (promise 7.2): by the timeout of its request, else by the limit that its client told in a header, else by the gateway's default; and by
-// the bound of the route that serves it, where the request set no timeout.
+// When a call has to be over (promise 7.2): by the timeout of its request, or else by the limit that its client states
+// in a header, or else by the gateway's default; and by the bound of the route that serves it, where the request sets
+// no timeout.
 import { MAX_TIMER_MS } from "../core/clock.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { CallClock } from "./call-clock.ts";
 
-/** A client that tells its own limit gets the gateway's error this much earlier, instead of cutting the connection itself. */
+/**
+ * A client that states its own limit receives the gateway's error this much earlier, instead of closing the connection
+ * itself.
+ */
 const CLIENT_LIMIT_MARGIN_MS = 5000;
 
-/** What decides when a call has to be over. All in milliseconds. */
+/** What decides when a call has to be over, in milliseconds. */
 export interface AskedTime {
-  /** `timeout` of the request; null: it sets none. */
+  /** `timeout` of the request; `null` when it sets none. */
   readonly requestMs: number | null;
-  /** The limit of the client library, which stands in a header; null: it tells none. */
+  /** The limit of the client library, from a header; `null` when there is none. */
   readonly clientMs: number | null;
   readonly defaultMs: number;
 }
@@ -31,7 +35,7 @@ export class CallDeadline {
     this.#expire = expire;
   }
 
-  /** The client chose the timeout, by the request or by its header. */
+  /** Whether the client chose the timeout, in the request or in its header. */
   get isSetByClient(): boolean {
     return this.#isSetByClient;
   }
@@ -44,7 +48,7 @@ export class CallDeadline {
     this.#set(ownMs ?? defaultMs);
   }
 
-  /** Applies the bound of the route that the call begins with; null: it has none. */
+  /** Applies the bound of the route with which the call begins; `null` when it has none. */
   boundByRoute(totalMs: number | null): void {
     if (totalMs !== null) this.#tighten(totalMs);
   }

@@ -1,5 +1,5 @@
-// One call from the place that it takes among the calls in flight to the publication of its record, which happens exactly once: its one abort signal, what has to be
-// released at its end, and its row in the ledger.
+// One call from its entry among the calls in flight to the publication of its record, which happens exactly once: its
+// one abort signal, what has to be released at its end, and its entry in the ledger.
 import type { LimitedCall } from "../admission/limited-call.ts";
 import { Cancellation, type CancelSignal } from "../core/cancellation.ts";
 import type { ChatRequest } from "../core/chat.ts";
@@ -20,15 +20,15 @@ export class CallLifetime {
   readonly #recorder: CallRecorder;
   readonly #clock: CallClock;
   readonly #cancellation = new Cancellation();
-  /** Attempts and runs of tools that have not ended: each does what is left to do of it where the call ends first. */
+  /** Attempts and tool runs that have not ended. Each of these functions finishes its part when the call ends first. */
   readonly #inFlight = new Set<() => void>();
-  /** Null: no limit applies to the caller, or who calls is not known yet. */
+  /** `null` when no limit applies to the caller, or the caller is not known yet. */
   #limited: LimitedCall | null = null;
-  /** Null: what is said in the call is not kept. */
+  /** `null` when the content of the call is not kept. */
   #content: ContentKeeper | null = null;
-  /** The request whose conversation another thread holds; null: there is none. */
+  /** The request whose conversation another thread holds; `null` when there is none. */
   #held: ChatRequest | null = null;
-  /** Its place among the calls in flight; null: it has none now. */
+  /** The call's place among the calls in flight; `null` when it has none. */
   #place: CallUnderWay | null = null;
   #ledgerEntry: OpenEntry | null = null;
   #isPublished = false;
@@ -49,27 +49,36 @@ export class CallLifetime {
     return this.#limited;
   }
 
-  /** Takes a place among the calls in flight, and among those of the tenant. Throws `shutting_down`, `stale_snapshot`, `gateway_overloaded`. */
+  /**
+   * Takes a place among the calls in flight, and among those of the tenant. Throws `shutting_down`, `stale_snapshot` or
+   * `gateway_overloaded`.
+   */
   enter(tenantId: string, bounds: ServerLimits): void {
     const place: CallUnderWay = { tenantId, abandon: this.abandon };
     this.#context.traffic.enter(place, bounds);
     this.#place = place;
   }
 
-  /** Releases the conversation that another thread holds once the call is over and what is kept of it is ready. Returns the request. */
+  /**
+   * Releases the conversation that another thread holds once the call is over and its content is ready. Returns the
+   * request.
+   */
   holding(request: ChatRequest): ChatRequest {
     if (this.#isPublished) this.#context.longRequests?.release(request);
     else this.#held = request;
     return request;
   }
 
-  /** What has to be settled at the end. */
+  /** Sets what has to be settled at the end. */
   authorized(limited: LimitedCall | null, content: ContentKeeper | null): void {
     this.#limited = limited;
     this.#content = content;
   }
 
-  /** An attempt may run: from the first one on the call is charged, whatever becomes of this process. Throws `ledger_unavailable`. */
+  /**
+   * An attempt may run. From the first one on, the call is charged even if this process dies. Throws
+   * `ledger_unavailable`.
+   */
   admitted(): void {
     const { ledger, integrations } = this.#context;
     const { record } = this.#recorder;
@@ -80,28 +89,31 @@ export class CallLifetime {
     this.#limited?.recorded();
   }
 
-  /** Something begins that `end` ends where the call ends first. Returns what to call when it has ended by itself: whether it was still in flight. */
+  /**
+   * Something begins that `end` ends if the call ends first. Returns a function to call when it has ended by itself,
+   * which returns whether it was still in flight.
+   */
   began(end: () => void): () => boolean {
     this.#inFlight.add(end);
     return () => this.#inFlight.delete(end);
   }
 
-  /** Ends everything that is in flight, for the reason that its client gets. */
+  /** Ends everything that is in flight, for the reason that the client receives. */
   readonly abandon = (reason: unknown): void => this.#cancellation.abort(reason);
 
-  /** The client left: ends the upstream request at once. */
+  /** The client disconnected: ends the upstream request at once. */
   readonly cancel = (): void => {
     if (this.#isPublished) return;
     this.#recorder.cancelled();
     this.abandon(new GatewayError("client_closed", "The client left before the answer was complete."));
   };
 
-  /** Nothing more will be used: what was reserved and not used is given back. */
+  /** Nothing more will be used: releases what was reserved and not used. */
   settleLimits(): void {
     this.#limited?.close();
   }
 
-  /** The call is over. Only the first call of this method counts. */
+  /** The call is over. Only the first call of this method has an effect. */
   publish(): void {
     if (this.#isPublished) return;
     this.#isPublished = true;
@@ -119,12 +131,12 @@ export class CallLifetime {
     this.#context.observer.publish(record, null);
   }
 
-  /** What the last byte of the answer has to wait for, once the call is published; null: nothing. */
+  /** What the last byte of the answer has to wait for once the call is published; `null` when it need not wait. */
   get written(): Promise<void> | null {
     return this.#written;
   }
 
-  /** The content is made ready behind the answer, which does not wait for it; the end of the process does. Never rejects. */
+  /** Prepares the content after the answer, which does not wait for it; the end of the process does. Never rejects. */
   async #publishWithContent(keeper: ContentKeeper): Promise<void> {
     const { record } = this.#recorder;
     await nextTurn();

@@ -1,5 +1,6 @@
-// The policies of one call: asked once before anything is called, and again at each target before each attempt (decisions 3.1 to 3.4). What they say is noted in
-// the record; what the caller reads is the policy's message and its name, never the rule.
+// The policies of one call. They are evaluated once before anything is called, and again for each target before each
+// attempt (promises 3.1 to 3.4). Their outcomes go into the record; the caller receives the policy's message and its
+// name, never the rule.
 import { BlockedText, type GuardPolicy } from "../auth/guarded-text.ts";
 import { ClientFacts, RequestFacts, ScopeFacts, TargetFacts, TokenFacts } from "../auth/policy-facts.ts";
 import type { ChatRequest, Message } from "../core/chat.ts";
@@ -28,14 +29,14 @@ import type { WrittenBody } from "./written-answer.ts";
 export interface PolicyCall {
   readonly sent: ChatRequest;
   readonly principal: Principal;
-  /** Empty: unknown. */
+  /** Returns an empty text when the address is unknown. */
   readonly clientIp: () => string;
   readonly now: () => number;
-  /** Takes what the policies say. */
+  /** Collects the outcomes of the policies. */
   readonly touches: PolicyTouch[];
-  /** Null: guards look here, however long it takes. */
+  /** `null` when guards search in this thread, however long it takes. */
   readonly looking: Looking | null;
-  /** Left out: no other thread holds the conversation. */
+  /** Absent when no other thread holds the conversation. */
   readonly longRequests?: LongRequests | null;
 }
 
@@ -51,9 +52,9 @@ export class CallPolicies {
   readonly #facts: Facts;
   readonly #requests = new Map<ChatRequest, RequestFacts>();
   readonly #guarded = new Map<ChatRequest, Map<string, ChatRequest>>();
-  /** What was found before; null: nobody looked. */
+  /** What was found in advance; `null` when nothing was searched in advance. */
   #ahead: LookedAt | null = null;
-  /** Of a conversation that another thread holds. */
+  /** Outcomes for a conversation that another thread holds. */
   #saidOfHeld: readonly GuardSaid[] = [];
 
   constructor(policies: ProjectPolicies, call: PolicyCall) {
@@ -66,12 +67,15 @@ export class CallPolicies {
     this.#facts = new Facts(call);
   }
 
-  /** Those that concern the caller, for an explanation. */
+  /** The policies that apply to the caller, for an explanation. */
   get all(): readonly Policy[] {
     return this.#policies.all.filter((policy) => this.#concerns(policy, null));
   }
 
-  /** Before anything is called; a promise where there is much to look at. Throws `policy_violation`. */
+  /**
+   * Evaluates the policies before anything is called. Returns a promise when there is much text to search. Throws
+   * `policy_violation`.
+   */
   admit(): void | Promise<void> {
     const { sent } = this.#call;
     this.rules();
@@ -80,7 +84,9 @@ export class CallPolicies {
     return sent.held === undefined ? this.#admitLooked(guards) : this.#admitHeld(sent, guards);
   }
 
-  /** What is held is looked at before what stands here, as the conversation is before parameters. */
+  /**
+   * A held conversation is searched before the rest of the request, just as a conversation is before its parameters.
+   */
   async #admitHeld(sent: ChatRequest, guards: readonly GuardPolicy[]): Promise<void> {
     const { looking, longRequests } = this.#call;
     this.#saidOfHeld = await longRequests!.look(sent, guards, (texts) => looking!.search(texts, guards));
@@ -95,7 +101,7 @@ export class CallPolicies {
       (guard) => guardedRequest(sent, guard),
       (ahead) => {
         this.#ahead = ahead;
-        // those that are for some targets only are as much work there
+        // guards that apply only to some targets take as much work there
         if (ahead === null && guards.some(({ perTarget }) => perTarget))
           guardedRequest(
             sent,
@@ -106,7 +112,7 @@ export class CallPolicies {
     );
   }
 
-  /** The rules that are asked once. Throws `policy_violation`. */
+  /** Evaluates the rules that are evaluated once. Throws `policy_violation`. */
   rules(): void {
     const { refusal, touches } = this.#judge(this.#policies.rules, this.#call.sent, null);
     this.note(touches);
@@ -123,7 +129,7 @@ export class CallPolicies {
     return looking === null ? work(null) : looking.look(guards, characters, visit, work);
   }
 
-  /** Of a round: looks at what it adds to the conversation, where that takes long. */
+  /** Searches what a round adds to the conversation in advance, where that takes long. */
   async lookAhead(messages: readonly Message[]): Promise<void> {
     const guards = this.#guardsAnywhere();
     const { looking } = this.#call;
@@ -154,18 +160,21 @@ export class CallPolicies {
           };
   }
 
-  /** Those of targets as well: at a target nothing is waited for. */
+  /** Includes the guards for single targets, because nothing can be awaited at a target. */
   #guardsAnywhere(): readonly GuardPolicy[] {
     return this.#policies.inputGuards.filter((policy) => this.#concerns(policy, null)) as readonly GuardPolicy[];
   }
 
-  /** What the rules say of a target; an entry of `fallbacks` or `model_list` is a request of its own, of which all of them are asked. */
+  /**
+   * Evaluates the rules for a target. An entry of `fallbacks` or `model_list` is a request of its own, for which all
+   * rules are evaluated.
+   */
   at(target: PolicyTarget, request: ChatRequest): Judgement {
     const asked = request.offered?.asked ?? request;
     return this.#judge(asked === this.#call.sent ? this.#policies.targetRules : this.#policies.all, asked, target);
   }
 
-  /** The request as a target may have it; without one, for every target. Throws `policy_violation`. */
+  /** Returns the request as a target may receive it or, without one, as every target may. Throws `policy_violation`. */
   input(request: ChatRequest, target: PolicyTarget | null): ChatRequest {
     const guards = this.#guards(this.#policies.inputGuards, target);
     if (guards.length === 0) return request;
@@ -183,7 +192,10 @@ export class CallPolicies {
     return fresh;
   }
 
-  /** Notes what these guards say of a conversation that is held; gives those that put words in the place of what they found. Throws BlockedText. */
+  /**
+   * Records what these guards found in a held conversation, and returns the ids of those that mask it. Throws
+   * BlockedText.
+   */
   #masksOfHeld(guards: readonly GuardPolicy[]): readonly string[] {
     const masks: string[] = [];
     for (const { policy, failure, blocks } of this.#saidOfHeld) {
@@ -195,7 +207,7 @@ export class CallPolicies {
     return masks;
   }
 
-  /** What takes too long where nothing can be waited for is a text that was not looked at. Throws BlockedText. */
+  /** A search that takes too long where nothing can be awaited counts as a search that failed. Throws BlockedText. */
   #bounded(guards: readonly GuardPolicy[], request: ChatRequest): ChatRequest {
     const look = (): ChatRequest => guardedRequest(request, textGuard(guards, this.guardSpoke, this.#ahead));
     if (this.#call.looking === null) return look();
@@ -211,7 +223,10 @@ export class CallPolicies {
     }
   }
 
-  /** What a tool gave, as anybody may have it; a promise where there is much to look at. Throws `policy_violation`. */
+  /**
+   * Returns the result of a tool as any target may receive it; a promise when there is much text to search. Throws
+   * `policy_violation`.
+   */
   untrusted(messages: readonly Message[]): readonly Message[] | Promise<readonly Message[]> {
     const guards = this.#guards(this.#policies.inputGuards, null);
     if (guards.length === 0) return messages;
@@ -223,7 +238,10 @@ export class CallPolicies {
     );
   }
 
-  /** What a tool gave, as the client may have it: guards on answers look at it, whichever target they are for. What they block is withheld, and the call goes on. */
+  /**
+   * Returns the result of a tool as the client may receive it. All guards on answers search it, whichever target they
+   * apply to. What they block is withheld, and the call continues.
+   */
   shown(message: Message): Message | Promise<Message> {
     const guards = this.#policies.outputGuards.filter((policy) =>
       this.#concerns(policy, null),
@@ -246,12 +264,12 @@ export class CallPolicies {
     return this.#look(guards, charactersOf([message]), (guard) => guardedMessages([message], guard), look);
   }
 
-  /** What looks at the answer of a target. */
+  /** Returns the guards that search the answer of a target. */
   output(target: PolicyTarget): readonly GuardPolicy[] {
     return this.#guards(this.#policies.outputGuards, target);
   }
 
-  /** Once for each policy and effect. */
+  /** Records each policy and effect once. */
   readonly note = (touches: readonly PolicyTouch[]): void => {
     const { touches: record } = this.#call;
     for (const touch of touches)
@@ -278,7 +296,10 @@ export class CallPolicies {
     }
   }
 
-  /** Looks at a plain answer; a promise where that takes long, as it does where the answer `isLong`. Throws `policy_violation`. */
+  /**
+   * Searches a non-streaming answer; returns a promise when that takes long, which it always does when `isLong` is set.
+   * Throws `policy_violation`.
+   */
   answered(answer: WholeAnswer, guards: readonly GuardPolicy[], isLong: boolean): WholeAnswer | Promise<WholeAnswer> {
     return this.#look(
       guards,
@@ -288,7 +309,7 @@ export class CallPolicies {
     );
   }
 
-  /** Has guards look at a plain answer that another thread holds. Throws `policy_violation`. */
+  /** Searches a non-streaming answer that another thread holds. Throws `policy_violation`. */
   async answeredThere(answer: AnswerToLookAt, guards: readonly GuardPolicy[]): Promise<WrittenBody> {
     const { spoke, blocked, written } = await answer.under((texts) => this.#call.looking!.search(texts, guards));
     for (const { place, failure } of spoke) this.guardSpoke(guards[place]!, failure ?? undefined);
@@ -296,7 +317,7 @@ export class CallPolicies {
     return written!;
   }
 
-  /** Looks at the chunks of a stream. */
+  /** Searches the chunks of a stream. */
   stream(guards: readonly GuardPolicy[]): StreamUnderGuards {
     return this.#call.looking!.stream(guards, this.guardSpoke);
   }
@@ -338,7 +359,7 @@ export class CallPolicies {
     return touches === null ? PASSED : { refusal: null, touches };
   }
 
-  /** False: it does not. Null: it does. Words: it could not be evaluated. */
+  /** Returns false when the rule does not deny, `null` when it denies, and a text when it could not be evaluated. */
   #denies({ rule }: Policy, request: ChatRequest, target: PolicyTarget | null): false | null | string {
     const facts = this.#facts;
     try {
@@ -359,15 +380,15 @@ export class CallPolicies {
   }
 }
 
-/** Steps of the machine that guards may take at a target, for what none has looked at before: some 20 ms. */
+/** The most steps that guards may take at a target for text that was not searched before: some 20 ms. */
 const STEPS_AT_TARGET = 2_000_000;
 
-/** It looks, and does nothing. */
+/** A copy of the policy that searches but neither masks nor blocks. */
 function inAudit(policy: GuardPolicy): GuardPolicy {
   return { ...policy, mode: "audit" };
 }
 
-/** Of texts, by their JSON. */
+/** Returns the characters of the texts, measured by their JSON. */
 function charactersOf(messages: readonly Message[]): number {
   return messages.reduce(
     (sum, message) =>
@@ -387,7 +408,7 @@ const WITHHELD = "(withheld by a policy)";
 const NONE: readonly never[] = [];
 const PASSED: Judgement = { refusal: null, touches: [] };
 
-/** What rules see, made when one asks. */
+/** What rules can read. Each value is created when a rule uses it. */
 class Facts {
   readonly #call: PolicyCall;
   request: RequestFacts;

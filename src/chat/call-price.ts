@@ -1,5 +1,5 @@
-// The price of a call at one target, and what it has cost so far: every attempt that used something is charged at its own target's price, whichever path the
-// call ends on (decisions 4.7, 4.8).
+// The price of a call at one target, and what it has cost so far: every attempt that used something is charged at its
+// own target's price, however the call ends (promises 4.7 and 4.8).
 import { costOf } from "../accounting/cost.ts";
 import { usageWithout } from "../accounting/summed-usage.ts";
 import { type CurrentPrice, priceAt } from "../accounting/price-book.ts";
@@ -10,27 +10,30 @@ import type { Call } from "./call.ts";
 import type { ChatContext } from "./context.ts";
 import type { Resolved } from "./resolve.ts";
 
-/** All of a call that a price depends on. */
+/** The parts of a call on which a price depends. */
 export type PricedCall = Pick<Call, "snapshot"> & {
   readonly context: Pick<ChatContext, "clock">;
   readonly record: Pick<CallRecord, "tenantId" | "projectId">;
 };
 
-/** Where a record says that a price came with the request. */
+/** The price id in the record when the price came with the request. */
 const REQUEST_PRICE = "request";
 
-/** What the gateway knows; null: nothing. */
+/** Returns the price that the gateway knows; `null` when it knows none. */
 export function knownPrice(
   { provider, target }: Pick<Resolved, "provider" | "target">,
   { snapshot, context, record }: PricedCall,
 ): CurrentPrice | null {
   const settings = snapshot.providers.get(target.providerId);
-  // an address of the caller's own has a price of its own
+  // the known price does not apply to an address of the caller's own
   if (settings === undefined || target.isCallersAddress) return null;
   return priceAt(snapshot.prices, record, settings, provider, target.model, context.clock.now());
 }
 
-/** What budgets count: the caller's own price where the token may set one, else what is known (decisions 4.8). */
+/**
+ * Returns the price that budgets count: the caller's own price where the token may set one, otherwise the known one
+ * (promise 4.8).
+ */
 export function countedPrice(
   { options }: Pick<ChatRequest, "options">,
   resolved: Pick<Resolved, "provider" | "target">,
@@ -42,7 +45,7 @@ export function countedPrice(
     : known;
 }
 
-/** Charges the call for what it used at a target. What is used without a known price costs nothing that is known. */
+/** Charges the call for what it used at a target. Usage without a known price adds nothing to the cost. */
 export function charge(
   call: PricedCall & Pick<Call, "mayPrice" | "record" | "recorder">,
   request: Pick<ChatRequest, "options">,
@@ -61,7 +64,10 @@ export function charge(
     );
 }
 
-/** What budgets count of a usage; null: the price is not known. What other models used within the call costs what those cost, where that is known. */
+/**
+ * Returns the cost that budgets count for a usage; `null` when the price is not known. What other models used within
+ * the call costs what those models cost, where that is known.
+ */
 export function countedCost(
   usage: Usage,
   request: Pick<ChatRequest, "options">,
@@ -96,7 +102,10 @@ function sumOf(before: CallCost | null, more: CallCost | null): CallCost | null 
     : { nanoUsd: Math.min((before?.nanoUsd ?? 0) + more.nanoUsd, Number.MAX_SAFE_INTEGER), priceId: more.priceId };
 }
 
-/** One price for all of the prompt, one for all of the answer; of the two the one that was not sent stays what it is. */
+/**
+ * The caller's two prices apply to the whole prompt and the whole answer; a price that was not sent remains the known
+ * one.
+ */
 function ratesOfCaller(own: NonNullable<CallOptions["ownPrice"]>, known: CurrentPrice | null): Rates {
   const rates = known?.rates ?? NO_RATES;
   return {

@@ -1,5 +1,5 @@
-// The record of one call while the call runs. Nothing else writes to it: what limits and policies decided stands in lists of their own, which the record refers to,
-// and an attempt or a run of a tool is written by its own recorder.
+// Writes the record of one call while the call runs. Nothing else writes to it: the outcomes of limits and policies are
+// in lists of their own, to which the record refers, and each attempt and tool run has its own recorder.
 import { summedUsage } from "../accounting/summed-usage.ts";
 import type { ChatRequest, FinishReason, Usage } from "../core/chat.ts";
 import type { GatewayError } from "../core/errors.ts";
@@ -28,12 +28,12 @@ export interface ArrivedCall {
   readonly startedAtMs: number;
   readonly clientRequestId: string | null;
   readonly otelTraceId: string | null;
-  /** Null: the call is not traced. */
+  /** `null` when the call is not traced. */
   readonly trace: TraceContext | null;
   readonly snapshotVersion: number;
 }
 
-/** Usage with where it is from. */
+/** Usage and whether it is estimated. */
 interface NotedUsage {
   readonly usage: Usage;
   readonly isEstimated: boolean;
@@ -54,7 +54,7 @@ export class CallRecorder {
   readonly #attempts: AttemptRecorder[] = [];
   readonly #attemptRows: Readonly<Attempt>[] = [];
   readonly #toolRows: Readonly<ToolRun>[] = [];
-  /** What earlier rounds of tools have used; null: nothing is known. */
+  /** What earlier rounds have used; `null` when nothing is known. */
   #usedBefore: NotedUsage | null = null;
   #knowsUsage = false;
 
@@ -105,7 +105,7 @@ export class CallRecorder {
   readonly authenticated = (token: AccessToken): void => {
     this.#record.tokenId = token.id;
     this.#record.tenantId = token.tenantId;
-    // a personal token may reach several projects, and the request names one of them
+    // a personal token may access several projects, and the request names one of them
     this.#record.projectId = token.projectId;
     this.#record.userId = token.userId;
   };
@@ -124,24 +124,24 @@ export class CallRecorder {
     this.#record.userId = userId;
   }
 
-  /** The list is kept up to date by the limits of the call. */
+  /** The limits of the call keep the list up to date. */
   limitedBy(limits: readonly LimitTouch[]): void {
     this.#record.limits = limits;
   }
 
-  /** The list is kept up to date by the policies of the call. */
+  /** The policies of the call keep the list up to date. */
   policedBy(policies: readonly PolicyTouch[]): void {
     this.#record.policies = policies;
   }
 
-  /** The first target of the plan, and later the one that answers. */
+  /** Records the first target of the plan, and later the one that answers. */
   targeted({ providerId, model }: { readonly providerId: string; readonly model: string }, route: string): void {
     this.#record.route = route;
     this.#record.provider = providerId;
     this.#record.model = model;
   }
 
-  /** What became of the parameters of the request at its target. */
+  /** Records the dispositions of the parameters at the target. */
   fitted({ fates, request }: FittedRequest): void {
     this.#record.fates = fates;
     this.#record.warnings = request.warnings;
@@ -153,12 +153,12 @@ export class CallRecorder {
     this.#record.status = 200;
   }
 
-  /** Null: the call is not traced. */
+  /** Returns `null` when the call is not traced. */
   newSpanId(): string | null {
     return this.#record.trace === null ? null : newSpanId();
   }
 
-  /** `vendor`: as in `Attempt`. */
+  /** `vendor` is as in `Attempt`. */
   beginAttempt(provider: string, vendor: string, model: string): AttemptRecorder {
     const attempt = new AttemptRecorder(
       { provider, vendor, model, round: this.#record.rounds, spanId: this.newSpanId() },
@@ -169,7 +169,7 @@ export class CallRecorder {
     return attempt;
   }
 
-  /** The answer is over: no attempt goes on behind it. */
+  /** The answer is over, and no attempt continues after it. */
   attemptsEnded(): void {
     for (const attempt of this.#attempts) attempt.ended();
   }
@@ -180,23 +180,23 @@ export class CallRecorder {
     return recorder;
   }
 
-  /** What the provider told of itself in this attempt, beside its answer. */
+  /** Records what the provider reported in this attempt beside its answer. */
   answeredBy(attempt: Readonly<Attempt> | undefined): void {
     this.#record.providerModel = attempt?.toldModel ?? null;
     this.#record.providerRequestId = attempt?.requestId ?? null;
   }
 
-  /** The model that a provider named in its stream, where nothing named one before. */
+  /** Records the model that a provider named in its stream, unless one was recorded before. */
   streamedBy(model: string | null): void {
     this.#record.providerModel ??= model;
   }
 
-  /** Something is known of what the present round of tools has used. */
+  /** Whether some usage of the present round is known. */
   get knowsUsage(): boolean {
     return this.#knowsUsage;
   }
 
-  /** What the present round of tools has used so far. The record holds the sum over all rounds. */
+  /** Records what the present round has used so far. The record holds the sum over all rounds. */
   used(usage: Usage, isEstimated: boolean): void {
     const before = this.#usedBefore;
     this.#knowsUsage = true;
@@ -206,17 +206,17 @@ export class CallRecorder {
     this.#record.usageSource = isEstimated || before?.isEstimated === true ? "estimated" : "provider";
   }
 
-  /** What the call has cost so far; null: it is not known. */
+  /** Records what the call has cost so far; `null` when that is not known. */
   costs(cost: CallCost | null): void {
     this.#record.cost = cost;
   }
 
-  /** The same by the caller's own price, which is not counted. */
+  /** Records the same by the caller's own price, which no budget counts. */
   costsCaller(cost: CallCost | null): void {
     this.#record.callerCost = cost;
   }
 
-  /** A round of tools is over, and another one begins. */
+  /** A tool round is over, and another one begins. */
   nextRound(): void {
     const { usage, usageSource } = this.#record;
     this.#usedBefore = usage === null ? null : { usage, isEstimated: usageSource === "estimated" };
@@ -229,17 +229,17 @@ export class CallRecorder {
     this.#record.nativeFinishReasons = [...nativeFinishReasons];
   }
 
-  /** The reasons of the whole answer where several rounds made it. */
+  /** Records the finish reasons of the whole answer when several rounds made it. */
   finishedWith(finishReasons: readonly (FinishReason | null)[]): void {
     this.#record.finishReasons = [...finishReasons];
   }
 
-  /** The answer goes on after all. */
+  /** The answer continues after all. */
   unfinished(): void {
     this.finished({ finishReasons: [], nativeFinishReasons: [] });
   }
 
-  /** A stream brought its terminator and no reason (promise 8.3). */
+  /** The stream had its terminator but no finish reason (promise 8.3). */
   finishInferred(): void {
     this.#record.finishInferred = true;
   }
@@ -265,19 +265,19 @@ export class CallRecorder {
     this.answeredBy(attempts.findLast(({ code }) => code === error.code) ?? attempts.at(-1));
   }
 
-  /** The client left before the answer was complete. */
+  /** The client disconnected before the answer was complete. */
   cancelled(): void {
     this.#record.cancelled = true;
   }
 
-  /** The client left in the middle of a stream. */
+  /** The client disconnected in the middle of a stream. */
   leftInStream(): void {
     this.#record.status = 499;
     this.#record.code = "client_closed";
     for (const attempt of this.#attempts) if (attempt.row.totalMs === null) attempt.endedBy("client_closed");
   }
 
-  /** The call is over, and its record changes no more. */
+  /** The call is over, and its record does not change any more. */
   close(): void {
     this.#record.totalMs = this.#clock.elapsedMs();
     this.#record.ownMs = this.#clock.ownMs();

@@ -1,4 +1,5 @@
-// A call that is authorized: what every step behind authorization works with. Nothing of it changes; what does change is in its clock, its recorder and its lifetime.
+// An authorized call, with which every step after authorization works. The call itself is immutable; its clock, its
+// recorder and its lifetime hold what changes.
 import { LimitedCall } from "../admission/limited-call.ts";
 import type { CancelSignal } from "../core/cancellation.ts";
 import type { ChatRequest } from "../core/chat.ts";
@@ -22,15 +23,15 @@ import type { ReceivedCall } from "./received-call.ts";
 
 /** What the request's headers ask of the answer. */
 export interface CallSetting {
-  /** The answer is an explanation, of which no content is kept. */
+  /** The answer is an explanation, whose content is not kept. */
   readonly isExplained: boolean;
-  /** The answer says what it cost. */
+  /** The answer states its cost. */
   readonly showsCost: boolean;
 }
 
 export class Call {
   readonly context: ChatContext;
-  /** With the providers, routes and limits that the caller may see. */
+  /** With the providers, routes and limits that are visible to the caller. */
   readonly snapshot: Snapshot;
   readonly clock: CallClock;
   readonly deadline: CallDeadline;
@@ -44,13 +45,13 @@ export class Call {
   readonly mayDebug: boolean;
   /** The caller has the permission `custom_price`. */
   readonly mayPrice: boolean;
-  /** The answer says what it cost. */
+  /** The answer states its cost. */
   readonly showsCost: boolean;
-  /** Null: no limit applies to the caller. */
+  /** `null` when no limit applies to the caller. */
   readonly limited: LimitedCall | null;
-  /** Null: no policy applies. */
+  /** `null` when no policy applies. */
   readonly policies: CallPolicies | null;
-  /** Null: what is said in the call is not kept. */
+  /** `null` when the content of the call is not kept. */
   readonly content: ContentKeeper | null;
   readonly #headers: Headers;
 
@@ -120,15 +121,15 @@ export class Call {
     if (rules === undefined || !isSampled(this.traceId, rules.sample)) return null;
     const { guards, longRequests } = this.context;
     const policies = this.snapshot.policies.of(tenantId, projectId);
-    // it is made ready behind the end of the call, whose signal says nothing any more
+    // the content is prepared after the end of the call, whose signal does not matter any more
     const looking = new Looking(guards, { tenantId, signal: null });
     return new ContentKeeper(rules, policies, sent, looking, longRequests);
   }
 
-  /** One of the client's own HTTP headers, by lower-case name. */
+  /** Returns one of the client's own HTTP headers, by lower-case name. */
   readonly clientHeader = (name: string): string | null => this.#headers.get(name);
 
-  /** The attempt that answers in the end, and what became of the parameters there. */
+  /** Records the attempt whose answer the client receives, and the dispositions of the parameters there. */
   won({
     resolved,
     route,
@@ -150,7 +151,10 @@ export class Call {
     return this.recorder.beginAttempt(providerId, vendor, model);
   }
 
-  /** The headers by which spans of a provider or a tool server stand under the span `spanId` of the call; null: none are sent. */
+  /**
+   * Returns the headers that make spans of a provider or a tool server children of the call's span `spanId`; `null`
+   * when none are sent.
+   */
   traceHeaders(spanId: string | null): TraceHeaders | null {
     const { trace } = this.record;
     return trace === null || spanId === null || this.context.tracing?.propagate !== true
@@ -158,13 +162,15 @@ export class Call {
       : traceHeaders(trace, spanId);
   }
 
-  /** What the head of every answer says of the limits that applied (promise 4.4); null: none did. */
+  /**
+   * Returns the headers that report the limits that applied in every response head (promise 4.4); `null` when none did.
+   */
   rateHeaders(): Readonly<Record<string, string>> | null {
     return this.limited?.headers(this.context.clock.now()) ?? null;
   }
 }
 
-/** The store of the limits has not heard of this replica for too long, and gave the place of the call to others (promise 4.2). */
+/** The limit store did not hear from this replica for too long, and gave the call's place to others (promise 4.2). */
 function lostPlace(): GatewayError {
   return new GatewayError(
     "limit_store_unavailable",

@@ -1,5 +1,5 @@
-// Credentials and provider settings that a request brings (they need `byo_endpoint`): `api_key`, `aws_*`, `vertex_*`, `api_version`. What the target's
-// provider takes of them is decided in resolve.ts.
+// Credentials and provider settings that a request contains (they require `byo_endpoint`): `api_key`, `aws_*`,
+// `vertex_*`, `api_version`. resolve.ts decides which of them the target's provider accepts.
 import type { CallerSettings } from "../core/chat.ts";
 import { type CredentialForm, googleServiceAccount, type StoredCredential } from "../core/credential.ts";
 import { GatewayError } from "../core/errors.ts";
@@ -15,13 +15,13 @@ const NO_SETTINGS: CallerSettings = {};
 
 export interface CallerCredential {
   readonly stored: StoredCredential;
-  /** The field that brought it, for errors. */
+  /** The field that contained it, for errors. */
   readonly field: string;
 }
 
 type Fields = Readonly<Record<string, Json>>;
 
-/** By form: at most one of each. Throws `invalid_request` with the field. */
+/** Returns at most one credential of each form. Throws `invalid_request` with the field. */
 export function parseCallerCredentials(fields: Fields): ReadonlyMap<CredentialForm, CallerCredential> {
   const [key, aws, google] = [callerKey(fields), awsPair(fields), googleAccess(fields)];
   if (key === null && aws === null && google === null) return NONE;
@@ -32,7 +32,10 @@ export function parseCallerCredentials(fields: Fields): ReadonlyMap<CredentialFo
   return found;
 }
 
-/** Nothing from a request can bend an address (decisions 1.8). Throws `invalid_request` with the field. */
+/**
+ * Checks the settings, so that a request cannot change an address through them (promise 1.8). Throws `invalid_request`
+ * with the field.
+ */
 export function parseCallerSettings(fields: Fields): CallerSettings {
   let settings: Record<string, string> | null = null;
   for (const name of SETTING_FIELDS) {

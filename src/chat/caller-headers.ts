@@ -1,4 +1,5 @@
-// `headers` and `extra_headers` of a request, and the client's own HTTP headers: what a caller may send along to the provider (decisions 2.10).
+// `headers` and `extra_headers` of a request, and the client's own HTTP headers: what a caller may send to the provider
+// (promise 2.10).
 import { GatewayError } from "../core/errors.ts";
 import { describe, type JsonObject } from "../core/json.ts";
 import type { Target } from "../core/target.ts";
@@ -32,14 +33,17 @@ const FORBIDDEN = new Set([
 const FORBIDDEN_PREFIX = /^(x-goog-|x-amz-|x-gateway-|sec-|proxy-)/;
 /** RFC 9110 5.6.2: token. */
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
-/** Visible ASCII, space and tab: no CR, LF or NUL can start a header of its own. */
+/** Visible ASCII, space and tab, so that no CR, LF or NUL can inject another header. */
 const VALUE = /^[\t\x20-\x7e]*$/;
 const NONE: Readonly<Record<string, string>> = Object.freeze({});
 
-/** Longer than any list of names of betas. */
+/** Longer than any real list of beta features. */
 const MAX_CLIENT_HEADER = 1024;
 
-/** The target with those of the client's own HTTP headers that the provider lists; what the request says of the same name wins. */
+/**
+ * Returns the target with those of the client's own HTTP headers that the provider lists; headers of the same name in
+ * the request's body override them.
+ */
 export function withClientHeaders(
   target: Target,
   { clientHeaders }: Pick<Provider, "clientHeaders">,
@@ -54,7 +58,9 @@ export function withClientHeaders(
   return listed === null ? target : { ...target, headers: { ...listed, ...target.headers } };
 }
 
-/** Lower-case names; `extra` wins over `plain`. Throws `invalid_request` or `header_not_allowed` with the path. */
+/**
+ * Returns lower-case names; `extra` overrides `plain`. Throws `invalid_request` or `header_not_allowed` with the path.
+ */
 export function parseCallerHeaders(
   plain: JsonObject | undefined,
   extra: JsonObject | undefined,
@@ -63,7 +69,7 @@ export function parseCallerHeaders(
   return { ...(plain && checkedHeaders("headers", plain)), ...(extra && checkedHeaders("extra_headers", extra)) };
 }
 
-/** The headers of the object at `path`, by lower-case name; null is "not set". Throws as above. */
+/** Returns the headers of the object at `path` by lower-case name; null means "not set". Throws as above. */
 export function checkedHeaders(path: string, source: JsonObject): Readonly<Record<string, string>> {
   const headers = new Map<string, string>();
   for (const [name, value] of Object.entries(source)) {

@@ -1,5 +1,6 @@
-// The one engine of promise 7: takes what the plan says, attempts it, and goes on until something has answered or there is nothing left. What an attempt produces
-// (a non-streaming answer, or a stream up to its first content) is handed in.
+// The engine of promise 7: it carries out the steps of the plan, and continues until an attempt has answered or nothing
+// is left to attempt. The caller passes in the work of an attempt: a non-streaming answer, or a stream up to its first
+// content.
 import { LATE, within } from "../core/timeout.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
 import { toldAttempt } from "../core/record.ts";
@@ -33,7 +34,7 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
     try {
       const result = await (hedge === null ? run.result : hedged(run, candidate, hedge, plan, call, work));
       if (result.kind === "refused") {
-        // what had to wait for a place may find that the call is over
+        // after a wait for a place, the call may be over
         call.signal.throwIfAborted();
         if (result.reason !== null) failures.add(result.reason, result.reason.code, false);
         failure = { kind: "refused", retryAfterMs: null };
@@ -42,13 +43,13 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
       if (empty !== null) abandon(empty, work);
       if (!work.isEmpty(result.answer)) return result;
       empty = result;
-      // it has ended: its place is free for the next
+      // the attempt has ended, so that its place is released for the next one
       result.attempt.settle("success");
       failure = { kind: "retryable", retryAfterMs: null };
     } catch (thrown) {
       if (empty !== null) abandon(empty, work);
       empty = null;
-      // what has ended the whole call is what its client is told
+      // the reason that ended the whole call is what its client receives
       if (call.signal.aborted) throw withAttempts(thrown, call);
       failures.add(thrown, asGatewayError(thrown).code, true);
       failure = failureAfter(endOf(thrown, call, run.endingRequest));
@@ -56,7 +57,10 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
   }
 }
 
-/** The route that serves the call from this step on. One that it was handed to has its own bound of time, and its own share of second attempts. */
+/**
+ * Returns the route that serves the call from this step on. A route that takes over the call has its own time bound and
+ * its own share of hedges.
+ */
 function served({ route }: RouteCandidate, before: Route | null, call: Call): Route {
   const { clock, routing } = call.context;
   if (before?.name === route.name) return route;
@@ -65,13 +69,16 @@ function served({ route }: RouteCandidate, before: Route | null, call: Call): Ro
   return route;
 }
 
-/** The upstream answered, so its health is good; the record says why there was another attempt. */
+/** The upstream answered, so that its health is good; the record states why there was another attempt. */
 function abandon<T>({ answer, attempt }: Answered<T>, { discard }: AttemptWork<T>): void {
   for (const request of attempt.requests) request.failed("upstream_incomplete");
   discard(answer);
 }
 
-/** A second attempt beside one whose first content is late; the first content wins, and the other attempt is ended. Rejects with what the first attempt failed with. */
+/**
+ * Starts a second attempt when the first content is late. The attempt with the first content wins, and the other one is
+ * ended. Rejects with the failure of the first attempt.
+ */
 async function hedged<T>(
   first: AttemptRun<T>,
   candidate: RouteCandidate,
@@ -99,7 +106,7 @@ async function hedged<T>(
   return winner.answered;
 }
 
-/** Rejects where the attempt brings no answer. */
+/** Rejects when the attempt yields no answer. */
 async function answerOf<T>(
   run: AttemptRun<T>,
 ): Promise<{ readonly run: AttemptRun<T>; readonly answered: Answered<T> }> {
@@ -108,7 +115,7 @@ async function answerOf<T>(
   return { run, answered };
 }
 
-/** Releases an answer that came although its attempt was superseded. */
+/** Releases an answer that arrived although its attempt was superseded. */
 async function release<T>(loser: AttemptRun<T>, { discard }: AttemptWork<T>): Promise<void> {
   const late = await loser.result.catch(() => null);
   if (late?.kind !== "answered") return;
@@ -116,7 +123,7 @@ async function release<T>(loser: AttemptRun<T>, { discard }: AttemptWork<T>): Pr
   late.attempt.settle("cancelled");
 }
 
-/** Whether it is still in flight after so long. */
+/** Whether the attempt is still in flight after this time. */
 async function isLate(attempt: Promise<unknown>, delayMs: number): Promise<boolean> {
   const over = attempt.then(
     () => null,
@@ -126,8 +133,8 @@ async function isLate(attempt: Promise<unknown>, delayMs: number): Promise<boole
 }
 
 /**
- * Sets aside what a first attempt may use, for what is done before it: a call that is refused has no effects (promise 4.3), and one that has them stands in the
- * ledger. Throws the last refusal, or `ledger_unavailable`.
+ * Reserves what a first attempt may use, for work that precedes it: a call that is refused has no effects (promise
+ * 4.3), and one that has effects is in the ledger. Throws the last refusal, or `ledger_unavailable`.
  */
 export async function admitAhead({ legs }: Prepared, call: Call): Promise<void> {
   let refusal: GatewayError | null = null;
@@ -140,7 +147,7 @@ export async function admitAhead({ legs }: Prepared, call: Call): Promise<void> 
     }
     call.lifetime.admitted();
     reserved?.begun();
-    // the call holds what was set aside until it is over
+    // the call keeps the reservation until it is over
     reserved?.end();
     return;
   }
@@ -156,7 +163,7 @@ function finalError(last: unknown, outOfTime: boolean, call: Call): unknown {
       });
 }
 
-/** The failure of a call with every attempt of it (decisions 7.6). */
+/** Adds every attempt to the failure of a call (promise 7.6). */
 export function withAttempts(thrown: unknown, { record: { attempts } }: Call): unknown {
   return thrown instanceof GatewayError && attempts.length > 0
     ? thrown.withMetadata({ attempts: attempts.map(toldAttempt) })

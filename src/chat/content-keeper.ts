@@ -1,5 +1,5 @@
-// What is said in one call, collected while it is said and made ready behind its end: files replaced by a note, cut to size, redacted (decisions 11.3). There is one
-// only where the project keeps what is said.
+// Collects the content of one call while it runs, and prepares it after its end: files are replaced by a note, texts
+// are cut to size and redacted (promise 11.3). It exists only where the project keeps content.
 import type { GuardPolicy } from "../auth/guarded-text.ts";
 import type { ChatRequest, FinishReason, HeldConversation, Message, ToolCall } from "../core/chat.ts";
 import type { CallContent, ContentRules, SaidAnswer } from "../core/content.ts";
@@ -22,7 +22,7 @@ import { textGuard, type TextGuard } from "./guard-request.ts";
 import type { LongRequests } from "./long-requests.ts";
 import type { Looking } from "./looking.ts";
 
-/** The same for every gateway: the trace id is random. */
+/** All gateways decide alike, because the decision depends only on the random trace id. */
 export function isSampled(traceId: string, sample: number): boolean {
   return Number.parseInt(traceId.slice(0, 8), 16) < sample * 2 ** 32;
 }
@@ -33,7 +33,7 @@ interface Answering {
   finish: FinishReason | null;
 }
 
-/** What one call said. A class, because it lives as long as the call does. */
+/** The content of one call, for as long as the call lives. */
 export class ContentKeeper {
   readonly #rules: ContentRules;
   readonly #guards: readonly GuardPolicy[];
@@ -42,11 +42,11 @@ export class ContentKeeper {
   readonly #longRequests: LongRequests | null;
   readonly #answers = new Map<number, Answering>();
   #rounds: readonly Message[] = [];
-  /** Characters of answers that still fit. */
+  /** The characters of answers that still fit. */
   #room: number;
   #isAnswerCut = false;
 
-  /** `longRequests`: where a long conversation is held, from before the call's end until its content is ready. */
+  /** `longRequests` holds a long conversation from before the call's end until its content is ready. */
   constructor(
     rules: ContentRules,
     policies: ProjectPolicies | null,
@@ -62,7 +62,7 @@ export class ContentKeeper {
     this.#room = Math.floor(rules.maxCharacters / 2) + MARGIN;
   }
 
-  /** Events as they go to the client. */
+  /** `events` are the events as they are sent to the client. */
   sent(events: string): void {
     for (const event of events.split("\n\n")) {
       if (!event.startsWith('data: {"')) continue;
@@ -73,12 +73,12 @@ export class ContentKeeper {
     }
   }
 
-  /** Characters of answers that it still takes. */
+  /** The characters of answers that still fit. */
   get room(): number {
     return this.#room;
   }
 
-  /** The body of a plain answer. */
+  /** `body` is the body of a non-streaming answer. */
   answered(body: JsonObject): void {
     for (const choice of listOf(body["choices"])) {
       if (isObject(choice["message"])) this.#takeRounds(choice["message"]["x_gateway_mcp"]);
@@ -128,7 +128,7 @@ export class ContentKeeper {
     } as ToolCall;
   }
 
-  /** A call of a type that only some vendors have. */
+  /** Joins the pieces of a tool call whose type only some vendors have. */
   #joined(known: Json | undefined, more: JsonObject): JsonObject {
     const before = isObject(known) ? known : {};
     return {
@@ -142,18 +142,18 @@ export class ContentKeeper {
     };
   }
 
-  /** A text with as much of a further piece as still fits. */
+  /** Returns the text with as much of a further piece as still fits. */
   #fit(text: string, piece: string): string {
     if (piece === "" || text.endsWith(CUT)) return text;
     const fitting = piece.slice(0, this.#room);
     this.#room -= fitting.length;
     if (fitting.length === piece.length) return text + piece;
     this.#isAnswerCut = true;
-    // each that is cut: secrets of several may stand at the end of the room
+    // each text that was cut is marked, because there may be a secret at each cut
     return text + fitting + CUT;
   }
 
-  /** In a thread, where there is much to look at. */
+  /** Prepares the content, in another thread where there is much text to search. */
   async content(nowMs: number): Promise<CallContent> {
     const { maxCharacters, retentionMs, isStored } = this.#rules;
     const half = Math.floor(maxCharacters / 2);
@@ -186,7 +186,7 @@ export class ContentKeeper {
     };
   }
 
-  /** Messages that another thread holds, and cuts. */
+  /** Another thread holds and cuts these messages. */
   #held({ count: length }: HeldConversation): CutList {
     return { length, cut: (characters) => this.#longRequests!.lastThatFit(this.#request, characters) };
   }
@@ -205,14 +205,14 @@ export class ContentKeeper {
       characters += text.length + EACH_TEXT;
       return text;
     });
-    // what could not be looked at in time is not kept: the guards block for it
+    // what could not be searched in time is not kept, because these guards block in that case
     return await this.#looking.look(this.#guards, characters, visit, (ahead) =>
       visit(textGuard(this.#guards, () => {}, ahead)),
     );
   }
 }
 
-/** A list of which the last members are kept that fit. */
+/** A list of which the last members that fit are kept. */
 interface CutList {
   readonly length: number;
   readonly cut: (characters: number) => Fitting | Promise<Fitting>;
@@ -222,7 +222,7 @@ function listHere(values: readonly unknown[]): CutList {
   return { length: values.length, cut: (characters) => cutWithMargin(values as readonly Json[], characters) };
 }
 
-/** What a look at a text of nothing costs, in characters. */
+/** The cost of searching an empty text, in characters. */
 const EACH_TEXT = 16;
 
 function listOf(value: Json | undefined): readonly JsonObject[] {
@@ -248,7 +248,7 @@ function saidAnswer(
   };
 }
 
-/** What a guard of the project looks for is nothing that may be kept, whether it masks or blocks. */
+/** Whatever a guard of the project searches for must not be kept, whether the guard masks or blocks. */
 function maskingGuards({ detectors }: ContentRules, policies: ProjectPolicies | null): readonly GuardPolicy[] {
   const own =
     policies === null

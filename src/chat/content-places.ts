@@ -1,4 +1,5 @@
-// Content that stands behind an address in blocks of a conversation, for models that take bytes only: where it stands, and the bytes in its place as a data URI.
+// Content that blocks of a conversation refer to by an address, for models that accept bytes only: where the addresses
+// are, and how the bytes replace them as data URIs.
 import type { BlockType, ChatRequest, ContentPart, Message } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { JsonObject } from "../core/json.ts";
@@ -6,7 +7,7 @@ import type { Provider } from "../providers/provider.ts";
 import { ADDRESS_AT, webAddressIn } from "./addressed-block.ts";
 
 const MAX_PARTS = 16;
-/** What is longer is no address that servers take, and would be kept while it is under way. */
+/** Servers do not accept longer addresses, which would also occupy memory while the call is in flight. */
 const MAX_ADDRESS = 8192;
 
 export interface Fetched {
@@ -18,11 +19,11 @@ export interface Place {
   readonly part: number;
   readonly type: BlockType;
   readonly address: string;
-  /** Of the address, for errors. */
+  /** The path of the address, for errors. */
   readonly path: string;
 }
 
-/** What each type of block may hold behind an address, and the block with the bytes in its place. */
+/** What each type of block may refer to by an address, and how the bytes replace the address. */
 export const FETCHABLE: Readonly<
   Partial<
     Record<
@@ -67,7 +68,7 @@ export const FETCHABLE: Readonly<
   },
 };
 
-/** The request with the bytes in place of the addresses. */
+/** Returns the request with the bytes in place of the addresses. */
 export function withContent(request: ChatRequest, places: readonly Place[], fetched: readonly Fetched[]): ChatRequest {
   const messages = request.messages.map((message, index) =>
     filledMessage(
@@ -82,7 +83,10 @@ export function withContent(request: ChatRequest, places: readonly Place[], fetc
   };
 }
 
-/** Addresses that stand in blocks which the model takes as bytes only. Throws `invalid_request` for too many. */
+/**
+ * Returns the addresses in blocks that the model accepts only as bytes. Throws `invalid_request` when there are too
+ * many.
+ */
 export function placesToFetch(request: ChatRequest, provider: Provider, model: string): readonly Place[] {
   const types = provider.inlines(model);
   if (types.size === 0 || ![...types].some((type) => request.blocks.has(type))) return [];

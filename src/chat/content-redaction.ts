@@ -1,5 +1,6 @@
-// What is kept of a call without secrets: as guards look at a request, and further, because nobody has to read what is kept as a provider reads a request. Ids, names
-// of functions, names of members and numbers are looked at as well, and JSON in a text as what its escapes mean.
+// Redacts what is kept of a call. It searches as guards search a request, and more: the kept copy need not work as a
+// request, so that ids, names of functions, names of members and numbers are searched as well, and JSON within a text
+// is searched with its escapes decoded.
 import type { Found } from "../auth/guarded-text.ts";
 import type { Json } from "../core/json.ts";
 import { type KindOf, mapMessage, namesAndNumbers, type TextGuard } from "./guard-request.ts";

@@ -1,15 +1,15 @@
-// The size of what is kept of a call: notes in the place of files, and lists of which the last members are kept that fit. What is cut before it is redacted keeps a
-// margin that is cut off afterwards, so that no part of a secret stands at a cut.
+// Bounds the size of what is kept of a call: notes replace files, and of lists the last members that fit are kept. What
+// is cut before redaction keeps a margin, which is cut off afterwards, so that no part of a secret remains at a cut.
 import { isObject, isRawNumber, type Json, type JsonObject } from "../core/json.ts";
 
-/** The longest secret that is looked for. */
+/** The length of the longest secret that is searched for. */
 export const MARGIN = 16_384;
-/** Calls of functions in one answer, by their numbers. */
+/** The most tool calls of one answer that are kept. */
 export const MAX_KEPT_CALLS = 1000;
-/** Behind a text that was cut with its margin. */
+/** Marks the end of a text that was cut with its margin. */
 export const CUT = "\uFFFE\uFFFF";
 
-/** Characters. */
+/** The characters that are left. */
 export interface Room {
   left: number;
   /** Something did not fit. */
@@ -18,21 +18,24 @@ export interface Room {
 
 export interface Fitting {
   readonly kept: readonly Json[];
-  /** How many before them did not fit. */
+  /** The number of values before these that did not fit. */
   readonly leftOut: number;
-  /** The first that is kept is cut. */
+  /** The first value that is kept is cut. */
   readonly isCut: boolean;
 }
 
-/** What a text is kept as, of which no more than `most` characters are looked at; by the member that it stands in, and the object around it. */
+/**
+ * Returns what is kept of a text, of which at most `most` characters are examined. `name` is the member that contains
+ * it, `owner` the object of that member.
+ */
 type Form = (text: string, most: number, name: string, owner: JsonObject) => string;
 
-/** Before redaction: the last of them without their files, with a margin. */
+/** Before redaction: returns the last values without their files, with a margin. */
 export function cutWithMargin(values: readonly Json[], characters: number): Fitting {
   return lastThatFit(values, { left: characters + MARGIN, isCut: false }, notedText);
 }
 
-/** After redaction: what fits into the room, without the margin. */
+/** After redaction: returns what fits, without the margin. */
 export function cutToSize({ kept, leftOut, isCut }: Fitting, room: Room): Fitting {
   if (!isCut) return lastThatFit(kept, room, asItIs, leftOut);
   const [first, ...others] = kept as readonly [Json, ...(readonly Json[])];
@@ -44,12 +47,12 @@ export function cutToSize({ kept, leftOut, isCut }: Fitting, room: Room): Fittin
   return { kept: [fitted(first, { left, isCut: false }, asItIs), ...fitting.kept], leftOut, isCut: true };
 }
 
-/** Without its files. */
+/** Replaces files by notes. */
 export function withoutFiles(value: Json): Json {
   return fitted(value, { left: Number.POSITIVE_INFINITY, isCut: false }, notedText);
 }
 
-/** What a stream left of a text, without its margin. */
+/** Cuts the margin off texts of a stream. */
 export function withoutMargin(value: Json, room: Room): Json {
   return fitted(value, room, (text) =>
     text.endsWith(CUT) ? `${text.slice(0, Math.max(0, text.length - CUT.length - MARGIN))}…` : text,
@@ -65,7 +68,7 @@ function lastThatFit(values: readonly Json[], room: Room, form: Form, leftOut = 
   return { kept: kept.toReversed(), leftOut: leftOut + index + 1, isCut: room.isCut && kept.length > 0 };
 }
 
-/** Each member takes room beside its text: what holds a million empty ones is large as well. */
+/** Each member counts beside its text, because a million empty members are large as well. */
 const MEMBER_SIZE = 2;
 
 function fitted(value: Json, room: Room, form: Form, name = "", owner: JsonObject = {}): Json {
@@ -86,7 +89,7 @@ function fitted(value: Json, room: Room, form: Form, name = "", owner: JsonObjec
     if (!hasTaken(room, key.length + MEMBER_SIZE)) break;
     kept.push([key, fitted(member, room, form, key, value)]);
   }
-  // whose words they are is told of what is cut as well
+  // the role and the type are kept even of what is cut
   if (room.isCut) for (const key of ["role", "type"]) if (isWord(value[key])) kept.push([key, value[key]]);
   return Object.fromEntries(kept);
 }
@@ -121,11 +124,9 @@ function sizeOf(value: Json): number {
   );
 }
 
-// files
-
 const ADDRESS = /(?:^|_)ur[il]$/;
 const BYTES_OF: ReadonlySet<string> = new Set(["file_data", "data"]);
-/** Shorter bytes say nothing. */
+/** Shorter data is kept as it is. */
 const FEW_BYTES = 64;
 const DATA_ADDRESS = /^data:([\w.+-]{1,100}\/[\w.+-]{1,100})?[^,]{0,500},/;
 
@@ -135,7 +136,7 @@ function notedText(text: string, most: number, name: string, owner: JsonObject):
     const head = DATA_ADDRESS.exec(text.slice(0, 1000));
     if (head !== null) return note(head[1] ?? "", text.length - head[0].length);
     if (isBytes && text.length > FEW_BYTES) return note(formatOf(owner), text.length);
-    // what stands behind an address, or before its host, often lets in whoever has it
+    // the query of an address and the user before its host often grant access
     if (!isBytes)
       return text.replace(/[?#].*$/s, "?[left out]").replace(/^([a-z][a-z0-9+.-]{0,30}:\/\/)[^/@]*@/i, "$1[left out]@");
   }
@@ -144,11 +145,14 @@ function notedText(text: string, most: number, name: string, owner: JsonObject):
 
 const BASE64 = ";base64,";
 const DATA_HEAD = /^data:([\w.+-]+\/[\w.+-]+)?(?:;[\w.+-]+=[^;,\s"']*)*$/;
-/** Of `data:`, a type and its parameters. */
+/** The length of `data:`, a type and its parameters. */
 const MAX_DATA_HEAD = 300;
 const FEWEST_CHARACTERS = 16;
 
-/** From `;base64,` back and on: a pattern for the whole would go over the same text again and again. */
+/**
+ * Searches backward and forward from `;base64,`: a regular expression for the whole would scan the same text again and
+ * again.
+ */
 function withoutDataAddresses(text: string, most: number): string {
   const characters = /[A-Za-z0-9+/=_-]*/y;
   let out = "";

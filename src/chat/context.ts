@@ -1,4 +1,4 @@
-// What the composition root hands to every call.
+// The dependencies that the composition root passes to every call.
 import type { Logins } from "../auth/logins.ts";
 import type { LimitStore } from "../admission/limit-store.ts";
 import type { OnCharged } from "../admission/thresholds.ts";
@@ -23,7 +23,7 @@ import type { GuardThreads } from "./guard-threads.ts";
 
 export interface ChatContext {
   readonly clock: Clock;
-  /** The newest snapshot; a call takes it once. */
+  /** The newest snapshot; each call takes it once. */
   snapshot(): Snapshot;
   /** Providers by family. */
   readonly providers: ReadonlyMap<string, Provider>;
@@ -31,48 +31,51 @@ export interface ChatContext {
   readonly credentials: CredentialLender;
   readonly logins: Logins;
   readonly observer: Observer;
-  /** Null: no integration wants traces. */
+  /** `null` when no integration receives traces. */
   readonly tracing: Tracing | null;
-  /** Who is told of calls before they end; null: nobody. */
+  /** Integrations that are notified of calls before they end; `null` when there are none. */
   readonly integrations: Pick<Integrations, "admitted" | "chunks"> | null;
   readonly events: Events;
-  /** What was said in a call could not be made ready to be kept. */
+  /** Called when the content of a call could not be prepared for keeping. */
   readonly onContentLost?: (traceId: string, fault: unknown) => void;
   readonly toolServers: ToolServers;
-  /** Where guards look at what takes long. */
+  /** The threads in which guards run long searches. */
   readonly guards: GuardThreads;
   readonly ledger: Ledger;
   readonly routing: Routing;
-  /** Null: requests of any length are parsed and written in the thread that serves calls. */
+  /** `null` when requests of any length are parsed and written in the thread that serves calls. */
   readonly longRequests: LongRequests | null;
-  /** Null: plain answers of any length are read and written in the thread that serves calls. */
+  /** `null` when non-streaming answers of any length are read and written in the thread that serves calls. */
   readonly longAnswers: LongAnswers | null;
   readonly traffic: Traffic;
   readonly limits: LimitStore;
-  /** Looks after the thresholds of budgets. */
+  /** Checks the thresholds of budgets. */
   readonly onCharged: OnCharged;
 }
 
-/** What the process knows of its upstreams, and chance. */
+/** The state of the process about its upstreams, and a source of random numbers. */
 export interface Routing {
   readonly health: Health;
   readonly hedging: Hedging;
   readonly concurrency: Concurrency;
-  /** 0 to below 1. */
+  /** Returns a number of at least 0 and below 1. */
   random(): number;
 }
 
-/** A call that has a place. */
+/** A call in flight. */
 export interface CallUnderWay {
   readonly tenantId: string;
-  /** Ends everything of it, and its client hears the reason. */
+  /** Ends everything that the call has in flight; its client receives the reason. */
   abandon(reason: GatewayError): void;
 }
 
-/** Calls under way: bounded, drained at the end of the process. */
+/** The calls in flight: their number is bounded, and they are drained when the process stops. */
 export interface Traffic {
-  /** Takes a place among the calls under way, and among those of the tenant. Throws `shutting_down`, `stale_snapshot` or `gateway_overloaded`. */
+  /**
+   * Takes a place among the calls in flight, and among those of the tenant. Throws `shutting_down`, `stale_snapshot` or
+   * `gateway_overloaded`.
+   */
   enter(call: CallUnderWay, bounds: Pick<ServerLimits, "maxConcurrentCalls" | "maxConcurrentCallsPerTenant">): void;
-  /** Gives the place back. */
+  /** Releases the place. */
   leave(call: CallUnderWay): void;
 }

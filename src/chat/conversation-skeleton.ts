@@ -1,11 +1,15 @@
-// A conversation without what it says: which members its messages, parts and calls have, by role and by type. Small, however long the conversation is.
+// A conversation without its texts: which members its messages, parts and tool calls have, by role and by type. It is
+// small, however long the conversation is.
 import type { ContentPart, Message, ToolCall } from "../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 
-/** Of one kind of holder: names beyond are told together (fit-conversation.ts tells no more of them). */
+/**
+ * The most names for each kind of object. Further names are summed up as one, because fit-conversation.ts reports no
+ * more of them.
+ */
 const MAX_NAMES = 64;
 const MAX_NAME = 64;
-/** Stands for names that are not told: no caller's word that a guard would look at. */
+/** Replaces names that are left out; it contains nothing from the caller that a guard would have to search. */
 const OTHER = "(…)";
 
 type Members = Record<string, Json>;
@@ -67,12 +71,15 @@ function entryOf<T>(map: Map<string, T>, key: string, make: () => T): T {
   return fresh;
 }
 
-/** The names of the members that are set, and of `extra_content` those of its vendors; `true` stands for each value. */
+/**
+ * Records the names of the members that are set and, for `extra_content`, the names of its vendors; each value is
+ * `true`.
+ */
 function note(into: Members, holder: JsonObject): void {
   for (const name in holder) {
     const told =
       name.length <= MAX_NAME && (Object.hasOwn(into, name) || Object.keys(into).length < MAX_NAMES) ? name : OTHER;
-    // null says that a member is not set
+    // null means that a member is not set
     if (holder[name] === null) continue;
     if (name !== "extra_content") put(into, told, true);
     else if (isObject(holder[name])) {
@@ -84,7 +91,7 @@ function note(into: Members, holder: JsonObject): void {
   }
 }
 
-/** Also a member called `__proto__`. */
+/** Works for a member called `__proto__` as well. */
 function put(members: Members, name: string, value: Json): void {
   Object.defineProperty(members, name, { value, enumerable: true, configurable: true, writable: true });
 }

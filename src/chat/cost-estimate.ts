@@ -1,4 +1,5 @@
-// What a call may cost at one target, before it is made: its prompt as it is, its answer at its bound, at the price of this moment.
+// What a call may cost at one target before it is made: the prompt as it is and the answer at its bound, at the current
+// price.
 import { estimatePrompt, estimateValues } from "../accounting/estimate.ts";
 import { amountOf, rateFor } from "../accounting/price.ts";
 import type { CurrentPrice } from "../accounting/price-book.ts";
@@ -6,7 +7,7 @@ import type { ChatRequest } from "../core/chat.ts";
 import { knownPrice, type PricedCall } from "./call-price.ts";
 import type { Resolved } from "./resolve.ts";
 
-/** Costs in nano-dollars, rates in nano-dollars for a million tokens; null: not known. */
+/** Costs are in nano-dollars and rates in nano-dollars for a million tokens; a value is `null` when it is not known. */
 export interface CostEstimate {
   readonly promptTokens: number;
   readonly bound: number | null;
@@ -45,10 +46,13 @@ export function costEstimate(
   };
 }
 
-/** Of an answer that the request does not bound. */
+/** Assumed for an answer that the request does not bound. */
 const ASSUMED_OUTPUT_TOKENS = 1_000;
 
-/** For comparing targets: where the request does not bound its answer, all are taken to give one of a thousand tokens, and not each its own most. Null: a price is not known. */
+/**
+ * Returns a cost for comparing targets: where the request does not bound its answer, the same length is assumed for all
+ * targets, and not each model's own maximum. Returns `null` when a price is not known.
+ */
 export function comparableCost(
   request: ChatRequest,
   resolved: Pick<Resolved, "provider" | "target">,
@@ -60,7 +64,10 @@ export function comparableCost(
   return promptCost + amountOf(answered * choices, completion);
 }
 
-/** Of the conversation, and of all else that the model reads: what it is offered, the form it is to answer in, and what is passed through (documents, for one). */
+/**
+ * Counts the conversation and everything else that the model reads: the tools, the response format, and what is passed
+ * through, for example documents.
+ */
 export function promptTokens({ messages, held, params, extra }: ChatRequest): number {
   const { tools, response_format: format, prediction } = params;
   const passed = Object.keys(extra).length === 0 ? undefined : extra;

@@ -1,5 +1,6 @@
-// What an attempt may use at most, before it is made (decisions 4.2): the estimated prompt and the bound of the answer, for each choice, at the price of this
-// moment; and what it has used, once that is seen.
+// The reservation estimate: what an attempt may use at most, before it is made (promise 4.2). It consists of the
+// estimated prompt and the bound of the answer, for each choice, at the current price. `usedOf` computes what the
+// attempt has used.
 import { costBound } from "../accounting/cost.ts";
 import type { Demand, Used } from "../admission/call-admission.ts";
 import type { Usage } from "../core/chat.ts";
@@ -35,7 +36,7 @@ export function demandOf(
 
 const NOTHING: Used = { tokens: 0, nanoUsd: 0 };
 
-/** Null: nothing was seen of it. */
+/** `usage` is null when no usage is known. */
 export function usedOf(
   usage: Usage | null,
   { request }: FittedRequest,

@@ -1,5 +1,6 @@
-// The request of one try: the client's own request, with the parameters of an entry of `fallbacks` or `model_list`, or of a route's target. Each is made of
-// the client's text again, so that nothing of one try is left in the next (decisions 2.9, 3.4, 7.3).
+// Makes the request of one attempt: the client's own request with the parameters of an entry of `fallbacks` or
+// `model_list`, or of a route's target. Each is made from the client's text again, so that nothing of one attempt
+// remains in the next (promises 2.9, 3.4 and 7.3).
 import type { ChatRequest, MemberSpan, RequestFallback, RequestSource } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Permission } from "../core/identity.ts";
@@ -11,23 +12,27 @@ import { STAND_IN } from "./held-conversation.ts";
 import { isEndpointField, parseChatRequest } from "./parse.ts";
 import { nextTurn } from "../wire/turn.ts";
 
-/** What a try is made of: an entry of the request, or a fallback of a route. */
+/** The source of such a request: an entry of the client's request, or a fallback of a route. */
 export type Entry = Pick<RequestFallback, "model" | "route" | "params">;
 
-/** Two names for the same: what one of them says ends what the other said. */
+/** Pairs of names for the same thing: setting one of them replaces the other. */
 const SYNONYMS: ReadonlyMap<string, string> = new Map([
   ["max_tokens", "max_completion_tokens"],
   ["max_completion_tokens", "max_tokens"],
   ["tools", "functions"],
   ["tool_choice", "function_call"],
 ]);
-/** Of all requests of entries together, without the conversation: each is parsed before the first is called. */
+/**
+ * Bounds the characters of all requests of entries together, without the conversation, because each is parsed before
+ * the first is sent.
+ */
 const MAX_ENTRY_TEXT = 16 * 1024 * 1024;
 const made = new WeakMap<ChatRequest, WeakMap<object, ChatRequest>>();
 
 /**
- * The client's request as `entry` has it. An entry's parameters go before the request's own, and null takes one away. Address and credentials of the
- * request stay behind where the entry has its own, or names a model of another provider. Throws GatewayError of the parser.
+ * Returns the client's request as `entry` changes it. An entry's parameters override the request's own, and null
+ * removes one. Address and credentials of the request are left out where the entry has its own, or names a model of
+ * another provider. Throws GatewayError of the parser.
  */
 export function requestForEntry(request: ChatRequest, entry: Entry): ChatRequest {
   return once(request, entry, () => {
@@ -38,7 +43,7 @@ export function requestForEntry(request: ChatRequest, entry: Entry): ChatRequest
       route === null &&
       providerOf(model) !== null &&
       providerOf(model) === providerOf(request.options.model);
-    // the route that was asked for goes on to serve the call, unless the entry names another
+    // the requested route continues to serve the call, unless the entry names another
     const own = {
       ...request,
       options: { ...request.options, model, route: route ?? request.options.route, fallbacks: [], modelList: null },
@@ -48,8 +53,9 @@ export function requestForEntry(request: ChatRequest, entry: Entry): ChatRequest
 }
 
 /**
- * The client's request for one target of its route: the target's parameters where the request does not say them itself, those of an entry of `model_list`
- * before it. Throws `invalid_request` where the request brings a credential or an address and does not say for which of several providers.
+ * Returns the client's request for one target of its route. The target's parameters apply where the request does not
+ * set them; those of an entry of `model_list` override the request. Throws `invalid_request` when the request contains
+ * a credential or an address and does not say for which of several providers.
  */
 export function requestForTarget(request: ChatRequest, target: RouteTarget, route: Route): ChatRequest {
   const { brought } = target;
@@ -74,8 +80,8 @@ export function requestForTarget(request: ChatRequest, target: RouteTarget, rout
 }
 
 /**
- * Checks what the entries of the request say, as if each were a request of its own, and adds the permissions that they need. Throws GatewayError with the
- * path of the entry.
+ * Checks the entries of the request as if each were a request of its own, and adds the permissions that they require.
+ * Throws GatewayError with the path of the entry.
  */
 export function withCheckedEntries(request: ChatRequest): ChatRequest {
   const steps = checkedEntries(request);
@@ -85,7 +91,7 @@ export function withCheckedEntries(request: ChatRequest): ChatRequest {
   }
 }
 
-/** The same, in turns with other calls where there is much to read. */
+/** Does the same, but yields to other calls when there is much to parse. */
 export function withEntriesInTurns(request: ChatRequest): ChatRequest | Promise<ChatRequest> {
   const { fallbacks, modelList } = request.options;
   const isMuch = textWithoutMessages(request) * (fallbacks.length + (modelList?.length ?? 0)) > MAX_TEXT_IN_TURN;
@@ -139,7 +145,7 @@ function boundRepetition(request: ChatRequest, entries: number): void {
   );
 }
 
-/** An error of an entry's request, with the path of the entry in front of its own. */
+/** Returns the error of an entry's request with the path of the entry before its own. */
 export function atEntry(thrown: unknown, path: string, params: JsonObject): unknown {
   if (!(thrown instanceof GatewayError)) return thrown;
   const { code, message, param, metadata, headers, detail } = thrown;
@@ -156,7 +162,7 @@ export function atEntry(thrown: unknown, path: string, params: JsonObject): unkn
 }
 
 const listed = new WeakMap<object, Entry>();
-/** The same object each time, so that its request is made once. */
+/** Returns the same object each time, so that its request is made once. */
 function entryOf(entry: { readonly model: string; readonly params: JsonObject }): Entry {
   const known = listed.get(entry);
   if (known !== undefined) return known;
@@ -185,7 +191,7 @@ function says({ params, extra, options }: ChatRequest, name: string): boolean {
   );
 }
 
-/** Fields of the request that bring an address or a credential; null is "not set". */
+/** Returns the fields of the request that contain an address or a credential; null means "not set". */
 function endpointFields({ source: { text, members }, options }: ChatRequest): readonly string[] {
   if (options.needs.size === 0) return NONE;
   let found: string[] | null = null;
@@ -195,12 +201,12 @@ function endpointFields({ source: { text, members }, options }: ChatRequest): re
 }
 const NONE: readonly string[] = [];
 
-/** What `options` says already, and what is not for a single try. */
+/** These are in `options` already, or do not apply to a single attempt. */
 const KNOWN = ["model", "route", "fallbacks", "model_list"] as const;
 
 const TOOL_FIELDS = ["tools", "functions"] as const;
 
-/** `request` with the parameters that are `added`, which go before its own; null takes one away. */
+/** Returns `request` with the parameters of `added`, which override its own; null removes one. */
 function merged(request: ChatRequest, added: JsonObject, keepsEndpoint: boolean): ChatRequest {
   const left = keepsEndpoint ? NONE : endpointFields(request);
   const names = Object.keys(added);
@@ -247,7 +253,10 @@ function merged(request: ChatRequest, added: JsonObject, keepsEndpoint: boolean)
     : withOfferedTools(fresh, { ...request.offered, asked: merged(request.offered.asked, added, keepsEndpoint) });
 }
 
-/** The text of the merged body, and the same with a stand-in for the conversation, which is parsed already and may be long. */
+/**
+ * Returns the text of the merged body, and the same with a placeholder for the conversation, which is parsed already
+ * and may be long.
+ */
 function mergedText(
   { text, members }: RequestSource,
   added: JsonObject,
@@ -279,7 +288,7 @@ function mergedText(
   return { whole: `${whole}}`, short: `${short}}`, members: spans };
 }
 
-/** The key as it was written, without the colon and the spaces behind it. */
+/** Returns the key as it was written, without the colon and the spaces after it. */
 function keyText(text: string, keyStart: number, valueStart: number): string {
   return text.slice(keyStart, text.lastIndexOf('"', valueStart - 1) + 1);
 }

@@ -1,5 +1,5 @@
-// `x-gateway-explain: true` (decisions 9.4): what the gateway would do with this call, and why. Nothing is sent, fetched, looked up or exchanged, but for the lists of
-// tools that tool servers keep.
+// `x-gateway-explain: true` (promise 9.4): what the gateway would do with this call, and why. Nothing is sent, fetched,
+// looked up or exchanged, except for the lists of tools that tool servers keep.
 // docs/api.md describes the answer, field by field.
 import { usd, usdPerToken } from "../accounting/price.ts";
 import { explainedAccount } from "../admission/refusal.ts";
@@ -31,18 +31,21 @@ import { nextTurn } from "../wire/turn.ts";
 import type { SessionServer, ToolSession } from "./tools/tool-session.ts";
 
 export const EXPLAIN_HEADER = "x-gateway-explain";
-/** Each is looked for everywhere in what is shown, in every spelling. */
+/** The most secrets to hide, because each is searched for in everything that is shown, in every spelling. */
 const MAX_NAMED_SECRETS = 64;
 
-/** Throws `invalid_request` for what is neither true nor false. */
+/** Throws `invalid_request` for a value that is neither true nor false. */
 export function asksToExplain(headers: Headers): boolean {
   return isOn(headers.get("x-gateway-explain"), EXPLAIN_HEADER);
 }
 
-/** It is made in the thread that serves calls, in turns: of one request, and of what all of its targets would get together. */
+/**
+ * The thread that serves calls makes the explanation, in turns. The bound applies to one request, and to what all of
+ * its targets would receive together.
+ */
 const MAX_EXPLAINED_BYTES = 2_097_152;
 
-/** Throws `invalid_request`: an explanation repeats what would go out, several times over for several targets. */
+/** Throws `invalid_request`, because an explanation repeats what would be sent, once for each target. */
 export function demandExplainable(body: Uint8Array): void {
   if (body.length > MAX_EXPLAINED_BYTES)
     throw new GatewayError(
@@ -61,7 +64,7 @@ function demandFewTargets(targets: number, { source }: ChatRequest): void {
     );
 }
 
-/** A target that the call would not be sent to, and why. */
+/** A target to which the call would not be sent, and why. */
 interface Passed {
   readonly refusal: GatewayError;
   readonly target: string;
@@ -81,7 +84,10 @@ interface Planned {
   readonly fetches: readonly Fetch[];
 }
 
-/** The answer in place of a call, also where a stream was asked for. Throws the last refusal where no target takes the request. */
+/**
+ * Returns the explanation as the answer, even when a stream was requested. Throws the last refusal when no target
+ * accepts the request.
+ */
 export async function replyExplained(
   prepare: (request: ChatRequest) => Prepared,
   sent: ChatRequest,
@@ -226,7 +232,7 @@ async function explanation(
   };
 }
 
-/** One after the other: all at once they would be one piece of work for everybody else. */
+/** Explains one target after another: together they would be one long piece of work that delays other calls. */
 async function explainedTargets(
   all: readonly (Planned | Passed)[],
   masker: Masker,
@@ -240,7 +246,7 @@ async function explainedTargets(
   return explained;
 }
 
-/** Its tools are listed, and none runs. */
+/** The tools are listed, but none is run. */
 function explainedToolServer({ label, isRegistered, failure, tools }: SessionServer, masker: Masker): JsonObject {
   return {
     server_label: label,
@@ -254,7 +260,7 @@ function explainedToolServer({ label, isRegistered, failure, tools }: SessionSer
   };
 }
 
-/** What the first target touches, and what a call would set aside. */
+/** Returns the limits that apply at the first target, and what a call would reserve. */
 async function explainedLimits(
   { fitted, resolved, route, deployed }: Planned,
   call: Call,
@@ -274,7 +280,7 @@ async function explainedLimits(
   );
 }
 
-/** What the policy is for; its rule is its author's own. */
+/** Shows what the policy is for, but not its rule, which only its author may see. */
 function explainedPolicy({ name, mode, rule, guard, perTarget }: Policy): JsonObject {
   const on = guard === null ? null : guard.onInput && guard.onOutput ? "both" : guard.onInput ? "input" : "output";
   return {
@@ -355,7 +361,7 @@ const SENT_AS: Readonly<Record<string, CommonParameter>> = Object.fromEntries(
   Object.entries(DEPRECATED_NAMES).map(([name, deprecated]) => [deprecated, name as CommonParameter]),
 );
 
-/** Each parameter that was sent, in the caller's order, with what becomes of it. */
+/** Returns each parameter that was sent, in the caller's order, with its disposition. */
 function explainedParameters(
   { fitted: { request, fates }, resolved: { provider, target } }: Planned,
   mapped: readonly string[],
@@ -382,7 +388,10 @@ function explainedParameters(
   });
 }
 
-/** Where the encoder says that it went, under either name where it has two; nothing where only the note says it. */
+/**
+ * Returns where the encoder put the parameter, under either name where it has two; empty when only the note describes
+ * it.
+ */
 function placesOf(common: CommonParameter | null, mapped: readonly string[]): readonly string[] {
   const told = (name: string | null | undefined): readonly string[] =>
     mapped.filter((words) => words.startsWith(`${name} -> `)).map((words) => words.slice(words.indexOf(" -> ") + 4));
@@ -390,13 +399,13 @@ function placesOf(common: CommonParameter | null, mapped: readonly string[]): re
   return own.length > 0 || common === null ? own : told(SYNONYMS[common]);
 }
 
-/** null is "not set". */
+/** null means "not set". */
 function isNull({ source }: ChatRequest, name: string): boolean {
   const span = source.members.get(name);
   return span !== undefined && source.text.slice(span.valueStart, span.valueEnd) === "null";
 }
 
-/** The prompt and the bound of the answer, at the price of this moment. */
+/** Estimates the prompt and the bound of the answer, at the current price. */
 function estimate({ fitted: { request }, resolved }: Planned, call: Call): JsonObject {
   const { promptTokens, bound, boundFrom, choices, price, prompt, completion, promptCost, completionCost } =
     costEstimate(request, resolved, call);

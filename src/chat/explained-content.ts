@@ -1,5 +1,5 @@
-// Content that the gateway would have to fetch, because the target takes bytes only (Provider.inlines): an explanation tells the addresses and fetches
-// none. The encoder gets stand-ins in their place.
+// Content that the gateway would have to fetch, because the target accepts bytes only (Provider.inlines). An
+// explanation lists the addresses and fetches nothing; the encoder receives placeholders.
 import type { BlockType, ChatRequest } from "../core/chat.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Provider } from "../providers/provider.ts";
@@ -14,7 +14,9 @@ export interface Fetch extends JsonObject {
 const STAND_IN_TYPES: Readonly<Partial<Record<BlockType, string>>> = { image_url: "image/png", video_url: "video/mp4" };
 const STAND_IN = Buffer.from("(fetched when the call is made)");
 
-/** The same request where nothing is to be fetched. Throws as the fetching itself for too many addresses. */
+/**
+ * Returns the same request when nothing has to be fetched. Throws as fetching does when there are too many addresses.
+ */
 export function withStandIns(
   request: ChatRequest,
   provider: Provider,

@@ -1,4 +1,5 @@
-// The request that would go to a provider, as an explanation shows it: exact, but for secrets, and readable, with long base64 told by length and digest.
+// The request that would be sent to a provider, as an explanation shows it: exact except for secrets, and readable,
+// because long base64 is replaced by its length and digest.
 import { createHash } from "node:crypto";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import type { Provider } from "../providers/provider.ts";
@@ -15,7 +16,7 @@ const SIGNATURE = /\bSignature=[0-9a-f]{64}\b/;
 
 export interface ShownRequest {
   readonly provider: Provider;
-  /** With a masked credential, if with any. */
+  /** Any credential in it is masked. */
   readonly target: Target;
   readonly unsigned: UpstreamRequest;
   readonly masker: Masker;
@@ -56,7 +57,7 @@ export async function explainedRequest({
   };
 }
 
-/** Made with a masked key, a signature would say nothing. */
+/** A signature made with a masked key would be meaningless. */
 function signedHeader(value: string): string {
   return value.replace(SIGNATURE, "Signature=(computed when the call is made)");
 }

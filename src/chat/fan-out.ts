@@ -1,5 +1,6 @@
-// Several choices from a provider that gives one a call: as many calls side by side, put together as one answer. Only where the capability table says that
-// `n` is emulated; the answer's usage is the sum, and `x-gateway-warnings: n_emulated` tells that each choice was paid for as a call of its own.
+// Several choices from a provider that returns only one for each request: as many upstream requests in parallel, merged
+// into one answer. This happens only where the capability table says that `n` is emulated. The answer's usage is the
+// sum, and `x-gateway-warnings: n_emulated` says that each choice was paid for as a request of its own.
 import { newTally, tokensOf } from "../accounting/estimate.ts";
 import { type ChatAnswer, type ChatChunk, type ChunkChoice, isFinishReason, type Usage } from "../core/chat.ts";
 import { isObject } from "../core/json.ts";
@@ -7,7 +8,7 @@ import type { AnswerStream, ChunkWriter } from "./answer-stream.ts";
 import { strictUsage } from "./strict-fields.ts";
 import type { StreamGrammar } from "./stream-grammar.ts";
 
-/** Whole answers as one, in their order, but for what they used. */
+/** Merges non-streaming answers in their order, without their usage. */
 export function mergedAnswer(answers: readonly ChatAnswer[]): ChatAnswer {
   return {
     ...answers[0]!,
@@ -15,7 +16,7 @@ export function mergedAnswer(answers: readonly ChatAnswer[]): ChatAnswer {
   };
 }
 
-/** One of the streams, as a choice of the common one. */
+/** One of the streams, as a choice of the merged stream. */
 export class ChoiceWriter implements ChunkWriter {
   readonly #grammar: StreamGrammar;
   readonly #index: number;
@@ -35,7 +36,7 @@ export class ChoiceWriter implements ChunkWriter {
   get hasGenerated(): boolean {
     return tokensOf(this.generated) > 0;
   }
-  /** The provider's figures for this choice, the last that came; null: it said nothing. */
+  /** The provider's latest figures for this choice; `null` when it reported none. */
   get reportedUsage(): Usage | null {
     return this.#usage;
   }
@@ -59,7 +60,7 @@ export class ChoiceWriter implements ChunkWriter {
     this.#counted(() => this.#grammar.hear(chunk));
   }
 
-  /** What the grammar counts of this choice. */
+  /** Counts what the stream normalizer counts for this choice. */
   #counted<T>(say: () => T): T {
     const { ascii, other } = this.#grammar.generated;
     const said = say();
@@ -68,20 +69,20 @@ export class ChoiceWriter implements ChunkWriter {
     return said;
   }
 
-  /** The common stream has one end. */
+  /** The merged stream has only one end. */
   finish(): string {
     return "";
   }
 }
 
-/** The streams as one, each read as it comes. `end` gives the last text once all are complete. */
+/** Merges the streams, each of which is read as it arrives. `end` returns the last text once all are complete. */
 export function mergedStream(streams: readonly AnswerStream[], end: () => string): AnswerStream {
   const reading = new Map<AnswerStream, Promise<readonly [AnswerStream, string | null]> | null>(
     streams.map((stream) => [stream, null]),
   );
   const read = (stream: AnswerStream): Promise<readonly [AnswerStream, string | null]> => {
     const next = stream.next().then((text) => [stream, text] as const);
-    // while another one is waited for
+    // another stream may be awaited when this read fails
     next.catch(() => {});
     return next;
   };

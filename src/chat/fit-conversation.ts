@@ -1,16 +1,19 @@
-// Fits a conversation to its target (decisions 6.10): members of messages, content parts, calls and tools that the provider has no place for are left out, and
-// named. Works on data alone: the provider's table of members. What is left as it was keeps its identity, so that the caller's own text can be sent.
+// Fits a conversation to its target (promise 6.10): members of messages, content parts, tool calls and tools that the
+// provider does not support are left out and reported. It works only on data, the provider's table of members.
+// Unchanged objects keep their identity, so that the caller's own text can be sent.
 import type { ChatRequest, ContentPart, Message, ToolCall } from "../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import type { ConversationMembers, Members } from "../providers/conversation-members.ts";
 
 export interface FittedConversation {
   readonly request: ChatRequest;
-  /** What was left out, once each, without the places: `messages[].name`, `messages[].tool_calls[].extra_content`. */
+  /**
+   * What was left out, each place once and without indexes: `messages[].name`, `messages[].tool_calls[].extra_content`.
+   */
   readonly left: readonly string[];
 }
 
-/** Names of members are the caller's own words, and go into a header. */
+/** The caller chooses the names of members, which are sent in a header. */
 const PLAIN_NAME = /^[\w.-]{1,64}$/;
 const MAX_NAMES = 32;
 const OTHERS = "messages[].(others)";
@@ -31,7 +34,7 @@ export function fitConversation(request: ChatRequest, members: ConversationMembe
     params: { tools: offered },
     held,
   } = request;
-  // the thread that holds the conversation leaves the same out of it, before it writes it
+  // the thread that holds the conversation leaves out the same members before it writes the conversation
   for (const message of held?.skeleton ?? []) fitMessage(message, members, left);
   const messages = mapped(request.messages, (message) => fitMessage(message, members, left));
   const tools = offered === undefined ? offered : mapped(offered, (tool) => fitTool(tool, members, left));
@@ -52,7 +55,7 @@ export function fitConversation(request: ChatRequest, members: ConversationMembe
 }
 const NOTHING: readonly string[] = [];
 
-/** The same list when `change` gives back every item as it is. */
+/** Returns the same list when `change` returns every item unchanged. */
 function mapped<T>(list: readonly T[], change: (item: T) => T): readonly T[] {
   let changed: T[] | null = null;
   for (let index = 0; index < list.length; index++) {
@@ -88,7 +91,7 @@ function fitMessage(message: Message, members: ConversationMembers, left: Left):
 
 const OF_MESSAGE: readonly string[] = ["role", "content"];
 
-/** Reasoning that its vendor has not signed, where nothing else is taken back. */
+/** Removes reasoning that its vendor has not signed, where the provider accepts only signed reasoning. */
 function fitReasoning(
   message: Message,
   fitted: JsonObject,
@@ -111,7 +114,7 @@ function isSaid(value: Json | undefined): boolean {
   return value !== undefined && value !== null && value !== "" && !(Array.isArray(value) && value.length === 0);
 }
 
-/** In a skeleton, which has no values, details count as signed. */
+/** A skeleton has no values, so that its reasoning details count as signed. */
 function isSkeletonSigned({ reasoning_details: details, extra_content: extra }: Message): boolean {
   return (details as unknown) === true || (isObject(extra) && Object.values(extra).includes(true));
 }
@@ -125,7 +128,7 @@ function fitPart(part: ContentPart, members: ConversationMembers, left: Left): C
 }
 
 function fitCall(call: ToolCall, members: ConversationMembers, left: Left): ToolCall {
-  // a call may come without its type, or be no object, where the provider's row allows it
+  // where the provider's row allows it, a tool call may have no type or not be an object
   if (!isObject(call)) return call;
   const type = (call as Partial<ToolCall>).type ?? "function";
   const fitted = fitMembers(call, ["id", "type", type], members.calls, members, "messages[].tool_calls[]", left);
@@ -136,7 +139,7 @@ function fitCall(call: ToolCall, members: ConversationMembers, left: Left): Tool
 }
 const NO_NAMES: readonly string[] = [];
 
-/** Tools of a vendor's own type are between the caller and the vendor. */
+/** Tools of a vendor's own type concern only the caller and the vendor. */
 function fitTool(tool: JsonObject, members: ConversationMembers, left: Left): JsonObject {
   return isObject(tool) && (tool["type"] ?? "function") === "function"
     ? fitMembers(tool, OF_TOOL, members.tools, members, "tools[]", left)
@@ -144,7 +147,7 @@ function fitTool(tool: JsonObject, members: ConversationMembers, left: Left): Js
 }
 const OF_TOOL: readonly string[] = ["type", "function"];
 
-/** `own`: what every holder of the kind has. The same object when nothing is left out. */
+/** `own` has the members that every object of the kind has. Returns the same object when nothing is left out. */
 function fitMembers(
   holder: JsonObject,
   own: readonly string[],
@@ -167,7 +170,7 @@ function fitMembers(
         delete fitted[name];
       }
     } else if (taken !== "any" && !taken.has(name)) {
-      // null says "not set" (promise 5.2): leaving it out loses nothing
+      // null means "not set" (promise 5.2), so that nothing is lost
       if (holder[name] !== null) left.add(place, name);
       delete (fitted ??= { ...holder })[name];
     }
@@ -175,7 +178,7 @@ function fitMembers(
   return fitted ?? holder;
 }
 
-/** The data of the vendors that are taken; null where there is none. */
+/** Returns the data of the vendors that the provider accepts; `null` when there is none. */
 function vendorsOf(extra: JsonObject, taken: readonly string[], place: string, left: Left): JsonObject | null {
   const vendors = Object.keys(extra);
   const kept = vendors.filter((vendor) => taken.includes(vendor));

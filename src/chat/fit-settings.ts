@@ -1,4 +1,5 @@
-// The settings that decide how a request is fitted: the request's own word, then route, project, tenant and global settings (decisions 6.4).
+// The settings that decide how a request is fitted: the request's own, then those of route, project, tenant and gateway
+// (promise 6.4).
 import type { CallOptions } from "../core/chat.ts";
 import type { Principal } from "../core/identity.ts";
 import type { Route } from "../core/route.ts";
@@ -25,7 +26,7 @@ export function settingsFor(
 
 export type SettingOrigin = "request" | (typeof SCOPE_NAMES)[number] | "default";
 
-/** Who decided each of them, for explain. */
+/** Returns which scope decided each setting, for an explanation. */
 export function settingOrigins(
   options: CallOptions,
   principal: Principal,
@@ -40,12 +41,12 @@ export function settingOrigins(
   };
 }
 
-/** In the order of `SCOPE_NAMES`. */
+/** Returns the scopes in the order of `SCOPE_NAMES`. */
 function scopesOf(route: Route, principal: Principal, { projectSettings, tenantSettings, settings }: Snapshot): Scopes {
   return [route, projectSettings.get(principal.projectId), tenantSettings.get(principal.tenantId), settings];
 }
 
-/** Index of the nearest scope that says something; -1: none does. */
+/** Returns the index of the nearest scope that sets it, or -1 when none does. */
 function deciding(scopes: Scopes, setting: Switch): number {
   return scopes.findIndex((scope) => (scope?.[setting] ?? null) !== null);
 }

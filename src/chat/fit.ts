@@ -1,5 +1,6 @@
-// Fits a request to its target (decisions 5.7, 6.2 to 6.5): what the provider does not have is refused, or dropped where that is allowed and then
-// told. Works on data alone: the provider's capability table, its dialect and its reserved names.
+// Fits a request to its target (promises 5.7 and 6.2 to 6.5): what the provider does not support is refused or, where
+// that is allowed, dropped and reported. It works only on data: the provider's capability table, its dialect and its
+// reserved names.
 import { type Capability, capabilityOf, effectiveCapability } from "../core/capability.ts";
 import type { ChatParams, ChatRequest, Message, RequestSource } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
@@ -15,20 +16,23 @@ import { withToolImages } from "./tools/tool-images.ts";
 export interface FitSettings {
   readonly dropParams: boolean;
   readonly disableStopSequenceLimit: boolean;
-  /** What the route's target drops of every request; absent: nothing. */
+  /** Parameters that the route's target drops from every request; absent when there are none. */
   readonly drop?: ReadonlySet<CommonParameter>;
 }
 
 export interface FittedRequest {
   readonly request: ChatRequest;
-  /** Parameters by the names that the caller used, and members of the conversation (`messages[].name`). */
+  /** Parameters by the names that the caller used, and members of the conversation such as `messages[].name`. */
   readonly dropped: readonly string[];
   readonly fates: Readonly<Record<string, ParameterFate>>;
 }
 
 const MAX_STOP_SEQUENCES = 4;
 
-/** Throws `unsupported_parameter`, `unsupported_value`, `unsupported_content_block`, `reserved_parameter`, `permission_required`, `invalid_request`. */
+/**
+ * Throws `unsupported_parameter`, `unsupported_value`, `unsupported_content_block`, `reserved_parameter`,
+ * `permission_required` or `invalid_request`.
+ */
 export function fitRequest(
   asked: ChatRequest,
   provider: Provider,
@@ -64,13 +68,16 @@ export function fitRequest(
   };
 }
 
-/** How many calls the request takes: 1, but for several choices from a provider that gives one a call. */
+/**
+ * Returns how many upstream requests are needed: 1, except for several choices from a provider that returns only one
+ * for each request.
+ */
 export function callsFor({ params }: ChatRequest, { capabilities }: Provider, model: string): number {
   const { n } = params;
   return n === undefined || n === 1 || capabilityOf(capabilities, "n", model).support !== "emulated" ? 1 : n;
 }
 
-/** A list of a dialect may end its words in `*`, which stands for any ending. */
+/** A value in a dialect's list may end in `*`, which matches any ending. */
 function includes(list: readonly string[], value: string): boolean {
   return list.some((word) => word === value || (word.endsWith("*") && value.startsWith(word.slice(0, -1))));
 }
@@ -129,7 +136,7 @@ function withinStopLimit(request: ChatRequest, settings: FitSettings): ChatReque
   };
 }
 
-/** `api_version` and places of clouds that the provider has no use for are told, not refused. */
+/** `api_version` and cloud locations that the provider does not use are reported as warnings, not refused. */
 function withUnusedSettings(request: ChatRequest, { settings }: Provider): ChatRequest {
   const unused = Object.keys(request.options.settings).filter(
     (field) => !settings.some((setting) => setting.field === field),
@@ -139,7 +146,7 @@ function withUnusedSettings(request: ChatRequest, { settings }: Provider): ChatR
     : { ...request, warnings: [...request.warnings, ...unused.map((field) => `${field}_unused`)] };
 }
 
-/** What a vendor refuses for saying nothing is left out by its encoder, and told. */
+/** The encoder leaves out empty messages that the vendor would refuse; a warning reports it. */
 function withEmptyTold(request: ChatRequest, provider: Provider, target: Target): ChatRequest {
   const leavesOutEmpty = provider.leavesOutEmpty?.(target.model);
   if (
@@ -150,7 +157,7 @@ function withEmptyTold(request: ChatRequest, provider: Provider, target: Target)
   return { ...request, warnings: [...request.warnings, "empty_messages_left_out"] };
 }
 
-/** Its content is empty, or parts without a text; and nothing else of it goes to a provider. */
+/** Whether the content is empty or has only parts without text, and no other member would be sent to a provider. */
 function saysNothing({
   content,
   refusal: refused,
@@ -178,7 +185,7 @@ function saysNothing({
   );
 }
 
-/** A price of the caller's own changes nothing but for whom it may (decisions 4.8). */
+/** A price of the caller's own has no effect without the permission to set one (promise 4.8). */
 function withPriceWarning(request: ChatRequest, { permissions }: Principal): ChatRequest {
   return request.options.ownPrice === null || permissions.has("custom_price")
     ? request
@@ -207,7 +214,7 @@ function fitParams(
       if (sent !== null) fates[sent] = cell.support;
     } else if (NEVER_UNSUPPORTED.has(name)) continue;
     else if (cell.neutral?.(value, request) === true) {
-      // the one value that the model takes: it goes as it came
+      // the only value that the model accepts is passed on as it came
       if (sent !== null) fates[sent] = "native";
     } else if (isNeutral(name, value) || sent === null) silent.push(name);
     else unsupported.set(name, sent);
@@ -222,7 +229,7 @@ function fitParams(
   return { params, dropped, fates };
 }
 
-/** A translation has no place for a choice among no tools; a provider of OpenAI's own form says itself what it makes of it. */
+/** A translated request cannot express a choice among no tools; a provider with OpenAI's own API decides by itself. */
 function refuseChoiceOfNothing({ tools = [], tool_choice: choice }: ChatParams): void {
   if (choice === undefined || choice === "none" || choice === "auto" || tools.length > 0) return;
   throw new GatewayError("invalid_request", "tool_choice asks for a call, but tools declares none.", {
@@ -235,7 +242,7 @@ export const DEPRECATED_NAMES: Readonly<Partial<Record<CommonParameter, string>>
   tool_choice: "function_call",
 };
 
-/** The name under which the caller sent a parameter; null: the gateway set it by itself. */
+/** Returns the name under which the caller sent a parameter; `null` when the gateway added it. */
 function sentName(name: CommonParameter, { members, rewritten }: RequestSource): string | null {
   const deprecated = DEPRECATED_NAMES[name];
   if (deprecated !== undefined && rewritten.has(name) && members.has(deprecated)) return deprecated;

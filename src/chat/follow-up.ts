@@ -1,18 +1,23 @@
-// Answers that need further requests before they are one: a job that is looked at again, the stream of one that was made. The provider says which; the
-// call's own clock bounds them all.
+// Answers that take further upstream requests, for example a job that has to be polled, or the stream of a prediction
+// that was created. The provider's implementation decides which; the call's own timeouts bound them all.
 import type { DecodeContext } from "../providers/provider.ts";
 import type { UpstreamRequest, UpstreamResponse } from "../wire/upstream.ts";
 import type { Call } from "./call.ts";
 import { pause } from "./pause.ts";
 import type { Resolved } from "./resolve.ts";
 
-/** Before every request but the first that follows: a provider that sends the gateway round and round must not keep it busy. */
+/**
+ * Applies before every follow-up request except the first, so that a provider that keeps asking for follow-ups cannot
+ * keep the gateway busy.
+ */
 const LEAST_WAIT_MS = 200;
 
-/** Sends, and throws what a status that is no success means. */
+/** Sends a request, and throws the error that a status other than success means. */
 export type SendChecked = (request: UpstreamRequest) => Promise<UpstreamResponse>;
 
-/** The last answer, its body to be read as if it were the first. An event stream is handed on unread. */
+/**
+ * Returns the last response; its body can be read like that of a first response. An event stream is returned unread.
+ */
 export async function followedAnswer(
   made: UpstreamResponse,
   decode: DecodeContext,

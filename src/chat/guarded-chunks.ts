@@ -1,5 +1,5 @@
-// The chunks of one stream under guards on the answer, between the decoder and the grammar: what comes out holds what may leave by now, and at the end the rest. In
-// whatever thread it runs, it needs nothing but the guards.
+// Applies guards on the answer to the chunks of one stream, between the decoder and the stream normalizer: it returns
+// what may be sent by now, and the rest at the end. It needs only the guards, and so it can run in any thread.
 import type { GuardPolicy, GuardSpoke } from "../auth/guarded-text.ts";
 import type { ChatChunk, ChunkChoice, ChunkDelta, ReasoningDetail, ToolCallDelta } from "../core/chat.ts";
 import { isObject, type JsonObject } from "../core/json.ts";
@@ -14,7 +14,7 @@ interface GuardedChoice {
 const TEXTS = ["reasoning_content", "content", "refusal"] as const;
 const TEXTS_BEFORE_DETAILS = ["reasoning_content"] as const;
 const TEXTS_AFTER_DETAILS = ["content", "refusal"] as const;
-/** Members of a choice that are no vendor's own. */
+/** Members of a choice that are not a vendor's own. */
 const KNOWN: ReadonlySet<string> = new Set([
   "index",
   "delta",
@@ -24,7 +24,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   "message",
 ]);
 
-/** Everything here throws `policy_violation` where a guard blocks. */
+/** All methods throw `policy_violation` where a guard blocks. */
 export class GuardedChunks {
   readonly #guard: StreamGuard;
   readonly #choices = new Map<number, GuardedChoice>();
@@ -45,14 +45,14 @@ export class GuardedChunks {
       : chunk;
   }
 
-  /** What guards still held, at the end of the stream. */
+  /** Returns what guards still held back at the end of the stream. */
   end(): readonly ChatChunk[] {
     return [...this.#choices.values()].flatMap((choice) =>
       this.#rest(choice).map((delta): ChatChunk => ({ choices: [{ index: choice.index, delta }] })),
     );
   }
 
-  /** What they held, as it is: nothing is looked at any more. */
+  /** Returns what guards held back, unchanged; nothing is searched any more. */
   abandon(): readonly ChatChunk[] {
     this.#guard.abandon();
     return this.end();
@@ -95,7 +95,7 @@ export class GuardedChunks {
     return { ...this.#guard.others(choice.index, delta), ...spoken } as ChunkDelta;
   }
 
-  /** With a number of its own for each call, and what names it once: which call a delta continues is settled here. */
+  /** Decides which tool call a delta continues. Each call gets an index of its own, and its id and name occur once. */
   #takeCall({ index, calls }: GuardedChoice, delta: ToolCallDelta): ToolCallDelta {
     const before = calls.length;
     const call = callOf(calls, delta);
@@ -141,7 +141,7 @@ function callKey(choice: number, position: number): string {
   return `${choice} call ${position}`;
 }
 
-/** Characters of text that a chunk brings. */
+/** Returns the characters of text in a chunk. */
 export function charactersOf({ choices }: ChatChunk): number {
   let characters = 0;
   if (Array.isArray(choices))
@@ -150,14 +150,17 @@ export function charactersOf({ choices }: ChatChunk): number {
       for (const name in delta) {
         const value = delta[name];
         if (typeof value === "string") characters += value.length;
-        // calls, details, and what a vendor adds
+        // tool calls, reasoning details, and what a vendor adds
         else if (typeof value === "object" && value !== null) characters += JSON.stringify(value).length;
       }
     }
   return characters;
 }
 
-/** The chunk as several, none of whose texts is longer: how a text is cut makes no difference to what a guard does. Members that come in one piece stay so. */
+/**
+ * Splits a chunk into several, none of whose texts is longer. How a text is split does not change what a guard does.
+ * Members that arrive in one piece are not split.
+ */
 export function splitChunk(chunk: ChatChunk, longest: number): readonly ChatChunk[] {
   const { choices } = chunk;
   if (!Array.isArray(choices) || charactersOf(chunk) <= longest) return [chunk];
@@ -180,7 +183,7 @@ export function splitChunk(chunk: ChatChunk, longest: number): readonly ChatChun
     }
     return { ...choice, delta: left as ChunkDelta };
   });
-  // what names the answer comes first, and what ends it last
+  // the chunk's identifying fields come first, and what ends the answer comes last
   return pieces.length === 0
     ? [chunk]
     : [
@@ -190,7 +193,7 @@ export function splitChunk(chunk: ChatChunk, longest: number): readonly ChatChun
       ];
 }
 
-/** A delta without number, id and name goes on with the last call. */
+/** A delta without index, id and name continues the last call. */
 function splitCall(call: ToolCallDelta, longest: number): readonly ToolCallDelta[] {
   const said: unknown = isObject(call) ? call.function : null;
   const text = isObject(said) ? said["arguments"] : null;

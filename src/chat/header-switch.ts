@@ -1,8 +1,8 @@
-// Headers of a request that turn something on.
+// Request headers that switch something on.
 import { GatewayError } from "../core/errors.ts";
 import { describe } from "../core/json.ts";
 
-/** False where it was not sent. Throws `invalid_request` for what is neither true nor false. */
+/** Returns false when the header was not sent. Throws `invalid_request` for a value that is neither true nor false. */
 export function isOn(sent: string | null, header: string): boolean {
   if (sent === null || sent === "false") return false;
   if (sent === "true") return true;

@@ -1,11 +1,12 @@
-// What a project keeps of a long plain answer, gathered where the answer is held (decisions 5.8, 11.3): as much of its texts as the keeper still takes, and one character more, by
-// which the keeper sees that something is missing. It goes over the answer in the order of ContentKeeper, which has the last word.
+// Collects what a project keeps of a long non-streaming answer, in the thread that holds the answer (promises 5.8 and
+// 11.3): as much of its texts as the content keeper still has room for, and one character more, which shows the keeper
+// that something is missing. It visits the answer in the order of ContentKeeper, which decides in the end.
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { cutWithMargin, MAX_KEPT_CALLS } from "./content-size.ts";
 
 const TEXTS = ["content", "reasoning_content", "refusal"] as const;
 
-/** `room`: characters of texts that the keeper still takes. */
+/** `room` is the number of characters of texts that the keeper still has room for. */
 export function keptAnswer(body: JsonObject, room: number): JsonObject {
   let left = room + 1;
   const fit = (text: string): string => {
@@ -44,7 +45,7 @@ export function keptAnswer(body: JsonObject, room: number): JsonObject {
   return { choices };
 }
 
-/** Ids, names, and what only some vendors have in a call. */
+/** Bounds ids, names, and what only some vendors have in a tool call. */
 function beside(value: JsonObject, room: number): JsonObject {
   return (cutWithMargin([value], room).kept[0] ?? {}) as JsonObject;
 }

@@ -1,4 +1,5 @@
-// The deprecated `functions` and `function_call`: tools and tool_choice on the way in, and back on the way out, one call at a time (decisions 6.6).
+// The deprecated `functions` and `function_call`: they become tools and tool_choice in the request, and are restored in
+// the answer, with at most one call (promise 6.6).
 import type { Message, ToolCall } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
@@ -6,7 +7,7 @@ import { isToolServer } from "./tools/parse-mcp.ts";
 
 export interface LegacyParams {
   readonly params: Readonly<Record<string, Json>>;
-  /** The client spoke the old form. */
+  /** Whether the client used the deprecated form. */
   readonly active: boolean;
   readonly rewritten: readonly string[];
 }
@@ -38,7 +39,7 @@ export function withToolsForFunctions(
       ...(servers ?? []),
       ...functions.map((definition): Json => ({ type: "function", function: definition })),
     ];
-    // the old form answers with one call; a second one would be lost on the way back
+    // an answer in the deprecated form has only one call, so that a second one would be lost
     params["parallel_tool_calls"] = false;
   }
   if (call !== undefined) params["tool_choice"] = choiceOf(call);
@@ -49,12 +50,18 @@ export function withToolsForFunctions(
   };
 }
 
-/** Tool servers have no old form: they may stand in `tools` beside `functions`. Null: there are none, or others stand there too. */
+/**
+ * Tool servers have no deprecated form: they may be in `tools` beside `functions`. Returns `null` when there are none,
+ * or when `tools` has other entries too.
+ */
 function toolServersAlone(tools: Json | undefined): readonly Json[] | null {
   return Array.isArray(tools) && tools.length > 0 && tools.every((tool: Json) => isToolServer(tool)) ? tools : null;
 }
 
-/** `function_call` without `functions`: a choice among tools. `auto` is the default, and a provider of the same shape gets it as it was sent. */
+/**
+ * Translates `function_call` without `functions`: a choice among tools. `auto` is the default, and a provider of the
+ * same shape receives it as it was sent.
+ */
 function withChoice(common: Readonly<Record<string, Json>>, call: string | JsonObject | undefined): LegacyParams {
   if (call === undefined || call === "auto") return { params: common, active: false, rewritten: [] };
   if (common["tool_choice"] !== undefined)
@@ -74,14 +81,17 @@ function choiceOf(call: string | JsonObject): Json {
   return typeof call === "string" ? call : { type: "function", function: { name: call["name"]! } };
 }
 
-/** Whether a message is in the old form. */
+/** Whether a message has the deprecated form. */
 export function isLegacyMessage(message: JsonObject): boolean {
   return (
     message["role"] === "function" || (message["function_call"] !== undefined && message["function_call"] !== null)
   );
 }
 
-/** Old calls and their results as tool calls and tool messages, tied together by ids that are made from their place. A result may also answer a tool call. */
+/**
+ * Turns function calls and their results into tool calls and tool messages, with ids that are derived from their
+ * position. A result may also answer a tool call.
+ */
 export function withToolCalls(messages: readonly Message[]): readonly Message[] {
   let lastId = "";
   const idsByName = new Map<string, string>();
@@ -104,7 +114,7 @@ export function withToolCalls(messages: readonly Message[]): readonly Message[] 
   });
 }
 
-/** A message in the old form for a client that asked in it: its first call as `function_call`. */
+/** Returns the first call in the deprecated form, for a client that used it. */
 export function asFunctionCall(
   calls: readonly ToolCall[],
 ): { readonly name: string; readonly arguments: string } | undefined {

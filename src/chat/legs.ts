@@ -1,5 +1,6 @@
-// What a request may be answered by, in the form that the plan wants: the targets of its route or its one model, then its fallbacks, then those of its route. Each candidate carries the route
-// that it is served under, and whatever depends on a route (limits, policies, settings, retries, timeouts, the record, the answer) is read from there.
+// The stages of a call, in the form that the plan needs: the targets of its route or its one model, then its own
+// fallbacks, then those of its route. Each candidate has the route that serves it, and everything that depends on a
+// route (limits, policies, settings, retries, timeouts, the record, the answer) is read from there.
 import { demandEnabled } from "../auth/enabled-models.ts";
 import { demandTarget } from "../auth/narrowing.ts";
 import type { GuardPolicy } from "../auth/guarded-text.ts";
@@ -35,31 +36,37 @@ import { openingOf } from "./held-conversation.ts";
 import { demandNoHeaders } from "./narrowed-headers.ts";
 import { type Resolved, targetFor } from "./resolve.ts";
 
-/** What goes to a target: made once, when it is looked at first. */
+/** What would be sent to a target. It is made once, when it is first needed. */
 export interface Ready {
   /** Without the credential. */
   readonly resolved: Resolved;
   readonly fitted: FittedRequest;
-  /** What looks at the answer. */
+  /** The guards that search the answer. */
   readonly outputGuards: readonly GuardPolicy[];
 }
 
 export interface RouteCandidate extends Candidate {
-  /** The rules that hold for it, which are those of the route that serves it. */
+  /** The route that serves the candidate, whose rules apply. */
   readonly route: Route;
   readonly serving: Serving;
   readonly target: RouteTarget;
-  /** Where a budget sends calls in place of what they asked for, in its own words; null: it is what was asked for. */
+  /**
+   * The name, as the budget has it, of the target to which a budget redirects calls; `null` for a target that was
+   * requested.
+   */
   readonly insteadOf: string | null;
-  /** `<provider>:<name>` of the deployment that the request has called in the model's place; null: none. */
+  /** `<provider>:<name>` of the deployment that the request calls instead of the model; `null` when there is none. */
   readonly deployed: string | null;
-  /** It was passed over before, because no budget had sent the call there yet. */
+  /** The candidate was passed over before, because no budget had redirected the call to it yet. */
   readonly isAgain: boolean;
-  /** Throws GatewayError where this caller may not call this target (decisions 3.4). */
+  /** Throws GatewayError where this caller may not call this target (promise 3.4). */
   permit(): void;
-  /** What policies have said of this target so far. */
+  /** The outcomes of policies for this target so far. */
   spoken(): readonly PolicyTouch[];
-  /** The client's own request in the form that this target takes. Throws GatewayError where it cannot take it. */
+  /**
+   * Returns the client's own request in the form that this target accepts. Throws GatewayError where it cannot accept
+   * it.
+   */
   ready(): Ready;
 }
 
@@ -69,11 +76,11 @@ export interface Prepared {
   readonly legs: readonly RouteLeg[];
   readonly contextLeg: (candidate: RouteCandidate) => RouteLeg | null;
   readonly contentPolicyLegs: (candidate: RouteCandidate) => readonly RouteLeg[];
-  /** Of the first leg. */
+  /** The route of the first stage. */
   readonly route: Route;
 }
 
-/** All of a call that matters to what may answer it. */
+/** The parts of a call that matter for its stages. */
 export type PlannedCall = PricedCall &
   Pick<Call, "policies"> & {
     readonly context: Pick<ChatContext, "providers">;
@@ -81,38 +88,44 @@ export type PlannedCall = PricedCall &
     readonly recorder: Pick<CallRecorder, "targeted" | "fitted">;
   };
 
-/** What all legs of one call have in common. */
+/** What all stages of one call have in common. */
 interface Preparing {
   readonly sent: ChatRequest;
   readonly principal: Principal;
   readonly http: Headers;
   readonly call: PlannedCall;
-  /** What the call was handed over to: a second hand-over to the same route would bring nothing new, and a chain of them may be a loop. */
+  /** The routes that took over the call: a second time would bring nothing new, and a chain of them may be a loop. */
   readonly entered: Set<string>;
 }
 
-/** How a target came to be looked at. */
+/** How a target became a candidate. */
 interface Origin {
-  /** Parameters of the entries that led here; empty: none. */
+  /** Parameters of the entries that led here; empty when there are none. */
   readonly variant: string;
-  /** What the configuration names in a route that covers it for a token that is narrowed by routes. */
+  /** The configuration of a route names the target, which covers it for a token that is restricted to routes. */
   readonly covered: boolean;
   readonly insteadOf: string | null;
   readonly isAgain: boolean;
 }
 
-/** A route that serves the call, or serves it from a hand-over on. Whatever a call of it ends at, its name and its rules hold there (decisions 1.5). */
+/**
+ * A route that serves the call, from the beginning or after it took the call over. Its name and its rules apply to
+ * everything that the call reaches through it (promise 1.5).
+ */
 interface Serving {
   readonly route: Route;
-  /** As it came to the route. */
+  /** The request as it came to the route. */
   readonly request: ChatRequest;
   readonly origin: Origin;
   contextLeg(target: RouteTarget): RouteLeg | null;
-  /** The same list each time. */
+  /** Returns the same list each time. */
   contentPolicyLegs(): readonly RouteLeg[];
 }
 
-/** Throws `invalid_request`, `permission_required`, `route_not_found`, `model_not_found`, `model_not_in_route`; and for a direct call what its one target cannot take. */
+/**
+ * Throws `invalid_request`, `permission_required`, `route_not_found`, `model_not_found` or `model_not_in_route`; for a
+ * direct call, also the errors for what its one target does not accept.
+ */
 export function prepare(
   sent: ChatRequest,
   principal: Principal,
@@ -138,12 +151,12 @@ export function prepare(
   );
   const [first] = legs[0]!.candidates;
   call.recorder.targeted(first!.target, route.name);
-  // a call that names its target fails for what that cannot take, before anything else is looked at
+  // a call that names its target fails at once when that target does not accept the request
   if ((asked !== null || route.targets.length === 1) && isPermitted(first!))
     call.recorder.fitted(first!.ready().fitted);
   for (const model of sent.options.contextWindowFallbacks.values())
     splitModel(model, call.snapshot, "context_window_fallback_dict");
-  // what a request names is not covered by its route
+  // the route does not cover what a request itself names
   for (const fallback of sent.options.fallbacks)
     legs.push(
       ...atPath(fallback.path, fallback, () =>
@@ -153,7 +166,7 @@ export function prepare(
   legs.push(...routeFallbacks(preparing, serving));
   if (principal.narrowing !== null) demandSomePermitted(legs);
   for (const name of degradeTo) legs.push(...insteadLegs(preparing, serving, name, false));
-  // the budget that refuses at one of them may name one that was passed over
+  // the budget that refuses one of them may redirect to one that was passed over
   for (const name of degradeTo.slice(0, -1)) legs.push(...insteadLegs(preparing, serving, name, true));
   return {
     legs,
@@ -178,7 +191,7 @@ function servingOf(preparing: Preparing, route: Route, request: ChatRequest, ori
   return serving;
 }
 
-/** All legs that a call may come to, those of its lists included. */
+/** Yields all stages that a call may reach, including those of its fallback lists. */
 export function* everyLeg(prepared: Prepared): Generator<RouteLeg> {
   yield* prepared.legs;
   for (const { candidates } of prepared.legs)
@@ -189,7 +202,10 @@ export function* everyLeg(prepared: Prepared): Generator<RouteLeg> {
     }
 }
 
-/** Where a budget sends calls; what it names and is not there is left out, for it is no fault of the caller's. */
+/**
+ * Returns the stages to which a budget redirects calls. A name that does not exist is left out, because the caller is
+ * not at fault.
+ */
 function insteadLegs(preparing: Preparing, serving: Serving, name: string, isAgain: boolean): readonly RouteLeg[] {
   try {
     return entryLegs({ ...preparing, entered: new Set() }, serving, compileFallback(name), {
@@ -203,7 +219,7 @@ function insteadLegs(preparing: Preparing, serving: Serving, name: string, isAga
   }
 }
 
-/** Throws the last refusal where no target is left, whatever the targets' health is. */
+/** Throws the last refusal when no target is permitted, whatever the health of the targets is. */
 function demandSomePermitted(legs: readonly RouteLeg[]): void {
   const candidates = legs.flatMap((leg) => leg.candidates);
   if (!candidates.some(isPermitted)) candidates.at(-1)!.permit();
@@ -227,7 +243,10 @@ function atPath<T>(path: string, { params }: Entry, make: () => T): T {
   }
 }
 
-/** A target that was asked for beside the route is tried first, the others only as its fallbacks (decisions 1.2). */
+/**
+ * A target that was requested in addition to the route is attempted first, and the others only as its fallbacks
+ * (promise 1.2).
+ */
 function routeLegs(preparing: Preparing, serving: Serving, asked: RouteTarget | null, label: string): RouteLeg[] {
   const { route, request, origin } = serving;
   const group = {};
@@ -240,7 +259,7 @@ function routeLegs(preparing: Preparing, serving: Serving, asked: RouteTarget | 
 
 function routeFallbacks(preparing: Preparing, serving: Serving): readonly RouteLeg[] {
   const { route, origin } = serving;
-  // a route that the token may not name leads nowhere, whatever it would fall back to
+  // a route that the token may not name has no fallbacks, whatever they would be
   if (
     route.fallbacks.length === 0 ||
     !(origin.covered || preparing.principal.narrowing?.permitsRoute(route.name) !== false)
@@ -249,7 +268,9 @@ function routeFallbacks(preparing: Preparing, serving: Serving): readonly RouteL
   return route.fallbacks.flatMap((fallback) => entryLegs(preparing, serving, fallback, origin));
 }
 
-/** A fallback is a request: of one model, which the same route goes on to serve, or of another route, to which it hands the call. */
+/**
+ * A fallback is either one model, which the same route continues to serve, or another route, which takes the call over.
+ */
 function entryLegs(preparing: Preparing, serving: Serving, entry: Entry, from: Origin): RouteLeg[] {
   const {
     call: { snapshot },
@@ -277,7 +298,7 @@ function entryLegs(preparing: Preparing, serving: Serving, entry: Entry, from: O
   ];
 }
 
-/** The legs of a route that takes the call over, with its own fallbacks behind them. */
+/** Returns the stages of a route that takes the call over, followed by its own fallbacks. */
 function handedOver(preparing: Preparing, serving: Serving, asked: RouteTarget | null): RouteLeg[] {
   const {
     route,
@@ -294,7 +315,7 @@ function coveredBy({ name }: Route, origin: Origin, { narrowing }: Principal): O
   return !origin.covered && narrowing?.coversRoute(name) === true ? { ...origin, covered: true } : origin;
 }
 
-/** The rules of a route for a target beside its own. */
+/** Returns the rules of a route for a target that is not its own. */
 function alone(route: Route, target: RouteTarget): Route {
   return { ...route, strategy: "priority", targets: [target], sticky: null };
 }
@@ -307,7 +328,7 @@ function contextLeg(preparing: Preparing, serving: Serving, target: RouteTarget)
   const [longer] = directRoute(splitModel(model, preparing.call.snapshot, "context_window_fallback_dict")).targets;
   return legOf(preparing, serving, {
     request: requestForEntry(request, entryOf(model)),
-    // the caller's own map names models as a request does
+    // the caller's own map names models just as a request does
     origin: asked === null ? origin : { ...origin, covered: false },
     route: alone(route, longer!),
     targets: [longer!],
@@ -390,7 +411,7 @@ function candidateOf(
   };
   return {
     key: healthKey(target, request, route, principal, call.snapshot.providers.get(target.providerId)?.owner),
-    // what was refused when it was asked for may run when a budget sends the call there
+    // a target that was refused when it was requested may run when a budget redirects the call to it
     variant: insteadOf === null ? variant : `${isAgain ? "again" : "instead"} ${variant}`,
     upstream: target.providerId,
     weight: target.weight,
@@ -412,7 +433,10 @@ function settingsAt({ drop }: RouteTarget, settings: FitSettings): FitSettings {
   return drop === undefined ? settings : { ...settings, drop };
 }
 
-/** What the request has called in the model's place (decisions 1.7). Both are judged: a provider that takes no deployment calls the model. */
+/**
+ * Returns the deployment that the request calls instead of the model (promise 1.7). Both are checked, because a
+ * provider without deployments calls the model.
+ */
 function deploymentOf({ params }: ChatRequest, { brought, model }: RouteTarget): string | null {
   const named = brought?.params["deployment_id"] ?? params.deployment_id;
   return typeof named === "string" && named !== model ? named : null;
@@ -433,7 +457,10 @@ function judgedAt(
 const NO_GUARDS: readonly GuardPolicy[] = [];
 const NO_TOUCHES: readonly PolicyTouch[] = [];
 
-/** What a caller brings has a health of its own: a wrong key or a dead address of somebody's says nothing about the operator's. */
+/**
+ * Credentials and addresses that a caller sends have their own health: a wrong key or an unreachable address of one
+ * caller says nothing about the operator's.
+ */
 function healthKey(
   target: RouteTarget,
   request: ChatRequest,
@@ -445,12 +472,12 @@ function healthKey(
     .options;
   if (target.brought === undefined && baseUrl === null && credentials.size === 0)
     return owner === undefined ? target.name : `${target.name} of ${owner}`;
-  // two keys of one account are two targets: one may be out of its limit
+  // two keys of one account are two targets, because one of them may have reached its limit
   const keys = [...credentials.values()].map(({ stored }) => ` with ${fingerprint(stored).slice(0, 12)}`);
   return `${target.name} of ${tokenId}${baseUrl === null ? "" : ` at ${baseUrl}`}${keys.join("")}`;
 }
 
-/** A target that cannot take the request costs nothing that is known. */
+/** The cost is unknown for a target that does not accept the request. */
 function costOf(ready: () => Ready, call: PricedCall): number | null {
   try {
     const { fitted, resolved } = ready();

@@ -1,10 +1,10 @@
-// A target with the credential that it is called with: at once where nothing has to be exchanged.
+// Adds to a target the credential with which it is called, without a wait where nothing has to be exchanged.
 import type { LendContext, RefusalReason } from "../core/credential.ts";
 import type { Credential } from "../core/target.ts";
 import type { Call } from "./call.ts";
 import type { Resolved } from "./resolve.ts";
 
-/** Throws GatewayError `upstream_authentication`, `credential_rejected`, or the signal's reason. */
+/** Throws GatewayError `upstream_authentication` or `credential_rejected`, or the signal's reason. */
 export function lendCredential(resolved: Resolved, call: Call): Resolved | Promise<Resolved> {
   if (resolved.credentials.length === 0) return resolved;
   const lent = call.context.credentials.lend(resolved.credentials, lendContext(resolved, call));
@@ -13,7 +13,7 @@ export function lendCredential(resolved: Resolved, call: Call): Resolved | Promi
     : withCredential(resolved, lent);
 }
 
-/** The provider refused the credential: it is set aside. */
+/** Reports that the provider refused the credential, which is then avoided for a while. */
 export function returnRefused(
   { target, provider }: Pick<Resolved, "target" | "provider">,
   reason: RefusalReason,

@@ -1,5 +1,6 @@
-// Keeps secrets out of what an explanation shows: the credentials that the gateway holds, those that the request brought, and what stands under a name
-// that says secret. Of a secret its last four characters are shown, where it is long enough to stay one.
+// Hides secrets in what an explanation shows: the credentials that the gateway has, those that the request contains,
+// and values under a name that indicates a secret. The last four characters of a secret are shown where it is long
+// enough to remain secret.
 import type { StoredCredential } from "../core/credential.ts";
 import { isObject, type Json } from "../core/json.ts";
 import { COMMON_PARAMETERS } from "../core/params.ts";
@@ -9,9 +10,9 @@ import { nextTurn } from "../wire/turn.ts";
 
 const MASK = "****";
 const ENDING = 4;
-/** A shorter one shows nothing of itself. */
+/** Of a shorter secret nothing is shown. */
 const MIN_SHOWN = 12;
-/** What is shorter is no secret, and may be any word. */
+/** A shorter text is not a secret and may be any word. */
 const MIN_SECRET = 8;
 
 const SECRET_HEADER = /key|token|secret|auth|cookie|passw|credential|signature/i;
@@ -24,7 +25,7 @@ export function masked(secret: string): string {
   return secret.length < MIN_SHOWN ? MASK : MASK + secret.slice(-ENDING);
 }
 
-/** A credential to sign what is shown with: nothing is exchanged, and no secret is in it. */
+/** Returns a credential to sign a shown request with: nothing is exchanged, and it contains no secret. */
 export function maskedCredential(stored: StoredCredential): Credential {
   const { fromCaller } = stored;
   switch (stored.kind) {
@@ -46,7 +47,7 @@ export function maskedCredential(stored: StoredCredential): Credential {
   }
 }
 
-/** Everything of a stored credential that must not be seen. */
+/** Returns the parts of a stored credential that must not be shown. */
 export function secretsOf(stored: StoredCredential): readonly string[] {
   switch (stored.kind) {
     case "key":
@@ -69,7 +70,7 @@ export function secretsOf(stored: StoredCredential): readonly string[] {
   }
 }
 
-/** Strings of a body that stand under a name that says secret. */
+/** Returns the strings of a body under a name that indicates a secret. */
 export function namedSecrets(value: Json | undefined): readonly string[] {
   if (Array.isArray(value)) return value.flatMap(namedSecrets);
   if (!isObject(value)) return [];
@@ -82,7 +83,7 @@ export function namedSecrets(value: Json | undefined): readonly string[] {
   );
 }
 
-/** A secret as a text may spell it, and what stands in its place. */
+/** A secret as a text may spell it, and its replacement. */
 type Spelling = readonly [string, string];
 const SPELLINGS_PER_TURN = 16;
 
@@ -90,12 +91,12 @@ export interface Masker {
   text(text: string): string;
   url(url: string): string;
   header(name: string, value: string): string;
-  /** The text of a body; what is JSON stays JSON. In turns: it may be megabytes. */
+  /** Masks the text of a body; JSON remains JSON. It works in turns, because the text may be megabytes. */
   body(text: string): Promise<string>;
 }
 
 export function openMasker(secrets: Iterable<string>): Masker {
-  // the longest first: one may be a part of another
+  // the longest come first, because one may be part of another
   const known = [...new Set(secrets)]
     .filter((secret) => secret.length >= MIN_SECRET)
     .toSorted((a, b) => b.length - a.length)
@@ -105,7 +106,7 @@ export function openMasker(secrets: Iterable<string>): Masker {
     text,
     url: (url) => text(url).replaceAll(SECRET_QUERY, `$1${MASK}`),
     header(name, plain) {
-      // our own masks have nothing left to hide
+      // a value that is already masked has nothing left to hide
       const clean = text(plain);
       if (clean.includes(MASK) || !SECRET_HEADER.test(name)) return clean;
       return masked(clean);
@@ -125,7 +126,7 @@ export function openMasker(secrets: Iterable<string>): Masker {
       };
       const clean = await inTurns(plain, withoutSpellings);
       const parsed = jsonOf(clean);
-      // a text may spell a secret in escapes of JSON's own
+      // a text may spell a secret with JSON escapes
       if (parsed === undefined) {
         const whole = jsonOf(plain);
         return whole === undefined ? clean : JSON.stringify(await inTurns(whole, valueWithout));
@@ -153,7 +154,7 @@ function valueWithout(json: Json, some: readonly Spelling[]): Json {
     : json;
 }
 
-/** As it is, in an address, in JSON, and in JSON of those who escape slashes. */
+/** Returns the secret as it is, in an address, in JSON, and in JSON with escaped slashes. */
 function spellings(secret: string): readonly string[] {
   return [
     ...new Set([

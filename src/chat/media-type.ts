@@ -1,4 +1,5 @@
-// What fetched bytes are: by the server's word, by their first bytes, by the name in the address.
+// Determines the media type of fetched bytes: by the server's content type, by the first bytes, or by the name in the
+// address.
 
 const SIGNATURES: readonly (readonly [type: string, offset: number, bytes: string])[] = [
   ["image/png", 0, "\x89PNG\r\n\x1a\n"],
@@ -33,7 +34,7 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   xls: "application/vnd.ms-excel",
   xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 };
-/** Types that say nothing. */
+/** Types that carry no information. */
 const VAGUE: ReadonlySet<string> = new Set([
   "",
   "application/octet-stream",
@@ -42,7 +43,10 @@ const VAGUE: ReadonlySet<string> = new Set([
   "application/x-download",
 ]);
 
-/** Null: nothing tells. The first bytes go before the server's word, which is often a guess by name. */
+/**
+ * Returns `null` when the type is unknown. The first bytes override the server's content type, which is often a guess
+ * by name.
+ */
 export function mediaTypeOf(bytes: Uint8Array, contentType: string | null, address: string): string | null {
   const start = Buffer.from(bytes.subarray(0, 16)).toString("latin1");
   const signed = SIGNATURES.find(([, offset, signature]) => start.startsWith(signature, offset));

@@ -1,5 +1,7 @@
-// Headers of a request may choose another model at the provider than the one that is named and judged (X-Amzn-SageMaker-Target-Model, a gateway that routes by
-// headers), and nobody can list them all: a token that is narrowed sends none to an address that is not its own (decisions 2.4, 3.4).
+// Headers of a request may select another model at the provider than the one that is named and checked
+// (X-Amzn-SageMaker-Target-Model, or a gateway that routes by headers), and a complete list of them is impossible. A
+// token with restrictions may therefore send headers only to an address that the request itself contains (promises 2.4
+// and 3.4).
 import type { ChatRequest } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Narrowing } from "../core/identity.ts";

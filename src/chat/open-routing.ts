@@ -1,4 +1,4 @@
-// What one process knows of its upstreams, put together.
+// Assembles what one process knows of its upstreams.
 import type { TargetStanding } from "../observe/metrics/metrics.ts";
 import { openConcurrency } from "../routing/concurrency.ts";
 import { type BreakerChange, openHealth } from "../routing/health.ts";
@@ -10,7 +10,7 @@ export function openRouting(random: () => number, onBreaker?: (change: BreakerCh
   return { health, hedging: openHedging(health), concurrency: openConcurrency(), random };
 }
 
-/** Of the operator's own targets: what callers bring with them is theirs. */
+/** Returns the status of the operator's own targets, without those that callers bring with a request. */
 export function targetStandings({ health, concurrency }: Routing, nowMs: number): readonly TargetStanding[] {
   return health
     .snapshot(nowMs)

@@ -1,5 +1,5 @@
-// The rules of `messages` (decisions 5.4, 5.7; the specification's message and content block tables). What only some vendors understand is noted
-// as a vendor form and judged when the target is known.
+// The rules of `messages` (promises 5.4 and 5.7; the specification's tables of messages and content blocks). What only
+// some vendors understand is noted as a vendor form, and checked when the target is known.
 import { BLOCK_TYPES, MESSAGE_ROLES, type BlockType, type Message, type VendorForm } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
@@ -11,18 +11,18 @@ export interface Conversation {
   readonly messages: readonly Message[];
   readonly blocks: ReadonlyMap<BlockType, string>;
   readonly vendorForms: readonly VendorForm[];
-  /** Some message was in the deprecated function form. */
+  /** Some message had the deprecated function form. */
   readonly legacy: boolean;
-  /** Places of messages with images that came of tools. */
+  /** Indexes of messages with images that tools returned. */
   readonly toolImages: ReadonlySet<number>;
-  /** They are no longer what was sent. */
+  /** The messages differ from what was sent. */
   readonly rewritten: boolean;
 }
 
 interface Findings {
   readonly blocks: Map<BlockType, string>;
   readonly forms: VendorForm[];
-  /** Values of these forms, by kind. */
+  /** The values of these forms, by kind. */
   readonly noted: Map<VendorForm["kind"], Set<string>>;
   /** Functions called so far, whose names a function message may repeat. */
   readonly called: Set<string>;
@@ -33,7 +33,9 @@ const BLOCKS: ReadonlySet<string> = new Set(BLOCK_TYPES);
 const FUNCTION_MESSAGE_NAME = /^[a-zA-Z0-9_]{1,64}$/;
 const MAX_NAME = 64;
 
-/** `replays`: what clients bring back of the rounds of earlier answers is put in its place; else it is left out. */
+/**
+ * `replays`: rounds of earlier answers that the client sends back are put in their place; otherwise they are left out.
+ */
 export function parseMessages(value: Json | undefined, legacyParams: boolean, replays: boolean): Conversation {
   if (!Array.isArray(value)) throw invalid("messages", "an array of at least one message", value);
   if (value.length === 0)
@@ -97,7 +99,7 @@ function checkName(message: JsonObject, path: string, found: Findings): void {
     throw invalid(`${path}.name`, `a string of 1 to ${MAX_NAME} characters`, name);
 }
 
-/** `tool_calls` and `function_call` of earlier answers, as clients bring them back. */
+/** Checks `tool_calls` and `function_call` of earlier answers that the client sends back. */
 function checkCalls(message: JsonObject, path: string, found: Findings): void {
   const call = message["function_call"];
   if (call !== undefined && call !== null) {
@@ -135,7 +137,10 @@ function checkToolCall(call: Json, path: string, found: Findings): void {
   found.called.add(called["name"]);
 }
 
-/** Reasoning of an earlier answer: what is in its blocks is between the client and the provider that made them. */
+/**
+ * Checks the reasoning of an earlier answer. The content of its blocks concerns only the client and the provider that
+ * made them.
+ */
 function checkReasoning(message: JsonObject, path: string): void {
   const details = message["reasoning_details"];
   if (details === undefined || details === null) return;
@@ -235,10 +240,10 @@ const BLOCK_CHECKS: Readonly<Record<BlockType, (block: JsonObject, path: string,
   },
 };
 
-/** Places of clouds and vendors, which their rows name; `files/` is a name of the Gemini API. */
+/** Storage addresses of clouds and vendors, which their rows name; `files/` is a name of the Gemini API. */
 const VENDOR_ADDRESS = /^(gs|s3|ms|files)(?::\/\/|\/)./i;
 
-/** Throws `invalid_request` for what is an address of no kind that a provider could read. */
+/** Throws `invalid_request` for an address that no provider could read. */
 function checkAddress(address: string, path: string, found: Findings): void {
   const head = address.slice(0, 16);
   if (/^data:/i.test(head)) return checkDataUri(address, path);
@@ -249,10 +254,16 @@ function checkAddress(address: string, path: string, found: Findings): void {
 }
 
 const BASE64_DATA = /^data:[^,]{0,255};base64,/i;
-/** Either alphabet; some encoders break lines and leave the padding out. Sticky, so that the data, which may be megabytes, is not copied. */
+/**
+ * Accepts either alphabet; some encoders break lines and leave the padding out. The pattern is sticky, so that the
+ * data, which may be megabytes, is not copied.
+ */
 const BASE64 = /[A-Za-z0-9+/_=\s-]*$/y;
 
-/** What says that it is base64 has to be: no provider could read it, and some say so in words that help nobody. */
+/**
+ * Checks that data declared as base64 is base64: no provider could read it otherwise, and some report it with an error
+ * that does not help.
+ */
 function checkDataUri(address: string, path: string): void {
   const head = BASE64_DATA.exec(address.slice(0, 300));
   if (head !== null) checkBase64(address, head[0].length, path);
@@ -278,7 +289,7 @@ function needText(parent: JsonObject, name: string, path: string): void {
   if (typeof value !== "string") throw invalid(`${path}.${name}`, "a string", value);
 }
 
-/** The first of its kind and value: where that may stand, the others may. */
+/** Notes the first form of its kind and value: where one is accepted, so are the others. */
 function note(found: Findings, form: Omit<VendorForm, "message">, expected: string): void {
   const values = found.noted.get(form.kind) ?? new Set<string>();
   if (values.has(form.value)) return;
@@ -287,7 +298,7 @@ function note(found: Findings, form: Omit<VendorForm, "message">, expected: stri
   found.forms.push({ ...form, message: `${form.path} ${expected}` });
 }
 
-/** A breach of the common rules that some vendor's row may allow. */
+/** Notes a breach of the common rules that some vendor's row may allow. */
 function rule(found: Findings, value: string, path: string, expected: string): void {
   note(found, { kind: "message_rule", value, path }, expected);
 }

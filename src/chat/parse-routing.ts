@@ -1,5 +1,5 @@
-// The fields of a request that say where else it may go: `num_retries`, `fallbacks`, `context_window_fallback_dict`, `model_list` (decisions 1.6, 7.1, 7.3).
-// Their types are checked already; what their parameters say is checked in entry-request.ts.
+// The fields of a request that say where else it may go: `num_retries`, `fallbacks`, `context_window_fallback_dict`,
+// `model_list` (promises 1.6, 7.1 and 7.3). Their types are checked already; entry-request.ts checks their parameters.
 import type { CallOptions, ModelListEntry, RequestFallback } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Json, JsonObject } from "../core/json.ts";
@@ -9,7 +9,7 @@ export type RoutingOptions = Pick<CallOptions, "numRetries" | "fallbacks" | "con
 
 const MAX_FALLBACKS = 32;
 const MAX_LIST = 128;
-/** What belongs to the call as a whole, and what would make another answer of it than the client waits for. */
+/** Fields that belong to the call as a whole, or that would change the form of the answer that the client waits for. */
 const OF_THE_CALL: ReadonlySet<string> = new Set([
   "tenant_id",
   "project_id",
@@ -144,7 +144,7 @@ function parseModels(models: JsonObject): ReadonlyMap<string, string> {
   return found;
 }
 
-/** What a call asks for, in one form; null: nothing. */
+/** Returns what a call requests in a normalized form; `null` when it requests nothing. */
 function selector(model: string | undefined, route: string | undefined): string | null {
   const name = model === undefined || model === "" ? null : model.replace(/[:/]/, ":");
   if (route !== undefined && route !== "direct")

@@ -1,4 +1,4 @@
-// The rules of `tools`, `tool_choice` and `response_format` (decisions 5.5, 5.7).
+// The rules of `tools`, `tool_choice` and `response_format` (promises 5.5 and 5.7).
 import type { AskedToolServer, ChatRequest, VendorForm } from "../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { functionDefinition, functionName, invalid } from "../core/params.ts";
@@ -6,7 +6,7 @@ import { checkedHeaders } from "./caller-headers.ts";
 
 const CHOICE_WORDS = new Set(["none", "auto", "required"]);
 
-/** Checks every tool but for tool servers (parse-mcp.ts); types that only some vendors have are added to `forms`. */
+/** Checks every tool except tool servers (parse-mcp.ts); types that only some vendors have are added to `forms`. */
 export function parseTools(tools: readonly JsonObject[], forms: VendorForm[]): void {
   tools.forEach((tool, index) => {
     const path = `tools[${index}]`;
@@ -74,7 +74,7 @@ export function parseToolChoice(choice: Json, toolServers: readonly AskedToolSer
   functionName(named["name"] ?? null, "tool_choice.function.name");
 }
 
-/** One tool of a tool server, as OpenAI names it in its responses operation. */
+/** Checks the choice of one tool of a tool server, as OpenAI names it in its responses operation. */
 function parseMcpChoice(choice: JsonObject, toolServers: readonly AskedToolServer[]): void {
   const label = choice["server_label"];
   if (!toolServers.some((server) => server.label === label))
@@ -84,7 +84,7 @@ function parseMcpChoice(choice: JsonObject, toolServers: readonly AskedToolServe
     throw invalid("tool_choice.name", "the name of a tool of that server", name);
 }
 
-/** A schema needs a name, but for vendors that take it without. */
+/** A schema needs a name, except for vendors that accept it without one. */
 export function parseResponseFormat(
   format: NonNullable<ChatRequest["params"]["response_format"]>,
   forms: VendorForm[],

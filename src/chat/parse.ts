@@ -1,5 +1,6 @@
-// Body text -> ChatRequest: every field in exactly one class (decisions 6.1), checked by the table of the common set and the rules of decisions 5.
-// What depends on the target, such as what its vendor understands, is left to fit.ts.
+// Parses the text of a body to a ChatRequest: every field is in exactly one class (promise 6.1), and is checked by the
+// table of the common set and the rules of promise 5. fit.ts checks what depends on the target, such as what its vendor
+// understands.
 import { rateOfToken } from "../accounting/price.ts";
 import type { AskedToolServer, CallOptions, ChatParams, ChatRequest } from "../core/chat.ts";
 import { type BodyBounds, LEAST_BODY_BOUNDS } from "../core/body-bounds.ts";
@@ -18,7 +19,7 @@ import { parseMessages } from "./parse-messages.ts";
 import { parseRouting } from "./parse-routing.ts";
 import { parseResponseFormat, parseToolChoice, parseTools } from "./parse-tools.ts";
 
-/** Gateway fields of a request that need the permission `byo_endpoint` (decisions 2.4). */
+/** Gateway fields of a request that require the permission `byo_endpoint` (promise 2.4). */
 const BYO_FIELDS = [
   "base_url",
   "api_base",
@@ -38,14 +39,17 @@ const BYO_FIELDS = [
   "vertex_access_token",
 ] as const;
 const BYO_PREFIX = /^(aws|vertex)_/;
-/** Whether a field of a request brings an address or a credential, or belongs to one. */
+/** Whether a field of a request contains an address or a credential, or belongs to one. */
 export function isEndpointField(name: string): boolean {
   return BYO_PREFIX.test(name) || (name !== "model_list" && (BYO_FIELDS as readonly string[]).includes(name));
 }
-/** Two names of one bound. */
+/** The two names of one bound. */
 const BOUNDS = ["max_tokens", "max_completion_tokens"] as const;
 
-/** Throws GatewayError `invalid_json`, `invalid_request` and kin with the path in `param`. `bounds` null: the text is of parts that were bounded before. */
+/**
+ * Throws GatewayError `invalid_json`, `invalid_request` and similar errors with the path in `param`. `bounds` is null
+ * when the text consists of parts that were checked before.
+ */
 export function parseChatRequest(text: string, bounds: BodyBounds | null = LEAST_BODY_BOUNDS): ChatRequest {
   const { value: body, members } = parseBody(text, bounds);
   if (bounds !== null) demandShortNames(body, bounds);
@@ -55,7 +59,7 @@ export function parseChatRequest(text: string, bounds: BodyBounds | null = LEAST
   const params = checkParams(legacy.params, toolServers);
   const conversation = parseMessages(fields.gateway["messages"], legacy.active, toolServers.length > 0);
   const forms = [...conversation.vendorForms];
-  // the places in the text count, so those of tool servers are passed over there
+  // the errors name positions in the text, so that tool servers are not removed here but skipped
   if (legacy.params["tools"] !== undefined) parseTools(legacy.params["tools"] as readonly JsonObject[], forms);
   if (params.tool_choice !== undefined) parseToolChoice(params.tool_choice, toolServers, forms);
   if (params.response_format !== undefined) parseResponseFormat(params.response_format, forms);
@@ -82,7 +86,10 @@ export function parseChatRequest(text: string, bounds: BodyBounds | null = LEAST
   };
 }
 
-/** Members whose text no longer says what the request holds: `known` and what null and -1 leave behind. */
+/**
+ * Returns the members whose text differs from what the request holds: those of `known`, and those that null and -1
+ * affect.
+ */
 function rewrittenMembers(body: JsonObject, params: ChatParams, known: readonly string[]): ReadonlySet<string> {
   const names = new Set(known);
   for (const name of BOUNDS) if (body[name] !== undefined && body[name] !== params[name]) names.add(name);
@@ -107,7 +114,10 @@ interface Classified {
   readonly extra: JsonObject;
 }
 
-/** Puts each field into its class and checks it. null is "not set" (decisions 5.2), but for what passes through untouched. */
+/**
+ * Puts each field into its class and checks it. null means "not set" (promise 5.2), except in fields that are passed
+ * through untouched.
+ */
 function classify(body: JsonObject): Classified {
   const gateway: Record<string, Json> = {};
   const common: Record<string, Json> = {};
@@ -120,7 +130,7 @@ function classify(body: JsonObject): Classified {
       continue;
     }
     if (sent === null) continue;
-    // some languages print 0.7 as 0.69999999999999996, which is that double; only a seed is more than one
+    // some languages print 0.7 as 0.69999999999999996, which is the same double; only a seed may need more digits
     const value = isRawNumber(sent) && field !== COMMON.seed ? Number(sent.rawJSON) : sent;
     field.check(value, name);
     (field.class === "common" ? common : gateway)[name] = value;
@@ -128,7 +138,7 @@ function classify(body: JsonObject): Classified {
   return { gateway, common, extra };
 }
 
-/** Rules that tie parameters together (decisions 5.3, 5.5). */
+/** Checks and applies the rules that connect parameters (promises 5.3 and 5.5). */
 function checkParams(common: Readonly<Record<string, Json>>, toolServers: readonly AskedToolServer[]): ChatParams {
   const params: Record<string, Json> = { ...common };
   for (const name of BOUNDS) if (params[name] === -1) delete params[name];
@@ -234,8 +244,8 @@ function broughtField(toolServers: readonly AskedToolServer[]): string | undefin
 const NO_NEEDS: ReadonlyMap<Permission, string> = new Map();
 
 /**
- * `extra_body` joins the pass-through fields; objects that are there already are merged key by key. It can set nothing that the gateway acts on
- * and nothing that the request says as a parameter.
+ * `extra_body` joins the pass-through fields; objects that exist already are merged key by key. It cannot set fields
+ * that the gateway acts on, nor parameters that the request sets.
  */
 function mergeExtraBody(extra: JsonObject, explicit: Json | undefined, body: JsonObject): JsonObject {
   if (!isObject(explicit)) return extra;
@@ -252,7 +262,7 @@ function mergeExtraBody(extra: JsonObject, explicit: Json | undefined, body: Jso
   return mergeObjects(extra, explicit, (_path, _there, added) => added);
 }
 
-/** Also a member called `__proto__`, which an assignment would take for something else. */
+/** Works for a member called `__proto__` as well, which an assignment would treat as the prototype. */
 function putOwn(members: Record<string, Json>, name: string, value: Json): void {
   Object.defineProperty(members, name, { value, enumerable: true, configurable: true, writable: true });
 }

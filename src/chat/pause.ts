@@ -1,4 +1,4 @@
-// Waits that the caller's signal ends.
+// Waits that end early when a signal is aborted.
 import type { CancelSignal } from "../core/cancellation.ts";
 
 /** Rejects with the signal's reason. */
@@ -6,7 +6,7 @@ export function pause(waitMs: number, signal: CancelSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = (): void => {
       clearTimeout(timer);
-      // the reason is what the caller gave, to be told as it is
+      // the reason is passed on as the caller gave it
       // oxlint-disable-next-line typescript/prefer-promise-reject-errors
       reject(signal.reason);
     };
@@ -19,10 +19,10 @@ export function pause(waitMs: number, signal: CancelSignal): Promise<void> {
   });
 }
 
-/** What `answer` resolves to. Rejects with the signal's reason as soon as that comes first. */
+/** Settles as `answer` does. Rejects with the signal's reason if that comes first. */
 export function untilOver<T>(answer: Promise<T>, signal: CancelSignal): Promise<T> {
   return new Promise((resolve, reject) => {
-    // the reason is what the caller gave, to be told as it is
+    // the reason is passed on as the caller gave it
     // oxlint-disable-next-line typescript/prefer-promise-reject-errors
     const stop = (): void => reject(signal.reason);
     if (signal.aborted) stop();

@@ -1,4 +1,4 @@
-// A policy that refuses, as the caller reads it: its message and its name, never its rule nor what it found.
+// The refusal of a policy as the caller receives it: its message and its name, never its rule or what it found.
 import { BlockedText } from "../auth/guarded-text.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Policy } from "../core/policy.ts";
@@ -10,7 +10,7 @@ export function violation(
   return new GatewayError("policy_violation", message, { metadata: { policy: name }, ...more });
 }
 
-/** Anything thrown while text was looked at, as it is told. */
+/** Turns BlockedText into the error for the caller, and returns any other thrown value unchanged. */
 export function blockedError(thrown: unknown): unknown {
   if (!(thrown instanceof BlockedText)) return thrown;
   const { policy, failure } = thrown;

@@ -1,11 +1,12 @@
-// The body of a request, within size and time (decisions 5.6). Content-Length is judged first, then what really comes is counted.
+// Reads the body of a request within the bounds of size and time (promise 5.6). Content-Length is checked first, then
+// the bytes that arrive are counted.
 import { withTimeout } from "../core/timeout.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { ServerLimits } from "../core/snapshot.ts";
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
-/** Throws `unsupported_media_type`, `body_too_large`, `body_timeout`, `invalid_json`. */
+/** Throws `unsupported_media_type`, `body_too_large`, `body_timeout` or `invalid_json`. */
 export async function readBody(request: Request, limits: ServerLimits): Promise<Uint8Array> {
   const type = request.headers.get("content-type");
   if (type === null || !JSON_TYPE.test(type))
@@ -22,7 +23,7 @@ export async function readBody(request: Request, limits: ServerLimits): Promise<
   const length = request.headers.get("content-length");
   if (length !== null && Number(length) > limits.maxBodyBytes) throw tooLarge(limits);
   const reading = length === null ? readCounted(request, limits) : request.bytes();
-  // a small body has come with the head: no clock is needed for it
+  // a small body has arrived with the head, so that no timer is needed
   const bytes = Bun.peek.status(reading) === "fulfilled" ? await reading : await inTime(reading, limits.bodyTimeoutMs);
   if (bytes.length > limits.maxBodyBytes) throw tooLarge(limits);
   return bytes;
@@ -51,7 +52,7 @@ async function readCounted(request: Request, limits: ServerLimits): Promise<Uint
   return Buffer.concat(parts);
 }
 
-/** A body that drips is cut off here. */
+/** Bounds the time of a body that arrives slowly. */
 async function inTime(reading: Promise<Uint8Array>, timeoutMs: number): Promise<Uint8Array> {
   const late = (): GatewayError =>
     new GatewayError("body_timeout", `The body did not arrive within ${timeoutMs / 1000} s.`, {
@@ -71,15 +72,16 @@ async function inTime(reading: Promise<Uint8Array>, timeoutMs: number): Promise<
 const MAX_DISCARDED_BYTES = 1_048_576;
 const DISCARD_MS = 2000;
 
-/** Whether the answer was found without a look at the body. */
+/** Whether the response was decided without reading the body. */
 export function isUnread(request: Request): boolean {
   return !request.bodyUsed && request.body !== null;
 }
 
 /**
- * The answer to a request whose body is unread, once that was read and thrown away (decisions 5.8): an answer on a connection that is closed while the client
- * still sends would be lost on its way. Where the body has not ended after 1 MiB or 2 s, the connection is closed behind the answer. The rest of a body that is
- * too large is left to the runtime, which throws it away behind the answer for as long as the client sends. Never rejects.
+ * Returns the response to a request whose body is unread, after the body was read and discarded (promise 5.8): a
+ * response on a connection that is closed while the client still sends would be lost. When the body has not ended after
+ * 1 MiB or 2 s, the connection is closed after the response. The rest of a body that is too large is left to the
+ * runtime, which discards it after the response for as long as the client sends. Never rejects.
  */
 export async function afterUnread(request: Request, answer: Response): Promise<Response> {
   if (answer.status !== TOO_LARGE && !(await discardBody(request))) answer.headers.set("connection", "close");
@@ -87,7 +89,7 @@ export async function afterUnread(request: Request, answer: Response): Promise<R
 }
 const TOO_LARGE = 413;
 
-/** Whether it came to its end. */
+/** Returns whether the body came to its end. */
 async function discardBody(request: Request): Promise<boolean> {
   const reader = (request.body as ReadableStream<Uint8Array> | null)?.getReader();
   if (reader === undefined) return true;

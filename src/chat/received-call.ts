@@ -1,4 +1,5 @@
-// A call whose head has arrived: its clock, its record, its lifetime, and what is known of its client. Who calls and what for is known later (call.ts).
+// A call whose head has arrived: its clock, its record, its lifetime, and what is known of its client. The caller and
+// the request are known later (call.ts).
 import { clientAddress } from "../auth/client-address.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import { asGatewayError } from "../core/errors.ts";
@@ -13,21 +14,21 @@ import { corsHeaders, errorResponse, providerHeaders } from "./reply-headers.ts"
 
 const CLIENT_ID_MAX = 200;
 
-/** The server that knows the peer of a request's connection: Bun's. */
+/** The server that knows the peer of a request's connection, which is Bun's. */
 export interface Peers {
   requestIP(request: Request): { readonly address: string } | null;
 }
 
 export class ReceivedCall {
   readonly context: ChatContext;
-  /** The newest one at the arrival of the call, as its operator sees it. */
+  /** The newest snapshot at the arrival of the call, before it is narrowed to what the caller may see. */
   readonly snapshot: Snapshot;
   readonly clock: CallClock;
   readonly recorder: CallRecorder;
   readonly lifetime: CallLifetime;
   readonly cors: Readonly<Record<string, string>>;
   readonly headers: Headers;
-  /** The client's address, which is looked up when it is asked for first; null: unknown. */
+  /** Returns the client's address, which is looked up when it is first needed; `null` when it is unknown. */
   readonly clientIp: () => string | null;
 
   constructor(context: ChatContext, http: Request, peers: Peers | null) {
@@ -41,7 +42,7 @@ export class ReceivedCall {
     this.recorder = new CallRecorder(arrivedCall(context, headers, this.snapshot.version), this.clock);
     this.lifetime = new CallLifetime(context, this.recorder, this.clock);
     this.clientIp = addressOf(http, peers, this.snapshot);
-    // never removed: a call that is published ignores it
+    // the listener is never removed, because a published call ignores it
     http.signal.addEventListener("abort", this.lifetime.cancel);
   }
 
@@ -55,7 +56,7 @@ export class ReceivedCall {
     });
   }
 
-  /** Publishes the call as failed. Returns the error answer for anything that was thrown. */
+  /** Publishes the call as failed. Returns the error response for anything that was thrown. */
   fail(thrown: unknown): Response {
     const error = asGatewayError(thrown);
     const { recorder, lifetime, clock } = this;
@@ -69,7 +70,7 @@ export class ReceivedCall {
       ...this.cors,
       ...lifetime.limited?.headers(this.context.clock.now()),
       ...providerHeaders(record),
-      // a client that repeats the call has its tools run once more
+      // if the client repeated the call, its tools would run once more
       ...(record.tools.length > 0 && { "x-should-retry": "false" }),
     });
   }
@@ -107,7 +108,7 @@ function arrivedCall(context: ChatContext, headers: Headers, snapshotVersion: nu
   };
 }
 
-/** How long the client library waits, in milliseconds; null: it does not say. */
+/** Returns how long the client library waits, in milliseconds; `null` when it does not say. */
 function clientLimitMs(headers: Headers): number | null {
   const seconds = Number(headers.get("x-stainless-timeout") ?? Number.NaN);
   return seconds > 0 ? seconds * 1000 : null;

@@ -1,4 +1,4 @@
-// A provider's id and a model -> a target: address, settings, credentials (decisions 1.4, 1.8 and 2.9).
+// Resolves a provider's id and a model to a target: address, settings and credentials (promises 1.4, 1.8 and 2.9).
 import { modelKnowledge } from "../accounting/model-catalogue.ts";
 import type { CallOptions } from "../core/chat.ts";
 import { IBM_TOKEN_URL, type StoredCredential } from "../core/credential.ts";
@@ -14,14 +14,16 @@ const MAX_ADDRESS = 2048;
 export interface Resolved {
   readonly target: Target;
   readonly provider: Provider;
-  /** One of them is lent to the target before it is called; empty: it is called without. */
+  /**
+   * One of them is resolved for the target before it is called; empty when the target is called without a credential.
+   */
   readonly credentials: readonly StoredCredential[];
 }
 const NO_CREDENTIALS: readonly StoredCredential[] = [];
 
 /**
- * A model of a provider as a target: its address, its settings, what is known of it, and the credentials that may be lent to it. `options` are those of
- * the request that goes there. Throws `model_not_found`, `invalid_request`.
+ * Returns a model of a provider as a target: its address, its settings, what is known of it, and the credentials that
+ * may be used. `options` are those of the request that goes there. Throws `model_not_found` or `invalid_request`.
  */
 export function targetFor(
   providerId: string,
@@ -61,7 +63,7 @@ export function targetFor(
     isCallersAddress: ownAddress !== null,
     sharesConnections: settings.sharesConnections === true && ownAddress === null && brought === null,
   };
-  // a stored credential goes only to the address that was configured with it (decisions 2.9)
+  // a stored credential is sent only to the address that was configured with it (promise 2.9)
   return {
     provider,
     target,
@@ -69,7 +71,10 @@ export function targetFor(
   };
 }
 
-/** The credential that the request brings; one of a cloud goes before `api_key`. Throws `invalid_request` for a form that the provider does not take. */
+/**
+ * Returns the credential that the request contains; one of a cloud overrides `api_key`. Throws `invalid_request` for a
+ * form that the provider does not accept.
+ */
 function broughtCredential({ credentials }: CallOptions, provider: Provider): StoredCredential | null {
   if (credentials.size === 0) return null;
   for (const [form, { field }] of credentials)
@@ -81,7 +86,7 @@ function broughtCredential({ credentials }: CallOptions, provider: Provider): St
   return stored;
 }
 
-/** What means nothing to the provider is left out here, and told in fit.ts. */
+/** Leaves out settings that the provider does not use; fit.ts reports them. */
 function settingsOf(
   { settings: brought }: CallOptions,
   { settings: stored }: ProviderSettings,
@@ -106,7 +111,7 @@ function filledAddress(
   return template.replaceAll(/\{(\w+)\}/g, (_, name: string, at: number) => {
     const value = values[name];
     const field = provider.settings.find((one) => one.name === name)?.field;
-    // a dot would make another host of the same domain, which may be anybody's: `s3.us-east-1`
+    // a dot would select another host of the same domain, such as `s3.us-east-1`, which may belong to anyone
     if (value?.includes(".") === true && field !== undefined && brought[field] !== undefined && inHost(template, at))
       throw new GatewayError("invalid_request", `${field} is one word of a host's name, and has no dots.`, {
         param: field,
@@ -123,7 +128,7 @@ function inHost(template: string, at: number): boolean {
   return !/\/\/[^/]*\//.test(template.slice(0, at));
 }
 
-/** Where an operator sets it. */
+/** Returns where an operator can set it. */
 function settingWays(name: string, id: string, provider: Provider): readonly string[] {
   const variable = provider.settings.find((one) => one.name === name)?.variables[0];
   return [
@@ -144,7 +149,7 @@ function notEnabled(settings: ProviderSettings, provider: Provider): GatewayErro
   );
 }
 
-/** Whether it would only be refused: a cloud is never called without a credential at its own address. */
+/** Whether a call could only be refused: a cloud is never called without a credential at its own address. */
 function lacksCredential({ enabled, credentials, baseUrl }: ProviderSettings, provider: Provider): boolean {
   return (
     enabled &&
@@ -162,9 +167,9 @@ function noCredential({ id }: ProviderSettings, provider: Provider): GatewayErro
   );
 }
 
-/** Throws `invalid_request` for what is no plain http or https address. */
+/** Throws `invalid_request` for anything but a plain http or https address. */
 function trimmedBaseUrl(text: string, param: string): string {
-  // patterns run over an address that take the square of its length
+  // some patterns take time quadratic in the length of an address
   if (text.length > MAX_ADDRESS)
     throw new GatewayError(
       "invalid_request",

@@ -1,5 +1,6 @@
-// One attempt of a call at one candidate, as a list of steps. Each step acquires something, and whatever was acquired is released in reverse order when the attempt
-// settles, however it ends: answered, refused, failed, superseded by another attempt, or abandoned with its call.
+// One attempt of a call at one candidate, as a list of steps. Each step acquires something, and whatever was acquired
+// is released in reverse order when the attempt settles, however it ends: answered, refused, failed, superseded by
+// another attempt, or abandoned with its call.
 import type { GuardPolicy } from "../auth/guarded-text.ts";
 import type { Admitted } from "../admission/call-admission.ts";
 import type { LimitedCall } from "../admission/limited-call.ts";
@@ -20,60 +21,68 @@ import { untilOver } from "./pause.ts";
 import type { Resolved } from "./resolve.ts";
 import { UnfitForTarget } from "./unfit-for-target.ts";
 
-/** An attempt that holds everything it needs: its upstream requests may be sent. */
+/** An attempt that holds everything that it needs, so that its upstream requests may be sent. */
 export interface OpenAttempt {
   readonly candidate: RouteCandidate;
   readonly fitted: FittedRequest;
   /** With the credential. */
   readonly resolved: Resolved;
-  /** Name of the route that serves the call, as it stands in the answer. */
+  /** The name of the route that serves the call, as the answer has it. */
   readonly route: string;
-  /** Guards that look at the answer. */
+  /** Guards that search the answer. */
   readonly outputGuards: readonly GuardPolicy[];
-  /** One for each upstream request that was sent: several where choices are fanned out. */
+  /** One for each upstream request that was sent; there are several where choices are fanned out. */
   readonly requests: AttemptRecorder[];
-  /** The first of them that failed, which is why the attempt ends; null: none has. */
+  /** The first request that failed, which is why the attempt ends; `null` when none has failed. */
   failing: AttemptRecorder | null;
-  /** A request goes out: from here on it counts under the limits. What is refused before has used nothing. */
+  /**
+   * A request is about to be sent. From here on it counts under the limits; what is refused before has used nothing.
+   */
   sending(): void;
   readonly lifetime: AttemptLifetime;
   readonly meter: AttemptMeter;
-  /** Releases everything that the attempt holds; only the first call counts. */
+  /** Releases everything that the attempt holds; only the first call has an effect. */
   settle(outcome: Outcome): void;
 }
 
 /** What an operation does in an attempt. */
 export interface AttemptWork<T> {
   readonly run: (attempt: OpenAttempt) => Promise<T>;
-  /** Nothing at all was generated: another attempt follows, and the empty answer is used where nothing better comes (promise 7.1). */
+  /**
+   * Whether nothing at all was generated: another attempt follows, and the empty answer is used if nothing better comes
+   * (promise 7.1).
+   */
   readonly isEmpty: (answer: T) => boolean;
-  /** Releases an answer that nobody will read. */
+  /** Releases an answer that will not be read. */
   readonly discard: (answer: T) => void;
 }
 
 export interface Answered<T> {
   readonly kind: "answered";
   readonly answer: T;
-  /** It holds everything until it is settled. */
+  /** The attempt holds everything until it is settled. */
   readonly attempt: OpenAttempt;
 }
 
-/** The target was not called, because it cannot take the request or the call may not go there. Nothing is held any more. */
+/**
+ * The target was not called, because it does not accept the request or the call may not go there. Nothing is held any
+ * more.
+ */
 export interface Refused {
   readonly kind: "refused";
-  /** Null where the caller need not hear of it. */
+  /** `null` when the caller need not learn the reason. */
   readonly reason: GatewayError | null;
 }
 
 export class AttemptRun<T> {
-  /** Rejects with what the attempt failed with, after it was settled. */
+  /** Rejects with the failure of the attempt, after it was settled. */
   readonly result: Promise<Answered<T> | Refused>;
   readonly #candidate: RouteCandidate;
   readonly #call: Call;
   readonly #releases: ((outcome: Outcome) => void)[] = [];
   #isSettled = false;
   #open: OpenAttempt | null = null;
-  /** Why it is to end as soon as it is open; null: it is not. */
+  /** Why the attempt has to end as soon as it is open; `null` when it need not. */
   #endReason: GatewayError | null = null;
 
   constructor(candidate: RouteCandidate, call: Call, work: AttemptWork<T>) {
@@ -86,12 +95,15 @@ export class AttemptRun<T> {
     return this.#open?.lifetime.hasContent === true;
   }
 
-  /** The upstream request that says how the attempt ended. */
+  /** The upstream request that shows how the attempt ended. */
   get endingRequest(): Readonly<Attempt> | undefined {
     return this.#open === null ? undefined : endingRequest(this.#open)?.row;
   }
 
-  /** Another attempt of the call was quicker. The record says so at once: it may be written before the attempt has ended. */
+  /**
+   * Another attempt of the call was quicker. This is recorded at once, because the record may be written before the
+   * attempt has ended.
+   */
   supersede(): void {
     this.#endReason = new GatewayError("superseded", "Another attempt of this call was quicker.");
     for (const request of this.#open?.requests ?? []) request.endedBy("superseded");
@@ -127,28 +139,28 @@ export class AttemptRun<T> {
     const { key, upstream, route } = candidate;
     const { clock, routing } = call.context;
 
-    // 1. the request in the form that the target takes, where the caller may go there
+    // 1. the request in the form that the target accepts, where the caller may call it
     const ready = readyAt(candidate, call);
     if (ready.kind === "refused") return ready;
     const { fitted, resolved: withoutCredential, outputGuards } = ready.ready;
 
-    // 2. units under every limit and budget that applies
+    // 2. a reservation under every limit and budget that applies
     const reserved = await reserve(candidate, ready.ready, call);
     if (reserved instanceof GatewayError) return { kind: "refused", reason: reserved };
     if (reserved !== null) this.#releases.push(() => reserved.end());
 
-    // 3. the ledger's opening row: from here on the call is charged, whatever becomes of the process
+    // 3. the ledger's opening entry: from here on the call is charged, even if the process dies
     call.lifetime.admitted();
 
     // 4. a credential
     const resolved = await lendCredential(withoutCredential, call);
 
-    // 5. a place among the calls that the target takes at once
+    // 5. a place among the attempts in flight at the target
     const place = await enterPlace(candidate, call);
     if (place instanceof GatewayError) return { kind: "refused", reason: place };
     if (place !== null) this.#releases.push(place);
 
-    // 6. its clocks, and the signal that ends it
+    // 6. its timeouts, and the signal that ends it
     const requests: AttemptRecorder[] = [];
     const lifetime = new AttemptLifetime(call, route.timeouts, requests);
     this.#releases.push(() => lifetime.close());
@@ -190,7 +202,7 @@ export class AttemptRun<T> {
     return { kind: "open", attempt: this.#open, probe };
   }
 
-  /** The upstream requests, up to an answer or the first content of a stream. */
+  /** Makes the upstream requests, up to an answer or the first content of a stream. */
   async #answer(attempt: OpenAttempt, probe: number, work: AttemptWork<T>): Promise<Answered<T>> {
     const call = this.#call;
     const { key, route } = attempt.candidate;
@@ -210,12 +222,12 @@ export class AttemptRun<T> {
   }
 }
 
-/** Of several requests side by side the one that failed first; without a failure the last. */
+/** Returns, of several requests in parallel, the one that failed first, or without a failure the last one. */
 export function endingRequest({ failing, requests }: OpenAttempt): AttemptRecorder | undefined {
   return failing ?? requests.at(-1);
 }
 
-/** Records of the others beside the one that failed that they ended with it. */
+/** Records that the other requests ended because of the one that failed. */
 export function endBesides({ failing, requests }: OpenAttempt, { signal }: Call): void {
   for (const request of requests) {
     if (failing === null || request === failing) continue;
@@ -224,7 +236,7 @@ export function endBesides({ failing, requests }: OpenAttempt, { signal }: Call)
   }
 }
 
-/** What the health of a target has to know of how an attempt ended. */
+/** Returns the outcome of an attempt for the health of its target. */
 export function outcomeOf(thrown: unknown, call: Call, last: Readonly<Attempt> | undefined): Outcome {
   return outcomeAfter(endOf(thrown, call, last), call.deadline.isSetByClient);
 }
@@ -233,12 +245,12 @@ export function endOf(thrown: unknown, call: Call, last: Readonly<Attempt> | und
   return { code: asGatewayError(thrown).code, isCallOver: call.signal.aborted, last };
 }
 
-/** The request as the candidate takes it, or why it may not go there. */
+/** Returns the request as the candidate accepts it, or why it may not go there. */
 export function readyAt(
   candidate: RouteCandidate,
   call: Call,
 ): { readonly kind: "ready"; readonly ready: Ready } | Refused {
-  // a budget's cheaper target is there only for calls that it sends there
+  // the target to which a budget redirects is only for calls that the budget redirects
   if (candidate.insteadOf !== null && call.limited?.isSentTo(candidate.insteadOf, candidate.isAgain) !== true)
     return { kind: "refused", reason: null };
   try {
@@ -246,14 +258,17 @@ export function readyAt(
     return { kind: "ready", ready: candidate.ready() };
   } catch (thrown) {
     if (!(thrown instanceof GatewayError)) throw thrown;
-    // where a budget sends a call and the caller may not go, or the request does not fit, what the budget said is the answer
+    // where a budget redirects a call and the caller or the request is refused, the budget's own error is returned
     return { kind: "refused", reason: candidate.insteadOf === null ? thrown : null };
   } finally {
     call.policies?.note(candidate.spoken());
   }
 }
 
-/** Sets aside what the attempt may use; null where no limit applies. An error: a limit or a budget has no room for it (promises 3.4, 4.2). */
+/**
+ * Reserves what the attempt may use; `null` when no limit applies. Returns an error when a limit or a budget has no
+ * room for it (promises 3.4 and 4.2).
+ */
 export function reserve(
   candidate: RouteCandidate,
   ready: Ready,
@@ -274,11 +289,15 @@ function reserveUnder(
     insteadOf !== null,
     () => call.context.clock.now(),
   );
-  // the store of the limits may be late: it is waited for as long as the call itself may take, and what it reserves after that is given back
+  // the limit store may be slow: it is awaited for as long as the call may take, and what it reserves after that is
+  // released
   return result instanceof Promise ? call.clock.waiting(untilOver(result, call.signal)) : result;
 }
 
-/** What gives the place back; null where the target has no bound. An error: its queue is full, or the wait was too long. */
+/**
+ * Returns a function that releases the place; `null` when the target has no bound. Returns an error when its queue is
+ * full or the wait was too long.
+ */
 function enterPlace(
   { key, target, route }: RouteCandidate,
   call: Call,
@@ -305,7 +324,7 @@ function enterPlace(
       const ended = (): void => {
         over();
         entered.cancel();
-        // the reason is what the caller gave, to be reported as it is
+        // the reason is passed on as the caller gave it
         // oxlint-disable-next-line typescript/prefer-promise-reject-errors
         reject(call.signal.reason);
       };

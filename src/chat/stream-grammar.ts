@@ -1,5 +1,7 @@
-// Loose chunks of a decoder -> the one stream grammar that every client can read, whatever the provider did (decisions 8.1, 8.2, 8.6 to 8.8;
-// docs/clients.md, S1 to S28): role once, one kind of content per delta, dense indexes, tool id and name once, one finish reason, usage only in its place.
+// The stream normalizer: turns the lenient chunks of a decoder into the one strict form of stream that every client can
+// read, whatever the provider did (promises 8.1, 8.2 and 8.6 to 8.8; docs/clients.md, S1 to S28). The role comes once,
+// each delta has one kind of content, indexes are dense, tool ids and names come once, there is one finish reason, and
+// usage comes only in its place.
 import { newTally, tally } from "../accounting/estimate.ts";
 import {
   type ChatChunk,
@@ -40,36 +42,39 @@ interface ChoiceState {
   hasSaid: boolean;
 }
 
-/** What of a choice goes along with one of its events: once, with the first that comes. */
+/** Members of a choice that are sent once, with the first of its events. */
 interface Companions {
   logprobs: string;
   extra: string;
 }
 
 const MAX_CHOICES = 128;
-/** Characters of arguments that wait for the names of their calls, over the whole stream. */
+/** The most characters of arguments that wait for the names of their calls, over the whole stream. */
 const MAX_HELD_ARGUMENTS = 4 * 1024 * 1024;
 const ROLE = '{"role":"assistant","content":""}';
 
-/** The state of one stream. Text comes out as whole server-sent events, without `[DONE]`. */
+/** The state of one stream. The output is whole server-sent events, without `[DONE]`. */
 export class StreamGrammar {
   /** What was generated so far, for an estimate. */
   readonly generated = newTally();
   readonly #frame: AnswerFrame;
   readonly #includeUsage: boolean;
   readonly #tail: string;
-  /** What is written has been under guards, which may hold some of it: `hear` is told what the provider said. */
+  /**
+   * The chunks that are written have passed guards, which may hold some of them back: `hear` receives what the provider
+   * sent.
+   */
   readonly #isGuarded: boolean;
-  /** Null: the answer has one round. */
+  /** `null` when the answer has one round. */
   readonly #part: RoundPart | null;
   readonly #choices: ChoiceState[] = [];
   readonly #bySource = new Map<number, ChoiceState>();
   readonly #callIds = new Set<string>();
   readonly #vendor = new VendorFields();
-  /** What every event begins with; empty before the first chunk with an id or a choice. */
+  /** The beginning of every event; empty before the first chunk with an id or a choice. */
   #head = "";
   #hasContent = false;
-  /** Beside finish reasons. */
+  /** Something other than finish reasons has come. */
   #hasSaid = false;
   #isFinished = false;
   #isInferred = false;
@@ -86,15 +91,15 @@ export class StreamGrammar {
     this.#tail = includeUsage ? ',"usage":null}\n\n' : "}\n\n";
   }
 
-  /** True once text, reasoning, a tool call, a refusal or a finish reason has come (decisions 7.4). */
+  /** True once text, reasoning, a tool call, a refusal or a finish reason has come (promise 7.4). */
   get hasContent(): boolean {
     return this.#hasContent;
   }
-  /** The provider has made something, also where a guard still holds it. */
+  /** The provider has generated something, even if a guard still holds it back. */
   get hasGenerated(): boolean {
     return this.#hasSaid || this.#hasContent;
   }
-  /** It ends here, and nothing at all was generated (decisions 7.1). */
+  /** The answer is complete, and nothing at all was generated (promise 7.1). */
   get isEmpty(): boolean {
     return !this.#hasSaid && this.isComplete && isNothing(this.finishReasons, this.#usage);
   }
@@ -106,22 +111,22 @@ export class StreamGrammar {
   get isComplete(): boolean {
     return this.#choices.length > 0 && this.#choices.every((choice) => choice.finish !== null);
   }
-  /** The provider's figures, the last that came; null when it said nothing. */
+  /** The provider's latest figures; `null` when it reported none. */
   get reportedUsage(): Usage | null {
     return this.#usage;
   }
-  /** What every event begins with. */
+  /** The beginning of every event. */
   get head(): string {
     return this.#head;
   }
   get finishReasons(): readonly (FinishReason | null)[] {
     return this.#choices.map((choice) => choice.finish);
   }
-  /** The model that the provider says has answered; null: it has not told. */
+  /** The model that answered, as the provider reports it; `null` when it has reported none. */
   get toldModel(): string | null {
     return this.#toldModel;
   }
-  /** The provider told an end, and no reason of it. */
+  /** The stream ended without a finish reason. */
   get isFinishInferred(): boolean {
     return this.#isInferred;
   }
@@ -130,8 +135,9 @@ export class StreamGrammar {
   }
 
   /**
-   * The protocol's own terminator came, and a choice has no finish reason: it is inferred where the provider tells none at all, something was generated, and
-   * every call is whole (decisions 8.3). `source`: of one choice alone. True: it has its reason now.
+   * The protocol's own terminator came, and a choice has no finish reason. It is inferred where the provider sent none
+   * at all, something was generated, and every tool call is complete (promise 8.3). `source` restricts this to one
+   * choice. Returns true when the reason was inferred.
    */
   inferFinish(source: number | null = null): boolean {
     const ending =
@@ -146,7 +152,10 @@ export class StreamGrammar {
     return true;
   }
 
-  /** What the provider said, before guards have held any of it: it was made, and is counted, whether or not the client sees it. */
+  /**
+   * Counts what the provider sent before guards held any of it back: it was generated, whether or not the client sees
+   * it.
+   */
   hear({ choices }: ChatChunk): void {
     if (!Array.isArray(choices)) return;
     for (const { delta } of (choices as readonly ChunkChoice[]).filter((choice) => isObject(choice))) {
@@ -165,9 +174,12 @@ export class StreamGrammar {
     this.#hasSaid = true;
   }
 
-  /** The events for a chunk; empty when it says nothing that a client may see. Throws MalformedAnswer where a bound is passed. */
+  /**
+   * Returns the events for a chunk; empty when it has nothing for a client. Throws MalformedAnswer when a bound is
+   * exceeded.
+   */
   write(chunk: ChatChunk): string {
-    // what Azure says of the prompt comes first, without an id and without a choice
+    // Azure's chunk about the prompt comes first, without an id and without a choice
     if (this.#head === "" && (isText(chunk.id) || hasChoices(chunk))) this.#open(chunk);
     if (chunk.usage !== null && chunk.usage !== undefined) this.#usage = strictUsage(chunk.usage) ?? this.#usage;
     if (this.#toldModel === null && isText(chunk["model"])) this.#toldModel = chunk["model"];
@@ -180,12 +192,18 @@ export class StreamGrammar {
     return out;
   }
 
-  /** The last events of a complete stream: finish reasons, then the usage where it was asked for. A round of tools has none. */
+  /**
+   * Returns the last events of a complete stream: finish reasons, then the usage where it was requested. A tool round
+   * has none.
+   */
   finish(total: Usage): string {
     return this.#part === null ? this.end(total) : "";
   }
 
-  /** `cut`: calls of ours were left undone, so that the answer is not whole; `along`: members of the event with the finish reason. */
+  /**
+   * `cut`: tool calls of the gateway were not run, so that the answer is incomplete. `along`: further members of the
+   * event with the finish reason.
+   */
   end(total: Usage, cut = false, along = ""): string {
     let out = "";
     this.#isFinished = true;
@@ -198,7 +216,7 @@ export class StreamGrammar {
     return out;
   }
 
-  /** What the gateway does between two rounds. */
+  /** Returns an event about what the gateway does between two rounds. */
   activity(activity: ToolActivity): string {
     this.#hasContent = true;
     return `${this.#head},"x_gateway_mcp":${JSON.stringify(activity)},"choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":null}]${this.#tail}`;
@@ -206,7 +224,7 @@ export class StreamGrammar {
 
   #open(chunk: ChatChunk): void {
     const { traceId, nowSeconds, model, route } = this.#frame;
-    // every event begins with it: a string put together of pieces would be walked again for each
+    // every event begins with this text, and a string composed of pieces would be traversed again for each
     this.#head = flat(
       `data: {"id":${JSON.stringify(answerId(chunk.id, traceId))},"object":"chat.completion.chunk","created":${answerTime(chunk.created, nowSeconds)},"model":${JSON.stringify(model)},"route":${JSON.stringify(route)},"x_gateway_trace_id":"${traceId}"`,
     );
@@ -225,7 +243,7 @@ export class StreamGrammar {
 
   #writeChoice(source: ChunkChoice): string {
     const known = this.#bySource.get(sourceIndex(source.index));
-    // rounds are those of one choice
+    // rounds have only one choice
     if (known === undefined && this.#part !== null && this.#choices.length > 0) return "";
     const choice = known ?? this.#begin(sourceIndex(source.index));
     let out = known === undefined && this.#part?.continues !== true ? this.#event(choice, ROLE, null, "null", "") : "";
@@ -233,7 +251,7 @@ export class StreamGrammar {
     if (isObject(source.delta)) out += this.#writeDelta(choice, source.delta, along);
     if (isFinishReason(source.finish_reason) && choice.finish === null) {
       choice.finish = source.finish_reason;
-      // what is called here has not been shown
+      // calls of tools that the gateway runs are not shown
       if (this.#part?.hasHidden !== true) this.#hasContent = true;
     }
     if (typeof source.native_finish_reason === "string") choice.native = source.native_finish_reason;
@@ -249,7 +267,7 @@ export class StreamGrammar {
     };
   }
 
-  /** A provider's own numbers stand while they fit what was asked for; others are numbered by order. */
+  /** A provider's own indexes are kept while they fit the number of choices requested; others are numbered in order. */
   #begin(source: number): ChoiceState {
     const taken = (index: number): boolean => this.#choices.some((other) => other.index === index);
     let index = source;
@@ -283,7 +301,10 @@ export class StreamGrammar {
     return out;
   }
 
-  /** Of a round that goes on here the client gets it with that round's turn, in `x_gateway_mcp.replay`. */
+  /**
+   * For a round that the gateway continues, the client receives this member with the turn of the round, in
+   * `x_gateway_mcp.replay`.
+   */
   #keepExtra(delta: ChunkDelta, part: RoundPart): ChunkDelta {
     const { extra_content: extra, ...rest } = delta;
     if (extra === undefined) return delta;
@@ -304,7 +325,7 @@ export class StreamGrammar {
     }
     if (!isOpened(call)) {
       const opened = choice.calls.filter(isOpened).length;
-      // the old form has room for one call of the client's
+      // the deprecated form has room for only one call of the client
       if (legacy && opened > 0 && (this.#part === null || (call.name !== "" && !this.#part.hides(call.name))))
         return "";
       call.held += text;
@@ -340,7 +361,7 @@ export class StreamGrammar {
   #finishChoice(choice: ChoiceState, along: string): string {
     let out = "";
     const legacy = this.#frame.legacyFunctions;
-    // a call without arguments gets an empty object, unless it was cut off before them
+    // a call without arguments gets an empty object, unless the answer was cut off before them
     for (const call of choice.calls)
       if (choice.finish !== "length" && isOpened(call) && !call.hasArguments)
         out += this.#event(choice, legacy ? legacyArgumentsDelta("{}") : argumentsDelta(call, "{}"), null, "null", "");
@@ -391,7 +412,7 @@ export class StreamGrammar {
   }
 }
 
-/** The same text as one piece of memory. */
+/** Returns the same text in one piece of memory. */
 function flat(text: string): string {
   return Buffer.from(text).toString();
 }
@@ -408,7 +429,7 @@ function isText(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
-/** A vendor's own keys of a choice, as further members. */
+/** Returns a vendor's own members of a choice, as further members of the JSON object. */
 function choiceExtra(choice: ChunkChoice): string {
   let extra = "";
   for (const name in choice) {
@@ -428,7 +449,7 @@ function choiceExtra(choice: ChunkChoice): string {
   return extra;
 }
 
-/** A vendor's own keys of a delta, as one delta; empty when there are none. */
+/** Returns a vendor's own members of a delta as one delta; empty when there are none. */
 function vendorDelta(delta: ChunkDelta): string {
   let members = "";
   for (const name in delta) {

@@ -1,5 +1,6 @@
-// The life of one streamed reply: its head is held until there is something to send (decisions 7.4), keep-alives go out while nothing comes (8.4), it is read as the
-// client reads (8.5), and ends in one way, whatever ended it (8.3).
+// The life of one streamed reply: its head is held back until there is something to send (promise 7.4), keep-alives are
+// sent while nothing comes (promise 8.4), it is read as fast as the client reads (promise 8.5), and it ends in the same
+// way, whatever ended it (promise 8.3).
 import { LATE, within } from "../core/timeout.ts";
 import { asGatewayError, errorBody, type GatewayError } from "../core/errors.ts";
 import type { Outcome } from "../routing/health.ts";
@@ -12,57 +13,57 @@ import { nextTurn } from "../wire/turn.ts";
 const DONE = "data: [DONE]\n\n";
 const KEEP_ALIVE = ": keep-alive\n\n";
 
-/** What is sent, of which nothing has been sent so far: a provider's stream, or that of several rounds. */
+/** A stream of which nothing has been sent yet: that of a provider, or that of several rounds. */
 export interface Sending {
-  /** Text that is there already. */
+  /** Text that has arrived already. */
   readonly held: string;
-  /** What is under way, or was last. */
+  /** The attempt in flight, or the last one. */
   readonly attempt: OpenAttempt;
   readonly hasContent: boolean;
-  /** The last events have been given. */
+  /** The last events have been returned. */
   readonly isFinished: boolean;
-  /** The next text; null: it is complete. */
+  /** Returns the next text; `null` when the stream is complete. */
   next(): Promise<string | null>;
   cancel(): void;
-  /** Ends what is under way and gives the error that the call fails with. */
+  /** Ends what is in flight and returns the error with which the call fails. */
   fail(thrown: unknown): unknown;
-  /** Notes in the record what was said and used. */
+  /** Records what was answered and used. */
   note(): void;
   settle(outcome: Outcome): void;
 }
 
-/** What nobody waits for any more: the client left before it had its first text. */
+/** Releases a stream whose client disconnected before it received the first text. */
 function letGo(sending: Sending): void {
   sending.cancel();
   sending.settle("cancelled");
 }
 
-/** What is held, what waits, how it ends. */
+/** What is held back, what waits, and how the reply ends. */
 export class StreamSession {
   readonly #begun: Promise<Sending>;
   readonly #call: Call;
   #sending: Sending | null = null;
-  /** It has begun, and the client has not asked for it yet. */
+  /** The stream has begun, and the client has not read from it yet. */
   #untaken: Sending | null = null;
   #held = "";
   #over = false;
   #left = false;
-  /** Text is on its way and the client has not asked for more. */
+  /** Text was sent, and the client has not asked for more. */
   #awaitsClient = false;
   /** The client has asked for more, and waits. */
   #isAsked = false;
-  /** What a client that did not read when the call was closed finds when it reads on. */
+  /** What a client that did not read when the call was closed receives when it reads again. */
   #rest: string | null = null;
   #keepAlive: ReturnType<typeof setTimeout> | undefined;
   #lastSentMs = 0;
-  /** Null: no integration wants to hear of its pieces. */
+  /** `null` when no integration is notified of the pieces. */
   readonly #tellPiece: ((characters: number, atMs: number) => void) | null;
 
   constructor(begun: Promise<Sending>, call: Call) {
     this.#begun = begun;
     this.#call = call;
     this.#tellPiece = call.context.integrations?.chunks?.(call.record) ?? null;
-    // while the head waits alone nobody may be listening any more
+    // a failure must not be unhandled while only the head is awaited
     begun.then(
       (sending) => (this.#untaken = sending),
       () => {},
@@ -70,7 +71,10 @@ export class StreamSession {
     call.signal.addEventListener("abort", this);
   }
 
-  /** The time of the call is over. A read that is under way fails by itself; where the client does not read, the call is closed all the same. */
+  /**
+   * The time of the call is over. A read in progress fails by itself; where the client does not read, the call is
+   * closed here.
+   */
   handleEvent(): void {
     const { reason } = this.#call.signal;
     if (this.#over || this.#isAsked || asGatewayError(reason).code === "client_closed") return;
@@ -79,7 +83,10 @@ export class StreamSession {
     this.#rest = this.#held + (this.#sending?.isFinished === true ? this.#complete() : this.#failed(reason));
   }
 
-  /** Null when the time is over and the head has to go first. Throws what the engine gave up with. */
+  /**
+   * Returns `null` when the hold time is over and the head has to be sent first. Throws the error with which the call
+   * failed.
+   */
   async holdHead(): Promise<Sending | null> {
     const sending = await within(this.#begun, this.#call.snapshot.limits.headHoldMs);
     if (sending === LATE) return null;
@@ -94,7 +101,7 @@ export class StreamSession {
     if (sending.hasContent) this.#call.recorder.firstContent();
   }
 
-  /** Text, which Bun's server encodes where it writes: a copy less for each piece. */
+  /** Returns text, which Bun's server encodes where it writes, so that each piece is copied once less. */
   readable(): ReadableStream<string> {
     return new ReadableStream<string>(
       {
@@ -113,7 +120,7 @@ export class StreamSession {
           else await this.#enqueueInTurns(controller, text);
           this.#call.content?.sent(text);
           if (this.#tellPiece !== null && !this.#over) this.#tellPiece(text.length, this.#call.clock.elapsedMs());
-          // until it reads on, it is the client that is waited for
+          // until the client reads again, the gateway waits for it
           this.#awaitsClient = true;
           this.#call.clock.waitBegins();
         },
@@ -123,7 +130,9 @@ export class StreamSession {
     );
   }
 
-  /** The runtime encodes some megabytes of accented letters in the time that other calls may have to wait. */
+  /**
+   * Encoding a text of some megabytes with accented letters at once would take the runtime too long for other calls.
+   */
   async #enqueueInTurns(controller: ReadableStreamDefaultController<string>, text: string): Promise<void> {
     for (const piece of piecesOf(text, LONG_EVENT)) {
       if (this.#left) return;
@@ -132,7 +141,7 @@ export class StreamSession {
     }
   }
 
-  /** The next text; the failure of a stream that has begun is text as well. */
+  /** Returns the next text; once the stream has begun, a failure is text as well. */
   async #text(): Promise<string | null> {
     if (this.#over) {
       const rest = this.#rest;
@@ -152,7 +161,7 @@ export class StreamSession {
       }
       return (await this.#sending!.next()) ?? this.#complete();
     } catch (thrown) {
-      // the client left while the read was under way: the call is closed
+      // the client disconnected during the read, so that the call is closed
       if (this.#over) return null;
       return this.#failed(thrown);
     }
@@ -193,7 +202,7 @@ export class StreamSession {
     clearTimeout(this.#keepAlive);
     this.#call.signal.removeEventListener("abort", this);
     this.#call.recorder.attemptsEnded();
-    // what has begun is used, whether or not the client reads on
+    // a stream that has begun counts as used, whether or not the client reads on
     if (this.#sending === null && this.#untaken !== null) {
       this.#sending = this.#untaken;
       this.#call.won(this.#sending.attempt);
@@ -206,16 +215,16 @@ export class StreamSession {
     this.#call.lifetime.publish();
   }
 
-  /** One timer that looks how long nothing was sent, not one for each chunk. */
+  /** Uses one timer that checks for how long nothing was sent, instead of one for each chunk. */
   #startKeepAlive(controller: ReadableStreamDefaultController<string>): void {
     const { keepAliveMs } = this.#call.snapshot.limits;
     this.#lastSentMs = this.#call.context.clock.monotonic();
-    // the head had to go before there was anything to send: a comment takes it along
+    // the head was sent before there was any content: the runtime sends it with the first text, which is a comment
     if (this.#sending === null) controller.enqueue(KEEP_ALIVE);
     const look = (): void => {
       const quietMs = this.#call.context.clock.monotonic() - this.#lastSentMs;
       if (quietMs >= keepAliveMs) {
-        // a client that does not read gets none: they would pile up, and one that reads slowly would get nothing else
+        // a client that does not read gets none: they would pile up, and a slow reader would receive nothing else
         if (this.#isAsked && (controller.desiredSize ?? -1) >= 0) controller.enqueue(KEEP_ALIVE);
         this.#lastSentMs = this.#call.context.clock.monotonic();
       }

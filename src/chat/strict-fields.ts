@@ -1,12 +1,15 @@
-// What the schema of an answer demands of single fields, whatever the provider sent (decisions 8.6 to 8.9): finish reasons, usage, log
-// probabilities, service tiers. Plain answers and streams use the same functions.
+// What the schema of an answer requires of single fields, whatever the provider sent (promises 8.6 to 8.9): finish
+// reasons, usage, log probabilities, service tiers. Non-streaming and streamed answers use the same functions.
 import type { FinishReason, Usage } from "../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { withUnnamedOf } from "../core/usage.ts";
 
 const SERVICE_TIERS: ReadonlySet<unknown> = new Set(["auto", "default", "flex", "scale", "priority", "fast"]);
 
-/** Where the wire form is translated, an answer with tool calls that ended normally says so; a same-shape answer keeps the provider's word. */
+/**
+ * Where the API is translated, an answer with tool calls that ended normally gets the reason `tool_calls`; an answer of
+ * the same shape keeps the provider's reason.
+ */
 export function strictFinishReason(
   reason: FinishReason,
   hasToolCalls: boolean,
@@ -17,7 +20,10 @@ export function strictFinishReason(
   return legacyFunctions && hasToolCalls && said === "tool_calls" ? "function_call" : said;
 }
 
-/** Fields at the top of an answer or chunk that the gateway writes itself or that must not go out as they came. Null is left out: it says nothing. */
+/**
+ * Returns false for top-level fields of an answer or chunk that the gateway writes itself or that must not be sent as
+ * they came. Null is left out, because it carries no information.
+ */
 export function isVendorField(name: string, value: Json | undefined): boolean {
   switch (name) {
     case "id":
@@ -39,14 +45,17 @@ export function isVendorField(name: string, value: Json | undefined): boolean {
   }
 }
 
-/** The provider's figures, whole: nulls out, a missing total is the sum. Null when there are no figures. */
+/**
+ * Returns the provider's figures in complete form: nulls are removed, and a missing total is the sum. Returns `null`
+ * when there are no figures.
+ */
 export function strictUsage(usage: JsonObject | null | undefined): Usage | null {
   if (!isObject(usage)) return null;
   const prompt = usage["prompt_tokens"];
   const completion = usage["completion_tokens"];
   const total = usage["total_tokens"];
   if (!isCount(prompt) && !isCount(completion)) return null;
-  // what is impossible, and follows from nothing else, is not believed
+  // an impossible figure that cannot be derived from the others makes the usage invalid
   if (!isCount(total) && [prompt, completion].some((part) => part !== undefined && part !== null && !isCount(part)))
     return null;
   const promptTokens = isCount(prompt) ? prompt : isCount(total) ? Math.max(0, total - (completion as number)) : 0;
@@ -63,7 +72,7 @@ export function strictUsage(usage: JsonObject | null | undefined): Usage | null 
   return withUnnamedOf(whole as Usage, usage);
 }
 
-/** Sums of what is larger would not be whole numbers any more, or infinite for good. */
+/** Larger figures are rejected, because their sums would not be exact integers. */
 function isCount(value: Json | undefined): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }
@@ -72,7 +81,11 @@ function withoutNulls(object: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null && value !== undefined));
 }
 
-/** `content` and `refusal`, each entry whole, and what a provider tells of the reasoning in the same form (DeepSeek's `reasoning_content`); nothing else: clients assert it. Null for what is no such object. */
+/**
+ * Returns `content` and `refusal` with complete entries, and the log probabilities of reasoning in the same form
+ * (DeepSeek's `reasoning_content`). Other members are left out, because clients validate the object. Returns `null` for
+ * any other value.
+ */
 export function strictLogprobs(logprobs: JsonObject | null | undefined): JsonObject | null {
   if (!isObject(logprobs)) return null;
   const { content, refusal, reasoning_content: reasoning } = logprobs;
@@ -102,7 +115,7 @@ function strictToken(entry: JsonObject): JsonObject {
   };
 }
 
-/** Annotations that clients know: url citations with all their fields. */
+/** Returns the annotations that clients know: url citations with all their fields. */
 export function strictAnnotations(annotations: Json | undefined): readonly Json[] | null {
   if (!Array.isArray(annotations)) return null;
   const kept = (annotations as readonly Json[]).filter((annotation) => {
@@ -124,7 +137,7 @@ function withUri(annotation: JsonObject): JsonObject {
   return url === citation["url"] ? annotation : { ...annotation, url_citation: { ...citation, url } };
 }
 
-/** Some addresses come with bare spaces, letters of other scripts and the like, which no URI has. */
+/** Escapes what a URI cannot contain, because some addresses have spaces or letters of other scripts. */
 function asUri(text: string): string {
   return text.toWellFormed().replaceAll(/[^\x21-\x7e]|["<>\\^`{|}]/gu, encodeURIComponent);
 }

@@ -1,4 +1,4 @@
-// What one thread throws, as data that goes over to another one, which throws the same.
+// Turns an error of one thread into data, from which another thread creates and throws the same error.
 import { asGatewayError, type ErrorCode, GatewayError } from "../core/errors.ts";
 import type { JsonObject } from "../core/json.ts";
 import { MalformedAnswer, StreamError, type UpstreamFailure } from "../providers/provider.ts";
@@ -13,7 +13,10 @@ interface Told {
   readonly detail: string | null;
 }
 
-/** `failure`: what a provider says is wrong, in an answer that says success. `malformed`: what is wrong with its answer. */
+/**
+ * `failure`: an error that the provider reports in a response with a success status. `malformed`: what is wrong with
+ * the provider's answer.
+ */
 export type Thrown = { readonly error: Told } | { readonly failure: UpstreamFailure } | { readonly malformed: string };
 
 export function thrownAs(thrown: unknown): Thrown {

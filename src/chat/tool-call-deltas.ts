@@ -1,35 +1,38 @@
-// The tool calls of one choice of a stream: which call a delta continues, and its form on the client's wire: dense index, id, type and name once,
-// arguments as text, `{}` where there were none (docs/clients.md, S9 to S11).
+// The tool calls of one choice of a stream: which call a delta continues, and how it is sent to the client: a dense
+// index, id, type and name once, arguments as text, and `{}` where there were none (docs/clients.md, S9 to S11).
 import type { ToolCallDelta } from "../core/chat.ts";
 import { isObject, type Json } from "../core/json.ts";
 import { MalformedAnswer } from "../providers/provider.ts";
 import type { MadeCall } from "./tools/answer-thread.ts";
 
 export interface CallState {
-  /** By the order of opening, so that a call whose name comes late or never leaves no hole; -1 before. */
+  /** Assigned in the order of opening, so that a call whose name comes late or never leaves no gap; -1 before that. */
   index: number;
-  /** The provider's own number of the call, and its id as it came. */
+  /** The provider's own index of the call; `sourceId` is its id as it came. */
   readonly sourceIndex: number | null;
   readonly sourceId: string | null;
   name: string;
-  /** Arguments that came before the name did. */
+  /** Arguments that came before the name. */
   held: string;
   hasArguments: boolean;
-  /** All that came of them, up to a bound. */
+  /** All arguments received, up to a bound. */
   argumentText: string;
   extra: Json | undefined;
-  /** Of a round of tools: the call of its turn. */
+  /** In a tool round: the tool call in the round's turn. */
   made: MadeCall | null;
 }
 
-/** Each new delta is compared with the calls that are there, and they are kept to the end of the stream. */
+/** A bound, because each new delta is compared with the existing calls, and they are kept to the end of the stream. */
 const MAX_CALLS = 1024;
-/** Characters of a call's arguments that are kept to see whether they are whole. */
+/** The most characters of a call's arguments that are kept to check whether they are complete. */
 const MAX_KEPT_ARGUMENTS = 4 * 1024 * 1024;
-/** Characters of a call's name or id, of which some servers make use for a signature. */
+/** The most characters of a call's name or id; some servers put a signature in the id. */
 const MAX_WORD = 65_536;
 
-/** Gives the call that a delta continues or begins; a new one is added to `calls`. By its number, else by its id, else the last one. Throws MalformedAnswer. */
+/**
+ * Returns the call that a delta continues or begins; a new one is added to `calls`. It is found by its index, else by
+ * its id, else it is the last one. Throws MalformedAnswer.
+ */
 export function callOf(calls: CallState[], delta: ToolCallDelta): CallState {
   const id = typeof delta.id === "string" && delta.id !== "" ? delta.id : null;
   const number = typeof delta.index === "number" && Number.isInteger(delta.index) ? delta.index : null;
@@ -54,7 +57,10 @@ export function callOf(calls: CallState[], delta: ToolCallDelta): CallState {
   return call;
 }
 
-/** Some servers number every call 0 and tell them apart by id alone; others give each delta of one call an id of its own. */
+/**
+ * Some servers give every call the index 0 and distinguish them by id alone; others give each delta of one call an id
+ * of its own.
+ */
 function numberedCall(
   calls: readonly CallState[],
   delta: ToolCallDelta,
@@ -75,12 +81,15 @@ function unnumberedCall(calls: readonly CallState[], delta: ToolCallDelta, id: s
   return namesAnother(delta, last) ? undefined : last;
 }
 
-/** A call that the client has seen. One whose name has not come has no place in the grammar yet. */
+/** Whether the client has seen the call. A call whose name has not come is not in the client's stream yet. */
 export function isOpened(call: CallState): boolean {
   return call.index >= 0;
 }
 
-/** A delta without number and id that brings a name begins a call, unless it only repeats the name of the one that is open without arguments. */
+/**
+ * A delta with a name and without index and id begins a call, unless it only repeats the name of the open call, which
+ * has no arguments yet.
+ */
 function namesAnother(delta: ToolCallDelta, open: CallState | undefined): boolean {
   const name = delta.function?.name;
   return (
@@ -92,7 +101,7 @@ function namesAnother(delta: ToolCallDelta, open: CallState | undefined): boolea
   );
 }
 
-/** Notes what a delta says; gives its piece of arguments. Throws MalformedAnswer. */
+/** Records what a delta contains, and returns its piece of arguments. Throws MalformedAnswer. */
 export function takeDelta(call: CallState, delta: ToolCallDelta): string {
   const said = isObject(delta.function) ? delta.function : {};
   const text = typeof said["arguments"] === "string" ? said["arguments"] : "";
@@ -109,7 +118,10 @@ export function takeDelta(call: CallState, delta: ToolCallDelta): string {
   return text;
 }
 
-/** A call that can be run: it has a name, and its arguments are one JSON text. Longer arguments than are kept cannot be told. */
+/**
+ * Whether the call can be run: it has a name, and its arguments are one JSON text. Arguments that are too long to be
+ * kept count as incomplete.
+ */
 export function isWholeCall({ name, argumentText }: CallState): boolean {
   if (name === "" || argumentText.length > MAX_KEPT_ARGUMENTS) return false;
   try {
@@ -120,7 +132,7 @@ export function isWholeCall({ name, argumentText }: CallState): boolean {
   }
 }
 
-/** `taken` holds the ids of the stream so far: no two calls share one. */
+/** `taken` holds the ids of the stream so far, because no two calls may share one. */
 export function openingId(call: CallState, fallbackId: string, taken: Set<string>): string {
   const wanted = call.sourceId ?? fallbackId;
   const id = taken.has(wanted) ? `${wanted}_${fallbackId}` : wanted;
@@ -128,7 +140,7 @@ export function openingId(call: CallState, fallbackId: string, taken: Set<string
   return id;
 }
 
-/** The first delta of a call. */
+/** Returns the first delta of a call. */
 export function openingDelta(call: CallState, id: string): string {
   return `{"tool_calls":[{"index":${call.index},"id":${JSON.stringify(id)},"type":"function","function":{"name":${JSON.stringify(call.name)},"arguments":${JSON.stringify(call.held)}}${extraContent(call)}}]}`;
 }

@@ -1,4 +1,5 @@
-// What the form of one target cannot say, found while the request is written for it: the other targets may still take it (promise 3.4).
+// Something that one target's form of request cannot express, found while the request is encoded for it. Other targets
+// may still accept the request (promise 3.4).
 import { GatewayError } from "../core/errors.ts";
 
 export class UnfitForTarget extends Error {
@@ -9,7 +10,7 @@ export class UnfitForTarget extends Error {
   }
 }
 
-/** What an encoder has thrown, as what it says of the target. */
+/** Turns an encoder's error 400 into UnfitForTarget, and returns any other thrown value unchanged. */
 export function unfit(thrown: unknown): unknown {
   return thrown instanceof GatewayError && thrown.entry.status === 400 ? new UnfitForTarget(thrown) : thrown;
 }

@@ -1,4 +1,5 @@
-// What the client sees of a provider's failure (decisions 7.8): the class decides the code, the provider's words are kept, keys and hosts never leave.
+// What the client sees of a provider's failure (promise 7.8): the class decides the code, the provider's message is
+// kept, and keys and hosts never leave the gateway.
 import { type ErrorCode, GatewayError } from "../core/errors.ts";
 import { withoutSecrets } from "../core/redaction.ts";
 import { secretsOf, type Target } from "../core/target.ts";
@@ -25,16 +26,19 @@ const CODES: Readonly<Record<FailureClass, ErrorCode>> = {
   server: "upstream_error",
   timeout: "upstream_timeout",
 };
-/** Where the caller brought the credential, its refusal and its account are the caller's to see. */
+/** When the caller sent the credential, errors about it and its account are reported to the caller. */
 const CALLER_CODES: Readonly<Partial<Record<FailureClass, ErrorCode>>> = {
   authentication: "credential_rejected",
   permission: "credential_forbidden",
   quota: "insufficient_quota",
 };
-/** Told when a provider names no time: clients of the field give up at once without one. */
+/** Used when a provider names no time, because common clients give up at once without one. */
 const DEFAULT_RETRY_AFTER_MS = 1000;
 const MAX_MESSAGE = 2000;
-/** Of a provider's words so much is looked through, which takes about a millisecond; less of it is told. */
+/**
+ * The most characters of a provider's message that are searched for secrets, which takes about a millisecond. Less of
+ * it is reported.
+ */
 export const MAX_WORDS = 16 * 1024;
 const MAX_FIELD = 200;
 
@@ -42,12 +46,12 @@ export interface FailureContext {
   readonly target: Target;
   readonly provider: Provider;
   readonly retryAfterMs: number | null;
-  /** Status of the provider's answer; null where the failure came inside a 200. */
+  /** The status of the provider's response; `null` when the failure was inside a response with status 200. */
   readonly status: number | null;
 }
 
 export function failureError(failure: UpstreamFailure, context: FailureContext): GatewayError {
-  // where no credential was sent to an address of the caller's, the caller has to bring one
+  // without a credential, an error of an address of the caller's own means that the caller has to send one
   const ownCredential = !(context.target.credential?.fromCaller ?? context.target.isCallersAddress);
   const code = (ownCredential ? undefined : callerCode(failure, context.status)) ?? CODES[failure.class];
   const retryAfter = context.retryAfterMs ?? failure.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS;
@@ -101,7 +105,7 @@ const FAULT_WORDS: Readonly<Record<UpstreamFaultKind, string>> = {
   too_large: "sent more than the gateway takes",
 };
 
-/** Any failure of an attempt as an error of the catalogue; errors of the gateway pass through. */
+/** Turns any failure of an attempt into an error of the catalogue; errors of the gateway are returned unchanged. */
 export function attemptError(thrown: unknown, context: FailureContext): unknown {
   if (thrown instanceof StreamError) return failureError(thrown.failure, context);
   if (thrown instanceof MalformedAnswer)
@@ -121,7 +125,10 @@ function namedField({ param }: UpstreamFailure, target: Target): string | null {
   return param === null ? null : redacted(param, target).slice(0, MAX_FIELD);
 }
 
-/** A provider's words without any secret of the credential and without an address that the operator or the caller configured. */
+/**
+ * Returns a provider's message without any secret of the credential and without the configured address of the operator
+ * or the caller.
+ */
 export function redacted(text: string, target: Target): string {
   const words = text.length > MAX_WORDS ? text.slice(0, MAX_WORDS) : text;
   let clean = target.credential === null ? words : withoutSecrets(words, secretsOf(target.credential));

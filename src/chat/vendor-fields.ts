@@ -1,21 +1,22 @@
-// Vendor fields at the top of a stream's chunks, such as `system_fingerprint`: they go out with the next event, and wait where a chunk gives none.
+// Vendor fields at the top level of a stream's chunks, such as `system_fingerprint`. They are sent with the next event,
+// and wait when their chunk yields none.
 import type { ChatChunk } from "../core/chat.ts";
 import { isVendorField } from "./strict-fields.ts";
 
-/** Fields that wait or are remembered at most, whatever a provider sends. */
+/** The most fields that wait or are cached, whatever a provider sends. */
 const MAX_FIELDS = 32;
-/** Characters of JSON; what is longer goes out with its own chunk or not at all. */
+/** In characters of JSON. A longer field is sent with the event of its own chunk, or not at all. */
 const MAX_WAITING = 262_144;
 const MAX_REMEMBERED = 4096;
 
 export class VendorFields {
-  /** Most of them say the same on every chunk. */
+  /** Most of these fields have the same value on every chunk. */
   readonly #repeated = new Map<string, { readonly value: unknown; readonly json: string }>();
-  /** Those of chunks that gave no event, the last of each name. */
+  /** The fields of chunks that yielded no event; the last value of each name. */
   #waiting: Map<string, string> | null = null;
   #next = "";
 
-  /** Takes the fields of a chunk; the next event has them. */
+  /** Takes the fields of a chunk for the next event. */
   take(chunk: ChatChunk): void {
     let members = "";
     for (const name in chunk) {
@@ -27,14 +28,14 @@ export class VendorFields {
     this.#next = this.#waiting === null ? members : joined(this.#waiting);
   }
 
-  /** The fields for an event, as further members of its object; they go out once. */
+  /** Returns the fields for an event, as further members of its object; they are sent once. */
   use(): string {
     const members = this.#next;
     this.#next = "";
     return members;
   }
 
-  /** After a chunk: what no event has taken waits. */
+  /** Called after a chunk: fields that no event has used wait. */
   keep(chunk: ChatChunk): void {
     if (this.#next === "") {
       this.#waiting = null;
@@ -45,7 +46,7 @@ export class VendorFields {
     for (const name in chunk) if (isVendorField(name, chunk[name])) this.#wait(this.#waiting, name, chunk[name]);
   }
 
-  /** Before the last events: what still waits goes along. */
+  /** Called before the last events, which get the fields that still wait. */
   takeWaiting(): void {
     this.#next = this.#waiting === null ? "" : joined(this.#waiting);
   }

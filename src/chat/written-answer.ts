@@ -1,4 +1,5 @@
-// A provider's whole answer as bytes -> what the client gets as bytes, and figures about it: what the thread of long bodies does with a plain answer (decisions 5.8).
+// Translates a provider's non-streaming answer from bytes to the bytes that the client receives, with figures about it.
+// The thread for long bodies does this with non-streaming answers (promise 5.8).
 import { estimatedUsage } from "../accounting/estimate.ts";
 import type { Matches, SentGuard } from "../auth/guard-search.ts";
 import type { PackedTexts } from "../auth/packed-texts.ts";
@@ -15,37 +16,37 @@ export interface AnswerQuestion {
   /** The id of the provider's implementation. */
   readonly family: string;
   readonly decode: DecodeContext;
-  /** What may have been repeated in the answer. */
+  /** The credential that the answer may have repeated. */
   readonly credential: Credential | null;
   readonly frame: AnswerFrame;
-  /** Of the conversation, for an answer without figures. */
+  /** The tokens of the conversation, for an answer without figures. */
   readonly promptTokens: number;
-  /** Characters of it that the project still keeps; null: nothing is kept. */
+  /** The number of the answer's characters that the project still keeps; `null` when nothing is kept. */
   readonly keeps: number | null;
 }
 
-/** An answer that is held until guards have looked at its texts. */
+/** Asks for an answer that is held until guards have searched its texts. */
 export interface GatherQuestion extends AnswerQuestion {
   readonly answer: number;
   readonly guards: readonly SentGuard[];
 }
 
-/** What guards have found in its texts. */
+/** Passes on what guards have found in the texts of an answer. */
 export interface AnswerFoundQuestion {
   readonly answer: number;
-  /** Null: they did not come to an end. */
+  /** `null` when the search did not come to an end. */
   readonly matches: Matches | null;
 }
 
-/** The body that the client gets. */
+/** `bytes` is the body that the client receives. */
 export interface WrittenBody {
   readonly bytes: Uint8Array;
-  /** JSON of what the keeper of content takes; null: nothing is kept. */
+  /** The JSON of what the content keeper receives; `null` when nothing is kept. */
   readonly kept: string | null;
 }
 
 export interface ReadAnswer extends AnswerFigures {
-  /** Of what the provider calls the model that answered, as much as could be a name; null: nothing. */
+  /** The model that answered, as the provider reports it, if it can be a name; `null` otherwise. */
   readonly model: string | null;
 }
 
@@ -57,26 +58,26 @@ export interface GatheredAnswer extends ReadAnswer {
 
 export interface WrittenUnderGuards {
   readonly spoke: readonly AnswerFinding[];
-  /** Null: none withholds it. */
+  /** `null` when no guard blocks the answer. */
   readonly blocked: AnswerFinding | null;
-  /** Null where it is withheld. */
+  /** `null` when the answer is blocked. */
   readonly written: WrittenBody | null;
 }
 
-/** Longer is no name of a model. */
+/** A longer text is not the name of a model. */
 const MAX_MODEL = 1024;
 
-/** Throws StreamError, MalformedAnswer. */
+/** Throws StreamError or MalformedAnswer. */
 export function writtenAnswer(question: AnswerQuestion, provider: Provider): WrittenAnswer {
   const { answer, read } = readAnswer(question, provider);
   return { ...read, ...writtenBody(answer, question.keeps) };
 }
 
-/** Answers whose texts guards look at somewhere else, by the ids that they are asked for with. */
+/** Answers whose texts guards search in another thread, by the ids of the questions about them. */
 export class GatheredAnswers {
   readonly #held = new Map<number, { readonly look: AnswerLook; readonly keeps: number | null }>();
 
-  /** Throws StreamError, MalformedAnswer. */
+  /** Throws StreamError or MalformedAnswer. */
   gather(question: GatherQuestion, provider: Provider): GatheredAnswer {
     const { answer, read } = readAnswer(question, provider);
     const look = new AnswerLook(answer, question.guards);
