@@ -15,7 +15,7 @@ export const conversation: ConversationMembers = conversationMembers({
   everyPart: ["cache_control"],
   parts: { text: ["citations"], file: DOCUMENT, document: DOCUMENT },
   calls: ["cache_control"],
-  // https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-reference
+  // The vendor lists these members: https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-reference
   tools: ["cache_control", "defer_loading", "input_examples", "eager_input_streaming", "allowed_callers"],
   extraContent: ["anthropic"],
   hasSignedReasoning: (message) => thinkingBlocks(message).length > 0,

@@ -50,7 +50,10 @@ const CLAUDE_4_6: ModelFacts = {
   efforts: ["low", "medium", "high", "max"],
 };
 const CLAUDE_4_7: ModelFacts = { ...CLAUDE_4_6, efforts: ["low", "medium", "high", "xhigh", "max"], sampling: false };
-/** https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages */
+/**
+ * System turns came with this generation:
+ * https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
+ */
 const CLAUDE_4_8: ModelFacts = { ...CLAUDE_4_7, systemTurns: true };
 const ALWAYS_THINKING: ModelFacts = { ...CLAUDE_4_8, thinkingOff: null };
 

@@ -82,7 +82,7 @@ interface Counts {
 }
 
 /**
- * `input_tokens` excludes what was read from and written to the cache, while our prompt tokens count all three. The
+ * `input_tokens` excludes what was read from and written to the cache, while `prompt_tokens` counts all three. The
  * top-level figures exclude the `iterations` other than the model's own turns (a compaction, an advisor), but all
  * iterations are billed: https://platform.claude.com/docs/en/build-with-claude/compaction
  */

@@ -148,7 +148,9 @@ function encodeToolResult(message: Message, path: string, naming: DocumentNaming
   return [{ toolResult }, ...points, ...cachePoint(message["cache_control"])];
 }
 
-/** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolUseBlock.html */
+/**
+ * The pattern of `toolUseId` in https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolUseBlock.html
+ */
 const CALL_IDS: CallIdForm = { fits: /^[a-zA-Z0-9_.:-]{1,64}$/, length: 32 };
 
 function toolUseId(id: string): string {

@@ -74,7 +74,7 @@ function isToolOfClaude({ type }: JsonObject): boolean {
   return type !== "function" && !TOOLS_AS_THEY_ARE.includes(type as string);
 }
 
-/** https://docs.aws.amazon.com/bedrock/latest/userguide/computer-use.html */
+/** Beta features of dated tool types: https://docs.aws.amazon.com/bedrock/latest/userguide/computer-use.html */
 const TOOL_BETAS: readonly (readonly [ending: RegExp, beta: string])[] = [
   [/_20241022$/, "computer-use-2024-10-22"],
   [/_20250124$/, "computer-use-2025-01-24"],

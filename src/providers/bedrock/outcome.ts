@@ -40,8 +40,8 @@ export function isCutOff(stopReason: string): boolean {
 }
 
 /**
- * https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_TokenUsage.html, and the older spelling that some
- * regions send beside it.
+ * The members of https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_TokenUsage.html, and the older names
+ * that some regions send beside them.
  */
 const KNOWN: KnownFigures = {
   inputTokens: "figure",
@@ -55,7 +55,7 @@ const KNOWN: KnownFigures = {
 };
 
 /**
- * `inputTokens` excludes what was read from and written to the cache, while our prompt tokens count all three. Each
+ * `inputTokens` excludes what was read from and written to the cache, while `prompt_tokens` counts all three. Each
  * cache figure may appear a second time with the same value under an older name.
  */
 export function usageOf(native: JsonObject): Usage {

@@ -43,7 +43,10 @@ export function finishOf(reason: Json | undefined, error: Json | undefined): Fin
   return { finish_reason: FINISH.get(reason) ?? "stop", native_finish_reason: reason };
 }
 
-/** https://docs.cohere.com/reference/chat#response. `billed_units` is passed to the client unchanged. */
+/**
+ * The members of usage: https://docs.cohere.com/reference/chat#response. `billed_units` is passed to the client
+ * unchanged.
+ */
 const KNOWN: KnownFigures = {
   tokens: { input_tokens: "figure", output_tokens: "figure", image_tokens: "figure", reasoning_tokens: "figure" },
   billed_units: {

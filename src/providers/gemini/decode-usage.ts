@@ -39,7 +39,7 @@ export function decodeUsage(metadata: Json | undefined): Usage | null {
 }
 
 const BY_MODALITY: KnownFigures = { modality: "figure", tokenCount: "figure" };
-/** https://ai.google.dev/api/generate-content#UsageMetadata, and what Vertex AI adds. */
+/** The members of https://ai.google.dev/api/generate-content#UsageMetadata, and those that Vertex AI adds. */
 const KNOWN: KnownFigures = {
   promptTokenCount: "figure",
   cachedContentTokenCount: "figure",

@@ -49,7 +49,10 @@ export const sagemaker: Provider = {
   classifyError,
 };
 
-/** https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_runtime_InvokeEndpointWithResponseStream.html */
+/**
+ * A stream has an address of its own:
+ * https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_runtime_InvokeEndpointWithResponseStream.html
+ */
 function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
   const encoded = container.encodeRequest(request, target);
   return request.params.stream === true

@@ -25,7 +25,7 @@ export interface SandboxAnswer {
 const MAX_WORDS = 100_000;
 /** The most characters of the request that each choice repeats. */
 export const MAX_REPEATED_CHARACTERS = 100_000;
-/** The most characters of all choices of an answer together, of which there are up to 128. */
+/** The most characters of all choices of an answer together. An answer has up to 128 choices. */
 const MAX_CHARACTERS = 4 * 1024 * 1024;
 const WORDS = "the quick brown fox jumps over a lazy dog while seven wise owls keep watch above quiet water".split(" ");
 

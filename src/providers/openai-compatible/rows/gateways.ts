@@ -68,7 +68,10 @@ const huggingface: OpenAICompatibleRow = {
   usageAt: ["x_groq", "usage"],
 };
 
-/** https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions/reasoning */
+/**
+ * Vercel has the effort inside `reasoning`:
+ * https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions/reasoning
+ */
 const vercelEffort: ParameterRewrite = {
   support: "mapped",
   note: "reasoning with an effort",

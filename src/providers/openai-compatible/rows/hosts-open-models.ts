@@ -53,7 +53,7 @@ const venice: OpenAICompatibleRow = {
     reasoning_effort: { support: "native", note: "none to max" },
   },
   rewrites: { web_search_options: veniceSearch },
-  // https://docs.venice.ai/api-reference/error-codes
+  // The vendor's error codes: https://docs.venice.ai/api-reference/error-codes
   errors: [
     { class: "content_policy", statuses: [422], text: /content policy/i },
     { class: "overloaded", statuses: [429], text: /overloaded/i },

@@ -304,7 +304,7 @@ const tgi: OpenAICompatibleRow = {
   rewrites: { stop: stopAsList, tool_choice: tgiNamedTool, response_format: jsonObjectAsSchema },
   developerRole: "system",
   dialect: { messageRules: ["choice_without_type"] },
-  // https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json: error_type
+  // The values of error_type: https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json
   errors: [
     { class: "overloaded", codes: ["overloaded"] },
     { class: "context_length", text: /inputs` tokens \+ `max_new_tokens/ },

@@ -19,7 +19,7 @@ import type { BlockRewrite, ErrorRule, ModelDifferences, OpenAICompatibleRow, Pa
 const LOGPROBS = ["logprobs", "top_logprobs"] as const;
 const PENALTIES = ["presence_penalty", "frequency_penalty"] as const;
 
-/** https://platform.kimi.ai/docs/api/errors */
+/** The vendor's error codes: https://platform.kimi.ai/docs/api/errors */
 const MOONSHOT_ERRORS: readonly ErrorRule[] = [
   { class: "quota", codes: ["exceeded_current_quota_error"] },
   { class: "overloaded", codes: ["engine_overloaded_error"] },
@@ -125,7 +125,7 @@ const zaiUserId: ParameterRewrite = {
   write: (user) => (typeof user === "string" && user.length >= 6 && user.length <= 128 ? { user_id: user } : {}),
 };
 
-/** https://docs.z.ai/api-reference/api-code */
+/** The vendor's error codes: https://docs.z.ai/api-reference/api-code */
 const ZAI_ERRORS: readonly ErrorRule[] = [
   { class: "context_length", codes: ["1261"] },
   { class: "quota", codes: ["1113", "1304", "1308", "1309", "1310"] },
@@ -389,7 +389,7 @@ const volcengine: OpenAICompatibleRow = {
   errors: VOLCENGINE_ERRORS,
 };
 
-/** https://cloud.baidu.com/doc/qianfan-api/s/Om9b4yj3w */
+/** The vendor's error codes: https://cloud.baidu.com/doc/qianfan-api/s/Om9b4yj3w */
 const QIANFAN_ERRORS: readonly ErrorRule[] = [
   { class: "context_length", codes: ["tokens_too_long", "characters_too_long"] },
   {
@@ -507,7 +507,7 @@ const stepfun: OpenAICompatibleRow = {
   renames: { max_completion_tokens: "max_tokens" },
   developerRole: "system",
   reasoningBack: "reasoning",
-  // https://platform.stepfun.com/docs/zh/api-reference/error-codes
+  // The vendor's error codes: https://platform.stepfun.com/docs/zh/api-reference/error-codes
   errors: [{ class: "content_policy", statuses: [451] }],
 };
 
@@ -546,7 +546,7 @@ const siliconflow: OpenAICompatibleRow = {
   dialect: { blocks: ["audio_url"] },
   developerRole: "system",
   reasoningBack: "reasoning_content",
-  // https://docs.siliconflow.com/en/faqs/error-code
+  // The vendor's error codes: https://docs.siliconflow.com/en/faqs/error-code
   errors: [
     { class: "not_found", codes: ["20012"] },
     { class: "quota", codes: ["30001"] },

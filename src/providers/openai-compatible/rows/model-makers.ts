@@ -30,6 +30,7 @@ const SAMPLING = ["top_p", "presence_penalty", "frequency_penalty", "logit_bias"
 const OPENAI_GENERATIONS: readonly ModelDifferences[] = [
   { models: /^(ft:)?(o3|o4-mini)(-\d|:|$)|^(ft:)?gpt-5(-mini|-nano)?(-\d|:|$)/, lacks: ["stop"] },
   { models: /^(ft:)?o1-mini/, lacks: ["stop"], cells: { n: defaultOnly(1) } },
+  // Reasoning models of the o series lack it:
   // https://platform.openai.com/docs/guides/function-calling#parallel-function-calling
   { models: /^(ft:)?o[134](-|:|$)/, lacks: ["parallel_tool_calls"] },
   {
@@ -58,7 +59,7 @@ export const openai: OpenAICompatibleRow = {
   // https://platform.openai.com/docs/guides/function-calling. OpenAI ignores the name of a tool message.
   conversation: likeOpenAI("https://github.com/openai/openai-openapi", { assistant: ["annotations"], tool: ["name"] }),
   elsewhere: openTable("https://platform.openai.com/docs/api-reference/chat/create", ["google"]),
-  // https://github.com/microsoft/autogen/issues/6377
+  // OpenAI refuses longer ids: https://github.com/microsoft/autogen/issues/6377
   callIds: { fits: /^[^]{1,40}$/, length: 40 },
   lacks: ["video_url"],
   cells: {
