@@ -58,10 +58,7 @@ const TEXT: FamilyFacts = {
 const TEXT_AND_DOCUMENTS: FamilyFacts = { ...TEXT, documents: true };
 const WITH_TOOLS: FamilyFacts = { ...TEXT_AND_DOCUMENTS, tools: true };
 const NOVA: FamilyFacts = { ...WITH_TOOLS, toolChoice: "all", images: true, video: true };
-/**
- * Models with open weights, served since 2025 with structured output. Whether they accept other features is left to
- * them.
- */
+/** Models with open weights, served since 2025 with structured output. Their other features are not restricted here. */
 const OPEN_WEIGHTS: FamilyFacts = { ...UNKNOWN_FAMILY, toolChoice: "none", jsonSchema: true, reasoning: "none" };
 
 function claudeFamily(name: RegExp, claude: ClaudeFacts, more: Partial<FamilyFacts> = {}): Family {

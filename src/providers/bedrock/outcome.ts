@@ -40,8 +40,8 @@ export function isCutOff(stopReason: string): boolean {
 }
 
 /**
- * The members of https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_TokenUsage.html, and the older names
- * that some regions send beside them.
+ * The members of https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_TokenUsage.html, and the older
+ * names that some regions send beside them.
  */
 const KNOWN: KnownFigures = {
   inputTokens: "figure",

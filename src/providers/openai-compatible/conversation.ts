@@ -12,7 +12,7 @@ type Further = Pick<MemberTable, "everyPart" | "calls" | "tools"> & {
 };
 
 /**
- * OpenAI's published schema, for OpenAI itself and for vendors who claim to support it, plus the members that a vendor
+ * OpenAI's published schema, for OpenAI itself and for vendors that claim to support it, plus the members that a vendor
  * names beyond it.
  */
 export function likeOpenAI(
