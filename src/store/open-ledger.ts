@@ -1,5 +1,6 @@
-// The ledger of one process: a folder of the journal for itself, what an earlier process left in it, and what ships its rows. Several processes on one data folder
-// have a folder each (docs/decisions/0019); what one leaves behind that does not come back is taken over by the others.
+// Opens the ledger of one process: its own journal folder, what an earlier process left in it, and the shipper of its
+// rows. Several processes on one data folder have a folder each (docs/decisions/0019). The others take over what a
+// process leaves behind that does not come back.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../core/clock.ts";
@@ -38,11 +39,13 @@ import { unshippedBytes } from "./ledger-status.ts";
 import { StoreError } from "./store.ts";
 
 const MAX_PROCESSES = 64;
-/** Copies of copies that are remembered: a folder that is copied for each start has no end of them. */
+/**
+ * How many copies of copies are remembered: a folder that is copied for each start would otherwise have no end of them.
+ */
 const MAX_EARLIER = 16;
-/** How often others' folders are looked at. */
+/** How often the folders of other processes are checked. */
 const ADOPT_MS = 30_000;
-/** What is not shipped by then is shipped after the next start. */
+/** What is not shipped within this time is shipped after the next start. */
 const LAST_ROWS_MS = 2000;
 
 export interface LedgerOptions {
@@ -51,9 +54,9 @@ export interface LedgerOptions {
   readonly sink: LedgerSink;
   readonly clock: Clock;
   readonly disk?: JournalDisk;
-  /** Makes the folder, and takes it for this process alone; null: another one has it. */
+  /** Creates the folder and locks it for this process; `null` when another process holds it. */
   readonly lock?: (folder: string) => FolderLock | null;
-  /** Rows of processes that have ended are looked through for what limits counted; never, if left out. */
+  /** Entries of processes that have ended are searched for counts of limits; omitted to skip this. */
   readonly counted?: CountedOptions;
   readonly tell: (level: "info" | "warn" | "error", words: string, fields?: Readonly<Record<string, unknown>>) => void;
   readonly segmentBytes?: number;
@@ -61,17 +64,18 @@ export interface LedgerOptions {
 }
 
 export interface CountedOptions {
-  /** Rows that were written since then may say more than what was kept, in milliseconds since 1970. */
+  /** Entries written since this time, in milliseconds since 1970, may be newer than the counts that were kept. */
   sinceMs(): number;
-  /** True: this process goes on with the counts at once. False: another one has them still. */
+  /** True when this process takes over the counts at once; false while another process still has them. */
   readonly atStart: boolean;
   /**
-   * Says from when on all that has been counted by now is kept elsewhere: until then, the rows that say so stay. Null: nothing counts yet.
+   * Returns a function that says whether everything counted up to this call has been kept elsewhere: until then, the
+   * entries that state it stay. `null` when nothing counts yet.
    */
   kept(): (() => boolean) | null;
 }
 
-/** For tests, which do not wait as long. */
+/** For tests, which wait less. */
 interface Pace {
   readonly pollMs: number;
   readonly backoffMs: number;
@@ -81,18 +85,18 @@ interface Pace {
 
 export interface LedgerStanding extends JournalStanding {
   readonly shipped: number;
-  /** Bytes of the journal that have not been shipped, openings included. */
+  /** Bytes of the journal that have not been shipped, opening entries included. */
   readonly unshippedBytes: number;
   readonly folder: string;
 }
 
 export interface OpenLedger extends Ledger {
   standing(): LedgerStanding;
-  /** Calls of earlier processes that were under way when those ended. */
+  /** Calls of earlier processes that were in flight when these ended. */
   readonly recovered: readonly CallRecord[];
-  /** What the rows of processes that had ended said last of each account that limits count. */
+  /** The last count of each account of a limit in the entries of processes that had ended. */
   readonly counts: readonly JournalledCount[];
-  /** The same of those that have ended since. */
+  /** The same for processes that have ended since. */
   laterCounts(): readonly JournalledCount[];
   /** Ships what it can within seconds; the rest stays on the disk. */
   end(): Promise<void>;
@@ -151,13 +155,13 @@ interface OpenJournal {
   readonly shipper: JournalShipper;
   readonly recovered: readonly CallRecord[];
   readonly keep: (progress: Progress | null) => Promise<void>;
-  /** Whether what the rows of the segment say of limits is kept elsewhere. */
+  /** Whether the counts in the entries of the segment are kept elsewhere. */
   readonly isKept: (segment: number) => boolean;
-  /** Removes a segment, or sets it aside where something in it cannot be read. */
+  /** Removes a segment, or sets it aside when some of it cannot be read. */
   readonly drop: (segment: number, isDamaged: boolean) => void;
 }
 
-/** The first that no other process holds. */
+/** Takes the first folder that no other process holds. */
 function ownFolder({ folder, lock: take = lockFolder }: LedgerOptions): {
   readonly slot: string;
   readonly lock: FolderLock;
@@ -219,7 +223,7 @@ async function openJournal(
       { calls: recovered.length },
     );
   const keep = (progress: Progress | null) => state.keep(journal.writtenTo, progress);
-  // on a full disk it is kept when there is room
+  // On a full disk the state is stored later, when there is space.
   await keep(null).catch(() => {});
   const marks = new Map<number, () => boolean>();
   const isKept = (segment: number): boolean => {
@@ -273,7 +277,7 @@ async function openJournal(
 
 interface Found {
   readonly findings: JournalFindings;
-  /** What the journal had kept of itself; null: nothing that can be read. */
+  /** What the journal had stored about itself; `null` when nothing can be read. */
   readonly state: JournalState | null;
   readonly lock: string;
 }
@@ -324,15 +328,15 @@ function isCopy(state: JournalState | null, lock: string): boolean {
 interface OpenState {
   readonly name: string;
   readonly firstSegment: number;
-  /** What was kept before of this journal, if it is no copy, and of those that it goes on from. */
+  /** The stored state of this journal, unless it is a copy, and of the journals that it continues. */
   readonly known: readonly EarlierJournal[];
-  /** The database has said what it has. */
+  /** Takes what the database has answered. */
   learned(lastOf: (journal: string) => ShippedPlace | null): void;
   /** Rejects with the system's error. */
   keep(written: JournalPlace, progress: Progress | null): Promise<void>;
 }
 
-/** A copy goes on under a name of its own, because the original may go on as well. Numbers go on in any case. */
+/** A copy continues under a new name, because the original may run on as well. Segment numbers continue in any case. */
 function openState({ findings, state, lock }: Found, folder: string, disk: JournalDisk): OpenState {
   const own = isCopy(state, lock) ? null : state;
   const before = state === null ? [] : [{ ...knownOf(state, findings), isMet: false }];
@@ -368,19 +372,19 @@ function openState({ findings, state, lock }: Found, folder: string, disk: Journ
   };
 }
 
-/** What was written last may not have been kept yet. */
+/** The last writes may not have been noted in the state yet. */
 function knownOf({ journal, written, shipped }: JournalState, { lastSegment, sizes }: JournalFindings): KnownJournal {
   const offset = sizes.get(lastSegment) ?? 0;
   const isFurther = lastSegment > written.segment || (lastSegment === written.segment && offset > written.offset);
   return { journal, written: isFurther ? { segment: lastSegment, offset } : written, shipped };
 }
 
-/** The first number that nothing was written to. */
+/** The first segment number to which nothing was written. */
 function freeBehind(place: JournalPlace | null): number {
   return place === null ? 1 : place.segment + (place.offset > 0 ? 1 : 0);
 }
 
-/** Files that hold nothing more go, once it is kept that they may. */
+/** Removes files that are no longer needed, once the stored state allows it. */
 async function endJournal(
   { folder, lock, journal, shipper, keep, isKept, drop }: OpenJournal,
   tell: LedgerOptions["tell"],
@@ -409,7 +413,10 @@ async function endJournal(
   lock.release();
 }
 
-/** The last one to count may have had another folder. Those of processes that run are theirs. */
+/**
+ * Reads the journals of other folders too, because the process that counted last may have used one of them. Journals of
+ * running processes are skipped.
+ */
 function hearOthers(
   { folder, lock: take = lockFolder, counted }: LedgerOptions,
   ownSlot: string,
@@ -422,15 +429,15 @@ function hearOthers(
     try {
       inspectJournal(join(folder, slot), { sinceMs: counted.sinceMs(), hear: counts.hear });
     } catch {
-      // whoever takes it over tells what is wrong with it
+      // The process that takes the folder over reports what is wrong with it.
     }
     lock.release();
   }
 }
 
 /**
- * Ships what processes left that do not run any more. A journal without rows is opened once as well: it may be the one that knows what a database that was restored
- * does not have. Never rejects: the next look finds what this one did not.
+ * Ships what processes that no longer run have left. A journal without rows is opened once as well, because it may be
+ * the one that knows what a restored database lacks. Never rejects: the next round handles what this one did not.
  */
 async function adoptOthers(
   options: LedgerOptions,

@@ -1,10 +1,11 @@
-// The migration 0015-operators: the right of an operator, and the permission `read_content`. Both are given to those who could do the same before, by other
-// rules: owners of the tenant `default` ran the gateway, and maintainers read what was said in calls. It has shipped: never edit it.
+// The migration 0015-operators: the right of an operator, and the permission `read_content`. Both are granted to those
+// who had the same access before under other rules: owners of the tenant `default` administered the gateway, and
+// maintainers could read content. It has been released: never edit it.
 import type { Kysely } from "kysely";
 import type { JsonObject } from "../core/json.ts";
 import type { Schema } from "./schema.ts";
 
-/** Whose owners ran the gateway. */
+/** The tenant whose owners administered the gateway. */
 const TENANT = "default";
 const READERS = ["maintainer", "admin", "owner"];
 
@@ -31,7 +32,7 @@ export async function addOperators(untyped: Kysely<unknown>): Promise<void> {
         .where("role", "=", "owner"),
     )
     .execute();
-  // what an admin of the tenant wrote is the admin's
+  // What an admin of the tenant wrote does not count as written by an operator.
   await db
     .updateTable("resources")
     .set({ by_operator: 1n })
@@ -42,7 +43,7 @@ export async function addOperators(untyped: Kysely<unknown>): Promise<void> {
   await giveReadContent(db);
 }
 
-/** Going back to an earlier version brings back whose it was. */
+/** Marks earlier versions too, so that a rollback restores whether an operator wrote a resource. */
 async function markSteps(db: Kysely<Schema>): Promise<void> {
   const keys = await db
     .selectFrom("version_changes")

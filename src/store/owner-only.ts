@@ -1,4 +1,5 @@
-// What the gateway keeps is for the user that runs it alone: files are made with these rights, and files that came with others, from a backup, get them.
+// Files of the gateway are accessible only to the user that runs it: files are created with these permissions, and
+// files with wider ones, for example from a backup, are corrected.
 import { chmodSync, statSync } from "node:fs";
 
 export const OWNERS_FILE = 0o600;
@@ -6,13 +7,13 @@ export const OWNERS_FOLDER = 0o700;
 const OTHERS = 0o077;
 
 export interface NarrowedRights {
-  /** Files that others could use, and cannot any more. */
+  /** Files that other users could access, and no longer can. */
   readonly narrowed: readonly string[];
-  /** Files that others can still use, because this user may not change their rights. */
+  /** Files that other users can still access, because this user may not change their permissions. */
   readonly left: readonly string[];
 }
 
-/** Where the system has no such rights, there is nothing to do. */
+/** Does nothing where the system has no such permissions. */
 export function narrowRights(paths: readonly string[]): NarrowedRights {
   const narrowed: string[] = [];
   const left: string[] = [];

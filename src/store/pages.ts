@@ -1,13 +1,14 @@
-// Pages by a stable key: the cursor is the key of the last row that was given, so that rows that come and go meanwhile move nothing.
+// Pages by a stable key: the cursor is the key of the last returned row, so rows that are added or removed meanwhile do
+// not shift the pages.
 import { sql, type RawBuilder } from "kysely";
 import type { Page, PageRequest } from "./reader.ts";
 import { StoreError } from "./store.ts";
 
 const MOST_ROWS = 1000;
 
-/** The key of a list: SQL expressions that are never null, and whether each is an integer. */
+/** The key of a list: SQL expressions that are never null, each with its type. */
 export interface ListKey {
-  /** Stands in the cursor, so that one of another list is refused. */
+  /** Part of the cursor, so that the cursor of another list is refused. */
   readonly list: string;
   readonly columns: readonly (readonly [expression: string, type: "text" | "integer"])[];
   readonly newestFirst: boolean;
@@ -15,7 +16,7 @@ export interface ListKey {
 
 export type KeyPart = string | bigint;
 
-/** The condition for what comes after the cursor. Throws StoreError `invalid`. */
+/** The condition for rows after the cursor. Throws StoreError `invalid`. */
 export function afterCursor(page: PageRequest, key: ListKey): RawBuilder<boolean> {
   if (page.cursor == null) return sql<boolean>`1 = 1`;
   const parts = parsedCursor(page.cursor, key);
@@ -27,14 +28,14 @@ export function inOrderOf({ columns, newestFirst }: ListKey): RawBuilder<unknown
   return sql.raw(columns.map(([expression]) => `${expression}${newestFirst ? " desc" : ""}`).join(", "));
 }
 
-/** How many rows to ask for: one more than the page has says whether there is another page. */
+/** How many rows to query: one more than the page has, which shows whether there is another page. */
 export function rowsAsked({ limit }: PageRequest): number {
   if (!Number.isInteger(limit) || limit < 1 || limit > MOST_ROWS)
     throw new StoreError("invalid", `A page has 1 to ${MOST_ROWS} rows.`);
   return limit + 1;
 }
 
-/** The key of the row behind which the page begins; null: it is the first. Throws StoreError `invalid`. */
+/** The key of the row after which the page begins; `null` for the first page. Throws StoreError `invalid`. */
 export function keyBefore(page: PageRequest, key: ListKey): readonly KeyPart[] | null {
   return page.cursor == null ? null : parsedCursor(page.cursor, key);
 }
@@ -73,7 +74,7 @@ function parsedCursor(cursor: string, key: ListKey): readonly KeyPart[] {
   });
 }
 
-/** `like` with the reader's own words taken as they are. */
+/** A `like` condition in which the search text has no wildcards. */
 export function containing(columns: readonly string[], search: string): RawBuilder<boolean> {
   const pattern = `%${search.toLowerCase().replaceAll(/[\\%_]/g, (sign) => `\\${sign}`)}%`;
   return sql<boolean>`(${sql.join(

@@ -1,5 +1,5 @@
-// The call store in PostgreSQL: rows go in over a small pool of their own, and reports have another, with a longer time for each statement, so that no report holds
-// a connection that a change of the configuration waits for.
+// The call store in PostgreSQL. Rows are written over a small pool of their own. Reports have another pool with a
+// longer statement timeout, so that no report holds a connection that a configuration change waits for.
 import type { Kysely } from "kysely";
 import type { CallSchema } from "./call-schema.ts";
 import type { CallStore } from "./calls.ts";
@@ -10,7 +10,7 @@ const WRITERS = 2;
 const READERS = 3;
 const REPORT_TIMEOUT_MS = 60_000;
 
-/** The database has to be migrated. Opens no connection yet. Throws StoreError `unusable` where the address is none. */
+/** The database has to be migrated. Opens no connection yet. Throws StoreError `unusable` for an invalid address. */
 export function openPostgresCalls({
   url,
   connectTimeoutMs,

@@ -1,15 +1,19 @@
-// Makes a connection to PostgreSQL end where an answer does not come in time. The driver gives up the statement and keeps the connection, on which the statement may
-// still begin: whoever gets it next from the pool waits behind that, or works in a transaction that nobody ends. https://node-postgres.com/apis/client
+// Closes a connection to PostgreSQL when an answer does not arrive in time. The driver gives up the statement and keeps
+// the connection, on which the statement may still begin: the next user of the connection would wait behind it, or work
+// in a transaction that is never ended. https://node-postgres.com/apis/client
 import type { ClientBase } from "pg";
 
-/** As the driver says it, which has no code for it. */
+/** The message of the driver, which has no code for this error. */
 export const LATE = "Query read timeout";
 
 type Callback = (error: Error | null, result: unknown) => void;
-/** The driver has many forms of it: a statement is a text or an object, and the result goes to a callback or into a promise. */
+/**
+ * The driver accepts many forms: a statement is a text or an object, and the result goes to a callback or into a
+ * promise.
+ */
 type Query = (...given: readonly unknown[]) => unknown;
 
-/** Before the first statement. The same connection, for those who make one. */
+/** To be called before the first statement. Returns the same connection. */
 export function endWhereLate<Client extends ClientBase & { end(told: () => void): void }>(client: Client): Client {
   const query = client.query.bind(client) as Query;
   const endIfLate = (error: unknown): void => {

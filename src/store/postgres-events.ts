@@ -1,4 +1,5 @@
-// The queue of events in PostgreSQL, over a small pool of its own, so that nothing that is told to webhooks holds a connection that something else waits for.
+// The event queue in PostgreSQL, over a small pool of its own, so that deliveries to webhooks hold no connection that
+// other work waits for.
 import type { Kysely } from "kysely";
 import type { EventSchema } from "./event-schema.ts";
 import type { EventQueue } from "./events.ts";
@@ -7,7 +8,7 @@ import { explainingPostgres, openPostgresDatabase, type PostgresOptions } from "
 
 const CONNECTIONS = 2;
 
-/** The database has to be migrated. Opens no connection yet. Throws StoreError `unusable` where the address is none. */
+/** The database has to be migrated. Opens no connection yet. Throws StoreError `unusable` for an invalid address. */
 export function openPostgresEvents({
   url,
   mostWaiting,

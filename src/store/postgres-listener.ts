@@ -1,12 +1,13 @@
-// Notifications of PostgreSQL on a connection of their own, which comes back by itself. What was told while it was away is lost, so that it tells one change
-// whenever it comes back; who needs every change polls as well.
+// Receives notifications of PostgreSQL on a separate connection that reconnects by itself. Notifications during an
+// interruption are lost, so it reports one change after every reconnection; code that needs every change has to poll as
+// well.
 import type { Client } from "pg";
 
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 
 export interface PostgresListener {
-  /** The connection is opened with the first one. Gives what ends it. */
+  /** Opens the connection with the first watcher. Returns the function that ends the watch. */
   watch(onChange: () => void): () => void;
   close(): Promise<void>;
 }

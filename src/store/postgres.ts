@@ -1,5 +1,6 @@
-// The store in PostgreSQL, for several replicas on one database. A committed change is told by NOTIFY, and found by polling where a notification was lost.
-// https://www.postgresql.org/docs/current/sql-notify.html, https://node-postgres.com/apis/pool
+// The store in PostgreSQL, for several replicas on one database. A committed change is announced by NOTIFY, and found
+// by polling if a notification was lost. https://www.postgresql.org/docs/current/sql-notify.html,
+// https://node-postgres.com/apis/pool
 import { Kysely, PostgresDialect, sql } from "kysely";
 import pg from "pg";
 import { isDatabaseUrl } from "../config/sections.ts";
@@ -13,25 +14,28 @@ import type { Schema } from "./schema.ts";
 import { StoreError } from "./store.ts";
 
 export interface PostgresOptions {
-  /** `postgresql://user:password@host:port/database?sslmode=...`; it never stands in a message. */
+  /** `postgresql://user:password@host:port/database?sslmode=...`; never part of a message. */
   readonly url: string;
-  /** None, if left out: documents with secrets can then be neither kept nor opened. */
+  /** If omitted, documents with secrets can be neither stored nor decrypted. */
   readonly sealer?: Sealer;
   readonly clock?: Clock;
-  /** Connections at most; 10 if left out. One more listens. */
+  /** The most connections, 10 by default. One more connection listens. */
   readonly poolSize?: number;
-  /** How long one statement may take, locks that it waits for included; 10,000 if left out. */
+  /** How long one statement may take, including waits for locks; 10,000 by default. */
   readonly statementTimeoutMs?: number;
-  /** 5,000 if left out. */
+  /** 5,000 by default. */
   readonly connectTimeoutMs?: number;
 }
 
-/** What a change is told on. */
+/** The channel on which changes are announced. */
 const CHANNEL = "dragoman_changes";
 const INT8 = 20;
 const NUMERIC = 1700;
 
-/** Opens no connection yet and leaves the schema alone: call migrate() first. Throws StoreError `unusable` where the address is none. */
+/**
+ * Opens no connection yet and does not change the schema: call migrate() first. Throws StoreError `unusable` for an
+ * invalid address.
+ */
 export function openPostgresDatabase({
   url,
   sealer,
@@ -47,7 +51,7 @@ export function openPostgresDatabase({
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     statement_timeout: statementTimeoutMs,
-    // ours ends a little later: it is for a server that answers nothing at all
+    // This timeout is a little longer than the server's, for a server that does not answer at all.
     query_timeout: statementTimeoutMs + 2_000,
     idle_in_transaction_session_timeout: 30_000,
     application_name: "dragoman",
@@ -77,15 +81,16 @@ export function openPostgresDatabase({
 }
 
 /**
- * One on which an answer did not come in time is not used again. One may be lost while it is idle, and within a transaction between two statements: both are errors without anybody who waits, and
- * the next statement tells what is wrong.
+ * A connection on which an answer was late is not used again. A connection may also be lost while it is idle, or within
+ * a transaction between two statements: no caller waits for these errors, so they are ignored, and the next statement
+ * fails with the reason.
  */
 function watchConnections(pool: pg.Pool): void {
   pool.on("error", () => {});
   pool.on("connect", (client) => endWhereLate(client as pg.Client).on("error", () => {}));
 }
 
-/** Integers as bigints, also sums of them; everything else as the driver has it. */
+/** Parses integers and sums of them as bigints; the driver parses everything else. */
 function getTypeParser(oid: number, format?: "text" | "binary"): (value: string) => unknown {
   if (format !== "binary" && oid === INT8) return BigInt;
   if (format !== "binary" && oid === NUMERIC) return (text) => (/^-?\d+$/.test(text) ? BigInt(text) : text);
@@ -103,13 +108,13 @@ function databaseName(url: string): string {
   return `The database ${host}${pathname}`;
 }
 
-/** The same, with errors that name the database and the cure. */
+/** Wraps an object so that its errors name the database and the cure. */
 export function explainingPostgres<T extends object>(queries: T, url: string): T {
   const name = databaseName(url);
   return explaining(queries, (error) => explained(error, name));
 }
 
-/** The same store, whose errors are told in its own words. */
+/** The same object, whose errors pass through `explain`. */
 function explaining<T extends object>(store: T, explain: (error: unknown) => unknown): T {
   const wrapped = Object.entries(store).map(([name, method]: [string, unknown]) => {
     if (typeof method !== "function" || name === "watch") return [name, method] as const;
@@ -128,13 +133,19 @@ function explaining<T extends object>(store: T, explain: (error: unknown) => unk
 const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
 
-/** What cannot be reached, by codes of the system and https://www.postgresql.org/docs/current/errcodes-appendix.html */
+/**
+ * The database cannot be reached, by codes of the system and
+ * https://www.postgresql.org/docs/current/errcodes-appendix.html
+ */
 const UNREACHED = /^(ECONN|EHOST|ENET|ENOTFOUND|EAI_|EPIPE|ETIMEDOUT|08|57P0)/;
 const REFUSED = /^(28|3D)/;
 const WITHOUT_CODE =
   /^(Connection terminated|Client has encountered a connection error|Client was closed|The server does not support SSL)/;
 
-/** What the pool says to whoever waited for a connection that others have; one that cannot be made ends as "Connection terminated". */
+/**
+ * The error of the pool when all connections stay in use; a connection that cannot be made ends as "Connection
+ * terminated".
+ */
 const POOL_IN_USE = "timeout exceeded when trying to connect";
 
 function explained(error: unknown, name: string): unknown {

@@ -1,12 +1,12 @@
-// What removes rows that are too old: some at a time, so that others get to write, and once an hour.
+// Removes rows that are too old: in batches, so that others can write in between, and once an hour.
 
-/** Between two removals. */
+/** The pause between two batches. */
 const PAUSE_MS = 50;
 const FIRST_MS = 60_000;
 const EVERY_MS = 3_600_000;
 export const DAY_MS = 86_400_000;
 
-/** Until a round removes nothing. Gives how many rows went. */
+/** Repeats rounds until one removes nothing. Returns how many rows were removed. */
 export async function pruneInRounds(round: () => Promise<number>, isEnding: () => boolean): Promise<number> {
   let removed = 0;
   for (;;) {
@@ -17,7 +17,7 @@ export async function pruneInRounds(round: () => Promise<number>, isEnding: () =
   }
 }
 
-/** The first time a minute after the start. Gives what ends it; that waits for a removal that is under way. */
+/** Runs first a minute after the start. Returns a function that ends it, which waits for a removal in progress. */
 export function everyHour(
   prune: (isEnding: () => boolean) => Promise<unknown>,
   onFault: (words: string) => void,

@@ -1,4 +1,5 @@
-// What can be asked of the store, outside of a change and within one. Lists come in pages by a stable key, never by offsets; nothing read here holds a secret.
+// What can be read from the store, outside of a change and within one. Lists come in pages by a stable key, never by
+// offsets; nothing read here contains a secret.
 import type { ConfiguredKind } from "../core/configured.ts";
 import type { Membership, Project, Role } from "../core/identity.ts";
 import type { Delivery, DeliveryFilter } from "./events.ts";
@@ -19,7 +20,10 @@ import type {
 export interface PageRequest {
   /** 1 to 1,000. */
   readonly limit: number;
-  /** `nextCursor` of the page before; null or left out: the first. One of another list is StoreError `invalid`. */
+  /**
+   * The `nextCursor` of the previous page; `null` or omitted for the first page. A cursor of another list is StoreError
+   * `invalid`.
+   */
   readonly cursor?: string | null;
 }
 
@@ -28,7 +32,9 @@ export interface Page<T> {
   readonly nextCursor: string | null;
 }
 
-/** Everything that is left out lets all pass. `search` is a part of the id or the name, in any case of letters. */
+/**
+ * Members that are left out do not restrict the result. `search` matches a part of the id or the name, ignoring case.
+ */
 export interface TenantFilter {
   readonly id?: string;
   readonly search?: string;
@@ -48,7 +54,7 @@ export interface UserFilter {
 export interface MembershipFilter {
   readonly tenantId?: string;
   readonly userId?: string;
-  /** Null: those in whole tenants. */
+  /** `null` selects memberships in whole tenants. */
   readonly projectId?: string | null;
   readonly role?: Role;
 }
@@ -63,7 +69,7 @@ export interface TokenFilter {
 export interface ResourceFilter {
   readonly kind?: ConfiguredKind;
   readonly tenantId?: string;
-  /** Null: those of whole tenants. */
+  /** `null` selects resources of whole tenants. */
   readonly projectId?: string | null;
   readonly name?: string;
   readonly setBy?: Role;
@@ -85,7 +91,7 @@ export interface AuditFilter {
   readonly toMs?: number;
 }
 
-/** Null or undefined in an answer: there is no such thing. */
+/** The find methods resolve to `null` when there is no such entry. */
 export interface Reader {
   findTenant(id: string): Promise<Kept<StoredTenant> | null>;
   findProject(id: string): Promise<Kept<Project> | null>;
@@ -97,15 +103,15 @@ export interface Reader {
   findResource(kind: ConfiguredKind, id: string): Promise<Resource | null>;
   findResourceByName(kind: ConfiguredKind, scope: ConfigurationScope, name: string): Promise<Resource | null>;
 
-  /** By id. */
+  /** Ordered by id. */
   listTenants(page: PageRequest, filter?: TenantFilter): Promise<Page<Kept<StoredTenant>>>;
   listProjects(page: PageRequest, filter?: ProjectFilter): Promise<Page<Kept<Project>>>;
   listUsers(page: PageRequest, filter?: UserFilter): Promise<Page<Kept<StoredUser>>>;
-  /** By user and project. */
+  /** Ordered by user and project. */
   listMemberships(page: PageRequest, filter?: MembershipFilter): Promise<Page<Kept<Membership>>>;
   /** The newest first. */
   listTokens(page: PageRequest, filter?: TokenFilter): Promise<Page<Kept<StoredToken>>>;
-  /** By kind, name and id. */
+  /** Ordered by kind, name and id. */
   listResources(page: PageRequest, filter?: ResourceFilter): Promise<Page<Resource>>;
 
   /** The newest first. */
@@ -113,15 +119,18 @@ export interface Reader {
   findAudit(id: string): Promise<AuditRow | null>;
   /** Versions that changed something in the scope, the newest first. */
   listVersions(page: PageRequest, scope?: ConfigurationScope): Promise<Page<VersionSummary>>;
-  /** Only what it changed in the scope. Null also where it changed nothing there. */
+  /** Only what the version changed in the scope; `null` also when it changed nothing there. */
   findVersion(number: number, scope?: ConfigurationScope): Promise<Version | null>;
-  /** What leads from one version to the other, each resource once; 0 is before the first. */
+  /**
+   * The changes that lead from one version to the other, one for each resource; 0 is the state before the first
+   * version.
+   */
   diffVersions(from: number, to: number, scope?: ConfigurationScope): Promise<readonly Change[]>;
 
   /** Deliveries of events to webhooks, the newest first. */
   listDeliveries(page: PageRequest, filter?: DeliveryFilter): Promise<Page<Delivery>>;
   findDelivery(id: string): Promise<Delivery | null>;
 
-  /** The answer of a request that was made within the last 24 h. */
+  /** The stored answer to a request that was made within the last 24 h. */
   findAnswer(tokenId: string, key: string): Promise<KeptAnswer | null>;
 }

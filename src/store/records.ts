@@ -1,23 +1,24 @@
-// What is kept, as it goes in and comes out: identities, configured resources, the audit log, versions of the configuration, answers to repeated requests.
+// What the store keeps: identities, configured resources, the audit log, versions of the configuration, and answers to
+// repeated requests.
 import type { ConfiguredKind } from "../core/configured.ts";
 import type { AccessToken, Login, Membership, Project, Role, Tenant, User } from "../core/identity.ts";
 import type { Json, JsonObject } from "../core/json.ts";
 
-/** A row with what its ETag is made of. Times are null where the row is older than their column. */
+/** A row with the values from which its ETag is made. Times are `null` where the row is older than these columns. */
 export type Kept<T> = T & {
   readonly version: number;
   readonly createdAtMs: number | null;
   readonly updatedAtMs: number | null;
 };
 
-/** The longest life that a tenant lets its access tokens have, in days; null: no cap (decisions 2.6). */
+/** The longest lifetime that a tenant allows its access tokens, in days; `null` for no cap (promise 2.6). */
 export interface TokenCaps {
   readonly personalDays: number | null;
   readonly projectDays: number | null;
 }
 
 export interface StoredTenant extends Tenant {
-  /** Absent: no caps. */
+  /** Absent when there are no caps. */
   readonly tokenCaps?: TokenCaps;
 }
 
@@ -28,13 +29,13 @@ export interface StoredUser extends User {
 }
 
 export interface StoredToken extends AccessToken {
-  /** The life that the token was made for; a rotation renews it for as long. */
+  /** The lifetime with which the token was made; a rotation renews it for the same time. */
   readonly lifetimeMs: number;
-  /** Id of the user who made it, or `token:` and the id of the token that did. Null: the command line. */
+  /** Id of the user who made it, or `token:` and the id of the token that made it. `null` for the command line. */
   readonly createdBy?: string | null;
 }
 
-/** Everything about who may call, as one commit left it; each list is ordered by id. */
+/** All identities as one commit left them; each list is ordered by id. */
 export interface Identities {
   readonly tenants: readonly StoredTenant[];
   readonly projects: readonly Project[];
@@ -49,23 +50,26 @@ export interface FirstIdentities {
   readonly project: Project;
   readonly user: User;
   readonly membership: Membership;
-  /** Null: the first start of a server makes it. */
+  /** `null` when the first start of a server is to make it. */
   readonly token: StoredToken | null;
 }
 
-/** What a resource is made of. The document is what the admin API takes and the file holds, in snake_case; settings of a scope are the kind `setting` with the name `settings`. */
+/**
+ * A resource to create. The document has the form that the admin API accepts and the configuration file holds, in
+ * snake_case; settings of a scope have the kind `setting` and the name `settings`.
+ */
 export interface NewResource {
   readonly kind: ConfiguredKind;
-  /** Made here where it is left out: `lim_` and so on with random letters. */
+  /** Generated if omitted: a prefix such as `lim_` with random letters. */
   readonly id?: string;
   readonly tenantId: string;
   readonly projectId: string | null;
-  /** Unique among the kind in its tenant or project; null where the kind has no names. */
+  /** Unique among the kind in its tenant or project; `null` where the kind has no names. */
   readonly name: string | null;
   readonly document: JsonObject;
-  /** The acting role, if left out; the command line's is owner. */
+  /** By default the acting role; the command line acts as owner. */
   readonly setBy?: Role;
-  /** Whether the actor is an operator, if left out. */
+  /** By default whether the actor is an operator. */
   readonly byOperator?: boolean;
 }
 
@@ -76,7 +80,7 @@ export interface Resource {
   readonly tenantId: string;
   readonly projectId: string | null;
   readonly name: string | null;
-  /** Secrets are masked: `*** ` and a handle. Such a text in a change stands for the secret that is kept. */
+  /** Secrets are masked: `*** ` and a handle. Such a text in a change stands for the stored secret. */
   readonly document: JsonObject;
   readonly setBy: Role;
   /** Whether an operator wrote it last. */
@@ -86,16 +90,16 @@ export interface Resource {
   readonly updatedAtMs: number;
 }
 
-/** Who does something. All null: the command line on the machine of the database. */
+/** The identity that makes a change. All members are `null` for the command line on the machine of the database. */
 export interface Actor {
   readonly tokenId: string | null;
   readonly userId: string | null;
-  /** In the scope that the change is for. */
+  /** In the scope of the change. */
   readonly role: Role | null;
-  /** Not kept in the audit log. */
+  /** Not stored in the audit log. */
   readonly isOperator?: boolean;
   readonly tenantId: string | null;
-  /** Of the client. */
+  /** The address of the client. */
   readonly address: string | null;
 }
 
@@ -111,11 +115,11 @@ export const LOCAL_ACTOR: Actor = {
 export const IDENTITY_KINDS = ["tenant", "project", "user", "membership", "token"] as const;
 export type KeptKind = (typeof IDENTITY_KINDS)[number] | ConfiguredKind;
 
-/** What happened to one thing. Secrets are masked, hashes left out. */
+/** What happened to one entry. Secrets are masked, hashes left out. */
 export interface Change {
   readonly action: "create" | "change" | "remove";
   readonly kind: KeptKind;
-  /** Of a membership: `<user>/<project>`, or `<user>/` in the whole tenant. */
+  /** For a membership, `<user>/<project>`, or `<user>/` in the whole tenant. */
   readonly id: string;
   readonly name: string | null;
   readonly tenantId: string;
@@ -131,7 +135,7 @@ export interface AuditRow {
   /** `create`, `change`, `remove`, `rotate`, ..., or what was refused. */
   readonly action: string;
   readonly outcome: "done" | "refused";
-  /** A kind of KeptKind, or another word for what has no row. */
+  /** One of KeptKind, or another word for what has no row. */
   readonly kind: string;
   readonly targetId: string | null;
   readonly targetName: string | null;
@@ -139,22 +143,22 @@ export interface AuditRow {
   readonly projectId: string | null;
   readonly before: Json;
   readonly after: Json;
-  /** Why it was refused, or what else there is to say. Never holds a secret. */
+  /** Why it was refused, or another remark. Never contains a secret. */
   readonly note: string | null;
   /** The version of the configuration that the change made. */
   readonly version: number | null;
 }
 
-/** A row for what changed nothing: a refused attempt, a login. */
+/** A row for what changed nothing, such as a refused attempt or a login. */
 export type AuditNote = Pick<AuditRow, "action" | "outcome" | "kind" | "tenantId"> &
   Partial<Pick<AuditRow, "targetId" | "targetName" | "projectId" | "before" | "after" | "note">>;
 
-/** A state of the configuration: each transaction that changed resources made one. */
+/** A state of the configuration, made by a transaction that changed resources. */
 export interface VersionSummary {
   readonly number: number;
   readonly atMs: number;
   readonly actor: Actor;
-  /** Set where it was made by going back to another one. */
+  /** Set when it was made by rolling back to another version. */
   readonly rolledBackTo: number | null;
   readonly changes: number;
 }
@@ -163,19 +167,19 @@ export interface Version extends Omit<VersionSummary, "changes"> {
   readonly changes: readonly Change[];
 }
 
-/** One tenant with its projects, or one project alone. */
+/** One tenant with its projects, or one project. */
 export interface ConfigurationScope {
   readonly tenantId: string;
   readonly projectId: string | null;
 }
 
-/** What was answered to a request with an idempotency key. */
+/** The answer to a request with an idempotency key. */
 export interface KeptAnswer {
   readonly tokenId: string;
   readonly key: string;
   /** Hex SHA-256 of method, path and body. */
   readonly requestHash: string;
   readonly status: number;
-  /** Kept sealed: it may show a new token. */
+  /** Stored encrypted, because it may show a new token. */
   readonly body: string;
 }

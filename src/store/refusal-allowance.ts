@@ -1,5 +1,5 @@
-// How many rows calls may leave that were refused before they were admitted. A flood of wrong tokens, or a client that repeats a refused call in a loop, is in
-// metrics and log; its rows must not fill the disk and the database.
+// How many rows refused calls may write. A flood of invalid tokens, or a client that repeats a refused call in a loop,
+// appears in metrics and log; its rows must not fill the disk and the database.
 import type { Clock } from "../core/clock.ts";
 
 interface Allowance {
@@ -7,9 +7,9 @@ interface Allowance {
   readonly burst: number;
 }
 
-/** Of callers without a good token. */
+/** For calls without a valid token. */
 const STRANGERS: Allowance = { perSecond: 2, burst: 200 };
-/** Of each tenant, whatever the others do; and of all tenants together beyond that. */
+/** For each tenant by itself; and beyond that for all tenants together. */
 const TENANT: Allowance = { perSecond: 2, burst: 200 };
 const TENANTS: Allowance = { perSecond: 50, burst: 5000 };
 
@@ -23,7 +23,7 @@ export class RefusalAllowance {
     this.#clock = clock;
   }
 
-  /** `tenantId` null: without a good token. False: one too many. */
+  /** `tenantId` is `null` for calls without a valid token. Returns false when the allowance is used up. */
   take(tenantId: string | null): boolean {
     const nowMs = this.#clock.monotonic();
     if (tenantId === null) return this.#strangers.take(nowMs);

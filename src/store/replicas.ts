@@ -1,23 +1,27 @@
-// The gateways that share a database, as each of them writes itself down there, again and again while it lives. It stands beside the calls (calls.ts), whose connections
-// are beside the process's own thread: a write that waits for a disk or a network holds up no call.
+// The gateways that share a database: each registers itself there, repeatedly while it lives. The table is part of the
+// call store (calls.ts), whose connections are separate from the main thread: a write that waits for a disk or a
+// network delays no call.
 import type { Kysely } from "kysely";
 import { fromInteger, toInteger } from "./schema.ts";
 
 export interface Replica {
-  /** Of one run of a process. */
+  /** Identifies one run of a process. */
   readonly id: string;
   /** `host:pid`, for people. */
   readonly name: string;
   readonly version: string;
-  /** Of the configuration file that it uses. */
+  /** Of the configuration file that the replica uses. */
   readonly fingerprint: string;
-  /** Another number each time: clocks of machines differ, so a row that changes is all that proves life. */
+  /** A different number each time: clocks of machines differ, so only a changing row proves that the replica lives. */
   readonly beat: number;
   readonly seenMs: number;
 }
 
 export interface ReplicaTable {
-  /** Writes this one down, removes rows that have not changed since they were read, and gives the others that are left. */
+  /**
+   * Registers this replica, removes rows that have not changed since they were read, and returns the other rows that
+   * are left.
+   */
   meetReplicas(own: Replica, gone: readonly Pick<Replica, "id" | "beat">[]): Promise<readonly Replica[]>;
   leaveReplicas(id: string): Promise<void>;
 }

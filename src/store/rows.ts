@@ -1,4 +1,4 @@
-// Rows as values and values as rows, the same for every database.
+// Converts between rows and values, the same for every database.
 import type { Selectable } from "kysely";
 import { CONFIGURED_KINDS, type ConfiguredKind } from "../core/configured.ts";
 import type { Membership, Project, Tenant, User } from "../core/identity.ts";
@@ -147,7 +147,7 @@ export function changeableTokenColumns(token: StoredToken) {
   };
 }
 
-/** A resource as it is kept: its secrets sealed. */
+/** A resource as it is stored, with its secrets encrypted. */
 export type StoredResource = Resource;
 
 function kindOf(word: string): ConfiguredKind {
@@ -240,7 +240,7 @@ export function auditRowOf(row: Row<"audit_log">): AuditRow {
   };
 }
 
-/** One step of a resource, with both of its states as they are kept. */
+/** One step of a resource, with both of its states as they are stored. */
 export interface ResourceStep {
   readonly before: StoredResource | null;
   readonly after: StoredResource | null;
@@ -252,7 +252,7 @@ export function stepOf(row: Row<"version_changes">): ResourceStep {
   return { before: resource(row.value_before), after: resource(row.value_after) };
 }
 
-/** Of a step that has at least one state. */
+/** Requires a step with at least one state. */
 export function changeOf({ before, after }: ResourceStep): Change {
   const { kind, id, name, tenantId, projectId } = (after ?? before)!;
   const action = before === null ? "create" : after === null ? "remove" : "change";
@@ -268,7 +268,7 @@ export function changeOf({ before, after }: ResourceStep): Change {
   };
 }
 
-// identities as the audit log shows them: in the words of the admin API, without secrets and their hashes
+// Identities as the audit log shows them: with the names of the admin API, without secrets and their hashes.
 
 export function auditedTenant({ name, tokenCaps = NO_CAPS }: StoredTenant): JsonObject {
   return { name, personal_token_max_days: tokenCaps.personalDays, project_token_max_days: tokenCaps.projectDays };

@@ -1,12 +1,15 @@
-// The tables as Kysely sees them, and how their columns become values: one function for each kind of column, the same for every database.
-// Drivers give and take every integer as a bigint, because a wide one comes back rounded, without an error, as a number.
+// The tables as Kysely sees them, and the conversion of their columns to values: one function for each kind of column,
+// the same for every database. Drivers read and write every integer as a bigint, because a large one is silently
+// rounded as a number.
 import type { Generated } from "kysely";
 import { PERMISSIONS, ROLES, type Permission, type Role } from "../core/identity.ts";
 import type { EventSchema } from "./event-schema.ts";
 import { StoreError } from "./store.ts";
 
 export interface Schema extends EventSchema {
-  /** One row for each thing that is watched for changes. Its row is also the lock under which that thing is written. */
+  /**
+   * One row for each subject that is watched for changes. The row is also the lock under which the subject is written.
+   */
   readonly revisions: { readonly name: string; readonly counter: bigint };
   readonly tenants: KeptColumns & {
     readonly id: string;
@@ -38,7 +41,7 @@ export interface Schema extends EventSchema {
     readonly project_id: string | null;
     readonly user_id: string | null;
     readonly role: string | null;
-    /** A JSON list of words, as the three that follow. */
+    /** A JSON list of strings, as are the three columns that follow. */
     readonly permissions: string;
     readonly models: string;
     readonly routes: string;
@@ -63,7 +66,7 @@ export interface Schema extends EventSchema {
     readonly tenant_id: string;
     readonly project_id: string | null;
     readonly name: string | null;
-    /** JSON, its secrets sealed. */
+    /** JSON, its secrets encrypted. */
     readonly document: string;
     readonly set_by: string;
     /** 1 or 0. */
@@ -87,7 +90,10 @@ export interface Schema extends EventSchema {
     readonly value_after: string | null;
     readonly note: string | null;
     readonly version: bigint | null;
-    /** The counter of `revisions` that its transaction made: rows since then say what has changed since then. Null: nothing did. */
+    /**
+     * The counter of `revisions` that its transaction made: later rows say what has changed since then. `null` when
+     * nothing changed.
+     */
     readonly revision: bigint | null;
   };
   readonly versions: ActorColumns & {
@@ -104,7 +110,7 @@ export interface Schema extends EventSchema {
     readonly name: string | null;
     readonly tenant_id: string;
     readonly project_id: string | null;
-    /** JSON of a StoredResource, its secrets sealed; null: there was none. */
+    /** JSON of a StoredResource, its secrets encrypted; `null` when there was none. */
     readonly value_before: string | null;
     readonly value_after: string | null;
   };
@@ -134,7 +140,7 @@ interface ActorColumns {
 
 export const toInteger = (value: number): bigint => BigInt(Math.round(value));
 
-/** Throws where a number cannot hold the integer. */
+/** Throws when a number cannot represent the integer exactly. */
 export function fromInteger(value: bigint): number {
   const number = Number(value);
   if (!Number.isSafeInteger(number))
@@ -162,13 +168,13 @@ export function fromRole(word: string): Role {
   return role;
 }
 
-/** A permission that this version does not know is left out: it can only give more than is understood here. */
+/** A permission that this version does not know is left out, which can only reduce access. */
 export function fromPermissions(text: string): readonly Permission[] {
   const words: unknown = JSON.parse(text);
   return PERMISSIONS.filter((permission) => Array.isArray(words) && words.includes(permission));
 }
 
-/** Texts of a list that was written by this program. */
+/** Parses a list that was written by this program. */
 export function fromTexts(text: string): readonly string[] {
   const words: unknown = JSON.parse(text);
   return Array.isArray(words) ? words.filter((word): word is string => typeof word === "string") : [];

@@ -1,11 +1,14 @@
-// Which fields of documents are secrets, and the three forms of a document: as it was given, sealed as it is kept, and masked as it is shown. A masked
-// secret (`*** ` and its handle) that comes back in a change stands for the one that is kept.
+// Which fields of documents are secrets, and the three forms of a document: as given, encrypted for storage, and masked
+// for display. A masked secret (`*** ` and its handle) that is sent back in a change stands for the stored secret.
 import { handleOf, SealError, type Sealer } from "../config/sealing.ts";
 import type { ConfiguredKind } from "../core/configured.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { StoreError } from "./store.ts";
 
-/** Paths with `[]` for every entry of a list and `*` for every member; `?` after a field: what stands behind the first `?` of the address in it; a provider's forms of credentials are told by the members of them that are secret. */
+/**
+ * Paths with `[]` for every entry of a list and `*` for every member. `?` after a field denotes what follows the first
+ * `?` of the address in it. The forms of a provider's credentials are recognized by their secret members.
+ */
 const SECRET_FIELDS: Readonly<Partial<Record<ConfiguredKind, readonly string[]>>> = {
   provider: [
     "api_key",
@@ -20,12 +23,15 @@ const SECRET_FIELDS: Readonly<Partial<Record<ConfiguredKind, readonly string[]>>
   webhook: ["secret", "previous_secret", "url?"],
 };
 
-/** Secrets that are never sent anywhere: they stay when the address changes. */
+/** Secrets that are never sent anywhere: they are kept when the address changes. */
 const SIGNING_FIELDS: Readonly<Partial<Record<ConfiguredKind, readonly string[]>>> = {
   webhook: ["secret", "previous_secret"],
 };
 
-/** What does not say where a secret goes. Whoever may change the rest without knowing the secret could have it sent to himself (decisions 2.9). */
+/**
+ * Fields that do not determine where a secret is sent. A caller who may change the other fields without knowing the
+ * secret could redirect it (promise 2.9).
+ */
 const HARMLESS_FIELDS: Readonly<Partial<Record<ConfiguredKind, readonly string[]>>> = {
   provider: ["api_key", "api_keys", "enabled", "models"],
   tool_server: [
@@ -54,18 +60,18 @@ const HARMLESS_FIELDS: Readonly<Partial<Record<ConfiguredKind, readonly string[]
 
 const MASKED = /^\*\*\* ([0-9a-f]{12})$/;
 
-/** Whether it is a secret as it is shown. */
+/** Whether the text is a masked secret. */
 export function isMasked(text: string): boolean {
   return MASKED.test(text);
 }
 
-/** The text with `instead` in the place of a masked secret: of all of it, or of an address's query. */
+/** The text with `instead` in place of a masked secret, which may be the whole text or the query of an address. */
 export function withoutMasks(text: string, instead: string): string {
   const query = queryAt(text);
   return isMasked(text) ? instead : query > 0 && isMasked(text.slice(query)) ? text.slice(0, query) + instead : text;
 }
 
-/** Where the query of an address begins; 0: it has none. */
+/** Where the query of an address begins; 0 when it has none. */
 function queryAt(text: string): number {
   return text.indexOf("?") + 1;
 }
@@ -81,7 +87,7 @@ function matches(pattern: string, path: string): boolean {
   return pattern.endsWith(".*") ? generalised.startsWith(pattern.slice(0, -1)) : pattern === generalised;
 }
 
-/** Only texts at secret places are looked at; all else is passed on as it is. */
+/** Changes only the texts of secrets; everything else is passed on unchanged. */
 function rewritten(
   kind: ConfiguredKind,
   document: JsonObject,
@@ -109,11 +115,11 @@ const placeOf = (kind: ConfiguredKind, id: string, path: string): string => `${k
 export interface SealingContext {
   readonly kind: ConfiguredKind;
   readonly id: string;
-  /** Null: there is no master key. */
+  /** `null` when there is no master key. */
   readonly sealer: Sealer | null;
 }
 
-/** `kept` is the sealed document that this one takes the place of. Throws StoreError `invalid` and `unusable`. */
+/** `kept` is the encrypted document that this one replaces. Throws StoreError `invalid` and `unusable`. */
 export function sealedDocument(
   { kind, id, sealer }: SealingContext,
   document: JsonObject,
@@ -161,7 +167,7 @@ function openedText(sealer: Sealer, sealed: string, place: string): string {
   }
 }
 
-/** Whatever says where the secrets go, without the secrets themselves. */
+/** Everything that determines where the secrets are sent, without the secrets themselves. */
 function addressOf(kind: ConfiguredKind, document: JsonObject): string {
   const harmless = HARMLESS_FIELDS[kind] ?? [];
   const told = rewritten(kind, document, () => "");
@@ -184,7 +190,7 @@ export function maskedDocument(kind: ConfiguredKind, sealed: JsonObject): JsonOb
 
 export interface OpenedDocument {
   readonly document: JsonObject;
-  /** Why a secret did not open; null: all did. */
+  /** Why a secret could not be decrypted; `null` when all were. */
   readonly fault: string | null;
 }
 
@@ -203,7 +209,7 @@ export function openedDocument({ kind, id, sealer }: SealingContext, sealed: Jso
   return { document, fault };
 }
 
-/** Under the newest key. Throws SealError. */
+/** Re-encrypts under the newest key. Throws SealError. */
 export function resealedDocument(kind: ConfiguredKind, id: string, sealed: JsonObject, sealer: Sealer): JsonObject {
   return rewritten(kind, sealed, (text, path) => sealer.reseal(text, placeOf(kind, id, path)));
 }

@@ -1,16 +1,16 @@
-// What the places that the database keeps (journal-places.ts) say of a journal, and of the segments of runs.
+// What the places in the database (journal-places.ts) say about a journal and about the segments of runs.
 import type { JournalPlace } from "./journal-folder.ts";
 import type { SegmentIdentity } from "./journal-identity.ts";
 import type { ShippedPlace } from "./ledger.ts";
 
-/** The one behind the last row that the journal has moved; null: the database knows nothing of it. */
+/** The place after the last row that the journal has shipped; `null` when the database does not know the journal. */
 export function lastPlaceOf(places: readonly ShippedPlace[], journal: string): ShippedPlace | null {
   return places
     .filter((place) => place.journal === journal)
     .reduce<ShippedPlace | null>((most, place) => (most === null || place.rows > most.rows ? place : most), null);
 }
 
-/** How far runs were moved, as far as that was asked. */
+/** How far runs were shipped, as far as that has been read. */
 export class ShippedRuns {
   readonly #furthest = new Map<string, JournalPlace | undefined>();
 
@@ -22,7 +22,7 @@ export class ShippedRuns {
     return this.#furthest.has(run);
   }
 
-  /** Where several journals have moved parts of a run, because one is a copy of another, the furthest place counts. */
+  /** If several journals have shipped parts of a run, because one is a copy of another, the furthest place counts. */
   learn(run: string, places: readonly ShippedPlace[]): void {
     const furthest = places
       .filter((place) => place.run === run)
@@ -31,7 +31,7 @@ export class ShippedRuns {
     this.#furthest.set(run, furthest);
   }
 
-  /** Bytes of the segment that the database has. */
+  /** How many bytes of the segment the database has. */
   bytesOf({ run, segment }: SegmentIdentity): number {
     const place = this.#furthest.get(run);
     if (place === undefined || place.segment < segment) return 0;

@@ -1,5 +1,6 @@
-// The call store in the SQLite file of the store. Everything that may take long runs in two threads of its own, one that writes and one that reads, each with a
-// connection of its own: in the write-ahead log neither waits for the other, and the process's own thread for neither.
+// The call store in the SQLite file of the store. Everything that may take long runs in two threads, one that writes
+// and one that reads, each with its own connection: with the write-ahead log neither waits for the other, and the main
+// thread waits for neither.
 import { resolve } from "node:path";
 import { threadFile } from "../core/thread-file.ts";
 import { type FoundCall, storedCall } from "./call-reads.ts";
@@ -9,7 +10,7 @@ import { DatabaseThread } from "./database-thread.ts";
 import type { LedgerRow } from "./ledger.ts";
 import { demandInPlace } from "./sqlite.ts";
 
-/** The file has to be migrated. Threads begin with what is first asked of them. */
+/** The file has to be migrated. The threads start with their first request. */
 export function openSqliteCalls({ file }: { readonly file: string }): CallStore {
   const path = resolve(file);
   const demand = demandInPlace(path);
@@ -17,7 +18,7 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
   const reader = threadOf({ file: path, role: "read" });
   return {
     ingest: async (rows, place) => {
-      // they wait in the ledger: in a file that was removed they would be lost
+      // The rows stay in the ledger: written to a file that was removed they would be lost.
       demand();
       if (rows.length > 0) await writer.ask("ingest", writtenRows(rows), place);
     },
@@ -49,7 +50,10 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
   };
 }
 
-/** One block of bytes, which threads hand over without looking at it: rows as objects and strings would be copied one by one, by the thread that serves calls. */
+/**
+ * One block of bytes, which can be transferred to a thread: rows as objects and strings would be copied one by one, by
+ * the thread that serves calls.
+ */
 function writtenRows(rows: readonly LedgerRow[]): WrittenRows {
   const details = rows.map((row) => row.bytes ?? Buffer.from(row.text ?? JSON.stringify(row.record)));
   const ends = new Uint32Array(rows.length);

@@ -1,4 +1,4 @@
-// The queue of events in the SQLite file of the store, worked on in a thread of its own with a connection of its own.
+// The event queue in the SQLite file of the store, in a thread with its own connection.
 import { resolve } from "node:path";
 import { threadFile } from "../core/thread-file.ts";
 import { DatabaseThread } from "./database-thread.ts";
@@ -6,7 +6,7 @@ import type { EventWorkerSetup } from "./event-worker.ts";
 import type { EventQueue } from "./events.ts";
 import { demandInPlace } from "./sqlite.ts";
 
-/** The file has to be migrated. The thread begins with what is first asked of it. */
+/** The file has to be migrated. The thread starts with its first request. */
 export function openSqliteEvents({ file, mostWaiting }: EventWorkerSetup): EventQueue {
   const path = resolve(file);
   const demand = demandInPlace(path);
@@ -17,7 +17,7 @@ export function openSqliteEvents({ file, mostWaiting }: EventWorkerSetup): Event
   );
   return {
     append: async (events) => {
-      // they wait in memory: in a file that was removed they would be lost
+      // The events stay in memory: written to a file that was removed they would be lost.
       demand();
       return await thread.ask("append", events);
     },

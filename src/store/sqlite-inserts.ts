@@ -1,5 +1,5 @@
-// How calls go into SQLite: a statement of one row, prepared once and run for each. One of many rows takes twice the time, because SQLite finds each of its
-// thousands of parameters by a search.
+// How calls are inserted into SQLite: a statement for one row, prepared once and run for each row. A statement for many
+// rows takes twice the time, because SQLite finds each of its thousands of parameters by a search.
 import type { Database, SQLQueryBindings, Statement } from "bun:sqlite";
 import { raisedSum, type SumRow } from "./call-columns.ts";
 import type { CallInserts, SumTable } from "./call-ingest.ts";
@@ -7,7 +7,10 @@ import { CALL_COLUMNS, DETAIL_COLUMNS, SUM_COLUMNS, TAG_COLUMNS } from "./call-s
 
 type Insert = Statement<unknown, SQLQueryBindings[]>;
 
-/** On the connection that the transactions run on, whose turn they have. `explain` turns an error of SQLite into the one that is thrown. */
+/**
+ * Uses the connection of the transactions, during their turns. `explain` turns an error of SQLite into the one that is
+ * thrown.
+ */
 export function sqliteInserts(database: Database, explain: (error: unknown) => unknown): CallInserts {
   const statements = new Map<string, Insert>();
   const prepared = (table: string, columns: readonly string[], rest: string): Insert => {

@@ -1,4 +1,5 @@
-// The store in one SQLite file, the default: a server and the command line share it through the write-ahead log. https://www.sqlite.org/wal.html
+// The store in one SQLite file, the default: a server and the command line share it through the write-ahead log.
+// https://www.sqlite.org/wal.html
 import { Database } from "bun:sqlite";
 import { closeSync, openSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
@@ -12,21 +13,27 @@ import type { Schema } from "./schema.ts";
 import { StoreError, type Store } from "./store.ts";
 
 export interface SqliteOptions {
-  /** Path of the file, made when it is not there; its folder has to be. `:memory:` for a database that ends with the store. */
+  /**
+   * Path of the file, which is created if missing; its folder has to exist. `:memory:` for a database that ends with
+   * the store.
+   */
   readonly file: string;
-  /** How long a lock of another process is waited for; 10,000 if left out. */
+  /** How long to wait for a lock of another process; 10,000 by default. */
   readonly busyTimeoutMs?: number;
-  /** None, if left out: documents with secrets can then be neither kept nor opened. */
+  /** If omitted, documents with secrets can be neither stored nor decrypted. */
   readonly sealer?: Sealer;
   readonly clock?: Clock;
 }
 
-/** Opens the file without touching the schema: call migrate() first. Throws StoreError `unusable` or `busy`, whose message names the file and the cure. */
+/**
+ * Opens the file without changing the schema: call migrate() first. Throws StoreError `unusable` or `busy`, whose
+ * message names the file and the cure.
+ */
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   return (await openSqliteDatabase(options)).store;
 }
 
-/** As openSqliteStore(). */
+/** Like openSqliteStore(). */
 export async function openSqliteDatabase(options: SqliteOptions): Promise<OpenDatabase> {
   const { database, connection } = await openDatabase(options);
   const db = new Kysely<Schema>({ dialect: bunSqliteDialect({ database, ...connection }) });
@@ -49,12 +56,12 @@ export async function openSqliteDatabase(options: SqliteOptions): Promise<OpenDa
 }
 
 /**
- * A file that is removed, or put in its place from a backup, stays open here under no name: a token that the command line revokes would stay good for
- * ever, and nobody would know.
+ * A file that is removed, or replaced from a backup, stays open here without a name: a token that the command line
+ * revokes in the new file would stay valid here, without any sign of it.
  */
 function whileInPlace(store: Store, path: string): Store {
   const demand = demandInPlace(path);
-  // a change would be confirmed, and lost with the file that nobody finds any more
+  // Otherwise a change would be confirmed, and lost with the removed file.
   return {
     ...store,
     async revision() {
@@ -76,7 +83,9 @@ function whileInPlace(store: Store, path: string): Store {
   };
 }
 
-/** Asked before what is written; throws StoreError `unusable` when another file stands there than now. */
+/**
+ * To be called before a write. Throws StoreError `unusable` when the path leads to another file than at the opening.
+ */
 export function demandInPlace(path: string): () => void {
   const opened = identityOf(path);
   return () => {
@@ -89,13 +98,13 @@ export function demandInPlace(path: string): () => void {
   };
 }
 
-/** Null: there is no such file. */
+/** `null` when there is no such file. */
 function identityOf(path: string): string | null {
   const found = statSync(path, { bigint: true, throwIfNoEntry: false });
   return found === undefined ? null : `${found.dev}:${found.ino}`;
 }
 
-/** A connection of its own to the file. Throws StoreError. */
+/** Opens a separate connection to the file. Throws StoreError. */
 export async function openDatabase({ file, busyTimeoutMs = 10_000 }: Pick<SqliteOptions, "file" | "busyTimeoutMs">) {
   const path = file === ":memory:" ? file : resolve(file);
   const connection = {
@@ -112,7 +121,7 @@ export async function openDatabase({ file, busyTimeoutMs = 10_000 }: Pick<Sqlite
     const run = (sql: string): Promise<unknown> => whenFree(() => database.run(sql), connection);
     await run("pragma busy_timeout = 0");
     const mode = await whenFree(() => journalMode(database), connection);
-    // The write that tells a read-only file now, and not at the first token: `begin immediate` alone passes there.
+    // This write detects a read-only file now instead of at the first token: `begin immediate` succeeds on it.
     await run("begin immediate");
     await run("pragma user_version = 1");
     await run("rollback");
@@ -122,7 +131,7 @@ export async function openDatabase({ file, busyTimeoutMs = 10_000 }: Pick<Sqlite
         `${connection.name} cannot use a write-ahead log, which it needs to be shared between processes. Put the file on a local disk: network file systems do not have it.`,
       );
     await run("pragma foreign_keys = on");
-    // Every commit reaches the disk: a revocation that was confirmed outlives a power cut. Writes here are rare.
+    // Every commit reaches the disk, so that a confirmed revocation survives a power failure. Writes are rare here.
     await run("pragma synchronous = full");
   } catch (error) {
     database.close();
@@ -152,7 +161,10 @@ function createFile(path: string, explain: (error: unknown) => unknown): void {
 const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
 
-/** The error with file and cure; what is no fault of the file (a constraint, a misspelt query) stays as it is. */
+/**
+ * Adds the file and the cure to the error. Errors that are not the fault of the file (a constraint, a misspelt query)
+ * stay unchanged.
+ */
 function explained(error: unknown, path: string, busyTimeoutMs: number): unknown {
   const code = codeOf(error);
   const unusable = (what: string, cure: string): StoreError =>

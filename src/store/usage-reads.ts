@@ -1,5 +1,6 @@
-// Sums of calls from the hours, or from the days of end users: reports by group, totals, and what accounts have used since a moment. Every sum is exact, however
-// large: it is summed in two halves, because databases round, or fail, above 2^63.
+// Sums of calls from the hourly sums, or from the daily sums of end users: reports by group, totals, and what accounts
+// have used since a moment. Every sum is exact, however large: it is computed in two halves, because databases round or
+// fail above 2^63.
 import { type Kysely, sql, type RawBuilder } from "kysely";
 import { orNull } from "./call-columns.ts";
 import { type CallSchema, SUM_COLUMNS } from "./call-schema.ts";
@@ -25,7 +26,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 const HALF = 1_000_000_000n;
 
-/** The table that a question is answered from, and how long the time of its rows is. */
+/** The table that answers a query, and the period that each of its rows covers. */
 interface Source {
   readonly table: "call_hour" | "call_user_day";
   readonly time: "hour_ms" | "day_ms";
@@ -59,7 +60,7 @@ const halves = (column: string): RawBuilder<unknown> =>
 
 type Sums = Readonly<Record<string, bigint | number | string>>;
 
-/** PostgreSQL's sums of wide integers come as text. */
+/** PostgreSQL returns sums of wide integers as text. */
 const wholeOf = (row: Sums, column: string): bigint =>
   BigInt(row[`${column}_high`]!) * HALF + BigInt(row[`${column}_low`]!);
 
@@ -92,7 +93,7 @@ function sumsOf(row: Sums): UsageSums {
 
 const ALL_SUMS = sql.join(SUM_COLUMNS.map(halves));
 
-/** What the largest first means; it may round, the figures do not. */
+/** The expressions for sorting the largest first. They may be rounded; the reported figures are not. */
 const LARGEST: Readonly<Record<Exclude<UsageOrder, "group">, string>> = {
   cost: "sum(cast(cost_nano_usd as double precision))",
   tokens: "sum(cast(prompt_tokens + completion_tokens as double precision))",
@@ -172,7 +173,7 @@ export async function usageTotals(db: Db, query: Omit<UsageQuery, "by" | "order"
   return sumsOf(rows[0]!);
 }
 
-/** From the sums of full hours or days, and from single calls before the first of these. */
+/** Combines the sums of full hours or days with single calls before the first of these. */
 export async function spent(db: Db, query: SpentQuery): Promise<readonly Spent[]> {
   const source = sourceOf(query, query.by);
   const fullMs = Math.ceil(query.sinceMs / source.spanMs) * source.spanMs;
@@ -214,7 +215,7 @@ async function spentFrom(
   const by = query.by.map((dimension) => COLUMN_OF[dimension]);
   const values = by.map((column, index) => sql`${sql.ref(column)} as ${sql.ref(`value_${index}`)}`);
   const calls = table === "call" ? sql`count(*) as calls_low, 0 as calls_high` : halves("calls");
-  // the days of end users know only calls that name one
+  // The daily sums of end users cover only calls that name one.
   const named =
     table === "call" && (query.endUser !== undefined || query.by.includes("end_user"))
       ? [sql<boolean>`end_user <> ''`]

@@ -1,5 +1,6 @@
-// What a change can do. All of it is one transaction under one lock: what was read in it holds until it is committed. Each row that changes is recorded
-// in the audit log, and each transaction that changes resources makes a version, without anybody's doing.
+// What a change can do. All of it is one transaction under one lock: what was read in it holds until it is committed.
+// Each changed row is recorded in the audit log, and each transaction that changes resources makes a version, both
+// automatically.
 import type { ConfiguredKind } from "../core/configured.ts";
 import type { Membership, Project } from "../core/identity.ts";
 import type { GatewayEvent } from "../core/event.ts";
@@ -20,10 +21,16 @@ import type {
 import type { Recipient } from "./events.ts";
 import type { Reader } from "./reader.ts";
 
-/** The version that the thing has to have still, from an ETag; else StoreError `stale`. Undefined or null: any. */
+/**
+ * The version that the entry must still have, from an ETag; otherwise StoreError `stale`. Undefined or `null` accepts
+ * any version.
+ */
 export type ExpectedVersion = number | null | undefined;
 
-/** `change` functions get what is there, say what it becomes, and may throw; ids and scopes stay what they are. StoreError `unknown`: no such thing. */
+/**
+ * `change` functions get the current state and return the new one, and may throw; ids and scopes cannot change.
+ * StoreError `unknown` when there is no such entry.
+ */
 export interface Writer extends Reader {
   readonly actor: Actor;
   /** The time of the whole change. */
@@ -35,7 +42,7 @@ export interface Writer extends Reader {
     change: (tenant: Kept<StoredTenant>) => StoredTenant,
     expected?: ExpectedVersion,
   ): Promise<Kept<StoredTenant>>;
-  /** With everything in it. The last tenant stays: StoreError `conflict`. */
+  /** Removes everything in the tenant too. The last tenant cannot be removed: StoreError `conflict`. */
   removeTenant(id: string, expected?: ExpectedVersion): Promise<void>;
 
   createProject(project: Project): Promise<Kept<Project>>;
@@ -44,7 +51,10 @@ export interface Writer extends Reader {
     change: (project: Kept<Project>) => Project,
     expected?: ExpectedVersion,
   ): Promise<Kept<Project>>;
-  /** With its tokens, resources and memberships; users who have no other lose their personal tokens. */
+  /**
+   * Removes its tokens, resources and memberships too; the personal tokens of users without another membership are
+   * revoked.
+   */
   removeProject(id: string, expected?: ExpectedVersion): Promise<void>;
 
   createUser(user: StoredUser): Promise<Kept<StoredUser>>;
@@ -53,16 +63,16 @@ export interface Writer extends Reader {
     change: (user: Kept<StoredUser>) => StoredUser,
     expected?: ExpectedVersion,
   ): Promise<Kept<StoredUser>>;
-  /** With memberships and personal tokens. */
+  /** Removes memberships and personal tokens too. */
   removeUser(id: string, expected?: ExpectedVersion): Promise<void>;
 
-  /** Creates the membership or changes its role. The user and the project have to be of the membership's tenant. */
+  /** Creates the membership or changes its role. The user and the project have to belong to the membership's tenant. */
   putMembership(membership: Membership, expected?: ExpectedVersion): Promise<Kept<Membership>>;
-  /** With a user's last membership the user's personal tokens are revoked for good (decisions 2.7). */
+  /** With a user's last membership, the user's personal tokens are revoked permanently (promise 2.7). */
   removeMembership(userId: string, projectId: string | null, expected?: ExpectedVersion): Promise<void>;
 
   createToken(token: StoredToken): Promise<Kept<StoredToken>>;
-  /** Writes everything but id, kind, scope, role and times of creation. */
+  /** Writes everything except id, kind, scope, role and times of creation. */
   changeToken(
     id: string,
     change: (token: Kept<StoredToken>) => StoredToken,
@@ -71,7 +81,10 @@ export interface Writer extends Reader {
   removeToken(id: string, expected?: ExpectedVersion): Promise<void>;
 
   createResource(resource: NewResource): Promise<Resource>;
-  /** A secret that comes back masked stays; not where the address beside it changes: StoreError `invalid` (decisions 2.9). */
+  /**
+   * A masked secret stays unchanged. If the address beside it changes, it is refused with StoreError `invalid` (promise
+   * 2.9).
+   */
   changeResource(
     kind: ConfiguredKind,
     id: string,
@@ -81,30 +94,30 @@ export interface Writer extends Reader {
   removeResource(kind: ConfiguredKind, id: string, expected?: ExpectedVersion): Promise<void>;
 
   /**
-   * Makes the resources of the scope what they were after version `to`, and says what that changed: throw in order to refuse it. Tokens, users, memberships
-   * and resources of projects that are gone stay as they are.
+   * Restores the resources of the scope to their state after version `to`, and returns what changed; throw to refuse
+   * it. Tokens, users, memberships and resources of projects that no longer exist stay as they are.
    */
   rollBack(scope: ConfigurationScope, to: number): Promise<readonly Change[]>;
 
-  /** Puts a delivery into the queue again, whatever became of it. */
+  /** Puts a delivery into the queue again, whatever its state. */
   redeliver(deliveryId: string): Promise<void>;
-  /** An event for one webhook alone. Gives the id of its delivery. */
+  /** Queues an event for a single webhook. Returns the id of its delivery. */
   queueEvent(event: GatewayEvent, recipient: Recipient): Promise<string>;
 
-  /** A row of the audit log beside those of the changes. */
+  /** Adds a row to the audit log in addition to those of the changes. */
   note(note: AuditNote): void;
-  /** StoreError `exists`: there is one with this token and key, younger than 24 h. */
+  /** StoreError `exists` when there is one with this token and key that is younger than 24 h. */
   keepAnswer(answer: KeptAnswer): Promise<void>;
 }
 
 export interface ChangeOptions {
-  /** Does it all, gives the result, and takes it all back. */
+  /** Runs the change, returns the result, and rolls everything back. */
   readonly dryRun?: boolean;
 }
 
 export interface Changed<T> {
   readonly result: T;
   readonly changes: readonly Change[];
-  /** That the change has made. Null: no resource changed, or it was a dry run. */
+  /** The version that the change made. `null` when no resource changed or it was a dry run. */
   readonly version: number | null;
 }
