@@ -1,5 +1,6 @@
-// Whatever AWS's own chain finds: environment, shared files and profiles, web identity, container, instance. The chain is the vendor's library
-// (@aws-sdk/credential-provider-node), loaded when a configuration asks for it: https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
+// Uses the credentials that AWS's own chain finds: environment, shared files and profiles, web identity, container,
+// instance. The chain is the vendor's library (@aws-sdk/credential-provider-node), loaded when a configuration asks for
+// it: https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
 import { ExchangeFault, type Issued } from "./token-exchange.ts";
 
 export interface AwsIdentity {
@@ -10,10 +11,10 @@ export interface AwsIdentity {
 }
 export type AwsChain = (profile: string | null) => Promise<AwsIdentity>;
 
-/** A pair without an end may have been changed in its file: it is looked up again after this long. */
+/** Keys without an expiry may have been changed in their file: they are read again after this time. */
 const LASTING_LIFE_MS = 900_000;
 
-/** A chain that is made anew keeps nothing of what was refused before. */
+/** A new chain for each call, because it remembers nothing of what was refused before. */
 export const nodeChain: AwsChain = async (profile) => {
   const { defaultProvider } = await import("@aws-sdk/credential-provider-node");
   return defaultProvider(profile === null ? {} : { profile })();

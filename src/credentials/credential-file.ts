@@ -1,4 +1,5 @@
-// A file of the operator's that a credential names by its path, read at each exchange: whoever turns keys or assertions over writes it anew.
+// Reads a file of the operator that a credential names by its path. It is read at each exchange, so that keys or
+// assertions can be rotated by rewriting it.
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { ExchangeFault } from "./token-exchange.ts";
@@ -8,7 +9,7 @@ const MAX_BYTES = 64 * 1024;
 /** Throws ExchangeFault `unusable`, which names the path for the log. */
 export async function readCredentialFile(path: string): Promise<string> {
   try {
-    // without O_NONBLOCK a named pipe would hold the exchange until somebody writes to it
+    // Without O_NONBLOCK a named pipe would block the exchange until something is written to it.
     const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
     try {
       if (!(await file.stat()).isFile()) throw new ExchangeFault("unusable", `${path} is not a file`);

@@ -1,4 +1,5 @@
-// Microsoft Entra ID's client credentials for a bearer token, with a secret or with an assertion of another issuer out of a file (workload identity):
+// Exchanges client credentials of Microsoft Entra ID for a bearer token, with a secret or with an assertion of another
+// issuer from a file (workload identity):
 // https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow
 import type { StoredCredential } from "../core/credential.ts";
 import { readCredentialFile } from "./credential-file.ts";

@@ -1,10 +1,14 @@
-// A name for a credential that says nothing about it: the same content is the same credential, whichever snapshot or request it stands in.
+// Identifies a credential without revealing it: the same content has the same fingerprint, whichever snapshot or
+// request contains it.
 import { createHash } from "node:crypto";
 import type { StoredCredential } from "../core/credential.ts";
 
 const known = new WeakMap<StoredCredential, string>();
 
-/** Of everything but its weight. Who brought it counts: what a caller's was exchanged for is never the operator's. */
+/**
+ * Covers everything except the weight. It includes whether the credential came from a caller, so that a token exchanged
+ * for a caller's credential is never used as the operator's.
+ */
 export function fingerprint(stored: StoredCredential): string {
   const found = known.get(stored);
   if (found !== undefined) return found;
@@ -16,7 +20,10 @@ export function fingerprint(stored: StoredCredential): string {
   return made;
 }
 
-/** The end of what people know a credential by, for the log; null where it would tell too much, or where there is none. */
+/**
+ * The last characters of the text by which people recognize the credential, for the log; `null` where that would reveal
+ * too much, or where there is no such text.
+ */
 export function lastFour(stored: StoredCredential): string | null {
   const text = visiblePart(stored);
   return text === null || text.length < 12 ? null : text.slice(-4);

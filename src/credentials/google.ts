@@ -1,5 +1,6 @@
-// Google's credentials for a bearer token: a service account's key signs an assertion (https://developers.google.com/identity/protocols/oauth2/service-account),
-// a developer's login is a refresh token, and everything else is google-auth-library's, for operators only. What a file says about addresses is not read.
+// Exchanges Google's credentials for a bearer token: the key of a service account signs an assertion
+// (https://developers.google.com/identity/protocols/oauth2/service-account), a developer's login is a refresh token,
+// and google-auth-library handles everything else, for operators only. Addresses in a credentials file are ignored.
 import { createPrivateKey, type KeyObject } from "node:crypto";
 import { googleServiceAccount, type StoredCredential } from "../core/credential.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
@@ -10,10 +11,10 @@ type Of<Kind extends StoredCredential["kind"]> = Extract<StoredCredential, { rea
 type ServiceAccount = Pick<Of<"google_service_account">, "clientEmail" | "privateKey" | "privateKeyId" | "tokenUrl">;
 
 const SCOPE = "https://www.googleapis.com/auth/cloud-platform";
-/** Whom an assertion is for, wherever it is sent. */
+/** The audience of an assertion, wherever it is sent. */
 const AUDIENCE = "https://oauth2.googleapis.com/token";
 const LIFE_S = 3600;
-/** Signing takes the cube of the length: a key that somebody brings must not hold the gateway up. */
+/** The time to sign grows with the cube of the key length, so a key from a caller is limited. */
 const MAX_KEY_BITS = 4096;
 
 export async function serviceAccountRequest(
@@ -41,7 +42,7 @@ function readablePkcs8(pem: string): string {
   try {
     key = createPrivateKey(pem);
   } catch {
-    // the library's words may quote the text
+    // The library's message may quote the text of the key.
     throw new ExchangeFault("unusable", "the private_key of the service account cannot be read");
   }
   const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
@@ -53,7 +54,7 @@ function readablePkcs8(pem: string): string {
   return key.export({ type: "pkcs8", format: "pem" });
 }
 
-/** What a credentials file asks for; `library`: it is of a type that only google-auth-library understands. */
+/** The request for a credentials file; `library` for types that only google-auth-library understands. */
 export async function fileRequest(
   { path, tokenUrl }: Pick<Of<"google_file">, "path" | "tokenUrl">,
   nowMs: number,
@@ -72,7 +73,7 @@ function parsedFile(text: string, path: string): JsonObject {
     const file = JSON.parse(text) as Json;
     if (isObject(file) && typeof file["type"] === "string") return file;
   } catch {
-    // said below
+    // The error below covers this case.
   }
   throw new ExchangeFault(
     "unusable",
@@ -104,14 +105,14 @@ export interface GoogleAuthLibrary {
   };
 }
 
-/** A package of its own, heavy and seldom needed: it is the operator's to install. */
+/** A separate package, large and rarely needed, which operators install themselves. */
 export async function importGoogleAuth(): Promise<GoogleAuthLibrary> {
   return (await import("google-auth-library")) as unknown as GoogleAuthLibrary;
 }
 
 export const GOOGLE_AUTH_MISSING =
   "Application default credentials need the package google-auth-library: npm install google-auth-library";
-/** Where the library does not say when a token ends. */
+/** The assumed life of a token when the library does not state one. */
 const LIBRARY_LIFE_MS = 300_000;
 
 /** Application default credentials, or those of a file of any type. */
@@ -126,7 +127,7 @@ export async function libraryToken(
   } catch (thrown) {
     throw new ExchangeFault("unusable", GOOGLE_AUTH_MISSING, thrown);
   }
-  // a new one each time: the library keeps tokens of its own, also one that was refused
+  // A new client each time, because the library caches tokens, even refused ones.
   const client = await new library.GoogleAuth({
     scopes: [SCOPE],
     ...(path !== null && { keyFilename: path }),

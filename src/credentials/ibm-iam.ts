@@ -1,4 +1,5 @@
-// An API key of IBM Cloud for a bearer token: https://cloud.ibm.com/docs/account?topic=account-iamtoken_from_apikey
+// Exchanges an API key of IBM Cloud for a bearer token:
+// https://cloud.ibm.com/docs/account?topic=account-iamtoken_from_apikey
 import type { StoredCredential } from "../core/credential.ts";
 import type { TokenRequest } from "./token-exchange.ts";
 

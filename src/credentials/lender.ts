@@ -1,4 +1,5 @@
-// Credentials made ready for the wire: chosen among several, exchanged for tokens where they have to be, set aside when a provider refuses them.
+// Resolves stored credentials for the wire: chooses among several, exchanges them for tokens where necessary, and sets
+// them aside when a provider refuses them.
 import type { CredentialLender, LendContext, RefusalReason, StoredCredential } from "../core/credential.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Credential } from "../core/target.ts";
@@ -8,7 +9,7 @@ import { openRotation } from "./rotation.ts";
 import { openSupply, type SupplyOptions } from "./supply.ts";
 import { ExchangeFault } from "./token-exchange.ts";
 
-/** A credential of the operator's that was set aside: what may be told of it. */
+/** What may be logged about a credential of the operator that was set aside. */
 export interface Refused {
   readonly providerId: string;
   readonly kind: StoredCredential["kind"];
@@ -18,7 +19,7 @@ export interface Refused {
 }
 
 export interface LenderOptions extends SupplyOptions {
-  /** Once each time that one is set aside. */
+  /** Called each time a credential is set aside. */
   readonly onRefused: (refused: Refused) => void;
 }
 
@@ -34,7 +35,10 @@ export function openCredentialLender(options: LenderOptions): CredentialLender {
     if (forMs !== null) options.onRefused({ providerId, kind: stored.kind, lastFour: lastFour(stored), reason, forMs });
   };
 
-  /** On to the next credential where this one could not be exchanged. Throws GatewayError, or the signal's reason. */
+  /**
+   * Continues with the next credential when this one could not be exchanged. Throws GatewayError, or the signal's
+   * reason.
+   */
   const afterFault = (
     thrown: unknown,
     stored: StoredCredential,

@@ -1,36 +1,40 @@
-// Which of several credentials of a provider is next: by weight, smoothly (the algorithm of nginx's upstream module), and not one that was refused a while
-// ago as long as there is another. What is known of a credential outlives snapshots, because it goes by fingerprint.
+// Chooses the next of several credentials of a provider: by weight, smoothly (the algorithm of nginx's upstream
+// module), and avoiding recently refused ones as long as there is another. This state outlives snapshots, because it is
+// kept by fingerprint.
 import { BoundedCache } from "../core/bounded-cache.ts";
 import type { RefusalReason, StoredCredential } from "../core/credential.ts";
 import { fingerprint } from "./fingerprint.ts";
 
 interface Standing {
-  /** What the smooth order counts with. */
+  /** The current weight in the smooth order. */
   current: number;
-  /** Monotonic; set aside up to then. */
+  /** Monotonic time until which the credential is set aside. */
   asideUntilMs: number;
-  /** How often in a row it came back and was refused again. */
+  /** How often in a row it became available and was refused again. */
   strikes: number;
 }
 
 const MINUTE_MS = 60_000;
 const QUOTA_MS = 5 * MINUTE_MS;
 const AUTHENTICATION_MS = 10 * MINUTE_MS;
-/** 10 minutes become 320. */
+/** 10 minutes grow to 320. */
 const MAX_DOUBLINGS = 5;
-/** One that was free for so long and is refused now begins anew. */
+/** A credential that was available for this long before it is refused starts again without strikes. */
 const FORGIVEN_MS = 60 * MINUTE_MS;
-/** Credentials that were once in a configuration; the oldest are forgotten. */
+/** Credentials that were once in a configuration; beyond this the oldest are forgotten. */
 const MAX_STANDINGS = 10_000;
 
 export interface Rotation {
-  /** One of at least one; of those that are all set aside the one that is free first. Null: all of them are excluded. */
+  /**
+   * Expects at least one credential. If all are set aside, it returns the one that becomes available first. `null` when
+   * all of them are excluded.
+   */
   next(
     providerId: string,
     stored: readonly StoredCredential[],
     excluded?: ReadonlySet<StoredCredential>,
   ): StoredCredential | null;
-  /** For how long it is set aside now; null: it was already. */
+  /** Returns for how long the credential is set aside now; `null` when it already was. */
   setAside(providerId: string, stored: StoredCredential, reason: RefusalReason): number | null;
 }
 

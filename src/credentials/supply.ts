@@ -1,4 +1,5 @@
-// One stored credential made ready for the wire: at once, or by an exchange whose outcome is kept. Tokens of callers are kept apart from the operator's.
+// Resolves one stored credential for the wire: at once, or by an exchange whose result is cached. Tokens of callers are
+// kept apart from those of the operator.
 import { withTimeout } from "../core/timeout.ts";
 import type { CancelSignal } from "../core/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
@@ -23,7 +24,7 @@ import { exchange, EXCHANGE_TIMEOUT_MS, ExchangeFault, type Issued, type TokenRe
 export interface SupplyOptions {
   readonly upstream: UpstreamClient;
   readonly clock: Clock;
-  /** Bound of one exchange; 10 s when left out. */
+  /** The timeout of one exchange; 10 s by default. */
   readonly exchangeTimeoutMs?: number;
   readonly googleAuth?: () => Promise<GoogleAuthLibrary>;
   readonly awsChain?: AwsChain;
@@ -32,13 +33,13 @@ export interface SupplyOptions {
 export interface Supply {
   /** Throws ExchangeFault, GatewayError, or the signal's reason. */
   take(stored: StoredCredential, signal: CancelSignal): Credential | Promise<Credential>;
-  /** What it was made of; undefined: it is none of this supply. */
+  /** The stored credential from which it was made; undefined when it was made elsewhere. */
   originOf(credential: Credential): StoredCredential | undefined;
-  /** A token of it is not given again. */
+  /** Removes a token from the cache, so that it is not used again. */
   forget(credential: Credential): void;
 }
 
-/** Tokens that are kept; those of callers cannot push out the operator's. */
+/** The most cached tokens; those of callers cannot displace those of the operator. */
 const MAX_OPERATORS = 10_000;
 const MAX_CALLERS = 1000;
 
@@ -74,7 +75,7 @@ export function openSupply(options: SupplyOptions): Supply {
   };
 }
 
-/** Null: it has to be exchanged first. */
+/** `null` when the credential has to be exchanged first. */
 function readyForTheWire(stored: StoredCredential): Credential | null {
   const { fromCaller } = stored;
   switch (stored.kind) {
@@ -123,7 +124,10 @@ async function issue(stored: StoredCredential, options: SupplyOptions): Promise<
   return exchange(request, options.upstream, () => options.clock.now(), options.exchangeTimeoutMs);
 }
 
-/** A caller's credential goes to the vendors' own services, and is never a path, a chain or a library's to read. */
+/**
+ * A caller's credential is sent only to the vendors' own services, and is never a path, a chain, or input for a
+ * library.
+ */
 function allowedToCallers(stored: StoredCredential): void {
   const allowed =
     (stored.kind === "google_service_account" && stored.tokenUrl === GOOGLE_TOKEN_URL) ||
@@ -149,7 +153,7 @@ async function tokenRequest(stored: StoredCredential, nowMs: number): Promise<To
   }
 }
 
-/** Libraries have clocks of their own, or none. */
+/** Libraries have timeouts of their own, or none. */
 async function bounded(
   work: Promise<Issued>,
   { exchangeTimeoutMs = EXCHANGE_TIMEOUT_MS }: SupplyOptions,

@@ -1,5 +1,6 @@
-// Tokens by the fingerprint of what they were exchanged for: one exchange at a time for all who wait, a new one ahead of the end while the old one is still
-// good, and a bound, above which the one that was not used for longest goes.
+// Caches tokens by the fingerprint of the credential for which they were exchanged. All waiting calls share one
+// exchange, and a token is renewed before it expires while the old one is still valid. The size is bounded: beyond it
+// the least recently used token is dropped.
 import { BoundedCache } from "../core/bounded-cache.ts";
 import type { CancelSignal } from "../core/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
@@ -11,14 +12,17 @@ interface Entry {
   credential: Credential | null;
   pending: Promise<Credential> | null;
   fault: unknown;
-  /** No other exchange before this; monotonic. */
+  /** Monotonic time before which no other exchange is started. */
   notBeforeMs: number;
 }
 
 export interface TokenCache {
-  /** At once while there is a good one. Else the outcome of the one exchange that is under way, or the signal's reason. */
+  /**
+   * Synchronous while there is a valid token. Otherwise it waits for the one exchange in flight, or throws the signal's
+   * reason.
+   */
   take(key: string, make: TokenMaker, signal: CancelSignal): Credential | Promise<Credential>;
-  /** It was refused: it is not given again. */
+  /** Drops a refused token, so that it is not used again. */
   forget(key: string, credential: Credential): void;
 }
 
@@ -29,10 +33,13 @@ export interface TokenMaker {
 
 const AHEAD_MS = 300_000;
 const AHEAD_SHARE = 0.1;
-/** A token has to live until the provider has read it. */
+/** A token has to stay valid until the provider has read it. */
 const MARGIN_MS = 10_000;
 const MARGIN_SHARE = 0.05;
-/** A service that fails is left alone for a moment: the calls that come meanwhile fail with the same words, or use the old token. */
+/**
+ * After a failure the service is not called for a moment: calls in that time fail with the same error, or use the old
+ * token.
+ */
 const PAUSE_MS = 1000;
 const PAUSE_AHEAD_MS = 30_000;
 
@@ -66,7 +73,7 @@ export function openTokenCache(clock: Clock, max: number): TokenCache {
         throw fault;
       },
     );
-    // whoever waits is told; where nobody does, the old token is still good
+    // Waiting calls get the error; if none waits, the old token is still valid.
     pending.catch(() => undefined);
     return (entry.pending = pending);
   };
@@ -100,7 +107,7 @@ export function openTokenCache(clock: Clock, max: number): TokenCache {
   };
 }
 
-/** Waits, but no longer than the signal allows; what is waited for goes on. */
+/** Waits until the signal is aborted at the latest; the awaited work continues. */
 export function unlessCancelled<T>(promise: Promise<T>, signal: CancelSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const cancelled = (): void =>

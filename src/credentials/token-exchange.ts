@@ -1,11 +1,12 @@
-// One exchange with a token service over the upstream port: a form goes out, a bearer token comes back (RFC 6749, 4 and 5; RFC 7523). Bounded in time and
-// size, repeated once where the service failed, never redirected. No word of a failure holds a secret.
+// One exchange with a token service over the upstream port: a form is sent, a bearer token comes back (RFC 6749, 4 and
+// 5; RFC 7523). It is bounded in time and size, repeated once when the service failed, and never redirected. No error
+// message contains a secret.
 import { Cancellation } from "../core/cancellation.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { withoutSecrets } from "../core/redaction.ts";
 import { type UpstreamClient, UpstreamFault } from "../wire/upstream.ts";
 
-/** Something that the provider can be called with until `expiresAtMs`. */
+/** Authenticates to the provider until `expiresAtMs`. */
 export interface Issued {
   readonly kind: "token" | "aws";
   readonly secret: string;
@@ -15,7 +16,10 @@ export interface Issued {
   readonly expiresAtMs: number;
 }
 
-/** `refused`: the credential is not valid, and the same again would change nothing. `failed`: the service did not answer as it should. `unusable`: what is configured cannot be used. */
+/**
+ * `refused`: the credential is not valid, and a repetition would not help. `failed`: the service did not answer as it
+ * should. `unusable`: the configured credential cannot be used.
+ */
 export type ExchangeFaultKind = "refused" | "failed" | "timeout" | "unusable";
 
 export class ExchangeFault extends Error {
@@ -30,20 +34,22 @@ export class ExchangeFault extends Error {
 export interface TokenRequest {
   readonly url: string;
   readonly form: Readonly<Record<string, string>>;
-  /** The header of that name, where the form does not say who asks. */
+  /** The header of that name, for forms that do not identify the client. */
   readonly authorization?: string;
-  /** Of the credential: removed from every word, and what tells its connections from those of others. */
+  /**
+   * Secrets of the credential. They are removed from every message, and separate its connections from those of others.
+   */
   readonly secrets: readonly string[];
-  /** What the address guard found for an address that is not the operator's. */
+  /** The result of the address guard for an address that the operator has not set. */
   readonly pinnedAddress?: string | undefined;
 }
 
 const MAX_ANSWER_BYTES = 64 * 1024;
 const MAX_WORDS = 500;
 const CONNECT_TIMEOUT_MS = 5000;
-/** For a whole exchange, its repetition included. */
+/** For a whole exchange, including its repetition. */
 export const EXCHANGE_TIMEOUT_MS = 10_000;
-/** Where an answer does not say how long its token lives. */
+/** The assumed life of a token when an answer does not state it. */
 const DEFAULT_LIFE_S = 300;
 const MAX_LIFE_S = 86_400;
 const TOKEN = /^[\x21-\x7e]{1,16384}$/;
@@ -125,7 +131,10 @@ function parsed(text: string): Answer {
   }
 }
 
-/** `error` and `error_description` of RFC 6749, or `errorCode` and `errorMessage` as IBM has it. Other text of an answer is not repeated. */
+/**
+ * Uses `error` and `error_description` of RFC 6749, or IBM's `errorCode` and `errorMessage`. No other text of an answer
+ * is repeated.
+ */
 function refusal(status: number, answer: Answer, secrets: readonly string[]): ExchangeFault {
   const words = ["error", "error_description", "errorCode", "errorMessage"].flatMap((name) =>
     typeof answer[name] === "string" ? [answer[name]] : [],
@@ -142,7 +151,7 @@ function issued(answer: Answer, askedAtMs: number): Issued {
   const token = answer["access_token"];
   if (typeof token !== "string" || !TOKEN.test(token))
     throw new ExchangeFault("failed", "the token service's answer holds no access_token");
-  // some versions of Entra write the seconds as text
+  // Some versions of Entra write the seconds as text.
   const seconds = Number(answer["expires_in"] ?? DEFAULT_LIFE_S);
   const lifeS = seconds > 0 ? Math.min(seconds, MAX_LIFE_S) : DEFAULT_LIFE_S;
   return { kind: "token", secret: token, issuedAtMs: askedAtMs, expiresAtMs: askedAtMs + lifeS * 1000 };

@@ -1,4 +1,5 @@
-// Configuration, identities and environment compiled into the one value that calls read. Pure, and total over what the schema accepts.
+// Compiles configuration, identities and environment into the snapshot that calls read. Pure, and defined for
+// everything that the schema accepts.
 import { compilePrices } from "../accounting/price-settings.ts";
 import { compileLimits } from "../admission/compile-limits.ts";
 import { compileContentLogs } from "../auth/content-settings.ts";
@@ -23,12 +24,12 @@ import type { ScopeConfiguration } from "./scopes.ts";
 export interface CompileInput {
   readonly configuration: Configuration;
   readonly identities: Identities;
-  /** Left out: the store has none. */
+  /** Omitted when the store has none. */
   readonly resources?: Contents["resources"];
   readonly families: readonly ProviderFamily[];
   readonly environment: Environment;
   readonly version: number;
-  /** What was compiled before; left out: everything is compiled afresh. */
+  /** Reuses what was compiled before; by default everything is compiled afresh. */
   readonly remember?: Remember;
 }
 
@@ -123,7 +124,7 @@ export function compileSnapshot(input: CompileInput): Snapshot {
   };
 }
 
-/** What is left for other tenants when one holds as many calls as it may, where the configuration does not say. */
+/** The share of calls in flight that is left for other tenants when one tenant has reached its maximum, by default. */
 const SHARE_OF_OTHERS = 0.2;
 
 function serverLimits(limits: ServerLimits, projects: Identities["projects"]): ServerLimits {
@@ -151,7 +152,7 @@ function joinedOf(
   );
 }
 
-/** What of the store is not used, and why; a sentence each. */
+/** What in the store is not used, and why, with one sentence for each. */
 export function storedProblems(
   input: Pick<CompileInput, "configuration" | "identities" | "resources" | "families" | "remember"> &
     Partial<Pick<Contents, "unreadable">>,
@@ -162,7 +163,7 @@ export function storedProblems(
   return [...unreadable, ...joinedOf(input, input.remember ?? openMemory()).problems];
 }
 
-/** A tenant's own providers go before everybody's, a project's before its tenant's. */
+/** A tenant's own providers take precedence over global ones, and a project's over its tenant's. */
 function scopedProviders(
   all: Snapshot["providers"],
   stored: readonly Configured<ProviderSettings>[],
@@ -197,7 +198,7 @@ function settingsById(scopes: ReadonlyMap<string, ScopeConfiguration>): Readonly
   return new Map([...scopes].map(([id, { settings }]) => [id, settings]));
 }
 
-/** A tenant or project that says nothing of routes has no entry: what the next wider scope sees holds for it. */
+/** A tenant or project without settings for routes has no entry: the routes of the next wider scope apply. */
 function compileRoutes(
   configuration: Configuration,
   identities: Identities,
@@ -237,7 +238,7 @@ function saysSomething({ routes, defaults }: RouteScope): boolean {
   return Object.keys(routes).length > 0 || Object.values(defaults).some((value) => value !== undefined);
 }
 
-/** What is no mistake and yet probably not what was meant; each a sentence for the log. */
+/** Notices about settings that are valid but probably not what was meant, with one sentence for each, for the log. */
 export function configurationNotices({
   configuration,
   identities,
@@ -263,7 +264,7 @@ export function configurationNotices({
   ];
 }
 
-/** Models of routes that no call of the gateway's own can reach. */
+/** Models in routes that no call can reach with the gateway's own credentials. */
 function deadTargets(configuration: Configuration, providers: Snapshot["providers"]): readonly string[] {
   const { global, tenants, projects } = routesOf(configuration);
   const places = [

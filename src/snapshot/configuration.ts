@@ -1,4 +1,5 @@
-// The whole configuration file: the sections that the folders export, put together. Every key has a default, so that no file is a file too.
+// The whole configuration file, made of the sections that the folders export. Every key has a default, so that an empty
+// file is valid.
 import { z } from "zod";
 import { pricesSection } from "../accounting/price-settings.ts";
 import { limitStoreSection } from "../admission/limit-store-settings.ts";
@@ -51,7 +52,7 @@ export function configurationSchema(families: readonly ProviderFamily[]) {
     projects: projectsSection,
   });
   return sections.superRefine((file, context) => {
-    // a section with a mistake is not compiled, and there is nothing to compare with
+    // A section with an error is not compiled, so there is nothing to check against.
     if (context.issues.length > 0) return;
     const providers = new Set([...families.map(({ id }) => id), ...file.providers.entries.keys()]);
     for (const { path, message } of routeProblems(routesOf(file), providers))
@@ -71,7 +72,7 @@ export function routesOf({
 export type Configuration = z.output<ReturnType<typeof configurationSchema>>;
 
 export interface ConfigurationInput {
-  /** As it stands in problems. */
+  /** As shown in problems. */
   readonly file: string;
   readonly text: string;
   readonly families: readonly ProviderFamily[];
@@ -83,7 +84,7 @@ export function parseConfiguration({ file, text, families, environment }: Config
   return readConfigFile({ file, text, schema: configurationSchema(families), environment });
 }
 
-/** The configuration of a file, or the defaults where there is none. Throws ConfigurationError. */
+/** The configuration of a file, or the defaults when `file` is `null`. Throws ConfigurationError. */
 export function loadConfiguration({
   file,
   ...rest

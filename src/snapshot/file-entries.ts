@@ -1,4 +1,5 @@
-// What the configuration file names for all, for a tenant or for a project, as it stands beside the same kind of things of the store.
+// Entries of the configuration file, whether global, of a tenant or of a project, in the same form as entries of the
+// same kind in the store.
 import type { Configured } from "../core/configured.ts";
 import type { Identities } from "../store/records.ts";
 import type { Configuration } from "./configuration.ts";
@@ -7,8 +8,9 @@ type Scopes = Pick<Configuration, "tenants" | "projects">;
 type Scope = Configuration["tenants"] extends ReadonlyMap<string, infer S> ? S : never;
 
 /**
- * `section`: their word in the file, and in their ids, which stay the same for as long as the entries stand there. `own`: those of one scope. A project that the database does not have has no
- * tenant and no calls: what is named for it is left out.
+ * `section` is the name of their kind in the file, which is also part of their ids; these stay the same as long as the
+ * entries are in the file. `own` selects the entries of one scope. A project that is not in the database has no tenant
+ * and no calls, so its entries are left out.
  */
 export function entriesOfFile<T>(
   section: string,

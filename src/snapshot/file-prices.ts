@@ -1,4 +1,4 @@
-// The prices of the configuration file, as they stand beside those of the store.
+// The prices of the configuration file, in the same form as those of the store.
 import type { PriceDocument } from "../accounting/price-settings.ts";
 import type { Configured } from "../core/configured.ts";
 import type { Identities } from "../store/records.ts";

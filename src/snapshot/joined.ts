@@ -1,5 +1,6 @@
-// File and store joined: for the same kind, scope and name the file wins, so that what an operator wrote there holds whatever is changed over the API.
-// Things of different scopes do not meet here; of those the narrower one goes before, as within the file.
+// Joins file and store: for the same kind, scope and name the file takes precedence, so that what an operator wrote
+// there holds whatever is changed over the API. Entries of different scopes do not compete here; the narrower one takes
+// precedence, as within the file.
 import type { PriceDocument } from "../accounting/price-settings.ts";
 import type { ConfiguredLimits } from "../admission/compile-limits.ts";
 import type { PolicyDocument } from "../auth/policy-settings.ts";
@@ -21,7 +22,7 @@ import type { ScopeConfiguration } from "./scopes.ts";
 import { readStored, type Stored } from "./stored.ts";
 
 export interface Joined {
-  /** The file's, with the routes and settings of the store in its tenants and projects. */
+  /** The configuration of the file, with the routes and settings of the store added to its tenants and projects. */
   readonly configuration: Configuration;
   readonly prices: readonly Configured<PriceDocument>[];
   readonly limits: ConfiguredLimits;
@@ -29,7 +30,7 @@ export interface Joined {
   readonly webhooks: readonly Configured<WebhookDocument>[];
   readonly providers: readonly Configured<ProviderSettings>[];
   readonly toolServers: readonly Configured<ToolServerDocument>[];
-  /** What of the store is not used and why, a sentence each. */
+  /** What in the store is not used, and why, with one sentence for each. */
   readonly problems: readonly string[];
 }
 
@@ -38,7 +39,7 @@ export interface JoinInput {
   readonly identities: Pick<Identities, "projects">;
   readonly resources: Contents["resources"];
   readonly families: readonly ProviderFamily[];
-  /** Lists are the same as before unless the file, the projects or their own resources are others. */
+  /** Returns the same lists as before unless the file, the projects or the resources of a list have changed. */
   readonly remember: Remember;
 }
 
@@ -130,7 +131,10 @@ function inFile(configuration: Configuration, key: string): ScopeConfiguration {
   return configuration[scopes].get(id) ?? NOTHING;
 }
 
-/** Scopes with the routes and settings of the store in them; each is the very same value for as long as nothing in it changes. */
+/**
+ * Adds the routes and settings of the store to the scopes. Each scope stays the same object as long as nothing in it
+ * changes.
+ */
 function withStored(
   configuration: Configuration,
   routes: Stock,
@@ -155,7 +159,7 @@ function withStored(
   return { ...configuration, tenants, projects };
 }
 
-/** For the same name the file wins. */
+/** For the same name the file takes precedence. */
 function withRoutes<T extends RouteScope>(file: T, own: Stock): T {
   return {
     ...file,
@@ -163,7 +167,7 @@ function withRoutes<T extends RouteScope>(file: T, own: Stock): T {
   };
 }
 
-/** Each setting by itself: what the file does not say, the store may. */
+/** Setting by setting: the store applies where the file sets nothing. */
 function narrowed(file: ScopeSettings, store: ScopeSettings): ScopeSettings {
   const models = file.models ?? store.models;
   const contentLog = file.contentLog ?? store.contentLog;
@@ -177,11 +181,13 @@ function narrowed(file: ScopeSettings, store: ScopeSettings): ScopeSettings {
 
 interface Usable {
   readonly usable: Stock;
-  /** What is left out and why, a sentence each. */
+  /** What is left out, and why, with one sentence for each. */
   readonly problems: readonly string[];
 }
 
-/** Routes of the store that name what is there. What one tenant's routes are costs and touches no other tenant. */
+/**
+ * The routes of the store whose targets exist. The routes of one tenant neither slow down nor affect another tenant.
+ */
 function usableRoutes(
   configuration: Configuration,
   { routes, providers }: Stored,
@@ -222,7 +228,7 @@ function usableRoutes(
   return { usable: all.flatMap(({ usable }) => usable), problems: all.flatMap(({ problems }) => problems) };
 }
 
-/** One that is left out takes along those that fall back to it. */
+/** When a route is left out, routes that fall back to it are left out too. */
 function usableInScope(
   file: ScopeConfiguration,
   own: Stock,

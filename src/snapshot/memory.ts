@@ -1,4 +1,5 @@
-// What was made for the snapshot before: made again only when something that it is made of is another object than it was.
+// Reuses what was made for earlier snapshots: a value is made again only when one of its inputs is another object than
+// before.
 import { BoundedCache } from "../core/bounded-cache.ts";
 
 export type Remember = <T>(name: string, inputs: readonly unknown[], make: () => T) => T;
@@ -6,7 +7,7 @@ export type Remember = <T>(name: string, inputs: readonly unknown[], make: () =>
 const MAX_MADE = 100_000;
 
 export function openMemory(): Remember {
-  // names of scopes that are gone would stay for ever
+  // Bounded, because names of scopes that no longer exist would otherwise stay forever.
   const made = new BoundedCache<string, { readonly inputs: readonly unknown[]; readonly value: unknown }>(MAX_MADE);
   return <T>(name: string, inputs: readonly unknown[], make: () => T): T => {
     const before = made.get(name);

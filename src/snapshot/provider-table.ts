@@ -1,4 +1,5 @@
-// Providers of the file and what the environment holds for them joined: what each id stands for, and whose credential may go where (decisions 2.9).
+// Joins the providers of the file with what the environment sets for them: what each id stands for, and which
+// credential may be sent where (promise 2.9).
 import type { Variables } from "../config/expansion.ts";
 import type { StoredCredential } from "../core/credential.ts";
 import type { ProviderSettings } from "../core/snapshot.ts";
@@ -20,11 +21,11 @@ import {
 
 export interface ProviderTable {
   readonly providers: ReadonlyMap<string, ProviderSettings>;
-  /** What an operator wants to know and what is yet no mistake. No values of variables. */
+  /** What an operator should know although it is not an error. Contains no values of variables. */
   readonly notices: readonly string[];
 }
 
-/** Every known family is in the table; those that nothing enables are there for calls that bring their own key. */
+/** Every known family is in the table; those that are not enabled serve calls that bring their own key. */
 export function compileProviders(
   configuration: ProvidersConfiguration,
   families: readonly ProviderFamily[],
@@ -45,7 +46,7 @@ export function compileProviders(
   return { providers, notices: [...new Set(notices)] };
 }
 
-/** Of a family that the file does not name: enabled by the environment alone, once everything that a call needs is there. */
+/** For a family that the file does not name: the environment enables it once everything that a call needs is set. */
 function familySettings(family: ProviderFamily, environment: Variables, notices: string[]): ProviderSettings {
   const settings = environmentSettings(family, environment);
   const address = environmentBaseUrl(family, environment);
@@ -68,7 +69,10 @@ function familySettings(family: ProviderFamily, environment: Variables, notices:
   };
 }
 
-/** An address that only stands in the family's row is called for callers with a key of their own; the operator has not said that it may be (decisions 2.12). */
+/**
+ * An address that only the family's row defines is called for callers with their own key; no operator has permitted it
+ * explicitly (promise 2.12).
+ */
 function guardedWhere(isUnsaid: boolean, family: ProviderFamily): Pick<ProviderSettings, "guarded"> {
   return isUnsaid && !runsInside(family) ? { guarded: true } : {};
 }
@@ -77,7 +81,7 @@ function needsNone({ keyVariables, credentials }: ProviderFamily): boolean {
   return keyVariables.length === 0 && credentials.every((form) => form === "key");
 }
 
-/** What an entry stands for. `told`: what an operator wants to know of it. */
+/** The settings for an entry of the file or the store. `notices` receives what an operator should know about it. */
 export function entrySettings(
   id: string,
   entry: ProviderEntry,
@@ -87,7 +91,7 @@ export function entrySettings(
 ): ProviderSettings {
   const ofEnvironment = environmentSettings(family, environment);
   const settings = { ...ofEnvironment.values, ...entry.settings };
-  // the address belongs to the account whose id is the family's, like the key
+  // Like the key, the address belongs to the account whose id is the family's.
   const address: Found<string> =
     entry.baseUrl === null && id === family.id ? environmentBaseUrl(family, environment) : { value: null, faults: [] };
   const baseUrl = entry.baseUrl ?? address.value ?? family.baseUrl;
@@ -136,7 +140,7 @@ function entryCredentials(
   const keys = entryKeysOf(family).filter((key) => key !== "api_keys");
   if (needsNone(family)) return [];
   if (id !== family.id) {
-    // the variable belongs to the account whose id is the family's; another account has its own
+    // The variable belongs to the account whose id is the family's; another account has its own.
     if (entry.baseUrl === null)
       notices.push(
         `${place} has no ${keys.join(" or ")}; an id of one's own does not take ${variable ?? "the environment's"} by itself`,
@@ -172,16 +176,22 @@ function noCredential(id: string, family: ProviderFamily): string {
     : `providers.${id} has no credential: ${credentialCure(family, id)}`;
 }
 
-/** Servers that people run themselves, on this machine unless they say otherwise: what a key is for, if anything, is theirs to say. */
+/**
+ * Servers that operators run themselves, on this machine unless configured otherwise. What a key is for, if anything,
+ * is up to the operator.
+ */
 function runsLocally({ baseUrl }: ProviderFamily): boolean {
   return baseUrl !== null && /^https?:\/\/(localhost|127\.[\d.]+|\[::1\])(:\d+)?(\/|$)/i.test(baseUrl);
 }
 
-/** Whether a credential that was given for `family` may go to `baseUrl`. A family of servers that people run themselves has no address of its own. */
+/**
+ * Whether a credential that was given for `family` may be sent to `baseUrl`. A family of servers that operators run
+ * themselves has no address of its own.
+ */
 function isOwnAddress(baseUrl: string | null, family: ProviderFamily): boolean {
   if (baseUrl === null || family.baseUrl === null) return true;
   if (runsLocally(family)) return true;
-  // a setting in the host is one label of it: any region's address is the provider's own
+  // A setting in the host stands for one label of it: the address of any region belongs to the provider.
   const [origin] = /^https?:\/\/[^/]+/i.exec(family.baseUrl) ?? [""];
   const labels = origin.split(/\{\w+\}/).map((part) => RegExp.escape(part));
   return new RegExp(`^${labels.join("[a-z0-9-]+")}$`, "i").test(new URL(baseUrl).origin);

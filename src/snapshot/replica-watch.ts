@@ -1,5 +1,5 @@
-// Follows the other gateways on the same database, and notices when their configuration files are not the one that is in use here. That is ordinary while a change
-// is rolled out, so it is told only when it lasts, and once for the same files.
+// Follows the other gateways on the same database, and detects when they use another configuration file. That is normal
+// during a rollout, so it is reported only when it lasts, and once for the same files.
 import type { Clock } from "../core/clock.ts";
 import type { ReplicaFigures } from "../observe/metrics/replica-gauges.ts";
 import type { Replica, ReplicaTable } from "../store/replicas.ts";
@@ -13,54 +13,57 @@ export interface OtherReplica {
 
 export interface ReplicaWatchOptions {
   readonly table: ReplicaTable;
-  /** Of this process; `id` is of this run. */
+  /** Of this process; `id` identifies this run. */
   readonly own: Pick<Replica, "id" | "name" | "version">;
   /** Of the configuration file that is in use now. */
   readonly fingerprint: () => string;
   readonly clock: Clock;
   readonly onDifferent: (others: readonly OtherReplica[]) => void;
-  /** All gateways use the same file again; after a difference that was told. */
+  /** All gateways use the same file again, after a reported difference. */
   readonly onSame: (replicas: number) => void;
   readonly graceMs?: number;
   readonly everyMs?: number;
 }
 
 export interface ReplicaWatch {
-  /** Those that live, by name. */
+  /** The replicas that live, by name. */
   others(): readonly OtherReplica[];
   figures(): ReplicaFigures;
-  /** Writes this one down, and reads the others. A database that does not answer changes nothing here: whoever reads the configuration from it tells that it is away. */
+  /**
+   * Registers this replica and reads the others. A database that does not answer changes nothing here; the reader of
+   * the configuration reports that.
+   */
   look(): Promise<void>;
   close(): Promise<void>;
 }
 
 const EVERY_MS = 3000;
-/** A difference that lasts so long is told. */
+/** A difference that lasts this long is reported. */
 const GRACE_MS = 10_000;
-/** A row that was the same in so many looks is of a gateway that is gone. */
+/** A row that stayed the same in this many reads belongs to a gateway that is gone. */
 const LOOKS_UNTIL_GONE = 10;
 
 interface Known {
   readonly row: Replica;
-  /** Whether its row has changed while this process looked: one that was left behind never does. */
+  /** Whether its row has changed since this process began to read: a row that was left behind never does. */
   readonly isAlive: boolean;
   readonly unchangedLooks: number;
 }
 
 interface Difference {
-  /** The fingerprints that there are. */
+  /** The different fingerprints. */
   readonly files: string;
   readonly sinceMs: number;
 }
 
-/** Begins to look at once. */
+/** Starts with the first read. */
 export function openReplicaWatch(options: ReplicaWatchOptions): ReplicaWatch {
   const watch = new FollowedReplicas(options);
   watch.begin();
   return watch;
 }
 
-/** A class, because it lives as long as the process does. */
+/** It is a class because it lives as long as the process. */
 class FollowedReplicas implements ReplicaWatch {
   readonly #options: ReplicaWatchOptions;
   #known: ReadonlyMap<string, Known> = new Map();
@@ -111,7 +114,7 @@ class FollowedReplicas implements ReplicaWatch {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     await this.#looking;
-    // a row that stays is removed by the others
+    // If this fails, the other replicas remove the row.
     await this.#options.table.leaveReplicas(this.#options.own.id).catch(() => {});
   }
 

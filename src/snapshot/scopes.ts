@@ -1,4 +1,4 @@
-// The sections `tenants:` and `projects:`: what the file says of single ones, by id.
+// The sections `tenants:` and `projects:`: the configuration of single tenants and projects, by id.
 import { z } from "zod";
 import { type PriceDocument, pricesSection } from "../accounting/price-settings.ts";
 import { type BudgetDocument, budgetsSection, type LimitDocument, limitsSection } from "../admission/settings.ts";

@@ -1,4 +1,4 @@
-// Where calls find their snapshot. It follows the configuration file and the store, and puts a new snapshot in the old one's place when
+// Provides the snapshot to calls. It follows the configuration file and the store, and replaces the snapshot when
 // either has changed; what cannot be used is reported and changes nothing.
 import { createHash } from "node:crypto";
 import type { Environment } from "../config/environment.ts";
@@ -16,8 +16,9 @@ import { openMemory } from "./memory.ts";
 import { readAhead } from "./stored.ts";
 
 /**
- * `file` and `store`: what was read cannot be used, and the former snapshot stays in use. `notice`: the snapshot is in use, and something in it is probably not as it
- * was meant. `listener`: the new snapshot is in use, and a part of the gateway failed while it took it over.
+ * `file` and `store`: what was read cannot be used, and the former snapshot stays in use. `notice`: the snapshot is in
+ * use, and something in it is probably not what was meant. `listener`: the new snapshot is in use, and a part of the
+ * gateway failed to apply it.
  */
 export interface SnapshotProblem {
   readonly source: "file" | "store" | "notice" | "listener";
@@ -27,16 +28,16 @@ export interface SnapshotProblem {
 }
 
 export interface SnapshotSourceOptions {
-  /** Null: the defaults. */
+  /** `null` for the defaults. */
   readonly file: string | null;
   readonly store: Pick<Store, "revision" | "readContents" | "watch">;
   readonly families: readonly ProviderFamily[];
   readonly environment: Environment;
-  /** It must not throw. */
+  /** Must not throw. */
   readonly onProblem: (problem: SnapshotProblem) => void;
-  /** How often the store and the file are looked at. */
+  /** How often the store and the file are checked. */
   readonly pollMs?: number;
-  /** How long one reading of the store may hold up the next one, in milliseconds; 15,000 if left out. */
+  /** How long one read of the store may delay the next one, in milliseconds; 15,000 by default. */
   readonly readTimeoutMs?: number;
   readonly clock?: Clock;
 }
@@ -44,39 +45,51 @@ export interface SnapshotSourceOptions {
 export interface SnapshotSource {
   /** The newest snapshot. A call takes one and keeps it to its end. */
   current(): Snapshot;
-  /** The configuration that `current()` was made of. */
+  /** The configuration from which `current()` was made. */
   configuration(): Configuration;
-  /** The begin of the SHA-256 of the file's text that `configuration()` was read from, of an empty one where there is no file: `sha256sum <file> | cut -c1-16`. */
+  /**
+   * The beginning of the SHA-256 of the file from which `configuration()` was read, or of an empty text when there is
+   * no file: `sha256sum <file> | cut -c1-16`.
+   */
   fingerprint(): string;
-  /** Why no call may run on `current()`, or null: the store has not been reached for a minute, and the configuration says to refuse then (decisions 2.6). */
+  /**
+   * Why no call may run on `current()`, or `null`. Calls are refused when the store has been unreachable for a minute
+   * and the configuration says to refuse then (promise 2.6).
+   */
   refusal(): string | null;
-  /** How long ago the store last answered, and what is wrong with it or with what stands in it. */
+  /** How long ago the store last answered, and what is wrong with it or with its content. */
   storeStanding(): { readonly unreachedMs: number; readonly problems: readonly string[] };
-  /** Reads file and store again, changed or not. What is wrong with them goes to `onProblem`; it never rejects. */
+  /** Reads file and store again, changed or not. Problems are reported through `onProblem`; it never rejects. */
   reload(): Promise<void>;
-  /** Calls `listener` with every snapshot after the present one. A listener that throws is reported as `listener` and stops no other. */
+  /**
+   * Calls `listener` with every later snapshot. A listener that throws is reported as `listener` and does not affect
+   * the others.
+   */
   subscribe(listener: (snapshot: Snapshot) => void): void;
-  /** Ends timers and watchers; nothing is swapped any more. The store stays open. */
+  /** Ends timers and watchers; the snapshot no longer changes. The store stays open. */
   close(): void;
 }
 
-/** How often the store and the file are looked at, unless told otherwise. */
+/** The default interval between checks of the store and the file. */
 export const POLL_MS = 250;
-/** A store that has not answered for so long is reported. */
+/** A store that has not answered for this long is reported. */
 const STORE_SILENCE_MS = 5000;
-/** What is known is stale when the store has not been reached for so long, and that is told as often. */
+/** A snapshot is stale when the store has been unreachable for this long, which is reported at the same interval. */
 const STALE_MS = 60_000;
-/** A reading that takes longer no longer holds up the next one. Its answer still counts where it comes before that of a later reading. */
+/**
+ * A read that takes longer no longer delays the next one. Its answer still counts if it arrives before that of a later
+ * read.
+ */
 const READ_TIMEOUT_MS = 15_000;
 
-/** Throws ConfigurationError or StoreError: without a first snapshot there is nothing to serve with. */
+/** Throws ConfigurationError or StoreError: the gateway cannot serve without a first snapshot. */
 export async function openSnapshotSource(options: SnapshotSourceOptions): Promise<SnapshotSource> {
   const text = options.file === null ? "" : readConfigText(options.file);
   const configuration = parseConfiguration({ ...options, file: options.file ?? "defaults", text });
   return new FollowingSource(options, { text, configuration, contents: await options.store.readContents() });
 }
 
-/** A name for people to compare, not a proof: it stands in logs, where the whole of it would only be longer. */
+/** A fingerprint is for people to compare, not a proof: in logs the whole hash would only be longer. */
 const FINGERPRINT_DIGITS = 16;
 
 function fingerprintOf(text: string): string {
@@ -114,7 +127,7 @@ class FollowingSource implements SnapshotSource {
   #storeReachedMs: number;
   #staleToldMs = 0;
   readonly #listeners: ((snapshot: Snapshot) => void)[] = [];
-  /** Readings of the store begun so far, and the newest one whose contents are in use. */
+  /** How many reads of the store have begun, and the newest one whose contents are in use. */
   #readings = 0;
   #takenReading = 0;
   #closed = false;
@@ -198,7 +211,7 @@ class FollowingSource implements SnapshotSource {
     return this.#clock.monotonic() - this.#storeReachedMs;
   }
 
-  /** Every minute again, because tokens that were revoked meanwhile still work here. */
+  /** Repeated every minute, because tokens that were revoked meanwhile still work here. */
   #tellStaleness(): void {
     const nowMs = this.#clock.monotonic();
     if (nowMs - Math.max(this.#storeReachedMs, this.#staleToldMs) < STALE_MS) return;
@@ -221,7 +234,10 @@ class FollowingSource implements SnapshotSource {
       this.#storeFault(new Error(`the database has not answered for ${STORE_SILENCE_MS / 1000} s`));
   }
 
-  /** One reading follows the other, each for a bounded time, so that a database that never answers holds up neither the next reading nor an admin's change. */
+  /**
+   * Reads run one after the other, each for a bounded time, so that a database that never answers delays neither the
+   * next read nor an admin's change.
+   */
   #lookAtStore(how: { readonly again: boolean }): Promise<void> {
     this.#storeLook = this.#storeLook.then(() => this.#readStore(how));
     return this.#storeLook;
@@ -251,13 +267,13 @@ class FollowingSource implements SnapshotSource {
     if (!again && (await store.revision()) === this.#contents.revision) return;
     const contents = await store.readContents(again ? null : this.#contents);
     await readAhead(contents.resources, this.#options.families, this.#clock);
-    // an answer that comes late must not replace that of a later reading
+    // A late answer must not replace that of a later read.
     if (reading < this.#takenReading) return;
     this.#swap(this.#configuration, contents);
     this.#takenReading = reading;
   }
 
-  /** A store that stays down is told once. */
+  /** A lasting outage of the store is reported once. */
   #storeFault(thrown: unknown): void {
     const isTold = this.#storeFailed !== null;
     this.#storeFailed = thrown instanceof Error ? thrown.message : String(thrown);
@@ -265,7 +281,7 @@ class FollowingSource implements SnapshotSource {
     this.#report("store", thrown);
   }
 
-  /** What throws before the assignments leaves the former snapshot in use, whole; what comes after them cannot take the new one back. */
+  /** An exception before the assignments leaves the former snapshot in use; nothing after them can undo the change. */
   #swap(configuration: Configuration, contents: Contents): void {
     if (this.#closed) return;
     const snapshot = compileSnapshot({

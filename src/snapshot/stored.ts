@@ -1,5 +1,6 @@
-// What the store holds, in the form of the file's entries: read with the same schemas, and what cannot be used reported and left out, so that one broken
-// document stops nothing else. A secret that does not open makes its provider unusable, and never another one in its place.
+// Reads the documents of the store into the form of the file's entries, with the same schemas. What cannot be used is
+// reported and left out, so that one invalid document affects nothing else. A secret that cannot be decrypted makes its
+// provider unusable, and never lets another provider take its place.
 import type { z } from "zod";
 import { compilePrices, type PriceDocument, priceSchema } from "../accounting/price-settings.ts";
 import { compileLimits } from "../admission/compile-limits.ts";
@@ -39,11 +40,11 @@ export interface Stored {
   readonly settings: readonly Configured<ScopeSettings>[];
   readonly providers: readonly Configured<ProviderSettings>[];
   readonly toolServers: readonly Configured<ToolServerDocument>[];
-  /** What is left out and why, a sentence each. */
+  /** What is left out, and why, with one sentence for each. */
   readonly problems: readonly string[];
 }
 
-/** What stands in its place, and what it does there. */
+/** The value of a document, or the problem with it, the value used instead, and the effect of that value. */
 type Reading<T> =
   | { readonly value: T }
   | { readonly problem: string; readonly instead: T | null; readonly does?: string };
@@ -62,12 +63,12 @@ interface Readers {
 }
 
 interface Known {
-  /** Null: it is left out. */
+  /** `null` when the document is left out. */
   readonly one: Configured<unknown> | null;
   readonly problem: string | null;
 }
 
-/** By resource, which is another object whenever it has changed. */
+/** By resource, which is a new object whenever it has changed. */
 const readings = new WeakMap<OpenedResource, Known>();
 
 function readersOf(families: readonly ProviderFamily[]): Readers {
@@ -98,7 +99,10 @@ function readersOf(families: readonly ProviderFamily[]): Readers {
   };
 }
 
-/** What its schema took and still cannot be compiled, or makes a reader fail, is left out like what the schema refuses: one document stops no other. */
+/**
+ * A document that passes its schema but cannot be compiled, or makes its reader throw, is treated like an invalid one:
+ * no document affects another.
+ */
 function unlessThrown<T>(
   read: Read<T>,
   compile: (one: Configured<T>) => unknown,
@@ -180,10 +184,13 @@ function readingOf(resource: OpenedResource, read: Read<unknown>): Known {
   return made;
 }
 
-/** Time that reading ahead may take of the process at once. */
+/** How long reading ahead may occupy the thread at a time. */
 const SLICE_MS = 5;
 
-/** Reads what is new, which compiles rules and patterns, a slice at a time: calls go on in between, and readStored() finds it done. */
+/**
+ * Reads new documents, which compiles rules and patterns, in short slices: calls continue in between, and readStored()
+ * finds the results.
+ */
 export async function readAhead(
   resources: Contents["resources"],
   families: readonly ProviderFamily[],
@@ -201,7 +208,7 @@ export async function readAhead(
     }
 }
 
-/** One that can no longer be read was there to deny something, and nobody knows what. */
+/** A policy that can no longer be read was meant to deny something unknown, so it denies everything. */
 function readPolicy(resource: OpenedResource): Reading<PolicyDocument> {
   const reading = bySchema(policySchema)(resource);
   return "value" in reading ? reading : { ...reading, ...unreadable(resource) };
@@ -214,7 +221,10 @@ function unreadable({ document }: OpenedResource): { readonly instead: PolicyDoc
   };
 }
 
-/** Settings that can no longer be read may have said that nothing is kept there, how it is redacted, and which models are enabled. */
+/**
+ * Settings that can no longer be read may have said that nothing is kept there, how content is redacted, and which
+ * models are enabled.
+ */
 function readSettings(resource: OpenedResource): Reading<ScopeSettings> {
   const reading = bySchema(scopeSettings.transform(toScopeSettings))(resource);
   if ("value" in reading) return reading;
@@ -227,7 +237,7 @@ function readSettings(resource: OpenedResource): Reading<ScopeSettings> {
   };
 }
 
-/** The models that settings of another version still name; undefined: they name none. */
+/** The models that settings of another version still name; undefined when they name none. */
 function stillNamed(document: unknown): readonly string[] | undefined {
   if (!isObject(document)) return [];
   const models = document["models"];
@@ -266,7 +276,7 @@ function wordsOf(error: z.ZodError): string {
     .join("; ");
 }
 
-/** A wider one of the same name is another server, and nobody meant that one. */
+/** A wider server of the same name is a different one, and must not be used instead. */
 const SWITCHED_OFF_SERVER = { instead: { url: "https://switched-off.invalid", enabled: false } };
 
 function readToolServer(resource: OpenedResource): Reading<ToolServerDocument> {
@@ -279,7 +289,7 @@ function readRoute(resource: OpenedResource): Reading<RouteEntry> {
   return name.success ? bySchema(routeSchema)(resource) : { problem: wordsOf(name.error), instead: null };
 }
 
-/** Of its tenant or project, so that its name stands for no other there. */
+/** The provider belongs to its tenant or project, so that its name refers to no other provider there. */
 function switchedOff(
   { name, id: own, tenantId, projectId }: OpenedResource,
   families: readonly ProviderFamily[],
@@ -315,7 +325,7 @@ function providerReader(families: readonly ProviderFamily[]): (resource: OpenedR
     const entry = toProviderEntry(id, parsed.data, known);
     if (!operators && entry.tokenUrl !== null)
       return { problem: "token_url: only an operator of the gateway may set one", instead: off };
-    // the variables of the process are the operator's, and so are its files and identities
+    // The variables, files and identities of the process belong to the operator.
     const told: string[] = [];
     const settings = entrySettings(id, entry, known.get(entry.family)!, NO_VARIABLES, told);
     if (!operators && settings.credentials.some(lentByMachine))
@@ -324,7 +334,8 @@ function providerReader(families: readonly ProviderFamily[]): (resource: OpenedR
           "it uses an identity or a file of the gateway's machine, which only an operator of the gateway may lend",
         instead: off,
       };
-    // what answers inside the gateway calls no address; a vendor's own address may lead into the operator's network as well, where names there say so
+    // A provider that runs inside the gateway calls no address. Even a vendor's own address may lead into the
+    // operator's network, if names resolve that way there.
     return { value: { ...settings, owner: off.owner!, guarded: !operators && !runsInside(known.get(entry.family)!) } };
   };
 }
