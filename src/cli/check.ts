@@ -1,11 +1,11 @@
-// `dragoman check <config>`: every mistake of a configuration file with its place.
+// `dragoman check <config>`: prints every problem of a configuration file with its position.
 import type { Environment } from "../config/environment.ts";
 import { ConfigurationError } from "../config/problem.ts";
 import { PROVIDER_FAMILIES } from "../gateway.ts";
 import { loadConfiguration } from "../snapshot/configuration.ts";
 import { printError, printJson, printLine } from "./output.ts";
 
-/** Gives the exit code: 0 when the file can be used. */
+/** Returns the exit code: 0 when the file can be used. */
 export function check(file: string, flags: { readonly json?: true }, environment: Environment): number {
   try {
     loadConfiguration({ file, families: PROVIDER_FAMILIES, environment });

@@ -1,4 +1,5 @@
-// The command `dragoman`: its subcommands, their options and help. What each does is in the file of its name.
+// The command `dragoman`: its subcommands, their options and help. Each subcommand is implemented in the file of its
+// name.
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { readEnvironment } from "../config/environment.ts";
 import { ConfigurationError } from "../config/problem.ts";
@@ -11,7 +12,10 @@ import type * as token from "./token.ts";
 import type { StoreFlags } from "./token.ts";
 import { endQuietlyWithReader, printError, printLine } from "./output.ts";
 
-/** Gives the exit code. Errors of use and of the system are one line that names the cure, never a stack. */
+/**
+ * Returns the exit code. Errors of usage and of the system are printed as one line that names the cure, never as a
+ * stack.
+ */
 export async function runCommandLine(args: readonly string[]): Promise<number> {
   let code = 0;
   endQuietlyWithReader();
@@ -193,7 +197,7 @@ function addTop(program: Command, setCode: (code: number) => void): void {
     .action(async (options) => setCode(await (await import("./top/top.ts")).top(options, readEnvironment())));
 }
 
-/** Beside what the admin API has for limits: at the store in which several gateways count. */
+/** Added to the commands of the admin API for limits: works directly on the store in which several gateways count. */
 function addLimitReconcile(limits: Command): void {
   limits
     .command("reconcile")
@@ -234,7 +238,7 @@ function addToolCommands(program: Command, setCode: (code: number) => void): voi
     );
 }
 
-/** Beside what the admin API has for webhooks. */
+/** Added to the commands of the admin API for webhooks. */
 function addWebhookCommands(webhooks: Command, setCode: (code: number) => void): void {
   const placed = (command: Command): Command =>
     gatewayOptions(command)
@@ -294,7 +298,7 @@ function addLogs(program: Command): void {
     );
 }
 
-/** Beside what the admin API has for policies. */
+/** Added to the commands of the admin API for policies. */
 function addPolicyTest(policies: Command, setCode: (code: number) => void): void {
   policies
     .command("test")
@@ -347,7 +351,10 @@ function addTokenCommands(program: Command): void {
     .action(async (id, options) => (await tokenCommands(options)).rotate(id, options, readEnvironment()));
 }
 
-/** On the database of a data folder, or over the admin API where the flags, or else the environment, name a gateway and no folder. */
+/**
+ * Works on the database of a data folder, or over the admin API when the flags, or else the environment, name a gateway
+ * and no folder.
+ */
 async function tokenCommands(flags: StoreFlags): Promise<typeof token | typeof remoteTokens> {
   const isRemote =
     flags.data === undefined &&

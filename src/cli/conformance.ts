@@ -1,4 +1,5 @@
-// `dragoman test <provider:model>`: small real calls against a live provider or server, and a table of what it keeps of the contract.
+// `dragoman test <provider:model>`: makes small real calls to a live provider or server, and prints a table of which
+// parts of the contract it fulfils.
 import type { Environment } from "../config/environment.ts";
 import { resolveConfigFile } from "../config/server-options.ts";
 import { capabilityOf } from "../core/capability.ts";
@@ -19,7 +20,10 @@ export interface ConformanceFlags {
   readonly timeout?: number;
 }
 
-/** `kept`; `lost`: an answer came that breaks the contract; `refused`: the provider or the gateway answered with an error; `not offered`: the capability table says that the provider lacks it. */
+/**
+ * `kept`: the check succeeded. `lost`: an answer came that breaks the contract. `refused`: the provider or the gateway
+ * responded with an error. `not offered`: the capability table says that the provider lacks the feature.
+ */
 export type Outcome = "kept" | "lost" | "refused" | "not offered";
 
 export interface Result {
@@ -32,7 +36,7 @@ export interface Result {
 
 const TIMEOUT_S = 60;
 
-/** Gives the exit code: 0 when nothing was lost or refused. Throws Error for an unknown check or provider. */
+/** Returns the exit code: 0 when no check was lost or refused. Throws Error for an unknown check or provider. */
 export async function conformance(model: string, flags: ConformanceFlags, environment: Environment): Promise<number> {
   const chosen = chosenChecks(flags.only);
   const snapshot = snapshotWithoutStore(flags, environment);

@@ -1,4 +1,5 @@
-// The database for commands that work on it themselves, also while a server runs on it: the one that the server of this folder and environment uses.
+// Opens the database for commands that work on it directly, even while a server runs on it: the one that a server with
+// this folder and environment uses.
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Environment } from "../config/environment.ts";
@@ -20,7 +21,7 @@ export interface DatabaseFlags {
   readonly json?: true;
 }
 
-/** Throws StoreError where there is none. */
+/** Throws StoreError when the database does not exist. */
 export function withDatabase<T>(
   flags: DatabaseFlags,
   environment: Environment,
@@ -29,7 +30,7 @@ export function withDatabase<T>(
   return using(openExistingDatabase({ ...placeOf(flags, environment), environment }), work);
 }
 
-/** Makes it where there is none. */
+/** Creates the database when it does not exist. */
 export function withAnyDatabase<T>(
   flags: DatabaseFlags,
   environment: Environment,
@@ -39,7 +40,10 @@ export function withAnyDatabase<T>(
   return using(openDatabase({ ...place, environment }), (database) => work(database, place.dataFolder));
 }
 
-/** `dragoman database create`: an empty database, also where there has been one before; what is there is left as it is. Throws StoreError. */
+/**
+ * `dragoman database create`: creates an empty database, even where there was one before; an existing database is left
+ * as it is. Throws StoreError.
+ */
 export async function create(flags: DatabaseFlags, environment: Environment): Promise<void> {
   const place = placeOf(flags, environment);
   await using(openDatabase({ ...place, environment }, true), () => Promise.resolve());
@@ -60,7 +64,7 @@ async function using<T>(opened: Promise<SealedDatabase>, work: (database: Sealed
   }
 }
 
-/** The configuration is read only where it decides: it may need variables that this shell does not have. */
+/** The configuration is read only when it matters, because it may need variables that this shell does not have. */
 function placeOf(flags: DatabaseFlags, environment: Environment): Omit<DatabaseOptions, "environment"> {
   const file = resolveConfigFile({ flags, environment });
   const named = flags.data ?? environment.dataFolder ?? "";
@@ -78,6 +82,6 @@ function namesDatabase(file: string): boolean {
   try {
     return readFileSync(file, "utf8").includes("database_url");
   } catch {
-    return false; // a file that was not needed need not be there
+    return false; // A file that was not needed may be absent.
   }
 }

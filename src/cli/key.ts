@@ -1,16 +1,17 @@
-// `dragoman key rotate`: a new master key where the key file is the gateway's own, and everything that is sealed sealed again under the newest.
+// `dragoman key rotate`: adds a new master key when the keys are in a file, and encrypts all stored secrets again under
+// the newest key.
 import type { Environment } from "../config/environment.ts";
 import { addMasterKey } from "../config/master-key.ts";
 import { type DatabaseFlags, withDatabase } from "./database.ts";
 import { printError, printJson, printLine } from "./output.ts";
 
-/** Gives the exit code: 1 where something does not open. */
+/** Returns the exit code: 1 when a secret cannot be decrypted. */
 export async function rotate(flags: DatabaseFlags, environment: Environment): Promise<number> {
   const file = await withDatabase(flags, environment, ({ keys }) => {
     if (keys.file !== null) addMasterKey(keys);
     return Promise.resolve(keys.file);
   });
-  // opened again, because the keys are read with it
+  // The database is opened again, because its keys are read when it is opened.
   const { resealed, unopened } = await withDatabase(flags, environment, ({ store }) => store.reseal());
   if (flags.json === true) printJson({ resealed, unopened, key_file: file });
   else {

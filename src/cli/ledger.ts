@@ -1,4 +1,5 @@
-// `dragoman ledger status` and `verify`: the journal's folders, read beside a server or without one. Nothing is changed.
+// `dragoman ledger status` and `verify`: read the journal's folders, with or without a running server. They change
+// nothing.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Environment } from "../config/environment.ts";
@@ -18,7 +19,7 @@ export interface LedgerFlags {
   readonly json?: true;
 }
 
-/** Gives the exit code. Throws StoreError. */
+/** Returns the exit code. Throws StoreError. */
 export function status(flags: LedgerFlags, environment: Environment): number {
   const found = statusOf(flags, environment);
   if (flags.json === true) {
@@ -41,7 +42,7 @@ export function status(flags: LedgerFlags, environment: Environment): number {
   return 0;
 }
 
-/** 0: nothing is missing, and every entry is whole. Throws StoreError. */
+/** Returns 0 when no segment is missing and every entry is complete. Throws StoreError. */
 export function verify(flags: LedgerFlags, environment: Environment): number {
   const found = statusOf(flags, environment);
   const damaged = found.filter(({ damages, gaps, setAside }) => damages.length + gaps.length + setAside.length > 0);

@@ -1,4 +1,5 @@
-// `dragoman limit reconcile`: what gateways that never come back had borrowed of `total` budgets, and reserved for their last calls, is written off, at the store of the limits.
+// `dragoman limit reconcile`: writes off, at the limit store, what gateways that are gone for good had leased of
+// `total` budgets and reserved for their last calls.
 import { reconcile, type WrittenOff } from "../admission/valkey/reconcile.ts";
 import type { Environment } from "../config/environment.ts";
 import { resolveConfigFile, resolveServerOptions } from "../config/server-options.ts";

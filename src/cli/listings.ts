@@ -1,4 +1,5 @@
-// `dragoman models`, `routes`, `providers` and `params`: what the configuration and the capability tables say, without a server.
+// `dragoman models`, `routes`, `providers` and `params`: lists what the configuration and the capability tables
+// contain, without a server.
 import { systemClock } from "../core/clock.ts";
 import type { Environment } from "../config/environment.ts";
 import { resolveConfigFile } from "../config/server-options.ts";
@@ -19,7 +20,7 @@ export interface ListingFlags {
   readonly json?: true;
 }
 
-/** The command line has no tenant: what it lists has the prices of all. */
+/** The command line has no tenant: it lists the prices that apply to all. */
 const NOBODY = { tenantId: null, projectId: null };
 
 export function models(flags: ListingFlags, environment: Environment): void {
@@ -39,7 +40,7 @@ export function models(flags: ListingFlags, environment: Environment): void {
   );
 }
 
-/** Each where it stands in the file, with what it inherits there. */
+/** Lists each route at its place in the file, with the defaults that it inherits there. */
 export function routes(flags: ListingFlags, environment: Environment): void {
   const configuration = configurationOf(flags, environment);
   const { global, tenants, projects } = routesOf(configuration);
@@ -179,7 +180,7 @@ function configurationOf(flags: Pick<ListingFlags, "config">, environment: Envir
   });
 }
 
-/** What file and environment say; nobody has an access token in it. */
+/** The snapshot of file and environment, which contains no access tokens. */
 export function snapshotWithoutStore(flags: Pick<ListingFlags, "config">, environment: Environment): Snapshot {
   return compileSnapshot({
     configuration: configurationOf(flags, environment),

@@ -1,4 +1,5 @@
-// `dragoman logs`: the log of calls over the admin API, as a table, as CSV or JSON, as it grows, one call, and what was said in it.
+// `dragoman logs`: prints the log of calls over the admin API as a table or JSON, continuously, or one call and its
+// content.
 import { stringify } from "yaml";
 import type { Environment } from "../config/environment.ts";
 import { isObject, isRawNumber, type JsonObject } from "../core/json.ts";
@@ -33,10 +34,10 @@ const COLUMNS = {
 } as const;
 const MOST = 100;
 const EVERY_MS = 1000;
-/** Rows come to the database some time after their calls have ended, and not in that order. */
+/** Rows reach the database some time after their calls have ended, and in another order. */
 const OVERLAP_MS = 10_000;
 
-/** Throws Error for what the gateway refuses. `--follow` ends with the process. */
+/** Throws Error when the gateway rejects the request. `--follow` ends with the process. */
 export async function logs(traceId: string | undefined, flags: LogFlags, environment: Environment): Promise<void> {
   const client = openAdminClient(flags, environment);
   const place = flags.all === true ? "" : placePath({ place: "either" }, flags);
@@ -61,7 +62,7 @@ export async function logs(traceId: string | undefined, flags: LogFlags, environ
 async function printOne(client: AdminClient, path: string, flags: LogFlags): Promise<void> {
   const found = await client.send("GET", path);
   if (flags.json === true) return printJson(found);
-  // YAML has no number of any length
+  // YAML cannot represent numbers of any length, so these are printed as text.
   printLine(stringify(found, (_key, value: unknown) => (isRawNumber(value) ? value.rawJSON : value)).trimEnd());
 }
 
@@ -79,7 +80,7 @@ async function purge(client: AdminClient, place: string, { dryRun, json }: LogFl
   );
 }
 
-/** What there is to filter by the gateway says itself. */
+/** The gateway itself checks which filters exist. */
 function filtersOf(filters: readonly string[]): Readonly<Record<string, string>> {
   return Object.fromEntries(
     filters.map((text) => {
@@ -102,12 +103,13 @@ async function follow(
   { json }: LogFlags,
 ): Promise<void> {
   const seen = new Map<string, number>();
-  // by the gateway's clock, which need not be ours; of all calls, so that of rare ones no look-up begins far back
+  // The start is the gateway's time of the newest of all calls: its clock may differ from this machine's, and a search
+  // for rare calls must not begin far in the past.
   const newest = async (): Promise<JsonObject | undefined> => (await client.list(path, {}, 1))[0];
   const last = await newest();
   let sinceMs = last === undefined ? 0 : endOf(last);
   const begunMs = sinceMs;
-  /** What was there before is known, and not printed. */
+  /** Calls that ended before the start are only remembered, and not printed. */
   let isBegun = false;
   for (;;) {
     const fromMs = Math.max(0, sinceMs - OVERLAP_MS);
@@ -127,7 +129,7 @@ async function follow(
       }
       isBegun = true;
       const latest = await newest();
-      // those that began before it and end later have ends of their own
+      // Calls that began earlier and end later are found by their end times.
       if (latest !== undefined) sinceMs = Math.max(sinceMs, Date.parse(cell(latest, "at")));
     } catch (thrown) {
       if (thrown instanceof RefusedRequest) throw thrown;

@@ -1,5 +1,5 @@
-// `dragoman policy test`: the policies of a file asked about sample requests, without a server and without a call. Each policy is asked by itself, so that all that
-// would speak is seen, and not only the first that denies.
+// `dragoman policy test`: evaluates the policies of a file for sample requests, without a server and without a call.
+// Each policy is evaluated by itself, so that all policies that apply are shown, and not only the first that denies.
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
@@ -52,18 +52,18 @@ const sampleSchema = z.strictObject({
     })
     .prefault({}),
   client_ip: z.string().default(""),
-  /** The moment of the call; now, if left out. */
+  /** The time of the call; the default is now. */
   now: z.iso.datetime({ offset: true }).optional(),
-  /** `<provider>:<model_name>`; the request's own model, if left out. */
+  /** `<provider>:<model_name>`; the default is the request's own model. */
   targets: z.array(z.string()).optional(),
   route: z.string().default("direct"),
-  /** What the model says, for guards on output. */
+  /** The model's answer, for guards on output. */
   answer: z.string().optional(),
   expect: z.strictObject({ outcome: z.enum(OUTCOMES), policy: z.string().optional() }).optional(),
 });
 type Sample = z.output<typeof sampleSchema>;
 
-/** One policy that spoke, where and why. */
+/** One policy that took effect, with the place and the reason. */
 interface Spoken {
   readonly policy: string;
   readonly mode: Policy["mode"];
@@ -77,11 +77,11 @@ interface Result {
   readonly outcome: Outcome;
   readonly spoke: readonly Spoken[];
   readonly expected: NonNullable<Sample["expect"]> | null;
-  /** Null: nothing was expected. */
+  /** `null` when nothing was expected. */
   readonly met: boolean | null;
 }
 
-/** Gives the exit code: 1 where an expectation is not met. Throws ConfigurationError. */
+/** Returns the exit code: 1 when an expectation is not met. Throws ConfigurationError. */
 export function policyTest({ file, request, json }: PolicyTestFlags, environment: Environment): number {
   const configured = readPolicies(file, environment);
   const results = request
@@ -97,7 +97,7 @@ export function policyTest({ file, request, json }: PolicyTestFlags, environment
   return isMet ? 0 : 1;
 }
 
-/** Guards that are dearer are told of; all classes together are not. */
+/** Only guards that cost more than this are printed; all classes together cost less. */
 const TOLD_STEPS = 2000;
 
 type GuardCost = { readonly policy: string } & ReturnType<typeof toldCost>;
@@ -160,7 +160,7 @@ function sampleFiles(path: string): readonly string[] {
     : [path];
 }
 
-/** A sample, a list of them, or a request alone. */
+/** Accepts a sample, a list of samples, or a request alone. */
 function readSamples(file: string): readonly { readonly name: string; readonly sample: Sample }[] {
   const value = parsed(file);
   const list = Array.isArray(value) ? (value as readonly unknown[]) : [value];
@@ -296,7 +296,7 @@ function principalOf({ tenant, project, token }: Sample): Principal {
   };
 }
 
-/** Denied: before any target, at every one of them, or in the answer. */
+/** The request is denied before any target, at every target, or in the answer. */
 function outcomeOf(spoke: readonly Spoken[], targets: readonly PolicyTarget[]): Outcome {
   const denied = new Set(
     spoke

@@ -1,4 +1,4 @@
-// `dragoman serve`: start, the first words, and a quiet end.
+// `dragoman serve`: starts the gateway, prints its address, and shuts it down on a signal.
 import { join, relative, sep } from "node:path";
 import type { Environment } from "../config/environment.ts";
 import {
@@ -15,7 +15,7 @@ import { assertFetchConcurrency, requiredEnvironment } from "../wire/upstream-fe
 import type { Launcher } from "./launcher.ts";
 import { printError, printLine } from "./output.ts";
 
-/** Runs until a signal ends it. Gives the exit code. */
+/** Runs until a signal ends it. Returns the exit code. */
 export async function serve(flags: ServerFlags, environment: Environment, launcher: Launcher): Promise<number> {
   const file = resolveConfigFile({ flags, environment });
   const options = resolveServerOptions({
@@ -31,12 +31,12 @@ export async function serve(flags: ServerFlags, environment: Environment, launch
     const words = startFailure(thrown, options);
     if (words === null) throw thrown;
     printError(words);
-    // the log's timer and the store would keep a process alive that serves nothing
+    // The log's timer and the store would keep the process alive although it serves nothing.
     process.exit(1);
   }
   process.on("SIGHUP", () => void gateway.reload());
   const end = ended(gateway, launcher);
-  // what the start had to say of the data comes before the line that says that it is done
+  // Log lines of the start about the data come before the line that says that it is complete.
   await gateway.logged();
   greet(gateway, options, file);
   return await end;
@@ -68,13 +68,16 @@ function greet(gateway: Gateway, options: ServerOptions, configFile: string | nu
   );
 }
 
-/** What leads the command to this gateway's database. A PostgreSQL database is found by `DATABASE_URL`, or by the configuration file that names it. */
+/**
+ * The flags that lead a command to this gateway's database. A PostgreSQL database is found by `DATABASE_URL`, or by the
+ * configuration file that names it.
+ */
 function databaseFlags({ databaseUrl, dataFolder }: ServerOptions, configFile: string | null): string {
   if (databaseUrl === null) return `--data ${quoted(dataFolder)} `;
   return configFile === null ? "" : `--config ${quoted(configFile)} `;
 }
 
-/** What runs the command line in this folder, as it can be pasted: a checkout has it on no path. */
+/** The command that runs the command line in this folder, ready to be pasted: in a checkout it is not on the PATH. */
 function commandHere(): string {
   const packageFolder = join(import.meta.dir, "../..");
   return packageFolder.split(sep).includes("node_modules")
@@ -86,12 +89,12 @@ function quoted(path: string): string {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
-/** A signal that reaches the whole process group arrives twice: once directly and once through npm or the launcher. */
+/** A signal to the whole process group arrives twice: once directly and once through npm or the launcher. */
 const SAME_SIGNAL_MS = 1500;
 
 /**
- * The first SIGTERM or SIGINT drains, the next one cuts the calls that are left, and one after that ends the process whatever is under way. The end of the launcher is
- * as a first signal: it hurries nothing.
+ * The first SIGTERM or SIGINT drains, the next one cuts the remaining calls, and a third one ends the process at once.
+ * The end of the launcher counts as a first signal: it does not cut calls.
  */
 function ended(gateway: Gateway, launcher: Launcher): Promise<number> {
   return new Promise((resolve) => {

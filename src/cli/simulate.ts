@@ -1,4 +1,5 @@
-// `dragoman simulate <config> --traffic <file>`: where calls would go while targets fail, by the gateway's own routing in virtual time. Nobody is called.
+// `dragoman simulate <config> --traffic <file>`: shows where calls would go while targets fail, with the gateway's own
+// routing in virtual time. No provider is called.
 import type { Environment } from "../config/environment.ts";
 import { PROVIDER_FAMILIES } from "../gateway.ts";
 import { loadConfiguration } from "../snapshot/configuration.ts";
@@ -47,7 +48,7 @@ export function played(
   const configuration = loadConfiguration({ file, families: PROVIDER_FAMILIES, environment });
   const traffic = readTraffic(trafficFile, environment, { configuration, environment });
   const seed = ownSeed ?? traffic.seed;
-  // chance of its own for each, so that a change of the routing leaves the targets as they are
+  // Routing and targets use separate random sequences, so that a change of the routing does not change the targets.
   const courses = createCourses({ latencies: traffic.latencies, faults: traffic.faults, random: chanceOf(~seed) });
   return {
     run: runCalls({
@@ -139,7 +140,10 @@ function totalsLine(totals: Totals): string {
   );
 }
 
-/** `1200 ms chat: answered by b after 340 ms (added 20 ms); a at 1200 ms: upstream_error 500 after 20 ms (first by order); b at ...`. */
+/**
+ * `1200 ms chat: answered by b after 340 ms (added 20 ms); a at 1200 ms: upstream_error 500 after 20 ms (first by
+ * order); b at ...`.
+ */
 function callLine({
   at_ms: atMs,
   asked,

@@ -1,5 +1,5 @@
-// `dragoman token ...`: works on the database itself, also while a server runs on it; the server follows within a second. Where a gateway is named in place of
-// a data folder, over its admin API.
+// `dragoman token ...`: works on the database directly, even while a server runs on it, which sees the change within a
+// second. When a gateway is named in place of a data folder, it works over its admin API.
 import { resolve } from "node:path";
 import { createToken, type IssuedToken, listTokens, makeOwner, revokeToken, rotateToken } from "../auth/token-admin.ts";
 import type { Environment } from "../config/environment.ts";
@@ -12,7 +12,7 @@ import { type DatabaseFlags, withAnyDatabase, withDatabase } from "./database.ts
 import { printError, printJson, printLine, printTable } from "./output.ts";
 
 export interface StoreFlags extends DatabaseFlags {
-  /** Of a gateway, in place of a data folder. */
+  /** The address of a gateway, in place of a data folder. */
   readonly url?: string;
   readonly token?: string;
   readonly tenant?: string;
@@ -58,7 +58,7 @@ export async function create(flags: CreateFlags, environment: Environment): Prom
   );
 }
 
-/** An administrator's token may be made before the server is started for the first time. */
+/** An administrator's token may be created before the server is started for the first time. */
 function isForFirstOwner({ personal, role, user }: CreateFlags): boolean {
   return personal === true && role === "owner" && user === undefined;
 }
@@ -125,7 +125,7 @@ export async function list(flags: ListFlags, environment: Environment): Promise<
     );
 }
 
-/** Once a gateway that runs on the database has had the time to read it: what is printed is often used at once. */
+/** Waits until a gateway that runs on the database has had time to read the token, because it is often used at once. */
 async function printIssued({ id, text, record }: IssuedToken, flags: DatabaseFlags): Promise<void> {
   await Bun.sleep(2 * POLL_MS);
   if (flags.json === true)

@@ -1,4 +1,5 @@
-// The admin API as the command line calls it: an address, a token, requests and whole lists. Every refusal becomes an Error in words, with the trace id.
+// The admin API client of the command line: an address, a token, requests and complete lists. Every rejected request
+// becomes an Error with a message and the trace id.
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { parseBoundedJson } from "../../wire/json.ts";
@@ -11,16 +12,18 @@ export interface GatewayFlags {
 export interface AdminRequest {
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly body?: JsonObject;
-  /** The ETag that the thing has to have still. */
+  /** The ETag that the resource must still have. */
   readonly ifMatch?: string | null;
-  /** 60,000 when left out. */
+  /** The default is 60,000. */
   readonly timeoutMs?: number;
 }
 
 export interface AdminClient {
-  /** Null: there is no body. Throws RefusedRequest, and Error where the gateway cannot be reached. */
+  /**
+   * Returns null when the response has no body. Throws RefusedRequest, and Error when the gateway cannot be reached.
+   */
   send(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, request?: AdminRequest): Promise<Json>;
-  /** All pages, up to so many entries. */
+  /** Reads all pages, up to `most` entries. */
   list(path: string, query?: AdminRequest["query"], most?: number): Promise<readonly JsonObject[]>;
 }
 
@@ -41,7 +44,7 @@ const TIMEOUT_MS = 60_000;
 const PAGE = 500;
 const MOST = 100_000;
 
-/** Throws Error where there is no token. */
+/** Throws Error when there is no token. */
 export function openAdminClient(flags: GatewayFlags, environment: Environment): AdminClient {
   const url = (flags.url ?? environment.get("DRAGOMAN_URL") ?? DEFAULT_URL).replace(/\/+$/, "");
   const token = flags.token ?? environment.get("DRAGOMAN_TOKEN");
@@ -106,7 +109,7 @@ function queryText(query: Readonly<Record<string, string | undefined>>): string 
   return given.length === 0 ? "" : `?${new URLSearchParams(given).toString()}`;
 }
 
-/** Undefined: no JSON. */
+/** Undefined when the text is not JSON. */
 function parsed(text: string): Json | undefined {
   if (text === "") return null;
   try {

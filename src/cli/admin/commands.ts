@@ -1,4 +1,4 @@
-// The commands of the admin API, made of the table of nouns.
+// The commands of the admin API, derived from the table of nouns.
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { readEnvironment } from "../../config/environment.ts";
 import type { NounFlags } from "./run.ts";
@@ -13,7 +13,6 @@ const WORDS: Readonly<Record<Verb, string>> = {
   delete: "remove one",
 };
 
-/** Each noun with its verbs. */
 export function addAdminCommands(program: Command): void {
   for (const noun of NOUNS) {
     const command =

@@ -1,4 +1,4 @@
-// What a command sends: a document out of a file or standard input, and single fields from the command line.
+// What a command sends: a document from a file or standard input, and single fields from the command line.
 import { parse } from "yaml";
 import { readConfigText } from "../../config/file.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -8,7 +8,7 @@ export interface InputFlags {
   readonly set?: readonly string[];
 }
 
-/** Throws Error for what is no mapping or no field. */
+/** Throws Error for an invalid mapping or an invalid field. */
 export async function readInput({ file, set = [] }: InputFlags): Promise<JsonObject> {
   const document =
     file === undefined ? {} : mapping(file === "-" ? await Bun.stdin.text() : readConfigText(file), file);
@@ -26,7 +26,10 @@ function mapping(text: string, file: string): JsonObject {
   return value;
 }
 
-/** `scope.user=*`, `limit=10`, `targets=["openai:gpt-5"]`: the value is YAML, so that numbers, lists and null can be said; what is none is a text. */
+/**
+ * Sets a field such as `scope.user=*`, `limit=10` or `targets=["openai:gpt-5"]`. The value is YAML, so that numbers,
+ * lists and null can be written; a value that is not valid YAML is a text.
+ */
 function withField(document: JsonObject, field: string): JsonObject {
   const at = field.indexOf("=");
   const path = field.slice(0, at).split(".");
@@ -41,7 +44,7 @@ function valueOf(text: string): Json {
   try {
     return (parse(text, { maxAliasCount: 0 }) ?? (text.trim() === "" ? "" : null)) as Json;
   } catch {
-    // `*` and the like begin something else in YAML
+    // Some texts, such as `*`, begin another construct in YAML.
     return text;
   }
 }

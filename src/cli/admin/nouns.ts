@@ -1,4 +1,4 @@
-// What the admin API has, as one table: the commands of every noun are made of its row.
+// The nouns of the admin API in one table: the commands of each noun are derived from its row.
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 
 export type Verb = "list" | "get" | "create" | "update" | "set" | "delete";
@@ -6,24 +6,24 @@ export type Verb = "list" | "get" | "create" | "update" | "set" | "delete";
 export interface Noun {
   readonly word: string;
   readonly many: string;
-  /** Below its place: `routes`. */
+  /** The last part of its path: `routes`. */
   readonly path: string;
-  /** Where it is kept: by itself, in a tenant, or in a tenant or a project. */
+  /** Where it is stored: by itself, in a tenant, or in a tenant or a project. */
   readonly place: "none" | "tenant" | "either";
   readonly verbs: readonly Verb[];
-  /** The field that the name on the command line fills; null: there is one in each place. */
+  /** The field that the name on the command line fills; `null` when each place has exactly one. */
   readonly named: "id" | "name" | "user_id" | null;
-  /** Where `The <word> <name> is` would not do. */
+  /** Replaces `The <word> <name> is` in messages where that would not fit. */
   readonly told?: string;
-  /** Field by title; a dot leads into an object. */
+  /** The field of each column by its title; a dot leads into an object. */
   readonly columns: Readonly<Record<string, string>>;
-  /** Sums, told apart by what is asked for; as CSV too. */
+  /** The rows are sums over groups, and are also available as CSV. */
   readonly sums?: true;
-  /** A field of the answer that is told this once. */
+  /** A field of the response that is shown only once. */
   readonly shownOnce?: string;
   /** What is removed together with it. A removal then has to be confirmed. */
   readonly contains?: string;
-  /** Further filters of a list. */
+  /** Additional filters of the list. */
   readonly filters?: readonly string[];
 }
 
@@ -256,7 +256,7 @@ export const NOUNS: readonly Noun[] = [
   },
 ];
 
-/** A field for a person: lists by commas, objects by their members, nothing as a dash. */
+/** A field as text: lists with commas, objects by their members, an absent value as a dash. */
 export function cell(thing: JsonObject, field: string): string {
   let value: Json | undefined = thing;
   for (const name of field.split(".")) value = isObject(value) ? value[name] : undefined;

@@ -1,4 +1,4 @@
-// What each verb does with a noun: one request, or the pages of a list, and what is printed of the answer.
+// Runs each verb on a noun: sends one request, or reads the pages of a list, and prints the result.
 import { createInterface } from "node:readline/promises";
 import { stringify } from "yaml";
 import type { Environment } from "../../config/environment.ts";
@@ -46,13 +46,15 @@ export async function runVerb(
   printShownOnce(noun.shownOnce, answer);
 }
 
-/** What was made here is told; what is masked was known before. */
+/** Prints a secret that the gateway has made; a masked one was known before. */
 export function printShownOnce(field: string | undefined, answer: Json): void {
   const value = field === undefined || !isObject(answer) ? undefined : answer[field];
   if (typeof value === "string" && !value.startsWith("*** ")) printLine(`Its ${field} is shown this once: ${value}`);
 }
 
-/** Asks on a terminal. Throws Error where the removal was not confirmed, or where there is no terminal to ask on. */
+/**
+ * Asks for confirmation on a terminal. Throws Error when the removal is not confirmed, or when there is no terminal.
+ */
 async function confirmRemoval({ word, contains }: Noun, id: string | null): Promise<void> {
   if (contains === undefined) return;
   const what = `the ${word} ${id ?? ""} with ${contains}`;
@@ -87,7 +89,7 @@ async function requestFor(
   return { query, body: { ...sent, ...name, ...own, ...tenant } };
 }
 
-/** The name under which it can be asked for again. */
+/** The name under which the resource can be requested again. */
 function told({ named }: Noun, id: string | null, answer: Json): string {
   const own = isObject(answer) && typeof answer["id"] === "string" ? answer["id"] : null;
   const shown = named === null ? null : (id ?? own);
@@ -117,7 +119,10 @@ async function printList(client: AdminClient, noun: Noun, flags: NounFlags): Pro
   );
 }
 
-/** RFC 4180, with a column for each word of the group and each sum. A cell that a spreadsheet would take for a formula begins with an apostrophe. */
+/**
+ * Prints CSV (RFC 4180) with a column for each field of the group and each sum. A cell that a spreadsheet would treat
+ * as a formula begins with an apostrophe.
+ */
 function printCsv(rows: readonly JsonObject[]): void {
   const safe = (text: string): string => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
   const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
@@ -134,7 +139,7 @@ function printCsv(rows: readonly JsonObject[]): void {
   for (const line of [(flat[0] ?? []).map(([name]) => name), ...lines]) printLine(line.join(","));
 }
 
-/** Throws Error that names the flag: the words of the API's own error are those of its query. */
+/** Throws an Error that names the flag, because the API's own error names its query parameter. */
 function grouping({ by, order }: NounFlags): Readonly<Record<string, string>> {
   const odd = by?.split(",").find((word) => !(USAGE_DIMENSIONS as readonly string[]).includes(word));
   if (odd !== undefined)

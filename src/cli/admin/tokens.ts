@@ -1,4 +1,5 @@
-// `dragoman token ...` over the admin API, for whoever is not on the machine of the database: the same flags, the same words.
+// `dragoman token ...` over the admin API, for use on another machine than that of the database, with the same flags
+// and output.
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { printJson, printLine, printTable } from "../output.ts";
@@ -15,7 +16,7 @@ const clientOf = (flags: StoreFlags, environment: Environment): AdminClient =>
     environment,
   );
 
-/** Personal tokens are the tenant's, all others a project's. */
+/** Personal tokens belong to the tenant, all others to a project. */
 function pathOf({ tenant = DEFAULT_TENANT, project }: Pick<TokenFlags, "tenant" | "project">): string {
   return project === undefined
     ? `/tenants/${encodeURIComponent(tenant)}/tokens`
@@ -62,7 +63,10 @@ export async function list(flags: TokenFlags, environment: Environment): Promise
   );
 }
 
-/** Those of the project that the flags name; without one every token of the tenant that the caller sees, personal ones first. */
+/**
+ * The tokens of the project that the flags name; without a project, all tokens of the tenant that the caller may see,
+ * personal ones first.
+ */
 async function listed(client: AdminClient, flags: TokenFlags): Promise<readonly JsonObject[]> {
   if (flags.project !== undefined) return await client.list(pathOf(flags));
   const projects = await client.list("/projects", flags.tenant === undefined ? {} : { tenant_id: flags.tenant });
@@ -72,7 +76,7 @@ async function listed(client: AdminClient, flags: TokenFlags): Promise<readonly 
   return tokens;
 }
 
-/** None where the caller may not see the personal tokens of the tenant. */
+/** Empty when the caller may not see the personal tokens of the tenant. */
 async function personalTokens(client: AdminClient, { tenant }: TokenFlags): Promise<readonly JsonObject[]> {
   try {
     return await client.list(pathOf(tenant === undefined ? {} : { tenant }));
@@ -97,7 +101,7 @@ export async function revoke(id: string, flags: TokenFlags, environment: Environ
   printLine(`The access token ${id} is revoked.`);
 }
 
-/** Where no project is named it may be a personal token, or one of the project `default`. */
+/** When no project is named, the token may be a personal one, or one of the project `default`. */
 async function atToken(
   id: string,
   flags: TokenFlags,

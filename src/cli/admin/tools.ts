@@ -1,4 +1,4 @@
-// `dragoman tools ...`: the tools of registered tool servers, as the running gateway reaches them.
+// `dragoman tools ...`: the tools of registered tool servers, called by the running gateway.
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { printError, printJson, printLine, printTable } from "../output.ts";
@@ -9,7 +9,7 @@ import { placePath, type PlaceFlags } from "./run.ts";
 
 type ToolFlags = GatewayFlags & PlaceFlags & { readonly json?: true };
 
-/** What the gateway allows itself for a tool, and a little for the way. */
+/** The gateway's own time limit for a tool, with a margin for the request itself. */
 const TIMEOUT_MS = 250_000;
 const MAX_WORDS = 100;
 
@@ -25,7 +25,7 @@ export async function list(server: string, flags: ToolFlags, environment: Enviro
   );
 }
 
-/** 1 where the server is not reached. */
+/** Returns 1 when the server cannot be reached. */
 export async function test(server: string, flags: ToolFlags, environment: Environment): Promise<number> {
   const answer = await asked(server, flags, environment, (client, path) =>
     client.send("POST", `${path}/test`, { timeoutMs: TIMEOUT_MS }),
@@ -39,7 +39,7 @@ export async function test(server: string, flags: ToolFlags, environment: Enviro
   return answer["ok"] === true ? 0 : 1;
 }
 
-/** 1 where there is no result, or the tool says that it failed. */
+/** Returns 1 when there is no result, or the tool reports a failure. */
 export async function call(
   server: string,
   tool: string,

@@ -1,4 +1,5 @@
-// `dragoman webhook ...` beyond keeping webhooks: what was delivered and what was not, once more, a test, a new secret.
+// `dragoman webhook ...` beyond creating, reading, changing and removing webhooks: lists deliveries, sends one again,
+// sends a test, makes a new secret.
 import { stringify } from "yaml";
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -9,7 +10,7 @@ import { placePath, type PlaceFlags, printShownOnce } from "./run.ts";
 
 export interface WebhookFlags extends GatewayFlags, PlaceFlags {
   readonly json?: true;
-  /** Of every tenant, and of the webhooks that stand in the file for everybody. */
+  /** Deliveries of all tenants, and of the webhooks in the file that get the events of all tenants. */
   readonly all?: true;
 }
 export interface DeliveriesFlags extends WebhookFlags {
@@ -31,7 +32,7 @@ const COLUMNS = {
   ERROR: "last_error",
 } as const;
 const MOST = 100;
-/** A test that is not tried within this time is left to itself. */
+/** How long a test waits for its first attempt before the command gives up. */
 const TEST_WAIT_MS = 30_000;
 const TEST_LOOK_MS = 250;
 
@@ -75,7 +76,7 @@ export async function redeliver(id: string, flags: WebhookFlags, environment: En
   printLine(`The delivery ${id} is in the queue again.`);
 }
 
-/** Gives the exit code: 1 where the receiver did not take it. */
+/** Returns the exit code: 1 when the receiver did not accept the event. */
 export async function test(name: string, flags: WebhookFlags, environment: Environment): Promise<number> {
   const client = openAdminClient(flags, environment);
   const queued = await client.send("POST", `${placeOf(flags)}/webhooks/${encodeURIComponent(name)}/test`);

@@ -1,4 +1,4 @@
-// `dragoman apply`: reads documents, says what would change, and changes it. A second run changes nothing.
+// `dragoman apply`: reads documents, prints what would change, and makes the changes. A second run changes nothing.
 import type { Environment } from "../../config/environment.ts";
 import type { Json } from "../../core/json.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient } from "../admin/client.ts";
@@ -16,7 +16,7 @@ export interface ApplyFlags extends GatewayFlags {
   readonly json?: true;
 }
 
-/** Gives the exit code: 1 where it stopped. */
+/** Returns the exit code: 1 when it stopped before the end. */
 export async function apply(flags: ApplyFlags, environment: Environment): Promise<number> {
   const read = await readDocuments(flags.file, environment);
   const client = openAdminClient(flags, environment);
@@ -47,7 +47,7 @@ export async function apply(flags: ApplyFlags, environment: Environment): Promis
   return failure === null && plan.readOnly.length === 0 ? 0 : 1;
 }
 
-/** One list for each kind and place. */
+/** Reads one list for each kind and place. */
 async function stateFor(wanted: readonly Wanted[], client: AdminClient): Promise<readonly There[]> {
   const asked = new Map<string, readonly [Kind, Pick<Wanted, "tenant" | "project">]>();
   for (const { kind, tenant, project } of wanted)
@@ -84,7 +84,7 @@ function sayStep({ action, what, differences }: Step, say: (line: string) => voi
 
 const SECRET = /key|secret|token|password|authorization|service_account/i;
 
-/** A secret of a document is nothing for a terminal, nor for the log of a pipeline. */
+/** A document's secret must not appear in a terminal or in the log of a pipeline. */
 function shown(path: string, value: Json | undefined): string {
   if (value === undefined) return "(not set)";
   return SECRET.test(path) && typeof value === "string" && !value.startsWith("*** ") ? "***" : JSON.stringify(value);

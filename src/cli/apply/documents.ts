@@ -1,5 +1,5 @@
-// The documents that `dragoman apply` reads and `dragoman export` writes: YAML with a kind, a place, a name and what it is to be. The same fields as in the
-// configuration file and the admin API, below `spec`.
+// The documents that `dragoman apply` reads and `dragoman export` writes: YAML with a kind, a place, a name and the
+// desired fields. `spec` has the same fields as the configuration file and the admin API.
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
@@ -9,7 +9,7 @@ import { readSecretFile } from "../../config/secret-file.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { DEFAULT_TENANT } from "../admin/run.ts";
 
-/** In the order in which they are made: each may refer to what stands before it. */
+/** In the order in which resources are created: each may refer to kinds before it. */
 export const KINDS = [
   "tenant",
   "project",
@@ -27,7 +27,7 @@ export const KINDS = [
 ] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** Where each may stand: `none` is by itself, `tenant` in one. */
+/** Where each kind is stored: `none` by itself, `tenant` in a tenant, `either` in a tenant or a project. */
 const PLACES: Readonly<Record<Kind, "none" | "tenant" | "either">> = {
   tenant: "none",
   project: "tenant",
@@ -46,17 +46,20 @@ const PLACES: Readonly<Record<Kind, "none" | "tenant" | "either">> = {
 
 export interface Wanted {
   readonly kind: Kind;
-  /** Null: of a tenant itself. */
+  /** `null` for a tenant itself. */
   readonly tenant: string | null;
   readonly project: string | null;
-  /** Of settings the word itself; of a member the user. */
+  /** The word `settings` for settings; the user for a member. */
   readonly name: string;
   readonly spec: JsonObject;
-  /** `routes.yaml:12`, for words about it. */
+  /** The document's position for messages, such as `routes.yaml:12`. */
   readonly from: string;
 }
 
-/** Of all files: YAML and JSON in folders, in the order of their names; `-` is standard input. Throws Error that names the file and line. */
+/**
+ * Reads all files: YAML and JSON in folders, in the order of their names; `-` is standard input. Throws an Error that
+ * names the file and line.
+ */
 export async function readDocuments(paths: readonly string[], variables: Variables): Promise<readonly Wanted[]> {
   const texts = await Promise.all(
     paths
@@ -129,7 +132,7 @@ function wantedOf(value: Json, from: string, variables: Variables): Wanted {
   };
 }
 
-/** `${NAME}` and `${file:/path}` stand for what they hold, so that no secret has to stand in a document. */
+/** Replaces `${NAME}` and `${file:/path}` by their values, so that a document need not contain secrets. */
 function expanded(value: Json | undefined, variables: Variables, fail: (words: string) => never): Json | undefined {
   if (typeof value === "string") {
     const { text, problems } = expand(value, variables, readSecretFile);
@@ -141,7 +144,7 @@ function expanded(value: Json | undefined, variables: Variables, fail: (words: s
     : value;
 }
 
-/** The same for the same thing. */
+/** Equal for documents of the same resource. */
 export function keyOf({ kind, tenant, project, name }: Pick<Wanted, "kind" | "tenant" | "project" | "name">): string {
   return [kind, tenant ?? "", project ?? "", name].join(" ");
 }

@@ -1,4 +1,5 @@
-// `dragoman export`: what the gateway's database holds, as documents that `dragoman apply` reads. Secrets are placeholders that stand for what is kept.
+// `dragoman export`: writes the content of the gateway's database as documents that `dragoman apply` reads. Secrets are
+// placeholders for the stored ones.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
@@ -91,7 +92,7 @@ function documentOf({ kind, tenant, project, name, spec }: There): object {
   };
 }
 
-/** One file for each kind. */
+/** Writes one file for each kind. */
 function writeFolder(folder: string, all: readonly There[]): void {
   mkdirSync(folder, { recursive: true });
   for (const [kind, some] of Map.groupBy(all, (one) => one.kind)) {

@@ -1,4 +1,4 @@
-// What the gateway has, as documents say it, and the request that makes each step of a plan.
+// The gateway's current state in the form of documents, and the request that makes each step of a plan.
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { type AdminClient, RefusedRequest } from "../admin/client.ts";
 import type { Kind, Wanted } from "./documents.ts";
@@ -22,7 +22,7 @@ const PLURAL: Readonly<Record<Kind, string>> = {
   settings: "settings",
 };
 
-/** What an answer shows beside the document. */
+/** Fields that a response shows beside the document. */
 const HEAD = new Set([
   "id",
   "name",
@@ -44,7 +44,7 @@ function pathOf(kind: Kind, { tenant, project }: Place): string {
   return `${place}/${PLURAL[kind]}`;
 }
 
-/** All of a kind in a place; none where the place is not there yet. */
+/** All resources of a kind in a place; empty when the place does not exist yet. */
 export async function readThere(client: AdminClient, kind: Kind, place: Place): Promise<readonly There[]> {
   try {
     if (kind === "settings")
@@ -53,7 +53,7 @@ export async function readThere(client: AdminClient, kind: Kind, place: Place): 
       pathOf(kind, place),
       kind === "project" ? { tenant_id: place.tenant ?? undefined } : {},
     );
-    // the file's own, which hold everywhere, are in no place
+    // Resources of the file that apply to all tenants belong to no place.
     return found
       .filter(
         (one) =>
@@ -100,7 +100,7 @@ function withoutNulls(shown: JsonObject, head: ReadonlySet<string>): JsonObject 
   );
 }
 
-/** Throws what the client throws: somebody else's change in between is refused by the ETag. */
+/** Throws what the client throws: the ETag rejects the request when the resource was changed in between. */
 export async function make(client: AdminClient, { action, what, wanted, there }: Step): Promise<void> {
   const { kind, name } = what;
   const base = pathOf(kind, what);

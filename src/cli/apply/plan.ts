@@ -1,11 +1,12 @@
-// What leads from what is there to what documents want. Pure. A secret that is kept is shown masked and cannot be compared: one that stands in the place of a masked
-// one is taken to be the same, unless it is to be sent again.
+// Computes the steps from the current state to the one that the documents describe, without side effects. A stored
+// secret is shown masked and cannot be compared: it counts as equal to the document's secret, unless secrets are to be
+// renewed.
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type Kind, keyOf, KINDS, type Wanted } from "./documents.ts";
 
-/** One thing as the gateway has it. */
+/** A resource in the gateway's current state. */
 export interface There extends Pick<Wanted, "kind" | "tenant" | "project" | "name"> {
-  /** What its path ends in: limits without a name have an id. */
+  /** The last part of its path: limits without a name have an id. */
   readonly id: string;
   readonly spec: JsonObject;
   readonly etag: string | null;
@@ -14,7 +15,7 @@ export interface There extends Pick<Wanted, "kind" | "tenant" | "project" | "nam
 
 export interface Difference {
   readonly path: string;
-  /** Undefined: it is not there. */
+  /** Undefined when the field is absent. */
   readonly from: Json | undefined;
   readonly to: Json | undefined;
 }
@@ -28,21 +29,22 @@ export interface Step {
 }
 
 export interface PlanOptions {
-  /** Remove what is configured in the same places, of the same kinds, and not wanted. */
+  /** Remove resources of the same kinds in the same places that no document describes. */
   readonly prune: boolean;
-  /** Send secrets again where the gateway has one already. */
+  /** Send secrets again even where the gateway has one already. */
   readonly renewSecrets: boolean;
 }
 
 export interface ApplyPlan {
   readonly steps: readonly Step[];
   readonly unchanged: number;
-  /** Wanted otherwise than in the configuration file, which goes before. */
+  /** Resources that differ from the configuration file, which takes precedence. */
   readonly readOnly: readonly Wanted[];
 }
 
-/** Tenants, projects, users and their roles are never removed for standing in no document. */
+/** Tenants, projects and users are changed by patches, which leave other fields as they are. */
 const PATCHED: ReadonlySet<Kind> = new Set(["tenant", "project", "user"]);
+/** Kinds that `prune` removes. Tenants, projects, users and their roles are never removed. */
 const PRUNED: ReadonlySet<Kind> = new Set([
   "provider",
   "tool_server",
@@ -53,7 +55,7 @@ const PRUNED: ReadonlySet<Kind> = new Set([
   "budget",
   "webhook",
 ]);
-/** Made and changed by the gateway where a document says nothing of them. */
+/** The gateway makes and changes these fields where a document does not contain them. */
 const KEPT_SECRETS: ReadonlySet<string> = new Set(["secret", "previous_secret", "previous_secret_until"]);
 
 export function planOf(
@@ -76,7 +78,7 @@ export function planOf(
   return { steps: [...steps, ...(prune ? removals(wanted, there) : [])], unchanged, readOnly };
 }
 
-/** What stands there already, by its name or id. */
+/** Finds the current resource by its name or id. */
 export function presentIn(there: readonly There[]): (wanted: Wanted) => There | undefined {
   const known = new Map(there.map((one) => [keyOf(one), one]));
   return (one) =>
@@ -90,7 +92,7 @@ export function presentIn(there: readonly There[]): (wanted: Wanted) => There | 
     );
 }
 
-/** Of what is patched and not replaced only the fields that are wanted. */
+/** For a resource that is patched and not replaced, only the fields that the document contains. */
 function comparable({ kind, spec }: Wanted, there: There | undefined): JsonObject {
   const own = there?.spec ?? {};
   if (kind === "webhook" && spec["secret"] === undefined)
@@ -113,13 +115,13 @@ function removals(wanted: readonly Wanted[], there: readonly There[]): readonly 
       !named.has(keyOf(one)) &&
       !named.has(keyOf({ ...one, name: one.id })),
   );
-  // what is referred to goes after what refers to it
+  // A resource is removed after those that refer to it.
   return inOrder(surplus)
     .toReversed()
     .map((one) => ({ action: "remove", what: one, wanted: null, there: one, differences: [] }));
 }
 
-/** By kind; among routes those first that others fall back to. */
+/** Sorts by kind, and routes so that the targets of fallbacks come first. */
 function inOrder<Of extends Pick<Wanted, "kind" | "name" | "spec">>(wanted: readonly Of[]): readonly Of[] {
   return KINDS.flatMap((kind) => {
     const all = wanted.filter((one) => one.kind === kind);
@@ -164,7 +166,7 @@ function differencesOf(
 ): readonly Difference[] {
   if (isObject(from) && isObject(to)) {
     const names = [...new Set([...Object.keys(from), ...Object.keys(to)])];
-    // null is "not set" in every document
+    // null means "not set" in every document.
     return names.flatMap((name) =>
       differencesOf(
         from[name] ?? undefined,
@@ -180,7 +182,7 @@ function differencesOf(
   return JSON.stringify(from) === JSON.stringify(to) ? [] : [{ path, from, to }];
 }
 
-/** What is sent: a masked secret in a document stands for the one that is kept, whatever it was called when it was exported. */
+/** The spec to send: a masked secret in a document stands for the stored one, whatever its mask was at the export. */
 export function specToSend(wanted: Json | undefined, there: Json | undefined): Json | undefined {
   if (isMasked(wanted) && isMasked(there)) return there;
   if (Array.isArray(wanted))

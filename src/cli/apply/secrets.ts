@@ -1,11 +1,12 @@
-// Secrets of an export that the gateway does not have: another gateway's, shown masked. Each is asked for by the name of a variable, before anything is changed.
+// Secrets of an export that the gateway does not have, because another gateway showed them masked. Each is read from a
+// named variable before anything is changed.
 import type { Variables } from "../../config/expansion.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { titleOf, type Wanted } from "./documents.ts";
 import { isMasked, presentIn, type There } from "./plan.ts";
 
 export interface MissingSecret {
-  /** `provider theirs (tenant acme): api_key`. */
+  /** Such as `provider theirs (tenant acme): api_key`. */
   readonly of: string;
   readonly variable: string;
   readonly from: string;
@@ -54,7 +55,7 @@ function filledIn(
   );
 }
 
-/** `SECRET_ACME_PROVIDER_THEIRS_API_KEY`. */
+/** Such as `SECRET_ACME_PROVIDER_THEIRS_API_KEY`. */
 function variableOf({ kind, tenant, project, name }: Wanted, path: string): string {
   return ["secret", project ?? tenant ?? "", kind, name, path]
     .filter((part) => part !== "")
@@ -64,7 +65,7 @@ function variableOf({ kind, tenant, project, name }: Wanted, path: string): stri
     .toUpperCase();
 }
 
-/** Two whose names differ in signs alone are two secrets. */
+/** Two secrets may have names that differ only in punctuation; the second gets a number. */
 function freeName(name: string, taken: Set<string>): string {
   let free = name;
   for (let next = 2; taken.has(free); next++) free = `${name}_${next}`;

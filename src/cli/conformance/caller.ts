@@ -1,4 +1,5 @@
-// One call of the conformance run: the gateway's own operation without a server in front of it, and what came back, put together.
+// One call of the conformance run: the gateway's own operation without a server in front of it, and its assembled
+// result.
 import { newAccessToken } from "../../auth/access-token.ts";
 import { handleChat } from "../../chat/handle.ts";
 import type { ChatContext } from "../../chat/context.ts";
@@ -23,7 +24,7 @@ export interface Came {
   readonly usage: { readonly prompt: number; readonly completion: number; readonly total: number } | null;
   /** The whole answer, or every event of the stream. */
   readonly events: readonly JsonObject[];
-  /** The stream ended with `[DONE]`; true for a plain answer. */
+  /** Whether the stream ended with `[DONE]`; true for a non-streaming answer. */
   readonly done: boolean;
   readonly warnings: readonly string[];
   readonly tookMs: number;
@@ -31,13 +32,16 @@ export interface Came {
 
 export interface Caller {
   call(body: JsonObject): Promise<Came>;
-  /** Leaves after the first event; gives the time that the gateway took to end its side, in milliseconds, or null when no stream came. */
+  /**
+   * Disconnects after the first event; returns the milliseconds that the gateway took to end its side, or null when no
+   * stream came.
+   */
   leave(body: JsonObject): Promise<number | null>;
 }
 
 const EVENT_BOUND = 16 * 1024 * 1024;
 
-/** `contextFor` makes the call's context of a snapshot that knows the run's own access token. */
+/** `contextFor` makes the context of a call from a snapshot that contains the run's own access token. */
 export function openCaller(snapshot: Snapshot, contextFor: (snapshot: Snapshot) => ChatContext): Caller {
   const { id, text, sha256 } = newAccessToken("project");
   const token: AccessToken = {
@@ -118,7 +122,7 @@ interface Building {
   logprobs: unknown;
 }
 
-/** Messages and deltas alike: a message is a delta that says everything. */
+/** Assembles messages and deltas in the same way: a message is a delta that contains everything. */
 function assembled(events: readonly JsonObject[]): Pick<Came, "error" | "choices" | "usage" | "events"> {
   const choices: Building[] = [];
   let usage: Came["usage"] = null;

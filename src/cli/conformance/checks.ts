@@ -1,5 +1,5 @@
-// The small calls of the conformance run, and what each has to bring back for the contract to be kept. A check never asks how clever a model is: where an
-// answer depends on that, its form is judged and not its words.
+// The small calls of the conformance run, and what each answer has to satisfy. A check never depends on a model's
+// abilities: where an answer does, its form is checked and not its content.
 import type { Feature } from "../../core/capability.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Came, Caller, Choice } from "./caller.ts";
@@ -7,21 +7,21 @@ import type { Came, Caller, Choice } from "./caller.ts";
 export interface Check {
   readonly id: string;
   readonly title: string;
-  /** Not offered where the capability table lacks one of them. */
+  /** The check is not offered when the capability table lacks one of these features. */
   readonly needs: readonly Feature[];
   readonly run: (caller: Caller, base: Base) => Promise<Verdict>;
 }
 
-/** What all calls of a run have in common. */
+/** The fields that all calls of a run share. */
 export interface Base extends JsonObject {
   readonly model: string;
 }
 
 export interface Verdict {
   readonly came: Came | null;
-  /** Null: kept. */
+  /** `null` when the check succeeded. */
   readonly fault: string | null;
-  /** A word for the table. */
+  /** A short note for the table. */
   readonly note?: string;
 }
 
@@ -72,16 +72,16 @@ const PLACE = {
     },
   },
 } as const;
-/** A red square of 64 by 64 points. */
+/** A red square of 64 by 64 pixels. */
 const RED_SQUARE =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAEAAAABAAQMAAACQp+OdAAAAA1BMVEX/AAAZ4gk3AAAAD0lEQVR42mNgGAWjgLoAAAJAAAEXzRIkAAAAAElFTkSuQmCC";
 
-/** Enough for a model that reasons before it speaks. */
+/** Enough tokens for a model that reasons before it answers. */
 const ROOM = { max_completion_tokens: 1024 };
 
 const first = ({ choices }: Came): Choice | undefined => choices[0];
 
-/** One call and what has to hold of it. A refusal of the call is told by the run itself. */
+/** One call and the condition that its answer has to satisfy. The run itself reports a call that was refused. */
 function check(
   id: string,
   title: string,
@@ -198,7 +198,7 @@ async function unknownModel(caller: Caller, base: Base): Promise<Verdict> {
     : { came: told, fault: "the error says nothing" };
 }
 
-/** Servers of any provider end the work when the connection goes. */
+/** Every provider's server has to end its work when the connection closes. */
 async function cancel(caller: Caller, base: Base): Promise<Verdict> {
   const tookMs = await caller.leave({ ...base, ...ROOM, messages: COUNTING });
   if (tookMs === null) return { came: null, fault: "no stream came that could be left" };

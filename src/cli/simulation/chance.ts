@@ -1,6 +1,7 @@
-// Chance that can be repeated (mulberry32, https://gist.github.com/tommyettinger/46a874533244883189143505d203312c): the same seed gives the same numbers.
+// Reproducible random numbers (mulberry32, https://gist.github.com/tommyettinger/46a874533244883189143505d203312c): the
+// same seed gives the same numbers.
 
-/** Each from 0 to below 1. */
+/** Returns numbers from 0 to below 1. */
 export function chanceOf(seed: number): () => number {
   let state = seed | 0;
   return () => {

@@ -1,10 +1,10 @@
-// Virtual time: what is to happen, in the order of its time, and of its being asked for where two times are the same. A binary heap.
+// Virtual time: events in the order of their times, and of their insertion when times are equal. A binary heap.
 
 export interface EventQueue {
   nowMs(): number;
-  /** A time that has passed is now. Gives what takes it back. */
+  /** Schedules an event; a time in the past means now. Returns the function that cancels it. */
   at(timeMs: number, happen: () => void): () => void;
-  /** Until nothing is left to happen. */
+  /** Runs until no event is left. */
   run(): void;
 }
 
@@ -27,7 +27,7 @@ export function openEventQueue(): EventQueue {
     },
     run() {
       for (let next = pop(heap); next !== undefined; next = pop(heap)) {
-        // one that was taken back does not make time pass: the run ends with what happened last
+        // A cancelled event does not advance the time: the run ends with the last event that took place.
         if (next.happen === null) continue;
         nowMs = next.timeMs;
         next.happen();

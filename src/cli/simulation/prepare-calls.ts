@@ -1,5 +1,5 @@
-// The calls of a traffic file as the engine takes them: each is a request that goes through the gateway's own parser and is prepared by its own rules.
-// Keys are not needed: every provider counts as enabled and has a credential that goes nowhere.
+// Prepares the calls of a traffic file for the engine: each is a request that passes the gateway's own parser and
+// rules. Keys are not needed: every provider counts as enabled and has a placeholder credential.
 import { everyLeg, type PlannedCall, prepare, type Prepared } from "../../chat/legs.ts";
 import { withCheckedEntries } from "../../chat/entry-request.ts";
 import { parseChatRequest } from "../../chat/parse.ts";
@@ -20,10 +20,10 @@ export interface SimulatedConfiguration {
   readonly environment: Environment;
 }
 
-/** One call of the simulation; those of one entry and user share what was prepared. */
+/** One call of the simulation; calls of one entry and user share what was prepared. */
 export interface SimulatedCall {
   readonly atMs: number;
-  /** What it asked for: a route or a model. */
+  /** The route or model that the call asked for. */
   readonly asked: string;
   readonly tenant: string;
   readonly isStream: boolean;
@@ -33,9 +33,9 @@ export interface SimulatedCall {
 }
 
 export interface PreparedCalls {
-  /** By time. */
+  /** Sorted by time. */
   readonly calls: readonly SimulatedCall[];
-  /** What any of them can reach. */
+  /** All targets that any of the calls can reach. */
   readonly targets: ReadonlySet<string>;
   readonly snapshot: Snapshot;
   readonly findings: readonly { readonly path: readonly (string | number)[]; readonly message: string }[];
@@ -57,7 +57,7 @@ export function prepareCalls(entries: readonly CallEntry[], configuration: Simul
   return { calls: calls.toSorted((a, b) => a.atMs - b.atMs), targets, snapshot, findings };
 }
 
-/** A credential of no kind that is exchanged, so that a provider of the configuration is never passed over for the lack of one. */
+/** A credential that needs no exchange, so that a configured provider is not skipped because it has no credential. */
 const PLACEHOLDER = { kind: "key", secret: "simulated", weight: 1, fromCaller: false } as const;
 
 function snapshotFor(entries: readonly CallEntry[], { configuration, environment }: SimulatedConfiguration): Snapshot {
@@ -123,7 +123,7 @@ function callOf(request: ChatRequest, entry: CallEntry, snapshot: Snapshot): Sim
   };
 }
 
-/** A word with its space is about a token. */
+/** A word with its space is about one token. */
 const FILLER = "word ";
 
 function bodyOf(entry: CallEntry): string {
@@ -169,7 +169,7 @@ function targetsOf(prepared: Prepared): readonly string[] {
   return [...everyLeg(prepared)].flatMap((leg) => leg.candidates.map(({ target }) => target.name));
 }
 
-/** The gateway's name of the field at fault, as the file has it; the entry as a whole where it has none. */
+/** The path of the faulty field as the file names it; empty, for the whole entry, when the file has no such field. */
 function pathOf(param: string | null, entry: CallEntry): readonly string[] {
   const own = /^\w+/.exec(param ?? "")?.[0] ?? "";
   const name = own === "timeout" ? "timeout_ms" : own;

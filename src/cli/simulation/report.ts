@@ -1,27 +1,28 @@
-// What a simulation comes to: numbers by route and target, by fault, and of all. Plain data, printed as JSON as it is. Times are milliseconds of virtual time.
+// The results of a simulation: numbers by route and target, by fault, and in total. It is plain data, which is printed
+// unchanged as JSON. Times are milliseconds of virtual time.
 import type { AttemptTrace, CallTrace, Run } from "./run-calls.ts";
 import { concerns, type Fault } from "./traffic-schema.ts";
 
 export type Counts = Readonly<Record<string, number>>;
 
 export interface TargetRow {
-  /** What the calls asked for: a route or a model. */
+  /** The route or model that the calls asked for. */
   readonly asked: string;
   readonly target: string;
-  /** That came to this target at all. */
+  /** The calls that had an attempt at this target. */
   readonly calls: number;
   readonly attempts: number;
   readonly hedges: number;
   readonly successes: number;
-  /** By code. */
+  /** Counted by code. */
   readonly failures: Counts;
   readonly cancelled: number;
-  /** That were not called: they cannot take the request, or had no place. */
+  /** Attempts that were not sent: the target cannot serve the request, or had no free slot. */
   readonly refused: number;
   readonly shed: number;
-  /** Of the route's calls that succeeded, those that this target answered; null: none did. */
+  /** The fraction of the route's successful calls that this target answered; `null` when none succeeded. */
   readonly share: number | null;
-  /** Of the calls that it answered: what came between the call and the attempt that answered it. */
+  /** For the calls that it answered: the time between the call and the attempt that answered it. */
   readonly added_p50_ms: number | null;
   readonly added_p95_ms: number | null;
 }
@@ -39,17 +40,17 @@ export interface FaultRow {
   readonly status: number | null;
   readonly from_ms: number;
   readonly to_ms: number;
-  /** That had an attempt which met this fault. */
+  /** The calls with an attempt that met this fault. */
   readonly calls: number;
   readonly attempts: number;
   readonly failures: Counts;
-  /** What became of these calls in the end. */
+  /** The final outcomes of these calls. */
   readonly succeeded: number;
   readonly failed: number;
   readonly added_p50_ms: number | null;
   readonly added_p95_ms: number | null;
   readonly breaker_opened: number;
-  /** From its end to the first success at a target of it; null: there was none. */
+  /** From the end of the fault to the first success at one of its targets; `null` when there was none. */
   readonly back_after_ms: number | null;
 }
 
@@ -78,7 +79,7 @@ export interface Totals {
   readonly calls: number;
   readonly succeeded: number;
   readonly failed: number;
-  /** By the code that the caller got. */
+  /** Counted by the code that the caller got. */
   readonly failures: Counts;
   readonly attempts: number;
   readonly hedges: number;
@@ -122,7 +123,7 @@ export function reportOf(
 
 function targetRows(asked: string, calls: readonly CallTrace[]): readonly TargetRow[] {
   const succeeded = calls.filter(({ code }) => code === null);
-  // as the plan has them, so that one which nobody came to is seen too
+  // Targets come from the plan, so that one without any attempt is listed too.
   const planned = new Set(
     calls[0]!.call.prepared.legs.flatMap(({ candidates }) => candidates.map(({ target }) => target.name)),
   );
@@ -245,7 +246,7 @@ function countsOf(names: readonly string[]): Counts {
   return counts;
 }
 
-/** To the microsecond: what is behind it is noise of the fractions. */
+/** Rounds to a microsecond, because further digits are noise. */
 function rounded(value: number): number {
   return Math.round(value * 1_000) / 1_000;
 }

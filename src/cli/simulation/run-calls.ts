@@ -1,4 +1,5 @@
-// The engine of src/chat/complete.ts in virtual time: the same plans, health, hedging, concurrency and verdicts, with attempts that go as the traffic file says.
+// The engine of src/chat/complete.ts in virtual time: the same plans, health, hedging, concurrency and verdicts, with
+// attempts whose outcomes the traffic file determines.
 import type { Prepared, Ready, RouteCandidate } from "../../chat/legs.ts";
 import { type ErrorCode, GatewayError } from "../../core/errors.ts";
 import type { Route } from "../../core/route.ts";
@@ -13,7 +14,9 @@ import type { SimulatedCall } from "./prepare-calls.ts";
 import type { Course, Courses } from "./upstream-course.ts";
 import { type HealthEvent, type HealthWatch, watchHealth } from "./watch-health.ts";
 
-/** `shed`: there was no place at the target. `refused`: it cannot take the request. Neither was called. */
+/**
+ * `shed`: the target had no free slot. `refused`: the target cannot serve the request. In both cases it was not called.
+ */
 export type Ending = "success" | "cancelled" | "refused" | "shed" | "failed";
 
 export interface AttemptTrace {
@@ -26,7 +29,7 @@ export interface AttemptTrace {
   ending: Ending;
   code: ErrorCode | null;
   status: number | null;
-  /** Places in the file of the faults that it met. */
+  /** Positions in the file of the faults that the attempt met. */
   faults: readonly number[];
 }
 
@@ -34,7 +37,7 @@ export interface CallTrace {
   readonly call: SimulatedCall;
   readonly attempts: readonly AttemptTrace[];
   readonly winner: AttemptTrace | null;
-  /** Null: it succeeded. */
+  /** `null` when the call succeeded. */
   readonly code: ErrorCode | null;
   readonly endedMs: number;
 }
@@ -47,11 +50,11 @@ export interface RunInput {
 }
 
 export interface Run {
-  /** In the order in which they were made. */
+  /** In the order in which the calls were made. */
   readonly calls: readonly CallTrace[];
   readonly health: readonly HealthEvent[];
   readonly endedMs: number;
-  /** Attempts that nobody settled, and calls that wait for a place for ever: 0, unless the engine has a fault. */
+  /** Attempts that were not settled, and calls that wait for a slot for ever: 0, unless the engine has a fault. */
   readonly lost: number;
 }
 
@@ -66,7 +69,7 @@ interface World extends RunInput {
 interface Live {
   readonly trace: AttemptTrace;
   readonly candidate: RouteCandidate;
-  /** Takes back what is still to happen to it. */
+  /** Cancel the events that are still scheduled for the attempt. */
   readonly undo: (() => void)[];
   undoHedge: () => void;
   probe: number;
@@ -79,11 +82,11 @@ interface Running {
   readonly prepared: Prepared;
   readonly plan: Plan<RouteCandidate>;
   endsMs: number;
-  /** The route that serves it now; null: nothing was tried so far. */
+  /** The route that serves the call now; `null` before the first attempt. */
   serving: Route | null;
   readonly attempts: AttemptTrace[];
   readonly live: Set<Live>;
-  /** Of the attempt that the plan's last step made: what `next` is told when a second one has failed too. */
+  /** The failure of the attempt that the plan's last step made: `next` receives it when the hedge has failed too. */
   failure: Failure | null;
   readonly failures: Failures<ErrorCode>;
   winner: Live | null;
@@ -159,7 +162,7 @@ function goOn(running: Running, failure: Failure | null): void {
   });
 }
 
-/** As in the engine: a route that the call is handed to has its own bound of time, and its own share of second attempts. */
+/** As in the engine: a route to which the call falls back has its own time limit and its own share of hedges. */
 function serve(running: Running, route: Route): void {
   const {
     world: { queue, hedging },
@@ -236,7 +239,7 @@ function takeBack(one: Live): void {
   for (const undo of one.undo) undo();
 }
 
-/** A target that was not called. */
+/** Records a target that was not called. */
 function passOver(running: Running, one: Live, ending: "refused" | "shed", code: ErrorCode): void {
   takeBack(one);
   Object.assign(one.trace, { ending, code, endedMs: running.world.queue.nowMs() });
@@ -260,7 +263,7 @@ function send(running: Running, one: Live, { resolved }: Ready): void {
   one.course = course;
   trace.startedMs = nowMs;
   trace.faults = course.faults;
-  // the head is taken to come with the first content
+  // The simulation assumes that the head arrives with the first content.
   const lateMs =
     nowMs +
     Math.min(
@@ -345,7 +348,7 @@ function endOf(
   return { code, isCallOver, last: { status, retryAfterMs, headMs: trace.contentMs } };
 }
 
-/** It failed before any content: another may still be under way beside it, else the plan goes on. */
+/** An attempt failed before any content: another one may still be in flight beside it, else the plan continues. */
 function over(running: Running, one: Live, failure: Failure, code: ErrorCode): void {
   running.live.delete(one);
   if (!one.trace.isHedge) {
@@ -377,7 +380,7 @@ function settle(
   trace.endedMs = queue.nowMs();
   trace.ending = ending;
   trace.code = end?.code ?? null;
-  // one that waited for its place was not called
+  // An attempt that waited for a slot was not called.
   if (one.course === null) return;
   const outcome = end !== null ? outcomeAfter(end, call.hasOwnTimeout) : ending === "success" ? "success" : "cancelled";
   const limitedMs = end?.code === "rate_limit_exceeded" ? retryAfterMs : null;

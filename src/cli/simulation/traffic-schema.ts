@@ -1,4 +1,5 @@
-// The shape of the file of `dragoman simulate --traffic`: calls, how fast targets are, and what goes wrong with them when.
+// The schema of the file of `dragoman simulate --traffic`: calls, the latencies of targets, and the faults of targets
+// with their times.
 import { z } from "zod";
 
 const FAULT_KINDS = ["dead", "stall", "status", "cut", "slow", "garbage"] as const;
@@ -60,10 +61,10 @@ export const trafficShape = z.strictObject({
   faults: z.array(faultEntry).max(MAX_ENTRIES).default([]),
 });
 
-/** Of a target that the file says nothing of. */
+/** The latency of a target that the file does not mention. */
 export const DEFAULT_LATENCY: Latency = latencyEntry.parse({});
 
-/** `<provider>:*` is everything at that provider. */
+/** `<provider>:*` matches every target of that provider. */
 export function concerns(name: string, target: string): boolean {
   return name === target || (name.endsWith(":*") && target.startsWith(name.slice(0, -1)));
 }

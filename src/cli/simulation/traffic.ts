@@ -1,4 +1,5 @@
-// Reads the file of `dragoman simulate --traffic`: YAML as the configuration is, so JSON too, and every mistake with its place.
+// Reads the file of `dragoman simulate --traffic`: YAML like the configuration, and therefore JSON too, with the
+// position of every problem.
 import type { z } from "zod";
 import type { Variables } from "../../config/expansion.ts";
 import { readConfigFile, readConfigText } from "../../config/file.ts";
@@ -65,7 +66,7 @@ function faultFindings(faults: readonly Fault[]): readonly Finding[] {
   });
 }
 
-/** A target that no call can reach is a slip of the pen. */
+/** A target that no call can reach is probably a typing mistake. */
 function targetFindings(
   { faults, latencies }: Pick<Traffic, "faults" | "latencies">,
   targets: ReadonlySet<string>,

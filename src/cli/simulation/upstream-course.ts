@@ -1,4 +1,5 @@
-// How an attempt would go if nobody ended it: when its content comes, when and how it ends, by the latencies and faults of the traffic file.
+// How an attempt would proceed if it were not ended early: when its content comes, when and how it ends, by the
+// latencies and faults of the traffic file.
 import { attemptError, failureError } from "../../chat/upstream-errors.ts";
 import type { Resolved } from "../../chat/resolve.ts";
 import { asGatewayError, type ErrorCode } from "../../core/errors.ts";
@@ -6,12 +7,12 @@ import { UpstreamFault, type UpstreamFaultKind } from "../../wire/upstream.ts";
 import { concerns, DEFAULT_LATENCY, type Fault, type Latency } from "./traffic-schema.ts";
 
 export interface Course {
-  /** Of a stream its first content, of a plain answer its end; null: it never comes. */
+  /** The time of the first content of a stream, or of the end of a non-streaming answer; `null` when it never comes. */
   readonly contentAtMs: number | null;
-  /** Infinity: it stalls for ever. */
+  /** Infinity when it never ends. */
   readonly endAtMs: number;
   readonly failure: CourseFailure | null;
-  /** Places in the file of the faults that it met. */
+  /** Positions in the file of the faults that the attempt met. */
   readonly faults: readonly number[];
 }
 
@@ -25,10 +26,10 @@ export interface Courses {
   of(resolved: Resolved, name: string, isStream: boolean, startMs: number): Course;
 }
 
-/** A refused connection, and an answer that is an error, come so fast. */
+/** The times after which a refused connection and an error response arrive. */
 const REFUSED_AFTER_MS = 1;
 const STATUS_AFTER_MS = 20;
-/** How much of the time between first content and end has passed when an answer is cut. */
+/** The fraction of the time between first content and end after which an answer is cut. */
 const CUT_AT = 0.4;
 
 export interface CourseInput {
@@ -105,7 +106,7 @@ function courseUnder(
   }
 }
 
-/** What is under way when a target dies, dies with it. */
+/** An attempt in flight fails when its target goes down. */
 function brokenByDeath(course: Course, faults: readonly NumberedFault[], startMs: number): Course {
   const death = faults.find(
     ({ kind, from_ms: fromMs }) => kind === "dead" && fromMs > startMs && fromMs < course.endAtMs,
@@ -120,7 +121,7 @@ function brokenByDeath(course: Course, faults: readonly NumberedFault[], startMs
   };
 }
 
-/** With the codes that the engine itself gives to such a failure. */
+/** Uses the codes that the engine itself gives to such a failure. */
 function failed(kind: UpstreamFaultKind, resolved: Resolved): CourseFailure {
   const error = attemptError(new UpstreamFault(kind, "simulated"), { ...resolved, retryAfterMs: null, status: null });
   return { code: asGatewayError(error).code, status: null, retryAfterMs: null };

@@ -1,16 +1,17 @@
-// What happens to the health of targets in the course of a simulation: when a breaker opens, is probed and closes, and who is left alone for a rate limit.
+// Records what happens to the health of targets during a simulation: when a breaker opens, is probed and closes, and
+// which targets are avoided because of a rate limit.
 import type { Health } from "../../routing/health.ts";
 
 export interface HealthEvent {
   readonly atMs: number;
   readonly target: string;
   readonly what: "opened" | "probed" | "closed" | "rate_limited";
-  /** Of `opened` and `rate_limited`: until when it is left alone. */
+  /** For `opened` and `rate_limited`: the time until which the target is avoided. */
   readonly untilMs: number | null;
 }
 
 export interface HealthWatch {
-  /** After every change. `probe`: what `begin` gave. */
+  /** Called after every change. `probe` is the value that `begin` returned. */
   look(key: string, nowMs: number, probe?: number): void;
   readonly events: readonly HealthEvent[];
 }

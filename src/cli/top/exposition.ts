@@ -1,17 +1,17 @@
-// What a gateway tells Prometheus, read. https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
+// Parses the metrics of a gateway. https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
 
 export interface Sample {
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
 }
 
-/** Samples by the name in front of them, `_bucket`, `_sum` and `_count` included; then by their labels as they are written. */
+/** Samples by metric name, including `_bucket`, `_sum` and `_count`, and then by the text of their labels. */
 export type Exposition = ReadonlyMap<string, ReadonlyMap<string, Sample>>;
 
 const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/;
 const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
 
-/** Lines that are none are left out. */
+/** Invalid lines are ignored. */
 export function parseExposition(text: string): Exposition {
   const all = new Map<string, Map<string, Sample>>();
   for (const line of text.split("\n")) {

@@ -1,10 +1,11 @@
-// What `dragoman top` shows, worked out of two readings of a gateway: rates, shares and quantiles of what lies between them, and how things stand in the later one.
+// What `dragoman top` shows, computed from two readings of a gateway: rates, shares and quantiles of the time between
+// them, and the state of the later one.
 import type { Json, JsonObject } from "../../core/json.ts";
 import { isObject } from "../../core/json.ts";
 import type { Exposition, Sample } from "./exposition.ts";
 
 export interface Reading {
-  /** Of a clock that only goes forward. */
+  /** A monotonic time. */
   readonly atMs: number;
   readonly metrics: Exposition;
   /** The body of `/readyz?verbose`. */
@@ -16,7 +17,7 @@ export interface Quantiles {
   readonly p95: number;
 }
 
-/** Of each thing that is told apart: a second, if nothing else is said. */
+/** Values are per second, unless a name says otherwise. */
 export interface RouteFigures {
   readonly route: string;
   readonly calls: number;
@@ -27,7 +28,7 @@ export interface RouteFigures {
 }
 export interface TargetFigures {
   readonly target: string;
-  /** `unknown`: nothing is known of it but its calls. */
+  /** `unknown` when only the calls of the target are known. */
   readonly state: string;
   readonly calls: number;
   readonly failed: number;
@@ -69,15 +70,15 @@ export interface Figures {
   readonly first_token_ms: Quantiles | null;
   readonly own_ms: Quantiles | null;
   readonly memory_bytes: number;
-  /** 1: one whole processor. */
+  /** 1 means one whole processor. */
   readonly processors: number;
   readonly routes: readonly RouteFigures[];
   readonly targets: readonly TargetFigures[];
-  /** By name; where several have the same, with its id. */
+  /** By name, with the id when several budgets have the same name. */
   readonly budgets: readonly { readonly budget: string; readonly id: string; readonly used: number }[];
   readonly integrations: readonly IntegrationFigures[];
   readonly tools: readonly ToolFigures[];
-  /** As `/readyz?verbose` says them. */
+  /** As `/readyz?verbose` shows them. */
   readonly database: Json;
   readonly limit_store: Json;
   readonly ledger: Json;
@@ -86,16 +87,19 @@ export interface Figures {
 type Is = (labels: Readonly<Record<string, string>>) => boolean;
 const ANY: Is = () => true;
 
-/** What lies between two readings. A counter that is lower than before has begun anew, with its process, and so has one that was not there. */
+/**
+ * The difference between two readings. A counter that is lower than before, or that did not exist before, has started
+ * again with its process.
+ */
 interface Between {
   readonly seconds: number;
-  /** A second. */
+  /** Per second. */
   rate(name: string, is?: Is): number;
-  /** Milliseconds, of a histogram of seconds; null: nothing was measured. */
+  /** Milliseconds, from a histogram of seconds; `null` when nothing was measured. */
   quantilesMs(name: string, is?: Is): Quantiles | null;
   now(name: string, is?: Is): number;
   samples(name: string): readonly Sample[];
-  /** Values of a label in the later reading. */
+  /** The values of a label in the later reading. */
   values(name: string, label: string): readonly string[];
 }
 
@@ -129,7 +133,10 @@ function between(before: Reading, after: Reading): Between {
   };
 }
 
-/** As Prometheus estimates it: evenly spread within a bucket; what is above the last bound counts as that. `counts` are cumulative, by upper bound. */
+/**
+ * Estimates a quantile as Prometheus does: values are spread evenly within a bucket, and values above the last bound
+ * count as that bound. `counts` are cumulative, by upper bound.
+ */
 export function quantile(share: number, counts: ReadonlyMap<number, number>): number | null {
   const buckets = [...counts].toSorted(([a], [b]) => a - b);
   const total = buckets.at(-1)?.[1] ?? 0;
@@ -197,7 +204,7 @@ export function figuresOf(before: Reading, after: Reading): Figures {
   };
 }
 
-/** The busiest first. */
+/** Sorts by calls, the most first. */
 function busiest<T extends { readonly calls: number }>(all: readonly T[], name: (one: T) => string): readonly T[] {
   return all.toSorted((a, b) => b.calls - a.calls || (name(a) < name(b) ? -1 : 1));
 }
@@ -254,11 +261,11 @@ function targetsOf(of: Between, standing: JsonObject): readonly TargetFigures[] 
     });
   const isLeftAlone = ({ state }: TargetFigures): boolean => !["closed", "unknown"].includes(state);
   const sorted = busiest(targets, ({ target }) => target);
-  // what is left alone is what somebody looks for
+  // Targets that are avoided come first, because operators look for them.
   return [...sorted.filter(isLeftAlone), ...sorted.filter((target) => !isLeftAlone(target))];
 }
 
-/** A gateway of an earlier release tells no names. */
+/** A gateway of an earlier release shows no names. */
 function budgetsOf(of: Between): Figures["budgets"] {
   const told = of
     .samples("dragoman_budget_used_ratio")

@@ -1,4 +1,5 @@
-// The picture of `dragoman top`: figures as lines that fit a terminal. Pure text; what is told in colour is told in words too.
+// The screen of `dragoman top`: figures as lines that fit a terminal, without side effects. Whatever a colour says is
+// also written as text.
 import { isObject, type Json } from "../../core/json.ts";
 import type { Figures, Quantiles } from "./figures.ts";
 
@@ -9,14 +10,13 @@ export interface ScreenSize {
 
 export interface View {
   readonly url: string;
-  /** Null: nothing has been read twice yet. */
+  /** `null` until the gateway has been read twice. */
   readonly figures: Figures | null;
-  /** Why the gateway cannot be read, and for how long; null: it can. */
+  /** Why the gateway cannot be read, and for how long; `null` when it can. */
   readonly away: { readonly words: string; readonly forMs: number } | null;
 }
 
 export type Paint = "head" | "title" | "bad" | "warn" | "plain";
-/** One piece of a line. */
 export interface Piece {
   readonly text: string;
   readonly paint: Paint;
@@ -33,7 +33,7 @@ export function screenOf(view: View, { columns, rows }: ScreenSize): readonly Li
   return [...head, ...fitted(sections, room, columns)].slice(0, rows).map((line) => cut(line, columns));
 }
 
-/** The text alone. */
+/** The text without colours. */
 export function plainText(lines: readonly Line[]): string {
   return lines
     .map((line) =>
@@ -91,7 +91,7 @@ function awayWords({ words, forMs }: { readonly words: string; readonly forMs: n
   return `AWAY for ${spanOf(forMs / 1000)}: ${words}`;
 }
 
-/** What calls lean on: in order, or what is not. */
+/** What calls depend on: that all of it works, or what does not. */
 function dependencies({ database, limit_store: limitStore, ledger }: Figures): readonly Piece[] {
   const reached = Number(field(database, "reached_ms_ago") ?? 0);
   const away = field(limitStore, "away_for_ms");
@@ -182,7 +182,10 @@ function sectionsOf({ routes, targets, budgets, integrations, tools }: Figures):
   ].filter(({ rows }) => rows.length > 0);
 }
 
-/** Every section gives up rows, the longest first, until all fit; where not even one row of each does, the last ones go. */
+/**
+ * Rows are removed from the longest sections until all fit; when not even one row of each fits, the last sections are
+ * removed.
+ */
 function fitted(sections: readonly Section[], room: number, columns: number): readonly Line[] {
   const shown = sections.slice(0, Math.max(0, Math.floor(room / 3)));
   const counts = shown.map(({ rows }) => rows.length);
@@ -191,7 +194,7 @@ function fitted(sections: readonly Section[], room: number, columns: number): re
   return shown.flatMap((section, index) => [[], ...tableLines(section, counts[index]!, columns)]);
 }
 
-/** A name has as much room as figures leave, and no less than the first of these. */
+/** The least and the greatest width of a name, which gets the space that the figures leave. */
 const [LEAST_NAME, MOST_NAME] = [16, 48];
 
 function tableLines({ title, columns, rows }: Section, count: number, cells: number): readonly Line[] {
@@ -225,7 +228,7 @@ function tableLines({ title, columns, rows }: Section, count: number, cells: num
   ];
 }
 
-/** Words to the left, figures to the right. */
+/** Text is aligned to the left, figures to the right. */
 function aligned(text: string, width: number, column: number, columns: readonly string[]): string {
   return columns[column] === "STATE" || columns[column] === "" ? text.padEnd(width) : text.padStart(width);
 }
@@ -245,7 +248,7 @@ function clipped(text: string, cells: number): string {
   return cells > 0 ? `${fits}…` : "";
 }
 
-/** Names come from a gateway that may not be one: what steers a terminal is not printed. */
+/** Names may come from a server that is not a gateway, so characters that control a terminal are replaced. */
 function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "?");
 }

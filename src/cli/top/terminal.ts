@@ -1,16 +1,17 @@
-// A terminal that shows one picture after another in the same place. https://invisible-island.net/xterm/ctlseqs/ctlseqs.html
+// A terminal that shows one screen after another in the same place.
+// https://invisible-island.net/xterm/ctlseqs/ctlseqs.html
 import type { Line, Paint, ScreenSize } from "./screen.ts";
 
 export interface Terminal {
   size(): ScreenSize;
-  /** One write for each picture: nothing is cleared that is written again, and the terminal shows it whole. */
+  /** Writes each screen at once and clears nothing that is written again, so that the terminal does not flicker. */
   show(lines: readonly Line[]): void;
-  /** Puts everything back as it was. */
+  /** Restores the terminal. */
   close(): void;
 }
 
 export interface TerminalEvents {
-  /** q, Ctrl-C, or a signal. */
+  /** Called on q, Ctrl-C, or a signal. */
   readonly onEnd: () => void;
   readonly onResize: () => void;
 }
@@ -24,10 +25,10 @@ const CODES: Readonly<Record<Paint, string>> = {
 };
 /** q, Q, Ctrl-C, Ctrl-D. */
 const END_KEYS: ReadonlySet<number> = new Set([0x71, 0x51, 3, 4]);
-/** Another screen without cursor, and back. */
+/** Switches to the alternate screen without a cursor, and back. */
 const ENTER = "\x1b[?1049h\x1b[?25l";
 const LEAVE = "\x1b[?25h\x1b[?1049l";
-/** What is between the two is shown at once, by terminals that know them. */
+/** Terminals that support these marks show the text between them at once. */
 const [BEGIN, END] = ["\x1b[?2026h\x1b[H", "\x1b[J\x1b[?2026l"];
 
 export function openTerminal({ onEnd, onResize }: TerminalEvents, hasColour: boolean): Terminal {
@@ -46,7 +47,7 @@ export function openTerminal({ onEnd, onResize }: TerminalEvents, hasColour: boo
   process.on("exit", restore);
   stdout.write(ENTER);
   return {
-    // terminals that tell no size, such as those of some containers
+    // Some terminals, such as those of containers, report no size.
     size: () => ({ columns: stdout.columns || 80, rows: stdout.rows || 24 }),
     show(lines) {
       stdout.write(`${BEGIN}${lines.map((line) => `${painted(line, hasColour)}\x1b[K`).join("\r\n")}${END}`);

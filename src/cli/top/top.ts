@@ -1,4 +1,5 @@
-// `dragoman top`: how a running gateway does, live. Reads /metrics and /readyz?verbose: on its machine without a token, from elsewhere with a token of an operator, or with the permission `ops`.
+// `dragoman top`: shows live how a running gateway performs. It reads /metrics and /readyz?verbose: on the gateway's
+// machine without a token, from elsewhere with an operator's token, or one with the permission `ops`.
 import type { Environment } from "../../config/environment.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -18,10 +19,10 @@ export interface TopFlags extends GatewayFlags {
 
 const DEFAULT_URL = "http://127.0.0.1:4100";
 const READ_MS = 5000;
-/** Rates are of the last ten seconds: of one alone they jump. */
+/** Rates are those of the last ten seconds, because rates of a single second fluctuate too much. */
 const WINDOW_MS = 10_000;
 
-/** Gives the exit code. Throws Error where the gateway cannot be read at the start. */
+/** Returns the exit code. Throws Error when the gateway cannot be read at the start. */
 export async function top(flags: TopFlags, environment: Environment): Promise<number> {
   const url = (flags.url ?? environment.get("DRAGOMAN_URL") ?? DEFAULT_URL).replace(/\/+$/, "");
   const token = flags.token ?? environment.get("DRAGOMAN_TOKEN") ?? null;
@@ -53,7 +54,9 @@ function toldAs(url: string, figures: Figures): string {
   return JSON.stringify({ url, ...figures });
 }
 
-/** A line of JSON for each reading, until somebody ends it. What cannot be read is told on standard error. */
+/**
+ * Prints a line of JSON for each reading until the process ends. A reading that fails is reported on standard error.
+ */
 async function printed(url: string, read: () => Promise<Reading>, first: Reading, intervalMs: number): Promise<number> {
   let before: Reading | null = first;
   for (;;) {
@@ -69,7 +72,7 @@ async function printed(url: string, read: () => Promise<Reading>, first: Reading
   }
 }
 
-/** Until q or Ctrl-C. A gateway that goes away is waited for. */
+/** Runs until q or Ctrl-C. A gateway that becomes unreachable is awaited. */
 async function shown(
   url: string,
   read: () => Promise<Reading>,
@@ -112,13 +115,13 @@ async function shown(
   return 0;
 }
 
-/** Those of the window, one that is just outside of it included: rates are of a whole window. */
+/** The readings of the window, including one just outside of it, because rates cover a whole window. */
 export function recent(readings: readonly Reading[], now: Reading): readonly Reading[] {
   const from = readings.findLastIndex(({ atMs }) => now.atMs - atMs >= WINDOW_MS);
   return readings.slice(Math.max(0, from));
 }
 
-/** Throws Error in words. */
+/** Throws an Error with a message for the user. */
 async function readGateway(url: string, token: string | null, clock: Clock): Promise<Reading> {
   const [metrics, standing] = await Promise.all([
     readPath(url, "/metrics", token),
@@ -147,7 +150,7 @@ async function readPath(url: string, path: string, token: string | null): Promis
       { cause: thrown },
     );
   }
-  // not ready is an answer too
+  // A gateway that is not ready still returns its state.
   if (status === 200 || (status === 503 && path !== "/metrics")) return { text };
   throw new Error(refusalWords(parsed(text), status, url));
 }
