@@ -6,7 +6,7 @@ import { retryAfterMs } from "../wire/retry-after.ts";
 import { nextTurn } from "../wire/turn.ts";
 import type { UpstreamRequest, UpstreamResponse } from "../wire/upstream.ts";
 import { GatewayError } from "../core/errors.ts";
-import { connectionPartition } from "../core/target.ts";
+import { CHOSEN_BY, connectionPartition } from "../core/target.ts";
 import type { TraceHeaders } from "../core/trace.ts";
 import type { AttemptRecorder } from "./attempt-recorder.ts";
 import type { Call } from "./call.ts";
@@ -154,11 +154,12 @@ async function send(
       ? request
       : provider.sign(request, target.credential, { nowMs: call.context.clock.now(), settings: target.settings });
   const signed = traced(signing instanceof Promise ? await signing : signing, call.traceHeaders(recorder.row.spanId));
+  const { guardedField: param } = target;
+  const subject = param === CHOSEN_BY ? `the provider that \`${CHOSEN_BY}\` names` : undefined;
   const pinnedAddress =
-    target.guardedField === null
+    param === null
       ? undefined
-      : (await checkAddress(signed.url, { allowPrivate: allowPrivateAddresses, param: target.guardedField }))
-          .pinnedAddress;
+      : (await checkAddress(signed.url, { allowPrivate: allowPrivateAddresses, param, subject })).pinnedAddress;
   const {
     limits: { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs },
     signal,

@@ -64,7 +64,7 @@ export const CATALOGUE = {
   ),
   address_not_allowed: badRequest(
     "The address of the call may not be reached from here.",
-    "Use a public http or https address, or set `providers.allow_private_addresses`.",
+    "Use a public http or https address. Those of a private network are called where the operator sets `providers.allow_private_addresses`; content is fetched from public addresses in any case.",
   ),
   content_unavailable: badRequest(
     "Content behind an address could not be fetched for a provider that takes bytes only.",
@@ -531,6 +531,19 @@ export class GatewayError extends Error {
       ...(detail !== null && { detail }),
       ...(cause !== undefined && { cause }),
       metadata: { ...this.metadata, ...more },
+    });
+  }
+
+  /** Returns the same error for a caller who knows the field by another name, which the message then quotes as well. */
+  atField(param: string): GatewayError {
+    const { metadata, headers, detail, cause } = this;
+    const message = this.param === null ? this.message : this.message.replaceAll(`\`${this.param}\``, `\`${param}\``);
+    return new GatewayError(this.code, message, {
+      param,
+      headers,
+      ...(metadata !== undefined && { metadata }),
+      ...(detail !== null && { detail }),
+      ...(cause !== undefined && { cause }),
     });
   }
 

@@ -74,8 +74,8 @@ async function openHttp(
   const { SSEClientTransport, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
   const url = new URL(to.url);
   const check = to.guarded
-    ? async (address: string): Promise<string> =>
-        (await checkAddress(address, { allowPrivate: world.allowPrivateAddresses(), param: "url" })).pinnedAddress
+    ? async (address: string, param: string): Promise<string> =>
+        (await checkAddress(address, { allowPrivate: world.allowPrivateAddresses(), param })).pinnedAddress
     : null;
   const fetch: BoundedFetch = boundedFetch({
     clock: world.clock,
@@ -83,7 +83,7 @@ async function openHttp(
     partition: `tools\n${server.key}`,
     origin: url.origin,
     headers: to.headers,
-    pinned: check === null ? null : openPinnedOrigins(check),
+    pinned: check === null ? null : openPinnedOrigins((address) => check(address, "url")),
     bounds: {
       connectTimeoutMs: CONNECT_TIMEOUT_MS,
       answerTimeoutMs: Math.max(timeoutMs, server.timeoutMs),
@@ -93,7 +93,10 @@ async function openHttp(
       maxCalls: server.maxConcurrent,
     },
   });
-  const tokens = to.oauth === null ? null : world.tokens.of(to.oauth, check ?? (() => Promise.resolve(undefined)));
+  const tokens =
+    to.oauth === null
+      ? null
+      : world.tokens.of(to.oauth, (address) => check?.(address, "oauth.token_url") ?? Promise.resolve(undefined));
   const secrets = (): readonly string[] => [...secretsOf(to), ...(tokens === null ? [] : tokens.given())];
   const authProvider =
     tokens === null

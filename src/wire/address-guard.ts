@@ -19,6 +19,8 @@ export interface AddressOptions {
   readonly allowPrivate: boolean | "never";
   /** Path of the field that holds the address, for the error. */
   readonly param: string;
+  /** What has the address, in the words of the error; the default is the field itself. */
+  readonly subject?: string | undefined;
   /** Resolves a host to all its addresses. The default is the resolver of the operating system. */
   readonly resolve?: (host: string) => Promise<readonly string[]>;
   /** Time limit of the lookup; the default is 5,000. */
@@ -33,6 +35,14 @@ export interface CheckedAddress {
 }
 
 const RESOLVE_TIMEOUT_MS = 5_000;
+
+const METADATA_REFUSED = "is a metadata service, which is never called";
+/** Names the setting, because the reader may be the operator. */
+const PRIVATE_REFUSED =
+  "is not on the public Internet, and private networks are called only where the operator sets `providers.allow_private_addresses: true` (DRAGOMAN_ALLOW_PRIVATE_ADDRESSES=1)";
+/** No setting lifts this one. */
+const PRIVATE_CONTENT_REFUSED =
+  "is not on the public Internet, and content is fetched from public addresses only: send it as a data URI";
 
 /**
  * Names under which clouds serve metadata. They are rejected before any lookup, because a lookup could return any
@@ -52,18 +62,21 @@ const METADATA_NAMES: ReadonlySet<string> = new Set([
  * that does not resolve in time.
  */
 export async function checkAddress(address: string, options: AddressOptions): Promise<CheckedAddress> {
-  const { url, host } = parseAddress(address, options.param);
+  const subject = options.subject ?? `\`${options.param}\``;
+  const { url, host } = parseAddress(address, options.param, subject);
   const candidates = isIP(host) === 0 ? await resolveHost(host, options) : [host];
   for (const candidate of candidates) {
     const range = isIP(candidate) === 0 ? "private" : addressRange(candidate);
     if (range === "metadata" || (range === "private" && options.allowPrivate !== true)) {
       // The address itself appears only in the log: an answer that names it would map the internal network for the
       // caller.
-      const words =
+      const reason =
         range === "metadata"
-          ? "is a metadata service, which is never called"
-          : `is not on the public Internet; ${options.allowPrivate === "never" ? "content is fetched from public addresses only" : "private addresses are off here"}`;
-      throw refusal(options.param, `The host of \`${options.param}\` ${words}.`, `${host} is ${candidate}`);
+          ? METADATA_REFUSED
+          : options.allowPrivate === "never"
+            ? PRIVATE_CONTENT_REFUSED
+            : PRIVATE_REFUSED;
+      throw refusal(options.param, `The host of ${subject} ${reason}.`, `${host} is ${candidate}`);
     }
   }
   // IPv4 is preferred: `localhost` often resolves to both, and servers on it listen on IPv4 only. A URL cannot express
@@ -71,11 +84,15 @@ export async function checkAddress(address: string, options: AddressOptions): Pr
   const pinnedAddress =
     candidates.find((candidate) => isIPv4(candidate)) ??
     candidates.find((candidate) => isIP(candidate) === 6 && !candidate.includes("%"));
-  if (pinnedAddress === undefined) throw unresolved(options.param, `${host} has no address`);
+  if (pinnedAddress === undefined) throw unresolved(options, `${host} has no address`);
   return { url, pinnedAddress };
 }
 
-function parseAddress(address: string, param: string): { readonly url: string; readonly host: string } {
+function parseAddress(
+  address: string,
+  param: string,
+  subject: string,
+): { readonly url: string; readonly host: string } {
   const url = URL.parse(address);
   if (url === null) throw refusal(param, `\`${param}\` has to be an http or https URL.`);
   if (url.protocol !== "http:" && url.protocol !== "https:")
@@ -84,7 +101,7 @@ function parseAddress(address: string, param: string): { readonly url: string; r
       `\`${param}\` has to be an http or https URL; got the scheme ${JSON.stringify(url.protocol.slice(0, 32))}.`,
     );
   if (url.username !== "" || url.password !== "")
-    throw refusal(param, `\`${param}\` cannot carry a user name or password; a credential goes in \`api_key\`.`);
+    throw refusal(param, `\`${param}\` cannot carry a user name or password; leave them out of the address.`);
   url.hash = "";
   // A trailing dot means the same host, but certificates and the list above hold names without it.
   if (url.hostname.endsWith(".")) url.hostname = url.hostname.slice(0, -1);
@@ -92,8 +109,7 @@ function parseAddress(address: string, param: string): { readonly url: string; r
   if (isIP(host) === 0) {
     if (host === "" || host.length > 253 || host.split(".").includes(""))
       throw refusal(param, `\`${param}\` has no valid host.`);
-    if (METADATA_NAMES.has(host))
-      throw refusal(param, `The host of \`${param}\` is a metadata service, which is never called.`, host);
+    if (METADATA_NAMES.has(host)) throw refusal(param, `The host of ${subject} ${METADATA_REFUSED}.`, host);
   }
   return { url: url.href, host };
 }
@@ -104,7 +120,7 @@ async function resolveHost(host: string, options: AddressOptions): Promise<reado
   try {
     return await withTimeout((options.resolve ?? systemLookup)(host), timeoutMs, late);
   } catch (thrown) {
-    throw unresolved(options.param, `${host}: ${thrown instanceof Error ? thrown.message : String(thrown)}`, thrown);
+    throw unresolved(options, `${host}: ${thrown instanceof Error ? thrown.message : String(thrown)}`, thrown);
   }
 }
 
@@ -116,8 +132,12 @@ function refusal(param: string, message: string, detail?: string): GatewayError 
   return new GatewayError("address_not_allowed", message, { param, ...(detail !== undefined && { detail }) });
 }
 
-function unresolved(param: string, detail: string, cause?: unknown): GatewayError {
-  return new GatewayError("upstream_connection", `The host of \`${param}\` could not be looked up.`, {
+function unresolved(
+  { param, subject = `\`${param}\`` }: AddressOptions,
+  detail: string,
+  cause?: unknown,
+): GatewayError {
+  return new GatewayError("upstream_connection", `The host of ${subject} could not be looked up.`, {
     param,
     detail,
     cause,

@@ -194,6 +194,7 @@ describe("a server that", () => {
     const { call, end } = world({}, {}, { guarded: true });
     const error = await failure(call("echo"));
     expect([error.code, end.sent.length]).toEqual(["address_not_allowed", 0]);
+    expect(error.message).toMatch(/^The host of `url` .*`providers\.allow_private_addresses: true`/);
     const allowed = world({}, {}, { guarded: true }, { allowPrivateAddresses: () => true });
     expect(await allowed.call("echo", {})).toBe("{}");
   });
@@ -269,6 +270,7 @@ describe("a server that", () => {
       ),
     );
     expect([error.code, end.tokensIssued]).toEqual(["address_not_allowed", 0]);
+    expect(error.message).toMatch(/^The host of `oauth\.token_url` .*`providers\.allow_private_addresses: true`/);
   });
 
   test("[d2.9] sends its clients elsewhere in the older form's first event is not followed", async () => {

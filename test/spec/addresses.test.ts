@@ -543,9 +543,13 @@ describe("over the real process", () => {
     expect(upstream.last().headers["authorization"]).toBe("Bearer key-of-the-file");
     const seen = upstream.seen.length;
     for (const base_url of [`${upstream.url}/v1`, upstream.url.replace("127.0.0.1", "localhost")])
-      expect(
-        ((await (await call(strict, strictToken, { base_url })).json()) as { error: { code: string } }).error.code,
-      ).toBe("address_not_allowed");
+      expect(await (await call(strict, strictToken, { base_url })).json()).toMatchObject({
+        error: {
+          code: "address_not_allowed",
+          param: "base_url",
+          message: expect.stringMatching(/^The host of `base_url` .*`providers\.allow_private_addresses: true`/),
+        },
+      });
     expect(upstream.seen.length).toBe(seen);
   });
 
@@ -569,9 +573,17 @@ describe("over the real process", () => {
 
   test("[d2.12] a provider whose own address is on the gateway's machine is not reached with an api_key, unless the file names it", async () => {
     const answer = await strict.chat({ model: "xinference:m", messages: HELLO, api_key: "k" }, { token: strictToken });
-    expect([answer.status, ((await answer.json()) as { error: { code: string } }).error.code]).toEqual([
+    expect([answer.status, await answer.json()]).toMatchObject([
       400,
-      "address_not_allowed",
+      {
+        error: {
+          code: "address_not_allowed",
+          param: "model",
+          message: expect.stringMatching(
+            /^The host of the provider that `model` names .*`providers\.allow_private_addresses: true`/,
+          ),
+        },
+      },
     ]);
   });
 

@@ -193,6 +193,19 @@ describe("addresses that no operator wrote", () => {
           ),
         ]).toEqual([as, base_url, "400 address_not_allowed"]);
       }
+    const refused = [
+      await world.send("acme.owner", "POST", `${A}/tenants/acme/providers`, provider("near")),
+      await world.send("default.owner", "POST", `${A}/tenants/acme/webhooks`, {
+        name: "near",
+        url: "http://10.1.2.3/hook",
+        events: ["*"],
+      }),
+    ];
+    for (const { body } of refused)
+      expect(body.error).toMatchObject({
+        code: "address_not_allowed",
+        message: expect.stringContaining("`providers.allow_private_addresses: true`"),
+      });
     for (const as of ["default.admin", "default.boss"])
       expect([
         as,

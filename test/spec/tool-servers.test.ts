@@ -99,6 +99,14 @@ describe("registering a tool server", () => {
         "address_not_allowed",
         "oauth.token_url",
       ]);
+      if (!url.includes("169.254"))
+        for (const [field, error] of [
+          ["url", body.error],
+          ["oauth.token_url", token.body.error],
+        ] as const) {
+          expect(error.message).toContain(`The host of \`${field}\``);
+          expect(error.message).toContain("`providers.allow_private_addresses: true`");
+        }
     }
   });
 

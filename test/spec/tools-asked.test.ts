@@ -1,9 +1,10 @@
 // decisions 10.1: which tool servers a request may name, with which of their tools, and what is refused about it.
 import { describe, expect, test } from "bun:test";
-import { GatewayError } from "../../src/core/errors.ts";
+import type { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { parseChatRequest } from "../../src/chat/parse.ts";
 import { stubGateway } from "../harness/in-process.ts";
+import { checkAddress } from "../../src/wire/address-guard.ts";
 import { failureOf, PRINCIPAL, sessionWorld, toolOf, USER } from "../harness/tool-sessions.ts";
 
 interface Refusal {
@@ -247,15 +248,33 @@ describe("[d10.1] permission and scope", () => {
     expect([...keys].join(" ")).not.toContain("tools.test");
   });
 
-  test("[d2.12] an address that may not be called is 400 with the path", async () => {
-    const world = sessionWorld({
-      own: { tools: new GatewayError("address_not_allowed", "The host is a metadata service.") },
-    });
-    expect(
-      await failureOf(
-        world.open({ tools: [{ type: "mcp", server_label: "own", server_url: "http://169.254.169.254/mcp" }] }),
-      ),
-    ).toBe("400 address_not_allowed tools[0].server_url");
+  test("[d2.12] an address that may not be called is 400 with the path and the guard's reason", async () => {
+    const refused = await checkAddress("http://10.1.2.3/mcp", { allowPrivate: false, param: "url" }).catch(
+      (thrown: unknown) => thrown as GatewayError,
+    );
+    const world = sessionWorld({ own: { tools: refused as GatewayError } });
+    const error = await world
+      .open({ tools: [{ type: "mcp", server_label: "own", server_url: "http://10.1.2.3/mcp" }] })
+      .then(
+        () => null,
+        (thrown: unknown) => thrown as GatewayError,
+      );
+    expect([error!.entry.status, error!.code, error!.param, error!.message]).toEqual([
+      400,
+      "address_not_allowed",
+      "tools[0].server_url",
+      expect.stringMatching(/^The host of `tools\[0\]\.server_url` .*`providers\.allow_private_addresses: true`/),
+    ]);
+    // of a registered server the caller named no address, and it is one that could not be asked
+    const registered = await world.open({ tools: [{ type: "mcp", server_label: "own" }] }).then(
+      () => null,
+      (thrown: unknown) => thrown as GatewayError,
+    );
+    expect([registered!.code, registered!.param, registered!.message]).toEqual([
+      "tool_server_failed",
+      "tools[0].server_label",
+      expect.stringMatching(/own could not be asked\. .*`providers\.allow_private_addresses: true`/),
+    ]);
   });
 
   test("[d3.4] entries of fallbacks and model_list cannot change the tools of a call with tool servers, nor bring any", async () => {

@@ -242,6 +242,26 @@ describe("checkAddress", () => {
     }
   });
 
+  test("[d2.12] the refusal of a private address names the field and the setting that allows it, and that of a metadata service names no setting", async () => {
+    const { message } = await refusal("http://10.1.2.3/");
+    for (const words of [
+      "`base_url`",
+      "`providers.allow_private_addresses: true`",
+      "DRAGOMAN_ALLOW_PRIVATE_ADDRESSES=1",
+    ])
+      expect(message).toContain(words);
+    const chosen = await refusal("http://10.1.2.3/", { param: "model", subject: "the provider that `model` names" });
+    expect([chosen.param, chosen.message]).toEqual([
+      "model",
+      expect.stringMatching(/^The host of the provider that `model` names is not on .*allow_private_addresses/),
+    ]);
+    for (const address of ["http://169.254.169.254/", "http://metadata/"])
+      expect((await refusal(address)).message).not.toContain("allow_private_addresses");
+    expect((await refusal("http://10.1.2.3/", { allowPrivate: "never" })).message).not.toContain(
+      "allow_private_addresses",
+    );
+  });
+
   test("[d2.12] metadata services are refused by address and by name, also where private ranges are allowed", async () => {
     const refused = [
       "http://169.254.169.254/latest/meta-data/",

@@ -103,12 +103,7 @@ async function listed(asked: AskedToolServer, server: ToolServer, { context, sig
   } catch (thrown) {
     if (signal.aborted) throw signal.reason;
     const error = asGatewayError(thrown);
-    if (error.code === "address_not_allowed" && asked.url !== null)
-      throw new GatewayError(error.code, `${asked.path}.server_url may not be called from here.`, {
-        param: `${asked.path}.server_url`,
-        cause: thrown,
-        ...(error.detail !== null && { detail: error.detail }),
-      });
+    if (error.code === "address_not_allowed" && asked.url !== null) throw error.atField(`${asked.path}.server_url`);
     if (error.code === "internal_error") throw thrown;
     return { asked, server, tools: [], failure: error };
   }
@@ -120,10 +115,12 @@ function demandSomeAnswer(listings: readonly Listing[]): void {
   const [first] = failed;
   if (first === undefined) return;
   const labels = failed.map(({ server }) => server.label).join(", ");
-  const { detail, message } = first.failure!;
+  const { code, detail, message } = first.failure!;
+  // the gateway itself wrote this one, for the operator to act on, and it names no host
+  const reason = code === "address_not_allowed" ? ` ${message}` : "";
   throw new GatewayError(
     "tool_server_failed",
-    `No tool can be listed: ${failed.length === 1 ? "the tool server" : "the tool servers"} ${labels} could not be asked.`,
+    `No tool can be listed: ${failed.length === 1 ? "the tool server" : "the tool servers"} ${labels} could not be asked.${reason}`,
     {
       param: `${first.asked.path}.server_label`,
       detail: `${message}${detail === null ? "" : ` ${detail}`}`,
