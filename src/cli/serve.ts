@@ -7,6 +7,7 @@ import {
   type ServerFlags,
   type ServerOptions,
 } from "../config/server-options.ts";
+import { MASTER_KEY_VARIABLES } from "../config/master-key.ts";
 import { systemClock } from "../core/clock.ts";
 import { VERSION } from "../core/version.ts";
 import { type Gateway, openGateway, PROVIDER_FAMILIES } from "../gateway.ts";
@@ -38,7 +39,7 @@ export async function serve(flags: ServerFlags, environment: Environment, launch
   const end = ended(gateway, launcher);
   // Log lines of the start about the data come before the line that says that it is complete.
   await gateway.logged();
-  greet(gateway, options, file);
+  greet(gateway, options, file, environment);
   return await end;
 }
 
@@ -56,10 +57,12 @@ function startFailure(
   return null;
 }
 
-function greet(gateway: Gateway, options: ServerOptions, configFile: string | null): void {
+function greet(gateway: Gateway, options: ServerOptions, configFile: string | null, environment: Environment): void {
   printLine(`Dragoman ${VERSION} listens on ${gateway.url} (data in ${options.dataFolder})`);
   if (gateway.firstToken === null) {
-    printLine(`Another access token: ${commandHere()} token create ${databaseFlags(options, configFile)}--name <name>`);
+    const { variables, flags } = wayToDatabase(options, configFile, environment);
+    const where = variables.length === 0 ? "" : ` (with this gateway's ${variables.join(", ")} in the environment)`;
+    printLine(`Another access token${where}: ${[commandHere(), "token create", ...flags].join(" ")} --name <name>`);
     return;
   }
   printLine(`\nAccess token, shown this once:\n\n  ${gateway.firstToken}\n\nTry it:\n`);
@@ -69,12 +72,24 @@ function greet(gateway: Gateway, options: ServerOptions, configFile: string | nu
 }
 
 /**
- * The flags that lead a command to this gateway's database. A PostgreSQL database is found by `DATABASE_URL`, or by the
- * configuration file that names it.
+ * What leads a command to this gateway's database and its master key. PostgreSQL is found by `DATABASE_URL`, or else by
+ * the configuration file that names it; the data folder then matters only when it holds the key. The variables are
+ * given by name, because their values are secrets.
  */
-function databaseFlags({ databaseUrl, dataFolder }: ServerOptions, configFile: string | null): string {
-  if (databaseUrl === null) return `--data ${quoted(dataFolder)} `;
-  return configFile === null ? "" : `--config ${quoted(configFile)} `;
+function wayToDatabase(
+  { databaseUrl, dataFolder }: ServerOptions,
+  configFile: string | null,
+  environment: Environment,
+): { readonly variables: readonly string[]; readonly flags: readonly string[] } {
+  const key = MASTER_KEY_VARIABLES.find((name) => environment.get(name) !== undefined);
+  const isUrlInFile = databaseUrl !== null && environment.databaseUrl === null;
+  return {
+    variables: [...(environment.databaseUrl === null ? [] : ["DATABASE_URL"]), ...(key === undefined ? [] : [key])],
+    flags: [
+      ...(isUrlInFile && configFile !== null ? [`--config ${quoted(configFile)}`] : []),
+      ...(databaseUrl === null || key === undefined ? [`--data ${quoted(dataFolder)}`] : []),
+    ],
+  };
 }
 
 /** The command that runs the command line in this folder, ready to be pasted: in a checkout it is not on the PATH. */

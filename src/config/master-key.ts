@@ -29,6 +29,8 @@ export interface MasterKeys {
 
 const VARIABLE = "DRAGOMAN_MASTER_KEY";
 const FILE_VARIABLE = "DRAGOMAN_MASTER_KEY_FILE";
+/** The variables from which the keys come; with none of them they are in the data folder. */
+export const MASTER_KEY_VARIABLES: readonly string[] = [VARIABLE, FILE_VARIABLE];
 const CURE = "make one with: openssl rand -base64 32";
 
 /**

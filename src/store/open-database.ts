@@ -60,7 +60,8 @@ async function opened(
   if (loss !== null)
     demandNone({ name: `The database ${file}`, loss, left: leftBehind(place), place, databaseUrl }, whereNone);
   try {
-    mkdirSync(dataFolder, { recursive: true, mode: OWNERS_FOLDER });
+    // A command that needs an existing database makes no folder: with PostgreSQL it may have been given none.
+    if (whereNone !== "open") mkdirSync(dataFolder, { recursive: true, mode: OWNERS_FOLDER });
   } catch (error) {
     throw new StoreError(
       "unusable",

@@ -1,8 +1,14 @@
 // Two gateways on one PostgreSQL, as on two machines: what is changed at one is in use at both within a second, and a database that is gone stops changes only.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type GatewayProcess, runCli, startGateway, cleanEnvironment } from "../harness/gateway-process.ts";
+import {
+  type GatewayProcess,
+  projectFolder,
+  runCli,
+  startGateway,
+  cleanEnvironment,
+} from "../harness/gateway-process.ts";
 import { startPostgres } from "../harness/postgres-server.ts";
 
 const PASSWORD = "pg-password-that-nobody-may-see";
@@ -42,6 +48,26 @@ async function untilAll(token: string, status: number): Promise<number> {
   return performance.now() - startedMs;
 }
 
+/** What a start that shows no token says of making one: which variables it takes, and the command. */
+const hintOf = (gateway: GatewayProcess): readonly [string, string | undefined, string] =>
+  /^Another access token(?: \(with this gateway's (.+) in the environment\))?: (.*)$/m.exec(
+    gateway.output(),
+  ) as unknown as readonly [string, string | undefined, string];
+
+async function pasted(command: string, own: Readonly<Record<string, string>>, cwd: string): Promise<string> {
+  // the command is relative to the folder in which the gateway was started
+  const there = command.replace(/^node \S+/, `node ${join(projectFolder, "bin/dragoman.mjs")}`);
+  const child = Bun.spawn(["bash", "-c", `${there.replace("<name>", "pasted")} --json`], {
+    cwd,
+    env: cleanEnvironment(own),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  expect([code, stderr]).toEqual([0, ""]);
+  return stdout;
+}
+
 const cli = (...args: readonly string[]) =>
   runCli([...args, "--data", one.dataFolder, "--json"], cleanEnvironment(environment));
 
@@ -51,6 +77,37 @@ describe.skipIf(server === null)("two gateways on one PostgreSQL", () => {
     expect(two.firstToken).toBeNull();
     expect(await untilAll(one.firstToken!, 200)).toBeLessThan(2_000);
   });
+
+  test("[d2.8] a start that finds the tokens of others says how to make another, with what leads to this database and not to the new data folder, and that command works as it is pasted", async () => {
+    const [, variables, command] = hintOf(two);
+    expect(variables).toBe("DATABASE_URL, DRAGOMAN_MASTER_KEY");
+    expect(command).toMatch(/^node \S+bin\/dragoman\.mjs token create --name <name>$/);
+    const cwd = mkdtempSync(join(two.folder, "shell-"));
+    const { token } = JSON.parse(await pasted(command, environment, cwd)) as { token: string };
+    await untilAll(token, 200);
+    expect(await statusOf(two, token)).toBe(200);
+    expect(readdirSync(cwd)).toEqual([]);
+  }, 60_000);
+
+  test("[d2.8] where the configuration names the database and the data folder holds the master key, the command names both", async () => {
+    const { DATABASE_URL, DRAGOMAN_MASTER_KEY } = environment;
+    const dataFolder = mkdtempSync(join(two.folder, "with key-"));
+    writeFileSync(join(dataFolder, "master.key"), DRAGOMAN_MASTER_KEY!, { mode: 0o600 });
+    const three = await startGateway({ dataFolder, config: `server: { database_url: "${DATABASE_URL}" }\n` });
+    try {
+      const [, variables, command] = hintOf(three);
+      expect([three.firstToken, variables]).toEqual([null, undefined]);
+      expect(command).toEndWith(
+        ` token create --config ${join(three.folder, "dragoman.yaml")} --data '${dataFolder}' --name <name>`,
+      );
+      const { token } = JSON.parse(await pasted(command, {}, three.folder)) as { token: string };
+      await untilAll(token, 200);
+      expect(await statusOf(three, token)).toBe(200);
+    } finally {
+      await three.stop();
+      rmSync(three.folder, { recursive: true, force: true });
+    }
+  }, 60_000);
 
   test("[d2.6] a revocation takes effect on both within one second", async () => {
     const made = JSON.parse((await cli("token", "create", "--name", "short-lived")).stdout) as {
