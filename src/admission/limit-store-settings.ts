@@ -19,7 +19,7 @@ export const limitStoreSection = z
     driver: z.enum(["memory", "valkey"]).optional().meta({
       title: "Driver",
       description:
-        "`memory` counts in this process alone; `valkey` in a Valkey or Redis that all replicas share. Not set: `valkey` where `url` or the variable is set.",
+        "Where counts are kept: `memory` in this process, `valkey` in a Valkey or Redis that all replicas share. The default is `valkey` if `url` or the variable is set, otherwise `memory`.",
     }),
     url: z
       .string()
@@ -31,7 +31,7 @@ export const limitStoreSection = z
       .meta({
         title: "Address",
         description:
-          "Address of Valkey or Redis 7, with user, password and number of the database where it wants them; of a cluster, of one of its nodes. It holds a secret: name a variable, `${LIMIT_STORE_URL}`.",
+          "Address of Valkey or Redis 7, with user, password and database number where needed, or of one node of a cluster. It contains a secret, so refer to a variable: `${LIMIT_STORE_URL}`.",
         variable: "DRAGOMAN_LIMIT_STORE_URL",
       }),
     cluster_nodes: z
@@ -41,7 +41,7 @@ export const limitStoreSection = z
       .meta({
         title: "Cluster",
         description:
-          "It is a cluster, and these are further nodes that can be asked for the others; an empty list says that it is one.",
+          "Set it if the server is a cluster: further nodes from which the others can be discovered. The list may be empty.",
       }),
   })
   .transform((file): LimitStoreSettings => ({
@@ -53,5 +53,5 @@ export const limitStoreSection = z
   .meta({
     title: "Limit store",
     description:
-      "Where limits and budgets are counted; see [limits.md](limits.md#over-several-replicas). Read at the start.",
+      "Where limits and budgets are counted; see [limits.md](limits.md#over-several-replicas). A change needs a restart.",
   });

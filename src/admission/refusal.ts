@@ -14,14 +14,14 @@ export function refusalError(refused: Refused, nowMs: number): GatewayError {
   if (refused.kind === "unpriced") {
     return new GatewayError(
       "model_unpriced",
-      `The budget ${JSON.stringify(refused.account.rule.name)} counts money, and the price of this model is not known.`,
+      `The budget ${JSON.stringify(refused.account.rule.name)} counts money, but this model has no known price.`,
       { metadata: named(refused.account) },
     );
   }
   const { account, standing, degradeTo } = refused;
   return new GatewayError(
     "insufficient_quota",
-    `The budget ${JSON.stringify(account.rule.name)} lets calls of this kind go to ${degradeTo} only.`,
+    `The budget ${JSON.stringify(account.rule.name)} allows these calls only to ${degradeTo} now.`,
     {
       metadata: { reason: "budget_degraded", ...described(account, standing) },
       headers: untilReset(standing.resetsAtMs, nowMs),
@@ -39,13 +39,13 @@ function shortageError(
   if (unavailable)
     return new GatewayError(
       "limit_store_unavailable",
-      `The limit ${name} cannot be counted now, and is not to be passed uncounted.`,
+      `The limit ${name} cannot be checked now, because the limit store is unavailable.`,
       { metadata, headers: { "retry-after": "1" } },
     );
   if (rule.kind === "budget") {
     const words = exceedsLimit
-      ? `This call may take ${amount(units, rule)}, more than the whole budget ${name} of ${amount(rule.limit, rule)}.`
-      : `The budget ${name} of ${amount(rule.limit, rule)}${rule.window === "total" ? "" : ` per ${rule.window}`} has no room for this call.`;
+      ? `This call may use ${amount(units, rule)}, more than the whole budget ${name} of ${amount(rule.limit, rule)}.`
+      : `The budget ${name} of ${amount(rule.limit, rule)}${rule.window === "total" ? "" : ` per ${rule.window}`} has too little left for this call.`;
     return new GatewayError("insufficient_quota", words, {
       metadata: { reason: exceedsLimit ? "exceeds_limit" : "budget_exceeded", ...metadata },
       headers: exceedsLimit ? {} : untilReset(fitsAtMs, nowMs),
@@ -58,7 +58,7 @@ function shortageError(
   if (exceedsLimit) {
     return new GatewayError(
       "rate_limit_exceeded",
-      `This call may take ${amount(units, rule)}, more than the whole rate limit ${name} of ${bound}.`,
+      `This call may use ${amount(units, rule)}, more than the whole rate limit ${name} of ${bound}.`,
       {
         metadata: { reason: "exceeds_limit", ...metadata },
         headers: { "x-should-retry": "false" },

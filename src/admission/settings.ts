@@ -32,57 +32,54 @@ const scopeValue = (title: string, description: string) =>
 
 const scopeSchema = z
   .strictObject({
-    token: scopeValue("Token", "Id of an access token."),
+    token: scopeValue("Token", "Id of the access token."),
     user: scopeValue(
       "User",
-      "End user, as named in the request's `user` (or `safety_identifier`). Calls that name none are not bounded by it.",
+      "End user, as named in the request's `user` (or `safety_identifier`). The limit does not apply to calls that name no end user.",
     ),
-    route: scopeValue("Route", "Name of a route; `direct` for calls that name a model and no route."),
-    provider: scopeValue("Provider", "Id of a provider."),
+    route: scopeValue("Route", "Name of the route; `direct` for calls that name a model and no route."),
+    provider: scopeValue("Provider", "Id of the provider."),
     model: scopeValue("Model", "`<provider>:<model_name>`."),
   })
   .prefault({})
   .meta({
     title: "Scope",
     description:
-      "What is counted, within the tenant or project; all that is named has to hold. A value is exact or a glob (`prefix*`), and everything that it matches shares one count; `*` alone gives each value a count of its own. Empty: everything.",
+      "Which calls are counted, within the tenant or project; a call must match all fields. A value is exact or a glob (`prefix*`), and everything that it matches shares one count; `*` alone gives each value its own count. Empty for all calls.",
   });
 
 const shared = {
   scope: scopeSchema,
   mode: z.enum(["enforce", "audit"]).default("enforce").meta({
     title: "Mode",
-    description: "`audit` refuses nothing: the record, the log and the metrics say what would have been refused.",
+    description:
+      "`enforce` refuses calls; `audit` only reports what would have been refused, in the record, the log and the metrics.",
   }),
   on_store_failure: z.enum(["local_share", "closed", "open"]).default("local_share").meta({
-    title: "When the store fails",
+    title: "If the limit store fails",
     description:
-      "What several replicas do while the store of their counts cannot be reached: each goes on with its share of the limit, refuses with 503, or admits everything. Without meaning for one process.",
+      "What replicas do while the shared limit store cannot be reached: each applies its share of the limit, refuses with 503, or admits everything. It has no effect with a single process.",
   }),
   assume_output_tokens: z.int().min(1).max(10_000_000).default(DEFAULT_OUTPUT_TOKENS).meta({
     title: "Assumed output",
     description:
-      "Tokens that are reserved for an answer whose request does not bound it, unless the model's own bound is smaller.",
+      "Tokens reserved for an answer if the request does not set a maximum, unless the model's own maximum is smaller.",
   }),
 };
 
 export const limitSchema = z
   .strictObject({
-    name: named("Its name in refusals and records."),
+    name: named("Its name in errors and records."),
     metric: z.enum(["requests", "tokens", "concurrency"]).meta({
       title: "Metric",
-      description: "What is counted: requests, tokens of prompt and answer together, or calls at the same time.",
+      description: "What is counted: requests, tokens (prompt and completion together), or concurrent calls.",
     }),
     window: z.enum(["second", "minute", "hour", "day"]).optional().meta({
       title: "Window",
       description:
-        "In every span of this length, wherever it is laid, at most `limit` are admitted. `concurrency` needs none, and one has no meaning there: it counts what runs at the same time.",
+        "A sliding window: at most `limit` are admitted in any period of this length. It has no effect for `concurrency`.",
     }),
-    limit: z
-      .int()
-      .min(0)
-      .max(MAX_UNITS)
-      .meta({ title: "Limit", description: "The most that is admitted; 0 admits nothing." }),
+    limit: z.int().min(0).max(MAX_UNITS).meta({ title: "Limit", description: "The maximum; 0 admits nothing." }),
     ...shared,
   })
   .superRefine(({ metric, window }, context) => {
@@ -96,10 +93,7 @@ const usd = z
   .union([
     z
       .string()
-      .regex(
-        USD_TEXT,
-        'expected dollars as a decimal such as "12.50", not negative, with at most 9 digits behind the point',
-      ),
+      .regex(USD_TEXT, 'expected dollars as a decimal such as "12.50", not negative, with at most 9 decimal places'),
     z.number().min(0).max(MAX_USD),
   ])
   .refine(
@@ -107,7 +101,10 @@ const usd = z
     "expected an amount of whole nano-dollars; write it as text",
   )
   .refine((amount) => Number(amount) <= MAX_USD, `expected at most ${MAX_USD}`)
-  .meta({ title: "US dollars", description: 'What calls may cost: exact decimal text (`"12.50"`) or a number.' });
+  .meta({
+    title: "US dollars",
+    description: 'The amount that calls may cost: exact decimal text (`"12.50"`) or a number.',
+  });
 
 const percent = z.number().gt(0).max(100);
 const threshold = z.union([
@@ -121,39 +118,39 @@ const threshold = z.union([
       .refine(
         (text) =>
           text.startsWith("route:") ? ROUTE_NAME.test(text.slice("route:".length)) : /^[^:/]+[:/]./.test(text),
-        "expected <provider>:<model_name>, or route: and the name of a route",
+        "expected <provider>:<model_name>, or route:<name>",
       )
       .optional()
       .meta({
         title: "Degrade to",
         description:
-          "A cheaper model or `route:<name>` that calls go to from here on, and wherever the budget would refuse them.",
+          "A cheaper model or `route:<name>` to which calls are sent from this threshold on, and whenever the budget would refuse them.",
       }),
   }),
 ]);
 
 export const budgetSchema = z
   .strictObject({
-    name: named("Its name in refusals and records."),
+    name: named("Its name in errors and records."),
     usd: usd.optional(),
     tokens: z
       .int()
       .min(0)
       .max(MAX_UNITS)
       .optional()
-      .meta({ title: "Tokens", description: "Tokens of prompt and answer together, in place of `usd`." }),
+      .meta({ title: "Tokens", description: "Instead of `usd`: tokens of prompt and completion together." }),
     window: z
       .enum(["day", "week", "month", "total"])
-      .meta({ title: "Window", description: "Calendar in UTC; weeks start on Monday. `total` has no end." }),
+      .meta({ title: "Window", description: "Calendar period in UTC; weeks start on Monday. `total` never resets." }),
     unpriced: z.enum(["deny", "allow"]).default("deny").meta({
       title: "Unpriced",
       description:
-        "What becomes of calls to models whose price is not known: 403 `model_unpriced`, or they run and count nothing.",
+        "Calls to models without a known price: `deny` answers 403 `model_unpriced`, `allow` runs them without counting them.",
     }),
     thresholds: z.array(threshold).max(10).default([]).meta({
       title: "Thresholds",
       description:
-        "Percentages at which an event happens, once in a window; with `degrade_to` calls go to a cheaper model from there on.",
+        "Percentages of the budget at which an event is sent, once per window; with `degrade_to`, calls go to a cheaper model from there on.",
     }),
     ...shared,
   })
@@ -166,7 +163,7 @@ export const budgetSchema = z
       });
     const percents = budget.thresholds.map((each) => (typeof each === "number" ? each : each.percent));
     if (new Set(percents).size < percents.length)
-      context.addIssue({ code: "custom", path: ["thresholds"], message: "expected each percentage once" });
+      context.addIssue({ code: "custom", path: ["thresholds"], message: "expected each percentage only once" });
   });
 
 export type LimitDocument = z.output<typeof limitSchema>;
@@ -188,10 +185,10 @@ const entries = <Schema extends z.ZodType>(schema: Schema) =>
 export const limitsSection = entries(limitSchema).meta({
   title: "Limits",
   description:
-    "Limits of requests, tokens and calls at the same time, by name; see [limits.md](limits.md). Those at the top of the file hold for each tenant by itself.",
+    "Limits of requests, tokens and concurrent calls, by name; see [limits.md](limits.md). Limits at the top level of the file apply to each tenant separately.",
 });
 export const budgetsSection = entries(budgetSchema).meta({
   title: "Budgets",
   description:
-    "Budgets of money and tokens, by name; see [limits.md](limits.md). Those at the top of the file hold for each tenant by itself.",
+    "Budgets of money and tokens, by name; see [limits.md](limits.md). Budgets at the top level of the file apply to each tenant separately.",
 });

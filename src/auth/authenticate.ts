@@ -24,14 +24,14 @@ export function authenticate(
   if (parsed === null)
     throw new GatewayError(
       "invalid_token",
-      "The access token is malformed: it is cut short, mistyped, or no token of this gateway. They begin with dgm_pt_ or dgm_ut_.",
+      "The access token is malformed: it is truncated, mistyped, or not a token of this gateway. Tokens begin with dgm_pt_ or dgm_ut_.",
     );
   const token = snapshot.tokens.get(parsed.id);
   const secret = token && matchingSecret(token.secrets, parsed.sha256);
   if (token === undefined || secret === undefined)
     throw new GatewayError(
       "invalid_token",
-      "The access token is unknown here. It was made for another gateway, or deleted, or replaced by a rotation.",
+      "The access token is unknown. It was created for another gateway, deleted, or replaced by a rotation.",
     );
   demandLive(token, secret, snapshot, nowMs);
   return token;
@@ -53,13 +53,13 @@ function bearerText(authorization: string | null): string {
   if (header.includes(","))
     throw new GatewayError(
       "invalid_token",
-      "The Authorization header was sent twice, or holds a comma. Send one header `Authorization: Bearer <token>`.",
+      "The Authorization header was sent twice or contains a comma. Send one header `Authorization: Bearer <token>`.",
     );
   const text = header.replace(SCHEME, "");
   if (text.toLowerCase() === "bearer")
-    throw new GatewayError("missing_token", "The Authorization header holds no token after `Bearer`.");
+    throw new GatewayError("missing_token", "The Authorization header has no token after `Bearer`.");
   if (text.length === header.length)
-    throw new GatewayError("invalid_token", "The Authorization header has another form than `Bearer <token>`.");
+    throw new GatewayError("invalid_token", "The Authorization header does not have the form `Bearer <token>`.");
   return text;
 }
 
@@ -86,12 +86,12 @@ function demandLive(
   if (secret.retiresAtMs !== null && nowMs >= secret.retiresAtMs)
     throw new GatewayError(
       "expired_token",
-      `The access token ${token.id} was rotated, and this secret of it ended at ${isoTime(secret.retiresAtMs)}. Use the new one.`,
+      `The access token ${token.id} was rotated, and this old secret expired at ${isoTime(secret.retiresAtMs)}. Use the new one.`,
     );
   if (token.userId !== null && membershipsOf(token, snapshot).length === 0)
     throw new GatewayError(
       "revoked_token",
-      `The access token ${token.id} ended with its user's last role in the tenant.`,
+      `The access token ${token.id} is no longer valid, because its user has no role in the tenant any more.`,
     );
 }
 

@@ -81,7 +81,10 @@ function demandAnyProject(token: AccessToken, { projects, memberships }: Scopes)
 
 function demandDeveloper(role: Role): void {
   if (!roleAtLeast(role, "developer"))
-    throw new GatewayError("insufficient_role", `The role here is ${role}, and inference needs developer or higher.`);
+    throw new GatewayError(
+      "insufficient_role",
+      `Calls of models need the role developer or higher; the role here is ${role}.`,
+    );
 }
 
 function demandPermissions(permissions: ReadonlySet<Permission>, needs: RequestedScope["needs"]): void {
@@ -123,7 +126,7 @@ function usersProject(token: AccessToken, scope: RequestedScope, { projects, mem
 const projectMismatch = (): GatewayError =>
   new GatewayError(
     "scope_mismatch",
-    "The access token does not reach the project that the request is for. `project_id` may be left out where the token reaches exactly one.",
+    "The access token has no access to the project of the request. `project_id` may be left out if the token has access to exactly one project.",
     { param: "project_id" },
   );
 
@@ -138,7 +141,7 @@ function onlyProject(token: AccessToken, own: readonly Membership[], projects: S
   const more = visible.length > LISTED_PROJECTS ? ` and ${visible.length - LISTED_PROJECTS} more` : "";
   throw new GatewayError(
     "project_required",
-    `The access token reaches ${visible.length} projects. Send \`project_id\`, one of: ${listed}${more}.`,
+    `The access token has access to ${visible.length} projects. Send \`project_id\`, one of: ${listed}${more}.`,
     { param: "project_id" },
   );
 }

@@ -42,7 +42,7 @@ export function demandAddress(token: AccessToken, address: () => string | null):
   if (from === null || !allowed.has(from))
     throw new GatewayError(
       "address_forbidden",
-      `The access token ${token.id} may not be used from ${from === null ? "an address that is unknown" : `the address ${from}`}.`,
+      `The access token ${token.id} may not be used from ${from === null ? "an unknown address" : `the address ${from}`}.`,
     );
 }
 

@@ -19,18 +19,22 @@ const redact = z
   .strictObject({
     classes: z.array(z.enum(PII_CLASSES)).max(PII_CLASSES.length).optional().meta({
       title: "Classes",
-      description: "Kinds of personal data and secrets that are replaced. Not set: all of them. Empty: none.",
+      description:
+        "Kinds of personal data and secrets that are replaced. The default is all of them; an empty list means none.",
     }),
     national_ids: z
       .array(z.enum(NATIONAL_ID_NAMES as [NationalId, ...NationalId[]]))
       .max(100)
       .optional()
-      .meta({ title: "National ids", description: "Which ones the class `national_id` means. Not set: all of them." }),
+      .meta({
+        title: "National ids",
+        description: "National ids that the class `national_id` includes. The default is all of them.",
+      }),
     patterns: z
       .array(z.string().min(1).max(1000))
       .max(MAX_PATTERNS)
       .optional()
-      .meta({ title: "Patterns", description: "Regular expressions of RE2; what matches is replaced by `[masked]`." }),
+      .meta({ title: "Patterns", description: "Regular expressions (RE2) whose matches are replaced by `[masked]`." }),
   })
   .superRefine(({ patterns = [] }, context) =>
     patterns.forEach((text, index) => {
@@ -41,7 +45,7 @@ const redact = z
         context.addIssue({
           code: "custom",
           path: ["patterns", index],
-          message: `this is no pattern: ${thrown.message}`,
+          message: `not a valid pattern: ${thrown.message}`,
         });
       }
     }),
@@ -52,13 +56,12 @@ export const contentLogSchema = z
     enabled: z.boolean().meta({
       title: "Enabled",
       description:
-        "Keep what is said. In a project: `false` keeps nothing of it; `true` changes nothing, as only the tenant turns it on.",
+        "Whether content is kept. In a project `false` turns it off; `true` has no effect, because only the tenant can turn it on.",
     }),
-    projects: z
-      .array(z.string().min(1).max(64))
-      .max(1000)
-      .optional()
-      .meta({ title: "Projects", description: "Of a tenant: the projects of which it is kept. Not set: all." }),
+    projects: z.array(z.string().min(1).max(64)).max(1000).optional().meta({
+      title: "Projects",
+      description: "Projects whose content is kept; only for a tenant. The default is all projects.",
+    }),
     retention_days: z
       .int()
       .min(1)
@@ -66,17 +69,17 @@ export const contentLogSchema = z
       .optional()
       .meta({
         title: "Retention",
-        description: `Days that it is kept. Not set: ${DEFAULT_DAYS}. It counts from the call: what is there already keeps its day.`,
+        description: `Days that content is kept, counted from the call. The default is ${DEFAULT_DAYS}. A change does not affect content that is kept already.`,
       }),
     sample: z.number().min(0).max(1).optional().meta({
       title: "Sample",
       description:
-        "The share of calls of which it is kept, chosen by their trace ids: every gateway chooses the same. Not set: 1, all.",
+        "The share of calls whose content is kept, chosen by trace id, so that all replicas choose the same calls. The default is 1, all calls.",
     }),
     keep_in: z.enum(["store", "integrations"]).optional().meta({
       title: "Where",
       description:
-        "`store`: in the database, encrypted. `integrations`: nowhere here; it only goes to integrations with `content: true`, such as files of JSON Lines. Not set: `store`, and to such integrations as well.",
+        "`store` (the default) keeps content in the database, encrypted, and sends it to integrations with `content: true`. `integrations` only sends it to these integrations.",
     }),
     max_characters: z
       .int()
@@ -85,18 +88,18 @@ export const contentLogSchema = z
       .optional()
       .meta({
         title: "Size",
-        description: `Characters of one call, of which its answer may take half; of a longer conversation the last messages are kept. Not set: ${DEFAULT_CHARACTERS}.`,
+        description: `Most characters to keep of one call. The answer may take half of them; of a longer conversation the last messages are kept. The default is ${DEFAULT_CHARACTERS}.`,
       }),
     redact: redact.optional().meta({
       title: "Redaction",
       description:
-        "What is replaced before anything is kept or sent on. Guards of the project that mask or block do so here as well.",
+        "What is replaced before content is kept or sent. Guards of the project that mask or block apply too.",
     }),
   })
   .meta({
     title: "Content log",
     description:
-      "Keeping prompts and answers: docs/integrations/content-log.md. Off unless the tenant turns it on; a project's settings only lessen what the tenant says.",
+      "Keeps prompts and answers: docs/integrations/content-log.md. It is off unless the tenant turns it on; the settings of a project can only restrict those of its tenant.",
   });
 
 export const toContentLogSettings = ({
@@ -125,7 +128,7 @@ export const contentLogSection = z
   .strictObject({
     allowed: z.boolean().default(true).meta({
       title: "Allowed",
-      description: "`false`: nothing of what is said is kept or sent on, whatever tenants say.",
+      description: "`false`: no content is kept or sent, whatever the settings of tenants are.",
     }),
   })
   .prefault({})

@@ -30,7 +30,7 @@ export function demandEnabled(settings: Settings, place: Place, name: string): v
   if (!isEnabled(settings, place, name))
     throw new GatewayError(
       "model_not_found",
-      `The model ${JSON.stringify(name.slice(0, 300))} is not enabled here. GET /api/v1/models lists what is.`,
+      `The model ${JSON.stringify(name.slice(0, 300))} is not enabled here. GET /api/v1/models lists the enabled models.`,
       { param: "model" },
     );
 }

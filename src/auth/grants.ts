@@ -47,14 +47,14 @@ export function demandMoreThanOps({ permissions }: Pick<AccessToken, "permission
   if (permissions.includes(OPS))
     throw new GatewayError(
       "insufficient_role",
-      "This access token has the permission ops, and reads /metrics and /readyz?verbose alone. Use another token here.",
+      "This access token has the permission ops, which gives access to /metrics and /readyz?verbose only. Use another token here.",
     );
 }
 
 const operatorNeeded = (): GatewayError =>
   new GatewayError(
     "insufficient_role",
-    "This belongs to the operators of the gateway: it needs the personal token of a user who is one. An operator makes another user one.",
+    "This is for operators of the gateway only. Use the personal token of a user who is an operator.",
   );
 
 /**
@@ -65,7 +65,7 @@ export function demandOperator({ isOperator: is }: Pick<AdminCaller, "isOperator
   if (!is)
     throw new GatewayError(
       "insufficient_role",
-      "The right of an operator is given, taken away and touched by operators of the gateway only.",
+      "Only operators of the gateway can make a user an operator or change users who are operators.",
       { param },
     );
 }
@@ -102,16 +102,19 @@ export function demandRole(caller: AdminCaller, requirement: Requirement, place:
     if (place.projectId !== null || place.tenantId !== caller.token.tenantId) throw nothingThere(placeText(place));
     throw new GatewayError(
       "insufficient_role",
-      `This needs the role ${requirement.role} in the tenant, and this access token has none there: it belongs to a project.`,
+      `This needs the role ${requirement.role} in the tenant. This access token belongs to a project and has no role in the tenant.`,
     );
   }
   if (!roleAtLeast(role, requirement.role))
-    throw new GatewayError("insufficient_role", `The role here is ${role}, and this needs ${requirement.role}.`);
+    throw new GatewayError(
+      "insufficient_role",
+      `This needs the role ${requirement.role} or higher; the role here is ${role}.`,
+    );
   if (requirement.reach === "operator" && !caller.isOperator) throw operatorNeeded();
   if (requirement.permission !== undefined && !caller.token.permissions.includes(requirement.permission))
     throw new GatewayError(
       "permission_required",
-      `This needs the permission ${requirement.permission}, which this access token does not have. An admin or owner gives it.`,
+      `This needs the permission ${requirement.permission}, which this access token does not have. An admin or owner can give it.`,
     );
   return role;
 }
@@ -121,7 +124,7 @@ export function demandRole(caller: AdminCaller, requirement: Requirement, place:
  * `the project nosuch`.
  */
 export const nothingThere = (what: string): GatewayError =>
-  new GatewayError("not_found", `This access token sees no ${what}.`);
+  new GatewayError("not_found", `There is no ${what}, or this access token has no access to it.`);
 
 export const placeText = ({ tenantId, projectId }: Place): string =>
   projectId === null ? `tenant ${tenantId}` : `project ${projectId}`;
@@ -131,7 +134,7 @@ export function demandRoleWithin(own: Role, given: Role, param: string): void {
   if (!roleAtLeast(own, given))
     throw new GatewayError(
       "insufficient_role",
-      `The role here is ${own}, and nobody gives or takes the role ${given}, which is above it.`,
+      `The role here is ${own}, so the higher role ${given} cannot be given or taken away.`,
       { param },
     );
 }
@@ -148,13 +151,13 @@ export function demandPermissionsWithin(
   if (given.includes(OPS) && !caller.isOperator)
     throw new GatewayError(
       "insufficient_role",
-      "The permission ops shows figures of every tenant, and is given by operators of the gateway only.",
+      "Only operators of the gateway can give the permission ops, because it shows figures of all tenants.",
       { param },
     );
   if (given.length > 0 && !roleAtLeast(own, "admin"))
     throw new GatewayError(
       "insufficient_role",
-      `The role here is ${own}, and permissions (${given.join(", ")}) are given by admin or owner only.`,
+      `Only admins and owners can give permissions (${given.join(", ")}); the role here is ${own}.`,
       { param },
     );
 }
@@ -167,12 +170,12 @@ export function demandWritable(
   if (thing.origin === "file")
     throw new GatewayError(
       "read_only",
-      "This stands in the configuration file, which wins over the database: change it there.",
+      "This is set in the configuration file, which takes precedence; change it there.",
     );
   if (thing.setBy !== null && !roleAtLeast(own, thing.setBy))
     throw new GatewayError(
       "read_only",
-      `This was set by the role ${thing.setBy}, and the role here is ${own}: it is read-only below ${thing.setBy}.`,
+      `This was set by the role ${thing.setBy}, so lower roles cannot change it; the role here is ${own}.`,
     );
 }
 

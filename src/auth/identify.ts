@@ -53,7 +53,7 @@ function withRole(verified: AccessToken, snapshot: Read, onKnown: (token: Access
   if (membershipsOf(token, snapshot).length > 0) return token;
   throw new GatewayError(
     "insufficient_role",
-    `The login is valid, and gives no role here. An administrator gives the user ${token.userId} one, or maps a claim of the login to one.`,
+    `The login is valid, but its user has no role. An administrator has to give the user ${token.userId} a role, or map a claim of the login to one.`,
   );
 }
 

@@ -89,12 +89,12 @@ async function fetchKeys({ issuer, keysUrl }: LoginIssuer, upstream: UpstreamCli
   if (url === null) {
     const found = await fetchJson(`${issuer.replace(/\/$/, "")}${DISCOVERY}`, issuer, upstream);
     if (!isObject(found) || found["issuer"] !== issuer || typeof found["jwks_uri"] !== "string")
-      throw new Error("its discovery document is of another issuer, or names no jwks_uri");
+      throw new Error("its discovery document names another issuer or no jwks_uri");
     url = found["jwks_uri"];
   }
   const set = await fetchJson(url, issuer, upstream);
   if (!isObject(set) || !Array.isArray(set["keys"]) || set["keys"].length > MAX_KEYS || !set["keys"].every(isObject))
-    throw new Error(`its key set is none, or holds more than ${MAX_KEYS} keys`);
+    throw new Error(`its key set is invalid or has more than ${MAX_KEYS} keys`);
   return { keys: set["keys"] };
 }
 

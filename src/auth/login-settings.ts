@@ -28,27 +28,26 @@ const claim = (description: string) =>
     .meta({ title: "Claim", description });
 
 const grantEntry = z.strictObject({
-  claim: claim("The claim to look at; a dot leads into an object.").default("sub"),
+  claim: claim("The claim to check; a dot separates the members of nested objects.").default("sub"),
   value: z.string().min(1).max(256).optional().meta({
     title: "Value",
     description:
-      "What the claim has to be, or has to hold where it is a list; `*` stands for any text. Not set: every login gets the role.",
+      "The value that the claim must have, or a list must contain; `*` matches any text. By default every login gets the role.",
   }),
-  role: z.enum(ROLES).meta({ title: "Role", description: "The role that such a login has." }),
-  project: z
-    .string()
-    .regex(SCOPE_ID, "expected the id of a project")
-    .optional()
-    .meta({ title: "Project", description: "Where it has the role. Not set: in the whole tenant." }),
+  role: z.enum(ROLES).meta({ title: "Role", description: "The role that a matching login has." }),
+  project: z.string().regex(SCOPE_ID, "expected the id of a project").optional().meta({
+    title: "Project",
+    description: "The project in which the login has the role. The default is the whole tenant.",
+  }),
   permissions: z
     .array(z.enum(PERMISSIONS))
     .max(PERMISSIONS.length)
     .default([])
-    .meta({ title: "Permissions", description: "Special permissions that such a login has." }),
+    .meta({ title: "Permissions", description: "Special permissions that a matching login has." }),
   operator: z.boolean().default(false).meta({
     title: "Operator",
     description:
-      "Whether such a login is an operator of the gateway: it reaches every tenant, and reads `/metrics` and `/readyz?verbose`.",
+      "Whether a matching login is an operator of the gateway, with access to all tenants, `/metrics` and `/readyz?verbose`.",
   }),
 });
 
@@ -56,45 +55,45 @@ const issuerEntry = z
   .strictObject({
     name: z
       .string()
-      .regex(ISSUER_NAME, "expected 1 to 20 small letters, digits and dashes")
-      .meta({ title: "Name", description: "A short name; the ids of its users begin with it: `<name>.<sub>`." }),
-    issuer: address("The issuer, exactly as it stands in the claim `iss` of its tokens.").meta({ title: "Issuer" }),
+      .regex(ISSUER_NAME, "expected 1 to 20 lower-case letters, digits and dashes")
+      .meta({ title: "Name", description: "A short name, with which the ids of its users begin: `<name>.<sub>`." }),
+    issuer: address("The issuer, exactly as in the claim `iss` of its tokens.").meta({ title: "Issuer" }),
     audience: z.union([z.string().min(1).max(256), z.array(z.string().min(1).max(256)).min(1).max(20)]).meta({
       title: "Audience",
-      description:
-        "What the claim `aud` has to be or to hold: the client id under which the issuer knows this gateway.",
+      description: "The value that the claim `aud` must be or contain: the client id of this gateway at the issuer.",
     }),
     tenant: z
       .string()
       .regex(SCOPE_ID, "expected the id of a tenant")
       .default("default")
-      .meta({ title: "Tenant", description: "The tenant that its users belong to." }),
+      .meta({ title: "Tenant", description: "The tenant to which its users belong." }),
     jwks_uri: address(
-      "Where its keys are. Not set: its discovery document (`/.well-known/openid-configuration`) says so.",
+      "Address of its keys. The default is taken from its discovery document (`/.well-known/openid-configuration`).",
     )
       .optional()
       .meta({ title: "Keys" }),
     algorithms: z.array(z.enum(ALGORITHMS)).min(1).default(["RS256", "ES256"]).meta({
       title: "Algorithms",
-      description: "Signatures that are taken. Those with a shared secret never are, nor is an unsigned token.",
+      description:
+        "Accepted signature algorithms. Signatures with a shared secret and unsigned tokens are never accepted.",
     }),
-    subject_claim: claim("What tells its users apart.").default("sub"),
-    name_claim: claim("What people are shown of a user.").default("email"),
+    subject_claim: claim("The claim that identifies a user.").default("sub"),
+    name_claim: claim("The claim that is shown as the user's name.").default("email"),
     clock_tolerance_s: z
       .number()
       .min(0)
       .max(300)
       .default(30)
-      .meta({ title: "Seconds", description: "How far its clock and this one may stand apart." }),
+      .meta({ title: "Seconds", description: "How far the clocks of the issuer and the gateway may differ." }),
     keys_refresh_s: z.number().min(30).max(86_400).default(600).meta({
       title: "Seconds",
       description:
-        "Its keys are fetched again this often while its tokens are used. A key that is not known is asked for at once, at most every 30 s; an issuer that is down takes away no key that is known.",
+        "How often its keys are fetched while its tokens are used. An unknown key is looked up at once, at most every 30 s; known keys stay valid while the issuer is down.",
     }),
     roles: z.array(grantEntry).max(200).default([]).meta({
       title: "Roles",
       description:
-        "Which roles a token gives by its claims. They add to those that the database has for the user `<name>.<sub>`. A login with neither is 403.",
+        "Roles that a token gives by its claims, in addition to those of the user `<name>.<sub>` in the database. A login without any role is answered with 403.",
     }),
   })
   .transform((file): LoginIssuer => ({
@@ -123,10 +122,11 @@ export const loginsSection = z
   .max(20)
   .refine(
     (issuers) => new Set(issuers.map(({ name }) => name)).size === issuers.length,
-    "each issuer has a name of its own",
+    "expected each issuer name only once",
   )
   .default([])
   .meta({
     title: "Company logins",
-    description: "Issuers of OpenID Connect whose tokens are taken as personal tokens: `Authorization: Bearer <JWT>`.",
+    description:
+      "OpenID Connect issuers whose tokens are accepted like personal tokens: `Authorization: Bearer <JWT>`.",
   });

@@ -96,14 +96,14 @@ function issuerOf(
     payload = decodeJwt(text);
     algorithm = decodeProtectedHeader(text).alg;
   } catch (thrown) {
-    throw invalid("it is no JWT", thrown);
+    throw invalid("it is not a JWT", thrown);
   }
   const ofIssuer = issuers.filter(({ issuer }) => issuer === payload.iss);
-  if (ofIssuer.length === 0) throw invalid("its issuer is not one that is configured here");
+  if (ofIssuer.length === 0) throw invalid("its issuer is not configured here");
   const found = ofIssuer.find((issuer) => issuer.audiences.some((audience) => audiencesOf(payload).includes(audience)));
-  if (found === undefined) throw invalid("it was made for another audience");
+  if (found === undefined) throw invalid("it was issued for another audience");
   if (algorithm === undefined || !found.algorithms.includes(algorithm))
-    throw invalid("it is signed in a way that is not allowed here");
+    throw invalid("its signature algorithm is not allowed here");
   return found;
 }
 
@@ -133,7 +133,7 @@ async function verified(
     if (thrown instanceof KeysUnavailable)
       throw new GatewayError(
         "login_unavailable",
-        "The keys of the login's issuer cannot be fetched now, so the token cannot be checked.",
+        "The token cannot be checked, because the keys of its issuer cannot be fetched now.",
         { headers: { "retry-after": "5" } },
       );
     if (thrown instanceof errors.JWTExpired) throw expired((thrown.payload.exp ?? 0) * 1000);
@@ -142,13 +142,13 @@ async function verified(
     if (thrown instanceof errors.JWTClaimValidationFailed)
       throw invalid(`its claim ${thrown.claim} is missing or wrong`, thrown);
     if (thrown instanceof errors.JWKSNoMatchingKey || thrown instanceof errors.JWKSMultipleMatchingKeys)
-      throw invalid("it is signed with a key that its issuer does not have", thrown);
+      throw invalid("it is signed with a key that is not its issuer's", thrown);
     if (
       thrown instanceof errors.JOSEError ||
       thrown instanceof TypeError ||
       (thrown instanceof Error && thrown.name === "DataError")
     )
-      throw invalid("its signature does not hold", thrown);
+      throw invalid("its signature is invalid", thrown);
     throw thrown;
   }
 }
@@ -156,7 +156,7 @@ async function verified(
 function asPersonalToken(payload: JWTPayload, issuer: LoginIssuer, nowMs: number): AccessToken {
   const subject = claimAt(payload, issuer.subjectClaim);
   if (typeof subject !== "string" || subject === "" || subject.length > 1024)
-    throw invalid(`its claim ${issuer.subjectClaim} names nobody`);
+    throw invalid(`its claim ${issuer.subjectClaim} names no user`);
   const userId = `${issuer.name}.${PLAIN_SUBJECT.test(subject) ? subject : `_${Bun.SHA256.hash(subject, "base64url")}`}`;
   const name = claimAt(payload, issuer.nameClaim);
   const grants = issuer.grants.filter(
@@ -203,7 +203,7 @@ function valuesAt(payload: JWTPayload, path: string): readonly string[] {
 function invalid(why: string, cause?: unknown): GatewayError {
   return new GatewayError(
     "invalid_token",
-    `The login token is not valid here: ${why}.`,
+    `The login token is not valid: ${why}.`,
     cause === undefined ? {} : { cause },
   );
 }

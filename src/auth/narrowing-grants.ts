@@ -24,7 +24,7 @@ export function demandConfigures({ models, routes }: Narrowed): void {
   if (models.length > 0 || routes.length > 0)
     throw new GatewayError(
       "insufficient_role",
-      "The access token is narrowed to some models or routes, and what it configures would hold for others: use one that is not narrowed.",
+      "The access token is restricted to some models or routes, so it cannot change configuration that affects others. Use a token without such restrictions.",
     );
 }
 
@@ -35,7 +35,7 @@ function covered(own: readonly string[], pattern: string): boolean {
 function wider(param: string): GatewayError {
   return new GatewayError(
     "insufficient_role",
-    `The access token of this request is narrowed by ${param}, and what it gives has to be narrowed at least as much.`,
+    `The access token of this request is restricted by ${param}, so tokens that it creates or changes must be restricted at least as much.`,
     { param },
   );
 }

@@ -37,7 +37,7 @@ export function demandTarget(narrowing: Narrowing | null, route: Named, target: 
   if (!narrowing.permitsModel(target.name))
     throw new GatewayError(
       "model_not_found",
-      `There is no model ${JSON.stringify(target.name)} that this access token may call. GET /api/v1/models lists what it may.`,
+      `There is no model ${JSON.stringify(target.name)} that this access token may call. GET /api/v1/models lists what it may call.`,
       { param: "model" },
     );
 }

@@ -70,10 +70,10 @@ export function compilePattern(pattern: string): PatternProgram {
   if (pattern.length > MAX_PATTERN) throw new PatternError(`a pattern has at most ${MAX_PATTERN} characters`);
   const { start, inst } = parsed(pattern);
   if (inst.length > MAX_INSTRUCTIONS)
-    throw new PatternError("the pattern is too large: its repetitions multiply to too many steps");
+    throw new PatternError("the pattern is too large: its nested repetitions multiply to too many steps");
   const step = inst.map(({ op }) => {
     const known = STEPS[op];
-    if (known === undefined) throw new PatternError("the pattern looks back, which is not there in patterns");
+    if (known === undefined) throw new PatternError("patterns cannot contain look-behind");
     return known;
   });
   return {

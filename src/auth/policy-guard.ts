@@ -61,7 +61,7 @@ const detectors = new BoundedCache<string, Detector>(10_000);
 export function guardPattern(pattern: string): Detector {
   return detectors.getOrMake(pattern, () => {
     const program = compilePattern(pattern);
-    if (matchesNothing(program)) throw new PatternError("it matches where there is nothing, and so everywhere");
+    if (matchesNothing(program)) throw new PatternError("it matches the empty text, and so everywhere");
     return patternDetector({ mask: "[masked]", source: PATTERN + pattern, program, maxLength: MAX_MATCH });
   });
 }

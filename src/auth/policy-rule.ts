@@ -86,7 +86,7 @@ function compile(text: string): CompiledRule {
     throw refusal(
       text,
       0,
-      `a rule must give true or false, and this gives ${type === "dyn" ? "whatever was sent: compare it with something" : type}`,
+      `a rule must give true or false, but this gives ${type === "dyn" ? "the value that was sent; compare it with something" : type}`,
     );
   const walk: Walk = { text, nodes: 0, mentions: new Set(), edits: [] };
   judge(ast, walk, null);
@@ -181,7 +181,8 @@ const MATCHES = "matches__linear";
 const ZONED = "__zoned";
 
 function withinBound(list: { readonly length?: number; readonly size?: number }): unknown {
-  if ((list.length ?? list.size ?? 0) > MAX_ITEMS) throw new FactError(`a macro runs over at most ${MAX_ITEMS} items`);
+  if ((list.length ?? list.size ?? 0) > MAX_ITEMS)
+    throw new FactError(`a macro can run over at most ${MAX_ITEMS} items`);
   return list;
 }
 
@@ -198,10 +199,10 @@ let steps = 0;
 function matchesPattern(text: string, pattern: string): boolean {
   matched += text.length;
   if (matched > MAX_MATCHED)
-    throw new FactError(`patterns look at no more than ${MAX_MATCHED} characters in one evaluation`);
+    throw new FactError(`patterns can match against at most ${MAX_MATCHED} characters in one evaluation`);
   const { matcher, size } = patternOf(pattern);
   steps += text.length * size;
-  if (steps > MAX_STEPS) throw new FactError("its patterns are too large for texts of this length");
+  if (steps > MAX_STEPS) throw new FactError("its patterns are too expensive for texts of this length");
   return matcher.test(text);
 }
 
@@ -263,7 +264,7 @@ function judge(node: ASTNode, walk: Walk, body: Body | null): void {
   walk.nodes += 1;
   if (walk.nodes > MAX_NODES) throw refusal(walk.text, node.start, `a rule has at most ${MAX_NODES} parts`);
   if (body !== null && ++body.nodes > MAX_BODY)
-    throw refusal(walk.text, node.start, `what a macro does with each item has at most ${MAX_BODY} parts`);
+    throw refusal(walk.text, node.start, `the body of a macro has at most ${MAX_BODY} parts`);
   switch (node.op) {
     case "value":
       return;
@@ -294,7 +295,7 @@ function judgeCall(
   walk: Walk,
   body: Body | null,
 ): void {
-  if (!FUNCTIONS.has(name)) throw refusal(walk.text, start, `${name}() is not there in rules`);
+  if (!FUNCTIONS.has(name)) throw refusal(walk.text, start, `${name}() is not available in rules`);
   for (const one of given) judge(one, walk, body);
 }
 
@@ -303,10 +304,10 @@ function judgeMethod(
   walk: Walk,
   body: Body | null,
 ): void {
-  if (!METHODS.has(name)) throw refusal(walk.text, start, `${name}() is not there in rules`);
+  if (!METHODS.has(name)) throw refusal(walk.text, start, `${name}() is not available in rules`);
   judge(receiver, walk, body);
   if (MACROS.has(name)) {
-    if (body !== null) throw refusal(walk.text, start, `${name}() stands inside another macro; macros do not nest`);
+    if (body !== null) throw refusal(walk.text, start, `${name}() is inside another macro; macros cannot be nested`);
     walk.edits.push(
       { at: receiver.start, end: receiver.start, text: `${BOUNDED}(` },
       { at: receiver.end, end: receiver.end, text: ")" },
@@ -324,24 +325,24 @@ function judgeMethod(
 function judgeMatches(receiver: ASTNode, given: readonly ASTNode[], walk: Walk): void {
   const [pattern] = given;
   if (pattern?.op !== "value" || typeof pattern.args !== "string")
-    throw refusal(walk.text, pattern?.start ?? receiver.end, "the pattern of matches() must be written out as a text");
+    throw refusal(walk.text, pattern?.start ?? receiver.end, "the pattern of matches() must be a text literal");
   try {
     if (pattern.args.length > MAX_PATTERN) throw new Error(`it has more than ${MAX_PATTERN} characters`);
     patternOf(pattern.args);
   } catch (thrown) {
-    throw refusal(walk.text, pattern.start, `this is no pattern: ${(thrown as Error).message}`);
+    throw refusal(walk.text, pattern.start, `not a valid pattern: ${(thrown as Error).message}`);
   }
   const at = walk.text.indexOf("matches", receiver.end);
   walk.edits.push({ at, end: at + "matches".length, text: MATCHES });
 }
 
 function judgeZone(name: string, receiver: ASTNode, zone: ASTNode, walk: Walk, body: Body | null): void {
-  if (body !== null) throw refusal(walk.text, zone.start, `${name}() with a time zone cannot stand inside a macro`);
+  if (body !== null) throw refusal(walk.text, zone.start, `${name}() with a time zone cannot be used inside a macro`);
   if (zone.op !== "value" || typeof zone.args !== "string" || !isZone(zone.args))
     throw refusal(
       walk.text,
       zone.start,
-      `${name}() takes the name of a time zone, such as "Europe/Berlin", written out`,
+      `${name}() needs the name of a time zone as a text literal, such as "Europe/Berlin"`,
     );
   const at = walk.text.indexOf(name, receiver.end) + name.length;
   walk.edits.push({ at, end: at, text: ZONED });
@@ -361,7 +362,7 @@ function judgeOperator(node: Extract<ASTNode, { args: readonly ASTNode[] }>, wal
   if (body !== null && node.op === "+" && !operands.every((one) => FIXED_SIZE.test(typeOf(one))))
     throw refusal(walk.text, node.start, "texts and lists cannot be joined inside a macro");
   if (body !== null && node.op === "in" && operands[1]!.op !== "list" && !typeOf(operands[1]!).startsWith("map"))
-    throw refusal(walk.text, operands[1]!.start, "inside a macro, the list after `in` must be written out");
+    throw refusal(walk.text, operands[1]!.start, "inside a macro, the list after `in` must be a literal");
   for (const one of operands) judge(one, walk, body);
 }
 

@@ -20,9 +20,10 @@ const scope = z
     user: pattern
       .optional()
       .meta({ title: "User", description: "End users, as the request names them in `user` or `safety_identifier`." }),
-    route: pattern
-      .optional()
-      .meta({ title: "Route", description: "The route whose target is called; `direct` for none." }),
+    route: pattern.optional().meta({
+      title: "Route",
+      description: "The route to which the target belongs; `direct` for calls without a route.",
+    }),
     provider: pattern.optional().meta({ title: "Provider", description: "The provider that is called." }),
     model: pattern
       .optional()
@@ -32,15 +33,15 @@ const scope = z
   .meta({
     title: "Scope",
     description:
-      "To which calls the policy applies; all that is named has to hold. A value is exact, or has `*` for any text. Route, provider and model are those of each target that is tried.",
+      "The calls to which the policy applies; a call must match all fields. A value is exact, or contains `*` for any text. Route, provider and model are those of each target that is attempted.",
   });
 
 const guard = z
   .strictObject({
-    on: z
-      .enum(["input", "output", "both"])
-      .default("both")
-      .meta({ title: "On", description: "The text that goes to the provider, the text that comes from it, or both." }),
+    on: z.enum(["input", "output", "both"]).default("both").meta({
+      title: "On",
+      description: "Whether the guard checks the text sent to the provider, the text received from it, or both.",
+    }),
     classes: z
       .array(z.enum(PII_CLASSES))
       .max(PII_CLASSES.length)
@@ -50,39 +51,45 @@ const guard = z
       .array(z.enum(NATIONAL_ID_NAMES as [NationalId, ...NationalId[]]))
       .max(100)
       .default([])
-      .meta({ title: "National ids", description: "Which ones the class `national_id` means. Empty: all of them." }),
+      .meta({
+        title: "National ids",
+        description: "National ids that the class `national_id` includes. Empty for all of them.",
+      }),
     patterns: z
       .array(z.string().min(1))
       .max(MAX_PATTERNS)
       .default([])
-      .meta({ title: "Patterns", description: "Regular expressions of RE2. A match has at most 1,024 characters." }),
+      .meta({ title: "Patterns", description: "Regular expressions (RE2). A match has at most 1,024 characters." }),
     action: z.enum(["block", "mask"]).meta({
       title: "Action",
-      description:
-        "`block` refuses the call, or ends a stream with an error event; `mask` puts other words in place of each match.",
+      description: "`block` refuses the call, or ends a stream with an error event; `mask` replaces each match.",
     }),
     mask: z.string().max(100).optional().meta({
       title: "Mask",
       description:
-        "The words in place of a match. Not set: `[email]`, `[card]` and the like, and `[masked]` for patterns.",
+        "The replacement for a match. The default is `[email]`, `[card]` and so on, and `[masked]` for patterns.",
     }),
     on_error: z.enum(["block", "allow"]).default("block").meta({
       title: "On error",
       description:
-        "What becomes of a text that cannot be looked at within the time that guards have: docs/policies.md. `block` refuses the call, or ends a stream; `allow` lets the text pass as it is.",
+        "What happens to a text that cannot be checked within the time limit of guards: docs/policies.md. `block` refuses the call, or ends a stream; `allow` passes the text unchecked.",
     }),
   })
   .superRefine((value, context) => {
     if (value.classes.length === 0 && value.patterns.length === 0)
       context.addIssue({ code: "custom", path: [], message: "expected classes or patterns" });
     if (value.national_ids.length > 0 && !value.classes.includes("national_id"))
-      context.addIssue({ code: "custom", path: ["national_ids"], message: "expected the class national_id beside it" });
+      context.addIssue({
+        code: "custom",
+        path: ["national_ids"],
+        message: "expected the class national_id in classes too",
+      });
     if (value.mask !== undefined && value.action === "block")
-      context.addIssue({ code: "custom", path: ["mask"], message: "a guard that blocks masks nothing" });
+      context.addIssue({ code: "custom", path: ["mask"], message: "only a guard that masks has a replacement" });
     value.patterns.forEach((text, index) => {
       const why = problemOf(() => guardPattern(text));
       if (why !== null)
-        context.addIssue({ code: "custom", path: ["patterns", index], message: `this is no pattern: ${why}` });
+        context.addIssue({ code: "custom", path: ["patterns", index], message: `not a valid pattern: ${why}` });
     });
   });
 
@@ -92,7 +99,7 @@ export const policySchema = z
       .string()
       .regex(POLICY_NAME, NAME_WORDS)
       .optional()
-      .meta({ title: "Name", description: "Its name in refusals and records. In the file it is the key." }),
+      .meta({ title: "Name", description: "Its name in errors and records. In the file it is the key." }),
     effect: z
       .literal("deny")
       .default("deny")
@@ -100,21 +107,21 @@ export const policySchema = z
     rule: z.string().min(1).max(MAX_RULE).optional().meta({
       title: "Rule",
       description:
-        "A condition in CEL over `request`, `target`, `token`, `tenant`, `project`, `client` and `now`: docs/policies.md. Where it holds, or cannot be evaluated, the call is denied.",
+        "A condition in CEL over `request`, `target`, `token`, `tenant`, `project`, `client` and `now`: docs/policies.md. The call is denied if it is true or cannot be evaluated.",
     }),
     guard: guard
       .optional()
-      .meta({ title: "Guard", description: "In place of a rule: what is looked for in the text." }),
+      .meta({ title: "Guard", description: "Instead of a rule: what the guard detects in the text." }),
     message: z
       .string()
       .min(1)
       .max(MAX_WORDS)
       .optional()
-      .meta({ title: "Message", description: "What the caller reads." }),
+      .meta({ title: "Message", description: "The message of the error that the caller gets." }),
     scope,
     mode: z.enum(["enforce", "audit"]).default("enforce").meta({
       title: "Mode",
-      description: "`audit` refuses and masks nothing, and tells in log and metrics what it would have done.",
+      description: "`enforce` denies and masks; `audit` only reports in log and metrics what it would have done.",
     }),
   })
   .superRefine((value, context) => {
@@ -141,7 +148,7 @@ export function unreadablePolicy(mode: PolicyDocument["mode"]): PolicyDocument {
   return {
     effect: "deny",
     rule: "",
-    message: "A policy of the tenant or project cannot be read; ask who administers it.",
+    message: "A policy of the tenant or project is invalid; ask its administrator to correct it.",
     scope: {},
     mode,
   };
@@ -161,6 +168,6 @@ function problemOf(compile: () => unknown): string | null {
     // What a library cannot compile is also an error in the rule, not a fault of the gateway.
     return thrown instanceof RuleError || thrown instanceof PatternError
       ? thrown.message
-      : `it is beyond what can be compiled (${String(thrown)})`;
+      : `it cannot be compiled (${String(thrown)})`;
   }
 }

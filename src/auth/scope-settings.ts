@@ -5,26 +5,29 @@ import type { ScopeSettings } from "../core/snapshot.ts";
 import { contentLogSchema, toContentLogSettings } from "./content-settings.ts";
 
 const DROP_PARAMS =
-  "Drop parameters that a model's provider does not have, and name them in `x-gateway-dropped-params`, where the call would otherwise be refused.";
-const DISABLE_STOP_LIMIT = "Pass more than 4 stop sequences on; otherwise the first 4 are kept.";
+  "Drop parameters that the provider does not support and name them in `x-gateway-dropped-params`, instead of refusing the call.";
+const DISABLE_STOP_LIMIT = "Pass on more than 4 stop sequences; otherwise only the first 4 are kept.";
 
 export const scopeSettings = z.strictObject({
   drop_params: z
     .boolean()
     .optional()
-    .meta({ title: "Drop parameters", description: `${DROP_PARAMS} Not set: the next wider scope decides.` }),
+    .meta({
+      title: "Drop parameters",
+      description: `${DROP_PARAMS} The default is the value of the next wider scope.`,
+    }),
   disable_stop_sequence_limit: z
     .boolean()
     .optional()
     .meta({
       title: "No limit on stop sequences",
-      description: `${DISABLE_STOP_LIMIT} Not set: the next wider scope decides.`,
+      description: `${DISABLE_STOP_LIMIT} The default is the value of the next wider scope.`,
     }),
   content_log: contentLogSchema.optional(),
   models: z.array(z.string().min(1).max(400)).max(1000).optional().meta({
     title: "Models",
     description:
-      "Models that are enabled here, each as `<provider>:<model_name>`, with `*` for any text. Every other is unknown (404 `model_not_found`), also as a target of a route. Not set: all; tenant and project both have to enable a model.",
+      "Models that are enabled, each as `<provider>:<model_name>`, with `*` for any text. All others are answered with 404 `model_not_found`, also as targets of a route. The default is all models; a model must be enabled by both tenant and project.",
   }),
 });
 export const toScopeSettings = (
@@ -45,7 +48,7 @@ export const settingsSection = z
       .default(false)
       .meta({
         title: "Drop parameters",
-        description: `${DROP_PARAMS} The setting nearest to the call decides: request, route, project, tenant, then this one.`,
+        description: `${DROP_PARAMS} The first value set in this order is used: request, route, project, tenant, this one.`,
       }),
     disable_stop_sequence_limit: z
       .boolean()
@@ -56,13 +59,13 @@ export const settingsSection = z
   .prefault({})
   .meta({
     title: "Settings",
-    description: "How requests are treated where no tenant, project or request says otherwise.",
+    description: "Defaults for requests; a tenant, project or request can override them.",
   });
 
 /** Not allowed in the settings of a project: only the tenant decides which projects keep content. */
 export const MISPLACED_PROJECTS = {
   path: ["content_log", "projects"],
-  message: "only the settings of a tenant say which projects keep what is said",
+  message: "only the settings of a tenant can list the projects whose content is kept",
 };
 
 const ofProject = scopeSettings.refine(

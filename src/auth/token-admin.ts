@@ -134,7 +134,7 @@ export async function rotateToken(
   const overlapMs = options.overlapMs ?? DEFAULT_OVERLAP_MS;
   if (!(overlapMs >= SHORTEST_OVERLAP_MS) || !Number.isFinite(overlapMs))
     throw new Error(
-      "The overlap of a rotation is at least 30 minutes, so that every client can change over. To end a token at once, revoke it.",
+      "The overlap of a rotation must be at least 30 minutes, so that clients can change to the new secret. To end a token at once, revoke it.",
     );
   const { id, kind, tenantId } = await knownToken(tokenId, writer);
   const cap = await capMs(writer, tenantId, kind);
@@ -142,7 +142,7 @@ export async function rotateToken(
   const record = await writer.changeToken(id, (token) => {
     if (token.revokedAtMs !== null)
       throw new Error(
-        `The access token ${id} is revoked, which is for good. Make a new one with \`dragoman token create\`.`,
+        `The access token ${id} is revoked, which cannot be undone. Create a new one with \`dragoman token create\`.`,
       );
     const lifetimeMs = lifetime(options.expiresInDays ?? null, token.lifetimeMs, cap);
     const secrets = [...retired(token, nowMs, nowMs + overlapMs), { sha256, retiresAtMs: null }];
@@ -226,7 +226,7 @@ async function projectOwner(request: TokenRequest, reader: Reader): Promise<Owne
 
 async function personalOwner(request: TokenRequest, reader: Reader): Promise<Owner> {
   if (request.projectId != null)
-    throw new Error("A personal token has no project of its own: it reaches those in which its user has a role.");
+    throw new Error("A personal token has no project: it has access to the projects in which its user has a role.");
   const role = request.role ?? null;
   const user =
     role === null || request.userId != null
@@ -240,7 +240,7 @@ async function personalOwner(request: TokenRequest, reader: Reader): Promise<Own
   if (role !== null) await demandRole(user.id, knownRole(role), reader);
   if ((await reader.listMemberships({ limit: 1 }, { userId: user.id })).data.length === 0)
     throw new Error(
-      `The user ${user.id} has no role anywhere, so the token could do nothing. Give the user a membership first.`,
+      `The user ${user.id} has no role, so the token could not be used. Give the user a membership first.`,
     );
   return { tenantId: user.tenantId, projectId: null, userId: user.id, role: null };
 }
@@ -252,8 +252,8 @@ async function userWithRole(role: Role, reader: Reader): Promise<{ readonly id: 
   if (only === undefined)
     throw new Error(
       data.length === 0
-        ? `No user is ${role} of a tenant. Name the user with --user.`
-        : `More than one user is ${role}: say which. There are: ${listed(
+        ? `No user has the role ${role} in a tenant. Name the user with --user.`
+        : `Several users have the role ${role}. Name one with --user: ${listed(
             data.map(({ userId }) => userId),
             false,
           )}.`,
@@ -267,14 +267,13 @@ async function demandRole(userId: string, role: Role, reader: Reader): Promise<v
   const highest = data.map((membership) => membership.role).toSorted((a, b) => ROLES.indexOf(b) - ROLES.indexOf(a))[0];
   if (highest === undefined || !roleAtLeast(highest, role))
     throw new Error(
-      `The user ${userId} is ${highest ?? "nothing"} at most, and a personal token has no role of its own: it cannot be ${role}'s. Give the user the role first.`,
+      `The highest role of the user ${userId} is ${highest ?? "none"}, and a personal token has the roles of its user. Give the user the role ${role} first.`,
     );
 }
 
 function knownRole(word: string): Role {
   const role = ROLES.find((known) => known === word);
-  if (role === undefined)
-    throw new Error(`There is no role ${JSON.stringify(word)}. The roles are: ${ROLES.join(", ")}.`);
+  if (role === undefined) throw new Error(`Unknown role ${JSON.stringify(word)}. The roles are: ${ROLES.join(", ")}.`);
   return role;
 }
 
@@ -288,9 +287,9 @@ async function chosen<T extends { readonly id: string }>(
   if (found !== null) return found;
   const { data: all, nextCursor } = await list({ limit: LISTED });
   if (id === null && all.length === 1) return all[0]!;
-  if (all.length === 0) throw new Error(`There is no ${what} yet. The first start of the server makes one.`);
+  if (all.length === 0) throw new Error(`There is no ${what} yet. The first start of the server creates one.`);
   throw new Error(
-    `${id === null ? `There is more than one ${what}: say which.` : `There is no ${what} ${JSON.stringify(id)}.`} There ${all.length === 1 ? "is" : "are"}: ${listed(
+    `${id === null ? `There is more than one ${what}: name one.` : `There is no ${what} ${JSON.stringify(id)}.`} There ${all.length === 1 ? "is" : "are"}: ${listed(
       all.map((one) => one.id),
       nextCursor !== null,
     )}.`,
@@ -303,24 +302,24 @@ function checkedRole(word: string): Role {
   if (role !== undefined) return role;
   const known = ROLES.some((one) => one === word);
   throw new Error(
-    `${known ? `A project token never has a role above maintainer, so not ${word}.` : `There is no role ${JSON.stringify(word)}.`} A project token's roles are: ${listed(allowed)}.`,
+    `${known ? `A project token cannot have the role ${word}; its highest role is maintainer.` : `Unknown role ${JSON.stringify(word)}.`} A project token's roles are: ${listed(allowed)}.`,
   );
 }
 
 function checkedPermissions(words: readonly string[]): readonly Permission[] {
   const unknown = words.find((word) => !PERMISSIONS.some((permission) => permission === word));
   if (unknown !== undefined)
-    throw new Error(`There is no permission ${JSON.stringify(unknown)}. The permissions are: ${listed(PERMISSIONS)}.`);
+    throw new Error(`Unknown permission ${JSON.stringify(unknown)}. The permissions are: ${listed(PERMISSIONS)}.`);
   if (words.includes(OPS) && new Set(words).size > 1)
     throw new Error(
-      "The permission ops stands alone: a token that has it reads /metrics and /readyz?verbose, and does nothing else.",
+      "The permission ops cannot be combined with others: a token with it only has access to /metrics and /readyz?verbose.",
     );
   return PERMISSIONS.filter((permission) => words.includes(permission));
 }
 
 function checkedPatterns(words: readonly string[], shape: RegExp, expected: string): readonly string[] {
   const wrong = words.find((word) => !shape.test(word));
-  if (wrong !== undefined) throw new Error(`${JSON.stringify(wrong.slice(0, 100))} is none: ${expected}.`);
+  if (wrong !== undefined) throw new Error(`${JSON.stringify(wrong.slice(0, 100))} is invalid: ${expected}.`);
   return checkedCount(words);
 }
 
@@ -328,22 +327,23 @@ function checkedRanges(words: readonly string[]): readonly string[] {
   const wrong = words.find((word) => !isIpRange(word));
   if (wrong !== undefined)
     throw new Error(
-      `${JSON.stringify(wrong.slice(0, 100))} is no address and no range of addresses: expected something like 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32.`,
+      `${JSON.stringify(wrong.slice(0, 100))} is not an address or address range: expected something like 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32.`,
     );
   return checkedCount(words);
 }
 
 function checkedCount(words: readonly string[]): readonly string[] {
   if (words.length > MAX_NARROWING)
-    throw new Error(`An access token is narrowed by at most ${MAX_NARROWING} models, routes and addresses each.`);
+    throw new Error(`An access token can be restricted to at most ${MAX_NARROWING} models, routes and addresses each.`);
   return [...new Set(words)];
 }
 
 function checkedName(name: string): string {
   const trimmed = name.trim();
-  if (trimmed === "" || trimmed.length > 100) throw new Error("The name of an access token has 1 to 100 characters.");
+  if (trimmed === "" || trimmed.length > 100)
+    throw new Error("The name of an access token must have 1 to 100 characters.");
   if (parseTokenText(trimmed) !== null)
-    throw new Error("The name of an access token is shown to people and kept: it cannot be a token.");
+    throw new Error("The name of an access token is shown and stored in plain text, so it cannot be an access token.");
   return trimmed;
 }
 
@@ -351,9 +351,9 @@ function checkedName(name: string): string {
 function lifetime(days: number | null, defaultMs: number, cap: number): number {
   if (days === null) return Math.min(defaultMs, cap);
   if (!(days > 0) || days > LONGEST_DAYS)
-    throw new Error(`The lifetime of an access token is above 0 and at most ${LONGEST_DAYS} days.`);
+    throw new Error(`The lifetime of an access token must be above 0 and at most ${LONGEST_DAYS} days.`);
   const ms = Math.ceil(days * DAY_MS);
-  if (ms > cap) throw new Error(`The tenant caps the lifetime of these tokens at ${cap / DAY_MS} days.`);
+  if (ms > cap) throw new Error(`The tenant limits the lifetime of these tokens to ${cap / DAY_MS} days.`);
   return ms;
 }
 

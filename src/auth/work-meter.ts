@@ -8,7 +8,7 @@
  */
 export class TooMuchWork extends Error {
   constructor() {
-    super("Looking at this text takes more work than may be done at once.");
+    super("Checking this text takes more work than is allowed at once.");
   }
 }
 

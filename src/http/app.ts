@@ -74,8 +74,7 @@ interface Bindings {
 type AppEnv = { Bindings: Bindings; Variables: { traceId: string; startedMs: number } };
 
 const CORS_MAX_AGE_S = "600";
-const PREFLIGHT_CURE =
-  " Calls from web pages are allowed only for the origins that cors.origins in the configuration names.";
+const PREFLIGHT_CURE = " Web pages may call only from the origins listed in cors.origins of the configuration.";
 
 export function createApp(context: AppContext): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
@@ -98,7 +97,7 @@ export function createApp(context: AppContext): Hono<AppEnv> {
     if (operation !== null) return context.refuseUnserved(operation, c.req.raw, c.env.peer);
     throw new GatewayError(
       "not_found",
-      `There is nothing at ${c.req.method} ${c.req.path.slice(0, 200)}. The operation is POST /api/v1/chat/completions.`,
+      `Unknown path: ${c.req.method} ${c.req.path.slice(0, 200)}. Chat completions are at POST /api/v1/chat/completions.`,
     );
   });
 
@@ -223,9 +222,13 @@ function serveListings(
       const token = await demandToken(c);
       const id = c.req.query("model") ?? "";
       if (id === "")
-        throw new GatewayError("invalid_request", `${path} needs the query parameter model: <provider>:<model_name>.`, {
-          param: "model",
-        });
+        throw new GatewayError(
+          "invalid_request",
+          `${path} needs the query parameter model, as <provider>:<model_name>.`,
+          {
+            param: "model",
+          },
+        );
       const { settings, provider, model } = namedModel(id, token, context);
       return reply(c, listCapabilities(settings.id, provider, model));
     };
@@ -300,7 +303,7 @@ async function demandInsider(c: Context<AppEnv>, context: AppContext): Promise<v
   if (!runsGateway(token, snapshot) && !token.permissions.includes(OPS))
     throw new GatewayError(
       "insufficient_role",
-      "This path answers programs on the gateway's own machine, personal tokens of operators, and tokens with the permission ops; ops.open in the configuration opens it.",
+      "This path is open to programs on the gateway's machine, personal tokens of operators, and tokens with the permission ops; to open it to all, set ops.open in the configuration.",
     );
 }
 

@@ -59,7 +59,7 @@ function refusedHead({ headers }: Request): Response | null {
 }
 
 const TWO_HOSTS = "The request has more than one Host header; send one.";
-const TRAILERS = "The request announces trailer fields, which are not taken; send the body without them.";
+const TRAILERS = "The request announces trailer fields, which are not supported; send it without them.";
 
 /** Throws when the address is in use. */
 export function openServer({ host, port, chat, app, onFault }: ServerOptions): OpenServer {

@@ -26,20 +26,18 @@ export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => 
   return {
     count: () => calls.size,
     enter(call, { maxConcurrentCalls, maxConcurrentCallsPerTenant }) {
-      if (draining) throw goingDown("The gateway is going down and takes no new calls.");
+      if (draining) throw goingDown("The gateway is shutting down and accepts no new calls.");
       const tooOld = refusal();
       if (tooOld !== null) throw new GatewayError("stale_snapshot", tooOld, { headers: { "retry-after": "1" } });
       if (calls.size >= maxConcurrentCalls)
-        throw new GatewayError(
-          "gateway_overloaded",
-          `The gateway holds ${maxConcurrentCalls} calls, as many as it is configured to.`,
-          { headers: { "retry-after": "1" } },
-        );
+        throw new GatewayError("gateway_overloaded", `Too many calls in flight (limit ${maxConcurrentCalls}).`, {
+          headers: { "retry-after": "1" },
+        });
       const own = ofTenant.get(call.tenantId) ?? 0;
       if (maxConcurrentCallsPerTenant !== null && own >= maxConcurrentCallsPerTenant)
         throw new GatewayError(
           "gateway_overloaded",
-          `The gateway holds ${maxConcurrentCallsPerTenant} calls of the tenant, as many as it is configured to hold of one.`,
+          `Too many calls of the tenant in flight (limit ${maxConcurrentCallsPerTenant}).`,
           { headers: { "retry-after": "1" } },
         );
       ofTenant.set(call.tenantId, own + 1);
@@ -63,9 +61,7 @@ export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => 
     cut() {
       const cut = [...calls];
       for (const call of cut)
-        call.abandon(
-          goingDown("The gateway is going down, and the call did not end in the time that was left for it."),
-        );
+        call.abandon(goingDown("The gateway is shutting down, and the call did not end within the drain time."));
       return cut.length;
     },
   };

@@ -12,22 +12,22 @@ const MAX_PATH = 200;
 /** Keys are the first segment of the path below the base address. */
 const HINTS: Readonly<Record<string, string>> = {
   responses:
-    'The Responses operation is not served. Make the client call chat completions: in the AI SDK use `provider.chat(model)`, in the Agents SDK set the default API to `chat_completions`, in LangChain `useResponsesApi: false`; in n8n turn "Use Responses API" off. Codex CLI speaks this operation alone.',
+    'The Responses API is not supported. Configure the client to use chat completions: in the AI SDK use `provider.chat(model)`, in the Agents SDK set the default API to `chat_completions`, in LangChain `useResponsesApi: false`; in n8n turn "Use Responses API" off. Codex CLI supports only the Responses API.',
   messages:
-    "The Messages operation is not served, so that programs which speak it alone, such as Claude Code, cannot use this gateway. A client of chat completions reaches the same models.",
-  embeddings: "Embeddings are not served. Configure the client to ask the provider of the embedding model itself.",
-  completions: `Legacy completions are not served. Send the prompt as a message to ${CHAT}; models that take a raw prompt get one from it.`,
-  rerank: "Rerank is not served. Configure the client to ask the provider of the rerank model itself.",
-  moderations: "Moderations are not served. Policies of the gateway can look at what is sent and answered instead.",
-  conversations: "Conversations are not kept here. Send the whole conversation with each call.",
-  assistants: `Assistants are not served. Use ${CHAT} with tools.`,
-  threads: "Threads are not kept here. Send the whole conversation with each call.",
-  images: "Image operations are not served. Models that draw do so in chat completions, with `modalities`.",
-  audio:
-    "Audio operations are not served. Models that listen and speak do so in chat completions, with `modalities` and `audio`.",
-  files: "Files are not kept here. Send content in the message, as a data URI or an address.",
-  batches: "Batches are not served. Send the calls one by one.",
-  realtime: `Realtime sessions are not served. Use ${CHAT} with \`stream: true\`.`,
+    "The Messages API is not supported, so programs that need it, such as Claude Code, cannot use this gateway. A client of chat completions can use the same models.",
+  embeddings:
+    "Embeddings are not supported. Configure the client to call the provider of the embedding model directly.",
+  completions: `Legacy completions are not supported. Send the prompt as a message to ${CHAT}; for models that take a raw prompt, the gateway builds one.`,
+  rerank: "Rerank is not supported. Configure the client to call the provider of the rerank model directly.",
+  moderations: "Moderations are not supported. Policies of the gateway can check requests and answers instead.",
+  conversations: "Conversations are not stored. Send the whole conversation with each call.",
+  assistants: `Assistants are not supported. Use ${CHAT} with tools.`,
+  threads: "Threads are not stored. Send the whole conversation with each call.",
+  images: "The Images API is not supported. Use a model that generates images in chat completions, with `modalities`.",
+  audio: "The Audio API is not supported. Use a model with audio in chat completions, with `modalities` and `audio`.",
+  files: "Files are not stored. Send the content in the message, as a data URI or a URL.",
+  batches: "Batches are not supported. Send the calls one by one.",
+  realtime: `Realtime sessions are not supported. Use ${CHAT} with \`stream: true\`.`,
 };
 
 /**
@@ -65,7 +65,7 @@ export function refuseUnservedWith(context: ChatContext): RefuseUnserved {
       // Without a valid token the record names no tenant.
     }
     const asked = `${http.method} ${new URL(http.url).pathname.slice(0, MAX_PATH)}`;
-    const message = HINTS[operation] ?? `There is no operation at ${asked}. This gateway serves ${CHAT}.`;
+    const message = HINTS[operation] ?? `Unknown operation: ${asked}. This gateway serves ${CHAT}.`;
     return call.fail(new GatewayError("operation_not_served", message, { detail: asked }));
   };
 }

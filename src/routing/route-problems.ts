@@ -154,7 +154,7 @@ function routeNameProblems(name: string, at: Path, { routes }: Known): readonly 
     : [
         {
           path: at,
-          message: `there is no route of this name${routes.size > MAX_COMPARED ? "" : didYouMean(name, routes)}`,
+          message: `there is no route with this name${routes.size > MAX_COMPARED ? "" : didYouMean(name, routes)}`,
         },
       ];
 }
@@ -163,7 +163,12 @@ function modelProblems(name: string, at: Path, { providers }: Known): readonly R
   const split = splitName(name);
   if (split === null) return [{ path: at, message: "expected <provider>:<model_name>" }];
   if (!providers.has(split.providerId))
-    return [{ path: at, message: `no provider has the id before the colon${didYouMean(split.providerId, providers)}` }];
+    return [
+      {
+        path: at,
+        message: `there is no provider with the id before the colon${didYouMean(split.providerId, providers)}`,
+      },
+    ];
   return MODEL_ID.test(split.model)
     ? []
     : [

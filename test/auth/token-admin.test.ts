@@ -58,7 +58,7 @@ describe("making a token", () => {
     expect(await refusal({ name: "x", projectId: "nope" })).toBe(
       'There is no project "nope". There are: app, lab, site.',
     );
-    expect(await refusal({ name: "x" })).toBe("There is more than one project: say which. There are: app, lab, site.");
+    expect(await refusal({ name: "x" })).toBe("There is more than one project: name one. There are: app, lab, site.");
     expect(await refusal({ name: "x", personal: true, userId: "nobody" })).toBe(
       'There is no user "nobody". There are: ann, bob, zoe.',
     );
@@ -76,13 +76,13 @@ describe("making a token", () => {
       "maintainer",
     );
     for (const role of ["admin", "owner"])
-      expect(await refusal({ name: "x", projectId: "site", role })).toContain("never has a role above maintainer");
+      expect(await refusal({ name: "x", projectId: "site", role })).toContain("its highest role is maintainer");
   });
 
   test("a request that mixes the two kinds is refused, and so is a token that could do nothing", async () => {
     expect(await refusal({ name: "x", projectId: "site", userId: "ann" })).toContain("has no user");
     expect(await refusal({ name: "x", personal: true, userId: "ann", projectId: "site" })).toContain(
-      "no project of its own",
+      "A personal token has no project",
     );
     expect(await refusal({ name: "x", personal: true, userId: "ann", role: "maintainer" })).toContain(
       "ann is developer at most",
@@ -133,7 +133,9 @@ describe("rotating and revoking", () => {
     const { id } = await createToken(store, { name: "x", projectId: "site" }, NOW);
     await writes(store).setTokenCaps("acme", { personalDays: null, projectDays: 10 });
     expect((await rotateToken(store, id, {}, NOW)).record.expiresAtMs).toBe(NOW + 10 * DAY_MS);
-    expect((await thrownBy(() => rotateToken(store, id, { expiresInDays: 11 }, NOW))).message).toContain("caps");
+    expect((await thrownBy(() => rotateToken(store, id, { expiresInDays: 11 }, NOW))).message).toContain(
+      "limits the lifetime",
+    );
   });
 
   test("an old secret never outlives the end that it had", async () => {

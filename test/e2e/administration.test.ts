@@ -137,10 +137,10 @@ describe("the nouns", () => {
     ).toEqual(["two"]);
 
     expect((await cli("token", "rotate", "nosuch", "--project", "second", "--url", gateway.url)).stderr).toContain(
-      "This access token sees no access token nosuch of the project second.",
+      "There is no access token nosuch of the project second, or this access token has no access to it.",
     );
     expect((await cli("token", "create", "--name", "x", "--project", "nosuch", "--url", gateway.url)).stderr).toContain(
-      "This access token sees no project nosuch.",
+      "There is no project nosuch, or this access token has no access to it.",
     );
     expect((await cli("usage", "--by", "team")).stderr).toStartWith(
       "dragoman: --by expects words out of tenant, project, token,",

@@ -126,7 +126,7 @@ describe("sections", () => {
     ["server: {host: 'http://x'}", "f:1:10 server.host: expected a host name or an address, without scheme and port"],
     [
       "projects: {p: {settings: {content_log: {enabled: true, projects: [p]}}}}",
-      "f:1:56 projects.p.settings.content_log.projects: only the settings of a tenant say which projects keep what is said",
+      "f:1:56 projects.p.settings.content_log.projects: only the settings of a tenant can list the projects whose content is kept",
     ],
     ["server: {max_body_bytes: 1.5}", "f:1:10 server.max_body_bytes: expected a whole number, got a fraction"],
     ["server: {head_hold_s: 11}", "f:1:10 server.head_hold_s: expected at most 10"],

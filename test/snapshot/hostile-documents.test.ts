@@ -438,7 +438,7 @@ describe("many routes of many tenants", () => {
     expect([...snapshot.projectRoutes.get("toString")!.keys()].toSorted()).toEqual(["direct", "own", "r0", "r1"]);
     expect(problems.join("\n")).toMatch(/route x .*leads back to the route: x -> y -> x/);
     expect(problems.join("\n")).toContain(
-      "stored route foreign of the project toString is left out: there is no route of this name",
+      "stored route foreign of the project toString is left out: there is no route with this name",
     );
   });
 });

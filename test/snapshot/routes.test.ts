@@ -220,7 +220,7 @@ describe("mistakes", () => {
     [`{targets: [{model: "openai:a", weight: -1}]}`, "f:2:37 routes.r.targets[0].weight: expected more than 0"],
     [
       `{targets: ["opnai:a"]}`,
-      'f:2:17 routes.r.targets[0]: no provider has the id before the colon; did you mean "openai"?',
+      'f:2:17 routes.r.targets[0]: there is no provider with the id before the colon; did you mean "openai"?',
     ],
     [`{targets: ["gpt-5"]}`, "f:2:17 routes.r.targets[0]: expected <provider>:<model_name>"],
     [
@@ -233,11 +233,11 @@ describe("mistakes", () => {
     ],
     [
       `{${target}, fallbacks: ["opnai:b"]}`,
-      'f:2:42 routes.r.fallbacks[0]: no provider has the id before the colon; did you mean "openai"?',
+      'f:2:42 routes.r.fallbacks[0]: there is no provider with the id before the colon; did you mean "openai"?',
     ],
     [
       `{${target}, fallbacks: ["route:othr"]}`,
-      'f:2:42 routes.r.fallbacks[0]: there is no route of this name; did you mean "other"?',
+      'f:2:42 routes.r.fallbacks[0]: there is no route with this name; did you mean "other"?',
     ],
     [
       `{${target}, fallbacks: [other]}`,

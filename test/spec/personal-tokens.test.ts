@@ -207,11 +207,11 @@ describe("the command line", () => {
   test("[d2.11] gives nobody a role that he does not have", async () => {
     await put("ann", null, "developer");
     for (const [flags, words] of [
-      [["--user", "ann", "--role", "admin"], "The user ann is developer at most"],
-      [["--role", "maintainer"], "No user is maintainer"],
-      [["--role", "king"], "There is no role"],
+      [["--user", "ann", "--role", "admin"], "The highest role of the user ann is developer"],
+      [["--role", "maintainer"], "No user has the role maintainer"],
+      [["--role", "king"], "Unknown role"],
       [["--user", "nobody", "--role", "owner"], "There is no user"],
-      [["--project", "red"], "no project of its own"],
+      [["--project", "red"], "A personal token has no project"],
     ] as const) {
       const made = await runCli(["token", "create", "--personal", ...flags, "--data", gateway.dataFolder]);
       expect([flags, made.code, made.stdout]).toEqual([flags, 1, ""]);

@@ -57,7 +57,7 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Va
     send(tag, message) {
       void talk(tag, message);
     },
-    onSilent: (tag) => reach.lost(tag, new Error(`there was no answer within ${TIMINGS.silentMs / 1000} s`)),
+    onSilent: (tag) => reach.lost(tag, new Error(`no answer within ${TIMINGS.silentMs / 1000} s`)),
   });
   const talk = async (tag: string, message: MessageWithKeys): Promise<void> => {
     const sentMs = clock.monotonic();

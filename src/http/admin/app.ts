@@ -52,7 +52,7 @@ export function createAdminApp(context: AdminContext, world: DocumentWorld): Hon
   app.notFound((c) => {
     throw new GatewayError(
       "not_found",
-      `There is nothing at ${c.req.method} ${c.req.path.slice(0, 200)}. GET /api/v1/openapi.json describes what is there.`,
+      `Unknown path: ${c.req.method} ${c.req.path.slice(0, 200)}. GET /api/v1/openapi.json lists all paths.`,
     );
   });
   return app;
@@ -73,7 +73,7 @@ function serveKey(app: Hono<AdminEnv>, context: AdminContext): void {
         });
       })
       .all(path, (c) => {
-        throw new GatewayError("method_not_allowed", `${path} takes GET; got ${c.req.method}.`, {
+        throw new GatewayError("method_not_allowed", `${path} accepts GET only; got ${c.req.method}.`, {
           headers: { allow: "GET" },
         });
       });
@@ -93,7 +93,7 @@ function serveDocument(app: Hono<AdminEnv>, operations: readonly AdminOperation[
         });
       })
       .all(path, (c) => {
-        throw new GatewayError("method_not_allowed", `${path} takes GET; got ${c.req.method}.`, {
+        throw new GatewayError("method_not_allowed", `${path} accepts GET only; got ${c.req.method}.`, {
           headers: { allow: "GET" },
         });
       });

@@ -33,10 +33,11 @@ export const CALL_SHAPE = {
   total_ms: z.number(),
   first_content_ms: z.number().nullable(),
   model_asked: z.string().nullable().meta({ description: "`model` as the caller wrote it." }),
-  finish_reason: z.string().nullable().meta({ description: "Of the first choice." }),
-  settled: z
-    .boolean()
-    .meta({ description: "False: its process ended before it did, and it was charged with what was reserved for it." }),
+  finish_reason: z.string().nullable().meta({ description: "The finish reason of the first choice." }),
+  settled: z.boolean().meta({
+    description:
+      "False if the gateway process ended before the call did; the call was then charged what was reserved for it.",
+  }),
 };
 
 export const word = z.string().min(1).max(400).optional();
@@ -52,9 +53,9 @@ export const filters = {
   end_user: word,
   route: word,
   provider: word,
-  model: word.meta({ description: "The provider's own name." }),
-  from: instant.optional().meta({ description: "Of this time and later." }),
-  to: instant.optional().meta({ description: "Before this time." }),
+  model: word.meta({ description: "The model's name at the provider." }),
+  from: instant.optional().meta({ description: "Only calls at this time or later." }),
+  to: instant.optional().meta({ description: "Only calls before this time." }),
 };
 
 export type Filters = z.output<z.ZodObject<typeof filters>> & {

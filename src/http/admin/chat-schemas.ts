@@ -29,8 +29,8 @@ export function chatSchemas(): Readonly<Record<string, Schema>> {
           properties: {
             message: { type: "string" },
             type: { type: "string" },
-            param: { type: ["string", "null"], description: "Path of the field that is wrong." },
-            code: { type: "string", enum: Object.keys(CATALOGUE), description: "docs/errors.md explains each." },
+            param: { type: ["string", "null"], description: "Path of the invalid field." },
+            code: { type: "string", enum: Object.keys(CATALOGUE), description: "docs/errors.md explains each code." },
             metadata: { type: "object", additionalProperties: true },
           },
         },
@@ -56,7 +56,7 @@ export function chatSchemas(): Readonly<Record<string, Schema>> {
     ChatRequest: {
       type: "object",
       required: ["messages"],
-      description: "Fields that are not listed go into the provider's request.",
+      description: "Fields that are not listed here are passed to the provider.",
       properties: {
         ...fields(GATEWAY),
         ...fields(COMMON),
@@ -71,7 +71,7 @@ export function chatSchemas(): Readonly<Record<string, Schema>> {
         id: { type: "string" },
         object: { const: "chat.completion" },
         created: { type: "integer" },
-        model: { type: "string", description: "`<provider>:<model_name>` that answered." },
+        model: { type: "string", description: "The model that answered, as `<provider>:<model_name>`." },
         route: { type: "string" },
         choices: {
           type: "array",
@@ -127,7 +127,7 @@ export function chatSchemas(): Readonly<Record<string, Schema>> {
     },
     ModelParameters: {
       type: "object",
-      description: "What becomes of each parameter at a model.",
+      description: "How a model handles each parameter.",
       additionalProperties: true,
     },
   };
@@ -184,7 +184,7 @@ export const REFUSED = {
   "5XX": { $ref: "#/components/responses/Failed" },
 } as const;
 export const RESPONSES: Schema = {
-  Refused: answer("What the request says cannot be done.", "Error"),
+  Refused: answer("The request is invalid or cannot be carried out.", "Error"),
   Failed: answer("The gateway or a provider failed.", "Error"),
 };
 
@@ -195,11 +195,11 @@ export function chatPaths(): Readonly<Record<string, Schema>> {
       post: {
         operationId: "createChatCompletion",
         tags: ["chat"],
-        summary: "Answer a conversation",
+        summary: "Create a chat completion",
         requestBody: { required: true, content: json("ChatRequest") },
         responses: {
           "200": {
-            description: "The answer, or with `stream: true` a stream of chunks.",
+            description: "The completion, or with `stream: true` a stream of chunks.",
             content: {
               ...json("ChatAnswer"),
               "text/event-stream": { schema: { $ref: "#/components/schemas/ChatChunk" } },
@@ -213,7 +213,7 @@ export function chatPaths(): Readonly<Record<string, Schema>> {
       get: {
         operationId: "listModels",
         tags: ["models"],
-        summary: "What the access token may call",
+        summary: "List the models and routes that the access token may call",
         responses: { "200": answer("Routes first, then models.", "ModelList"), ...REFUSED },
       },
     },
@@ -230,9 +230,9 @@ export function chatPaths(): Readonly<Record<string, Schema>> {
       get: {
         operationId: "listParameters",
         tags: ["models"],
-        summary: "What becomes of each parameter at a model",
+        summary: "How a model handles each parameter",
         parameters: [{ name: "model", in: "query", required: true, schema: { type: "string" } }],
-        responses: { "200": answer("By parameter.", "ModelParameters"), ...REFUSED },
+        responses: { "200": answer("One entry for each parameter.", "ModelParameters"), ...REFUSED },
       },
     },
   };

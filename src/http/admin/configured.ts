@@ -45,35 +45,41 @@ const SETTINGS_NAME = "settings";
 const HEAD_SHAPE = {
   id: z.string(),
   name: z.string().nullable(),
-  tenant_id: z.string().nullable().meta({ description: "Null: of every tenant, which only the file can say." }),
-  project_id: z.string().nullable(),
-  origin: z.enum(["file", "store"]).meta({ description: "What stands in the file is read-only." }),
-  set_by: z
-    .enum(ROLES)
+  tenant_id: z
+    .string()
     .nullable()
-    .meta({ description: "Role of who wrote it last: it is read-only below. Null: it stands in the file." }),
+    .meta({ description: "Null if it applies to all tenants, which is possible only in the configuration file." }),
+  project_id: z.string().nullable(),
+  origin: z.enum(["file", "store"]).meta({ description: "`file`: from the configuration file, and read-only here." }),
+  set_by: z.enum(ROLES).nullable().meta({
+    description: "The role of its last author; lower roles cannot change it. Null if it comes from the file.",
+  }),
   version: z.int(),
   etag: etagField.nullable(),
   created_at: time.nullable(),
   updated_at: time.nullable(),
 };
 const READ_ONLY_FIELDS = z.array(z.string()).meta({
-  description: "Those that the file says, which goes before: they are shown as they hold, and changed there.",
+  description:
+    "Fields that the configuration file sets. Their values from the file are shown here and can be changed only there.",
 });
 const GUARD_COST = z
   .strictObject({
     steps_per_character: z
       .int()
-      .meta({ description: "What its patterns and classes may do for each character of a text, at the worst." }),
+      .meta({ description: "The most steps that its patterns and classes take for each character of a text." }),
     worst_ms_per_1000_characters: z
       .number()
-      .meta({ description: "About so much CPU time for a thousand characters of the worst text." }),
+      .meta({ description: "Approximate CPU time for 1,000 characters of the most expensive text." }),
     a_tenth_of_a_second_from_characters: z
       .int()
-      .meta({ description: "The shortest text that could take a tenth of a second." }),
+      .meta({ description: "Length of the shortest text that could take 0.1 s." }),
   })
   .optional()
-  .meta({ id: "GuardCost", description: "Of a policy with a guard, where it is made, changed or read by itself." });
+  .meta({
+    id: "GuardCost",
+    description: "What a guard may cost. Present when a single policy with a guard is created, changed or read.",
+  });
 const HEAD = new Set([...Object.keys(HEAD_SHAPE), "read_only_fields", "guard_cost"]);
 /** Fields that responses show beside the document. A client may send them back. */
 const sentHead = z.object({ ...HEAD_SHAPE, read_only_fields: z.array(z.string()), guard_cost: z.unknown() }).partial();
@@ -225,9 +231,13 @@ function wanted(body: unknown, rule: DocumentRule, before: Resource | null): Wan
   if (checkedName === null && rule.named === "name")
     throw new GatewayError("invalid_request", "name: is missing", { param: "name" });
   if (before !== null && rule.named === "name" && checkedName !== before.name)
-    throw new GatewayError("invalid_request", "name: it is what others refer to, and stays; make another one", {
-      param: "name",
-    });
+    throw new GatewayError(
+      "invalid_request",
+      "name: it cannot be changed, because others refer to it; create a new one instead",
+      {
+        param: "name",
+      },
+    );
   return { name: checkedName, document: checkedDocument(rule, sent, before) };
 }
 
@@ -241,7 +251,7 @@ function demandSamePlace(sent: JsonObject, before: Resource): void {
   };
   for (const [key, value] of Object.entries(stays))
     if (sent[key] !== undefined && sent[key] !== value)
-      throw new GatewayError("invalid_request", `${key}: it stays what it is; make another thing instead`, {
+      throw new GatewayError("invalid_request", `${key}: it cannot be changed; create a new one instead`, {
         param: key,
       });
 }
@@ -423,7 +433,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
   /** Settings exist from the beginning but are stored only once they contain something. */
   const orCreate = async (call: Call, writer: Writer, change: () => Promise<Answer>): Promise<Answer> => {
     if (!single || (await writer.findResourceByName(kind, call.place!, SETTINGS_NAME)) !== null) return await change();
-    if (call.ifMatch !== null) throw new GatewayError("etag_mismatch", "There are no settings here yet.");
+    if (call.ifMatch !== null) throw new GatewayError("etag_mismatch", "There are no settings yet.");
     return { ...(await create({ ...call, body: merged({}, call.body as Json) }, writer)), status: 200 };
   };
   const prepare = (call: Call): Promise<void> => demandAddresses(rule, call);
@@ -431,7 +441,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
     list: reading({
       ...head("list"),
       path: base,
-      summary: `Each ${one} of the ${reach}; what the file says of it first`,
+      summary: `List the ${noun.replaceAll("_", " ")} of the ${reach}, those of the configuration file first`,
       query: listQuery,
       answer: listOf(of.answered, `${reach === "tenant" ? "Tenant" : "Project"}${WORDS[noun].schema}List`),
       run: async (call, store) => ({ body: await page(call, kind, store, context) }),
@@ -440,7 +450,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
       ...head("create"),
       method: "post",
       path: base,
-      summary: `Make a ${one}`,
+      summary: `Create a ${one}`,
       query: z.strictObject(dryRunQuery),
       body: of.sent,
       described: of.described,
@@ -451,7 +461,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
     read: reading({
       ...head("read"),
       path: item,
-      summary: single ? `The settings of the ${reach}` : `One ${one}, by its id or name`,
+      summary: single ? `Get the settings of the ${reach}` : `Get a ${one} by its id or name`,
       answer: of.answered,
       run: async (call, store) => {
         if (single) {
@@ -471,7 +481,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
       ...head("replace"),
       method: "put",
       path: item,
-      summary: single ? `Set all settings of the ${reach}` : `Set all of a ${one}`,
+      summary: single ? `Replace all settings of the ${reach}` : `Replace a ${one}`,
       query: z.strictObject(dryRunQuery),
       body: of.sent,
       described: of.fields,
@@ -500,7 +510,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
       ...head("delete"),
       method: "delete",
       path: item,
-      summary: single ? `Forget the settings of the ${reach}` : `Remove a ${one}`,
+      summary: single ? `Delete the settings of the ${reach}` : `Delete a ${one}`,
       query: z.strictObject(dryRunQuery),
       run: async (call, writer) => {
         const there = await theResource(call, writer, kind, context);
@@ -544,7 +554,7 @@ function withoutFiled(document: JsonObject, filed: JsonObject): JsonObject {
     if (document[field] !== undefined && JSON.stringify(document[field]) !== JSON.stringify(value))
       throw new GatewayError(
         "read_only",
-        `${field}: this stands in the configuration file, which wins over the database: change it there.`,
+        `${field}: set in the configuration file, which takes precedence; change it there.`,
         { param: field },
       );
   return Object.fromEntries(Object.entries(document).filter(([field]) => !Object.hasOwn(filed, field)));
@@ -607,7 +617,7 @@ export function configuredOperations(
     ).meta({ id: `${schema}Fields` });
     const patch = z
       .looseObject({})
-      .meta({ id: `${schema}Change`, description: "The fields that change; null takes one away." });
+      .meta({ id: `${schema}Change`, description: "The fields to change; null removes a field." });
     const answered = answerOf(rule).meta({ id: schema });
     const own = (["tenant", "project"] as const)
       .filter((reach) => reach === "tenant" || heldByProjects(noun))

@@ -97,8 +97,8 @@ async function tokenProblems({
           path: ["scope", "token"],
           message:
             projectId === null
-              ? "the tenant has no access token of this id"
-              : "no access token of this id can call in the project",
+              ? "the tenant has no access token with this id"
+              : "no access token with this id has access to the project",
         },
       ];
 }
@@ -143,7 +143,7 @@ function providerRule({ families }: DocumentWorld): DocumentRule {
   return {
     schema,
     named: "name",
-    name: z.string().regex(PROVIDER_ID, "expected 1 to 64 small letters, digits, dashes and underscores"),
+    name: z.string().regex(PROVIDER_ID, "expected 1 to 64 lower-case letters, digits, dashes and underscores"),
     addresses: ["base_url", "token_url"],
     problems: ({ call, name, document }) => {
       const parsed = schema.safeParse(withKeptAccount(document));
@@ -164,7 +164,7 @@ function expansions(value: unknown, path: readonly (string | number)[]): readonl
       ? [
           {
             path,
-            message: "expected the value itself: variables and files are expanded in the configuration file only",
+            message: "expected the value itself: variables and files are expanded only in the configuration file",
           },
         ]
       : [];
@@ -206,7 +206,7 @@ function machineCredentials(document: JsonObject): readonly Problem[] {
           {
             path,
             message:
-              "this is an identity, a file or a service of the gateway's machine: only an operator of the gateway may use it",
+              "this is an identity, a file or a service of the gateway's machine; only operators of the gateway may use it",
           },
         ],
   );
@@ -249,7 +249,7 @@ export function demandOwnAddresses(
     if (typeof kept === "string" && sent !== kept)
       throw new GatewayError(
         "read_only",
-        `An operator of the gateway wrote the address ${param} here, and it is not checked as those of a tenant are. Send it along, so that it is, or ask an operator for the change.`,
+        `${param} was set by an operator of the gateway, so it was not checked like an address set by a tenant. Send ${param} with the change to have it checked, or ask an operator to make the change.`,
         { param },
       );
   }

@@ -15,14 +15,17 @@ const actor = z
     tenant_id: z.string().nullable(),
     role: z.enum(ROLES).nullable(),
   })
-  .meta({ id: "Actor", description: "Who did it. All null: the command line on the machine of the database." });
-const anything = z.unknown().meta({ description: "Secrets are masked." });
+  .meta({
+    id: "Actor",
+    description: "Who did it. All fields are null for the command line on the database's machine.",
+  });
+const anything = z.unknown().meta({ description: "Values before and after the change; secrets are masked." });
 const auditRow = z
   .strictObject({
     id: z.string(),
     at: time,
     actor,
-    address: z.string().nullable().meta({ description: "Of the client." }),
+    address: z.string().nullable().meta({ description: "Address of the client." }),
     action: z.string(),
     outcome: z.enum(["done", "refused"]),
     kind: z.string(),
@@ -131,8 +134,8 @@ const auditQuery = z.strictObject({
   token_id: word,
   user_id: chosenId.optional(),
   version: number.optional(),
-  from: instant.optional().meta({ description: "Rows of this time and later." }),
-  to: instant.optional().meta({ description: "Rows before this time." }),
+  from: instant.optional().meta({ description: "Only rows at this time or later." }),
+  to: instant.optional().meta({ description: "Only rows before this time." }),
 });
 
 /** The scopes of the audit log, by who may read them: the whole gateway, one tenant, one project. */
@@ -158,7 +161,7 @@ function auditOperation(reach: keyof typeof AUDITED): AdminOperation {
     id: `list${name}`,
     path: `${base}/audit`,
     tag: "audit",
-    summary: `What was changed and refused ${words}, the newest first`,
+    summary: `List changes and refused attempts ${words}, the newest first`,
     query: auditQuery.extend(further),
     answer: listOf(auditRow, `${name}List`),
     run: async ({ place: at, query }, store) => {
@@ -197,7 +200,7 @@ function versionOperations(reach: "tenant" | "project", context: RollBackContext
     id: `list${place}Versions`,
     path: `${base}/versions`,
     tag: "versions",
-    summary: `Versions of the configuration of ${within}, the newest first`,
+    summary: `List the versions of the configuration of ${within}, the newest first`,
     query: z.strictObject(pageQuery),
     answer: listOf(versionSummary, `${place}VersionList`),
     run: async ({ place: at, query }, store) => ({
@@ -208,7 +211,7 @@ function versionOperations(reach: "tenant" | "project", context: RollBackContext
     id: `read${place}Version`,
     path: `${base}/versions/{id}`,
     tag: "versions",
-    summary: "One version with what it changed",
+    summary: "Get a version with its changes",
     answer: version,
     run: async ({ place: at, params }, store) => {
       const parsed = number.safeParse(params["id"]);
@@ -221,7 +224,7 @@ function versionOperations(reach: "tenant" | "project", context: RollBackContext
     id: `diff${place}Versions`,
     path: `${base}/diff`,
     tag: "versions",
-    summary: "What leads from one version to another; 0 is before the first",
+    summary: "Compare two versions; 0 stands for the state before the first",
     query: z.strictObject({ from: number, to: number }),
     answer: difference,
     run: async ({ place: at, query: { from, to } }, store) => ({
@@ -233,7 +236,7 @@ function versionOperations(reach: "tenant" | "project", context: RollBackContext
     id: `rollBack${place}`,
     path: `${base}/rollback`,
     tag: "versions",
-    summary: `Make the configuration of ${within} what it was after a version`,
+    summary: `Restore the configuration of ${within} to what it was after a version`,
     query: z.strictObject(dryRunQuery),
     body: z.strictObject({ to: versionNumber }).meta({ id: `${place}Rollback` }),
     answer: rolledBack,

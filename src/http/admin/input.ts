@@ -46,14 +46,14 @@ function refuseOddValues(value: Json | undefined, path: readonly (string | numbe
   if (isRawNumber(value))
     throw new GatewayError(
       "invalid_request",
-      `${formatPath(path)}: expected a number that a double holds exactly, got ${describe(value)}`,
+      `${formatPath(path)}: expected a number that fits a double exactly, got ${describe(value)}`,
       { param: formatPath(path) },
     );
   if (typeof value === "string") {
     if (value.includes("\0") || !value.isWellFormed())
       throw new GatewayError(
         "invalid_request",
-        `${formatPath(path)}: expected text without NUL characters and half surrogates`,
+        `${formatPath(path)}: expected text without NUL characters and unpaired surrogates`,
         { param: formatPath(path) },
       );
   } else if (Array.isArray(value)) {
@@ -104,11 +104,11 @@ export function queryOf(url: string): Readonly<Record<string, string>> {
     if (values.has(name))
       throw new GatewayError(
         "invalid_request",
-        `The query parameter ${JSON.stringify(name.slice(0, 100))} stands twice.`,
+        `The query parameter ${JSON.stringify(name.slice(0, 100))} was sent twice. Send it once.`,
         { param: formatPath([name]) },
       );
     if (value.includes("\0") || name.includes("\0"))
-      throw new GatewayError("invalid_request", "The query holds a NUL character.", { param: formatPath([name]) });
+      throw new GatewayError("invalid_request", "The query contains a NUL character.", { param: formatPath([name]) });
     values.set(name, value);
   }
   return Object.fromEntries(values);

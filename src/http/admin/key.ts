@@ -14,7 +14,7 @@ const MAX_PROJECTS = 1000;
 
 const amount = z
   .union([z.number(), z.string()])
-  .meta({ description: "A count; of money a decimal text in US dollars." });
+  .meta({ description: "A count, or for money US dollars as decimal text." });
 const standing = z
   .strictObject({
     id: z.string(),
@@ -27,12 +27,13 @@ const standing = z
     scope: z.record(z.string(), z.string()),
     limit: amount,
     used: amount.nullable().meta({
-      description: "Null: each value of the scope has a count of its own, and the request does not say which.",
+      description: "Null if each value of the scope has its own count and the request does not say which one.",
     }),
     remaining: amount.nullable(),
-    resets_at: time
-      .nullable()
-      .meta({ description: "When everything that counts now has left the window. Null: never, or nothing does." }),
+    resets_at: time.nullable().meta({
+      description:
+        "When everything counted now will have left the window. Null if that never happens, or nothing is counted.",
+    }),
   })
   .meta({ id: "KeyLimit" });
 export const keyAnswer = z
@@ -45,10 +46,12 @@ export const keyAnswer = z
     user_id: z.string().nullable(),
     role: z.enum(ROLES).nullable().meta({
       description:
-        "In the project of a project token, in the whole tenant of a personal one; null: in single projects only.",
+        "The role in the project of a project token, or in the whole tenant of a personal token; null if there are roles in single projects only.",
     }),
-    projects: z.array(z.strictObject({ id: chosenId, role: z.enum(ROLES) })).meta({ description: "What it reaches." }),
-    operator: z.boolean().meta({ description: "Whether it reaches every tenant, and `/metrics`." }),
+    projects: z
+      .array(z.strictObject({ id: chosenId, role: z.enum(ROLES) }))
+      .meta({ description: "The projects that the token has access to." }),
+    operator: z.boolean().meta({ description: "Whether the token has access to all tenants and `/metrics`." }),
     permissions: z.array(z.enum(PERMISSIONS)),
     models: z.array(z.string()),
     routes: z.array(z.string()),
@@ -58,7 +61,7 @@ export const keyAnswer = z
   })
   .meta({ id: "Key" });
 export const keyQuery = z.strictObject({
-  user: z.string().min(1).max(400).optional().meta({ description: "An end user, whose own counts are told too." }),
+  user: z.string().min(1).max(400).optional().meta({ description: "An end user whose counts are to be shown too." }),
 });
 
 export async function describeKey(

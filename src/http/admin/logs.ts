@@ -43,12 +43,12 @@ const metadata = z
   .transform((text) => [...new URLSearchParams(text)].map(([name, value]) => `${name}=${value}`))
   .refine(
     (pairs) => pairs.length >= 1 && pairs.length <= 16 && pairs.every((pair) => pair.length <= MAX_WORDS),
-    "expected up to 16 pairs such as team=search, with & between",
+    "expected up to 16 pairs such as team=search, separated by &",
   )
   .optional()
   .meta({
     description:
-      "Members of `metadata` that the call has to have, such as `team=search`; several with `&` between (encoded, as `%26`).",
+      "Members that the call's `metadata` must have, such as `team=search`; separate several with `&` (encoded as `%26`).",
   });
 
 const logQuery = z.strictObject({
@@ -57,8 +57,10 @@ const logQuery = z.strictObject({
   order: z
     .enum(LOG_ORDERS)
     .default("newest")
-    .meta({ description: "By arrival; `ended`: by their ends, the first to end first, for whoever waits for more." }),
-  ended_from: instant.optional().meta({ description: "Ended at this time or later; quick with `order=ended`." }),
+    .meta({ description: "By arrival, the newest first; `ended`: by end, the earliest first, to follow the log." }),
+  ended_from: instant
+    .optional()
+    .meta({ description: "Only calls that ended at this time or later; fast with `order=ended`." }),
   trace_id: z
     .string()
     .regex(/^[0-9a-f]{32}$/, "expected 32 hex digits")
@@ -71,9 +73,9 @@ const logQuery = z.strictObject({
     .optional(),
   outcome: z.enum(["ok", "failed"]).optional(),
   code: callCode.optional(),
-  finish_reason: word.meta({ description: "Of the first choice." }),
+  finish_reason: word.meta({ description: "The finish reason of the first choice." }),
   stream: flag,
-  cancelled: flag.meta({ description: "The client left before the end." }),
+  cancelled: flag.meta({ description: "Whether the client disconnected before the end." }),
   explained: flag,
   settled: flag,
   min_ms: count,
@@ -81,7 +83,7 @@ const logQuery = z.strictObject({
   min_first_content_ms: count,
   max_first_content_ms: count,
   min_attempts: count,
-  min_tokens: count.meta({ description: "Of prompt and answer together." }),
+  min_tokens: count.meta({ description: "Tokens of prompt and completion together." }),
   max_tokens: count,
   min_prompt_tokens: count,
   max_prompt_tokens: count,
@@ -90,16 +92,16 @@ const logQuery = z.strictObject({
   min_cost_usd: dollars,
   max_cost_usd: dollars,
   metadata,
-  client_request_id: words.meta({ description: "`x-request-id` of the caller." }),
+  client_request_id: words.meta({ description: "The `x-request-id` that the client sent." }),
   otel_trace_id: z
     .string()
     .regex(/^[0-9a-f]{32}$/, "expected 32 hex digits")
     .optional(),
-  tool: words.meta({ description: "Ran on a tool server: its label, or `<label>/<tool>`." }),
-  policy: words.meta({ description: "A policy that spoke." }),
-  limit_id: words.meta({ description: "A limit or budget that refused an attempt, or in audit mode would have." }),
+  tool: words.meta({ description: "A tool that ran on a tool server: the server's label, or `<label>/<tool>`." }),
+  policy: words.meta({ description: "A policy that took effect in the call." }),
+  limit_id: words.meta({ description: "A limit or budget that refused an attempt, or would have in audit mode." }),
   format: z.enum(["json", "jsonl", "csv"]).default("json").meta({
-    description: "`jsonl` and `csv` give everything that is found, as it is read; a client that leaves ends it.",
+    description: "`jsonl` and `csv` stream all matching calls.",
   }),
 });
 
@@ -110,10 +112,10 @@ const page = (id: string): z.ZodType =>
   z
     .strictObject({
       data: z.array(loggedCall),
-      next_cursor: z.string().nullable().meta({ description: "Null: this was the last page." }),
+      next_cursor: z.string().nullable().meta({ description: "Null on the last page." }),
       looked_to: time.nullable().meta({
         description:
-          "The page ends here though it is not full: one look-up looks at a bounded number of calls. `next_cursor` leads on. Null: it is full, or it is the last.",
+          "Where the search stopped before the page was full, because one request searches a bounded number of calls; continue with `next_cursor`. Null if the page is full or the last.",
       }),
     })
     .meta({ id });
@@ -121,11 +123,12 @@ const detail = z
   .strictObject({
     ...CALL_SHAPE,
     record: z.record(z.string(), z.unknown()).nullable().meta({
-      description: "All that is known of it, in the fields of the log; null: it is older than details are kept.",
+      description:
+        "All details of the call, with the field names of the log; null if they are older than details are kept.",
     }),
     content_kept_until: time
       .nullable()
-      .meta({ description: "What was said in it is kept until then; null: it is not." }),
+      .meta({ description: "Until when the content of the call is kept; null if it is not kept." }),
   })
   .meta({ id: "LoggedCallDetail" });
 const content = z
@@ -135,12 +138,12 @@ const content = z
     project_id: z.string(),
     kept_until: time,
     content: z.record(z.string(), z.unknown()).meta({
-      description: "What the caller sent and what it was answered, redacted: docs/integrations/content-log.md.",
+      description: "The redacted request and answer: docs/integrations/content-log.md.",
     }),
   })
   .meta({ id: "CallContent" });
 const removed = z
-  .strictObject({ removed: z.int().meta({ description: "How many calls had some." }) })
+  .strictObject({ removed: z.int().meta({ description: "The number of calls whose content was deleted." }) })
   .meta({ id: "RemovedContent" });
 
 function filterOf(asked: Asked, place: Parameters<typeof scopeOf>[0]): LogFilter {
@@ -204,7 +207,7 @@ function placeOperations(
     id: `list${place}Logs`,
     path: `${base}/logs`,
     tag: "logs",
-    summary: `The log of calls of ${where}, by every field`,
+    summary: `Search the calls of ${where} by any field`,
     query: logQuery.extend(WITHIN[reach]),
     answer: page(`${place}LogPage`),
     run: async ({ place: at, query }) => {
@@ -229,7 +232,7 @@ function placeOperations(
     id: `read${place}Log`,
     path: `${base}/logs/{id}`,
     tag: "logs",
-    summary: "One call, by its trace id, with all that is known of it",
+    summary: "Get a call with all its details, by trace id",
     answer: detail,
     run: async ({ place: at, params }) => {
       const { summary, record } = await findCall(calls, params["id"]!, at);
@@ -269,7 +272,7 @@ function contentOperations(
     id: `read${place}LogContent`,
     path: `${base}/logs/{id}/content`,
     tag: "logs",
-    summary: "What was said in a call, where the tenant keeps it; each reading is a row of the audit log",
+    summary: "Get the content of a call, where the tenant keeps it; each access is written to the audit log",
     answer: content,
     run: async ({ place: at, params, note }) => {
       const traceId = params["id"]!;
@@ -279,7 +282,7 @@ function contentOperations(
         found.tenantId !== at!.tenantId ||
         (at!.projectId !== null && found.projectId !== at!.projectId)
       )
-        throw nothingThere(`kept content of the call ${traceId}`);
+        throw nothingThere(`content kept for the call ${traceId}`);
       // Content is shown only after the audit row has been written.
       await note({
         action: "read",
@@ -306,12 +309,12 @@ function contentOperations(
     id: `remove${place}Content`,
     path: `${base}/content`,
     tag: "logs",
-    summary: `Remove all that is kept of what was said in calls of ${where}, for good`,
+    summary: `Permanently delete the kept content of the calls of ${where}`,
     query: z.strictObject(dryRunQuery),
     answer: removed,
     // Not inside the transaction: the removal may take long, and other processes write these rows.
     prepare: async (call) => {
-      if (contents === null) throw new GatewayError("store_unavailable", "No calls are kept here.");
+      if (contents === null) throw new GatewayError("store_unavailable", "This gateway keeps no calls.");
       gone.set(call, call.dryRun ? await contents.count(call.place!) : await contents.remove(call.place!));
     },
     run: (call, writer) => {
@@ -333,7 +336,7 @@ function contentOperations(
 /** `calls` is null when no calls are stored: then every operation fails. */
 export function logOperations(calls: AdminCalls | null, contents: AdminContents | null): readonly AdminOperation[] {
   const none = (): never => {
-    throw new GatewayError("store_unavailable", "No calls are kept here.");
+    throw new GatewayError("store_unavailable", "This gateway keeps no calls.");
   };
   const kept: AdminCalls = calls ?? { searchCalls: none, findCall: none, usage: none, usageTotals: none };
   return (["operator", "tenant", "project"] as const).flatMap((reach) => placeOperations(reach, kept, contents));

@@ -13,7 +13,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   tenant: "Id of the tenant.",
   project: "Id of the project.",
   user: "Id of the user.",
-  id: "Id, or name where there is one.",
+  id: "The id, or the name if it has one.",
 };
 
 const ROLE = "x-required-role";
@@ -27,7 +27,7 @@ export function openapiDocument(operations: readonly AdminOperation[], version: 
     path: "/api/v1/key",
     operationId: "readKey",
     tags: ["key"],
-    summary: "What the caller's own access token is, may and has left",
+    summary: "Show the caller's access token with its permissions and remaining limits",
     [ROLE]: "viewer",
     [REACH]: "own",
     request: { query: keyQuery },
@@ -38,7 +38,7 @@ export function openapiDocument(operations: readonly AdminOperation[], version: 
     info: {
       title: "Dragoman",
       version,
-      description: "An LLM gateway: chat completions, and the administration of who may call what.",
+      description: "An LLM gateway: chat completions, and the administration of access, routing and limits.",
       license: { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" },
     },
     servers: [{ url: "/" }],
@@ -99,10 +99,10 @@ function described(operation: AdminOperation): Path {
     "if-match": z
       .string()
       .optional()
-      .meta({ description: "The ETag that is expected; another one is 412 `etag_mismatch`." }),
+      .meta({ description: "The expected ETag; any other is answered with 412 `etag_mismatch`." }),
     "idempotency-key": z.string().optional().meta({
       description:
-        "The same request with the same key within 24 h is answered as it was, with `idempotent-replayed: true`.",
+        "Repeating a request with the same key within 24 h returns the first response, with `idempotent-replayed: true`.",
     }),
   });
   const made = id.startsWith("create") || id.startsWith("put");
@@ -112,7 +112,7 @@ function described(operation: AdminOperation): Path {
     operationId: id,
     tags: [tag],
     summary,
-    description: `Needs the role \`${role}\` ${reach === "operator" ? "everywhere: it is for operators of the gateway" : reach === "own" ? "or any higher one, and shows what the caller sees" : `in the ${reach}, or a higher one`}.`,
+    description: `Needs the role \`${role}\` ${reach === "operator" ? "and an operator of the gateway" : reach === "own" ? "or higher, and shows what the caller has access to" : `or higher in the ${reach}`}.`,
     [ROLE]: role,
     [REACH]: reach,
     request: {
@@ -135,7 +135,10 @@ function responsesOf(schema: z.ZodType, makes: boolean, changesToo: boolean): Pa
   if (!makes) return { 200: { description: "Done.", content } };
   return {
     201: { description: "Made.", content },
-    200: { description: changesToo ? "Changed, or what a dry run would make." : "What a dry run would make.", content },
+    200: {
+      description: changesToo ? "The result, or what it would be in a dry run." : "What a dry run would create.",
+      content,
+    },
   };
 }
 

@@ -146,8 +146,8 @@ export function degradeProblems(
             path,
             param: formatPath(path),
             message: to.startsWith("route:")
-              ? "there is no route of this name"
-              : "no provider has the id before the colon",
+              ? "there is no route with this name"
+              : "there is no provider with the id before the colon",
           },
         ];
   });

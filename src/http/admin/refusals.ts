@@ -53,7 +53,7 @@ export function openRefusalNotes({ store, clock }: Pick<AdminContext, "store" | 
       if (!isNews(`${token.id} ${operation.id} ${target ?? ""}`)) return;
       const row = rowOf(token.id);
       if (row === null) return;
-      const last = row === MAX_ROWS ? " Further attempts of this token within a minute are not written down." : "";
+      const last = row === MAX_ROWS ? " Further attempts of this token within this minute are not recorded." : "";
       // An attempt in another tenant is recorded in the caller's own tenant.
       const isOwn = place?.tenantId === token.tenantId;
       const note = {

@@ -55,7 +55,7 @@ export async function answeredBefore(
   if (kept.requestHash !== hash)
     throw new GatewayError(
       "idempotency_mismatch",
-      "This idempotency key was used for another request in the last 24 h.",
+      "This idempotency key was used for a different request in the last 24 h. Use a new key.",
       { param: "idempotency-key" },
     );
   const told = JSON.parse(kept.body) as Json;

@@ -44,7 +44,7 @@ export async function goBack(
   const [first] = mistakes;
   if (first === undefined) return changes;
   const more = mistakes.length > 1 ? ` (and ${mistakes.length - 1} more: error.metadata.problems)` : "";
-  throw new GatewayError("conflict", `What version ${version} holds cannot be used now: ${first.message}${more}`, {
+  throw new GatewayError("conflict", `Version ${version} is not valid any more: ${first.message}${more}`, {
     metadata: { problems: mistakes.slice(0, MAX_TOLD).map(({ param, message }) => ({ param, message })) },
   });
 }

@@ -111,8 +111,8 @@ function demandModest(world: DocumentWorld, { call }: Judged, entry: RouteEntry)
       providerId === null ? undefined : world.providers.get(snapshot.providers.get(providerId)?.family ?? providerId);
     const widening = Object.keys(params).find((name) => family?.privileged.has(name) === true || name === "extra_body");
     if (widening !== undefined)
-      throw refused([...path, "params", widening], "widens the choice of models, or reaches an address");
-    if (bringsItsOwn(params)) throw refused([...path, "params"], "has an address, a credential or headers of its own");
+      throw refused([...path, "params", widening], "selects further models or sets an address");
+    if (bringsItsOwn(params)) throw refused([...path, "params"], "sets an address, a credential or headers");
   }
 }
 
@@ -121,7 +121,7 @@ function refused(path: readonly (string | number)[], what: string): GatewayError
     .map((step) => (typeof step === "number" ? `[${step}]` : `.${step}`))
     .join("")
     .slice(1);
-  return new GatewayError("insufficient_role", `${param}: it ${what}, and that is for admin and owner.`, { param });
+  return new GatewayError("insufficient_role", `${param}: it ${what}, which needs the role admin or owner.`, { param });
 }
 
 /** Whether a request with these parameters would need a permission. */

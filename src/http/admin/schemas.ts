@@ -9,7 +9,7 @@ export const chosenId = z
   .string()
   .regex(
     /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/,
-    "expected 1 to 64 letters, digits, dots, underscores and dashes, a letter or digit first",
+    "expected 1 to 64 letters, digits, dots, underscores and dashes, beginning with a letter or digit",
   );
 /** A display name: one line without control characters. */
 export const label = z
@@ -29,32 +29,32 @@ export const instant = z
     "expected a day such as 2026-01-31, or a time such as 2026-01-31T09:00:00Z",
   )
   .transform((text) => Date.parse(text));
-export const etagField = z.string().meta({ description: "Of this state; `if-match` sends it back." });
+export const etagField = z.string().meta({ description: "The ETag of this state, to be sent back as `if-match`." });
 
 export const callCode = z.enum(Object.keys(CATALOGUE) as [string, ...string[]]);
 
 export const pageQuery = {
-  limit: z.coerce.number().int().min(1).max(1000).default(100).meta({ description: "Entries of a page." }),
-  cursor: z.string().min(1).max(2000).optional().meta({ description: "`next_cursor` of the page before." }),
+  limit: z.coerce.number().int().min(1).max(1000).default(100).meta({ description: "Entries per page." }),
+  cursor: z.string().min(1).max(2000).optional().meta({ description: "The `next_cursor` of the previous page." }),
 };
 export const search = z
   .string()
   .min(1)
   .max(100)
   .optional()
-  .meta({ description: "A part of the id or the name, in any case of letters." });
+  .meta({ description: "Text that the id or the name contains; upper and lower case are equal." });
 export const dryRunQuery = {
   dry_run: z
     .enum(["true", "false"])
     .optional()
-    .meta({ description: "`true`: checks everything and shows the result, and changes nothing." }),
+    .meta({ description: "`true` checks the request and shows the result without changing anything." }),
 };
 
 export function listOf(entry: z.ZodType, id: string): z.ZodType {
   return z
     .strictObject({
       data: z.array(entry),
-      next_cursor: z.string().nullable().meta({ description: "Null: this was the last page." }),
+      next_cursor: z.string().nullable().meta({ description: "Null on the last page." }),
     })
     .meta({ id });
 }
@@ -97,7 +97,7 @@ export function etagOf({ version, createdAtMs }: Versioned): string {
 export function demandEtag(ifMatch: readonly string[] | null, thing: Versioned): void {
   const now = etagOf(thing);
   if (ifMatch !== null && !ifMatch.includes(now))
-    throw new GatewayError("etag_mismatch", `It was changed since it was read: its ETag is ${now} now.`, {
+    throw new GatewayError("etag_mismatch", `It has changed since it was read. Its ETag is now ${now}.`, {
       headers: { etag: now },
     });
 }

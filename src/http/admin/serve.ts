@@ -279,7 +279,7 @@ function idempotency(c: AdminHttp, sent: JsonBody | null, call: AdminCall<unknow
   if (!IDEMPOTENCY_KEY.test(key))
     throw new GatewayError(
       "invalid_request",
-      "The header idempotency-key has 1 to 255 printable characters without spaces.",
+      "The header idempotency-key must have 1 to 255 printable characters without spaces.",
       { param: "idempotency-key" },
     );
   const { pathname, search } = new URL(c.req.url);
@@ -302,7 +302,7 @@ function isBare(c: AdminHttp): boolean {
 function refuseQuery(url: string): JsonObject {
   const [name] = Object.keys(queryOf(url));
   if (name === undefined) return {};
-  throw new GatewayError("invalid_request", `There is no query parameter ${JSON.stringify(name.slice(0, 100))} here.`, {
+  throw new GatewayError("invalid_request", `Unknown query parameter ${JSON.stringify(name.slice(0, 100))}.`, {
     param: name.slice(0, 100),
   });
 }
@@ -326,6 +326,6 @@ function paramsOf(c: AdminHttp): Readonly<Record<string, string>> {
   const params = Object.entries(c.req.param() as Record<string, string>);
   // Ids have no other characters and are not longer, so that only plain text reaches the store and the log.
   const odd = params.find(([, value]) => !/^[A-Za-z0-9_.:@+-]{1,200}$/.test(value));
-  if (odd !== undefined) throw nothingThere(`${odd[0]} with this id: an id has 1 to 200 letters, digits and _.:@+-`);
+  if (odd !== undefined) throw nothingThere(`${odd[0]} with such an id (ids have 1 to 200 letters, digits and _.:@+-)`);
   return Object.fromEntries(params);
 }

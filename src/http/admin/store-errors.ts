@@ -11,8 +11,8 @@ const CODES: Readonly<Record<string, ErrorCode>> = {
 };
 
 const AWAY: Readonly<Record<string, string>> = {
-  busy: "The database is busy and did not answer in time, so nothing was changed or listed. Calls go on.",
-  unusable: "The database cannot be reached or written now, so nothing can be changed or listed. Calls go on.",
+  busy: "The database is busy and did not answer in time. Nothing was changed; calls of models still work. Try again.",
+  unusable: "The database cannot be read or written now. Nothing was changed; calls of models still work.",
 };
 
 /** `param` is the part of the request that a rejection concerns, when only one is possible. */
@@ -25,7 +25,7 @@ export function fromStoreError(error: StoreError, param: string | null = null): 
   if (error.kind === "sealed")
     return new GatewayError(
       "store_unavailable",
-      `${error.message} The operator looks after the master keys: docs/operations.md.`,
+      `${error.message} An operator of the gateway has to provide the master key: docs/operations.md.`,
       { ...told, headers: { "x-should-retry": "false" } },
     );
   return new GatewayError("store_unavailable", AWAY[error.kind] ?? AWAY["unusable"]!, {

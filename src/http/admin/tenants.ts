@@ -26,11 +26,11 @@ import {
 const days = z.int().min(1).max(36_500).nullable().default(null);
 const tokenCaps = z
   .strictObject({
-    personal_days: days.meta({ description: "Of personal tokens." }),
-    project_days: days.meta({ description: "Of project tokens." }),
+    personal_days: days.meta({ description: "Longest lifetime of personal tokens." }),
+    project_days: days.meta({ description: "Longest lifetime of project tokens." }),
   })
   .nullable()
-  .meta({ id: "TokenCaps", description: "The longest life that access tokens may have, in days; null: no cap." });
+  .meta({ id: "TokenCaps", description: "The longest lifetime of access tokens, in days; null for no maximum." });
 
 const tenant = z
   .strictObject({
@@ -63,7 +63,7 @@ const newProject = z
   .strictObject({
     id: chosenId,
     name: label.optional(),
-    tenant_id: chosenId.optional().meta({ description: "By default the tenant of the access token." }),
+    tenant_id: chosenId.optional().meta({ description: "The default is the tenant of the access token." }),
   })
   .meta({ id: "NewProject" });
 const projectChange = z.strictObject({ name: label.optional() }).meta({ id: "ProjectChange" });
@@ -148,7 +148,7 @@ const listTenants = reading({
   id: "listTenants",
   path: "/tenants",
   tag: "tenants",
-  summary: "Tenants that the caller has a role in; of an operator all",
+  summary: "List the tenants in which the caller has a role; all for operators",
   query: z.strictObject({ ...pageQuery, search }),
   answer: listOf(tenant, "TenantList"),
   run: async ({ caller, query }, store) => {
@@ -171,7 +171,7 @@ const createTenant = writing({
   id: "createTenant",
   path: "/tenants",
   tag: "tenants",
-  summary: "Make a tenant",
+  summary: "Create a tenant",
   query: z.strictObject(dryRunQuery),
   body: newTenant,
   answer: tenant,
@@ -185,7 +185,7 @@ const readTenant = reading({
   id: "readTenant",
   path: "/tenants/{tenant}",
   tag: "tenants",
-  summary: "One tenant",
+  summary: "Get a tenant",
   answer: tenant,
   run: async ({ params }, store) => answerTenant(await theTenant(store, params["tenant"]!)),
 });
@@ -194,7 +194,7 @@ const updateTenant = writing({
   id: "updateTenant",
   path: "/tenants/{tenant}",
   tag: "tenants",
-  summary: "Change a tenant's name or the caps of its tokens",
+  summary: "Change a tenant's name or its maximum token lifetimes",
   query: z.strictObject(dryRunQuery),
   body: tenantChange,
   answer: tenant,
@@ -215,7 +215,7 @@ const deleteTenant = writing({
   id: "deleteTenant",
   path: "/tenants/{tenant}",
   tag: "tenants",
-  summary: "Remove a tenant with everything in it",
+  summary: "Delete a tenant with everything in it",
   query: z.strictObject(dryRunQuery),
   run: async ({ caller, params, ifMatch }, writer) => {
     const there = await theTenant(writer, params["tenant"]!);
@@ -223,7 +223,7 @@ const deleteTenant = writing({
     if (there.id === caller.token.tenantId)
       throw new GatewayError(
         "conflict",
-        "This tenant is the operator's, with the access token of this very request in it: it stays.",
+        "The access token of this request belongs to this tenant, so it cannot be deleted.",
       );
     await writer.removeTenant(there.id);
     return { body: null };
@@ -234,11 +234,11 @@ const listProjects = reading({
   id: "listProjects",
   path: "/projects",
   tag: "projects",
-  summary: "Projects of a tenant that the caller sees",
+  summary: "List the projects of a tenant to which the caller has access",
   query: z.strictObject({
     ...pageQuery,
     search,
-    tenant_id: chosenId.optional().meta({ description: "By default the tenant of the access token." }),
+    tenant_id: chosenId.optional().meta({ description: "The default is the tenant of the access token." }),
   }),
   answer: listOf(project, "ProjectList"),
   run: async ({ caller, query }, store) => {
@@ -263,7 +263,7 @@ const createProject = writing({
   id: "createProject",
   path: "/projects",
   tag: "projects",
-  summary: "Make a project",
+  summary: "Create a project",
   query: z.strictObject(dryRunQuery),
   body: newProject,
   answer: project,
@@ -278,7 +278,7 @@ const readProject = reading({
   id: "readProject",
   path: "/projects/{project}",
   tag: "projects",
-  summary: "One project",
+  summary: "Get a project",
   answer: project,
   run: async ({ params }, store) => answerProject(await theProject(store, params["project"]!)),
 });
@@ -302,7 +302,7 @@ const deleteProject = writing({
   id: "deleteProject",
   path: "/projects/{project}",
   tag: "projects",
-  summary: "Remove a project with its tokens, memberships and configuration",
+  summary: "Delete a project with its tokens, memberships and configuration",
   query: z.strictObject(dryRunQuery),
   run: async ({ params, ifMatch }, writer) => {
     const there = await theProject(writer, params["project"]!);

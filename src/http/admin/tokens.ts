@@ -42,32 +42,39 @@ const PROJECT_ROLES = ["viewer", "developer", "maintainer"] as const;
 const STATES = ["live", "expired", "revoked"] as const;
 
 const name = label
-  .refine((text) => parseTokenText(text) === null, "the name is shown to people and kept: it cannot be a token")
-  .meta({ description: "For people." });
+  .refine(
+    (text) => parseTokenText(text) === null,
+    "a name is shown and stored in plain text, so it cannot be an access token",
+  )
+  .meta({ description: "A name for display." });
 const unique = (words: readonly string[]): boolean => new Set(words).size === words.length;
 const standsAlone = (words: readonly string[]): boolean => words.length === 1 || !words.includes(OPS);
 const listOfWords = (word: z.ZodType<string>, description: string) =>
   z.array(word).max(MAX_NARROWING).refine(unique, "expected each entry once").meta({ description });
 const models = listOfWords(
   z.string().regex(/^[\x21-\x7e]{1,256}$/, "expected <provider>:<model_name>, with * for any text"),
-  "Globs over `<provider>:<model_name>`; empty: all.",
+  "Models that the token may call, as globs over `<provider>:<model_name>`; empty for all.",
 );
 const routes = listOfWords(
   z.string().regex(/^[A-Za-z0-9_.*-]{1,64}$/, "expected a route's name, with * for any text"),
-  "Globs over names of routes; empty: all.",
+  "Routes that the token may call, as globs over their names; empty for all.",
 );
 const ip = listOfWords(
   z.string().max(64).refine(isIpRange, "expected an address or a range such as 10.0.0.0/8"),
-  "Addresses and ranges from which it may be used; empty: all.",
+  "Addresses and ranges from which the token may be used; empty for all.",
 );
 const permissions = z
   .array(z.enum(PERMISSIONS))
   .max(PERMISSIONS.length)
   .refine(unique, "expected each entry once")
-  .refine(standsAlone, "expected `ops` alone: a token that has it does nothing else")
-  .meta({ description: "Given by admin and owner only; `ops`, which stands alone, by operators." });
+  .refine(standsAlone, "expected `ops` alone: it cannot be combined with other permissions")
+  .meta({
+    description:
+      "Special permissions. Only admins and owners can give them; only operators can give `ops`, which cannot be combined with others.",
+  });
 const expiresInDays = z.number().gt(0).max(LONGEST_DAYS).nullish().meta({
-  description: "Not set: 365 for project tokens and 90 for personal ones, or the tenant's cap where that is less.",
+  description:
+    "Lifetime in days. The default is 365 for project tokens and 90 for personal tokens, or the tenant's maximum if that is less.",
 });
 
 const TOKEN_SHAPE = {
@@ -77,7 +84,9 @@ const TOKEN_SHAPE = {
   tenant_id: chosenId,
   project_id: chosenId.nullable(),
   user_id: chosenId.nullable(),
-  role: z.enum(ROLES).nullable().meta({ description: "Of a project token; a personal one has its user's." }),
+  role: z.enum(ROLES).nullable().meta({
+    description: "The role of a project token; null for personal tokens, which have the roles of their user.",
+  }),
   permissions: z.array(z.enum(PERMISSIONS)),
   models: z.array(z.string()),
   routes: z.array(z.string()),
@@ -95,7 +104,7 @@ const issuedToken = z
     ...TOKEN_SHAPE,
     token: z.string().nullable().meta({
       description:
-        "The text to call with. It is shown this once; null in a dry run, and in the answer to a repeat with the same idempotency key.",
+        "The access token itself. It is shown only once: null in a dry run and when a request is repeated with the same idempotency key.",
     }),
   })
   .meta({ id: "IssuedToken" });
@@ -111,18 +120,20 @@ const NEW_SHAPE = {
 const newProjectToken = z
   .strictObject({
     ...NEW_SHAPE,
-    role: z.enum(PROJECT_ROLES).nullish().meta({ description: "At most the caller's own; `developer` if not set." }),
+    role: z
+      .enum(PROJECT_ROLES)
+      .nullish()
+      .meta({ description: "At most the caller's own role; the default is `developer`." }),
   })
   .meta({ id: "NewProjectToken" });
 const newPersonalToken = z
   .strictObject({
     ...NEW_SHAPE,
-    user_id: chosenId
-      .nullish()
-      .meta({ description: "Whose it is. Not set: of the one user who has `role`, or the caller's own." }),
+    user_id: chosenId.nullish().meta({
+      description: "The user to whom the token belongs. The default is the caller, or else the only user with `role`.",
+    }),
     role: z.enum(ROLES).nullish().meta({
-      description:
-        "The role in the whole tenant that its user has to have. It gives nothing: a personal token has its user's roles.",
+      description: "A role that the user must have in the whole tenant. The token itself has the roles of its user.",
     }),
   })
   .meta({ id: "NewPersonalToken" });
@@ -143,7 +154,7 @@ const rotation = z
       .max(LONGEST_DAYS * 1440)
       .nullish()
       .meta({
-        description: "How long the old secret goes on; 24 h if not set. It never outlives the end that it had.",
+        description: "How long the old secret stays valid, but not beyond its own expiry; the default is 24 h.",
       }),
     expires_in_days: expiresInDays,
   })
@@ -251,12 +262,12 @@ async function owner(
   if (projectId !== null) return { kind: "project", tenantId, projectId, userId: null, role: role ?? "developer" };
   const userId = call.body.user_id ?? (await userFor(call, store));
   const user = await store.findUser(userId);
-  if (user === null || user.tenantId !== tenantId) throw wrong("user_id", "there is no such user in the tenant");
+  if (user === null || user.tenantId !== tenantId) throw wrong("user_id", "the tenant has no user with this id");
   const { data } = await store.listMemberships({ limit: 1000 }, { tenantId, userId: user.id });
   if (data.length === 0)
-    throw wrong("user_id", "the user has no role anywhere, so the token could do nothing; give the user a role first");
+    throw wrong("user_id", "the user has no role, so the token could not be used; give the user a role first");
   if (role !== null && !data.some((one) => one.projectId === null && one.role === role))
-    throw wrong("role", "the user does not have this role in the tenant; a personal token gives none");
+    throw wrong("role", "the user does not have this role in the tenant, and a personal token cannot give it");
   return { kind: "personal", tenantId, projectId: null, userId: user.id, role: null };
 }
 
@@ -271,14 +282,14 @@ async function userFor(
     own.tenantId === tenantId &&
     (role === null || memberships.some((one) => one.projectId === null && one.role === role));
   if (isOwn) return own.userId;
-  if (role === null) throw wrong("user_id", "is missing: whose token is it?");
+  if (role === null) throw wrong("user_id", "is missing: name the user to whom the token belongs");
   const { data } = await store.listMemberships({ limit: 2 }, { tenantId, projectId: null, role });
   if (data.length !== 1)
     throw wrong(
       "user_id",
       data.length === 0
-        ? `nobody has the role ${role} in the tenant`
-        : `several users have the role ${role} in the tenant: say whose token it is`,
+        ? `no user has the role ${role} in the tenant`
+        : `several users have the role ${role} in the tenant: name one in user_id`,
     );
   return data[0]!.userId;
 }
@@ -305,8 +316,8 @@ function listOfTokens({ reach, word, kind, base }: TokenPath): AdminOperation {
     path: base,
     summary:
       reach === "tenant"
-        ? "Personal tokens of the tenant's users, the newest first"
-        : "Tokens of a project, the newest first",
+        ? "List the personal tokens of the tenant's users, the newest first"
+        : "List the tokens of a project, the newest first",
     query: z.strictObject({
       ...pageQuery,
       search,
@@ -336,7 +347,7 @@ function creation({ reach, word, kind, base, what }: TokenPath): AdminOperation 
     method: "post",
     id: `create${word}Token`,
     path: base,
-    summary: `Make a ${what}; its text is answered this once`,
+    summary: `Create a ${what}; the response shows it this once`,
     query: z.strictObject(dryRunQuery),
     body: reach === "tenant" ? newPersonalToken : newProjectToken,
     answer: issuedToken,
@@ -381,7 +392,7 @@ function changeOfToken({ word, base, what }: TokenPath): AdminOperation {
     method: "patch",
     id: `update${word}Token`,
     path: `${base}/{id}`,
-    summary: `Change what a ${what} is called and narrowed to`,
+    summary: `Change the name and the restrictions of a ${what}`,
     query: z.strictObject(dryRunQuery),
     body: tokenChange,
     answer: token,
@@ -409,7 +420,7 @@ function rotationOfToken({ word, base, what }: TokenPath): AdminOperation {
     method: "post",
     id: `rotate${word}Token`,
     path: `${base}/{id}/rotate`,
-    summary: `Give a ${what} another secret and a new life; the old secret goes on for a while`,
+    summary: `Rotate a ${what}: a new secret and expiry; the old secret stays valid for a while`,
     query: z.strictObject(dryRunQuery),
     body: rotation,
     bodyOptional: true,
@@ -419,7 +430,7 @@ function rotationOfToken({ word, base, what }: TokenPath): AdminOperation {
       await demandWithin(call, writer, there);
       demandEtag(call.ifMatch, there);
       if (there.revokedAtMs !== null)
-        throw new GatewayError("conflict", "The access token is revoked, which is for good. Make a new one.");
+        throw new GatewayError("conflict", "The access token is revoked, which cannot be undone. Create a new one.");
       const { overlap_minutes: minutes, expires_in_days: expires } = call.body;
       const options = { overlapMs: minutes == null ? null : minutes * 60_000, expiresInDays: expires ?? null };
       return await issued(call, writer, 200, () => rotateToken(writer, there.id, options, call.nowMs));
@@ -433,7 +444,7 @@ function revocation({ word, base, what }: TokenPath): AdminOperation {
     method: "post",
     id: `revoke${word}Token`,
     path: `${base}/{id}/revoke`,
-    summary: `End a ${what} at once and for good`,
+    summary: `Revoke a ${what} at once; this cannot be undone`,
     query: z.strictObject(dryRunQuery),
     answer: token,
     run: async (call, writer) => {
@@ -443,7 +454,7 @@ function revocation({ word, base, what }: TokenPath): AdminOperation {
       if (there.id === call.caller.token.id)
         throw new GatewayError(
           "conflict",
-          "This is the access token of this very request. Rotate it, or revoke it with another one.",
+          "An access token cannot revoke itself. Rotate it, or revoke it with another token.",
         );
       return answer(
         await writer.changeToken(there.id, (now) => ({ ...now, revokedAtMs: now.revokedAtMs ?? call.nowMs })),

@@ -21,10 +21,10 @@ const fault = z
     detail: z
       .string()
       .nullable()
-      .meta({ description: "What the log says of it, for operators; null for everybody else." }),
+      .meta({ description: "The error as it is in the log, for operators; null for other callers." }),
   })
   .nullable()
-  .meta({ description: "Null: nothing went wrong." });
+  .meta({ description: "Null if the test succeeded." });
 
 const toolList = z
   .strictObject({
@@ -43,11 +43,14 @@ const standing = z
   .strictObject({
     ok: z.boolean(),
     transport: z.enum(["streamable_http", "sse", "stdio"]).nullable(),
-    protocol_version: z.string().nullable().meta({ description: "Agreed with the server." }),
+    protocol_version: z.string().nullable().meta({ description: "The protocol version agreed with the server." }),
     server_name: z.string().nullable(),
     server_version: z.string().nullable(),
-    connect_ms: z.number().nullable().meta({ description: "Until the connection stood; near 0 where there was one." }),
-    list_ms: z.number().nullable().meta({ description: "Until it had said its tools: it is asked afresh." }),
+    connect_ms: z
+      .number()
+      .nullable()
+      .meta({ description: "Time to connect; near 0 if there was a connection already." }),
+    list_ms: z.number().nullable().meta({ description: "Time to list its tools, without the cache." }),
     tools: z.int().nullable(),
     error: fault,
   })
@@ -60,15 +63,15 @@ const block = z.discriminatedUnion("type", [
 const callBody = z
   .strictObject({
     tool: z.string().min(1).max(256),
-    arguments: z.looseObject({}).optional().meta({ description: "Left out: none." }),
+    arguments: z.looseObject({}).optional().meta({ description: "Arguments of the tool; none by default." }),
   })
   .meta({ id: "ToolCall" });
 const result = z
   .strictObject({
-    ok: z.boolean().meta({ description: "False: there is no result, and `error` says why." }),
-    is_error: z.boolean().nullable().meta({ description: "The tool itself says that it failed." }),
+    ok: z.boolean().meta({ description: "If false there is no result, and `error` says why." }),
+    is_error: z.boolean().nullable().meta({ description: "Whether the tool reports an error." }),
     content: z.array(block).nullable(),
-    structured: z.unknown().meta({ description: "Null: the result has no structured content." }),
+    structured: z.unknown().meta({ description: "Null if the result has no structured content." }),
     result_bytes: z.int().nullable(),
     duration_ms: z.number(),
     error: fault,
@@ -84,12 +87,12 @@ function serverOf(call: Call): ToolServer {
   if (server === undefined)
     throw new GatewayError(
       "tool_server_not_found",
-      `No tool server that is switched on is called ${JSON.stringify(key.slice(0, 100))} here.`,
+      `There is no enabled tool server named ${JSON.stringify(key.slice(0, 100))}.`,
     );
   if (server.role !== null && !roleAtLeast(call.role, server.role))
     throw new GatewayError(
       "insufficient_role",
-      `The role here is ${call.role}, and this tool server is for ${server.role} and higher.`,
+      `This tool server needs the role ${server.role} or higher; the role here is ${call.role}.`,
     );
   return server;
 }
@@ -224,7 +227,7 @@ export function toolOperations(servers: ToolServers, monotonic: () => number): r
         id: `list${place}Tools`,
         path: `${item}/tools`,
         tag: "tool_servers",
-        summary: "The tools of a tool server that may be used here, as it lists them",
+        summary: "List the usable tools of a tool server",
         answer: toolList,
         run: async (call) => ({
           body: {
@@ -239,7 +242,7 @@ export function toolOperations(servers: ToolServers, monotonic: () => number): r
         method: "post",
         path: `${item}/test`,
         tag: "tool_servers",
-        summary: "Reach a tool server, and say how and how soon",
+        summary: "Test the connection to a tool server",
         query: z.strictObject(dryRunQuery),
         answer: standing,
         prepare: async (call) => void asked.set(call, await tested(call, servers)),

@@ -28,7 +28,7 @@ const count = z.int();
 const sums = {
   calls: count,
   errors: count,
-  unpriced: count.meta({ description: "Calls that used something whose price is not known." }),
+  unpriced: count.meta({ description: "The number of calls with usage whose price is not known." }),
   prompt_tokens: count,
   completion_tokens: count,
   cached_tokens: count,
@@ -36,11 +36,11 @@ const sums = {
   cost_usd: z.string(),
   total_ms: count,
   mean_ms: count.nullable(),
-  p50_ms: count.nullable().meta({ description: "Estimated out of `latency_ms`, as `p95_ms`." }),
+  p50_ms: count.nullable().meta({ description: "Estimated from `latency_ms`, like `p95_ms`." }),
   p95_ms: count.nullable(),
   latency_ms: z
     .record(z.string(), count)
-    .meta({ description: "Calls by their time: the upper bound of each bucket, and `more`." }),
+    .meta({ description: "Number of calls by duration: the upper bound of each bucket, and `more`." }),
 };
 const usageRow = z
   .strictObject({ group: z.record(z.string(), z.string().nullable()), ...sums })
@@ -53,7 +53,7 @@ const usage = z
       .strictObject(sums)
       .meta({ id: "UsageTotals" })
       .nullable()
-      .meta({ description: "Of everything that was asked for; on the first page." }),
+      .meta({ description: "The sums over all groups; only on the first page." }),
   })
   .meta({ id: "Usage" });
 
@@ -62,7 +62,8 @@ const callDetail = z
   .strictObject({
     ...CALL_SHAPE,
     record: z.record(z.string(), z.unknown()).nullable().meta({
-      description: "All that is known of it, in the fields of the log; null: it is older than details are kept.",
+      description:
+        "All details of the call, with the field names of the log; null if they are older than details are kept.",
     }),
   })
   .meta({ id: "CallDetail" });
@@ -77,7 +78,7 @@ const dimensions = z
       .max(USAGE_DIMENSIONS.length)
       .refine((words) => new Set(words).size === words.length, "expected each word once"),
   )
-  .meta({ description: `What the sums are told apart by: ${USAGE_DIMENSIONS.join(", ")}, with commas between.` });
+  .meta({ description: `Dimensions to group by, separated by commas: ${USAGE_DIMENSIONS.join(", ")}.` });
 const usageQuery = z.strictObject({
   ...pageQuery,
   ...filters,
@@ -85,7 +86,7 @@ const usageQuery = z.strictObject({
   order: z
     .enum(USAGE_ORDERS)
     .default("group")
-    .meta({ description: "`group` comes in pages; of the others the largest come first, in one page." }),
+    .meta({ description: "`group` is paged; the other orders return one page, the largest first." }),
   format: z.enum(["json", "csv"]).default("json"),
 });
 const callsQuery = z.strictObject({
@@ -97,7 +98,7 @@ const callsQuery = z.strictObject({
   settled: z
     .enum(["true", "false"])
     .optional()
-    .meta({ description: "`false`: calls whose process ended before they did." }),
+    .meta({ description: "`false` selects calls whose gateway process ended before they did." }),
 });
 
 /**
@@ -109,7 +110,7 @@ function demandWhole(by: readonly UsageDimension[], asked: Filters): void {
     if ((asked[name] ?? 0) % (isOfUsers ? DAY_MS : HOUR_MS) !== 0)
       throw new GatewayError(
         "invalid_request",
-        `${name} has to be ${isOfUsers ? "a day, where end users are asked for" : "a full hour"}, in UTC: sums are kept by it.`,
+        `${name} has to be ${isOfUsers ? "a full day for sums of end users" : "a full hour"}, in UTC.`,
         { param: name },
       );
 }
@@ -120,7 +121,7 @@ function placeOperations(reach: CallReach, calls: AdminCalls): readonly AdminOpe
     id: `read${place}Usage`,
     path: `${base}/usage`,
     tag: "usage",
-    summary: `What the calls of ${words} used, in sums`,
+    summary: `Get the summed usage of the calls of ${words}`,
     query: usageQuery.extend(WITHIN[reach]),
     answer: usage,
     run: async ({ place: at, query }) => {
@@ -141,7 +142,7 @@ function placeOperations(reach: CallReach, calls: AdminCalls): readonly AdminOpe
     id: `list${place}Calls`,
     path: `${base}/calls`,
     tag: "calls",
-    summary: `Calls of ${words}, the newest first; a page may be shorter than asked for, or empty, and its cursor leads on`,
+    summary: `List the calls of ${words}, the newest first; a page may be short or empty although more pages follow`,
     query: callsQuery.extend(WITHIN[reach]),
     answer: listOf(call, `${place}CallList`),
     run: async ({ place: at, query }) => {
@@ -165,7 +166,7 @@ function placeOperations(reach: CallReach, calls: AdminCalls): readonly AdminOpe
     id: `read${place}Call`,
     path: `${base}/calls/{id}`,
     tag: "calls",
-    summary: "One call, by its trace id, with all that is known of it",
+    summary: "Get a call with all its details, by trace id",
     answer: callDetail,
     run: async ({ place: at, params }) => {
       const found = await calls.findCall(params["id"]!, at?.tenantId);
@@ -185,7 +186,7 @@ function placeOperations(reach: CallReach, calls: AdminCalls): readonly AdminOpe
 /** `calls` is null when no calls are stored: then every operation fails. */
 export function usageOperations(calls: AdminCalls | null): readonly AdminOperation[] {
   const none = (): never => {
-    throw new GatewayError("store_unavailable", "No calls are kept here.");
+    throw new GatewayError("store_unavailable", "This gateway keeps no calls.");
   };
   const kept: AdminCalls = calls ?? { searchCalls: none, findCall: none, usage: none, usageTotals: none };
   return [

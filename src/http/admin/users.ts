@@ -1,4 +1,4 @@
-// Users of a tenant and their roles, in the whole tenant and in single projects (promises 2.2, 2.3, 2.11).
+// The users of a tenant and their roles, in the whole tenant and in single projects (promises 2.2, 2.3, 2.11).
 import { z } from "zod";
 import { demandOperator, demandRoleWithin, nothingThere, placeText } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -30,10 +30,10 @@ const login = z
     issuer: z.url({ protocol: /^https?$/ }).max(500),
     subject: z.string().regex(/^[\x20-\x7e]{1,255}$/, "expected 1 to 255 printable ASCII characters"),
   })
-  .meta({ id: "Login", description: "How a login provider knows the person: `iss` and `sub` of its tokens." });
+  .meta({ id: "Login", description: "The user's identity at a login provider: `iss` and `sub` of its tokens." });
 const operator = z.boolean().meta({
   description:
-    "Whether the user runs the gateway: reaches every tenant, and reads `/metrics` and `/readyz?verbose`. Given and taken away by operators only. It works with a role in some tenant or project.",
+    "Whether the user is an operator of the gateway, with access to all tenants, `/metrics` and `/readyz?verbose`. Only operators can change it. The user also needs a role in a tenant or project.",
 });
 const email = z.email().max(254);
 const user = z
@@ -58,7 +58,7 @@ const newUser = z
     role: z
       .enum(ROLES)
       .nullish()
-      .meta({ description: "In the whole tenant, at most the caller's own. Not set: none yet." }),
+      .meta({ description: "The role in the whole tenant, at most the caller's own; none by default." }),
     operator: operator.optional(),
   })
   .meta({ id: "NewUser" });
@@ -149,14 +149,14 @@ async function demandAnotherOperator(store: Reader, { id, isOperator = false }: 
   if (!isOperator) return;
   const { data } = await store.listUsers({ limit: 2 }, { isOperator: true });
   if (data.every((one) => one.id === id))
-    throw new GatewayError("conflict", "This is the gateway's last operator. Make another user one first.");
+    throw new GatewayError("conflict", "This is the gateway's last operator. Make another user an operator first.");
 }
 
 const listUsers = reading({
   id: "listUsers",
   path: "/tenants/{tenant}/users",
   tag: "users",
-  summary: "Users of a tenant",
+  summary: "List the users of a tenant",
   query: z.strictObject({ ...pageQuery, search, email: email.optional() }),
   answer: listOf(user, "UserList"),
   run: async ({ place, query }, store) => ({
@@ -175,7 +175,7 @@ const createUser = writing({
   id: "createUser",
   path: "/tenants/{tenant}/users",
   tag: "users",
-  summary: "Make a user, with a role in the tenant where one is given",
+  summary: "Create a user, optionally with a role in the tenant",
   query: z.strictObject(dryRunQuery),
   body: newUser,
   answer: user,
@@ -199,7 +199,7 @@ const readUser = reading({
   id: "readUser",
   path: "/tenants/{tenant}/users/{user}",
   tag: "users",
-  summary: "One user",
+  summary: "Get a user",
   answer: user,
   run: async ({ place, params }, store) => answerUser(await theUser(store, place!.tenantId, params["user"]!)),
 });
@@ -208,7 +208,7 @@ const updateUser = writing({
   id: "updateUser",
   path: "/tenants/{tenant}/users/{user}",
   tag: "users",
-  summary: "Change a user's name, address or login, or whether the user is an operator",
+  summary: "Change a user's name, address, login or operator status",
   query: z.strictObject(dryRunQuery),
   body: userChange,
   answer: user,
@@ -235,17 +235,14 @@ const deleteUser = writing({
   id: "deleteUser",
   path: "/tenants/{tenant}/users/{user}",
   tag: "users",
-  summary: "Remove a user with memberships and personal tokens",
+  summary: "Delete a user with memberships and personal tokens",
   query: z.strictObject(dryRunQuery),
   run: async (call, writer) => {
     const there = await theUser(writer, call.place!.tenantId, call.params["user"]!);
     await demandNotAbove(call, writer, there);
     demandEtag(call.ifMatch, there);
     if (there.id === call.caller.token.userId)
-      throw new GatewayError(
-        "conflict",
-        "This is the user of the access token of this very request. Somebody else has to remove it.",
-      );
+      throw new GatewayError("conflict", "Users cannot delete themselves. Ask another user with the necessary role.");
     await demandAnotherOwner(writer, there.tenantId, there.id);
     await demandAnotherOperator(writer, there);
     await writer.removeUser(there.id);
@@ -261,7 +258,7 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
     id: `list${word}Memberships`,
     path: base,
     tag: "memberships",
-    summary: `Roles of users in ${where}`,
+    summary: `List the users' roles in ${where}`,
     query: z.strictObject({ ...pageQuery, user_id: chosenId.optional(), role: z.enum(ROLES).optional() }),
     answer: listOf(membership, `${word}MembershipList`),
     run: async ({ place, query }, store) => {
@@ -278,7 +275,7 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
     id: `put${word}Membership`,
     path: `${base}/{user}`,
     tag: "memberships",
-    summary: `Give a user a role in ${where}, or another one`,
+    summary: `Set a user's role in ${where}`,
     query: z.strictObject(dryRunQuery),
     body: reach === "tenant" ? tenantRole : projectRole,
     answer: membership,
@@ -296,11 +293,12 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
         if (userId === caller.token.userId && there.role !== given)
           throw new GatewayError(
             "conflict",
-            "Nobody changes the own role. Ask somebody with the same role or a higher one.",
+            "Users cannot change their own role. Ask a user with the same or a higher role.",
           );
         if (projectId === null && there.role === "owner" && !roleAtLeast(given, "owner"))
           await demandAnotherOwner(writer, tenantId, userId);
-      } else if (ifMatch !== null) throw new GatewayError("etag_mismatch", "The user has no role here yet.");
+      } else if (ifMatch !== null)
+        throw new GatewayError("etag_mismatch", "The user has no role here yet, so there is no ETag to match.");
       const kept = await writer.putMembership({ userId, tenantId, projectId, role: given });
       return { status: there === null ? 201 : 200, body: shownMembership(kept), etag: etagOf(kept) };
     },
@@ -310,7 +308,7 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
     id: `delete${word}Membership`,
     path: `${base}/{user}`,
     tag: "memberships",
-    summary: `Take a user's role in ${where} away`,
+    summary: `Remove a user's role in ${where}`,
     query: z.strictObject(dryRunQuery),
     run: async ({ place, params, ifMatch, caller, role: own }, writer) => {
       const { tenantId, projectId } = place!;
@@ -323,7 +321,7 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
       if (userId === caller.token.userId)
         throw new GatewayError(
           "conflict",
-          "Nobody takes the own role away. Ask somebody with the same role or a higher one.",
+          "Users cannot remove their own role. Ask a user with the same or a higher role.",
         );
       if (projectId === null && there.role === "owner") await demandAnotherOwner(writer, tenantId, userId);
       await writer.removeMembership(userId, projectId);

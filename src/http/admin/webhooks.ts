@@ -35,18 +35,21 @@ const DELIVERY_SHAPE = {
   id: z.string(),
   state: z
     .enum(DELIVERY_STATES)
-    .meta({ description: "`pending`: it waits, or is being tried; `dead`: it was given up." }),
+    .meta({ description: "`pending`: waiting or being attempted; `dead`: given up after the last attempt." }),
   type: z.enum(TYPES),
   event_id: z.string().meta({ description: "The header `webhook-id` of every attempt." }),
   webhook_id: z.string(),
   webhook_name: z.string().nullable(),
-  tenant_id: z.string().nullable().meta({ description: "Of the webhook. Null: it stands in the file for everybody." }),
+  tenant_id: z
+    .string()
+    .nullable()
+    .meta({ description: "Tenant of the webhook. Null if the configuration file defines it for all tenants." }),
   project_id: z.string().nullable(),
-  attempts: z.int().meta({ description: "Since it was last put into the queue." }),
+  attempts: z.int().meta({ description: "Attempts since it was last put into the queue." }),
   created_at: time,
   next_attempt_at: time.nullable(),
   ended_at: time.nullable(),
-  last_status: z.int().nullable().meta({ description: "Null: no answer came." }),
+  last_status: z.int().nullable().meta({ description: "Null if the receiver did not answer." }),
   last_error: z.string().nullable(),
 };
 const delivery = z.strictObject(DELIVERY_SHAPE).meta({ id: "WebhookDelivery" });
@@ -56,13 +59,13 @@ const attempt = z
     duration_ms: z.int(),
     status: z.int().nullable(),
     error: z.string().nullable(),
-    answer: z.string().nullable().meta({ description: "How the receiver's answer begins." }),
+    answer: z.string().nullable().meta({ description: "The beginning of the receiver's response." }),
   })
   .meta({ id: "WebhookAttempt" });
 const detail = z
   .strictObject({
     ...DELIVERY_SHAPE,
-    event: z.record(z.string(), z.unknown()).meta({ description: "The body that is sent." }),
+    event: z.record(z.string(), z.unknown()).meta({ description: "The body that is sent to the receiver." }),
     history: z.array(attempt).meta({ description: "The last 20 attempts." }),
   })
   .meta({ id: "WebhookDeliveryDetail" });
@@ -74,7 +77,7 @@ const rotation = z
       .min(0)
       .max(MOST_OVERLAP_MINUTES)
       .nullish()
-      .meta({ description: "How long the old secret signs as well; 24 h if not set." }),
+      .meta({ description: "How long the old secret signs too; the default is 24 h." }),
   })
   .meta({ id: "WebhookRotation" });
 
@@ -141,7 +144,7 @@ function webhookOperations(
     method: "post",
     tag: "webhooks",
     path: `${item}/rotate`,
-    summary: "Give a webhook another secret, which is answered this once; the old one signs as well for a while",
+    summary: "Rotate the secret of a webhook; the response shows it this once, and the old one signs too for a while",
     query: z.strictObject(dryRunQuery),
     body: rotation,
     bodyOptional: true,
@@ -171,12 +174,13 @@ function webhookOperations(
     method: "post",
     tag: "webhooks",
     path: `${item}/test`,
-    summary: "Send the event webhook.test to one webhook; its delivery says what became of it",
+    summary: "Send the event webhook.test to a webhook; the delivery shows the result",
     query: z.strictObject(dryRunQuery),
     answer: detail,
     run: async (call, writer) => {
       const { id, name, tenantId, projectId, isEnabled } = await anyWebhook(call, writer, context);
-      if (!isEnabled) throw new GatewayError("conflict", "The webhook is switched off: nothing is sent to it.");
+      if (!isEnabled)
+        throw new GatewayError("conflict", "The webhook is disabled, so nothing can be sent to it. Enable it first.");
       const { tenantId: ofTenant, projectId: ofProject } = call.place!;
       const event = {
         id: newEventId(),
@@ -221,8 +225,8 @@ const deliveriesQuery = z.strictObject({
   type: z.enum(TYPES).optional(),
   webhook_id: word,
   event_id: word,
-  from: instant.optional().meta({ description: "Made at this time and later." }),
-  to: instant.optional().meta({ description: "Made before this time." }),
+  from: instant.optional().meta({ description: "Only deliveries created at this time or later." }),
+  to: instant.optional().meta({ description: "Only deliveries created before this time." }),
 });
 
 const REACHES = {
@@ -251,7 +255,7 @@ function deliveryOperations(reach: keyof typeof REACHES): readonly AdminOperatio
     ...about,
     id: `list${name}WebhookDeliveries`,
     path,
-    summary: `Deliveries ${words}, the newest first`,
+    summary: `List the deliveries ${words}, the newest first`,
     query: deliveriesQuery,
     answer: listOf(delivery, `${name}WebhookDeliveryList`),
     run: async ({ place, query }, store) => {
@@ -275,7 +279,7 @@ function deliveryOperations(reach: keyof typeof REACHES): readonly AdminOperatio
     ...about,
     id: `read${name}WebhookDelivery`,
     path: `${path}/{id}`,
-    summary: "One delivery, with the event and its last attempts",
+    summary: "Get a delivery with its event and last attempts",
     answer: detail,
     run: async (call, store) => ({ body: shownDetail(await theDelivery(call, store)) }),
   });
@@ -284,7 +288,7 @@ function deliveryOperations(reach: keyof typeof REACHES): readonly AdminOperatio
     id: `redeliver${name}WebhookDelivery`,
     method: "post",
     path: `${path}/{id}/redeliver`,
-    summary: "Put a delivery into the queue again, whatever became of it",
+    summary: "Send a delivery again, whatever its state",
     query: z.strictObject(dryRunQuery),
     answer: detail,
     run: async (call, writer) => {
