@@ -428,6 +428,7 @@ async function openRecords({ options, log, closing }: Ground, { calls, sealer }:
     ...(keeper !== null && {
       counted: {
         atStart: keepsCounts,
+        keepsCounts: () => keeper.isHeld,
         sinceMs: () => Math.min(keeper.keptAtMs(), systemClock.now()) - COUNTED_BEFORE_MS,
         kept: () => counting.kept?.() ?? null,
       },

@@ -222,7 +222,7 @@ export class CallAdmission {
       readonly degrades: boolean;
     },
   ): Admitted | Refused {
-    const { needs, before, after, overdrawn, stamp } = reservation;
+    const { needs, before, after, overdrawn } = reservation;
     const elsewhere = this.#isClosed || !degrades ? null : degradedBy(reservation);
     if (this.#isClosed || elsewhere !== null) {
       reservation.release();
@@ -244,17 +244,17 @@ export class CallAdmission {
       if (held.last === null && !countsAttempts(account.rule)) this.#ofCall.push(held);
       held.reserved += units;
       held.last = open;
-      this.#touch(held, before[index]!, after[index]!, held.isUnpriced || overdrawn.includes(index), stamp);
+      this.#touch(held, before[index]!, after[index]!, held.isUnpriced || overdrawn.includes(index), reservation);
       this.known.set(account, after[index]!);
     }
     return this.#admitted({ held: all, bounds, requests, open, seen: null, isOver: false });
   }
 
-  #touch(held: Held, before: Standing, after: Standing, wouldRefuse: boolean, stamp: number | undefined): void {
+  #touch(held: Held, before: Standing, after: Standing, wouldRefuse: boolean, order: Order): void {
     if (held.touch !== null && held.touch.wouldRefuse === wouldRefuse) {
       held.touch.reserved = held.reserved;
       held.touch.after = after.used;
-      countAt(held.touch, held.account.rule, stamp);
+      countAt(held.touch, held.account.rule, order);
       return;
     }
     const { rule, value } = held.account;
@@ -267,7 +267,7 @@ export class CallAdmission {
       settled: null,
       after: after.used,
       wouldRefuse,
-      ...countedAt(rule, stamp),
+      ...countedAt(rule, order),
     };
     if (held.touch === null) this.#touches.push(touch);
     else this.#touches[this.#touches.indexOf(held.touch)] = touch;
@@ -347,7 +347,7 @@ export class CallAdmission {
       this.known.set(account, standing);
       if (settled === null || touch === null) continue;
       touch.after = standing.used;
-      countAt(touch, account.rule, settled.stamp);
+      countAt(touch, account.rule, settled);
     }
   }
 
@@ -359,15 +359,20 @@ export class CallAdmission {
   }
 }
 
+type Order = Pick<Reservation, "stamp" | "run">;
+
 /** Windows of one second and concurrency are not kept over a restart. */
-function countedAt({ kind, window }: LimitRule, stamp: number | undefined): { readonly counted?: CountedHere } {
-  return stamp === undefined || window === null || window === "second" ? {} : { counted: { kind, window, stamp } };
+function countedAt({ kind, window }: LimitRule, { stamp, run }: Order): { readonly counted?: CountedHere } {
+  if (stamp === undefined || window === null || window === "second") return {};
+  return { counted: run === undefined ? { kind, window, stamp } : { kind, window, stamp, run } };
 }
 
 /** When the call began, another process may still have kept the counts that this process has taken over since. */
-function countAt(touch: LimitTouch, rule: LimitRule, stamp: number | undefined): void {
-  if (touch.counted === undefined) Object.assign(touch, countedAt(rule, stamp));
-  else if (stamp !== undefined) touch.counted.stamp = stamp;
+function countAt(touch: LimitTouch, rule: LimitRule, order: Order): void {
+  const { counted } = touch;
+  if (counted === undefined) Object.assign(touch, countedAt(rule, order));
+  else if (order.stamp !== undefined && order.run === counted.run) counted.stamp = order.stamp;
+  else Object.assign(touch, { counted: undefined }, countedAt(rule, order));
 }
 
 function changedBy(standing: Standing | undefined, units: number): Standing | null {

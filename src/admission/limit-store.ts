@@ -32,6 +32,8 @@ export interface Standing {
 export interface Settled {
   /** See `Reservation.stamp`. */
   readonly stamp?: number | undefined;
+  /** See `Reservation.run`. */
+  readonly run?: string | undefined;
   /** The standing of the account of each need that was ended; `null` for the other needs. */
   readonly after: readonly (Standing | null)[];
 }
@@ -51,6 +53,8 @@ export interface Reservation {
    * as well.
    */
   readonly stamp?: number | undefined;
+  /** Names this process while it counts beside another one that keeps the counts. */
+  readonly run?: string | undefined;
   /**
    * Charges what each need really used, in the order of the needs; a value below 0 counts as 0. A need whose value is
    * `null` stays open and is ended by a later call, for example when an attempt has ended and the call has not. Never

@@ -4,22 +4,10 @@
 import type { Clock } from "../core/clock.ts";
 import type { LimitRule } from "../core/limit.ts";
 import type { CountKeeper, JournalledCount, KeptCount } from "../store/limit-counts.ts";
-import { keyOf, type KeptState, NOTHING_KEPT, ruleOfKey, stateOf, unitsOf } from "./kept-state.ts";
+import { keyOf, type LaterState, laterStates, nameOf, ruleOfKey, stateOf, unitsOf } from "./kept-state.ts";
 import type { Account, LimitStore, Need, Reservation, Settled, Shortage, Standing } from "./limit-store.ts";
-import {
-  advance,
-  charge,
-  corrected,
-  type Count,
-  emptyAtMs,
-  fitsAtMs,
-  giveBack,
-  keptWindow,
-  lower,
-  newCount,
-  restore,
-  type Times,
-} from "./windows.ts";
+import { type Entry, keptRow, newEntry, restoreAll, type RuleEntries } from "./memory-entries.ts";
+import { advance, charge, type Count, emptyAtMs, fitsAtMs, giveBack, lower, type Times } from "./windows.ts";
 
 export interface MemoryLimitsOptions {
   readonly clock: Clock;
@@ -27,7 +15,7 @@ export interface MemoryLimitsOptions {
   readonly keeper?: CountKeeper | null;
   /** Counts that are newer than what was kept, because the previous process was killed. */
   readonly journalled?: readonly JournalledCount[];
-  /** The same for a process that kept the counts while this one ran, and has ended. */
+  /** The same for processes that ran beside this one, and have ended. */
   readonly laterJournalled?: () => readonly JournalledCount[];
   /**
    * The most values of one rule with a count of their own. Further values share one count until one of these is idle.
@@ -45,28 +33,8 @@ const KEEP_EVERY_MS = 100;
 /** How many counts are written in one batch: the thread is blocked during the write. */
 const KEPT_AT_ONCE = 500;
 const MIN_KEPT_MS = 60_000;
-
-/** One count with its name. */
-interface Entry {
-  readonly rule: string;
-  readonly value: string;
-  readonly count: Count;
-  /** Marks of the current period that `first` has already seen. */
-  marks: Set<string> | null;
-  /** The stamp of the latest operation that changed the count. */
-  stamp: number;
-  /** Whether the entry is queued to be written. */
-  isKept: boolean;
-}
-
-/** What a rule has counted so far. */
-interface RuleEntries {
-  readonly key: string;
-  /** The count of a rule whose scope has no `*`, and of all values beyond the maximum. */
-  only: Entry | null;
-  /** Ordered from the least to the most recently used, once there are many. */
-  readonly byValue: Map<string, Entry>;
-}
+/** How many writes apart this process looks for others that have counted beside it and have ended. */
+const ADD_EVERY = 10;
 
 export interface MemoryLimitStore extends LimitStore {
   /**
@@ -92,11 +60,13 @@ class MemoryLimits implements MemoryLimitStore {
   /** How many entries were queued and how many were written since the start. The queue is first in, first out. */
   #due = 0;
   #written = 0;
-  /**
-   * What was kept when this process began beside another one that still keeps its own counts; `null` when this process
-   * keeps the counts.
-   */
-  #beside: Map<string, KeptCount> | null = null;
+  /** What was kept when this process began beside another one that keeps the counts; `null` when this one keeps them. */
+  #beside: ReadonlyMap<string, KeptCount> | null = null;
+  /** The name under which this process counts beside another one, unless the file did not take it. */
+  #run: string | undefined;
+  /** Processes whose counts beside are included in memory, while the file still has them apart. */
+  readonly #added = new Set<string>();
+  #writes = 0;
   readonly #timer: ReturnType<typeof setInterval> | null;
   /**
    * The difference between the wall clock and the monotonic clock at start-up, so that sliding windows do not move when
@@ -156,7 +126,7 @@ class MemoryLimits implements MemoryLimitStore {
     }
     if (needs.length > 0) this.#open += 1;
     return this.#reservation(
-      { needs, before, after, overdrawn, stamp: this.#beside === null ? stamp : undefined },
+      { needs, before, after, overdrawn, stamp: this.#isOrdered ? stamp : undefined, run: this.#run },
       entries,
       buckets,
     );
@@ -181,9 +151,9 @@ class MemoryLimits implements MemoryLimitStore {
 
   kept(): () => boolean {
     const keeper = this.#keeper;
-    if (this.#isClosed && this.#beside !== null) return () => false;
-    // Beside another process nothing is kept here.
-    if (keeper === null || !this.#mayKeep(keeper)) return () => true;
+    if (keeper === null) return () => true;
+    if (!this.#isClosed) this.#gather(keeper);
+    else if (this.#beside !== null && this.#run === undefined) return () => false;
     const due = this.#due;
     return () => this.#written >= due;
   }
@@ -226,7 +196,7 @@ class MemoryLimits implements MemoryLimitStore {
         this.#keepLater(entry);
       }
       if (left === 0) this.#open -= 1;
-      return { stamp: this.#beside === null ? stamp : undefined, after };
+      return { stamp: this.#isOrdered ? stamp : undefined, run: this.#run, after };
     };
     return { ...told, settle: (used) => end((index) => used[index] ?? null), release: () => void end(() => 0) };
   }
@@ -269,51 +239,113 @@ class MemoryLimits implements MemoryLimitStore {
     return (this.#stamp = Math.max(this.#stamp + 1, Math.floor(wallMs) * 1000));
   }
 
+  /** Whether a later process can continue from what an operation states: the file has this process's counts apart, or none apart. */
+  get #isOrdered(): boolean {
+    return this.#beside === null ? this.#added.size === 0 : this.#run !== undefined;
+  }
+
   #restore(keeper: CountKeeper, journalled: readonly JournalledCount[]): void {
-    const rows = keeper.read();
-    if (!keeper.hold()) this.#beside = new Map(rows.map((row) => [nameOf(row), row]));
+    const isBeside = !keeper.isHeld;
+    const rows = isBeside ? this.#beginBeside(keeper) : keeper.read();
     const { dropped, later } = restoreAll(
       rows,
-      journalled,
+      journalled.filter(({ run }) => run === undefined),
       this.#rules,
       this.#times(),
       (stamp) => (this.#stamp = Math.max(this.#stamp, stamp)),
     );
     for (const entry of later) this.#keepLater(entry);
-    if (this.#beside !== null) return;
-    keeper.write(dropped);
-    this.#keep(later.length);
+    if (isBeside) return;
+    this.#addEnded(keeper, () => journalled);
+    keeper.write(dropped, []);
+    this.#write(keeper, later.length);
   }
 
-  /** The other process has ended: what it counted while both ran is counted here as well. */
+  #beginBeside(keeper: CountKeeper): readonly KeptCount[] {
+    let rows: readonly KeptCount[];
+    try {
+      rows = keeper.beginBeside(this.#clock.now());
+      this.#run = keeper.run;
+    } catch (fault) {
+      this.#onFault(fault);
+      rows = keeper.read();
+    }
+    this.#beside = new Map(rows.map((row) => [nameOf(row), row]));
+    return rows;
+  }
+
+  /** Includes what other processes have counted that have ended, and writes it at once. */
+  #gather(keeper: CountKeeper): void {
+    try {
+      if (this.#beside !== null) {
+        if (!keeper.hold()) return;
+        this.#takeOver(keeper, this.#beside);
+      }
+      this.#addEnded(keeper, this.#laterJournalled);
+    } catch (fault) {
+      this.#failed(fault);
+    }
+    if (this.#added.size > 0) this.#write(keeper, this.#unkept.length);
+  }
+
+  /** The process that kept the counts has ended: what it counted while both ran is counted here as well. */
   #takeOver(keeper: CountKeeper, before: ReadonlyMap<string, KeptCount>): void {
     const times = this.#times();
     const kept = keeper.read();
     const there = new Set(kept.map(nameOf));
     // What is no longer kept counts nothing now.
     const gone = [...before.values()].filter((row) => !there.has(nameOf(row))).map((row) => ({ ...row, state: null }));
-    for (const { rule: key, value, state } of laterStates([...kept, ...gone], this.#laterJournalled(), times)) {
-      const { kind, window } = ruleOfKey(key);
-      const more =
-        unitsOf(state, { kind, window }, times) -
-        unitsOf(stateOf(before.get(nameOf({ rule: key, value }))?.state ?? null), { kind, window }, times);
-      this.#stamp = Math.max(this.#stamp, state.stamp ?? 0);
-      const known = this.#rules.get(key);
-      const counted = value === "" ? known?.only : known?.byValue.get(value);
-      if (more === 0 && counted == null) continue;
-      const entries = known ?? { key, only: null, byValue: new Map<string, Entry>() };
-      this.#rules.set(key, entries);
-      const entry = counted ?? newEntry(entries, { kind, window }, value);
-      if (value === "") entries.only = entry;
-      else entries.byValue.set(value, entry);
-      advance(entry.count, times);
-      // It is less when calls in flight at the start of this process used less than their reservations.
-      if (more > 0) charge(entry.count, more);
-      else if (more < 0) lower(entry.count, -more);
-      // The joint count is newer than the last row of the other process, even where that process counted nothing more.
-      entry.stamp = this.#nextStamp(times);
-      this.#keepLater(entry);
+    const journalled = this.#laterJournalled().filter(({ run }) => run === undefined);
+    if (this.#run !== undefined) this.#added.add(this.#run);
+    this.#run = undefined;
+    this.#beside = null;
+    // The joint count is newer than the last row of the other process, even where that process counted nothing more.
+    for (const later of laterStates([...kept, ...gone], journalled, times)) this.#add(later, before, times);
+    // What was written apart so far is written with it.
+    for (const { only, byValue } of this.#rules.values()) {
+      if (only !== null) this.#keepLater(only);
+      for (const entry of byValue.values()) this.#keepLater(entry);
     }
+  }
+
+  /** Adds what other processes counted beside the one that kept the counts, and lets the file have it in one piece. */
+  #addEnded(keeper: CountKeeper, journalled: () => readonly JournalledCount[]): void {
+    const ended = keeper.endedBeside().filter(({ run }) => !this.#added.has(run));
+    if (ended.length === 0) return;
+    const [times, all] = [this.#times(), journalled()];
+    for (const { run, before, counted } of ended) {
+      const known = new Map(before.map((row) => [nameOf(row), row]));
+      const states = laterStates(
+        counted,
+        all.filter((each) => each.run === run),
+        times,
+      );
+      this.#added.add(run);
+      for (const state of states) this.#add(state, known, times);
+    }
+  }
+
+  /** Counts what another process has counted since `before`. */
+  #add({ rule: key, value, state }: LaterState, before: ReadonlyMap<string, KeptCount>, times: Times): void {
+    const { kind, window } = ruleOfKey(key);
+    const more =
+      unitsOf(state, { kind, window }, times) -
+      unitsOf(stateOf(before.get(nameOf({ rule: key, value }))?.state ?? null), { kind, window }, times);
+    this.#stamp = Math.max(this.#stamp, state.stamp ?? 0);
+    const known = this.#rules.get(key);
+    const counted = value === "" ? known?.only : known?.byValue.get(value);
+    if (more === 0 && counted == null) return;
+    const entries = known ?? { key, only: null, byValue: new Map<string, Entry>() };
+    this.#rules.set(key, entries);
+    const entry = counted ?? newEntry(entries, { kind, window }, value);
+    if (value === "") entries.only = entry;
+    else entries.byValue.set(value, entry);
+    advance(entry.count, times);
+    // It is less when calls in flight at the start of this process used less than their reservations.
+    if (more > 0) charge(entry.count, more);
+    else if (more < 0) lower(entry.count, -more);
+    entry.stamp = this.#nextStamp(times);
+    this.#keepLater(entry);
   }
 
   #keepLater(entry: Entry): void {
@@ -323,56 +355,47 @@ class MemoryLimits implements MemoryLimitStore {
     this.#unkept.push(entry);
   }
 
-  #mayKeep(keeper: CountKeeper): boolean {
-    const before = this.#beside;
-    if (before === null) return true;
-    if (!keeper.hold()) return false;
-    this.#beside = null;
-    this.#takeOver(keeper, before);
-    // The rows of calls counted beside the other process hold no stamp: until this write, their counts are stored
-    // nowhere else.
-    this.#write(keeper, this.#unkept.length);
-    return true;
-  }
-
   #keep(most: number): void {
     const keeper = this.#keeper;
-    if (keeper !== null && this.#mayKeep(keeper)) this.#write(keeper, most);
+    if (keeper === null) return;
+    if (this.#beside !== null || this.#writes++ % ADD_EVERY === 0) this.#gather(keeper);
+    this.#write(keeper, most);
   }
 
   #write(keeper: CountKeeper, most: number): void {
-    if (this.#unkept.length === 0) return;
+    const added = [...this.#added];
+    if (this.#unkept.length === 0 && added.length === 0) return;
     const times = this.#times();
-    const entries = this.#unkept.splice(0, most);
+    // What was added is written in one piece with the removal of what it was added from.
+    const entries = this.#unkept.splice(0, added.length > 0 ? this.#unkept.length : most);
     const rows = entries.map((entry) => {
       advance(entry.count, times);
       return keptRow(entry, times);
     });
     try {
-      keeper.write(rows);
+      if (this.#beside === null) keeper.write(rows, added);
+      else if (this.#run !== undefined) keeper.writeBeside(rows);
+      this.#added.clear();
       for (const entry of entries) entry.isKept = false;
       this.#written += entries.length;
       this.#hasFailed = false;
     } catch (fault) {
-      // The entries are written again later, with their counts at that time. A disk that stays full is reported once.
+      // The entries are written again later, with their counts at that time.
       this.#unkept.push(...entries);
-      if (!this.#hasFailed) this.#onFault(fault);
-      this.#hasFailed = true;
+      this.#failed(fault);
     }
   }
-}
 
-function nameOf({ rule, value }: Pick<KeptCount, "rule" | "value">): string {
-  return `${rule}\n${value}`;
+  /** A disk that stays full is reported once. */
+  #failed(fault: unknown): void {
+    if (!this.#hasFailed) this.#onFault(fault);
+    this.#hasFailed = true;
+  }
 }
 
 /** A window that has passed before a process can start again is not worth keeping. */
 function outlives({ slidesMs, window }: Count): boolean {
   return slidesMs === 0 ? window !== null : slidesMs >= MIN_KEPT_MS;
-}
-
-function newEntry({ key }: RuleEntries, rule: Pick<LimitRule, "kind" | "window">, value: string): Entry {
-  return { rule: key, value, count: newCount(rule), marks: null, stamp: 0, isKept: false };
 }
 
 function touch(byValue: Map<string, Entry>, value: string, entry: Entry): void {
@@ -437,94 +460,4 @@ function endNeed(count: Count, { account: { rule }, units }: Need, bucket: numbe
   const kept = rule.unit === "concurrency" ? 0 : used;
   if (kept < units) giveBack(count, bucket, units - kept);
   else if (kept > units) charge(count, kept - units);
-}
-
-function keptRow({ rule, value, count, marks, stamp }: Entry, times: Times): KeptCount {
-  const window = keptWindow(count, times);
-  if (window === null && marks === null) return { rule, value, state: null };
-  const state: KeptState = {
-    stamp,
-    parts: window?.parts ?? [[count.head, 0]],
-    ...(marks !== null && { marks: [...marks] }),
-  };
-  return { rule, value, state: JSON.stringify(state) };
-}
-
-interface LaterState {
-  readonly rule: string;
-  readonly value: string;
-  readonly state: KeptState;
-}
-
-/** What was kept, replaced by what the journal says where the journal is newer. */
-function laterStates(
-  rows: readonly KeptCount[],
-  journalled: readonly JournalledCount[],
-  times: Times,
-): readonly LaterState[] {
-  const kept = new Map(
-    rows.map((row) => [`${row.rule}\n${row.value}`, { rule: row.rule, value: row.value, state: stateOf(row.state) }]),
-  );
-  for (const each of journalled) {
-    const rule = keyOf(each);
-    const state = kept.get(`${rule}\n${each.value}`)?.state ?? NOTHING_KEPT;
-    if (each.stamp <= (state.stamp ?? 0)) continue;
-    kept.set(`${rule}\n${each.value}`, {
-      rule,
-      value: each.value,
-      state: {
-        stamp: each.stamp,
-        ...corrected(state, ruleOfKey(rule), Math.min(each.stamp / 1000, times.wallMs), each.total),
-      },
-    });
-  }
-  return [...kept.values()];
-}
-
-interface Restored {
-  /** Rows that no longer count anything. */
-  readonly dropped: readonly KeptCount[];
-  /** Counts for which more is known than was kept. */
-  readonly later: readonly Entry[];
-}
-
-/** Restores the counts before any call uses their rules. `seen` is called with every stamp. */
-function restoreAll(
-  rows: readonly KeptCount[],
-  journalled: readonly JournalledCount[],
-  rules: Map<string, RuleEntries>,
-  times: Times,
-  seen: (stamp: number) => void,
-): Restored {
-  const dropped: KeptCount[] = [];
-  const later: Entry[] = [];
-  const known = new Map(journalled.map((each) => [`${keyOf(each)}\n${each.value}`, each]));
-  const restoreOne = (key: string, value: string, kept: KeptState): void => {
-    const { kind, window } = ruleOfKey(key);
-    const entries = rules.get(key) ?? { key, only: null, byValue: new Map<string, Entry>() };
-    const entry = newEntry(entries, { kind, window }, value);
-    const last = known.get(`${key}\n${value}`);
-    const isLater = last !== undefined && last.stamp > (kept.stamp ?? 0);
-    const { parts } = isLater
-      ? corrected(kept, { kind, window }, Math.min(last.stamp / 1000, times.wallMs), last.total)
-      : kept;
-    entry.stamp = Math.max(kept.stamp ?? 0, last?.stamp ?? 0);
-    seen(entry.stamp);
-    restore(entry.count, { parts }, times);
-    if (kept.marks !== undefined && kept.parts[0]?.[0] === entry.count.head) entry.marks = new Set(kept.marks);
-    if (entry.count.total === 0 && entry.marks === null) {
-      dropped.push({ rule: key, value, state: null });
-      return;
-    }
-    rules.set(key, entries);
-    if (value === "") entries.only = entry;
-    else entries.byValue.set(value, entry);
-    if (isLater) later.push(entry);
-  };
-  for (const { rule, value, state } of rows) {
-    restoreOne(rule, value, stateOf(state));
-    known.delete(`${rule}\n${value}`);
-  }
-  for (const each of known.values()) restoreOne(keyOf(each), each.value, { parts: [] });
-  return { dropped, later };
 }

@@ -73,6 +73,8 @@ export interface CountedHere extends Pick<LimitRule, "kind" | "window"> {
    * is the account's count at that operation.
    */
   stamp: number;
+  /** Names this process while it counted beside another one that kept the counts. */
+  run?: string | undefined;
 }
 
 /** The outcome of one limit or budget that applied. */

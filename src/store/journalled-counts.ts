@@ -12,10 +12,10 @@ export class JournalledCounts {
     if (tenantId == null) return;
     for (const { id, value, unit, after, counted } of limits ?? []) {
       if (counted === undefined) continue;
-      const { kind, window, stamp } = counted;
-      const key = JSON.stringify([tenantId, id, kind, unit, window, value]);
+      const { kind, window, stamp, run } = counted;
+      const key = JSON.stringify([tenantId, id, kind, unit, window, value, run]);
       if (stamp > (this.#last.get(key)?.stamp ?? 0))
-        this.#last.set(key, { tenantId, id, kind, unit, window, value, stamp, total: after });
+        this.#last.set(key, { tenantId, id, kind, unit, window, value, run, stamp, total: after });
     }
   };
 

@@ -68,6 +68,8 @@ export interface CountedOptions {
   sinceMs(): number;
   /** True when this process takes over the counts at once; false while another process still has them. */
   readonly atStart: boolean;
+  /** Whether this process keeps the counts: only such a process takes over what others leave. */
+  keepsCounts(): boolean;
   /**
    * Returns a function that says whether everything counted up to this call has been kept elsewhere: until then, the
    * entries that state it stay. `null` when nothing counts yet.
@@ -445,7 +447,9 @@ async function adoptOthers(
   counts: JournalledCounts,
   met: Set<string>,
 ): Promise<void> {
-  const { folder: all, lock: take = lockFolder } = options;
+  const { folder: all, lock: take = lockFolder, counted } = options;
+  // The process that keeps the counts reads them from there first.
+  if (counted?.keepsCounts() === false) return;
   try {
     for (const slot of slotsOf(all).filter((name) => name !== ownSlot)) {
       const folder = join(all, slot);

@@ -1,14 +1,19 @@
 // Limits of one process in time: windows that slide, periods of the calendar, clocks that are set, values without number, restarts. Against an observer who
 // remembers every admission. DRAGOMAN_TEST_SEED repeats a run.
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { type Account, isShortage, type LimitStore, type Reservation } from "../../src/admission/limit-store.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
 import type { LimitRule } from "../../src/core/limit.ts";
-import { type JournalledCount, type KeptCount, openLimitCounts } from "../../src/store/limit-counts.ts";
+import {
+  type CountKeeper,
+  type JournalledCount,
+  type KeptCount,
+  openLimitCounts,
+} from "../../src/store/limit-counts.ts";
 import { accountOf, needOf } from "../contract/limit-store.suite.ts";
 import { printedSeed } from "../routing/chance.ts";
 import { type TurnedClock, turnedClock } from "./turned-clock.ts";
@@ -257,6 +262,23 @@ test("values that come and go do not pile up", () => {
   }
 });
 
+/** A keeper that holds nothing and writes nowhere, but for what `over` says. */
+function keeperOf(over: Partial<CountKeeper>): CountKeeper {
+  const keeper: CountKeeper = {
+    run: "run",
+    isHeld: true,
+    read: () => [],
+    keptAtMs: () => 0,
+    hold: () => true,
+    write: () => {},
+    beginBeside: () => keeper.read(),
+    writeBeside: () => {},
+    endedBeside: () => [],
+    close: () => {},
+  };
+  return Object.defineProperties(keeper, Object.getOwnPropertyDescriptors(over));
+}
+
 describe("a restart", () => {
   const restarted = (
     rule: Partial<LimitRule>,
@@ -319,16 +341,12 @@ describe("a restart", () => {
     const written: string[] = [];
     const faults: unknown[] = [];
     let isFull = true;
-    const keeper = {
-      read: () => [],
-      keptAtMs: () => 0,
-      hold: () => true,
-      write(rows: readonly KeptCount[]) {
+    const keeper = keeperOf({
+      write(rows) {
         if (isFull && rows.length > 0) throw new Error("the disk is full");
         for (const { state } of rows) written.push(state ?? "");
       },
-      close: () => {},
-    };
+    });
     const store = openMemoryLimits({ clock, keeper, onFault: (fault) => faults.push(fault) });
     take(store, account, 3)!.settle([3]);
     await Bun.sleep(350);
@@ -349,7 +367,7 @@ describe("a restart", () => {
           state: JSON.stringify({ stamp: (clock.now() - 5) * 1000, parts: [[Date.UTC(2026, 0, 1), 3]] }),
         },
       ];
-      const keeper = { read: () => rows, keptAtMs: () => 0, hold: () => true, write: () => {}, close: () => {} };
+      const keeper = keeperOf({ read: () => rows });
       const store = openMemoryLimits({
         clock,
         keeper,
@@ -392,13 +410,9 @@ describe("a restart", () => {
           const { tenantId, id, unit } = account.rule;
           let rows: KeptCount[] = [];
           const kept: (typeof rows)[] = [];
-          const keeper = {
-            read: () => [],
-            keptAtMs: () => 0,
-            hold: () => true,
-            write: (some: readonly KeptCount[]) => void (rows = some.length === 0 ? rows : [...some]),
-            close: () => {},
-          };
+          const keeper = keeperOf({
+            write: (some) => void (rows = some.length === 0 ? rows : [...some]),
+          });
           const first = openMemoryLimits({ clock, keeper });
           const journal: JournalledCount[] = [];
           const write = (stamp: number): void =>
@@ -463,6 +477,36 @@ describe("a restart", () => {
     expect(all.map((account) => used(last, account))).toEqual([115, 115, 110]);
     void last.close();
   });
+  test.each(["first", "second"] as const)(
+    "[d4.2] what a process has counted beside another one outlives it, also when the %s ends first",
+    (endsFirst) => {
+      const file = join(folder, `${++files}.sqlite`);
+      const clock = turnedClock();
+      const [month, hour] = [
+        accountOf({ id: "m", kind: "budget", unit: "nano_usd", window: "month", limit: 1_000 }),
+        accountOf({ id: "h", unit: "tokens", window: "hour", limit: 1_000 }),
+      ];
+      const open = (): LimitStore => openMemoryLimits({ clock, keeper: openLimitCounts(file) });
+      const spend = (store: LimitStore, units: number, account = month): void => {
+        take(store, account, units)!.settle([units]);
+      };
+      const first = open();
+      spend(first, 5);
+      const second = open();
+      spend(second, 10);
+      spend(second, 20, hour);
+      spend(first, 100);
+      const third = open();
+      spend(third, 300);
+      for (const store of endsFirst === "first" ? [first, second, third] : [third, second, first]) void store.close();
+      const last = open();
+      expect([used(last, month), used(last, hour)]).toEqual([415, 20]);
+      expect(readdirSync(folder).filter((name) => name.startsWith(`${files}.`) && name.endsWith(".lock"))).toEqual([
+        `${files}.sqlite.lock`,
+      ]);
+      void last.close();
+    },
+  );
   describe("a process beside another one, which has the counts", () => {
     const clock = turnedClock();
     const account = accountOf({ window: "day", unit: "tokens", limit: 1_000 });
@@ -474,18 +518,19 @@ describe("a restart", () => {
         journalled,
         // nothing is written but when a test says so
         keepEveryMs: 60_000,
-        keeper: {
+        keeper: keeperOf({
           read: () => [...kept.values()],
-          keptAtMs: () => 0,
+          get isHeld() {
+            return counting === name;
+          },
           hold: () => counting === name,
-          write: (rows: readonly KeptCount[]) => {
+          write: (rows) => {
             for (const row of rows) {
               if (row.state === null) kept.delete(`${row.rule} ${row.value}`);
               else kept.set(`${row.rule} ${row.value}`, row);
             }
           },
-          close: () => {},
-        },
+        }),
       });
     beforeEach(() => {
       kept.clear();

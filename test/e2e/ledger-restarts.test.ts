@@ -101,6 +101,32 @@ describe.each([
   );
 });
 
+const remaining = async (gateway: GatewayProcess, token: string): Promise<number> => {
+  const response = await gateway.chat(ASK, { token });
+  await response.text();
+  return Number(response.headers.get("x-ratelimit-remaining-tokens"));
+};
+
+test.each([
+  ["is killed before the other one ends", false],
+  ["is killed together with the other one", true],
+] as const)(
+  "[d4.2 d11.2] a budget knows the calls of a process beside another one, also when it %s",
+  async (_, together) => {
+    const place: Place = { dataFolder: join(folder, String(together)), url: null, token: "" };
+    const [first, beside] = [await started(place), await started(place)];
+    // each call of the same words takes as much
+    const each = BUDGET - (await remaining(first, place.token));
+    await calls(beside, place.token, 10);
+    const killed = beside.stop("SIGKILL");
+    if (!together) await killed;
+    await Promise.all([killed, first.stop(together ? "SIGKILL" : "SIGTERM")]);
+    const next = await started(place);
+    expect(await remaining(next, place.token)).toBe(BUDGET - 12 * each);
+    await next.stop("SIGTERM");
+  },
+);
+
 /** The least that the real process is played for over each database. */
 const PLAYED_MS = Bun.env["DRAGOMAN_TEST_LONG"] === "1" ? 300_000 : 10_000;
 

@@ -12,8 +12,34 @@ export interface ModelProcess {
   isDead: boolean;
 }
 
-/** What limits have counted, as the file beside the database has it. */
-export type KeptCounts = Map<string, KeptCount>;
+type Rows = Map<string, KeptCount>;
+
+/** What a process counted while another one kept the counts. */
+interface Beside {
+  readonly owner: ModelProcess;
+  readonly before: Rows;
+  readonly changed: Rows;
+}
+
+/** What limits have counted, as the file in the data folder has it. */
+export interface KeptCounts {
+  readonly kept: Rows;
+  readonly beside: Map<string, Beside>;
+}
+
+const nameOf = ({ rule, value }: KeptCount): string => `${rule}\n${value}`;
+const byName = (rows: Iterable<KeptCount>): Rows => new Map([...rows].map((row) => [nameOf(row), row]));
+/** A process that runs beside the original does not run beside the copy. */
+const copyOf = ({ kept, beside }: KeptCounts): KeptCounts => ({
+  kept: new Map(kept),
+  beside: new Map(
+    [...beside].map(([run, { before, changed }]) => [
+      run,
+      { owner: { isDead: true }, before, changed: new Map(changed) },
+    ]),
+  ),
+});
+const stampOf = ({ state }: KeptCount): number => (JSON.parse(state ?? "{}") as { readonly stamp?: number }).stamp ?? 0;
 
 const RESERVE_BYTES = 64 * 1024;
 /** A small file that is written anew takes a block for a moment. */
@@ -21,7 +47,8 @@ const BLOCK = 4096;
 
 export class Machine {
   readonly #space = new DiskRoom();
-  counts: KeptCounts = new Map();
+  #counts: KeptCounts = { kept: new Map(), beside: new Map() };
+  #runs = 0;
   #locks = new Map<string, ModelProcess>();
   #counter: ModelProcess | null = null;
 
@@ -91,25 +118,60 @@ export class Machine {
     };
   }
 
+  copyCounts(): KeptCounts {
+    return copyOf(this.#counts);
+  }
+
+  restoreCounts(counts: KeptCounts): void {
+    this.#counts = copyOf(counts);
+  }
+
   keeperOf(owner: ModelProcess): CountKeeper {
+    const isCounting = (): boolean => this.#counter === owner;
+    const run = `run ${++this.#runs}`;
+    const read = (): readonly KeptCount[] => [...this.#counts.kept.values()];
     return {
-      read: () => [...this.counts.values()],
+      run,
+      read,
       keptAtMs: () =>
-        Math.max(
-          0,
-          ...this.counts.values().map(({ state }) => (JSON.parse(state!) as { readonly stamp?: number }).stamp ?? 0),
+        Math.min(
+          Math.max(0, ...read().map(stampOf)),
+          ...[...this.#counts.beside.values()].map(({ before, changed }) =>
+            Math.max(0, ...[...before.values(), ...changed.values()].map(stampOf)),
+          ),
         ) / 1000,
+      get isHeld() {
+        return isCounting();
+      },
       hold: () => {
         if (!owner.isDead) this.#counter ??= owner;
-        return this.#counter === owner;
+        return isCounting();
       },
-      write: (rows) => {
+      write: (rows, added) => {
         if (owner.isDead) return;
         for (const row of rows) {
-          if (row.state === null) this.counts.delete(`${row.rule}\n${row.value}`);
-          else this.counts.set(`${row.rule}\n${row.value}`, row);
+          if (row.state === null) this.#counts.kept.delete(nameOf(row));
+          else this.#counts.kept.set(nameOf(row), row);
         }
+        for (const each of added) this.#counts.beside.delete(each);
       },
+      beginBeside: () => {
+        this.#counts.beside.set(run, { owner, before: byName(read()), changed: new Map() });
+        return read();
+      },
+      writeBeside: (rows) => {
+        if (owner.isDead) return;
+        const { changed } = this.#counts.beside.get(run)!;
+        for (const row of rows) changed.set(nameOf(row), row);
+      },
+      endedBeside: () =>
+        [...this.#counts.beside]
+          .filter(([, beside]) => beside.owner.isDead)
+          .map(([name, { before, changed }]) => ({
+            run: name,
+            before: [...before.values()],
+            counted: [...new Map([...before, ...changed]).values()],
+          })),
       close: () => {
         if (this.#counter === owner) this.#counter = null;
       },

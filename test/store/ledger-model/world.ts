@@ -34,8 +34,6 @@ interface Gateway extends ModelProcess {
   readonly open: OpenCall[];
   /** What the start, and what came after it, has told. */
   readonly told: Told[];
-  /** Calls that were counted here while another process had the counts. */
-  readonly besides: Set<string>;
 }
 
 interface Copy {
@@ -106,6 +104,7 @@ export class World {
       lock: this.machine.lockOf(owner),
       counted: {
         atStart: counts,
+        keepsCounts: () => keeper.isHeld,
         sinceMs: () => Math.min(keeper.keptAtMs(), systemClock.now()) - 60_000,
         kept: () => limits?.kept() ?? null,
       },
@@ -120,7 +119,7 @@ export class World {
       laterJournalled: () => ledger.laterCounts(),
       keepEveryMs: 1,
     });
-    const gateway: Gateway = Object.assign(owner, { ledger, limits, open: [], told, besides: new Set<string>() });
+    const gateway: Gateway = Object.assign(owner, { ledger, limits, open: [], told });
     this.gateways.push(gateway);
     if (counts && this.gateways.length === 1) this.#judgeCounts(gateway, "after a start");
   }
@@ -142,7 +141,7 @@ export class World {
     const reserved = unitsOf(tokens);
     if (!isSure || gateway.ledger.standing().fault !== null) this.#unsure(record.traceId);
     gateway.open.push({ user, record, admission, admitted, entry, reserved, unsure: [] });
-    this.#count(gateway, record.traceId, user, reserved);
+    this.#count(record.traceId, user, reserved);
     return true;
   }
 
@@ -160,7 +159,7 @@ export class World {
       this.#isCountExact = false;
       call.unsure = [...call.unsure, reserved.tokens];
     }
-    this.#count(gateway, call.record.traceId, call.user, call.reserved);
+    this.#count(call.record.traceId, call.user, call.reserved);
   }
 
   /** The client has the answer when it returns. */
@@ -178,7 +177,7 @@ export class World {
     void gateway.ledger.close(call.entry, row);
     if (this.#onFull === "continue" && gateway.ledger.standing().fault !== null) this.#unsure(traceId);
     if (!this.#maybe.has(traceId)) this.#book.rows.set(traceId, { tokens, isSettled: true });
-    this.#count(gateway, traceId, call.user, used);
+    this.#count(traceId, call.user, used);
   }
 
   refuse(gateway: Gateway): void {
@@ -192,25 +191,23 @@ export class World {
 
   async stop(gateway: Gateway): Promise<void> {
     while (gateway.open.length > 0) this.end(gateway, 0, 7);
-    const wasCounting = this.machine.isCounting(gateway);
     await gateway.limits.close();
     await gateway.ledger.end();
-    this.#forget(gateway, wasCounting);
+    this.#forget(gateway);
     this.machine.kill(gateway);
-    await this.#judgeTakeover(wasCounting);
+    await this.#judgeTakeover();
   }
 
   async kill(gateway: Gateway): Promise<void> {
     this.#disturbances += 1;
-    const wasCounting = this.machine.isCounting(gateway);
     this.machine.kill(gateway);
     for (const call of gateway.open)
       if (!this.#maybe.has(call.record.traceId)) this.#book.rows.set(call.record.traceId, interrupted(call));
-    this.#forget(gateway, wasCounting);
+    this.#forget(gateway);
     // what is left of it in this test comes to its end; nothing of that reaches disk or database
     void gateway.limits.close();
     this.#ended.push(gateway.ledger.end().catch(() => {}));
-    await this.#judgeTakeover(wasCounting);
+    await this.#judgeTakeover();
   }
 
   async copy(isDatabaseFirst: boolean): Promise<void> {
@@ -221,14 +218,12 @@ export class World {
     cpSync(this.#folder, folder, { recursive: true });
     copying ??= this.#database.copy();
     const book: Book = { rows: new Map(this.#book.rows), counted: new Map(this.#book.counted) };
-    for (const gateway of this.gateways) {
+    for (const gateway of this.gateways)
       for (const call of gateway.open)
         if (!this.#maybe.has(call.record.traceId)) book.rows.set(call.record.traceId, interrupted(call));
-      if (!this.machine.isCounting(gateway)) for (const traceId of gateway.besides) book.counted.delete(traceId);
-    }
     const copy = {
       folder,
-      counts: new Map(this.machine.counts),
+      counts: this.machine.copyCounts(),
       book,
       takenMs: systemClock.now(),
       isDatabaseFirst,
@@ -246,7 +241,7 @@ export class World {
     if (what !== "database") {
       rmSync(this.#folder, { recursive: true });
       cpSync(copy.folder, this.#folder, { recursive: true });
-      this.machine.counts = new Map(copy.counts);
+      this.machine.restoreCounts(copy.counts);
       this.#knowledge.restore(copy.known);
     }
     await this.#readAgain(copy, what, storedBefore);
@@ -350,25 +345,24 @@ export class World {
   /** By gateways that have ended. */
   readonly #told: Told[] = [];
 
-  #forget(gateway: Gateway, wasCounting: boolean): void {
+  #forget(gateway: Gateway): void {
     this.#told.push(...gateway.told);
     this.gateways.splice(this.gateways.indexOf(gateway), 1);
-    // the one that was first keeps its counts alone
-    if (!wasCounting) for (const traceId of gateway.besides) this.#book.counted.delete(traceId);
   }
 
-  /** Of those that are left one has the counts within a moment, and knows what the one that ended had counted. */
-  async #judgeTakeover(wasCounting: boolean): Promise<void> {
-    if (!wasCounting || this.gateways.length === 0) return;
+  /** Of those that are left one has the counts within a moment. The last one knows what all that have ended had counted. */
+  async #judgeTakeover(): Promise<void> {
+    if (this.gateways.length === 0) return;
     await until(() => this.gateways.some((gateway) => this.machine.isCounting(gateway)), "the counts are taken over");
-    const next = this.gateways.find((gateway) => this.machine.isCounting(gateway))!;
-    next.besides.clear();
-    if (this.gateways.length === 1) this.#judgeCounts(next, "after a takeover");
+    const [last] = this.gateways;
+    if (this.gateways.length > 1) return;
+    // as when a segment of the ledger asks whether it may go
+    last!.limits.kept();
+    this.#judgeCounts(last!, "when the others have ended");
   }
 
-  #count(gateway: Gateway, traceId: string, user: string, units: Units): void {
+  #count(traceId: string, user: string, units: Units): void {
     this.#book.counted.set(traceId, { ...units, user });
-    if (!this.machine.isCounting(gateway)) gateway.besides.add(traceId);
   }
 
   #unsure(traceId: string): void {
