@@ -167,7 +167,7 @@ export function openAnswerStream(
 }
 
 function tooMuch(): MalformedAnswer {
-  return new MalformedAnswer("The provider's stream says more in one piece than the gateway takes.");
+  return new MalformedAnswer("The provider's stream sent more at once than the gateway accepts.");
 }
 
 function write(writer: ChunkWriter, chunks: readonly ChatChunk[]): string {

@@ -96,6 +96,6 @@ export class AttemptLifetime {
 function tooLate(firstTokenMs: number): GatewayError {
   return new GatewayError(
     "upstream_timeout",
-    `The provider's first content did not come within ${firstTokenMs} ms (first_token_ms of the route).`,
+    `The provider sent no content within ${firstTokenMs} ms (first_token_ms of the route).`,
   );
 }

@@ -202,7 +202,7 @@ async function refusal(
     response.body.cancel();
     return new GatewayError(
       "upstream_invalid_response",
-      `${provider.label} answered with a redirect (${response.status}), which is not followed; base_url has to be the final address.`,
+      `${provider.label} answered with a redirect (${response.status}), which is not followed; set base_url to the final address.`,
     );
   }
   const body = await call.clock.waiting(response.body.text(MAX_ERROR_BYTES)).catch(() => "");

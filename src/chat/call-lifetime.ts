@@ -105,7 +105,7 @@ export class CallLifetime {
   readonly cancel = (): void => {
     if (this.#isPublished) return;
     this.#recorder.cancelled();
-    this.abandon(new GatewayError("client_closed", "The client left before the answer was complete."));
+    this.abandon(new GatewayError("client_closed", "The client disconnected before the answer was complete."));
   };
 
   /** Nothing more will be used: releases what was reserved and not used. */

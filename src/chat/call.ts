@@ -174,6 +174,6 @@ export class Call {
 function lostPlace(): GatewayError {
   return new GatewayError(
     "limit_store_unavailable",
-    "The store of the limits could not be reached while the call ran, and its place under a concurrency limit is lost.",
+    "The call lost its slot under a concurrency limit, because the limit store could not be reached while it ran.",
   );
 }

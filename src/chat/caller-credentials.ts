@@ -54,7 +54,7 @@ function visible(fields: Fields, name: string): string | null {
   if (typeof value !== "string" || !API_KEY.test(value))
     throw new GatewayError(
       "invalid_request",
-      `${name} must be visible ASCII without spaces and line breaks, at most 16384 characters.`,
+      `${name} must be at most 16384 visible ASCII characters without spaces and line breaks.`,
       { param: name },
     );
   return value;
@@ -77,7 +77,7 @@ function awsPair(fields: Fields): CallerCredential | null {
     if (value === null || value === "")
       throw new GatewayError(
         "invalid_request",
-        `${name} is missing: a pair of keys is aws_access_key_id and aws_secret_access_key, with aws_session_token where it is temporary.`,
+        `${name} is missing: send both aws_access_key_id and aws_secret_access_key, and aws_session_token if they are temporary.`,
         { param: name },
       );
   return {
@@ -98,7 +98,7 @@ function googleAccess(fields: Fields): CallerCredential | null {
   if (token !== null && account !== undefined)
     throw new GatewayError(
       "invalid_request",
-      "vertex_access_token and vertex_credentials are two ways to say the same; send one of them.",
+      "vertex_access_token and vertex_credentials cannot be sent together; send one of them.",
       { param: "vertex_credentials" },
     );
   if (token !== null) return { stored: { kind: "token", secret: token, ...FROM_CALLER }, field: "vertex_access_token" };
@@ -106,7 +106,7 @@ function googleAccess(fields: Fields): CallerCredential | null {
   const file = typeof account === "string" ? parsedJson(account) : account;
   const parsed = isObject(file)
     ? googleServiceAccount(file)
-    : 'the JSON of a service account\'s key file, whose type is "service_account"';
+    : 'the JSON of a service account\'s key file, with the type "service_account"';
   if (typeof parsed === "string")
     throw new GatewayError("invalid_request", `vertex_credentials must be ${parsed}.`, { param: "vertex_credentials" });
   return { stored: { ...parsed, ...FROM_CALLER }, field: "vertex_credentials" };

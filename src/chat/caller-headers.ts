@@ -77,15 +77,19 @@ export function checkedHeaders(path: string, source: JsonObject): Readonly<Recor
     const param = `${path}.${name}`;
     const lower = name.toLowerCase();
     if (!NAME.test(name))
-      throw new GatewayError("invalid_request", `${path} has a name that is no HTTP header name.`, { param });
+      throw new GatewayError("invalid_request", `${path} contains a name that is not a valid HTTP header name.`, {
+        param,
+      });
     if (typeof value !== "string")
       throw new GatewayError("invalid_request", `${param} must be a string; got ${describe(value)}.`, { param });
     if (!VALUE.test(value))
-      throw new GatewayError("invalid_request", `${param} may hold visible ASCII only, and no line breaks.`, { param });
+      throw new GatewayError("invalid_request", `${param} may contain visible ASCII only, without line breaks.`, {
+        param,
+      });
     if (FORBIDDEN.has(lower) || FORBIDDEN_PREFIX.test(lower))
       throw new GatewayError(
         "header_not_allowed",
-        `${param} cannot be set by a caller; a credential goes in api_key.`,
+        `${param} cannot be set by a caller; send a credential in api_key.`,
         { param },
       );
     headers.set(lower, value);

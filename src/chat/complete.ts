@@ -158,7 +158,7 @@ function finalError(last: unknown, outOfTime: boolean, call: Call): unknown {
   if (last !== null) return withAttempts(last, call);
   return outOfTime
     ? call.deadline.error()
-    : new GatewayError("no_target_available", "No target of the route is healthy now; try again shortly.", {
+    : new GatewayError("no_target_available", "No target of the route is available now; try again shortly.", {
         headers: { "retry-after": "1" },
       });
 }

@@ -110,7 +110,7 @@ export function placesToFetch(request: ChatRequest, provider: Provider, model: s
   if (places.length > MAX_PARTS)
     throw new GatewayError(
       "invalid_request",
-      `The gateway fetches at most ${MAX_PARTS} addresses for one call, because ${provider.label} takes bytes only; got ${places.length}. Send the content as data URIs.`,
+      `The gateway fetches at most ${MAX_PARTS} addresses per call for ${provider.label}, which does not take URLs; got ${places.length}. Send the content as data URIs.`,
       { param: places[MAX_PARTS]!.path },
     );
   return places;

@@ -71,7 +71,7 @@ export function requestForTarget(request: ChatRequest, target: RouteTarget, rout
     )
       throw new GatewayError(
         "invalid_request",
-        `The route ${JSON.stringify(route.name)} has targets of several providers, and ${field} does not say for which it is; name a model of the route as well.`,
+        `The route ${JSON.stringify(route.name)} has targets of several providers, so it is unclear to which one ${field} belongs; name a model of the route as well.`,
         { param: field },
       );
     const added = Object.fromEntries(Object.entries(target.params).filter(([name]) => !says(request, name)));
@@ -140,7 +140,7 @@ function boundRepetition(request: ChatRequest, entries: number): void {
   if (textWithoutMessages(request) * entries <= MAX_ENTRY_TEXT) return;
   throw new GatewayError(
     "invalid_request",
-    `The parameters of the request are too long to be read again for each of ${entries} entries.`,
+    `The parameters of the request are too long to be combined with ${entries} entries; send fewer entries or shorter parameters.`,
     { param: options.modelList === null ? "fallbacks" : "model_list" },
   );
 }
@@ -222,7 +222,7 @@ function merged(request: ChatRequest, added: JsonObject, keepsEndpoint: boolean)
     if (name !== undefined)
       throw new GatewayError(
         "invalid_request",
-        `${name} of a call with tool servers is the same for every target: it stands in the request itself.`,
+        `${name} cannot be set per target in a call with tool servers; set it in the request itself.`,
         { param: name },
       );
   }

@@ -50,7 +50,7 @@ export function demandExplainable(body: Uint8Array): void {
   if (body.length > MAX_EXPLAINED_BYTES)
     throw new GatewayError(
       "invalid_request",
-      `${EXPLAIN_HEADER} explains requests of at most ${MAX_EXPLAINED_BYTES} bytes; got ${body.length}. A shorter conversation goes the same way.`,
+      `${EXPLAIN_HEADER} explains requests of at most ${MAX_EXPLAINED_BYTES} bytes; got ${body.length}. Send a shorter conversation: it is routed the same way.`,
       { param: EXPLAIN_HEADER },
     );
 }
@@ -59,7 +59,7 @@ function demandFewTargets(targets: number, { source }: ChatRequest): void {
   if (targets > 1 && targets * source.text.length > MAX_EXPLAINED_BYTES)
     throw new GatewayError(
       "invalid_request",
-      `${EXPLAIN_HEADER} repeats a request for each of its targets, at most ${MAX_EXPLAINED_BYTES} characters in all; this one has ${source.text.length} for ${targets} targets. A shorter conversation goes the same way.`,
+      `${EXPLAIN_HEADER} repeats a request for each of its targets, at most ${MAX_EXPLAINED_BYTES} characters in all; this one has ${source.text.length} for ${targets} targets. Send a shorter conversation: it is routed the same way.`,
       { param: EXPLAIN_HEADER },
     );
 }
@@ -136,7 +136,7 @@ function knownSecrets(
   if (named.size > MAX_NAMED_SECRETS)
     throw new GatewayError(
       "invalid_request",
-      `An explanation hides at most ${MAX_NAMED_SECRETS} texts under names that say secret; got ${named.size}.`,
+      `An explanation can mask at most ${MAX_NAMED_SECRETS} values whose names suggest a secret; got ${named.size}.`,
       { param: EXPLAIN_HEADER },
     );
   const sentAlong = request.options.toolServers.flatMap(({ headers }) =>
@@ -185,8 +185,8 @@ function wordsFor(
   place: number,
 ): string {
   if (route.name === DIRECT_ROUTE && place === 0 && candidates.length === 1)
-    return "The request names this model and no route: it is the only target.";
-  const before = place === 0 ? "" : "Tried when everything before it has failed. ";
+    return "The request names this model and no route, so it is the only target.";
+  const before = place === 0 ? "" : "Attempted if all targets before it have failed. ";
   return candidates.length === 1
     ? `${before}The only target of ${label}.`
     : `${before}One of ${candidates.length} targets of ${label}, chosen by ${strategy}: order ${order}, weight ${weight}.`;

@@ -85,7 +85,7 @@ async function fetchOne(
   call: Call,
 ): Promise<Fetched> {
   const timer = setTimeout(
-    () => cancellation.abort(unavailable(place, `did not come within ${TIME_MS / 1000} s`)),
+    () => cancellation.abort(unavailable(place, `did not arrive within ${TIME_MS / 1000} s`)),
     TIME_MS,
   );
   try {
@@ -99,13 +99,13 @@ async function fetchOne(
     const mediaType = mediaTypeOf(bytes, response.header("content-type"), url);
     const { kind } = FETCHABLE[place.type]!;
     if (mediaType === null || (kind !== null && !kind.test(mediaType)))
-      throw unavailable(place, `is ${mediaType === null ? "of no known type" : mediaType}`);
+      throw unavailable(place, `is ${mediaType === null ? "of an unknown type" : mediaType}`);
     return { mediaType, bytes };
   } catch (thrown) {
     if (!(thrown instanceof UpstreamFault)) throw thrown;
     throw unavailable(
       place,
-      thrown.kind === "timeout" ? `did not come within ${TIME_MS / 1000} s` : "could not be fetched",
+      thrown.kind === "timeout" ? `did not arrive within ${TIME_MS / 1000} s` : "could not be fetched",
       thrown.message,
     );
   } finally {

@@ -106,20 +106,20 @@ function guardPassThrough(request: ChatRequest, provider: Provider, principal: P
     if (provider.reserved.has(name))
       throw new GatewayError(
         "reserved_parameter",
-        `${name} is what the gateway itself sends to ${provider.label}; use the common parameter for it.`,
+        `${name} is set by the gateway itself for ${provider.label}; use the common parameter for it.`,
         { param: name },
       );
     if (!provider.privileged.has(name)) continue;
     if (!principal.permissions.has("byo_endpoint"))
       throw new GatewayError(
         "permission_required",
-        `${name} widens the choice of models at ${provider.label} and needs the permission byo_endpoint.`,
+        `${name} can select further models at ${provider.label} and needs the permission byo_endpoint.`,
         { param: name },
       );
     if (principal.narrowing !== null)
       throw new GatewayError(
         "permission_required",
-        `${name} widens the choice of models at ${provider.label}, and this access token is narrowed to some.`,
+        `${name} can select further models at ${provider.label}, but this access token is restricted to some models or routes.`,
         { param: name },
       );
   }
@@ -232,7 +232,7 @@ function fitParams(
 /** A translated request cannot express a choice among no tools; a provider with OpenAI's own API decides by itself. */
 function refuseChoiceOfNothing({ tools = [], tool_choice: choice }: ChatParams): void {
   if (choice === undefined || choice === "none" || choice === "auto" || tools.length > 0) return;
-  throw new GatewayError("invalid_request", "tool_choice asks for a call, but tools declares none.", {
+  throw new GatewayError("invalid_request", "tool_choice asks for a tool call, but tools declares no tool.", {
     param: "tool_choice",
   });
 }

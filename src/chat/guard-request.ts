@@ -147,7 +147,7 @@ export function textGuard(guards: readonly GuardPolicy[], spoke: GuardSpoke, ahe
 }
 
 /** Why a guard that masks blocks. */
-export const UNREPLACEABLE = "what the guard found stands where nothing can be put in its place";
+export const UNREPLACEABLE = "the guard found a match in a place where it cannot be masked";
 
 interface Place {
   readonly text: string;
@@ -237,7 +237,7 @@ export function mapMessage(message: Json, guard: TextGuard, kindOf: KindOf): Jso
 }
 
 /** Why a guard has not looked. */
-export const UNLOOKED = "the guard could not look at the text within its time";
+export const UNLOOKED = "the guard could not check the text within its time limit";
 
 /** Throws BlockedText for a guard that has to have looked, and has not. */
 function demandLooked(guards: readonly GuardPolicy[], spoke: GuardSpoke, { unlooked }: LookedAt): void {

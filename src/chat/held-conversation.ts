@@ -117,7 +117,7 @@ export function textWithoutConversation(
   const name = longest?.[0] ?? null;
   throw new GatewayError(
     "invalid_request",
-    `What stands beside messages may have at most ${maxCharacters} characters; ${name === null ? "the body" : name} is too long.`,
+    `The fields other than messages may have at most ${maxCharacters} characters; ${name === null ? "the body" : name} is too long.`,
     { param: name },
   );
 }

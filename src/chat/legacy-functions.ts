@@ -30,7 +30,7 @@ export function withToolsForFunctions(
   if (clash !== undefined)
     throw new GatewayError(
       "invalid_request",
-      `functions is the deprecated form of tools and cannot stand beside ${clash}; send tools and tool_choice alone.`,
+      `functions is the deprecated form of tools and cannot be combined with ${clash}; send only tools and tool_choice.`,
       { param: "functions" },
     );
   const params: Record<string, Json> = { ...common };
@@ -67,7 +67,7 @@ function withChoice(common: Readonly<Record<string, Json>>, call: string | JsonO
   if (common["tool_choice"] !== undefined)
     throw new GatewayError(
       "invalid_request",
-      "function_call is the deprecated form of tool_choice and cannot stand beside it; send tool_choice alone.",
+      "function_call is the deprecated form of tool_choice and cannot be combined with it; send only tool_choice.",
       { param: "function_call" },
     );
   return {

@@ -150,7 +150,8 @@ function chunksAway(
     }
     if (reply?.blocked != null) throw blockedError(new BlockedText(guards[reply.blocked]!));
     // what a thread that ended held is gone: it comes back for nobody
-    if (reply === null) throw new MalformedAnswer("What guards held of the stream was lost with their thread.");
+    if (reply === null)
+      throw new MalformedAnswer("The guards' worker thread ended, and the part of the stream that it held is lost.");
     return parseJson(reply.chunks) as unknown as readonly ChatChunk[];
   };
   return { take: (chunks) => give(chunks, false), end: () => give([], true), close: () => stream.close() };

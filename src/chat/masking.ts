@@ -43,7 +43,7 @@ export function maskedCredential(stored: StoredCredential): Credential {
     case "aws_chain":
       return { kind: "aws", secret: MASK, accessKeyId: MASK, fromCaller };
     default:
-      return { kind: "token", secret: `${MASK} (a token, exchanged when the call is made)`, fromCaller };
+      return { kind: "token", secret: `${MASK} (a token, obtained when the call is made)`, fromCaller };
   }
 }
 

@@ -28,7 +28,7 @@ function isSet(params: JsonObject, name: string): boolean {
 function refused(param: string): GatewayError {
   return new GatewayError(
     "permission_required",
-    `${param} may choose another model at the provider, and this access token is narrowed to some: only an address of the request's own takes them.`,
+    `${param} could select another model at the provider, but this access token is restricted to some models or routes. It can be sent only to an address set in the request.`,
     { param },
   );
 }

@@ -79,7 +79,7 @@ function checkMessage(message: JsonObject, path: string, found: Findings): void 
         found,
         "tool_without_id",
         `${path}.tool_call_id`,
-        "is needed on a message of role tool: it names the call that the message answers",
+        "is required in a message of role tool: the id of the call that the message answers",
       );
     else if (typeof id !== "string") throw invalid(`${path}.tool_call_id`, "a string", id);
   }
@@ -132,7 +132,7 @@ function checkToolCall(call: Json, path: string, found: Findings): void {
   if (typeof called["name"] !== "string" || called["name"] === "")
     throw invalid(`${path}.function.name`, "a string", called["name"]);
   if (typeof called["arguments"] !== "string")
-    rule(found, "arguments_not_text", `${path}.function.arguments`, "must be a string that holds JSON");
+    rule(found, "arguments_not_text", `${path}.function.arguments`, "must be a string that contains JSON");
   if (typeof call["id"] !== "string") rule(found, "call_without_id", `${path}.id`, "must be a string");
   found.called.add(called["name"]);
 }
@@ -159,7 +159,7 @@ function checkContent(message: JsonObject, path: string, found: Findings): void 
       found,
       "no_content",
       `${path}.content`,
-      "must be a string or an array of content blocks; it may be null only on an assistant message that carries calls",
+      "must be a string or an array of content blocks; it may be null only in an assistant message with tool calls",
     );
     return;
   }
@@ -226,7 +226,7 @@ const BLOCK_CHECKS: Readonly<Record<BlockType, (block: JsonObject, path: string,
       });
     for (const name of given) {
       needText(file, name, `${path}.file`);
-      if (file[name] === "") throw invalid(`${path}.file.${name}`, "a string that is not empty", file[name]);
+      if (file[name] === "") throw invalid(`${path}.file.${name}`, "a non-empty string", file[name]);
       checkDataUri(file[name] as string, `${path}.file.${name}`);
     }
   },
@@ -272,11 +272,9 @@ function checkDataUri(address: string, path: string): void {
 function checkBase64(text: string, from: number, path: string): void {
   BASE64.lastIndex = from;
   if (!BASE64.test(text))
-    throw new GatewayError(
-      "invalid_request",
-      `${path} must be base64, and holds characters that base64 does not have.`,
-      { param: path },
-    );
+    throw new GatewayError("invalid_request", `${path} must be base64, but contains characters that are not base64.`, {
+      param: path,
+    });
 }
 
 function needObject(parent: JsonObject, name: string, path: string): JsonObject {

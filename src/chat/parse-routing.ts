@@ -64,7 +64,7 @@ function parseFallbacks(entries: readonly (string | JsonObject)[], asked: string
     )
       throw new GatewayError(
         "invalid_request",
-        `${path} is a fallback to what the request asks for already; num_retries repeats a call.`,
+        `${path} is the same as the request's own model or route; to repeat a call, set num_retries.`,
         { param: path },
       );
     return fallback;
@@ -101,7 +101,7 @@ function parseList(entries: readonly JsonObject[]): readonly ModelListEntry[] | 
       if (!LIST_KEYS.has(key) && entry[key] !== null)
         throw new GatewayError(
           "invalid_request",
-          `${path}.${key} is not known: an entry has ${[...LIST_KEYS].join(", ")}.`,
+          `${path}.${key} is unknown. An entry can have ${[...LIST_KEYS].join(", ")}.`,
           { param: `${path}.${key}` },
         );
     const { model, ...params } = entry["params"] as JsonObject;
@@ -123,7 +123,7 @@ function entryParams(params: JsonObject, refused: ReadonlySet<string>, path: str
     if (refused.has(name))
       throw new GatewayError(
         "invalid_request",
-        `${path}.${name} cannot stand in an entry: it is the same for the whole call.`,
+        `${path}.${name} cannot be set in an entry; set it in the request, for the whole call.`,
         { param: `${path}.${name}` },
       );
     kept.push([name, value]);

@@ -146,7 +146,7 @@ function checkParams(common: Readonly<Record<string, Json>>, toolServers: readon
   if (bound !== undefined && completionBound !== undefined && bound !== completionBound)
     throw new GatewayError(
       "invalid_request",
-      "max_tokens and max_completion_tokens mean the same and differ; send one of them.",
+      "max_tokens and max_completion_tokens have different values but the same meaning; send one of them.",
       { param: "max_tokens" },
     );
   const either = bound ?? completionBound;
@@ -163,7 +163,7 @@ function checkParams(common: Readonly<Record<string, Json>>, toolServers: readon
     if (typeof params["n"] === "number" && params["n"] > 1)
       throw new GatewayError(
         "invalid_request",
-        "n must be 1 in a call with tool servers: each choice would go another way.",
+        "n must be 1 in a call with tool servers, because each choice would call tools differently.",
         { param: "n" },
       );
     const functions = (params["tools"] as readonly Json[]).filter((tool) => !isToolServer(tool));
@@ -184,9 +184,13 @@ function readOptions(
   const baseUrl = text("base_url");
   const apiBase = text("api_base");
   if (baseUrl !== null && apiBase !== null && baseUrl !== apiBase)
-    throw new GatewayError("invalid_request", "base_url and api_base mean the same and differ; send one of them.", {
-      param: "base_url",
-    });
+    throw new GatewayError(
+      "invalid_request",
+      "base_url and api_base have different values but the same meaning; send one of them.",
+      {
+        param: "base_url",
+      },
+    );
   const timeout = gateway["timeout"] as number | undefined;
   return {
     tenantId: text("tenant_id"),

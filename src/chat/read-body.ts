@@ -18,7 +18,7 @@ export async function readBody(request: Request, limits: ServerLimits): Promise<
   if (encoding !== null && encoding !== "identity")
     throw new GatewayError(
       "unsupported_media_type",
-      `The body must come without content-encoding; got ${JSON.stringify(encoding.slice(0, 100))}.`,
+      `The body must be sent without content-encoding; got ${JSON.stringify(encoding.slice(0, 100))}.`,
     );
   const length = request.headers.get("content-length");
   if (length !== null && Number(length) > limits.maxBodyBytes) throw tooLarge(limits);
@@ -62,7 +62,7 @@ async function inTime(reading: Promise<Uint8Array>, timeoutMs: number): Promise<
     return await withTimeout(reading, timeoutMs, late);
   } catch (thrown) {
     if (thrown instanceof GatewayError) throw thrown;
-    throw new GatewayError("invalid_json", "The body broke off before its end.", {
+    throw new GatewayError("invalid_json", "The connection ended before the whole body arrived.", {
       headers: { connection: "close" },
       cause: thrown,
     });

@@ -35,7 +35,7 @@ export function targetFor(
   const settings = snapshot.providers.get(providerId);
   const provider = settings === undefined ? undefined : providers.get(settings.family);
   if (settings === undefined || provider === undefined)
-    throw new GatewayError("model_not_found", `The provider ${quoted(providerId)} is not served.`, { param: "model" });
+    throw new GatewayError("model_not_found", `Unknown provider ${quoted(providerId)}.`, { param: "model" });
   const { baseUrl: ownAddress, baseUrlField } = options;
   const template =
     ownAddress === null ? (settings.baseUrl ?? provider.baseUrl) : trimmedBaseUrl(ownAddress, baseUrlField);
@@ -46,7 +46,7 @@ export function targetFor(
   if (template === null)
     throw new GatewayError(
       "invalid_request",
-      `The provider ${quoted(settings.id)} has no address of its own; send base_url, or configure providers.${settings.id}.base_url.`,
+      `The provider ${quoted(settings.id)} has no default address; send base_url, or configure providers.${settings.id}.base_url.`,
       { param: "base_url" },
     );
   const values = settingsOf(options, settings, provider);
@@ -79,7 +79,9 @@ function broughtCredential({ credentials }: CallOptions, provider: Provider): St
   if (credentials.size === 0) return null;
   for (const [form, { field }] of credentials)
     if (form !== "key" && !provider.credentials.includes(form))
-      throw new GatewayError("invalid_request", `${provider.label} is not called with ${field}.`, { param: field });
+      throw new GatewayError("invalid_request", `${provider.label} does not accept the credential ${field}.`, {
+        param: field,
+      });
   const { stored } = credentials.get("aws") ?? credentials.get("google") ?? credentials.get("key")!;
   if (stored.kind === "key" && provider.credentials[0] === "ibm_iam")
     return { kind: "ibm_iam", apiKey: stored.secret, tokenUrl: IBM_TOKEN_URL, weight: 1, fromCaller: true };
@@ -113,7 +115,7 @@ function filledAddress(
     const field = provider.settings.find((one) => one.name === name)?.field;
     // a dot would select another host of the same domain, such as `s3.us-east-1`, which may belong to anyone
     if (value?.includes(".") === true && field !== undefined && brought[field] !== undefined && inHost(template, at))
-      throw new GatewayError("invalid_request", `${field} is one word of a host's name, and has no dots.`, {
+      throw new GatewayError("invalid_request", `${field} is one label of a host name and cannot contain dots.`, {
         param: field,
       });
     if (value !== undefined) return value;
@@ -140,7 +142,7 @@ function settingWays(name: string, id: string, provider: Provider): readonly str
 function notEnabled(settings: ProviderSettings, provider: Provider): GatewayError {
   const open = settings.baseUrl === null ? [] : openSettings(settings.baseUrl, settings.settings);
   const also = open
-    .map((name) => ` It needs a ${name} as well: set ${settingWays(name, settings.id, provider).join(", or ")}.`)
+    .map((name) => ` It also needs a ${name}: set ${settingWays(name, settings.id, provider).join(", or ")}.`)
     .join("");
   return new GatewayError(
     "model_not_found",

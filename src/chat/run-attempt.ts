@@ -105,7 +105,7 @@ export class AttemptRun<T> {
    * attempt has ended.
    */
   supersede(): void {
-    this.#endReason = new GatewayError("superseded", "Another attempt of this call was quicker.");
+    this.#endReason = new GatewayError("superseded", "Another attempt of this call was faster.");
     for (const request of this.#open?.requests ?? []) request.endedBy("superseded");
     this.#open?.lifetime.end(this.#endReason);
   }
@@ -311,7 +311,7 @@ function enterPlace(
   if (entered === "entered") return leave;
   const full = new GatewayError(
     "gateway_overloaded",
-    `The target ${target.name} has as many calls at once as it takes (${max}), and its queue is full.`,
+    `Too many calls in flight at the target ${target.name} (max_concurrency ${max}), and its queue is full.`,
     { headers: { "retry-after": "1" } },
   );
   if (entered === "full") return full;

@@ -332,7 +332,7 @@ export class StreamGrammar {
       this.#heldArguments += text.length;
       if (this.#heldArguments > MAX_HELD_ARGUMENTS)
         throw new MalformedAnswer(
-          "The provider's stream has arguments of tool calls without end, and no names of the calls.",
+          "The provider's stream has too many arguments of tool calls before the calls' names.",
         );
       if (call.name === "") return "";
       tally(this.generated, call.name);

@@ -58,11 +58,11 @@ export function failureError(failure: UpstreamFailure, context: FailureContext):
   if (code === "upstream_authentication" || code === "upstream_quota") {
     const what =
       code === "upstream_quota"
-        ? "reports that the gateway's account is exhausted"
+        ? "reports that the quota of the gateway's account is used up"
         : "refused the gateway's own credential";
     return new GatewayError(
       code,
-      `${context.provider.label} ${what}. The operator finds the provider's words in the log under the trace id.`,
+      `${context.provider.label} ${what}. The provider's message is in the gateway's log under the trace id.`,
       { detail: redacted(failure.message, context.target) },
     );
   }
@@ -100,9 +100,9 @@ const FAULT_CODES: Readonly<Record<UpstreamFaultKind, ErrorCode>> = {
 const FAULT_WORDS: Readonly<Record<UpstreamFaultKind, string>> = {
   connection: "could not be reached",
   timeout: "did not answer in time",
-  malformed: "answered with something that is not its protocol",
-  cut: "broke off its answer before the end",
-  too_large: "sent more than the gateway takes",
+  malformed: "did not answer as its protocol requires",
+  cut: "ended its answer too early",
+  too_large: "sent more than the gateway accepts",
 };
 
 /** Turns any failure of an attempt into an error of the catalogue; errors of the gateway are returned unchanged. */

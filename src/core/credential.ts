@@ -77,7 +77,7 @@ export function googleServiceAccount(
   file: JsonObject,
 ): Omit<Extract<StoredCredential, { readonly kind: "google_service_account" }>, keyof Common> | string {
   const { type, client_email: clientEmail, private_key: privateKey, private_key_id: keyId } = file;
-  if (type !== "service_account") return 'the JSON of a service account\'s key file, whose type is "service_account"';
+  if (type !== "service_account") return 'the JSON of a service account\'s key file, with the type "service_account"';
   if (typeof clientEmail !== "string" || clientEmail === "") return "a key file with client_email";
   if (typeof privateKey !== "string" || privateKey.length > MAX_PRIVATE_KEY || !PRIVATE_KEY.test(privateKey))
     return "a key file with private_key, in PEM";

@@ -220,7 +220,7 @@ function entraProblem(entra: CredentialSection["entra"]): Finding | null {
 
 /** The parsed service account, or a description of what was expected. */
 function serviceAccount(text: string): ReturnType<typeof googleServiceAccount> {
-  const expected = 'the JSON of a service account\'s key file, whose type is "service_account"';
+  const expected = 'the JSON of a service account\'s key file, with the type "service_account"';
   try {
     const file = JSON.parse(text) as Json;
     return isObject(file) ? googleServiceAccount(file) : expected;

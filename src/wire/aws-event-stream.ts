@@ -115,7 +115,7 @@ function messageBytes(bytes: Uint8Array, at: number, maxEventBytes: number): num
   const total = uint32(bytes, at);
   const headers = uint32(bytes, at + 4);
   if (crc32(bytes.subarray(at, at + 8)) !== uint32(bytes, at + 8))
-    throw malformed("a message whose prelude does not match its checksum");
+    throw malformed("a message whose prelude has a wrong checksum");
   if (total < PRELUDE_BYTES + headers + CHECKSUM_BYTES)
     throw malformed(`a message of ${total} bytes with ${headers} bytes of headers`);
   if (total > maxEventBytes)
@@ -153,7 +153,7 @@ function decode(message: Uint8Array): ReturnType<EventStreamCodec["decode"]> {
   try {
     return reader.decode(message);
   } catch (cause) {
-    throw malformed("a message that does not match its checksum, or headers that are none", cause);
+    throw malformed("a message with a wrong checksum or invalid headers", cause);
   }
 }
 
@@ -185,5 +185,5 @@ function textOf(bytes: Uint8Array): string {
 }
 
 function malformed(what: string, cause?: unknown): UpstreamFault {
-  return new UpstreamFault("malformed", `The event stream holds ${what}.`, cause);
+  return new UpstreamFault("malformed", `The event stream contains ${what}.`, cause);
 }

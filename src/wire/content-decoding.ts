@@ -102,7 +102,7 @@ class DecodedBody implements UpstreamBody {
       // that case.
       if (stream.bytesWritten < this.#writtenBytes)
         this.#stop(
-          new UpstreamFault("malformed", "the provider's answer goes on after the end of what was compressed"),
+          new UpstreamFault("malformed", "the provider's answer continues after the end of the compressed data"),
         );
       else this.#hasEnded = true;
       this.#wake();
@@ -130,7 +130,7 @@ function decompressor(encoding: string, firstBytes: Uint8Array): Decompressor {
     case "br":
       return createBrotliDecompress();
     default:
-      throw new UpstreamFault("malformed", "the provider's answer has a content encoding that was not asked for");
+      throw new UpstreamFault("malformed", "the provider's answer has a content encoding that was not requested");
   }
 }
 
@@ -145,5 +145,5 @@ function isZlib([first = 0, second = 0]: Uint8Array): boolean {
 function decodingFault(error: Error): UpstreamFault {
   const { code } = error as NodeJS.ErrnoException;
   if (code === "Z_BUF_ERROR") return new UpstreamFault("cut", "the provider's answer broke off (Z_BUF_ERROR)", error);
-  return new UpstreamFault("malformed", `the provider's answer does not decompress (${code ?? error.name})`, error);
+  return new UpstreamFault("malformed", `the provider's answer cannot be decompressed (${code ?? error.name})`, error);
 }

@@ -114,7 +114,7 @@ export class ChunkReader {
         if (digit < 16) {
           this.#left = 16 * this.#left + digit;
           if (++this.#sizeDigits > 16 || this.#left > Number.MAX_SAFE_INTEGER)
-            throw malformed("has a chunk of no possible size");
+            throw malformed("has a chunk that is too large");
           return;
         }
         if (this.#sizeDigits === 0) throw malformed("has a chunk whose size is no number");
@@ -171,11 +171,11 @@ export class ChunkReader {
   }
 
   #skip(byte: number): void {
-    if (byte === LF || byte === 0) throw malformed("has a line feed by itself, or a zero byte, between its chunks");
-    if (++this.#skippedBytes > MAX_SKIPPED_BYTES) throw malformed("has too much between its chunks");
+    if (byte === LF || byte === 0) throw malformed("has a bare line feed or a zero byte between its chunks");
+    if (++this.#skippedBytes > MAX_SKIPPED_BYTES) throw malformed("has too much data between its chunks");
   }
 }
 
 function expectLineFeed(byte: number): void {
-  if (byte !== LF) throw malformed("has a carriage return by itself between its chunks");
+  if (byte !== LF) throw malformed("has a bare carriage return between its chunks");
 }

@@ -32,7 +32,7 @@ export function httpTarget(address: string, pinnedAddress: string | undefined): 
   if (url.username !== "" || url.password !== "")
     throw new UpstreamFault("connection", "an address with a user name or password cannot be called");
   if (pinnedAddress !== undefined && (isIP(pinnedAddress) === 0 || pinnedAddress.includes("%")))
-    throw new UpstreamFault("connection", "the checked address is no IP address");
+    throw new UpstreamFault("connection", "the checked address is not an IP address");
   const host = url.hostname.startsWith("[") ? url.hostname.slice(1, -1) : url.hostname;
   const secure = url.protocol === "https:";
   return {

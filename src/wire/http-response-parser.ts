@@ -157,7 +157,7 @@ export class ResponseParser {
         this.#chooseFraming();
         return end - heldBefore;
       }
-      if (this.#status === 101) throw malformed("switches to a protocol that nobody asked for");
+      if (this.#status === 101) throw malformed("switches to a protocol that was not requested");
       if (++this.#informational > MAX_INFORMATIONAL) throw malformed("has too many informational heads");
       this.#forgetHead(end);
     }
@@ -204,9 +204,9 @@ export class ResponseParser {
       while (at < held && ((byte = buffer[at] as number) > CR || (byte !== CR && byte !== LF && byte !== 0))) at++;
       if (at === held) break;
       if (byte !== CR)
-        throw malformed(byte === LF ? "has a line feed by itself in its head" : "has a zero byte in its head");
+        throw malformed(byte === LF ? "has a bare line feed in its head" : "has a zero byte in its head");
       if (at + 1 === held) break;
-      if (buffer[at + 1] !== LF) throw malformed("has a carriage return by itself in its head");
+      if (buffer[at + 1] !== LF) throw malformed("has a bare carriage return in its head");
       const line = lineStart;
       const lineEnd = at;
       at += 2;
@@ -243,7 +243,8 @@ export class ResponseParser {
     let colon = start;
     while (colon < end && IN_TOKEN[buffer[colon] as number] === 1) colon++;
     // This also rejects a folded line, and a space before the colon.
-    if (colon === start || buffer[colon] !== COLON) throw malformed("has a line in its head that is no field");
+    if (colon === start || buffer[colon] !== COLON)
+      throw malformed("has a line in its head that is not a header field");
     switch (colon - start) {
       case 10:
         if (isName(buffer, start, "connection"))
@@ -271,9 +272,9 @@ export class ResponseParser {
     for (const one of value.split(",")) {
       const digits = withoutSpace(one);
       const length = /^\d{1,16}$/.test(digits) ? Number(digits) : NaN;
-      if (!Number.isSafeInteger(length)) throw malformed("has a Content-Length that is no number");
+      if (!Number.isSafeInteger(length)) throw malformed("has a Content-Length that is not a number");
       if (this.#contentLength >= 0) {
-        if (this.#contentLength !== length) throw malformed("has two lengths");
+        if (this.#contentLength !== length) throw malformed("has two different Content-Length values");
         this.#isMisframed = true;
       }
       this.#contentLength = length;
@@ -334,7 +335,7 @@ export class ResponseParser {
 }
 
 function notHttp(): UpstreamFault {
-  return malformed("is no HTTP");
+  return malformed("is not HTTP");
 }
 
 function startsLike(buffer: Buffer, start: number, end: number): boolean {

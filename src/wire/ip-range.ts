@@ -18,7 +18,7 @@ const MAPPED_BITS = 96;
 export function compileIpRanges(texts: readonly string[]): IpRanges {
   const ranges = texts.map((text) => {
     const range = parseIpRange(text);
-    if (range === null) throw new TypeError(`no IP address and no range: ${text}`);
+    if (range === null) throw new TypeError(`not an IP address or range: ${text}`);
     return range;
   });
   return {

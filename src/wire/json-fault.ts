@@ -80,12 +80,12 @@ function readString(cursor: Cursor): JsonFault | null {
       cursor.at = at + 1;
       return null;
     }
-    if (unit < 0x20) return faultAt(text, at, `The control character ${found(text, at)} stands unescaped in a string`);
+    if (unit < 0x20) return faultAt(text, at, `The control character ${found(text, at)} must be escaped in a string`);
     if (unit !== 0x5c) continue;
     at += 1;
     if (at === text.length) break;
     if (text[at] === "u" ? !FOUR_HEX_DIGITS.test(text.slice(at + 1, at + 5)) : !'"\\/bfnrt'.includes(text[at] ?? "")) {
-      return faultAt(text, at - 1, "A string holds a backslash that begins no escape of JSON");
+      return faultAt(text, at - 1, "A string contains a backslash that does not begin a JSON escape");
     }
   }
   return faultAt(text, start, "A string has no closing quote");
@@ -97,7 +97,7 @@ function readNumber(cursor: Cursor): JsonFault | null {
   const fault = readDigits(cursor, "a digit");
   if (fault !== null) return fault;
   if (cursor.text[start] === "0" && cursor.at > start + 1)
-    return faultAt(cursor.text, start, "A number begins with a zero that means nothing");
+    return faultAt(cursor.text, start, "A number has a leading zero");
   if (cursor.text[cursor.at] === ".") {
     cursor.at += 1;
     const fractionFault = readDigits(cursor, "a digit after the decimal point");

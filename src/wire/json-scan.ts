@@ -93,7 +93,7 @@ function findMembers(scan: Scan, keyOf: (quoted: string) => string): Map<string,
     if (text.charCodeAt(colon) !== COLON) return null;
     if (keyEnd - keyStart - 2 > maxName)
       throw new JsonError(
-        `The name of a member may have at most ${maxName} characters.`,
+        `A key may have at most ${maxName} characters.`,
         keyStart,
         shortened(text.slice(keyStart + 1, keyStart + 1 + MAX_SHOWN + 1)),
       );
@@ -103,7 +103,7 @@ function findMembers(scan: Scan, keyOf: (quoted: string) => string): Map<string,
     // counts.
     if (members.has(key))
       throw new JsonError(
-        `The key ${JSON.stringify(key.slice(0, 64))} stands twice in the object, again at offset ${keyStart}.`,
+        `The key ${JSON.stringify(key.slice(0, 64))} occurs twice in the object, the second time at offset ${keyStart}.`,
         keyStart,
       );
     if (members.size === maxMembers)
@@ -180,7 +180,7 @@ function demandRoom(scan: Scan, depth: number, outerDepth: number, at: number): 
 
 function tooManyValues({ text, bounds: { maxValues } }: Scan, at: number): JsonError {
   return new JsonError(
-    `The body may hold at most ${maxValues} JSON values; there are more at offset ${at}.`,
+    `The body may have at most ${maxValues} JSON values; there are more at offset ${at}.`,
     at,
     pathAt(text, at, true),
   );
@@ -224,7 +224,7 @@ function endOfNumber(scan: Scan, start: number): number {
   }
   if (at - start > maxDigits && text.slice(start, at).replaceAll(/\D/g, "").length > maxDigits) {
     const path = pathAt(text, start, true);
-    throw new JsonError(`${path} is a number of more than ${maxDigits} digits.`, start, path);
+    throw new JsonError(`${path} is a number with more than ${maxDigits} digits.`, start, path);
   }
   // A double represents every decimal of 15 digits exactly.
   if ((exponent || at - start > 15) && !survivesDouble(text.slice(start, at))) scan.changedNumbers.push(start, at);

@@ -303,9 +303,10 @@ export class Exchange implements UpstreamBody, ConnectionOwner, Waiting {
 
   #expiredClock(): string {
     const { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs } = this.#call;
-    if (this.#state === "connecting") return `connect: the provider took no connection within ${connectTimeoutMs} ms`;
+    if (this.#state === "connecting")
+      return `connect: the provider accepted no connection within ${connectTimeoutMs} ms`;
     if (this.#state === "waiting for the head")
-      return `first byte: the provider sent no head within ${firstByteTimeoutMs} ms`;
-    return `between bytes: the provider's answer paused for ${betweenBytesTimeoutMs} ms`;
+      return `first byte: the provider sent no response headers within ${firstByteTimeoutMs} ms`;
+    return `between bytes: the provider's answer paused for more than ${betweenBytesTimeoutMs} ms`;
   }
 }

@@ -132,7 +132,7 @@ function pin(url: string, address: string, init: BunFetchRequestInit): string {
   const version = isIP(address);
   // A URL ignores a host that it cannot accept, and the call would go to the name.
   if (version === 0 || address.includes("%"))
-    throw new UpstreamFault("connection", "the checked address is no IP address");
+    throw new UpstreamFault("connection", "the checked address is not an IP address");
   const target = new URL(url);
   const name = target.hostname;
   init.headers = { ...(init.headers as Record<string, string>), host: target.host };
@@ -193,7 +193,7 @@ class Exchange implements UpstreamBody, Waiting {
     // Without a code, fetch has rejected the gateway's own request, for example because of a line break in a header.
     if (code === undefined || code.startsWith("ERR_INVALID_")) return thrown;
     if (MALFORMED_CODES.has(code))
-      return new UpstreamFault("malformed", `the provider's answer is no HTTP (${code})`, thrown);
+      return new UpstreamFault("malformed", `the provider's answer is not HTTP (${code})`, thrown);
     // A connection that was reset did exist.
     if (code !== "ECONNRESET") this.#call.onSent?.(false);
     return new UpstreamFault("connection", `the provider could not be reached (${code})`, thrown);
@@ -296,9 +296,11 @@ class Exchange implements UpstreamBody, Waiting {
     if (this.stopped) return this.#reason;
     const code = codeOf(thrown) ?? "no code";
     if (DECOMPRESSION_CODES.has(code) && !this.#delimitedByClose)
-      return this.#stop(new UpstreamFault("malformed", `the provider's answer does not decompress (${code})`, thrown));
+      return this.#stop(
+        new UpstreamFault("malformed", `the provider's answer cannot be decompressed (${code})`, thrown),
+      );
     if (MALFORMED_CODES.has(code))
-      return this.#stop(new UpstreamFault("malformed", `the provider's answer is no HTTP (${code})`, thrown));
+      return this.#stop(new UpstreamFault("malformed", `the provider's answer is not HTTP (${code})`, thrown));
     return this.#stop(new UpstreamFault("cut", `the provider's answer broke off (${code})`, thrown));
   }
 
@@ -327,8 +329,8 @@ class Exchange implements UpstreamBody, Waiting {
     const { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs } = this.#call;
     const clock =
       this.#response === undefined
-        ? `connect and first byte: the provider sent no head within ${connectTimeoutMs + firstByteTimeoutMs} ms`
-        : `between bytes: the provider's answer paused for ${betweenBytesTimeoutMs} ms`;
+        ? `connect and first byte: the provider sent no response headers within ${connectTimeoutMs + firstByteTimeoutMs} ms`
+        : `between bytes: the provider's answer paused for more than ${betweenBytesTimeoutMs} ms`;
     this.#stop(new UpstreamFault("timeout", clock));
   }
 }
@@ -352,6 +354,6 @@ export function assertFetchConcurrency(value: string | undefined): void {
   if (requests >= 257 && requests <= 65_535) return;
   const got = value === undefined ? "it is not set" : `it is ${JSON.stringify(value)}`;
   throw new Error(
-    `${requiredEnvironment} has to be 257 to 65535 in the environment before the process starts, and ${got}: without it 256 slow calls would stop all others. The dragoman command sets it.`,
+    `The environment variable ${requiredEnvironment} must be 257 to 65535 before the process starts, but ${got}. Otherwise 256 slow calls would block all others. The dragoman command sets it.`,
   );
 }

@@ -27,7 +27,7 @@ const MAX_KEPT_ADDRESS = 4096;
  */
 export function createSocketUpstream(options: SocketUpstreamOptions = {}): UpstreamClient {
   if (options.proxy !== undefined)
-    throw new Error("the upstream client on sockets has no way through a proxy: use the one over fetch");
+    throw new Error("the upstream client on sockets cannot use a proxy: use the one over fetch");
   const pool = new ConnectionPool({ ...POOL_BOUNDS, ...options.pool }, options.ca);
   const targets = new Map<string, HttpTarget>();
 

@@ -63,10 +63,10 @@ describe("making a token", () => {
       'There is no user "nobody". There are: ann, bob, zoe.',
     );
     expect(await refusal({ name: "x", projectId: "site", role: "boss" })).toBe(
-      'There is no role "boss". A project token\'s roles are: viewer, developer, maintainer.',
+      'Unknown role "boss". A project token\'s roles are: viewer, developer, maintainer.',
     );
     expect(await refusal({ name: "x", projectId: "site", permissions: ["debug", "fly"] })).toBe(
-      'There is no permission "fly". The permissions are: byo_endpoint, custom_price, debug, read_content, ops.',
+      'Unknown permission "fly". The permissions are: byo_endpoint, custom_price, debug, read_content, ops.',
     );
     expect((await store.readIdentities()).tokens).toEqual([]);
   });
@@ -85,7 +85,7 @@ describe("making a token", () => {
       "A personal token has no project",
     );
     expect(await refusal({ name: "x", personal: true, userId: "ann", role: "maintainer" })).toContain(
-      "ann is developer at most",
+      "The highest role of the user ann is developer",
     );
     expect(await refusal({ name: "x", personal: true, userId: "bob" })).toContain("bob has no role");
   });

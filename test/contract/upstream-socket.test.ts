@@ -404,7 +404,7 @@ describe("connections", () => {
       for (const fault of faults)
         expect([fault.kind, fault.message]).toEqual([
           "timeout",
-          "connect: the provider took no connection within 50 ms",
+          "connect: the provider accepted no connection within 50 ms",
         ]);
     }
     // The first sixteen, and those that set out with the last of them.
@@ -474,7 +474,10 @@ describe("TLS", () => {
     await using server = await rawServer(() => undefined);
     const client = createSocketUpstream({ ca });
     const fault = await faultOf(send(client, at(server.port), { ...pinned, connectTimeoutMs: 100 }));
-    expect([fault.kind, fault.message]).toEqual(["timeout", "connect: the provider took no connection within 100 ms"]);
+    expect([fault.kind, fault.message]).toEqual([
+      "timeout",
+      "connect: the provider accepted no connection within 100 ms",
+    ]);
     await server.allClosed(CLOSE_MS);
     const leaving = new Cancellation();
     const call = send(client, at(server.port), { ...pinned, signal: leaving }).catch((thrown: unknown) => thrown);

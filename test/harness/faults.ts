@@ -121,13 +121,13 @@ async function serve(served: Served, call: UpstreamCall, nowMs: () => number): P
   const timeout = (words: string): UpstreamFault => broken(new UpstreamFault("timeout", words));
   if (fault.kind === "no_connection") {
     await waited(call.connectTimeoutMs, call);
-    throw timeout(`connect: the provider took no connection within ${call.connectTimeoutMs} ms`);
+    throw timeout(`connect: the provider accepted no connection within ${call.connectTimeoutMs} ms`);
   }
   // a request to a port at which nothing listens goes nowhere
   if (fault.kind !== "refused") call.onSent?.(true);
   if (fault.kind === "stall" || ("delayMs" in fault && (fault.delayMs ?? 0) >= call.firstByteTimeoutMs)) {
     await waited(call.firstByteTimeoutMs, call);
-    throw timeout(`first byte: the provider sent no head within ${call.firstByteTimeoutMs} ms`);
+    throw timeout(`first byte: the provider sent no response headers within ${call.firstByteTimeoutMs} ms`);
   }
   await waited("delayMs" in fault ? (fault.delayMs ?? 0) : 0, call);
   if (fault.kind === "refused") throw broken(new UpstreamFault("connection", "connection refused"));

@@ -201,11 +201,11 @@ describe("credentials in the file", () => {
     ],
     [
       "valley: {google: {service_account: 'no json'}}",
-      'f:2:21 providers.valley.google.service_account: expected the JSON of a service account\'s key file, whose type is "service_account"',
+      'f:2:21 providers.valley.google.service_account: expected the JSON of a service account\'s key file, with the type "service_account"',
     ],
     [
       'valley: {google: {service_account: \'{"type":"external_account"}\'}}',
-      'f:2:21 providers.valley.google.service_account: expected the JSON of a service account\'s key file, whose type is "service_account"',
+      'f:2:21 providers.valley.google.service_account: expected the JSON of a service account\'s key file, with the type "service_account"',
     ],
     [
       'valley: {google: {service_account: \'{"type":"service_account","client_email":"a"}\'}}',

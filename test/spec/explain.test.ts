@@ -183,7 +183,7 @@ describe("[d9.4] nothing is done", () => {
     for (const one of stored) {
       const { text, target } = await explain(keyed([one]), { model: "openai:gpt-5" });
       expect(target.credentials).toEqual([{ kind: one.kind, shown: null, from: "configuration", weight: 1 }]);
-      expect(target.request.headers.authorization).toBe("Bearer **** (a token, exchanged when the call is made)");
+      expect(target.request.headers.authorization).toBe("Bearer **** (a token, obtained when the call is made)");
       expect(text).not.toMatch(/very-?secret/i);
     }
   });

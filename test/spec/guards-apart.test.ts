@@ -72,7 +72,7 @@ describe("one caller's guards and the others", () => {
       expect(gateway.lines().filter((line) => line["level"] === "error")).toEqual([]);
       expect(gateway.lines().find((line) => line["status"] === 403)).toMatchObject({
         policies: [
-          { name: "slow", effect: "failed", why: "the guard could not look at the text within its time" },
+          { name: "slow", effect: "failed", why: "the guard could not check the text within its time limit" },
           { name: "slow", effect: "denied" },
         ],
       });
@@ -174,7 +174,7 @@ describe("what becomes of a text that could not be looked at in time", () => {
       detail: stub.records[0]!.errorDetail ?? null,
     };
   };
-  const why = "the guard could not look at the text within its time";
+  const why = "the guard could not check the text within its time limit";
 
   test("[d3.3] it is blocked, unless the guard says on_error: allow; a guard in audit mode blocks nothing; all of it stands in the record", async () => {
     expect(await call(slow())).toMatchObject({

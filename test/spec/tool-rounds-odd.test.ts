@@ -253,7 +253,7 @@ describe("much of something", () => {
       const times = [0, 1, 2].map(() => {
         // time on a processor, which other programs on the machine do not lengthen
         const before = process.cpuUsage();
-        expect(() => parseChatRequest(text, null)).toThrow("lacks the result");
+        expect(() => parseChatRequest(text, null)).toThrow("has no result for the call");
         return process.cpuUsage(before).user / 1000;
       });
       return Math.min(...times);
@@ -337,12 +337,12 @@ test.each([false, true])("[d10.2, d10.4] calls that are left undone are told as 
       tool: "clock",
       round: 2,
       status: "error",
-      error: "It was not run: the answer had all its rounds.",
+      error: "It was not run: the maximum number of rounds was reached.",
     },
   ]);
   const cut = stageOf([{ calls: [clock], finish: "length" }]);
   expect((await heard(await cut.chat({ ...ask, stream }), stream)).message["x_gateway_mcp"].calls).toMatchObject([
-    { round: 1, status: "error", error: "It was not run: the answer was cut off." },
+    { round: 1, status: "error", error: "It was not run: the model's answer was cut off." },
   ]);
   expect(cut.records[0]!.tools).toEqual([]);
 });

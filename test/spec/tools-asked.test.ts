@@ -273,7 +273,9 @@ describe("[d10.1] permission and scope", () => {
     expect([registered!.code, registered!.param, registered!.message]).toEqual([
       "tool_server_failed",
       "tools[0].server_label",
-      expect.stringMatching(/own could not be asked\. .*`providers\.allow_private_addresses: true`/),
+      expect.stringMatching(
+        /Could not list the tools of the tool server own\. .*`providers\.allow_private_addresses: true`/,
+      ),
     ]);
   });
 

@@ -273,7 +273,7 @@ describe("[d10.4] a tool server that is down", () => {
     expect(failure).toMatchObject({
       code: "tool_server_failed",
       param: "tools[0].server_label",
-      message: "No tool can be listed: the tool server docs could not be asked.",
+      message: "Could not list the tools of the tool server docs.",
     });
     expect(await failureOf(world.open({ tools: [WIKI, DOCS] }))).toBe("502 tool_server_failed tools[1].server_label");
   });
@@ -410,7 +410,7 @@ describe("[d10.4] one run of a tool", () => {
     });
     const failed = await ran(() => Promise.reject(secret));
     expect([failed.text, failed.code, failed.isError, failed.bytes]).toEqual([
-      "Error: The server of the tool failed, or could not be reached.",
+      "Error: The tool server failed or could not be reached.",
       "tool_server_failed",
       true,
       null,
@@ -422,7 +422,7 @@ describe("[d10.4] one run of a tool", () => {
       "Error: no such page",
       null,
       true,
-      "The tool says that it failed.",
+      "The tool reported an error.",
     ]);
   });
 
@@ -436,7 +436,7 @@ describe("[d10.4] one run of a tool", () => {
     ).toEqual(["gateway", "gateway", "client", "client", "client"]);
     const { message, isError, server, tool } = await session.run(callOf("a", "docs__made_up"), 1, () => {}, null);
     expect([message.content, isError, server, tool]).toEqual([
-      'Error: There is no tool "docs__made_up".',
+      'Error: Unknown tool "docs__made_up".',
       true,
       "docs",
       "docs__made_up",
@@ -501,7 +501,7 @@ describe("[d10.4] one run of a tool", () => {
         role: "tool" as const,
         tool_call_id: id,
         content:
-          "a chart\n[image 1 of docs__search: image/png, shown below to models that take images]\n[an image of the type image/svg+xml, which cannot be shown]\n[an image of the type image/png, which cannot be shown]",
+          "a chart\n[image 1 of docs__search: image/png, shown below to models that take images]\n[an image of type image/svg+xml, which cannot be shown]\n[an image of type image/png, which cannot be shown]",
       })),
       {
         role: "user",

@@ -127,7 +127,7 @@ describe("any text", () => {
         try {
           expect([...parseJsonObject(text).members.keys()].toSorted()).toEqual(Object.keys(outcome).toSorted());
         } catch (thrown) {
-          expect((thrown as Error).message).toContain("stands twice");
+          expect((thrown as Error).message).toContain("occurs twice");
         }
       }),
       { numRuns: 5_000 },
@@ -217,7 +217,7 @@ describe("the members of an object", () => {
   test("are refused when a key stands twice, in whatever spelling", () => {
     const text = '{"model":"a","n":1,"mo\\u0064el":"b"}';
     const refusal = refusalOf(() => parseJsonObject(text));
-    expect(refusal.message).toBe('The key "model" stands twice in the object, again at offset 19.');
+    expect(refusal.message).toBe('The key "model" occurs twice in the object, the second time at offset 19.');
     expect(refusal.offset).toBe(19);
     refusalOf(() => parseJsonObject('{"__proto__":1,"__proto__":2}'));
     refusalOf(() => parseJsonObject('{"":1,"":2}'));
@@ -454,11 +454,17 @@ describe("a refusal says what is wrong and where", () => {
     ['{"a":}', 'Expected a value, got "}" at offset 5 (line 1, column 6).'],
     ['{"a":"b', "A string has no closing quote at offset 5 (line 1, column 6)."],
     ['{"a":"b\\', "A string has no closing quote at offset 5 (line 1, column 6)."],
-    ['{"a":"b\nc"}', 'The control character "\\n" stands unescaped in a string at offset 7 (line 1, column 8).'],
-    ['{"a":"\u001f"}', 'The control character "\\u001f" stands unescaped in a string at offset 6 (line 1, column 7).'],
-    ['{"a":"\\x41"}', "A string holds a backslash that begins no escape of JSON at offset 6 (line 1, column 7)."],
-    ['{"a\\u12G4":1}', "A string holds a backslash that begins no escape of JSON at offset 3 (line 1, column 4)."],
-    ['{"a":01}', "A number begins with a zero that means nothing at offset 5 (line 1, column 6)."],
+    ['{"a":"b\nc"}', 'The control character "\\n" must be escaped in a string at offset 7 (line 1, column 8).'],
+    ['{"a":"\u001f"}', 'The control character "\\u001f" must be escaped in a string at offset 6 (line 1, column 7).'],
+    [
+      '{"a":"\\x41"}',
+      "A string contains a backslash that does not begin a JSON escape at offset 6 (line 1, column 7).",
+    ],
+    [
+      '{"a\\u12G4":1}',
+      "A string contains a backslash that does not begin a JSON escape at offset 3 (line 1, column 4).",
+    ],
+    ['{"a":01}', "A number has a leading zero at offset 5 (line 1, column 6)."],
     ['{"a":-}', 'Expected a digit, got "}" at offset 6 (line 1, column 7).'],
     ['{"a":1.}', 'Expected a digit after the decimal point, got "}" at offset 7 (line 1, column 8).'],
     ['{"a":1e+}', 'Expected a digit of the exponent, got "}" at offset 8 (line 1, column 9).'],

@@ -209,7 +209,9 @@ export class RoundPart {
   /** Throws MalformedAnswer where a round calls without end. */
   addArguments(call: MadeCall, text: string): void {
     if (!this.#keeps(text.length))
-      throw new MalformedAnswer("The provider's answer has more arguments of tool calls than the gateway takes.");
+      throw new MalformedAnswer(
+        "The arguments of tool calls in the provider's answer are longer than the gateway accepts.",
+      );
     call.arguments += text;
   }
 
@@ -218,7 +220,7 @@ export class RoundPart {
     if (this.#kept > MAX_TURN && this.hasHidden)
       throw new GatewayError(
         "upstream_invalid_response",
-        "The provider's answer says more beside its tool calls than fits into the next round.",
+        "The provider's answer has too much text beside its tool calls to be sent back in the next round.",
       );
     const { content, reasoning_content: reasoning, refusal } = this.#texts;
     // what was cut off before its arguments has none

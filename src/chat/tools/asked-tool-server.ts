@@ -28,7 +28,7 @@ function registeredServer(
   if (server.role !== null && !roleAtLeast(principal.role, server.role))
     throw new GatewayError(
       "insufficient_role",
-      `The role here is ${principal.role}, and the tool server ${label} needs ${server.role} or higher.`,
+      `The tool server ${label} needs the role ${server.role} or higher; the role here is ${principal.role}.`,
       { param },
     );
   return Object.keys(headers).length === 0 ? server : withHeaders(server, headers, path, principal);
@@ -45,7 +45,7 @@ function withHeaders(
   if (transport.kind === "stdio")
     throw new GatewayError(
       "invalid_request",
-      `${path}.headers has no place: the tool server ${server.label} is a program, which takes no headers.`,
+      `${path}.headers cannot be sent: the tool server ${server.label} is a local program, which takes no headers.`,
       { param: `${path}.headers` },
     );
   const configured = new Set(Object.keys(transport.headers).map((name) => name.toLowerCase()));

@@ -94,7 +94,7 @@ export function withOfferedTools(request: ChatRequest, offered: OfferedTools): C
     const { name } = own[clash]!["function"] as { readonly name: string };
     throw new GatewayError(
       "invalid_request",
-      `The function ${name} has the name of a tool of a tool server; give it another one.`,
+      `The function ${name} has the same name as a tool of a tool server; rename it.`,
       { param: placeOfFunction(request, clash) },
     );
   }
@@ -139,7 +139,7 @@ function namedChoice({ server_label: label, name }: JsonObject, names: OfferedTo
   if (offered === undefined)
     throw new GatewayError(
       "invalid_request",
-      `tool_choice.name must be a tool that ${label as string} offers in this call.`,
+      `tool_choice.name must be a tool that the server ${label as string} offers in this call.`,
       { param: "tool_choice.name" },
     );
   return offered;

@@ -120,7 +120,7 @@ function demandSomeAnswer(listings: readonly Listing[]): void {
   const reason = code === "address_not_allowed" ? ` ${message}` : "";
   throw new GatewayError(
     "tool_server_failed",
-    `No tool can be listed: ${failed.length === 1 ? "the tool server" : "the tool servers"} ${labels} could not be asked.${reason}`,
+    `Could not list the tools of ${failed.length === 1 ? "the tool server" : "the tool servers"} ${labels}.${reason}`,
     {
       param: `${first.asked.path}.server_label`,
       detail: `${message}${detail === null ? "" : ` ${detail}`}`,
@@ -201,14 +201,14 @@ function approvedCalls(messages: readonly Message[], ownerOf: (call: ToolCall) =
     else if (owner === "approval")
       throw new GatewayError(
         "invalid_request",
-        `${path} waits for approval: name ${JSON.stringify(call.function.name)} under require_approval.never to have it run, or answer it with a message of role tool.`,
+        `${path} waits for approval. To run it, name ${JSON.stringify(call.function.name)} in require_approval.never; otherwise answer it with a message of role tool.`,
         { param: path },
       );
   }
   if (approved.length > MAX_APPROVED)
     throw new GatewayError(
       "invalid_request",
-      `At most ${MAX_APPROVED} calls may wait at the end of messages; got ${approved.length}.`,
+      `At most ${MAX_APPROVED} approved tool calls may stand at the end of messages; got ${approved.length}.`,
       { param: "messages" },
     );
   return approved;

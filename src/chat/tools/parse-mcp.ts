@@ -41,7 +41,7 @@ function parseToolServer(tool: JsonObject, path: string, before: readonly AskedT
     if (!(MEMBERS as readonly string[]).includes(name) && tool[name] !== null)
       throw new GatewayError(
         "invalid_request",
-        `${path}.${name} is not known: a tool of type mcp has ${MEMBERS.join(", ")}.`,
+        `${path}.${name} is unknown. A tool of type mcp can have ${MEMBERS.join(", ")}.`,
         { param: `${path}.${name}` },
       );
   if (before.length === MAX_SERVERS)
@@ -53,7 +53,7 @@ function parseToolServer(tool: JsonObject, path: string, before: readonly AskedT
   if (twin !== undefined)
     throw new GatewayError(
       "invalid_request",
-      `${path}.server_label is that of ${twin.path} already; each tool server stands in tools once.`,
+      `${path}.server_label is the same as in ${twin.path}; name each tool server once.`,
       { param: `${path}.server_label` },
     );
   const url = parseUrl(tool["server_url"] ?? null, `${path}.server_url`);
@@ -91,7 +91,7 @@ function parseHeaders(headers: Json, path: string): Readonly<Record<string, stri
   if (own !== undefined)
     throw new GatewayError(
       "header_not_allowed",
-      `${path}.${own} cannot be set by a caller: the protocol itself sets it.`,
+      `${path}.${own} cannot be set by a caller, because the protocol uses it.`,
       { param: `${path}.${own}` },
     );
   return checked;
@@ -109,7 +109,7 @@ function parseAuthorization(token: Json, url: string | null, path: string): Read
   if (url === null)
     throw new GatewayError(
       "invalid_request",
-      `${path}.authorization goes with server_url; a registered tool server has a credential of its own.`,
+      `${path}.authorization can only be sent with server_url; a registered tool server has its own credential.`,
       { param: `${path}.authorization` },
     );
   return { authorization: `Bearer ${token}` };
@@ -118,21 +118,21 @@ function parseAuthorization(token: Json, url: string | null, path: string): Read
 function parseAllowedTools(allowed: Json, path: string): readonly string[] | null {
   if (allowed === null) return null;
   if (Array.isArray(allowed)) return toolNames(allowed, path);
-  if (!isObject(allowed)) throw invalid(path, "a list of names of tools, or an object with tool_names", allowed);
+  if (!isObject(allowed)) throw invalid(path, "a list of tool names, or an object with tool_names", allowed);
   return namesOfFilter(allowed, path);
 }
 
 function namesOfFilter(filter: JsonObject, path: string): readonly string[] {
   for (const name of Object.keys(filter))
     if (name !== "tool_names" && filter[name] !== null)
-      throw new GatewayError("invalid_request", `${path}.${name} is not known: tools are chosen by tool_names.`, {
+      throw new GatewayError("invalid_request", `${path}.${name} is unknown. Select tools by tool_names.`, {
         param: `${path}.${name}`,
       });
   return toolNames(filter["tool_names"] ?? null, `${path}.tool_names`);
 }
 
 function toolNames(names: Json, path: string): readonly string[] {
-  if (!Array.isArray(names)) throw invalid(path, "an array of names of tools", names);
+  if (!Array.isArray(names)) throw invalid(path, "an array of tool names", names);
   if (names.length > MAX_NAMES)
     throw new GatewayError("invalid_request", `${path} may have at most ${MAX_NAMES} names; got ${names.length}.`, {
       param: path,
@@ -155,7 +155,7 @@ function parseApproval(approval: Json, path: string): ToolApproval | null {
   };
   for (const name of Object.keys(approval))
     if (name !== "never" && name !== "always" && approval[name] !== null)
-      throw new GatewayError("invalid_request", `${path}.${name} is not known: it has never and always.`, {
+      throw new GatewayError("invalid_request", `${path}.${name} is unknown. It can have never and always.`, {
         param: `${path}.${name}`,
       });
   const [neverFor, alwaysFor] = [listed("never"), listed("always")];

@@ -46,11 +46,11 @@ function replayOf(
   if (replay === null) return [];
   if (!Array.isArray(replay)) throw invalid(`${path}.replay`, "an array", replay);
   if (replay.length > 0 && role !== "assistant")
-    throw new GatewayError("invalid_request", `${path}.replay may stand on messages of the assistant only.`, {
+    throw new GatewayError("invalid_request", `${path}.replay is allowed only in messages of role assistant.`, {
       param: `${path}.replay`,
     });
   if ((own?.length ?? 0) > MAX_CALLS)
-    throw new GatewayError("invalid_request", `A message with a replay may hold at most ${MAX_CALLS} calls.`, {
+    throw new GatewayError("invalid_request", `A message with replay may have at most ${MAX_CALLS} calls.`, {
       param: path,
     });
   return replay.map((item: Json, index) => {
@@ -70,7 +70,7 @@ function checkForm({ role, tool_calls: calls, content, tool_call_id: id }: Messa
     if (!Array.isArray(calls) || calls.length === 0 || calls.length > MAX_CALLS)
       throw new GatewayError(
         "invalid_request",
-        `${path}.tool_calls must hold the calls of the turn, at most ${MAX_CALLS}.`,
+        `${path}.tool_calls must list the calls of the turn, from 1 to ${MAX_CALLS}.`,
         { param: `${path}.tool_calls` },
       );
     calls.forEach((call: ToolCall, index) => {
@@ -134,9 +134,13 @@ class Conversation {
       if (message.role === "user") return void this.#images.push(message);
       if (message.role === "tool") {
         if (!this.#waiting.has(message.tool_call_id!))
-          throw new GatewayError("invalid_request", `${at}.tool_call_id names no call that waits for a result.`, {
-            param: `${at}.tool_call_id`,
-          });
+          throw new GatewayError(
+            "invalid_request",
+            `${at}.tool_call_id does not name a call that still has no result.`,
+            {
+              param: `${at}.tool_call_id`,
+            },
+          );
         return this.add(message);
       }
       this.#demandNothingWaits(path);
@@ -146,9 +150,13 @@ class Conversation {
     if (turns.length === replay.length) {
       // the message is the last turn: its own calls are those without a result there
       if (this.#waiting.size !== ownCalls.length || ownCalls.some(({ id }) => !this.#waiting.has(id)))
-        throw new GatewayError("invalid_request", `${path} has results of other calls than its last turn says.`, {
-          param: path,
-        });
+        throw new GatewayError(
+          "invalid_request",
+          `${path} has calls that do not match the unanswered calls of its last turn.`,
+          {
+            param: path,
+          },
+        );
       return;
     }
     this.#demandNothingWaits(path);
@@ -166,7 +174,7 @@ class Conversation {
     if (id !== undefined)
       throw new GatewayError(
         "invalid_request",
-        `${path} lacks the result of the call ${JSON.stringify(id.slice(0, 64))}.`,
+        `${path} has no result for the call ${JSON.stringify(id.slice(0, 64))}.`,
         { param: path },
       );
   }

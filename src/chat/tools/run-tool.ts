@@ -66,7 +66,7 @@ export async function runTool(
   tell({ type: "tool_start", ...place });
   const ended =
     offered === null
-      ? failed(`There is no tool ${JSON.stringify(name)}.`)
+      ? failed(`Unknown tool ${JSON.stringify(name)}.`)
       : await called(toolCall, offered, spanId, call, results);
   const guarded = await lookedAt(ended, call);
   const message: Message = { role: "tool", tool_call_id: toolCall.id, content: guarded.text };
@@ -109,21 +109,23 @@ async function called(
       ...failed(
         code === "tool_timeout"
           ? `The tool did not answer within ${server.timeoutMs / 1000} s.`
-          : "The server of the tool failed, or could not be reached.",
+          : "The tool server failed or could not be reached.",
       ),
       code,
     };
   }
   const { maxBodyBytes } = call.snapshot.limits;
   if (results.bytes + result.bytes > maxBodyBytes)
-    return failed(`The result is too large: those of one conversation have at most ${maxBodyBytes} bytes together.`);
+    return failed(
+      `The result is too large: all tool results of one conversation may have at most ${maxBodyBytes} bytes together.`,
+    );
   results.bytes += result.bytes;
   const { text, images } = toldResult(result, name);
   return {
     text,
     images,
     code: null,
-    error: result.isError ? "The tool says that it failed." : null,
+    error: result.isError ? "The tool reported an error." : null,
     bytes: result.bytes,
   };
 }

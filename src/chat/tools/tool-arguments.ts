@@ -29,7 +29,7 @@ export function checkedArguments(text: string, schema: JsonObject): CheckedArgum
   const faults = faultsOf(value, schema, text.length);
   return faults.length === 0
     ? { args: value, fault: null }
-    : { args: null, fault: `The arguments do not fit the schema of the tool: ${faults.join(" ")}` };
+    : { args: null, fault: `The arguments do not match the tool's schema: ${faults.join(" ")}` };
 }
 
 interface Meter {

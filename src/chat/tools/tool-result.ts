@@ -19,7 +19,7 @@ export function toldResult(result: ToolResult, name: string): ToldResult {
   for (const part of result.parts) {
     if (part.kind === "text") lines.push(part.text);
     else if (!IMAGE_TYPE.test(part.mediaType) || !BASE64.test(part.base64))
-      lines.push(`[an image of the type ${part.mediaType.slice(0, 64)}, which cannot be shown]`);
+      lines.push(`[an image of type ${part.mediaType.slice(0, 64)}, which cannot be shown]`);
     else {
       const label = `image ${images.length / 2 + 1} of ${name}`;
       lines.push(`[${label}: ${part.mediaType.toLowerCase()}, shown below to models that take images]`);

@@ -85,7 +85,9 @@ export class ToolRounds {
         ...ours.map((call) =>
           this.#undone(
             call,
-            isWhole ? "It was not run: the answer had all its rounds." : "It was not run: the answer was cut off.",
+            isWhole
+              ? "It was not run: the maximum number of rounds was reached."
+              : "It was not run: the model's answer was cut off.",
           ),
         ),
       );
@@ -94,7 +96,7 @@ export class ToolRounds {
     if (this.#runs.length + ours.length > MAX_RUNS)
       throw new GatewayError(
         "upstream_invalid_response",
-        `The model calls more tools than run in one call (${MAX_RUNS}).`,
+        `The model called too many tools in one call (at most ${MAX_RUNS}).`,
       );
     return { ours, ends: ours.length < calls.length, isCut: false };
   }
@@ -227,7 +229,12 @@ function continuedAt(prepared: Prepared, last: RouteCandidate): Prepared {
       return {
         ...prepared,
         legs: [
-          { ...leg, label: `${same.target.name}, which answered before`, candidates: [same], stickyKey: null },
+          {
+            ...leg,
+            label: `${same.target.name}, which answered the previous round`,
+            candidates: [same],
+            stickyKey: null,
+          },
           ...prepared.legs,
         ],
       };
