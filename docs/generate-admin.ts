@@ -2,7 +2,7 @@
 import { adminOperations } from "../src/http/admin/app.ts";
 import { systemClock } from "../src/core/clock.ts";
 import { noToolServers } from "../src/mcp/tool-servers.ts";
-import type { DocumentWorld } from "../src/http/admin/document-rule.ts";
+import type { DocumentDependencies } from "../src/http/admin/document-rule.ts";
 import { openapiDocument } from "../src/http/admin/openapi.ts";
 import { code, table } from "./markdown.ts";
 
@@ -38,7 +38,7 @@ interface Document {
 }
 
 /** Tables of the operations by noun, and of the fields of what they take. */
-export function adminReference(world: DocumentWorld): string {
+export function adminReference(world: DocumentDependencies): string {
   const { paths, components } = openapiDocument(
     adminOperations(world, { calls: null, contents: null, toolServers: noToolServers, clock: systemClock }),
     "",

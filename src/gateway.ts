@@ -7,7 +7,7 @@ import { type BudgetWatch, openBudgetWatch } from "./admission/budget-watch.ts";
 import { openMemoryLimits } from "./admission/memory.ts";
 import { rebuiltBudgets } from "./admission/rebuilt-budgets.ts";
 import type { LimitSet } from "./core/limit.ts";
-import { tellThreshold } from "./admission/tell-threshold.ts";
+import { notifyThreshold } from "./admission/notify-threshold.ts";
 import { thresholdWatch } from "./admission/thresholds.ts";
 import { bootstrap } from "./auth/token-admin.ts";
 import { readCatalogue } from "./accounting/model-catalogue.ts";
@@ -26,7 +26,7 @@ import type { Environment } from "./config/environment.ts";
 import { isReadableByOthers } from "./config/master-key.ts";
 import type { ServerOptions } from "./config/server-options.ts";
 import { systemClock } from "./core/clock.ts";
-import { openCredentialLender, type Refused } from "./credentials/lender.ts";
+import { openCredentialProvider, type RefusedCredential } from "./credentials/credential-provider.ts";
 import { NO_EVENTS } from "./core/event.ts";
 import { type OpenToolServers, openToolServers } from "./mcp/open-tool-servers.ts";
 import type { Snapshot } from "./core/snapshot.ts";
@@ -37,7 +37,7 @@ import { refuseUnservedWith } from "./http/unserved-operations.ts";
 import { type OpenTraffic, openTraffic } from "./http/traffic.ts";
 import { type Log, openLog } from "./observe/log.ts";
 import type { LimitStoreFigures } from "./observe/metrics/limit-store-gauges.ts";
-import { type Metrics, openMetrics, type TargetStanding } from "./observe/metrics/metrics.ts";
+import { type Metrics, openMetrics, type TargetStatus } from "./observe/metrics/metrics.ts";
 import { type BatchedObserver, batched } from "./observe/batch.ts";
 import { type Integrations, openIntegrations } from "./observe/integrations/integrations.ts";
 import { type ContentLog, openContentLog } from "./observe/content-log.ts";
@@ -104,7 +104,7 @@ export interface Gateway {
 }
 
 /** What every other part is opened with. */
-interface Ground {
+interface Base {
   readonly options: ServerOptions;
   readonly configFile: string | null;
   readonly environment: Environment;
@@ -138,7 +138,7 @@ export async function openGateway(
   }
 }
 
-async function openAll(ground: Ground): Promise<Gateway> {
+async function openAll(ground: Base): Promise<Gateway> {
   const { log, closing, onFault } = ground;
   const storage = await openStorage(ground);
   const source = await openConfiguration(ground, storage);
@@ -146,8 +146,8 @@ async function openAll(ground: Ground): Promise<Gateway> {
   const replicas = openReplicas(ground, storage, source);
   const longBodies = openLongBodyThread();
   closing.add(() => longBodies.close());
-  const outside = openOutside(ground, source, longBodies);
-  const telling = await openTelling(ground, { source, storage, outside });
+  const outside = openExternalClients(ground, source, longBodies);
+  const telling = await openNotifications(ground, { source, storage, outside });
   const routing = openRouting(Math.random, (change) => {
     const event = breakerEvent(change, processName());
     if (event !== null) telling.events.emit(event);
@@ -165,7 +165,7 @@ async function openAll(ground: Ground): Promise<Gateway> {
   const limits = await openLimits(ground, records, source.current().limitRules, metrics.limitStoreAnswered);
   const budgets = openBudgetWatch(limits, () => source.current());
   source.subscribe(({ toolServers }) => outside.toolServers.configured(toolServers.keys));
-  source.subscribe(() => telling.events.nudge());
+  source.subscribe(() => telling.events.wake());
   const traffic = openTraffic(metrics.inFlight, () => source.refusal());
   const observer = batched(
     observers(
@@ -206,7 +206,7 @@ async function openAll(ground: Ground): Promise<Gateway> {
     limits,
     onContentLost: (traceId, fault) =>
       log.error({ trace_id: traceId, error_detail: String(fault) }, "what was said in a call could not be kept"),
-    onCharged: thresholdWatch(limits, (crossed) => tellThreshold(crossed, { log, metrics, events })),
+    onCharged: thresholdWatch(limits, (crossed) => notifyThreshold(crossed, { log, metrics, events })),
   };
   return await openDoor(ground, { context, metrics, observer, targets, traffic, source, storage, records, replicas });
 }
@@ -215,7 +215,7 @@ interface BehindTheDoor {
   readonly context: ChatContext;
   readonly metrics: Metrics;
   readonly observer: BatchedObserver;
-  readonly targets: () => readonly TargetStanding[];
+  readonly targets: () => readonly TargetStatus[];
   readonly traffic: OpenTraffic;
   readonly source: SnapshotSource;
   readonly storage: Storage;
@@ -225,7 +225,7 @@ interface BehindTheDoor {
 
 /** From here on the gateway accepts calls. */
 async function openDoor(
-  { options, closing, log, onFault }: Ground,
+  { options, closing, log, onFault }: Base,
   {
     context,
     metrics,
@@ -320,7 +320,7 @@ interface Storage extends SealedDatabase {
 }
 
 /** Opens the database and the pruning that bounds its growth. */
-async function openStorage({ options, environment, log, closing }: Ground): Promise<Storage> {
+async function openStorage({ options, environment, log, closing }: Base): Promise<Storage> {
   const database = await openDatabase({ ...options, environment });
   const { store, keys } = database;
   closing.add(() => store.close());
@@ -361,7 +361,7 @@ async function openStorage({ options, environment, log, closing }: Ground): Prom
 }
 
 async function openConfiguration(
-  { configFile, environment, log, closing }: Ground,
+  { configFile, environment, log, closing }: Base,
   { store }: Storage,
 ): Promise<SnapshotSource> {
   const source = await openSnapshotSource({
@@ -407,7 +407,7 @@ interface Records {
 }
 
 /** Opens what is stored about calls: their costs, their content, and their counts for limits. */
-async function openRecords({ options, log, closing }: Ground, { calls, sealer }: Storage): Promise<Records> {
+async function openRecords({ options, log, closing }: Base, { calls, sealer }: Storage): Promise<Records> {
   const contents = openContentStore({ calls, sealer, now: () => systemClock.now() });
   const contentLog = openContentLog({
     store: contents,
@@ -442,7 +442,7 @@ async function openRecords({ options, log, closing }: Ground, { calls, sealer }:
 }
 
 /** Opens the watch over the gateways that share the database and whether they use the same configuration file. */
-function openReplicas({ log, closing }: Ground, { calls }: Storage, source: SnapshotSource): ReplicaWatch {
+function openReplicas({ log, closing }: Base, { calls }: Storage, source: SnapshotSource): ReplicaWatch {
   const replicas = openReplicaWatch({
     table: calls,
     own: { id: crypto.randomUUID(), name: processName(), version: VERSION },
@@ -467,7 +467,13 @@ function openReplicas({ log, closing }: Ground, { calls }: Storage, source: Snap
 const processName = (): string => `${hostname()}:${process.pid}`;
 
 /** The log shows no more of a credential than its last four characters. */
-function refusedFields({ providerId, kind, lastFour, reason, forMs }: Refused): Readonly<Record<string, unknown>> {
+function refusedFields({
+  providerId,
+  kind,
+  lastFour,
+  reason,
+  forMs,
+}: RefusedCredential): Readonly<Record<string, unknown>> {
   return {
     provider: providerId,
     credential: lastFour === null ? kind : `${kind} …${lastFour}`,
@@ -476,12 +482,18 @@ function refusedFields({ providerId, kind, lastFour, reason, forMs }: Refused): 
   };
 }
 
-type Outside = Pick<ChatContext, "upstream" | "credentials" | "logins"> & { readonly toolServers: OpenToolServers };
+type ExternalClients = Pick<ChatContext, "upstream" | "credentials" | "logins"> & {
+  readonly toolServers: OpenToolServers;
+};
 
 /** Opens the external clients of calls: providers, issuers of tokens and logins, tool servers. */
-function openOutside({ options, log, closing }: Ground, source: SnapshotSource, longBodies: LongBodyThread): Outside {
+function openExternalClients(
+  { options, log, closing }: Base,
+  source: SnapshotSource,
+  longBodies: LongBodyThread,
+): ExternalClients {
   const upstream = openUpstream(options.upstreamProxy, openLongSandboxRequests(longBodies));
-  const credentials = openCredentialLender({
+  const credentials = openCredentialProvider({
     upstream,
     clock: systemClock,
     onRefused: (refused) => log.warn({ ...refusedFields(refused) }, "a credential was refused and is set aside"),
@@ -502,20 +514,20 @@ function openOutside({ options, log, closing }: Ground, source: SnapshotSource, 
   return { upstream, credentials, logins, toolServers };
 }
 
-interface Telling {
+interface Notifications {
   readonly integrations: Integrations | null;
   readonly events: OpenEvents;
 }
 
 /** Opens the notifications about each call and about events. */
-async function openTelling(
-  { options, configFile, log, closing }: Ground,
+async function openNotifications(
+  { options, configFile, log, closing }: Base,
   {
     source,
     storage: { store },
     outside: { upstream },
-  }: { readonly source: SnapshotSource; readonly storage: Storage; readonly outside: Outside },
-): Promise<Telling> {
+  }: { readonly source: SnapshotSource; readonly storage: Storage; readonly outside: ExternalClients },
+): Promise<Notifications> {
   const integrations = openIntegrations({ integrations: source.configuration().integrations, configFile, log });
   closing.beside(() => integrations?.end(LAST_RECORDS_MS), LAST_THREADS_MS);
   const events = openEvents({
@@ -533,7 +545,7 @@ async function openTelling(
 
 /** Opens the limit store in memory or in Valkey, whose driver is loaded only when it is configured. */
 async function openLimits(
-  { options: { dataFolder, limitStore }, log, closing, onFault }: Ground,
+  { options: { dataFolder, limitStore }, log, closing, onFault }: Base,
   { calls, keeper, ledger, counting }: Records,
   rules: LimitSet,
   onAnswered: (seconds: number) => void,
@@ -581,8 +593,8 @@ async function openLimits(
 }
 
 /** The sources of metrics. Limits are opened after the metrics, because they report their response times to them. */
-interface MetricParts extends Records, Outside, Telling {
-  targets(): readonly TargetStanding[];
+interface MetricParts extends Records, ExternalClients, Notifications {
+  targets(): readonly TargetStatus[];
   limits(): { figures?(): LimitStoreFigures };
   budgets(): BudgetWatch;
   readonly replicas: ReplicaWatch;
@@ -592,14 +604,14 @@ function openGatewayMetrics(source: SnapshotSource, parts: MetricParts): Metrics
   const names = openModelNames(() => source.current(), { providers, builtIn: BUILT_IN_MODELS });
   return openMetrics({
     targets: () => parts.targets(),
-    ledger: () => parts.ledger.standing(),
+    ledger: () => parts.ledger.status(),
     limitStore: () => parts.limits().figures?.() ?? null,
     toolServers: () => parts.toolServers.figures(),
     events: () => parts.events.figures,
     contents: () => parts.contentLog.figures(),
     replicas: () => parts.replicas.figures(),
     budgets: () => parts.budgets().standings(),
-    integrations: () => parts.integrations?.standings() ?? [],
+    integrations: () => parts.integrations?.statuses() ?? [],
     modelLabel: (call) => names.nameOf(call),
     isNamedTarget: (target) => names.isNamed(target),
     isRegisteredServer: ({ tenantId, projectId }, label) =>
@@ -620,7 +632,7 @@ function openUpstream(proxy: string | null, readElsewhere: ReadElsewhere): Upstr
 export function openCallContext(snapshot: Snapshot, upstreamProxy: string | null): ChatContext {
   const traffic = openTraffic({ inc: () => {}, dec: () => {} }, () => null);
   const upstream = openUpstream(upstreamProxy, () => null);
-  const credentials = openCredentialLender({ upstream, clock: systemClock, onRefused: () => {} });
+  const credentials = openCredentialProvider({ upstream, clock: systemClock, onRefused: () => {} });
   const logins = openLogins({ upstream, clock: systemClock, onFault: () => {} });
   const limits = openMemoryLimits({ clock: systemClock });
   const toolServers = openToolServers({

@@ -5,8 +5,8 @@ import type { CallRecord } from "../core/record.ts";
 import type { LimitRule } from "../core/limit.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import type { Observer } from "../observe/observer.ts";
-import type { BudgetStanding } from "../observe/metrics/rule-meters.ts";
-import type { LimitStore, Standing } from "./limit-store.ts";
+import type { BudgetStatus } from "../observe/metrics/rule-meters.ts";
+import type { LimitStore, AccountStatus } from "./limit-store.ts";
 
 const MAX_BUDGETS = 500;
 /** A limit store that does not answer must not delay the metrics for longer than this. */
@@ -21,10 +21,10 @@ interface Seen {
 }
 
 export interface BudgetWatch extends Observer {
-  standings(): Promise<readonly BudgetStanding[]>;
+  standings(): Promise<readonly BudgetStatus[]>;
 }
 
-export function openBudgetWatch(limits: Pick<LimitStore, "standing">, snapshot: () => Snapshot): BudgetWatch {
+export function openBudgetWatch(limits: Pick<LimitStore, "status">, snapshot: () => Snapshot): BudgetWatch {
   const budgets = new Map<string, Seen>();
   /**
    * A record lists limits and budgets together. These are the ids known to be limits, so that each is looked up only
@@ -56,13 +56,13 @@ export function openBudgetWatch(limits: Pick<LimitStore, "standing">, snapshot: 
     },
     async standings() {
       const asked = await Promise.all(
-        [...budgets].map(async ([id, seen]): Promise<BudgetStanding | null> => {
+        [...budgets].map(async ([id, seen]): Promise<BudgetStatus | null> => {
           const rule = ruleOf(id, seen);
           if (rule === undefined) {
             budgets.delete(id);
             return null;
           }
-          const standing = await knownStanding(limits.standing({ rule, value: seen.value }));
+          const standing = await knownStanding(limits.status({ rule, value: seen.value }));
           if (standing === null) return null;
           seen.after = standing.used;
           return { budget: id, name: rule.name, used: standing.limit === 0 ? 1 : standing.used / standing.limit };
@@ -74,7 +74,7 @@ export function openBudgetWatch(limits: Pick<LimitStore, "standing">, snapshot: 
 }
 
 /** `null` when the standing does not arrive in time. */
-async function knownStanding(asked: Standing | Promise<Standing>): Promise<Standing | null> {
+async function knownStanding(asked: AccountStatus | Promise<AccountStatus>): Promise<AccountStatus | null> {
   if (!(asked instanceof Promise)) return asked;
   try {
     const standing = await within(asked, MOST_WAIT_MS);

@@ -2,7 +2,7 @@
 // are reserved with the first attempt and topped up by later ones; rules that count attempts are reserved and settled
 // with each attempt. Attempts that have not ended when the call ends are ended with it.
 import { type Account, countsAttempts, type LimitRule } from "../core/limit.ts";
-import type { CountedHere, LimitTouch } from "../core/record.ts";
+import type { CountedHere, LimitOutcome } from "../core/record.ts";
 import {
   codeOf,
   isShortage,
@@ -11,13 +11,13 @@ import {
   type Reservation,
   type Settled,
   type Shortage,
-  type Standing,
+  type AccountStatus,
 } from "./limit-store.ts";
 import { Known } from "./rate-headers.ts";
 import type { OnCharged } from "./thresholds.ts";
 
 /** The most that one attempt may use. */
-export interface Demand {
+export interface ReservationEstimate {
   /** Upstream requests that the attempt sends. */
   readonly requests: number;
   /** In tokens or nano-dollars, by the unit of the rule. `null` when the price is not known. */
@@ -45,7 +45,12 @@ export type Refused =
   /** A budget counts money, and the price of the model is not known (promise 4.5). */
   | { readonly kind: "unpriced"; readonly account: Account }
   /** The budget sends its calls elsewhere from now on (promise 4.6). */
-  | { readonly kind: "degraded"; readonly account: Account; readonly standing: Standing; readonly degradeTo: string };
+  | {
+      readonly kind: "degraded";
+      readonly account: Account;
+      readonly standing: AccountStatus;
+      readonly degradeTo: string;
+    };
 
 export function isRefused(result: Admitted | Refused): result is Refused {
   return "kind" in result;
@@ -61,7 +66,7 @@ interface Held {
   running: number;
   /** The latest reservation on this account. Usage beyond all reservations is charged to it. */
   last: Open | null;
-  touch: LimitTouch | null;
+  touch: LimitOutcome | null;
   /** The budget is in audit mode and would have refused the attempt because it has no price. */
   isUnpriced: boolean;
 }
@@ -89,7 +94,7 @@ export class CallAdmission {
   readonly #store: LimitStore;
   readonly #onCharged: OnCharged;
   readonly #onLost: () => void;
-  readonly #touches: LimitTouch[];
+  readonly #touches: LimitOutcome[];
   readonly #ofCall: Held[] = [];
   readonly #opens: Open[] = [];
   readonly #running: Running[] = [];
@@ -101,7 +106,7 @@ export class CallAdmission {
   #turn: Promise<unknown> | null = null;
 
   /** `touches` is the list in the record, which is kept up to date. */
-  constructor(store: LimitStore, touches: LimitTouch[], onCharged: OnCharged, onLost: () => void = () => {}) {
+  constructor(store: LimitStore, touches: LimitOutcome[], onCharged: OnCharged, onLost: () => void = () => {}) {
     this.#store = store;
     this.#touches = touches;
     this.#onCharged = onCharged;
@@ -114,7 +119,7 @@ export class CallAdmission {
    */
   begin(
     accounts: readonly Account[],
-    demand: Demand,
+    demand: ReservationEstimate,
     degrades: boolean,
   ): Admitted | Refused | Promise<Admitted | Refused> {
     if (this.#turn === null) return this.#begin(accounts, demand, degrades);
@@ -137,7 +142,7 @@ export class CallAdmission {
 
   #begin(
     accounts: readonly Account[],
-    demand: Demand,
+    demand: ReservationEstimate,
     degrades: boolean,
   ): Admitted | Refused | Promise<Admitted | Refused> {
     const needs: Need[] = [];
@@ -187,7 +192,7 @@ export class CallAdmission {
   #short(shortage: Shortage): Refused {
     const {
       need: { account },
-      standing,
+      status: standing,
     } = shortage;
     const { rule, value } = account;
     this.#touches.push({
@@ -230,7 +235,7 @@ export class CallAdmission {
       return (
         elsewhere ?? {
           kind: "short",
-          shortage: { need: needs[0]!, standing: before[0]!, fitsAtMs: null, exceedsLimit: false, unavailable: true },
+          shortage: { need: needs[0]!, status: before[0]!, fitsAtMs: null, exceedsLimit: false, unavailable: true },
         }
       );
     }
@@ -250,7 +255,7 @@ export class CallAdmission {
     return this.#admitted({ held: all, bounds, requests, open, seen: null, isOver: false });
   }
 
-  #touch(held: Held, before: Standing, after: Standing, wouldRefuse: boolean, order: Order): void {
+  #touch(held: Held, before: AccountStatus, after: AccountStatus, wouldRefuse: boolean, order: Order): void {
     if (held.touch !== null && held.touch.wouldRefuse === wouldRefuse) {
       held.touch.reserved = held.reserved;
       held.touch.after = after.used;
@@ -258,7 +263,7 @@ export class CallAdmission {
       return;
     }
     const { rule, value } = held.account;
-    const touch: LimitTouch = {
+    const touch: LimitOutcome = {
       id: rule.id,
       value,
       unit: rule.unit,
@@ -368,14 +373,14 @@ function countedAt({ kind, window }: LimitRule, { stamp, run }: Order): { readon
 }
 
 /** When the call began, another process may still have kept the counts that this process has taken over since. */
-function countAt(touch: LimitTouch, rule: LimitRule, order: Order): void {
+function countAt(touch: LimitOutcome, rule: LimitRule, order: Order): void {
   const { counted } = touch;
   if (counted === undefined) Object.assign(touch, countedAt(rule, order));
   else if (order.stamp !== undefined && order.run === counted.run) counted.stamp = order.stamp;
   else Object.assign(touch, { counted: undefined }, countedAt(rule, order));
 }
 
-function changedBy(standing: Standing | undefined, units: number): Standing | null {
+function changedBy(standing: AccountStatus | undefined, units: number): AccountStatus | null {
   if (standing === undefined) return null;
   const used = Math.max(0, standing.used + units);
   return { ...standing, used, remaining: Math.max(0, standing.limit - used) };
@@ -386,7 +391,7 @@ function isCounted({ unit }: LimitRule): boolean {
   return unit === "requests" || unit === "concurrency";
 }
 
-function boundOf({ account: { rule }, last }: Held, demand: Demand): number | null {
+function boundOf({ account: { rule }, last }: Held, demand: ReservationEstimate): number | null {
   // The call is one request and takes one slot, however many attempts it makes.
   return isCounted(rule) && !countsAttempts(rule) && last !== null ? 0 : boundAt(rule, demand);
 }
@@ -402,7 +407,7 @@ function boundedFor({ mode, limit }: LimitRule, bound: number): number {
 /**
  * What the first attempt of a call may use. `null` when the price is not known and the budget denies unpriced calls.
  */
-export function boundAt(rule: LimitRule, demand: Demand): number | null {
+export function boundAt(rule: LimitRule, demand: ReservationEstimate): number | null {
   if (!isCounted(rule)) return demand.bound(rule) ?? (rule.unpriced === "allow" ? 0 : null);
   return rule.unit === "requests" && countsAttempts(rule) ? demand.requests : 1;
 }

@@ -2,7 +2,15 @@
 // project and token, and what applies at a place is computed once. Rules of other callers cost a call nothing.
 import type { Configured } from "../core/configured.ts";
 import { compileGlob, type Glob } from "../core/glob.ts";
-import type { Account, CallerLimits, LimitedPlace, LimitRule, LimitScope, LimitSet, Threshold } from "../core/limit.ts";
+import type {
+  Account,
+  CallerLimits,
+  LimitedTarget,
+  LimitRule,
+  LimitScope,
+  LimitSet,
+  Threshold,
+} from "../core/limit.ts";
 import { type BudgetDocument, type LimitDocument, nanoUsdOf } from "./settings.ts";
 
 /** Bounds of the caches: a tenant may have many tokens, a scope may have many values, and clients choose the models. */
@@ -114,7 +122,7 @@ function thresholdOf(entry: BudgetDocument["thresholds"][number]): Threshold {
 interface PreparedRule {
   readonly rule: LimitRule;
   readonly matchesToken: Glob;
-  readonly matchesPlace: (place: LimitedPlace) => boolean;
+  readonly matchesPlace: (place: LimitedTarget) => boolean;
   /** `null` when the scope of the rule does not name end users. */
   readonly matchesUser: Glob | null;
   /** The single account of a rule whose scope has no `*`, else `null`. */
@@ -147,7 +155,7 @@ interface PlaceLimits {
 
 function callerLimits(own: readonly PreparedRule[], tokenId: string): CallerLimits {
   const places = new Map<string, PlaceLimits>();
-  const at = (place: LimitedPlace): PlaceLimits => {
+  const at = (place: LimitedTarget): PlaceLimits => {
     const there = own.filter(({ matchesPlace }) => matchesPlace(place));
     return {
       fixed: there.filter(({ matchesUser }) => matchesUser === null).map((each) => accountOf(each, tokenId, place, "")),
@@ -174,7 +182,7 @@ function callerLimits(own: readonly PreparedRule[], tokenId: string): CallerLimi
   };
 }
 
-function accountOf(prepared: PreparedRule, tokenId: string, place: LimitedPlace, user: string): Account {
+function accountOf(prepared: PreparedRule, tokenId: string, place: LimitedTarget, user: string): Account {
   const { rule, only, accounts } = prepared;
   if (only !== null) return only;
   const value = valueOf(rule.scope, tokenId, place, user);
@@ -182,7 +190,7 @@ function accountOf(prepared: PreparedRule, tokenId: string, place: LimitedPlace,
 }
 
 /** The end user stands last, because only a user name may contain the separator of the values. */
-function valueOf(scope: LimitScope, tokenId: string, { route, provider, model }: LimitedPlace, user: string): string {
+function valueOf(scope: LimitScope, tokenId: string, { route, provider, model }: LimitedTarget, user: string): string {
   const values: string[] = [];
   if (scope.token === ANY) values.push(tokenId);
   if (scope.route === ANY) values.push(route);

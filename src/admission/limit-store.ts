@@ -16,7 +16,7 @@ export interface Need {
 /**
  * How an account stood at the latest reading. With several replicas, this is the latest state known to this replica.
  */
-export interface Standing {
+export interface AccountStatus {
   readonly limit: number;
   readonly used: number;
   /** Never below 0. */
@@ -35,7 +35,7 @@ export interface Settled {
   /** See `Reservation.run`. */
   readonly run?: string | undefined;
   /** The standing of the account of each need that was ended; `null` for the other needs. */
-  readonly after: readonly (Standing | null)[];
+  readonly after: readonly (AccountStatus | null)[];
 }
 
 /**
@@ -44,8 +44,8 @@ export interface Settled {
 export interface Reservation {
   readonly needs: readonly Need[];
   /** The standing of each need's account before the reservation, and after it. */
-  readonly before: readonly Standing[];
-  readonly after: readonly Standing[];
+  readonly before: readonly AccountStatus[];
+  readonly after: readonly AccountStatus[];
   /** The indexes of the forced needs that would have been refused. */
   readonly overdrawn: readonly number[];
   /**
@@ -79,7 +79,7 @@ export interface Reservation {
 /** Nothing was reserved on any account. If several accounts are short, this is the one whose need fits last. */
 export interface Shortage {
   readonly need: Need;
-  readonly standing: Standing;
+  readonly status: AccountStatus;
   /**
    * When this need will fit, as far as is known. `null` when waiting does not help: a budget without end, or a need
    * above the whole limit.
@@ -95,7 +95,7 @@ export interface LimitStore {
   /** Reserves all needs or none. The result is synchronous where no network is needed; it never rejects. */
   reserve(needs: readonly Need[]): Reservation | Shortage | Promise<Reservation | Shortage>;
   /** Reads the standing of an account, for listings and headers, without reserving. */
-  standing(account: Account): Standing | Promise<Standing>;
+  status(account: Account): AccountStatus | Promise<AccountStatus>;
   /**
    * Returns true only for the first caller in the current window of the account, across all replicas. For events that
    * are emitted once.

@@ -1,9 +1,9 @@
 // One call under the limits that apply to its caller: which accounts an attempt is charged to, which error it gets when
 // there is no room, where budgets send it instead, and which rate limit headers its response has.
 import type { GatewayError } from "../core/errors.ts";
-import type { Account, CallerLimits, LimitedPlace } from "../core/limit.ts";
-import type { LimitTouch } from "../core/record.ts";
-import { type Admitted, CallAdmission, type Demand, isRefused, type Refused } from "./call-admission.ts";
+import type { Account, CallerLimits, LimitedTarget } from "../core/limit.ts";
+import type { LimitOutcome } from "../core/record.ts";
+import { type Admitted, CallAdmission, type ReservationEstimate, isRefused, type Refused } from "./call-admission.ts";
 import type { LimitStore } from "./limit-store.ts";
 import { rateHeaders } from "./rate-headers.ts";
 import { refusalError } from "./refusal.ts";
@@ -21,11 +21,11 @@ export interface LimitedCallOptions {
   /** Called when the call has lost its slot and has to end. */
   readonly onLost?: () => void;
   /** The list in the record, which is kept up to date. */
-  readonly touches: LimitTouch[];
+  readonly touches: LimitOutcome[];
 }
 
 /** `deployed` is `<provider>:<name>` of the deployment that the request names in place of the model. */
-type DeployedPlace = LimitedPlace & { readonly deployed?: string | null };
+type DeployedPlace = LimitedTarget & { readonly deployed?: string | null };
 
 export class LimitedCall {
   readonly caller: CallerLimits;
@@ -58,7 +58,7 @@ export class LimitedCall {
    */
   admit(
     place: DeployedPlace,
-    demand: Demand,
+    demand: ReservationEstimate,
     isInstead: boolean,
     nowMs: () => number,
   ): Admitted | GatewayError | Promise<Admitted | GatewayError> {

@@ -3,16 +3,16 @@
 // start-up.
 import type { Clock } from "../core/clock.ts";
 import type { LimitRule } from "../core/limit.ts";
-import type { CountKeeper, JournalledCount, KeptCount } from "../store/limit-counts.ts";
+import type { CountStore, JournalledCount, KeptCount } from "../store/limit-counts.ts";
 import { keyOf, type LaterState, laterStates, nameOf, ruleOfKey, stateOf, unitsOf } from "./kept-state.ts";
-import type { Account, LimitStore, Need, Reservation, Settled, Shortage, Standing } from "./limit-store.ts";
+import type { Account, LimitStore, Need, Reservation, Settled, Shortage, AccountStatus } from "./limit-store.ts";
 import { type Entry, keptRow, newEntry, restoreAll, type RuleEntries } from "./memory-entries.ts";
 import { advance, charge, type Count, emptyAtMs, fitsAtMs, giveBack, lower, type Times } from "./windows.ts";
 
 export interface MemoryLimitsOptions {
   readonly clock: Clock;
   /** `null` when no count survives the process. */
-  readonly keeper?: CountKeeper | null;
+  readonly keeper?: CountStore | null;
   /** Counts that are newer than what was kept, because the previous process was killed. */
   readonly journalled?: readonly JournalledCount[];
   /** The same for processes that ran beside this one, and have ended. */
@@ -50,7 +50,7 @@ export function openMemoryLimits(options: MemoryLimitsOptions): MemoryLimitStore
 
 class MemoryLimits implements MemoryLimitStore {
   readonly #clock: Clock;
-  readonly #keeper: CountKeeper | null;
+  readonly #keeper: CountStore | null;
   readonly #laterJournalled: () => readonly JournalledCount[];
   readonly #maxValues: number;
   readonly #onFault: (fault: unknown) => void;
@@ -105,8 +105,8 @@ class MemoryLimits implements MemoryLimitStore {
     if (short !== null) return short;
     const stamp = this.#nextStamp(times);
     const overdrawn: number[] = [];
-    const before: Standing[] = [];
-    const after: Standing[] = [];
+    const before: AccountStatus[] = [];
+    const after: AccountStatus[] = [];
     const buckets: number[] = [];
     for (let index = 0; index < needs.length; index++) {
       const {
@@ -132,7 +132,7 @@ class MemoryLimits implements MemoryLimitStore {
     );
   }
 
-  standing(account: Account): Standing {
+  status(account: Account): AccountStatus {
     const times = this.#times();
     return standingOf(this.#entryOf(account, times).count, account.rule.limit, times);
   }
@@ -182,7 +182,7 @@ class MemoryLimits implements MemoryLimitStore {
       if (left === 0) return null;
       const times = this.#times();
       const stamp = this.#nextStamp(times);
-      const after = needs.map((): Standing | null => null);
+      const after = needs.map((): AccountStatus | null => null);
       for (let index = 0; index < needs.length; index++) {
         const units = usedOf(index);
         if (units === null || ended[index]!) continue;
@@ -244,7 +244,7 @@ class MemoryLimits implements MemoryLimitStore {
     return this.#beside === null ? this.#added.size === 0 : this.#run !== undefined;
   }
 
-  #restore(keeper: CountKeeper, journalled: readonly JournalledCount[]): void {
+  #restore(keeper: CountStore, journalled: readonly JournalledCount[]): void {
     const isBeside = !keeper.isHeld;
     const rows = isBeside ? this.#beginBeside(keeper) : keeper.read();
     const { dropped, later } = restoreAll(
@@ -261,7 +261,7 @@ class MemoryLimits implements MemoryLimitStore {
     this.#write(keeper, later.length);
   }
 
-  #beginBeside(keeper: CountKeeper): readonly KeptCount[] {
+  #beginBeside(keeper: CountStore): readonly KeptCount[] {
     let rows: readonly KeptCount[];
     try {
       rows = keeper.beginBeside(this.#clock.now());
@@ -275,7 +275,7 @@ class MemoryLimits implements MemoryLimitStore {
   }
 
   /** Includes what other processes have counted that have ended, and writes it at once. */
-  #gather(keeper: CountKeeper): void {
+  #gather(keeper: CountStore): void {
     try {
       if (this.#beside !== null) {
         if (!keeper.hold()) return;
@@ -289,7 +289,7 @@ class MemoryLimits implements MemoryLimitStore {
   }
 
   /** The process that kept the counts has ended: what it counted while both ran is counted here as well. */
-  #takeOver(keeper: CountKeeper, before: ReadonlyMap<string, KeptCount>): void {
+  #takeOver(keeper: CountStore, before: ReadonlyMap<string, KeptCount>): void {
     const times = this.#times();
     const kept = keeper.read();
     const there = new Set(kept.map(nameOf));
@@ -309,7 +309,7 @@ class MemoryLimits implements MemoryLimitStore {
   }
 
   /** Adds what other processes counted beside the one that kept the counts, and lets the file have it in one piece. */
-  #addEnded(keeper: CountKeeper, journalled: () => readonly JournalledCount[]): void {
+  #addEnded(keeper: CountStore, journalled: () => readonly JournalledCount[]): void {
     const ended = keeper.endedBeside().filter(({ run }) => !this.#added.has(run));
     if (ended.length === 0) return;
     const [times, all] = [this.#times(), journalled()];
@@ -362,7 +362,7 @@ class MemoryLimits implements MemoryLimitStore {
     this.#write(keeper, most);
   }
 
-  #write(keeper: CountKeeper, most: number): void {
+  #write(keeper: CountStore, most: number): void {
     const added = [...this.#added];
     if (this.#unkept.length === 0 && added.length === 0) return;
     const times = this.#times();
@@ -422,7 +422,7 @@ function isShort({ total }: Count, units: number, limit: number): boolean {
   return units > 0 && total + units > limit;
 }
 
-function standingOf(count: Count, limit: number, times: Times): Standing {
+function standingOf(count: Count, limit: number, times: Times): AccountStatus {
   const { total } = count;
   return { limit, used: total, remaining: total < limit ? limit - total : 0, resetsAtMs: emptyAtMs(count, times) };
 }
@@ -445,7 +445,7 @@ function shortest(needs: readonly Need[], entries: readonly Entry[], times: Time
     const order = at ?? (exceedsLimit ? Number.POSITIVE_INFINITY : Number.MAX_VALUE);
     if (found !== null && order <= lastMs) continue;
     lastMs = order;
-    found = { need, standing: standingOf(count, rule.limit, times), fitsAtMs: at, exceedsLimit, unavailable: false };
+    found = { need, status: standingOf(count, rule.limit, times), fitsAtMs: at, exceedsLimit, unavailable: false };
   }
   return found;
 }

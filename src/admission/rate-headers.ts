@@ -1,18 +1,18 @@
 // The headers in which OpenAI's clients look for what is left (promise 4.4), for requests and for tokens. Each shows
 // the tightest limit that applied.
 import type { Account } from "../core/limit.ts";
-import type { Standing } from "./limit-store.ts";
+import type { AccountStatus } from "./limit-store.ts";
 
 /** The latest standing of each account that applied. There are few of them, so a list is faster than a map. */
 export class Known {
   readonly #accounts: Account[] = [];
-  readonly #standings: Standing[] = [];
+  readonly #standings: AccountStatus[] = [];
 
-  get(account: Account): Standing | undefined {
+  get(account: Account): AccountStatus | undefined {
     return this.#standings[this.#accounts.indexOf(account)];
   }
 
-  set(account: Account, standing: Standing): void {
+  set(account: Account, standing: AccountStatus): void {
     const at = this.#accounts.indexOf(account);
     if (at >= 0) this.#standings[at] = standing;
     else {
@@ -21,8 +21,8 @@ export class Known {
     }
   }
 
-  tightest(of: "requests" | "tokens"): Standing | null {
-    let found: Standing | null = null;
+  tightest(of: "requests" | "tokens"): AccountStatus | null {
+    let found: AccountStatus | null = null;
     for (let at = 0; at < this.#accounts.length; at++) {
       const { unit, mode } = this.#accounts[at]!.rule;
       const standing = this.#standings[at]!;
@@ -54,7 +54,7 @@ export function rateHeaders(known: Known, nowMs: number): Readonly<Record<string
 }
 
 /** `null` when the used units never become available again. */
-function resetIn({ used, resetsAtMs }: Standing, nowMs: number): string | null {
+function resetIn({ used, resetsAtMs }: AccountStatus, nowMs: number): string | null {
   if (resetsAtMs === null) return used === 0 ? duration(0) : null;
   return duration(resetsAtMs - nowMs);
 }

@@ -5,8 +5,8 @@ import { GatewayError } from "../core/errors.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Account, LimitRule, LimitScope } from "../core/limit.ts";
 import { formatRetryAfter } from "../wire/retry-after.ts";
-import { boundAt, type Demand, type Refused } from "./call-admission.ts";
-import type { Shortage, Standing } from "./limit-store.ts";
+import { boundAt, type ReservationEstimate, type Refused } from "./call-admission.ts";
+import type { Shortage, AccountStatus } from "./limit-store.ts";
 
 /** `nowMs` is the time since 1970. */
 export function refusalError(refused: Refused, nowMs: number): GatewayError {
@@ -30,7 +30,7 @@ export function refusalError(refused: Refused, nowMs: number): GatewayError {
 }
 
 function shortageError(
-  { need: { account, units }, standing, fitsAtMs, exceedsLimit, unavailable }: Shortage,
+  { need: { account, units }, status: standing, fitsAtMs, exceedsLimit, unavailable }: Shortage,
   nowMs: number,
 ): GatewayError {
   const { rule } = account;
@@ -86,7 +86,7 @@ function amount(units: number, { unit }: LimitRule): string {
 /**
  * The details that a client may see, because it belongs to the tenant of the account. Money is decimal text in dollars.
  */
-function described(account: Account, { remaining, resetsAtMs }: Standing): JsonObject {
+function described(account: Account, { remaining, resetsAtMs }: AccountStatus): JsonObject {
   const { rule } = account;
   const shown = (units: number): string | number => (rule.unit === "nano_usd" ? usd(units) : units);
   return {
@@ -100,7 +100,7 @@ function described(account: Account, { remaining, resetsAtMs }: Standing): JsonO
 }
 
 /** For an explanation: the standing of the account, and what the call would reserve. */
-export function explainedAccount(account: Account, standing: Standing, demand: Demand): JsonObject {
+export function explainedAccount(account: Account, standing: AccountStatus, demand: ReservationEstimate): JsonObject {
   const { rule } = account;
   const units = boundAt(rule, demand);
   const shown = units === null ? null : rule.unit === "nano_usd" ? usd(units) : units;

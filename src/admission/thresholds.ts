@@ -1,29 +1,29 @@
 // The thresholds of budgets (promise 4.6). Each is reported once in a window of its account, across all replicas, when
 // that much of the budget is used or reserved.
 import type { Account, Threshold } from "../core/limit.ts";
-import type { LimitStore, Standing } from "./limit-store.ts";
+import type { LimitStore, AccountStatus } from "./limit-store.ts";
 
 export interface Crossed {
   readonly account: Account;
   readonly threshold: Threshold;
-  readonly standing: Standing;
+  readonly standing: AccountStatus;
 }
 
 /**
  * Called with an account whose rule has thresholds, after it was charged or has refused a need. `refused` is its
  * standing at the refusal, else `null`.
  */
-export type OnCharged = (account: Account, refused: Standing | null) => void;
+export type OnCharged = (account: Account, refused: AccountStatus | null) => void;
 
 /** `onCrossed` never throws. */
 export function thresholdWatch(
-  store: Pick<LimitStore, "standing" | "first">,
+  store: Pick<LimitStore, "status" | "first">,
   onCrossed: (crossed: Crossed) => void,
 ): OnCharged {
   /** The thresholds already reported by this process, so that the store is not asked for every call. */
   const told = new WeakMap<Account, { readonly resetsAtMs: number | null; readonly percents: Set<number> }>();
 
-  const judge = (account: Account, standing: Standing, refused: boolean): void => {
+  const judge = (account: Account, standing: AccountStatus, refused: boolean): void => {
     for (const threshold of account.rule.thresholds) {
       if (!isReached(threshold, standing, refused)) continue;
       let known = told.get(account);
@@ -41,7 +41,7 @@ export function thresholdWatch(
   };
 
   return (account, refused) => {
-    const standing = refused ?? store.standing(account);
+    const standing = refused ?? store.status(account);
     if (standing instanceof Promise)
       standing.then(
         (known) => judge(account, known, false),
@@ -55,6 +55,6 @@ export function thresholdWatch(
  * A budget that refuses may have too little left for any call, so a refusal at 90 percent or more counts as reaching
  * the threshold.
  */
-function isReached({ percent }: Threshold, { used, limit }: Standing, refused: boolean): boolean {
+function isReached({ percent }: Threshold, { used, limit }: AccountStatus, refused: boolean): boolean {
   return used * 100 >= percent * limit || (refused && used * 10 >= limit * 9);
 }

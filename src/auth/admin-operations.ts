@@ -7,10 +7,10 @@ import type { Permission, Role } from "../core/identity.ts";
  * What an operation is about. `own`: what the caller can see, for every live token. `operator`: the whole gateway.
  * `tenant` and `project`: the one that the path names.
  */
-export type Reach = "own" | "operator" | "tenant" | "project";
+export type OperationScope = "own" | "operator" | "tenant" | "project";
 
 export interface Requirement {
-  readonly reach: Reach;
+  readonly reach: OperationScope;
   /** The lowest role that suffices there. */
   readonly role: Role;
   /** Required in addition to the role. */

@@ -10,9 +10,9 @@ import {
   type Role,
 } from "../core/identity.ts";
 import type { Snapshot } from "../core/snapshot.ts";
-import { demandMoreThanOps } from "./grants.ts";
+import { requireMoreThanOps } from "./grants.ts";
 import { membershipsOf } from "./memberships.ts";
-import { narrowingOf } from "./narrowing.ts";
+import { restrictionsOf } from "./token-restrictions.ts";
 
 /**
  * What the request names and asks for. Body and headers are merged already, and the body takes precedence. `null` means
@@ -35,7 +35,7 @@ const LISTED_PROJECTS = 50;
  * get the same answer.
  */
 export function authorize(token: AccessToken, scope: RequestedScope, snapshot: Scopes): Principal {
-  demandMoreThanOps(token);
+  requireMoreThanOps(token);
   if (scope.tenantId !== null && scope.tenantId !== token.tenantId)
     throw new GatewayError("scope_mismatch", "The access token does not belong to the tenant that the request names.", {
       param: "tenant_id",
@@ -53,7 +53,7 @@ export function authorize(token: AccessToken, scope: RequestedScope, snapshot: S
     userId: token.userId,
     role,
     permissions,
-    narrowing: narrowingOf(token),
+    narrowing: restrictionsOf(token),
   };
 }
 
@@ -61,7 +61,7 @@ export function authorize(token: AccessToken, scope: RequestedScope, snapshot: S
  * Checks what the token forbids whatever the body says, so that the body need not be read (promise 5.8). `needs` are
  * the permissions that the headers ask for. Throws the errors listed above.
  */
-export function demandInference(token: AccessToken, needs: RequestedScope["needs"], snapshot: Scopes): void {
+export function requireInference(token: AccessToken, needs: RequestedScope["needs"], snapshot: Scopes): void {
   if (token.kind === "project") demandDeveloper(ownProject(token, { projectId: null }, snapshot).role);
   else demandAnyProject(token, snapshot);
   demandPermissions(new Set(token.permissions), needs);

@@ -34,7 +34,7 @@ const ranges = new WeakMap<AccessToken, IpRanges>();
  * Throws `address_forbidden` when the token may not be used from this address. `address` is called only for a token
  * that is restricted to addresses.
  */
-export function demandAddress(token: AccessToken, address: () => string | null): void {
+export function requireAddress(token: AccessToken, address: () => string | null): void {
   if (token.ipRanges.length === 0) return;
   let allowed = ranges.get(token);
   if (allowed === undefined) ranges.set(token, (allowed = compileIpRanges(token.ipRanges)));

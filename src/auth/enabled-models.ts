@@ -26,7 +26,7 @@ export function isEnabled(
 }
 
 /** Throws `model_not_found`. */
-export function demandEnabled(settings: Settings, place: Place, name: string): void {
+export function requireEnabled(settings: Settings, place: Place, name: string): void {
   if (!isEnabled(settings, place, name))
     throw new GatewayError(
       "model_not_found",

@@ -15,7 +15,7 @@ import type { Requirement } from "./admin-operations.ts";
 import { membershipsOf } from "./memberships.ts";
 
 /** A tenant, or one project of it. */
-export interface Place {
+export interface TenantOrProject {
   readonly tenantId: string;
   readonly projectId: string | null;
 }
@@ -43,7 +43,7 @@ export function runsGateway(
 /**
  * Throws `insufficient_role` for a token with the permission `ops`, which may only read figures of the whole gateway.
  */
-export function demandMoreThanOps({ permissions }: Pick<AccessToken, "permissions">): void {
+export function requireMoreThanOps({ permissions }: Pick<AccessToken, "permissions">): void {
   if (permissions.includes(OPS))
     throw new GatewayError(
       "insufficient_role",
@@ -61,7 +61,7 @@ const operatorNeeded = (): GatewayError =>
  * Throws `insufficient_role`. Only operators may change what belongs to an operator: a secret, a login or a role of
  * such a user is as powerful as the operator right itself.
  */
-export function demandOperator({ isOperator: is }: Pick<AdminCaller, "isOperator">, param: string): void {
+export function requireOperator({ isOperator: is }: Pick<AdminCaller, "isOperator">, param: string): void {
   if (!is)
     throw new GatewayError(
       "insufficient_role",
@@ -74,7 +74,10 @@ export function demandOperator({ isOperator: is }: Pick<AdminCaller, "isOperator
  * `null` when the caller has no role. A role in the tenant holds in each of its projects; a role in a project holds
  * there only.
  */
-export function roleAt({ token, isOperator, memberships }: AdminCaller, { tenantId, projectId }: Place): Role | null {
+export function roleAt(
+  { token, isOperator, memberships }: AdminCaller,
+  { tenantId, projectId }: TenantOrProject,
+): Role | null {
   if (isOperator) return "owner";
   if (tenantId !== token.tenantId) return null;
   if (token.kind === "project")
@@ -92,7 +95,7 @@ export function roleAt({ token, isOperator, memberships }: AdminCaller, { tenant
  * The role with which the caller acts. Throws `insufficient_role`, or `not_found` for places that the caller cannot
  * see.
  */
-export function demandRole(caller: AdminCaller, requirement: Requirement, place: Place | null): Role {
+export function requireRole(caller: AdminCaller, requirement: Requirement, place: TenantOrProject | null): Role {
   if (place === null) {
     if (requirement.reach !== "operator" || caller.isOperator) return caller.isOperator ? "owner" : "viewer";
     throw operatorNeeded();
@@ -126,11 +129,11 @@ export function demandRole(caller: AdminCaller, requirement: Requirement, place:
 export const nothingThere = (what: string): GatewayError =>
   new GatewayError("not_found", `There is no ${what}, or this access token has no access to it.`);
 
-export const placeText = ({ tenantId, projectId }: Place): string =>
+export const placeText = ({ tenantId, projectId }: TenantOrProject): string =>
   projectId === null ? `tenant ${tenantId}` : `project ${projectId}`;
 
 /** A caller may neither grant nor remove a role above its own. Throws `insufficient_role`. */
-export function demandRoleWithin(own: Role, given: Role, param: string): void {
+export function requireRoleWithin(own: Role, given: Role, param: string): void {
   if (!roleAtLeast(own, given))
     throw new GatewayError(
       "insufficient_role",
@@ -143,7 +146,7 @@ export function demandRoleWithin(own: Role, given: Role, param: string): void {
  * Only admins and owners grant permissions, and only operators grant `ops`. Issuing a secret of a token with
  * permissions counts as granting them. Throws `insufficient_role`.
  */
-export function demandPermissionsWithin(
+export function requirePermissionsWithin(
   { caller, role: own }: { readonly caller: AdminCaller; readonly role: Role },
   given: readonly Permission[],
   param: string,
@@ -163,7 +166,7 @@ export function demandPermissionsWithin(
 }
 
 /** What is in the configuration file, and what a higher role has set, is read-only. Throws `read_only`. */
-export function demandWritable(
+export function requireWritable(
   own: Role,
   thing: { readonly origin: "file" | "store"; readonly setBy: Role | null },
 ): void {

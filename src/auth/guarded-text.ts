@@ -9,7 +9,7 @@ export interface GuardPolicy extends Policy {
 }
 
 /** Called once for each policy and text. `failure` says why the guard could not search, if it could not. */
-export type GuardSpoke = (policy: GuardPolicy, failure?: string) => void;
+export type GuardFinding = (policy: GuardPolicy, failure?: string) => void;
 
 /** Thrown where a guard blocks. */
 export class BlockedText extends Error {
@@ -72,7 +72,7 @@ export class GuardedText implements TextWindow {
   isEnd = false;
   readonly #watches: readonly Watch[];
   readonly #reads: readonly ReadText[];
-  readonly #spoke: GuardSpoke;
+  readonly #spoke: GuardFinding;
   readonly #json: JsonPlace | null;
   readonly #onFound: ((found: Found) => void) | null;
   readonly #told = new Set<GuardPolicy>();
@@ -82,7 +82,7 @@ export class GuardedText implements TextWindow {
 
   constructor(
     policies: readonly GuardPolicy[],
-    spoke: GuardSpoke,
+    spoke: GuardFinding,
     { isJson = false, onFound }: GuardedTextOptions = {},
   ) {
     this.#spoke = spoke;
@@ -354,7 +354,7 @@ class JsonPlace {
 export function guardText(
   text: string,
   policies: readonly GuardPolicy[],
-  spoke: GuardSpoke,
+  spoke: GuardFinding,
   options?: GuardedTextOptions,
 ): string {
   return new GuardedText(policies, spoke, options).end(text);
@@ -365,7 +365,7 @@ export function guardFound(
   text: string,
   found: readonly Found[],
   policies: readonly GuardPolicy[],
-  spoke: GuardSpoke,
+  spoke: GuardFinding,
   options?: GuardedTextOptions,
 ): string {
   return found.length === 0 ? text : new GuardedText([], spoke, options).replay(text, found, policies);

@@ -5,7 +5,7 @@ import type { AccessToken } from "../core/identity.ts";
 import { loginKey } from "../core/login.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { authenticate } from "./authenticate.ts";
-import { demandAddress } from "./client-address.ts";
+import { requireAddress } from "./client-address.ts";
 import type { Logins } from "./logins.ts";
 import { membershipsOf } from "./memberships.ts";
 
@@ -28,7 +28,7 @@ export function identify(
   if (login !== null) return identifyLogin(login, snapshot, logins, nowMs, onKnown);
   const token = authenticate(authorization, snapshot, nowMs);
   onKnown(token);
-  demandAddress(token, address);
+  requireAddress(token, address);
   return token;
 }
 

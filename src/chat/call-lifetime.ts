@@ -12,7 +12,7 @@ import type { CallClock } from "./call-clock.ts";
 import { CallDeadline } from "./call-deadline.ts";
 import type { CallRecorder } from "./call-recorder.ts";
 import type { ContentKeeper } from "./content-keeper.ts";
-import type { CallUnderWay, ChatContext } from "./context.ts";
+import type { InFlightCall, ChatContext } from "./context.ts";
 
 export class CallLifetime {
   readonly deadline: CallDeadline;
@@ -29,7 +29,7 @@ export class CallLifetime {
   /** The request whose conversation another thread holds; `null` when there is none. */
   #held: ChatRequest | null = null;
   /** The call's place among the calls in flight; `null` when it has none. */
-  #place: CallUnderWay | null = null;
+  #place: InFlightCall | null = null;
   #ledgerEntry: OpenEntry | null = null;
   #isPublished = false;
   #written: Promise<void> | null = null;
@@ -54,7 +54,7 @@ export class CallLifetime {
    * `gateway_overloaded`.
    */
   enter(tenantId: string, bounds: ServerLimits): void {
-    const place: CallUnderWay = { tenantId, abandon: this.abandon };
+    const place: InFlightCall = { tenantId, abandon: this.abandon };
     this.#context.traffic.enter(place, bounds);
     this.#place = place;
   }

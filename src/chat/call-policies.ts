@@ -7,7 +7,7 @@ import type { ChatRequest, Message } from "../core/chat.ts";
 import type { GatewayError } from "../core/errors.ts";
 import type { Principal } from "../core/identity.ts";
 import type { Policy, PolicyCaller, PolicyTarget, ProjectPolicies } from "../core/policy.ts";
-import type { PolicyTouch } from "../core/record.ts";
+import type { PolicyOutcome } from "../core/record.ts";
 import { TooMuchWork, withinWork } from "../auth/work-meter.ts";
 import { guardedAnswer, charactersOfAnswer, visitAnswer } from "./guard-answer.ts";
 import { blockedError, violation } from "./policy-violation.ts";
@@ -33,7 +33,7 @@ export interface PolicyCall {
   readonly clientIp: () => string;
   readonly now: () => number;
   /** Collects the outcomes of the policies. */
-  readonly touches: PolicyTouch[];
+  readonly touches: PolicyOutcome[];
   /** `null` when guards search in this thread, however long it takes. */
   readonly looking: Looking | null;
   /** Absent when no other thread holds the conversation. */
@@ -42,7 +42,7 @@ export interface PolicyCall {
 
 interface Judgement {
   readonly refusal: GatewayError | null;
-  readonly touches: readonly PolicyTouch[];
+  readonly touches: readonly PolicyOutcome[];
 }
 
 export class CallPolicies {
@@ -270,7 +270,7 @@ export class CallPolicies {
   }
 
   /** Records each policy and effect once. */
-  readonly note = (touches: readonly PolicyTouch[]): void => {
+  readonly note = (touches: readonly PolicyOutcome[]): void => {
     const { touches: record } = this.#call;
     for (const touch of touches)
       if (!record.some(({ name, effect }) => name === touch.name && effect === touch.effect)) record.push(touch);
@@ -338,7 +338,7 @@ export class CallPolicies {
   }
 
   #judge(policies: readonly Policy[], request: ChatRequest, target: PolicyTarget | null): Judgement {
-    let touches: PolicyTouch[] | null = null;
+    let touches: PolicyOutcome[] | null = null;
     for (const policy of policies) {
       if (policy.rule === null || !this.#concerns(policy, target)) continue;
       const failure = this.#denies(policy, request, target);

@@ -9,9 +9,9 @@ import {
   type Attempt,
   type CallCost,
   type CallRecord,
-  type LimitTouch,
+  type LimitOutcome,
   MAX_END_USER,
-  type PolicyTouch,
+  type PolicyOutcome,
 } from "../core/record.ts";
 import type { ToolRun } from "../core/tool.ts";
 import type { TraceContext } from "../core/trace.ts";
@@ -125,12 +125,12 @@ export class CallRecorder {
   }
 
   /** The limits of the call keep the list up to date. */
-  limitedBy(limits: readonly LimitTouch[]): void {
+  limitedBy(limits: readonly LimitOutcome[]): void {
     this.#record.limits = limits;
   }
 
   /** The policies of the call keep the list up to date. */
-  policedBy(policies: readonly PolicyTouch[]): void {
+  policedBy(policies: readonly PolicyOutcome[]): void {
     this.#record.policies = policies;
   }
 

@@ -5,7 +5,7 @@ import type { CancelSignal } from "../core/cancellation.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Principal } from "../core/identity.ts";
-import type { CallRecord, LimitTouch, PolicyTouch } from "../core/record.ts";
+import type { CallRecord, LimitOutcome, PolicyOutcome } from "../core/record.ts";
 import { type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
 import type { Target } from "../core/target.ts";
 import { type TraceHeaders, traceHeaders } from "../core/trace.ts";
@@ -85,7 +85,7 @@ export class Call {
   #limitsOf({ params }: ChatRequest, { tenantId, projectId, tokenId }: Principal): LimitedCall | null {
     const caller = this.snapshot.limitRules.forCaller(tenantId, projectId, tokenId);
     if (caller === null) return null;
-    const outcomes: LimitTouch[] = [];
+    const outcomes: LimitOutcome[] = [];
     this.recorder.limitedBy(outcomes);
     return new LimitedCall({
       caller,
@@ -102,7 +102,7 @@ export class Call {
     const { guards, longRequests } = this.context;
     const policies = this.snapshot.policies.of(tenantId, projectId);
     if (policies === null) return null;
-    const outcomes: PolicyTouch[] = [];
+    const outcomes: PolicyOutcome[] = [];
     this.recorder.policedBy(outcomes);
     return new CallPolicies(policies, {
       sent,

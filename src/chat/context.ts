@@ -4,7 +4,7 @@ import type { LimitStore } from "../admission/limit-store.ts";
 import type { OnCharged } from "../admission/thresholds.ts";
 import type { Clock } from "../core/clock.ts";
 import type { GatewayError } from "../core/errors.ts";
-import type { CredentialLender } from "../core/credential.ts";
+import type { CredentialProvider } from "../core/credential.ts";
 import type { ServerLimits, Snapshot } from "../core/snapshot.ts";
 import type { Tracing } from "../core/trace.ts";
 import type { Events } from "../core/event.ts";
@@ -28,7 +28,7 @@ export interface ChatContext {
   /** Providers by family. */
   readonly providers: ReadonlyMap<string, Provider>;
   readonly upstream: UpstreamClient;
-  readonly credentials: CredentialLender;
+  readonly credentials: CredentialProvider;
   readonly logins: Logins;
   readonly observer: Observer;
   /** `null` when no integration receives traces. */
@@ -63,7 +63,7 @@ export interface Routing {
 }
 
 /** A call in flight. */
-export interface CallUnderWay {
+export interface InFlightCall {
   readonly tenantId: string;
   /** Ends everything that the call has in flight; its client receives the reason. */
   abandon(reason: GatewayError): void;
@@ -75,7 +75,7 @@ export interface Traffic {
    * Takes a place among the calls in flight, and among those of the tenant. Throws `shutting_down`, `stale_snapshot` or
    * `gateway_overloaded`.
    */
-  enter(call: CallUnderWay, bounds: Pick<ServerLimits, "maxConcurrentCalls" | "maxConcurrentCallsPerTenant">): void;
+  enter(call: InFlightCall, bounds: Pick<ServerLimits, "maxConcurrentCalls" | "maxConcurrentCallsPerTenant">): void;
   /** Releases the place. */
-  leave(call: CallUnderWay): void;
+  leave(call: InFlightCall): void;
 }

@@ -2,7 +2,7 @@
 // estimated prompt and the bound of the answer, for each choice, at the current price. `usedOf` computes what the
 // attempt has used.
 import { costBound } from "../accounting/cost.ts";
-import type { Demand, Used } from "../admission/call-admission.ts";
+import type { ReservationEstimate, Used } from "../admission/call-admission.ts";
 import type { Usage } from "../core/chat.ts";
 import { countedTokens } from "../core/usage.ts";
 import { countedCost, countedPrice, type PricedCall } from "./call-price.ts";
@@ -17,7 +17,7 @@ export function demandOf(
   { request }: FittedRequest,
   resolved: Attempted,
   call: PricedCall & Pick<Call, "mayPrice">,
-): Demand {
+): ReservationEstimate {
   const { n = 1, max_completion_tokens: asked = request.params.max_tokens } = request.params;
   let prompt: number | null = null;
   return {

@@ -276,7 +276,7 @@ async function explainedLimits(
     deployed,
   });
   return Promise.all(
-    accounts.map(async (account) => explainedAccount(account, await context.limits.standing(account), demand)),
+    accounts.map(async (account) => explainedAccount(account, await context.limits.status(account), demand)),
   );
 }
 

@@ -7,7 +7,7 @@ import { GatewayError } from "../core/errors.ts";
 import type { Principal } from "../core/identity.ts";
 import { describe, isObject, type Json } from "../core/json.ts";
 import { COMMON, type CommonParameter, NEVER_UNSUPPORTED } from "../core/params.ts";
-import type { ParameterFate } from "../core/record.ts";
+import type { ParameterDisposition } from "../core/record.ts";
 import { type Target, targetName } from "../core/target.ts";
 import type { Provider } from "../providers/provider.ts";
 import { fitConversation } from "./fit-conversation.ts";
@@ -24,7 +24,7 @@ export interface FittedRequest {
   readonly request: ChatRequest;
   /** Parameters by the names that the caller used, and members of the conversation such as `messages[].name`. */
   readonly dropped: readonly string[];
-  readonly fates: Readonly<Record<string, ParameterFate>>;
+  readonly fates: Readonly<Record<string, ParameterDisposition>>;
 }
 
 const MAX_STOP_SEQUENCES = 4;
@@ -197,8 +197,12 @@ function fitParams(
   provider: Provider,
   target: Target,
   settings: FitSettings,
-): { readonly params: ChatParams; readonly dropped: readonly string[]; readonly fates: Record<string, ParameterFate> } {
-  const fates: Record<string, ParameterFate> = {};
+): {
+  readonly params: ChatParams;
+  readonly dropped: readonly string[];
+  readonly fates: Record<string, ParameterDisposition>;
+} {
+  const fates: Record<string, ParameterDisposition> = {};
   const unwanted = new Map<CommonParameter, string>();
   const unsupported = new Map<CommonParameter, string>();
   const silent: CommonParameter[] = [];

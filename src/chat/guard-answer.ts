@@ -1,6 +1,6 @@
 // An answer under guards: the whole one at once, a stream text by text over a window (decisions 3.3). What is the same text to a client is one window: the content
 // of a choice, its reasoning, the arguments of each of its calls. Log probabilities would spell out what is masked, and are left out.
-import { GuardedText, type GuardPolicy, type GuardSpoke } from "../auth/guarded-text.ts";
+import { GuardedText, type GuardPolicy, type GuardFinding } from "../auth/guarded-text.ts";
 import type { ChatChunk, ChunkDelta, ReasoningDetail } from "../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { isProtocolWord } from "./guard-words.ts";
@@ -71,7 +71,7 @@ export function visitAnswer(answer: WholeAnswer, guard: TextGuard): void {
 export function guardedAnswer(
   answer: WholeAnswer,
   guards: readonly GuardPolicy[],
-  spoke: GuardSpoke,
+  spoke: GuardFinding,
   ahead: LookedAt | null,
 ): WholeAnswer {
   try {
@@ -85,7 +85,7 @@ export function guardedAnswer(
 export function answerUnder(
   guards: readonly GuardPolicy[],
   answer: WholeAnswer,
-  spoke: GuardSpoke,
+  spoke: GuardFinding,
   ahead: LookedAt | null,
 ): WholeAnswer {
   const body = mapAnswer(answer, textGuard(guards, spoke, ahead));
@@ -115,7 +115,7 @@ export class StreamGuard {
   /** Log probabilities may not leave. */
   readonly withholdsLogprobs: boolean;
   readonly #guards: readonly GuardPolicy[];
-  readonly #spoke: GuardSpoke;
+  readonly #spoke: GuardFinding;
   readonly #whole: TextGuard;
   readonly #texts = new Map<string, GuardedText>();
   /** By choice: what the reasoning blocks look like whose text is under way. */
@@ -123,7 +123,7 @@ export class StreamGuard {
   readonly #names = new Map<string, string>();
   #isAbandoned = false;
 
-  constructor(guards: readonly GuardPolicy[], spoke: GuardSpoke) {
+  constructor(guards: readonly GuardPolicy[], spoke: GuardFinding) {
     this.#guards = guards;
     this.#spoke = spoke;
     this.#whole = textGuard(guards, spoke);

@@ -7,7 +7,7 @@ import {
   type GuardedTextOptions,
   guardFound,
   type GuardPolicy,
-  type GuardSpoke,
+  type GuardFinding,
   guardText,
 } from "../auth/guarded-text.ts";
 import type { ChatParams, ChatRequest, Message } from "../core/chat.ts";
@@ -114,7 +114,11 @@ export interface LookedAt extends Readonly<Record<"words" | "json", ReadonlyMap<
 }
 
 /** Throws BlockedText where a guard has not looked ahead in its time, and blocks for that. */
-export function textGuard(guards: readonly GuardPolicy[], spoke: GuardSpoke, ahead: LookedAt | null = null): TextGuard {
+export function textGuard(
+  guards: readonly GuardPolicy[],
+  spoke: GuardFinding,
+  ahead: LookedAt | null = null,
+): TextGuard {
   if (ahead !== null && ahead.unlooked.size > 0) demandLooked(guards, spoke, ahead);
   const guard = (text: string, kind: "words" | "json", across?: readonly Found[]): string => {
     if (text === "") return text;
@@ -240,7 +244,7 @@ export function mapMessage(message: Json, guard: TextGuard, kindOf: KindOf): Jso
 export const UNLOOKED = "the guard could not check the text within its time limit";
 
 /** Throws BlockedText for a guard that has to have looked, and has not. */
-function demandLooked(guards: readonly GuardPolicy[], spoke: GuardSpoke, { unlooked }: LookedAt): void {
+function demandLooked(guards: readonly GuardPolicy[], spoke: GuardFinding, { unlooked }: LookedAt): void {
   for (const policy of guards) {
     if (!unlooked.has(policy)) continue;
     spoke(policy, UNLOOKED);

@@ -1,6 +1,6 @@
 // One request, top to bottom: authenticate, refuse what the token alone forbids, parse, authorize, prepare what may answer, complete, reply. Each step is a file of its name; errors of all of
 // them leave by one door.
-import { authorize, demandInference } from "../auth/authorize.ts";
+import { authorize, requireInference } from "../auth/authorize.ts";
 import { identify } from "../auth/identify.ts";
 import type { CallOptions, ChatRequest } from "../core/chat.ts";
 import type { Permission } from "../core/identity.ts";
@@ -38,7 +38,7 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
     const token = known instanceof Promise ? await known : known;
     const explains = asksToExplain(http.headers);
     const showsCost = isOn(http.headers.get("x-gateway-cost"), "x-gateway-cost");
-    demandInference(token, explains ? NEEDED_TO_EXPLAIN : NOTHING_NEEDED, snapshot);
+    requireInference(token, explains ? NEEDED_TO_EXPLAIN : NOTHING_NEEDED, snapshot);
     lifetime.enter(token.tenantId, snapshot.limits);
 
     const { limits } = snapshot;

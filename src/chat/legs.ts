@@ -1,13 +1,13 @@
 // The stages of a call, in the form that the plan needs: the targets of its route or its one model, then its own
 // fallbacks, then those of its route. Each candidate has the route that serves it, and everything that depends on a
 // route (limits, policies, settings, retries, timeouts, the record, the answer) is read from there.
-import { demandEnabled } from "../auth/enabled-models.ts";
-import { demandTarget } from "../auth/narrowing.ts";
+import { requireEnabled } from "../auth/enabled-models.ts";
+import { requireTarget } from "../auth/token-restrictions.ts";
 import type { GuardPolicy } from "../auth/guarded-text.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { PolicyTarget } from "../core/policy.ts";
-import type { PolicyTouch } from "../core/record.ts";
+import type { PolicyOutcome } from "../core/record.ts";
 import type { Principal } from "../core/identity.ts";
 import {
   DEFAULT_RETRIES,
@@ -19,7 +19,7 @@ import {
 } from "../core/route.ts";
 import { fingerprint } from "../credentials/fingerprint.ts";
 import { compileFallback } from "../routing/compile-routes.ts";
-import type { Candidate, Leg } from "../routing/plan.ts";
+import type { Candidate, Stage } from "../routing/plan.ts";
 import { contextWindowFallback, resolveRoute, splitModel } from "../routing/resolve-route.ts";
 import type { Call } from "./call.ts";
 import type { CallDeadline } from "./call-deadline.ts";
@@ -62,7 +62,7 @@ export interface RouteCandidate extends Candidate {
   /** Throws GatewayError where this caller may not call this target (promise 3.4). */
   permit(): void;
   /** The outcomes of policies for this target so far. */
-  spoken(): readonly PolicyTouch[];
+  spoken(): readonly PolicyOutcome[];
   /**
    * Returns the client's own request in the form that this target accepts. Throws GatewayError where it cannot accept
    * it.
@@ -70,7 +70,7 @@ export interface RouteCandidate extends Candidate {
   ready(): Ready;
 }
 
-export type RouteLeg = Leg<RouteCandidate>;
+export type RouteLeg = Stage<RouteCandidate>;
 
 export interface Prepared {
   readonly legs: readonly RouteLeg[];
@@ -383,11 +383,11 @@ function candidateOf(
   const deployment = deploymentOf(request, target);
   const deployed = deployment === null ? null : `${target.providerId}:${deployment}`;
   const permit = (): void => {
-    demandEnabled(call.snapshot, principal, target.name);
-    demandTarget(principal.narrowing, route, target, covered);
+    requireEnabled(call.snapshot, principal, target.name);
+    requireTarget(principal.narrowing, route, target, covered);
     if (deployed !== null) {
-      demandEnabled(call.snapshot, principal, deployed);
-      demandTarget(principal.narrowing, route, { name: deployed }, false);
+      requireEnabled(call.snapshot, principal, deployed);
+      requireTarget(principal.narrowing, route, { name: deployed }, false);
     }
     if (policies === null) return;
     judged ??= judgedAt(policies, place, deployment, requestForTarget(request, target, route));
@@ -455,7 +455,7 @@ function judgedAt(
 }
 
 const NO_GUARDS: readonly GuardPolicy[] = [];
-const NO_TOUCHES: readonly PolicyTouch[] = [];
+const NO_TOUCHES: readonly PolicyOutcome[] = [];
 
 /**
  * Credentials and addresses that a caller sends have their own health: a wrong key or an unreachable address of one

@@ -1,5 +1,5 @@
 // Adds to a target the credential with which it is called, without a wait where nothing has to be exchanged.
-import type { LendContext, RefusalReason } from "../core/credential.ts";
+import type { ResolveContext, RefusalReason } from "../core/credential.ts";
 import type { Credential } from "../core/target.ts";
 import type { Call } from "./call.ts";
 import type { Resolved } from "./resolve.ts";
@@ -7,7 +7,7 @@ import type { Resolved } from "./resolve.ts";
 /** Throws GatewayError `upstream_authentication` or `credential_rejected`, or the signal's reason. */
 export function lendCredential(resolved: Resolved, call: Call): Resolved | Promise<Resolved> {
   if (resolved.credentials.length === 0) return resolved;
-  const lent = call.context.credentials.lend(resolved.credentials, lendContext(resolved, call));
+  const lent = call.context.credentials.resolve(resolved.credentials, lendContext(resolved, call));
   return lent instanceof Promise
     ? call.clock.waiting(lent).then((credential) => withCredential(resolved, credential))
     : withCredential(resolved, lent);
@@ -23,7 +23,7 @@ export function returnRefused(
     call.context.credentials.refused(target.credential, reason, lendContext({ target, provider }, call));
 }
 
-function lendContext({ target, provider }: Pick<Resolved, "target" | "provider">, call: Call): LendContext {
+function lendContext({ target, provider }: Pick<Resolved, "target" | "provider">, call: Call): ResolveContext {
   return { providerId: target.providerId, label: provider.label, signal: call.signal };
 }
 

@@ -1,6 +1,6 @@
 // Where guards look at texts: here, at once, what is little work, and in a thread beside what could keep other callers waiting. Which of the two a text needs is
 // known by doing it: a look that turns out to be long is given up, and begun anew there.
-import { BlockedText, type GuardPolicy, type GuardSpoke } from "../auth/guarded-text.ts";
+import { BlockedText, type GuardPolicy, type GuardFinding } from "../auth/guarded-text.ts";
 import { type Matches, type Texts, workOfGuards } from "../auth/guard-search.ts";
 import { type PackedTexts, packTexts } from "../auth/packed-texts.ts";
 import { TooMuchWork, withinWork } from "../auth/work-meter.ts";
@@ -67,7 +67,7 @@ export class Looking {
   }
 
   /** The chunks of one stream under guards. */
-  stream(guards: readonly GuardPolicy[], spoke: GuardSpoke): StreamUnderGuards {
+  stream(guards: readonly GuardPolicy[], spoke: GuardFinding): StreamUnderGuards {
     const work = workOfGuards(guards);
     return work <= MOST_WORK_HERE
       ? chunksHere(guards, spoke, work)
@@ -105,7 +105,7 @@ const MOST_WORK_HERE = 2000;
 /** Steps that the chunks of one read may take at once. */
 const STEPS_AT_ONCE = 400_000;
 
-function chunksHere(guards: readonly GuardPolicy[], spoke: GuardSpoke, work: number): StreamUnderGuards {
+function chunksHere(guards: readonly GuardPolicy[], spoke: GuardFinding, work: number): StreamUnderGuards {
   const guarded = new GuardedChunks(guards, spoke);
   const longest = Math.max(1, Math.floor(STEPS_AT_ONCE / Math.max(1, work)));
   const inTurns = async (chunks: readonly ChatChunk[]): Promise<readonly ChatChunk[]> => {
@@ -134,7 +134,7 @@ function chunksHere(guards: readonly GuardPolicy[], spoke: GuardSpoke, work: num
 
 function chunksAway(
   guards: readonly GuardPolicy[],
-  spoke: GuardSpoke,
+  spoke: GuardFinding,
   threads: GuardThreads,
   asker: Asker,
 ): StreamUnderGuards {
@@ -157,7 +157,7 @@ function chunksAway(
   return { take: (chunks) => give(chunks, false), end: () => give([], true), close: () => stream.close() };
 }
 
-function passUnlooked(policy: GuardPolicy, spoke: GuardSpoke): void {
+function passUnlooked(policy: GuardPolicy, spoke: GuardFinding): void {
   spoke(policy, UNLOOKED);
   if (policy.mode === "enforce" && policy.guard.onError === "block")
     throw blockedError(new BlockedText(policy, UNLOOKED));

@@ -4,14 +4,14 @@
 // and 3.4).
 import type { ChatRequest } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
-import type { Narrowing } from "../core/identity.ts";
+import type { TokenRestrictions } from "../core/identity.ts";
 import type { JsonObject } from "../core/json.ts";
 
 const HEADERS = ["extra_headers", "headers"] as const;
 const ADDRESSES = ["base_url", "api_base"] as const;
 
 /** Throws `permission_required` with the path. */
-export function demandNoHeaders({ options, source }: ChatRequest, narrowing: Narrowing | null): void {
+export function demandNoHeaders({ options, source }: ChatRequest, narrowing: TokenRestrictions | null): void {
   if (narrowing === null || !options.needs.has("byo_endpoint")) return;
   if (options.baseUrl === null && Object.keys(options.headers).length > 0)
     throw refused(HEADERS.find((name) => source.members.has(name)) ?? "headers");

@@ -1,5 +1,5 @@
 // Assembles what one process knows of its upstreams.
-import type { TargetStanding } from "../observe/metrics/metrics.ts";
+import type { TargetStatus } from "../observe/metrics/metrics.ts";
 import { openConcurrency } from "../routing/concurrency.ts";
 import { type BreakerChange, openHealth } from "../routing/health.ts";
 import { openHedging } from "../routing/hedging.ts";
@@ -11,7 +11,7 @@ export function openRouting(random: () => number, onBreaker?: (change: BreakerCh
 }
 
 /** Returns the status of the operator's own targets, without those that callers bring with a request. */
-export function targetStandings({ health, concurrency }: Routing, nowMs: number): readonly TargetStanding[] {
+export function targetStandings({ health, concurrency }: Routing, nowMs: number): readonly TargetStatus[] {
   return health
     .snapshot(nowMs)
     .filter(({ key }) => !key.includes(" "))

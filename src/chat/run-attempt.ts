@@ -6,7 +6,7 @@ import type { Admitted } from "../admission/call-admission.ts";
 import type { LimitedCall } from "../admission/limited-call.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
 import type { Attempt } from "../core/record.ts";
-import type { Turn } from "../routing/concurrency.ts";
+import type { QueueOutcome } from "../routing/concurrency.ts";
 import type { Outcome } from "../routing/health.ts";
 import { type AttemptEnd, outcomeAfter } from "../routing/verdict.ts";
 import { AttemptLifetime } from "./attempt-lifetime.ts";
@@ -306,7 +306,7 @@ function enterPlace(
   const { maxConcurrency: max } = target;
   if (max === null) return null;
   const leave = (): void => concurrency.leave(key);
-  let turn: (came: Turn) => void = () => {};
+  let turn: (came: QueueOutcome) => void = () => {};
   const entered = concurrency.enter(key, call.record.tenantId ?? "", max, route.queue.max, (came) => turn(came));
   if (entered === "entered") return leave;
   const full = new GatewayError(

@@ -19,7 +19,7 @@ import type { Configured } from "../core/configured.ts";
 import { GatewayError } from "../core/errors.ts";
 import { PERMISSIONS, type Principal, ROLES } from "../core/identity.ts";
 import type { Policy, PolicyTarget } from "../core/policy.ts";
-import type { PolicyTouch } from "../core/record.ts";
+import type { PolicyOutcome } from "../core/record.ts";
 import { splitName } from "../routing/compile-routes.ts";
 import { toldCost } from "../auth/guard-search.ts";
 import { compileGuard } from "../auth/policy-guard.ts";
@@ -67,7 +67,7 @@ type Sample = z.output<typeof sampleSchema>;
 interface Spoken {
   readonly policy: string;
   readonly mode: Policy["mode"];
-  readonly effect: PolicyTouch["effect"];
+  readonly effect: PolicyOutcome["effect"];
   readonly at: string;
   readonly why: string;
 }
@@ -229,7 +229,7 @@ function spokenBy(
 ): readonly Spoken[] {
   const spoke: Spoken[] = [];
   const looked = (at: string, look: (policies: CallPolicies) => void): void => {
-    const touches: PolicyTouch[] = [];
+    const touches: PolicyOutcome[] = [];
     try {
       look(
         new CallPolicies(projectPolicies([policy]), {

@@ -91,17 +91,17 @@ export function googleServiceAccount(
 }
 
 /** Resolves stored credentials to what goes on the wire. src/credentials has the only implementation. */
-export interface CredentialLender {
+export interface CredentialProvider {
   /**
    * Chooses one of them by weight, and avoids those that were recently refused as long as there is another. Returns a
    * value instead of a promise where nothing has to be exchanged. Throws GatewayError.
    */
-  lend(stored: readonly StoredCredential[], context: LendContext): Credential | Promise<Credential>;
+  resolve(stored: readonly StoredCredential[], context: ResolveContext): Credential | Promise<Credential>;
   /**
    * Reports that the provider refused the credential. It is avoided for a while, and an exchanged token is not used
    * again.
    */
-  refused(credential: Credential, reason: RefusalReason, context: LendContext): void;
+  refused(credential: Credential, reason: RefusalReason, context: ResolveContext): void;
 }
 
 /**
@@ -109,7 +109,7 @@ export interface CredentialLender {
  */
 export type RefusalReason = "authentication" | "quota";
 
-export interface LendContext {
+export interface ResolveContext {
   /** The provider's id in the configuration; `label` is its name in messages. */
   readonly providerId: string;
   readonly label: string;

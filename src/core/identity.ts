@@ -105,11 +105,11 @@ export interface Principal {
   readonly role: Role;
   readonly permissions: ReadonlySet<Permission>;
   /** `null` when the token has no restrictions. */
-  readonly narrowing: Narrowing | null;
+  readonly narrowing: TokenRestrictions | null;
 }
 
 /** What a token may call, where it is restricted to models, to routes or to both (promises 2.4 and 3.4). */
-export interface Narrowing {
+export interface TokenRestrictions {
   /** Whether a request may name this route. */
   permitsRoute(name: string): boolean;
   /** Whether the token may call any configured target of this route through the route. */

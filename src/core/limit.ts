@@ -61,7 +61,7 @@ export interface Account {
 }
 
 /** Where an attempt goes. */
-export interface LimitedPlace {
+export interface LimitedTarget {
   readonly route: string;
   readonly provider: string;
   /** `<provider>:<model_name>`. */
@@ -78,7 +78,7 @@ export interface CallerLimits {
    * `user` is the end user that the request names, `null` when it names none. The accounts are in the order of the
    * rules.
    */
-  accountsAt(place: LimitedPlace, user: string | null): readonly Account[];
+  accountsAt(place: LimitedTarget, user: string | null): readonly Account[];
 }
 
 /** All configured limits and budgets, indexed so that those of a call are found quickly. */

@@ -10,7 +10,7 @@ import type { TraceContext } from "./trace.ts";
 export type UsageSource = "provider" | "estimated";
 
 /** What became of a field of the request: its disposition. */
-export type ParameterFate = "native" | "mapped" | "emulated" | "dropped" | "passed";
+export type ParameterDisposition = "native" | "mapped" | "emulated" | "dropped" | "passed";
 
 export interface Attempt {
   /** The provider's id in the configuration. */
@@ -78,7 +78,7 @@ export interface CountedHere extends Pick<LimitRule, "kind" | "window"> {
 }
 
 /** The outcome of one limit or budget that applied. */
-export interface LimitTouch {
+export interface LimitOutcome {
   readonly id: string;
   /** The value of the scope where each value has an account of its own; otherwise empty. */
   readonly value: string;
@@ -100,7 +100,7 @@ export interface LimitTouch {
  * The outcome of a policy that took effect. It is `denied` even where another target took the call; `failed` means that
  * its rule could not be evaluated.
  */
-export interface PolicyTouch {
+export interface PolicyOutcome {
   readonly name: string;
   readonly effect: "denied" | "would_deny" | "masked" | "failed";
   /** Why its rule could not be evaluated; this text is for the log only. */
@@ -150,7 +150,7 @@ export interface CallRecord {
    * credential.
    */
   readonly errorDetail: string | null;
-  readonly fates: Readonly<Record<string, ParameterFate>>;
+  readonly fates: Readonly<Record<string, ParameterDisposition>>;
   readonly messages: MessageStatistics | null;
   readonly attempts: readonly Attempt[];
   /** The number of rounds; 1 when the gateway ran no tools. */
@@ -182,8 +182,8 @@ export interface CallRecord {
    * (promise 4.8).
    */
   readonly callerCost: CallCost | null;
-  readonly limits: readonly LimitTouch[];
-  readonly policies: readonly PolicyTouch[];
+  readonly limits: readonly LimitOutcome[];
+  readonly policies: readonly PolicyOutcome[];
   readonly warnings: readonly string[];
   /** The client disconnected before the answer was complete. */
   readonly cancelled: boolean;
@@ -199,6 +199,6 @@ export interface CallRecord {
  * Whether the call was not authenticated. The number of such calls has no bound, so that only a few of them are logged
  * and integrations receive none.
  */
-export function isOfStranger({ tokenId }: Pick<CallRecord, "tokenId">): boolean {
+export function isUnauthenticated({ tokenId }: Pick<CallRecord, "tokenId">): boolean {
   return tokenId === null;
 }

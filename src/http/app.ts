@@ -2,11 +2,11 @@
 import { Hono } from "hono";
 import type { Context } from "hono";
 import { clientAddress, isOnThisMachine } from "../auth/client-address.ts";
-import { demandMoreThanOps, runsGateway } from "../auth/grants.ts";
+import { requireMoreThanOps, runsGateway } from "../auth/grants.ts";
 import { identify } from "../auth/identify.ts";
 import type { Logins } from "../auth/logins.ts";
 import type { LimitStore } from "../admission/limit-store.ts";
-import { narrowingOf, permitsRoute } from "../auth/narrowing.ts";
+import { restrictionsOf, permitsRoute } from "../auth/token-restrictions.ts";
 import { baseHeaders, corsHeaders, errorResponse } from "../chat/reply-headers.ts";
 import type { Clock } from "../core/clock.ts";
 import { asGatewayError, GatewayError } from "../core/errors.ts";
@@ -18,9 +18,9 @@ import type { JsonObject } from "../core/json.ts";
 import type { Route } from "../core/route.ts";
 import { type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
 import { listCapabilities } from "../providers/capability-listing.ts";
-import type { TargetStanding } from "../observe/metrics/metrics.ts";
+import type { TargetStatus } from "../observe/metrics/metrics.ts";
 import { namedRoutes, routesFor } from "../routing/resolve-route.ts";
-import type { DocumentWorld } from "./admin/document-rule.ts";
+import type { DocumentDependencies } from "./admin/document-rule.ts";
 import type { ToolServers } from "../mcp/tool-servers.ts";
 import type { AdminCalls } from "./admin/call-shapes.ts";
 import type { AdminContents, AdminStore } from "./admin/operation.ts";
@@ -47,7 +47,7 @@ export interface AppContext {
   /** Null while the gateway is ready, otherwise the reason why it is not. */
   notReady(): string | null;
   callsInFlight(): number;
-  targets(): readonly TargetStanding[];
+  targets(): readonly TargetStatus[];
   /** What calls depend on, for `/readyz?verbose`. */
   dependencies?(): JsonObject;
   readonly refuseUnserved: RefuseUnserved;
@@ -55,10 +55,10 @@ export interface AppContext {
   readonly admin?: AdminSources;
 }
 
-export interface AdminSources extends DocumentWorld {
+export interface AdminSources extends DocumentDependencies {
   readonly store: AdminStore;
   /** `null` when no limits are counted in this process. */
-  readonly limits: Pick<LimitStore, "standing"> | null;
+  readonly limits: Pick<LimitStore, "status"> | null;
   /** `null` when no calls are stored. */
   readonly calls: AdminCalls | null;
   /** `null` when no content is stored. */
@@ -186,13 +186,13 @@ function serveListings(
 ): void {
   const demandToken = async (c: Context<AppEnv>): Promise<AccessToken> => {
     const token = await authenticated(c, context);
-    demandMoreThanOps(token);
+    requireMoreThanOps(token);
     return token;
   };
   const viewOf = (token: AccessToken): ListingView => ({
     snapshot: snapshotSeenBy(context.snapshot(), token),
     scope: token,
-    narrowing: narrowingOf(token),
+    narrowing: restrictionsOf(token),
     nowMs: context.clock.now(),
   });
   for (const path of MODEL_PATHS) {
@@ -245,7 +245,7 @@ async function authenticated(c: Context<AppEnv>, context: AppContext): Promise<A
 }
 
 function callableRoutes(token: AccessToken, context: AppContext): readonly Route[] {
-  const narrowing = narrowingOf(token);
+  const narrowing = restrictionsOf(token);
   const snapshot = context.snapshot();
   return namedRoutes(routesFor(snapshot, token)).filter(
     (route) => permitsRoute(narrowing, route) && mayAnswer(route, snapshot, token),
@@ -262,7 +262,7 @@ function mayAnswer({ targets, fallbacks }: Route, snapshot: Snapshot, token: Acc
 
 /** Throws `model_not_found`. */
 function namedModel(id: string, token: AccessToken, context: AppContext): NamedModel {
-  const found = findModel(id, snapshotSeenBy(context.snapshot(), token), context.models, narrowingOf(token), token);
+  const found = findModel(id, snapshotSeenBy(context.snapshot(), token), context.models, restrictionsOf(token), token);
   if (found === null)
     throw new GatewayError(
       "model_not_found",

@@ -9,12 +9,12 @@ import type { OpenLedger } from "../store/open-ledger.ts";
 export function dependencies(
   source: Pick<SnapshotSource, "storeStanding" | "fingerprint">,
   limits: Pick<LimitStore, "away">,
-  ledger: Pick<OpenLedger, "standing">,
+  ledger: Pick<OpenLedger, "status">,
   replicas: Pick<ReplicaWatch, "others">,
 ): JsonObject {
   const { unreachedMs, problems } = source.storeStanding();
   const away = limits.away?.() ?? null;
-  const { fault, unshippedBytes, lost } = ledger.standing();
+  const { fault, unshippedBytes, lost } = ledger.status();
   return {
     database: { reached_ms_ago: Math.round(unreachedMs), problems: [...problems] },
     limit_store: {

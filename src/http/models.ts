@@ -7,7 +7,7 @@ import { priceAt, type PriceScope } from "../accounting/price-book.ts";
 import { isEnabled } from "../auth/enabled-models.ts";
 import { effectiveCapability } from "../core/capability.ts";
 import type { BlockType } from "../core/chat.ts";
-import type { Narrowing } from "../core/identity.ts";
+import type { TokenRestrictions } from "../core/identity.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Rate, Rates } from "../core/price.ts";
 import { COMMON_PARAMETERS } from "../core/params.ts";
@@ -43,7 +43,7 @@ function callableProviders(snapshot: Snapshot): readonly ProviderSettings[] {
 export interface ListingView {
   readonly snapshot: Snapshot;
   readonly scope: PriceScope;
-  readonly narrowing: Narrowing | null;
+  readonly narrowing: TokenRestrictions | null;
   readonly nowMs: number;
 }
 
@@ -70,7 +70,7 @@ export function findModel(
   id: string,
   snapshot: Snapshot,
   sources: ModelSources,
-  narrowing: Narrowing | null,
+  narrowing: TokenRestrictions | null,
   scope: PriceScope,
 ): NamedModel | null {
   const at = id.search(/[:/]/);

@@ -1,6 +1,6 @@
 // The calls in flight: bounded while the gateway serves, awaited at the end of the process, and cut when they do not
 // end.
-import type { CallUnderWay, Traffic } from "../chat/context.ts";
+import type { InFlightCall, Traffic } from "../chat/context.ts";
 import { GatewayError } from "../core/errors.ts";
 
 export interface OpenTraffic extends Traffic {
@@ -19,7 +19,7 @@ export interface OpenTraffic extends Traffic {
 
 /** `refusal` returns a message while the snapshot is too old to serve calls, otherwise null. */
 export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => string | null): OpenTraffic {
-  const calls = new Set<CallUnderWay>();
+  const calls = new Set<InFlightCall>();
   const ofTenant = new Map<string, number>();
   let draining = false;
   let emptied: (() => void) | null = null;

@@ -25,7 +25,7 @@ export interface FetchBounds {
   readonly maxCalls: number;
 }
 
-export interface FetchWorld {
+export interface FetchDependencies {
   readonly clock: Pick<Clock, "monotonic">;
   readonly upstream: UpstreamClient;
   /** Of the server's link: no other call uses its connections. */
@@ -62,7 +62,7 @@ export function boundedFetch({
   headers,
   pinned,
   bounds,
-}: FetchWorld): BoundedFetch {
+}: FetchDependencies): BoundedFetch {
   const maxAsked = bounds.maxCallBytes + FRAME_BYTES + ASIDE_BYTES;
   const unasked = openMeter(clock, {
     burst: 2 * bounds.maxMessageBytes,

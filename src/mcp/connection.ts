@@ -14,9 +14,9 @@ import type { TraceHeaders } from "../core/trace.ts";
 import { VERSION } from "../core/version.ts";
 import { faultOf, ToolFault } from "./faults.ts";
 import { openMeter } from "./meter.ts";
-import { type OpenedTransport, openTransport, type TransportKind, type TransportWorld } from "./transports.ts";
+import { type OpenedTransport, openTransport, type TransportKind, type TransportDependencies } from "./transports.ts";
 
-export interface ConnectionWorld extends TransportWorld {
+export interface ConnectionDependencies extends TransportDependencies {
   /** Called when the server says that its list has changed. */
   onListChanged(): void;
   /** Called once when the connection has ended, by itself or because it was closed here. */
@@ -70,7 +70,11 @@ const MAX_WORDS = 1000;
 const UNASKED = { burst: 2000, perSecond: 200 };
 
 /** Throws ToolFault. */
-export async function connect(server: ToolServer, world: ConnectionWorld, timeoutMs: number): Promise<ToolConnection> {
+export async function connect(
+  server: ToolServer,
+  world: ConnectionDependencies,
+  timeoutMs: number,
+): Promise<ToolConnection> {
   const { kind } = server.transport;
   if (kind !== "auto") return await connectBy(kind, server, world, timeoutMs);
   try {
@@ -85,7 +89,7 @@ export async function connect(server: ToolServer, world: ConnectionWorld, timeou
 async function connectBy(
   kind: TransportKind,
   server: ToolServer,
-  world: ConnectionWorld,
+  world: ConnectionDependencies,
   timeoutMs: number,
 ): Promise<ToolConnection> {
   const sdk = await import("@modelcontextprotocol/client");
@@ -123,7 +127,7 @@ async function connectBy(
 /** Runs before the client installs its own handlers: the client keeps existing handlers and calls them first. */
 function watch(
   client: Client,
-  world: ConnectionWorld,
+  world: ConnectionDependencies,
   opened: OpenedTransport,
   isEnd: (thrown: Error) => boolean,
 ): void {

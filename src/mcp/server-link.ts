@@ -5,13 +5,13 @@ import type { Clock } from "../core/clock.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { TraceHeaders } from "../core/trace.ts";
 import type { ToolDefinition, ToolResult, ToolServer } from "../core/tool.ts";
-import { type AboutServer, connect, type ConnectionWorld, type ToolConnection } from "./connection.ts";
+import { type AboutServer, connect, type ConnectionDependencies, type ToolConnection } from "./connection.ts";
 import { ToolFault } from "./faults.ts";
-import { openPlaces } from "./places.ts";
+import { openCallSlots } from "./call-slots.ts";
 import { readList } from "./tool-list.ts";
 import { readResult } from "./tool-results.ts";
 
-export interface LinkWorld extends Omit<ConnectionWorld, "onListChanged" | "onClosed"> {
+export interface LinkDependencies extends Omit<ConnectionDependencies, "onListChanged" | "onClosed"> {
   readonly clock: Clock;
   count(what: "connected" | "refused" | "lost"): void;
   /** Logs something about this server that operators should know. */
@@ -35,8 +35,8 @@ interface KnownList {
 
 export class ServerLink {
   readonly server: ToolServer;
-  readonly #world: LinkWorld;
-  readonly #places = openPlaces();
+  readonly #world: LinkDependencies;
+  readonly #places = openCallSlots();
   #connection: Promise<ToolConnection> | null = null;
   #listing: Promise<readonly ToolDefinition[]> | null = null;
   #list: KnownList | null = null;
@@ -48,7 +48,7 @@ export class ServerLink {
   #earlyEnds = 0;
   #notBeforeMs = Number.NEGATIVE_INFINITY;
 
-  constructor(server: ToolServer, world: LinkWorld) {
+  constructor(server: ToolServer, world: LinkDependencies) {
     this.server = server;
     this.#world = world;
     this.#usedAtMs = world.clock.monotonic();
@@ -181,7 +181,7 @@ export class ServerLink {
       return Promise.reject(
         new ToolFault("failed", "the program ended soon after each start, and is left alone for a while"),
       );
-    const world: ConnectionWorld = {
+    const world: ConnectionDependencies = {
       ...this.#world,
       onListChanged: () => (this.#listChanged = true),
       onClosed: () => {

@@ -24,7 +24,7 @@ export interface ToolServers {
     trace: TraceHeaders | null,
   ): Promise<ToolResult>;
   /** Connects as a call would and describes the server. Throws like `list`. */
-  test(server: ToolServer, signal: CancelSignal): Promise<ToolServerStanding>;
+  test(server: ToolServer, signal: CancelSignal): Promise<ToolServerStatus>;
   /**
    * `keys` are those of all configured servers: connections to servers that are no longer configured end with their
    * calls.
@@ -33,7 +33,7 @@ export interface ToolServers {
   close(): Promise<void>;
 }
 
-export interface ToolServerStanding {
+export interface ToolServerStatus {
   readonly transport: "streamable_http" | "sse" | "stdio";
   readonly protocolVersion: string;
   /** The name that the server gives itself; `null` when it gives none. */

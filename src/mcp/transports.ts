@@ -16,7 +16,7 @@ import { endRequestStreams } from "./request-streams.ts";
 
 export type TransportKind = "streamable_http" | "sse" | "stdio";
 
-export interface TransportWorld {
+export interface TransportDependencies {
   readonly clock: Pick<Clock, "monotonic">;
   readonly upstream: UpstreamClient;
   readonly tokens: OauthTokens;
@@ -56,7 +56,7 @@ const MAX_WORDS_LINE = 500;
 export async function openTransport(
   kind: TransportKind,
   server: ToolServer,
-  world: TransportWorld,
+  world: TransportDependencies,
   timeoutMs: number,
 ): Promise<OpenedTransport> {
   const { transport } = server;
@@ -68,7 +68,7 @@ async function openHttp(
   kind: TransportKind,
   to: HttpTransport,
   server: ToolServer,
-  world: TransportWorld,
+  world: TransportDependencies,
   timeoutMs: number,
 ): Promise<OpenedTransport> {
   const { SSEClientTransport, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
@@ -161,7 +161,11 @@ function secretsOf({ url, headers, oauth }: HttpTransport): readonly string[] {
   ];
 }
 
-async function openProgram(to: ProgramTransport, server: ToolServer, world: TransportWorld): Promise<OpenedTransport> {
+async function openProgram(
+  to: ProgramTransport,
+  server: ToolServer,
+  world: TransportDependencies,
+): Promise<OpenedTransport> {
   const { StdioClientTransport } = await import("@modelcontextprotocol/client/stdio");
   const transport = new StdioClientTransport({
     command: to.command,
@@ -201,7 +205,7 @@ function boundUnread(transport: Transport, maxMessages: number, onTooMuch: () =>
 }
 
 /** The stream has to be read to its end, because the program would block on a full pipe. */
-function tellWords(stream: NodeJS.ReadableStream | null, world: TransportWorld): void {
+function tellWords(stream: NodeJS.ReadableStream | null, world: TransportDependencies): void {
   let begun = "";
   stream?.on("data", (bytes: Buffer) => {
     const lines = (begun + bytes.toString("utf8")).split("\n");

@@ -6,9 +6,9 @@ import {
   type Attempt,
   type CallCost,
   type CallRecord,
-  isOfStranger,
-  type LimitTouch,
-  type PolicyTouch,
+  isUnauthenticated,
+  type LimitOutcome,
+  type PolicyOutcome,
 } from "../core/record.ts";
 import type { ToolRun } from "../core/tool.ts";
 import { parseRecord } from "../wire/record-json.ts";
@@ -101,7 +101,7 @@ class Strangers {
   #held = 0;
 
   mayTell(record: CallRecord): boolean {
-    if (!isOfStranger(record)) return true;
+    if (!isUnauthenticated(record)) return true;
     const second = Math.floor(record.startedAtMs / 1000);
     // Calls are logged in the order of their ends: one that began earlier does not start a new second.
     if (second > this.#second) {
@@ -214,11 +214,11 @@ function costJson({ nanoUsd, priceId }: CallCost): string {
   return `,"cost_nano_usd":${nanoUsd}${text("price_id", priceId)}`;
 }
 
-function limitJson({ id, value, unit, before, reserved, settled, after, wouldRefuse, refused }: LimitTouch): string {
+function limitJson({ id, value, unit, before, reserved, settled, after, wouldRefuse, refused }: LimitOutcome): string {
   return `{"id":${JSON.stringify(id)}${value === "" ? "" : text("value", value)},"unit":"${unit}","before":${before},"reserved":${reserved}${number("settled", settled)},"after":${after}${wouldRefuse ? ',"would_refuse":true' : ""}${refused === undefined ? "" : `,"refused":"${refused}"`}}`;
 }
 
-function policyJson({ name, effect, why }: PolicyTouch): string {
+function policyJson({ name, effect, why }: PolicyOutcome): string {
   return `{"name":${JSON.stringify(name)},"effect":"${effect}"${text("why", why ?? null)}}`;
 }
 

@@ -11,7 +11,7 @@ export interface Ticket {
  * `entered`: the attempt may run, and `leave` must be called afterwards. `shed`: the entry was removed in favour of a
  * tenant with fewer entries in its queue.
  */
-export type Turn = "entered" | "shed";
+export type QueueOutcome = "entered" | "shed";
 
 export interface Concurrency {
   /** `onTurn` is called once, and only for a ticket that was not cancelled before. */
@@ -20,7 +20,7 @@ export interface Concurrency {
     tenant: string,
     max: number,
     queueMax: number,
-    onTurn: (turn: Turn) => void,
+    onTurn: (turn: QueueOutcome) => void,
   ): "entered" | "full" | Ticket;
   /** Lets the next waiting attempt run. */
   leave(key: string): void;
@@ -31,7 +31,7 @@ export interface Concurrency {
 interface Waiter {
   readonly tenant: string;
   readonly max: number;
-  readonly onTurn: (turn: Turn) => void;
+  readonly onTurn: (turn: QueueOutcome) => void;
 }
 
 interface Place {

@@ -23,7 +23,7 @@ export interface Candidate {
 }
 
 /** A stage: the targets among which a strategy chooses, either those of a route or a single model. */
-export interface Leg<T extends Candidate> {
+export interface Stage<T extends Candidate> {
   /** A label for explanations, such as `route chat_default` or `anthropic:claude-haiku-4-5`. */
   readonly label: string;
   /**
@@ -66,7 +66,7 @@ export interface Failure {
 export interface TryStep<T extends Candidate> {
   readonly kind: "try";
   readonly candidate: T;
-  readonly leg: Leg<T>;
+  readonly leg: Stage<T>;
   readonly waitMs: number;
   readonly why: string;
 }
@@ -78,16 +78,16 @@ export type Step<T extends Candidate> =
 
 export interface PlanInput<T extends Candidate> {
   /** The first stage is the requested route or model; its fallbacks follow in order. */
-  readonly legs: readonly Leg<T>[];
+  readonly legs: readonly Stage<T>[];
   /**
    * The stage that is attempted first after `context_length` for the candidate that failed; `null` when there is none.
    */
-  contextLeg(candidate: T): Leg<T> | null;
+  contextLeg(candidate: T): Stage<T> | null;
   /**
    * The stages that are attempted first, in order, after `content_policy`: the list of the candidate's route. The same
    * object is returned each time.
    */
-  contentPolicyLegs(candidate: T): readonly Leg<T>[];
+  contentPolicyLegs(candidate: T): readonly Stage<T>[];
   readonly health: Health;
   /** Returns a number of at least 0 and below 1. */
   readonly random: () => number;
@@ -111,7 +111,7 @@ export interface Plan<T extends Candidate> {
 /** The attempts at one target, by the candidate's key and variant, even if the target is in several stages. */
 interface Tally<T extends Candidate> {
   readonly candidate: T;
-  readonly leg: Leg<T>;
+  readonly leg: Stage<T>;
   attempts: number;
   /** The target is not attempted again, because it would refuse the request again. */
   isSpent: boolean;
@@ -123,7 +123,7 @@ interface Tally<T extends Candidate> {
 
 /** A stage that is still to be attempted. */
 interface Planned<T extends Candidate> {
-  readonly leg: Leg<T>;
+  readonly leg: Stage<T>;
   /** A prefix for the strategy's explanation, such as `fallback 1: route cheap`. */
   readonly prefix: string;
   /** The stage was begun before, and another one was inserted before the rest of it. */
@@ -141,9 +141,9 @@ interface State<T extends Candidate> {
   /** The stages that follow, in order, when nothing is left in the current stage. */
   agenda: Planned<T>[];
   /** Stages that were begun. Targets that were passed over in them may become available. */
-  entered: Leg<T>[];
+  entered: Stage<T>[];
   /** Content policy lists that are or were on the agenda. */
-  readonly policyLists: Set<readonly Leg<T>[]>;
+  readonly policyLists: Set<readonly Stage<T>[]>;
   end: Step<T> | null;
 }
 
@@ -242,7 +242,7 @@ function planPolicyLegs<T extends Candidate>(state: State<T>, failed: Tally<T>):
 }
 
 /** Inserts stages before the rest of the current one, which continues after them. */
-function planFirst<T extends Candidate>(state: State<T>, legs: readonly Leg<T>[], words: string): void {
+function planFirst<T extends Candidate>(state: State<T>, legs: readonly Stage<T>[], words: string): void {
   if (state.current !== null) state.agenda.unshift({ ...state.current, isResumed: true });
   state.current = null;
   state.agenda.unshift(...legs.map((leg): Planned<T> => ({ leg, prefix: `${words}: ${leg.label}`, isResumed: false })));
@@ -274,7 +274,7 @@ function isAnotherLeft<T extends Candidate>(state: State<T>, nowMs: number): boo
   return state.agenda.some((planned) => isEnterable(state, planned, nowMs));
 }
 
-function hasFree<T extends Candidate>(state: State<T>, leg: Leg<T>, nowMs: number): boolean {
+function hasFree<T extends Candidate>(state: State<T>, leg: Stage<T>, nowMs: number): boolean {
   return leg.candidates.some((candidate) => isFree(state, leg, candidate, nowMs));
 }
 
@@ -284,7 +284,7 @@ function isEnterable<T extends Candidate>(state: State<T>, { leg, isResumed }: P
     : hasFree(state, leg, nowMs);
 }
 
-function isFree<T extends Candidate>(state: State<T>, leg: Leg<T>, candidate: T, nowMs: number): boolean {
+function isFree<T extends Candidate>(state: State<T>, leg: Stage<T>, candidate: T, nowMs: number): boolean {
   return (
     tallyOf(state, candidate) === null && state.input.health.closedReason(candidate.key, leg.breaker, nowMs) === null
   );
@@ -310,14 +310,14 @@ function moveOn<T extends Candidate>(state: State<T>, nowMs: number): Step<T> | 
   return null;
 }
 
-function chooseIn<T extends Candidate>(state: State<T>, leg: Leg<T>, nowMs: number): Step<T> | null {
+function chooseIn<T extends Candidate>(state: State<T>, leg: Stage<T>, nowMs: number): Step<T> | null {
   const choice = chosenIn(state, leg, nowMs);
   return choice === null
     ? null
     : begin(state, leg, choice.candidate, 0, explained(state, leg.candidates.length === 1 ? "" : choice.why));
 }
 
-function chosenIn<T extends Candidate>(state: State<T>, leg: Leg<T>, nowMs: number): Choice<T> | null {
+function chosenIn<T extends Candidate>(state: State<T>, leg: Stage<T>, nowMs: number): Choice<T> | null {
   const { health, random } = state.input;
   return choose({
     strategy: leg.strategy,
@@ -334,7 +334,7 @@ function chosenIn<T extends Candidate>(state: State<T>, leg: Leg<T>, nowMs: numb
  * For a stage without a healthy target, returns the one that becomes available first. Only one is attempted, because
  * the others are just as bad.
  */
-function leastBadOf<T extends Candidate>(state: State<T>, leg: Leg<T>, nowMs: number): Step<T> | null {
+function leastBadOf<T extends Candidate>(state: State<T>, leg: Stage<T>, nowMs: number): Step<T> | null {
   if (leg.onExhausted === "error") return null;
   let best: T | null = null;
   let bestAtMs = Number.POSITIVE_INFINITY;
@@ -361,7 +361,7 @@ function explained<T extends Candidate>({ current }: State<T>, why: string): str
 
 function begin<T extends Candidate>(
   state: State<T>,
-  leg: Leg<T>,
+  leg: Stage<T>,
   candidate: T,
   waitMs: number,
   why: string,
@@ -386,10 +386,10 @@ function waitFor<T extends Candidate>(state: State<T>, nowMs: number, leftMs: nu
   const waits: {
     readonly waitMs: number;
     readonly tally: Tally<T> | null;
-    readonly leg: Leg<T>;
+    readonly leg: Stage<T>;
     readonly candidate: T;
   }[] = [];
-  const consider = (waitMs: number, tally: Tally<T> | null, leg: Leg<T>, candidate: T): void => {
+  const consider = (waitMs: number, tally: Tally<T> | null, leg: Stage<T>, candidate: T): void => {
     if (waitMs > MAX_WAIT_MS) return;
     if (waitMs >= leftMs) isTooLate = true;
     else waits.push({ waitMs, tally, leg, candidate });
@@ -416,7 +416,7 @@ function waitFor<T extends Candidate>(state: State<T>, nowMs: number, leftMs: nu
  */
 function waitOfUntried<T extends Candidate>(
   { input: { health } }: State<T>,
-  leg: Leg<T>,
+  leg: Stage<T>,
   { key }: T,
   nowMs: number,
 ): number {

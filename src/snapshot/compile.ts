@@ -17,7 +17,7 @@ import type { Contents } from "../store/contents.ts";
 import type { Identities } from "../store/records.ts";
 import { type Configuration, routesOf } from "./configuration.ts";
 import { type Joined, joined } from "./joined.ts";
-import { openMemory, type Remember } from "./memory.ts";
+import { openMemoizer, type Memoize } from "./memoize.ts";
 import { compileProviders } from "./provider-table.ts";
 import type { ScopeConfiguration } from "./scopes.ts";
 
@@ -30,7 +30,7 @@ export interface CompileInput {
   readonly environment: Environment;
   readonly version: number;
   /** Reuses what was compiled before; by default everything is compiled afresh. */
-  readonly remember?: Remember;
+  readonly remember?: Memoize;
 }
 
 const NO_RESOURCES: Contents["resources"] = {
@@ -46,7 +46,7 @@ const NO_RESOURCES: Contents["resources"] = {
 };
 
 export function compileSnapshot(input: CompileInput): Snapshot {
-  const { identities, families, environment, version, remember = openMemory() } = input;
+  const { identities, families, environment, version, remember = openMemoizer() } = input;
   const file = input.configuration;
   const { projects } = identities;
   const {
@@ -145,7 +145,7 @@ function joinedOf(
     resources = NO_RESOURCES,
     families,
   }: Pick<CompileInput, "configuration" | "identities" | "resources" | "families">,
-  remember: Remember,
+  remember: Memoize,
 ): Joined {
   return remember("joined", [configuration, identities.projects, resources, families], () =>
     joined({ configuration, identities, resources, families, remember }),
@@ -160,7 +160,7 @@ export function storedProblems(
   const unreadable = [...(input.unreadable ?? [])].map(
     ([name, why]) => `the ${name.replace(" ", " with the id ")} in the database is left out: ${why}`,
   );
-  return [...unreadable, ...joinedOf(input, input.remember ?? openMemory()).problems];
+  return [...unreadable, ...joinedOf(input, input.remember ?? openMemoizer()).problems];
 }
 
 /** A tenant's own providers take precedence over global ones, and a project's over its tenant's. */
@@ -202,7 +202,7 @@ function settingsById(scopes: ReadonlyMap<string, ScopeConfiguration>): Readonly
 function compileRoutes(
   configuration: Configuration,
   identities: Identities,
-  remember: Remember,
+  remember: Memoize,
 ): Pick<Snapshot, "routes" | "tenantRoutes" | "projectRoutes"> {
   const { tenants, projects } = configuration;
   const global: RouteScope = remember(

@@ -17,7 +17,7 @@ import type { Identities } from "../store/records.ts";
 import type { Configuration } from "./configuration.ts";
 import { entriesOfFile } from "./file-entries.ts";
 import { pricesOfFile } from "./file-prices.ts";
-import type { Remember } from "./memory.ts";
+import type { Memoize } from "./memoize.ts";
 import type { ScopeConfiguration } from "./scopes.ts";
 import { readStored, type Stored } from "./stored.ts";
 
@@ -40,7 +40,7 @@ export interface JoinInput {
   readonly resources: Contents["resources"];
   readonly families: readonly ProviderFamily[];
   /** Returns the same lists as before unless the file, the projects or the resources of a list have changed. */
-  readonly remember: Remember;
+  readonly remember: Memoize;
 }
 
 export function joined({ configuration, identities, resources, families, remember }: JoinInput): Joined {
@@ -139,7 +139,7 @@ function withStored(
   configuration: Configuration,
   routes: Stock,
   settings: readonly Configured<ScopeSettings>[],
-  remember: Remember,
+  remember: Memoize,
 ): Configuration {
   if (routes.length === 0 && settings.length === 0) return configuration;
   const routesOf = Map.groupBy(routes, scopeOf);
@@ -192,7 +192,7 @@ function usableRoutes(
   configuration: Configuration,
   { routes, providers }: Stored,
   families: readonly ProviderFamily[],
-  remember: Remember,
+  remember: Memoize,
 ): Usable {
   if (routes.length === 0) return { usable: [], problems: [] };
   const ids = [

@@ -12,7 +12,7 @@ import type { Contents } from "../store/contents.ts";
 import type { Store } from "../store/store.ts";
 import { compileSnapshot, configurationNotices, storedProblems } from "./compile.ts";
 import { parseConfiguration, type Configuration } from "./configuration.ts";
-import { openMemory } from "./memory.ts";
+import { openMemoizer } from "./memoize.ts";
 import { readAhead } from "./stored.ts";
 
 /**
@@ -114,7 +114,7 @@ class FollowingSource implements SnapshotSource {
   readonly #follower: FileFollower | null;
   readonly #storeTimer: ReturnType<typeof setInterval>;
   readonly #endWatch: () => void;
-  readonly #remember = openMemory();
+  readonly #remember = openMemoizer();
   #configuration: Configuration;
   #fingerprint: string;
   #contents: Contents;

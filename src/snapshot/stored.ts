@@ -26,7 +26,7 @@ import { compileWebhooks, type WebhookDocument, webhookSchema } from "../observe
 import { routesSeen } from "../routing/compile-routes.ts";
 import { type RouteEntry, routeName, routeSchema } from "../routing/settings.ts";
 import type { Contents, OpenedResource } from "../store/contents.ts";
-import type { Remember } from "./memory.ts";
+import type { Memoize } from "./memoize.ts";
 import { entrySettings } from "./provider-table.ts";
 import { nextTurn } from "../wire/turn.ts";
 
@@ -127,7 +127,7 @@ function unlessThrown<T>(
 export function readStored(
   resources: Contents["resources"],
   families: readonly ProviderFamily[],
-  remember: Remember,
+  remember: Memoize,
 ): Stored {
   const readers = readersOf(families);
   const problems: string[] = [];

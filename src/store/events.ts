@@ -73,7 +73,7 @@ export interface DeliveryOutcome {
   readonly attempt: DeliveryAttempt;
 }
 
-export interface Spread {
+export interface AddressedEvent {
   readonly event: GatewayEvent;
   readonly recipients: readonly Recipient[];
 }
@@ -92,7 +92,10 @@ export interface EventQueue {
    * Makes the deliveries of events, each once, even if other processes do the same. Also returns how many waiting
    * deliveries were given up for them.
    */
-  spread(spreads: readonly Spread[], nowMs: number): Promise<{ readonly deliveries: number; readonly shed: number }>;
+  spread(
+    spreads: readonly AddressedEvent[],
+    nowMs: number,
+  ): Promise<{ readonly deliveries: number; readonly shed: number }>;
   /** Webhooks with a delivery that is due now, and since when the oldest has waited. */
   due(nowMs: number): Promise<readonly { readonly webhookId: string; readonly sinceMs: number }[]>;
   claim(webhookId: string, most: number, nowMs: number, leaseMs: number): Promise<readonly ClaimedDelivery[]>;
@@ -100,7 +103,7 @@ export interface EventQueue {
   settle(claimed: ClaimedDelivery, outcome: DeliveryOutcome): Promise<boolean>;
   /** Gives up all waiting deliveries of a webhook. Returns how many there were. */
   abandon(webhookId: string, why: string, nowMs: number): Promise<number>;
-  standing(): Promise<{ readonly pending: number; readonly dead: number; readonly oldestPendingMs: number | null }>;
+  status(): Promise<{ readonly pending: number; readonly dead: number; readonly oldestPendingMs: number | null }>;
   /**
    * Removes events before this time with their deliveries, except those with a waiting delivery; at most some thousand.
    * Returns how many.

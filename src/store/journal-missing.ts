@@ -22,7 +22,7 @@ export interface Meeting {
 
 type Tell = (level: "warn" | "error", words: string, fields: Readonly<Record<string, unknown>>) => void;
 
-export function tellMissing({ folder, journals, lastOf, shippedOf, findings }: Meeting, tell: Tell): void {
+export function reportMissing({ folder, journals, lastOf, shippedOf, findings }: Meeting, tell: Tell): void {
   const met = journals.map((known) => ({ ...known, last: lastOf(known.journal) }));
   const lacking = met.filter(({ shipped, last }) => (last?.rows ?? 0) < (shipped?.rows ?? 0));
   if (lacking.length > 0) {

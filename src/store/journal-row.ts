@@ -1,7 +1,7 @@
 // The contents of journal entries: a call as it was admitted, and as it ended. An opening entry without a closing one
 // is turned into a record here.
 import type { JsonObject } from "../core/json.ts";
-import type { Attempt, CallRecord, LimitTouch } from "../core/record.ts";
+import type { Attempt, CallRecord, LimitOutcome } from "../core/record.ts";
 import { recordText } from "../core/record-text.ts";
 import { parseRecord } from "../wire/record-json.ts";
 import { MAX_TEXT_BYTES } from "./journal-entry.ts";
@@ -137,8 +137,8 @@ const START_WITHIN = 96;
  */
 export function unsettledRecord(openingJson: string): CallRecord {
   const opening = parseRecord<Opening>(openingJson);
-  const limits = (opening.limits ?? []).map((touch): LimitTouch => ({ ...touch, settled: touch.reserved }));
-  const reserved = (unit: LimitTouch["unit"]): number =>
+  const limits = (opening.limits ?? []).map((touch): LimitOutcome => ({ ...touch, settled: touch.reserved }));
+  const reserved = (unit: LimitOutcome["unit"]): number =>
     Math.max(0, ...limits.filter((touch) => touch.unit === unit).map((touch) => touch.reserved));
   const tokens = reserved("tokens");
   const nanoUsd = reserved("nano_usd");

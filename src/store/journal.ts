@@ -44,7 +44,7 @@ export interface JournalOptions {
 }
 
 /** The figures that operators see. */
-export interface JournalStanding {
+export interface JournalStatus {
   /** Why entries cannot be written; `null` when they can. */
   readonly fault: string | null;
   /**
@@ -118,7 +118,7 @@ export class Journal implements Ledger {
       : `the ledger cannot be written: ${this.#fault}`;
   }
 
-  standing(): JournalStanding {
+  status(): JournalStatus {
     return {
       fault: this.#fault,
       rows: this.#rows,

@@ -44,7 +44,7 @@ function tokenEvents(
 }
 
 /** Called after everything else that a change does. */
-export async function tellEvents(
+export async function addEvents(
   tx: Transaction<Schema>,
   changes: readonly Change[],
   actor: Actor,

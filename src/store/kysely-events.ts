@@ -10,7 +10,7 @@ import {
   type EventQueue,
   MOST_ATTEMPTS_KEPT,
   MOST_WAITING,
-  type Spread,
+  type AddressedEvent,
 } from "./events.ts";
 import { fromInteger, fromIntegerOrNull, toInteger } from "./schema.ts";
 
@@ -84,7 +84,7 @@ export function kyselyEvents(
         .executeTakeFirst();
       return Number(result.numUpdatedRows);
     },
-    standing: async () => {
+    status: async () => {
       const rows = await db
         .selectFrom("webhook_delivery")
         .select(
@@ -122,7 +122,7 @@ const beginWriting = (db: Db) => db.transaction().setIsolationLevel("read commit
 
 async function spreadInParts(
   db: Db,
-  spreads: readonly Spread[],
+  spreads: readonly AddressedEvent[],
   nowMs: number,
   mostWaiting: number,
 ): Promise<{ readonly deliveries: number; readonly shed: number }> {
@@ -137,8 +137,8 @@ async function spreadInParts(
   return { deliveries, shed };
 }
 
-function partsOf(spreads: readonly Spread[]): readonly (readonly Spread[])[] {
-  const parts: Spread[][] = [];
+function partsOf(spreads: readonly AddressedEvent[]): readonly (readonly AddressedEvent[])[] {
+  const parts: AddressedEvent[][] = [];
   let size = Number.POSITIVE_INFINITY;
   for (const one of spreads) {
     size += one.recipients.length;
@@ -154,7 +154,7 @@ function partsOf(spreads: readonly Spread[]): readonly (readonly Spread[])[] {
 /** Returns how many deliveries it made. The webhooks concerned are added to `touched`. */
 async function spread(
   tx: Transaction<EventSchema>,
-  spreads: readonly Spread[],
+  spreads: readonly AddressedEvent[],
   nowMs: number,
   touched: Set<string>,
 ): Promise<number> {

@@ -6,10 +6,10 @@ import { findToken, kyselyReader, type Db } from "./kysely-reader.ts";
 import { removeResourcesOf } from "./kysely-resource-writes.ts";
 import {
   changed,
-  demandInTenant,
-  demandTenant,
-  demandTexts,
-  demandVersion,
+  requireInTenant,
+  requireTenant,
+  requireTexts,
+  requireVersion,
   made,
   record,
   refuseTaken,
@@ -48,7 +48,7 @@ export function tenantWrites(work: Work): Pick<Writer, "createTenant" | "changeT
     });
   return {
     async createTenant(tenant) {
-      demandTexts(tenant.name);
+      requireTexts(tenant.name);
       await refuseTaken(tx, "tenants", tenant.id);
       await tx
         .insertInto("tenants")
@@ -59,9 +59,9 @@ export function tenantWrites(work: Work): Pick<Writer, "createTenant" | "changeT
     },
     async changeTenant(id, change, expected) {
       const before = there(await reader.findTenant(id), "tenant", id);
-      demandVersion("tenant", before.version, expected);
+      requireVersion("tenant", before.version, expected);
       const after = change(before);
-      demandTexts(after.name);
+      requireTexts(after.name);
       await tx
         .updateTable("tenants")
         .set({ name: after.name, ...capColumns(after.tokenCaps ?? NO_CAPS), ...changed(before, nowMs) })
@@ -72,7 +72,7 @@ export function tenantWrites(work: Work): Pick<Writer, "createTenant" | "changeT
     },
     async removeTenant(id, expected) {
       const tenant = there(await reader.findTenant(id), "tenant", id);
-      demandVersion("tenant", tenant.version, expected);
+      requireVersion("tenant", tenant.version, expected);
       if ((await tx.selectFrom("tenants").select("id").where("id", "!=", id).limit(1).executeTakeFirst()) === undefined)
         throw new StoreError("conflict", "The last tenant cannot be removed.");
       for (const project of await tx.selectFrom("projects").select("id").where("tenant_id", "=", id).execute())
@@ -112,8 +112,8 @@ export function projectWrites(work: Work): Pick<Writer, "createProject" | "chang
     });
   return {
     async createProject(project) {
-      demandTexts(project.name);
-      await demandTenant(tx, project.tenantId);
+      requireTexts(project.name);
+      await requireTenant(tx, project.tenantId);
       await refuseTaken(tx, "projects", project.id);
       await tx
         .insertInto("projects")
@@ -124,9 +124,9 @@ export function projectWrites(work: Work): Pick<Writer, "createProject" | "chang
     },
     async changeProject(id, change, expected) {
       const before = there(await reader.findProject(id), "project", id);
-      demandVersion("project", before.version, expected);
+      requireVersion("project", before.version, expected);
       const after = change(before);
-      demandTexts(after.name);
+      requireTexts(after.name);
       await tx
         .updateTable("projects")
         .set({ name: after.name, ...changed(before, nowMs) })
@@ -137,7 +137,7 @@ export function projectWrites(work: Work): Pick<Writer, "createProject" | "chang
     },
     async removeProject(id, expected) {
       const project = there(await reader.findProject(id), "project", id);
-      demandVersion("project", project.version, expected);
+      requireVersion("project", project.version, expected);
       for (const { user_id: userId } of await tx
         .selectFrom("memberships")
         .select("user_id")
@@ -172,7 +172,7 @@ export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser"
     });
   const columns = async (user: StoredUser) => {
     const { name, email = null, login = null } = user;
-    demandTexts(name, email, login?.issuer, login?.subject);
+    requireTexts(name, email, login?.issuer, login?.subject);
     const other = login === null ? null : await reader.findUserByLogin(user.tenantId, login.issuer, login.subject);
     if (other !== null && other.id !== user.id)
       throw new StoreError("exists", "Another user of the tenant has this login.");
@@ -186,7 +186,7 @@ export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser"
   };
   return {
     async createUser(user) {
-      await demandTenant(tx, user.tenantId);
+      await requireTenant(tx, user.tenantId);
       await refuseTaken(tx, "users", user.id);
       await tx
         .insertInto("users")
@@ -197,7 +197,7 @@ export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser"
     },
     async changeUser(id, change, expected) {
       const before = there(await reader.findUser(id), "user", id);
-      demandVersion("user", before.version, expected);
+      requireVersion("user", before.version, expected);
       const after = { ...change(before), id };
       await tx
         .updateTable("users")
@@ -209,7 +209,7 @@ export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser"
     },
     async removeUser(id, expected) {
       const user = there(await reader.findUser(id), "user", id);
-      demandVersion("user", user.version, expected);
+      requireVersion("user", user.version, expected);
       for (const token of await tx.selectFrom("access_tokens").select("id").where("user_id", "=", id).execute())
         await tokenWrites(work).removeToken(token.id);
       for (const { project_id: projectId } of await tx
@@ -249,12 +249,12 @@ export async function putMembership(
 ): Promise<Kept<Membership>> {
   const { tx, nowMs } = work;
   const { userId, tenantId, projectId, role } = membership;
-  await demandInTenant(tx, "users", userId, tenantId);
-  if (projectId !== null) await demandInTenant(tx, "projects", projectId, tenantId);
+  await requireInTenant(tx, "users", userId, tenantId);
+  if (projectId !== null) await requireInTenant(tx, "projects", projectId, tenantId);
   const reader = kyselyReader(tx, { clock: { now: () => nowMs }, sealer: null });
   const before = await reader.findMembership(userId, projectId);
   if (before === null && expected != null) throw new StoreError("stale", "The membership was removed since.");
-  if (before !== null) demandVersion("membership", before.version, expected);
+  if (before !== null) requireVersion("membership", before.version, expected);
   if (before === null)
     await tx
       .insertInto("memberships")
@@ -283,7 +283,7 @@ export async function removeMembership(
     "membership of",
     userId,
   );
-  demandVersion("membership", membership.version, expected);
+  requireVersion("membership", membership.version, expected);
   await tx
     .deleteFrom("memberships")
     .where("user_id", "=", userId)
@@ -340,9 +340,9 @@ export function tokenWrites(work: Work): Pick<Writer, "createToken" | "changeTok
   const { tx, nowMs } = work;
   return {
     async createToken(token) {
-      demandTexts(token.name);
-      if (token.projectId !== null) await demandInTenant(tx, "projects", token.projectId, token.tenantId);
-      if (token.userId !== null) await demandInTenant(tx, "users", token.userId, token.tenantId);
+      requireTexts(token.name);
+      if (token.projectId !== null) await requireInTenant(tx, "projects", token.projectId, token.tenantId);
+      if (token.userId !== null) await requireInTenant(tx, "users", token.userId, token.tenantId);
       await refuseTaken(tx, "access_tokens", token.id);
       const { id, kind, tenantId, projectId, userId, role, createdBy = null } = token;
       await tx
@@ -367,7 +367,7 @@ export function tokenWrites(work: Work): Pick<Writer, "createToken" | "changeTok
     changeToken: (id, change, expected) => changeToken(work, id, change, expected),
     async removeToken(id, expected) {
       const token = there(await findToken(tx, id), "access token", id);
-      demandVersion("access token", token.version, expected);
+      requireVersion("access token", token.version, expected);
       await tx.deleteFrom("access_tokens").where("id", "=", id).execute();
       recordToken(work, token, token, null);
     },
@@ -383,9 +383,9 @@ async function changeToken(
 ): Promise<Kept<StoredToken>> {
   const { tx, nowMs } = work;
   const before = there(await findToken(tx, id), "access token", id);
-  demandVersion("access token", before.version, expected);
+  requireVersion("access token", before.version, expected);
   const after = { ...change(before), id };
-  demandTexts(after.name);
+  requireTexts(after.name);
   await tx
     .updateTable("access_tokens")
     .set({ ...changeableTokenColumns(after), ...changed(before, nowMs) })

@@ -4,10 +4,10 @@ import type { ConfiguredKind } from "../core/configured.ts";
 import { planRollBack } from "./kysely-history.ts";
 import { findStoredResource } from "./kysely-reader.ts";
 import {
-  demandInTenant,
-  demandTenant,
-  demandTexts,
-  demandVersion,
+  requireInTenant,
+  requireTenant,
+  requireTexts,
+  requireVersion,
   record,
   refuseTaken,
   there,
@@ -59,9 +59,9 @@ export function resourceWrites(
   return {
     async createResource(resource) {
       const { kind, id = newResourceId(kind), tenantId, projectId, name } = resource;
-      demandTexts(name);
-      await demandTenant(tx, tenantId);
-      if (projectId !== null) await demandInTenant(tx, "projects", projectId, tenantId);
+      requireTexts(name);
+      await requireTenant(tx, tenantId);
+      if (projectId !== null) await requireInTenant(tx, "projects", projectId, tenantId);
       await refuseTaken(tx, "resources", id);
       await refuseTakenName(work, { ...resource, id });
       const document = sealedDocument({ kind, id, sealer }, resource.document, null);
@@ -84,9 +84,9 @@ export function resourceWrites(
     },
     async changeResource(kind, id, change, expected) {
       const before = there(await findStoredResource(tx, kind, id), kind, id);
-      demandVersion(kind, before.version, expected);
+      requireVersion(kind, before.version, expected);
       const { name, document } = change(maskedResource(before));
-      demandTexts(name);
+      requireTexts(name);
       if (name !== before.name) await refuseTakenName(work, { ...before, name });
       const sealed = sealedDocument({ kind, id, sealer }, document, before.document);
       const after: StoredResource = {
@@ -104,7 +104,7 @@ export function resourceWrites(
     },
     async removeResource(kind, id, expected) {
       const before = there(await findStoredResource(tx, kind, id), kind, id);
-      demandVersion(kind, before.version, expected);
+      requireVersion(kind, before.version, expected);
       await tx.deleteFrom("resources").where("id", "=", id).execute();
       recordStep(work, { before, after: null });
     },

@@ -5,7 +5,7 @@ import type { Sealer } from "../config/sealing.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { isNew, migrate, WATCHED } from "./migrations.ts";
 import { readContents } from "./kysely-contents.ts";
-import { tellEvents } from "./kysely-event-writes.ts";
+import { addEvents } from "./kysely-event-writes.ts";
 import { forgetUnheardEvents } from "./kysely-event-writes.ts";
 import { pruneAudit, writeHistory } from "./kysely-history.ts";
 import { type Db, kyselyReader } from "./kysely-reader.ts";
@@ -101,7 +101,7 @@ async function changing<T>(
       const { entries, changes, steps, rolledBackTo } = written;
       if (dryRun || !hasWritten(written)) throw new TakenBack({ result, changes, version: null });
       const version = await writeHistory(tx, { actor, atMs, revision: counter, entries, steps, rolledBackTo });
-      await tellEvents(tx, changes, actor, atMs);
+      await addEvents(tx, changes, actor, atMs);
       await announce?.(tx, counter);
       return { result, changes, version };
     });

@@ -60,7 +60,7 @@ export function there<T>(found: T | null, what: string, id: string): T {
   return found;
 }
 
-export function demandVersion(what: string, version: number, expected: ExpectedVersion): void {
+export function requireVersion(what: string, version: number, expected: ExpectedVersion): void {
   if (expected != null && expected !== version)
     throw new StoreError(
       "stale",
@@ -69,7 +69,7 @@ export function demandVersion(what: string, version: number, expected: ExpectedV
 }
 
 /** Throws StoreError `invalid` for text with U+0000, which PostgreSQL cannot store and no name needs. */
-export function demandTexts(...texts: readonly (string | null | undefined)[]): void {
+export function requireTexts(...texts: readonly (string | null | undefined)[]): void {
   if (texts.some((text) => text?.includes("\0") === true))
     throw new StoreError("invalid", "A text holds the character U+0000, which databases do not keep.");
 }
@@ -83,18 +83,23 @@ const SINGULAR = {
 } as const;
 
 export async function refuseTaken(tx: Db, table: keyof typeof SINGULAR, id: string): Promise<void> {
-  demandTexts(id);
+  requireTexts(id);
   const row = await tx.selectFrom(table).select("id").where("id", "=", id).executeTakeFirst();
   if (row !== undefined)
     throw new StoreError("exists", `The id ${JSON.stringify(id)} is taken by another ${SINGULAR[table]}.`);
 }
 
-export async function demandTenant(tx: Db, tenantId: string): Promise<void> {
+export async function requireTenant(tx: Db, tenantId: string): Promise<void> {
   const row = await tx.selectFrom("tenants").select("id").where("id", "=", tenantId).executeTakeFirst();
   if (row === undefined) throw unknown(`tenant ${JSON.stringify(tenantId)}`);
 }
 
-export async function demandInTenant(tx: Db, table: "projects" | "users", id: string, tenantId: string): Promise<void> {
+export async function requireInTenant(
+  tx: Db,
+  table: "projects" | "users",
+  id: string,
+  tenantId: string,
+): Promise<void> {
   const row = await tx
     .selectFrom(table)
     .select("id")

@@ -13,7 +13,7 @@ import {
 } from "./kysely-identity-writes.ts";
 import { type Db, kyselyReader } from "./kysely-reader.ts";
 import { resourceWrites } from "./kysely-resource-writes.ts";
-import { demandTexts, type Work, type WriterContext, type Written } from "./kysely-work.ts";
+import { requireTexts, type Work, type WriterContext, type Written } from "./kysely-work.ts";
 import type { KeptAnswer } from "./records.ts";
 import { toInteger } from "./schema.ts";
 import { StoreError } from "./store.ts";
@@ -46,7 +46,7 @@ export function openWriter(tx: Db, context: WriterContext): OpenWriter {
 async function keepAnswer(work: Work, { tokenId, key, requestHash, status, body }: KeptAnswer): Promise<void> {
   const { tx, nowMs, sealer } = work;
   if (sealer === null) throw new StoreError("sealed", "There is no master key to seal the answer with.");
-  demandTexts(tokenId, key);
+  requireTexts(tokenId, key);
   await tx
     .deleteFrom("kept_answers")
     .where("at_ms", "<=", toInteger(nowMs - KEPT_ANSWER_MS))

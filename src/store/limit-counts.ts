@@ -36,7 +36,7 @@ export interface CountsBeside {
   readonly counted: readonly KeptCount[];
 }
 
-export interface CountKeeper {
+export interface CountStore {
   /** Names this process among those that count in the file. */
   readonly run: string;
   read(): readonly KeptCount[];
@@ -61,7 +61,7 @@ export interface CountKeeper {
 }
 
 /** The file in a data folder. */
-export interface LimitCounts extends CountKeeper {
+export interface LimitCounts extends CountStore {
   /** The file was missing or empty, and `known` has not been called since: earlier counts are unknown. */
   readonly isNew: boolean;
   /** Marks the file as holding everything that was counted. */

@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../core/clock.ts";
 import type { CallRecord } from "../core/record.ts";
-import { Journal, type JournalStanding } from "./journal.ts";
+import { Journal, type JournalStatus } from "./journal.ts";
 import { type JournalDisk, systemDisk } from "./journal-disk.ts";
 import {
   type FolderLock,
@@ -18,7 +18,7 @@ import {
   slotsOf,
 } from "./journal-folder.ts";
 import { identityOf, newRandomName } from "./journal-identity.ts";
-import { metJournals, moment, tellMissing } from "./journal-missing.ts";
+import { metJournals, moment, reportMissing } from "./journal-missing.ts";
 import { cutTorn, type InspectOptions, inspectJournal, type JournalFindings } from "./journal-recovery.ts";
 import { unsettledRecord } from "./journal-row.ts";
 import {
@@ -85,7 +85,7 @@ interface Pace {
   readonly adoptMs: number;
 }
 
-export interface LedgerStanding extends JournalStanding {
+export interface LedgerStatus extends JournalStatus {
   readonly shipped: number;
   /** Bytes of the journal that have not been shipped, opening entries included. */
   readonly unshippedBytes: number;
@@ -93,7 +93,7 @@ export interface LedgerStanding extends JournalStanding {
 }
 
 export interface OpenLedger extends Ledger {
-  standing(): LedgerStanding;
+  status(): LedgerStatus;
   /** Calls of earlier processes that were in flight when these ended. */
   readonly recovered: readonly CallRecord[];
   /** The last count of each account of a limit in the entries of processes that had ended. */
@@ -130,8 +130,8 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     open: (record) => journal.open(record),
     reopen: (entry, record) => journal.reopen(entry, record),
     close: (entry, record) => journal.close(entry, record),
-    standing: () => ({
-      ...journal.standing(),
+    status: () => ({
+      ...journal.status(),
       shipped: shipper.shipped,
       unshippedBytes: unshippedBytes(own.folder, shipper.place, journal.writtenTo),
       folder: own.folder,
@@ -269,7 +269,7 @@ async function openJournal(
       return true;
     },
     onLearned: (lastOf, shippedOf) => {
-      tellMissing({ folder, journals: state.known, lastOf, shippedOf, findings }, tell);
+      reportMissing({ folder, journals: state.known, lastOf, shippedOf, findings }, tell);
       state.learned(lastOf);
     },
     onProblem: (words) => tell("error", words),
@@ -393,7 +393,7 @@ async function endJournal(
 ): Promise<void> {
   const isShipped = await shipper.drain(LAST_ROWS_MS);
   await journal.end();
-  const { openCalls, waitingRows } = journal.standing();
+  const { openCalls, waitingRows } = journal.status();
   const lost = journal.rowsInMemoryAlone;
   if (lost > 0)
     tell("error", "the process ends before the disk took these rows of the ledger, which are lost", {

@@ -8,12 +8,12 @@ import type { WorkerSetup, WrittenRows } from "./call-worker.ts";
 import type { CallStore } from "./calls.ts";
 import { DatabaseThread } from "./database-thread.ts";
 import type { LedgerRow } from "./ledger.ts";
-import { demandInPlace } from "./sqlite.ts";
+import { requireInPlace } from "./sqlite.ts";
 
 /** The file has to be migrated. The threads start with their first request. */
 export function openSqliteCalls({ file }: { readonly file: string }): CallStore {
   const path = resolve(file);
-  const demand = demandInPlace(path);
+  const demand = requireInPlace(path);
   const writer = threadOf({ file: path, role: "write" });
   const reader = threadOf({ file: path, role: "read" });
   return {

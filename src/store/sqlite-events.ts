@@ -4,12 +4,12 @@ import { threadFile } from "../core/thread-file.ts";
 import { DatabaseThread } from "./database-thread.ts";
 import type { EventWorkerSetup } from "./event-worker.ts";
 import type { EventQueue } from "./events.ts";
-import { demandInPlace } from "./sqlite.ts";
+import { requireInPlace } from "./sqlite.ts";
 
 /** The file has to be migrated. The thread starts with its first request. */
 export function openSqliteEvents({ file, mostWaiting }: EventWorkerSetup): EventQueue {
   const path = resolve(file);
-  const demand = demandInPlace(path);
+  const demand = requireInPlace(path);
   const thread = new DatabaseThread(
     threadFile(import.meta.url, "store/event-worker.ts"),
     { file: path, mostWaiting } satisfies EventWorkerSetup,
@@ -27,7 +27,7 @@ export function openSqliteEvents({ file, mostWaiting }: EventWorkerSetup): Event
     claim: (webhookId, most, nowMs, leaseMs) => thread.ask("claim", webhookId, most, nowMs, leaseMs),
     settle: (claimed, outcome) => thread.ask("settle", claimed, outcome),
     abandon: (webhookId, why, nowMs) => thread.ask("abandon", webhookId, why, nowMs),
-    standing: () => thread.ask("standing"),
+    status: () => thread.ask("standing"),
     prune: (beforeMs) => thread.ask("prune", beforeMs),
     close: () => thread.close(),
   };

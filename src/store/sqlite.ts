@@ -60,7 +60,7 @@ export async function openSqliteDatabase(options: SqliteOptions): Promise<OpenDa
  * revokes in the new file would stay valid here, without any sign of it.
  */
 function whileInPlace(store: Store, path: string): Store {
-  const demand = demandInPlace(path);
+  const demand = requireInPlace(path);
   // Otherwise a change would be confirmed, and lost with the removed file.
   return {
     ...store,
@@ -86,7 +86,7 @@ function whileInPlace(store: Store, path: string): Store {
 /**
  * To be called before a write. Throws StoreError `unusable` when the path leads to another file than at the opening.
  */
-export function demandInPlace(path: string): () => void {
+export function requireInPlace(path: string): () => void {
   const opened = identityOf(path);
   return () => {
     const now = identityOf(path);

@@ -2,16 +2,21 @@
 // DRAGOMAN_TEST_SEED repeats a run.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type Admitted, CallAdmission, type Demand, isRefused } from "../../src/admission/call-admission.ts";
+import {
+  type Admitted,
+  CallAdmission,
+  type ReservationEstimate,
+  isRefused,
+} from "../../src/admission/call-admission.ts";
 import type { Account, LimitStore } from "../../src/admission/limit-store.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
-import type { LimitTouch } from "../../src/core/record.ts";
+import type { LimitOutcome } from "../../src/core/record.ts";
 import { accountOf } from "../contract/limit-store.suite.ts";
 import { printedSeed } from "../routing/chance.ts";
 import { turnedClock } from "./turned-clock.ts";
 
 const seed = printedSeed("call admission");
-const demandOf = (tokens: number): Demand => ({ requests: 1, bound: () => tokens });
+const demandOf = (tokens: number): ReservationEstimate => ({ requests: 1, bound: () => tokens });
 const seen = (tokens: number) => () => ({ tokens, nanoUsd: tokens });
 
 const CALL = [
@@ -26,7 +31,7 @@ const AT_UP0 = [
 
 function openCall() {
   const store = openMemoryLimits({ clock: turnedClock() });
-  const touches: LimitTouch[] = [];
+  const touches: LimitOutcome[] = [];
   const call = new CallAdmission(store, touches, () => {});
   const begin = (accounts: readonly Account[], tokens: number): Admitted => {
     const result = call.begin(accounts, demandOf(tokens), false);
@@ -34,7 +39,7 @@ function openCall() {
     return result;
   };
   const used = (account: Account): number => {
-    const standing = store.standing(account);
+    const standing = store.status(account);
     if (standing instanceof Promise) throw new Error("waits");
     return standing.used;
   };
@@ -111,7 +116,7 @@ interface Act {
 function late(store: LimitStore, at: (ms: number, run: () => void) => void, delaysMs: readonly number[]): LimitStore {
   let next = 0;
   return {
-    standing: (account) => store.standing(account),
+    status: (account) => store.status(account),
     first: (account, mark) => store.first(account, mark),
     open: () => store.open(),
     close: () => store.close(),
@@ -186,7 +191,7 @@ test("[d4.2] attempts at random, side by side, with a store that answers late: t
           await new Promise<void>((resume) => setImmediate(resume));
         }
         const used = accounts
-          .map((account) => memory.standing(account))
+          .map((account) => memory.status(account))
           .map((standing) => (standing instanceof Promise ? -1 : standing.used));
         expect([memory.open(), used]).toEqual([0, [calls > 0 ? 1 : 0, 0, charged, calls, 0]]);
       },

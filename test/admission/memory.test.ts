@@ -9,7 +9,7 @@ import { type Account, isShortage, type LimitStore, type Reservation } from "../
 import { openMemoryLimits } from "../../src/admission/memory.ts";
 import type { LimitRule } from "../../src/core/limit.ts";
 import {
-  type CountKeeper,
+  type CountStore,
   type JournalledCount,
   type KeptCount,
   openLimitCounts,
@@ -37,7 +37,7 @@ function fitsIn(store: LimitStore, clock: TurnedClock, account: Account, units =
   return result.fitsAtMs === null ? null : Math.ceil(result.fitsAtMs - clock.now());
 }
 function used(store: LimitStore, account: Account): number {
-  const standing = store.standing(account);
+  const standing = store.status(account);
   if (standing instanceof Promise) throw new Error("waits");
   return standing.used;
 }
@@ -186,7 +186,7 @@ describe("periods of the calendar", () => {
     const store = openMemoryLimits({ clock });
     const account = accountOf({ kind: "budget", unit: "nano_usd", window, limit: 10 });
     take(store, account, 10);
-    expect([take(store, account), fitsIn(store, clock, account), store.standing(account)]).toEqual([
+    expect([take(store, account), fitsIn(store, clock, account), store.status(account)]).toEqual([
       null,
       1,
       { limit: 10, used: 10, remaining: 0, resetsAtMs: at(next) },
@@ -263,8 +263,8 @@ test("values that come and go do not pile up", () => {
 });
 
 /** A keeper that holds nothing and writes nowhere, but for what `over` says. */
-function keeperOf(over: Partial<CountKeeper>): CountKeeper {
-  const keeper: CountKeeper = {
+function keeperOf(over: Partial<CountStore>): CountStore {
+  const keeper: CountStore = {
     run: "run",
     isHeld: true,
     read: () => [],

@@ -106,7 +106,7 @@ describe.skipIf(binary === null)("dragoman limit reconcile", () => {
   afterAll(() => redis.stop());
   const usedOf = async (id: string): Promise<number> => {
     const store = await openValkeyLimits({ url: redis.url, clusterNodes: null, clock: systemClock, folder: null });
-    const { used } = await store.standing(totalOf(id));
+    const { used } = await store.status(totalOf(id));
     await store.close();
     return used;
   };
@@ -289,7 +289,7 @@ describe.skipIf(binary === null)("dragoman limit reconcile", () => {
       const [one] = await reconcile({ url, clusterNodes: nodes, replicas: [replica], dryRun: false });
       expect(one).toMatchObject({ replica, budget: "clustered" });
       const store = await openValkeyLimits({ url, clusterNodes: nodes, clock: systemClock, folder: null });
-      const left = (await store.standing(totalOf("clustered"))).used;
+      const left = (await store.status(totalOf("clustered"))).used;
       expect(left).toBeLessThanOrEqual(used);
       expect(left).toBeGreaterThanOrEqual(used - one!.units);
       await store.close();

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { compileLimits } from "../../src/admission/compile-limits.ts";
 import { budgetSchema, limitSchema, nanoUsdOf } from "../../src/admission/settings.ts";
 import type { Configured } from "../../src/core/configured.ts";
-import type { LimitedPlace } from "../../src/core/limit.ts";
+import type { LimitedTarget } from "../../src/core/limit.ts";
 
 const problems = (schema: typeof limitSchema | typeof budgetSchema, document: unknown): readonly string[] => {
   const read = schema.safeParse(document);
@@ -97,7 +97,7 @@ const at = (
   version: 1,
   document: limitSchema.parse({ metric: "requests", window: "minute", limit: 1, ...limit }),
 });
-const PLACE: LimitedPlace = { route: "chat", provider: "up", model: "up:big" };
+const PLACE: LimitedTarget = { route: "chat", provider: "up", model: "up:big" };
 
 function accountsFound(
   limits: readonly Configured<ReturnType<typeof limitSchema.parse>>[],

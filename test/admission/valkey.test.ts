@@ -71,12 +71,12 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     expect(journals(folder)).toHaveLength(1);
 
     const other = await openValkeyLimits({ url: redis.url, clusterNodes: null, clock: systemClock, folder: null });
-    const before = await other.standing(large);
+    const before = await other.status(large);
     expect(before.used).toBeGreaterThanOrEqual(used);
     const next = await open();
     await until(() => journals(folder).length === 1);
     const fresh = await openValkeyLimits({ url: redis.url, clusterNodes: null, clock: systemClock, folder: null });
-    expect((await fresh.standing(large)).used).toBe(used);
+    expect((await fresh.status(large)).used).toBe(used);
     for (const store of [other, next, fresh]) await store.close();
   }, 30_000);
 
@@ -111,7 +111,7 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     for (let n = 0; n < 50; n++) (await reserved(store, needOf(account))).settle([1]);
     await store.close();
     const next = await open();
-    expect((await next.standing(account)).used).toBe(50);
+    expect((await next.status(account)).used).toBe(50);
     await next.close();
   });
 
@@ -144,7 +144,7 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     const one = await reserved(store, ...accounts.map((account) => needOf(account)));
     one.release();
     one.release();
-    expect(await Promise.all(accounts.map(async (account) => (await store.standing(account)).used))).toEqual(
+    expect(await Promise.all(accounts.map(async (account) => (await store.status(account)).used))).toEqual(
       accounts.map(() => 0),
     );
     expect(store.open()).toBe(0);
@@ -196,8 +196,8 @@ describe.skipIf(binary === null)("limits in Redis", () => {
     });
     (await reserved(store, needOf(shared))).settle([1]);
     await redisClient.config("SET", "maxmemory", "0");
-    await until(async () => (await store.standing(account)).used === 1);
-    await until(async () => (await store.standing(shared)).used === 2 && !store.figures().isAway);
+    await until(async () => (await store.status(account)).used === 1);
+    await until(async () => (await store.status(shared)).used === 2 && !store.figures().isAway);
     redisClient.disconnect();
     await store.close();
   }, 30_000);

@@ -71,7 +71,7 @@ function watched(store: LimitStore, over: string[], waitMs: number | null): Limi
         over.push(`${rule.id}: ${after[index]!.used} of ${rule.limit}`);
   };
   return {
-    standing: (account) => store.standing(account),
+    status: (account) => store.status(account),
     first: (account, mark) => store.first(account, mark),
     open: () => store.open(),
     close: () => store.close(),
@@ -130,7 +130,7 @@ function judge({ outcomes, limits }: Ran, accounts: Iterable<Account>, unscoped:
   }
   for (const account of accounts) {
     const { rule, value } = account;
-    const standing = limits.standing(account);
+    const standing = limits.status(account);
     if (standing instanceof Promise) throw new Error("waits");
     const touches = outcomes
       .flatMap(({ record }) => record?.limits ?? [])

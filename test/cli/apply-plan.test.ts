@@ -1,15 +1,15 @@
 // What `dragoman apply` makes of documents and of what is there: the order, the differences, what is left alone.
 import { describe, expect, test } from "bun:test";
-import { documentsOf, titleOf, type Wanted } from "../../src/cli/apply/documents.ts";
-import { type ApplyPlan, type PlanOptions, planOf, specToSend, type There } from "../../src/cli/apply/plan.ts";
+import { documentsOf, titleOf, type DesiredState } from "../../src/cli/apply/documents.ts";
+import { type ApplyPlan, type PlanOptions, planOf, specToSend, type ActualState } from "../../src/cli/apply/plan.ts";
 import { withSecrets } from "../../src/cli/apply/secrets.ts";
 
 const VARIABLES = { get: (name: string) => (name === "KEY" ? "sk-secret" : undefined) };
-const wanted = (text: string): readonly Wanted[] => documentsOf(text, "f.yaml", VARIABLES);
-const plan = (text: string, there: readonly There[] = [], options: Partial<PlanOptions> = {}): ApplyPlan =>
+const wanted = (text: string): readonly DesiredState[] => documentsOf(text, "f.yaml", VARIABLES);
+const plan = (text: string, there: readonly ActualState[] = [], options: Partial<PlanOptions> = {}): ApplyPlan =>
   planOf(wanted(text), there, { prune: false, renewSecrets: false, ...options });
 const told = ({ steps }: ApplyPlan): readonly string[] => steps.map(({ action, what }) => `${action} ${titleOf(what)}`);
-const route = (name: string, spec: There["spec"], more: Partial<There> = {}): There => ({
+const route = (name: string, spec: ActualState["spec"], more: Partial<ActualState> = {}): ActualState => ({
   kind: "route",
   tenant: null,
   project: "red",
@@ -119,7 +119,7 @@ describe("a plan", () => {
   });
 
   test("compares of tenants, projects and users only what the document says", () => {
-    const there: There = {
+    const there: ActualState = {
       kind: "user",
       tenant: "default",
       project: null,
@@ -144,7 +144,7 @@ describe("a plan", () => {
   });
 
   test("takes a secret for the one that is kept, unless it is to be sent again", () => {
-    const there: There = {
+    const there: ActualState = {
       kind: "provider",
       tenant: "default",
       project: null,
@@ -180,7 +180,7 @@ describe("a plan", () => {
   });
 
   test("removes only when asked: of the same kinds and places, nothing of the file, no people, and what depends on others first", () => {
-    const other = (kind: There["kind"], name: string, more: Partial<There> = {}): There =>
+    const other = (kind: ActualState["kind"], name: string, more: Partial<ActualState> = {}): ActualState =>
       route(name, {}, { kind, ...more });
     const there = [
       route("old", {}),
@@ -231,7 +231,7 @@ describe("secrets of another gateway", () => {
       aws: { secret_access_key: "secret_acme_provider_their_own_aws_secret_access_key" },
       models: ["a"],
     });
-    const there: There = {
+    const there: ActualState = {
       kind: "provider",
       tenant: "acme",
       project: null,

@@ -168,7 +168,7 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
         endedAtMs: NOW + 5012,
         history: [attempt(), { status: null }],
       });
-      expect(await queue.standing()).toEqual({ pending: 0, dead: 1, oldestPendingMs: null });
+      expect(await queue.status()).toEqual({ pending: 0, dead: 1, oldestPendingMs: null });
     });
 
     test("[d11.4] a dead letter goes into the queue again by hand, and is tried from the beginning", async () => {
@@ -213,7 +213,7 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
         ["dead", "it is gone"],
         ["dead", "it is gone"],
       ]);
-      expect(await queue.standing()).toEqual({ pending: 2, dead: 2, oldestPendingMs: NOW });
+      expect(await queue.status()).toEqual({ pending: 2, dead: 2, oldestPendingMs: NOW });
     });
 
     test("old events go with their deliveries, and none that one still waits for", async () => {

@@ -36,7 +36,7 @@ export const needOf = (account: Account, units = 1, force = false): Need => ({ a
 export async function reserved(store: LimitStore, ...needs: readonly Need[]): Promise<Reservation> {
   const result = await store.reserve(needs);
   if (isShortage(result))
-    throw new Error(`refused: ${result.need.account.rule.id} has ${result.standing.remaining} left`);
+    throw new Error(`refused: ${result.need.account.rule.id} has ${result.status.remaining} left`);
   return result;
 }
 export async function refused(store: LimitStore, ...needs: readonly Need[]): Promise<Shortage> {
@@ -56,7 +56,7 @@ export function limitStoreSuite(name: string, open: () => LimitStore | Promise<L
       expect(store.open()).toBe(0);
       await store.close();
     });
-    const used = async (account: Account): Promise<number> => (await store.standing(account)).used;
+    const used = async (account: Account): Promise<number> => (await store.status(account)).used;
 
     test.each([
       ["requests", "minute"],
@@ -88,7 +88,7 @@ export function limitStoreSuite(name: string, open: () => LimitStore | Promise<L
       const two = await reserved(store, needOf(account, 70));
       two.settle([90]);
       expect(await used(account)).toBe(120);
-      const { remaining } = await store.standing(account);
+      const { remaining } = await store.status(account);
       expect(remaining).toBe(0);
       await refused(store, needOf(account, 1));
     });

@@ -61,7 +61,7 @@ describe("a token", () => {
   test("is there at once while it is good, also for another object of the same content", async () => {
     const { lend, lender } = lending();
     const first = await lend(stored);
-    expect(lender.lend([{ ...stored, weight: 7 }], context())).toBe(first);
+    expect(lender.resolve([{ ...stored, weight: 7 }], context())).toBe(first);
     expect(askedSince()).toBe(1);
   });
 
@@ -147,13 +147,13 @@ describe("a token", () => {
     const { lend, lender, clock } = lending();
     await lend(stored);
     clock.pass(HOUR_MS - 5 * MINUTE_MS - 1000);
-    expect(lender.lend([stored], context())).toMatchObject({ secret: "token-1-0123456789" });
+    expect(lender.resolve([stored], context())).toMatchObject({ secret: "token-1-0123456789" });
     expect(askedSince()).toBe(1);
     clock.pass(2000);
     for (let call = 0; call < 200; call++)
-      expect(lender.lend([stored], context())).toMatchObject({ secret: "token-1-0123456789" });
+      expect(lender.resolve([stored], context())).toMatchObject({ secret: "token-1-0123456789" });
     await until(() => askedSince() === 2);
-    await until(() => (lender.lend([stored], context()) as { secret?: string }).secret === "token-2-0123456789");
+    await until(() => (lender.resolve([stored], context()) as { secret?: string }).secret === "token-2-0123456789");
     expect(askedSince()).toBe(2);
   });
 
@@ -162,11 +162,11 @@ describe("a token", () => {
     answer = () => token("600");
     await lend(stored);
     clock.pass(9 * MINUTE_MS - 1000);
-    void lender.lend([stored], context());
+    void lender.resolve([stored], context());
     await Bun.sleep(20);
     expect(askedSince()).toBe(1);
     clock.pass(2000);
-    void lender.lend([stored], context());
+    void lender.resolve([stored], context());
     await until(() => askedSince() === 2);
   });
 
@@ -181,7 +181,7 @@ describe("a token", () => {
     await Bun.sleep(20);
     expect(askedSince()).toBe(2);
     clock.pass(31_000);
-    expect(lender.lend([stored], context())).toMatchObject({ secret: "token-1-0123456789" });
+    expect(lender.resolve([stored], context())).toMatchObject({ secret: "token-1-0123456789" });
     await until(() => askedSince() === 3);
     clock.pass(4 * MINUTE_MS);
     expect((await fault(stored)).code).toBe("upstream_authentication");
@@ -206,8 +206,8 @@ describe("a token", () => {
       return token();
     };
     const leaving = new Cancellation();
-    const left = Promise.resolve(lender.lend([stored], context(leaving))).catch((reason: unknown) => reason);
-    const staying = lender.lend([stored], context());
+    const left = Promise.resolve(lender.resolve([stored], context(leaving))).catch((reason: unknown) => reason);
+    const staying = lender.resolve([stored], context());
     await until(() => askedSince() === 1);
     leaving.abort(new Error("the client left"));
     expect(await left).toEqual(new Error("the client left"));

@@ -1,10 +1,14 @@
 // A lender on a token service of the test's, with a clock that the test turns, and credentials of every kind for it.
 import { generateKeyPairSync } from "node:crypto";
 import { Cancellation } from "../../src/core/cancellation.ts";
-import type { CredentialLender, LendContext, StoredCredential } from "../../src/core/credential.ts";
+import type { CredentialProvider, ResolveContext, StoredCredential } from "../../src/core/credential.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { Credential } from "../../src/core/target.ts";
-import { type LenderOptions, openCredentialLender, type Refused } from "../../src/credentials/lender.ts";
+import {
+  type CredentialProviderOptions,
+  openCredentialProvider,
+  type RefusedCredential,
+} from "../../src/credentials/credential-provider.ts";
 import { createSocketUpstream } from "../../src/wire/upstream-socket.ts";
 
 export const START_MS = 1_790_000_000_000;
@@ -70,23 +74,23 @@ export const plainKey = (secret: string, weight = 1): StoredCredential => ({
 
 export interface Lending {
   readonly clock: TurnedClock;
-  readonly refused: readonly Refused[];
-  readonly lender: CredentialLender;
+  readonly refused: readonly RefusedCredential[];
+  readonly lender: CredentialProvider;
   readonly lend: (...stored: readonly StoredCredential[]) => Promise<Credential>;
   /** What it failed with. */
   readonly fault: (...stored: readonly StoredCredential[]) => Promise<GatewayError>;
 }
 
-export function lending(options: Partial<LenderOptions> = {}): Lending {
+export function lending(options: Partial<CredentialProviderOptions> = {}): Lending {
   const clock = new TurnedClock();
-  const refused: Refused[] = [];
-  const lender = openCredentialLender({
+  const refused: RefusedCredential[] = [];
+  const lender = openCredentialProvider({
     upstream: createSocketUpstream(),
     clock,
     onRefused: (one) => refused.push(one),
     ...options,
   });
-  const lend = async (...stored: readonly StoredCredential[]): Promise<Credential> => lender.lend(stored, context());
+  const lend = async (...stored: readonly StoredCredential[]): Promise<Credential> => lender.resolve(stored, context());
   return {
     clock,
     refused,
@@ -103,7 +107,7 @@ export function lending(options: Partial<LenderOptions> = {}): Lending {
   };
 }
 
-export function context(signal = new Cancellation()): LendContext {
+export function context(signal = new Cancellation()): ResolveContext {
   return { providerId: "cloud", label: "Cloud", signal };
 }
 

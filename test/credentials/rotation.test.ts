@@ -95,7 +95,7 @@ describe("a credential that is refused", () => {
     expect(await shares(of, [{ ...A }, { ...B }], 6)).toEqual({ b: 6 });
     const elsewhere = new Set<string>();
     for (let call = 0; call < 6; call++)
-      elsewhere.add((await of.lender.lend([A, B], { ...context(), providerId: "another" })).secret);
+      elsewhere.add((await of.lender.resolve([A, B], { ...context(), providerId: "another" })).secret);
     expect(elsewhere.size).toBe(2);
   });
 

@@ -30,7 +30,7 @@ import { createSandboxUpstream, type ReadElsewhere, SANDBOX_SCHEME } from "../..
 import { type Ledger, noLedger } from "../../src/store/ledger.ts";
 import { bytesOf, utf8Of } from "../../src/wire/body-bytes.ts";
 import { type UpstreamClient, UpstreamFault, type UpstreamRequest } from "../../src/wire/upstream.ts";
-import { openCredentialLender, type Refused } from "../../src/credentials/lender.ts";
+import { openCredentialProvider, type RefusedCredential } from "../../src/credentials/credential-provider.ts";
 import type { FakeToolServers } from "./fake-tools.ts";
 import { providerSettings, storedKey, targetFor } from "./targets.ts";
 
@@ -63,7 +63,7 @@ export interface Stub {
   readonly sent: readonly UpstreamRequest[];
   readonly records: readonly CallRecord[];
   /** Credentials that were set aside. */
-  readonly refused: readonly Refused[];
+  readonly refused: readonly RefusedCredential[];
   /** Thresholds of budgets that were told. */
   readonly crossed: readonly Crossed[];
   readonly context: ChatContext;
@@ -159,7 +159,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
   };
   const sent: UpstreamRequest[] = [];
   const records: CallRecord[] = [];
-  const refused: Refused[] = [];
+  const refused: RefusedCredential[] = [];
   const crossed: Crossed[] = [];
   const clock = options.clock ?? { now: () => 1_767_225_600_000, monotonic: () => performance.now() };
   const sandbox = createSandboxUpstream(options.readElsewhere ?? (() => null));
@@ -178,7 +178,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     providers: options.families ?? providers,
     upstream,
     guards: options.guards ?? openGuardThreads({ onEnded: (why) => console.error(`a thread of guards ended${why}`) }),
-    credentials: openCredentialLender({ upstream, clock, onRefused: (one) => refused.push(one) }),
+    credentials: openCredentialProvider({ upstream, clock, onRefused: (one) => refused.push(one) }),
     logins: openLogins({ upstream, clock, onFault: () => {} }),
     routing: openRouting(Math.random),
     longRequests: options.longRequests ?? null,

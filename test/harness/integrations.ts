@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { integrationsSection } from "../../src/observe/integrations/integration-settings.ts";
 import {
   type Integrations,
-  type IntegrationStanding,
+  type IntegrationStatus,
   openIntegrations,
 } from "../../src/observe/integrations/integrations.ts";
 
@@ -19,7 +19,7 @@ export interface OpenedIntegrations extends AsyncDisposable {
   readonly integrations: Integrations;
   readonly folder: string;
   readonly logged: readonly LoggedLine[];
-  standing(name: string): IntegrationStanding;
+  standing(name: string): IntegrationStatus;
   /** Waits until it holds, up to ten seconds. Throws with how everything stands. */
   until(holds: () => boolean): Promise<void>;
 }
@@ -44,7 +44,7 @@ export function openTestIntegrations(
     log: { info: log("info"), warn: log("warn") },
   });
   if (integrations === null) throw new Error("none is enabled");
-  const standing = (name: string): IntegrationStanding => integrations.standings().find((each) => each.name === name)!;
+  const standing = (name: string): IntegrationStatus => integrations.statuses().find((each) => each.name === name)!;
   return {
     integrations,
     folder,
@@ -55,7 +55,7 @@ export function openTestIntegrations(
         if (holds()) return;
         await Bun.sleep(10);
       }
-      throw new Error(`it does not hold: ${JSON.stringify({ standings: integrations.standings(), logged })}`);
+      throw new Error(`it does not hold: ${JSON.stringify({ standings: integrations.statuses(), logged })}`);
     },
     async [Symbol.asyncDispose]() {
       await integrations.end(500);

@@ -1,6 +1,6 @@
 // Targets, legs and failures as the tests of routing need them: everything has a value, and a test says only what it is about.
 import { DEFAULT_BREAKER } from "../../src/core/route.ts";
-import type { Candidate, Failure, Leg, Plan, PlanInput, Step } from "../../src/routing/plan.ts";
+import type { Candidate, Failure, Stage, Plan, PlanInput, Step } from "../../src/routing/plan.ts";
 import { createPlan } from "../../src/routing/plan.ts";
 import { openHealth } from "../../src/routing/health.ts";
 
@@ -11,7 +11,10 @@ export function candidate(key: string, more: Partial<Candidate> = {}): Candidate
   return { key, variant: "", upstream: `up-${key}`, weight: 1, order: 0, costNanoUsd: null, ...more };
 }
 
-export function leg(candidates: readonly (Candidate | string)[], more: Partial<Leg<Candidate>> = {}): Leg<Candidate> {
+export function leg(
+  candidates: readonly (Candidate | string)[],
+  more: Partial<Stage<Candidate>> = {},
+): Stage<Candidate> {
   return {
     label: "route r",
     group: {},
@@ -25,7 +28,7 @@ export function leg(candidates: readonly (Candidate | string)[], more: Partial<L
   };
 }
 
-export function planOf(legs: readonly Leg<Candidate>[], more: Partial<PlanInput<Candidate>> = {}): Plan<Candidate> {
+export function planOf(legs: readonly Stage<Candidate>[], more: Partial<PlanInput<Candidate>> = {}): Plan<Candidate> {
   return createPlan({
     legs,
     contextLeg: () => null,
@@ -36,7 +39,7 @@ export function planOf(legs: readonly Leg<Candidate>[], more: Partial<PlanInput<
   });
 }
 
-const NO_LEGS: readonly Leg<Candidate>[] = [];
+const NO_LEGS: readonly Stage<Candidate>[] = [];
 
 export const failed = (kind: Failure["kind"] = "retryable", retryAfterMs: number | null = null): Failure => ({
   kind,

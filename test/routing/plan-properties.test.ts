@@ -1,7 +1,7 @@
 // What holds of every plan, over thousands of random worlds: bounds of attempts and waits, nothing repeated that must not be, a healthy target is reached.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Candidate, Failure, Leg, TryStep } from "../../src/routing/plan.ts";
+import type { Candidate, Failure, Stage, TryStep } from "../../src/routing/plan.ts";
 import { printedSeed } from "./chance.ts";
 import { run, worlds, type Seen, type World } from "./plan-worlds.ts";
 
@@ -91,7 +91,7 @@ describe("every plan", () => {
       let isListed = false;
       for (const { step, failure, failedKey, free } of seen) {
         if (failure !== null && ["request_fault", "content_policy"].includes(failure.kind)) left.add(last!.leg.group);
-        const open = (legs: readonly Leg<Candidate>[]): boolean =>
+        const open = (legs: readonly Stage<Candidate>[]): boolean =>
           legs.some(
             ({ candidates, group }) =>
               !left.has(group) && candidates.some(({ key }) => free.has(key) && !tried.has(key)),

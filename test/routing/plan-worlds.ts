@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { DEFAULT_BREAKER, type StrategyType } from "../../src/core/route.ts";
 import { openHealth, type Health } from "../../src/routing/health.ts";
-import { createPlan, type Candidate, type Failure, type Leg, type Step } from "../../src/routing/plan.ts";
+import { createPlan, type Candidate, type Failure, type Stage, type Step } from "../../src/routing/plan.ts";
 import { candidate, T0 } from "./candidates.ts";
 import { chanceOf } from "../../src/cli/simulation/chance.ts";
 
@@ -142,16 +142,16 @@ export function healthOf(targets: readonly TargetScript[]): Health {
 
 export function run(world: World): {
   readonly seen: readonly Seen[];
-  readonly legs: readonly Leg<Candidate>[];
-  readonly policyLegs: readonly Leg<Candidate>[];
-  readonly contextLegs: ReadonlyMap<string, Leg<Candidate>>;
+  readonly legs: readonly Stage<Candidate>[];
+  readonly policyLegs: readonly Stage<Candidate>[];
+  readonly contextLegs: ReadonlyMap<string, Stage<Candidate>>;
   readonly succeeded: boolean;
 } {
   const candidates = world.targets.map(({ weight, order, costNanoUsd }, at) =>
     candidate(`t${at}`, { weight, order, costNanoUsd }),
   );
   let group = {};
-  const legOf = ({ targets, isContinued, ...rest }: LegScript, label: string): Leg<Candidate> => ({
+  const legOf = ({ targets, isContinued, ...rest }: LegScript, label: string): Stage<Candidate> => ({
     label,
     group: isContinued && !label.endsWith(" 0") && !label.startsWith("context") ? group : (group = {}),
     ...rest,
@@ -160,7 +160,7 @@ export function run(world: World): {
   });
   const legs = world.legs.map((script, at) => legOf(script, `leg ${at}`));
   const policyLegs = world.policyLegs.map((script, at) => legOf(script, `policy ${at}`));
-  const contextLegs = new Map<string, Leg<Candidate>>(
+  const contextLegs = new Map<string, Stage<Candidate>>(
     world.contextLegs.flatMap((script, at) =>
       script === null ? [] : [[`t${at}`, legOf(script, `context ${at}`)] as const],
     ),

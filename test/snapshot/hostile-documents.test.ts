@@ -12,7 +12,7 @@ import { snapshotSeenBy } from "../../src/core/snapshot.ts";
 import { PROVIDER_FAMILIES } from "../../src/gateway.ts";
 import { compileSnapshot, storedProblems } from "../../src/snapshot/compile.ts";
 import { loadConfiguration } from "../../src/snapshot/configuration.ts";
-import { openMemory } from "../../src/snapshot/memory.ts";
+import { openMemoizer } from "../../src/snapshot/memoize.ts";
 import { openSnapshotSource } from "../../src/snapshot/source.ts";
 import type { OpenedResource } from "../../src/store/contents.ts";
 import { openSqliteStore } from "../../src/store/sqlite.ts";
@@ -381,7 +381,7 @@ describe("many routes of many tenants", () => {
       tenantId,
       projectId: null,
     }));
-  const remember = openMemory();
+  const remember = openMemoizer();
   const compiled = (route: readonly OpenedResource[]) => {
     const input = {
       configuration,

@@ -1,7 +1,7 @@
 // Decisions 2.9, 2.10 and 2.12 through the whole gateway: where a stored credential goes, what a caller's headers may say, and which addresses of a
 // request are called, once in this process to see the call itself and once over the real one.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type CredentialLender, IBM_TOKEN_URL, type StoredCredential } from "../../src/core/credential.ts";
+import { type CredentialProvider, IBM_TOKEN_URL, type StoredCredential } from "../../src/core/credential.ts";
 import type { ProviderSettings } from "../../src/core/snapshot.ts";
 import { providers } from "../../src/providers/registry.ts";
 import { parseConfiguration } from "../../src/snapshot/configuration.ts";
@@ -94,7 +94,7 @@ describe("a stored credential", () => {
     const stub = answeringGateway({
       providers: exchanged.map(({ id }) => providerSettings({ id, baseUrl: OWN, credentials: [stored] })),
     });
-    const lend: CredentialLender["lend"] = (list) => {
+    const lend: CredentialProvider["resolve"] = (list) => {
       seen.push(...list);
       return { kind: "token", secret: "made-of-it", fromCaller: false };
     };

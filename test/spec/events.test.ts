@@ -42,7 +42,7 @@ describe("thresholds of budgets", () => {
     const crossed = (used: number, resetsAtMs: number) => {
       const told: NewEvent[] = [];
       const watch = thresholdWatch(
-        { standing: () => ({ used, limit: BUDGET.limit, resetsAtMs }) as never, first: () => true },
+        { status: () => ({ used, limit: BUDGET.limit, resetsAtMs }) as never, first: () => true },
         (one) => told.push(thresholdEvent(one)),
       );
       for (let call = 0; call < 5; call++) watch(account, null);

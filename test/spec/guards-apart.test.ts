@@ -10,7 +10,7 @@ import { Looking, type StreamUnderGuards } from "../../src/chat/looking.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import { Cancellation } from "../../src/core/cancellation.ts";
 import type { ChatChunk, Message } from "../../src/core/chat.ts";
-import type { PolicyTouch } from "../../src/core/record.ts";
+import type { PolicyOutcome } from "../../src/core/record.ts";
 import { policiesFor } from "../auth/policy-documents.ts";
 import { startGateway } from "../harness/gateway-process.ts";
 import { cannedUpstream, stubGateway } from "../harness/in-process.ts";
@@ -161,7 +161,11 @@ describe("what becomes of a text that could not be looked at in time", () => {
   const messages = [{ role: "user", content: LETTERS.repeat(5) }];
   const call = async (
     policy: object,
-  ): Promise<{ readonly status: number; readonly touches: readonly PolicyTouch[]; readonly detail: string | null }> => {
+  ): Promise<{
+    readonly status: number;
+    readonly touches: readonly PolicyOutcome[];
+    readonly detail: string | null;
+  }> => {
     const stub = stubGateway({
       snapshot: { policies: policiesFor(policy) },
       upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer("ok")) }),

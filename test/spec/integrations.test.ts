@@ -216,7 +216,7 @@ describe("a callback module", () => {
     );
     publish(opened, 2);
     await opened.until(() => opened.logged.length === 3);
-    expect(opened.integrations.standings().map(({ sums }) => sums.failing)).toEqual([1, 1, 1]);
+    expect(opened.integrations.statuses().map(({ sums }) => sums.failing)).toEqual([1, 1, 1]);
     const words = new Map(opened.logged.map(({ fields }) => [fields["integration"], String(fields["error_detail"])]));
     expect(words.get("empty")).toContain("exports none of onCallStart, onCallEnd, onStreamChunk");
     expect(words.get("none")).toContain("none.ts");
@@ -251,7 +251,7 @@ describe("who is told", () => {
     publish(opened, 5, { ...stranger, code: "login_unavailable", status: 503 });
     await opened.until(
       () =>
-        linesOf(file("all")).length === 203 && opened.integrations.standings().every(({ sums }) => sums.queued === 0),
+        linesOf(file("all")).length === 203 && opened.integrations.statuses().every(({ sums }) => sums.queued === 0),
     );
     const counts = Object.fromEntries([...paths, "disabled"].map((name) => [name, linesOf(file(name)).length]));
     expect(counts).toMatchObject({ all: 203, acme: 201, site: 200, errors: 1, off: 0, disabled: 0 });

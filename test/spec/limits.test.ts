@@ -260,7 +260,7 @@ describe("what is settled", () => {
       ["concurrency", 1, 0, 0],
     ]);
     expectNothingOpen(gateway);
-    const standing = await gateway.context.limits.standing(
+    const standing = await gateway.context.limits.status(
       gateway.context
         .snapshot()
         .limitRules.forCaller("default", "default", gateway.records[0]!.tokenId!)!

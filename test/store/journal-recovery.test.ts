@@ -232,7 +232,7 @@ describe("a start after a crash", () => {
     const sink = testSink();
     const first = await start(folder, sink, full);
     expect(first.ledger.recovered).toHaveLength(underWay.length);
-    expect(first.ledger.standing()).toMatchObject({ waitingRows: underWay.length });
+    expect(first.ledger.status()).toMatchObject({ waitingRows: underWay.length });
     await first.ledger.end();
     expect(first.told.filter((words) => words.includes("lost"))).toEqual([]);
     const second = await start(folder, sink);
@@ -295,7 +295,7 @@ describe("a start after a crash", () => {
     const first = await start(folder, firstSink);
     const secondSink = testSink();
     const second = await start(folder, secondSink);
-    expect([first.ledger.standing().folder, second.ledger.standing().folder]).toEqual([
+    expect([first.ledger.status().folder, second.ledger.status().folder]).toEqual([
       join(folder, "0"),
       join(folder, "1"),
     ]);

@@ -120,7 +120,7 @@ describe("calls that were refused before they were admitted", () => {
       void journal.close(null, { ...aCall({ tenantId: null, tokenId: null }), status: 401, code: "invalid_token" });
     for (let count = 0; count < 10; count++)
       void journal.close(null, { ...aCall(), status: 400, code: "invalid_request" });
-    const { rows, unrecorded } = journal.standing();
+    const { rows, unrecorded } = journal.status();
     expect(rows).toBeGreaterThanOrEqual(210);
     expect(rows).toBeLessThan(250);
     expect(rows + unrecorded).toBe(5010);
@@ -171,7 +171,7 @@ describe("a full disk", () => {
       disk.room = 100;
       void killed.close(entry, ended(calls[index]!));
     }
-    expect(killed.standing()).toMatchObject({ openCalls: 0, waitingRows: 0 });
+    expect(killed.status()).toMatchObject({ openCalls: 0, waitingRows: 0 });
     // what is read by the next process: the rest of the room behind the rows counts as nothing
     const findings = inspectJournal(folder);
     expect(findings).toMatchObject({ openings: [], closings: 4, damages: [] });
@@ -221,13 +221,13 @@ describe("a full disk", () => {
     }
     expect(told).toHaveLength(1);
     expect(journal.refusal()).toBeNull();
-    expect(journal.standing()).toMatchObject({
+    expect(journal.status()).toMatchObject({
       waitingRows: 10_000,
       lost: 50,
       fault: expect.stringContaining("ENOSPC") as string,
     });
     disk.room = Number.POSITIVE_INFINITY;
-    await until(() => journal.standing().fault === null, "the disk takes rows again");
+    await until(() => journal.status().fault === null, "the disk takes rows again");
     expect(inspectJournal(folder)).toMatchObject({ closings: 10_000 });
     await journal.end();
   });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll } from "bun:test";
 import { systemClock } from "../../src/core/clock.ts";
 import { newTraceId } from "../../src/core/ids.ts";
-import type { CallRecord, LimitTouch } from "../../src/core/record.ts";
+import type { CallRecord, LimitOutcome } from "../../src/core/record.ts";
 import { Journal, type JournalOptions } from "../../src/store/journal.ts";
 import { type JournalDisk, systemDisk } from "../../src/store/journal-disk.ts";
 import { segmentPath } from "../../src/store/journal-folder.ts";
@@ -51,7 +51,7 @@ export function ended(call: CallRecord, more: Partial<CallRecord> = {}): CallRec
   };
 }
 
-export function touch(unit: LimitTouch["unit"], reserved: number): LimitTouch {
+export function touch(unit: LimitOutcome["unit"], reserved: number): LimitOutcome {
   return {
     id: `lim_${unit}`,
     value: "",

@@ -2,7 +2,7 @@
 // reported to the store yet. Every change of `mine` that the store does not know of is in `adds` too, so the store's
 // figure plus `adds` always equals `mine`.
 import type { LimitRule, LimitUnit } from "../../core/limit.ts";
-import type { Standing } from "../limit-store.ts";
+import type { AccountStatus } from "../limit-store.ts";
 import type { LeaseJournal } from "./lease-journal.ts";
 import { type AccountKind, SLOTS_FREED_MS } from "./protocol.ts";
 import { bucketAt, leavesAtMs, type WindowShape } from "./windows.ts";
@@ -242,7 +242,7 @@ export function owe(account: ReplicaAccount, bucket: number, units: number, jour
 }
 
 /** The store has charged what was owed to its current bucket. */
-export function hearPaid(
+export function applyPaid(
   account: ReplicaAccount,
   bucketNow: number,
   units: number,
@@ -358,7 +358,7 @@ export function forgetTold(
   }
 }
 
-export function standingOf(account: ReplicaAccount, used = account.used - account.idle): Standing {
+export function standingOf(account: ReplicaAccount, used = account.used - account.idle): AccountStatus {
   return {
     limit: account.limit,
     used: Math.max(0, used),

@@ -38,7 +38,7 @@ export interface Owed {
   readonly overruns: ReadonlyMap<number, number>;
 }
 
-export interface UnderWay {
+export interface InFlightMessage {
   readonly message: MessageWithKeys;
   readonly accounts: readonly ReplicaAccount[];
   readonly waiting: readonly Waiting[];
@@ -60,7 +60,7 @@ export interface Channel {
   joined: boolean;
   everOpen: boolean;
   sequence: number;
-  underWay: UnderWay | null;
+  inFlight: InFlightMessage | null;
   /** An answer is being applied. A message written now would describe a half-applied state. */
   isHearing: boolean;
   readonly accounts: Set<ReplicaAccount>;
@@ -108,7 +108,7 @@ export function newChannel(tag: string, keys: readonly string[], sequence: numbe
     joined: false,
     everOpen: false,
     sequence,
-    underWay: null,
+    inFlight: null,
     isHearing: false,
     accounts: new Set(),
     leased: new Set(),
@@ -137,7 +137,7 @@ export function storeNowMs(channel: Channel, { monoMs, wallMs }: Moment): number
 
 const MIN_SKEW_MS = 1000;
 
-export function hearClock(channel: Channel, storeMs: number, { monoMs, wallMs }: Moment): void {
+export function applyClock(channel: Channel, storeMs: number, { monoMs, wallMs }: Moment): void {
   channel.storeNowMs = storeMs;
   channel.heardMs = monoMs;
   const aheadMs = wallMs - storeMs;

@@ -3,19 +3,19 @@
 // answers are passed in, and messages are passed to `send`.
 import { dropLeases, isOver, type Moment } from "./account.ts";
 import type { Channel, ChannelOptions } from "./channel-state.ts";
-import { giveUpOne, takeAnswer } from "./heard-answer.ts";
-import { writeMessage } from "./next-message.ts";
+import { abandonOne, applyAnswer } from "./apply-answer.ts";
+import { writeMessage } from "./write-message.ts";
 import type { Answer } from "./protocol.ts";
 
 /** Writes and sends the next message if none is in flight and there is something to report, or if `always` is set. */
 export function flush(channel: Channel, now: Moment, options: ChannelOptions, always = false): void {
-  if (channel.underWay !== null || channel.isHearing) return;
+  if (channel.inFlight !== null || channel.isHearing) return;
   endLeases(channel, now);
   const due = channel.waiting.some(({ dueMs }) => dueMs <= now.monoMs);
   if (!always && !due && channel.dirty.size === 0 && channel.questions.length === 0 && channel.toState.length === 0)
     return;
   const underWay = writeMessage(channel, now, options);
-  channel.underWay = underWay;
+  channel.inFlight = underWay;
   channel.lastSentMs = now.monoMs;
   options.send(channel, underWay.message);
 }
@@ -31,18 +31,18 @@ function endLeases(channel: Channel, now: Moment): void {
 
 /** Handles the answer to the message in flight. Any other answer is late and is ignored. */
 export function hear(channel: Channel, sequence: number, answer: Answer, now: Moment, options: ChannelOptions): void {
-  const { underWay } = channel;
+  const { inFlight: underWay } = channel;
   if (underWay === null || underWay.message.sequence !== sequence) return;
-  channel.underWay = null;
+  channel.inFlight = null;
   channel.isHearing = true;
-  takeAnswer(channel, underWay, answer, now, options);
+  applyAnswer(channel, underWay, answer, now, options);
   channel.isHearing = false;
   flush(channel, now, options);
 }
 
 /** The message in flight did not reach the store, as far as is known. */
 export function fail(channel: Channel, sequence: number, now: Moment, { timings }: ChannelOptions): void {
-  const { underWay } = channel;
+  const { inFlight: underWay } = channel;
   if (underWay === null || underWay.message.sequence !== sequence || underWay.sendAgainMs !== null) return;
   underWay.sendAgainMs = now.monoMs + timings.retryMs;
   channel.isAway = true;
@@ -54,15 +54,15 @@ export function fail(channel: Channel, sequence: number, now: Moment, { timings 
  * again.
  */
 export function repeat(channel: Channel, sequence: number, options: ChannelOptions): void {
-  const { underWay } = channel;
+  const { inFlight: underWay } = channel;
   if (underWay !== null && underWay.message.sequence === sequence && underWay.sendAgainMs === null)
     options.send(channel, underWay.message);
 }
 
 /** No call waits while the store cannot be reached. */
 function giveUp(channel: Channel): void {
-  const { underWay } = channel;
-  for (const one of [...(underWay?.waiting ?? []), ...channel.waiting.splice(0)]) giveUpOne(one);
+  const { inFlight: underWay } = channel;
+  for (const one of [...(underWay?.waiting ?? []), ...channel.waiting.splice(0)]) abandonOne(one);
   for (const question of [...(underWay?.questions ?? []), ...channel.questions.splice(0)]) {
     if (question.isOver) continue;
     question.isOver = true;
@@ -73,7 +73,7 @@ function giveUp(channel: Channel): void {
 /** To be called every few milliseconds. Sends again, reports, renews, and ends waits. */
 export function tick(channel: Channel, now: Moment, options: ChannelOptions): void {
   const { timings } = options;
-  const { underWay } = channel;
+  const { inFlight: underWay } = channel;
   if (underWay !== null) {
     if (underWay.sendAgainMs === null && now.ranMs >= underWay.failsRanMs) {
       options.silent(channel);

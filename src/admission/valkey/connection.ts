@@ -35,7 +35,7 @@ const COMMAND = "dragomanLimits";
 type Scripted = Readonly<Record<typeof COMMAND, (...args: readonly (string | number)[]) => Promise<Answer>>>;
 
 /** The library has stopped waiting for the answer; the store may have given one. */
-export class UnheardAnswer extends Error {}
+export class UnreadAnswer extends Error {}
 
 /** How long start-up waits for the connection. */
 const READY_MS = 1500;
@@ -57,7 +57,7 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
         );
       } catch (error) {
         if (error instanceof Error && error.message === TIMED_OUT)
-          throw new UnheardAnswer(error.message, { cause: error });
+          throw new UnreadAnswer(error.message, { cause: error });
         // The reason for a missing connection is more useful than the fact that there is none.
         throw client.status === "ready" ? error : (fault ?? new Error("the connection was lost", { cause: error }));
       }

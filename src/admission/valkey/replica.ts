@@ -1,7 +1,7 @@
 // One replica's side of limits that several replicas share. A call is admitted locally while the leases have room;
 // otherwise the store is asked, and while the store cannot be reached the `on_store_failure` of each rule decides. It
 // has no socket and no timer: valkey.ts provides them, and test/admission/simulation replaces them.
-import type { Account, Need, Reservation, Shortage, Standing } from "../limit-store.ts";
+import type { Account, Need, Reservation, Shortage, AccountStatus } from "../limit-store.ts";
 import type { LimitRule } from "../../core/limit.ts";
 import {
   giveBack,
@@ -18,13 +18,13 @@ import {
   standingOf,
 } from "./account.ts";
 import { AccountsOfRules, type AccountsOptions } from "./accounts-of-rules.ts";
-import { chargeAlone, refusalAlone, shortageOf } from "./alone.ts";
+import { chargeOffline, refusalOffline, shortageOf } from "./offline.ts";
 import { fail, flush, hear, renewSlots, repeat, tick } from "./channel.ts";
 import type { Channel, ChannelOptions } from "./channel-state.ts";
-import { MISSED_HEARTBEATS } from "./heard-answer.ts";
+import { MISSED_HEARTBEATS } from "./apply-answer.ts";
 import { type Answer, DIRECT, LEASED, type MessageWithKeys, wholeUnits } from "./protocol.ts";
 import { type Clocks, RunningTime } from "./running-time.ts";
-import { Taken, type TakenFrom } from "./taken.ts";
+import { ReplicaReservation, type ReservationOwner } from "./replica-reservation.ts";
 import type { WindowShape } from "./windows.ts";
 
 export interface ReplicaOptions extends AccountsOptions {
@@ -72,14 +72,14 @@ export function shapeOfRule({ kind, unit, window }: LimitRule): WindowShape {
   return { kind: "slide", windowMs: WINDOWS_MS[window as keyof typeof WINDOWS_MS] };
 }
 
-export class Replica implements TakenFrom {
+export class Replica implements ReservationOwner {
   readonly #options: ReplicaOptions;
   readonly #accounts: AccountsOfRules;
   readonly #channelOptions: ChannelOptions;
   /** Reservations that hold slots. */
-  readonly #held = new Set<Taken>();
+  readonly #held = new Set<ReplicaReservation>();
   /** Reservations whose slots were given to others, according to the answer that is being handled. */
-  readonly #freed: Taken[] = [];
+  readonly #freed: ReplicaReservation[] = [];
   readonly #running = new RunningTime();
   #openReservations = 0;
   #sweptMs = 0;
@@ -104,7 +104,7 @@ export class Replica implements TakenFrom {
   /** Returns `null` when `done` will be called later. */
   reserve(asked: readonly Need[], done: (result: Result) => void): Result | null {
     const now = this.#now();
-    if (asked.length === 0) return new Taken(this, this.#accounts.channelOf(""), [], [], [], []);
+    if (asked.length === 0) return new ReplicaReservation(this, this.#accounts.channelOf(""), [], [], [], []);
     const needs = asked.every(({ units }) => wholeUnits(units) === units)
       ? asked
       : asked.map((need) => ({ ...need, units: wholeUnits(need.units) }));
@@ -112,7 +112,7 @@ export class Replica implements TakenFrom {
   }
 
   /** Returns `null` when `done` will be called later, as does `first`. */
-  standing(account: Account, done: (standing: Standing) => void): Standing | null {
+  standing(account: Account, done: (standing: AccountStatus) => void): AccountStatus | null {
     const known = this.#inquire(account, null, (_, found) => done(standingOf(found)));
     return known === null ? null : standingOf(known);
   }
@@ -166,7 +166,7 @@ export class Replica implements TakenFrom {
     for (const channel of this.#accounts.channels()) {
       for (const account of channel.leased) for (const lease of account.leases) lease.endsMonoMs = now.monoMs;
       flush(channel, now, this.#channelOptions);
-      if (channel.underWay !== null && !channel.isAway) isQuiet = false;
+      if (channel.inFlight !== null && !channel.isAway) isQuiet = false;
     }
     return isQuiet;
   }
@@ -189,7 +189,7 @@ export class Replica implements TakenFrom {
     return { leased: this.#leased, asked: this.#asked, alone: this.#alone, leasedUnits, accounts };
   }
 
-  taken(taken: Taken): void {
+  taken(taken: ReplicaReservation): void {
     if (taken.needs.length > 0) this.#openReservations += 1;
     for (const [index, account] of taken.accounts.entries()) {
       if (account.kind === "total") account.inUse += taken.needs[index]!.units;
@@ -219,7 +219,7 @@ export class Replica implements TakenFrom {
     recordCall(account, bucket, units, this.#options.journal);
   }
 
-  endedAll(taken: Taken): void {
+  endedAll(taken: ReplicaReservation): void {
     this.#openReservations -= 1;
     this.#held.delete(taken);
   }
@@ -274,7 +274,7 @@ export class Replica implements TakenFrom {
     }
     if (isShort) flush(channel, now, this.#channelOptions);
     this.#leased += 1;
-    return new Taken(this, channel, needs, accounts, buckets, usedBefore);
+    return new ReplicaReservation(this, channel, needs, accounts, buckets, usedBefore);
   }
 
   #ask(needs: readonly Need[], now: Moment, done: (result: Result) => void): Result | null {
@@ -289,7 +289,8 @@ export class Replica implements TakenFrom {
     channel.waiting.push({
       needs,
       accounts,
-      onReserved: (buckets, usedBefore) => done(new Taken(this, channel, needs, accounts, buckets, usedBefore)),
+      onReserved: (buckets, usedBefore) =>
+        done(new ReplicaReservation(this, channel, needs, accounts, buckets, usedBefore)),
       onShort: (index, used, fitsAtMs) => done(shortageOf(needs[index]!, accounts[index]!, used, fitsAtMs)),
       onAway: () => done(this.#reserveAlone(needs, accounts, channel, this.#now())),
       dueMs: now.monoMs,
@@ -303,10 +304,10 @@ export class Replica implements TakenFrom {
   #reserveAlone(needs: readonly Need[], accounts: readonly ReplicaAccount[], channel: Channel, now: Moment): Result {
     const { timings, journal } = this.#options;
     this.#alone += 1;
-    const refusal = refusalAlone(needs, accounts, channel, now, timings);
+    const refusal = refusalOffline(needs, accounts, channel, now, timings);
     if (refusal !== null) return refusal;
-    const { buckets, usedBefore } = chargeAlone(needs, accounts, channel, now, journal);
-    return new Taken(this, channel, needs, accounts, buckets, usedBefore);
+    const { buckets, usedBefore } = chargeOffline(needs, accounts, channel, now, journal);
+    return new ReplicaReservation(this, channel, needs, accounts, buckets, usedBefore);
   }
 
   #inquire(
@@ -340,13 +341,13 @@ export class Replica implements TakenFrom {
     }
   }
 
-  #closedAt(account: ReplicaAccount): readonly Taken[] {
+  #closedAt(account: ReplicaAccount): readonly ReplicaReservation[] {
     return [...this.#held].filter((taken) =>
       taken.accounts.some((each, index) => each === account && isClosedSlot(taken, each, index)),
     );
   }
 
-  #lose(taken: Taken): void {
+  #lose(taken: ReplicaReservation): void {
     if (!this.#held.delete(taken)) return;
     taken.end();
     this.#options.onLost?.(taken);
@@ -358,6 +359,6 @@ export class Replica implements TakenFrom {
   }
 }
 
-function isClosedSlot({ needs }: Taken, { kind }: ReplicaAccount, index: number): boolean {
+function isClosedSlot({ needs }: ReplicaReservation, { kind }: ReplicaAccount, index: number): boolean {
   return kind === "slots" && needs[index]!.account.rule.onStoreFailure === "closed";
 }

@@ -4,11 +4,11 @@
 import type { Clock } from "../../core/clock.ts";
 import { newTraceId } from "../../core/ids.ts";
 import type { LimitRule } from "../../core/limit.ts";
-import type { Account, LimitStore, Need, Reservation, Shortage, Standing } from "../limit-store.ts";
-import { type Connection, type ConnectionOptions, openConnection, UnheardAnswer } from "./connection.ts";
+import type { Account, LimitStore, Need, Reservation, Shortage, AccountStatus } from "../limit-store.ts";
+import { type Connection, type ConnectionOptions, openConnection, UnreadAnswer } from "./connection.ts";
 import { findJournals, type FoundJournal, type JournalFile, noJournal, openJournalFile } from "./lease-journal.ts";
 import { type Answer, DONE, type MessageWithKeys, TIMINGS } from "./protocol.ts";
-import { openReach } from "./reach.ts";
+import { openOutageReport } from "./outage-report.ts";
 import { Replica, type ReplicaCounts, shapeOfRule } from "./replica.ts";
 import { deadMessages } from "./dead-replica.ts";
 
@@ -46,7 +46,7 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Va
   const id = newTraceId();
   const journal = folder === null ? null : openJournal(folder, id, onFault);
   const keys = keysOf(options.clusterNodes !== null);
-  const reach = openReach({ now: () => clock.monotonic(), onState });
+  const reach = openOutageReport({ now: () => clock.monotonic(), onState });
   const replica: Replica = new Replica({
     replica: id,
     timings: TIMINGS,
@@ -65,7 +65,7 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Va
     try {
       answer = await connection.talk(message);
     } catch (error) {
-      if (error instanceof UnheardAnswer) {
+      if (error instanceof UnreadAnswer) {
         replica.repeat(tag, message.sequence);
         return;
       }
@@ -92,7 +92,8 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Va
   return {
     reserve: (needs: readonly Need[]): Reservation | Shortage | Promise<Reservation | Shortage> =>
       nowOrLater((done) => replica.reserve(needs, done)),
-    standing: (account: Account): Standing | Promise<Standing> => nowOrLater((done) => replica.standing(account, done)),
+    status: (account: Account): AccountStatus | Promise<AccountStatus> =>
+      nowOrLater((done) => replica.standing(account, done)),
     first: (account: Account, mark: string): boolean | Promise<boolean> =>
       nowOrLater((done) => replica.first(account, mark, done)),
     open: () => replica.open(),

@@ -3,10 +3,10 @@ import type { Environment } from "../../config/environment.ts";
 import type { Json } from "../../core/json.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient } from "../admin/client.ts";
 import { printError, printJson, printLine } from "../output.ts";
-import { type Kind, readDocuments, titleOf, type Wanted } from "./documents.ts";
-import { make, readThere } from "./gateway-state.ts";
+import { type Kind, readDocuments, titleOf, type DesiredState } from "./documents.ts";
+import { make, readActualState } from "./gateway-state.ts";
 import { withSecrets } from "./secrets.ts";
-import { type ApplyPlan, type Difference, planOf, type Step, type There } from "./plan.ts";
+import { type ApplyPlan, type Difference, planOf, type Step, type ActualState } from "./plan.ts";
 
 export interface ApplyFlags extends GatewayFlags {
   readonly file: readonly string[];
@@ -48,12 +48,12 @@ export async function apply(flags: ApplyFlags, environment: Environment): Promis
 }
 
 /** Reads one list for each kind and place. */
-async function stateFor(wanted: readonly Wanted[], client: AdminClient): Promise<readonly There[]> {
-  const asked = new Map<string, readonly [Kind, Pick<Wanted, "tenant" | "project">]>();
+async function stateFor(wanted: readonly DesiredState[], client: AdminClient): Promise<readonly ActualState[]> {
+  const asked = new Map<string, readonly [Kind, Pick<DesiredState, "tenant" | "project">]>();
   for (const { kind, tenant, project } of wanted)
     asked.set([kind, tenant, project].join(" "), [kind, { tenant, project }]);
-  const found: There[] = [];
-  for (const [kind, place] of asked.values()) found.push(...(await readThere(client, kind, place)));
+  const found: ActualState[] = [];
+  for (const [kind, place] of asked.values()) found.push(...(await readActualState(client, kind, place)));
   return found;
 }
 

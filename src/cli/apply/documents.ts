@@ -44,7 +44,7 @@ const PLACES: Readonly<Record<Kind, "none" | "tenant" | "either">> = {
   settings: "either",
 };
 
-export interface Wanted {
+export interface DesiredState {
   readonly kind: Kind;
   /** `null` for a tenant itself. */
   readonly tenant: string | null;
@@ -60,7 +60,7 @@ export interface Wanted {
  * Reads all files: YAML and JSON in folders, in the order of their names; `-` is standard input. Throws an Error that
  * names the file and line.
  */
-export async function readDocuments(paths: readonly string[], variables: Variables): Promise<readonly Wanted[]> {
+export async function readDocuments(paths: readonly string[], variables: Variables): Promise<readonly DesiredState[]> {
   const texts = await Promise.all(
     paths
       .flatMap(filesOf)
@@ -89,7 +89,7 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-export function documentsOf(text: string, file: string, variables: Variables): readonly Wanted[] {
+export function documentsOf(text: string, file: string, variables: Variables): readonly DesiredState[] {
   const parsed = parseAllDocuments(text, { uniqueKeys: true });
   return [...parsed].flatMap((document) => {
     const line = text.slice(0, document.contents?.range?.[0] ?? 0).split("\n").length;
@@ -101,7 +101,7 @@ export function documentsOf(text: string, file: string, variables: Variables): r
   });
 }
 
-function wantedOf(value: Json, from: string, variables: Variables): Wanted {
+function wantedOf(value: Json, from: string, variables: Variables): DesiredState {
   const fail = (words: string): never => {
     throw new Error(`${from}: ${words}`);
   };
@@ -145,10 +145,20 @@ function expanded(value: Json | undefined, variables: Variables, fail: (words: s
 }
 
 /** Equal for documents of the same resource. */
-export function keyOf({ kind, tenant, project, name }: Pick<Wanted, "kind" | "tenant" | "project" | "name">): string {
+export function keyOf({
+  kind,
+  tenant,
+  project,
+  name,
+}: Pick<DesiredState, "kind" | "tenant" | "project" | "name">): string {
   return [kind, tenant ?? "", project ?? "", name].join(" ");
 }
 
-export function titleOf({ kind, tenant, project, name }: Pick<Wanted, "kind" | "tenant" | "project" | "name">): string {
+export function titleOf({
+  kind,
+  tenant,
+  project,
+  name,
+}: Pick<DesiredState, "kind" | "tenant" | "project" | "name">): string {
   return `${kind}${kind === "settings" ? "" : ` ${name}`}${project !== null ? ` (project ${project})` : tenant !== null ? ` (tenant ${tenant})` : ""}`;
 }

@@ -8,8 +8,8 @@ import { type AdminClient, type GatewayFlags, openAdminClient } from "../admin/c
 import { DEFAULT_TENANT, type PlaceFlags } from "../admin/run.ts";
 import { printJson, printLine } from "../output.ts";
 import { type Kind, KINDS } from "./documents.ts";
-import { type Place, readThere } from "./gateway-state.ts";
-import type { There } from "./plan.ts";
+import { type Place, readActualState } from "./gateway-state.ts";
+import type { ActualState } from "./plan.ts";
 
 export interface ExportFlags extends GatewayFlags, PlaceFlags {
   readonly output?: string;
@@ -58,31 +58,33 @@ export async function exportDocuments(flags: ExportFlags, environment: Environme
 async function asked(
   client: AdminClient,
   { project, tenant = DEFAULT_TENANT, all }: ExportFlags,
-): Promise<readonly There[]> {
+): Promise<readonly ActualState[]> {
   if (project !== undefined) return await ofPlace(client, IN_PROJECT, { tenant: null, project });
   if (all !== true) return await ofTenant(client, tenant);
-  const found: There[] = [];
-  for (const { id } of await readThere(client, "tenant", { tenant: null, project: null }))
+  const found: ActualState[] = [];
+  for (const { id } of await readActualState(client, "tenant", { tenant: null, project: null }))
     found.push(...(await ofTenant(client, id)));
   return found;
 }
 
-async function ofTenant(client: AdminClient, tenant: string): Promise<readonly There[]> {
-  const own = (await readThere(client, "tenant", { tenant: null, project: null })).filter(({ id }) => id === tenant);
+async function ofTenant(client: AdminClient, tenant: string): Promise<readonly ActualState[]> {
+  const own = (await readActualState(client, "tenant", { tenant: null, project: null })).filter(
+    ({ id }) => id === tenant,
+  );
   const here = await ofPlace(client, IN_TENANT, { tenant, project: null });
   const projects = here.filter(({ kind }) => kind === "project");
-  const inside: There[] = [];
+  const inside: ActualState[] = [];
   for (const { id } of projects) inside.push(...(await ofPlace(client, IN_PROJECT, { tenant: null, project: id })));
   return [...own, ...here, ...inside];
 }
 
-async function ofPlace(client: AdminClient, kinds: readonly Kind[], place: Place): Promise<readonly There[]> {
-  const found: There[] = [];
-  for (const kind of kinds) found.push(...(await readThere(client, kind, place)));
+async function ofPlace(client: AdminClient, kinds: readonly Kind[], place: Place): Promise<readonly ActualState[]> {
+  const found: ActualState[] = [];
+  for (const kind of kinds) found.push(...(await readActualState(client, kind, place)));
   return found;
 }
 
-function documentOf({ kind, tenant, project, name, spec }: There): object {
+function documentOf({ kind, tenant, project, name, spec }: ActualState): object {
   return {
     kind,
     ...(tenant !== null && { tenant }),
@@ -93,7 +95,7 @@ function documentOf({ kind, tenant, project, name, spec }: There): object {
 }
 
 /** Writes one file for each kind. */
-function writeFolder(folder: string, all: readonly There[]): void {
+function writeFolder(folder: string, all: readonly ActualState[]): void {
   mkdirSync(folder, { recursive: true });
   for (const [kind, some] of Map.groupBy(all, (one) => one.kind)) {
     const file = join(folder, `${kind.replace("_", "-")}.yaml`);

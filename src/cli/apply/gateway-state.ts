@@ -1,10 +1,10 @@
 // The gateway's current state in the form of documents, and the request that makes each step of a plan.
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { type AdminClient, RefusedRequest } from "../admin/client.ts";
-import type { Kind, Wanted } from "./documents.ts";
-import { specToSend, type Step, type There } from "./plan.ts";
+import type { Kind, DesiredState } from "./documents.ts";
+import { specToSend, type Step, type ActualState } from "./plan.ts";
 
-export type Place = Pick<Wanted, "tenant" | "project">;
+export type Place = Pick<DesiredState, "tenant" | "project">;
 
 const PLURAL: Readonly<Record<Kind, string>> = {
   tenant: "tenants",
@@ -45,7 +45,7 @@ function pathOf(kind: Kind, { tenant, project }: Place): string {
 }
 
 /** All resources of a kind in a place; empty when the place does not exist yet. */
-export async function readThere(client: AdminClient, kind: Kind, place: Place): Promise<readonly There[]> {
+export async function readActualState(client: AdminClient, kind: Kind, place: Place): Promise<readonly ActualState[]> {
   try {
     if (kind === "settings")
       return [thereOf(kind, place, (await client.send("GET", pathOf(kind, place))) as JsonObject)];
@@ -68,7 +68,7 @@ export async function readThere(client: AdminClient, kind: Kind, place: Place): 
   }
 }
 
-function thereOf(kind: Kind, { tenant, project }: Place, shown: JsonObject): There {
+function thereOf(kind: Kind, { tenant, project }: Place, shown: JsonObject): ActualState {
   const { id, name, user_id: user, etag, origin } = shown;
   const text = (value: unknown): string => (typeof value === "string" ? value : "");
   const base = {

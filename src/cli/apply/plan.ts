@@ -2,10 +2,10 @@
 // secret is shown masked and cannot be compared: it counts as equal to the document's secret, unless secrets are to be
 // renewed.
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { type Kind, keyOf, KINDS, type Wanted } from "./documents.ts";
+import { type Kind, keyOf, KINDS, type DesiredState } from "./documents.ts";
 
 /** A resource in the gateway's current state. */
-export interface There extends Pick<Wanted, "kind" | "tenant" | "project" | "name"> {
+export interface ActualState extends Pick<DesiredState, "kind" | "tenant" | "project" | "name"> {
   /** The last part of its path: limits without a name have an id. */
   readonly id: string;
   readonly spec: JsonObject;
@@ -22,9 +22,9 @@ export interface Difference {
 
 export interface Step {
   readonly action: "create" | "change" | "remove";
-  readonly what: Pick<Wanted, "kind" | "tenant" | "project" | "name">;
-  readonly wanted: Wanted | null;
-  readonly there: There | null;
+  readonly what: Pick<DesiredState, "kind" | "tenant" | "project" | "name">;
+  readonly wanted: DesiredState | null;
+  readonly there: ActualState | null;
   readonly differences: readonly Difference[];
 }
 
@@ -39,7 +39,7 @@ export interface ApplyPlan {
   readonly steps: readonly Step[];
   readonly unchanged: number;
   /** Resources that differ from the configuration file, which takes precedence. */
-  readonly readOnly: readonly Wanted[];
+  readonly readOnly: readonly DesiredState[];
 }
 
 /** Tenants, projects and users are changed by patches, which leave other fields as they are. */
@@ -59,13 +59,13 @@ const PRUNED: ReadonlySet<Kind> = new Set([
 const KEPT_SECRETS: ReadonlySet<string> = new Set(["secret", "previous_secret", "previous_secret_until"]);
 
 export function planOf(
-  wanted: readonly Wanted[],
-  there: readonly There[],
+  wanted: readonly DesiredState[],
+  there: readonly ActualState[],
   { prune, renewSecrets }: PlanOptions,
 ): ApplyPlan {
   const find = presentIn(there);
   const steps: Step[] = [];
-  const readOnly: Wanted[] = [];
+  const readOnly: DesiredState[] = [];
   let unchanged = 0;
   for (const one of inOrder(wanted)) {
     const present = find(one);
@@ -79,7 +79,7 @@ export function planOf(
 }
 
 /** Finds the current resource by its name or id. */
-export function presentIn(there: readonly There[]): (wanted: Wanted) => There | undefined {
+export function presentIn(there: readonly ActualState[]): (wanted: DesiredState) => ActualState | undefined {
   const known = new Map(there.map((one) => [keyOf(one), one]));
   return (one) =>
     known.get(keyOf(one)) ??
@@ -93,7 +93,7 @@ export function presentIn(there: readonly There[]): (wanted: Wanted) => There | 
 }
 
 /** For a resource that is patched and not replaced, only the fields that the document contains. */
-function comparable({ kind, spec }: Wanted, there: There | undefined): JsonObject {
+function comparable({ kind, spec }: DesiredState, there: ActualState | undefined): JsonObject {
   const own = there?.spec ?? {};
   if (kind === "webhook" && spec["secret"] === undefined)
     return Object.fromEntries(
@@ -104,7 +104,7 @@ function comparable({ kind, spec }: Wanted, there: There | undefined): JsonObjec
     : own;
 }
 
-function removals(wanted: readonly Wanted[], there: readonly There[]): readonly Step[] {
+function removals(wanted: readonly DesiredState[], there: readonly ActualState[]): readonly Step[] {
   const named = new Set(wanted.flatMap((one) => [keyOf(one)]));
   const covered = new Set(wanted.map(({ kind, tenant, project }) => [kind, tenant, project].join(" ")));
   const surplus = there.filter(
@@ -122,14 +122,14 @@ function removals(wanted: readonly Wanted[], there: readonly There[]): readonly 
 }
 
 /** Sorts by kind, and routes so that the targets of fallbacks come first. */
-function inOrder<Of extends Pick<Wanted, "kind" | "name" | "spec">>(wanted: readonly Of[]): readonly Of[] {
+function inOrder<Of extends Pick<DesiredState, "kind" | "name" | "spec">>(wanted: readonly Of[]): readonly Of[] {
   return KINDS.flatMap((kind) => {
     const all = wanted.filter((one) => one.kind === kind);
     return kind === "route" ? routesInOrder(all) : all;
   });
 }
 
-function routesInOrder<Of extends Pick<Wanted, "name" | "spec">>(routes: readonly Of[]): readonly Of[] {
+function routesInOrder<Of extends Pick<DesiredState, "name" | "spec">>(routes: readonly Of[]): readonly Of[] {
   const done = new Set<Of>();
   const visiting = new Set<Of>();
   const visit = (route: Of): void => {

@@ -2,8 +2,8 @@
 // named variable before anything is changed.
 import type { Variables } from "../../config/expansion.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { titleOf, type Wanted } from "./documents.ts";
-import { isMasked, presentIn, type There } from "./plan.ts";
+import { titleOf, type DesiredState } from "./documents.ts";
+import { isMasked, presentIn, type ActualState } from "./plan.ts";
 
 export interface MissingSecret {
   /** Such as `provider theirs (tenant acme): api_key`. */
@@ -13,15 +13,19 @@ export interface MissingSecret {
 }
 
 export interface Filled {
-  readonly wanted: readonly Wanted[];
+  readonly wanted: readonly DesiredState[];
   readonly missing: readonly MissingSecret[];
 }
 
-export function withSecrets(wanted: readonly Wanted[], there: readonly There[], variables: Variables): Filled {
+export function withSecrets(
+  wanted: readonly DesiredState[],
+  there: readonly ActualState[],
+  variables: Variables,
+): Filled {
   const find = presentIn(there);
   const missing: MissingSecret[] = [];
   const names = new Set<string>();
-  const filled = wanted.map((one): Wanted => {
+  const filled = wanted.map((one): DesiredState => {
     const secret = (path: string): Json => {
       const variable = freeName(variableOf(one, path), names);
       const value = variables.get(variable);
@@ -56,7 +60,7 @@ function filledIn(
 }
 
 /** Such as `SECRET_ACME_PROVIDER_THEIRS_API_KEY`. */
-function variableOf({ kind, tenant, project, name }: Wanted, path: string): string {
+function variableOf({ kind, tenant, project, name }: DesiredState, path: string): string {
   return ["secret", project ?? tenant ?? "", kind, name, path]
     .filter((part) => part !== "")
     .join("_")

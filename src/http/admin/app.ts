@@ -1,10 +1,10 @@
 // Assembles the admin API. It is loaded with the first request that needs it, so that the start does not pay for it.
 import { Hono } from "hono";
-import { demandMoreThanOps } from "../../auth/grants.ts";
+import { requireMoreThanOps } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { configuredOperations } from "./configured.ts";
 import { documentRules } from "./documents.ts";
-import type { DocumentWorld } from "./document-rule.ts";
+import type { DocumentDependencies } from "./document-rule.ts";
 import { fileDocuments } from "./file-documents.ts";
 import { checked, queryOf } from "./input.ts";
 import { describeKey, keyQuery } from "./key.ts";
@@ -22,7 +22,7 @@ import { USER_OPERATIONS } from "./users.ts";
 
 /** Every operation below `/api/v1/admin`. */
 export function adminOperations(
-  world: DocumentWorld,
+  world: DocumentDependencies,
   { calls, contents, toolServers, clock }: Pick<AdminContext, "calls" | "contents" | "toolServers" | "clock">,
 ): readonly AdminOperation[] {
   const rules = documentRules(world);
@@ -39,7 +39,7 @@ export function adminOperations(
 }
 
 /** Errors are thrown to the enclosing app, which gives all errors the same body. */
-export function createAdminApp(context: AdminContext, world: DocumentWorld): Hono<AdminEnv> {
+export function createAdminApp(context: AdminContext, world: DocumentDependencies): Hono<AdminEnv> {
   const app = new Hono<AdminEnv>();
   const operations = adminOperations(world, context);
   serveOperations(app, operations, context);
@@ -63,7 +63,7 @@ function serveKey(app: Hono<AdminEnv>, context: AdminContext): void {
     app
       .get(path, async (c) => {
         const token = await c.env.identify();
-        demandMoreThanOps(token);
+        requireMoreThanOps(token);
         const { user = null } = checked(keyQuery, queryOf(c.req.url));
         const body = await describeKey(token, context.snapshot(), context.limits, user);
         return c.env.reply({

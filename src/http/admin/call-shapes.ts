@@ -1,7 +1,7 @@
 // How single calls are filtered and shown, shared by reports, lists and the log.
 import { z } from "zod";
 import { usd } from "../../accounting/price.ts";
-import type { Place } from "../../auth/grants.ts";
+import type { TenantOrProject } from "../../auth/grants.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { CallScope, CallStore, CallSummary } from "../../store/calls.ts";
 import { instant, iso, time } from "./schemas.ts";
@@ -65,7 +65,7 @@ export type Filters = z.output<z.ZodObject<typeof filters>> & {
 
 /** `place` is null for the operator, who sees all tenants. */
 export function scopeOf(
-  place: Place | null,
+  place: TenantOrProject | null,
   asked: Filters,
 ): CallScope & { readonly fromMs?: number; readonly toMs?: number } {
   const given = {

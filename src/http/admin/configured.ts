@@ -2,8 +2,8 @@
 // tenants and projects. Resources in the configuration file are shown beside those in the database, and are read-only.
 import { z } from "zod";
 import { configuredOperationId, type ConfiguredNoun, heldByProjects, verbsOf } from "../../auth/admin-operations.ts";
-import { type AdminCaller, demandWritable, nothingThere, type Place, placeText } from "../../auth/grants.ts";
-import { demandConfigures } from "../../auth/narrowing-grants.ts";
+import { type AdminCaller, requireWritable, nothingThere, type TenantOrProject, placeText } from "../../auth/grants.ts";
+import { requireConfigures } from "../../auth/restriction-grants.ts";
 import type { Configured, ConfiguredKind } from "../../core/configured.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { ROLES } from "../../core/identity.ts";
@@ -13,13 +13,13 @@ import type { Page, Reader } from "../../store/reader.ts";
 import type { Writer } from "../../store/writer.ts";
 import { withoutMasks } from "../../store/secret-fields.ts";
 import { checked, problemsError } from "./input.ts";
-import { demandAddresses, demandOwnAddresses } from "./documents.ts";
-import type { DocumentRule, DocumentWorld } from "./document-rule.ts";
+import { requireAddresses, requireOwnAddresses } from "./documents.ts";
+import type { DocumentRule, DocumentDependencies } from "./document-rule.ts";
 import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "./operation.ts";
-import { demandUnnamed } from "./references.ts";
+import { requireUnreferenced } from "./references.ts";
 import {
   chosenId,
-  demandEtag,
+  requireEtag,
   dryRunQuery,
   etagField,
   etagOf,
@@ -32,9 +32,9 @@ import {
 
 export interface ConfiguredContext {
   readonly rules: Readonly<Partial<Record<ConfiguredNoun, DocumentRule>>>;
-  readonly world: DocumentWorld;
+  readonly world: DocumentDependencies;
   /** The file's resources of the place and those that apply to all tenants, with secrets masked. */
-  inFile(kind: ConfiguredKind, place: Place, caller: AdminCaller): readonly Configured<JsonObject>[];
+  inFile(kind: ConfiguredKind, place: TenantOrProject, caller: AdminCaller): readonly Configured<JsonObject>[];
 }
 
 type Call = AdminCall<unknown, unknown>;
@@ -160,7 +160,7 @@ export async function theResource(
       : await store.findResourceByName(kind, place, key);
   if (found !== null) return found;
   // A resource in the file that applies to all tenants cannot be changed here.
-  if (fromFile(call, kind, key, context) !== undefined) demandWritable(call.role, { origin: "file", setBy: null });
+  if (fromFile(call, kind, key, context) !== undefined) requireWritable(call.role, { origin: "file", setBy: null });
   throw nothingThere(`${kind.replaceAll("_", " ")} ${key} in the ${placeText(place)}`);
 }
 
@@ -178,7 +178,7 @@ export function fromFile(
   return all.find((one) => isOf(call.place!, one)) ?? all[0];
 }
 
-function isOf(place: Place, { tenantId, projectId }: Configured<JsonObject>): boolean {
+function isOf(place: TenantOrProject, { tenantId, projectId }: Configured<JsonObject>): boolean {
   return tenantId === place.tenantId && projectId === place.projectId;
 }
 
@@ -288,7 +288,7 @@ export function merged(target: Json | undefined, patch: Json): Json {
 }
 
 async function judged(call: Call, rule: DocumentRule, { name, document }: Wanted, writer: Writer): Promise<void> {
-  demandConfigures(call.caller.token);
+  requireConfigures(call.caller.token);
   const problems = await rule.problems({ call, name, document, reader: writer });
   if (problems.length > 0) throw problemsError(problems);
 }
@@ -400,10 +400,10 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
   });
   const save = async (call: Call, writer: Writer, want: (there: Resource) => Wanted): Promise<Answer> => {
     const there = await theResource(call, writer, kind, context);
-    demandWritable(call.role, { origin: "store", setBy: there.setBy });
-    demandEtag(call.ifMatch, there);
+    requireWritable(call.role, { origin: "store", setBy: there.setBy });
+    requireEtag(call.ifMatch, there);
     const { becomes, shown } = completed(beside(call, want(there)), rule, there);
-    demandOwnAddresses(rule, call, there, becomes.document);
+    requireOwnAddresses(rule, call, there, becomes.document);
     await judged(call, rule, becomes, writer);
     return withShown(told(call, await writer.changeResource(kind, there.id, () => becomes)), shown, call);
   };
@@ -412,7 +412,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
     const place = call.place!;
     const filed = becomes.name === null ? undefined : fromFile(call, kind, becomes.name, context);
     if (!single && filed !== undefined && isOf(place, filed))
-      demandWritable(call.role, { origin: "file", setBy: null });
+      requireWritable(call.role, { origin: "file", setBy: null });
     await judged(call, rule, becomes, writer);
     return withShown(
       told(
@@ -436,7 +436,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
     if (call.ifMatch !== null) throw new GatewayError("etag_mismatch", "There are no settings yet.");
     return { ...(await create({ ...call, body: merged({}, call.body as Json) }, writer)), status: 200 };
   };
-  const prepare = (call: Call): Promise<void> => demandAddresses(rule, call);
+  const prepare = (call: Call): Promise<void> => requireAddresses(rule, call);
   const all: Readonly<Record<string, AdminOperation>> = {
     list: reading({
       ...head("list"),
@@ -514,10 +514,10 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
       query: z.strictObject(dryRunQuery),
       run: async (call, writer) => {
         const there = await theResource(call, writer, kind, context);
-        demandWritable(call.role, { origin: "store", setBy: there.setBy });
-        demandEtag(call.ifMatch, there);
-        demandConfigures(call.caller.token);
-        await demandUnnamed(context.world, writer, there);
+        requireWritable(call.role, { origin: "store", setBy: there.setBy });
+        requireEtag(call.ifMatch, there);
+        requireConfigures(call.caller.token);
+        await requireUnreferenced(context.world, writer, there);
         await writer.removeResource(kind, there.id);
         return { body: null };
       },
@@ -526,7 +526,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
   return verbsOf(noun).map((verb) => all[verb]!);
 }
 
-function unstoredSettings({ tenantId, projectId }: Place, filed: JsonObject): JsonObject {
+function unstoredSettings({ tenantId, projectId }: TenantOrProject, filed: JsonObject): JsonObject {
   const origin = Object.keys(filed).length > 0 ? "file" : "store";
   return {
     id: SETTINGS_NAME,

@@ -46,7 +46,7 @@ export interface DocumentRule {
 }
 
 /** What documents are checked against. */
-export interface DocumentWorld {
+export interface DocumentDependencies {
   readonly families: readonly ProviderFamily[];
   readonly providers: ReadonlyMap<string, Provider>;
   snapshot(): Snapshot;

@@ -16,12 +16,12 @@ import { checkAddress } from "../../wire/address-guard.ts";
 import type { Problem } from "./input.ts";
 import type { Resource } from "../../store/records.ts";
 import { isMasked } from "../../store/secret-fields.ts";
-import type { DocumentRule, DocumentWorld, Judged } from "./document-rule.ts";
+import type { DocumentRule, DocumentDependencies, Judged } from "./document-rule.ts";
 import type { AdminCall } from "./operation.ts";
 import { allOf, degradeProblems, providerIds, routesOfPlace } from "./references.ts";
 import { routeRule } from "./route-rule.ts";
 
-export function documentRules(world: DocumentWorld): Readonly<Partial<Record<ConfiguredNoun, DocumentRule>>> {
+export function documentRules(world: DocumentDependencies): Readonly<Partial<Record<ConfiguredNoun, DocumentRule>>> {
   return {
     routes: routeRule(world),
     providers: providerRule(world),
@@ -115,7 +115,7 @@ function settingsRule(): DocumentRule {
 }
 
 /** The targets of `degrade_to` have to exist. */
-function budgetRule(world: DocumentWorld): DocumentRule {
+function budgetRule(world: DocumentDependencies): DocumentRule {
   return {
     schema: budgetSchema,
     named: "id",
@@ -137,7 +137,7 @@ function budgetRule(world: DocumentWorld): DocumentRule {
 
 const EXPANSION = /\$\{[^}]*\}/;
 
-function providerRule({ families }: DocumentWorld): DocumentRule {
+function providerRule({ families }: DocumentDependencies): DocumentRule {
   const schema = providerEntrySchema(families);
   const known = new Map(families.map((family) => [family.id, family]));
   return {
@@ -220,7 +220,7 @@ function inside(value: unknown, key: string): unknown {
  * Addresses that a caller other than an operator writes are checked like those of requests (promise 2.12); the
  * addresses of webhooks are checked for every caller. Throws `address_not_allowed`, `upstream_connection`.
  */
-export async function demandAddresses(
+export async function requireAddresses(
   { addresses = [], guardsOperator }: DocumentRule,
   call: AdminCall<unknown, unknown>,
 ): Promise<void> {
@@ -237,7 +237,7 @@ export async function demandAddresses(
  * addresses, which are then checked like the caller's own and therefore have to be in the request. Throws `read_only`
  * for an address that is not in the request.
  */
-export function demandOwnAddresses(
+export function requireOwnAddresses(
   { addresses = [], guardsOperator }: DocumentRule,
   { caller, body }: AdminCall<unknown, unknown>,
   before: Resource,

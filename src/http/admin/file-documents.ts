@@ -1,5 +1,5 @@
 // The resources of the configuration file in the form that the admin API shows, without credentials.
-import type { AdminCaller, Place } from "../../auth/grants.ts";
+import type { AdminCaller, TenantOrProject } from "../../auth/grants.ts";
 import type { Configured, ConfiguredKind } from "../../core/configured.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ContentLogSettings, ScopeSettings } from "../../core/snapshot.ts";
@@ -8,7 +8,7 @@ import type { WebhookDocument } from "../../observe/webhooks/webhook-settings.ts
 import type { ProviderEntry } from "../../providers/settings.ts";
 import type { Configuration } from "../../snapshot/configuration.ts";
 import type { ScopeConfiguration } from "../../snapshot/scopes.ts";
-import type { DocumentWorld } from "./document-rule.ts";
+import type { DocumentDependencies } from "./document-rule.ts";
 
 type Documents = readonly (readonly [name: string, document: JsonObject])[];
 
@@ -22,8 +22,12 @@ const SECTIONS = {
 
 /** Returns the resources of the place itself and those that apply to all tenants. */
 export function fileDocuments(
-  world: DocumentWorld,
-): (kind: ConfiguredKind, place: Place, caller: Pick<AdminCaller, "isOperator">) => readonly Configured<JsonObject>[] {
+  world: DocumentDependencies,
+): (
+  kind: ConfiguredKind,
+  place: TenantOrProject,
+  caller: Pick<AdminCaller, "isOperator">,
+) => readonly Configured<JsonObject>[] {
   return (kind, place, caller) => {
     const file = world.configuration();
     const { tenantId, projectId } = place;
@@ -79,7 +83,7 @@ function ofScope(kind: ConfiguredKind, scope: ScopeConfiguration): Documents {
 function ofEverybody(
   kind: ConfiguredKind,
   file: Configuration,
-  { projectId }: Place,
+  { projectId }: TenantOrProject,
   { isOperator }: Pick<AdminCaller, "isOperator">,
 ): Documents {
   // Only operators see the webhooks that receive events of all tenants.

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { usd } from "../../accounting/price.ts";
 import { adminCaller, roleAt } from "../../auth/grants.ts";
-import type { LimitStore, Standing } from "../../admission/limit-store.ts";
+import type { LimitStore, AccountStatus } from "../../admission/limit-store.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import { PERMISSIONS, ROLES } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -67,7 +67,7 @@ export const keyQuery = z.strictObject({
 export async function describeKey(
   token: AccessToken,
   snapshot: Snapshot,
-  limits: Pick<LimitStore, "standing"> | null,
+  limits: Pick<LimitStore, "status"> | null,
   user: string | null,
 ): Promise<JsonObject> {
   const caller = adminCaller(token, snapshot);
@@ -110,11 +110,11 @@ export async function describeKey(
 async function describeLimit(
   rule: LimitRule,
   tokenId: string,
-  limits: Pick<LimitStore, "standing"> | null,
+  limits: Pick<LimitStore, "status"> | null,
   user: string | null,
 ): Promise<JsonObject> {
   const account = accountOf(rule, tokenId, user);
-  const now: Standing | null = account === null || limits === null ? null : await limits.standing(account);
+  const now: AccountStatus | null = account === null || limits === null ? null : await limits.status(account);
   const units = (count: number): number | string => (rule.unit === "nano_usd" ? usd(BigInt(Math.round(count))) : count);
   return {
     id: rule.id,

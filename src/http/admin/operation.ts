@@ -2,7 +2,7 @@
 // it with every role.
 import type { z } from "zod";
 import type { LimitStore } from "../../admission/limit-store.ts";
-import type { AdminCaller, Place } from "../../auth/grants.ts";
+import type { AdminCaller, TenantOrProject } from "../../auth/grants.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Role } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -31,7 +31,7 @@ export interface AdminContext {
   /** `null` when no content is stored. */
   readonly contents: AdminContents | null;
   /** `null` when no limits are counted in this process. */
-  readonly limits: Pick<LimitStore, "standing"> | null;
+  readonly limits: Pick<LimitStore, "status"> | null;
   readonly toolServers: ToolServers;
   snapshot(): Snapshot;
   /** Reads the store again, so that the next request sees the changes of this one. */
@@ -43,7 +43,7 @@ export interface AdminCall<Body, Query> {
   /** The caller's role in the place of the operation; `viewer` where the caller sees several places. */
   readonly role: Role;
   /** `null` when the operation concerns no tenant and no project. */
-  readonly place: Place | null;
+  readonly place: TenantOrProject | null;
   /** Path parameters by name. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: Query;
@@ -97,7 +97,7 @@ interface Described<Body extends z.ZodType, Query extends z.ZodType> {
   /** The schema of the response body; absent when the response has none. */
   readonly answer?: z.ZodType;
   /** The place of an operation whose path names none; `null` when it has no place. */
-  placeOf?(body: z.output<Body>, caller: AdminCaller): Place | null;
+  placeOf?(body: z.output<Body>, caller: AdminCaller): TenantOrProject | null;
 }
 
 export interface ReadOperation<

@@ -11,7 +11,7 @@ import { routeProblems } from "../../routing/route-problems.ts";
 import { type RouteEntries, type RouteEntry, routeSchema } from "../../routing/settings.ts";
 import type { Resource } from "../../store/records.ts";
 import type { Reader } from "../../store/reader.ts";
-import type { DocumentWorld } from "./document-rule.ts";
+import type { DocumentDependencies } from "./document-rule.ts";
 
 const PAGE = 1000;
 const MAX_TOLD = 20;
@@ -48,7 +48,7 @@ export async function allOf(reader: Reader, kind: ConfiguredKind, tenantId: stri
 }
 
 /** The provider ids that may precede a model name in the tenant. */
-export function providerIds(world: DocumentWorld, providers: readonly Resource[]): ReadonlySet<string> {
+export function providerIds(world: DocumentDependencies, providers: readonly Resource[]): ReadonlySet<string> {
   return new Set([
     ...world.families.map(({ id }) => id),
     ...world.configuration().providers.entries.keys(),
@@ -58,7 +58,7 @@ export function providerIds(world: DocumentWorld, providers: readonly Resource[]
 
 /** The routes of one place. Those in the file take precedence. */
 export function routesOfPlace(
-  world: DocumentWorld,
+  world: DocumentDependencies,
   stored: readonly Resource[],
   { tenantId, projectId }: { readonly tenantId: string; readonly projectId: string | null },
 ): RouteScope {
@@ -86,7 +86,7 @@ export interface Dangling {
   readonly message: string;
 }
 
-function danglingIn(world: DocumentWorld, naming: Naming): readonly Dangling[] {
+function danglingIn(world: DocumentDependencies, naming: Naming): readonly Dangling[] {
   const { tenantId, routes, providers, budgets } = naming;
   const file = world.configuration();
   const ids = providerIds(world, providers);
@@ -157,7 +157,7 @@ const keyOf = ({ kind, name, projectId, param, message }: Dangling): string =>
   JSON.stringify([kind, name, projectId, param, message]);
 
 /** The references that are dangling after a change and were not before. */
-export function newlyDangling(world: DocumentWorld, before: Naming, after: Naming): readonly Dangling[] {
+export function newlyDangling(world: DocumentDependencies, before: Naming, after: Naming): readonly Dangling[] {
   const known = new Set(danglingIn(world, before).map(keyOf));
   return danglingIn(world, after).filter((one) => !known.has(keyOf(one)));
 }
@@ -171,8 +171,8 @@ export function titleOf(
 }
 
 /** Throws `conflict`, which names the resources that refer to the one to be removed. */
-export async function demandUnnamed(
-  world: DocumentWorld,
+export async function requireUnreferenced(
+  world: DocumentDependencies,
   reader: Reader,
   { id, kind, name, tenantId }: Resource,
 ): Promise<void> {

@@ -1,7 +1,7 @@
 // Writes rows to the audit log for requests that were refused because a right was missing. A repeated refusal is
 // written once a minute, and the number of rows of one token is bounded, so that no caller can fill the log.
 import { BoundedCache } from "../../core/bounded-cache.ts";
-import type { AdminCaller, Place } from "../../auth/grants.ts";
+import type { AdminCaller, TenantOrProject } from "../../auth/grants.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import type { Actor } from "../../store/records.ts";
 import type { AdminContext, AdminOperation } from "./operation.ts";
@@ -13,7 +13,7 @@ export interface RefusedAttempt {
   readonly actor: Actor;
   readonly error: GatewayError;
   /** `null` when the path names no existing place. */
-  readonly place: Place | null;
+  readonly place: TenantOrProject | null;
 }
 
 export interface RefusalNotes {

@@ -1,7 +1,7 @@
 // Rolls the configuration back to a version. What was valid then may be invalid now: another version of the gateway
 // reads it, a resource that it names is gone, or a higher role had written it.
-import { demandWritable } from "../../auth/grants.ts";
-import { demandConfigures } from "../../auth/narrowing-grants.ts";
+import { requireWritable } from "../../auth/grants.ts";
+import { requireConfigures } from "../../auth/restriction-grants.ts";
 import { formatPath } from "../../config/problem.ts";
 import { CONFIGURED_KINDS, type ConfiguredKind } from "../../core/configured.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -32,7 +32,7 @@ export async function goBack(
   { rules, world }: RollBackContext,
 ): Promise<readonly Change[]> {
   const place = call.place!;
-  demandConfigures(call.caller.token);
+  requireConfigures(call.caller.token);
   const before = await readNaming(writer, place.tenantId);
   await demandOwn(await writer.diffVersions(Number.MAX_SAFE_INTEGER, version, place), call, writer);
   const changes = await writer.rollBack(place, version);
@@ -55,7 +55,7 @@ async function demandOwn(changes: readonly Change[], { role }: Call, writer: Wri
   for (const { kind, id } of changes) {
     const found = isConfigured(kind) ? await writer.findResource(kind, id) : null;
     if (found === null) continue;
-    demandWritable(role, { origin: "store", setBy: found.setBy });
+    requireWritable(role, { origin: "store", setBy: found.setBy });
     things.push(found);
   }
   return things;

@@ -3,7 +3,7 @@
 // own (promise 2.11).
 import { parseChatRequest } from "../../chat/parse.ts";
 import { isEnabled } from "../../auth/enabled-models.ts";
-import type { Place } from "../../auth/grants.ts";
+import type { TenantOrProject } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { roleAtLeast } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -13,11 +13,11 @@ import { splitName } from "../../routing/compile-routes.ts";
 import { routeProblems } from "../../routing/route-problems.ts";
 import { type RouteEntry, routeName, routeSchema } from "../../routing/settings.ts";
 import type { Reader } from "../../store/reader.ts";
-import type { DocumentRule, DocumentWorld, Judged } from "./document-rule.ts";
+import type { DocumentRule, DocumentDependencies, Judged } from "./document-rule.ts";
 import type { Problem } from "./input.ts";
 import { allOf, providerIds, routesOfPlace } from "./references.ts";
 
-export function routeRule(world: DocumentWorld): DocumentRule {
+export function routeRule(world: DocumentDependencies): DocumentRule {
   return {
     schema: routeSchema,
     named: "name",
@@ -33,8 +33,8 @@ export function routeRule(world: DocumentWorld): DocumentRule {
 }
 
 async function misplaced(
-  world: DocumentWorld,
-  place: Place,
+  world: DocumentDependencies,
+  place: TenantOrProject,
   name: string,
   entry: RouteEntry,
   reader: Reader,
@@ -95,7 +95,7 @@ function namedIn({
 }
 
 /** Throws `insufficient_role`. */
-function demandModest(world: DocumentWorld, { call }: Judged, entry: RouteEntry): void {
+function demandModest(world: DocumentDependencies, { call }: Judged, entry: RouteEntry): void {
   const place = call.place!;
   const snapshot = snapshotSeenBy(call.snapshot, place);
   for (const { path, model, params } of namedIn(entry)) {

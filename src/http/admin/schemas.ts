@@ -94,7 +94,7 @@ export function etagOf({ version, createdAtMs }: Versioned): string {
 /**
  * Throws `etag_mismatch`. It runs inside the transaction, so that only one of two requests with the same ETag succeeds.
  */
-export function demandEtag(ifMatch: readonly string[] | null, thing: Versioned): void {
+export function requireEtag(ifMatch: readonly string[] | null, thing: Versioned): void {
   const now = etagOf(thing);
   if (ifMatch !== null && !ifMatch.includes(now))
     throw new GatewayError("etag_mismatch", `It has changed since it was read. Its ETag is now ${now}.`, {

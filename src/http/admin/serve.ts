@@ -5,10 +5,10 @@ import { ADMIN_OPERATIONS } from "../../auth/admin-operations.ts";
 import {
   adminCaller,
   type AdminCaller,
-  demandMoreThanOps,
-  demandRole,
+  requireMoreThanOps,
+  requireRole,
   nothingThere,
-  type Place,
+  type TenantOrProject,
   placeText,
 } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -123,7 +123,7 @@ function paramOf(c: AdminHttp): string | null {
 }
 
 /** Whether the caller tried to change a resource of another tenant. */
-function isTrespass({ operation, caller }: Attempt, error: GatewayError, place: Place | null): boolean {
+function isTrespass({ operation, caller }: Attempt, error: GatewayError, place: TenantOrProject | null): boolean {
   return (
     error.code === "not_found" &&
     operation.method !== "get" &&
@@ -139,14 +139,14 @@ async function attempted(
   context: Serving,
   snapshot: Snapshot,
 ): Promise<AdminReply> {
-  demandMoreThanOps(caller.token);
+  requireMoreThanOps(caller.token);
   const requirement = ADMIN_OPERATIONS.get(operation.id)!;
   const named =
     requirement.reach === "tenant" || requirement.reach === "project"
       ? (namedPlace(params, snapshot) ?? unnamedPlace(operation, params))
       : null;
   // A caller without the role gets no information about faults in the body.
-  if (named !== null || operation.placeOf === undefined) demandRole(caller, requirement, named);
+  if (named !== null || operation.placeOf === undefined) requireRole(caller, requirement, named);
   // An operator may name any tenant, and only the database knows which tenants exist.
   if (
     named !== null &&
@@ -157,7 +157,7 @@ async function attempted(
     throw nothingThere(placeText(named));
   const { query, sent, body } = await inputOf(c, operation, caller, snapshot);
   const place = named ?? operation.placeOf?.(body, caller) ?? null;
-  const role = demandRole(caller, requirement, place);
+  const role = requireRole(caller, requirement, place);
   const call: AdminCall<unknown, unknown> = {
     caller,
     role,
@@ -201,7 +201,7 @@ async function inputOf(
     return { query, sent, body: checked(operation.body, sent.value) };
   } catch (thrown) {
     if (operation.placeOf !== undefined)
-      demandRole(caller, ADMIN_OPERATIONS.get(operation.id)!, { tenantId: caller.token.tenantId, projectId: null });
+      requireRole(caller, ADMIN_OPERATIONS.get(operation.id)!, { tenantId: caller.token.tenantId, projectId: null });
     throw thrown;
   }
 }
@@ -308,7 +308,7 @@ function refuseQuery(url: string): JsonObject {
 }
 
 /** Null when the path names no place, or one that does not exist. */
-function namedPlace(params: Readonly<Record<string, string>>, snapshot: Snapshot): Place | null {
+function namedPlace(params: Readonly<Record<string, string>>, snapshot: Snapshot): TenantOrProject | null {
   const { tenant, project } = params;
   if (tenant !== undefined) return { tenantId: tenant, projectId: null };
   const known = project === undefined ? undefined : snapshot.projects.get(project);

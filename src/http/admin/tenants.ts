@@ -9,7 +9,7 @@ import type { Page, Reader } from "../../store/reader.ts";
 import { type AdminOperation, type Answer, reading, writing } from "./operation.ts";
 import {
   chosenId,
-  demandEtag,
+  requireEtag,
   dryRunQuery,
   etagField,
   etagOf,
@@ -200,7 +200,7 @@ const updateTenant = writing({
   answer: tenant,
   run: async ({ params, body, ifMatch }, writer) => {
     const there = await theTenant(writer, params["tenant"]!);
-    demandEtag(ifMatch, there);
+    requireEtag(ifMatch, there);
     const { tokenCaps: caps, ...rest } = there;
     const changed = {
       ...rest,
@@ -219,7 +219,7 @@ const deleteTenant = writing({
   query: z.strictObject(dryRunQuery),
   run: async ({ caller, params, ifMatch }, writer) => {
     const there = await theTenant(writer, params["tenant"]!);
-    demandEtag(ifMatch, there);
+    requireEtag(ifMatch, there);
     if (there.id === caller.token.tenantId)
       throw new GatewayError(
         "conflict",
@@ -293,7 +293,7 @@ const updateProject = writing({
   answer: project,
   run: async ({ params, body, ifMatch }, writer) => {
     const there = await theProject(writer, params["project"]!);
-    demandEtag(ifMatch, there);
+    requireEtag(ifMatch, there);
     return answerProject(await writer.changeProject(there.id, (now) => ({ ...now, name: body.name ?? now.name })));
   },
 });
@@ -306,7 +306,7 @@ const deleteProject = writing({
   query: z.strictObject(dryRunQuery),
   run: async ({ params, ifMatch }, writer) => {
     const there = await theProject(writer, params["project"]!);
-    demandEtag(ifMatch, there);
+    requireEtag(ifMatch, there);
     await writer.removeProject(there.id);
     return { body: null };
   },

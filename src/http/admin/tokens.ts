@@ -2,8 +2,8 @@
 // response to the request that made it.
 import { z } from "zod";
 import { parseTokenText, type TokenKind } from "../../auth/access-token.ts";
-import { demandOperator, demandPermissionsWithin, demandRoleWithin, nothingThere } from "../../auth/grants.ts";
-import { demandNarrowingWithin } from "../../auth/narrowing-grants.ts";
+import { requireOperator, requirePermissionsWithin, requireRoleWithin, nothingThere } from "../../auth/grants.ts";
+import { requireRestrictionsWithin } from "../../auth/restriction-grants.ts";
 import {
   createToken,
   type IssuedToken,
@@ -22,7 +22,7 @@ import type { Writer } from "../../store/writer.ts";
 import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "./operation.ts";
 import {
   chosenId,
-  demandEtag,
+  requireEtag,
   dryRunQuery,
   etagField,
   etagOf,
@@ -226,16 +226,16 @@ type Rights = Pick<AccessToken, "role" | "permissions" | "models" | "routes" | "
 
 /** The holder of a token's secret has all its rights, so the rights have to lie within those of the caller. */
 async function demandWithin(call: AdminCall<unknown, unknown>, store: Reader, rights: Rights): Promise<void> {
-  if (rights.role !== null) demandRoleWithin(call.role, rights.role, "role");
-  demandPermissionsWithin(call, rights.permissions, "permissions");
-  demandNarrowingWithin(call.caller.token, rights);
+  if (rights.role !== null) requireRoleWithin(call.role, rights.role, "role");
+  requirePermissionsWithin(call, rights.permissions, "permissions");
+  requireRestrictionsWithin(call.caller.token, rights);
   if (rights.userId === null) return;
-  if ((await store.findUser(rights.userId))?.isOperator === true) demandOperator(call.caller, "user_id");
+  if ((await store.findUser(rights.userId))?.isOperator === true) requireOperator(call.caller, "user_id");
   const { data } = await store.listMemberships(
     { limit: 1000 },
     { tenantId: call.place!.tenantId, userId: rights.userId },
   );
-  for (const { role } of data) demandRoleWithin(call.role, role, "user_id");
+  for (const { role } of data) requireRoleWithin(call.role, role, "user_id");
 }
 
 /** Once the form of a request is valid, only the lifetime of the token can be wrong. */
@@ -399,7 +399,7 @@ function changeOfToken({ word, base, what }: TokenPath): AdminOperation {
     run: async (call, writer) => {
       const there = await theToken(call, writer);
       await demandWithin(call, writer, there);
-      demandEtag(call.ifMatch, there);
+      requireEtag(call.ifMatch, there);
       const { body } = call;
       const changed = {
         name: body.name ?? there.name,
@@ -428,7 +428,7 @@ function rotationOfToken({ word, base, what }: TokenPath): AdminOperation {
     run: async (call, writer) => {
       const there = await theToken(call, writer);
       await demandWithin(call, writer, there);
-      demandEtag(call.ifMatch, there);
+      requireEtag(call.ifMatch, there);
       if (there.revokedAtMs !== null)
         throw new GatewayError("conflict", "The access token is revoked, which cannot be undone. Create a new one.");
       const { overlap_minutes: minutes, expires_in_days: expires } = call.body;
@@ -450,7 +450,7 @@ function revocation({ word, base, what }: TokenPath): AdminOperation {
     run: async (call, writer) => {
       const there = await theToken(call, writer);
       if (there.userId !== null) await demandWithin(call, writer, { ...there, permissions: [] });
-      demandEtag(call.ifMatch, there);
+      requireEtag(call.ifMatch, there);
       if (there.id === call.caller.token.id)
         throw new GatewayError(
           "conflict",

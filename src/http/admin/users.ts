@@ -1,6 +1,6 @@
 // The users of a tenant and their roles, in the whole tenant and in single projects (promises 2.2, 2.3, 2.11).
 import { z } from "zod";
-import { demandOperator, demandRoleWithin, nothingThere, placeText } from "../../auth/grants.ts";
+import { requireOperator, requireRoleWithin, nothingThere, placeText } from "../../auth/grants.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { type Membership, type Role, ROLES, roleAtLeast } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -9,7 +9,7 @@ import type { Reader } from "../../store/reader.ts";
 import { type AdminCall, type AdminOperation, type Answer, reading, writing } from "./operation.ts";
 import {
   chosenId,
-  demandEtag,
+  requireEtag,
   dryRunQuery,
   etagField,
   etagOf,
@@ -132,9 +132,9 @@ async function demandNotAbove(
   store: Reader,
   { id: userId, isOperator = false }: StoredUser,
 ): Promise<void> {
-  if (isOperator) demandOperator(call.caller, "user");
+  if (isOperator) requireOperator(call.caller, "user");
   const { data } = await store.listMemberships({ limit: 1000 }, { tenantId: call.place!.tenantId, userId });
-  for (const { role } of data) demandRoleWithin(call.role, role, "user");
+  for (const { role } of data) requireRoleWithin(call.role, role, "user");
 }
 
 /** No user could administer a tenant without an owner any more. */
@@ -181,8 +181,8 @@ const createUser = writing({
   answer: user,
   run: async ({ place, role, body, caller }, writer) => {
     const { tenantId } = place!;
-    if (body.operator === true) demandOperator(caller, "operator");
-    if (body.role != null) demandRoleWithin(role, body.role, "role");
+    if (body.operator === true) requireOperator(caller, "operator");
+    if (body.role != null) requireRoleWithin(role, body.role, "role");
     const made = await writer.createUser({
       id: body.id,
       tenantId,
@@ -216,14 +216,14 @@ const updateUser = writing({
     const { place, params, body, ifMatch } = call;
     const there = await theUser(writer, place!.tenantId, params["user"]!);
     await demandNotAbove(call, writer, there);
-    demandEtag(ifMatch, there);
+    requireEtag(ifMatch, there);
     const {
       name = there.name,
       email: address = there.email ?? null,
       login: known = there.login ?? null,
       operator: isOperator = there.isOperator ?? false,
     } = body;
-    if (isOperator !== there.isOperator) demandOperator(call.caller, "operator");
+    if (isOperator !== there.isOperator) requireOperator(call.caller, "operator");
     if (!isOperator) await demandAnotherOperator(writer, there);
     return answerUser(
       await writer.changeUser(there.id, (now) => ({ ...now, name, email: address, login: known, isOperator })),
@@ -240,7 +240,7 @@ const deleteUser = writing({
   run: async (call, writer) => {
     const there = await theUser(writer, call.place!.tenantId, call.params["user"]!);
     await demandNotAbove(call, writer, there);
-    demandEtag(call.ifMatch, there);
+    requireEtag(call.ifMatch, there);
     if (there.id === call.caller.token.userId)
       throw new GatewayError("conflict", "Users cannot delete themselves. Ask another user with the necessary role.");
     await demandAnotherOwner(writer, there.tenantId, there.id);
@@ -283,13 +283,13 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
       const { place, params, body, ifMatch, caller, role: own } = call;
       const { tenantId, projectId } = place!;
       const { id: userId, isOperator } = await theUser(writer, tenantId, params["user"]!);
-      if (isOperator === true) demandOperator(caller, "user");
+      if (isOperator === true) requireOperator(caller, "user");
       const given: Role = body.role;
-      demandRoleWithin(own, given, "role");
+      requireRoleWithin(own, given, "role");
       const there = await writer.findMembership(userId, projectId);
       if (there !== null) {
-        demandRoleWithin(own, there.role, "role");
-        demandEtag(ifMatch, there);
+        requireRoleWithin(own, there.role, "role");
+        requireEtag(ifMatch, there);
         if (userId === caller.token.userId && there.role !== given)
           throw new GatewayError(
             "conflict",
@@ -313,11 +313,11 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
     run: async ({ place, params, ifMatch, caller, role: own }, writer) => {
       const { tenantId, projectId } = place!;
       const { id: userId, isOperator } = await theUser(writer, tenantId, params["user"]!);
-      if (isOperator === true) demandOperator(caller, "user");
+      if (isOperator === true) requireOperator(caller, "user");
       const there = await writer.findMembership(userId, projectId);
       if (there === null) throw nothingThere(`role of the user ${userId} in the ${placeText(place!)}`);
-      demandRoleWithin(own, there.role, "role");
-      demandEtag(ifMatch, there);
+      requireRoleWithin(own, there.role, "role");
+      requireEtag(ifMatch, there);
       if (userId === caller.token.userId)
         throw new GatewayError(
           "conflict",

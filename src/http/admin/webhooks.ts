@@ -1,8 +1,8 @@
 // Operations on webhooks beyond creating, reading, changing and removing them: a new secret, a test, and their
 // deliveries, which can be read and sent again.
 import { z } from "zod";
-import { demandWritable, nothingThere, type Place } from "../../auth/grants.ts";
-import { demandConfigures } from "../../auth/narrowing-grants.ts";
+import { requireWritable, nothingThere, type TenantOrProject } from "../../auth/grants.ts";
+import { requireConfigures } from "../../auth/restriction-grants.ts";
 import type { Configured } from "../../core/configured.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { EVENT_TYPES, TEST_EVENT } from "../../core/event.ts";
@@ -14,7 +14,7 @@ import type { Reader } from "../../store/reader.ts";
 import { type ConfiguredContext, fromFile, shownResource, theResource } from "./configured.ts";
 import { type AdminCall, type AdminOperation, reading, writing } from "./operation.ts";
 import {
-  demandEtag,
+  requireEtag,
   dryRunQuery,
   etagOf,
   instant,
@@ -151,9 +151,9 @@ function webhookOperations(
     answer: webhook,
     run: async (call, writer) => {
       const there = await theResource(call, writer, "webhook", context);
-      demandWritable(call.role, { origin: "store", setBy: there.setBy });
-      demandEtag(call.ifMatch, there);
-      demandConfigures(call.caller.token);
+      requireWritable(call.role, { origin: "store", setBy: there.setBy });
+      requireEtag(call.ifMatch, there);
+      requireConfigures(call.caller.token);
       const secret = newWebhookSecret();
       const overlapMs = (call.body.overlap_minutes ?? DEFAULT_OVERLAP_MINUTES) * 60_000;
       const { secret: old, previous_secret: _, previous_secret_until: __, ...rest } = there.document;
@@ -235,7 +235,7 @@ const REACHES = {
   project: { name: "Project", base: "/projects/{project}", words: "of the webhooks of the project" },
 } as const;
 
-function isIn(of: Delivery, place: Place | null): boolean {
+function isIn(of: Delivery, place: TenantOrProject | null): boolean {
   return (
     place === null || (of.tenantId === place.tenantId && (place.projectId === null || of.projectId === place.projectId))
   );

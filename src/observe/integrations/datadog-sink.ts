@@ -4,11 +4,11 @@ import type { Clock } from "../../core/clock.ts";
 import type { DatadogSettings } from "./datadog-settings.ts";
 import { openTraceSink } from "./otlp-sink.ts";
 import type { Dialect } from "./otlp/call-spans.ts";
-import { saidContent } from "./otlp/said-content.ts";
+import { spanContent } from "./otlp/span-content.ts";
 import type { Sink } from "./sink.ts";
 
 export function openDatadogSink(settings: DatadogSettings, clock?: Pick<Clock, "now">): Sink {
-  return openTraceSink(settings, [saidContent, datadog], clock);
+  return openTraceSink(settings, [spanContent, datadog], clock);
 }
 
 /**

@@ -15,7 +15,7 @@ export interface Post {
   readonly isRetryable?: (status: number) => boolean;
 }
 
-export interface Taken {
+export interface DeliveryResponse {
   readonly status: number;
   /** The beginning of the response body. */
   readonly body: Uint8Array;
@@ -34,7 +34,7 @@ export async function post(
   { url, headers, body, isRetryable = isTransient }: Post,
   signal: AbortSignal,
   clock: Pick<Clock, "now">,
-): Promise<Taken> {
+): Promise<DeliveryResponse> {
   let response: Response;
   try {
     response = await fetch(url, {

@@ -3,7 +3,7 @@
 import type { Clock } from "../../core/clock.ts";
 import type { Log } from "../log.ts";
 
-export interface IntegrationNewsTeller {
+export interface IntegrationNewsReporter {
   failing(words: string): void;
   back(): void;
 }
@@ -16,7 +16,7 @@ export function integrationNews(
   log: Pick<Log, "info" | "warn">,
   fields: Readonly<Record<string, unknown>>,
   clock: Pick<Clock, "monotonic">,
-): IntegrationNewsTeller {
+): IntegrationNewsReporter {
   let words: string | null = null;
   let isTold = false;
   let quietUntilMs = Number.NEGATIVE_INFINITY;

@@ -5,7 +5,7 @@ import { dirname, resolve } from "node:path";
 import { Worker } from "node:worker_threads";
 import { systemClock } from "../../core/clock.ts";
 import type { CallContent } from "../../core/content.ts";
-import { type CallRecord, isOfStranger } from "../../core/record.ts";
+import { type CallRecord, isUnauthenticated } from "../../core/record.ts";
 import { recordText } from "../../core/record-text.ts";
 import { threadFile } from "../../core/thread-file.ts";
 import type { CallStart, StreamChunk } from "./callback.ts";
@@ -19,7 +19,7 @@ import type { IntegrationNews, IntegrationSetup } from "./integration-worker.ts"
 import type { Log } from "../log.ts";
 import type { Observer } from "../observer.ts";
 
-export interface IntegrationStanding {
+export interface IntegrationStatus {
   readonly name: string;
   readonly type: string;
   readonly sums: IntegrationSums;
@@ -34,7 +34,7 @@ export interface Integrations extends Observer {
   readonly admitted: ((record: CallRecord) => void) | null;
   /** Notifies modules of chunks; `null` when no module asks for it. */
   readonly chunks: StreamChunks | null;
-  standings(): readonly IntegrationStanding[];
+  statuses(): readonly IntegrationStatus[];
   end(withinMs: number): Promise<void>;
 }
 
@@ -93,7 +93,7 @@ export function openIntegrations({ integrations, configFile, log }: Integrations
     publish: (record, content) => publish(groups, record, content ?? null),
     admitted: told.length === 0 ? null : (record) => tellStart(told, record),
     chunks: chunksOf(told),
-    standings: () =>
+    statuses: () =>
       members.map(({ integration, thread, place, contentsLeftOut }) => ({
         name: integration.name,
         type: integration.settings.type,
@@ -204,7 +204,7 @@ function maskOf(group: Group, record: CallRecord): number {
 
 function publish(groups: readonly Group[], record: CallRecord, content: CallContent | null): void {
   // Unauthenticated callers can make any number of calls, which would push all other calls out of the queues.
-  if (isOfStranger(record)) return;
+  if (isUnauthenticated(record)) return;
   let json: string | null = null;
   let contentJson: string | null = null;
   for (const group of groups) {

@@ -8,7 +8,7 @@ import { type Attributes, cut, prefixed } from "./otlp/attributes.ts";
 import { openTraceSink } from "./otlp-sink.ts";
 import type { Dialect } from "./otlp/call-spans.ts";
 import type { SpanPart } from "./otlp/record-spans.ts";
-import { inputMessage, outputMessage } from "./otlp/said-content.ts";
+import { inputMessage, outputMessage } from "./otlp/span-content.ts";
 
 export function openLangfuseSink(settings: LangfuseSettings, clock?: Pick<Clock, "now">): Sink {
   return openTraceSink(settings, [langfuse(settings.fields)], clock);

@@ -6,7 +6,7 @@ import { ProtobufWriter } from "../../wire/protobuf.ts";
 import { exportTo } from "./otlp/exporter.ts";
 import { openInference } from "./otlp/open-inference.ts";
 import { type Dialect, spansOf } from "./otlp/call-spans.ts";
-import { saidContent } from "./otlp/said-content.ts";
+import { spanContent } from "./otlp/span-content.ts";
 import { type EncodedSpan, encodeSpans } from "./otlp/span.ts";
 import type { OtlpSettings } from "./otlp-settings.ts";
 import { type RecordedCall, type Rejected, type Sink, SinkFault } from "./sink.ts";
@@ -14,7 +14,7 @@ import type { TraceBase } from "./trace-fields.ts";
 import { isSent } from "../tracing.ts";
 
 export function openOtlpSink(settings: OtlpSettings, clock?: Pick<Clock, "now">): Sink {
-  return openTraceSink(settings, settings.openInference ? [saidContent, openInference] : [saidContent], clock);
+  return openTraceSink(settings, settings.openInference ? [spanContent, openInference] : [spanContent], clock);
 }
 
 const NO_SINK: Sink = { deliver: () => Promise.resolve(), close: () => Promise.resolve() };

@@ -1,18 +1,18 @@
 // Prometheus metrics of integrations, read when metrics are scraped. The operator chooses their names, whose number is
 // bounded.
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { IntegrationStanding } from "../integrations/integrations.ts";
+import type { IntegrationStatus } from "../integrations/integrations.ts";
 
 const labelNames = ["integration", "type"] as const;
 type Labels = Record<(typeof labelNames)[number], string>;
 
 /** `standings` is empty when there is no integration. */
-export function integrationGauges(registry: Registry, standings: () => readonly IntegrationStanding[]): void {
+export function integrationGauges(registry: Registry, standings: () => readonly IntegrationStatus[]): void {
   const registers = [registry];
-  const each = (set: (labels: Labels, standing: IntegrationStanding) => void): void => {
+  const each = (set: (labels: Labels, standing: IntegrationStatus) => void): void => {
     for (const standing of standings()) set({ integration: standing.name, type: standing.type }, standing);
   };
-  const counter = (name: string, help: string, of: (standing: IntegrationStanding) => number): void => {
+  const counter = (name: string, help: string, of: (standing: IntegrationStatus) => number): void => {
     new Counter({
       name,
       help,
@@ -24,7 +24,7 @@ export function integrationGauges(registry: Registry, standings: () => readonly 
       },
     });
   };
-  const gauge = (name: string, help: string, of: (standing: IntegrationStanding) => number): void => {
+  const gauge = (name: string, help: string, of: (standing: IntegrationStatus) => number): void => {
     new Gauge({
       name,
       help,

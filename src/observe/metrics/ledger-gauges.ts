@@ -1,11 +1,11 @@
 // Prometheus metrics of the ledger, read when metrics are scraped.
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { LedgerStanding } from "../../store/open-ledger.ts";
+import type { LedgerStatus } from "../../store/open-ledger.ts";
 
 /** `standing` returns null while there is no ledger. */
-export function ledgerGauges(registry: Registry, standing: () => LedgerStanding | null): void {
+export function ledgerGauges(registry: Registry, standing: () => LedgerStatus | null): void {
   const registers = [registry];
-  const gauge = (name: string, help: string, of: (standing: LedgerStanding) => number): void => {
+  const gauge = (name: string, help: string, of: (standing: LedgerStatus) => number): void => {
     new Gauge({
       name,
       help,
@@ -16,7 +16,7 @@ export function ledgerGauges(registry: Registry, standing: () => LedgerStanding 
       },
     });
   };
-  const counter = (name: string, help: string, of: (standing: LedgerStanding) => number): void => {
+  const counter = (name: string, help: string, of: (standing: LedgerStatus) => number): void => {
     new Counter({
       name,
       help,

@@ -2,26 +2,26 @@
 // one that ends in -meters or -gauges has the metrics of one concept; labels.ts defines the labels.
 import { Gauge, Registry } from "prom-client";
 import type { CallRecord } from "../../core/record.ts";
-import type { LedgerStanding } from "../../store/open-ledger.ts";
+import type { LedgerStatus } from "../../store/open-ledger.ts";
 import { type EventFigures, eventGauges } from "../webhooks/event-figures.ts";
 import { type ModelLabel, openCallMeters } from "./call-meters.ts";
 import type { ContentFigures } from "../content-log.ts";
 import { contentLogGauges } from "./content-log-gauges.ts";
 import { integrationGauges } from "./integration-gauges.ts";
-import type { IntegrationStanding } from "../integrations/integrations.ts";
+import type { IntegrationStatus } from "../integrations/integrations.ts";
 import { ledgerGauges } from "./ledger-gauges.ts";
 import { type LimitStoreFigures, limitStoreGauges } from "./limit-store-gauges.ts";
 import { type MetricListing, listingOf } from "./metric-listing.ts";
 import type { Observer } from "../observer.ts";
 import { processGauges } from "./process-gauges.ts";
 import { type ReplicaFigures, replicaGauges } from "./replica-gauges.ts";
-import { type BudgetStanding, openRuleMeters } from "./rule-meters.ts";
-import { type TargetStanding, targetGauges } from "./target-gauges.ts";
+import { type BudgetStatus, openRuleMeters } from "./rule-meters.ts";
+import { type TargetStatus, targetGauges } from "./target-gauges.ts";
 import { type IsRegisteredServer, openToolMeters } from "./tool-meters.ts";
 import { type ToolServerFigures, toolServerGauges } from "./tool-server-gauges.ts";
 import { nextTurn } from "../../wire/turn.ts";
 
-export type { TargetStanding } from "./target-gauges.ts";
+export type { TargetStatus } from "./target-gauges.ts";
 
 export interface Metrics extends Observer {
   /** Calls that have begun and not ended. */
@@ -42,12 +42,12 @@ export interface Metrics extends Observer {
  * each call. Metrics without a source stay empty.
  */
 export interface MetricSources {
-  readonly targets?: () => readonly TargetStanding[];
-  readonly ledger?: () => LedgerStanding | null;
+  readonly targets?: () => readonly TargetStatus[];
+  readonly ledger?: () => LedgerStatus | null;
   readonly limitStore?: () => LimitStoreFigures | null;
-  readonly integrations?: () => readonly IntegrationStanding[];
+  readonly integrations?: () => readonly IntegrationStatus[];
   readonly events?: () => EventFigures | null;
-  readonly budgets?: () => Promise<readonly BudgetStanding[]>;
+  readonly budgets?: () => Promise<readonly BudgetStatus[]>;
   /** Whether a target's name is configured or in the catalogue. */
   readonly isNamedTarget?: (target: string) => boolean;
   readonly modelLabel?: ModelLabel;

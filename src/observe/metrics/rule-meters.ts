@@ -4,7 +4,7 @@ import type { CallRecord } from "../../core/record.ts";
 import { bounded, MOST } from "./labels.ts";
 
 /** How full a budget is. When several values have accounts of their own under it, this is the fullest account. */
-export interface BudgetStanding {
+export interface BudgetStatus {
   readonly budget: string;
   readonly name: string;
   /** The used fraction: 1 when all of it is used. */
@@ -17,7 +17,7 @@ export interface RuleMeters {
 }
 
 /** `budgets` is called when metrics are scraped. */
-export function openRuleMeters(registry: Registry, budgets: () => Promise<readonly BudgetStanding[]>): RuleMeters {
+export function openRuleMeters(registry: Registry, budgets: () => Promise<readonly BudgetStatus[]>): RuleMeters {
   const registers = [registry];
   const nameOf = bounded(MOST.rule);
   const wouldRefuse = new Counter({

@@ -2,7 +2,7 @@
 import { Gauge, type Registry } from "prom-client";
 import { MOST } from "./labels.ts";
 
-export interface TargetStanding {
+export interface TargetStatus {
   /** `<provider>:<model>`. */
   readonly target: string;
   readonly state: "closed" | "open" | "half_open" | "rate_limited";
@@ -24,11 +24,11 @@ const STATES = ["closed", "half_open", "open", "rate_limited"] as const;
  */
 export function targetGauges(
   registry: Registry,
-  targets: () => readonly TargetStanding[],
+  targets: () => readonly TargetStatus[],
   isNamed: (target: string) => boolean,
 ): void {
   const registers = [registry];
-  const shown = (): readonly TargetStanding[] =>
+  const shown = (): readonly TargetStatus[] =>
     targets()
       .filter(({ firstContentMs, state, target }) => (firstContentMs !== null || state !== "closed") && isNamed(target))
       .slice(0, MOST_TARGETS);

@@ -22,7 +22,7 @@ export interface OpenEvents extends Events {
   /** Emits events for calls that were refused. */
   readonly observer: Observer;
   /** Called when the configuration or the store has changed. */
-  nudge(): void;
+  wake(): void;
   close(timeoutMs: number): Promise<void>;
 }
 
@@ -84,7 +84,7 @@ export function openEvents(options: EventsOptions): OpenEvents {
     clock,
     webhooks,
     figures,
-    onWritten: () => dispatcher.nudge(),
+    onWritten: () => dispatcher.wake(),
     onState: onState("events"),
   });
   const refusals = refusalEvents(outbox, clock);
@@ -99,9 +99,9 @@ export function openEvents(options: EventsOptions): OpenEvents {
     figures,
     observer: refusals,
     emit: (event) => outbox.emit(event),
-    nudge() {
+    wake() {
       expiry.look();
-      dispatcher.nudge();
+      dispatcher.wake();
     },
     async close(timeoutMs) {
       expiry.close();

@@ -3,7 +3,7 @@
 
 export interface Turns {
   /** Begins the next turn at once, because something may be new. */
-  readonly nudge: () => void;
+  readonly wake: () => void;
   /** Called when the system did not respond. */
   readonly away: (error: unknown) => void;
   /** Begins no more turns; resolves when the current turn has ended. */
@@ -50,10 +50,10 @@ export function openTurns({ turn, restMs, awayMs, longestAwayMs, onState }: Turn
   const rest = (ms: number): void => {
     if (isClosed) return;
     if (timer !== null) clearTimeout(timer);
-    timer = setTimeout(nudge, ms);
+    timer = setTimeout(wake, ms);
     timer.unref();
   };
-  const nudge = (): void => {
+  const wake = (): void => {
     if (isClosed) return;
     if (turning !== null) {
       isAskedAgain = true;
@@ -63,12 +63,12 @@ export function openTurns({ turn, restMs, awayMs, longestAwayMs, onState }: Turn
       turning = null;
       const isAgain = isAskedAgain && waitMs === 0;
       isAskedAgain = false;
-      if (isAgain) nudge();
+      if (isAgain) wake();
       else rest(waitMs > 0 ? waitMs : restMs());
     });
   };
   return {
-    nudge,
+    wake,
     away,
     async close() {
       isClosed = true;

@@ -4,7 +4,7 @@
 import { within } from "../../core/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Webhook, WebhookSet } from "../../core/event.ts";
-import type { ClaimedDelivery, DeliveryOutcome, EventQueue, Recipient, Spread } from "../../store/events.ts";
+import type { ClaimedDelivery, DeliveryOutcome, EventQueue, Recipient, AddressedEvent } from "../../store/events.ts";
 import type { EventFigures } from "./event-figures.ts";
 import { openTurns } from "./turns.ts";
 import { waitAfter } from "./webhook-schedule.ts";
@@ -13,7 +13,7 @@ import { webhookSlots } from "./webhook-slots.ts";
 
 export interface Dispatcher {
   /** Checks the queue at once, because something may be new. */
-  nudge(): void;
+  wake(): void;
   /** Whether there are webhooks, or there were some. */
   isInUse(): boolean;
   /**
@@ -113,16 +113,16 @@ export function openDispatcher(options: DispatcherOptions): Dispatcher {
         end(await deliver(options, webhook, claimed, turns.away));
         deliveries.delete(delivery);
         // Further deliveries may wait for this slot.
-        turns.nudge();
+        turns.wake();
       };
       const delivery = run();
       deliveries.add(delivery);
     }
   };
 
-  turns.nudge();
+  turns.wake();
   return {
-    nudge: turns.nudge,
+    wake: turns.wake,
     isInUse: () => isInUse,
     async close(timeoutMs) {
       isClosed = true;
@@ -132,7 +132,7 @@ export function openDispatcher(options: DispatcherOptions): Dispatcher {
 }
 
 async function look({ queue, clock, figures }: DispatcherOptions): Promise<void> {
-  const { pending, dead, oldestPendingMs } = await queue.standing();
+  const { pending, dead, oldestPendingMs } = await queue.status();
   figures.pending = pending;
   figures.deadLetters = dead;
   figures.oldestPendingMs = oldestPendingMs === null ? null : Math.max(0, clock.now() - oldestPendingMs);
@@ -145,7 +145,7 @@ async function look({ queue, clock, figures }: DispatcherOptions): Promise<void>
 async function spreadSome({ queue, clock, webhooks, figures }: DispatcherOptions, afterMs: number): Promise<boolean> {
   const events = await queue.unspread(SPREAD_AT_ONCE);
   const known = webhooks();
-  const spreads: Spread[] = [];
+  const spreads: AddressedEvent[] = [];
   let deliveries = 0;
   for (const event of events) {
     if (deliveries >= DELIVERIES_AT_ONCE) break;

@@ -6,7 +6,7 @@ import { datadog } from "../../../src/observe/integrations/datadog-sink.ts";
 import { langfuse } from "../../../src/observe/integrations/langfuse-sink.ts";
 import { openInference } from "../../../src/observe/integrations/otlp/open-inference.ts";
 import { type Dialect, spansOf } from "../../../src/observe/integrations/otlp/call-spans.ts";
-import { saidContent } from "../../../src/observe/integrations/otlp/said-content.ts";
+import { spanContent } from "../../../src/observe/integrations/otlp/span-content.ts";
 import { encodeSpans } from "../../../src/observe/integrations/otlp/span.ts";
 import type { RecordedCall } from "../../../src/observe/integrations/sink.ts";
 import { ProtobufWriter } from "../../../src/wire/protobuf.ts";
@@ -330,10 +330,10 @@ describe("spans of a call", () => {
 describe("several receivers", () => {
   test("[d11.4] each gets the whole span, with names of its own and none of another's, whoever was first", () => {
     const dialects: readonly (readonly Dialect[])[] = [
-      [saidContent],
-      [saidContent, openInference],
+      [spanContent],
+      [spanContent, openInference],
       [langfuse({ session: "session_id", tags: "tags", traceName: "trace_name" })],
-      [saidContent, datadog],
+      [spanContent, datadog],
     ];
     const parts = { traceId: TRACE, metadata: { session_id: "s" }, tools: [toolOf()] };
     const alone = dialects.map((each) => received(tracedCall(parts, CONTENT), each));
@@ -356,8 +356,8 @@ describe("several receivers", () => {
 
   test("[d11.3] what one of them may have of what was said goes to no other", () => {
     const { record, content } = tracedCall({}, CONTENT);
-    expect(received({ record, content }, [saidContent])[0]!.attributes["gen_ai.input.messages"]).toBeString();
-    for (const dialect of [saidContent, openInference, langfuse({ session: "s", tags: "t", traceName: "n" })])
+    expect(received({ record, content }, [spanContent])[0]!.attributes["gen_ai.input.messages"]).toBeString();
+    for (const dialect of [spanContent, openInference, langfuse({ session: "s", tags: "t", traceName: "n" })])
       expect(
         JSON.stringify(
           received({ record, content: null }, [dialect]).map(({ attributes }) => Object.values(attributes).map(String)),
@@ -369,14 +369,14 @@ describe("several receivers", () => {
 describe("what was said", () => {
   test("[d11.3] stands in no span, whatever the dialects, where there is no content", () => {
     const text = JSON.stringify(
-      received(tracedCall(), [saidContent, openInference]).map(({ attributes }) => Object.keys(attributes)),
+      received(tracedCall(), [spanContent, openInference]).map(({ attributes }) => Object.keys(attributes)),
     );
     for (const name of ["messages", "input.value", "output.value", "gen_ai.tool.definitions"])
       expect(text).not.toContain(name);
   });
 
   test("[d11.3] stands as messages of parts on the span of the call", () => {
-    const [call, attempt] = received(tracedCall({}, CONTENT), [saidContent]) as [ReceivedSpan, ReceivedSpan];
+    const [call, attempt] = received(tracedCall({}, CONTENT), [spanContent]) as [ReceivedSpan, ReceivedSpan];
     expect(JSON.parse(call.attributes["gen_ai.input.messages"] as string)).toEqual([
       { role: "system", parts: [{ type: "text", content: "Be brief." }] },
       {

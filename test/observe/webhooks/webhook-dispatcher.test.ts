@@ -95,7 +95,7 @@ describe("deliveries to webhooks", () => {
   };
   const tell = async (...events: readonly ReturnType<typeof someEvent>[]): Promise<void> => {
     await queue.append(events);
-    dispatcher!.nudge();
+    dispatcher!.wake();
   };
   const all = async (): Promise<readonly Delivery[]> => (await store.listDeliveries({ limit: 1000 })).data;
   const until = async <T>(what: string, found: () => Promise<T | false>): Promise<T> => {
@@ -328,7 +328,7 @@ describe("deliveries to webhooks", () => {
   test("[d11.4] a gateway that never had webhooks leaves the queue alone, and tells a new one nothing of what happened before", async () => {
     begin([]);
     await queue.append([someEvent({ atMs: nowMs - 61_000 })]);
-    dispatcher!.nudge();
+    dispatcher!.wake();
     await until("forgotten", async () => (await queue.unspread(10)).length === 0);
     expect(dispatcher!.isInUse()).toBe(false);
     await dispatcher!.close(1000);
@@ -373,7 +373,7 @@ describe("deliveries to webhooks", () => {
   test("[d11.4] what waits for a webhook that is switched off or gone is given up after a minute; what happened before there was one is told to nobody", async () => {
     begin([]);
     await queue.append([someEvent({ atMs: nowMs - 1 })]);
-    dispatcher!.nudge();
+    dispatcher!.wake();
     await Bun.sleep(50);
     webhooks = compileWebhooks([configured("a", { url: "http://127.0.0.1:1/closed" })]);
     nowMs += 10;
@@ -382,11 +382,11 @@ describe("deliveries to webhooks", () => {
     expect(await all()).toHaveLength(1);
     webhooks = compileWebhooks([configured("a", { enabled: false })]);
     nowMs += 5_000;
-    dispatcher!.nudge();
+    dispatcher!.wake();
     await Bun.sleep(100);
     expect((await all())[0]!.state).toBe("pending");
     nowMs += 61_000;
-    dispatcher!.nudge();
+    dispatcher!.wake();
     await until("given up", async () => (await all())[0]!.state === "dead");
     expect((await all())[0]!.lastError).toContain("switched off");
   });

@@ -55,7 +55,7 @@ export function judgeCounts(limits: MemoryLimitStore, counted: Book["counted"], 
       USERS.map((user) => [user, sum(calls.filter((call) => call.user === user).map(({ tokens }) => tokens))]),
     ),
   };
-  const used = (of: typeof account.requests): number => (limits.standing(of) as { readonly used: number }).used;
+  const used = (of: typeof account.requests): number => (limits.status(of) as { readonly used: number }).used;
   const found = {
     requests: used(account.requests),
     nano_usd: used(account.nano_usd),

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { type JournalDisk, systemDisk } from "../../../src/store/journal-disk.ts";
 import { type FolderLock, lockPath } from "../../../src/store/journal-folder.ts";
 import type { LedgerSink } from "../../../src/store/ledger.ts";
-import type { CountKeeper, KeptCount } from "../../../src/store/limit-counts.ts";
+import type { CountStore, KeptCount } from "../../../src/store/limit-counts.ts";
 import { DiskRoom, diskFull } from "../disk-room.ts";
 import type { ModelDatabase } from "./databases.ts";
 
@@ -126,7 +126,7 @@ export class Machine {
     this.#counts = copyOf(counts);
   }
 
-  keeperOf(owner: ModelProcess): CountKeeper {
+  keeperOf(owner: ModelProcess): CountStore {
     const isCounting = (): boolean => this.#counter === owner;
     const run = `run ${++this.#runs}`;
     const read = (): readonly KeptCount[] => [...this.#counts.kept.values()];

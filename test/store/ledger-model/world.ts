@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { CallAdmission, type Admitted } from "../../../src/admission/call-admission.ts";
 import { type MemoryLimitStore, openMemoryLimits } from "../../../src/admission/memory.ts";
 import { systemClock } from "../../../src/core/clock.ts";
-import type { CallRecord, LimitTouch } from "../../../src/core/record.ts";
+import type { CallRecord, LimitOutcome } from "../../../src/core/record.ts";
 import { segmentsOf, slotsOf } from "../../../src/store/journal-folder.ts";
 import type { OpenEntry } from "../../../src/store/ledger.ts";
 import { type OpenLedger, openLedger } from "../../../src/store/open-ledger.ts";
@@ -126,11 +126,11 @@ export class World {
 
   /** A call that is admitted and runs on. False: it was refused. */
   begin(gateway: Gateway, user: string, tokens: number): boolean {
-    const touches: LimitTouch[] = [];
+    const touches: LimitOutcome[] = [];
     const admission = new CallAdmission(gateway.limits, touches, () => {});
     const admitted = admit(admission, user, tokens);
     const record = aCall({ startedAtMs: systemClock.now(), userId: user, limits: touches });
-    const isSure = gateway.ledger.standing().fault === null;
+    const isSure = gateway.ledger.status().fault === null;
     let entry: OpenEntry;
     try {
       entry = gateway.ledger.open(record);
@@ -139,7 +139,7 @@ export class World {
       return false;
     }
     const reserved = unitsOf(tokens);
-    if (!isSure || gateway.ledger.standing().fault !== null) this.#unsure(record.traceId);
+    if (!isSure || gateway.ledger.status().fault !== null) this.#unsure(record.traceId);
     gateway.open.push({ user, record, admission, admitted, entry, reserved, unsure: [] });
     this.#count(record.traceId, user, reserved);
     return true;
@@ -154,7 +154,7 @@ export class World {
     gateway.ledger.reopen(call.entry, call.record);
     const reserved = unitsOf(Math.max(call.reserved.tokens, tokens));
     // On a full disk the opening before it stands, unless its segment goes: then the opening that is written again is the latest one.
-    if (gateway.ledger.standing().fault === null) Object.assign(call, { reserved, unsure: [] });
+    if (gateway.ledger.status().fault === null) Object.assign(call, { reserved, unsure: [] });
     else if (reserved.tokens > call.reserved.tokens) {
       this.#isCountExact = false;
       call.unsure = [...call.unsure, reserved.tokens];
@@ -175,16 +175,16 @@ export class World {
       cost: { nanoUsd: used.nanoUsd, priceId: "model" },
     });
     void gateway.ledger.close(call.entry, row);
-    if (this.#onFull === "continue" && gateway.ledger.standing().fault !== null) this.#unsure(traceId);
+    if (this.#onFull === "continue" && gateway.ledger.status().fault !== null) this.#unsure(traceId);
     if (!this.#maybe.has(traceId)) this.#book.rows.set(traceId, { tokens, isSettled: true });
     this.#count(traceId, call.user, used);
   }
 
   refuse(gateway: Gateway): void {
     const record = aCall({ startedAtMs: systemClock.now(), status: 403, code: "policy_denied" as CallRecord["code"] });
-    const { unrecorded } = gateway.ledger.standing();
+    const { unrecorded } = gateway.ledger.status();
     void gateway.ledger.close(null, record);
-    const { unrecorded: after, fault } = gateway.ledger.standing();
+    const { unrecorded: after, fault } = gateway.ledger.status();
     if (after === unrecorded && fault === null) this.#book.rows.set(record.traceId, { tokens: 0, isSettled: true });
     else this.#maybe.add(record.traceId);
   }
@@ -318,7 +318,7 @@ export class World {
     this.machine.room = Number.POSITIVE_INFINITY;
     for (const { ledger } of this.gateways)
       await until(
-        () => ledger.standing().fault === null && ledger.standing().waitingRows === 0,
+        () => ledger.status().fault === null && ledger.status().waitingRows === 0,
         "the disk is written to again",
       );
   }
@@ -332,7 +332,7 @@ export class World {
     const gateway = this.gateways[0]!;
     await until(
       () =>
-        gateway.ledger.standing().unshippedBytes === 0 &&
+        gateway.ledger.status().unshippedBytes === 0 &&
         slotsOf(this.#folder).every((slot) => slot === "0" || segmentsOf(join(this.#folder, slot)).length === 0),
       "all rows are shipped",
     );

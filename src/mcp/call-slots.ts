@@ -1,6 +1,6 @@
 // Slots for concurrent calls; a call without a free slot waits in a queue.
 
-export interface Places {
+export interface CallSlots {
   /**
    * Undefined when a slot is free at once; otherwise resolves when it is the caller's turn. A caller that stops waiting
    * has to call `giveUp`.
@@ -12,10 +12,10 @@ export interface Places {
   readonly taken: number;
 }
 
-export function openPlaces(): Places {
+export function openCallSlots(): CallSlots {
   let taken = 0;
   const queue = new Map<Promise<void>, () => void>();
-  const places: Places = {
+  const places: CallSlots = {
     get taken() {
       return taken;
     },

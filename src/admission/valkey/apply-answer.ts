@@ -3,7 +3,7 @@ import {
   dropLeases,
   forgetTold,
   giveBack,
-  hearPaid,
+  applyPaid,
   noteAnswered,
   noteTruth,
   plus,
@@ -11,7 +11,14 @@ import {
   type Moment,
   type ReplicaAccount,
 } from "./account.ts";
-import { type Channel, type ChannelOptions, hearClock, localMs, type UnderWay, type Waiting } from "./channel-state.ts";
+import {
+  type Channel,
+  type ChannelOptions,
+  applyClock,
+  localMs,
+  type InFlightMessage,
+  type Waiting,
+} from "./channel-state.ts";
 import {
   type AccountAnswer,
   type Answer,
@@ -30,15 +37,15 @@ const RECALL_STEP_MS = 15;
 const CLOSED_STEP_MS = 50;
 
 /** `underWay` is the message that is answered. */
-export function takeAnswer(
+export function applyAnswer(
   channel: Channel,
-  underWay: UnderWay,
+  underWay: InFlightMessage,
   answer: Answer,
   now: Moment,
   options: ChannelOptions,
 ): void {
   channel.isAway = false;
-  hearClock(channel, answer[2], now);
+  applyClock(channel, answer[2], now);
   if (answer[0] === JOIN_FIRST || answer[0] === STALE) {
     joinAgain(channel, underWay, answer);
     for (const account of underWay.accounts) noteAnswered(account, options.journal);
@@ -59,7 +66,7 @@ export function takeAnswer(
 }
 
 /** Nothing of an earlier epoch is trusted: leases are void, and everything is stated again. */
-function joinAgain(channel: Channel, { waiting, questions, owed }: UnderWay, answer: Answer): void {
+function joinAgain(channel: Channel, { waiting, questions, owed }: InFlightMessage, answer: Answer): void {
   channel.epoch = answer[1];
   channel.joined = false;
   if (answer[0] === STALE) channel.sequence += 1_000_000;
@@ -79,7 +86,7 @@ function hearAccount(
   account: ReplicaAccount,
   [used, mode, granted, bucket, validMs, resetsAtMs]: AccountAnswer,
   storeMs: number,
-  underWay: UnderWay,
+  underWay: InFlightMessage,
   now: Moment,
   options: ChannelOptions,
 ): void {
@@ -108,7 +115,7 @@ function hearAccount(
 }
 
 /** Slots that are used now and then stay leased, because they are not dated. */
-function keepSlots({ leases }: ReplicaAccount, { sentMs, sentWallMs }: UnderWay, leaseLifeMs: number): void {
+function keepSlots({ leases }: ReplicaAccount, { sentMs, sentWallMs }: InFlightMessage, leaseLifeMs: number): void {
   for (const lease of leases) {
     lease.endsMonoMs = Math.max(lease.endsMonoMs, sentMs + leaseLifeMs);
     lease.endsWallMs = Math.max(lease.endsWallMs, sentWallMs + leaseLifeMs);
@@ -121,7 +128,7 @@ function lend(
   units: number,
   bucket: number,
   validMs: number,
-  underWay: UnderWay,
+  underWay: InFlightMessage,
   { journal, timings }: ChannelOptions,
 ): void {
   const { sentMs, sentWallMs } = underWay;
@@ -157,7 +164,7 @@ function lend(
 
 function hearOperations(
   channel: Channel,
-  { message, waiting, questions, accounts, owed, sentMs }: UnderWay,
+  { message, waiting, questions, accounts, owed, sentMs }: InFlightMessage,
   lines: readonly AccountAnswer[],
   answers: readonly OperationAnswer[],
   now: Moment,
@@ -170,7 +177,7 @@ function hearOperations(
   let nextMarked = 0;
   const bucketOf = (account: ReplicaAccount): number => lines[accounts.indexOf(account)]![3];
   for (const { account, units, overruns } of owed)
-    hearPaid(account, bucketOf(account), units, overruns, options.journal);
+    applyPaid(account, bucketOf(account), units, overruns, options.journal);
   for (const [index, [kind]] of message.operations.entries()) {
     if (kind === "r")
       hearReserved(channel, waiting[nextWaiting++]!, answers[index]!, isTooLate, bucketOf, now, options);
@@ -240,7 +247,7 @@ function hearReserved(
 }
 
 /** Lets `on_store_failure` decide about the call. */
-export function giveUpOne(one: Waiting): void {
+export function abandonOne(one: Waiting): void {
   if (one.isOver) return;
   one.isOver = true;
   one.onAway();

@@ -2,11 +2,11 @@
 // before.
 import { BoundedCache } from "../core/bounded-cache.ts";
 
-export type Remember = <T>(name: string, inputs: readonly unknown[], make: () => T) => T;
+export type Memoize = <T>(name: string, inputs: readonly unknown[], make: () => T) => T;
 
 const MAX_MADE = 100_000;
 
-export function openMemory(): Remember {
+export function openMemoizer(): Memoize {
   // Bounded, because names of scopes that no longer exist would otherwise stay forever.
   const made = new BoundedCache<string, { readonly inputs: readonly unknown[]; readonly value: unknown }>(MAX_MADE);
   return <T>(name: string, inputs: readonly unknown[], make: () => T): T => {

@@ -7,7 +7,7 @@ import type { LeaseJournal } from "./lease-journal.ts";
 import type { Timings } from "./protocol.ts";
 import { bucketAt, leavesAtMs } from "./windows.ts";
 
-export interface Charged {
+export interface OfflineCharge {
   /** One entry for each need. */
   readonly buckets: readonly number[];
   readonly usedBefore: readonly number[];
@@ -25,7 +25,7 @@ export function shortageOf(
 ): Shortage {
   return {
     need,
-    standing: standingOf(account, used),
+    status: standingOf(account, used),
     fitsAtMs,
     exceedsLimit: !unavailable && need.units > account.limit,
     unavailable,
@@ -33,7 +33,7 @@ export function shortageOf(
 }
 
 /** `null` when all needs are admitted. */
-export function refusalAlone(
+export function refusalOffline(
   needs: readonly Need[],
   accounts: readonly ReplicaAccount[],
   channel: Channel,
@@ -63,13 +63,13 @@ export function refusalAlone(
   return null;
 }
 
-export function chargeAlone(
+export function chargeOffline(
   needs: readonly Need[],
   accounts: readonly ReplicaAccount[],
   channel: Channel,
   now: Moment,
   journal: LeaseJournal,
-): Charged {
+): OfflineCharge {
   const storeMs = storeNowMs(channel, now);
   const buckets: number[] = [];
   const usedBefore: number[] = [];

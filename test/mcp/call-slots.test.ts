@@ -1,13 +1,13 @@
 // The places of calls that run at the same time, against an independent count of who holds one and who waits.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { openPlaces } from "../../src/mcp/places.ts";
+import { openCallSlots } from "../../src/mcp/call-slots.ts";
 
 type Step = "take" | "free" | "leave";
 
 describe("places", () => {
   test("one that was given to a waiter who has left is given to the next waiter", async () => {
-    const places = openPlaces();
+    const places = openCallSlots();
     expect(places.take(1)).toBeUndefined();
     const first = places.take(1)!;
     const second = places.take(1)!;
@@ -22,7 +22,7 @@ describe("places", () => {
   });
 
   test("a waiter who leaves before its turn gets no place", async () => {
-    const places = openPlaces();
+    const places = openCallSlots();
     expect(places.take(1)).toBeUndefined();
     const left = places.take(1)!;
     const next = places.take(1)!;
@@ -38,7 +38,7 @@ describe("places", () => {
     const step = fc.tuple(fc.constantFrom<Step>("take", "take", "free", "leave"), fc.nat(30));
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 3 }), fc.array(step, { maxLength: 60 }), async (max, steps) => {
-        const places = openPlaces();
+        const places = openCallSlots();
         let holders = 0;
         const waiters: { readonly promise: Promise<void>; hasPlace: boolean }[] = [];
         const give = (): void => {

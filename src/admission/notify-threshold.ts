@@ -11,7 +11,7 @@ export interface ThresholdWatchers {
   readonly events: Events;
 }
 
-export function tellThreshold(crossed: Crossed, { log, metrics, events }: ThresholdWatchers): void {
+export function notifyThreshold(crossed: Crossed, { log, metrics, events }: ThresholdWatchers): void {
   const {
     account: { rule, value },
     threshold,

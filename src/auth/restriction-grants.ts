@@ -6,7 +6,7 @@ import { compileGlob } from "../core/glob.ts";
 type Narrowed = Pick<AccessToken, "models" | "routes" | "ipRanges">;
 
 /** Throws `insufficient_role`. A given glob counts as narrower only when one of the caller's globs matches its text. */
-export function demandNarrowingWithin(own: Narrowed, given: Narrowed): void {
+export function requireRestrictionsWithin(own: Narrowed, given: Narrowed): void {
   // Models and routes add to each other: a token with both may call what either of them permits.
   const calls = own.models.length > 0 || own.routes.length > 0;
   if (calls && given.models.length === 0 && given.routes.length === 0) throw wider("models");
@@ -20,7 +20,7 @@ export function demandNarrowingWithin(own: Narrowed, given: Narrowed): void {
 }
 
 /** Configuration applies to more than this token. Throws `insufficient_role`. */
-export function demandConfigures({ models, routes }: Narrowed): void {
+export function requireConfigures({ models, routes }: Narrowed): void {
   if (models.length > 0 || routes.length > 0)
     throw new GatewayError(
       "insufficient_role",

@@ -1,12 +1,12 @@
 // Tracks whether the limit store can be reached, and decides when a change is reported. An outage for one tenant is
 // reported even if others still reach their node, and a store that keeps failing and recovering does not fill the log.
 
-export interface ReachOptions {
+export interface OutageReportOptions {
   readonly now: () => number;
   readonly onState: (state: "away" | "back", error: unknown) => void;
 }
 
-export interface Reach {
+export interface OutageReport {
   heard(tag: string): void;
   lost(tag: string, error: unknown): void;
   /** `null` while every message is answered. */
@@ -17,7 +17,7 @@ export interface Reach {
 const QUIET_MS = 5000;
 const REMIND_MS = 60_000;
 
-export function openReach({ now, onState }: ReachOptions): Reach {
+export function openOutageReport({ now, onState }: OutageReportOptions): OutageReport {
   const lostTags = new Set<string>();
   let away: { readonly sinceMs: number; readonly error: unknown } | null = null;
   let isTold = false;

@@ -1,16 +1,16 @@
 // Resolves stored credentials for the wire: chooses among several, exchanges them for tokens where necessary, and sets
 // them aside when a provider refuses them.
-import type { CredentialLender, LendContext, RefusalReason, StoredCredential } from "../core/credential.ts";
+import type { CredentialProvider, ResolveContext, RefusalReason, StoredCredential } from "../core/credential.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Credential } from "../core/target.ts";
 import { lastFour } from "./fingerprint.ts";
 import { GOOGLE_AUTH_MISSING } from "./google.ts";
 import { openRotation } from "./rotation.ts";
-import { openSupply, type SupplyOptions } from "./supply.ts";
+import { openCredentialMaker, type CredentialMakerOptions } from "./credential-maker.ts";
 import { ExchangeFault } from "./token-exchange.ts";
 
 /** What may be logged about a credential of the operator that was set aside. */
-export interface Refused {
+export interface RefusedCredential {
   readonly providerId: string;
   readonly kind: StoredCredential["kind"];
   readonly lastFour: string | null;
@@ -18,18 +18,18 @@ export interface Refused {
   readonly forMs: number;
 }
 
-export interface LenderOptions extends SupplyOptions {
+export interface CredentialProviderOptions extends CredentialMakerOptions {
   /** Called each time a credential is set aside. */
-  readonly onRefused: (refused: Refused) => void;
+  readonly onRefused: (refused: RefusedCredential) => void;
 }
 
 const NOTHING_TRIED: ReadonlySet<StoredCredential> = new Set();
 
-export function openCredentialLender(options: LenderOptions): CredentialLender {
+export function openCredentialProvider(options: CredentialProviderOptions): CredentialProvider {
   const rotation = openRotation(() => options.clock.monotonic());
-  const supply = openSupply(options);
+  const supply = openCredentialMaker(options);
 
-  const setAside = (stored: StoredCredential, reason: RefusalReason, { providerId }: LendContext): void => {
+  const setAside = (stored: StoredCredential, reason: RefusalReason, { providerId }: ResolveContext): void => {
     if (stored.fromCaller) return;
     const forMs = rotation.setAside(providerId, stored, reason);
     if (forMs !== null) options.onRefused({ providerId, kind: stored.kind, lastFour: lastFour(stored), reason, forMs });
@@ -43,7 +43,7 @@ export function openCredentialLender(options: LenderOptions): CredentialLender {
     thrown: unknown,
     stored: StoredCredential,
     all: readonly StoredCredential[],
-    context: LendContext,
+    context: ResolveContext,
     tried: ReadonlySet<StoredCredential>,
   ): Credential | Promise<Credential> => {
     if (!(thrown instanceof ExchangeFault)) throw thrown;
@@ -58,7 +58,7 @@ export function openCredentialLender(options: LenderOptions): CredentialLender {
   const lendFirst = (
     stored: StoredCredential,
     all: readonly StoredCredential[],
-    context: LendContext,
+    context: ResolveContext,
     tried: ReadonlySet<StoredCredential> = NOTHING_TRIED,
   ): Credential | Promise<Credential> => {
     try {
@@ -72,7 +72,7 @@ export function openCredentialLender(options: LenderOptions): CredentialLender {
   };
 
   return {
-    lend(all, context) {
+    resolve(all, context) {
       const stored = all.length === 1 ? all[0]! : rotation.next(context.providerId, all);
       if (stored === null) throw new GatewayError("internal_error", "No credential was given to be lent.");
       return lendFirst(stored, all, context);
@@ -86,7 +86,7 @@ export function openCredentialLender(options: LenderOptions): CredentialLender {
   };
 }
 
-function exchangeError(fault: ExchangeFault, stored: StoredCredential, { label }: LendContext): GatewayError {
+function exchangeError(fault: ExchangeFault, stored: StoredCredential, { label }: ResolveContext): GatewayError {
   if (stored.fromCaller) return callersError(fault, label);
   const cure = fault.message === GOOGLE_AUTH_MISSING ? ` ${GOOGLE_AUTH_MISSING}.` : "";
   return new GatewayError(

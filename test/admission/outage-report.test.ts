@@ -1,11 +1,11 @@
 // When the log is told that the store of the limits is away: at once, for any tenant, again while it stays so, and seldom where it comes and goes.
 import { expect, test } from "bun:test";
-import { openReach } from "../../src/admission/valkey/reach.ts";
+import { openOutageReport } from "../../src/admission/valkey/outage-report.ts";
 
 function watched() {
   let nowMs = 0;
   const told: string[] = [];
-  const reach = openReach({
+  const reach = openOutageReport({
     now: () => nowMs,
     onState: (state, error) => void told.push(state === "away" ? `${nowMs} away ${String(error)}` : `${nowMs} back`),
   });

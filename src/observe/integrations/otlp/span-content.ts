@@ -8,7 +8,7 @@ import type { Attributes } from "./attributes.ts";
 import type { Dialect } from "./call-spans.ts";
 
 /** Content belongs to the span of the whole call, because it is what the caller sent and received. */
-export const saidContent: Dialect = ({ content }, part) =>
+export const spanContent: Dialect = ({ content }, part) =>
   content === null || part.of !== "call" ? {} : contentAttributes(content);
 
 function contentAttributes({ messages, tools, answers }: CallContent): Attributes {

@@ -21,7 +21,7 @@ import { apiKeyRequest } from "./ibm-iam.ts";
 import { openTokenCache, type TokenMaker } from "./token-cache.ts";
 import { exchange, EXCHANGE_TIMEOUT_MS, ExchangeFault, type Issued, type TokenRequest } from "./token-exchange.ts";
 
-export interface SupplyOptions {
+export interface CredentialMakerOptions {
   readonly upstream: UpstreamClient;
   readonly clock: Clock;
   /** The timeout of one exchange; 10 s by default. */
@@ -30,7 +30,7 @@ export interface SupplyOptions {
   readonly awsChain?: AwsChain;
 }
 
-export interface Supply {
+export interface CredentialMaker {
   /** Throws ExchangeFault, GatewayError, or the signal's reason. */
   take(stored: StoredCredential, signal: CancelSignal): Credential | Promise<Credential>;
   /** The stored credential from which it was made; undefined when it was made elsewhere. */
@@ -43,7 +43,7 @@ export interface Supply {
 const MAX_OPERATORS = 10_000;
 const MAX_CALLERS = 1000;
 
-export function openSupply(options: SupplyOptions): Supply {
+export function openCredentialMaker(options: CredentialMakerOptions): CredentialMaker {
   const operators = openTokenCache(options.clock, MAX_OPERATORS);
   const callers = openTokenCache(options.clock, MAX_CALLERS);
   const ready = new WeakMap<StoredCredential, Credential>();
@@ -108,7 +108,7 @@ function bearer({ kind, secret, accessKeyId, sessionToken }: Issued, stored: Sto
   };
 }
 
-async function issue(stored: StoredCredential, options: SupplyOptions): Promise<Issued> {
+async function issue(stored: StoredCredential, options: CredentialMakerOptions): Promise<Issued> {
   const nowMs = options.clock.now();
   if (stored.fromCaller) allowedToCallers(stored);
   if (stored.kind === "aws_chain")
@@ -156,7 +156,7 @@ async function tokenRequest(stored: StoredCredential, nowMs: number): Promise<To
 /** Libraries have timeouts of their own, or none. */
 async function bounded(
   work: Promise<Issued>,
-  { exchangeTimeoutMs = EXCHANGE_TIMEOUT_MS }: SupplyOptions,
+  { exchangeTimeoutMs = EXCHANGE_TIMEOUT_MS }: CredentialMakerOptions,
 ): Promise<Issued> {
   const late = (): ExchangeFault =>
     new ExchangeFault("timeout", `there was no credential within ${exchangeTimeoutMs / 1000} s`);

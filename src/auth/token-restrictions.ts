@@ -3,13 +3,13 @@
 // and what the configuration names in them is permitted with the route. A token with both may call what either permits.
 import { GatewayError } from "../core/errors.ts";
 import { compileGlob, type Glob } from "../core/glob.ts";
-import type { AccessToken, Narrowing } from "../core/identity.ts";
+import type { AccessToken, TokenRestrictions } from "../core/identity.ts";
 import { DIRECT_ROUTE } from "../core/route.ts";
 
-const compiled = new WeakMap<AccessToken, Narrowing>();
+const compiled = new WeakMap<AccessToken, TokenRestrictions>();
 
 /** `null` when the token is restricted neither to models nor to routes. */
-export function narrowingOf(token: AccessToken): Narrowing | null {
+export function restrictionsOf(token: AccessToken): TokenRestrictions | null {
   if (token.models.length === 0 && token.routes.length === 0) return null;
   const known = compiled.get(token);
   if (known !== undefined) return known;
@@ -26,7 +26,12 @@ interface Named {
  * Throws `route_not_found` or `model_not_found` with the message for what does not exist, so that the token does not
  * reveal what exists. `covered` says that the configuration names the target in a route that the token may name.
  */
-export function demandTarget(narrowing: Narrowing | null, route: Named, target: Named, covered: boolean): void {
+export function requireTarget(
+  narrowing: TokenRestrictions | null,
+  route: Named,
+  target: Named,
+  covered: boolean,
+): void {
   if (narrowing === null || covered) return;
   if (route.name !== DIRECT_ROUTE && !narrowing.permitsRoute(route.name))
     throw new GatewayError(
@@ -44,7 +49,7 @@ export function demandTarget(narrowing: Narrowing | null, route: Named, target: 
 
 /** Whether the token may name the route and call at least one of its targets through it. */
 export function permitsRoute(
-  narrowing: Narrowing | null,
+  narrowing: TokenRestrictions | null,
   { name, targets }: Named & { readonly targets: readonly Named[] },
 ): boolean {
   return (
@@ -54,7 +59,7 @@ export function permitsRoute(
   );
 }
 
-function compile({ models, routes }: Pick<AccessToken, "models" | "routes">): Narrowing {
+function compile({ models, routes }: Pick<AccessToken, "models" | "routes">): TokenRestrictions {
   const ofModels = models.map((pattern) => compileGlob(withColon(pattern)));
   const ofRoutes = routes.map(compileGlob);
   return {

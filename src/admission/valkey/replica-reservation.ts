@@ -1,26 +1,26 @@
 // The reservation of one call on one or several accounts: each need is ended once, by settle() or release().
-import type { Need, Reservation, Standing } from "../limit-store.ts";
+import type { Need, Reservation, AccountStatus } from "../limit-store.ts";
 import { type ReplicaAccount, standingOf } from "./account.ts";
 import type { Channel } from "./channel-state.ts";
 import { wholeUnits } from "./protocol.ts";
 
 /** The owner of the reservation, which is notified of its changes. */
-export interface TakenFrom {
-  taken(taken: Taken): void;
+export interface ReservationOwner {
+  taken(taken: ReplicaReservation): void;
   /** `used` of the `units` that were dated to the bucket were used. */
   ended(channel: Channel, account: ReplicaAccount, bucket: number, units: number, used: number): void;
   /** The units, which are dated to the bucket, belong to a call that is in the ledger. */
   recorded(account: ReplicaAccount, bucket: number, units: number): void;
-  endedAll(taken: Taken): void;
+  endedAll(taken: ReplicaReservation): void;
 }
 
-export class Taken implements Reservation {
+export class ReplicaReservation implements Reservation {
   readonly needs: readonly Need[];
-  readonly before: readonly Standing[];
-  readonly after: readonly Standing[];
+  readonly before: readonly AccountStatus[];
+  readonly after: readonly AccountStatus[];
   readonly overdrawn: readonly number[];
   readonly accounts: readonly ReplicaAccount[];
-  readonly #from: TakenFrom;
+  readonly #from: ReservationOwner;
   readonly #buckets: readonly number[];
   readonly channel: Channel;
   readonly #ended: boolean[];
@@ -30,7 +30,7 @@ export class Taken implements Reservation {
   end: () => void = () => {};
 
   constructor(
-    from: TakenFrom,
+    from: ReservationOwner,
     channel: Channel,
     needs: readonly Need[],
     accounts: readonly ReplicaAccount[],
@@ -44,8 +44,8 @@ export class Taken implements Reservation {
     this.channel = channel;
     this.#left = needs.length;
     this.#ended = needs.map(() => false);
-    const before: Standing[] = [];
-    const after: Standing[] = [];
+    const before: AccountStatus[] = [];
+    const after: AccountStatus[] = [];
     const overdrawn: number[] = [];
     for (let index = 0; index < needs.length; index++) {
       const account = accounts[index]!;

@@ -1,7 +1,7 @@
 // Writes the next message of a channel: what is owed and given back, what calls and listings ask for, and after a new
 // epoch what the replica has charged.
 import { isLow, type Moment, noteAsked, plus, type ReplicaAccount, wantedUnits } from "./account.ts";
-import type { Channel, ChannelOptions, Owed, Question, UnderWay, Waiting } from "./channel-state.ts";
+import type { Channel, ChannelOptions, Owed, Question, InFlightMessage, Waiting } from "./channel-state.ts";
 import type { AccountLine, MessageWithKeys, Operation, Statement } from "./protocol.ts";
 
 const MAX_ACCOUNTS = 200;
@@ -25,7 +25,7 @@ function lineOf(draft: Draft, account: ReplicaAccount): number {
   return account.line;
 }
 
-export function writeMessage(channel: Channel, now: Moment, options: ChannelOptions): UnderWay {
+export function writeMessage(channel: Channel, now: Moment, options: ChannelOptions): InFlightMessage {
   const draft: Draft = { accounts: [], statements: [], operations: [] };
   const join = writeStatements(channel, draft);
   const owed: Owed[] = [];
