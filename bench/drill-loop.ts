@@ -131,9 +131,9 @@ async function main(): Promise<number> {
       }),
     );
     for (const shape of REQUESTS) if (wanted(shape.title)) note(await measured(shape.title, pinger, () => ask(shape)));
-    for (const { title, model, stream, more = "", caller } of ANSWERED) {
+    for (const { title, model, stream, provider = "up", more = "", caller } of ANSWERED) {
       const body = (): string =>
-        `{"model":"up:${model}","stream":${stream},"messages":[{"role":"user","content":"x"}]${more}}`;
+        `{"model":"${provider}:${model}","stream":${stream},"messages":[{"role":"user","content":"x"}]${more}}`;
       if (wanted(title)) note(await measured(title, pinger, () => ask({ title, body, ...(caller && { caller }) })));
     }
   } finally {

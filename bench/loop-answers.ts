@@ -22,7 +22,22 @@ const PLAIN: Readonly<Record<string, () => string>> = {
   "short-objects": () => whole('"x"', `,"objects":[${"{},".repeat(170_000)}{}]`),
   members: () => whole('"x"', `,${many(1_000_000, (index) => `"k${index}":1`)}`),
   numbers: () => whole('"x"', `,"numbers":[${"1,".repeat(3_000_000)}1]`),
+  calls: () =>
+    whole(
+      `null,"tool_calls":[${many(2000, (index) => `{"id":"c${index}","type":"function","function":{"name":"f","arguments":"{\\"a\\":\\"${"\\\\n".repeat(5000)}\\"}"}}`)}]`,
+    ),
   error: () => `{"error":{"message":"${"no ".repeat(10_000_000)}"}}`,
+};
+/** The same in the form of Ollama, which gives one choice a call. */
+const ollama = (content: string, more = ""): string =>
+  `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":${content}},"done":true,"done_reason":"stop","prompt_eval_count":1,"eval_count":1${more}}`;
+const OLLAMA: Readonly<Record<string, () => string>> = {
+  "long-text": () => ollama(`"${'The quick \\"brown\\" fox jumps. '.repeat(900_000)}"`),
+  "long-escapes": () => ollama(`"${"\\n".repeat(15_000_000)}"`),
+  "short-objects": () => ollama('"x"', `,"objects":[${"{},".repeat(170_000)}{}]`),
+  objects: () => ollama('"x"', `,"objects":[${"{},".repeat(999_000)}{}]`),
+  calls: () => ollama('"x"', `,"texts":[${many(2000, () => `"${"\\n".repeat(7500)}"`)}]`),
+  addresses: () => ollama(`"${"ada@mail.example.org, ".repeat(1_000_000)}"`),
 };
 const STREAMS: Readonly<Record<string, () => string>> = {
   line: () => `data: {"choices":[{"index":0,"delta":{"content":"${'word \\"'.repeat(990_000)}"}}]}\n\n${LAST}`,
@@ -60,6 +75,8 @@ export function startLongAnswers(): LongAnswers {
       if (pathname.includes("/converse")) return json(BEDROCK);
       if (pathname.endsWith("/messages")) return json(CLAUDE);
       const name = /"model":"([\w-]+)"/.exec(head)?.[1] ?? "";
+      const ofOllama = pathname.endsWith("/api/chat") ? OLLAMA[name] : undefined;
+      if (ofOllama !== undefined) return json(once(`ollama ${name}`, ofOllama));
       const plain = PLAIN[name];
       if (plain !== undefined) return json(once(name, plain), name === "error" ? 400 : 200);
       const stream =

@@ -474,6 +474,8 @@ export interface AnsweredShape {
   readonly title: string;
   readonly model: string;
   readonly stream: boolean;
+  /** "up", if left out. */
+  readonly provider?: string;
   /** JSON of further members of the request. */
   readonly more?: string;
   readonly caller?: LoopShape["caller"];
@@ -484,6 +486,8 @@ const PLAIN_ANSWERS = [
   { title: "an answer with 30 MB of escapes", model: "long-escapes", stream: false },
   { title: "an answer of 170,000 objects", model: "short-objects", stream: false },
   { title: "an answer with 1,000,000 addresses of e-mail", model: "addresses", stream: false },
+  { title: "an answer of 999,000 objects beside it", model: "objects", stream: false },
+  { title: "an answer with 2,000 calls of 15 KB", model: "calls", stream: false },
 ];
 const LONG_LINES = [
   { title: "a streamed line of 15 MB", model: "line", stream: true },
@@ -514,6 +518,12 @@ export const ANSWERED: readonly AnsweredShape[] = [
   ...beside([...PLAIN_ANSWERS, ...LONG_LINES], "guarded", { more: ',"user":"guarded"' }),
   ...beside([...PLAIN_ANSWERS, ...LONG_LINES], "kept", { caller: "keeper" }),
   ...beside([...PLAIN_ANSWERS, ...LONG_LINES], "with a tool server", { more: SERVER }),
-  ...beside(PLAIN_ANSWERS, "two choices in two calls", { more: ',"n":2' }),
+  ...beside(PLAIN_ANSWERS, "two choices in two calls", { provider: "ollama", more: ',"n":2' }),
+  ...beside(PLAIN_ANSWERS, "two choices in two calls, guarded", {
+    provider: "ollama",
+    more: ',"n":2,"user":"guarded"',
+  }),
+  ...beside(PLAIN_ANSWERS, "with a tool server, guarded", { more: `${SERVER},"user":"guarded"` }),
   ...beside(PLAIN_ANSWERS, "wanted as a stream", { stream: true }),
+  ...beside(PLAIN_ANSWERS, "wanted as a stream, guarded", { stream: true, more: ',"user":"guarded"' }),
 ];

@@ -24,7 +24,7 @@ import type { AnswerToLookAt } from "./long-answers.ts";
 import type { GuardSaid, LongRequests } from "./long-requests.ts";
 import type { Looking, StreamUnderGuards } from "./looking.ts";
 import type { WholeAnswer } from "./whole-answer.ts";
-import type { WrittenBody } from "./written-answer.ts";
+import type { AnswerBody } from "./written-answer.ts";
 
 export interface PolicyCall {
   readonly sent: ChatRequest;
@@ -310,11 +310,11 @@ export class CallPolicies {
   }
 
   /** Searches a non-streaming answer that another thread holds. Throws `policy_violation`. */
-  async answeredThere(answer: AnswerToLookAt, guards: readonly GuardPolicy[]): Promise<WrittenBody> {
-    const { spoke, blocked, written } = await answer.under((texts) => this.#call.looking!.search(texts, guards));
+  async answeredThere(answer: AnswerToLookAt, guards: readonly GuardPolicy[]): Promise<AnswerBody> {
+    const { spoke, blocked, body } = await answer.under((texts) => this.#call.looking!.search(texts, guards));
     for (const { place, failure } of spoke) this.guardSpoke(guards[place]!, failure ?? undefined);
     if (blocked !== null) throw blockedError(new BlockedText(guards[blocked.place]!, blocked.failure));
-    return written!;
+    return body!;
   }
 
   /** Searches the chunks of a stream. */

@@ -2,19 +2,11 @@
 // into one answer. This happens only where the capability table says that `n` is emulated. The answer's usage is the
 // sum, and `x-gateway-warnings: n_emulated` says that each choice was paid for as a request of its own.
 import { newTally, tokensOf } from "../accounting/estimate.ts";
-import { type ChatAnswer, type ChatChunk, type ChunkChoice, isFinishReason, type Usage } from "../core/chat.ts";
+import { type ChatChunk, type ChunkChoice, isFinishReason, type Usage } from "../core/chat.ts";
 import { isObject } from "../core/json.ts";
 import type { AnswerStream, ChunkWriter } from "./answer-stream.ts";
 import { strictUsage } from "./strict-fields.ts";
 import type { StreamGrammar } from "./stream-grammar.ts";
-
-/** Merges non-streaming answers in their order, without their usage. */
-export function mergedAnswer(answers: readonly ChatAnswer[]): ChatAnswer {
-  return {
-    ...answers[0]!,
-    choices: answers.flatMap(({ choices }, index) => choices.slice(0, 1).map((choice) => ({ ...choice, index }))),
-  };
-}
 
 /** One of the streams, as a choice of the merged stream. */
 export class ChoiceWriter implements ChunkWriter {

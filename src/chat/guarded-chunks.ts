@@ -4,6 +4,7 @@ import type { GuardPolicy, GuardFinding } from "../auth/guarded-text.ts";
 import type { ChatChunk, ChunkChoice, ChunkDelta, ReasoningDetail, ToolCallDelta } from "../core/chat.ts";
 import { isObject, type JsonObject } from "../core/json.ts";
 import { StreamGuard } from "./guard-answer.ts";
+import { piecesOf } from "./long-events.ts";
 import { callOf, type CallState, takeDelta } from "./tool-call-deltas.ts";
 
 interface GuardedChoice {
@@ -141,19 +142,22 @@ function callKey(choice: number, position: number): string {
   return `${choice} call ${position}`;
 }
 
-/** Returns the characters of text in a chunk. */
+/** Returns the characters of text in a chunk, those of tool calls, reasoning details and vendors' members included. */
 export function charactersOf({ choices }: ChatChunk): number {
   let characters = 0;
   if (Array.isArray(choices))
-    for (const { delta } of choices as readonly ChunkChoice[]) {
-      if (!isObject(delta)) continue;
-      for (const name in delta) {
-        const value = delta[name];
-        if (typeof value === "string") characters += value.length;
-        // tool calls, reasoning details, and what a vendor adds
-        else if (typeof value === "object" && value !== null) characters += JSON.stringify(value).length;
-      }
-    }
+    for (const { delta } of choices as readonly ChunkChoice[])
+      if (isObject(delta)) for (const name in delta) characters += charactersIn(delta[name]);
+  return characters;
+}
+
+/** A number, true, false and null count as one character, and so does what holds others. */
+function charactersIn(value: unknown): number {
+  if (typeof value === "string") return value.length;
+  if (typeof value !== "object" || value === null) return 1;
+  let characters = 1;
+  if (Array.isArray(value)) for (const item of value) characters += charactersIn(item);
+  else for (const name in value) characters += name.length + charactersIn((value as Record<string, unknown>)[name]);
   return characters;
 }
 
@@ -173,7 +177,7 @@ export function splitChunk(chunk: ChatChunk, longest: number): readonly ChatChun
     for (const name of TEXTS) {
       const text = choice.delta[name];
       if (typeof text !== "string" || text === "") continue;
-      for (const cut of cuts(text, longest)) piece({ [name]: cut });
+      for (const cut of piecesOf(text, longest)) piece({ [name]: cut });
       delete left[name];
     }
     if (Array.isArray(choice.delta.tool_calls)) {
@@ -198,14 +202,10 @@ function splitCall(call: ToolCallDelta, longest: number): readonly ToolCallDelta
   const said: unknown = isObject(call) ? call.function : null;
   const text = isObject(said) ? said["arguments"] : null;
   if (typeof text !== "string" || text.length <= longest) return [call];
-  const [first = "", ...others] = cuts(text, longest);
+  const [first = "", ...others] = piecesOf(text, longest);
   const place = call.index === undefined ? {} : { index: call.index };
   return [
     { ...call, function: { ...call.function, arguments: first } },
     ...others.map((cut) => ({ ...place, function: { arguments: cut } })),
   ];
-}
-
-function* cuts(text: string, longest: number): Generator<string> {
-  for (let at = 0; at < text.length; at += longest) yield text.slice(at, at + longest);
 }

@@ -1,52 +1,67 @@
-// Long plain answers, seen from the thread that serves calls (decisions 5.8): a provider's bytes go to the thread of long bodies, and the client's bytes come back.
+// Long non-streaming answers, seen from the serving thread (promise 5.8): a provider's bytes go to the thread of long
+// bodies, and the client's bytes come back, or a value whose long texts come as memory.
 import { type Matches, sentGuard } from "../auth/guard-search.ts";
 import type { GuardPolicy } from "../auth/guarded-text.ts";
 import type { PackedTexts } from "../auth/packed-texts.ts";
+import type { ChatAnswer } from "../core/chat.ts";
 import { type LongBodyThread, ownMemory } from "./long-body-thread.ts";
+import { type PackedJson, unpackJson } from "./long-texts.ts";
 import type {
   AnswerFoundQuestion,
   AnswerQuestion,
+  AnswerWithBody,
+  CheckedAnswer,
+  DecodeQuestion,
   GatheredAnswer,
   GatherQuestion,
   ReadAnswer,
-  WrittenAnswer,
   WrittenUnderGuards,
 } from "./written-answer.ts";
 
-/** An answer that the other thread holds until guards have looked at it. */
+/** An answer that the other thread holds until guards have searched it. */
 export interface AnswerToLookAt extends ReadAnswer {
   /**
-   * What guards say of it, and what the client gets. `search` looks at its texts, which come by as memory that nothing here touches; null: there was no answer in
-   * time. Rejects with what `search` rejects with.
+   * Returns what guards say of the answer, and its body. `search` receives its texts, as memory that the serving thread
+   * only hands on, and returns null when the guards did not finish in time. Rejects with what `search` rejects with.
    */
   under(search: (texts: PackedTexts) => Promise<Matches | null>): Promise<WrittenUnderGuards>;
-  /** It will not be looked at. */
+  /** Lets the other thread drop the answer, which will not be searched. */
   release(): void;
 }
 
+/** The bytes of each question go to the other thread, and are empty afterwards. Each method throws what a decoder throws. */
 export interface LongAnswers {
-  /** Takes the bytes: they are no longer here. Throws what a decoder throws. */
-  write(question: AnswerQuestion, tenantId: string): Promise<WrittenAnswer>;
-  /** The same of an answer that guards look at before it is written. */
+  /** Says whether an answer can be read, and returns its bytes. */
+  check(question: DecodeQuestion, tenantId: string): Promise<CheckedAnswer>;
+  /** Returns the value of an answer that the client receives as a stream. */
+  decode(question: DecodeQuestion, tenantId: string): Promise<ChatAnswer>;
+  /** Returns the body that the client receives. */
+  write(question: AnswerQuestion, tenantId: string): Promise<AnswerWithBody>;
+  /** Reads an answer whose body is written after guards have searched it. */
   gather(question: AnswerQuestion, guards: readonly GuardPolicy[], tenantId: string): Promise<AnswerToLookAt>;
 }
 
 export function openLongAnswers(thread: LongBodyThread): LongAnswers {
   let last = 0;
+  const askAbout = <T extends object>(tenantId: string, method: string, question: DecodeQuestion): Promise<T> => {
+    const bytes = ownMemory(question.bytes);
+    return thread.ask<T>(tenantId, method, { ...question, bytes }, [bytes.buffer as ArrayBuffer]);
+  };
+  const askAboutAll = <T extends object>(tenantId: string, method: string, question: AnswerQuestion): Promise<T> => {
+    const answers = question.answers.map((one) => ({ ...one, bytes: ownMemory(one.bytes) }));
+    const memory = answers.map(({ bytes }) => bytes.buffer as ArrayBuffer);
+    return thread.ask<T>(tenantId, method, { ...question, answers }, memory);
+  };
   return {
-    write(question, tenantId) {
-      const own = ownMemory(question.bytes);
-      return thread.ask<WrittenAnswer>(tenantId, "write", { ...question, bytes: own }, [own.buffer as ArrayBuffer]);
+    check: (question, tenantId) => askAbout(tenantId, "check", question),
+    async decode(question, tenantId) {
+      return (await unpackJson(await askAbout<PackedJson>(tenantId, "decode", question))) as unknown as ChatAnswer;
     },
+    write: (question, tenantId) => askAboutAll(tenantId, "write", question),
     async gather(question, guards, tenantId) {
-      const own = ownMemory(question.bytes);
       const answer = ++last;
-      const { texts, ...read } = await thread.ask<GatheredAnswer>(
-        tenantId,
-        "gather",
-        { ...question, bytes: own, answer, guards: guards.map(sentGuard) } satisfies GatherQuestion,
-        [own.buffer as ArrayBuffer],
-      );
+      const asked: GatherQuestion = { ...question, answer, guards: guards.map(sentGuard) };
+      const { texts, ...read } = await askAboutAll<GatheredAnswer>(tenantId, "gather", asked);
       const release = (): void => thread.tell("release_gathered", answer);
       return {
         ...read,

@@ -23,17 +23,23 @@ import {
   textWithoutConversation,
   withConversation,
 } from "./held-conversation.ts";
+import type { PackedJson } from "./long-texts.ts";
 import { parseChatRequest } from "./parse.ts";
 import { bodyText } from "./read-body.ts";
 import { thrownAs } from "./thrown-elsewhere.ts";
 import { withToolImages } from "./tools/tool-images.ts";
 import {
   type AnswerFoundQuestion,
+  type AnswerBody,
   type AnswerQuestion,
+  type AnswerWithBody,
+  checkedAnswer,
+  type CheckedAnswer,
+  type DecodeQuestion,
   GatheredAnswers,
   type GatheredAnswer,
   type GatherQuestion,
-  type WrittenAnswer,
+  packedAnswer,
   writtenAnswer,
   type WrittenUnderGuards,
 } from "./written-answer.ts";
@@ -202,6 +208,8 @@ const METHODS: Readonly<Record<string, (question: never) => unknown>> = {
   said,
   release: (conversation: number) => held.delete(conversation),
   read: (body: Uint8Array) => readingOf(utf8Of(body)),
+  check: (question: DecodeQuestion) => checkedAnswer(question, providers.get(question.family)!),
+  decode: (question: DecodeQuestion) => packedAnswer(question, providers.get(question.family)!),
   write: (question: AnswerQuestion) => writtenAnswer(question, providers.get(question.family)!),
   gather: (question: GatherQuestion) => gathered.gather(question, providers.get(question.family)!),
   write_gathered: (question: AnswerFoundQuestion) => gathered.written(question),
@@ -212,9 +220,16 @@ const METHODS: Readonly<Record<string, (question: never) => unknown>> = {
 function bytesIn(method: string, result: unknown): Uint8Array | undefined {
   if (method === "encode") return (result as Partial<EncodedRequest>).request?.bytes;
   if (method === "texts") return (result as Partial<PackedTexts>).units;
+  if (method === "check") return (result as Partial<CheckedAnswer>).bytes;
+  if (method === "decode") return (result as Partial<PackedJson>).texts?.units;
   if (method === "gather") return (result as Partial<GatheredAnswer>).texts?.units;
-  if (method === "write_gathered") return (result as Partial<WrittenUnderGuards>).written?.bytes;
-  return method === "write" ? (result as Partial<WrittenAnswer>).bytes : undefined;
+  if (method === "write_gathered") return bytesOf((result as Partial<WrittenUnderGuards>).body);
+  return method === "write" ? bytesOf((result as Partial<AnswerWithBody>).body) : undefined;
+}
+
+function bytesOf(body: AnswerBody | null | undefined): Uint8Array | undefined {
+  if (body === null || body === undefined) return undefined;
+  return "packed" in body ? body.packed.texts.units : body.bytes;
 }
 
 async function answer({ id, method, args: [question] }: ThreadRequest): Promise<void> {

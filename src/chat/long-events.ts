@@ -39,7 +39,8 @@ export async function readableEvents(
 export function* piecesOf(text: string, length: number): Generator<string> {
   for (let start = 0; start < text.length;) {
     const cut = start + length;
-    const end = cut < text.length && isLeading(text.charCodeAt(cut - 1)) ? cut - 1 : cut;
+    const cutsPair = cut < text.length && isLeading(text.charCodeAt(cut - 1));
+    const end = !cutsPair ? cut : length > 1 ? cut - 1 : cut + 1;
     yield text.slice(start, end);
     start = end;
   }
@@ -47,6 +48,12 @@ export function* piecesOf(text: string, length: number): Generator<string> {
 
 function isLeading(unit: number): boolean {
   return unit >= 0xd800 && unit <= 0xdbff;
+}
+
+/** Throws MalformedAnswer when a whole answer to a streamed call holds more than a single event may. */
+export function demandReadable(data: string): void {
+  const excess = excessOf(data);
+  if (excess !== null) throw new MalformedAnswer(`The provider's answer to a streamed call holds more than ${excess}.`);
 }
 
 function excessOf(data: string): string | null {

@@ -3,14 +3,14 @@
 import { estimatedUsage } from "../accounting/estimate.ts";
 import { promptTokens } from "./cost-estimate.ts";
 import { summedUsage } from "../accounting/summed-usage.ts";
-import type { Usage } from "../core/chat.ts";
-import { MalformedAnswer } from "../providers/provider.ts";
+import type { ChatChunk, Usage } from "../core/chat.ts";
 import { createAwsEventStreamParser } from "../wire/aws-event-stream.ts";
 import { createNdjsonParser } from "../wire/ndjson.ts";
 import { createSseParser } from "../wire/sse.ts";
+import { nextTurn } from "../wire/turn.ts";
 import { answerFrame, answerHeaders } from "./answer-frame.ts";
 import { type AnswerStream, type ChunkWriter, chunkOfAnswer, openAnswerStream } from "./answer-stream.ts";
-import { answerWithoutKeys, decoderWithoutKeys } from "./answer-keys.ts";
+import { decoderWithoutKeys } from "./answer-keys.ts";
 import { besideFailure, closeAttempt, closeRequest, type OpenAnswer, sendRequests, toldModel } from "./attempt.ts";
 import type { AttemptLifetime } from "./attempt-lifetime.ts";
 import type { Call } from "./call.ts";
@@ -19,7 +19,10 @@ import { streamUsage } from "./attempt-meter.ts";
 import { ChoiceWriter, mergedStream } from "./fan-out.ts";
 import type { Answered, AttemptWork, OpenAttempt } from "./run-attempt.ts";
 import type { Resolved } from "./resolve.ts";
+import { splitChunk } from "./guarded-chunks.ts";
+import { LONG_EVENT } from "./long-events.ts";
 import type { StreamUnderGuards } from "./looking.ts";
+import { readAnswer, TURNS_BYTES } from "./read-answer.ts";
 import { StreamGrammar } from "./stream-grammar.ts";
 import { type Sending, StreamSession } from "./stream-session.ts";
 
@@ -66,7 +69,7 @@ async function tryStream(attempt: OpenAttempt, call: Call, part: RoundPart | nul
   const openStream = (open: OpenAnswer, writer: ChunkWriter): AnswerStream => {
     const guarded = outputGuards.length === 0 ? null : call.policies!.stream(outputGuards);
     if (/^application\/json/i.test(open.response.header("content-type") ?? ""))
-      return oneChunk(open, resolved, call, writer, guarded, usage);
+      return tellPlain(open, resolved, call, writer, guarded, usage);
     const parser = PARSERS[resolved.provider.framing]({ maxEventBytes: call.snapshot.limits.maxEventBytes });
     return openAnswerStream(
       open.response.body,
@@ -198,8 +201,8 @@ function attributed(stream: AnswerStream, { request }: OpenAnswer, attempt: Open
   };
 }
 
-/** A server that ignores `stream` and answers with JSON. */
-function oneChunk(
+/** Streams the answer of a server that ignores `stream` and answers with JSON: a long one in several chunks. */
+function tellPlain(
   open: OpenAnswer,
   resolved: Resolved,
   call: Call,
@@ -207,7 +210,13 @@ function oneChunk(
   guarded: StreamUnderGuards | null,
   usage: () => Usage,
 ): AnswerStream {
-  let told = false;
+  let rest: ChatChunk[] | null = null;
+  const write = (chunks: readonly ChatChunk[]): string => chunks.map((one) => writer.write(one)).join("");
+  const shown = async (chunk: ChatChunk): Promise<string> => {
+    if (guarded === null) return writer.write(chunk);
+    writer.hear(chunk);
+    return write(await guarded.take([chunk]));
+  };
   return {
     cancel() {
       guarded?.close();
@@ -215,26 +224,29 @@ function oneChunk(
     },
     failure: () => undefined,
     async next() {
-      if (told) return null;
-      told = true;
-      const text = answerWithoutKeys(
-        await call.clock.waiting(open.response.body.text(call.snapshot.limits.maxAnswerBytes)),
-        resolved.target.credential,
-      );
-      const answer = resolved.provider.decodeResponse(text, open.decode);
-      if (answer.choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
-      // a plain answer is whole by its transport, also where the server names no reason
-      const choices = answer.choices.map((choice) => ({
-        ...choice,
-        finish_reason: choice.finish_reason ?? ("stop" as const),
-      }));
-      const chunk = chunkOfAnswer({ ...answer, choices });
-      if (guarded === null) return writer.write(chunk) + writer.finish(usage());
-      writer.hear(chunk);
-      const shown = [...(await guarded.take([chunk])), ...(await guarded.end())];
-      return shown.map((one) => writer.write(one)).join("") + writer.finish(usage());
+      rest ??= await chunksOf(open, resolved, call);
+      for (let chunk = rest.shift(); chunk !== undefined; chunk = rest.shift()) {
+        let text = await shown(chunk);
+        if (rest.length === 0) text += (guarded === null ? "" : write(await guarded.end())) + writer.finish(usage());
+        else await nextTurn();
+        if (text !== "") return text;
+      }
+      return null;
     },
   };
+}
+
+async function chunksOf(open: OpenAnswer, resolved: Resolved, call: Call): Promise<ChatChunk[]> {
+  const bytes = await call.clock.waiting(open.response.body.bytes(call.snapshot.limits.maxAnswerBytes));
+  const isLong = bytes.length >= TURNS_BYTES;
+  const answer = await readAnswer(bytes, open, resolved, call);
+  // a plain answer is whole by its transport, also where the server names no reason
+  const choices = answer.choices.map((choice) => ({
+    ...choice,
+    finish_reason: choice.finish_reason ?? ("stop" as const),
+  }));
+  const chunk = chunkOfAnswer({ ...answer, choices });
+  return isLong ? [...splitChunk(chunk, LONG_EVENT)] : [chunk];
 }
 
 function sendingOf({ answer, attempt }: Answered<BegunStream>, call: Call): Sending {

@@ -1,29 +1,31 @@
 // A provider's whole answer -> the JSON answer of the client.
-import { estimatedUsage, type TokenTally } from "../accounting/estimate.ts";
-import { summedUsage } from "../accounting/summed-usage.ts";
+import { estimatedUsage } from "../accounting/estimate.ts";
 import { promptTokens } from "./cost-estimate.ts";
 import { usd } from "../accounting/price.ts";
 import type { ChatAnswer, Usage } from "../core/chat.ts";
 import type { JsonObject } from "../core/json.ts";
-import { MalformedAnswer } from "../providers/provider.ts";
-import { answerWithoutKeys } from "./answer-keys.ts";
 import { allOf, besideFailure, closeRequest, type OpenAnswer, sendRequests, toldModel } from "./attempt.ts";
 import { answerFrame, answerHeaders } from "./answer-frame.ts";
 import type { Call } from "./call.ts";
-import type { AttemptUsage } from "./attempt-meter.ts";
 import type { Answered, AttemptWork, OpenAttempt } from "./run-attempt.ts";
-import { mergedAnswer } from "./fan-out.ts";
-import type { LongAnswers } from "./long-answers.ts";
+import { joinedAnswer, type JoinedFigures } from "./joined-answer.ts";
 import { LONG_BODY_BYTES } from "./long-body-thread.ts";
-import { strictUsage } from "./strict-fields.ts";
-import { type AnswerFigures, type AnswerFrame, wholeAnswer, type WholeAnswer } from "./whole-answer.ts";
-import type { AnswerQuestion, WrittenAnswer } from "./written-answer.ts";
-import { utf8Of } from "../wire/body-bytes.ts";
+import { jsonInTurns, unpackJson } from "./long-texts.ts";
+import { checkAnswer, type CheckedBytes, readAnswer, TURNS_BYTES } from "./read-answer.ts";
+import type { AnswerFigures, AnswerFrame, WholeAnswer } from "./whole-answer.ts";
+import type {
+  AnswerBytes,
+  AnswerQuestion,
+  AnswerWithBody,
+  PackedBody,
+  ReadAnswer,
+  WrittenBody,
+} from "./written-answer.ts";
 import { parseBoundedJson } from "../wire/json.ts";
 import { nextTurn } from "../wire/turn.ts";
 
-/** Of a long answer its bytes. */
-export type Reply = WholeAnswer | WrittenAnswer;
+/** A long answer is the bytes of its body. */
+export type Reply = WholeAnswer | (ReadAnswer & WrittenBody);
 
 const ATTEMPTING = { isEmpty: (answer: AnswerFigures): boolean => answer.isEmpty, discard: () => {} };
 
@@ -31,100 +33,98 @@ export function whole(call: Call): AttemptWork<Reply> {
   return { ...ATTEMPTING, run: (attempt) => tryWhole(attempt, call) };
 }
 
-/** One of several rounds, whose calls are told apart behind it. */
-export function wholeRound(call: Call): AttemptWork<WholeAnswer> {
-  return { ...ATTEMPTING, run: async (attempt) => madeHere(await opened(attempt, call), attempt, call, true) };
+/** Makes the answer of one of several rounds; which of its calls run here is decided by the caller. */
+export function wholeRound(call: Call): AttemptWork<RoundAnswer> {
+  return { ...ATTEMPTING, run: (attempt) => tryRound(attempt, call) };
 }
 
-function opened(attempt: OpenAttempt, call: Call): Promise<readonly OpenAnswer[]> {
-  return allOf(sendRequests(attempt, call), attempt);
+export interface RoundAnswer extends WholeAnswer {
+  /** The answer that it becomes a part of is written in several turns of the event loop. */
+  readonly isLong: boolean;
 }
 
-/** One attempt at a plain answer. Throws GatewayError. */
+/** Makes one attempt at a non-streaming answer. Throws GatewayError. */
 async function tryWhole(attempt: OpenAttempt, call: Call): Promise<Reply> {
-  const open = await opened(attempt, call);
-  const { longAnswers } = call.context;
-  // several answers are put together from their values
-  if (longAnswers === null || open.length > 1) return madeHere(open, attempt, call);
-  const bytes = await closing(open[0]!, attempt, call, () => answerBytes(open[0]!, attempt, call));
-  return bytes.length < LONG_BODY_BYTES
-    ? madeHere(open, attempt, call, false, bytes)
-    : writtenThere(open[0]!, bytes, longAnswers, attempt, call);
+  const read = await readAnswers(attempt, call);
+  if (!read.isThere) return madeHere(read, attempt, call);
+  const { body, ...made } = await madeThere(read, attempt, call);
+  return { ...made, ...(body as WrittenBody) };
 }
 
-/** `bytes`: of the only answer, where they were read. */
+/** Makes one attempt at a round, whose value the rounds that follow need. Throws GatewayError. */
+async function tryRound(attempt: OpenAttempt, call: Call): Promise<RoundAnswer> {
+  const read = await readAnswers(attempt, call, true);
+  if (!read.isThere) return { ...(await madeHere(read, attempt, call)), isLong: read.isLong };
+  const { body, ...made } = await madeThere(read, attempt, call);
+  return { ...made, body: (await unpackJson((body as PackedBody).packed)) as JsonObject, isLong: true };
+}
+
+interface AnswersRead {
+  readonly open: readonly OpenAnswer[];
+  readonly answers: readonly AnswerBytes[];
+  readonly isRound: boolean;
+  /** Other calls have their turns between the steps of the work on them. */
+  readonly isLong: boolean;
+  /** Together they are so long that the thread of long bodies reads them and writes the body. */
+  readonly isThere: boolean;
+  /** The values, where all of the answers were read here; `null` otherwise. */
+  readonly values: readonly ChatAnswer[] | null;
+}
+
+/** Receives one answer, or several, each of which is read as it arrives. Throws GatewayError. */
+async function readAnswers(attempt: OpenAttempt, call: Call, isRound = false): Promise<AnswersRead> {
+  const open = await allOf(sendRequests(attempt, call), attempt);
+  const single = async (): Promise<readonly CheckedBytes[]> => {
+    const bytes = await closing(open[0]!, attempt, call, () => answerBytes(open[0]!, attempt, call));
+    return [{ bytes, decode: open[0]!.decode, answer: null, usage: null }];
+  };
+  const answers = open.length === 1 ? await single() : await allChecked(open, attempt, call);
+  const length = answers.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  const values = answers.flatMap(({ answer }) => (answer === null ? [] : [answer]));
+  return {
+    open,
+    answers,
+    isRound,
+    isLong: length >= TURNS_BYTES,
+    isThere: call.context.longAnswers !== null && length >= LONG_BODY_BYTES,
+    values: values.length === answers.length ? values : null,
+  };
+}
+
 async function madeHere(
-  open: readonly OpenAnswer[],
+  { open, answers: [first], isRound, isLong, values }: AnswersRead,
   attempt: OpenAttempt,
   call: Call,
-  isRound = false,
-  bytes?: Uint8Array,
 ): Promise<WholeAnswer> {
-  const { fitted, resolved, route } = attempt;
-  const read =
-    open.length === 1 ? [await decoded(open[0]!, attempt, call, bytes)] : await allDecoded(open, attempt, call);
-  const answers = read.map(({ answer }) => answer);
-  const isLong = read.some((one) => one.isLong);
-  try {
-    const frame = answerFrame(call, fitted, resolved, route);
-    const writing: Writing = {
-      frame: isRound ? { ...frame, legacyFunctions: false } : frame,
-      estimate: (generated) => estimatedUsage(promptTokens(fitted.request), generated),
-    };
-    const made =
-      answers.length === 1
-        ? wholeAnswer(answers[0]!, writing.frame, writing.estimate)
-        : mergedWhole(answers, writing, attempt);
+  const { fitted, resolved, route, outputGuards } = attempt;
+  return closing(open[0]!, attempt, call, async () => {
+    const answers = values ?? [await readAnswer(first!.bytes, first!, resolved, call)];
+    const frame = frameOf(answerFrame(call, fitted, resolved, route), isRound);
+    const made = joinedAnswer(answers, frame, (generated) => estimatedUsage(promptTokens(fitted.request), generated));
     noteMade(made, answers[0]!["model"], attempt, call);
-    const { outputGuards } = attempt;
     if (outputGuards.length === 0) return made;
     const shown = await guarded(made, call, () => call.policies!.answered(made, outputGuards, isLong));
     if (isLong) await nextTurn();
     return shown;
-  } catch (thrown) {
-    throw closeRequest(open[0]!.request, thrown, attempt, call);
-  }
+  });
 }
 
-interface Writing {
-  readonly frame: AnswerFrame;
-  /** Of one answer that came without figures. */
-  readonly estimate: (generated: TokenTally) => Usage;
-}
-
-/** Several answers as one, each with its own usage: what one of them did not tell is estimated for it alone. */
-function mergedWhole(
-  answers: readonly ChatAnswer[],
-  { frame, estimate }: Writing,
-  { meter }: OpenAttempt,
-): WholeAnswer {
-  const parts = answers.map((answer) => usedBy(wholeAnswer(answer, frame, estimate)));
-  meter.readFrom((index) => parts[index]!);
-  const merged = { ...mergedAnswer(answers), usage: summedUsage(parts.map(({ usage }) => usage)) };
-  return { ...wholeAnswer(merged, frame, estimate), usageEstimated: parts.some(({ isEstimated }) => isEstimated) };
-}
-
-function usedBy({ usage, usageEstimated }: AnswerFigures): AttemptUsage {
-  return { usage, isEstimated: usageEstimated };
-}
-
-/** A long answer, read and written in the thread of long bodies. */
-function writtenThere(
-  open: OpenAnswer,
-  bytes: Uint8Array,
-  longAnswers: LongAnswers,
+/** Has the thread of long bodies read the answers and write the body; the body of a round comes back as a value. */
+async function madeThere(
+  { open, answers, isRound }: AnswersRead,
   attempt: OpenAttempt,
   call: Call,
-): Promise<WrittenAnswer> {
+): Promise<AnswerWithBody> {
   const { fitted, resolved, route, outputGuards } = attempt;
-  return closing(open, attempt, call, async () => {
+  const longAnswers = call.context.longAnswers!;
+  return closing(open[0]!, attempt, call, async () => {
     const question: AnswerQuestion = {
-      bytes,
+      answers: answers.map(({ bytes, decode }) => ({ bytes, decode })),
       family: resolved.target.family,
-      decode: open.decode,
       credential: resolved.target.credential,
-      frame: answerFrame(call, fitted, resolved, route),
+      frame: frameOf(answerFrame(call, fitted, resolved, route), isRound),
       promptTokens: promptTokens(fitted.request),
+      asValue: isRound,
       keeps: call.content?.room ?? null,
     };
     const tenantId = call.record.tenantId ?? "";
@@ -140,23 +140,31 @@ function writtenThere(
       made.release();
       throw thrown;
     }
-    return { ...made, ...(await guarded(made, call, () => call.policies!.answeredThere(made, outputGuards))) };
+    return { ...made, body: await guarded(made, call, () => call.policies!.answeredThere(made, outputGuards)) };
   });
 }
 
-/** What the attempt has used, and the model that the provider says has answered. */
-function noteMade(made: AnswerFigures, model: unknown, { resolved, requests, meter }: OpenAttempt, call: Call): void {
+/** The calls of a round take the form of the old functions after those that run here have been taken out. */
+function frameOf(frame: AnswerFrame, isRound: boolean): AnswerFrame {
+  return isRound ? { ...frame, legacyFunctions: false } : frame;
+}
+
+/** Records the usage of the attempt and the model that answered, as the provider reports it. */
+function noteMade(
+  { parts, usageEstimated, isEmpty }: JoinedFigures,
+  model: unknown,
+  { resolved, requests, meter }: OpenAttempt,
+  call: Call,
+): void {
   const told = toldModel(model, resolved);
   for (const request of requests) request.answeredBy(told);
-  if (requests.length === 1) {
-    const used = !made.usageEstimated || !made.isEmpty ? usedBy(made) : null;
-    meter.readFrom(() => used);
-  }
-  // its client has left, and it was read on for what it used
+  const isUsed = parts.length > 1 || !usageEstimated || !isEmpty;
+  meter.readFrom((index) => (isUsed ? parts[index]! : null));
+  // after the client has left, the answer is read only for its usage
   call.signal.throwIfAborted();
 }
 
-/** What is not told was made all the same. Throws `policy_violation`. */
+/** Records the usage of an answer that a guard blocks: it was generated all the same. Throws `policy_violation`. */
 async function guarded<T>(answer: AnswerFigures, call: Call, look: () => T | Promise<T>): Promise<T> {
   try {
     return await look();
@@ -166,24 +174,25 @@ async function guarded<T>(answer: AnswerFigures, call: Call, look: () => T | Pro
   }
 }
 
-/** The first failure ends the others; what those had used that were there is known by then. */
-async function allDecoded(
+/** The first failure ends the other requests; the usage of the answers that were read before it is known. */
+async function allChecked(
   answers: readonly OpenAnswer[],
   attempt: OpenAttempt,
   call: Call,
-): Promise<readonly DecodedAnswer[]> {
+): Promise<readonly CheckedBytes[]> {
   const told = new Map<number, Usage | null>();
   attempt.meter.readFrom((index) => {
     const usage = told.get(index) ?? null;
     return usage === null ? null : { usage, isEstimated: false };
   });
-  const noted = async (open: OpenAnswer): Promise<DecodedAnswer> => {
-    const read = await decoded(open, attempt, call);
-    told.set(attempt.requests.indexOf(open.request), strictUsage(read.answer.usage));
-    return read;
-  };
+  const checked = (open: OpenAnswer): Promise<CheckedBytes> =>
+    closing(open, attempt, call, async () => {
+      const read = await checkAnswer(await answerBytes(open, attempt, call), open, attempt.resolved, call);
+      told.set(attempt.requests.indexOf(open.request), read.usage);
+      return read;
+    });
   try {
-    return await Promise.all(answers.map(noted));
+    return await Promise.all(answers.map(checked));
   } catch (thrown) {
     for (const { response } of answers) response.body.cancel();
     attempt.lifetime.end(besideFailure());
@@ -191,35 +200,11 @@ async function allDecoded(
   }
 }
 
-interface DecodedAnswer {
-  readonly answer: ChatAnswer;
-  /** What is done with it takes some milliseconds, and others have their turns between. */
-  readonly isLong: boolean;
-}
-/** Characters of JSON: as many can hold some ten thousand values. */
-const LONG_ANSWER = 65_536;
-
-/** `bytes`: what it says, where that was read. */
-function decoded(open: OpenAnswer, attempt: OpenAttempt, call: Call, bytes?: Uint8Array): Promise<DecodedAnswer> {
-  const { provider, target } = attempt.resolved;
-  return closing(open, attempt, call, async () => {
-    const text = utf8Of(bytes ?? (await answerBytes(open, attempt, call)));
-    // to make text of megabytes, to read it and to write it are a turn each
-    const isLong = text.length >= LONG_ANSWER;
-    if (isLong) await nextTurn();
-    const answer = provider.decodeResponse(answerWithoutKeys(text, target.credential), open.decode);
-    if (isLong) await nextTurn();
-    // beside others it would be missing in silence
-    if (answer.choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
-    return { answer, isLong };
-  });
-}
-
 function answerBytes({ response }: OpenAnswer, { lifetime }: OpenAttempt, call: Call): Promise<Uint8Array> {
   return call.clock.waiting(response.body.bytes(call.snapshot.limits.maxAnswerBytes, lifetime.readsOn));
 }
 
-/** Closes the attempt where the work on its answer fails. */
+/** Closes the attempt when the work on its answer fails. */
 async function closing<T>(
   { response, request }: OpenAnswer,
   attempt: OpenAttempt,
@@ -230,7 +215,7 @@ async function closing<T>(
     return await work();
   } catch (thrown) {
     response.body.cancel();
-    // whatever became of an answer that was read on, its client has left
+    // after the client has left, that is why the attempt ended, whatever became of its answer
     throw closeRequest(request, call.signal.aborted ? call.signal.reason : thrown, attempt, call);
   }
 }
@@ -251,6 +236,14 @@ export function noteWhole({ answer, attempt }: Answered<AnswerFigures>, call: Ca
   call.recorder.used(answer.usage, answer.usageEstimated);
   attempt.meter.charge(answer);
   for (const request of attempt.requests) request.answered();
+}
+
+/** Sends a long answer, which is written in several turns of the event loop. */
+export async function sendLong(answer: JsonObject, attempt: OpenAttempt, call: Call): Promise<Response> {
+  const bytes = await jsonInTurns(answer);
+  call.signal.throwIfAborted();
+  call.content?.answered(answer);
+  return sendBody(bytes, attempt, call);
 }
 
 /** `attempt`: what the head of the answer names. */

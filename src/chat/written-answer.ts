@@ -3,24 +3,51 @@
 import { estimatedUsage } from "../accounting/estimate.ts";
 import type { Matches, SentGuard } from "../auth/guard-search.ts";
 import type { PackedTexts } from "../auth/packed-texts.ts";
+import type { ChatAnswer, Usage } from "../core/chat.ts";
 import type { Credential } from "../core/target.ts";
 import { type DecodeContext, MalformedAnswer, type Provider } from "../providers/provider.ts";
 import { utf8Of } from "../wire/body-bytes.ts";
 import { answerWithoutKeys } from "./answer-keys.ts";
+import { joinedAnswer, type JoinedFigures } from "./joined-answer.ts";
 import { type AnswerFinding, AnswerLook } from "./guard-long-answer.ts";
 import { keptAnswer } from "./kept-answer.ts";
-import { type AnswerFigures, type AnswerFrame, type WholeAnswer, wholeAnswer } from "./whole-answer.ts";
+import { demandReadable } from "./long-events.ts";
+import { type PackedJson, packJson } from "./long-texts.ts";
+import { strictUsage } from "./strict-fields.ts";
+import type { AnswerFrame, WholeAnswer } from "./whole-answer.ts";
 
-export interface AnswerQuestion {
+/** One answer of a provider, as it arrived. */
+export interface AnswerBytes {
   readonly bytes: Uint8Array;
+  readonly decode: DecodeContext;
+}
+
+/** What reading the answers of one target takes. */
+export interface AnswerReading {
   /** The id of the provider's implementation. */
   readonly family: string;
-  readonly decode: DecodeContext;
   /** The credential that the answer may have repeated. */
   readonly credential: Credential | null;
+}
+
+export type DecodeQuestion = AnswerReading & AnswerBytes;
+
+/** An answer that can be read. */
+export interface CheckedAnswer {
+  /** The bytes that were asked about. */
+  readonly bytes: Uint8Array;
+  /** The provider's figures; `null` when it reported none. */
+  readonly usage: Usage | null;
+}
+
+export interface AnswerQuestion extends AnswerReading {
+  /** Several where each choice is an upstream request of its own. */
+  readonly answers: readonly AnswerBytes[];
   readonly frame: AnswerFrame;
   /** The tokens of the conversation, for an answer without figures. */
   readonly promptTokens: number;
+  /** The serving thread goes on with the body itself. */
+  readonly asValue: boolean;
   /** The number of the answer's characters that the project still keeps; `null` when nothing is kept. */
   readonly keeps: number | null;
 }
@@ -38,19 +65,28 @@ export interface AnswerFoundQuestion {
   readonly matches: Matches | null;
 }
 
-/** `bytes` is the body that the client receives. */
+/** The body that the client receives, as bytes. */
 export interface WrittenBody {
   readonly bytes: Uint8Array;
   /** The JSON of what the content keeper receives; `null` when nothing is kept. */
   readonly kept: string | null;
 }
 
-export interface ReadAnswer extends AnswerFigures {
+/** The same as a value, which the serving thread unpacks. */
+export interface PackedBody {
+  readonly packed: PackedJson;
+}
+
+export type AnswerBody = WrittenBody | PackedBody;
+
+export interface ReadAnswer extends JoinedFigures {
   /** The model that answered, as the provider reports it, if it can be a name; `null` otherwise. */
   readonly model: string | null;
 }
 
-export type WrittenAnswer = ReadAnswer & WrittenBody;
+export interface AnswerWithBody extends ReadAnswer {
+  readonly body: AnswerBody;
+}
 
 export interface GatheredAnswer extends ReadAnswer {
   readonly texts: PackedTexts;
@@ -61,36 +97,57 @@ export interface WrittenUnderGuards {
   /** `null` when no guard blocks the answer. */
   readonly blocked: AnswerFinding | null;
   /** `null` when the answer is blocked. */
-  readonly written: WrittenBody | null;
+  readonly body: AnswerBody | null;
 }
 
 /** A longer text is not the name of a model. */
 const MAX_MODEL = 1024;
 
 /** Throws StreamError or MalformedAnswer. */
-export function writtenAnswer(question: AnswerQuestion, provider: Provider): WrittenAnswer {
-  const { answer, read } = readAnswer(question, provider);
-  return { ...read, ...writtenBody(answer, question.keeps) };
+export function decodedAnswer({ bytes, decode, credential }: DecodeQuestion, provider: Provider): ChatAnswer {
+  const answer = provider.decodeResponse(answerWithoutKeys(utf8Of(bytes), credential), decode);
+  // beside others it would be missing in silence
+  if (answer.choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
+  return answer;
+}
+
+/** Throws StreamError or MalformedAnswer. */
+export function checkedAnswer(question: DecodeQuestion, provider: Provider): CheckedAnswer {
+  return { bytes: question.bytes, usage: strictUsage(decodedAnswer(question, provider).usage) };
+}
+
+/** Reads an answer that is sent as events of a stream, within their bounds. Throws StreamError or MalformedAnswer. */
+export function packedAnswer(question: DecodeQuestion, provider: Provider): PackedJson {
+  const packed = packJson(decodedAnswer(question, provider));
+  demandReadable(packed.outline);
+  return packed;
+}
+
+/** Throws StreamError or MalformedAnswer. */
+export function writtenAnswer(question: AnswerQuestion, provider: Provider): AnswerWithBody {
+  const { answer, read } = readAnswers(question, provider);
+  return { ...read, body: writtenBody(answer, question) };
 }
 
 /** Answers whose texts guards search in another thread, by the ids of the questions about them. */
 export class GatheredAnswers {
-  readonly #held = new Map<number, { readonly look: AnswerLook; readonly keeps: number | null }>();
+  readonly #held = new Map<number, { readonly look: AnswerLook; readonly form: BodyForm }>();
 
   /** Throws StreamError or MalformedAnswer. */
   gather(question: GatherQuestion, provider: Provider): GatheredAnswer {
-    const { answer, read } = readAnswer(question, provider);
+    const { answer, read } = readAnswers(question, provider);
     const look = new AnswerLook(answer, question.guards);
     const texts = look.packed();
-    this.#held.set(question.answer, { look, keeps: question.keeps });
+    const { asValue, keeps } = question;
+    this.#held.set(question.answer, { look, form: { asValue, keeps } });
     return { ...read, texts };
   }
 
   written({ answer: id, matches }: AnswerFoundQuestion): WrittenUnderGuards {
-    const { look, keeps } = this.#held.get(id)!;
+    const { look, form } = this.#held.get(id)!;
     this.#held.delete(id);
     const { answer, ...said } = look.found(matches);
-    return { ...said, written: said.blocked === null ? writtenBody(answer, keeps) : null };
+    return { ...said, body: said.blocked === null ? writtenBody(answer, form) : null };
   }
 
   release(id: number): void {
@@ -98,22 +155,24 @@ export class GatheredAnswers {
   }
 }
 
-function readAnswer(
-  { bytes, decode, credential, frame, promptTokens }: AnswerQuestion,
+type BodyForm = Pick<AnswerQuestion, "asValue" | "keeps">;
+
+function readAnswers(
+  { answers, frame, promptTokens, ...reading }: AnswerQuestion,
   provider: Provider,
 ): { readonly answer: WholeAnswer; readonly read: ReadAnswer } {
-  const given = provider.decodeResponse(answerWithoutKeys(utf8Of(bytes), credential), decode);
-  if (given.choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
-  const answer = wholeAnswer(given, frame, (generated) => estimatedUsage(promptTokens, generated));
+  const given = answers.map((one) => decodedAnswer({ ...reading, ...one }, provider));
+  const answer = joinedAnswer(given, frame, (generated) => estimatedUsage(promptTokens, generated));
   const { body: _body, ...figures } = answer;
-  const { model } = given;
+  const { model } = given[0]!;
   return {
     answer,
     read: { ...figures, model: typeof model === "string" && model.length <= MAX_MODEL ? model : null },
   };
 }
 
-function writtenBody({ body }: WholeAnswer, keeps: number | null): WrittenBody {
+function writtenBody({ body }: WholeAnswer, { asValue, keeps }: BodyForm): AnswerBody {
+  if (asValue) return { packed: packJson(body) };
   return {
     bytes: new TextEncoder().encode(JSON.stringify(body)),
     kept: keeps === null ? null : JSON.stringify(keptAnswer(body, keeps)),

@@ -70,8 +70,8 @@ const native = JSON as unknown as { rawJSON(source: string): RawNumber };
  */
 const MARK = `number ${crypto.randomUUID()} `;
 
-/** `changed` holds start and end of each number that a double would change, one after the other. */
-function parseScanned(text: string, changed: readonly number[]): Json {
+/** Parses a text that scanValue has scanned, which returned `changed`. Throws JsonError. */
+export function parseScanned(text: string, changed: readonly number[]): Json {
   if (changed.length === 0) return parseNatively(text);
   let marked = "";
   let copied = 0;

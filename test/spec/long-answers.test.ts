@@ -1,14 +1,13 @@
 // Decisions 5.8: a long plain answer is read and written in another thread. What the client gets and what is recorded is what it would be in one thread.
 import { afterAll, describe, expect, test } from "bun:test";
-import { type LongAnswers, openLongAnswers } from "../../src/chat/long-answers.ts";
+import { openLongAnswers } from "../../src/chat/long-answers.ts";
 import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-body-thread.ts";
 import { cannedUpstream, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { compileContentLogs } from "../../src/auth/content-settings.ts";
 import { scopeSettings, toScopeSettings } from "../../src/auth/scope-settings.ts";
 import { openGuardThreads } from "../../src/chat/guard-threads.ts";
-import type { CallContent } from "../../src/core/content.ts";
-import type { CallRecord } from "../../src/core/record.ts";
 import { policiesFor } from "../auth/policy-documents.ts";
+import { type SeenAnswer, seenAnswer } from "./seen-answer.ts";
 
 const thread = openLongBodyThread();
 const answers = openLongAnswers(thread);
@@ -29,108 +28,12 @@ const said = openai(`{"role":"assistant","content":"${LONG}"}`);
 const ASK = { model: "openai:m", messages: [{ role: "user", content: "Hello" }] };
 const TOOLS = { tools: [{ type: "function", function: { name: "1up", parameters: { type: "object" } } }] };
 
-interface Seen {
-  readonly status: number;
-  readonly bytes: string;
-  readonly headers: unknown;
-  readonly record: unknown;
-  readonly written: number;
-  readonly content: CallContent | null;
-}
-
-async function seen(
+const seen = (
   ask: object,
   answer: string | Uint8Array,
   there: boolean,
   options: StubOptions = {},
-): Promise<Seen> {
-  let written = 0;
-  const longAnswers: LongAnswers = {
-    write(question, tenantId) {
-      written++;
-      return answers.write(question, tenantId);
-    },
-    gather(question, policies, tenantId) {
-      written++;
-      return answers.gather(question, policies, tenantId);
-    },
-  };
-  const gateway = stubGateway({
-    guards,
-    upstream: cannedUpstream({ body: answer, chunk: 65_536, headers: { "content-type": "application/json" } }),
-    ...options,
-    ...(there && { longAnswers }),
-  });
-  const published = new Promise<CallContent | null>((resolve) => {
-    const { observer } = gateway.context;
-    const publish = observer.publish.bind(observer);
-    Object.assign(observer, {
-      publish(record: CallRecord, content?: CallContent | null) {
-        publish(record, content ?? null);
-        resolve(content ?? null);
-      },
-    });
-  });
-  const reply = await gateway.chat(ask);
-  const text = Buffer.from(await reply.arrayBuffer()).toString("latin1");
-  const content = await published;
-  const record = gateway.records[0]!;
-  const {
-    policies,
-    errorDetail,
-    finishReasons,
-    nativeFinishReasons,
-    usage,
-    usageSource,
-    providerModel,
-    cost,
-    warnings,
-    code,
-    model,
-    route,
-    status,
-  } = record;
-  // what names the call, a time, and the ids that the gateway gives to calls of functions, is another in each
-  const own = new RegExp(record.traceId, "g");
-  const headers = Object.fromEntries(
-    [...reply.headers]
-      .filter(([, value]) => !value.includes(record.traceId))
-      .filter(([name]) => name !== "server-timing"),
-  );
-  return {
-    status: reply.status,
-    bytes: text
-      .replaceAll(own, "")
-      .replaceAll(record.traceId.slice(0, 20), "")
-      .replaceAll(/call_gw_\w+/g, ""),
-    headers,
-    written,
-    content,
-    record: {
-      policies,
-      errorDetail,
-      finishReasons,
-      nativeFinishReasons,
-      usage,
-      usageSource,
-      providerModel,
-      cost,
-      warnings,
-      code,
-      model,
-      route,
-      status,
-      attempts: record.attempts.map((one) => ({
-        code: one.code,
-        status: one.status,
-        usage: one.usage,
-        usageSource: one.usageSource,
-        model: one.toldModel,
-        nativeCode: one.nativeCode,
-      })),
-    },
-  };
-}
+): Promise<SeenAnswer> => seenAnswer(ask, [answer], there ? answers : null, { guards, ...options });
 
 const ANSWERS: Readonly<Record<string, readonly [ask: object, answer: string]>> = {
   "OpenAI's form": [ASK, said],
@@ -358,7 +261,6 @@ describe("a long answer", () => {
     const bytes = (): Uint8Array => Buffer.from(said);
     const question = {
       family: "openai",
-      decode: { model: "m", memo: null },
       credential: null,
       frame: {
         traceId: "t",
@@ -370,10 +272,14 @@ describe("a long answer", () => {
         choices: 1,
       },
       promptTokens: 1,
+      asValue: false,
       keeps: null,
     };
+    const decode = { model: "m", memo: null };
     const write = (tenantId: string): Promise<void> =>
-      answers.write({ ...question, bytes: bytes() }, tenantId).then(() => void order.push(tenantId));
+      answers
+        .write({ ...question, answers: [{ bytes: bytes(), decode }] }, tenantId)
+        .then(() => void order.push(tenantId));
     await Promise.all([write("a"), write("a"), write("a"), write("a"), write("b")]);
     expect(order.indexOf("b")).toBeLessThan(3);
   });

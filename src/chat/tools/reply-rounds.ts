@@ -11,10 +11,9 @@ import { complete, withAttempts } from "../complete.ts";
 import type { Answered, OpenAttempt } from "../run-attempt.ts";
 import { asFunctionCall } from "../legacy-functions.ts";
 import { type BegunStream, noteStream, replySending, streaming } from "../reply-stream.ts";
-import { noteWhole, sendWhole, wholeRound } from "../reply-whole.ts";
+import { noteWhole, type RoundAnswer, sendLong, sendWhole, wholeRound } from "../reply-whole.ts";
 import type { Sending } from "../stream-session.ts";
 import type { ToolRounds } from "./tool-rounds.ts";
-import type { WholeAnswer } from "../whole-answer.ts";
 
 /** `opening`: the tools are asked for, within the time that the head of a stream is held like all that comes before its first content (decisions 7.4). */
 export async function replyRounds(opening: Promise<ToolRounds>, call: Call): Promise<Response> {
@@ -50,7 +49,7 @@ async function replyWholeRounds(rounds: ToolRounds, call: Call): Promise<Respons
     }
     const body = joined.body(shownCalls(turn, part), isCut, legacy, rounds.told(), call.record.usage!);
     call.recorder.finishedWith([joined.finish]);
-    return sendWhole(body, first, call);
+    return joined.isLong ? await sendLong(body, first, call) : sendWhole(body, first, call);
   }
 }
 
@@ -67,8 +66,11 @@ class JoinedAnswer {
   readonly #annotations: Json[] = [];
   readonly #logprobs: Record<"content" | "refusal", Json[] | null> = { content: null, refusal: null };
   finish: FinishReason = "stop";
+  /** One of its rounds is long. */
+  isLong = false;
 
-  add({ body, finishReasons }: WholeAnswer, part: RoundPart, legacy: boolean): void {
+  add({ body, finishReasons, isLong }: RoundAnswer, part: RoundPart, legacy: boolean): void {
+    this.isLong ||= isLong;
     this.#first ??= body;
     this.#last = body;
     this.finish = finishReasons[0] ?? "stop";
