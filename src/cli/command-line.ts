@@ -2,6 +2,7 @@
 // name.
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { readEnvironment } from "../config/environment.ts";
+import { isPathFault, pathFault } from "../config/path-fault.ts";
 import { ConfigurationError } from "../config/problem.ts";
 import { addAdminCommands, gatewayOptions } from "./admin/commands.ts";
 import { VERSION } from "../core/version.ts";
@@ -26,7 +27,9 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
   } catch (thrown) {
     if (thrown instanceof CommanderError) return thrown.exitCode;
     if (!(thrown instanceof Error)) throw thrown;
-    printError(thrown.message);
+    printError(
+      isPathFault(thrown) ? `${thrown.path} cannot be used: ${pathFault(thrown, thrown.path)}` : thrown.message,
+    );
     return thrown instanceof ConfigurationError || thrown instanceof StoreError ? 2 : 1;
   }
 }

@@ -1,14 +1,13 @@
 // `dragoman test <provider:model>`: makes small real calls to a live provider or server, and prints a table of which
 // parts of the contract it fulfils.
 import type { Environment } from "../config/environment.ts";
-import { resolveConfigFile } from "../config/server-options.ts";
 import { capabilityOf } from "../core/capability.ts";
-import { openCallContext, PROVIDER_FAMILIES } from "../gateway.ts";
+import { openCallContext } from "../gateway.ts";
 import { providers } from "../providers/registry.ts";
-import { loadConfiguration } from "../snapshot/configuration.ts";
 import { type Caller, openCaller } from "./conformance/caller.ts";
 import { type Base, type Check, CHECKS, type Verdict } from "./conformance/checks.ts";
 import { snapshotWithoutStore } from "./listings.ts";
+import { namedConfiguration } from "./named-configuration.ts";
 import { printJson, printLine, printTable } from "./output.ts";
 
 export interface ConformanceFlags {
@@ -46,11 +45,7 @@ export async function conformance(model: string, flags: ConformanceFlags, enviro
     throw new Error(
       `${JSON.stringify(model)} is no model; write <provider>:<model_name> with one of: ${[...snapshot.providers.keys()].join(", ")}`,
     );
-  const { upstreamProxy } = loadConfiguration({
-    file: resolveConfigFile({ flags, environment }),
-    families: PROVIDER_FAMILIES,
-    environment,
-  }).server;
+  const { upstreamProxy } = namedConfiguration(flags, environment).configuration.server;
   const caller = openCaller(snapshot, (joined) =>
     openCallContext({ ...joined, allowPrivateAddresses: true }, upstreamProxy),
   );

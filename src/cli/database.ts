@@ -4,8 +4,6 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Environment } from "../config/environment.ts";
 import { resolveConfigFile, resolveServerOptions } from "../config/server-options.ts";
-import { PROVIDER_FAMILIES } from "../gateway.ts";
-import { loadConfiguration } from "../snapshot/configuration.ts";
 import { databaseFile } from "../store/data-folder.ts";
 import {
   type DatabaseOptions,
@@ -13,6 +11,7 @@ import {
   openExistingDatabase,
   type SealedDatabase,
 } from "../store/open-database.ts";
+import { namedConfiguration } from "./named-configuration.ts";
 import { printJson, printLine } from "./output.ts";
 
 export interface DatabaseFlags {
@@ -74,7 +73,7 @@ function placeOf(flags: DatabaseFlags, environment: Environment): Omit<DatabaseO
   return resolveServerOptions({
     flags: { data: flags.data },
     environment,
-    file: loadConfiguration({ file, families: PROVIDER_FAMILIES, environment }),
+    file: namedConfiguration(flags, environment).configuration,
   });
 }
 

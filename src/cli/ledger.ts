@@ -3,14 +3,13 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Environment } from "../config/environment.ts";
-import { resolveConfigFile, resolveServerOptions } from "../config/server-options.ts";
-import { PROVIDER_FAMILIES } from "../gateway.ts";
-import { loadConfiguration } from "../snapshot/configuration.ts";
+import { resolveServerOptions } from "../config/server-options.ts";
 import { ledgerFolderOf } from "../store/data-folder.ts";
 import { segmentPath } from "../store/journal-folder.ts";
 import type { Damage } from "../store/journal-recovery.ts";
 import { type LedgerStatus, ledgerStatus } from "../store/ledger-status.ts";
 import { StoreError } from "../store/store.ts";
+import { namedConfiguration } from "./named-configuration.ts";
 import { printJson, printLine, printTable } from "./output.ts";
 
 export interface LedgerFlags {
@@ -66,11 +65,10 @@ export function verify(flags: LedgerFlags, environment: Environment): number {
 
 /** Throws StoreError. */
 function statusOf(flags: LedgerFlags, environment: Environment): readonly LedgerStatus[] {
-  const file = resolveConfigFile({ flags, environment });
   const options = resolveServerOptions({
     flags: { data: flags.data },
     environment,
-    file: loadConfiguration({ file, families: PROVIDER_FAMILIES, environment }),
+    file: namedConfiguration(flags, environment).configuration,
   });
   const folder = ledgerFolderOf({ dataFolder: options.dataFolder, ledgerFolder: options.ledger.folder });
   if (!existsSync(folder))

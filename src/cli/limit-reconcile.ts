@@ -2,10 +2,9 @@
 // `total` budgets and reserved for their last calls.
 import { reconcile, type WrittenOff } from "../admission/valkey/reconcile.ts";
 import type { Environment } from "../config/environment.ts";
-import { resolveConfigFile, resolveServerOptions } from "../config/server-options.ts";
-import { PROVIDER_FAMILIES } from "../gateway.ts";
-import { loadConfiguration } from "../snapshot/configuration.ts";
+import { resolveServerOptions } from "../config/server-options.ts";
 import { StoreError } from "../store/store.ts";
+import { namedConfiguration } from "./named-configuration.ts";
 import { printJson, printLine, printTable } from "./output.ts";
 
 export interface ReconcileFlags {
@@ -17,11 +16,10 @@ export interface ReconcileFlags {
 
 /** Throws ConfigurationError and StoreError. */
 export async function limitReconcile(flags: ReconcileFlags, environment: Environment): Promise<void> {
-  const file = resolveConfigFile({ flags, environment });
   const { limitStore } = resolveServerOptions({
     flags: {},
     environment,
-    file: loadConfiguration({ file, families: PROVIDER_FAMILIES, environment }),
+    file: namedConfiguration(flags, environment).configuration,
   });
   if (limitStore === null)
     throw new StoreError(

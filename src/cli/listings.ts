@@ -2,7 +2,6 @@
 // contain, without a server.
 import { systemClock } from "../core/clock.ts";
 import type { Environment } from "../config/environment.ts";
-import { resolveConfigFile } from "../config/server-options.ts";
 import type { Route, RouteFallback } from "../core/route.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { PROVIDER_FAMILIES } from "../gateway.ts";
@@ -12,7 +11,8 @@ import { BUILT_IN_MODELS, providers } from "../providers/registry.ts";
 import { type RouteScope, routesSeen } from "../routing/compile-routes.ts";
 import { namedRoutes } from "../routing/resolve-route.ts";
 import { compileSnapshot } from "../snapshot/compile.ts";
-import { type Configuration, loadConfiguration, routesOf } from "../snapshot/configuration.ts";
+import { type Configuration, routesOf } from "../snapshot/configuration.ts";
+import { namedConfiguration } from "./named-configuration.ts";
 import { printJson, printLine, printTable } from "./output.ts";
 
 export interface ListingFlags {
@@ -173,11 +173,7 @@ export function params(name: string, flags: ListingFlags, environment: Environme
 }
 
 function configurationOf(flags: Pick<ListingFlags, "config">, environment: Environment): Configuration {
-  return loadConfiguration({
-    file: resolveConfigFile({ flags, environment }),
-    families: PROVIDER_FAMILIES,
-    environment,
-  });
+  return namedConfiguration(flags, environment).configuration;
 }
 
 /** The snapshot of file and environment, which contains no access tokens. */

@@ -1,29 +1,20 @@
 // `dragoman serve`: starts the gateway, prints its address, and shuts it down on a signal.
 import { join, relative, sep } from "node:path";
 import type { Environment } from "../config/environment.ts";
-import {
-  resolveConfigFile,
-  resolveServerOptions,
-  type ServerFlags,
-  type ServerOptions,
-} from "../config/server-options.ts";
+import { resolveServerOptions, type ServerFlags, type ServerOptions } from "../config/server-options.ts";
 import { MASTER_KEY_VARIABLES } from "../config/master-key.ts";
 import { systemClock } from "../core/clock.ts";
 import { VERSION } from "../core/version.ts";
-import { type Gateway, openGateway, PROVIDER_FAMILIES } from "../gateway.ts";
-import { loadConfiguration } from "../snapshot/configuration.ts";
+import { type Gateway, openGateway } from "../gateway.ts";
 import { assertFetchConcurrency, requiredEnvironment } from "../wire/upstream-fetch.ts";
 import type { Launcher } from "./launcher.ts";
+import { namedConfiguration } from "./named-configuration.ts";
 import { printError, printLine } from "./output.ts";
 
 /** Runs until a signal ends it. Returns the exit code. */
 export async function serve(flags: ServerFlags, environment: Environment, launcher: Launcher): Promise<number> {
-  const file = resolveConfigFile({ flags, environment });
-  const options = resolveServerOptions({
-    flags,
-    environment,
-    file: loadConfiguration({ file, families: PROVIDER_FAMILIES, environment }),
-  });
+  const { file, configuration } = namedConfiguration(flags, environment);
+  const options = resolveServerOptions({ flags, environment, file: configuration });
   if (options.upstreamProxy !== null) assertFetchConcurrency(environment.get(requiredEnvironment));
   let gateway: Gateway;
   try {
@@ -47,7 +38,9 @@ function startFailure(
   thrown: unknown,
   { host, port }: { readonly host: string; readonly port: number },
 ): string | null {
-  const code = (thrown as { readonly code?: unknown } | null)?.code;
+  const { code, syscall } = (thrown ?? {}) as { readonly code?: unknown; readonly syscall?: unknown };
+  // the same codes come from files
+  if (syscall !== "listen") return null;
   if (code === "EADDRINUSE")
     return `port ${port} on ${host} is in use; stop what listens there, or start with --port <another> (PORT=<another>)`;
   if (code === "EACCES")

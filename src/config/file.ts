@@ -4,6 +4,7 @@ import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import type { z } from "zod";
 import type { Variables } from "./expansion.ts";
 import { issueProblems } from "./issues.ts";
+import { FOLDER_INSTEAD, pathFault } from "./path-fault.ts";
 import { ConfigurationError, MAX_PROBLEMS, type ConfigurationProblem, type Path } from "./problem.ts";
 import { parseYaml, type YamlDocument } from "./yaml-document.ts";
 
@@ -11,18 +12,21 @@ export const MAX_CONFIG_FILE_BYTES = 1024 * 1024;
 
 /**
  * The text of a file. Throws ConfigurationError when it cannot be read, is not a regular file, is larger than
- * `MAX_CONFIG_FILE_BYTES` or is not UTF-8. It blocks: it runs at the start and when the file has changed, and a file of
+ * `MAX_CONFIG_FILE_BYTES` or is not UTF-8. The error names the setting that names the file, where there is one. It blocks: it runs at the start and when the file has changed, and a file of
  * this size takes a millisecond.
  */
-export function readConfigText(file: string): string {
+export function readConfigText(file: string, setting: string | null = null): string {
   const problem = (message: string): ConfigurationError =>
     new ConfigurationError([{ file, line: null, column: null, path: "", message }]);
+  const cure = setting === null ? "" : `; name the configuration file with ${setting}`;
   let bytes: Uint8Array;
   try {
     // Without O_NONBLOCK a named pipe would block the process until something is written to it.
     const descriptor = openSync(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
     try {
-      if (!fstatSync(descriptor).isFile()) throw problem("is not a file");
+      const found = fstatSync(descriptor);
+      if (found.isDirectory()) throw problem(`cannot be read: ${FOLDER_INSTEAD}${cure}`);
+      if (!found.isFile()) throw problem(`is not a file${cure}`);
       // One byte more than allowed distinguishes a file that is too large from one that just fits, even if its size
       // changes meanwhile.
       const buffer = Buffer.alloc(MAX_CONFIG_FILE_BYTES + 1);
@@ -35,11 +39,8 @@ export function readConfigText(file: string): string {
     }
   } catch (thrown) {
     if (thrown instanceof ConfigurationError) throw thrown;
-    throw problem(
-      (thrown as NodeJS.ErrnoException).code === "ENOENT"
-        ? "there is no such file"
-        : `cannot be read: ${(thrown as Error).message}`,
-    );
+    const fault = pathFault(thrown, file);
+    throw problem(`${(thrown as NodeJS.ErrnoException).code === "ENOENT" ? "" : "cannot be read: "}${fault}${cure}`);
   }
   if (bytes.length > MAX_CONFIG_FILE_BYTES) throw problem(`is larger than ${MAX_CONFIG_FILE_BYTES} bytes`);
   try {

@@ -59,7 +59,10 @@ export function findMasterKeys({
   }
   const read = (): readonly Uint8Array[] => {
     const found = readSecretFile(file);
-    if ("problem" in found) throw problem(named === undefined ? file : FILE_VARIABLE, found.problem);
+    if ("problem" in found)
+      throw named === undefined
+        ? problem("master key", `${found.problem}; mend it, or name another file with ${FILE_VARIABLE}`)
+        : problem(FILE_VARIABLE, found.problem);
     return parseKeys(found.text, file);
   };
   read();

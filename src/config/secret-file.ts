@@ -2,13 +2,14 @@
 // that of the configuration.
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { isAbsolute } from "node:path";
+import { FOLDER_INSTEAD, pathFault } from "./path-fault.ts";
 
 export const MAX_SECRET_FILE_BYTES = 64 * 1024;
 
 /** The file's text without the line break at its end. A problem names the path, never the content. */
 export function readSecretFile(path: string): { readonly text: string } | { readonly problem: string } {
   // A relative path would depend on the folder in which the gateway is started.
-  if (!isAbsolute(path)) return { problem: "expected the absolute path of a file in ${file:/path}" };
+  if (!isAbsolute(path)) return { problem: "the path of a secret has to be absolute, such as /run/secrets/name" };
   const bytes = boundedBytes(path);
   if (typeof bytes === "string") return { problem: `the file ${path} cannot be read: ${bytes}` };
   if (bytes.length > MAX_SECRET_FILE_BYTES)
@@ -26,7 +27,9 @@ function boundedBytes(path: string): Uint8Array | string {
     // Without O_NONBLOCK a named pipe would block the process until something is written to it.
     const descriptor = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
     try {
-      if (!fstatSync(descriptor).isFile()) return "it is not a file";
+      const found = fstatSync(descriptor);
+      if (found.isDirectory()) return FOLDER_INSTEAD;
+      if (!found.isFile()) return "it is not a file";
       const buffer = Buffer.alloc(MAX_SECRET_FILE_BYTES + 1);
       let length = 0;
       for (let count = -1; count !== 0 && length < buffer.length; length += count)
@@ -36,7 +39,6 @@ function boundedBytes(path: string): Uint8Array | string {
       closeSync(descriptor);
     }
   } catch (thrown) {
-    const { code } = thrown as NodeJS.ErrnoException;
-    return code === "ENOENT" ? "there is no such file" : (code ?? "it failed");
+    return pathFault(thrown, path);
   }
 }

@@ -84,10 +84,14 @@ export function parseConfiguration({ file, text, families, environment }: Config
   return readConfigFile({ file, text, schema: configurationSchema(families), environment });
 }
 
+export interface ConfigurationSource extends Omit<ConfigurationInput, "text" | "file"> {
+  readonly file: string | null;
+  /** What names the file, for the error when it cannot be read. */
+  readonly setting?: string;
+}
+
 /** The configuration of a file, or the defaults when `file` is `null`. Throws ConfigurationError. */
-export function loadConfiguration({
-  file,
-  ...rest
-}: Omit<ConfigurationInput, "text" | "file"> & { readonly file: string | null }): Configuration {
-  return parseConfiguration({ ...rest, file: file ?? "defaults", text: file === null ? "" : readConfigText(file) });
+export function loadConfiguration({ file, setting, ...rest }: ConfigurationSource): Configuration {
+  const text = file === null ? "" : readConfigText(file, setting);
+  return parseConfiguration({ ...rest, file: file ?? "defaults", text });
 }

@@ -1,8 +1,10 @@
 // The files of a data folder by name: which files belong to the gateway, and which of them show that there was a
 // database before.
 import { existsSync, readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { folderFault } from "../config/path-fault.ts";
 import { slotsOf } from "./journal-folder.ts";
+import { StoreError } from "./store.ts";
 
 export interface DataPlace {
   readonly dataFolder: string;
@@ -19,6 +21,35 @@ export function databaseFile(dataFolder: string): string {
 
 export function ledgerFolderOf({ dataFolder, ledgerFolder }: DataPlace): string {
   return ledgerFolder ?? join(dataFolder, "ledger");
+}
+
+/**
+ * Checks both folders before anything is made or read in them. With `write`, files have to be made there. Throws
+ * StoreError.
+ */
+export function demandFolders(place: DataPlace, { write }: { readonly write: boolean }): void {
+  const { dataFolder } = place;
+  const fault = folderFault(dataFolder, { write });
+  if (fault !== null) throw dataFolderUnusable(dataFolder, fault);
+  const ledger = ledgerFolderOf(place);
+  const ledgerFault = folderFault(ledger, { write });
+  if (ledgerFault !== null) throw ledgerFolderUnusable(ledger, ledgerFault);
+}
+
+export function dataFolderUnusable(folder: string, fault: string, cause?: unknown): StoreError {
+  return new StoreError(
+    "unusable",
+    `The data folder ${resolve(folder)} cannot be used: ${fault}. Mend that, or name another folder with --data (DRAGOMAN_DATA, server.data).`,
+    cause,
+  );
+}
+
+export function ledgerFolderUnusable(folder: string, fault: string, cause?: unknown): StoreError {
+  return new StoreError(
+    "unusable",
+    `The folder of the ledger ${resolve(folder)} cannot be used: ${fault}. Mend that, or name another folder with ledger.folder in the configuration.`,
+    cause,
+  );
 }
 
 /** Every existing file and folder of the gateway. Throws the system's error. */

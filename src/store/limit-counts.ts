@@ -2,6 +2,7 @@
 // that a slow, shared or unavailable database of records does not affect it.
 import { Database } from "bun:sqlite";
 import { closeSync, openSync, rmSync } from "node:fs";
+import { pathFault } from "../config/path-fault.ts";
 import type { LimitRule } from "../core/limit.ts";
 import { type FolderLock, lockFile } from "./journal-folder.ts";
 import { newRandomName } from "./journal-identity.ts";
@@ -89,7 +90,7 @@ export function openLimitCounts(file: string): LimitCounts {
   try {
     return openCounts(file);
   } catch (fault) {
-    const words = fault instanceof Error ? fault.message : String(fault);
+    const words = pathFault(fault, file);
     throw new StoreError(
       "unusable",
       `What limits have counted cannot be read from ${file}: ${words}. Move ${file}, ${file}-wal and ${file}-shm to another place and start again: budgets are then counted from the rows of calls, and limits that slide from nothing.`,

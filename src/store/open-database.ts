@@ -5,9 +5,10 @@ import { mkdirSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Variables } from "../config/expansion.ts";
 import { findMasterKeys, type MasterKeys } from "../config/master-key.ts";
+import { pathFault } from "../config/path-fault.ts";
 import { openSealer, type Sealer } from "../config/sealing.ts";
 import type { CallStore } from "./calls.ts";
-import { databaseFile, type DataPlace, leftBehind } from "./data-folder.ts";
+import { databaseFile, dataFolderUnusable, type DataPlace, demandFolders, leftBehind } from "./data-folder.ts";
 import type { Database } from "./database.ts";
 import type { EventQueue } from "./events.ts";
 import { OWNERS_FOLDER } from "./owner-only.ts";
@@ -55,6 +56,7 @@ async function opened(
   whereNone: WhereNone,
 ): Promise<SealedDatabase> {
   const place = { dataFolder: resolve(dataFolder), ledgerFolder: ledger?.folder ?? null };
+  demandFolders(place, { write: databaseUrl === null && whereNone !== "open" });
   const file = databaseFile(place.dataFolder);
   const loss = databaseUrl === null ? lossOf(file) : null;
   if (loss !== null)
@@ -63,11 +65,7 @@ async function opened(
     // A command that needs an existing database makes no folder: with PostgreSQL it may have been given none.
     if (whereNone !== "open") mkdirSync(dataFolder, { recursive: true, mode: OWNERS_FOLDER });
   } catch (error) {
-    throw new StoreError(
-      "unusable",
-      `The data folder ${resolve(dataFolder)} cannot be made (${(error as NodeJS.ErrnoException).code}). Name another with --data (DRAGOMAN_DATA).`,
-      error,
-    );
+    throw dataFolderUnusable(place.dataFolder, pathFault(error, place.dataFolder), error);
   }
   // A key that each replica made for itself could not decrypt what the others encrypted.
   const keys = findMasterKeys({ environment, dataFolder, mayCreate: databaseUrl === null });

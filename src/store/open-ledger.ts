@@ -4,8 +4,10 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../core/clock.ts";
+import { pathFault } from "../config/path-fault.ts";
 import type { CallRecord } from "../core/record.ts";
 import { Journal, type JournalStatus } from "./journal.ts";
+import { ledgerFolderUnusable } from "./data-folder.ts";
 import { type JournalDisk, systemDisk } from "./journal-disk.ts";
 import {
   type FolderLock,
@@ -174,11 +176,7 @@ function ownFolder({ folder, lock: take = lockFolder }: LedgerOptions): {
       if (lock !== null) return { slot: String(slot), lock };
     }
   } catch (error) {
-    throw new StoreError(
-      "unusable",
-      `The ledger cannot be kept in ${folder} (${(error as { readonly code?: string }).code ?? String(error)}). Name another folder with ledger.folder, or make this one writable.`,
-      error,
-    );
+    throw ledgerFolderUnusable(folder, pathFault(error, folder), error);
   }
   throw new StoreError("busy", `${MAX_PROCESSES} processes hold ledgers in ${folder} already.`);
 }

@@ -75,7 +75,7 @@ describe("expansion of ${file:/path}", () => {
     const gone = join(folder, "gone");
     expect(problemsOf(gone)).toEqual([`the file ${gone} cannot be read: there is no such file`]);
     expect(problemsOf(join(folder, "folder"))).toEqual([
-      `the file ${join(folder, "folder")} cannot be read: it is not a file`,
+      `the file ${join(folder, "folder")} cannot be read: it is a folder and not a file`,
     ]);
     expect(problemsOf(file("empty", "\n"))).toEqual([`the file ${join(folder, "empty")} is empty`]);
     expect(problemsOf(file("binary", new Uint8Array([0xff, 0xfe, 0x41])))).toEqual([
@@ -89,7 +89,7 @@ describe("expansion of ${file:/path}", () => {
   test.each(["", "secret", "./secret", "../secret"])(
     "the path %p is refused: only an absolute one means the same everywhere",
     (path) => {
-      expect(problemsOf(path)).toEqual(["expected the absolute path of a file in ${file:/path}"]);
+      expect(problemsOf(path)).toEqual(["the path of a secret has to be absolute, such as /run/secrets/name"]);
     },
   );
 });

@@ -227,7 +227,7 @@ describe("reading the bytes of a file", () => {
 
   test.each([
     ["no file", () => join(folder, "none.yaml"), "there is no such file"],
-    ["a folder", () => folder, "is not a file"],
+    ["a folder", () => folder, "cannot be read: it is a folder and not a file"],
     ["bytes that are no UTF-8", () => put("latin.yaml", Uint8Array.of(0x61, 0xe9)), "is not UTF-8"],
     ["too many bytes", () => put("large.yaml", "x".repeat(MAX_CONFIG_FILE_BYTES + 1)), "is larger than 1048576 bytes"],
   ])("refuses %s", (_name, make, message) => {

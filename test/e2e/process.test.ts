@@ -455,7 +455,7 @@ describe("tokens", () => {
     writeFileSync(join(folder, "file"), "");
     const served = await runCli(["serve", "--port", "0", "--data", join(folder, "file/data")]);
     expect([served.code, served.stdout]).toEqual([2, ""]);
-    expect(served.stderr).toMatch(/cannot be made .*--data/);
+    expect(served.stderr).toMatch(/cannot be used: .* is a file and not a folder\. .*--data/);
     rmSync(folder, { recursive: true, force: true });
   });
 

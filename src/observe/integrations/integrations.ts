@@ -1,7 +1,6 @@
 // All integrations, seen from the thread that serves calls: it decides which integration gets which call, serializes
 // the record once for all of them, and hands the text to other threads. It never waits, and what does not fit is
 // counted (promise 11.4, docs/decisions/0026).
-import { dirname, resolve } from "node:path";
 import { Worker } from "node:worker_threads";
 import { systemClock } from "../../core/clock.ts";
 import type { CallContent } from "../../core/content.ts";
@@ -12,6 +11,7 @@ import type { CallStart, StreamChunk } from "./callback.ts";
 import type { CallbackSettings } from "./callback-settings.ts";
 import type { IntegrationScope } from "./integration-fields.ts";
 import { lineOf } from "./integration-line.ts";
+import { modulePath } from "./integration-paths.ts";
 import { integrationNews } from "./integration-news.ts";
 import type { Integration } from "./integration-settings.ts";
 import { type IntegrationSums, IntegrationThread } from "./integration-thread.ts";
@@ -118,10 +118,7 @@ export function openIntegrations({ integrations, configFile, log }: Integrations
 function withModulePath(one: Integration, configFile: string | null): Integration {
   const { settings } = one;
   return settings.type === "callback"
-    ? {
-        ...one,
-        settings: { ...settings, module: resolve(configFile === null ? "." : dirname(configFile), settings.module) },
-      }
+    ? { ...one, settings: { ...settings, module: modulePath(settings, configFile) } }
     : one;
 }
 
