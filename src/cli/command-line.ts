@@ -39,12 +39,21 @@ const config = () =>
   new Option("--config <file>", "configuration file (default: DRAGOMAN_CONFIG, or dragoman.yaml of this folder)");
 const data = () => new Option("--data <folder>", "folder of the database (default: DRAGOMAN_DATA, or ./data)");
 
+const SERVE_HELP = `
+The first start makes the data folder and prints an access token, once, with a
+call to try it. No configuration is needed: a provider is enabled by its key in
+the environment, and dragoman providers names the variables.
+
+A flag overrides the environment, which overrides the configuration file.
+dragoman check <config> says what is wrong with a file without a start.`;
+
 function createProgram(setCode: (code: number) => void, launcher: Launcher): Command {
   const program = new Command("dragoman")
     .description("An LLM gateway: one chat completion operation in front of every model provider.")
     .exitOverride()
     .showHelpAfterError("(dragoman --help shows what there is)");
   program.version(VERSION, "-v, --version");
+  program.addHelpText("after", "\nRun dragoman <command> --help for its options.");
 
   program
     .command("serve")
@@ -53,6 +62,7 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
     .option("--host <address>", "address to listen on (default: DRAGOMAN_HOST, or 127.0.0.1)")
     .addOption(data())
     .addOption(config())
+    .addHelpText("after", SERVE_HELP)
     .action(async (options) => setCode(await (await import("./serve.ts")).serve(options, readEnvironment(), launcher)));
 
   addTokenCommands(program);

@@ -96,7 +96,7 @@ function wordsOf(issue: Issue | Finding, value: unknown): string {
     case "invalid_type":
       return value === undefined
         ? `is missing: expected ${nounOf(issue.expected)}`
-        : `expected ${nounOf(issue.expected)}, got ${kindOf(value)}`;
+        : `expected ${nounOf(issue.expected)}, got ${kindOf(value)}${formHint(issue.expected, value)}`;
     case "invalid_value":
       return `expected one of ${issue.values.join(", ")}${typeof value === "string" ? didYouMean(value, issue.values.map(String)) : `, got ${kindOf(value)}`}`;
     case "too_small":
@@ -118,6 +118,13 @@ function nounOf(expected: string): string {
   if (expected === "array") return "a list";
   if (expected === "int") return "a whole number";
   return expected === "boolean" ? "true or false" : expected;
+}
+
+/** A list in place of a mapping is a common mistake in files that name their members by key. */
+function formHint(expected: string, value: unknown): string {
+  return nounOf(expected) === "a mapping" && Array.isArray(value)
+    ? "; write its members as `key: value`, without dashes"
+    : "";
 }
 
 function kindOf(value: unknown): string {

@@ -34,7 +34,7 @@ const SYNTAX: Readonly<Record<ErrorCode, string>> = {
   BAD_COLLECTION_TYPE: "this tag does not fit the collection",
   BAD_DIRECTIVE: "directives are not allowed",
   BAD_DQ_ESCAPE: "this escape is not valid in a double-quoted text; use single quotes or write \\\\",
-  BAD_INDENT: "the indentation is wrong",
+  BAD_INDENT: "the indentation is wrong, or a bracket or brace before it is not closed",
   BAD_PROP_ORDER: "an anchor or tag stands in the wrong place",
   BAD_SCALAR_START: "a plain text cannot begin with this character; put it in quotes",
   BLOCK_AS_IMPLICIT_KEY: "a mapping cannot begin on the line of its key; is a text with `: ` missing its quotes?",

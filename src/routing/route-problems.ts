@@ -142,7 +142,7 @@ function fallbackProblems(entry: FallbackEntry, at: Path, known: Known): readonl
   if (model === null) return [{ path: at, message: "expected a model or a route" }];
   if (known.routes.has(model))
     return [{ path: place("model"), message: `expected <provider>:<model_name>; a route is written "route:${model}"` }];
-  return [...modelProblems(model, place("model"), known), ...paramProblems(params, at)];
+  return [...modelProblems(model, place("model"), known, ", or route:<name>"), ...paramProblems(params, at)];
 }
 
 /** The most names to compare with a wrong one for a suggestion. */
@@ -159,14 +159,14 @@ function routeNameProblems(name: string, at: Path, { routes }: Known): readonly 
       ];
 }
 
-function modelProblems(name: string, at: Path, { providers }: Known): readonly RouteProblem[] {
+function modelProblems(name: string, at: Path, { providers }: Known, otherForm = ""): readonly RouteProblem[] {
   const split = splitName(name);
-  if (split === null) return [{ path: at, message: "expected <provider>:<model_name>" }];
+  if (split === null) return [{ path: at, message: `expected <provider>:<model_name>${otherForm}` }];
   if (!providers.has(split.providerId))
     return [
       {
         path: at,
-        message: `there is no provider with the id before the colon${didYouMean(split.providerId, providers)}`,
+        message: `there is no provider with the id before the colon${didYouMean(split.providerId, providers) || "; `dragoman providers` lists those that there are"}`,
       },
     ];
   return MODEL_ID.test(split.model)

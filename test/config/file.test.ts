@@ -66,7 +66,16 @@ describe("problems of a configuration file", () => {
   });
 
   test.each([
-    ["a list as the whole file", "[1]\n", "dragoman.yaml:1:1: expected a mapping, got a list"],
+    [
+      "a list as the whole file",
+      "[1]\n",
+      "dragoman.yaml:1:1: expected a mapping, got a list; write its members as `key: value`, without dashes",
+    ],
+    [
+      "a brace that is not closed",
+      "server: {port: 1\nlevel: info\n",
+      "dragoman.yaml:2:1: the indentation is wrong, or a bracket or brace before it is not closed",
+    ],
     ["a duplicate key", "level: info\nlevel: debug\n", "dragoman.yaml:2:1 level: this key is there twice"],
     [
       "a duplicate key that is quoted",

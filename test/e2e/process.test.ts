@@ -82,6 +82,13 @@ describe("the first words", () => {
     rmSync(dirname(dataFolder), { recursive: true, force: true });
   });
 
+  test("of the help say where settings come from and what a first start does", async () => {
+    const [all, serve] = await Promise.all([runCli(["--help"]), runCli(["serve", "--help"])]);
+    expect(all.stdout).toContain("Run dragoman <command> --help for its options");
+    for (const words of ["prints an access token", "A flag overrides the environment", "dragoman check <config>"])
+      expect(serve.stdout).toContain(words);
+  });
+
   test("about a port in use are one line that names the cure, with exit code 1, and the token that is shown once is not used up", async () => {
     const running = await startGateway();
     const { port } = new URL(running.url);

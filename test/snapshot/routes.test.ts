@@ -224,6 +224,14 @@ describe("mistakes", () => {
     ],
     [`{targets: ["gpt-5"]}`, "f:2:17 routes.r.targets[0]: expected <provider>:<model_name>"],
     [
+      `{targets: ["nowhere:gpt-5"]}`,
+      "f:2:17 routes.r.targets[0]: there is no provider with the id before the colon; `dragoman providers` lists those that there are",
+    ],
+    [
+      `{${target}, fallbacks: ["nowhere"]}`,
+      "f:2:42 routes.r.fallbacks[0]: expected <provider>:<model_name>, or route:<name>",
+    ],
+    [
       `{targets: ["openai:a/../b"]}`,
       "f:2:17 routes.r.targets[0]: expected a model's name after the provider: printable characters without spaces, `..`, `?`, `#` and a `.` that stands alone",
     ],
