@@ -62,19 +62,58 @@ describe("pages", () => {
     );
     expect(wrong).toEqual([]);
   });
-  test("every decision has its number in its name and title, and stands without a gap", () => {
-    const decisions = pages.filter(({ path }) => path.startsWith("docs/decisions/"));
-    decisions.forEach(({ path, text }, index) => {
+  test("every record of a decision has its number in its name and title, stands without a gap, and has the form of a record", () => {
+    const records = pages.filter(({ path }) => path.startsWith("docs/decisions/"));
+    records.forEach(({ path, text }, index) => {
       expect(path).toMatch(new RegExp(`^docs/decisions/${String(index + 1).padStart(4, "0")}-[a-z0-9-]+\\.md$`));
-      expect(text).toMatch(
-        new RegExp(
-          `^# ${index + 1}\\. .*\\n\\n\\*\\*Decided\\.\\*\\* [^]*\\n\\n\\*\\*Why\\.\\*\\* [^]*\\n\\n\\*\\*What follows\\.\\*\\* `,
-        ),
-      );
+      expect(faultsOfRecord(text, index + 1).map((fault) => `${path}: ${fault}`)).toEqual([]);
     });
-    expect(decisions.length).toBeGreaterThan(5);
+    expect(records.length).toBeGreaterThan(5);
+  });
+  test("a record that lacks a part of its form would be seen", () => {
+    const parts = ["Decision", "Why", "Rejected", "Consequences"].map((part) => `**${part}.** Words.`);
+    const whole = ["# 7. A title", "**Status.** Accepted, 2026-11-20.", ...parts].join("\n\n");
+    expect(faultsOfRecord(whole, 7)).toEqual([]);
+    expect(faultsOfRecord(whole, 8)).toEqual(["the title does not begin with # 8."]);
+    expect(faultsOfRecord(whole.replace("2026-11-20", "lately"), 7)).toEqual(["the status has no date"]);
+    expect(faultsOfRecord(whole.replace("2026-11-20", "2026-13-41"), 7)).toEqual(["the status has no date"]);
+    expect(faultsOfRecord(whole.replace("**Rejected.**", "*Rejected.*"), 7)).toEqual([
+      "the parts are Status, Decision, Why, Consequences",
+    ]);
+    expect(faultsOfRecord(`${whole}\n${"words\n".repeat(70)}`, 7)).toEqual([
+      "it has more than 60 lines: what explains how something works belongs in docs/design/",
+    ]);
+  });
+  test("every design page begins with what it is for, and leads to its record", () => {
+    const designs = pages.filter(({ path }) => path.startsWith("docs/design/"));
+    for (const { path, text } of designs) {
+      expect(text, path).toMatch(/^# \S.*\n\n(?!#)/);
+      expect(linksOf({ path, text }), path).toContainEqual(expect.stringMatching(/^\.\.\/decisions\/\d{4}-/));
+      const name = path.replace("docs/", "../");
+      const records = pages.filter((page) => page.path.startsWith("docs/decisions/") && linksOf(page).includes(name));
+      expect(records, `records that lead to ${path}`).not.toEqual([]);
+    }
+    expect(designs.length).toBeGreaterThan(3);
   });
 });
+
+/** The parts of a record, in their order. */
+const PARTS = ["Status", "Decision", "Why", "Rejected", "Consequences"];
+const MAX_RECORD_LINES = 60;
+
+/** What is wrong with the form of the record of a decision with this number. */
+function faultsOfRecord(text: string, number: number): readonly string[] {
+  const parts = [...text.matchAll(/^\*\*([A-Z][\w ]*)\.\*\* *(?=\S|\n\n)/gm)].map(([, part]) => part!);
+  const date = /^\*\*Status\.\*\* (?:Accepted|Superseded), (\d{4}-\d{2}-\d{2})\./m.exec(text)?.[1];
+  return [
+    new RegExp(`^# ${number}\\. \\S`).test(text) ? null : `the title does not begin with # ${number}.`,
+    date !== undefined && !Number.isNaN(Date.parse(date)) ? null : "the status has no date",
+    parts.join() === PARTS.join() ? null : `the parts are ${parts.join(", ")}`,
+    text.split("\n").length <= MAX_RECORD_LINES
+      ? null
+      : `it has more than ${MAX_RECORD_LINES} lines: what explains how something works belongs in docs/design/`,
+  ].filter((fault) => fault !== null);
+}
 
 function isJson(text: string): boolean {
   try {
