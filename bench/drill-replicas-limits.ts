@@ -22,7 +22,7 @@ const ALWAYS = ["free", "shared", "slots", "minute"] as const;
 /** Refused by nothing, also while the store is away. */
 export const FREE: ReadonlySet<string> = new Set(["free", "shared"]);
 
-/** What gateways had used that were killed is forgotten with the data of Redis, as docs/decisions/0017 says: limits of before are not asked for after that. */
+/** What gateways had used that were killed is forgotten with the data of Redis, as docs/design/shared-limits.md says: limits of before are not asked for after that. */
 export function routesOf(round: number, isForgotten: boolean): readonly string[] {
   return [...ALWAYS.filter((route) => !isForgotten || route !== "minute"), ...KINDS.map((kind) => `${kind}${round}`)];
 }

@@ -1,6 +1,6 @@
 // Measures what one attempt uses and charges the call for it once, however the attempt ends (promise 4.2,
-// docs/decisions/0016). A request that reached a provider and was not refused is paid for: by the provider's figures
-// where there are any, otherwise by an estimate, which is at least the prompt and what was generated.
+// docs/design/sliding-windows.md). A request that reached a provider and was not refused is paid for: by the provider's
+// figures where there are any, otherwise by an estimate, which is at least the prompt and what was generated.
 import { estimatedUsage } from "../accounting/estimate.ts";
 import { summedUsage } from "../accounting/summed-usage.ts";
 import type { ChatRequest, Usage } from "../core/chat.ts";

@@ -1,4 +1,4 @@
-// The journal of calls on disk (promise 11.2, docs/decisions/0019): an opening entry when a call is admitted, and a
+// The journal of calls on disk (promise 11.2, docs/design/journal.md): an opening entry when a call is admitted, and a
 // closing entry before the last byte of its answer. When the disk takes no more entries, new calls are refused, or run
 // without entries while an error is reported. A reserved file then takes the entries of the calls in flight.
 import type { Clock } from "../core/clock.ts";

@@ -1,5 +1,5 @@
 // Opens the ledger of one process: its own journal folder, what an earlier process left in it, and the shipper of its
-// rows. Several processes on one data folder have a folder each (docs/decisions/0019). The others take over what a
+// rows (docs/design/journal.md). Several processes on one data folder have a folder each. The others take over what a
 // process leaves behind that does not come back.
 import { existsSync } from "node:fs";
 import { join } from "node:path";

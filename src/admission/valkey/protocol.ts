@@ -1,6 +1,6 @@
 // The messages between a replica and the store. There is one message at a time for each tenant. Messages are numbered,
 // so that a lost one is sent again and one that arrives twice is handled once. The store's side is store-script.ts, the
-// replica's is channel.ts; docs/decisions/0017 proves the bound.
+// replica's is channel.ts; docs/design/shared-limits.md proves the bound.
 
 export const TIMINGS = {
   /** How long a lease may be spent, counted from the moment before its request was sent. */

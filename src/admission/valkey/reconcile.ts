@@ -2,7 +2,7 @@
 // reserved for calls in flight; every other window frees such units by ending. Only an operator can know that a gateway
 // never comes back and spent little of it: what it spent in the tenth of a second after its last report, and what its
 // last calls used, is unknown. A gateway that comes back all the same first states what it has really charged (rules 8
-// and 10 of docs/decisions/0017).
+// and 10 of docs/design/shared-limits.md).
 import type { Cluster, Redis } from "ioredis";
 import { type ConnectionOptions, openClient } from "./connection.ts";
 import { keysOf } from "./valkey.ts";

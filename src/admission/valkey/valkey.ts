@@ -1,6 +1,6 @@
 // The limits of several replicas, in Valkey or Redis: the replica (replica.ts) with a connection, a timer, and a
 // journal in the data folder. What dead processes left in their journals is reported to the store. See
-// docs/decisions/0017.
+// docs/design/shared-limits.md.
 import type { Clock } from "../../core/clock.ts";
 import { newTraceId } from "../../core/ids.ts";
 import type { LimitRule } from "../../core/limit.ts";
