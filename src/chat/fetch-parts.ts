@@ -145,7 +145,7 @@ function tooLarge(place: Place): GatewayError {
 }
 
 function unavailable({ path }: Place, words: string, detail?: string): GatewayError {
-  return new GatewayError("content_unavailable", `What ${path} names ${words}.`, {
+  return new GatewayError("content_unavailable", `The content at ${path} ${words}.`, {
     param: path,
     ...(detail !== undefined && { detail }),
   });

@@ -16,6 +16,6 @@ export function check(file: string, flags: { readonly json?: true }, environment
     return 1;
   }
   if (flags.json === true) printJson({ ok: true, problems: [] });
-  else printLine(`${file} can be used.`);
+  else printLine(`${file} is valid.`);
   return 0;
 }

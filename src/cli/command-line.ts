@@ -36,8 +36,8 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
 
 const json = () => new Option("--json", "print JSON");
 const config = () =>
-  new Option("--config <file>", "configuration file (default: DRAGOMAN_CONFIG, or dragoman.yaml of this folder)");
-const data = () => new Option("--data <folder>", "folder of the database (default: DRAGOMAN_DATA, or ./data)");
+  new Option("--config <file>", "configuration file (default: DRAGOMAN_CONFIG, or dragoman.yaml in this folder)");
+const data = () => new Option("--data <folder>", "data folder (default: DRAGOMAN_DATA, or ./data)");
 
 const SERVE_HELP = `
 The first start makes the data folder and prints an access token, once, with a
@@ -49,9 +49,9 @@ dragoman check <config> says what is wrong with a file without a start.`;
 
 function createProgram(setCode: (code: number) => void, launcher: Launcher): Command {
   const program = new Command("dragoman")
-    .description("An LLM gateway: one chat completion operation in front of every model provider.")
+    .description("An LLM gateway: one chat completions API in front of all model providers.")
     .exitOverride()
-    .showHelpAfterError("(dragoman --help shows what there is)");
+    .showHelpAfterError("(dragoman --help lists the commands)");
   program.version(VERSION, "-v, --version");
   program.addHelpText("after", "\nRun dragoman <command> --help for its options.");
 
@@ -66,11 +66,11 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
     .action(async (options) => setCode(await (await import("./serve.ts")).serve(options, readEnvironment(), launcher)));
 
   addTokenCommands(program);
-  const key = program.command("key").description("the master key, which seals the secrets in the database");
+  const key = program.command("key").description("the master key, which encrypts the secrets in the database");
   key
     .command("rotate")
     .description(
-      "seal every secret of the database again under the newest master key; makes a new one where the key file is the gateway's own",
+      "encrypt all secrets of the database again with the newest master key; first creates a new key if the gateway has its own key file",
     )
     .addOption(data())
     .addOption(config())
@@ -80,9 +80,7 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
     .command("database")
     .description("the database of tenants, tokens, settings and calls")
     .command("create")
-    .description(
-      "make an empty database, also where one is missing that has been there before; one that is there stays as it is",
-    )
+    .description("create the database, also if one that existed before is missing; an existing database is not changed")
     .addOption(data())
     .addOption(config())
     .addOption(json())
@@ -101,47 +99,45 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
   gatewayOptions(
     program
       .command("apply")
-      .description(
-        "make the gateway what documents say: print what changes, and change it; a second run changes nothing",
-      ),
+      .description("make the configuration of the gateway equal to documents, and print the changes"),
   )
     .requiredOption("-f, --file <path...>", "files and folders of YAML documents; - is standard input")
-    .option("--dry-run", "print what would change, and change nothing")
-    .option("--prune", "remove what stands in the same places, is of the same kinds, and is in no document")
-    .option("--renew-secrets", "send secrets again where the gateway has one already")
+    .option("--dry-run", "only print what would change")
+    .option("--prune", "delete what is not in the documents, of the same kinds in the same tenants and projects")
+    .option("--renew-secrets", "send secrets again that the gateway has already")
     .action(async (options) => setCode(await (await import("./apply/apply.ts")).apply(options, readEnvironment())));
   gatewayOptions(
     program
       .command("export")
-      .description("print what the database holds as documents for apply; secrets are placeholders"),
+      .description("print the configuration in the database as documents for apply, with placeholders for secrets"),
   )
-    .option("--tenant <id>", "of this tenant and its projects (default: default)")
-    .option("--project <id>", "of this project alone")
-    .option("--all", "of every tenant")
-    .option("-o, --output <folder>", "write a file for each kind in place of printing")
+    .option("--tenant <id>", "tenant, with its projects (default: default)")
+    .option("--project <id>", "only this project")
+    .option("--all", "all tenants")
+    .option("-o, --output <folder>", "write one file per kind instead of printing")
     .action(async (options) => (await import("./apply/export.ts")).exportDocuments(options, readEnvironment()));
   addTop(program, setCode);
   program
     .command("models")
-    .description("models that the configuration lists")
+    .description("list the models of the configuration")
     .addOption(config())
     .addOption(json())
     .action(async (options) => (await import("./listings.ts")).models(options, readEnvironment()));
   program
     .command("routes")
-    .description("routes of the configuration, with what they inherit")
+    .description("list the routes of the configuration, with what they inherit")
     .addOption(config())
     .addOption(json())
     .action(async (options) => (await import("./listings.ts")).routes(options, readEnvironment()));
   program
     .command("providers")
-    .description("providers that the gateway knows, and which are enabled")
+    .description("list the providers that the gateway supports, and which are enabled")
     .addOption(config())
     .addOption(json())
     .action(async (options) => (await import("./listings.ts")).providersList(options, readEnvironment()));
   program
     .command("params")
-    .description("what becomes of each common parameter at a model")
+    .description("show how a model handles each common parameter")
     .argument("<provider:model>")
     .addOption(config())
     .addOption(json())
@@ -149,13 +145,13 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
   program
     .command("test")
     .description(
-      "make small real calls to a model and print what its provider keeps of the contract; costs a few thousand tokens",
+      "check with small real calls which parts of the API contract a model fulfils; costs a few thousand tokens",
     )
     .argument("<provider:model>")
-    .option("--base-url <url>", "address of the provider for this run; it may lie in a private network")
+    .option("--base-url <url>", "address of the provider for this run; it may be in a private network")
     .option("--api-key <key>", "credential for this run")
-    .option("--only <check...>", "run these checks only")
-    .option("--timeout <seconds>", "time for each call (default: 60)", positiveNumber)
+    .option("--only <check...>", "run only these checks")
+    .option("--timeout <seconds>", "timeout of each call (default: 60)", positiveNumber)
     .addOption(config())
     .addOption(json())
     .action(async (model, options) =>
@@ -164,19 +160,19 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
   program
     .command("simulate")
     .description(
-      "play calls and faults of a file against the routes of a configuration in virtual time, and print where they went; nobody is called",
+      "simulate calls and faults against the routes of a configuration in virtual time, and print the results; no provider is called",
     )
     .argument("<config>")
-    .requiredOption("--traffic <file>", "calls, latencies and faults")
-    .option("--seed <n>", "seed of chance (default: that of the traffic file, or 1)", seedNumber)
-    .option("--verbose", "a line for each call, with its attempts and why")
+    .requiredOption("--traffic <file>", "file with calls, latencies and faults")
+    .option("--seed <n>", "random seed (default: that of the traffic file, or 1)", seedNumber)
+    .option("--verbose", "print each call with its attempts and their reasons")
     .addOption(json())
     .action(async (file, options) => (await import("./simulate.ts")).simulate(file, options, readEnvironment()));
   addLogs(program);
   const ledger = program.command("ledger").description("the journal of calls on disk");
   for (const [name, description] of [
-    ["status", "what the journal holds, and what the database does not have yet; also beside a server that runs"],
-    ["verify", "read every entry of the journal, and name what is damaged or missing"],
+    ["status", "show what is in the journal and not yet in the database; works while the server runs"],
+    ["verify", "read all entries of the journal, and report what is damaged or missing"],
   ] as const)
     ledger
       .command(name)
@@ -187,7 +183,7 @@ function createProgram(setCode: (code: number) => void, launcher: Launcher): Com
       .action(async (options) => setCode((await import("./ledger.ts"))[name](options, readEnvironment())));
   program
     .command("check")
-    .description("read a configuration file and say what is wrong with it")
+    .description("check a configuration file")
     .argument("<config>")
     .addOption(json())
     .action(async (file, options) => setCode((await import("./check.ts")).check(file, options, readEnvironment())));
@@ -203,7 +199,7 @@ function addTop(program: Command, setCode: (code: number) => void): void {
   gatewayOptions(
     program
       .command("top")
-      .description("how a running gateway does, live: calls, errors, tokens, times, targets, budgets; ends with q"),
+      .description("show a running gateway live: calls, errors, tokens, times, targets, budgets; q quits"),
   )
     .option("--interval <seconds>", "time between readings (default: 1)", positiveNumber)
     .option("--once", "print it once, without a terminal")
@@ -215,12 +211,12 @@ function addLimitReconcile(limits: Command): void {
   limits
     .command("reconcile")
     .description(
-      "write off what gateways that never come back had borrowed of budgets without end, and reserved for their last calls, at the store of the limits",
+      "write off what gateways that are gone for good had leased or reserved of budgets with the window `total` in the limit store",
     )
-    .option("--dry-run", "print what would be written off, and change nothing")
+    .option("--dry-run", "only print what would be written off")
     .option(
       "--replica <id...>",
-      "only of these, also when they were seen within the last minute (default: all that were not)",
+      "only these, even if they were seen within the last minute (default: all that were not)",
     )
     .addOption(config())
     .addOption(json())
@@ -230,19 +226,18 @@ function addLimitReconcile(limits: Command): void {
 function addToolCommands(program: Command, setCode: (code: number) => void): void {
   const tools = program
     .command("tools")
-    .description("tools of the tool servers that are registered, tried out over the gateway");
+    .description("list and try out the tools of registered tool servers through the gateway");
   const atServer = (command: Command) =>
     gatewayOptions(command.argument("<server>"))
-      .option("--tenant <id>", "of this tenant (default: default)")
-      .option("--project <id>", "as this project sees it");
-  atServer(tools.command("list").description("the tools that may be used there, as the server lists them")).action(
+      .option("--tenant <id>", "tenant (default: default)")
+      .option("--project <id>", "project, instead of the tenant");
+  atServer(tools.command("list").description("list the usable tools of a tool server")).action(
     async (server, options) => (await import("./admin/tools.ts")).list(server, options, readEnvironment()),
   );
-  atServer(tools.command("test").description("reach the server, and print how and how soon")).action(
-    async (server, options) =>
-      setCode(await (await import("./admin/tools.ts")).test(server, options, readEnvironment())),
+  atServer(tools.command("test").description("test the connection to a tool server")).action(async (server, options) =>
+    setCode(await (await import("./admin/tools.ts")).test(server, options, readEnvironment())),
   );
-  atServer(tools.command("call").description("call one tool and print what it answers"))
+  atServer(tools.command("call").description("call a tool and print its result"))
     .argument("<tool>")
     .option("-f, --file <file>", "arguments, as YAML or JSON; - is standard input")
     .option("--set <field=value...>", "single arguments, such as a=2 or message=hello")
@@ -255,34 +250,34 @@ function addToolCommands(program: Command, setCode: (code: number) => void): voi
 function addWebhookCommands(webhooks: Command, setCode: (code: number) => void): void {
   const placed = (command: Command): Command =>
     gatewayOptions(command)
-      .option("--tenant <id>", "in this tenant (default: default)")
+      .option("--tenant <id>", "tenant (default: default)")
       .option("--project <id>", "in this project");
   const everywhere = (command: Command): Command =>
-    placed(command).option("--all", "of every tenant, and of the webhooks that stand in the file for everybody");
-  everywhere(webhooks.command("deliveries").description("what was sent to webhooks, and what was given up"))
+    placed(command).option("--all", "all tenants, and the webhooks of the configuration file");
+  everywhere(webhooks.command("deliveries").description("list deliveries to webhooks"))
     .option("--state <word>", "pending, delivered or dead")
-    .option("--type <type>", "of this type of event")
-    .option("--webhook <id>", "of the webhook with this id")
-    .option("--most <n>", "print so many at most (default: 100)", positiveNumber)
+    .option("--type <type>", "only this type of event")
+    .option("--webhook <id>", "only the webhook with this id")
+    .option("--most <n>", "maximum number of rows (default: 100)", positiveNumber)
     .action(async (options) => (await import("./admin/webhooks.ts")).deliveries(options, readEnvironment()));
   everywhere(
-    webhooks.command("delivery").description("one delivery, with the event and its last attempts").argument("<id>"),
+    webhooks.command("delivery").description("show a delivery with its event and last attempts").argument("<id>"),
   ).action(async (id, options) => (await import("./admin/webhooks.ts")).delivery(id, options, readEnvironment()));
-  everywhere(webhooks.command("redeliver").description("put a delivery into the queue again").argument("<id>")).action(
+  everywhere(webhooks.command("redeliver").description("send a delivery again").argument("<id>")).action(
     async (id, options) => (await import("./admin/webhooks.ts")).redeliver(id, options, readEnvironment()),
   );
   placed(
-    webhooks.command("test").description("send the event webhook.test, and print what became of it").argument("<name>"),
+    webhooks.command("test").description("send the event webhook.test, and print the result").argument("<name>"),
   ).action(async (name, options) =>
     setCode(await (await import("./admin/webhooks.ts")).test(name, options, readEnvironment())),
   );
   placed(
     webhooks
       .command("rotate")
-      .description("give a webhook another secret; the old one signs as well for a while")
+      .description("give a webhook a new secret; the old one signs too for a while")
       .argument("<name>"),
   )
-    .option("--overlap-minutes <n>", "how long the old secret signs as well (default: 1440)", Number)
+    .option("--overlap-minutes <n>", "how long the old secret signs too (default: 1440)", Number)
     .action(async (name, options) => (await import("./admin/webhooks.ts")).rotate(name, options, readEnvironment()));
 }
 
@@ -290,22 +285,24 @@ function addLogs(program: Command): void {
   gatewayOptions(
     program
       .command("logs")
-      .description("the log of calls, the newest first; one of them, by its trace id; or, with --follow, as they end"),
+      .description(
+        "list calls, the newest first; show one call by its trace id; or print calls as they end, with --follow",
+      ),
   )
     .argument("[trace-id]")
-    .option("--tenant <id>", "of this tenant (default: default)")
-    .option("--project <id>", "of this project")
-    .option("--all", "of all tenants, for operators")
+    .option("--tenant <id>", "tenant (default: default)")
+    .option("--project <id>", "project, instead of the tenant")
+    .option("--all", "all tenants, for operators")
     .option(
       "--filter <field=value...>",
-      "only those with, such as: code=rate_limit_exceeded, status_class=5xx, model_asked=fast, min_ms=5000, metadata=team=search, from=2026-01-31",
+      "only calls with these values, such as code=rate_limit_exceeded, status_class=5xx, model_asked=fast, min_ms=5000, metadata=team=search, from=2026-01-31",
     )
-    .option("--most <n>", "print so many at most (default: 100)", positiveNumber)
+    .option("--most <n>", "maximum number of rows (default: 100)", positiveNumber)
     .option("--oldest", "the oldest first")
     .option("--follow", "print calls as they end, until interrupted; with --json a line of JSON for each")
-    .option("--content", "of one call: what was said in it, where the tenant keeps that; leaves a row in the audit log")
-    .option("--purge-content", "remove all that the tenant or project keeps of what was said, for good")
-    .option("--dry-run", "with --purge-content: say of how many calls, and remove nothing")
+    .option("--content", "show the content of one call, if the tenant keeps it; the access is written to the audit log")
+    .option("--purge-content", "permanently delete the content that the tenant or project keeps")
+    .option("--dry-run", "with --purge-content: only print the number of calls")
     .action(async (traceId: string | undefined, options) =>
       (await import("./logs.ts")).logs(traceId, options, readEnvironment()),
     );
@@ -315,9 +312,11 @@ function addLogs(program: Command): void {
 function addPolicyTest(policies: Command, setCode: (code: number) => void): void {
   policies
     .command("test")
-    .description("ask the policies of a file about sample requests, and print which speak and why; nobody is called")
+    .description(
+      "test the policies of a file with sample requests, and print which take effect and why; no provider is called",
+    )
     .requiredOption("-f, --file <file>", "configuration file, or one with policies only")
-    .requiredOption("--request <file...>", "samples: requests, or requests with what is expected; files or folders")
+    .requiredOption("--request <file...>", "sample requests, optionally with the expected outcome; files or folders")
     .addOption(json())
     .action(async (options) => setCode((await import("./policy-test.ts")).policyTest(options, readEnvironment())));
 }
@@ -327,40 +326,42 @@ function addTokenCommands(program: Command): void {
   const withStore = (command: Command) =>
     gatewayOptions(command.addOption(data()).addOption(config())).option(
       "--tenant <id>",
-      "over the admin API: in this tenant (default: default)",
+      "with the admin API: tenant (default: default)",
     );
-  withStore(tokens.command("create").description("make an access token; its text is shown once"))
-    .option("--name <name>", "name for people", "command line")
-    .option("--project <id>", "project of the token; may be left out when there is one")
+  withStore(tokens.command("create").description("create an access token; it is shown only once"))
+    .option("--name <name>", "name for display", "command line")
+    .option("--project <id>", "project of the token; may be left out if there is only one")
     .option(
       "--role <role>",
-      "role cap of a project token (default: developer); of a personal one the role that its user has to have",
+      "role of a project token (default: developer); for a personal token a role that its user must have",
     )
     .option(
       "--permission <name...>",
       "special permissions: byo_endpoint, custom_price, debug, read_content; or ops alone",
     )
-    .option("--model <glob...>", "models that it may call, such as <provider>:* (default: all)")
-    .option("--route <glob...>", "routes that it may call, with all of their targets (default: all)")
-    .option("--ip <range...>", "addresses from which it may be used, such as 10.0.0.0/8 (default: all)")
+    .option("--model <glob...>", "models that the token may call, such as <provider>:* (default: all)")
+    .option("--route <glob...>", "routes that the token may call, with all their targets (default: all)")
+    .option("--ip <range...>", "addresses from which the token may be used, such as 10.0.0.0/8 (default: all)")
     .option("--personal", "a personal token, which belongs to a user")
-    .option("--user <id>", "user of a personal token; may be left out when there is one, or one with the role")
+    .option("--user <id>", "user of a personal token; may be left out if there is only one, or only one with the role")
     .option("--expires-in-days <n>", "lifetime (default: 365 for projects, 90 for users)", positiveNumber)
     .action(async (options) => (await tokenCommands(options)).create(options, readEnvironment()));
-  withStore(tokens.command("list").description("all access tokens, newest first; never their text"))
-    .option("--project <id>", "over the admin API: those of this project")
+  withStore(tokens.command("list").description("list access tokens, the newest first, without the tokens themselves"))
+    .option("--project <id>", "with the admin API: only this project")
     .action(async (options) => (await tokenCommands(options)).list(options, readEnvironment()));
-  withStore(tokens.command("revoke").description("end an access token at once and for good").argument("<id>"))
-    .option("--project <id>", "over the admin API: of this project")
+  withStore(
+    tokens.command("revoke").description("revoke an access token at once; this cannot be undone").argument("<id>"),
+  )
+    .option("--project <id>", "with the admin API: project of the token")
     .action(async (id, options) => (await tokenCommands(options)).revoke(id, options, readEnvironment()));
   withStore(
     tokens
       .command("rotate")
-      .description("give an access token a new secret; the old one goes on for a while")
+      .description("give an access token a new secret; the old one stays valid for a while")
       .argument("<id>"),
   )
-    .option("--project <id>", "over the admin API: of this project")
-    .option("--overlap-minutes <n>", "how long the old secret goes on (default: 1440, at least 30)", positiveNumber)
+    .option("--project <id>", "with the admin API: project of the token")
+    .option("--overlap-minutes <n>", "how long the old secret stays valid (default: 1440, at least 30)", positiveNumber)
     .action(async (id, options) => (await tokenCommands(options)).rotate(id, options, readEnvironment()));
 }
 
@@ -378,13 +379,13 @@ async function tokenCommands(flags: StoreFlags): Promise<typeof token | typeof r
 
 function positiveNumber(text: string): number {
   const value = Number(text);
-  if (!(value > 0) || !Number.isFinite(value)) throw new InvalidArgumentError("a number above 0 is expected");
+  if (!(value > 0) || !Number.isFinite(value)) throw new InvalidArgumentError("expected a number above 0");
   return value;
 }
 
 function seedNumber(text: string): number {
   const value = Number(text);
   if (!/^\d+$/.test(text) || value >= 2 ** 32)
-    throw new InvalidArgumentError("a whole number from 0 to 4294967295 is expected");
+    throw new InvalidArgumentError("expected a whole number from 0 to 4294967295");
   return value;
 }

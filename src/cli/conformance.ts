@@ -43,7 +43,7 @@ export async function conformance(model: string, flags: ConformanceFlags, enviro
   const settings = snapshot.providers.get(at < 0 ? model : model.slice(0, at));
   if (settings === undefined || at < 0 || at === model.length - 1)
     throw new Error(
-      `${JSON.stringify(model)} is no model; write <provider>:<model_name> with one of: ${[...snapshot.providers.keys()].join(", ")}`,
+      `${JSON.stringify(model)} is not a model; expected <provider>:<model_name> with one of the providers ${[...snapshot.providers.keys()].join(", ")}`,
     );
   const { upstreamProxy } = namedConfiguration(flags, environment).configuration.server;
   const caller = openCaller(snapshot, (joined) =>
@@ -75,7 +75,7 @@ function chosenChecks(only: readonly string[] | undefined): readonly Check[] {
   const unknown = only?.find((id) => !CHECKS.some((check) => check.id === id));
   if (unknown !== undefined)
     throw new Error(
-      `there is no check ${JSON.stringify(unknown)}; there are: ${CHECKS.map(({ id }) => id).join(", ")}`,
+      `unknown check ${JSON.stringify(unknown)}; the checks are: ${CHECKS.map(({ id }) => id).join(", ")}`,
     );
   return only === undefined ? CHECKS : CHECKS.filter(({ id }) => only.includes(id));
 }

@@ -50,7 +50,7 @@ export async function create(flags: DatabaseFlags, environment: Environment): Pr
   if (flags.json === true) printJson({ database: where });
   else
     printLine(
-      `There is a database now: ${where}. The next start of the server makes the first access token, if it has none.`,
+      `The database exists: ${where}. The next start of the server creates the first access token if there is none.`,
     );
 }
 

@@ -15,12 +15,12 @@ export async function rotate(flags: DatabaseFlags, environment: Environment): Pr
   const { resealed, unopened } = await withDatabase(flags, environment, ({ store }) => store.reseal());
   if (flags.json === true) printJson({ resealed, unopened, key_file: file });
   else {
-    printLine(`${resealed} ${resealed === 1 ? "row is" : "rows are"} sealed under the newest master key.`);
+    printLine(`${resealed} ${resealed === 1 ? "row is" : "rows are"} encrypted with the newest master key.`);
     if (file !== null)
       printLine(
-        `The new key stands first in ${file}. Keep a copy of the file; the older keys in it open backups from before.`,
+        `The new key is the first in ${file}. Keep a copy of the file: its older keys are needed for older backups.`,
       );
-    for (const one of unopened) printError(`not opened: ${one}`);
+    for (const one of unopened) printError(`could not be decrypted: ${one}`);
   }
   return unopened.length === 0 ? 0 : 1;
 }

@@ -50,15 +50,15 @@ export function verify(flags: LedgerFlags, environment: Environment): number {
     for (const { folder, damages, gaps, setAside } of damaged) {
       for (const { from, to } of gaps)
         printLine(
-          `${segmentPath(folder, from)}${to > from ? ` to ${segmentPath(folder, to)}` : ""}: missing; what stood there and is not in the database is lost`,
+          `${segmentPath(folder, from)}${to > from ? ` to ${segmentPath(folder, to)}` : ""}: missing; entries that are not in the database are lost`,
         );
       for (const damage of damages) printLine(`${segmentPath(folder, damage.segment)}: ${wordsOf(damage)}`);
       for (const name of setAside)
         printLine(
-          `${join(folder, name)}: set aside because something in it cannot be read; the rest of it has been shipped. Remove the file when you do not need it any more`,
+          `${join(folder, name)}: set aside because part of it cannot be read; the rest has been shipped. Delete the file when you do not need it any more`,
         );
     }
-    if (damaged.length === 0) printLine("No segment is missing, and every entry is whole.");
+    if (damaged.length === 0) printLine("No segment is missing, and all entries are complete.");
   }
   return damaged.length === 0 ? 0 : 1;
 }
@@ -74,15 +74,15 @@ function statusOf(flags: LedgerFlags, environment: Environment): readonly Ledger
   if (!existsSync(folder))
     throw new StoreError(
       "unusable",
-      `There is no ledger in ${folder}. Name the server's data folder with --data (DRAGOMAN_DATA), or its configuration with --config.`,
+      `There is no ledger in ${folder}. Set the server's data folder with --data (DRAGOMAN_DATA), or its configuration with --config.`,
     );
   return ledgerStatus(folder);
 }
 
 function wordsOf({ offset, bytes, isTail }: Damage): string {
   return isTail
-    ? `${bytes} bytes at the end, from byte ${offset}, are no whole entry: one that is being written, or what a crash left; the next start cuts it`
-    : `bytes ${offset} to ${offset + bytes} are damaged; what stood there is lost`;
+    ? `${bytes} bytes at the end, from byte ${offset}, are not a complete entry: it is being written, or a crash interrupted it; the next start removes it`
+    : `bytes ${offset} to ${offset + bytes} are damaged and lost`;
 }
 
 function told({

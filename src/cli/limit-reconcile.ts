@@ -24,7 +24,7 @@ export async function limitReconcile(flags: ReconcileFlags, environment: Environ
   if (limitStore === null)
     throw new StoreError(
       "unusable",
-      "No store of limits is configured (limit_store.url, DRAGOMAN_LIMIT_STORE_URL): one gateway counts alone, and nothing is borrowed.",
+      "No shared limit store is configured (limit_store.url, DRAGOMAN_LIMIT_STORE_URL), so there is nothing to write off.",
     );
   const dryRun = flags.dryRun === true;
   let found: readonly WrittenOff[];
@@ -33,7 +33,7 @@ export async function limitReconcile(flags: ReconcileFlags, environment: Environ
   } catch (error) {
     throw new StoreError(
       "busy",
-      `The store of the limits at ${new URL(limitStore.url).host} did not answer: ${error instanceof Error ? error.message : String(error)}`,
+      `The limit store at ${new URL(limitStore.url).host} did not answer: ${error instanceof Error ? error.message : String(error)}`,
     );
   }
   if (flags.json === true) {
@@ -58,6 +58,11 @@ export async function limitReconcile(flags: ReconcileFlags, environment: Environ
       ]),
     );
   if (found.length === 0)
-    printLine("Nothing is borrowed or reserved of budgets without end by gateways that are gone.");
-  else printLine(dryRun ? "This would be written off; run it again without --dry-run." : "This is written off.");
+    printLine("Gateways that are gone hold no leases or reservations of budgets with the window total.");
+  else
+    printLine(
+      dryRun
+        ? "This would be written off. Run the command again without --dry-run to do it."
+        : "This has been written off.",
+    );
 }

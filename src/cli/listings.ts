@@ -36,7 +36,7 @@ export function models(flags: ListingFlags, environment: Environment): void {
     listed.map((model) => [model["id"] as string, model["name"] as string]),
   );
   printLine(
-    "\nModels that are not listed work as well: write <provider>:<model_name>, with the name that the provider gives it.",
+    "\nModels that are not listed can be used too: write <provider>:<model_name>, with the model's name at the provider.",
   );
 }
 
@@ -149,7 +149,7 @@ export function params(name: string, flags: ListingFlags, environment: Environme
   const settings = known.get(at < 0 ? name : name.slice(0, at));
   if (settings === undefined)
     throw new Error(
-      `there is no provider ${JSON.stringify(name.slice(0, at < 0 ? undefined : at))}; there are: ${[...known.keys()].join(", ")}`,
+      `unknown provider ${JSON.stringify(name.slice(0, at < 0 ? undefined : at))}; the providers are: ${[...known.keys()].join(", ")}`,
     );
   const provider = providers.get(settings.family)!;
   const listing = listCapabilities(settings.id, provider, at < 0 || at === name.length - 1 ? null : name.slice(at + 1));
@@ -167,7 +167,7 @@ export function params(name: string, flags: ListingFlags, environment: Environme
   );
   printLine(
     listing.verified === null
-      ? "\nNot checked against a page of the vendor: what the wire form promises."
+      ? "\nNot checked against a page of the vendor; assumed from the wire format."
       : `\nChecked on ${listing.verified.date} against ${listing.verified.source}`,
   );
 }

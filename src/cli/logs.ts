@@ -67,7 +67,7 @@ async function printOne(client: AdminClient, path: string, flags: LogFlags): Pro
 }
 
 async function purge(client: AdminClient, place: string, { dryRun, json }: LogFlags): Promise<void> {
-  if (place === "") throw new Error("Say of which tenant, or of which project: --tenant, --project.");
+  if (place === "") throw new Error("Name the tenant or project with --tenant or --project.");
   const answer = await client.send("DELETE", `${place}/content`, {
     query: { dry_run: dryRun === true ? "true" : undefined },
   });
@@ -75,8 +75,8 @@ async function purge(client: AdminClient, place: string, { dryRun, json }: LogFl
   const calls = isObject(answer) ? cell(answer, "removed") : "0";
   printLine(
     dryRun === true
-      ? `What was said in ${calls} calls would be removed: this was a dry run.`
-      : `What was said in ${calls} calls is removed.`,
+      ? `The content of ${calls} calls would be deleted: this was a dry run.`
+      : `The content of ${calls} calls was deleted.`,
   );
 }
 

@@ -114,7 +114,7 @@ function costWords({
   worst_ms_per_1000_characters: ms,
   a_tenth_of_a_second_from_characters: from,
 }: GuardCost): string {
-  return `the guard of ${policy} may take ${steps} steps for each character: at the worst ${ms} ms for 1,000 characters, and a tenth of a second from ${from} characters on`;
+  return `the guard of ${policy} takes up to ${steps} steps per character: in the worst case ${ms} ms for 1,000 characters, and 0.1 s from ${from} characters on`;
 }
 
 interface PlacedPolicies {
@@ -252,7 +252,7 @@ function spokenBy(
           mode: policy.mode,
           effect,
           at,
-          why: why ?? (policy.rule === null ? "the guard found something" : "the rule holds"),
+          why: why ?? (policy.rule === null ? "the guard found a match" : "the rule is true"),
         });
   };
   if (!policy.perTarget)

@@ -66,7 +66,7 @@ function printReport({ seed, targets, health, faults, totals, calls }: Report): 
   for (const call of calls ?? []) printLine(callLine(call));
   if (calls !== undefined) printLine("");
   printTable(
-    ["ROUTE", "TARGET", "CALLS", "ATTEMPTS", "SUCCESSES", "SHARE", "ADDED P50", "ADDED P95", "ENDED OTHERWISE"],
+    ["ROUTE", "TARGET", "CALLS", "ATTEMPTS", "SUCCESSES", "SHARE", "ADDED P50", "ADDED P95", "OTHER OUTCOMES"],
     targets.map(targetCells),
   );
   if (health.length > 0) {
@@ -76,7 +76,7 @@ function printReport({ seed, targets, health, faults, totals, calls }: Report): 
   if (faults.length > 0) {
     printLine("");
     printTable(
-      ["FAULT", "FROM", "TO", "TARGET", "CALLS", "SUCCEEDED", "ADDED P95", "ATTEMPTS", "OPENED", "BACK AFTER"],
+      ["FAULT", "FROM", "TO", "TARGET", "CALLS", "SUCCEEDED", "ADDED P95", "ATTEMPTS", "OPENED", "RECOVERED AFTER"],
       faults.map(faultCells),
     );
   }

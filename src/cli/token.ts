@@ -67,7 +67,7 @@ function withOwner<T>(flags: DatabaseFlags, environment: Environment, work: (sto
   return withAnyDatabase(flags, environment, async ({ store }, dataFolder) => {
     if (await makeOwner(store))
       printError(
-        `the database was empty: its first tenant, project and owner are made (data in ${resolve(dataFolder)}); the first start of the server shows its project token`,
+        `the database was empty, so the first tenant, project and owner were created (data in ${resolve(dataFolder)}); the first start of the server shows the project token`,
       );
     return await work(store);
   });
@@ -146,7 +146,7 @@ async function printIssued({ id, text, record }: IssuedToken, flags: DatabaseFla
     });
   else
     printLine(
-      `${text}\n\nThis is access token ${id} (${record.name}), valid until ${iso(record.expiresAtMs).slice(0, 10)}. Its text is shown this once.`,
+      `${text}\n\nThis is access token ${id} (${record.name}), valid until ${iso(record.expiresAtMs).slice(0, 10)}. It is shown only now.`,
     );
 }
 

@@ -12,19 +12,19 @@ export const VARIABLES = {
   DRAGOMAN_HOST: "Address to listen on.",
   DRAGOMAN_DATA: "Folder of the database.",
   DATABASE_URL:
-    "Address of a PostgreSQL database, `postgresql://user:password@host:port/database`, in place of SQLite in the data folder.",
+    "Address of a PostgreSQL database, `postgresql://user:password@host:port/database`, instead of SQLite in the data folder.",
   DRAGOMAN_MASTER_KEY:
-    "Key that seals the secrets in the database: 32 bytes in base64. Several with commas: the first seals, all of them open.",
+    "Master key that encrypts the secrets in the database: 32 bytes in base64. Of several keys, separated by commas, the first encrypts and all decrypt.",
   DRAGOMAN_MASTER_KEY_FILE:
-    "Absolute path of a file with the master key, one key a line. Without both, SQLite's is `master.key` in the data folder, which the first start makes.",
-  DRAGOMAN_CONFIG: "Configuration file. Without it `dragoman.yaml` of the working directory is read, if there is one.",
+    "Absolute path of a file with the master key, one key per line. Without both variables, SQLite uses `master.key` in the data folder, which the first start creates.",
+  DRAGOMAN_CONFIG: "Configuration file. The default is `dragoman.yaml` in the working directory, if it exists.",
   DRAGOMAN_URL: "Address of the gateway that the command line administers.",
   DRAGOMAN_TOKEN: "Access token with which the command line calls the gateway.",
-  DRAGOMAN_LOG_LEVEL: `Least important level that is logged: ${LOG_LEVELS.join(", ")}.`,
+  DRAGOMAN_LOG_LEVEL: `Lowest level that is logged: ${LOG_LEVELS.join(", ")}.`,
   DRAGOMAN_LIMIT_STORE_URL:
     "Address of the Valkey or Redis in which replicas share their limits: `redis://user:password@host:6379/0`.",
   DRAGOMAN_ALLOW_PRIVATE_ADDRESSES:
-    "`1`: addresses that come with a request may lie in private networks; `0`: they may not, whatever the file says.",
+    "Whether addresses in requests may be in private networks: `1` allows them, `0` forbids them; it overrides the file.",
 } as const;
 type Variable = keyof typeof VARIABLES;
 

@@ -36,7 +36,7 @@ export function expand(text: string, variables: Variables, readFile: ReadSecretF
     }
     const parts = closed === undefined ? null : INSIDE.exec(inside ?? "");
     if (parts === null || parts[2]?.includes("${") === true) {
-      problems.push("expected ${NAME}, ${NAME:-default} or ${file:/path}; a plain ${ is written $${");
+      problems.push("expected ${NAME}, ${NAME:-default} or ${file:/path}; write a literal ${ as $${");
       return "";
     }
     const [, name = "", fallback] = parts;

@@ -100,7 +100,7 @@ function wordsOf(issue: Issue | Finding, value: unknown): string {
     case "invalid_value":
       return `expected one of ${issue.values.join(", ")}${typeof value === "string" ? didYouMean(value, issue.values.map(String)) : `, got ${kindOf(value)}`}`;
     case "too_small":
-      if (issue.origin === "string" && issue.minimum === 1) return "expected a text that is not empty";
+      if (issue.origin === "string" && issue.minimum === 1) return "expected a non-empty text";
       return `expected ${issue.inclusive === false ? "more than" : "at least"} ${issue.minimum}${unitOf(issue.origin)}`;
     case "too_big":
       return `expected ${issue.inclusive === false ? "less than" : "at most"} ${issue.maximum}${unitOf(issue.origin)}`;
@@ -131,7 +131,7 @@ function kindOf(value: unknown): string {
   if (value === null || value === undefined) return "nothing";
   if (Array.isArray(value)) return "a list";
   if (typeof value === "number" && !Number.isInteger(value))
-    return Number.isFinite(value) ? "a fraction" : "no finite number";
+    return Number.isFinite(value) ? "a fraction" : "a number that is not finite";
   return typeof value === "object" ? "a mapping" : typeof value;
 }
 

@@ -31,7 +31,7 @@ const VARIABLE = "DRAGOMAN_MASTER_KEY";
 const FILE_VARIABLE = "DRAGOMAN_MASTER_KEY_FILE";
 /** The variables from which the keys come; with none of them they are in the data folder. */
 export const MASTER_KEY_VARIABLES: readonly string[] = [VARIABLE, FILE_VARIABLE];
-const CURE = "make one with: openssl rand -base64 32";
+const CURE = "create one with: openssl rand -base64 32";
 
 /**
  * With `mayCreate`, a key file is created when no key is configured and no file exists. Returns null when there is no
@@ -79,7 +79,7 @@ export function addMasterKey(keys: MasterKeys): void {
   const { file } = keys;
   if (file === null)
     throw new Error(
-      `The master key comes from ${VARIABLE}: put a new one before it, divided by a comma, and start every gateway again.`,
+      `The master key comes from ${VARIABLE}: put a new key before the old one, separated by a comma, and restart all gateways.`,
     );
   const beside = `${file}.${randomBytes(6).toString("hex")}`;
   writeKeys(beside, [randomBytes(MASTER_KEY_BYTES), ...keys.read()]);

@@ -50,15 +50,15 @@ export function openSealer(
   };
   const open = (sealed: string, place: string): string => {
     const [, keyId = "", handle = "", text = ""] = SEALED.exec(sealed) ?? [];
-    if (keyId === "") throw new SealError("it is no sealed text of this version");
+    if (keyId === "") throw new SealError("it is not encrypted in the form of this version");
     const key = keyOf(keyId);
     if (key === undefined)
       throw new SealError(
-        `it was sealed with the master key ${keyId}, which is not among ${[...byId.keys()].join(", ")}`,
+        `it was encrypted with the master key ${keyId}, which is not among ${[...byId.keys()].join(", ")}`,
       );
     const bytes = Buffer.from(text, "base64url");
     // Several texts decode to the same bytes; only the one that was written is accepted.
-    if (bytes.toString("base64url") !== text) throw new SealError("it was changed since it was sealed");
+    if (bytes.toString("base64url") !== text) throw new SealError("it was changed after it was encrypted");
     return decrypted(key, bytes, boundTo(keyId, handle, place), keyId);
   };
   return {
@@ -76,9 +76,7 @@ function asked(readAgain: () => readonly Uint8Array[]): readonly Uint8Array[] {
   try {
     return readAgain();
   } catch (error) {
-    throw new SealError(
-      `the master keys cannot be read again: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    throw new SealError(`the master keys cannot be read: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
@@ -110,6 +108,8 @@ function decrypted(key: Uint8Array, bytes: Buffer, bound: Buffer, keyId: string)
   try {
     return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString("utf8");
   } catch {
-    throw new SealError(`it does not open with the master key ${keyId}: it was changed, or moved from another place`);
+    throw new SealError(
+      `it cannot be decrypted with the master key ${keyId}: it was changed, or copied from another place`,
+    );
   }
 }

@@ -35,7 +35,7 @@ const bound = (least: number, max: number, description: string) =>
     .default(least)
     .meta({
       title: "Bound",
-      description: `${description} A request with more gets 400. The bound can be raised; a request that makes use of that delays the calls of all callers.`,
+      description: `${description} A request with more is answered with 400. If the bound is raised, requests that use it can delay the calls of all callers.`,
     });
 
 /** A host name or address without scheme, port or brackets. */
@@ -58,16 +58,16 @@ export const serverSection = z
       .meta({
         title: "Host",
         description:
-          "Address to listen on. The default is reachable from this machine only; `0.0.0.0` or `::` listens on every interface, as a container needs it.",
+          "Address to listen on. The default is reachable only from this machine; `0.0.0.0` or `::` listens on all interfaces, which a container needs.",
         variable: "DRAGOMAN_HOST",
         flag: "--host",
       }),
-    port: z
-      .int()
-      .min(0)
-      .max(65_535)
-      .default(DEFAULT_PORT)
-      .meta({ title: "Port", description: "Port to listen on; 0 takes a free one.", variable: "PORT", flag: "--port" }),
+    port: z.int().min(0).max(65_535).default(DEFAULT_PORT).meta({
+      title: "Port",
+      description: "Port to listen on; 0 selects a free port.",
+      variable: "PORT",
+      flag: "--port",
+    }),
     data: z.string().min(1).max(4096).default(DEFAULT_DATA_FOLDER).meta({
       title: "Data folder",
       description: "Folder of the database. A relative path starts at the working directory.",
@@ -81,7 +81,7 @@ export const serverSection = z
       .meta({
         title: "Database",
         description:
-          'Address of a PostgreSQL database, for several gateways on one; best as `"${file:/run/secrets/database_url}"`, because it holds a password. Not set: SQLite in the data folder. It needs a master key: `DRAGOMAN_MASTER_KEY`.',
+          'Address of a PostgreSQL database, which several gateways can share; best as `"${file:/run/secrets/database_url}"`, because it contains a password. It needs a master key: `DRAGOMAN_MASTER_KEY`. The default is SQLite in the data folder.',
         variable: "DATABASE_URL",
       }),
     upstream_proxy: z
@@ -91,69 +91,69 @@ export const serverSection = z
       .meta({
         title: "Proxy",
         description:
-          "HTTP proxy for every call to a provider, user name and password included where it wants them. Read at the start. Not set: providers are called directly, whatever the environment says.",
+          "HTTP proxy for all calls to providers, with user name and password if it needs them. A change needs a restart. By default providers are called directly, regardless of proxy variables in the environment.",
       }),
-    max_body_bytes: bytes(32 * MIB, 1024, 1024 * MIB, "Largest body of a request; above it the answer is 413."),
+    max_body_bytes: bytes(32 * MIB, 1024, 1024 * MIB, "Largest body of a request; a larger one is answered with 413."),
     max_body_values: bound(
       LEAST_BODY_BOUNDS.maxValues,
       10_000_000,
-      "Texts, numbers, words, arrays and objects that a request holds together.",
+      "Most JSON values in a request: strings, numbers, literals, arrays and objects together.",
     ),
-    max_body_levels: bound(LEAST_BODY_BOUNDS.maxLevels, 512, "Arrays and objects of a request inside one another."),
-    max_messages: bound(LEAST_BODY_BOUNDS.maxMessages, 1_000_000, "Messages of a request."),
-    max_tools: bound(LEAST_BODY_BOUNDS.maxTools, 1_000_000, "Tools of a request."),
+    max_body_levels: bound(LEAST_BODY_BOUNDS.maxLevels, 512, "Deepest nesting of arrays and objects in a request."),
+    max_messages: bound(LEAST_BODY_BOUNDS.maxMessages, 1_000_000, "Most messages in a request."),
+    max_tools: bound(LEAST_BODY_BOUNDS.maxTools, 1_000_000, "Most tools in a request."),
     max_items: bound(
       LEAST_BODY_BOUNDS.maxItems,
       1_000_000,
-      "Items of any other list of a request, the parts of a message among them, and members of any object.",
+      "Most items of any other list in a request, such as the parts of a message, and most members of any object.",
     ),
     max_name_characters: bound(
       LEAST_BODY_BOUNDS.maxNameCharacters,
       65_536,
-      "Characters of the name of a field, a model, a route and the like.",
+      "Longest name of a field, a model, a route and so on, in characters.",
     ),
-    max_number_digits: bound(LEAST_BODY_BOUNDS.maxNumberDigits, 65_536, "Digits of a number."),
-    body_timeout_s: seconds(60, 3600, "The body of a request has to be complete this long after its head."),
+    max_number_digits: bound(LEAST_BODY_BOUNDS.maxNumberDigits, 65_536, "Most digits of a number."),
+    body_timeout_s: seconds(60, 3600, "Time within which the body of a request must arrive after its head."),
     max_concurrent_calls: z
       .int()
       .min(1)
       .max(MAX_CONCURRENT_CALLS)
       .default(10_000)
-      .meta({ title: "Calls", description: "Calls under way at the same time; one more is answered 503." }),
+      .meta({ title: "Calls", description: "Most calls in flight; further calls are answered with 503." }),
     max_concurrent_calls_per_tenant: z.int().min(1).max(MAX_CONCURRENT_CALLS).optional().meta({
       title: "Calls of a tenant",
       description:
-        "Calls of one tenant under way at the same time; one more is answered 503. Not set: four fifths of `max_concurrent_calls` where there are several tenants, so that no tenant takes the places of all others, and all of them where there is one.",
+        "Most calls in flight of one tenant; further calls are answered with 503. The default is four fifths of `max_concurrent_calls` if there are several tenants, so that one tenant cannot block all others.",
     }),
     max_answer_bytes: bytes(
       64 * MIB,
       1024,
       1024 * MIB,
-      "Largest plain answer of a provider that is read, after decompression.",
+      "Largest non-streaming answer of a provider, after decompression.",
     ),
-    max_event_bytes: bytes(16 * MIB, 1024, 256 * MIB, "Longest single event of a provider's stream."),
+    max_event_bytes: bytes(16 * MIB, 1024, 256 * MIB, "Largest single event of a provider's stream."),
     default_timeout_s: seconds(
       600,
       86_400,
-      "Time for a whole call, retries included, when the request has no `timeout`.",
+      "Time limit of a whole call, including retries, if the request sets no `timeout`.",
     ),
-    connect_timeout_s: seconds(10, 600, "Time to connect to a provider."),
+    connect_timeout_s: seconds(10, 600, "Time limit for connecting to a provider."),
     first_byte_timeout_s: seconds(
       600,
       86_400,
-      "Time from the request to a provider to the head of its answer. A model that reasons may be silent for minutes.",
+      "Time limit from sending the request to the provider's response headers. Reasoning models may be silent for minutes.",
     ),
-    between_bytes_timeout_s: seconds(300, 86_400, "Longest silence inside a provider's answer."),
+    between_bytes_timeout_s: seconds(300, 86_400, "Longest pause within a provider's answer."),
     head_hold_s: seconds(
       10,
       10,
-      "A stream's head waits for the first content at most this long, so that an early failure still has its own status.",
+      "How long the response headers of a stream wait for the first content, so that an early failure still gets its own HTTP status.",
     ),
-    keep_alive_s: seconds(15, 60, "A comment goes out on a silent stream this often."),
+    keep_alive_s: seconds(15, 60, "How often a comment is sent on a silent stream."),
     drain_s: seconds(
       30,
       3600,
-      "When the gateway goes down, calls under way have this long to end; those that have not are cut with the error `shutting_down`.",
+      "How long calls in flight may run when the gateway shuts down; the remaining calls end with the error `shutting_down`.",
     ),
     trusted_proxies: z
       .array(z.string().refine(isIpRange, 'expected an address or a range such as "10.0.0.0/8" or "2001:db8::/32"'))
@@ -162,17 +162,17 @@ export const serverSection = z
       .meta({
         title: "Trusted proxies",
         description:
-          "Addresses and ranges of the proxies in front of the gateway. A call that comes from one of them is taken to come from the nearest address in `proxy_header` that is none of them; of all others the header is not looked at. Empty: the address of the connection counts.",
+          "Addresses and ranges of the proxies in front of the gateway. For connections from them, the client's address is the last address in `proxy_header` that is not one of them; from other addresses the header is ignored. If empty, the address of the connection is used.",
       }),
     proxy_header: z.enum(PROXY_HEADERS).default("x-forwarded-for").meta({
-      title: "Header of the proxies",
+      title: "Proxy header",
       description:
-        "The header to which every one of `trusted_proxies` appends the address that it was called from. Only this one is read: a proxy passes the other on as a stranger wrote it.",
+        "The header to which all `trusted_proxies` append the address of their client. Only this header is read, because proxies may pass on others as the client sent them.",
     }),
     stale_snapshot: z.enum(STALE_SNAPSHOT).default("serve").meta({
       title: "Stale snapshot",
       description:
-        "What to do when the database has not been reached for 60 s, so that revoked tokens may be unknown here: `serve` goes on with what is known, and says so in the log every minute; `refuse` answers new calls 503 `stale_snapshot` until the database is back.",
+        "What to do if the database has not been reached for 60 s, so that a revocation of a token may be missed: `serve` continues with the last known configuration and logs a warning every minute; `refuse` answers new calls with 503 `stale_snapshot` until the database is back.",
     }),
   })
   .transform((file) => ({
@@ -215,19 +215,19 @@ export const serverSection = z
   .meta({
     title: "Server",
     description:
-      "Where the gateway listens, and the bounds within which it works. `host`, `port`, `data`, `database_url` and `upstream_proxy` are read at the start; all others take effect when the file is saved.",
+      "Where the gateway listens, and its limits. Changes of `host`, `port`, `data`, `database_url` and `upstream_proxy` need a restart; all others take effect when the file is saved.",
   });
 
 export const logSection = z
   .strictObject({
     level: z.enum(LOG_LEVELS).default("info").meta({
       title: "Level",
-      description: "Least important level that is logged. Read at the start.",
+      description: "Lowest level that is logged. A change needs a restart.",
       variable: "DRAGOMAN_LOG_LEVEL",
     }),
   })
   .prefault({})
-  .meta({ title: "Log", description: "The log, one JSON object a line." });
+  .meta({ title: "Log", description: "The log, with one JSON object per line." });
 
 const isOrigin = (text: string): boolean => text === "*" || (URL.canParse(text) && new URL(text).origin === text);
 
@@ -246,7 +246,7 @@ export const corsSection = z
       .default([])
       .meta({
         title: "Origins",
-        description: 'Origins of web pages that may call the gateway from a browser; `"*"` for every one. Empty: none.',
+        description: 'Origins of web pages that may call the gateway from a browser; `"*"` for all, empty for none.',
       }),
   })
   .prefault({})
@@ -257,7 +257,7 @@ export const opsSection = z
     open: z.boolean().default(false).meta({
       title: "Open",
       description:
-        "Let everybody who reaches the port read `/metrics` and `/readyz?verbose`. Otherwise they answer programs on this machine, operators, and tokens with the permission `ops` only.",
+        "Whether `/metrics` and `/readyz?verbose` are open to all clients. Otherwise only programs on this machine, operators, and tokens with the permission `ops` have access.",
     }),
   })
   .prefault({})

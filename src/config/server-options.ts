@@ -129,7 +129,7 @@ function limitStore(
       line: null,
       column: null,
       path: "limit_store.url",
-      message: "expected the address of a Valkey or Redis, here or in DRAGOMAN_LIMIT_STORE_URL",
+      message: "expected the address of Valkey or Redis, here or in DRAGOMAN_LIMIT_STORE_URL",
     },
   ]);
 }

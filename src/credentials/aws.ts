@@ -28,7 +28,7 @@ export async function chainKeys(profile: string | null, nowMs: number, chain: Aw
     const why = thrown instanceof Error ? thrown.message : String(thrown);
     throw new ExchangeFault(
       "failed",
-      `AWS's chain found no credentials${profile === null ? "" : ` for the profile ${profile}`}: ${why.slice(0, 500)}`,
+      `the AWS credential chain found no credentials${profile === null ? "" : ` for the profile ${profile}`}: ${why.slice(0, 500)}`,
       thrown,
     );
   }

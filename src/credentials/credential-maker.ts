@@ -149,7 +149,10 @@ async function tokenRequest(stored: StoredCredential, nowMs: number): Promise<To
     case "ibm_iam":
       return apiKeyRequest(stored);
     default:
-      throw new GatewayError("internal_error", `A credential of the kind ${stored.kind} is not exchanged.`);
+      throw new GatewayError(
+        "internal_error",
+        `A credential of the kind ${stored.kind} cannot be exchanged for a token.`,
+      );
   }
 }
 
@@ -159,7 +162,7 @@ async function bounded(
   { exchangeTimeoutMs = EXCHANGE_TIMEOUT_MS }: CredentialMakerOptions,
 ): Promise<Issued> {
   const late = (): ExchangeFault =>
-    new ExchangeFault("timeout", `there was no credential within ${exchangeTimeoutMs / 1000} s`);
+    new ExchangeFault("timeout", `no credential was obtained within ${exchangeTimeoutMs / 1000} s`);
   try {
     return await withTimeout(work, exchangeTimeoutMs, late);
   } catch (thrown) {

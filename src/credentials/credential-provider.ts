@@ -91,7 +91,7 @@ function exchangeError(fault: ExchangeFault, stored: StoredCredential, { label }
   const cure = fault.message === GOOGLE_AUTH_MISSING ? ` ${GOOGLE_AUTH_MISSING}.` : "";
   return new GatewayError(
     "upstream_authentication",
-    `${label} cannot be called with the gateway's own credential: no token could be had for it.${cure} The operator finds the reason in the log under the trace id.`,
+    `${label} cannot be called with the gateway's own credential, because no token could be obtained for it.${cure} The reason is in the gateway's log under the trace id.`,
     { detail: fault.message, cause: fault },
   );
 }
@@ -103,12 +103,12 @@ function callersError(fault: ExchangeFault, label: string): GatewayError {
   if (fault.kind === "failed")
     return new GatewayError(
       "upstream_connection",
-      `${label}: no token could be had for the credential of the request: ${fault.message}.`,
+      `${label}: no token could be obtained for the credential of the request: ${fault.message}.`,
       { cause: fault },
     );
   return new GatewayError(
     "credential_rejected",
-    `${label}: no token could be had for the credential of the request: ${fault.message}.`,
+    `${label}: no token could be obtained for the credential of the request: ${fault.message}.`,
     { cause: fault },
   );
 }

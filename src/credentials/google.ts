@@ -49,7 +49,7 @@ function readablePkcs8(pem: string): string {
   if (key.asymmetricKeyType !== "rsa" || bits > MAX_KEY_BITS || bits < 2048)
     throw new ExchangeFault(
       "unusable",
-      `the private_key of the service account is no RSA key of 2048 to ${MAX_KEY_BITS} bits`,
+      `the private_key of the service account is not an RSA key of 2048 to ${MAX_KEY_BITS} bits`,
     );
   return key.export({ type: "pkcs8", format: "pem" });
 }
@@ -86,7 +86,7 @@ function refreshRequest(file: JsonObject, path: string, url: string): TokenReque
   if (typeof client_id !== "string" || typeof client_secret !== "string" || typeof refresh_token !== "string")
     throw new ExchangeFault(
       "unusable",
-      `the file ${path} cannot be used: an authorized_user has client_id, client_secret and refresh_token`,
+      `the file ${path} cannot be used: an authorized_user needs client_id, client_secret and refresh_token`,
     );
   return {
     url,

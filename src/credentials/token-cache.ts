@@ -111,7 +111,7 @@ export function openTokenCache(clock: Clock, max: number): TokenCache {
 export function unlessCancelled<T>(promise: Promise<T>, signal: CancelSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const cancelled = (): void =>
-      reject(signal.reason instanceof Error ? signal.reason : new Error("the wait was ended"));
+      reject(signal.reason instanceof Error ? signal.reason : new Error("the wait was cancelled"));
     if (signal.aborted) return cancelled();
     signal.addEventListener("abort", cancelled);
     promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", cancelled));

@@ -150,7 +150,7 @@ function refusal(status: number, answer: Answer, secrets: readonly string[]): Ex
 function issued(answer: Answer, askedAtMs: number): Issued {
   const token = answer["access_token"];
   if (typeof token !== "string" || !TOKEN.test(token))
-    throw new ExchangeFault("failed", "the token service's answer holds no access_token");
+    throw new ExchangeFault("failed", "the token service's answer has no access_token");
   // Some versions of Entra write the seconds as text.
   const seconds = Number(answer["expires_in"] ?? DEFAULT_LIFE_S);
   const lifeS = seconds > 0 ? Math.min(seconds, MAX_LIFE_S) : DEFAULT_LIFE_S;

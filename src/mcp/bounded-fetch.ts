@@ -74,7 +74,7 @@ export function boundedFetch({
     const body = typeof init.body === "string" ? init.body : "";
     const address = String(url);
     if (new URL(address).origin !== origin)
-      throw new UpstreamFault("connection", "the server names another origin, which is not called");
+      throw new UpstreamFault("connection", "the server refers to another origin, which is not called");
     const pinnedAddress = await pinned?.of(address);
     const own = new Headers(init.headers);
     const longLived = method === "GET" || own.get("mcp-method") === LISTEN;
@@ -173,7 +173,7 @@ function totalCounter(maxBytes: number): Counter {
 }
 
 function meteredCounter(unasked: Meter): Counter {
-  return (bytes) => (unasked.passes(bytes.length) ? null : "the server says more, unasked, than is read");
+  return (bytes) => (unasked.passes(bytes.length) ? null : "the server sends too much unrequested data");
 }
 
 const LF = 10;

@@ -134,7 +134,7 @@ function watch(
   let closed = false;
   const meter = openMeter(world.clock, UNASKED);
   const count = (): void => {
-    if (!meter.passes(1)) opened.cut(new ToolFault("failed", "the server says more, unasked, than is read"));
+    if (!meter.passes(1)) opened.cut(new ToolFault("failed", "the server sends too much unrequested data"));
   };
   const onmessage = (message: object): void => {
     if ("method" in message) count();

@@ -41,7 +41,7 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
     if (!links.makeRoom(server.key))
       throw new GatewayError(
         "tool_server_failed",
-        `Too many tool servers are in use at once; ${server.label} was not asked.`,
+        `Too many tool servers are in use at the same time; ${server.label} was not called.`,
       );
     const tell = linesOf(options, server.label);
     const link = new ServerLink(server, {
@@ -49,8 +49,8 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
       upstream,
       tokens,
       allowPrivateAddresses: () => options.allowPrivateAddresses(),
-      onWords: (line) => tell("info", "a tool server says", line),
-      onFault: (words) => tell("info", "a fault at a tool server", words),
+      onWords: (line) => tell("info", "message from a tool server", line),
+      onFault: (words) => tell("info", "error at a tool server", words),
       count: (what) => (counts[what] += 1),
       tell: (words, detail) => tell("warn", `tool server: ${words}`, detail),
     });

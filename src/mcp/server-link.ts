@@ -168,7 +168,7 @@ export class ServerLink {
       this.#drop(connection);
       if (wasThere !== connection) throw thrown;
       this.#world.count("lost");
-      this.#world.tell("the server knows the session no more: a new one is begun", thrown.message);
+      this.#world.tell("the server does not know the session any more: a new one is started", thrown.message);
       return await ask(await until(this.#connected(), leftMs(), signal), leftMs());
     }
   }
@@ -179,7 +179,7 @@ export class ServerLink {
     const beganMs = clock.monotonic();
     if (beganMs < this.#notBeforeMs)
       return Promise.reject(
-        new ToolFault("failed", "the program ended soon after each start, and is left alone for a while"),
+        new ToolFault("failed", "the program ended soon after each start, and is not started again for a while"),
       );
     const world: ConnectionDependencies = {
       ...this.#world,
@@ -214,7 +214,7 @@ export class ServerLink {
     this.#notBeforeMs = nowMs + pauseMs;
     this.#world.tell(
       "the program has ended",
-      pauseMs === 0 ? "it is started again when it is needed" : `it is left alone for ${pauseMs / 1000} s`,
+      pauseMs === 0 ? "it is started again when it is needed" : `it is not started again for ${pauseMs / 1000} s`,
     );
   }
 
@@ -240,7 +240,7 @@ export class ServerLink {
           connection.page(cursor, { timeoutMs: endsMs - this.#world.clock.monotonic(), signal: never }),
         ),
       );
-      for (const problem of problems.slice(0, 10)) this.#world.tell("a tool is left out", problem);
+      for (const problem of problems.slice(0, 10)) this.#world.tell("a tool is ignored", problem);
       this.#list = { tools, bytes, atMs: this.#world.clock.monotonic() };
       return tools;
     } catch (thrown) {
@@ -254,7 +254,7 @@ export class ServerLink {
 function until<T>(promise: Promise<T>, timeoutMs: number, signal: CancelSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stopped = (): void =>
-      reject(signal.reason instanceof Error ? signal.reason : new Error("the wait was ended"));
+      reject(signal.reason instanceof Error ? signal.reason : new Error("the wait was cancelled"));
     if (signal.aborted) {
       promise.catch(() => undefined);
       return stopped();

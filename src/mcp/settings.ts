@@ -25,95 +25,97 @@ const words = (max: number) => z.string().max(max).regex(WITHOUT_NUL, "expected 
 
 const oauth = z
   .strictObject({
-    token_url: address.meta({ title: "Token URL", description: "Where the token is asked for." }),
+    token_url: address.meta({ title: "Token URL", description: "The token endpoint of the authorization server." }),
     client_id: z
       .string()
       .min(1)
       .max(500)
-      .meta({ title: "Client id", description: "Of the gateway, at that authorization server." }),
+      .meta({ title: "Client id", description: "The gateway's client id at the authorization server." }),
     client_secret: z
       .string()
       .min(1)
       .max(8192)
-      .meta({ title: "Client secret", description: "Sealed, and shown masked." }),
+      .meta({ title: "Client secret", description: "The client secret. It is stored encrypted and shown masked." }),
     client_auth: z.enum(["post", "basic"]).optional().meta({
       title: "Client authentication",
       description:
-        "How id and secret are sent: `post`, in the form, or `basic`, in the header `Authorization`. Not set: post.",
+        "How id and secret are sent: `post` in the form, `basic` in the header `Authorization`. The default is `post`.",
     }),
     scope: z
       .string()
       .min(1)
       .max(2000)
       .optional()
-      .meta({ title: "Scope", description: "Asked for, names with spaces between them." }),
+      .meta({ title: "Scope", description: "Scopes to request, separated by spaces." }),
     audience: z
       .string()
       .min(1)
       .max(2000)
       .optional()
-      .meta({ title: "Audience", description: "Sent as `audience`, where the authorization server wants one." }),
+      .meta({ title: "Audience", description: "The `audience` to send, if the authorization server needs one." }),
   })
   .meta({
     title: "OAuth",
     description:
-      "Client credentials (RFC 6749, 4.4): a token is asked for, kept until shortly before its end, and asked for anew when the server refuses it.",
+      "Client credentials (RFC 6749, 4.4): a token is requested, cached until shortly before it expires, and requested again if the tool server rejects it.",
   });
 
 const shared = {
   enabled: z
     .boolean()
     .optional()
-    .meta({ title: "Enabled", description: "False switches it off, and wider ones of the same name too." }),
-  description: z.string().min(1).max(500).optional().meta({ title: "Description", description: "For people." }),
+    .meta({ title: "Enabled", description: "`false` disables it, and wider ones with the same name too." }),
+  description: z.string().min(1).max(500).optional().meta({ title: "Description", description: "Text for display." }),
   timeout_s: z.number().gt(0).max(600).optional().meta({
     title: "Timeout",
-    description: "Seconds that one call of a tool may take, waiting for its turn included. Not set: 60.",
+    description: "Time limit of one tool call in seconds, including the time it waits for its turn. The default is 60.",
   }),
   max_result_bytes: z.int().min(1024).max(MAX_RESULT_BYTES).optional().meta({
-    title: "Size of a result",
+    title: "Maximum result size",
     description:
-      "Bytes of one result as it is sent; where more comes, the answer is cut off and the call fails. Not set: 1048576.",
+      "Largest result in bytes as sent by the server; a tool call with a larger one fails. The default is 1048576.",
   }),
   max_concurrent: z.int().min(1).max(1000).optional().meta({
-    title: "Calls at once",
-    description: "Calls of its tools that run at the same time in one process; further ones wait. Not set: 16.",
+    title: "Concurrent calls",
+    description: "Most tool calls that run at the same time in one process; further calls wait. The default is 16.",
   }),
   allowed_tools: z
-    .array(z.string().regex(TOOL_NAME, "expected the name of a tool, with * for any text"))
+    .array(z.string().regex(TOOL_NAME, "expected a tool name, with * for any text"))
     .max(1000)
     .optional()
-    .meta({ title: "Tools", description: "Which of its tools may be used, with * for any text. Not set: all." }),
-  role: z
-    .enum(["developer", "maintainer", "admin", "owner"])
-    .optional()
-    .meta({ title: "Role", description: "The least role that may use it. Not set: everybody who may make calls." }),
+    .meta({ title: "Tools", description: "Tools that may be used, with `*` for any text. The default is all." }),
+  role: z.enum(["developer", "maintainer", "admin", "owner"]).optional().meta({
+    title: "Role",
+    description: "The lowest role that may use it. The default is all callers who may make calls.",
+  }),
   require_approval: z.enum(["always", "never"]).optional().meta({
     title: "Approval",
     description:
-      "Whether a call of a tool waits for the client's approval, where the request does not say. Not set: always.",
+      "Whether a tool call waits for the client's approval, if the request does not set it. The default is `always`.",
   }),
 };
 
 const overHttp = {
-  url: address.meta({ title: "URL", description: "Where the server answers." }),
+  url: address.meta({ title: "URL", description: "Address of the server." }),
   headers: z
     .record(
       z
         .string()
         .regex(HEADER_NAME, "expected the name of a header")
-        .refine((name) => !OWN_HEADERS.test(name), "this header is the client's own"),
+        .refine((name) => !OWN_HEADERS.test(name), "this header is set by the MCP client itself"),
       z.string().regex(HEADER_VALUE, "expected printable characters without line breaks"),
     )
     .refine((headers) => Object.keys(headers).length <= MAX_HEADERS, `expected at most ${MAX_HEADERS} headers`)
     .optional()
-    .meta({ title: "Headers", description: "What is sent along, credentials too: they are sealed, and shown masked." }),
+    .meta({
+      title: "Headers",
+      description: "Headers to send, which may contain credentials: they are stored encrypted and shown masked.",
+    }),
   oauth: oauth.optional(),
 };
 
 const HTTP_TRANSPORTS = ["auto", "streamable_http", "sse"] as const;
-const TRANSPORT =
-  "How it is reached: `streamable_http`, `sse` for older servers, or `auto`, which tries one after the other.";
+const TRANSPORT = "The transport: `streamable_http`, `sse` for older servers, or `auto`, which tries both.";
 
 /** The schema of the admin API and the store: a tool server there always has an address. */
 export const toolServerSchema = z
@@ -123,12 +125,12 @@ export const toolServerSchema = z
       .optional()
       .meta({
         title: "Transport",
-        description: `${TRANSPORT} Programs (\`stdio\`) stand in the configuration file alone. Not set: auto.`,
+        description: `${TRANSPORT} Programs (\`stdio\`) can only be configured in the file. The default is \`auto\`.`,
       }),
     ...overHttp,
     ...shared,
   })
-  .meta({ title: "Tool server", description: "A server of tools." });
+  .meta({ title: "Tool server", description: "A tool server (MCP)." });
 
 const STDIO_FIELDS = ["command", "args", "environment", "folder"] as const;
 const HTTP_FIELDS = ["url", "headers", "oauth"] as const;
@@ -143,42 +145,47 @@ const fileToolServerSchema = z
       .optional()
       .meta({
         title: "Transport",
-        description: `${TRANSPORT} \`stdio\`: a program that the gateway starts and speaks with over its input and output. Not set: auto, or stdio where there is a \`command\`.`,
+        description: `${TRANSPORT} \`stdio\` is a program that the gateway starts and talks to over standard input and output. The default is \`stdio\` if \`command\` is set, otherwise \`auto\`.`,
       }),
     command: words(4096)
       .min(1)
       .optional()
-      .meta({ title: "Command", description: "The program, by its name or path. It is started without a shell." }),
-    args: z.array(words(32_768)).max(1000).optional().meta({ title: "Arguments", description: "Of the program." }),
+      .meta({ title: "Command", description: "Name or path of the program. It is started without a shell." }),
+    args: z
+      .array(words(32_768))
+      .max(1000)
+      .optional()
+      .meta({ title: "Arguments", description: "Arguments of the program." }),
     environment: z
       .record(z.string().regex(VARIABLE, "expected the name of a variable"), words(32_768))
       .optional()
       .meta({
         title: "Environment",
-        description: "Variables of the program. Of the gateway's own it gets PATH, HOME and their like, and no other.",
+        description:
+          "Environment variables of the program. Of the gateway's own variables it gets only PATH, HOME and similar ones.",
       }),
     folder: words(4096)
       .min(1)
       .optional()
-      .meta({ title: "Folder", description: "Where the program runs. Not set: where the gateway does." }),
+      .meta({ title: "Folder", description: "Working directory of the program. The default is that of the gateway." }),
     ...shared,
   })
   .superRefine((entry, context) => {
     const program = entry.transport === "stdio" || (entry.transport === undefined && entry.command !== undefined);
     const issue = (path: string, message: string): void => context.addIssue({ code: "custom", path: [path], message });
     if (program && entry.command === undefined)
-      issue("command", "expected the program that is started, as the transport is stdio");
+      issue("command", "expected the program to start, because the transport is stdio");
     if (!program && entry.url === undefined) issue("url", "expected the address of the server, or a command");
     for (const field of program ? HTTP_FIELDS : STDIO_FIELDS)
       if (entry[field] !== undefined)
         issue(
           field,
           program
-            ? "this is for servers behind an address, and this one is a program"
-            : "this is for a program (`transport: stdio`), and this one is behind an address",
+            ? "only for servers with an address; this one is a program"
+            : "only for programs (`transport: stdio`); this server has an address",
         );
   })
-  .meta({ title: "Tool server", description: "A server of tools." });
+  .meta({ title: "Tool server", description: "A tool server (MCP)." });
 
 export type ToolServerDocument = z.output<typeof fileToolServerSchema>;
 
@@ -190,5 +197,6 @@ export const toolServersSection = z
   .prefault({})
   .meta({
     title: "Tool servers",
-    description: "Servers of tools (MCP), by name, for all tenants: the `server_label` of a request. docs/tools.md.",
+    description:
+      "Tool servers (MCP) for all tenants, by name, which is the `server_label` of a request: docs/tools.md.",
   });

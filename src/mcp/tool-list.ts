@@ -34,7 +34,7 @@ export async function readList(page: (cursor: string | undefined) => Promise<unk
     if (pages >= MAX_PAGES) throw new ToolFault("failed", `its list of tools has more than ${MAX_PAGES} pages`);
     const answer = await page(cursor);
     if (!isObject(answer) || !Array.isArray(answer["tools"]))
-      throw new ToolFault("failed", "its list of tools is no list");
+      throw new ToolFault("failed", "its list of tools is not a list");
     const { tools: listed, nextCursor } = answer as { readonly tools: readonly Json[]; readonly nextCursor?: Json };
     for (const one of listed) {
       const read = readTool(one);
@@ -50,7 +50,7 @@ export async function readList(page: (cursor: string | undefined) => Promise<unk
         throw new ToolFault("failed", `it lists more than ${MAX_TOOLS} tools`);
     }
     const next = typeof nextCursor === "string" && nextCursor !== "" ? nextCursor : undefined;
-    if (next !== undefined && next === cursor) throw new ToolFault("failed", "its list of tools goes round");
+    if (next !== undefined && next === cursor) throw new ToolFault("failed", "its list of tools repeats a page");
     cursor = next;
   }
   return { tools: [...tools.values()], problems, bytes };
@@ -58,12 +58,12 @@ export async function readList(page: (cursor: string | undefined) => Promise<unk
 
 /** Returns a message when the tool is invalid. */
 function readTool(listed: Json): { readonly tool: ToolDefinition; readonly bytes: number } | string {
-  if (!isObject(listed)) return "an entry is no tool";
+  if (!isObject(listed)) return "an entry is not a tool";
   const { name, title, description, inputSchema, annotations } = listed;
   if (typeof name !== "string" || name === "" || name.length > MAX_NAME || CONTROL.test(name))
     return `a tool has no name of 1 to ${MAX_NAME} characters`;
   if (!isObject(inputSchema) || inputSchema["type"] !== "object")
-    return `the tool ${name} takes no object: its inputSchema has to be of type object`;
+    return `the inputSchema of the tool ${name} is not of type object`;
   if (isDeeperThan(inputSchema, MAX_SCHEMA_DEPTH))
     return `the inputSchema of the tool ${name} is deeper than ${MAX_SCHEMA_DEPTH} levels`;
   const schemaBytes = JSON.stringify(inputSchema).length;

@@ -13,7 +13,7 @@ const MAX_DEPTH = 100;
 /** Throws ToolFault for an invalid result, and for one that is larger or deeper than allowed. */
 export function readResult(answer: unknown, maxBytes: number): ToolResult {
   if (!isObject(answer) || !Array.isArray(answer["content"] ?? []))
-    throw new ToolFault("failed", "the answer is no result of a tool");
+    throw new ToolFault("failed", "the answer is not a tool result");
   const {
     content = [],
     structuredContent: structured,

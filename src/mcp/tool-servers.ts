@@ -56,5 +56,5 @@ export const noToolServers: ToolServers = {
 };
 
 function notCalled(label: string): GatewayError {
-  return new GatewayError("tool_server_failed", `No tool server is called here; ${label} was not asked.`);
+  return new GatewayError("tool_server_failed", `Tool servers cannot be called here; ${label} was not called.`);
 }

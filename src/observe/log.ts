@@ -70,7 +70,7 @@ export function openLog(options: { readonly level: LogLevel; readonly fileDescri
     if (held > 0)
       logger.warn(
         { calls: held },
-        "more calls came without a token that is known here; they stand in the metrics alone",
+        "further calls without a known token are not logged; they are only counted in metrics",
       );
     const dropped = sink.dropped();
     if (dropped > told) logger.warn({ lines: dropped - told }, "log lines were dropped: their reader is too slow");

@@ -69,7 +69,7 @@ const modelId = z
   .string()
   .regex(
     MODEL_ID,
-    "expected a model's name: printable characters without spaces, `..`, `?`, `#` and a `.` that stands alone",
+    "expected a model's name: printable characters without spaces, `..`, `?`, `#` and a `.` between slashes",
   );
 
 const modelSchema = z.union([

@@ -349,7 +349,7 @@ function leastBadOf<T extends Candidate>(state: State<T>, leg: Stage<T>, nowMs: 
   const why =
     leg.candidates.length === 1
       ? `${explained(state, "")}, although it is not healthy`
-      : explained(state, "least bad: none is healthy, this one is free first");
+      : explained(state, "no target is healthy; this one is available first");
   return begin(state, leg, best, 0, why);
 }
 
@@ -373,7 +373,7 @@ function begin<T extends Candidate>(
 }
 
 function repeat<T extends Candidate>(state: State<T>, tally: Tally<T>, waitMs: number): Step<T> {
-  const why = `repeat ${tally.attempts} of ${tally.leg.retries} after retryable failure`;
+  const why = `retry ${tally.attempts} of ${tally.leg.retries} after a retryable failure`;
   tally.attempts += 1;
   state.attempts += 1;
   state.last = tally;
@@ -403,7 +403,7 @@ function waitFor<T extends Candidate>(state: State<T>, nowMs: number, leftMs: nu
       consider(waitOfRepeat(state, tally, nowMs), tally, tally.leg, tally.candidate);
   waits.sort((a, b) => a.waitMs - b.waitMs);
   for (const { waitMs, tally, leg, candidate } of waits) {
-    if (tally === null) return begin(state, leg, candidate, waitMs, "passed over before, free by then");
+    if (tally === null) return begin(state, leg, candidate, waitMs, "skipped before, available by then");
     if (state.input.health.takeRetry(candidate.upstream, nowMs)) return repeat(state, tally, waitMs);
   }
   if (isTooLate) return giveUp(state, "deadline");
@@ -448,7 +448,7 @@ function beside<T extends Candidate>(
   const choice = chosenIn(state, leg, nowMs);
   if (choice !== null) {
     if (!mayGo(choice.candidate)) return null;
-    const step = begin(state, leg, choice.candidate, 0, `second attempt: ${choice.why}`);
+    const step = begin(state, leg, choice.candidate, 0, `hedge: ${choice.why}`);
     state.last!.failedAtMs = nowMs;
     state.last = last;
     return step;
@@ -456,5 +456,5 @@ function beside<T extends Candidate>(
   if (state.input.health.closedReason(last.candidate.key, last.leg.breaker, nowMs) !== null || !mayGo(last.candidate))
     return null;
   state.attempts += 1;
-  return { kind: "try", candidate: last.candidate, leg: last.leg, waitMs: 0, why: "second attempt at the same target" };
+  return { kind: "try", candidate: last.candidate, leg: last.leg, waitMs: 0, why: "hedge at the same target" };
 }

@@ -33,7 +33,7 @@ export function resolveRoute({ route, model, modelList }: Selection, snapshot: S
   if (asked === null)
     throw new GatewayError(
       "invalid_request",
-      "model or route is required: a model is <provider>:<model_name>, and GET /api/v1/models lists models and routes.",
+      "model or route is required. A model is <provider>:<model_name>; GET /api/v1/models lists models and routes.",
       { param: "model" },
     );
   const same = route === null && isBareName(asked) ? routesFor(snapshot, scope).get(asked) : undefined;
@@ -74,7 +74,7 @@ function isBareName(model: string): boolean {
 function namedRoute(name: string, snapshot: Snapshot, scope: Scope): Route {
   const found = routesFor(snapshot, scope).get(name);
   if (found === undefined)
-    throw new GatewayError("route_not_found", `There is no route ${quoted(name)}.`, { param: "route" });
+    throw new GatewayError("route_not_found", `Unknown route ${quoted(name)}.`, { param: "route" });
   return found;
 }
 
@@ -87,7 +87,7 @@ function withinRoute(route: Route, model: string | null): ResolvedRoute {
   if (asked === undefined)
     throw new GatewayError(
       "model_not_in_route",
-      `The model ${quoted(model)} is no target of the route ${quoted(route.name)}; it has ${route.targets.map((target) => target.name).join(", ")}.`,
+      `The model ${quoted(model)} is not a target of the route ${quoted(route.name)}, which has ${route.targets.map((target) => target.name).join(", ")}.`,
       { param: "model" },
     );
   return { route, asked };
@@ -106,20 +106,18 @@ function inlineRoute(
   if (route !== null && route !== DIRECT_ROUTE)
     throw new GatewayError(
       "invalid_request",
-      "model_list is a route of this call alone; leave route out, or model_list.",
+      "model_list defines the route of this call, so route and model_list cannot be combined; send one of them.",
       { param: "model_list" },
     );
   if (model === null)
-    throw new GatewayError(
-      "invalid_request",
-      "model is required beside model_list: it says which model_name of the list is meant.",
-      { param: "model" },
-    );
+    throw new GatewayError("invalid_request", "model is required with model_list: the model_name of the list to use.", {
+      param: "model",
+    });
   const entries = list
     .filter((entry) => entry.modelName === model)
     .toSorted((a, b) => a.order - b.order || b.weight - a.weight);
   if (entries.length === 0)
-    throw new GatewayError("model_not_found", `No entry of model_list has the model_name ${quoted(model)}.`, {
+    throw new GatewayError("model_not_found", `model_list has no entry with the model_name ${quoted(model)}.`, {
       param: "model",
     });
   const targets = entries.map((entry, place): RouteTarget => ({
@@ -154,7 +152,7 @@ export function splitModel(
   if (!MODEL_ID.test(model))
     throw new GatewayError(
       "invalid_request",
-      "A model name is at most 256 printable ASCII characters without spaces, '..', '?', '#' and a '.' that stands alone.",
+      "A model name must be at most 256 printable ASCII characters without spaces, '..', '?', '#' and a '.' between slashes.",
       { param },
     );
   return { name: `${providerId}:${model}`, providerId, model };

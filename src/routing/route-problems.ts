@@ -30,7 +30,7 @@ export function routeProblems(
   const ofTenants = [...tenants.values()].flatMap(({ routes }) => Object.keys(routes));
   return [
     ...(providers.has("route")
-      ? [{ path: ["providers", "route"], message: "this id is reserved: `route:` stands before the name of a route" }]
+      ? [{ path: ["providers", "route"], message: "this id is reserved: `route:` is the prefix of route names" }]
       : []),
     ...scopeProblems([], [global], [], providers),
     ...[...tenants].flatMap(([id, scope]) => scopeProblems(["tenants", id], [scope, global], [], providers)),
@@ -104,7 +104,7 @@ function dropProblems({ params = {}, drop = [] }: Exclude<TargetEntry, string>, 
   return drop.flatMap((name, index): readonly RouteProblem[] =>
     params[name] === undefined
       ? []
-      : [{ path: [...at, index], message: "the target's `params` set this parameter, and `drop` would drop it again" }],
+      : [{ path: [...at, index], message: "the target's `params` set this parameter, but `drop` would remove it" }],
   );
 }
 
@@ -121,7 +121,7 @@ function settingProblems(entry: RouteDefaults, base: Path, known: Known): readon
         ? [{ path: [...base, "context_window_fallbacks", from], message: "this is a fallback to itself" }]
         : []),
     ]),
-    ...(twice ? [{ path: [...base, "sticky"], message: "this is said twice: here and in strategy.sticky" }] : []),
+    ...(twice ? [{ path: [...base, "sticky"], message: "this is set twice: here and in strategy.sticky" }] : []),
   ];
 }
 
@@ -175,7 +175,7 @@ function modelProblems(name: string, at: Path, { providers }: Known, otherForm =
         {
           path: at,
           message:
-            "expected a model's name after the provider: printable characters without spaces, `..`, `?`, `#` and a `.` that stands alone",
+            "expected a model's name after the provider: printable characters without spaces, `..`, `?`, `#` and a `.` between slashes",
         },
       ];
 }
@@ -189,7 +189,7 @@ function paramProblems(params: Readonly<Record<string, unknown>>, base: Path): r
     const path = [...base, name];
     const field = FIELDS.get(name);
     if (field?.class === "gateway" || OF_THE_CALLER.has(name))
-      return [{ path, message: "a route cannot set this field: only parameters of a model can stand here" }];
+      return [{ path, message: "a route cannot set this field: only parameters of a model are allowed here" }];
     if (!isFiniteThroughout(value)) return [{ path, message: "expected a finite number" }];
     const expected = field === undefined ? null : expectation(() => field.check(value as Json, name));
     return expected === null ? [] : [{ path, message: expected }];
@@ -209,7 +209,7 @@ function expectation(check: () => void): string | null {
   } catch (thrown) {
     if (!(thrown instanceof GatewayError)) throw thrown;
     const [, expected] = /must be (.*?); got /s.exec(thrown.message) ?? [];
-    return expected === undefined ? "this value is not valid here" : `expected ${expected}`;
+    return expected === undefined ? "this value is not allowed here" : `expected ${expected}`;
   }
 }
 

@@ -31,16 +31,16 @@ const sticky = z
         .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/, "expected the name of a header")
         .refine(
           (name) => !UNFIT_HEADERS.test(name),
-          "this header may hold a secret, which is no key to tell callers apart by",
+          "this header may contain a secret and cannot be used to distinguish callers",
         )
-        .meta({ title: "Header", description: "Name of a header of the client's request." }),
+        .meta({ title: "Header", description: "Name of a header in the client's request." }),
     }),
   ])
   .optional()
   .meta({
     title: "Sticky",
     description:
-      "What keeps calls at one target while that is healthy: `user` (the request's field), `prompt` (the first part of the conversation, so that a provider's prompt cache hits), or a header of the client. `false`: nothing, where a wider scope says otherwise.",
+      "What keeps related calls at one target while it is healthy: `user` (the request's field), `prompt` (the beginning of the conversation, for the provider's prompt cache), or a header of the client. `false` overrides a wider scope.",
   });
 
 /** The caller decides the form of the answer, messages refer to tools, and the deployment selects the model. */
@@ -60,30 +60,30 @@ const target = z.union([
       }),
       weight: z.number().gt(0).max(1_000_000).default(1).meta({
         title: "Weight",
-        description: "Share of the calls among targets of the same order, for the strategy `weighted`.",
+        description: "Share of calls among targets of the same order, for the strategy `weighted`.",
       }),
       order: z
         .int()
         .min(0)
         .max(1000)
         .default(0)
-        .meta({ title: "Order", description: "Targets with a lower one are tried first, whatever the strategy." }),
+        .meta({ title: "Order", description: "Targets with a lower order are attempted first, with any strategy." }),
       params: params.optional().meta({
         title: "Parameters",
         description:
-          "Parameters of a request that this target gets where the request does not say them itself. What is no common parameter goes into the provider's body.",
+          "Parameters for this target if the request does not set them. Fields that are not common parameters are passed to the provider.",
       }),
       drop: z.array(z.enum(DROPPABLE_PARAMETERS)).optional().meta({
         title: "Dropped parameters",
         description:
-          "Common parameters that this target never gets, also where a request sends them: they are left out, and named in `x-gateway-dropped-params`. For models that take a parameter's default only, such as `temperature`.",
+          "Common parameters that are never sent to this target: they are removed from requests and named in `x-gateway-dropped-params`. Use it for models that accept only a parameter's default, such as `temperature`.",
       }),
       max_concurrency: z.int().min(1).max(65_535).optional().meta({
         title: "Calls",
-        description: "Calls at this target at the same time; further ones wait in the `queue`.",
+        description: "Most calls in flight at this target; further calls wait in the `queue`.",
       }),
     })
-    .meta({ title: "Target", description: "A model with how it is used here." }),
+    .meta({ title: "Target", description: "A model and how it is used in this route." }),
 ]);
 
 /** `model` or `route`, with further parameters. */
@@ -97,12 +97,12 @@ const fallback = z.union([
         .min(1)
         .max(64)
         .optional()
-        .meta({ title: "Route", description: "Name of a route, in place of `model`." }),
+        .meta({ title: "Route", description: "Name of a route, instead of `model`." }),
     })
     .catchall(z.unknown())
     .meta({
       title: "Fallback",
-      description: "A model or a route; the other keys are parameters that go before the request's own.",
+      description: "A model or a route; the other keys are parameters that override the request's.",
     }),
 ]);
 const fallbackList = (title: string, description: string) =>
@@ -120,65 +120,67 @@ const ROUTE_SHAPE = {
     .meta({
       title: "Strategy",
       description:
-        "How the first target is chosen among those of the lowest order: `priority` (as they stand), `weighted`, `least_latency` (time to the first content), `least_cost` (for this very request), `least_busy`. By default `priority`.",
+        "How the first target is chosen among those of the lowest order: `priority` (the listed order), `weighted`, `least_latency` (time to the first content), `least_cost` (for this request), `least_busy`. The default is `priority`.",
     }),
   sticky,
   retries: z.int().min(0).max(10).optional().meta({
     title: "Retries",
     description:
-      "Further attempts at the same target after a failure that may pass, when the request has no `num_retries`. By default 1.",
+      "Retries at the same target after a retryable failure, if the request sets no `num_retries`. The default is 1.",
   }),
   timeouts: z
     .strictObject({
-      connect_ms: milliseconds("To connect."),
-      first_byte_ms: milliseconds("From sending the request to the head of the answer."),
+      connect_ms: milliseconds("Time limit for connecting."),
+      first_byte_ms: milliseconds("Time limit from sending the request to the response headers."),
       first_token_ms: milliseconds(
-        "From sending the request to the first content of a stream. A plain answer is bounded by `first_byte_ms`: its head comes when it is whole.",
+        "Time limit from sending the request to the first content of a stream. For a non-streaming answer `first_byte_ms` applies, because its headers arrive when it is complete.",
       ),
-      between_chunks_ms: milliseconds("Longest silence inside an answer."),
-      total_ms: milliseconds("The whole call, retries and fallbacks included, when the request has no `timeout`."),
+      between_chunks_ms: milliseconds("Longest pause within an answer."),
+      total_ms: milliseconds(
+        "Time limit of the whole call, including retries and fallbacks, if the request sets no `timeout`.",
+      ),
     })
     .optional()
     .meta({
       title: "Timeouts",
       description:
-        "Time limits of this route; each that is not set is taken from the next wider scope, at last from `server`.",
+        "Time limits of this route. The default of each is the value of the next wider scope, finally of `server`.",
     }),
   fallbacks: fallbackList(
     "Fallbacks",
-    "What is tried in order when the attempts at the targets are spent. The request's own `fallbacks` go before them.",
+    "Attempted in order after the attempts at the targets have failed. The request's own `fallbacks` come first.",
   ),
   context_window_fallbacks: z.record(z.string().min(1).max(400), model).optional().meta({
     title: "Context window fallbacks",
     description:
-      "For a model, with or without its provider, the model that is used when the conversation is too long for it.",
+      "Maps a model, with or without its provider, to the model to use if the conversation is too long for it.",
   }),
   content_policy_fallbacks: fallbackList(
     "Content policy fallbacks",
-    "What is tried in order when a provider has refused the content.",
+    "Attempted in order after a provider has refused the content.",
   ),
   breaker: z
     .strictObject({
       failures: z.int().min(1).max(10_000).optional().meta({
         title: "Failures",
         description:
-          "A target is left alone after so many failures within the window that are its provider's fault. By default 5.",
+          "Failures within the window, caused by the provider, after which the breaker opens. The default is 5.",
       }),
       ratio: z.number().gt(0).max(1).optional().meta({
         title: "Ratio",
-        description: "They also have to be this share of all its calls within the window. By default 0.5.",
+        description: "Share of the target's calls within the window that must also have failed. The default is 0.5.",
       }),
-      window_ms: milliseconds("The window. By default 30000."),
+      window_ms: milliseconds("Length of the window. The default is 30000."),
       open_ms: milliseconds(
-        "How long the target is left alone before one call probes it; doubles with each probe that fails, up to ten times. By default 10000.",
+        "How long the breaker stays open before one call probes the target; it doubles with each failed probe, up to ten times the value. The default is 10000.",
       ),
     })
     .optional()
-    .meta({ title: "Circuit breaker", description: "When a target that fails is left alone." }),
+    .meta({ title: "Circuit breaker", description: "When a failing target is skipped for a while." }),
   on_exhausted: z.enum(["error", "least_bad"]).optional().meta({
     title: "On exhausted",
     description:
-      "When no target is healthy: `least_bad` tries the one that is free first, `error` answers 503 `no_target_available`. By default `least_bad`.",
+      "If no target is healthy, `least_bad` attempts the one that is available first, `error` answers 503 `no_target_available`. The default is `least_bad`.",
   }),
   hedge: z
     .union([
@@ -187,40 +189,45 @@ const ROUTE_SHAPE = {
         after: z
           .union([z.enum(["p95"]), z.int().min(1).max(DAY_MS)])
           .optional()
-          .meta({ title: "After", description: "Milliseconds, or `p95` of the target's own times. By default `p95`." }),
+          .meta({
+            title: "After",
+            description:
+              "Delay before the second attempt in milliseconds, or `p95` of the target's times. The default is `p95`.",
+          }),
         max_extra: z
           .number()
           .min(0)
           .max(1)
           .optional()
-          .meta({ title: "Share", description: "Share of the calls that may have a second attempt. By default 0.05." }),
+          .meta({ title: "Share", description: "Largest share of calls with a second attempt. The default is 0.05." }),
       }),
     ])
     .optional()
     .meta({
       title: "Hedge",
       description:
-        "A second attempt at another target when the first content is late; the first to answer wins. It costs what both cost. Off by default; `false` turns off what a wider scope says.",
+        "A second attempt at another target if the first content is late; the faster one is used, and both are charged. Off by default; `false` overrides a wider scope.",
     }),
   queue: z
     .strictObject({
-      max: z
-        .int()
-        .min(0)
-        .max(100_000)
-        .optional()
-        .meta({ title: "Calls", description: "Calls that wait; one more is answered 503. By default 64." }),
-      timeout_ms: milliseconds("How long one waits at most. By default 5000."),
+      max: z.int().min(0).max(100_000).optional().meta({
+        title: "Calls",
+        description: "Most waiting calls; further calls are answered with 503. The default is 64.",
+      }),
+      timeout_ms: milliseconds("Longest wait of a call. The default is 5000."),
     })
     .optional()
-    .meta({ title: "Queue", description: "Where calls wait when a target has as many as its `max_concurrency`." }),
+    .meta({
+      title: "Queue",
+      description: "The queue in which calls wait while a target has reached its `max_concurrency`.",
+    }),
   drop_params: z.boolean().optional().meta({
     title: "Drop parameters",
-    description: "As in `settings`; goes before project, tenant and global settings.",
+    description: "As in `settings`; takes precedence over project, tenant and global settings.",
   }),
   disable_stop_sequence_limit: z.boolean().optional().meta({
     title: "No limit on stop sequences",
-    description: "As in `settings`; goes before project, tenant and global settings.",
+    description: "As in `settings`; takes precedence over project, tenant and global settings.",
   }),
 };
 
@@ -228,7 +235,7 @@ const ROUTE_NAME_WORDS = "expected a name of 1 to 64 letters, digits, dashes, do
 export const routeName = z
   .string()
   .regex(ROUTE_NAME, ROUTE_NAME_WORDS)
-  .refine((name) => name !== DIRECT_ROUTE, "this name is reserved: it stands for calls without a route");
+  .refine((name) => name !== DIRECT_ROUTE, "this name is reserved for calls without a route");
 export const routeSchema = z
   .strictObject({
     targets: z.array(target).min(1).max(MAX_ENTRIES).meta({
@@ -252,7 +259,7 @@ export const routesSection = z
 export const routeDefaultsSection = z.strictObject(ROUTE_SHAPE).prefault({}).meta({
   title: "Route defaults",
   description:
-    "What a route does not say itself. The nearest scope decides: the route, then `route_defaults` of the project, of the tenant, and these.",
+    "Defaults for routes. The first value set in this order is used: the route, `route_defaults` of the project, of the tenant, and these.",
 });
 
 export type RouteEntries = z.output<typeof routesSection>;

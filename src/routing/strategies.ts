@@ -32,7 +32,7 @@ type Chooser = <T extends Choosable>(choosing: Choosing<T>) => Choice<T> | null;
 /** A measurement older than this may be outdated. */
 const STALE_MS = 10_000;
 /**
- * With this probability, the slower of two targets is measured anew when its measurement is outdated. It is half of the
+ * With this probability, the slower of two targets is measured again when its measurement is outdated. It is half of the
  * share of calls that may ever go to a slow target.
  */
 const REMEASURE_CHANCE = 0.025;
@@ -106,7 +106,7 @@ function chooseFaster<T extends Choosable>({
   }
   if (one === null) return null;
   return other === null
-    ? { candidate: one, why: "the only free one" }
+    ? { candidate: one, why: "the only available target" }
     : fasterOf(one, other, { random, health, nowMs });
 }
 
@@ -127,14 +127,14 @@ function fasterOf<T extends Choosable>(
   if (oneMs === null)
     return health.inFlight(one.key) === 0
       ? { candidate: one, why: "not measured yet" }
-      : { candidate: other, why: `${shown(otherMs)} against one not measured yet` };
+      : { candidate: other, why: `${shown(otherMs)} against a target not measured yet` };
   if (otherMs === null)
     return health.inFlight(other.key) === 0
       ? { candidate: other, why: "not measured yet" }
-      : { candidate: one, why: `${shown(oneMs)} against one not measured yet` };
+      : { candidate: one, why: `${shown(oneMs)} against a target not measured yet` };
   const [faster, slower] = oneMs <= otherMs ? [one, other] : [other, one];
   if ((health.latencyAgeMs(slower.key, nowMs) ?? 0) >= STALE_MS && random() < REMEASURE_CHANCE)
-    return { candidate: slower, why: "measured anew" };
+    return { candidate: slower, why: "measured again" };
   return { candidate: faster, why: `${shown(Math.min(oneMs, otherMs))} against ${shown(Math.max(oneMs, otherMs))}` };
 }
 
@@ -175,7 +175,7 @@ function chooseIdlest<T extends Choosable>({ candidates, isFree, random, health 
     best = each;
     bestLoad = load;
   }
-  return best === null ? null : { candidate: best, why: `least busy: ${health.inFlight(best.key)} under way` };
+  return best === null ? null : { candidate: best, why: `least busy: ${health.inFlight(best.key)} in flight` };
 }
 
 function chooseSticky<T extends Choosable>({ candidates, isFree }: Choosing<T>, stickyKey: string): Choice<T> | null {

@@ -158,7 +158,7 @@ export function storedProblems(
     Partial<Pick<Contents, "unreadable">>,
 ): readonly string[] {
   const unreadable = [...(input.unreadable ?? [])].map(
-    ([name, why]) => `the ${name.replace(" ", " with the id ")} in the database is left out: ${why}`,
+    ([name, why]) => `the ${name.replace(" ", " with the id ")} in the database is ignored: ${why}`,
   );
   return [...unreadable, ...joinedOf(input, input.remember ?? openMemoizer()).problems];
 }
@@ -253,7 +253,7 @@ export function configurationNotices({
     const there = new Set(known.map(({ id }) => id));
     return [...ids]
       .filter((id) => !there.has(id))
-      .map((id) => `${section}.${id} has settings in the file, and the database has no such ${section.slice(0, -1)}`);
+      .map((id) => `${section}.${id} has settings in the file, but the database has no such ${section.slice(0, -1)}`);
   };
   const { providers, notices } = compileProviders(configuration.providers, families, environment);
   return [
@@ -280,7 +280,7 @@ function deadTargets(configuration: Configuration, providers: Snapshot["provider
       ]);
       return [...models]
         .filter((model) => providers.get(splitName(model)?.providerId ?? "")?.enabled === false)
-        .map((model) => `${place}routes.${name} names ${model}, whose provider is not enabled`);
+        .map((model) => `${place}routes.${name} uses ${model}, but its provider is not enabled`);
     }),
   );
 }

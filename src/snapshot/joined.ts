@@ -257,7 +257,7 @@ function usableInScope(
     for (const { name, tenantId, projectId } of usable)
       if (without.has(name!))
         problems.push(
-          `the stored route ${name} of ${projectId === null ? `the tenant ${tenantId}` : `the project ${projectId}`} is left out: ${without.get(name!)!}`,
+          `the stored route ${name} of ${projectId === null ? `the tenant ${tenantId}` : `the project ${projectId}`} is ignored: ${without.get(name!)!}`,
         );
     usable = usable.filter(({ name }) => !without.has(name!));
   }
@@ -273,7 +273,7 @@ function takeAlong(without: Map<string, string>, routes: Stock, isElsewhere: (na
     if (isElsewhere(gone)) continue;
     for (const { name } of leadingTo.get(gone) ?? [])
       if (!without.has(name) && !isElsewhere(name))
-        without.set(name, `it falls back to the route ${gone}, which is left out`);
+        without.set(name, `it falls back to the route ${gone}, which is ignored`);
   }
 }
 

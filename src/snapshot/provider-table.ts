@@ -143,7 +143,7 @@ function entryCredentials(
     // The variable belongs to the account whose id is the family's; another account has its own.
     if (entry.baseUrl === null)
       notices.push(
-        `${place} has no ${keys.join(" or ")}; an id of one's own does not take ${variable ?? "the environment's"} by itself`,
+        `${place} has no ${keys.join(" or ")}; ${variable ?? "the environment's credential"} is not used automatically for a provider with another id`,
       );
     return [];
   }
@@ -155,16 +155,16 @@ function entryCredentials(
   }
   if (entry.tokenUrl !== null)
     notices.push(
-      `${place}: the credential of the environment does not go to the token_url of the file; write it beside token_url`,
+      `${place}: the credential of the environment is not sent to the token_url of the file; set the credential in the file, next to token_url`,
     );
   else if (isOwnAddress(entry.baseUrl, family)) return [found.value];
   else if (found.value.kind === "key")
     notices.push(
-      `${place}: the key of the environment is for ${family.label}'s own address and does not go to another; write api_key: "\${${variable}}" to send it there`,
+      `${place}: the key of the environment is only sent to ${family.label}'s default address; set api_key: "\${${variable}}" to send it to this one`,
     );
   else
     notices.push(
-      `${place}: the credential of the environment is for ${family.label}'s own address and does not go to another; write it in the file to send it there`,
+      `${place}: the credential of the environment is only sent to ${family.label}'s default address; set it in the file to send it to this one`,
     );
   return [];
 }

@@ -31,17 +31,17 @@ const scopesSection = (title: string, noun: "tenant" | "project") =>
           settings: scopeSettingsSection(noun),
           routes: routesSection.meta({
             title: "Routes",
-            description: `Routes of this ${noun}, as in \`routes\`. They go before wider ones of the same name.`,
+            description: `Routes of this ${noun}, as in \`routes\`. They take precedence over wider ones with the same name.`,
             like: "routes",
           }),
           route_defaults: routeDefaultsSection.meta({
             title: "Route defaults",
-            description: `As in \`route_defaults\`, for every route that is used by this ${noun}.`,
+            description: `As in \`route_defaults\`, for all routes that this ${noun} uses.`,
             like: "route_defaults",
           }),
           prices: pricesSection.meta({
             title: "Prices",
-            description: `Prices of this ${noun}, as in \`prices\`. They go before wider ones.`,
+            description: `Prices of this ${noun}, as in \`prices\`. They take precedence over wider ones.`,
             like: "prices",
           }),
           limits: limitsSection.meta({
@@ -56,17 +56,17 @@ const scopesSection = (title: string, noun: "tenant" | "project") =>
           }),
           policies: policiesSection.meta({
             title: "Policies",
-            description: `Policies of this ${noun}, as in \`policies\`. They are asked after wider ones.`,
+            description: `Policies of this ${noun}, as in \`policies\`. They are evaluated after wider ones.`,
             like: "policies",
           }),
           webhooks: webhooksSection.meta({
             title: "Webhooks",
-            description: `Webhooks of this ${noun}, as in \`webhooks\`. They get the events of this ${noun} alone.`,
+            description: `Webhooks of this ${noun}, as in \`webhooks\`. They get only the events of this ${noun}.`,
             like: "webhooks",
           }),
           tool_servers: toolServersSection.meta({
             title: "Tool servers",
-            description: `Tool servers of this ${noun}, as in \`tool_servers\`. They go before wider ones of the same name.`,
+            description: `Tool servers of this ${noun}, as in \`tool_servers\`. They take precedence over wider ones with the same name.`,
             like: "tool_servers",
           }),
         })
@@ -84,7 +84,7 @@ const scopesSection = (title: string, noun: "tenant" | "project") =>
     .prefault({})
     .meta({
       title,
-      description: `Settings, routes, prices, limits, budgets, policies, webhooks and tool servers of single ${title.toLowerCase()}, by id. They narrow or widen what the file says for all; the ${title.toLowerCase()} themselves are kept in the database.`,
+      description: `Settings, routes, prices, limits, budgets, policies, webhooks and tool servers of single ${title.toLowerCase()}, by id. They add to or override what the file sets for all; the ${title.toLowerCase()} themselves are stored in the database.`,
     });
 
 export const tenantsSection = scopesSection("Tenants", "tenant");

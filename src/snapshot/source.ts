@@ -173,7 +173,7 @@ class FollowingSource implements SnapshotSource {
 
   refusal(): string | null {
     if (this.#configuration.server.staleSnapshot === "serve" || this.#unreachedMs() < STALE_MS) return null;
-    return `The gateway has not reached its database for ${Math.round(this.#unreachedMs() / 1000)} s and takes no calls until it has.`;
+    return `The gateway has not reached its database for ${Math.round(this.#unreachedMs() / 1000)} s and accepts no calls until it is back.`;
   }
 
   storeStanding(): { readonly unreachedMs: number; readonly problems: readonly string[] } {
@@ -218,8 +218,8 @@ class FollowingSource implements SnapshotSource {
     this.#staleToldMs = nowMs;
     const what =
       this.#configuration.server.staleSnapshot === "refuse"
-        ? "new calls are refused until it is"
-        : "calls go on with what is known here, so that a token that was revoked meanwhile still works";
+        ? "new calls are refused until it is back"
+        : "calls continue with the last known configuration, so tokens revoked since then still work";
     this.#options.onProblem({
       source: "store",
       message: `the database has not been reached for ${Math.round(this.#unreachedMs() / 1000)} s; ${what} (server.stale_snapshot)`,
@@ -306,7 +306,7 @@ class FollowingSource implements SnapshotSource {
       const why = thrown instanceof Error ? thrown.message : String(thrown);
       this.#options.onProblem({
         source: "listener",
-        message: `the new configuration is in use, but a part of the gateway failed while it took it over: ${why}`,
+        message: `the new configuration is in use, but a part of the gateway failed to apply it: ${why}`,
         cause: thrown,
       });
     }
@@ -335,6 +335,6 @@ class FollowingSource implements SnapshotSource {
   #report(source: "file" | "store", thrown: unknown): void {
     if (this.#closed) return;
     const why = thrown instanceof Error ? thrown.message : String(thrown);
-    this.#options.onProblem({ source, message: `${why}\nwhat was in use before stays in use`, cause: thrown });
+    this.#options.onProblem({ source, message: `${why}\nthe previous configuration stays in use`, cause: thrown });
   }
 }

@@ -117,7 +117,7 @@ function unlessThrown<T>(
       return reading;
     } catch (thrown) {
       return {
-        problem: `it cannot be used: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
+        problem: `it is invalid: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
         ...instead(resource),
       };
     }
@@ -178,7 +178,7 @@ function readingOf(resource: OpenedResource, read: Read<unknown>): Known {
       ? { one: configured(resource, reading.value), problem: null }
       : {
           one: reading.instead === null ? null : configured(resource, reading.instead),
-          problem: `${reading.instead === null ? "is left out" : (reading.does ?? "is switched off")}: ${reading.problem}`,
+          problem: `${reading.instead === null ? "is ignored" : (reading.does ?? "is disabled")}: ${reading.problem}`,
         };
   readings.set(resource, made);
   return made;
@@ -217,7 +217,7 @@ function readPolicy(resource: OpenedResource): Reading<PolicyDocument> {
 function unreadable({ document }: OpenedResource): { readonly instead: PolicyDocument; readonly does: string } {
   return {
     instead: unreadablePolicy(document["mode"] === "audit" ? "audit" : "enforce"),
-    does: "denies every call that it may be for",
+    does: "denies all calls to which it may apply",
   };
 }
 
@@ -229,7 +229,7 @@ function readSettings(resource: OpenedResource): Reading<ScopeSettings> {
   const reading = bySchema(scopeSettings.transform(toScopeSettings))(resource);
   if ("value" in reading) return reading;
   const models = stillNamed(resource.document);
-  const does = `is left out, nothing of what is said is kept there${models === undefined ? "" : models.length === 0 ? ", and no model is enabled" : ", and only the models that it names are enabled"}`;
+  const does = `is ignored, no content of its calls is kept${models === undefined ? "" : models.length === 0 ? ", and no model is enabled" : ", and only the models that it names are enabled"}`;
   return {
     ...reading,
     instead: toScopeSettings({ content_log: { enabled: false }, ...(models !== undefined && { models: [...models] }) }),
@@ -331,7 +331,7 @@ function providerReader(families: readonly ProviderFamily[]): (resource: OpenedR
     if (!operators && settings.credentials.some(lentByMachine))
       return {
         problem:
-          "it uses an identity or a file of the gateway's machine, which only an operator of the gateway may lend",
+          "it uses an identity or a file of the gateway's machine, which only an operator of the gateway may use",
         instead: off,
       };
     // A provider that runs inside the gateway calls no address. Even a vendor's own address may lead into the

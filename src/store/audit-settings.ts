@@ -24,16 +24,16 @@ export const auditSection = z
   .strictObject({
     keep_days: days(
       FOREVER,
-      "How long rows of the audit log are kept that say what was done; `forever` removes none. Versions, and the way back to them, stay in any case.",
+      "How long rows about changes are kept in the audit log; `forever` keeps all. Versions of the configuration are always kept, so that they can be restored.",
     ),
     keep_refused_days: days(
       DEFAULT_REFUSED_DAYS,
-      "How long rows are kept that say what was refused, never longer than the others.",
+      "How long rows about refused attempts are kept, but never longer than the others.",
     ),
   })
   .transform((file): AuditSettings => ({ keepDays: file.keep_days, keepRefusedDays: file.keep_refused_days }))
   .prefault({})
-  .meta({ title: "Audit log", description: "How long the audit log is kept. Read at the start." });
+  .meta({ title: "Audit log", description: "How long the audit log is kept. A change needs a restart." });
 
 /** Removes rows that are too old. Returns how many were removed. */
 export async function pruneAudit(

@@ -191,7 +191,7 @@ class ConnectionTurns {
         reject(
           new StoreError(
             "busy",
-            `The database connection was not given back for ${TURN_TIMEOUT_MS} ms. A query that uses the outer db inside a transaction waits for itself: every query in there has to use the transaction. A transaction that waits for anything but the database does this too.`,
+            `The database connection was not released for ${TURN_TIMEOUT_MS} ms. Inside a transaction all queries must use the transaction, and it must not wait for anything but the database.`,
           ),
         );
       }, TURN_TIMEOUT_MS);

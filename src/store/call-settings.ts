@@ -27,11 +27,11 @@ export const callsSection = z
   .strictObject({
     keep_days: days(
       DEFAULT_DAYS,
-      "How long single calls are kept; `forever` removes none. Sums by hour, from which usage reports and budgets are made, stay in any case.",
+      "How long single calls are kept; `forever` keeps all. Hourly sums, from which usage reports and budgets are made, are always kept.",
     ),
     keep_details_days: days(
       DEFAULT_DETAILS_DAYS,
-      "How long the whole record of a call is kept, never longer than the call.",
+      "How long the full record of a call is kept, but never longer than the call.",
     ),
   })
   .transform((file): CallSettings => ({
@@ -39,7 +39,7 @@ export const callsSection = z
     keepDetailsDays: daysOrNull(file.keep_details_days),
   }))
   .prefault({})
-  .meta({ title: "Calls", description: "What is kept of calls in the database. Read at the start." });
+  .meta({ title: "Calls", description: "How long calls are kept in the database. A change needs a restart." });
 
 const daysOrNull = (given: number | "forever"): number | null => (given === "forever" ? null : given);
 

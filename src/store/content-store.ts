@@ -73,7 +73,7 @@ export function openContentStore({ calls, sealer, now }: ContentStoreOptions): C
     } catch (error) {
       throw new StoreError(
         "sealed",
-        `What the tenant ${tenantId} keeps of its calls cannot be opened: ${error instanceof Error ? error.message : String(error)}.`,
+        `The content of calls that the tenant ${tenantId} keeps cannot be decrypted: ${error instanceof Error ? error.message : String(error)}.`,
         error,
       );
     }
@@ -136,7 +136,7 @@ function encrypted(key: Buffer, text: Uint8Array, bound: Buffer): Uint8Array {
 function decrypted(key: Buffer, body: Uint8Array, bound: Buffer): Buffer {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   try {
-    if (bytes[0] !== FORMAT) throw new Error("it is of a later version");
+    if (bytes[0] !== FORMAT) throw new Error("it was written by a later version");
     const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(1, 1 + NONCE_BYTES))
       .setAAD(bound)
       .setAuthTag(bytes.subarray(-TAG_BYTES));
@@ -144,7 +144,7 @@ function decrypted(key: Buffer, body: Uint8Array, bound: Buffer): Buffer {
   } catch (error) {
     throw new StoreError(
       "sealed",
-      `What is kept of the call cannot be opened: it was changed, or its key is another one (${error instanceof Error ? error.message : String(error)}).`,
+      `The content of the call cannot be decrypted: it was changed, or its key is a different one (${error instanceof Error ? error.message : String(error)}).`,
       error,
     );
   }

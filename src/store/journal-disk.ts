@@ -62,7 +62,7 @@ async function writeZeros(fd: number, from: number, to: number): Promise<void> {
         fault === null || fault === undefined
           ? taken === length
             ? resolve()
-            : reject(new Error(`the disk took ${taken} of ${length} bytes`))
+            : reject(new Error(`the disk accepted only ${taken} of ${length} bytes`))
           : reject(fault),
       ),
     );
@@ -93,7 +93,7 @@ export const systemDisk: JournalDisk = {
     if (left < 2 * bytes)
       throw Object.assign(
         new Error(
-          `the disk of ${dirname(path)} has ${left} bytes left, and ${2 * bytes} have to be free, half of which are set aside in the file ${basename(path)} for the rows of calls under way when the disk fills`,
+          `the disk of ${dirname(path)} has only ${left} free bytes, but needs ${2 * bytes}: half of them are reserved in the file ${basename(path)} for the rows of calls in flight when the disk is full`,
         ),
         { code: "ENOSPC" },
       );

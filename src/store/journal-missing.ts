@@ -40,11 +40,15 @@ export function reportMissing({ folder, journals, lastOf, shippedOf, findings }:
       had_until: moment(hadUntilMs),
     };
     if (lost === 0)
-      tell("warn", "the database is older than what the ledger has shipped to it, and gets all of it again", fields);
+      tell(
+        "warn",
+        "the database is older than what the ledger has shipped to it; the missing rows are shipped again",
+        fields,
+      );
     else
       tell(
         "error",
-        "the database is older than what the ledger has shipped to it: rows of calls between the two times are not in the ledger any more, and are lost unless a newer copy of the database has them",
+        "the database is older than what the ledger has shipped to it: rows of calls between the two times are no longer in the ledger, and are lost unless a newer copy of the database has them",
         fields,
       );
   }
@@ -53,7 +57,7 @@ export function reportMissing({ folder, journals, lastOf, shippedOf, findings }:
     if (isMet || last === null || last.rows <= (shipped?.rows ?? 0) || !isBehind(last, written)) continue;
     tell(
       "error",
-      "the ledger is an older copy: the database has rows from later. What the original had not shipped by then is lost",
+      "the ledger is an older copy: the database has later rows. Rows that the original ledger had not shipped are lost",
       { folder, database_has_until: moment(last.lastMs) },
     );
   }

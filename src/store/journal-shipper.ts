@@ -213,7 +213,7 @@ export class JournalShipper {
       return await this.#answered(sink.places([...new Set([journal, ...earlierNames])], [...new Set(runs)]));
     } catch (fault) {
       this.#failures += 1;
-      this.#tell(`the database does not take rows of the ledger, which wait on the disk: ${wordsOf(fault)}`);
+      this.#tell(`the database does not accept rows of the ledger, which wait on the disk: ${wordsOf(fault)}`);
       return null;
     }
   }
@@ -298,7 +298,7 @@ export class JournalShipper {
       this.#place = place;
     } catch (fault) {
       this.#failures += 1;
-      this.#tell(`the database does not take rows of the ledger, which wait on the disk: ${wordsOf(fault)}`);
+      this.#tell(`the database does not accept rows of the ledger, which wait on the disk: ${wordsOf(fault)}`);
       if (this.#failures % FAILURES_TO_HALVE === 0) this.#batchRows = Math.max(1, Math.floor(rows.length / 2));
       if (
         rows.length > 1 ||
@@ -312,7 +312,7 @@ export class JournalShipper {
         `${JSON.stringify({ record, settled, fault: wordsOf(fault) })}\n`,
       );
       this.#options.onProblem(
-        `the database takes every row of the ledger but that of the call ${record.traceId}: ${wordsOf(fault)}; it is set aside in ${rejectedPath(this.#options.folder)}`,
+        `the database rejects the row of the call ${record.traceId}: ${wordsOf(fault)}; the row is set aside in ${rejectedPath(this.#options.folder)}`,
       );
       this.#place = { segment, offset: ends[0]! };
     }
@@ -385,7 +385,7 @@ export class JournalShipper {
   #tellDamage(segment: number, from: number, to: number): void {
     this.#isDamaged = true;
     this.#options.onProblem(
-      `segment ${segment} of the ledger is damaged from byte ${from} to ${to}: rows in there are lost`,
+      `segment ${segment} of the ledger is damaged from byte ${from} to ${to}; the rows there are lost`,
     );
   }
 

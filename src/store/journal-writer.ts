@@ -310,5 +310,5 @@ export class JournalWriter {
 }
 
 function tooFew(taken: number, length: number): Error {
-  return Object.assign(new Error(`the disk took ${taken} of ${length} bytes`), { code: "ENOSPC" });
+  return Object.assign(new Error(`the disk accepted only ${taken} of ${length} bytes`), { code: "ENOSPC" });
 }

@@ -227,7 +227,7 @@ export class Journal implements Ledger {
 
   #mayGoOn(): void {
     if (this.#options.settings.onFull === "continue") return;
-    throw new GatewayError("ledger_unavailable", "The ledger cannot be written, and no call runs without it.", {
+    throw new GatewayError("ledger_unavailable", "The ledger cannot be written, so calls are refused.", {
       headers: { "retry-after": "1" },
       detail: this.#fault ?? "",
     });

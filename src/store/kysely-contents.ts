@@ -165,7 +165,7 @@ async function tokensOf(db: Db, unreadable: Unreadable, rows: readonly TokenRow[
 }
 
 function openedResource(row: ResourceRow, sealer: Sealer | null): OpenedResource {
-  const fault = isJsonObject(row.document) ? null : "its document is no JSON object";
+  const fault = isJsonObject(row.document) ? null : "its document is not a JSON object";
   const resource = resourceOf(fault === null ? row : { ...row, document: "{}" });
   return fault === null
     ? { ...resource, ...openedDocument({ kind: resource.kind, id: resource.id, sealer }, resource.document) }

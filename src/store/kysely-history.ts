@@ -186,7 +186,7 @@ async function stepsBetween(
   scope?: ConfigurationScope,
 ): Promise<readonly ResourceStep[]> {
   if (!Number.isSafeInteger(low) || !Number.isSafeInteger(high))
-    throw new StoreError("invalid", "A version is a whole number.");
+    throw new StoreError("invalid", "A version must be a whole number.");
   const query = db
     .selectFrom("version_changes")
     .selectAll()
@@ -207,7 +207,7 @@ function inScope<Output>(
 
 /** The steps that restore the state after version `to`. Resources of projects that no longer exist are left out. */
 export async function planRollBack(tx: Db, scope: ConfigurationScope, to: number): Promise<readonly ResourceStep[]> {
-  if (!Number.isSafeInteger(to) || to < 0) throw new StoreError("invalid", "A version is a whole number.");
+  if (!Number.isSafeInteger(to) || to < 0) throw new StoreError("invalid", "A version must be a whole number.");
   if (
     to > 0 &&
     (await tx.selectFrom("versions").select("number").where("number", "=", toInteger(to)).executeTakeFirst()) ===

@@ -175,7 +175,7 @@ export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser"
     requireTexts(name, email, login?.issuer, login?.subject);
     const other = login === null ? null : await reader.findUserByLogin(user.tenantId, login.issuer, login.subject);
     if (other !== null && other.id !== user.id)
-      throw new StoreError("exists", "Another user of the tenant has this login.");
+      throw new StoreError("exists", "Another user of the tenant already has this login.");
     return {
       name,
       email,
@@ -253,7 +253,7 @@ export async function putMembership(
   if (projectId !== null) await requireInTenant(tx, "projects", projectId, tenantId);
   const reader = kyselyReader(tx, { clock: { now: () => nowMs }, sealer: null });
   const before = await reader.findMembership(userId, projectId);
-  if (before === null && expected != null) throw new StoreError("stale", "The membership was removed since.");
+  if (before === null && expected != null) throw new StoreError("stale", "The membership was removed in the meantime.");
   if (before !== null) requireVersion("membership", before.version, expected);
   if (before === null)
     await tx
@@ -307,7 +307,7 @@ export async function removeMembership(
       id,
       (token) => ({ ...token, revokedAtMs: nowMs }),
       null,
-      "The user's last membership was removed.",
+      "The user's last membership was removed in the meantime.",
     );
 }
 

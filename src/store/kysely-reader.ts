@@ -311,7 +311,7 @@ function openedAnswer(sealer: Sealer, body: string, tokenId: string, key: string
     if (error instanceof SealError)
       throw new StoreError(
         "sealed",
-        `What was answered under this idempotency key cannot be opened: ${error.message}. Look whether it was done, and use another key.`,
+        `The stored response for this idempotency key cannot be decrypted: ${error.message}. Check whether the change was made, and use another key.`,
         error,
       );
     throw error;

@@ -57,7 +57,7 @@ export async function reseal(tx: Tx, sealer: Sealer): Promise<Resealed> {
     .selectFrom("kept_answers")
     .select(["token_id", "answer_key", "body"])
     .execute()) {
-    const made = again("an answer that is kept", body, () => sealer.reseal(body, answerPlace(tokenId, key)));
+    const made = again("a stored response", body, () => sealer.reseal(body, answerPlace(tokenId, key)));
     if (made === null) continue;
     await tx
       .updateTable("kept_answers")
@@ -70,7 +70,7 @@ export async function reseal(tx: Tx, sealer: Sealer): Promise<Resealed> {
   for (const { tenant_id: tenantId, sealed } of (
     await sql<CallSchema["content_key"]>`select * from content_key`.execute(tx)
   ).rows) {
-    const made = again(`the key of what the tenant ${tenantId} keeps of its calls`, sealed, () =>
+    const made = again(`the content key of the tenant ${tenantId}`, sealed, () =>
       sealer.reseal(sealed, contentKeyPlace(tenantId)),
     );
     if (made === null) continue;

@@ -46,7 +46,7 @@ function recordStep(work: Work, step: ResourceStep): void {
   const { action: _, ...what } = changeOf(step);
   const renamed =
     step.before !== null && step.after !== null && step.before.name !== step.after.name
-      ? `It was named ${JSON.stringify(step.before.name)}.`
+      ? `Its name was ${JSON.stringify(step.before.name)}.`
       : null;
   record(work, what, renamed);
   work.steps.push(step);
@@ -127,7 +127,7 @@ async function refuseTakenName(
     .where("id", "!=", id)
     .executeTakeFirst();
   if (other !== undefined)
-    throw new StoreError("exists", `The name ${JSON.stringify(name)} is taken by another ${kind.replace("_", " ")}.`);
+    throw new StoreError("exists", `Another ${kind.replace("_", " ")} already has the name ${JSON.stringify(name)}.`);
 }
 
 export async function removeResourcesOf(work: Work, tenantId: string, projectId: string | null): Promise<void> {
@@ -150,10 +150,7 @@ async function rollBack(
 ): Promise<readonly Change[]> {
   const { tx, nowMs } = work;
   if (work.steps.length > 0)
-    throw new StoreError(
-      "conflict",
-      "Going back to a version is a change of its own: nothing else can change with it.",
-    );
+    throw new StoreError("conflict", "Restoring a version cannot be combined with other changes.");
   const steps = (await planRollBack(tx, scope, to)).map(({ before, after }): ResourceStep => ({
     before,
     after: after && { ...after, version: Math.max(before?.version ?? 0, after.version) + 1, updatedAtMs: nowMs },

@@ -117,7 +117,7 @@ function resealing(db: Db, { sealer, clock = systemClock, announce }: KyselyStor
   return beginWriting(db).execute(async (tx) => {
     const counter = await moveRevision(tx);
     const done = await reseal(tx, sealer);
-    const note = `${done.resealed} rows are under the newest key${done.unopened.length === 0 ? "" : `, ${done.unopened.length} could not be opened`}.`;
+    const note = `${done.resealed} rows are encrypted with the newest key${done.unopened.length === 0 ? "" : `, ${done.unopened.length} could not be decrypted`}.`;
     await writeHistory(tx, {
       actor: LOCAL_ACTOR,
       atMs: clock.now(),

@@ -64,14 +64,14 @@ export function requireVersion(what: string, version: number, expected: Expected
   if (expected != null && expected !== version)
     throw new StoreError(
       "stale",
-      `The ${what} was changed since: it has version ${version}, and ${expected} was expected.`,
+      `The ${what} was changed in the meantime: it has version ${version}, not ${expected}.`,
     );
 }
 
 /** Throws StoreError `invalid` for text with U+0000, which PostgreSQL cannot store and no name needs. */
 export function requireTexts(...texts: readonly (string | null | undefined)[]): void {
   if (texts.some((text) => text?.includes("\0") === true))
-    throw new StoreError("invalid", "A text holds the character U+0000, which databases do not keep.");
+    throw new StoreError("invalid", "A text contains the character U+0000, which databases cannot store.");
 }
 
 const SINGULAR = {
@@ -86,7 +86,7 @@ export async function refuseTaken(tx: Db, table: keyof typeof SINGULAR, id: stri
   requireTexts(id);
   const row = await tx.selectFrom(table).select("id").where("id", "=", id).executeTakeFirst();
   if (row !== undefined)
-    throw new StoreError("exists", `The id ${JSON.stringify(id)} is taken by another ${SINGULAR[table]}.`);
+    throw new StoreError("exists", `Another ${SINGULAR[table]} already has the id ${JSON.stringify(id)}.`);
 }
 
 export async function requireTenant(tx: Db, tenantId: string): Promise<void> {

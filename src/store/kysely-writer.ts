@@ -45,7 +45,7 @@ export function openWriter(tx: Db, context: WriterContext): OpenWriter {
 
 async function keepAnswer(work: Work, { tokenId, key, requestHash, status, body }: KeptAnswer): Promise<void> {
   const { tx, nowMs, sealer } = work;
-  if (sealer === null) throw new StoreError("sealed", "There is no master key to seal the answer with.");
+  if (sealer === null) throw new StoreError("sealed", "There is no master key to encrypt the response with.");
   requireTexts(tokenId, key);
   await tx
     .deleteFrom("kept_answers")

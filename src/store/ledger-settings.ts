@@ -13,22 +13,22 @@ export const ledgerSection = z
     sync: z.enum(["background", "before_answer"]).default("background").meta({
       title: "Sync",
       description:
-        "When the row of a call is on the disk: `background` within 5 ms after it was handed to the operating system, so that a crash of the process loses nothing and a loss of power the last milliseconds; `before_answer` before the last byte of the answer leaves.",
+        "When the row of a call is synced to the disk: `background` within 5 ms after the write, so that a crash of the process loses nothing and a power failure only the last milliseconds; `before_answer` before the last byte of the answer is sent.",
     }),
     on_full: z.enum(["refuse", "continue"]).default("refuse").meta({
       title: "When the disk is full",
       description:
-        "What becomes of new calls when the ledger cannot be written: `refuse` answers 503 `ledger_unavailable` until it can; `continue` lets them run without a row when memory for rows is used up too.",
+        "What happens to new calls while the ledger cannot be written: `refuse` answers 503 `ledger_unavailable`; `continue` runs them, without a row once the memory for rows is used up too.",
     }),
     folder: z.string().min(1).max(4096).optional().meta({
       title: "Folder",
       description:
-        "Folder of the journal, on a local disk. A relative path starts at the working directory. Not set: `ledger` in the data folder.",
+        "Folder of the journal, on a local disk. A relative path starts at the working directory. The default is `ledger` in the data folder.",
     }),
   })
   .transform((file): LedgerSettings => ({ sync: file.sync, onFull: file.on_full, folder: file.folder ?? null }))
   .prefault({})
   .meta({
     title: "Ledger",
-    description: "The journal of calls on disk, from which rows go to the database. Read at the start.",
+    description: "The journal of calls on disk, from which rows are shipped to the database. A change needs a restart.",
   });

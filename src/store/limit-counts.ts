@@ -93,7 +93,7 @@ export function openLimitCounts(file: string): LimitCounts {
     const words = pathFault(fault, file);
     throw new StoreError(
       "unusable",
-      `What limits have counted cannot be read from ${file}: ${words}. Move ${file}, ${file}-wal and ${file}-shm to another place and start again: budgets are then counted from the rows of calls, and limits that slide from nothing.`,
+      `The counts of limits cannot be read from ${file}: ${words}. Move ${file}, ${file}-wal and ${file}-shm away and start again: budgets are then counted from the rows of calls, and sliding limits start at zero.`,
       fault,
     );
   }

@@ -178,12 +178,12 @@ export async function migrate(
   if (unknown.length > 0)
     throw new StoreError(
       "unusable",
-      `${databaseName} was migrated by a newer version of Dragoman (${unknown.join(", ")}). Run that version, or restore the backup from before it.`,
+      `${databaseName} was migrated by a newer version of Dragoman (${unknown.join(", ")}). Run that version, or restore a backup from before the migration.`,
       error,
     );
   throw new StoreError(
     "unusable",
-    `${databaseName} could not be brought up to date: ${error instanceof Error ? error.message : JSON.stringify(error)}. Nothing of the failed step was kept. Does the database hold tables of another program?`,
+    `${databaseName} could not be migrated: ${error instanceof Error ? error.message : JSON.stringify(error)}. The failed step was rolled back. Does the database contain tables of another program?`,
     error,
   );
 }

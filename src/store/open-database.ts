@@ -72,7 +72,7 @@ async function opened(
   if (keys === null)
     throw new StoreError(
       "unusable",
-      "With PostgreSQL the master key has to be given: set DRAGOMAN_MASTER_KEY to 32 random bytes in base64 (openssl rand -base64 32), or DRAGOMAN_MASTER_KEY_FILE to a file with it, the same for every replica. Keep a copy apart from the database.",
+      "PostgreSQL needs a master key: set DRAGOMAN_MASTER_KEY to 32 random bytes in base64 (openssl rand -base64 32), or DRAGOMAN_MASTER_KEY_FILE to a file with it, the same for every replica. Keep a copy of it separate from the database.",
     );
   const sealer = openSealer(keys.read(), keys.file === null ? null : () => keys.read());
   const database =
@@ -134,19 +134,19 @@ function demandNone({ name, loss, left, place: { dataFolder }, databaseUrl }: No
   if (left.length > 0 && whereNone !== "replace") {
     const others =
       databaseUrl === null
-        ? "name the right folder with --data (DRAGOMAN_DATA), or the PostgreSQL that was used with DATABASE_URL"
-        : "name the database that was used with DATABASE_URL, or the right folder with --data (DRAGOMAN_DATA)";
+        ? "set the right folder with --data (DRAGOMAN_DATA), or the PostgreSQL database that was used with DATABASE_URL"
+        : "set the database that was used with DATABASE_URL, or the right folder with --data (DRAGOMAN_DATA)";
     throw new StoreError(
       "unusable",
-      `${name} ${loss}, though a gateway has been at work here: there is ${left.map((path) => resolve(path)).join(" and ")}. Put a backup of the database in its place; or ${others}. To begin with an empty database, without the tenants, tokens and settings that there were, run: dragoman database create --data ${dataFolder}. Calls that still stand in the ledger go to that one then.`,
+      `${name} ${loss}, but a gateway has run here before: there is ${left.map((path) => resolve(path)).join(" and ")}. Restore a backup of the database, or ${others}. To start with an empty database, without the previous tenants, tokens and settings, run: dragoman database create --data ${dataFolder}. Calls that are still in the ledger are then shipped to it.`,
     );
   }
   if (whereNone === "open")
     throw new StoreError(
       "unusable",
       databaseUrl === null
-        ? `There is no database in ${dataFolder}. Name the server's data folder with --data (DRAGOMAN_DATA); the first start of the server makes it.`
-        : `${name} holds no tables of the gateway. Name the server's database with DATABASE_URL; the first start of the server makes them.`,
+        ? `There is no database in ${dataFolder}. Set the server's data folder with --data (DRAGOMAN_DATA); the first start of the server creates the database.`
+        : `${name} has no tables of the gateway. Set the server's database with DATABASE_URL; the first start of the server creates the tables.`,
     );
 }
 

@@ -178,7 +178,7 @@ function ownFolder({ folder, lock: take = lockFolder }: LedgerOptions): {
   } catch (error) {
     throw ledgerFolderUnusable(folder, pathFault(error, folder), error);
   }
-  throw new StoreError("busy", `${MAX_PROCESSES} processes hold ledgers in ${folder} already.`);
+  throw new StoreError("busy", `${MAX_PROCESSES} processes, the maximum, have ledgers in ${folder} already.`);
 }
 
 /** Recovers what an earlier process left. Throws StoreError. */
@@ -217,11 +217,9 @@ async function openJournal(
   for (const record of recovered) journal.addUnsettled(record);
   await journal.synced();
   if (recovered.length > 0)
-    tell(
-      "warn",
-      "calls were under way when an earlier process ended; they are charged with what was reserved for them",
-      { calls: recovered.length },
-    );
+    tell("warn", "calls were in flight when an earlier process ended; they are charged what was reserved for them", {
+      calls: recovered.length,
+    });
   const keep = (progress: Progress | null) => state.keep(journal.writtenTo, progress);
   // On a full disk the state is stored later, when there is space.
   await keep(null).catch(() => {});
@@ -246,7 +244,7 @@ async function openJournal(
     disk.rename(path, kept);
     tell(
       "error",
-      "a segment of the ledger holds what cannot be read; its other rows are in the database, and it is set aside",
+      "a segment of the ledger is partly unreadable; its other rows are in the database, and it is set aside",
       { file: kept },
     );
   };
@@ -303,8 +301,8 @@ function tellFindings(folder: string, { findings, state, lock }: Found, tell: Le
     tell(
       isTorn ? "warn" : "error",
       isTorn
-        ? "the ledger ended in an entry that was being written; it is cut"
-        : "the ledger is damaged; what stood there is lost",
+        ? "the ledger ended with an incomplete entry, which was removed"
+        : "the ledger is damaged; the damaged entries are lost",
       { file: segmentPath(folder, segment), offset, bytes },
     );
   }
@@ -394,7 +392,7 @@ async function endJournal(
   const { openCalls, waitingRows } = journal.status();
   const lost = journal.rowsInMemoryAlone;
   if (lost > 0)
-    tell("error", "the process ends before the disk took these rows of the ledger, which are lost", {
+    tell("error", "the process ends before these rows of the ledger are on disk; they are lost", {
       folder,
       rows: lost,
     });
@@ -455,7 +453,7 @@ async function adoptOthers(
       if (!existsSync(lockPath(folder)) || !(hasRows || (!met.has(slot) && readState(folder) !== null))) continue;
       const lock = take(folder);
       if (lock === null) continue;
-      if (hasRows) options.tell("info", "rows of the ledger that another process left are taken over", { folder });
+      if (hasRows) options.tell("info", "taking over rows of the ledger that another process left", { folder });
       const other = await openJournal(options, folder, lock, counts);
       await endJournal(other, options.tell);
       if (other.shipper.progress !== null) met.add(slot);

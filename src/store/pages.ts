@@ -31,7 +31,7 @@ export function inOrderOf({ columns, newestFirst }: ListKey): RawBuilder<unknown
 /** How many rows to query: one more than the page has, which shows whether there is another page. */
 export function rowsAsked({ limit }: PageRequest): number {
   if (!Number.isInteger(limit) || limit < 1 || limit > MOST_ROWS)
-    throw new StoreError("invalid", `A page has 1 to ${MOST_ROWS} rows.`);
+    throw new StoreError("invalid", `A page must have 1 to ${MOST_ROWS} rows.`);
   return limit + 1;
 }
 
@@ -58,7 +58,7 @@ export function pageOf<Row, T>(
 }
 
 function parsedCursor(cursor: string, key: ListKey): readonly KeyPart[] {
-  const refused = new StoreError("invalid", "The cursor is not one that this list has given.");
+  const refused = new StoreError("invalid", "The cursor is not from this list.");
   if (cursor.length > 4096) throw refused;
   let parts: unknown;
   try {

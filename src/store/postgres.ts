@@ -102,7 +102,7 @@ function databaseName(url: string): string {
   if (!isDatabaseUrl(url))
     throw new StoreError(
       "unusable",
-      "The address of the database is none: expected postgresql://user:password@host:port/database (DATABASE_URL, server.database_url).",
+      "The address of the database is invalid: expected postgresql://user:password@host:port/database (DATABASE_URL, server.database_url).",
     );
   const { host, pathname } = new URL(url);
   return `The database ${host}${pathname}`;
@@ -157,29 +157,29 @@ function explained(error: unknown, name: string): unknown {
     return fault(
       "unusable",
       `cannot be reached (${code || message.slice(0, 100)})`,
-      "Start it, or mend its address (DATABASE_URL, server.database_url).",
+      "Start it, or correct its address (DATABASE_URL, server.database_url).",
     );
   if (message === POOL_IN_USE)
     return fault(
       "busy",
-      "is asked for more at once than it answers in time: every connection that the gateway has to it is in use",
-      "Ask again; reports over long times take longest. Look for a statement that holds up others (pg_stat_activity).",
+      "is overloaded: all connections of the gateway to it are in use",
+      "Try again; reports over long times take longest. Look for a statement that blocks others (pg_stat_activity).",
     );
   if (REFUSED.test(code))
     return fault(
       "unusable",
-      `lets nobody in (${code})`,
+      `refuses the login (${code})`,
       "Check user, password and name of the database in its address.",
     );
   if (code === "53300")
     return fault("unusable", "has no connection left (53300)", "Raise its max_connections, or run fewer replicas.");
   if (code === "53100" || code === "53200")
-    return fault("unusable", `has no room left (${code})`, "Make room on its disk or in its memory.");
+    return fault("unusable", `has no space left (${code})`, "Free space on its disk or in its memory.");
   if (code === "42501" || code === "25006")
     return fault(
       "unusable",
       `cannot be written (${code})`,
-      "Give its user the rights, and name the primary server, not a standby.",
+      "Give its user the rights, and use the address of the primary server, not of a standby.",
     );
   if (code === "57014" || code === "55P03" || code === "40001" || code === "40P01" || message === LATE)
     return fault(
@@ -188,6 +188,6 @@ function explained(error: unknown, name: string): unknown {
       "Look for a statement that holds a lock for long (pg_stat_activity).",
     );
   if (code === "22021" || code === "22P05")
-    return new StoreError("invalid", "A text holds a character that the database does not keep.", error);
+    return new StoreError("invalid", "A text contains a character that the database cannot store.", error);
   return error;
 }

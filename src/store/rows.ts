@@ -155,7 +155,7 @@ function kindOf(word: string): ConfiguredKind {
   if (kind === undefined)
     throw new StoreError(
       "unusable",
-      `The database holds a ${JSON.stringify(word)}, which this version does not know. Run the version that wrote it.`,
+      `The database contains ${JSON.stringify(word)}, which this version does not know. Run the version that wrote it.`,
     );
   return kind;
 }

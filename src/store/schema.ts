@@ -146,7 +146,7 @@ export function fromInteger(value: bigint): number {
   if (!Number.isSafeInteger(number))
     throw new StoreError(
       "unusable",
-      `The database holds the integer ${value}, which is no time or duration in milliseconds. It was not written by Dragoman: restore a backup.`,
+      `The database contains the integer ${value}, which is not a time or duration in milliseconds and was not written by Dragoman. Restore a backup.`,
     );
   return number;
 }
@@ -163,7 +163,7 @@ export function fromRole(word: string): Role {
   if (role === undefined)
     throw new StoreError(
       "unusable",
-      `The database holds the role ${JSON.stringify(word)}, which this version does not know. Run the version that wrote it.`,
+      `The database contains the role ${JSON.stringify(word)}, which this version does not know. Run the version that wrote it.`,
     );
   return role;
 }

@@ -136,7 +136,7 @@ export function sealedDocument(
     if (sealer === null)
       throw new StoreError(
         "sealed",
-        "There is no master key to seal a secret with. Set DRAGOMAN_MASTER_KEY to 32 random bytes in base64 (openssl rand -base64 32), and start again.",
+        "There is no master key to encrypt secrets with. Set DRAGOMAN_MASTER_KEY to 32 random bytes in base64 (openssl rand -base64 32), and start again.",
       );
     return sealer;
   };
@@ -145,11 +145,11 @@ export function sealedDocument(
     if (handle === undefined) return needed().seal(text, placeOf(kind, id, path));
     const before = handles.get(handle);
     if (before === undefined)
-      throw new StoreError("invalid", `${path} holds a masked secret that is not kept here. Send the secret itself.`);
+      throw new StoreError("invalid", `${path} is a masked secret that is not stored here. Send the secret itself.`);
     if (moved && SIGNING_FIELDS[kind]?.includes(path) !== true)
       throw new StoreError(
         "invalid",
-        `${path} holds a masked secret, and the address that it goes to changes. Send the secret itself.`,
+        `${path} is a masked secret, and the address to which it is sent changes. Send the secret itself.`,
       );
     return before.path === path
       ? before.sealed
@@ -162,7 +162,7 @@ function openedText(sealer: Sealer, sealed: string, place: string): string {
     return sealer.open(sealed, place);
   } catch (error) {
     if (error instanceof SealError)
-      throw new StoreError("sealed", `The secret at ${place} cannot be opened: ${error.message}.`, error);
+      throw new StoreError("sealed", `The secret at ${place} cannot be decrypted: ${error.message}.`, error);
     throw error;
   }
 }
@@ -202,7 +202,7 @@ export function openedDocument({ kind, id, sealer }: SealingContext, sealed: Jso
       return sealer.open(text, placeOf(kind, id, path));
     } catch (error) {
       if (!(error instanceof SealError)) throw error;
-      fault ??= `${path} cannot be opened: ${error.message}`;
+      fault ??= `${path} cannot be decrypted: ${error.message}`;
       return "";
     }
   });

@@ -93,7 +93,7 @@ export function requireInPlace(path: string): () => void {
     if (now !== opened)
       throw new StoreError(
         "unusable",
-        `The database ${path} was ${now === null ? "removed" : "replaced"} while it was in use. What is changed there is not seen here: restart the gateway.`,
+        `The database ${path} was ${now === null ? "removed" : "replaced"} while it was in use. Changes there have no effect here: restart the gateway.`,
       );
   };
 }
@@ -128,7 +128,7 @@ export async function openDatabase({ file, busyTimeoutMs = 10_000 }: Pick<Sqlite
     if (mode !== "wal" && path !== ":memory:")
       throw new StoreError(
         "unusable",
-        `${connection.name} cannot use a write-ahead log, which it needs to be shared between processes. Put the file on a local disk: network file systems do not have it.`,
+        `${connection.name} does not support a write-ahead log, which several processes need. Put the file on a local disk, not on a network file system.`,
       );
     await run("pragma foreign_keys = on");
     // Every commit reaches the disk, so that a confirmed revocation survives a power failure. Writes are rare here.
@@ -169,35 +169,32 @@ function explained(error: unknown, path: string, busyTimeoutMs: number): unknown
   const code = codeOf(error);
   const unusable = (what: string, cure: string): StoreError =>
     new StoreError("unusable", `The database ${path} ${what}. ${cure}`, error);
-  const access = `Give the user that runs Dragoman write access to the file and to its folder ${dirname(path)}, where SQLite puts two files beside it, or name another file.`;
+  const access = `Give the user that runs Dragoman write access to the file and to its folder ${dirname(path)}, where SQLite creates two more files, or use another file.`;
   if (code === "ENOENT" || code === "ENOTDIR")
     return unusable(
-      `cannot be made: the folder ${dirname(path)} does not exist`,
+      `cannot be created: the folder ${dirname(path)} does not exist`,
       `Create the folder (mkdir -p ${dirname(path)}), or name another file.`,
     );
-  if (code === "EISDIR") return unusable("is a folder", "Name a file in it.");
+  if (code === "EISDIR") return unusable("is a folder", "Use a file in it.");
   if (code === "EACCES" || code === "EPERM" || code === "EROFS" || code.startsWith("SQLITE_READONLY"))
     return unusable("cannot be written", access);
   if (code.startsWith("SQLITE_CANTOPEN"))
-    return unusable("cannot be opened", `It has to be a file, not a folder. ${access}`);
+    return unusable("cannot be opened", `It must be a file, not a folder. ${access}`);
   if (code === "SQLITE_NOTADB")
     return unusable(
-      "is no SQLite database",
-      "Name another file, or move this one away: a new database is then made in its place.",
+      "is not a SQLite database",
+      "Use another file, or move this one away: a new database is then created.",
     );
   if (code.startsWith("SQLITE_CORRUPT"))
-    return unusable(
-      "is damaged",
-      "Restore a backup, together with the files beside it that end in -wal and -shm if the backup has them.",
-    );
+    return unusable("is damaged", "Restore a backup, with its files that end in -wal and -shm if it has them.");
   if (code === "SQLITE_FULL" || code === "ENOSPC")
-    return unusable("cannot grow: the disk is full", "Make room; nothing that was committed is lost.");
+    return unusable("cannot grow: the disk is full", "Free space; nothing that was committed is lost.");
   if (code.startsWith("SQLITE_IOERR"))
     return unusable(`could not be read or written (${code})`, "Check the disk and the system's log.");
   if (code.startsWith("SQLITE_BUSY"))
     return new StoreError(
       "busy",
-      `The database ${path} was locked by another process for ${busyTimeoutMs} ms. Find the one that holds it (fuser ${path}), and end it or wait for it.`,
+      `The database ${path} was locked by another process for ${busyTimeoutMs} ms. Find that process (fuser ${path}), and end it or wait for it.`,
       error,
     );
   return error;

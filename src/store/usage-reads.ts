@@ -109,7 +109,7 @@ function timeConditions(
     if (moment !== undefined && moment % spanMs !== 0)
       throw new StoreError(
         "invalid",
-        `A report ${spanMs === DAY_MS ? "about end users begins and ends with a day" : "begins and ends with an hour"} in UTC.`,
+        `A report ${spanMs === DAY_MS ? "about end users must begin and end with a full day" : "must begin and end with a full hour"} in UTC.`,
       );
   return [
     ...(fromMs === undefined ? [] : [sql<boolean>`${sql.ref(time)} >= ${toInteger(fromMs)}`]),
@@ -128,7 +128,7 @@ export async function usage(db: Db, page: PageRequest, query: UsageQuery): Promi
     newestFirst: false,
   };
   if (page.cursor != null && (by.length === 0 || query.order !== "group"))
-    throw new StoreError("invalid", "The cursor is not one that this list has given.");
+    throw new StoreError("invalid", "The cursor is not from this list.");
   const wanted = sql.join(
     [
       TRUE,

@@ -587,7 +587,7 @@ describe("a restart", () => {
     const file = join(folder, `${++files}.sqlite`);
     writeFileSync(file, "no database, and long enough to be looked at as one".repeat(100));
     expect(() => openLimitCounts(file)).toThrow(
-      /What limits have counted cannot be read from .*: .* Move .* and start again/,
+      /The counts of limits cannot be read from .*: .* Move .* and start again/,
     );
   });
   test("an event that was told is not told again", () => {

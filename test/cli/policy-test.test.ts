@@ -63,7 +63,7 @@ describe("a sample", () => {
       { policy: "team", mode: "enforce", effect: "failed", at: "request", why: "No such key: team" },
     ]);
     expect(samples[4].spoke).toEqual([
-      { policy: "elsewhere", mode: "enforce", effect: "denied", at: "far:m", why: "the rule holds" },
+      { policy: "elsewhere", mode: "enforce", effect: "denied", at: "far:m", why: "the rule is true" },
     ]);
     expect(samples[5].spoke.map(({ policy, effect, at }: any) => [policy, effect, at])).toEqual([
       ["mail", "masked", "request"],

@@ -374,7 +374,7 @@ describe("files with mistakes", () => {
     ["calls: [{ route: r }]\nfaults:\n  - { target: openai:a, kind: slow }", "3:5 faults[0].added_ms: is missing"],
     [
       "calls: [{ route: r }]\nfaults:\n  - { target: openai:a, kind: dead, retry_after_ms: 5 }",
-      "3:37 faults[0].retry_after_ms: belongs to a fault of the kind status",
+      "3:37 faults[0].retry_after_ms: is only for faults of the kind status",
     ],
     [
       "calls: [{ route: r }]\nfaults:\n  - { target: openai:a, kind: dead, from_ms: 9, to_ms: 9 }",

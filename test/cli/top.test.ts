@@ -212,7 +212,7 @@ describe("the picture", () => {
     const text = plainText(
       screenOf({ ...view, away: { words: "cannot be reached", forMs: 65_000 } }, { columns: 80, rows: 24 }),
     );
-    expect(text).toContain("AWAY for 65 s: cannot be reached");
+    expect(text).toContain("NO DATA for 65 s: cannot be reached");
     expect(text).toContain("calls 820/s");
     expect(plainText(screenOf({ url: "u", figures: null, away: null }, { columns: 80, rows: 24 }))).toContain(
       "reading",
@@ -229,7 +229,7 @@ describe("the picture", () => {
       }),
     );
     expect(plainText(screenOf({ ...view, figures }, { columns: 200, rows: 24 }))).toContain(
-      "database away 60 s, limit store away 3 s, LEDGER NOT WRITABLE, 2 rows lost, 5 MiB unshipped",
+      "database unreachable for 60 s, limit store unreachable for 3 s, LEDGER NOT WRITABLE, 2 rows lost, 5 MiB unshipped",
     );
   });
   test("prints nothing that steers a terminal, and counts wide letters as they are", () => {
@@ -295,7 +295,7 @@ describe("against a running gateway", () => {
     expect(nobody.stderr).toContain("The gateway at http://127.0.0.1:1 cannot be reached");
     const other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("hello") });
     expect((await runCli(["top", "--url", `http://127.0.0.1:${other.port}`, "--once"])).stderr).toContain(
-      "is no gateway",
+      "is not a Dragoman gateway",
     );
     await other.stop(true);
     // through a proxy it asks for a token
@@ -348,7 +348,7 @@ describe("against a running gateway", () => {
       };
       await until("ready, up");
       await own.stop();
-      await until("AWAY for");
+      await until("NO DATA for");
       const back = await startGateway({ flags: ["--port", port] });
       const from = seen.length;
       await until("ready, up", from);

@@ -42,7 +42,7 @@ describe("expansion of ${NAME}", () => {
     "%p is a problem that does not show the text",
     (text) => {
       const { problems } = expand(text, variables);
-      expect(problems).toEqual(["expected ${NAME}, ${NAME:-default} or ${file:/path}; a plain ${ is written $${"]);
+      expect(problems).toEqual(["expected ${NAME}, ${NAME:-default} or ${file:/path}; write a literal ${ as $${"]);
     },
   );
 

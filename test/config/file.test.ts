@@ -76,11 +76,11 @@ describe("problems of a configuration file", () => {
       "server: {port: 1\nlevel: info\n",
       "dragoman.yaml:2:1: the indentation is wrong, or a bracket or brace before it is not closed",
     ],
-    ["a duplicate key", "level: info\nlevel: debug\n", "dragoman.yaml:2:1 level: this key is there twice"],
+    ["a duplicate key", "level: info\nlevel: debug\n", "dragoman.yaml:2:1 level: duplicate key"],
     [
       "a duplicate key that is quoted",
       "level: info\n'level': debug\n",
-      "dragoman.yaml:2:1 level: this key is there twice",
+      "dragoman.yaml:2:1 level: duplicate key",
     ],
     ["an anchor", "server: &s {port: 1}\n", "dragoman.yaml:1:1 server: anchors are not allowed"],
     ["an anchor that holds itself", "providers: &x [*x]\n", "dragoman.yaml:1:1 providers: anchors are not allowed"],
@@ -101,10 +101,10 @@ describe("problems of a configuration file", () => {
     [
       "two documents",
       "level: info\n---\nlevel: debug\n",
-      "dragoman.yaml:2:1: one file holds one document; remove the `---`",
+      "dragoman.yaml:2:1: a file must contain only one document; remove the `---`",
     ],
-    ["a key that is no text", "? [a]\n: 1\n", "dragoman.yaml:1:3: a key has to be a text"],
-    ["a tab", "server:\n\tport: 1\n", "dragoman.yaml:2:1: a tab cannot indent; use spaces"],
+    ["a key that is no text", "? [a]\n: 1\n", "dragoman.yaml:1:3: a key must be a text"],
+    ["a tab", "server:\n\tport: 1\n", "dragoman.yaml:2:1: tabs cannot be used for indentation; use spaces"],
     [
       "the key that JavaScript treats specially",
       "providers:\n  __proto__: {api_key: x}\n",

@@ -161,7 +161,7 @@ describe("otlp", () => {
     // two spans a call
     expect(await otlp(receiver.url).deliver([tracedCall(), tracedCall(), tracedCall()], SOON())).toEqual({
       rejected: 1,
-      why: "the receiver did not take 2 spans: too old",
+      why: "the receiver rejected 2 spans: too old",
     });
     await receiver.close();
   });

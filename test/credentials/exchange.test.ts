@@ -232,11 +232,11 @@ describe("a token service that fails", () => {
       () => Response.json({ error: "slow_down" }, { status: 429 }),
       "the token service answered 429: slow_down",
     ],
-    ["talks garbage", () => new Response("<html>"), "the token service's answer holds no access_token"],
+    ["talks garbage", () => new Response("<html>"), "the token service's answer has no access_token"],
     [
       "gives a token that no header can hold",
       () => Response.json({ access_token: "a\r\nb: c" }),
-      "the token service's answer holds no access_token",
+      "the token service's answer has no access_token",
     ],
     [
       "redirects",
@@ -378,7 +378,7 @@ describe("a caller's credential", () => {
     const error = await faultOf(of, fixed);
     expect([error.code, error.message, error.detail]).toEqual([
       "credential_rejected",
-      "Cloud: no token could be had for the credential of the request: the token service answered 400: BXNIM0415E: unknown key [credential].",
+      "Cloud: no token could be obtained for the credential of the request: the token service answered 400: BXNIM0415E: unknown key [credential].",
       null,
     ]);
     expect(of.refused).toEqual([]);

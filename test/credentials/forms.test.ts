@@ -115,7 +115,7 @@ describe("a service account of Google", () => {
     expect([operators.code, operators.detail]).toEqual([
       "upstream_authentication",
       expect.stringMatching(
-        /^the private_key of the service account (cannot be read|is no RSA key of 2048 to 4096 bits)$/,
+        /^the private_key of the service account (cannot be read|is not an RSA key of 2048 to 4096 bits)$/,
       ),
     ]);
     const callers = await lending().fault({
@@ -294,7 +294,7 @@ describe("google-auth-library", () => {
           ...OPERATORS,
         })
       ).detail,
-    ).toBe("there was no credential within 0.03 s");
+    ).toBe("no credential was obtained within 0.03 s");
   });
 
   test("is the real one where a configuration asks for it", async () => {
@@ -411,7 +411,7 @@ describe("AWS's chain", () => {
     }).fault(chain);
     expect([error.code, error.detail]).toEqual([
       "upstream_authentication",
-      "AWS's chain found no credentials: Could not load credentials from any providers",
+      "the AWS credential chain found no credentials: Could not load credentials from any providers",
     ]);
   });
 

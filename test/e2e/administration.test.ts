@@ -110,12 +110,12 @@ describe("the nouns", () => {
       (await json("audit", "list", "--project", "site", "--filter", "kind=route")).map((one: any) => one.action),
     ).toEqual(["change", "create"]);
     expect((await cli("route", "delete", "fast", "--project", "site", "--dry-run")).stdout).toContain("dry run");
-    expect((await cli("route", "delete", "fast", "--project", "site")).stdout).toBe("The route fast is removed.\n");
+    expect((await cli("route", "delete", "fast", "--project", "site")).stdout).toBe("The route fast is deleted.\n");
     expect(await json("route", "list", "--project", "site", "--filter", "origin=store")).toEqual([]);
     const unconfirmed = await cli("project", "delete", "site");
     expect([unconfirmed.code, unconfirmed.stderr]).toEqual([
       1,
-      "dragoman: This removes the project site with its tokens, memberships and configuration. Repeat the command with --yes to confirm it; --dry-run only checks it.\n",
+      "dragoman: This deletes the project site with its tokens, memberships and configuration. Repeat the command with --yes to confirm, or with --dry-run to check only.\n",
     ]);
     expect((await cli("project", "delete", "site", "--dry-run")).code).toBe(0);
     expect((await cli("project", "get", "site")).code).toBe(0);
@@ -143,7 +143,7 @@ describe("the nouns", () => {
       "There is no project nosuch, or this access token has no access to it.",
     );
     expect((await cli("usage", "--by", "team")).stderr).toStartWith(
-      "dragoman: --by expects words out of tenant, project, token,",
+      "dragoman: --by expects one or more of tenant, project, token,",
     );
     expect((await cli("project", "delete", "second", "--yes")).code).toBe(0);
   }, 30_000);
@@ -270,7 +270,7 @@ describe("apply and export", () => {
     expect((await json("project", "list")).map((one: any) => one.id)).toEqual(["default"]);
     const first = await cli("apply", "-f", path);
     expect([first.code, first.stderr]).toEqual([0, ""]);
-    expect(first.stdout).toContain("Done: 9 made, 0 changed, 0 removed, 0 unchanged.");
+    expect(first.stdout).toContain("Done: 9 created, 0 changed, 0 deleted, 0 unchanged.");
     expect(await cli("apply", "-f", path)).toEqual({ code: 0, stdout: "Nothing to do: 9 unchanged.\n", stderr: "" });
   }, 30_000);
 
@@ -281,7 +281,7 @@ describe("apply and export", () => {
     const { code, stdout } = await cli("apply", "-f", path);
     expect([code, stdout]).toEqual([
       0,
-      "~ limit per-user (project search)\n    limit: 10 -> 20\nDone: 0 made, 1 changed, 0 removed, 8 unchanged.\n",
+      "~ limit per-user (project search)\n    limit: 10 -> 20\nDone: 0 created, 1 changed, 0 deleted, 8 unchanged.\n",
     ]);
     expect((await json("history", "list")).length).toBe(before.length + 1);
     expect(await json("apply", "-f", path)).toEqual({
@@ -406,7 +406,7 @@ describe("apply and export", () => {
     expect(code).toBe(1);
     expect(stdout).not.toContain("Done");
     expect(stderr).toMatch(
-      /^dragoman: 1 of 3 changes are made\. It stopped at limit wrong \(tenant default\) \(wrong\.yaml:5\): .*limit.* trace id [0-9a-f]{32}\)\n$/,
+      /^dragoman: 1 of 3 changes were made\. The next one failed: limit wrong \(tenant default\) \(wrong\.yaml:5\): .*limit.* trace id [0-9a-f]{32}\)\n$/,
     );
     expect((await json("budget", "list")).map((one: any) => one.name)).toEqual([]);
     expect((await json("route", "list", "--filter", "origin=store")).map((one: any) => one.name)).toEqual(["good"]);
@@ -451,7 +451,7 @@ describe("a master key that is not the one that sealed", () => {
         JSON.parse(text).error.code,
       ]).toEqual([503, "false", null, "store_unavailable"]);
       expect(text).toMatch(
-        /cannot be opened: it was sealed with the master key [0-9a-f]{8}, which is not among [0-9a-f]{8}/,
+        /cannot be decrypted: it was encrypted with the master key [0-9a-f]{8}, which is not among [0-9a-f]{8}/,
       );
       expect(/sk-very|sealed:1|reached/.test(text)).toBe(false);
     }

@@ -71,9 +71,9 @@ describe("a conformance run", () => {
 
   test("that cannot be asked says why, and calls nothing", async () => {
     for (const [args, words] of [
-      [["nobody:m"], /"nobody:m" is no model/],
+      [["nobody:m"], /"nobody:m" is not a model/],
       [["sandbox"], /<provider>:<model_name>/],
-      [["sandbox:echo", "--only", "nothing"], /no check "nothing"; there are: plain/],
+      [["sandbox:echo", "--only", "nothing"], /unknown check "nothing"; the checks are: plain/],
     ] as const) {
       const { code, error, out } = await dragoman("test", ...args);
       expect([code, out]).toEqual([1, ""]);

@@ -116,7 +116,7 @@ describe("a program", () => {
       expect((await failure(call(server, "echo"))).code).toBe("tool_server_failed");
     // each of the first attempts starts one to ask for its version, and one to speak with
     expect(starts()).toBeLessThan(8);
-    expect((await failure(call(server, "echo"))).detail).toContain("left alone");
+    expect((await failure(call(server, "echo"))).detail).toContain("not started again");
   });
 
   test("that is not there fails with words that do not name it", async () => {

@@ -1,4 +1,4 @@
-// A second attempt: when it is due, for how many calls, and within whose budget.
+// A hedge: when it is due, for how many calls, and within whose budget.
 import { describe, expect, test } from "bun:test";
 import { DEFAULT_BREAKER, type Hedge } from "../../src/core/route.ts";
 import { openHealth } from "../../src/routing/health.ts";

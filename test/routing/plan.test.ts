@@ -336,7 +336,7 @@ describe("a second attempt", () => {
     expect(plan.second(T0)).toMatchObject({
       candidate: { key: "a" },
       waitMs: 0,
-      why: "second attempt at the same target",
+      why: "hedge at the same target",
     });
     expect(shown(plan.next(failed(), T0, HOUR_MS))).toBe("a after 125");
     expect(shown(plan.next(failed(), T0, HOUR_MS))).toBe("exhausted");
@@ -364,8 +364,8 @@ describe("the words", () => {
       seen.push(words(plan.next(failed("retryable", at > 2 ? 60_000 : null), T0, HOUR_MS)));
     expect(seen).toEqual([
       "weight 2 of 5",
-      "repeat 1 of 2 after retryable failure",
-      "repeat 2 of 2 after retryable failure",
+      "retry 1 of 2 after a retryable failure",
+      "retry 2 of 2 after a retryable failure",
       "weight 3 of 3",
       "fallback 1: route cheap",
       "fallback 2: route last, first by order",
@@ -378,7 +378,7 @@ describe("the words", () => {
       "the only target, although it is not healthy",
     );
     expect(words(planOf([leg(["a", "b"])], { health: tripped("a", "b") }).next(null, T0, HOUR_MS))).toBe(
-      "least bad: none is healthy, this one is free first",
+      "no target is healthy; this one is available first",
     );
   });
   test("name the list that a target came from", () => {

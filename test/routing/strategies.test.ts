@@ -78,7 +78,7 @@ describe("every strategy", () => {
       "weight 2 of 5",
       "100 ms against 250 ms",
       "cheapest",
-      "least busy: 0 under way",
+      "least busy: 0 in flight",
     ]);
     expect(ask("priority", two, { stickyKey: "k" })?.why).toBe("sticky");
   });
@@ -196,7 +196,7 @@ describe("least_latency", () => {
     expect(ask("least_latency", two, { health, nowMs: 9_999, random: () => 0 })?.candidate.key).toBe("fast");
     expect(ask("least_latency", two, { health, nowMs: 10_000, random: () => 0 })).toEqual({
       candidate: two[0]!,
-      why: "measured anew",
+      why: "measured again",
     });
     expect(ask("least_latency", two, { health, nowMs: 10_000, random: () => 0.05 })?.candidate.key).toBe("fast");
   });

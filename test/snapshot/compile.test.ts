@@ -186,8 +186,8 @@ describe("notices", () => {
 
   test("tell about settings of a project or tenant that is not there", () => {
     expect(noticesOf({ text: "tenants: {defualt: {}}\nprojects: {p: {}}" })).toEqual([
-      "tenants.defualt has settings in the file, and the database has no such tenant",
-      "projects.p has settings in the file, and the database has no such project",
+      "tenants.defualt has settings in the file, but the database has no such tenant",
+      "projects.p has settings in the file, but the database has no such project",
     ]);
   });
 

@@ -130,9 +130,9 @@ describe("sections", () => {
     ],
     ["server: {max_body_bytes: 1.5}", "f:1:10 server.max_body_bytes: expected a whole number, got a fraction"],
     ["server: {head_hold_s: 11}", "f:1:10 server.head_hold_s: expected at most 10"],
-    ["server: {keep_alive_s: .inf}", "f:1:10 server.keep_alive_s: expected number, got no finite number"],
+    ["server: {keep_alive_s: .inf}", "f:1:10 server.keep_alive_s: expected number, got a number that is not finite"],
     ["server: {max_concurrent_calls: 0}", "f:1:10 server.max_concurrent_calls: expected at least 1"],
-    ["server: {data: ''}", "f:1:10 server.data: expected a text that is not empty"],
+    ["server: {data: ''}", "f:1:10 server.data: expected a non-empty text"],
     ["log: {level: warning}", "f:1:7 log.level: expected one of trace, debug, info, warn, error, fatal, silent"],
     [
       "cors: {origins: ['https://a.example/']}",
@@ -248,7 +248,7 @@ describe("providers", () => {
     [
       "openai",
       "{models: ['a/../b']}",
-      "f:2:21 providers.openai.models[0]: expected a model's name: printable characters without spaces, `..`, `?`, `#` and a `.` that stands alone",
+      "f:2:21 providers.openai.models[0]: expected a model's name: printable characters without spaces, `..`, `?`, `#` and a `.` between slashes",
     ],
     [
       "openai",

@@ -415,7 +415,7 @@ describe("whose credential goes where", () => {
       expect([address, kindOf(`{base_url: '${address}'}`, AWS)]).toEqual([address, undefined]);
     expect(kindOf("{type: hills}", AWS, "mine")).toBeUndefined();
     expect(tableOf("hills: {base_url: 'https://a.example'}", AWS).notices).toEqual([
-      "providers.hills: the credential of the environment is for Hills's own address and does not go to another; write it in the file to send it there",
+      "providers.hills: the credential of the environment is only sent to Hills's default address; set it in the file to send it to this one",
     ]);
   });
 
@@ -424,7 +424,7 @@ describe("whose credential goes where", () => {
     expect(kindOf("{}", environment, "river")).toBe("ibm_iam");
     expect(kindOf("{token_url: 'https://a.example'}", environment, "river")).toBeUndefined();
     expect(tableOf("river: {token_url: 'https://a.example'}", environment).notices).toEqual([
-      "providers.river: the credential of the environment does not go to the token_url of the file; write it beside token_url",
+      "providers.river: the credential of the environment is not sent to the token_url of the file; set the credential in the file, next to token_url",
     ]);
   });
 
@@ -439,7 +439,7 @@ describe("whose credential goes where", () => {
       "providers.hills has no credential: set HILLS_TOKEN, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment of the gateway, or providers.hills.api_key or providers.hills.aws in the file",
     ]);
     expect(tableOf("mine: {type: hills, region: r}", AWS).notices).toEqual([
-      "providers.mine has no api_key or aws; an id of one's own does not take HILLS_TOKEN by itself",
+      "providers.mine has no api_key or aws; HILLS_TOKEN is not used automatically for a provider with another id",
     ]);
   });
 });

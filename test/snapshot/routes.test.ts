@@ -233,7 +233,7 @@ describe("mistakes", () => {
     ],
     [
       `{targets: ["openai:a/../b"]}`,
-      "f:2:17 routes.r.targets[0]: expected a model's name after the provider: printable characters without spaces, `..`, `?`, `#` and a `.` that stands alone",
+      "f:2:17 routes.r.targets[0]: expected a model's name after the provider: printable characters without spaces, `..`, `?`, `#` and a `.` between slashes",
     ],
     [
       `{targets: ["openai:a", {model: "openai/a"}]}`,
@@ -263,7 +263,7 @@ describe("mistakes", () => {
     ],
     [
       `{${target}, fallbacks: [{model: "openai:b", num_retries: 1}]}`,
-      "f:2:62 routes.r.fallbacks[0].num_retries: a route cannot set this field: only parameters of a model can stand here",
+      "f:2:62 routes.r.fallbacks[0].num_retries: a route cannot set this field: only parameters of a model are allowed here",
     ],
     [
       `{${target}, context_window_fallbacks: {a: "openai:a"}}`,
@@ -273,15 +273,15 @@ describe("mistakes", () => {
     [`{${target}, hedge: {max_extra: 1.5}}`, "f:2:38 routes.r.hedge.max_extra: expected at most 1"],
     [
       `{${target}, sticky: {header: authorization}}`,
-      "f:2:39 routes.r.sticky.header: this header may hold a secret, which is no key to tell callers apart by",
+      "f:2:39 routes.r.sticky.header: this header may contain a secret and cannot be used to distinguish callers",
     ],
     [
       `{${target}, sticky: {header: X-Api-Key}}`,
-      "f:2:39 routes.r.sticky.header: this header may hold a secret, which is no key to tell callers apart by",
+      "f:2:39 routes.r.sticky.header: this header may contain a secret and cannot be used to distinguish callers",
     ],
     [
       `{${target}, strategy: {type: priority, sticky: user}, sticky: prompt}`,
-      "f:2:72 routes.r.sticky: this is said twice: here and in strategy.sticky",
+      "f:2:72 routes.r.sticky: this is set twice: here and in strategy.sticky",
     ],
     [`{${target}, timeouts: {connect: 1}}`, 'f:2:41 routes.r.timeouts.connect: unknown key "connect"'],
     [`{${target}, fallback: []}`, 'f:2:30 routes.r.fallback: unknown key "fallback"; did you mean "fallbacks"?'],
@@ -305,7 +305,7 @@ describe("mistakes", () => {
     "stream_options",
   ])("params cannot hold %s", (name) =>
     expect(problemsOf(`routes: {r: {targets: [{model: "openai:a", params: {${name}: secret-value}}]}}`)).toEqual([
-      `f:1:53 routes.r.targets[0].params.${name}: a route cannot set this field: only parameters of a model can stand here`,
+      `f:1:53 routes.r.targets[0].params.${name}: a route cannot set this field: only parameters of a model are allowed here`,
     ]),
   );
   test.each(["stream", "stream_options", "tools", "deployment_id", "model", "top_k"])("drop cannot name %s", (name) =>
@@ -318,9 +318,7 @@ describe("mistakes", () => {
       problemsOf(
         'routes: {r: {targets: [{model: "openai:a", params: {temperature: 1}, drop: [user, temperature]}]}}',
       ).map((line) => line.replace(/^\S+ /, "")),
-    ).toEqual([
-      "routes.r.targets[0].drop[1]: the target's `params` set this parameter, and `drop` would drop it again",
-    ]));
+    ).toEqual(["routes.r.targets[0].drop[1]: the target's `params` set this parameter, but `drop` would remove it"]));
   test("parameters have the bounds of a request, and a value is never shown", () =>
     expect(
       problemsOf('routes: {r: {targets: [{model: "openai:a", params: {temperature: 3, user: 5}}]}}').map((line) =>
@@ -332,7 +330,7 @@ describe("mistakes", () => {
     ]));
 
   test.each([
-    ["direct", "this name is reserved: it stands for calls without a route"],
+    ["direct", "this name is reserved for calls without a route"],
     ["a b", "expected a name of 1 to 64 letters, digits, dashes, dots and underscores"],
     ["a:b", "expected a name of 1 to 64 letters, digits, dashes, dots and underscores"],
     ["a".repeat(65), "expected a name of 1 to 64 letters, digits, dashes, dots and underscores"],
@@ -367,7 +365,7 @@ describe("mistakes", () => {
   });
   test("no provider is called route: its models would look like routes", () =>
     expect(problemsOf("providers: {route: {type: openai}}")).toEqual([
-      "f:1:13 providers.route: this id is reserved: `route:` stands before the name of a route",
+      "f:1:13 providers.route: this id is reserved: `route:` is the prefix of route names",
     ]));
   test("defaults are judged where they stand", () =>
     expect(problemsOf('tenants: {t: {route_defaults: {fallbacks: ["route:none"], targets: []}}}')).toEqual([
@@ -383,7 +381,7 @@ test("a target whose provider is not enabled is told in the log", () => {
     environment,
   });
   expect(configurationNotices({ configuration, identities, families: FAMILIES, environment })).toEqual([
-    "routes.r names custom:a, whose provider is not enabled",
-    "routes.r names openai:b, whose provider is not enabled",
+    "routes.r uses custom:a, but its provider is not enabled",
+    "routes.r uses openai:b, but its provider is not enabled",
   ]);
 });

@@ -150,7 +150,7 @@ describe("the store", () => {
     expect(seen).toContain(source.current().version);
     expect(problems.map(({ source: of }) => of)).toEqual(problems.map(() => "listener"));
     expect(problems[0]!.message).toBe(
-      "the new configuration is in use, but a part of the gateway failed while it took it over: the tool servers are upset",
+      "the new configuration is in use, but a part of the gateway failed to apply it: the tool servers are upset",
     );
   });
 
@@ -226,7 +226,7 @@ describe("the store", () => {
       await until(() => source.current().projects.has(`p${revision}`));
     }
     expect(problems.map(({ source: where, message }) => [where, message.replace(/\d+/, "N")])).toEqual(
-      Array.from({ length: 2 }, () => ["store", "database down (N)\nwhat was in use before stays in use"]),
+      Array.from({ length: 2 }, () => ["store", "database down (N)\nthe previous configuration stays in use"]),
     );
   });
 
@@ -264,7 +264,7 @@ describe("the store", () => {
       await pass(1000);
       expect(problems.map(({ source: where, message }) => `${where}: ${message}`)).toEqual([
         expect.stringMatching(
-          /^store: the database has not been reached for 60 s; calls go on .*a token that was revoked meanwhile still works.*stale_snapshot/,
+          /^store: the database has not been reached for 60 s; calls continue .*tokens revoked since then still work.*stale_snapshot/,
         ),
       ]);
       await pass(59_000);
@@ -349,7 +349,7 @@ describe("the file", () => {
     await until(() => problems.length > 0);
     await Bun.sleep(200);
     expect(problems.map(({ message }) => message)).toEqual([
-      `${file}:2:3 ops.opne: unknown key "opne"; did you mean "open"?\nwhat was in use before stays in use`,
+      `${file}:2:3 ops.opne: unknown key "opne"; did you mean "open"?\nthe previous configuration stays in use`,
     ]);
     expect(source.current()).toBe(before);
     expect(source.configuration().ops.open).toBe(true);
@@ -365,7 +365,7 @@ describe("the file", () => {
     await until(() => problems.length > 0);
     await Bun.sleep(200);
     expect(problems.map(({ source: where, message }) => [where, message])).toEqual([
-      ["file", `${file}: there is no such file\nwhat was in use before stays in use`],
+      ["file", `${file}: there is no such file\nthe previous configuration stays in use`],
     ]);
     expect(source.current().opsOpen).toBe(true);
     write("ops: {open: false}\n");
@@ -433,7 +433,7 @@ describe("a source", () => {
     const source = await open({ file, pollMs: 20 });
     const notice = {
       source: "notice",
-      message: "projects.defualt has settings in the file, and the database has no such project",
+      message: "projects.defualt has settings in the file, but the database has no such project",
       cause: null,
     } as const;
     expect(problems).toEqual([notice]);

@@ -85,9 +85,9 @@ test("a tool server whose secret does not open, or that is none, is named", asyn
   });
   await follow("", other);
   expect(told()).toMatch(
-    /stored tool server search of the tenant acme is switched off: url\? cannot be opened: it was sealed with the master key [0-9a-f]{8}/,
+    /stored tool server search of the tenant acme is disabled: url\? cannot be decrypted: it was encrypted with the master key [0-9a-f]{8}/,
   );
-  expect(told()).toContain("stored tool server broken of the tenant acme is switched off: url");
+  expect(told()).toContain("stored tool server broken of the tenant acme is disabled: url");
   await other.close();
 });
 
@@ -122,7 +122,7 @@ describe("a stored provider", () => {
     expect(seen.get("openai")?.credentials).toEqual([]);
     expect(seen.get("mistral")).toMatchObject({ enabled: false, credentials: [] });
     expect(told()).toMatch(
-      /stored provider mistral of the tenant acme is switched off: api_key cannot be opened: it was sealed with the master key [0-9a-f]{8}/,
+      /stored provider mistral of the tenant acme is disabled: api_key cannot be decrypted: it was encrypted with the master key [0-9a-f]{8}/,
     );
     expect(told()).not.toContain("secret-of-acme");
     await other.close();
@@ -213,12 +213,12 @@ describe("a stored document that cannot be used", () => {
     expect([...(tenantRoutes.get("acme")?.keys() ?? [])]).not.toContain("dead");
     // what a policy was to deny is not known: it denies
     for (const name of ["newer", "bad"]) {
-      expect(told()).toContain(` ${name} of the tenant acme denies every call that it may be for: `);
+      expect(told()).toContain(` ${name} of the tenant acme denies all calls to which it may apply: `);
       const { rule } = policies.of("acme", "site")!.rules.find((policy) => policy.name === name)!;
       expect(() => rule!.denies({} as never)).toThrow();
     }
     for (const name of ["negative", "dead", "to-dead", "odd"])
-      expect(told()).toContain(` ${name} of the tenant acme is left out: `);
+      expect(told()).toContain(` ${name} of the tenant acme is ignored: `);
     expect(told().split("\n")).toHaveLength(6);
     await following.reload();
     expect(told().split("\n")).toHaveLength(6);

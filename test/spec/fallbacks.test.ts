@@ -598,7 +598,7 @@ describe("explain", () => {
       ],
     ]);
     expect(targets[0].why).toContain("chosen by priority");
-    expect(targets[2].why).toContain("everything before it has failed");
+    expect(targets[2].why).toContain("all targets before it have failed");
     expect(gateway.sent).toEqual([]);
   });
   test("[d9.4] of a model_list says how many there are", async () => {

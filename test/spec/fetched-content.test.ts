@@ -134,7 +134,7 @@ describe("content behind an address", () => {
       [{ status: 500, body: "" }, /status 500/],
       [{ ...png, body: "" }, /empty/],
       [{ headers: { "content-type": "text/html; charset=utf-8" }, body: "<html>log in</html>" }, /text\/html/],
-      [{ body: "something" }, /no known type/],
+      [{ body: "something" }, /unknown type/],
       [{ ...png, cutAt: 5 }, /could not be fetched/],
     ];
     for (const [answer, words] of answers) {

@@ -81,7 +81,7 @@ describe("one caller's guards and the others", () => {
     }
   }, 60_000);
 
-  test("[d3.3] the work ends when the client leaves: what comes after it in the same thread need not wait for it", async () => {
+  test("[d3.3] the work ends when the client disconnects: what comes after it in the same thread need not wait for it", async () => {
     const left = new Cancellation();
     const guards = policiesOf(...Array.from({ length: 40 }, (_, index) => slow({ name: `slow${index}` })));
     const look = (signal: Cancellation | null): Promise<unknown> =>

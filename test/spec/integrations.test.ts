@@ -102,7 +102,9 @@ describe("a callback module", () => {
     publish(opened, 30);
     await opened.until(() => opened.standing("mine").sums.delivered === 10);
     expect(opened.standing("mine")).toMatchObject({ sums: { refused: 20 }, restarts: 0 });
-    expect(opened.logged.filter(({ message }) => message === "an integration begins to fail").length).toBeLessThan(3);
+    expect(opened.logged.filter(({ message }) => message === "deliveries to an integration fail").length).toBeLessThan(
+      3,
+    );
   });
   test("[d11.4] one that loops for ever is ended and begun again, the calls that it held are counted, and publishing never waits", async () => {
     await using opened = openTestIntegrations(
@@ -123,7 +125,7 @@ describe("a callback module", () => {
     await opened.until(() => opened.standing("mine").sums.delivered === 8);
     expect(opened.logged).toContainEqual({
       level: "warn",
-      message: "the thread of integrations ended and is begun again",
+      message: "the thread of integrations ended and is restarted",
       fields: { integrations: ["mine"], error_detail: expect.stringContaining("no sign of life") },
     });
   }, 20_000);
@@ -308,8 +310,8 @@ describe("sinks in their thread", () => {
     await opened.until(() => opened.standing("hook").sums.delivered === 300);
     expect(ids).toEqual(records.map(({ traceId }) => traceId));
     expect(opened.logged.map(({ message }) => message)).toEqual([
-      "an integration begins to fail",
-      "an integration is back",
+      "deliveries to an integration fail",
+      "deliveries to an integration work again",
     ]);
     await server.stop(true);
   }, 20_000);
@@ -328,7 +330,7 @@ describe("sinks in their thread", () => {
     expect([opened.standing("mine").sums.delivered, opened.standing("dead").sums.shutdown]).toEqual([40, 40]);
     expect(opened.logged).toContainEqual({
       level: "warn",
-      message: "an integration could not be told of the last calls",
+      message: "the last calls could not be sent to an integration",
       fields: { integration: "dead", calls: 40 },
     });
     await opened[Symbol.asyncDispose]();

@@ -144,7 +144,9 @@ describe("the right of an operator", () => {
     const local = world.store.change(LOCAL_ACTOR, (writer) =>
       createToken(writer, { name: "x", projectId: "site", permissions: ["ops", "debug"] }, 0),
     );
-    expect(await local.catch((thrown: unknown) => (thrown as Error).message)).toContain("stands alone");
+    expect(await local.catch((thrown: unknown) => (thrown as Error).message)).toContain(
+      "cannot be combined with others",
+    );
   });
 });
 

@@ -201,7 +201,7 @@ describe("a start after a crash", () => {
     const sink = testSink();
     const { ledger, told } = await start(folder, sink);
     expect(statSync(last).size).toBe(length);
-    expect(told).toContain("the ledger ended in an entry that was being written; it is cut");
+    expect(told).toContain("the ledger ended with an incomplete entry, which was removed");
     expect(ledger.recovered.map(({ traceId }) => traceId)).toEqual([...underWay]);
     await until(() => sink.rows.size === 13, "all rows");
     for (const traceId of whole)

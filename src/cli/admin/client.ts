@@ -50,7 +50,7 @@ export function openAdminClient(flags: GatewayFlags, environment: Environment): 
   const token = flags.token ?? environment.get("DRAGOMAN_TOKEN");
   if (token === undefined)
     throw new Error(
-      "There is no access token. Set DRAGOMAN_TOKEN, or --token; on the machine of the data folder `dragoman token create --personal --role owner` makes one of an administrator.",
+      "No access token. Set DRAGOMAN_TOKEN or --token. On the machine with the data folder, `dragoman token create --personal --role owner` creates a token of an owner.",
     );
   const send: AdminClient["send"] = async (
     method,
@@ -77,7 +77,7 @@ export function openAdminClient(flags: GatewayFlags, environment: Environment): 
       text = await response.text();
     } catch (thrown) {
       throw new Error(
-        `The gateway at ${url} cannot be reached: ${thrown instanceof Error ? thrown.message : String(thrown)}. Name its address with --url or DRAGOMAN_URL.`,
+        `The gateway at ${url} cannot be reached: ${thrown instanceof Error ? thrown.message : String(thrown)}. Set its address with --url or DRAGOMAN_URL.`,
         { cause: thrown },
       );
     }
@@ -95,7 +95,7 @@ export function openAdminClient(flags: GatewayFlags, environment: Environment): 
           query: { ...query, limit: String(Math.min(PAGE, most - all.length)), cursor },
         });
         if (!isObject(page) || !Array.isArray(page["data"]))
-          throw new Error(`What answers at ${url} is no list. Is it a gateway?`);
+          throw new Error(`The server at ${url} did not answer with a list. Is it a Dragoman gateway?`);
         all.push(...(page["data"] as JsonObject[]));
         cursor = typeof page["next_cursor"] === "string" ? page["next_cursor"] : undefined;
       } while (cursor !== undefined && all.length < most);
@@ -127,7 +127,7 @@ function refusal(status: number, answer: Json | undefined, url: string): Error {
   const error = isObject(answer) && isObject(answer["error"]) ? answer["error"] : null;
   if (error === null || typeof error["message"] !== "string")
     return new Error(
-      `What answers at ${url} is no gateway: it said ${status}. Name its address with --url or DRAGOMAN_URL.`,
+      `The server at ${url} is not a Dragoman gateway (HTTP status ${status}). Set the gateway's address with --url or DRAGOMAN_URL.`,
     );
   const code = wordOf(error["code"]);
   return new RefusedRequest(

@@ -5,12 +5,12 @@ import type { NounFlags } from "./run.ts";
 import { NOUNS, type Noun, type Verb } from "./nouns.ts";
 
 const WORDS: Readonly<Record<Verb, string>> = {
-  list: "all of them",
-  get: "one of them",
-  create: "make one",
-  update: "change single fields of one",
-  set: "give a user a role, or another one",
-  delete: "remove one",
+  list: "list all",
+  get: "show one",
+  create: "create one",
+  update: "change fields of one",
+  set: "set a user's role",
+  delete: "delete one",
 };
 
 export function addAdminCommands(program: Command): void {
@@ -38,20 +38,20 @@ function addVerb(parent: Command, noun: Noun, verb: Verb): void {
   const needsName = takesName && (verb !== "create" || noun.named === "id");
   if (takesName) command.argument(needsName ? `<${noun.named === "user_id" ? "user" : "name"}>` : "[name]");
   if (noun.place !== "none" || (noun.word === "project" && (verb === "list" || verb === "create")))
-    command.option("--tenant <id>", "in this tenant (default: default)");
-  if (noun.place === "either") command.option("--project <id>", "in this project");
+    command.option("--tenant <id>", "tenant (default: default)");
+  if (noun.place === "either") command.option("--project <id>", "project, instead of the tenant");
   if (verb === "list") {
-    command.option("--most <n>", "print so many at most", positiveInteger);
+    command.option("--most <n>", "maximum number of rows", positiveInteger);
     if (noun.filters !== undefined)
-      command.option("--filter <field=value...>", `only those with: ${noun.filters.join(", ")}`);
+      command.option("--filter <field=value...>", `only rows with these values; fields: ${noun.filters.join(", ")}`);
   }
   if (verb === "list" && noun.sums === true)
     command
       .option(
         "--by <words>",
-        "told apart by these, with commas between: tenant, project, token, user, route, provider, model, day",
+        "group by these, separated by commas: tenant, project, token, user, route, provider, model, day",
       )
-      .option("--order <word>", "the largest first: cost, calls or tokens")
+      .option("--order <word>", "sort by cost, calls or tokens, the largest first")
       .option("--csv", "print CSV");
   if (verb === "create" || verb === "update")
     command
@@ -62,9 +62,9 @@ function addVerb(parent: Command, noun: Noun, verb: Verb): void {
       "--role <role>",
       "owner, admin, maintainer, developer or viewer; in a project at most maintainer",
     );
-  if (verb !== "list" && verb !== "get") command.option("--dry-run", "check everything and change nothing");
+  if (verb !== "list" && verb !== "get") command.option("--dry-run", "only check, without changing anything");
   if (verb === "delete" && noun.contains !== undefined)
-    command.option("--yes", `remove ${noun.contains} without asking`);
+    command.option("--yes", `delete ${noun.contains} without asking`);
   command.action(async (...given: unknown[]) => {
     const [id, flags] = takesName ? [(given[0] as string | undefined) ?? null, given[1]] : [null, given[0]];
     await (await import("./run.ts")).runVerb(noun, verb, id, flags as NounFlags, readEnvironment());
@@ -73,12 +73,12 @@ function addVerb(parent: Command, noun: Noun, verb: Verb): void {
 
 const SINGLE: Readonly<Record<Verb, string>> = {
   ...WORDS,
-  get: "print them",
-  update: "change single fields",
-  delete: "forget them",
+  get: "show the settings",
+  update: "change fields",
+  delete: "delete the settings",
 };
 
 function positiveInteger(text: string): number {
-  if (!/^[1-9]\d{0,5}$/.test(text)) throw new InvalidArgumentError("a whole number above 0 is expected");
+  if (!/^[1-9]\d{0,5}$/.test(text)) throw new InvalidArgumentError("expected a whole number above 0");
   return Number(text);
 }

@@ -66,7 +66,7 @@ export const NOUNS: readonly Noun[] = [
   },
   {
     word: "member",
-    many: "roles of users",
+    many: "roles of users in a tenant or project",
     path: "memberships",
     place: "either",
     verbs: ["list", "set", "delete"],
@@ -172,12 +172,12 @@ export const NOUNS: readonly Noun[] = [
     place: "either",
     verbs: ["get", "update", "delete"],
     named: null,
-    told: "What these settings say",
+    told: "The content of the settings",
     columns: {},
   },
   {
     word: "audit",
-    many: "what was changed and refused",
+    many: "changes and refused attempts",
     path: "audit",
     place: "either",
     verbs: ["list"],
@@ -195,7 +195,7 @@ export const NOUNS: readonly Noun[] = [
   },
   {
     word: "usage",
-    many: "sums of calls, tokens and cost",
+    many: "summed calls, tokens and cost",
     path: "usage",
     place: "either",
     verbs: ["list"],

@@ -49,7 +49,7 @@ export async function runVerb(
 /** Prints a secret that the gateway has made; a masked one was known before. */
 export function printShownOnce(field: string | undefined, answer: Json): void {
   const value = field === undefined || !isObject(answer) ? undefined : answer[field];
-  if (typeof value === "string" && !value.startsWith("*** ")) printLine(`Its ${field} is shown this once: ${value}`);
+  if (typeof value === "string" && !value.startsWith("*** ")) printLine(`Its ${field}, shown only now: ${value}`);
 }
 
 /**
@@ -59,18 +59,18 @@ async function confirmRemoval({ word, contains }: Noun, id: string | null): Prom
   if (contains === undefined) return;
   const what = `the ${word} ${id ?? ""} with ${contains}`;
   if (!process.stdin.isTTY)
-    throw new Error(`This removes ${what}. Repeat the command with --yes to confirm it; --dry-run only checks it.`);
+    throw new Error(`This deletes ${what}. Repeat the command with --yes to confirm, or with --dry-run to check only.`);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    const answer = await terminal.question(`Remove ${what}? [y/N] `);
-    if (!/^y(es)?$/i.test(answer.trim())) throw new Error("Nothing was removed.");
+    const answer = await terminal.question(`Delete ${what}? [y/N] `);
+    if (!/^y(es)?$/i.test(answer.trim())) throw new Error("Nothing was deleted.");
   } finally {
     terminal.close();
   }
 }
 
 const METHODS = { get: "GET", create: "POST", update: "PATCH", set: "PUT", delete: "DELETE" } as const;
-const DONE = { get: "", create: "made", update: "changed", set: "set", delete: "removed" } as const;
+const DONE = { get: "", create: "created", update: "changed", set: "set", delete: "deleted" } as const;
 
 async function requestFor(
   { named, word }: Noun,
@@ -144,7 +144,7 @@ function grouping({ by, order }: NounFlags): Readonly<Record<string, string>> {
   const odd = by?.split(",").find((word) => !(USAGE_DIMENSIONS as readonly string[]).includes(word));
   if (odd !== undefined)
     throw new Error(
-      `--by expects words out of ${USAGE_DIMENSIONS.join(", ")}, with commas between them. Got ${JSON.stringify(odd.slice(0, 100))}.`,
+      `--by expects one or more of ${USAGE_DIMENSIONS.join(", ")}, separated by commas. Got ${JSON.stringify(odd.slice(0, 100))}.`,
     );
   if (order !== undefined && !(USAGE_ORDERS as readonly string[]).includes(order))
     throw new Error(`--order expects one of ${USAGE_ORDERS.join(", ")}. Got ${JSON.stringify(order.slice(0, 100))}.`);
@@ -158,7 +158,7 @@ function filters({ filters: known = [], many }: Noun, { filter = [] }: NounFlags
       const name = text.slice(0, Math.max(at, 0));
       if (!known.includes(name))
         throw new Error(
-          `--filter expects <field>=<value>; of ${many} the fields are: ${known.join(", ")}. Got ${JSON.stringify(text.slice(0, 100))}.`,
+          `--filter expects <field>=<value>. Fields of ${many}: ${known.join(", ")}. Got ${JSON.stringify(text.slice(0, 100))}.`,
         );
       return [name, text.slice(at + 1)];
     }),

@@ -26,8 +26,8 @@ function pathOf({ tenant = DEFAULT_TENANT, project }: Pick<TokenFlags, "tenant" 
 export async function create(flags: CreateFlags & TokenFlags, environment: Environment): Promise<void> {
   const personal = flags.personal === true;
   if (personal && flags.role !== undefined)
-    throw new Error("A personal token has the roles of its user: leave --role out, and name the user with --user.");
-  if (personal && flags.user === undefined) throw new Error("Say whose personal token it is, with --user.");
+    throw new Error("A personal token has the roles of its user. Leave --role out, and name the user with --user.");
+  if (personal && flags.user === undefined) throw new Error("Name the user of the personal token with --user.");
   const body: JsonObject = {
     name: flags.name,
     models: flags.model ?? [],
@@ -128,6 +128,6 @@ function printIssued(answer: Json, flags: StoreFlags): void {
   if (flags.json === true) return printJson(answer);
   if (!isObject(answer)) return;
   printLine(
-    `${cell(answer, "token")}\n\nThis is access token ${cell(answer, "id")} (${cell(answer, "name")}), valid until ${cell(answer, "expires_at").slice(0, 10)}. Its text is shown this once.`,
+    `${cell(answer, "token")}\n\nThis is access token ${cell(answer, "id")} (${cell(answer, "name")}), valid until ${cell(answer, "expires_at").slice(0, 10)}. It is shown only now.`,
   );
 }

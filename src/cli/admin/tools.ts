@@ -57,7 +57,7 @@ export async function call(
       printLine(
         block["type"] === "text"
           ? cell(block, "text")
-          : `[image of the type ${cell(block, "media_type")}, ${cell(block, "data").length} characters of base64; --json prints it]`,
+          : `[image of type ${cell(block, "media_type")}, ${cell(block, "data").length} characters of base64; --json prints it]`,
       );
     if (answer["structured"] !== null) printJson(answer["structured"]);
   }

@@ -73,7 +73,7 @@ export async function redeliver(id: string, flags: WebhookFlags, environment: En
     `${placeOf(flags)}/webhook_deliveries/${encodeURIComponent(id)}/redeliver`,
   );
   if (flags.json === true) return printJson(answer);
-  printLine(`The delivery ${id} is in the queue again.`);
+  printLine(`The delivery ${id} has been queued again.`);
 }
 
 /** Returns the exit code: 1 when the receiver did not accept the event. */
@@ -84,11 +84,11 @@ export async function test(name: string, flags: WebhookFlags, environment: Envir
   if (flags.json === true) printJson(tried);
   else if (wordOf(tried, "state") === "delivered")
     printLine(
-      `The webhook ${name} has taken it (${wordOf(tried, "last_status")}): event ${wordOf(tried, "event_id")}.`,
+      `The webhook ${name} accepted the event ${wordOf(tried, "event_id")} (HTTP status ${wordOf(tried, "last_status")}).`,
     );
   else
     printLine(
-      `The webhook ${name} has not taken it: ${wordOf(tried, "last_error")}. The delivery ${wordOf(tried, "id")} is ${wordOf(tried, "state")}; next attempt: ${wordOf(tried, "next_attempt_at")}.`,
+      `The webhook ${name} did not accept the event: ${wordOf(tried, "last_error")}. The delivery ${wordOf(tried, "id")} is ${wordOf(tried, "state")}; next attempt: ${wordOf(tried, "next_attempt_at")}.`,
     );
   return wordOf(tried, "state") === "delivered" ? 0 : 1;
 }
@@ -117,7 +117,7 @@ export async function rotate(
   );
   if (flags.json === true) return printJson(answer);
   printLine(
-    `The webhook ${name} signs with another secret; the old one signs as well until ${wordOf(answer, "previous_secret_until")}.`,
+    `The webhook ${name} has a new secret. The old secret signs too until ${wordOf(answer, "previous_secret_until")}.`,
   );
   printShownOnce("secret", answer);
 }

@@ -24,13 +24,13 @@ export async function apply(flags: ApplyFlags, environment: Environment): Promis
   const { wanted, missing } = withSecrets(read, there, environment);
   if (missing.length > 0)
     throw new Error(
-      `Secrets stand masked in the documents, and the gateway has none in their places. Set these variables, or put the secrets there as \${NAME}:\n${missing.map(({ variable, of, from }) => `  ${variable}  ${of} (${from})`).join("\n")}`,
+      `The documents contain masked secrets that the gateway does not have. Set these variables, or write the secrets as \${NAME}:\n${missing.map(({ variable, of, from }) => `  ${variable}  ${of} (${from})`).join("\n")}`,
     );
   const plan = planOf(wanted, there, { prune: flags.prune === true, renewSecrets: flags.renewSecrets === true });
   const say = flags.json === true ? () => {} : printLine;
   for (const one of plan.readOnly)
     printError(
-      `${one.from}: ${titleOf(one)} stands in the gateway's configuration file, which goes before; change it there.`,
+      `${one.from}: ${titleOf(one)} is set in the gateway's configuration file, which takes precedence; change it there.`,
     );
   for (const step of plan.steps) sayStep(step, say);
   if (plan.steps.length === 0) say(`Nothing to do: ${plan.unchanged} unchanged.`);
@@ -41,7 +41,7 @@ export async function apply(flags: ApplyFlags, environment: Environment): Promis
   if (failure !== null) {
     const { what, wanted: stopped } = plan.steps[done]!;
     printError(
-      `${done} of ${plan.steps.length} changes are made. It stopped at ${titleOf(what)}${stopped === null ? "" : ` (${stopped.from})`}: ${failure.message}`,
+      `${done} of ${plan.steps.length} changes were made. The next one failed: ${titleOf(what)}${stopped === null ? "" : ` (${stopped.from})`}: ${failure.message}`,
     );
   }
   return failure === null && plan.readOnly.length === 0 ? 0 : 1;
@@ -92,7 +92,7 @@ function shown(path: string, value: Json | undefined): string {
 
 function counts({ steps, unchanged }: ApplyPlan): string {
   const of = (action: Step["action"]): number => steps.filter((step) => step.action === action).length;
-  return `${of("create")} made, ${of("change")} changed, ${of("remove")} removed, ${unchanged} unchanged`;
+  return `${of("create")} created, ${of("change")} changed, ${of("remove")} deleted, ${unchanged} unchanged`;
 }
 
 function report(plan: ApplyPlan, done: number, failure: Error | null, dryRun: boolean): unknown {

@@ -71,7 +71,7 @@ export async function readDocuments(paths: readonly string[], variables: Variabl
   for (const one of all) {
     const key = keyOf(one);
     const other = seen.get(key);
-    if (other !== undefined) throw new Error(`${one.from}: ${titleOf(one)} stands in ${other} too.`);
+    if (other !== undefined) throw new Error(`${one.from}: ${titleOf(one)} is in ${other} too.`);
     seen.set(key, one.from);
   }
   return all;
@@ -112,16 +112,16 @@ function wantedOf(value: Json, from: string, variables: Variables): DesiredState
     return fail(`expected a kind, one of ${KINDS.join(", ")}; got ${JSON.stringify(word ?? null)}.`);
   const [unknown] = Object.keys(rest);
   if (unknown !== undefined)
-    return fail(`${unknown} is no field of a document: they are kind, tenant, project, name and spec.`);
-  if (!isObject(spec)) return fail("spec is a mapping.");
+    return fail(`unknown field ${unknown}; a document has kind, tenant, project, name and spec.`);
+  if (!isObject(spec)) return fail("spec must be a mapping.");
   const own = kind === "settings" ? (name ?? "settings") : name;
   if (typeof own !== "string" || own === "") return fail(`${kind} needs a name.`);
   for (const [field, id] of Object.entries({ tenant, project }))
-    if (id !== undefined && (typeof id !== "string" || id === "")) return fail(`${field} is the id of one.`);
-  if (kind === "tenant" && tenant !== undefined) return fail("a tenant stands in no other.");
-  if (project !== undefined && PLACES[kind] !== "either") return fail(`a ${kind} stands in no project.`);
+    if (id !== undefined && (typeof id !== "string" || id === "")) return fail(`${field} must be an id.`);
+  if (kind === "tenant" && tenant !== undefined) return fail("a tenant cannot have the field tenant.");
+  if (project !== undefined && PLACES[kind] !== "either") return fail(`a ${kind} cannot have the field project.`);
   if (project !== undefined && tenant !== undefined)
-    return fail("a project says its tenant itself: name one of the two.");
+    return fail("tenant and project cannot be combined, because the project implies its tenant; name one of them.");
   return {
     kind,
     tenant: kind === "tenant" || project !== undefined ? null : ((tenant as string | undefined) ?? DEFAULT_TENANT),

@@ -98,7 +98,7 @@ function check(
       const came = await caller.call({ ...base, ...ROOM, messages: HELLO, ...body });
       const choice = first(came);
       if (came.error !== null) return { came, fault: null };
-      if (choice === undefined) return { came, fault: "no choice came" };
+      if (choice === undefined) return { came, fault: "the answer has no choice" };
       return { came, fault: judge(came, choice), ...(note !== undefined && { note: note(came, choice) }) };
     },
   };
@@ -127,8 +127,8 @@ function callsOf(name: string | null, atLeast = 1) {
       if (call.id === "") return "a call has no id";
       if (name !== null && call.name !== name) return `${JSON.stringify(call.name)} was called`;
       const input = parsed(call.arguments);
-      if (!isObject(input)) return `the arguments are no JSON object: ${call.arguments.slice(0, 60)}`;
-      if (typeof input["city"] !== "string") return "the arguments do not fit the schema";
+      if (!isObject(input)) return `the arguments are not a JSON object: ${call.arguments.slice(0, 60)}`;
+      if (typeof input["city"] !== "string") return "the arguments do not match the schema";
     }
     return null;
   };
@@ -143,16 +143,16 @@ function parsed(text: string): Json | undefined {
 }
 
 const isJsonObject = (_: Came, { text }: Choice): string | null =>
-  isObject(parsed(text)) ? null : `the content is no JSON object: ${text.slice(0, 60)}`;
+  isObject(parsed(text)) ? null : `the content is not a JSON object: ${text.slice(0, 60)}`;
 const fitsPlace = (_: Came, { text }: Choice): string | null => {
   const value = parsed(text);
   return isObject(value) && typeof value["city"] === "string" && typeof value["country"] === "string"
     ? null
-    : `the content does not fit the schema: ${text.slice(0, 60)}`;
+    : `the content does not match the schema: ${text.slice(0, 60)}`;
 };
 const hasUsage = ({ usage, warnings }: Came): string | null => {
-  if (usage === null) return "there is no usage";
-  if (warnings.includes("usage_estimated")) return "the provider tells no usage; the figures are estimated";
+  if (usage === null) return "the answer has no usage";
+  if (warnings.includes("usage_estimated")) return "the provider reports no usage; the figures are estimated";
   return usage.prompt > 0 && usage.completion > 0 && usage.total >= usage.prompt + usage.completion
     ? null
     : `the usage is ${usage.prompt} + ${usage.completion} = ${usage.total}`;
@@ -191,17 +191,17 @@ const RESULT_TURNS = [
 
 async function unknownModel(caller: Caller, base: Base): Promise<Verdict> {
   const came = await caller.call({ ...base, model: `${base.model}-that-does-not-exist-0`, messages: HELLO, ...ROOM });
-  if (came.error === null) return { came: null, fault: null, note: "the server answers to any name" };
+  if (came.error === null) return { came: null, fault: null, note: "the server accepts any model name" };
   const told = { ...came, error: null };
   return came.status >= 400 && came.error.message !== ""
     ? { came: told, fault: null, note: `${came.status} ${came.error.code}` }
-    : { came: told, fault: "the error says nothing" };
+    : { came: told, fault: "the error has no message" };
 }
 
 /** Every provider's server has to end its work when the connection closes. */
 async function cancel(caller: Caller, base: Base): Promise<Verdict> {
   const tookMs = await caller.leave({ ...base, ...ROOM, messages: COUNTING });
-  if (tookMs === null) return { came: null, fault: "no stream came that could be left" };
+  if (tookMs === null) return { came: null, fault: "the provider sent no stream to disconnect from" };
   return {
     came: null,
     fault: tookMs < 1000 ? null : `it took ${Math.round(tookMs)} ms to end`,
@@ -212,7 +212,7 @@ async function cancel(caller: Caller, base: Base): Promise<Verdict> {
 export const CHECKS: readonly Check[] = [
   check("plain", "answers a question", [], {}, allOf(says, ends("stop", "length"))),
   check("shape", "the answer has every field of the contract", [], {}, wholeShape),
-  check("usage", "tells what was used", [], {}, hasUsage, usageWords),
+  check("usage", "reports usage", [], {}, hasUsage, usageWords),
   check(
     "system",
     "takes a system message",
@@ -236,7 +236,7 @@ export const CHECKS: readonly Check[] = [
   ),
   check(
     "parts",
-    "takes text in several parts",
+    "takes text in several content parts",
     ["text"],
     {
       messages: [
@@ -250,18 +250,18 @@ export const CHECKS: readonly Check[] = [
   ),
   check(
     "unicode",
-    "keeps letters of every script",
+    "keeps letters of all scripts",
     [],
     { messages: [user("Repeat exactly: Grüße 世界 🙂 Ω")] },
     says,
     (_, { text }) =>
       ["Grüße", "世界", "🙂", "Ω"].every((word) => text.includes(word))
-        ? "repeated as it is"
-        : "the model said something else",
+        ? "repeated exactly"
+        : "the model answered something else",
   ),
   check(
     "long",
-    "takes a prompt of some thousand words",
+    "takes a prompt of several thousand words",
     [],
     {
       messages: [
@@ -326,7 +326,7 @@ export const CHECKS: readonly Check[] = [
     "gives log probabilities",
     ["logprobs", "top_logprobs"],
     { logprobs: true, top_logprobs: 2 },
-    (_, { logprobs }) => (isObject(logprobs) ? null : "none came"),
+    (_, { logprobs }) => (isObject(logprobs) ? null : "the answer has none"),
   ),
   check(
     "tools",
@@ -344,7 +344,7 @@ export const CHECKS: readonly Check[] = [
   ),
   check(
     "tool-forced",
-    "calls the tool that is named",
+    "calls the named tool",
     ["tools", "tool_choice"],
     {
       tools: [WEATHER, CLOCK],
@@ -380,7 +380,13 @@ export const CHECKS: readonly Check[] = [
     { stream: true, tools: [WEATHER], messages: ASK_WEATHER },
     callsOf("get_weather"),
   ),
-  check("tool-result", "goes on from a tool's result", ["tools"], { tools: [WEATHER], messages: RESULT_TURNS }, says),
+  check(
+    "tool-result",
+    "continues after a tool's result",
+    ["tools"],
+    { tools: [WEATHER], messages: RESULT_TURNS },
+    says,
+  ),
   check(
     "json-object",
     "answers in JSON",
@@ -421,6 +427,6 @@ export const CHECKS: readonly Check[] = [
     says,
     (_, { reasoning }) => (reasoning === "" ? "no reasoning is shown" : "with its reasoning"),
   ),
-  { id: "error-model", title: "an unknown model is an error with words", needs: [], run: unknownModel },
-  { id: "cancel", title: "ends when the client leaves", needs: ["stream"], run: cancel },
+  { id: "error-model", title: "an unknown model gives an error with a message", needs: [], run: unknownModel },
+  { id: "cancel", title: "ends when the client disconnects", needs: ["stream"], run: cancel },
 ];

@@ -51,7 +51,7 @@ function faultFindings(faults: readonly Fault[]): readonly Finding[] {
     const findings: Finding[] = [];
     const belongs = (key: "status" | "retry_after_ms" | "added_ms", kind: Fault["kind"]): void => {
       if (fault[key] !== undefined && fault.kind !== kind)
-        findings.push({ path: ["faults", at, key], message: `belongs to a fault of the kind ${kind}` });
+        findings.push({ path: ["faults", at, key], message: `is only for faults of the kind ${kind}` });
     };
     belongs("status", "status");
     belongs("retry_after_ms", "status");

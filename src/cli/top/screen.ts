@@ -68,16 +68,16 @@ function headLines({ url, figures, away }: View): readonly Line[] {
   return [
     [piece(`dragoman ${version}  ${url}  `, "head"), standing],
     [
-      piece(`calls ${rateOf(calls.per_second)}/s  under way ${calls.in_flight}  `),
+      piece(`calls ${rateOf(calls.per_second)}/s  in flight ${calls.in_flight}  `),
       piece(
         `failed ${rateOf(calls.failed)}/s (${shareOf(calls.failed, calls.per_second)})`,
         calls.failed > 0 ? "bad" : "plain",
       ),
-      piece(`  refused ${rateOf(calls.refused)}/s  left ${rateOf(calls.cancelled)}/s`),
+      piece(`  refused ${rateOf(calls.refused)}/s  cancelled ${rateOf(calls.cancelled)}/s`),
     ],
     [
       piece(
-        `tokens in ${rateOf(tokens.prompt)}/s out ${rateOf(tokens.completion)}/s  first word ${quantilesOf(figures.first_token_ms)}  cost $${cost.toFixed(2)}/h`,
+        `tokens in ${rateOf(tokens.prompt)}/s out ${rateOf(tokens.completion)}/s  first content ${quantilesOf(figures.first_token_ms)}  cost $${cost.toFixed(2)}/h`,
       ),
     ],
     [
@@ -88,7 +88,7 @@ function headLines({ url, figures, away }: View): readonly Line[] {
 }
 
 function awayWords({ words, forMs }: { readonly words: string; readonly forMs: number }): string {
-  return `AWAY for ${spanOf(forMs / 1000)}: ${words}`;
+  return `NO DATA for ${spanOf(forMs / 1000)}: ${words}`;
 }
 
 /** What calls depend on: that all of it works, or what does not. */
@@ -97,8 +97,8 @@ function dependencies({ database, limit_store: limitStore, ledger }: Figures): r
   const away = field(limitStore, "away_for_ms");
   const lost = Number(field(ledger, "lost_rows") ?? 0);
   const faults = [
-    ...(reached > 5000 ? [`database away ${spanOf(reached / 1000)}`] : []),
-    ...(typeof away === "number" ? [`limit store away ${spanOf(away / 1000)}`] : []),
+    ...(reached > 5000 ? [`database unreachable for ${spanOf(reached / 1000)}`] : []),
+    ...(typeof away === "number" ? [`limit store unreachable for ${spanOf(away / 1000)}`] : []),
     ...(field(ledger, "writable") === false ? ["LEDGER NOT WRITABLE"] : []),
     ...(lost > 0 ? [`${lost} rows lost`] : []),
   ];
@@ -160,7 +160,7 @@ function sectionsOf({ routes, targets, budgets, integrations, tools }: Figures):
     },
     {
       title: "INTEGRATION",
-      columns: ["STATE", "TOLD/S", "QUEUED", "SHED/S", "SHED IN ALL"],
+      columns: ["STATE", "SENT/S", "QUEUED", "SHED/S", "SHED TOTAL"],
       rows: integrations.map((one) => [
         piece(one.integration),
         bad(one.up ? "up" : "failing", !one.up),

@@ -129,7 +129,9 @@ async function readGateway(url: string, token: string | null, clock: Clock): Pro
   ]);
   const body = parsed(standing.text);
   if (!isObject(body) || !("status" in body) || !metrics.text.includes("dragoman_"))
-    throw new Error(`What answers at ${url} is no gateway. Name its address with --url or DRAGOMAN_URL.`);
+    throw new Error(
+      `The server at ${url} is not a Dragoman gateway. Set the gateway's address with --url or DRAGOMAN_URL.`,
+    );
   return { atMs: clock.monotonic(), metrics: parseExposition(metrics.text), standing: body };
 }
 
@@ -157,8 +159,8 @@ async function readPath(url: string, path: string, token: string | null): Promis
 
 function refusalWords(body: Json | undefined, status: number, url: string): string {
   const error: JsonObject | null = isObject(body) && isObject(body["error"]) ? body["error"] : null;
-  const said = typeof error?.["message"] === "string" ? error["message"] : `it said ${status}`;
-  return `The gateway at ${url} does not let itself be read: ${said}${status === 401 || status === 403 ? " From another machine `dragoman top` needs a token with the permission ops, or the personal one of an operator (DRAGOMAN_TOKEN, or --token)." : ""}`;
+  const said = typeof error?.["message"] === "string" ? error["message"] : `HTTP status ${status}`;
+  return `The gateway at ${url} cannot be read: ${said}${status === 401 || status === 403 ? " From another machine `dragoman top` needs a token with the permission ops, or a personal token of an operator (DRAGOMAN_TOKEN or --token)." : ""}`;
 }
 
 function parsed(text: string): Json | undefined {

@@ -24,19 +24,18 @@ export const callbackSettings = z
     }),
     stream_chunks: z.number().min(0).max(1).default(0).meta({
       title: "Part",
-      description: "The part of the streamed calls for whose chunks `onStreamChunk` is called, from 0 to 1.",
+      description: "The share of streamed calls for whose chunks `onStreamChunk` is called, from 0 to 1.",
     }),
     hang_s: z.number().min(1).max(3600).default(5).meta({
       title: "Seconds",
-      description:
-        "A function that keeps its thread busy for so long is taken to loop: the thread is ended and begun anew.",
+      description: "If a function blocks its thread for this long, the thread is restarted.",
     }),
     max_memory_bytes: z
       .int()
       .min(16 * MIB)
       .max(16 * 1024 * MIB)
       .default(256 * MIB)
-      .meta({ title: "Bytes", description: "A thread whose heap is larger is ended and begun anew." }),
+      .meta({ title: "Bytes", description: "If the heap of the thread is larger than this, the thread is restarted." }),
     ...integrationFields,
   })
   .transform((file): CallbackSettings => ({

@@ -66,7 +66,7 @@ function callbacksOf(module: unknown): Callbacks {
 async function within(doing: Promise<unknown>, timeoutMs: number, signal: AbortSignal): Promise<void> {
   let end = (): void => {};
   const late = new Promise<never>((_, reject) => {
-    const tooLate = (): void => reject(new Error(`it did not end within ${timeoutMs} ms`));
+    const tooLate = (): void => reject(new Error(`it did not finish within ${timeoutMs} ms`));
     const timer = setTimeout(tooLate, timeoutMs);
     signal.addEventListener("abort", tooLate);
     end = () => {

@@ -15,10 +15,8 @@ export const datadogSettings = z
       .string()
       .regex(/^[a-z0-9.-]{4,100}$/, 'expected a site such as "datadoghq.eu"')
       .default("datadoghq.com")
-      .meta({ title: "Site", description: "The site that holds the account." }),
-    endpoint: receiverAddress(
-      "Where it is sent instead of `https://otlp.<site>`: through a proxy of yours.",
-    ).optional(),
+      .meta({ title: "Site", description: "The Datadog site of the account." }),
+    endpoint: receiverAddress("Address to send to instead of `https://otlp.<site>`, such as a proxy.").optional(),
     api_key: z
       .string()
       .regex(/^[\x21-\x7e]{1,256}$/, "expected an API key")
@@ -29,15 +27,14 @@ export const datadogSettings = z
       .default("llmobs")
       .meta({
         title: "Source",
-        description:
-          "What traces are taken for: `llmobs` are shown as those of language models; `datadog` as traces alone.",
+        description: "Where traces are shown: `llmobs` in LLM Observability, `datadog` as ordinary traces only.",
       }),
     environment: z
       .string()
       .regex(/^[\x20-\x7e]{1,200}$/, "expected 1 to 200 characters of ASCII")
       .optional()
-      .meta({ title: "Environment", description: "The environment under which everything stands: `env`." }),
-    metrics: z.boolean().default(true).meta({ title: "Metrics", description: "It gets metrics." }),
+      .meta({ title: "Environment", description: "The environment of all data: `env`." }),
+    metrics: z.boolean().default(true).meta({ title: "Metrics", description: "Whether metrics are sent." }),
     metrics_interval_s: metricsInterval,
     ...traceFields,
   })

@@ -44,46 +44,47 @@ export const integrationFields = {
   enabled: z
     .boolean()
     .default(true)
-    .meta({ title: "Enabled", description: "False switches it off: nothing is sent to it." }),
-  tenants: ids("tenant").meta({ title: "Tenants", description: "Only calls of these tenants. Not set: of all." }),
-  projects: ids("project").meta({ title: "Projects", description: "Only calls of these projects. Not set: of all." }),
+    .meta({ title: "Enabled", description: "`false` disables it: nothing is sent to it." }),
+  tenants: ids("tenant").meta({
+    title: "Tenants",
+    description: "Only calls of these tenants. The default is all tenants.",
+  }),
+  projects: ids("project").meta({
+    title: "Projects",
+    description: "Only calls of these projects. The default is all projects.",
+  }),
   sample: z.number().min(0).max(1).default(1).meta({
     title: "Sample",
     description:
-      "The part of the calls that it gets, from 0 to 1. It is decided by the trace id: all integrations with the same figure get the same calls.",
+      "The share of calls to send, from 0 to 1. Calls are chosen by trace id, so that integrations with the same share get the same calls.",
   }),
   only: z
     .enum(["all", "errors"])
     .default("all")
-    .meta({ title: "Only", description: "`errors`: only calls that failed." }),
+    .meta({ title: "Only", description: "Which calls are sent; `errors` means only failed calls." }),
   content: z.boolean().default(false).meta({
     title: "Content",
     description:
-      "Also send prompts and answers, of tenants that keep them and as they keep them. Otherwise no text of a prompt or an answer ever leaves.",
+      "Whether prompts and answers are sent too, for tenants that keep them and redacted in the same way. By default no text of a prompt or an answer is sent.",
   }),
-  batch_calls: z
-    .int()
-    .min(1)
-    .max(5000)
-    .default(256)
-    .meta({ title: "Calls", description: "Calls that are sent together at most." }),
+  batch_calls: z.int().min(1).max(5000).default(256).meta({ title: "Calls", description: "Most calls in one batch." }),
   batch_wait_ms: z
     .int()
     .min(10)
     .max(60_000)
     .default(1000)
-    .meta({ title: "Milliseconds", description: "How long a call waits for others to be sent with." }),
+    .meta({ title: "Milliseconds", description: "How long a call waits for others to fill its batch." }),
   timeout_ms: z.int().min(100).max(300_000).default(10_000).meta({
     title: "Milliseconds",
-    description: "Time for one delivery. Then it counts as failed and is tried again.",
+    description: "Time limit of one delivery attempt, after which it counts as failed and is retried.",
   }),
   give_up_s: z.number().min(1).max(86_400).default(900).meta({
     title: "Seconds",
-    description: "A batch that could not be delivered for so long is given up, and counted.",
+    description: "How long delivery of a batch is attempted; then the batch is dropped and counted.",
   }),
   queue_calls: z.int().min(10).max(1_000_000).default(10_000).meta({
     title: "Calls",
-    description: "Calls that wait in memory at most; beyond it the oldest go, and are counted.",
+    description: "Most calls waiting in memory; beyond that the oldest are dropped and counted.",
   }),
   queue_bytes: z
     .int()
@@ -92,7 +93,7 @@ export const integrationFields = {
     .default(32 * MIB)
     .meta({
       title: "Bytes",
-      description: "Bytes of calls that wait in memory at most; beyond it the oldest go, and are counted.",
+      description: "Most bytes of calls waiting in memory; beyond that the oldest are dropped and counted.",
     }),
 } as const;
 

@@ -1,4 +1,4 @@
-// Writes a log line when an integration begins to fail and when it recovers: each once, and at most one pair a minute
+// Writes a log line when deliveries to an integration fail and when it recovers: each once, and at most one pair a minute
 // when the two alternate, as with a module that throws now and then.
 import type { Clock } from "../../core/clock.ts";
 import type { Log } from "../log.ts";
@@ -27,7 +27,7 @@ export function integrationNews(
     if (words === null || isTold) return;
     isTold = true;
     quietUntilMs = clock.monotonic() + PAUSE_MS;
-    log.warn({ ...fields, error_detail: words.slice(0, MAX_WORDS) }, "an integration begins to fail");
+    log.warn({ ...fields, error_detail: words.slice(0, MAX_WORDS) }, "deliveries to an integration fail");
   };
   return {
     failing(why) {
@@ -42,7 +42,7 @@ export function integrationNews(
       words = null;
       if (!isTold) return;
       isTold = false;
-      log.info({ ...fields }, "an integration is back");
+      log.info({ ...fields }, "deliveries to an integration work again");
     },
   };
 }

@@ -46,5 +46,5 @@ export const integrationsSection = z
   .meta({
     title: "Integrations",
     description:
-      "Where the records of calls go besides the log and the database, each under a name: see [integrations](integrations/README.md). None of them slows or fails a call. Read at the start.",
+      "Further destinations for the records of calls, by name: see [integrations](integrations/README.md). They never slow down or fail a call. A change needs a restart.",
   });

@@ -108,7 +108,7 @@ export function openIntegrations({ integrations, configFile, log }: Integrations
         if (shutdown > 0)
           log.warn(
             { integration: integration.name, calls: shutdown },
-            "an integration could not be told of the last calls",
+            "the last calls could not be sent to an integration",
           );
       }
     },
@@ -138,7 +138,7 @@ function groupOf(
   const onLost = (why: string): void =>
     log.warn(
       { integrations: integrations.map(({ name }) => name), error_detail: why.slice(0, MAX_WORDS) },
-      "the thread of integrations ended and is begun again",
+      "the thread of integrations ended and is restarted",
     );
   const thread = new IntegrationThread({
     integrations,

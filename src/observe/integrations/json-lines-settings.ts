@@ -21,28 +21,28 @@ export const jsonLinesSettings = z
     path: z.string().min(1).max(4096).meta({
       title: "Path",
       description:
-        "The file that lines are written to; only the user of the process can read it. A relative path starts at the working directory. Each process needs a file of its own.",
+        "The file to write to; only the user of the process can read it. A relative path starts at the working directory. Each process needs its own file.",
     }),
     max_bytes: z
       .int()
       .min(4096)
       .max(64 * 1024 * MIB)
       .default(100 * MIB)
-      .meta({ title: "Bytes", description: "A file of this size is put aside, and a new one is begun." }),
+      .meta({ title: "Bytes", description: "Size at which a file is rotated." }),
     rotate_h: z.number().gt(0).max(8760).optional().meta({
       title: "Hours",
-      description: "A file that is as old as this is put aside as well. Not set: size alone decides.",
+      description: "Age at which a file is rotated too. By default only the size counts.",
     }),
     keep_files: z
       .int()
       .min(0)
       .max(10_000)
       .default(10)
-      .meta({ title: "Files", description: "Files that were put aside and are kept; the oldest go." }),
+      .meta({ title: "Files", description: "Number of rotated files to keep; older ones are deleted." }),
     compress: z
       .boolean()
       .default(true)
-      .meta({ title: "Compress", description: "Compress files that were put aside (gzip)." }),
+      .meta({ title: "Compress", description: "Whether rotated files are compressed (gzip)." }),
     ...integrationFields,
   })
   .transform((file): JsonLinesSettings => ({

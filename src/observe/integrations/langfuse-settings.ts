@@ -26,12 +26,12 @@ const field = (fallback: string, place: string) =>
     .min(1)
     .max(255)
     .default(fallback)
-    .meta({ title: "Field", description: `The field of the client's \`metadata\` that is ${place}.` });
+    .meta({ title: "Field", description: `The field of the client's \`metadata\` to use as ${place}.` });
 
 export const langfuseSettings = z
   .strictObject({
     type: z.literal("langfuse"),
-    url: receiverAddress("The region, or a Langfuse of your own.").default(CLOUD),
+    url: receiverAddress("The Langfuse region, or the address of your own Langfuse.").default(CLOUD),
     public_key: key("public"),
     secret_key: key("secret"),
     environment: z
@@ -41,7 +41,7 @@ export const langfuseSettings = z
         'expected lower-case letters, digits, - and _, at most 40, and no "langfuse" at the begin',
       )
       .optional()
-      .meta({ title: "Environment", description: "The environment under which traces stand." }),
+      .meta({ title: "Environment", description: "The environment of the traces." }),
     session_field: field("session_id", "the session"),
     tags_field: field("tags", "its tags: a list of texts"),
     name_field: field("trace_name", "the name of the trace"),

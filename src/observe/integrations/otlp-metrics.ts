@@ -47,7 +47,7 @@ export function openMetricsExport(
       const partial = await exportTo({ ...metrics, gzip }, message, AbortSignal.timeout(Math.max(1, withinMs)), clock);
       if (partial !== null)
         throw new SinkFault(
-          `the receiver did not take ${partial.rejected} points${partial.message === "" ? "" : `: ${partial.message}`}`,
+          `the receiver rejected ${partial.rejected} points${partial.message === "" ? "" : `: ${partial.message}`}`,
           { isRetryable: false },
         );
       if (isFailing) watch.back();

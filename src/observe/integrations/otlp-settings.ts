@@ -15,22 +15,22 @@ const attributeName = z.string().min(1).max(255);
 export const otlpSettings = z
   .strictObject({
     type: z.literal("otlp"),
-    endpoint: receiverAddress("Where the receiver listens: `/v1/traces` and `/v1/metrics` are added."),
-    traces_endpoint: receiverAddress("The whole address for traces, where it is another.").optional(),
-    metrics_endpoint: receiverAddress("The whole address for metrics, where it is another.").optional(),
-    headers: receiverHeaders("Further headers of each request, such as those that carry a key."),
-    traces: z.boolean().default(true).meta({ title: "Traces", description: "It gets traces." }),
-    metrics: z.boolean().default(true).meta({ title: "Metrics", description: "It gets metrics." }),
+    endpoint: receiverAddress("Base address of the receiver, to which `/v1/traces` and `/v1/metrics` are added."),
+    traces_endpoint: receiverAddress("The complete address for traces, if it is different.").optional(),
+    metrics_endpoint: receiverAddress("The complete address for metrics, if it is different.").optional(),
+    headers: receiverHeaders("Further headers of each request, such as an API key."),
+    traces: z.boolean().default(true).meta({ title: "Traces", description: "Whether traces are sent." }),
+    metrics: z.boolean().default(true).meta({ title: "Metrics", description: "Whether metrics are sent." }),
     metrics_interval_s: metricsInterval,
     temporality: z.enum(["cumulative", "delta"]).default("cumulative").meta({
       title: "Temporality",
       description:
-        "`cumulative`: metrics say all since the start, as Prometheus and its relatives want it. `delta`: what came since they were sent last.",
+        "`cumulative` metrics count since the start, as Prometheus and similar systems expect. `delta` metrics count since the last export.",
     }),
     compression: z
       .enum(["gzip", "none"])
       .default("gzip")
-      .meta({ title: "Compression", description: "Of what is sent." }),
+      .meta({ title: "Compression", description: "Compression of requests." }),
     resource: z
       .record(attributeName, z.union([z.string().max(1024), z.number(), z.boolean()]))
       .default({})
@@ -40,7 +40,7 @@ export const otlpSettings = z
       }),
     open_inference: z.boolean().default(false).meta({
       title: "OpenInference",
-      description: "Spans also have the attributes of OpenInference, for Phoenix and others that read those.",
+      description: "Whether spans also get the attributes of OpenInference, for Phoenix and similar tools.",
     }),
     ...traceFields,
   })

@@ -54,7 +54,7 @@ export function openTraceSink(
     // The receiver counts spans, while the gateway counts calls.
     return {
       rejected: Math.min(sent, Math.ceil((partial.rejected / spans.length) * sent)),
-      why: `the receiver did not take ${partial.rejected} spans${partial.message === "" ? "" : `: ${partial.message}`}`,
+      why: `the receiver rejected ${partial.rejected} spans${partial.message === "" ? "" : `: ${partial.message}`}`,
     };
   };
   return { deliver, close: () => Promise.resolve() };

@@ -28,11 +28,11 @@ const secret = z
 export const recordsWebhookSettings = z
   .strictObject({
     type: z.literal("webhook"),
-    url: receiverAddress("Where batches are posted to."),
+    url: receiverAddress("Address to which batches are posted."),
     secrets: z.array(secret).min(1).max(10).meta({
       title: "Secrets",
       description:
-        'What batches are signed with, each `whsec_` and 24 to 64 random bytes as base64; name variables: `["${WEBHOOK_SECRET}"]`. With several there are several signatures, so that a secret can be changed.',
+        'Secrets that sign batches, each `whsec_` and 24 to 64 random bytes in base64; refer to variables: `["${WEBHOOK_SECRET}"]`. Each secret adds a signature, so that secrets can be rotated.',
     }),
     headers: receiverHeaders("Further headers of each request."),
     ...integrationFields,

@@ -36,18 +36,18 @@ export const traceFields = {
   sample: z.number().min(0).max(1).default(1).meta({
     title: "Sample",
     description:
-      "The part of the traces that begin here which it is sent, from 0 to 1, the same ones on every gateway. Of a trace that a caller began, the flag of its `traceparent` decides.",
+      "The share of traces to send, from 0 to 1, the same ones on all replicas. For traces that a caller started, the flag of its `traceparent` decides.",
   }),
   propagate: z.boolean().default(true).meta({
     title: "Propagate",
     description:
-      "Send the ids of the trace and of the span to providers and tool servers (`traceparent` and the caller's `tracestate`), so that their own spans stand under ours.",
+      "Whether trace and span ids are sent to providers and tool servers (`traceparent` and the caller's `tracestate`), so that their spans become children of the gateway's.",
   }),
   service_name: z
     .string()
     .regex(NAME, "expected 1 to 255 characters of ASCII")
     .default("dragoman")
-    .meta({ title: "Service", description: "The name under which the gateway's spans stand: `service.name`." }),
+    .meta({ title: "Service", description: "The service name of the gateway's spans: `service.name`." }),
 } as const;
 
 export const metricsInterval = z
@@ -55,7 +55,7 @@ export const metricsInterval = z
   .min(1)
   .max(3600)
   .default(60)
-  .meta({ title: "Seconds", description: "Metrics are sent this often." });
+  .meta({ title: "Seconds", description: "How often metrics are sent." });
 
 const fields = z.object(traceFields);
 

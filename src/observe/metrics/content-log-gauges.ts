@@ -20,17 +20,17 @@ export function contentLogGauges(registry: Registry, figures: () => ContentFigur
   counter("dragoman_contents_kept_total", "Calls whose prompts and answers were kept.", ({ kept }) => kept);
   counter(
     "dragoman_contents_shed_total",
-    "Calls whose prompts and answers were lost although their tenant keeps them: the queue was full, or the process ended.",
+    "Calls whose prompts and answers should have been kept but were lost, because the queue was full or the process ended.",
     ({ shed }) => shed,
   );
   counter(
     "dragoman_content_write_failures_total",
-    "Failed writes of prompts and answers; they are tried again.",
+    "Failed writes of prompts and answers; they are retried.",
     ({ failures }) => failures,
   );
   new Gauge({
     name: "dragoman_contents_waiting",
-    help: "Calls whose prompts and answers wait in memory to be written.",
+    help: "Calls whose prompts and answers are waiting in memory to be written.",
     registers,
     collect() {
       this.set(figures()?.waiting ?? 0);

@@ -38,22 +38,18 @@ export function integrationGauges(registry: Registry, standings: () => readonly 
   };
   counter(
     "dragoman_integration_delivered_total",
-    "Calls that an integration has taken, and whatever else is sent to it.",
+    "Calls and other data delivered to an integration.",
     ({ sums }) => sums.delivered,
   );
   counter(
     "dragoman_integration_failures_total",
-    "Deliveries to an integration that came to nothing, each of a batch.",
+    "Deliveries (batches) to an integration that were given up.",
     ({ sums }) => sums.failures,
   );
-  counter(
-    "dragoman_integration_retries_total",
-    "Deliveries to an integration that were tried again.",
-    ({ sums }) => sums.retries,
-  );
+  counter("dragoman_integration_retries_total", "Retries of deliveries to an integration.", ({ sums }) => sums.retries);
   new Counter({
     name: "dragoman_integration_shed_total",
-    help: "Calls that an integration was not told of, by why.",
+    help: "Calls that were not delivered to an integration, by reason.",
     labelNames: [...labelNames, "reason"],
     registers,
     collect() {
@@ -65,15 +61,15 @@ export function integrationGauges(registry: Registry, standings: () => readonly 
   });
   counter(
     "dragoman_integration_contents_left_out_total",
-    "Calls whose prompt and answer were too large to go along.",
+    "Calls whose prompt and answer were too large to be sent.",
     ({ contentsLeftOut }) => contentsLeftOut,
   );
   counter(
     "dragoman_integration_restarts_total",
-    "Threads of an integration that ended and were begun again; sinks share one.",
+    "Restarts of an integration's thread; sinks share one thread.",
     ({ restarts }) => restarts,
   );
-  gauge("dragoman_integration_queued", "Calls that wait for an integration.", ({ sums }) => sums.queued);
+  gauge("dragoman_integration_queued", "Calls waiting to be delivered to an integration.", ({ sums }) => sums.queued);
   gauge("dragoman_integration_up", "0 while deliveries to an integration fail, else 1.", ({ sums }) =>
     sums.failing === 0 ? 1 : 0,
   );

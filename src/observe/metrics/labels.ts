@@ -22,41 +22,44 @@ export const MOST = {
 
 export const LABELS: Readonly<Record<string, Label>> = {
   provider: {
-    values: "Id of a provider of the catalogue or of the configuration; `none`: the call failed before one was known.",
+    values: "Id of a provider of the catalogue or of the configuration; `none` if the call failed before it was known.",
     most: MOST.provider,
   },
   model: {
     values:
-      "Name of a model that stands in a route or under `models` of its provider, or that the bundled catalogue has of a provider in use, where what begins like one of these counts as that one; `other`: every other name; `none`: the call failed before one was known.",
+      "Name of a model that a route or `models` of its provider names, or that the bundled catalogue lists for a provider in use; a name that begins like one of these counts as that one. `other` for all other names, `none` if the call failed before it was known.",
     most: MOST.configuredModel + MOST.cataloguedModel,
   },
   target: {
-    values: "`<provider>:<model>` of a model as above that has answered or is left alone.",
+    values: "`<provider>:<model>` of a model as above that has answered or whose breaker is open.",
     most: MOST.configuredModel + MOST.cataloguedModel,
   },
   route: {
-    values: "Name of a route; `direct`: the call named a model; `none`: the call failed before one was known.",
+    values: "Name of a route; `direct` if the call named a model, `none` if the call failed before it was known.",
     most: MOST.route,
   },
-  status: { values: "Status that the client got, or would have got had its stream not begun.", most: 60 },
+  status: { values: "Status that the client got, or would have got if its stream had not begun.", most: 60 },
   stream: { values: "`true`, `false`.", most: null },
   code: {
     values:
-      "Code of the catalogue of errors; of an attempt also `none` where it served, and `superseded` where another one of the same call was quicker, or failed beside it.",
+      "Error code of the catalogue; for an attempt also `none` if it succeeded, and `superseded` if another attempt of the same call was faster or a parallel request failed.",
     most: 100,
   },
   kind: { values: "`prompt`, `completion`.", most: null },
   outcome: {
     values:
-      "Of a call `ok`, `refused` (4xx), `failed` (5xx), `cancelled`; of a tool `ok`, `error` (it says so itself), `failed`; of an attempt to deliver to a webhook `delivered`, `failed`; of a connection to a tool server `connected`, `refused`, `lost`.",
+      "For a call `ok`, `refused` (4xx), `failed` (5xx), `cancelled`; for a tool `ok`, `error` (reported by the tool), `failed`; for a delivery attempt to a webhook `delivered`, `failed`; for a connection to a tool server `connected`, `refused`, `lost`.",
     most: null,
   },
   event: { values: "Type of an event: [integrations/webhooks.md](integrations/webhooks.md).", most: 20 },
   where: { values: "`memory`, `queue`.", most: null },
-  server: { values: "Label of a registered tool server; `other`: one that a call brought.", most: MOST.server },
+  server: {
+    values: "Label of a registered tool server; `other` for servers that a call names by address.",
+    most: MOST.server,
+  },
   limit: { values: "Id of a limit or budget.", most: MOST.rule },
   budget: { values: "Id of a budget.", most: MOST.rule },
-  name: { values: "Name of the budget beside its id.", most: MOST.rule },
+  name: { values: "Name of the budget.", most: MOST.rule },
   rule: { values: "Id of a limit or budget, name of a policy, or `none`.", most: MOST.rule },
   policy: { values: "Name of a policy.", most: MOST.rule },
   effect: { values: "`denied`, `would_deny`, `masked`, `failed`.", most: null },
@@ -64,10 +67,10 @@ export const LABELS: Readonly<Record<string, Label>> = {
   configuration: { values: "`same`, `different`.", most: null },
   way: { values: "`leased`, `asked`, `alone`.", most: null },
   integration: { values: "Name of an integration.", most: MOST.integration },
-  type: { values: "Type of an integration, as `json_lines`.", most: 10 },
+  type: { values: "Type of an integration, such as `json_lines`.", most: 10 },
   reason: {
     values:
-      "Why an integration was not told: `queue_full`, `handover` (its thread does not keep up), `refused`, `given_up`, `thread_ended`, `shutdown`.",
+      "Why a call was not delivered: `queue_full`, `handover` (the thread does not keep up), `refused`, `given_up`, `thread_ended`, `shutdown`.",
     most: null,
   },
   unit: { values: "`requests`, `tokens`, `concurrency`, `nano_usd`.", most: null },

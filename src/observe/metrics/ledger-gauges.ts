@@ -28,7 +28,7 @@ export function ledgerGauges(registry: Registry, standing: () => LedgerStatus | 
       },
     });
   };
-  gauge("dragoman_ledger_writable", "1 while rows of the ledger can be written, else 0.", ({ fault }) =>
+  gauge("dragoman_ledger_writable", "1 while rows of the ledger can be written, otherwise 0.", ({ fault }) =>
     fault === null ? 1 : 0,
   );
   counter(
@@ -38,29 +38,33 @@ export function ledgerGauges(registry: Registry, standing: () => LedgerStatus | 
   );
   counter(
     "dragoman_ledger_shipped_rows_total",
-    "Rows that went from the journal to the database.",
+    "Rows shipped from the journal to the database.",
     ({ shipped }) => shipped,
   );
-  counter("dragoman_ledger_lost_rows_total", "Rows that neither disk nor memory took.", ({ lost }) => lost);
+  counter(
+    "dragoman_ledger_lost_rows_total",
+    "Rows lost because neither disk nor memory had room for them.",
+    ({ lost }) => lost,
+  );
   counter(
     "dragoman_ledger_unrecorded_refusals_total",
-    "Refused calls beyond the number that leaves rows.",
+    "Refused calls beyond the number for which rows are written.",
     ({ unrecorded }) => unrecorded,
   );
   gauge("dragoman_ledger_open_calls", "Calls with an opening row and no closing row.", ({ openCalls }) => openCalls);
   gauge(
     "dragoman_ledger_waiting_rows",
-    "Rows in memory that wait for room on the disk.",
+    "Rows in memory, waiting for space on the disk.",
     ({ waitingRows }) => waitingRows,
   );
   gauge(
     "dragoman_ledger_unshipped_bytes",
-    "Bytes of the journal that the database does not have yet.",
+    "Bytes of the journal that are not yet in the database.",
     ({ unshippedBytes }) => unshippedBytes,
   );
   gauge(
     "dragoman_ledger_sync_seconds",
-    "How long the disk took to sync the journal last.",
+    "Duration of the last sync of the journal to disk.",
     ({ lastSyncMs }) => (lastSyncMs ?? 0) / 1000,
   );
 }

@@ -28,7 +28,7 @@ export function limitStoreGauges(
   const registers = [registry];
   new Gauge({
     name: "dragoman_limit_store_away",
-    help: "1 while the store of the limits cannot be reached, else 0.",
+    help: "1 while the limit store cannot be reached, otherwise 0.",
     registers,
     collect() {
       this.set(figures()?.isAway === true ? 1 : 0);
@@ -36,7 +36,7 @@ export function limitStoreGauges(
   });
   new Counter({
     name: "dragoman_limit_store_reservations_total",
-    help: "Reservations by way: from a lease, asked of the store, or alone while the store is away.",
+    help: "Reservations by way: from a lease, by a request to the limit store, or without it while it cannot be reached.",
     labelNames: ["way"],
     registers,
     collect() {
@@ -47,7 +47,7 @@ export function limitStoreGauges(
   });
   new Gauge({
     name: "dragoman_limit_store_leased_units",
-    help: "What this gateway has borrowed of limits and not spent, by unit.",
+    help: "Units that this gateway has leased from limits and not spent, by unit.",
     labelNames: ["unit"],
     registers,
     collect() {
@@ -57,7 +57,7 @@ export function limitStoreGauges(
   });
   const roundTrip = new Histogram({
     name: "dragoman_limit_store_round_trip_seconds",
-    help: "From a message to the store of the limits to its answer.",
+    help: "Time from a message to the limit store to its answer.",
     buckets: SECONDS,
     registers,
   });

@@ -23,7 +23,7 @@ export function processGauges(registry: Registry): void {
   });
   new Gauge({
     name: "process_uptime_seconds",
-    help: "Seconds since the start.",
+    help: "Seconds since the start of the process.",
     registers,
     collect() {
       this.set(process.uptime());

@@ -10,7 +10,7 @@ export interface ReplicaFigures {
 export function replicaGauges(registry: Registry, figures: () => ReplicaFigures | null): void {
   new Gauge({
     name: "dragoman_replicas",
-    help: "Gateways on this database, this one included, by whether their configuration file is the same as this one's.",
+    help: "Gateways on this database, including this one, by whether they have the same configuration file.",
     labelNames: ["configuration"],
     registers: [registry],
     collect() {

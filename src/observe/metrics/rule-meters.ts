@@ -28,13 +28,13 @@ export function openRuleMeters(registry: Registry, budgets: () => Promise<readon
   });
   const refusals = new Counter({
     name: "dragoman_refusals_total",
-    help: "Attempts that a limit, a budget or a policy did not let run, by code and by its id or name.",
+    help: "Attempts that a limit, budget or policy refused, by code and by its id or name.",
     labelNames: ["code", "rule"],
     registers,
   });
   const policyEffects = new Counter({
     name: "dragoman_policies_total",
-    help: "Calls in which a policy spoke, by what it did or would have done.",
+    help: "Calls in which a policy took effect, by its effect.",
     labelNames: ["policy", "effect"],
     registers,
   });
@@ -46,7 +46,7 @@ export function openRuleMeters(registry: Registry, budgets: () => Promise<readon
   });
   new Gauge({
     name: "dragoman_budget_used_ratio",
-    help: "How much of a budget is used and reserved, 1 for all of it: of the account under it that was fullest when it was last charged here.",
+    help: "Used and reserved share of a budget, 1 for all of it. If the budget has several accounts, it is the fullest, as of the last charge here.",
     labelNames: ["budget", "name"],
     registers,
     async collect() {

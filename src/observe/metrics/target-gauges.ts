@@ -35,7 +35,7 @@ export function targetGauges(
   const labelNames = ["target"] as const;
   new Gauge({
     name: "dragoman_target_state",
-    help: "1 for the state that a target is in, 0 for the others.",
+    help: "1 for the current state of a target, 0 for the other states.",
     labelNames: ["target", "state"],
     registers,
     collect() {

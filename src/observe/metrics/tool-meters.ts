@@ -13,20 +13,20 @@ export function openToolMeters(registry: Registry, isRegistered: IsRegisteredSer
   const registers = [registry];
   const runs = new Counter({
     name: "dragoman_tool_runs_total",
-    help: "Tools that the gateway ran, by server and outcome.",
+    help: "Tool runs of the gateway, by server and outcome.",
     labelNames: ["server", "outcome"],
     registers,
   });
   const duration = new Histogram({
     name: "dragoman_tool_run_seconds",
-    help: "From the call of a tool to its result.",
+    help: "Time from the call of a tool to its result.",
     labelNames: ["server"],
     buckets: SECONDS,
     registers,
   });
   const rounds = new Histogram({
     name: "dragoman_tool_rounds",
-    help: "Rounds with the model of calls in which the gateway ran tools.",
+    help: "Rounds with the model, in calls whose tools the gateway ran.",
     buckets: ROUNDS,
     registers,
   });

@@ -24,7 +24,7 @@ export function toolServerGauges(registry: Registry, figures: () => ToolServerFi
   });
   new Counter({
     name: "dragoman_tool_server_connects_total",
-    help: "Connections to tool servers, by what became of them.",
+    help: "Connections to tool servers, by outcome.",
     labelNames: ["outcome"],
     registers,
     collect() {

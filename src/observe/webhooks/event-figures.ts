@@ -68,13 +68,13 @@ export function eventGauges(registry: Registry, figures: () => EventFigures | nu
   };
   counter(
     "dragoman_events_total",
-    "Events that this gateway has seen happen, by type, whether anybody listens or not.",
+    "Events at this gateway, by type, with or without webhooks for them.",
     ["event"],
     ({ emitted }) => [...emitted].map(([event, count]) => [{ event }, count] as const),
   );
   counter(
     "dragoman_events_shed_total",
-    "Events lost for want of room: `memory` before they were written down, `queue` oldest deliveries of a webhook.",
+    "Events lost for lack of space: `memory` before they were stored, `queue` the oldest deliveries of a webhook.",
     ["where"],
     ({ shedEvents, shedDeliveries }) => [
       [{ where: "memory" }, shedEvents],
@@ -90,23 +90,23 @@ export function eventGauges(registry: Registry, figures: () => EventFigures | nu
       [{ outcome: "failed" }, attempts.failed],
     ],
   );
-  counter("dragoman_webhook_dead_letters_total", "Deliveries that this gateway has given up.", [], ({ dead }) => [
+  counter("dragoman_webhook_dead_letters_total", "Deliveries that this gateway gave up.", [], ({ dead }) => [
     [{}, dead],
   ]);
-  gauge("dragoman_events_held", "Events in memory that the database does not have yet.", ({ held }) => held);
+  gauge("dragoman_events_held", "Events in memory that are not yet in the database.", ({ held }) => held);
   gauge(
     "dragoman_webhook_queue_deliveries",
-    "Deliveries that wait, of all gateways on the database.",
+    "Waiting deliveries of all gateways on the database.",
     ({ pending }) => pending,
   );
   gauge(
     "dragoman_webhook_queue_age_seconds",
-    "How long the oldest delivery waits.",
+    "How long the oldest delivery has been waiting.",
     ({ oldestPendingMs }) => (oldestPendingMs ?? 0) / 1000,
   );
   gauge(
     "dragoman_webhook_dead_letters",
-    "Deliveries that were given up and are still kept, of all gateways on the database.",
+    "Given-up deliveries that are still kept, of all gateways on the database.",
     ({ deadLetters }) => deadLetters,
   );
 }

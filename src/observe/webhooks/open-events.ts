@@ -47,11 +47,11 @@ export function openEvents(options: EventsOptions): OpenEvents {
   const onState =
     (source: string) =>
     (state: "away" | "back", error: unknown): void => {
-      if (state === "back") log.info({ source }, "the queue of events is reached again");
+      if (state === "back") log.info({ source }, "the event queue can be reached again");
       else
         log.warn(
           { source, error_detail: wordsOf(error) },
-          "the queue of events cannot be reached: events wait in memory, and webhooks are told later",
+          "the event queue cannot be reached: events wait in memory and are delivered later",
         );
     };
   const dispatcher = openDispatcher({
@@ -93,7 +93,7 @@ export function openEvents(options: EventsOptions): OpenEvents {
   const endPruning = everyHour(
     async (isEnding) =>
       dispatcher.isInUse() && pruneInRounds(() => queue.prune(clock.now() - KEPT_DAYS * DAY_MS), isEnding),
-    (words) => log.warn({ error_detail: words }, "events that are too old could not be removed"),
+    (words) => log.warn({ error_detail: words }, "old events could not be deleted"),
   );
   return {
     figures,
@@ -131,7 +131,7 @@ function goneReceivers({ store, log }: EventsOptions): GoneReceivers {
       const { id, name, tenantId, origin, url } = webhook;
       log.warn(
         { event: "webhook_gone", webhook: name, webhook_id: id, tenant: tenantId },
-        "a webhook is switched off: its receiver answered 410 Gone",
+        "a webhook was disabled: its receiver answered 410 Gone",
       );
       if (origin === "file") gone.add(`${id} ${url}`);
       else
@@ -145,7 +145,7 @@ function goneReceivers({ store, log }: EventsOptions): GoneReceivers {
           .catch((error: unknown) =>
             log.warn(
               { webhook_id: id, error_detail: wordsOf(error) },
-              "a webhook whose receiver is gone could not be switched off",
+              "a webhook whose receiver is gone could not be disabled",
             ),
           );
     },

@@ -60,7 +60,7 @@ const UNKNOWN_MS = 60_000;
 const STANDING_EVERY_MS = 10_000;
 
 const GONE = "given up: the receiver answered 410 Gone";
-const NOBODY = "given up: the webhook is gone or switched off";
+const NOBODY = "given up: the webhook was deleted or disabled";
 
 export function openDispatcher(options: DispatcherOptions): Dispatcher {
   const { queue, clock, webhooks, figures, onState, pollMs = POLL_MS } = options;

@@ -35,7 +35,7 @@ const secret = z
 const SHAPE = {
   url: z.string().max(2000).refine(isAddress, "expected an http or https address without user name").meta({
     title: "URL",
-    description: "Where events are sent, with POST. A redirect is not followed: it is a failure.",
+    description: "Address to which events are sent with POST. Redirects are not followed but count as failures.",
   }),
   events: z
     .array(
@@ -44,39 +44,39 @@ const SHAPE = {
         .max(100)
         .refine(
           (pattern) => EVENT_TYPES.some((type) => compileGlob(pattern)(type)),
-          `expected a type of event, with * for any text: ${EVENT_TYPES.join(", ")}`,
+          `expected an event type, with * for any text: ${EVENT_TYPES.join(", ")}`,
         ),
     )
     .min(1)
     .max(50)
     .default(["*"])
-    .meta({ title: "Events", description: "Types of events that are sent, with `*` for any text; not set: all." }),
+    .meta({ title: "Events", description: "Event types to send, with `*` for any text. The default is all." }),
   enabled: z.boolean().default(true).meta({
     title: "Enabled",
-    description: "False switches it off: what happens meanwhile is never sent, and what waits to be sent ends.",
+    description: "`false` disables it: waiting deliveries end, and events during that time are never sent.",
   }),
-  description: z.string().min(1).max(500).optional().meta({ title: "Description", description: "For people." }),
+  description: z.string().min(1).max(500).optional().meta({ title: "Description", description: "Text for display." }),
   timeout_s: z.number().gt(0).max(60).default(DEFAULT_TIMEOUT_S).meta({
     title: "Seconds",
-    description: "Time for one delivery, from the look-up of the name to the end of the answer.",
+    description: "Time limit of one delivery attempt, from the DNS lookup to the end of the response.",
   }),
   max_attempts: z.int().min(1).max(MAX_ATTEMPTS).default(DEFAULT_ATTEMPTS).meta({
     title: "Attempts",
     description:
-      "How often a delivery is tried before it is given up: at once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, and then every 24 h.",
+      "Most attempts of a delivery: at once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, and then every 24 h.",
   }),
   previous_secret: secret.optional().meta({
     title: "Previous secret",
-    description: "Signs beside `secret` until `previous_secret_until`, so that a receiver can change over.",
+    description: "Signs in addition to `secret` until `previous_secret_until`, so that the receiver can change over.",
   }),
   previous_secret_until: z.iso
     .datetime({ offset: true })
     .optional()
-    .meta({ title: "Until", description: "When `previous_secret` ends, such as `2026-01-31T09:00:00Z`." }),
+    .meta({ title: "Until", description: "When `previous_secret` expires, such as `2026-01-31T09:00:00Z`." }),
 };
 
 const SECRET_MEANING =
-  "`whsec_` and 24 to 64 random bytes in base64, with which every delivery is signed (Standard Webhooks).";
+  "The secret that signs deliveries (Standard Webhooks): `whsec_` and 24 to 64 random bytes in base64.";
 
 /** The schema of the admin API and the store. */
 export const webhookSchema = z
@@ -84,7 +84,7 @@ export const webhookSchema = z
     ...SHAPE,
     secret: secret.optional().meta({
       title: "Secret",
-      description: `${SECRET_MEANING} Not set: one is made, and shown in this answer alone.`,
+      description: `${SECRET_MEANING} By default one is generated and shown only in this response.`,
     }),
   })
   .meta({ title: "Webhook", description: "An address to which events are sent." });
@@ -96,7 +96,7 @@ const filedSchema = z.strictObject({
   ...SHAPE,
   secret: secret.meta({
     title: "Secret",
-    description: `${SECRET_MEANING} Best as \`"\${file:...}"\` or \`"\${VARIABLE}"\`: \`echo whsec_$(openssl rand -base64 32)\` makes one.`,
+    description: `${SECRET_MEANING} Best as \`"\${file:...}"\` or \`"\${VARIABLE}"\`. Create one with \`echo whsec_$(openssl rand -base64 32)\`.`,
   }),
 });
 
@@ -112,7 +112,7 @@ export const webhooksSection = z
   .meta({
     title: "Webhooks",
     description:
-      "Addresses to which events are sent, by name: [integrations/webhooks.md](integrations/webhooks.md). Those at the top of the file get the events of all tenants and of the gateway itself.",
+      "Addresses to which events are sent, by name: [integrations/webhooks.md](integrations/webhooks.md). Webhooks at the top level of the file get the events of all tenants and of the gateway itself.",
   });
 
 /** Throws Error for a document without a secret, which the schema accepts. */
