@@ -216,7 +216,7 @@ function environmentSection(families: readonly ProviderFamily[]): string {
     keyVariables.map((name) => `\`${name}\``).join(" or "),
   ]);
   const own = Object.entries(VARIABLES).map(([name, meaning]) => [`\`${name}\``, meaning]);
-  return `## Environment variables\n\n${table(["variable", "meaning"], own)}\n\nThe key of a provider. With it the provider is enabled, unless it has no address of its own or the file says \`enabled: false\`. The key goes to the\nprovider's own address only. Of several names the first one that is set counts. What else clouds are called with is in [credentials.md](credentials.md).\n\n${table(["provider", "name", "key"], keys)}${placesSection(families)}`;
+  return `## Environment variables\n\n${table(["variable", "meaning"], own)}\n\nThe key of a provider. With it the provider is enabled, unless it has no default address or the file says \`enabled: false\`. The key goes to the\nprovider's own address only. Of several names the first one that is set counts. What else clouds are called with is in [credentials.md](credentials.md).\n\n${table(["provider", "name", "key"], keys)}${placesSection(families)}`;
 }
 
 /** Addresses and settings that the environment may hold. */

@@ -29,7 +29,7 @@ export async function signAws(
   if (region === undefined)
     throw new GatewayError(
       "invalid_request",
-      "A signature with a pair of AWS keys names a region: set aws_region_name, or region in the provider's configuration.",
+      "A signature with AWS keys needs a region: set aws_region_name, or region in the provider's configuration.",
       { param: "aws_region_name" },
     );
   // The library is loaded when the first key pair signs, because most gateways never need it.
@@ -68,7 +68,7 @@ export class Sha256 {
     return Promise.resolve(new Uint8Array(this.#hash.digest()));
   }
   reset(): void {
-    throw new Error("A hash is made anew for each text.");
+    throw new Error("A hash cannot be reset; create a new one for each text.");
   }
 }
 

@@ -13,7 +13,7 @@ export function calledFunction(call: ToolCall, path: string): ToolCall["function
     typeof called.name !== "string" ||
     typeof called.arguments !== "string"
   )
-    throw new GatewayError("invalid_request", `${path}: this provider knows no call but that of a function.`, {
+    throw new GatewayError("invalid_request", `${path}: this provider supports only function calls.`, {
       param: path,
     });
   return called;

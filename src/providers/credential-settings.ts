@@ -50,13 +50,13 @@ const path = (title: string, description: string) =>
 const byDefault = z
   .string()
   .regex(/^default$/, 'expected "default" or a mapping')
-  .meta({ title: "default", description: "What the cloud's own chain finds." });
+  .meta({ title: "default", description: "The credential that the cloud's own chain finds." });
 
 const weighted = z.strictObject({
-  key: secret("Key", "The key, best as an expansion."),
+  key: secret("Key", 'The key, best as `"${NAME}"` or `"${file:/run/secrets/name}"`.'),
   weight: z.int().min(1).max(1000).default(1).meta({
     title: "Weight",
-    description: "Share of the calls: a key of weight 2 gets twice as many as one of weight 1.",
+    description: "Share of calls: a key with weight 2 gets twice as many as one with weight 1.",
   }),
 });
 
@@ -64,37 +64,37 @@ export const CREDENTIAL_KEYS = {
   api_key: z.string().regex(API_KEY, PRINTABLE).optional().meta({
     title: "API key",
     description:
-      'Credential, best as `"${NAME}"` or `"${file:/run/secrets/name}"`. Not set or empty: the provider\'s own environment variable, which goes to the provider\'s own address only; another address, and an id of one\'s own, get the key that stands here, or none.',
+      'Credential, best as `"${NAME}"` or `"${file:/run/secrets/name}"`. If it is not set or empty, the provider\'s environment variable is used, but only for the provider\'s own id at its default address.',
   }),
   api_keys: z
-    .array(z.union([secret("Key", "A key."), weighted]))
+    .array(z.union([secret("Key", "One of the keys."), weighted]))
     .min(1)
     .max(1000)
     .optional()
     .meta({
       title: "API keys",
       description:
-        "Several keys in place of one, among which calls are divided by weight. One that the provider refuses is set aside for a while.",
+        "Several keys instead of one, among which calls are divided by weight. A key that the provider refuses is not used for a while.",
     }),
   aws: z
     .union([
       byDefault,
       z.strictObject({
-        access_key_id: secret("Access key id", "Of a pair of keys.").optional(),
-        secret_access_key: secret("Secret access key", "The other half of the pair.").optional(),
-        session_token: secret("Session token", "Where the pair is temporary.").optional(),
+        access_key_id: secret("Access key id", "The id of the access key.").optional(),
+        secret_access_key: secret("Secret access key", "The secret of the access key.").optional(),
+        session_token: secret("Session token", "The session token of temporary keys.").optional(),
         profile: z
           .string()
           .regex(/^[^\p{Cc}]{1,128}$/u, "expected the name of a profile")
           .optional()
-          .meta({ title: "Profile", description: "A profile of the shared files of AWS, in place of a pair." }),
+          .meta({ title: "Profile", description: "A profile of the shared AWS files, instead of keys." }),
       }),
     ])
     .optional()
     .meta({
       title: "AWS",
       description:
-        "Pair of keys or profile, or `default` for AWS's own chain: environment, shared files, web identity, container, instance.",
+        "Access keys or a profile, or `default` for AWS's own chain: environment, shared files, web identity, container, instance.",
     }),
   google: z
     .union([
@@ -118,19 +118,19 @@ export const CREDENTIAL_KEYS = {
     }),
   entra: z
     .strictObject({
-      tenant_id: word("Tenant", "The directory's id."),
-      client_id: word("Client", "The application's id."),
-      client_secret: secret("Client secret", "The application's secret.").optional(),
+      tenant_id: word("Tenant", "The id of the directory (tenant)."),
+      client_id: word("Client", "The id of the application (client)."),
+      client_secret: secret("Client secret", "The secret of the application.").optional(),
       federated_token_file: path(
         "Token file",
-        "Absolute path of a file with an assertion, in place of a secret: workload identity.",
+        "Absolute path of a file with an assertion, instead of a secret (workload identity).",
       ).optional(),
-      scope: secret("Scope", `What the token is asked for. Not set: \`${ENTRA_SCOPE}\`.`).optional(),
+      scope: secret("Scope", `The scope of the token. The default is \`${ENTRA_SCOPE}\`.`).optional(),
     })
     .optional()
     .meta({
       title: "Entra ID",
-      description: "Application of Microsoft Entra ID, whose tokens the provider is called with.",
+      description: "Application of Microsoft Entra ID whose tokens authenticate calls to the provider.",
     }),
   token_url: z
     .string()
@@ -140,7 +140,7 @@ export const CREDENTIAL_KEYS = {
     .meta({
       title: "Token URL",
       description:
-        "Address of the token service, where it is not the vendor's public one: a sovereign cloud, a proxy. Credentials of the environment do not go there.",
+        "Address of the token service, if it is not the vendor's public one, such as a sovereign cloud or a proxy. Credentials of the environment are not sent there.",
     }),
 } as const;
 const CREDENTIALS_SCHEMA = z.strictObject(CREDENTIAL_KEYS);
@@ -175,11 +175,14 @@ export function credentialProblem(section: CredentialSection, family: Family): F
   const known = entryKeysOf(family);
   const foreign = present.find((key) => !known.includes(key));
   if (foreign !== undefined)
-    return { path: [foreign], message: `${family.label} is not called with this; it takes ${known.join(", ")}` };
+    return {
+      path: [foreign],
+      message: `${family.label} does not accept this credential; it takes ${known.join(", ")}`,
+    };
   if (present.length > 1)
     return {
       path: [present[1]!],
-      message: `stands beside ${present[0]}, and a provider is called with one of them; a second account is an id of its own`,
+      message: `cannot be combined with ${present[0]}; set one of them, or configure a second provider for another account`,
     };
   if (section.token_url !== undefined && !family.credentials.some((form) => EXCHANGED.has(form)))
     return { path: ["token_url"], message: `${family.label} has no token service` };
@@ -199,7 +202,7 @@ function awsProblem(aws: CredentialSection["aws"]): Finding | null {
       message: "is missing: expected access_key_id and secret_access_key, or profile, or aws: default",
     };
   return other === undefined
-    ? { path: ["aws", "secret_access_key"], message: "is missing: it is the other half of access_key_id" }
+    ? { path: ["aws", "secret_access_key"], message: "is missing: access_key_id needs it" }
     : null;
 }
 

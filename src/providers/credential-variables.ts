@@ -67,9 +67,9 @@ function textOf(environment: Variables, name: string): string | null {
 }
 
 function unfit(name: string, what: string): Found<never> {
-  return { value: null, faults: [`the environment variable ${name} holds ${what}, and is not used`] };
+  return { value: null, faults: [`the environment variable ${name} is ignored: it contains ${what}`] };
 }
-const NO_KEY = "characters that no key can have";
+const NO_KEY = "characters that are not allowed in keys";
 
 function environmentKey(family: ProviderFamily, environment: Variables): Found<StoredCredential> {
   const name = family.keyVariables.find((each) => textOf(environment, each) !== null);
@@ -88,7 +88,7 @@ function awsPair(environment: Variables): Found<StoredCredential> {
   if (accessKeyId === null || secretAccessKey === null)
     return accessKeyId === secretAccessKey
       ? NOTHING
-      : { value: null, faults: [`of ${names[0]} and ${names[1]} only one is set, and it is not used`] };
+      : { value: null, faults: [`only one of ${names[0]} and ${names[1]} is set, so it is ignored`] };
   const bad = names.find((name) => !API_KEY.test(textOf(environment, name) ?? ""));
   return bad === undefined
     ? { value: { kind: "aws_keys", accessKeyId, secretAccessKey, sessionToken, ...OPERATORS }, faults: [] }
@@ -110,7 +110,7 @@ function entraApplication(environment: Variables): Found<StoredCredential> {
     "AZURE_FEDERATED_TOKEN_FILE",
   ].map((name) => textOf(environment, name));
   if (!tenant || !client || (!secret && !file)) return NOTHING;
-  if (!ADDRESS_WORD.test(tenant)) return unfit("AZURE_TENANT_ID", "no id of a directory");
+  if (!ADDRESS_WORD.test(tenant)) return unfit("AZURE_TENANT_ID", "something other than the id of a directory");
   return {
     value: entraCredential({
       tenant_id: tenant,
@@ -135,7 +135,7 @@ export function environmentSettings(
     else {
       if (fallback !== undefined) values[name] = fallback;
       if (value !== null)
-        faults.push(...unfit(variable!, "more than letters, digits, dots, underscores and dashes").faults);
+        faults.push(...unfit(variable!, "something other than letters, digits, dots, underscores and dashes").faults);
     }
   }
   return { values, faults };
@@ -147,7 +147,7 @@ export function environmentBaseUrl({ baseUrlVariables }: ProviderFamily, environ
   const text = textOf(environment, name)!;
   return isPlainAddress(text)
     ? { value: trimmedAddress(text), faults: [] }
-    : unfit(name, "no plain http or https address");
+    : unfit(name, "something other than an http or https address without user name, query and fragment");
 }
 
 /**

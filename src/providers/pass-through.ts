@@ -10,7 +10,7 @@ export function keepEncoded(path: string, there: Json, added: Json): Json {
   if (added === null || JSON.stringify(there) === JSON.stringify(added)) return there;
   throw new GatewayError(
     "reserved_parameter",
-    `${path} would overwrite what another field of the request says; send one of the two.`,
+    `${path} conflicts with another field of the request; send only one of them.`,
     { param: path },
   );
 }

@@ -12,7 +12,9 @@ export function parseSentJson(text: string, fault: (thrown: JsonError) => string
   } catch (thrown) {
     if (!(thrown instanceof JsonError)) throw thrown;
     throw new MalformedAnswer(
-      thrown.beyond === null ? fault(thrown) : `The provider sent more than the gateway reads: ${thrown.message}`,
+      thrown.beyond === null
+        ? fault(thrown)
+        : `The provider's answer exceeds a limit of the gateway: ${thrown.message}`,
     );
   }
 }

@@ -73,22 +73,22 @@ const modelId = z
   );
 
 const modelSchema = z.union([
-  modelId.meta({ title: "Model", description: "The provider's own name of the model." }),
+  modelId.meta({ title: "Model", description: "The model's name at the provider." }),
   z
     .strictObject({
-      id: modelId.meta({ title: "Id", description: "The provider's own name of the model." }),
-      name: z.string().min(1).max(256).optional().meta({ title: "Name", description: "Name for people." }),
-      context_length: tokens("Tokens that prompt and answer may have together."),
-      max_completion_tokens: tokens("Tokens that an answer may have."),
+      id: modelId.meta({ title: "Id", description: "The model's name at the provider." }),
+      name: z.string().min(1).max(256).optional().meta({ title: "Name", description: "Name for display." }),
+      context_length: tokens("Most tokens of prompt and completion together."),
+      max_completion_tokens: tokens("Most tokens of a completion."),
       pricing: z
-        .strictObject({ prompt: price("Price of a prompt token."), completion: price("Price of a generated token.") })
+        .strictObject({ prompt: price("Price of a prompt token."), completion: price("Price of a completion token.") })
         .optional()
-        .meta({ title: "Pricing", description: "Price in US dollars for one token, as decimal numbers in quotes." }),
+        .meta({ title: "Pricing", description: "Prices in US dollars per token, as decimal numbers in quotes." }),
     })
     .meta({
       title: "Model",
       description:
-        "A model with what is known of it: it wins over the bundled price list, whose models of the provider are listed where the file names none. `max_completion_tokens` is also what is sent to a provider that wants a bound where the call has none.",
+        "A model and its properties, which take precedence over the bundled price list. If the file names no models, those of the bundled list are listed. `max_completion_tokens` is also sent to providers that require a maximum, if the call sets none.",
     }),
 ]);
 
@@ -108,11 +108,11 @@ const ENTRY_SHAPE = {
   type: z.string().optional().meta({
     title: "Type",
     description:
-      "The known provider that stands behind an id of one's own, such as `custom` for any server that speaks OpenAI's API. A known provider's own id needs none.",
+      "The known provider that your own id stands for, such as `custom` for any server with OpenAI's API. The id of a known provider needs no type.",
   }),
   enabled: z.boolean().default(true).meta({
     title: "Enabled",
-    description: "False switches the provider off, also when its key is in the environment.",
+    description: "`false` disables the provider, even if its key is in the environment.",
   }),
   base_url: z
     .string()
@@ -122,18 +122,18 @@ const ENTRY_SHAPE = {
     .meta({
       title: "Base URL",
       description:
-        "What the vendor's own client library calls its base URL. Not set: the provider's public address. It may lie in a private network.",
+        "The base URL, as the vendor's own client library defines it. It may be in a private network. The default is the provider's public address.",
     }),
   ...CREDENTIAL_KEYS,
   shared_connections: z.boolean().default(false).meta({
     title: "Shared connections",
     description:
-      "True lets calls of several tenants follow one another on the same connection, which saves handshakes where many tenants use the provider now and then. Over HTTP/1.1 an answer that the provider or a proxy in front of it frames wrongly reaches the next call on the connection: say true only for a provider whose framing you trust. Connections are never shared between credentials. It counts in the configuration file; a provider that is stored for one tenant has only that tenant's calls.",
+      "`true` lets calls of several tenants use the same connection one after another, which saves handshakes if many tenants use the provider occasionally. Over HTTP/1.1 an answer that the provider or a proxy frames wrongly could reach the next call on the connection, so set it only for providers whose framing you trust. Connections are never shared between credentials. It has an effect only in the configuration file, because a provider stored for a tenant serves only that tenant.",
   }),
   models: z.array(modelSchema).max(10_000).default([]).meta({
     title: "Models",
     description:
-      "Models that `GET /api/v1/models` lists, each as a name or as a mapping. Calls to others go through as well.",
+      "Models that `GET /api/v1/models` lists, each as a name or as a mapping. Other models can be called too.",
   }),
 };
 
@@ -143,7 +143,7 @@ export function providerEntrySchema(families: readonly ProviderFamily[]) {
   return z
     .strictObject(shape)
     .prefault({})
-    .meta({ title: "Provider", description: "A provider. An empty mapping is enough for one that needs no key." });
+    .meta({ title: "Provider", description: "A provider. An empty mapping is enough if it needs no key." });
 }
 
 function settingsShape(families: readonly ProviderFamily[]): Readonly<Record<string, z.ZodType>> {
@@ -151,7 +151,7 @@ function settingsShape(families: readonly ProviderFamily[]): Readonly<Record<str
   for (const { label, settings } of families)
     for (const { name, meaning, default: fallback } of settings) {
       if (Object.hasOwn(ENTRY_SHAPE, name))
-        throw new Error(`${label} has a setting ${name}, which is a key of every provider`);
+        throw new Error(`${label} has a setting ${name}, which is a key of all providers`);
       meanings.set(
         name,
         (meanings.get(name) ?? new Set()).add(
@@ -178,8 +178,7 @@ export function providersSection(families: readonly ProviderFamily[]) {
     .object({
       allow_private_addresses: z.boolean().default(false).meta({
         title: "Private addresses",
-        description:
-          "Whether an address that comes with a request may lie in a private network. Addresses in this file always may.",
+        description: "Whether addresses in requests may be in private networks. Addresses in this file always may.",
         variable: "DRAGOMAN_ALLOW_PRIVATE_ADDRESSES",
       }),
     })
@@ -199,7 +198,7 @@ export function providersSection(families: readonly ProviderFamily[]) {
     .meta({
       title: "Providers",
       description:
-        "Providers by id. A known provider is enabled by its key in the environment, or by standing here; an id of one's own with a `type` is a further account or address.",
+        "Providers by id. A known provider is enabled by its key in the environment or by an entry here; your own id with a `type` adds another account or address.",
     });
 }
 
@@ -255,24 +254,24 @@ export function providerProblem(
   known: ReadonlyMap<string, ProviderFamily>,
 ): { readonly path: readonly (string | number)[]; readonly message: string } | null {
   if (!PROVIDER_ID.test(id))
-    return { path: [], message: "expected an id of 1 to 64 small letters, digits, dashes and underscores" };
+    return { path: [], message: "expected an id of 1 to 64 lower-case letters, digits, dashes and underscores" };
   if (known.has(id) && entry.type !== undefined && entry.type !== id)
     return {
       path: ["type"],
-      message: `${JSON.stringify(id)} is a known provider itself; leave \`type\` out, or take another id`,
+      message: `${JSON.stringify(id)} is the id of a known provider; leave \`type\` out, or use another id`,
     };
   const family = known.get(entry.type ?? id);
   if (family === undefined) {
     if (entry.type !== undefined)
-      return { path: ["type"], message: `no known provider has this name${didYouMean(entry.type, known.keys())}` };
+      return { path: ["type"], message: `unknown provider${didYouMean(entry.type, known.keys())}` };
     return {
       path: [],
-      message: `no known provider has this id${didYouMean(id, known.keys()) || ";"} an id of your own needs \`type\``,
+      message: `unknown provider id${didYouMean(id, known.keys()) || ";"} your own ids need \`type\``,
     };
   }
   const elsewhere = id === family.id && family.baseUrlVariables.length > 0;
   if (family.baseUrl === null && entry.base_url === undefined && !elsewhere)
-    return { path: ["base_url"], message: `is missing: ${family.label} has no address of its own` };
+    return { path: ["base_url"], message: `is missing: ${family.label} has no default address` };
   if (runsInside(family) && entry.base_url !== undefined)
     return { path: ["base_url"], message: `${family.label} answers inside the gateway and takes no address` };
   const problem = credentialProblem(entry, family) ?? settingProblem(entry, family);
@@ -280,7 +279,7 @@ export function providerProblem(
   const seen = new Set<string>();
   for (const [index, model] of entry.models.entries()) {
     const name = typeof model === "string" ? model : model.id;
-    if (seen.has(name)) return { path: ["models", index], message: "this model is in the list twice" };
+    if (seen.has(name)) return { path: ["models", index], message: "duplicate model" };
     seen.add(name);
   }
   return null;

@@ -353,7 +353,7 @@ describe("files with mistakes", () => {
   test.each([
     ["calls: []", "1:1 calls: expected at least 1 entries"],
     ["calls:\n  - { route: r, cuont: 3 }", '2:17 calls[0].cuont: unknown key "cuont"; did you mean "count"?'],
-    ["calls:\n  - { route: q }", '2:7 calls[0].route: There is no route "q".'],
+    ["calls:\n  - { route: q }", '2:7 calls[0].route: Unknown route "q".'],
     ["calls:\n  - { count: 3 }", "2:5 calls[0]: model or route is required"],
     ["calls:\n  - { model: nobody:m }", '2:7 calls[0].model: The model "nobody:m" is unknown.'],
     ["calls:\n  - { route: r, fallbacks: [route:q] }", "2:17 calls[0].fallbacks:"],

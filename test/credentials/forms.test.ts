@@ -193,7 +193,7 @@ describe("a credentials file of Google", () => {
     [
       "lacks its refresh token",
       () => file({ type: "authorized_user", client_id: "id", client_secret: "private-words" }),
-      /an authorized_user has client_id, client_secret and refresh_token$/,
+      /an authorized_user needs client_id, client_secret and refresh_token$/,
     ],
     ["is too large", () => file(" ".repeat(70_000)), /is larger than 65536 bytes$/],
   ])("that %s is told to the operator with its path, and to the client without", async (_, path, detail) => {

@@ -167,7 +167,7 @@ describe("a server that", () => {
     expect(await call("count")).toBe("1");
     end.forget();
     expect(await call("count")).toBe("2");
-    expect(told.join()).toContain("knows the session no more");
+    expect(told.join()).toContain("does not know the session any more");
   });
 
   test("is down fails with words that name no host, and serves again when it is back", async () => {
@@ -349,7 +349,7 @@ describe("a server that", () => {
       }),
     });
     expect(await names()).toEqual(["good"]);
-    expect(told.filter((line) => line.includes("left out")).length).toBe(10);
+    expect(told.filter((line) => line.includes("is ignored")).length).toBe(10);
   });
 
   test("lists more than is read is given up", async () => {

@@ -51,7 +51,7 @@ describe("every plan", () => {
       expect(before + 1).toBeLessThanOrEqual(1 + step.leg.retries);
       expect(step.leg.candidates).toContain(step.candidate);
       expect(refused.has(key)).toBe(false);
-      expect(step.why).toMatch(before === 0 ? /^(?!repeat)./ : new RegExp(`^repeat ${before} of ${step.leg.retries} `));
+      expect(step.why).toMatch(before === 0 ? /^(?!retry)./ : new RegExp(`^retry ${before} of ${step.leg.retries} `));
     }
   });
   hold("repeats nothing but after a retryable failure, and ends with the first final one", (_, { seen }) => {

@@ -202,7 +202,7 @@ describe("notices", () => {
       'write api_key: "${OPENAI_API_KEY}"',
     );
     expect(told("", { OPENAI_API_KEY: "two words" })).toBe(
-      "the environment variable OPENAI_API_KEY holds characters that no key can have, and is not used",
+      "the environment variable OPENAI_API_KEY is ignored: it contains characters that are not allowed in keys",
     );
     expect(told("openai: {enabled: false}", {})).toBe("");
     for (const text of ["", "mine: {type: openai}", "openai: {base_url: 'http://a/v1'}"])

@@ -199,14 +199,10 @@ describe("providers", () => {
   });
 
   test.each([
-    [
-      "opnai",
-      "{}",
-      'f:2:3 providers.opnai: no known provider has this id; did you mean "openai"? an id of your own needs `type`',
-    ],
-    ["mine", "{}", "f:2:3 providers.mine: no known provider has this id; an id of your own needs `type`"],
-    ["mine", "{type: opena}", 'f:2:10 providers.mine.type: no known provider has this name; did you mean "openai"?'],
-    ["mine", "{type: mine}", "f:2:10 providers.mine.type: no known provider has this name"],
+    ["opnai", "{}", 'f:2:3 providers.opnai: unknown provider id; did you mean "openai"? your own ids need `type`'],
+    ["mine", "{}", "f:2:3 providers.mine: unknown provider id; your own ids need `type`"],
+    ["mine", "{type: opena}", 'f:2:10 providers.mine.type: unknown provider; did you mean "openai"?'],
+    ["mine", "{type: mine}", "f:2:10 providers.mine.type: unknown provider"],
     [
       "openai",
       "{type: custom}",
@@ -215,14 +211,14 @@ describe("providers", () => {
     [
       "Mine",
       "{type: openai}",
-      "f:2:3 providers.Mine: expected an id of 1 to 64 small letters, digits, dashes and underscores",
+      "f:2:3 providers.Mine: expected an id of 1 to 64 lower-case letters, digits, dashes and underscores",
     ],
     [
       "-x",
       "{type: openai}",
-      "f:2:3 providers.-x: expected an id of 1 to 64 small letters, digits, dashes and underscores",
+      "f:2:3 providers.-x: expected an id of 1 to 64 lower-case letters, digits, dashes and underscores",
     ],
-    ["custom", "{}", "f:2:3 providers.custom.base_url: is missing: Custom has no address of its own"],
+    ["custom", "{}", "f:2:3 providers.custom.base_url: is missing: Custom has no default address"],
     [
       "sandbox",
       "{base_url: 'http://a'}",
@@ -244,7 +240,7 @@ describe("providers", () => {
       '{api_key: "a\\r\\nx: y"}',
       "f:2:12 providers.openai.api_key: expected printable characters without spaces and line breaks",
     ],
-    ["openai", "{models: [a, b, {id: a}]}", "f:2:27 providers.openai.models[2]: this model is in the list twice"],
+    ["openai", "{models: [a, b, {id: a}]}", "f:2:27 providers.openai.models[2]: duplicate model"],
     [
       "openai",
       "{models: ['a/../b']}",

@@ -149,19 +149,19 @@ describe("credentials in the file", () => {
   test.each([
     [
       "openai: {aws: default}",
-      "f:2:12 providers.openai.aws: OpenAI is not called with this; it takes api_key, api_keys",
+      "f:2:12 providers.openai.aws: OpenAI does not accept this credential; it takes api_key, api_keys",
     ],
     [
       "hills: {google: default}",
-      "f:2:11 providers.hills.google: Hills is not called with this; it takes api_key, api_keys, aws",
+      "f:2:11 providers.hills.google: Hills does not accept this credential; it takes api_key, api_keys, aws",
     ],
     [
       "hills: {api_key: k, aws: default}",
-      "f:2:23 providers.hills.aws: stands beside api_key, and a provider is called with one of them; a second account is an id of its own",
+      "f:2:23 providers.hills.aws: cannot be combined with api_key; set one of them, or configure a second provider for another account",
     ],
     [
       "openai: {api_key: k, api_keys: [l]}",
-      "f:2:24 providers.openai.api_keys: stands beside api_key, and a provider is called with one of them; a second account is an id of its own",
+      "f:2:24 providers.openai.api_keys: cannot be combined with api_key; set one of them, or configure a second provider for another account",
     ],
     ["openai: {api_keys: []}", "f:2:12 providers.openai.api_keys: expected at least 1 entries"],
     [
@@ -181,7 +181,7 @@ describe("credentials in the file", () => {
     ],
     [
       "hills: {aws: {access_key_id: a}}",
-      "f:2:11 providers.hills.aws.secret_access_key: is missing: it is the other half of access_key_id",
+      "f:2:11 providers.hills.aws.secret_access_key: is missing: access_key_id needs it",
     ],
     [
       "hills: {aws: {profile: p, access_key_id: a}}",
@@ -261,8 +261,8 @@ describe("settings", () => {
     });
     expect([providers.get("hills")!.settings, providers.get("valley")!.settings]).toEqual([{}, { location: "global" }]);
     expect(notices).toEqual([
-      "the environment variable HILLS_REGION holds more than letters, digits, dots, underscores and dashes, and is not used",
-      "the environment variable VALLEY_LOCATION holds more than letters, digits, dots, underscores and dashes, and is not used",
+      "the environment variable HILLS_REGION is ignored: it contains something other than letters, digits, dots, underscores and dashes",
+      "the environment variable VALLEY_LOCATION is ignored: it contains something other than letters, digits, dots, underscores and dashes",
     ]);
     expect("x.evil.example/").not.toMatch(ADDRESS_WORD);
   });
@@ -325,13 +325,13 @@ describe("the environment alone", () => {
     const told = (environment: Environment): string =>
       tableOf("openai: {api_key: k}", { ...environment }).notices.join("\n");
     expect(told({ AWS_ACCESS_KEY_ID: "secret value", AWS_SECRET_ACCESS_KEY: "s" })).toBe(
-      "the environment variable AWS_ACCESS_KEY_ID holds characters that no key can have, and is not used",
+      "the environment variable AWS_ACCESS_KEY_ID is ignored: it contains characters that are not allowed in keys",
     );
     expect(told({ AWS_ACCESS_KEY_ID: "secret" })).toBe(
-      "of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY only one is set, and it is not used",
+      "only one of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY is set, so it is ignored",
     );
     expect(told({ AZURE_TENANT_ID: "se/cret", AZURE_CLIENT_ID: "c", AZURE_CLIENT_SECRET: "s" })).toBe(
-      "the environment variable AZURE_TENANT_ID holds no id of a directory, and is not used",
+      "the environment variable AZURE_TENANT_ID is ignored: it contains something other than the id of a directory",
     );
   });
 });
@@ -364,7 +364,7 @@ describe("addresses of the environment", () => {
     ]) {
       expect(at({ COAST_ENDPOINT: address }).baseUrl).toBe("https://{resource}.coast.example/v1");
       expect(tableOf("openai: {api_key: k}", { COAST_ENDPOINT: address }).notices).toEqual([
-        "the environment variable COAST_ENDPOINT holds no plain http or https address, and is not used",
+        "the environment variable COAST_ENDPOINT is ignored: it contains something other than an http or https address without user name, query and fragment",
       ]);
     }
   });

@@ -98,7 +98,7 @@ describe("an answer beyond a bound", () => {
       expect(await answer.json()).toMatchObject({
         error: {
           code: "upstream_invalid_response",
-          message: "The provider sent more than the gateway reads: extra may have at most 10000 members.",
+          message: "The provider's answer exceeds a limit of the gateway: extra may have at most 10000 members.",
         },
       });
     });
@@ -106,7 +106,7 @@ describe("an answer beyond a bound", () => {
     const gateway = streaming([openaiChunk({ content: "Hello" }), { ...openaiChunk({ content: "!" }), extra: excess }]);
     const answer = await gateway.chat({ model: "openai:m", messages: hello, stream: true });
     expect(await answer.text()).toContain(
-      "The provider sent more than the gateway reads: extra may have at most 10000 members.",
+      "The provider's answer exceeds a limit of the gateway: extra may have at most 10000 members.",
     );
   });
 });

@@ -43,7 +43,7 @@ export function integrationGauges(registry: Registry, standings: () => readonly 
   );
   counter(
     "dragoman_integration_failures_total",
-    "Deliveries (batches) to an integration that were given up.",
+    "Failed delivery attempts to an integration, each of one batch.",
     ({ sums }) => sums.failures,
   );
   counter("dragoman_integration_retries_total", "Retries of deliveries to an integration.", ({ sums }) => sums.retries);
@@ -70,7 +70,7 @@ export function integrationGauges(registry: Registry, standings: () => readonly 
     ({ restarts }) => restarts,
   );
   gauge("dragoman_integration_queued", "Calls waiting to be delivered to an integration.", ({ sums }) => sums.queued);
-  gauge("dragoman_integration_up", "0 while deliveries to an integration fail, else 1.", ({ sums }) =>
+  gauge("dragoman_integration_up", "0 while deliveries to an integration fail, otherwise 1.", ({ sums }) =>
     sums.failing === 0 ? 1 : 0,
   );
 }

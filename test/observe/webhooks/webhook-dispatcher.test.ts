@@ -388,6 +388,6 @@ describe("deliveries to webhooks", () => {
     nowMs += 61_000;
     dispatcher!.wake();
     await until("given up", async () => (await all())[0]!.state === "dead");
-    expect((await all())[0]!.lastError).toContain("switched off");
+    expect((await all())[0]!.lastError).toContain("deleted or disabled");
   });
 });
