@@ -187,8 +187,8 @@ describe("what is said", () => {
 
   test("[d11.3] is removed for good by one command, after a dry run that says of how many calls", async () => {
     expect((await cli(developer, "logs", "--purge-content", "--project", "default")).stderr).toContain("403");
-    expect((await cli(owner, "logs", "--purge-content", "--dry-run")).stdout).toContain("in 1 calls would be removed");
-    expect((await cli(owner, "logs", "--purge-content")).stdout).toContain("in 1 calls is removed");
+    expect((await cli(owner, "logs", "--purge-content", "--dry-run")).stdout).toContain("of 1 calls would be deleted");
+    expect((await cli(owner, "logs", "--purge-content")).stdout).toContain("of 1 calls was deleted");
     expect((await json(owner, "logs", "--purge-content")).removed).toBe(0);
   }, 30_000);
 });

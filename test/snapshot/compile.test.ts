@@ -199,7 +199,7 @@ describe("notices", () => {
     );
     expect(told("mine: {type: openai}", { OPENAI_API_KEY: "secret" })).toContain("providers.mine has no api_key");
     expect(told("openai: {base_url: 'http://a/v1'}", { OPENAI_API_KEY: "secret" })).toContain(
-      'write api_key: "${OPENAI_API_KEY}"',
+      'set api_key: "${OPENAI_API_KEY}"',
     );
     expect(told("", { OPENAI_API_KEY: "two words" })).toBe(
       "the environment variable OPENAI_API_KEY is ignored: it contains characters that are not allowed in keys",

@@ -206,7 +206,7 @@ describe("providers", () => {
     [
       "openai",
       "{type: custom}",
-      'f:2:12 providers.openai.type: "openai" is a known provider itself; leave `type` out, or take another id',
+      'f:2:12 providers.openai.type: "openai" is the id of a known provider; leave `type` out, or use another id',
     ],
     [
       "Mine",
