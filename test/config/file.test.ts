@@ -77,11 +77,7 @@ describe("problems of a configuration file", () => {
       "dragoman.yaml:2:1: the indentation is wrong, or a bracket or brace before it is not closed",
     ],
     ["a duplicate key", "level: info\nlevel: debug\n", "dragoman.yaml:2:1 level: duplicate key"],
-    [
-      "a duplicate key that is quoted",
-      "level: info\n'level': debug\n",
-      "dragoman.yaml:2:1 level: duplicate key",
-    ],
+    ["a duplicate key that is quoted", "level: info\n'level': debug\n", "dragoman.yaml:2:1 level: duplicate key"],
     ["an anchor", "server: &s {port: 1}\n", "dragoman.yaml:1:1 server: anchors are not allowed"],
     ["an anchor that holds itself", "providers: &x [*x]\n", "dragoman.yaml:1:1 providers: anchors are not allowed"],
     ["an alias", "server:\n  host: &h a\nlevel: *h\n", "dragoman.yaml:3:1 level: aliases are not allowed"],
