@@ -64,6 +64,7 @@ const METHODS = {
     meetReplicas(db, own, gone),
   leaveReplicas: ({ db }: OpenCalls, id: string) => leaveReplicas(db, id),
 };
+export type CallMethod = keyof typeof METHODS;
 
 function incomingRows({ bytes, ends, settled }: WrittenRows): readonly Incoming[] {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -37,7 +37,7 @@ export function answerRequests<Open extends { close(): Promise<void> }>(
 }
 
 /** One thread, restarted after it ended by itself. It is a class because it lives as long as the store. */
-export class DatabaseThread {
+export class DatabaseThread<Method extends string> {
   readonly #thread: AskedThread;
   readonly #name: string;
 
@@ -53,7 +53,7 @@ export class DatabaseThread {
     });
   }
 
-  ask<T>(method: string, ...args: readonly unknown[]): Promise<T> {
+  ask<T>(method: Method, ...args: readonly unknown[]): Promise<T> {
     if (this.#thread.isClosed) return Promise.reject(new StoreError("unusable", `${this.#name} is closed.`));
     return this.#thread.ask(method, args, args.flatMap(transferable));
   }

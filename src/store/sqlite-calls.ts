@@ -4,7 +4,7 @@
 import { resolve } from "node:path";
 import { threadFile } from "../core/thread-file.ts";
 import { type FoundCall, storedCall } from "./call-reads.ts";
-import type { WorkerSetup, WrittenRows } from "./call-worker.ts";
+import type { CallMethod, WorkerSetup, WrittenRows } from "./call-worker.ts";
 import type { CallStore } from "./calls.ts";
 import { DatabaseThread } from "./database-thread.ts";
 import type { LedgerRow } from "./ledger.ts";
@@ -67,8 +67,8 @@ function writtenRows(rows: readonly LedgerRow[]): WrittenRows {
   return { bytes, ends, settled: Uint8Array.from(rows, ({ settled }) => (settled ? 1 : 0)) };
 }
 
-function threadOf(setup: WorkerSetup): DatabaseThread {
-  return new DatabaseThread(
+function threadOf(setup: WorkerSetup): DatabaseThread<CallMethod> {
+  return new DatabaseThread<CallMethod>(
     threadFile(import.meta.url, "store/call-worker.ts"),
     setup,
     `The thread of the calls in ${setup.file}`,

@@ -10,7 +10,7 @@ import { requireInPlace } from "./sqlite.ts";
 export function openSqliteEvents({ file, mostWaiting }: EventWorkerSetup): EventQueue {
   const path = resolve(file);
   const demand = requireInPlace(path);
-  const thread = new DatabaseThread(
+  const thread = new DatabaseThread<keyof EventQueue>(
     threadFile(import.meta.url, "store/event-worker.ts"),
     { file: path, mostWaiting } satisfies EventWorkerSetup,
     `The thread of the events in ${path}`,
@@ -27,7 +27,7 @@ export function openSqliteEvents({ file, mostWaiting }: EventWorkerSetup): Event
     claim: (webhookId, most, nowMs, leaseMs) => thread.ask("claim", webhookId, most, nowMs, leaseMs),
     settle: (claimed, outcome) => thread.ask("settle", claimed, outcome),
     abandon: (webhookId, why, nowMs) => thread.ask("abandon", webhookId, why, nowMs),
-    status: () => thread.ask("standing"),
+    status: () => thread.ask("status"),
     prune: (beforeMs) => thread.ask("prune", beforeMs),
     close: () => thread.close(),
   };
