@@ -102,7 +102,7 @@ function record(number: number, rows: number): CallRecord {
     status: failed ? 502 : 200,
     code: failed ? "upstream_error" : null,
     errorDetail: null,
-    fates: { temperature: "native", max_completion_tokens: "native" },
+    dispositions: { temperature: "native", max_completion_tokens: "native" },
     messages: { count: 3, roles: { system: 1, user: 2 }, blocks: ["text"], bodyCharacters: 1200 },
     attempts: [
       {

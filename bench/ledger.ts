@@ -60,7 +60,7 @@ function aRecord(): CallRecord {
     status: 200,
     code: null,
     errorDetail: null,
-    fates: { temperature: "native", stream: "native", max_completion_tokens: "mapped" },
+    dispositions: { temperature: "native", stream: "native", max_completion_tokens: "mapped" },
     messages: { count: 2, roles: { system: 1, user: 1 }, blocks: [], bodyCharacters: 1043 },
     attempts: [
       {

@@ -74,7 +74,7 @@ async function alone(set: LimitSet): Promise<number> {
   const used = { tokens: 20, nanoUsd: 20_000 };
   return microseconds(ALONE, (times) => {
     for (let index = 0; index < times; index++) {
-      const call = new LimitedCall({ caller, user: `user${index % 100}`, store, onCharged: () => {}, touches: [] });
+      const call = new LimitedCall({ caller, user: `user${index % 100}`, store, onCharged: () => {}, outcomes: [] });
       const admitted = call.admit(place, demand, false, () => systemClock.now());
       if (admitted instanceof Promise || admitted instanceof GatewayError) throw new Error("was not admitted at once");
       admitted.called(() => used);
@@ -101,7 +101,7 @@ async function leased(set: LimitSet): Promise<{ readonly micros: number; readonl
   let asked = 0;
   let all = 0;
   const one = (index: number): void | Promise<void> => {
-    const call = new LimitedCall({ caller, user: `user${index % 5}`, store, onCharged: () => {}, touches: [] });
+    const call = new LimitedCall({ caller, user: `user${index % 5}`, store, onCharged: () => {}, outcomes: [] });
     const end = (admitted: Awaited<ReturnType<typeof call.admit>>): void => {
       if (admitted instanceof GatewayError) throw admitted;
       admitted.called(() => used);

@@ -54,7 +54,7 @@ const principal: Principal = {
   userId: null,
   role: "developer",
   permissions: new Set(),
-  narrowing: null,
+  restrictions: null,
 };
 const place = { provider: "local", model: "m", route: "direct" };
 
@@ -65,7 +65,7 @@ function asked(policies: PolicySet): void {
     principal,
     clientIp: () => "",
     now: () => 0,
-    touches: [],
+    outcomes: [],
     looking: null,
   });
   void call.admit();

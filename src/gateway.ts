@@ -139,19 +139,19 @@ export async function openGateway(
   }
 }
 
-async function openAll(ground: Base): Promise<Gateway> {
-  const { log, closing, onFault } = ground;
-  const storage = await openStorage(ground);
-  const source = await openConfiguration(ground, storage);
-  const records = await openRecords(ground, storage);
-  const replicas = openReplicas(ground, storage, source);
+async function openAll(base: Base): Promise<Gateway> {
+  const { log, closing, onFault } = base;
+  const storage = await openStorage(base);
+  const source = await openConfiguration(base, storage);
+  const records = await openRecords(base, storage);
+  const replicas = openReplicas(base, storage, source);
   const longBodies = openLongBodyThread();
   closing.add(() => longBodies.close());
-  const outside = openExternalClients(ground, source, longBodies);
-  const telling = await openNotifications(ground, { source, storage, outside });
+  const externalClients = openExternalClients(base, source, longBodies);
+  const notifications = await openNotifications(base, { source, storage, externalClients });
   const routing = openRouting(Math.random, (change) => {
     const event = breakerEvent(change, processName());
-    if (event !== null) telling.events.emit(event);
+    if (event !== null) notifications.events.emit(event);
   });
   const targets = () => targetStandings(routing, systemClock.monotonic());
   const metrics = openGatewayMetrics(source, {
@@ -160,13 +160,13 @@ async function openAll(ground: Base): Promise<Gateway> {
     budgets: () => budgets,
     replicas,
     ...records,
-    ...outside,
-    ...telling,
+    ...externalClients,
+    ...notifications,
   });
-  const limits = await openLimits(ground, records, source.current().limitRules, metrics.limitStoreAnswered);
+  const limits = await openLimits(base, records, source.current().limitRules, metrics.limitStoreAnswered);
   const budgets = openBudgetWatch(limits, () => source.current());
-  source.subscribe(({ toolServers }) => outside.toolServers.configured(toolServers.keys));
-  source.subscribe(() => telling.events.wake());
+  source.subscribe(({ toolServers }) => externalClients.toolServers.configured(toolServers.keys));
+  source.subscribe(() => notifications.events.wake());
   const traffic = openTraffic(metrics.inFlight, () => source.refusal());
   const observer = batched(
     observers(
@@ -175,15 +175,15 @@ async function openAll(ground: Base): Promise<Gateway> {
         metrics,
         budgets,
         records.contentLog,
-        telling.events.observer,
-        ...(telling.integrations === null ? [] : [telling.integrations]),
+        notifications.events.observer,
+        ...(notifications.integrations === null ? [] : [notifications.integrations]),
       ],
       onFault,
     ),
   );
   closing.add(() => observer.flush());
-  const { upstream, credentials, logins, toolServers } = outside;
-  const { events, integrations } = telling;
+  const { upstream, credentials, logins, toolServers } = externalClients;
+  const { events, integrations } = notifications;
   const guards = openGuardThreads({ onEnded: (why) => log.error({ error_detail: why }, "a thread of guards ended") });
   closing.beside(() => guards.close());
   const context: ChatContext = {
@@ -209,7 +209,7 @@ async function openAll(ground: Base): Promise<Gateway> {
       log.error({ trace_id: traceId, error_detail: String(fault) }, "what was said in a call could not be kept"),
     onCharged: thresholdWatch(limits, (crossed) => notifyThreshold(crossed, { log, metrics, events })),
   };
-  return await openDoor(ground, { context, metrics, observer, targets, traffic, source, storage, records, replicas });
+  return await openDoor(base, { context, metrics, observer, targets, traffic, source, storage, records, replicas });
 }
 
 interface BehindTheDoor {
@@ -402,7 +402,7 @@ interface Records {
   readonly contentLog: ContentLog;
   readonly ledger: OpenLedger;
   /** For limits that are counted in this process alone; `null` when a shared limit store counts them. */
-  readonly keeper: LimitCounts | null;
+  readonly countStore: LimitCounts | null;
   /** CountedOptions of the ledger. Limits are opened after the ledger and fill it in. */
   readonly counting: { kept?: () => () => boolean };
 }
@@ -415,22 +415,22 @@ async function openRecords({ options, log, closing }: Base, { calls, sealer }: S
     onProblem: (words) =>
       log.warn({ error_detail: words }, "what was said in calls could not be kept; it is tried again"),
   });
-  const keeper = options.limitStore === null ? openLimitCounts(join(options.dataFolder, "limits.sqlite")) : null;
-  closing.add(() => keeper?.close());
-  const keepsCounts = keeper?.hold() === true;
+  const countStore = options.limitStore === null ? openLimitCounts(join(options.dataFolder, "limits.sqlite")) : null;
+  closing.add(() => countStore?.close());
+  const keepsCounts = countStore?.hold() === true;
   const counting: Records["counting"] = {};
-  if (keeper !== null && !keepsCounts)
+  if (countStore !== null && !keepsCounts)
     log.warn({ source: "limits" }, "another process counts limits in this data folder");
   const ledger = await openLedger({
     folder: ledgerFolderOf({ dataFolder: options.dataFolder, ledgerFolder: options.ledger.folder }),
     settings: options.ledger,
     sink: calls,
     clock: systemClock,
-    ...(keeper !== null && {
+    ...(countStore !== null && {
       counted: {
         atStart: keepsCounts,
-        keepsCounts: () => keeper.isHeld,
-        sinceMs: () => Math.min(keeper.keptAtMs(), systemClock.now()) - COUNTED_BEFORE_MS,
+        keepsCounts: () => countStore.isHeld,
+        sinceMs: () => Math.min(countStore.keptAtMs(), systemClock.now()) - COUNTED_BEFORE_MS,
         kept: () => counting.kept?.() ?? null,
       },
     }),
@@ -439,7 +439,7 @@ async function openRecords({ options, log, closing }: Base, { calls, sealer }: S
   // From here on the parts finish their pending work at close, and none needs another for that.
   closing.add(() => ledger.end(), LAST_ROWS_MS);
   closing.beside(() => contentLog.end(LAST_WRITES_MS));
-  return { calls, contents, contentLog, ledger, keeper, counting };
+  return { calls, contents, contentLog, ledger, countStore, counting };
 }
 
 /** Opens the watch over the gateways that share the database and whether they use the same configuration file. */
@@ -526,8 +526,8 @@ async function openNotifications(
   {
     source,
     storage: { store },
-    outside: { upstream },
-  }: { readonly source: SnapshotSource; readonly storage: Storage; readonly outside: ExternalClients },
+    externalClients: { upstream },
+  }: { readonly source: SnapshotSource; readonly storage: Storage; readonly externalClients: ExternalClients },
 ): Promise<Notifications> {
   const configured = source.configuration().integrations;
   demandIntegrationPaths(configured, configFile);
@@ -549,12 +549,12 @@ async function openNotifications(
 /** Opens the limit store in memory or in Valkey, whose driver is loaded only when it is configured. */
 async function openLimits(
   { options: { dataFolder, limitStore }, log, closing, onFault }: Base,
-  { calls, keeper, ledger, counting }: Records,
+  { calls, countStore, ledger, counting }: Records,
   rules: LimitSet,
   onAnswered: (seconds: number) => void,
 ): Promise<LimitStore & { figures?(): LimitStoreFigures }> {
   if (limitStore === null) {
-    const rebuilt = keeper?.isNew === true ? await rebuiltBudgets(calls, rules, systemClock.now()) : [];
+    const rebuilt = countStore?.isNew === true ? await rebuiltBudgets(calls, rules, systemClock.now()) : [];
     if (rebuilt.length > 0)
       log.warn(
         { source: "limits", accounts: rebuilt.length },
@@ -563,13 +563,13 @@ async function openLimits(
     // The journal's counts of an account are later than its rows.
     const inMemory = openMemoryLimits({
       clock: systemClock,
-      keeper,
+      countStore,
       journalled: [...rebuilt, ...ledger.counts],
       laterJournalled: () => ledger.laterCounts(),
       onFault,
     });
     // When the disk stored none of the counts, they are counted again after the next start.
-    if (keeper?.isNew === true && (rebuilt.length === 0 || keeper.read().length > 0)) keeper.known();
+    if (countStore?.isNew === true && (rebuilt.length === 0 || countStore.read().length > 0)) countStore.known();
     counting.kept = () => inMemory.kept();
     closing.beside(() => inMemory.close());
     return inMemory;

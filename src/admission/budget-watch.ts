@@ -40,9 +40,9 @@ export function openBudgetWatch(limits: Pick<LimitStore, "status">, snapshot: ()
       ?.rules.find((rule) => rule.id === id && rule.kind === "budget");
 
   return {
-    publish({ limits: touches, tenantId, projectId, tokenId }: CallRecord) {
+    publish({ limits: outcomes, tenantId, projectId, tokenId }: CallRecord) {
       if (tenantId === null || projectId === null || tokenId === null) return;
-      for (const { id, value, after } of touches) {
+      for (const { id, value, after } of outcomes) {
         if (others.has(id)) continue;
         const seen = budgets.get(id);
         if (seen === undefined) {

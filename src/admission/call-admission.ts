@@ -66,7 +66,7 @@ interface Held {
   running: number;
   /** The latest reservation on this account. Usage beyond all reservations is charged to it. */
   last: Open | null;
-  touch: LimitOutcome | null;
+  outcome: LimitOutcome | null;
   /** The budget is in audit mode and would have refused the attempt because it has no price. */
   isUnpriced: boolean;
 }
@@ -106,9 +106,9 @@ export class CallAdmission {
   #turn: Promise<unknown> | null = null;
 
   /** `touches` is the list in the record, which is kept up to date. */
-  constructor(store: LimitStore, touches: LimitOutcome[], onCharged: OnCharged, onLost: () => void = () => {}) {
+  constructor(store: LimitStore, outcomes: LimitOutcome[], onCharged: OnCharged, onLost: () => void = () => {}) {
     this.#store = store;
-    this.#touches = touches;
+    this.#touches = outcomes;
     this.#onCharged = onCharged;
     this.#onLost = onLost;
   }
@@ -157,7 +157,7 @@ export class CallAdmission {
         used: 0,
         running: 0,
         last: null,
-        touch: null,
+        outcome: null,
         isUnpriced: false,
       };
       const known = boundOf(held, demand);
@@ -256,27 +256,27 @@ export class CallAdmission {
   }
 
   #touch(held: Held, before: AccountStatus, after: AccountStatus, wouldRefuse: boolean, order: Order): void {
-    if (held.touch !== null && held.touch.wouldRefuse === wouldRefuse) {
-      held.touch.reserved = held.reserved;
-      held.touch.after = after.used;
-      countAt(held.touch, held.account.rule, order);
+    if (held.outcome !== null && held.outcome.wouldRefuse === wouldRefuse) {
+      held.outcome.reserved = held.reserved;
+      held.outcome.after = after.used;
+      countAt(held.outcome, held.account.rule, order);
       return;
     }
     const { rule, value } = held.account;
-    const touch: LimitOutcome = {
+    const outcome: LimitOutcome = {
       id: rule.id,
       value,
       unit: rule.unit,
-      before: held.touch?.before ?? before.used,
+      before: held.outcome?.before ?? before.used,
       reserved: held.reserved,
       settled: null,
       after: after.used,
       wouldRefuse,
       ...countedAt(rule, order),
     };
-    if (held.touch === null) this.#touches.push(touch);
-    else this.#touches[this.#touches.indexOf(held.touch)] = touch;
-    held.touch = touch;
+    if (held.outcome === null) this.#touches.push(outcome);
+    else this.#touches[this.#touches.indexOf(held.outcome)] = outcome;
+    held.outcome = outcome;
   }
 
   #admitted(running: Running): Admitted {
@@ -322,10 +322,10 @@ export class CallAdmission {
       if (each === null || units === null) return null;
       held[index] = null;
       ended.push(each);
-      const { touch } = each;
-      if (touch !== null) {
-        touch.settled = (touch.settled ?? 0) + units;
-        touch.after += (touch.unit === "concurrency" ? 0 : units) - reservation.needs[index]!.units;
+      const { outcome } = each;
+      if (outcome !== null) {
+        outcome.settled = (outcome.settled ?? 0) + units;
+        outcome.after += (outcome.unit === "concurrency" ? 0 : units) - reservation.needs[index]!.units;
       }
       return units;
     });
@@ -345,14 +345,14 @@ export class CallAdmission {
     for (let index = 0; index < used.length; index++) {
       const units = used[index]!;
       if (units === null) continue;
-      const { account, touch } = ended[next++]!;
+      const { account, outcome } = ended[next++]!;
       const standing =
         settled === null ? changedBy(this.known.get(account), units - needs[index]!.units) : settled.after[index]!;
       if (standing === null) continue;
       this.known.set(account, standing);
-      if (settled === null || touch === null) continue;
-      touch.after = standing.used;
-      countAt(touch, account.rule, settled);
+      if (settled === null || outcome === null) continue;
+      outcome.after = standing.used;
+      countAt(outcome, account.rule, settled);
     }
   }
 
@@ -373,11 +373,11 @@ function countedAt({ kind, window }: LimitRule, { stamp, run }: Order): { readon
 }
 
 /** When the call began, another process may still have kept the counts that this process has taken over since. */
-function countAt(touch: LimitOutcome, rule: LimitRule, order: Order): void {
-  const { counted } = touch;
-  if (counted === undefined) Object.assign(touch, countedAt(rule, order));
+function countAt(outcome: LimitOutcome, rule: LimitRule, order: Order): void {
+  const { counted } = outcome;
+  if (counted === undefined) Object.assign(outcome, countedAt(rule, order));
   else if (order.stamp !== undefined && order.run === counted.run) counted.stamp = order.stamp;
-  else Object.assign(touch, { counted: undefined }, countedAt(rule, order));
+  else Object.assign(outcome, { counted: undefined }, countedAt(rule, order));
 }
 
 function changedBy(standing: AccountStatus | undefined, units: number): AccountStatus | null {

@@ -39,12 +39,12 @@ export function compileLimits({ limits, budgets }: ConfiguredLimits): LimitSet {
     // Each tenant has its own counts: a rule for all tenants counts separately for each of them.
     const make = (): readonly PreparedRule[] =>
       [...ofAll, ...(byTenant.get(tenantId) ?? [])].map((rule) => preparedRule({ ...rule, tenantId }));
-    return remember(tenants, MAX_TENANTS, tenantId, make);
+    return memoize(tenants, MAX_TENANTS, tenantId, make);
   };
   return {
     forCaller(tenantId, projectId, tokenId) {
       if (ofAll.length === 0 && !byTenant.has(tenantId)) return null;
-      return remember(callers, MAX_CALLERS, `${tenantId}\n${projectId}\n${tokenId}`, () => {
+      return memoize(callers, MAX_CALLERS, `${tenantId}\n${projectId}\n${tokenId}`, () => {
         const own = ofTenant(tenantId).filter(
           ({ rule, matchesToken }) =>
             (rule.projectId === null || rule.projectId === projectId) && matchesToken(tokenId),
@@ -55,7 +55,7 @@ export function compileLimits({ limits, budgets }: ConfiguredLimits): LimitSet {
   };
 }
 
-function remember<T>(memory: Map<string, T>, most: number, key: string, make: () => T): T {
+function memoize<T>(memory: Map<string, T>, most: number, key: string, make: () => T): T {
   const known = memory.get(key);
   if (known !== undefined) return known;
   if (memory.size >= most) memory.clear();
@@ -172,7 +172,7 @@ function callerLimits(own: readonly PreparedRule[], tokenId: string): CallerLimi
       ),
     ],
     accountsAt(place, user) {
-      const { fixed, byUser } = remember(places, MAX_PLACES, `${place.route}\n${place.model}`, () => at(place));
+      const { fixed, byUser } = memoize(places, MAX_PLACES, `${place.route}\n${place.model}`, () => at(place));
       if (user === null || byUser.length === 0) return fixed;
       return [
         ...fixed,
@@ -186,7 +186,7 @@ function accountOf(prepared: PreparedRule, tokenId: string, place: LimitedTarget
   const { rule, only, accounts } = prepared;
   if (only !== null) return only;
   const value = valueOf(rule.scope, tokenId, place, user);
-  return remember(accounts, MAX_VALUES, value, () => ({ rule, value }));
+  return memoize(accounts, MAX_VALUES, value, () => ({ rule, value }));
 }
 
 /** The end user stands last, because only a user name may contain the separator of the values. */

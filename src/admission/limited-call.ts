@@ -21,7 +21,7 @@ export interface LimitedCallOptions {
   /** Called when the call has lost its slot and has to end. */
   readonly onLost?: () => void;
   /** The list in the record, which is kept up to date. */
-  readonly touches: LimitOutcome[];
+  readonly outcomes: LimitOutcome[];
 }
 
 /** `deployed` is `<provider>:<name>` of the deployment that the request names in place of the model. */
@@ -35,11 +35,11 @@ export class LimitedCall {
   readonly #degradedTo = new Set<string>();
   readonly #passedOver = new Set<string>();
 
-  constructor({ caller, user, store, onCharged, onLost, touches }: LimitedCallOptions) {
+  constructor({ caller, user, store, onCharged, onLost, outcomes }: LimitedCallOptions) {
     this.caller = caller;
     this.user =
       user === null || user.length <= MAX_USER ? user : new Bun.CryptoHasher("sha256").update(user).digest("hex");
-    this.#admission = new CallAdmission(store, touches, onCharged, onLost);
+    this.#admission = new CallAdmission(store, outcomes, onCharged, onLost);
   }
 
   /**

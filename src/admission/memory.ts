@@ -12,7 +12,7 @@ import { advance, charge, type Count, emptyAtMs, fitsAtMs, giveBack, lower, type
 export interface MemoryLimitsOptions {
   readonly clock: Clock;
   /** `null` when no count survives the process. */
-  readonly keeper?: CountStore | null;
+  readonly countStore?: CountStore | null;
   /** Counts that are newer than what was kept, because the previous process was killed. */
   readonly journalled?: readonly JournalledCount[];
   /** The same for processes that ran beside this one, and have ended. */
@@ -80,7 +80,7 @@ class MemoryLimits implements MemoryLimitStore {
 
   constructor({
     clock,
-    keeper = null,
+    countStore = null,
     journalled = [],
     laterJournalled = () => [],
     maxValues = MAX_VALUES,
@@ -88,13 +88,13 @@ class MemoryLimits implements MemoryLimitStore {
     onFault = () => {},
   }: MemoryLimitsOptions) {
     this.#clock = clock;
-    this.#keeper = keeper;
+    this.#keeper = countStore;
     this.#laterJournalled = laterJournalled;
     this.#maxValues = maxValues;
     this.#onFault = onFault;
     this.#offsetMs = clock.now() - clock.monotonic();
-    if (keeper !== null) this.#restore(keeper, journalled);
-    this.#timer = keeper === null ? null : setInterval(() => this.#keep(KEPT_AT_ONCE), keepEveryMs);
+    if (countStore !== null) this.#restore(countStore, journalled);
+    this.#timer = countStore === null ? null : setInterval(() => this.#keep(KEPT_AT_ONCE), keepEveryMs);
     this.#timer?.unref();
   }
 
@@ -150,9 +150,9 @@ class MemoryLimits implements MemoryLimitStore {
   }
 
   kept(): () => boolean {
-    const keeper = this.#keeper;
-    if (keeper === null) return () => true;
-    if (!this.#isClosed) this.#gather(keeper);
+    const countStore = this.#keeper;
+    if (countStore === null) return () => true;
+    if (!this.#isClosed) this.#gather(countStore);
     else if (this.#beside !== null && this.#run === undefined) return () => false;
     const due = this.#due;
     return () => this.#written >= due;
@@ -223,7 +223,7 @@ class MemoryLimits implements MemoryLimitStore {
     const { byValue } = entries;
     const there = byValue.get(value);
     if (there !== undefined) {
-      if (byValue.size > this.#maxValues / 2) touch(byValue, value, there);
+      if (byValue.size > this.#maxValues / 2) outcome(byValue, value, there);
       return there;
     }
     // Each new value removes idle ones, so that they do not accumulate.
@@ -244,9 +244,9 @@ class MemoryLimits implements MemoryLimitStore {
     return this.#beside === null ? this.#added.size === 0 : this.#run !== undefined;
   }
 
-  #restore(keeper: CountStore, journalled: readonly JournalledCount[]): void {
-    const isBeside = !keeper.isHeld;
-    const rows = isBeside ? this.#beginBeside(keeper) : keeper.read();
+  #restore(countStore: CountStore, journalled: readonly JournalledCount[]): void {
+    const isBeside = !countStore.isHeld;
+    const rows = isBeside ? this.#beginBeside(countStore) : countStore.read();
     const { dropped, later } = restoreAll(
       rows,
       journalled.filter(({ run }) => run === undefined),
@@ -256,42 +256,42 @@ class MemoryLimits implements MemoryLimitStore {
     );
     for (const entry of later) this.#keepLater(entry);
     if (isBeside) return;
-    this.#addEnded(keeper, () => journalled);
-    keeper.write(dropped, []);
-    this.#write(keeper, later.length);
+    this.#addEnded(countStore, () => journalled);
+    countStore.write(dropped, []);
+    this.#write(countStore, later.length);
   }
 
-  #beginBeside(keeper: CountStore): readonly KeptCount[] {
+  #beginBeside(countStore: CountStore): readonly KeptCount[] {
     let rows: readonly KeptCount[];
     try {
-      rows = keeper.beginBeside(this.#clock.now());
-      this.#run = keeper.run;
+      rows = countStore.beginBeside(this.#clock.now());
+      this.#run = countStore.run;
     } catch (fault) {
       this.#onFault(fault);
-      rows = keeper.read();
+      rows = countStore.read();
     }
     this.#beside = new Map(rows.map((row) => [nameOf(row), row]));
     return rows;
   }
 
   /** Includes what other processes have counted that have ended, and writes it at once. */
-  #gather(keeper: CountStore): void {
+  #gather(countStore: CountStore): void {
     try {
       if (this.#beside !== null) {
-        if (!keeper.hold()) return;
-        this.#takeOver(keeper, this.#beside);
+        if (!countStore.hold()) return;
+        this.#takeOver(countStore, this.#beside);
       }
-      this.#addEnded(keeper, this.#laterJournalled);
+      this.#addEnded(countStore, this.#laterJournalled);
     } catch (fault) {
       this.#failed(fault);
     }
-    if (this.#added.size > 0) this.#write(keeper, this.#unkept.length);
+    if (this.#added.size > 0) this.#write(countStore, this.#unkept.length);
   }
 
   /** The process that kept the counts has ended: what it counted while both ran is counted here as well. */
-  #takeOver(keeper: CountStore, before: ReadonlyMap<string, KeptCount>): void {
+  #takeOver(countStore: CountStore, before: ReadonlyMap<string, KeptCount>): void {
     const times = this.#times();
-    const kept = keeper.read();
+    const kept = countStore.read();
     const there = new Set(kept.map(nameOf));
     // What is no longer kept counts nothing now.
     const gone = [...before.values()].filter((row) => !there.has(nameOf(row))).map((row) => ({ ...row, state: null }));
@@ -309,8 +309,8 @@ class MemoryLimits implements MemoryLimitStore {
   }
 
   /** Adds what other processes counted beside the one that kept the counts, and lets the file have it in one piece. */
-  #addEnded(keeper: CountStore, journalled: () => readonly JournalledCount[]): void {
-    const ended = keeper.endedBeside().filter(({ run }) => !this.#added.has(run));
+  #addEnded(countStore: CountStore, journalled: () => readonly JournalledCount[]): void {
+    const ended = countStore.endedBeside().filter(({ run }) => !this.#added.has(run));
     if (ended.length === 0) return;
     const [times, all] = [this.#times(), journalled()];
     for (const { run, before, counted } of ended) {
@@ -356,13 +356,13 @@ class MemoryLimits implements MemoryLimitStore {
   }
 
   #keep(most: number): void {
-    const keeper = this.#keeper;
-    if (keeper === null) return;
-    if (this.#beside !== null || this.#writes++ % ADD_EVERY === 0) this.#gather(keeper);
-    this.#write(keeper, most);
+    const countStore = this.#keeper;
+    if (countStore === null) return;
+    if (this.#beside !== null || this.#writes++ % ADD_EVERY === 0) this.#gather(countStore);
+    this.#write(countStore, most);
   }
 
-  #write(keeper: CountStore, most: number): void {
+  #write(countStore: CountStore, most: number): void {
     const added = [...this.#added];
     if (this.#unkept.length === 0 && added.length === 0) return;
     const times = this.#times();
@@ -373,8 +373,8 @@ class MemoryLimits implements MemoryLimitStore {
       return keptRow(entry, times);
     });
     try {
-      if (this.#beside === null) keeper.write(rows, added);
-      else if (this.#run !== undefined) keeper.writeBeside(rows);
+      if (this.#beside === null) countStore.write(rows, added);
+      else if (this.#run !== undefined) countStore.writeBeside(rows);
       this.#added.clear();
       for (const entry of entries) entry.isKept = false;
       this.#written += entries.length;
@@ -398,7 +398,7 @@ function outlives({ slidesMs, window }: Count): boolean {
   return slidesMs === 0 ? window !== null : slidesMs >= MIN_KEPT_MS;
 }
 
-function touch(byValue: Map<string, Entry>, value: string, entry: Entry): void {
+function outcome(byValue: Map<string, Entry>, value: string, entry: Entry): void {
   byValue.delete(value);
   byValue.set(value, entry);
 }
@@ -413,7 +413,7 @@ function dropIdle(byValue: Map<string, Entry>, times: Times): void {
     if (left-- === 0) return;
     advance(entry.count, times);
     if (entry.count.total === 0 && entry.count.open === 0 && !entry.isKept) byValue.delete(value);
-    else touch(byValue, value, entry);
+    else outcome(byValue, value, entry);
   }
 }
 

@@ -53,7 +53,7 @@ export function authorize(token: AccessToken, scope: RequestedScope, snapshot: S
     userId: token.userId,
     role,
     permissions,
-    narrowing: restrictionsOf(token),
+    restrictions: restrictionsOf(token),
   };
 }
 

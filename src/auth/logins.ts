@@ -75,8 +75,8 @@ export function openLogins({ upstream, clock, onFault }: LoginsOptions): Logins 
         }
         known.delete(hash);
       }
-      const underWay = verifying.get(hash);
-      if (underWay !== undefined) return underWay;
+      const inFlight = verifying.get(hash);
+      if (inFlight !== undefined) return inFlight;
       const fresh = verify(text, hash, issuers, nowMs).finally(() => verifying.delete(hash));
       verifying.set(hash, fresh);
       return fresh;

@@ -27,19 +27,19 @@ interface Named {
  * reveal what exists. `covered` says that the configuration names the target in a route that the token may name.
  */
 export function requireTarget(
-  narrowing: TokenRestrictions | null,
+  restrictions: TokenRestrictions | null,
   route: Named,
   target: Named,
   covered: boolean,
 ): void {
-  if (narrowing === null || covered) return;
-  if (route.name !== DIRECT_ROUTE && !narrowing.permitsRoute(route.name))
+  if (restrictions === null || covered) return;
+  if (route.name !== DIRECT_ROUTE && !restrictions.permitsRoute(route.name))
     throw new GatewayError(
       "route_not_found",
       `There is no route ${JSON.stringify(route.name)} that this access token may call.`,
       { param: "route" },
     );
-  if (!narrowing.permitsModel(target.name))
+  if (!restrictions.permitsModel(target.name))
     throw new GatewayError(
       "model_not_found",
       `There is no model ${JSON.stringify(target.name)} that this access token may call. GET /api/v1/models lists what it may call.`,
@@ -49,13 +49,13 @@ export function requireTarget(
 
 /** Whether the token may name the route and call at least one of its targets through it. */
 export function permitsRoute(
-  narrowing: TokenRestrictions | null,
+  restrictions: TokenRestrictions | null,
   { name, targets }: Named & { readonly targets: readonly Named[] },
 ): boolean {
   return (
-    narrowing === null ||
-    narrowing.coversRoute(name) ||
-    (narrowing.permitsRoute(name) && targets.some((target) => narrowing.permitsModel(target.name)))
+    restrictions === null ||
+    restrictions.coversRoute(name) ||
+    (restrictions.permitsRoute(name) && targets.some((target) => restrictions.permitsModel(target.name)))
   );
 }
 

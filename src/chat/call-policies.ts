@@ -33,7 +33,7 @@ export interface PolicyCall {
   readonly clientIp: () => string;
   readonly now: () => number;
   /** Collects the outcomes of the policies. */
-  readonly touches: PolicyOutcome[];
+  readonly outcomes: PolicyOutcome[];
   /** `null` when guards search in this thread, however long it takes. */
   readonly looking: Looking | null;
   /** Absent when no other thread holds the conversation. */
@@ -42,7 +42,7 @@ export interface PolicyCall {
 
 interface Judgement {
   readonly refusal: GatewayError | null;
-  readonly touches: readonly PolicyOutcome[];
+  readonly outcomes: readonly PolicyOutcome[];
 }
 
 export class CallPolicies {
@@ -114,8 +114,8 @@ export class CallPolicies {
 
   /** Evaluates the rules that are evaluated once. Throws `policy_violation`. */
   rules(): void {
-    const { refusal, touches } = this.#judge(this.#policies.rules, this.#call.sent, null);
-    this.note(touches);
+    const { refusal, outcomes } = this.#judge(this.#policies.rules, this.#call.sent, null);
+    this.note(outcomes);
     if (refusal !== null) throw refusal;
   }
 
@@ -270,10 +270,10 @@ export class CallPolicies {
   }
 
   /** Records each policy and effect once. */
-  readonly note = (touches: readonly PolicyOutcome[]): void => {
-    const { touches: record } = this.#call;
-    for (const touch of touches)
-      if (!record.some(({ name, effect }) => name === touch.name && effect === touch.effect)) record.push(touch);
+  readonly note = (outcomes: readonly PolicyOutcome[]): void => {
+    const { outcomes: record } = this.#call;
+    for (const outcome of outcomes)
+      if (!record.some(({ name, effect }) => name === outcome.name && effect === outcome.effect)) record.push(outcome);
   };
 
   readonly guardSpoke = ({ name, mode, guard }: GuardPolicy, failure?: string): void => {
@@ -338,25 +338,25 @@ export class CallPolicies {
   }
 
   #judge(policies: readonly Policy[], request: ChatRequest, target: PolicyTarget | null): Judgement {
-    let touches: PolicyOutcome[] | null = null;
+    let outcomes: PolicyOutcome[] | null = null;
     for (const policy of policies) {
       if (policy.rule === null || !this.#concerns(policy, target)) continue;
       const failure = this.#denies(policy, request, target);
       if (failure === false) continue;
-      touches ??= [];
-      if (failure !== null) touches.push({ name: policy.name, effect: "failed", why: failure });
-      else if (policy.mode === "audit") touches.push({ name: policy.name, effect: "would_deny" });
+      outcomes ??= [];
+      if (failure !== null) outcomes.push({ name: policy.name, effect: "failed", why: failure });
+      else if (policy.mode === "audit") outcomes.push({ name: policy.name, effect: "would_deny" });
       if (policy.mode === "audit") continue;
-      touches.push({ name: policy.name, effect: "denied" });
+      outcomes.push({ name: policy.name, effect: "denied" });
       return {
         refusal: violation(
           policy,
           failure === null ? {} : { detail: `the policy ${policy.name} could not be evaluated: ${failure}` },
         ),
-        touches,
+        outcomes,
       };
     }
-    return touches === null ? PASSED : { refusal: null, touches };
+    return outcomes === null ? PASSED : { refusal: null, outcomes };
   }
 
   /** Returns false when the rule does not deny, `null` when it denies, and a text when it could not be evaluated. */
@@ -406,7 +406,7 @@ function keyOf(guards: readonly GuardPolicy[]): string {
 
 const WITHHELD = "(withheld by a policy)";
 const NONE: readonly never[] = [];
-const PASSED: Judgement = { refusal: null, touches: [] };
+const PASSED: Judgement = { refusal: null, outcomes: [] };
 
 /** What rules can read. Each value is created when a rule uses it. */
 class Facts {

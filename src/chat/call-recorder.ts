@@ -76,7 +76,7 @@ export class CallRecorder {
       status: 0,
       code: null,
       errorDetail: null,
-      fates: {},
+      dispositions: {},
       messages: null,
       attempts: this.#attemptRows,
       rounds: 1,
@@ -142,8 +142,8 @@ export class CallRecorder {
   }
 
   /** Records the dispositions of the parameters at the target. */
-  fitted({ fates, request }: FittedRequest): void {
-    this.#record.fates = fates;
+  fitted({ dispositions, request }: FittedRequest): void {
+    this.#record.dispositions = dispositions;
     this.#record.warnings = request.warnings;
   }
 

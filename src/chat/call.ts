@@ -93,7 +93,7 @@ export class Call {
       store: this.context.limits,
       onCharged: this.context.onCharged,
       onLost: () => this.lifetime.abandon(lostPlace()),
-      touches: outcomes,
+      outcomes,
     });
   }
 
@@ -109,7 +109,7 @@ export class Call {
       principal,
       clientIp: () => clientIp() ?? "",
       now: () => this.record.startedAtMs,
-      touches: outcomes,
+      outcomes,
       looking: new Looking(guards, { tenantId, signal: this.signal }),
       longRequests,
     });

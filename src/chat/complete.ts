@@ -136,9 +136,9 @@ async function isLate(attempt: Promise<unknown>, delayMs: number): Promise<boole
  * Reserves what a first attempt may use, for work that precedes it: a call that is refused has no effects (promise
  * 4.3), and one that has effects is in the ledger. Throws the last refusal, or `ledger_unavailable`.
  */
-export async function admitAhead({ legs }: Prepared, call: Call): Promise<void> {
+export async function admitAhead({ stages }: Prepared, call: Call): Promise<void> {
   let refusal: GatewayError | null = null;
-  for (const candidate of legs.flatMap(({ candidates }) => candidates)) {
+  for (const candidate of stages.flatMap(({ candidates }) => candidates)) {
     const ready = readyAt(candidate, call);
     const reserved = ready.kind === "refused" ? ready.reason : await reserve(candidate, ready.ready, call);
     if (ready.kind === "refused" || reserved instanceof GatewayError) {

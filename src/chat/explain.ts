@@ -96,16 +96,16 @@ export async function replyExplained(
   call: Call,
   session: ToolSession | null,
 ): Promise<Response> {
-  const candidates = prepare(session?.request ?? sent).legs.flatMap((leg, place) =>
-    leg.candidates
+  const candidates = prepare(session?.request ?? sent).stages.flatMap((stage, place) =>
+    stage.candidates
       .toSorted((a, b) => a.order - b.order || b.weight - a.weight)
-      .map((candidate) => ({ candidate, leg, place })),
+      .map((candidate) => ({ candidate, stage, place })),
   );
   demandFewTargets(candidates.length, sent);
   const planned: (Planned | Passed)[] = [];
-  for (const { candidate, leg, place } of candidates) {
+  for (const { candidate, stage, place } of candidates) {
     await nextTurn();
-    planned.push(plannedAt(candidate, leg, place, principal, call));
+    planned.push(plannedAt(candidate, stage, place, principal, call));
   }
   const first = planned.find((one) => one.refusal === null);
   // oxlint-disable-next-line typescript/only-throw-error
@@ -152,12 +152,12 @@ function knownSecrets(
 
 function plannedAt(
   candidate: RouteCandidate,
-  leg: RouteLeg,
+  stage: RouteLeg,
   place: number,
   principal: Principal,
   call: Call,
 ): Planned | Passed {
-  const why = wordsFor(candidate, leg, place);
+  const why = wordsFor(candidate, stage, place);
   try {
     candidate.permit();
     const ready = candidate.ready();
@@ -363,17 +363,17 @@ const SENT_AS: Readonly<Record<string, CommonParameter>> = Object.fromEntries(
 
 /** Returns each parameter that was sent, in the caller's order, with its disposition. */
 function explainedParameters(
-  { fitted: { request, fates }, resolved: { provider, target } }: Planned,
+  { fitted: { request, dispositions }, resolved: { provider, target } }: Planned,
   mapped: readonly string[],
 ): readonly JsonObject[] {
-  const names = new Set([...request.source.members.keys(), ...Object.keys(fates)]);
+  const names = new Set([...request.source.members.keys(), ...Object.keys(dispositions)]);
   return [...names].flatMap((name) => {
     // a pass-through field may be called `constructor`
     const common =
       (Object.hasOwn(SENT_AS, name) ? SENT_AS[name] : undefined) ??
       (Object.hasOwn(COMMON, name) ? (name as CommonParameter) : null);
     const fate =
-      (Object.hasOwn(fates, name) ? fates[name] : undefined) ??
+      (Object.hasOwn(dispositions, name) ? dispositions[name] : undefined) ??
       (common === null || isNull(request, name) ? null : NEVER_UNSUPPORTED.has(common) ? "served" : "neutral");
     if (fate === null) return [];
     const note = common === null ? undefined : effectiveCapability(provider.capabilities, common, target.model).note;

@@ -24,7 +24,7 @@ export interface FittedRequest {
   readonly request: ChatRequest;
   /** Parameters by the names that the caller used, and members of the conversation such as `messages[].name`. */
   readonly dropped: readonly string[];
-  readonly fates: Readonly<Record<string, ParameterDisposition>>;
+  readonly dispositions: Readonly<Record<string, ParameterDisposition>>;
 }
 
 const MAX_STOP_SEQUENCES = 4;
@@ -53,10 +53,10 @@ export function fitRequest(
     target,
   );
   const { request, left } = fitConversation(limited, provider.conversation(target));
-  const { params, dropped, fates } = fitParams(request, provider, target, settings);
-  for (const name of left) fates[name] = "dropped";
+  const { params, dropped, dispositions } = fitParams(request, provider, target, settings);
+  for (const name of left) dispositions[name] = "dropped";
   if (!provider.sameShape) refuseChoiceOfNothing(params);
-  for (const name of Object.keys(request.extra)) fates[name] = "passed";
+  for (const name of Object.keys(request.extra)) dispositions[name] = "passed";
   const fitted = params === request.params ? request : { ...request, params };
   return {
     request:
@@ -64,7 +64,7 @@ export function fitRequest(
         ? { ...fitted, warnings: [...fitted.warnings, "n_emulated"] }
         : fitted,
     dropped: left.length === 0 ? dropped : [...dropped, ...left],
-    fates,
+    dispositions,
   };
 }
 
@@ -116,7 +116,7 @@ function guardPassThrough(request: ChatRequest, provider: Provider, principal: P
         `${name} can select further models at ${provider.label} and needs the permission byo_endpoint.`,
         { param: name },
       );
-    if (principal.narrowing !== null)
+    if (principal.restrictions !== null)
       throw new GatewayError(
         "permission_required",
         `${name} can select further models at ${provider.label}, but this access token is restricted to some models or routes.`,
@@ -200,9 +200,9 @@ function fitParams(
 ): {
   readonly params: ChatParams;
   readonly dropped: readonly string[];
-  readonly fates: Record<string, ParameterDisposition>;
+  readonly dispositions: Record<string, ParameterDisposition>;
 } {
-  const fates: Record<string, ParameterDisposition> = {};
+  const dispositions: Record<string, ParameterDisposition> = {};
   const unwanted = new Map<CommonParameter, string>();
   const unsupported = new Map<CommonParameter, string>();
   const silent: CommonParameter[] = [];
@@ -215,22 +215,22 @@ function fitParams(
       else unwanted.set(name, sent);
     } else if (cell.support !== "unsupported") {
       if (!isNeutral(name, value)) checkValue(name, value, cell, target);
-      if (sent !== null) fates[sent] = cell.support;
+      if (sent !== null) dispositions[sent] = cell.support;
     } else if (NEVER_UNSUPPORTED.has(name)) continue;
     else if (cell.neutral?.(value, request) === true) {
       // the only value that the model accepts is passed on as it came
-      if (sent !== null) fates[sent] = "native";
+      if (sent !== null) dispositions[sent] = "native";
     } else if (isNeutral(name, value) || sent === null) silent.push(name);
     else unsupported.set(name, sent);
   }
   if (unwanted.size === 0 && unsupported.size === 0 && silent.length === 0)
-    return { params: request.params, dropped: [], fates };
+    return { params: request.params, dropped: [], dispositions };
   if (unsupported.size > 0 && !settings.dropParams) throw refusal([...unsupported.values()], provider, target);
   const dropped = [...unwanted.values(), ...unsupported.values()];
   const params: Record<string, unknown> = { ...request.params };
   for (const name of [...unwanted.keys(), ...unsupported.keys(), ...silent]) delete params[name];
-  for (const name of dropped) fates[name] = "dropped";
-  return { params, dropped, fates };
+  for (const name of dropped) dispositions[name] = "dropped";
+  return { params, dropped, dispositions };
 }
 
 /** A translated request cannot express a choice among no tools; a provider with OpenAI's own API decides by itself. */

@@ -54,13 +54,13 @@ function serve(port: NonNullable<typeof parentPort>): void {
   );
   const streams = new Map<number, Stream>();
   /** How each question is given up. */
-  const underWay = new Map<number, () => void>();
+  const inFlight = new Map<number, () => void>();
   const answer = (id: number, result: unknown, transfer: ArrayBuffer[] = []): void => {
-    underWay.delete(id);
+    inFlight.delete(id);
     port.postMessage({ id, result } satisfies ThreadReply, transfer);
   };
   const fail = (id: number, thrown: unknown): void => {
-    underWay.delete(id);
+    inFlight.delete(id);
     port.postMessage({
       id,
       error: {
@@ -77,7 +77,7 @@ function serve(port: NonNullable<typeof parentPort>): void {
       stream.spoke = new Set();
       return { chunks: JSON.stringify(shown), spoke: [...spoke], blocked, isOutOfTime };
     };
-    underWay.set(
+    inFlight.set(
       id,
       turns.add(
         tenantId,
@@ -101,7 +101,7 @@ function serve(port: NonNullable<typeof parentPort>): void {
     search(id, tenantId: string, guards: readonly SentGuard[], sent: Texts | PackedTexts) {
       const received = guards.map(receivedGuard);
       const texts = "units" in sent ? unpackTexts(sent) : sent;
-      underWay.set(
+      inFlight.set(
         id,
         turns.add(
           tenantId,
@@ -128,8 +128,8 @@ function serve(port: NonNullable<typeof parentPort>): void {
       streams.delete(key);
     },
     give_up(_id, question: number) {
-      underWay.get(question)?.();
-      underWay.delete(question);
+      inFlight.get(question)?.();
+      inFlight.delete(question);
     },
   };
   port.on("message", ({ id, method, args }: ThreadRequest) => {

@@ -73,7 +73,7 @@ export interface RouteCandidate extends Candidate {
 export type RouteLeg = Stage<RouteCandidate>;
 
 export interface Prepared {
-  readonly legs: readonly RouteLeg[];
+  readonly stages: readonly RouteLeg[];
   readonly contextLeg: (candidate: RouteCandidate) => RouteLeg | null;
   readonly contentPolicyLegs: (candidate: RouteCandidate) => readonly RouteLeg[];
   /** The route of the first stage. */
@@ -133,23 +133,23 @@ export function prepare(
   call: PlannedCall,
   degradeTo: readonly string[] = [],
 ): Prepared {
-  demandNoHeaders(sent, principal.narrowing);
+  demandNoHeaders(sent, principal.restrictions);
   const { route, asked } = resolveRoute(sent.options, call.snapshot, principal);
   const preparing: Preparing = { sent, principal, http, call, entered: new Set([route.name]) };
   const serving = servingOf(preparing, route, sent, {
     variant: "",
-    covered: principal.narrowing?.coversRoute(route.name) === true,
+    covered: principal.restrictions?.coversRoute(route.name) === true,
     insteadOf: null,
     isAgain: false,
   });
   call.deadline.boundByRoute(route.timeouts.totalMs);
-  const legs = routeLegs(
+  const stages = routeLegs(
     preparing,
     serving,
     asked,
     route.name === DIRECT_ROUTE ? (route.targets.length > 1 ? "model_list" : "direct") : `route ${route.name}`,
   );
-  const [first] = legs[0]!.candidates;
+  const [first] = stages[0]!.candidates;
   call.recorder.targeted(first!.target, route.name);
   // a call that names its target fails at once when that target does not accept the request
   if ((asked !== null || route.targets.length === 1) && isPermitted(first!))
@@ -158,18 +158,18 @@ export function prepare(
     splitModel(model, call.snapshot, "context_window_fallback_dict");
   // the route does not cover what a request itself names
   for (const fallback of sent.options.fallbacks)
-    legs.push(
+    stages.push(
       ...atPath(fallback.path, fallback, () =>
         entryLegs(preparing, serving, fallback, { ...serving.origin, covered: false }),
       ),
     );
-  legs.push(...routeFallbacks(preparing, serving));
-  if (principal.narrowing !== null) demandSomePermitted(legs);
-  for (const name of degradeTo) legs.push(...insteadLegs(preparing, serving, name, false));
+  stages.push(...routeFallbacks(preparing, serving));
+  if (principal.restrictions !== null) demandSomePermitted(stages);
+  for (const name of degradeTo) stages.push(...insteadLegs(preparing, serving, name, false));
   // the budget that refuses one of them may redirect to one that was passed over
-  for (const name of degradeTo.slice(0, -1)) legs.push(...insteadLegs(preparing, serving, name, true));
+  for (const name of degradeTo.slice(0, -1)) stages.push(...insteadLegs(preparing, serving, name, true));
   return {
-    legs,
+    stages,
     route,
     contextLeg: ({ serving: own, target }) => own.contextLeg(target),
     contentPolicyLegs: ({ serving: own }) => own.contentPolicyLegs(),
@@ -193,12 +193,12 @@ function servingOf(preparing: Preparing, route: Route, request: ChatRequest, ori
 
 /** Yields all stages that a call may reach, including those of its fallback lists. */
 export function* everyLeg(prepared: Prepared): Generator<RouteLeg> {
-  yield* prepared.legs;
-  for (const { candidates } of prepared.legs)
+  yield* prepared.stages;
+  for (const { candidates } of prepared.stages)
     for (const candidate of candidates) {
       yield* prepared.contentPolicyLegs(candidate);
-      const leg = prepared.contextLeg(candidate);
-      if (leg !== null) yield leg;
+      const stage = prepared.contextLeg(candidate);
+      if (stage !== null) yield stage;
     }
 }
 
@@ -220,8 +220,8 @@ function insteadLegs(preparing: Preparing, serving: Serving, name: string, isAga
 }
 
 /** Throws the last refusal when no target is permitted, whatever the health of the targets is. */
-function demandSomePermitted(legs: readonly RouteLeg[]): void {
-  const candidates = legs.flatMap((leg) => leg.candidates);
+function demandSomePermitted(stages: readonly RouteLeg[]): void {
+  const candidates = stages.flatMap((stage) => stage.candidates);
   if (!candidates.some(isPermitted)) candidates.at(-1)!.permit();
 }
 
@@ -250,11 +250,11 @@ function atPath<T>(path: string, { params }: Entry, make: () => T): T {
 function routeLegs(preparing: Preparing, serving: Serving, asked: RouteTarget | null, label: string): RouteLeg[] {
   const { route, request, origin } = serving;
   const group = {};
-  const leg = (targets: readonly RouteTarget[]): RouteLeg =>
+  const stage = (targets: readonly RouteTarget[]): RouteLeg =>
     legOf(preparing, serving, { request, origin, route, targets, label, group });
-  if (asked === null) return [leg(route.targets)];
+  if (asked === null) return [stage(route.targets)];
   const others = route.targets.filter((target) => target !== asked);
-  return [leg([asked]), ...(others.length === 0 ? [] : [leg(others)])];
+  return [stage([asked]), ...(others.length === 0 ? [] : [stage(others)])];
 }
 
 function routeFallbacks(preparing: Preparing, serving: Serving): readonly RouteLeg[] {
@@ -262,7 +262,7 @@ function routeFallbacks(preparing: Preparing, serving: Serving): readonly RouteL
   // a route that the token may not name has no fallbacks, whatever they would be
   if (
     route.fallbacks.length === 0 ||
-    !(origin.covered || preparing.principal.narrowing?.permitsRoute(route.name) !== false)
+    !(origin.covered || preparing.principal.restrictions?.permitsRoute(route.name) !== false)
   )
     return [];
   return route.fallbacks.flatMap((fallback) => entryLegs(preparing, serving, fallback, origin));
@@ -311,8 +311,8 @@ function handedOver(preparing: Preparing, serving: Serving, asked: RouteTarget |
   return [...routeLegs(preparing, serving, asked, `route ${route.name}`), ...routeFallbacks(preparing, serving)];
 }
 
-function coveredBy({ name }: Route, origin: Origin, { narrowing }: Principal): Origin {
-  return !origin.covered && narrowing?.coversRoute(name) === true ? { ...origin, covered: true } : origin;
+function coveredBy({ name }: Route, origin: Origin, { restrictions }: Principal): Origin {
+  return !origin.covered && restrictions?.coversRoute(name) === true ? { ...origin, covered: true } : origin;
 }
 
 /** Returns the rules of a route for a target that is not its own. */
@@ -384,10 +384,10 @@ function candidateOf(
   const deployed = deployment === null ? null : `${target.providerId}:${deployment}`;
   const permit = (): void => {
     requireEnabled(call.snapshot, principal, target.name);
-    requireTarget(principal.narrowing, route, target, covered);
+    requireTarget(principal.restrictions, route, target, covered);
     if (deployed !== null) {
       requireEnabled(call.snapshot, principal, deployed);
-      requireTarget(principal.narrowing, route, { name: deployed }, false);
+      requireTarget(principal.restrictions, route, { name: deployed }, false);
     }
     if (policies === null) return;
     judged ??= judgedAt(policies, place, deployment, requestForTarget(request, target, route));
@@ -424,7 +424,7 @@ function candidateOf(
     deployed,
     isAgain,
     permit,
-    spoken: () => judged?.touches ?? NO_TOUCHES,
+    spoken: () => judged?.outcomes ?? NO_TOUCHES,
     ready: prepared,
   };
 }

@@ -26,7 +26,7 @@ const NOBODY = { tenantId: null, projectId: null };
 export function models(flags: ListingFlags, environment: Environment): void {
   const snapshot = snapshotWithoutStore(flags, environment);
   const listed = listModels(
-    { snapshot, scope: NOBODY, narrowing: null, nowMs: systemClock.now() },
+    { snapshot, scope: NOBODY, restrictions: null, nowMs: systemClock.now() },
     namedRoutes(snapshot.routes),
     { providers, builtIn: BUILT_IN_MODELS },
   );

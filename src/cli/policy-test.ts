@@ -229,7 +229,7 @@ function spokenBy(
 ): readonly Spoken[] {
   const spoke: Spoken[] = [];
   const looked = (at: string, look: (policies: CallPolicies) => void): void => {
-    const touches: PolicyOutcome[] = [];
+    const outcomes: PolicyOutcome[] = [];
     try {
       look(
         new CallPolicies(projectPolicies([policy]), {
@@ -237,15 +237,15 @@ function spokenBy(
           principal: principalOf(sample),
           clientIp: () => sample.client_ip,
           now: () => (sample.now === undefined ? systemClock.now() : Date.parse(sample.now)),
-          touches,
+          outcomes,
           looking: null,
         }),
       );
     } catch (thrown) {
       if (!(thrown instanceof GatewayError)) throw thrown;
     }
-    const failed = touches.some(({ effect }) => effect === "failed");
-    for (const { effect, why } of touches)
+    const failed = outcomes.some(({ effect }) => effect === "failed");
+    for (const { effect, why } of outcomes)
       if (!(failed && effect === "denied"))
         spoke.push({
           policy: policy.name,
@@ -276,8 +276,8 @@ function spokenBy(
 }
 
 function lookAt(policies: CallPolicies, target: PolicyTarget, request: ChatRequest): void {
-  const { refusal, touches } = policies.at(target, request);
-  policies.note(touches);
+  const { refusal, outcomes } = policies.at(target, request);
+  policies.note(outcomes);
   if (refusal !== null) throw refusal;
   policies.input(request, target);
 }
@@ -292,7 +292,7 @@ function principalOf({ tenant, project, token }: Sample): Principal {
     userId: user ?? null,
     role,
     permissions: new Set(permissions),
-    narrowing: null,
+    restrictions: null,
   };
 }
 

@@ -105,7 +105,7 @@ export interface Principal {
   readonly role: Role;
   readonly permissions: ReadonlySet<Permission>;
   /** `null` when the token has no restrictions. */
-  readonly narrowing: TokenRestrictions | null;
+  readonly restrictions: TokenRestrictions | null;
 }
 
 /** What a token may call, where it is restricted to models, to routes or to both (promises 2.4 and 3.4). */

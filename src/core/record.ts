@@ -150,7 +150,7 @@ export interface CallRecord {
    * credential.
    */
   readonly errorDetail: string | null;
-  readonly fates: Readonly<Record<string, ParameterDisposition>>;
+  readonly dispositions: Readonly<Record<string, ParameterDisposition>>;
   readonly messages: MessageStatistics | null;
   readonly attempts: readonly Attempt[];
   /** The number of rounds; 1 when the gateway ran no tools. */

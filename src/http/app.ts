@@ -192,7 +192,7 @@ function serveListings(
   const viewOf = (token: AccessToken): ListingView => ({
     snapshot: snapshotSeenBy(context.snapshot(), token),
     scope: token,
-    narrowing: restrictionsOf(token),
+    restrictions: restrictionsOf(token),
     nowMs: context.clock.now(),
   });
   for (const path of MODEL_PATHS) {
@@ -245,10 +245,10 @@ async function authenticated(c: Context<AppEnv>, context: AppContext): Promise<A
 }
 
 function callableRoutes(token: AccessToken, context: AppContext): readonly Route[] {
-  const narrowing = restrictionsOf(token);
+  const restrictions = restrictionsOf(token);
   const snapshot = context.snapshot();
   return namedRoutes(routesFor(snapshot, token)).filter(
-    (route) => permitsRoute(narrowing, route) && mayAnswer(route, snapshot, token),
+    (route) => permitsRoute(restrictions, route) && mayAnswer(route, snapshot, token),
   );
 }
 

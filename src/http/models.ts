@@ -43,13 +43,13 @@ function callableProviders(snapshot: Snapshot): readonly ProviderSettings[] {
 export interface ListingView {
   readonly snapshot: Snapshot;
   readonly scope: PriceScope;
-  readonly narrowing: TokenRestrictions | null;
+  readonly restrictions: TokenRestrictions | null;
   readonly nowMs: number;
 }
 
 /** `routes` are those that the caller may call. */
 export function listModels(view: ListingView, routes: Iterable<Route>, sources: ModelSources): readonly JsonObject[] {
-  const { snapshot, narrowing, scope } = view;
+  const { snapshot, restrictions, scope } = view;
   const models = callableProviders(snapshot).flatMap((settings) => {
     const provider = sources.providers.get(settings.family);
     return provider === undefined
@@ -58,7 +58,7 @@ export function listModels(view: ListingView, routes: Iterable<Route>, sources: 
           .filter(
             (model) =>
               isEnabled(snapshot, scope, `${settings.id}:${model}`) &&
-              (narrowing === null || narrowing.permitsModel(`${settings.id}:${model}`)),
+              (restrictions === null || restrictions.permitsModel(`${settings.id}:${model}`)),
           )
           .map((model) => describeModel({ settings, provider, model }, sources, view));
   });
@@ -70,7 +70,7 @@ export function findModel(
   id: string,
   snapshot: Snapshot,
   sources: ModelSources,
-  narrowing: TokenRestrictions | null,
+  restrictions: TokenRestrictions | null,
   scope: PriceScope,
 ): NamedModel | null {
   const at = id.search(/[:/]/);
@@ -80,7 +80,7 @@ export function findModel(
   return settings === undefined ||
     provider === undefined ||
     !MODEL_ID.test(model) ||
-    narrowing?.permitsModel(`${settings.id}:${model}`) === false ||
+    restrictions?.permitsModel(`${settings.id}:${model}`) === false ||
     !isEnabled(snapshot, scope, `${settings.id}:${model}`)
     ? null
     : { settings, provider, model };

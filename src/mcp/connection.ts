@@ -72,35 +72,35 @@ const UNASKED = { burst: 2000, perSecond: 200 };
 /** Throws ToolFault. */
 export async function connect(
   server: ToolServer,
-  world: ConnectionDependencies,
+  dependencies: ConnectionDependencies,
   timeoutMs: number,
 ): Promise<ToolConnection> {
   const { kind } = server.transport;
-  if (kind !== "auto") return await connectBy(kind, server, world, timeoutMs);
+  if (kind !== "auto") return await connectBy(kind, server, dependencies, timeoutMs);
   try {
-    return await connectBy("streamable_http", server, world, timeoutMs);
+    return await connectBy("streamable_http", server, dependencies, timeoutMs);
   } catch (thrown) {
     if (!(thrown instanceof ToolFault) || !thrown.isUnknownTransport) throw thrown;
     // https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#backwards-compatibility
-    return await connectBy("sse", server, world, timeoutMs).catch(() => Promise.reject(thrown));
+    return await connectBy("sse", server, dependencies, timeoutMs).catch(() => Promise.reject(thrown));
   }
 }
 
 async function connectBy(
   kind: TransportKind,
   server: ToolServer,
-  world: ConnectionDependencies,
+  dependencies: ConnectionDependencies,
   timeoutMs: number,
 ): Promise<ToolConnection> {
   const sdk = await import("@modelcontextprotocol/client");
-  const opened = await openTransport(kind, server, world, timeoutMs);
+  const opened = await openTransport(kind, server, dependencies, timeoutMs);
   const client = new sdk.Client(
     { name: "dragoman", version: VERSION },
     {
       capabilities: {},
       jsonSchemaValidator: NO_VALIDATION,
       inputRequired: { autoFulfill: false },
-      listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => world.onListChanged() } },
+      listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => dependencies.onListChanged() } },
       ...(kind !== "sse" && {
         versionNegotiation: { mode: "auto" as const, probe: { timeoutMs: Math.min(timeoutMs, MAX_PROBE_MS) } },
       }),
@@ -110,7 +110,7 @@ async function connectBy(
   let stands = false;
   watch(
     client,
-    { ...world, onClosed: () => stands && world.onClosed() },
+    { ...dependencies, onClosed: () => stands && dependencies.onClosed() },
     opened,
     (thrown) => thrown instanceof sdk.SseError,
   );
@@ -127,12 +127,12 @@ async function connectBy(
 /** Runs before the client installs its own handlers: the client keeps existing handlers and calls them first. */
 function watch(
   client: Client,
-  world: ConnectionDependencies,
+  dependencies: ConnectionDependencies,
   opened: OpenedTransport,
   isEnd: (thrown: Error) => boolean,
 ): void {
   let closed = false;
-  const meter = openMeter(world.clock, UNASKED);
+  const meter = openMeter(dependencies.clock, UNASKED);
   const count = (): void => {
     if (!meter.passes(1)) opened.cut(new ToolFault("failed", "the server sends too much unrequested data"));
   };
@@ -141,7 +141,7 @@ function watch(
   };
   const onerror = (thrown: Error): void => {
     count();
-    world.onFault(withoutSecrets(thrown.message.slice(0, MAX_WORDS), opened.secrets()));
+    dependencies.onFault(withoutSecrets(thrown.message.slice(0, MAX_WORDS), opened.secrets()));
     // The session of an older server ends with its stream: a stream that the client opens again would have no
     // handshake.
     if (isEnd(thrown)) void client.close();
@@ -149,7 +149,7 @@ function watch(
   const onclose = (): void => {
     if (closed) return;
     closed = true;
-    world.onClosed();
+    dependencies.onClosed();
   };
   Object.assign(opened.transport, { onmessage });
   Object.assign(client, { onerror, onclose });

@@ -48,10 +48,10 @@ export class ServerLink {
   #earlyEnds = 0;
   #notBeforeMs = Number.NEGATIVE_INFINITY;
 
-  constructor(server: ToolServer, world: LinkDependencies) {
+  constructor(server: ToolServer, dependencies: LinkDependencies) {
     this.server = server;
-    this.#world = world;
-    this.#usedAtMs = world.clock.monotonic();
+    this.#world = dependencies;
+    this.#usedAtMs = dependencies.clock.monotonic();
   }
 
   get isConnected(): boolean {
@@ -181,7 +181,7 @@ export class ServerLink {
       return Promise.reject(
         new ToolFault("failed", "the program ended soon after each start, and is not started again for a while"),
       );
-    const world: ConnectionDependencies = {
+    const dependencies: ConnectionDependencies = {
       ...this.#world,
       onListChanged: () => (this.#listChanged = true),
       onClosed: () => {
@@ -189,7 +189,7 @@ export class ServerLink {
         this.#ended(connection, beganMs);
       },
     };
-    const connection: Promise<ToolConnection> = connect(this.server, world, CONNECT_TIMEOUT_MS);
+    const connection: Promise<ToolConnection> = connect(this.server, dependencies, CONNECT_TIMEOUT_MS);
     this.#connection = connection;
     connection.then(
       () => this.#world.count("connected"),

@@ -56,30 +56,30 @@ const MAX_WORDS_LINE = 500;
 export async function openTransport(
   kind: TransportKind,
   server: ToolServer,
-  world: TransportDependencies,
+  dependencies: TransportDependencies,
   timeoutMs: number,
 ): Promise<OpenedTransport> {
   const { transport } = server;
-  if (transport.kind === "stdio") return await openProgram(transport, server, world);
-  return await openHttp(kind, transport, server, world, timeoutMs);
+  if (transport.kind === "stdio") return await openProgram(transport, server, dependencies);
+  return await openHttp(kind, transport, server, dependencies, timeoutMs);
 }
 
 async function openHttp(
   kind: TransportKind,
   to: HttpTransport,
   server: ToolServer,
-  world: TransportDependencies,
+  dependencies: TransportDependencies,
   timeoutMs: number,
 ): Promise<OpenedTransport> {
   const { SSEClientTransport, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
   const url = new URL(to.url);
   const check = to.guarded
     ? async (address: string, param: string): Promise<string> =>
-        (await checkAddress(address, { allowPrivate: world.allowPrivateAddresses(), param })).pinnedAddress
+        (await checkAddress(address, { allowPrivate: dependencies.allowPrivateAddresses(), param })).pinnedAddress
     : null;
   const fetch: BoundedFetch = boundedFetch({
-    clock: world.clock,
-    upstream: world.upstream,
+    clock: dependencies.clock,
+    upstream: dependencies.upstream,
     partition: `tools\n${server.key}`,
     origin: url.origin,
     headers: to.headers,
@@ -96,7 +96,10 @@ async function openHttp(
   const tokens =
     to.oauth === null
       ? null
-      : world.tokens.of(to.oauth, (address) => check?.(address, "oauth.token_url") ?? Promise.resolve(undefined));
+      : dependencies.tokens.of(
+          to.oauth,
+          (address) => check?.(address, "oauth.token_url") ?? Promise.resolve(undefined),
+        );
   const secrets = (): readonly string[] => [...secretsOf(to), ...(tokens === null ? [] : tokens.given())];
   const authProvider =
     tokens === null
@@ -164,7 +167,7 @@ function secretsOf({ url, headers, oauth }: HttpTransport): readonly string[] {
 async function openProgram(
   to: ProgramTransport,
   server: ToolServer,
-  world: TransportDependencies,
+  dependencies: TransportDependencies,
 ): Promise<OpenedTransport> {
   const { StdioClientTransport } = await import("@modelcontextprotocol/client/stdio");
   const transport = new StdioClientTransport({
@@ -175,7 +178,7 @@ async function openProgram(
     maxBufferSize: Math.max(MAX_MESSAGE_BYTES, server.maxResultBytes) + 64 * 1024,
     ...(to.folder !== null && { cwd: to.folder }),
   });
-  tellWords(transport.stderr as NodeJS.ReadableStream | null, world);
+  tellWords(transport.stderr as NodeJS.ReadableStream | null, dependencies);
   const program = opened({
     transport,
     hasSession: () => false,
@@ -205,11 +208,11 @@ function boundUnread(transport: Transport, maxMessages: number, onTooMuch: () =>
 }
 
 /** The stream has to be read to its end, because the program would block on a full pipe. */
-function tellWords(stream: NodeJS.ReadableStream | null, world: TransportDependencies): void {
+function tellWords(stream: NodeJS.ReadableStream | null, dependencies: TransportDependencies): void {
   let begun = "";
   stream?.on("data", (bytes: Buffer) => {
     const lines = (begun + bytes.toString("utf8")).split("\n");
     begun = lines.pop()!.slice(0, MAX_WORDS_LINE);
-    for (const line of lines) if (line.trim() !== "") world.onWords(line.slice(0, MAX_WORDS_LINE));
+    for (const line of lines) if (line.trim() !== "") dependencies.onWords(line.slice(0, MAX_WORDS_LINE));
   });
 }

@@ -162,7 +162,7 @@ export function callLine(record: CallRecord): string {
     record.finishInferred ? ',"finish_inferred":true' : "",
     text("provider_model", record.providerModel ?? null),
     text("provider_request_id", record.providerRequestId ?? null),
-    `,"params":${JSON.stringify(boundedFates(record.fates))}`,
+    `,"params":${JSON.stringify(boundedFates(record.dispositions))}`,
     messages === null
       ? ""
       : `,"messages":{"count":${messages.count},"roles":${JSON.stringify(messages.roles)},"blocks":${JSON.stringify(messages.blocks)},"body_characters":${messages.bodyCharacters}}`,
@@ -233,15 +233,17 @@ function number(name: string, value: unknown): string {
   return typeof value === "number" && Number.isFinite(value) ? `,"${name}":${value}` : "";
 }
 /** Callers choose the names and how many there are. */
-function boundedFates(fates: CallRecord["fates"]): CallRecord["fates"] | Readonly<Record<string, string>> {
+function boundedFates(
+  dispositions: CallRecord["dispositions"],
+): CallRecord["dispositions"] | Readonly<Record<string, string>> {
   let names = 0;
   let longest = 0;
-  for (const name in fates) {
+  for (const name in dispositions) {
     names += 1;
     if (name.length > longest) longest = name.length;
   }
-  if (names <= MAX_PARAMS && longest <= MAX_WORDS) return fates;
-  const told = Object.entries(fates).slice(0, MAX_PARAMS);
+  if (names <= MAX_PARAMS && longest <= MAX_WORDS) return dispositions;
+  const told = Object.entries(dispositions).slice(0, MAX_PARAMS);
   return {
     ...Object.fromEntries(told.map(([name, fate]) => [cut(name, MAX_WORDS), fate])),
     ...(names > MAX_PARAMS && { "…": `${names - MAX_PARAMS} more` }),

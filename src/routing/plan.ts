@@ -66,7 +66,7 @@ export interface Failure {
 export interface TryStep<T extends Candidate> {
   readonly kind: "try";
   readonly candidate: T;
-  readonly leg: Stage<T>;
+  readonly stage: Stage<T>;
   readonly waitMs: number;
   readonly why: string;
 }
@@ -78,7 +78,7 @@ export type Step<T extends Candidate> =
 
 export interface PlanInput<T extends Candidate> {
   /** The first stage is the requested route or model; its fallbacks follow in order. */
-  readonly legs: readonly Stage<T>[];
+  readonly stages: readonly Stage<T>[];
   /**
    * The stage that is attempted first after `context_length` for the candidate that failed; `null` when there is none.
    */
@@ -111,7 +111,7 @@ export interface Plan<T extends Candidate> {
 /** The attempts at one target, by the candidate's key and variant, even if the target is in several stages. */
 interface Tally<T extends Candidate> {
   readonly candidate: T;
-  readonly leg: Stage<T>;
+  readonly stage: Stage<T>;
   attempts: number;
   /** The target is not attempted again, because it would refuse the request again. */
   isSpent: boolean;
@@ -123,7 +123,7 @@ interface Tally<T extends Candidate> {
 
 /** A stage that is still to be attempted. */
 interface Planned<T extends Candidate> {
-  readonly leg: Stage<T>;
+  readonly stage: Stage<T>;
   /** A prefix for the strategy's explanation, such as `fallback 1: route cheap`. */
   readonly prefix: string;
   /** The stage was begun before, and another one was inserted before the rest of it. */
@@ -154,9 +154,9 @@ const MAX_REQUEST_FAULTS = 3;
 const REQUEST_FAULTS: ReadonlySet<Failure["kind"]> = new Set(["request_fault", "context_length", "content_policy"]);
 
 export function createPlan<T extends Candidate>(input: PlanInput<T>): Plan<T> {
-  const agenda = input.legs.map((leg, place): Planned<T> => ({
-    leg,
-    prefix: place === 0 ? "" : `fallback ${place}: ${leg.label}`,
+  const agenda = input.stages.map((stage, place): Planned<T> => ({
+    stage,
+    prefix: place === 0 ? "" : `fallback ${place}: ${stage.label}`,
     isResumed: false,
   }));
   const state: State<T> = {
@@ -205,11 +205,11 @@ function after<T extends Candidate>(
       planContextLeg(state, failed);
       break;
     case "content_policy":
-      leaveGroup(state, failed.leg.group);
+      leaveGroup(state, failed.stage.group);
       planPolicyLegs(state, failed);
       break;
     case "request_fault":
-      leaveGroup(state, failed.leg.group);
+      leaveGroup(state, failed.stage.group);
       break;
     case "refused":
       failed.attempts -= 1;
@@ -230,8 +230,8 @@ function giveUp<T extends Candidate>(state: State<T>, why: "exhausted" | "final"
 
 /** The stage of the map comes before the rest of the stage in which the conversation was too long. */
 function planContextLeg<T extends Candidate>(state: State<T>, failed: Tally<T>): void {
-  const leg = state.input.contextLeg(failed.candidate);
-  if (leg !== null) planFirst(state, [leg], "context window fallback");
+  const stage = state.input.contextLeg(failed.candidate);
+  if (stage !== null) planFirst(state, [stage], "context window fallback");
 }
 
 function planPolicyLegs<T extends Candidate>(state: State<T>, failed: Tally<T>): void {
@@ -242,51 +242,53 @@ function planPolicyLegs<T extends Candidate>(state: State<T>, failed: Tally<T>):
 }
 
 /** Inserts stages before the rest of the current one, which continues after them. */
-function planFirst<T extends Candidate>(state: State<T>, legs: readonly Stage<T>[], words: string): void {
+function planFirst<T extends Candidate>(state: State<T>, stages: readonly Stage<T>[], words: string): void {
   if (state.current !== null) state.agenda.unshift({ ...state.current, isResumed: true });
   state.current = null;
-  state.agenda.unshift(...legs.map((leg): Planned<T> => ({ leg, prefix: `${words}: ${leg.label}`, isResumed: false })));
+  state.agenda.unshift(
+    ...stages.map((stage): Planned<T> => ({ stage, prefix: `${words}: ${stage.label}`, isResumed: false })),
+  );
 }
 
 /** Drops the rest of a route whose target has refused the request itself, retries included. */
 function leaveGroup<T extends Candidate>(state: State<T>, group: object): void {
-  const isElsewhere = ({ leg }: Pick<Planned<T>, "leg">): boolean => leg.group !== group;
+  const isElsewhere = ({ stage }: Pick<Planned<T>, "stage">): boolean => stage.group !== group;
   state.agenda = state.agenda.filter(isElsewhere);
-  state.entered = state.entered.filter((leg) => leg.group !== group);
-  if (state.current?.leg.group === group) state.current = null;
-  for (const tally of state.tallies) if (tally.leg.group === group) tally.isSpent = true;
+  state.entered = state.entered.filter((stage) => stage.group !== group);
+  if (state.current?.stage.group === group) state.current = null;
+  for (const tally of state.tallies) if (tally.stage.group === group) tally.isSpent = true;
 }
 
 /** The attempt is repeated without a wait as long as there is another target left in case it fails again. */
 function isRepeatedAtOnce<T extends Candidate>(state: State<T>, failed: Tally<T>, nowMs: number): boolean {
   const { health } = state.input;
   return (
-    failed.attempts <= failed.leg.retries &&
+    failed.attempts <= failed.stage.retries &&
     failed.retryAfterMs === 0 &&
-    health.closedReason(failed.candidate.key, failed.leg.breaker, nowMs) === null &&
+    health.closedReason(failed.candidate.key, failed.stage.breaker, nowMs) === null &&
     isAnotherLeft(state, nowMs) &&
     health.takeRetry(failed.candidate.upstream, nowMs)
   );
 }
 
 function isAnotherLeft<T extends Candidate>(state: State<T>, nowMs: number): boolean {
-  if (state.current !== null && hasFree(state, state.current.leg, nowMs)) return true;
+  if (state.current !== null && hasFree(state, state.current.stage, nowMs)) return true;
   return state.agenda.some((planned) => isEnterable(state, planned, nowMs));
 }
 
-function hasFree<T extends Candidate>(state: State<T>, leg: Stage<T>, nowMs: number): boolean {
-  return leg.candidates.some((candidate) => isFree(state, leg, candidate, nowMs));
+function hasFree<T extends Candidate>(state: State<T>, stage: Stage<T>, nowMs: number): boolean {
+  return stage.candidates.some((candidate) => isFree(state, stage, candidate, nowMs));
 }
 
-function isEnterable<T extends Candidate>(state: State<T>, { leg, isResumed }: Planned<T>, nowMs: number): boolean {
-  return !isResumed && leg.onExhausted === "least_bad"
-    ? leg.candidates.some((candidate) => tallyOf(state, candidate) === null)
-    : hasFree(state, leg, nowMs);
+function isEnterable<T extends Candidate>(state: State<T>, { stage, isResumed }: Planned<T>, nowMs: number): boolean {
+  return !isResumed && stage.onExhausted === "least_bad"
+    ? stage.candidates.some((candidate) => tallyOf(state, candidate) === null)
+    : hasFree(state, stage, nowMs);
 }
 
-function isFree<T extends Candidate>(state: State<T>, leg: Stage<T>, candidate: T, nowMs: number): boolean {
+function isFree<T extends Candidate>(state: State<T>, stage: Stage<T>, candidate: T, nowMs: number): boolean {
   return (
-    tallyOf(state, candidate) === null && state.input.health.closedReason(candidate.key, leg.breaker, nowMs) === null
+    tallyOf(state, candidate) === null && state.input.health.closedReason(candidate.key, stage.breaker, nowMs) === null
   );
 }
 
@@ -297,33 +299,33 @@ function tallyOf<T extends Candidate>({ tallies }: State<T>, { key, variant }: T
 
 /** Returns the next target that was never attempted, in this stage or a later one. */
 function moveOn<T extends Candidate>(state: State<T>, nowMs: number): Step<T> | null {
-  const step = state.current === null ? null : chooseIn(state, state.current.leg, nowMs);
+  const step = state.current === null ? null : chooseIn(state, state.current.stage, nowMs);
   if (step !== null) return step;
   for (let planned = state.agenda.shift(); planned !== undefined; planned = state.agenda.shift()) {
-    const { leg, isResumed } = planned;
+    const { stage, isResumed } = planned;
     state.current = planned;
-    if (!isResumed) state.entered.push(leg);
+    if (!isResumed) state.entered.push(stage);
     // unhealthy targets of a resumed stage were already passed over
-    const begun = chooseIn(state, leg, nowMs) ?? (isResumed ? null : leastBadOf(state, leg, nowMs));
+    const begun = chooseIn(state, stage, nowMs) ?? (isResumed ? null : leastBadOf(state, stage, nowMs));
     if (begun !== null) return begun;
   }
   return null;
 }
 
-function chooseIn<T extends Candidate>(state: State<T>, leg: Stage<T>, nowMs: number): Step<T> | null {
-  const choice = chosenIn(state, leg, nowMs);
+function chooseIn<T extends Candidate>(state: State<T>, stage: Stage<T>, nowMs: number): Step<T> | null {
+  const choice = chosenIn(state, stage, nowMs);
   return choice === null
     ? null
-    : begin(state, leg, choice.candidate, 0, explained(state, leg.candidates.length === 1 ? "" : choice.why));
+    : begin(state, stage, choice.candidate, 0, explained(state, stage.candidates.length === 1 ? "" : choice.why));
 }
 
-function chosenIn<T extends Candidate>(state: State<T>, leg: Stage<T>, nowMs: number): Choice<T> | null {
+function chosenIn<T extends Candidate>(state: State<T>, stage: Stage<T>, nowMs: number): Choice<T> | null {
   const { health, random } = state.input;
   return choose({
-    strategy: leg.strategy,
-    stickyKey: leg.stickyKey,
-    candidates: leg.candidates,
-    isFree: (candidate) => isFree(state, leg, candidate, nowMs),
+    strategy: stage.strategy,
+    stickyKey: stage.stickyKey,
+    candidates: stage.candidates,
+    isFree: (candidate) => isFree(state, stage, candidate, nowMs),
     health,
     nowMs,
     random,
@@ -334,23 +336,23 @@ function chosenIn<T extends Candidate>(state: State<T>, leg: Stage<T>, nowMs: nu
  * For a stage without a healthy target, returns the one that becomes available first. Only one is attempted, because
  * the others are just as bad.
  */
-function leastBadOf<T extends Candidate>(state: State<T>, leg: Stage<T>, nowMs: number): Step<T> | null {
-  if (leg.onExhausted === "error") return null;
+function leastBadOf<T extends Candidate>(state: State<T>, stage: Stage<T>, nowMs: number): Step<T> | null {
+  if (stage.onExhausted === "error") return null;
   let best: T | null = null;
   let bestAtMs = Number.POSITIVE_INFINITY;
-  for (const each of leg.candidates) {
+  for (const each of stage.candidates) {
     if (tallyOf(state, each) !== null) continue;
-    const atMs = state.input.health.freeAtMs(each.key, leg.breaker, nowMs);
+    const atMs = state.input.health.freeAtMs(each.key, stage.breaker, nowMs);
     if (best !== null && atMs >= bestAtMs) continue;
     best = each;
     bestAtMs = atMs;
   }
   if (best === null) return null;
   const why =
-    leg.candidates.length === 1
+    stage.candidates.length === 1
       ? `${explained(state, "")}, although it is not healthy`
       : explained(state, "no target is healthy; this one is available first");
-  return begin(state, leg, best, 0, why);
+  return begin(state, stage, best, 0, why);
 }
 
 function explained<T extends Candidate>({ current }: State<T>, why: string): string {
@@ -361,23 +363,23 @@ function explained<T extends Candidate>({ current }: State<T>, why: string): str
 
 function begin<T extends Candidate>(
   state: State<T>,
-  leg: Stage<T>,
+  stage: Stage<T>,
   candidate: T,
   waitMs: number,
   why: string,
 ): TryStep<T> {
-  state.last = { candidate, leg, attempts: 1, isSpent: false, failedAtMs: 0, retryAfterMs: 0, backoffMs: null };
+  state.last = { candidate, stage, attempts: 1, isSpent: false, failedAtMs: 0, retryAfterMs: 0, backoffMs: null };
   state.tallies.push(state.last);
   state.attempts += 1;
-  return { kind: "try", candidate, leg, waitMs, why };
+  return { kind: "try", candidate, stage, waitMs, why };
 }
 
 function repeat<T extends Candidate>(state: State<T>, tally: Tally<T>, waitMs: number): Step<T> {
-  const why = `retry ${tally.attempts} of ${tally.leg.retries} after a retryable failure`;
+  const why = `retry ${tally.attempts} of ${tally.stage.retries} after a retryable failure`;
   tally.attempts += 1;
   state.attempts += 1;
   state.last = tally;
-  return { kind: "try", candidate: tally.candidate, leg: tally.leg, waitMs, why };
+  return { kind: "try", candidate: tally.candidate, stage: tally.stage, waitMs, why };
 }
 
 /** Every target was attempted or is unhealthy: waits for the one that is available first, if that is worth while. */
@@ -386,24 +388,24 @@ function waitFor<T extends Candidate>(state: State<T>, nowMs: number, leftMs: nu
   const waits: {
     readonly waitMs: number;
     readonly tally: Tally<T> | null;
-    readonly leg: Stage<T>;
+    readonly stage: Stage<T>;
     readonly candidate: T;
   }[] = [];
-  const consider = (waitMs: number, tally: Tally<T> | null, leg: Stage<T>, candidate: T): void => {
+  const consider = (waitMs: number, tally: Tally<T> | null, stage: Stage<T>, candidate: T): void => {
     if (waitMs > MAX_WAIT_MS) return;
     if (waitMs >= leftMs) isTooLate = true;
-    else waits.push({ waitMs, tally, leg, candidate });
+    else waits.push({ waitMs, tally, stage, candidate });
   };
-  for (const leg of state.entered)
-    for (const candidate of leg.candidates)
+  for (const stage of state.entered)
+    for (const candidate of stage.candidates)
       if (tallyOf(state, candidate) === null)
-        consider(waitOfUntried(state, leg, candidate, nowMs), null, leg, candidate);
+        consider(waitOfUntried(state, stage, candidate, nowMs), null, stage, candidate);
   for (const tally of state.tallies)
-    if (!tally.isSpent && tally.attempts <= tally.leg.retries)
-      consider(waitOfRepeat(state, tally, nowMs), tally, tally.leg, tally.candidate);
+    if (!tally.isSpent && tally.attempts <= tally.stage.retries)
+      consider(waitOfRepeat(state, tally, nowMs), tally, tally.stage, tally.candidate);
   waits.sort((a, b) => a.waitMs - b.waitMs);
-  for (const { waitMs, tally, leg, candidate } of waits) {
-    if (tally === null) return begin(state, leg, candidate, waitMs, "skipped before, available by then");
+  for (const { waitMs, tally, stage, candidate } of waits) {
+    if (tally === null) return begin(state, stage, candidate, waitMs, "skipped before, available by then");
     if (state.input.health.takeRetry(candidate.upstream, nowMs)) return repeat(state, tally, waitMs);
   }
   if (isTooLate) return giveUp(state, "deadline");
@@ -416,13 +418,13 @@ function waitFor<T extends Candidate>(state: State<T>, nowMs: number, leftMs: nu
  */
 function waitOfUntried<T extends Candidate>(
   { input: { health } }: State<T>,
-  leg: Stage<T>,
+  stage: Stage<T>,
   { key }: T,
   nowMs: number,
 ): number {
-  const closed = health.closedReason(key, leg.breaker, nowMs);
+  const closed = health.closedReason(key, stage.breaker, nowMs);
   if (closed === null) return 0;
-  return closed === "rate_limited" ? health.freeAtMs(key, leg.breaker, nowMs) - nowMs : Number.POSITIVE_INFINITY;
+  return closed === "rate_limited" ? health.freeAtMs(key, stage.breaker, nowMs) - nowMs : Number.POSITIVE_INFINITY;
 }
 
 function waitOfRepeat<T extends Candidate>(
@@ -432,10 +434,10 @@ function waitOfRepeat<T extends Candidate>(
 ): number {
   tally.backoffMs ??= backoffMs(tally.attempts - 1, random());
   const ownWaitMs = Math.max(0, tally.failedAtMs + Math.max(tally.backoffMs, tally.retryAfterMs) - nowMs);
-  const closed = health.closedReason(tally.candidate.key, tally.leg.breaker, nowMs);
+  const closed = health.closedReason(tally.candidate.key, tally.stage.breaker, nowMs);
   if (closed === "rate_limited")
-    return Math.max(ownWaitMs, health.freeAtMs(tally.candidate.key, tally.leg.breaker, nowMs) - nowMs);
-  return closed === null || tally.leg.onExhausted === "least_bad" ? ownWaitMs : Number.POSITIVE_INFINITY;
+    return Math.max(ownWaitMs, health.freeAtMs(tally.candidate.key, tally.stage.breaker, nowMs) - nowMs);
+  return closed === null || tally.stage.onExhausted === "least_bad" ? ownWaitMs : Number.POSITIVE_INFINITY;
 }
 
 function beside<T extends Candidate>(
@@ -444,17 +446,17 @@ function beside<T extends Candidate>(
   nowMs: number,
   mayGo: (candidate: T) => boolean,
 ): TryStep<T> | null {
-  const { leg } = last;
-  const choice = chosenIn(state, leg, nowMs);
+  const { stage } = last;
+  const choice = chosenIn(state, stage, nowMs);
   if (choice !== null) {
     if (!mayGo(choice.candidate)) return null;
-    const step = begin(state, leg, choice.candidate, 0, `hedge: ${choice.why}`);
+    const step = begin(state, stage, choice.candidate, 0, `hedge: ${choice.why}`);
     state.last!.failedAtMs = nowMs;
     state.last = last;
     return step;
   }
-  if (state.input.health.closedReason(last.candidate.key, last.leg.breaker, nowMs) !== null || !mayGo(last.candidate))
+  if (state.input.health.closedReason(last.candidate.key, last.stage.breaker, nowMs) !== null || !mayGo(last.candidate))
     return null;
   state.attempts += 1;
-  return { kind: "try", candidate: last.candidate, leg: last.leg, waitMs: 0, why: "hedge at the same target" };
+  return { kind: "try", candidate: last.candidate, stage: last.stage, waitMs: 0, why: "hedge at the same target" };
 }

@@ -30,7 +30,7 @@ export interface CompileInput {
   readonly environment: Environment;
   readonly version: number;
   /** Reuses what was compiled before; by default everything is compiled afresh. */
-  readonly remember?: Memoize;
+  readonly memoize?: Memoize;
 }
 
 const NO_RESOURCES: Contents["resources"] = {
@@ -46,7 +46,7 @@ const NO_RESOURCES: Contents["resources"] = {
 };
 
 export function compileSnapshot(input: CompileInput): Snapshot {
-  const { identities, families, environment, version, remember = openMemoizer() } = input;
+  const { identities, families, environment, version, memoize = openMemoizer() } = input;
   const file = input.configuration;
   const { projects } = identities;
   const {
@@ -57,20 +57,20 @@ export function compileSnapshot(input: CompileInput): Snapshot {
     webhooks,
     providers: stored,
     toolServers,
-  } = joinedOf(input, remember);
-  const providers = remember(
+  } = joinedOf(input, memoize);
+  const providers = memoize(
     "providers",
     [file, families, environment],
     () => compileProviders(file.providers, families, environment).providers,
   );
   return {
     version,
-    tokens: remember("tokens", [identities.tokens], () => new Map(identities.tokens.map((token) => [token.id, token]))),
-    projects: remember("projects", [projects], () => new Map(projects.map((project) => [project.id, project]))),
-    memberships: remember("memberships", [identities.memberships], () =>
+    tokens: memoize("tokens", [identities.tokens], () => new Map(identities.tokens.map((token) => [token.id, token]))),
+    projects: memoize("projects", [projects], () => new Map(projects.map((project) => [project.id, project]))),
+    memberships: memoize("memberships", [identities.memberships], () =>
       Map.groupBy(identities.memberships, ({ userId }) => userId),
     ),
-    operators: remember(
+    operators: memoize(
       "operators",
       [identities.users],
       () =>
@@ -81,11 +81,9 @@ export function compileSnapshot(input: CompileInput): Snapshot {
         ),
     ),
     providers,
-    ...remember("scoped providers", [providers, stored, projects], () =>
-      scopedProviders(providers, stored, identities),
-    ),
+    ...memoize("scoped providers", [providers, stored, projects], () => scopedProviders(providers, stored, identities)),
     settings: configuration.settings,
-    contentLogs: remember("content logs", [configuration, projects], () =>
+    contentLogs: memoize("content logs", [configuration, projects], () =>
       compileContentLogs(
         configuration.content_log.allowed,
         projects,
@@ -93,23 +91,23 @@ export function compileSnapshot(input: CompileInput): Snapshot {
         settingsById(configuration.projects),
       ),
     ),
-    ...remember("settings", [configuration], () => ({
+    ...memoize("settings", [configuration], () => ({
       tenantSettings: settingsById(configuration.tenants),
       projectSettings: settingsById(configuration.projects),
     })),
-    ...remember("routes", [configuration, projects], () => compileRoutes(configuration, identities, remember)),
-    prices: remember("prices", [prices], () => compilePrices(prices)),
-    limitRules: remember("limits", [limits], () => compileLimits(limits)),
-    policies: remember("policies", [policies], () => compilePolicies(policies)),
-    toolServers: remember("tool servers", [toolServers], () => compileToolServers(toolServers)),
-    webhooks: remember("webhooks", [webhooks], () => compileWebhooks(webhooks)),
+    ...memoize("routes", [configuration, projects], () => compileRoutes(configuration, identities, memoize)),
+    prices: memoize("prices", [prices], () => compilePrices(prices)),
+    limitRules: memoize("limits", [limits], () => compileLimits(limits)),
+    policies: memoize("policies", [policies], () => compilePolicies(policies)),
+    toolServers: memoize("tool servers", [toolServers], () => compileToolServers(toolServers)),
+    webhooks: memoize("webhooks", [webhooks], () => compileWebhooks(webhooks)),
     allowPrivateAddresses: environment.allowPrivateAddresses ?? configuration.providers.allowPrivateAddresses,
-    limits: remember("server limits", [configuration.server.limits, projects], () =>
+    limits: memoize("server limits", [configuration.server.limits, projects], () =>
       serverLimits(configuration.server.limits, projects),
     ),
     proxyTrust: configuration.server.proxyTrust,
     logins: configuration.oidc,
-    loginUsers: remember(
+    loginUsers: memoize(
       "logins",
       [identities.users],
       () =>
@@ -145,22 +143,22 @@ function joinedOf(
     resources = NO_RESOURCES,
     families,
   }: Pick<CompileInput, "configuration" | "identities" | "resources" | "families">,
-  remember: Memoize,
+  memoize: Memoize,
 ): Joined {
-  return remember("joined", [configuration, identities.projects, resources, families], () =>
-    joined({ configuration, identities, resources, families, remember }),
+  return memoize("joined", [configuration, identities.projects, resources, families], () =>
+    joined({ configuration, identities, resources, families, memoize }),
   );
 }
 
 /** What in the store is not used, and why, with one sentence for each. */
 export function storedProblems(
-  input: Pick<CompileInput, "configuration" | "identities" | "resources" | "families" | "remember"> &
+  input: Pick<CompileInput, "configuration" | "identities" | "resources" | "families" | "memoize"> &
     Partial<Pick<Contents, "unreadable">>,
 ): readonly string[] {
   const unreadable = [...(input.unreadable ?? [])].map(
     ([name, why]) => `the ${name.replace(" ", " with the id ")} in the database is ignored: ${why}`,
   );
-  return [...unreadable, ...joinedOf(input, input.remember ?? openMemoizer()).problems];
+  return [...unreadable, ...joinedOf(input, input.memoize ?? openMemoizer()).problems];
 }
 
 /** A tenant's own providers take precedence over global ones, and a project's over its tenant's. */
@@ -202,10 +200,10 @@ function settingsById(scopes: ReadonlyMap<string, ScopeConfiguration>): Readonly
 function compileRoutes(
   configuration: Configuration,
   identities: Identities,
-  remember: Memoize,
+  memoize: Memoize,
 ): Pick<Snapshot, "routes" | "tenantRoutes" | "projectRoutes"> {
   const { tenants, projects } = configuration;
-  const global: RouteScope = remember(
+  const global: RouteScope = memoize(
     "global scope",
     [configuration.routes, configuration.route_defaults],
     () => routesOf(configuration).global,
@@ -221,7 +219,7 @@ function compileRoutes(
         .filter(([, scope]) => saysSomething(scope))
         .map(([id, scope]) => [
           id,
-          remember(`routes of ${kind}/${id}`, [scope, ...wider(id)], () => routesSeen([scope, ...wider(id)])),
+          memoize(`routes of ${kind}/${id}`, [scope, ...wider(id)], () => routesSeen([scope, ...wider(id)])),
         ]),
     );
   return {

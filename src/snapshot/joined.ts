@@ -40,24 +40,24 @@ export interface JoinInput {
   readonly resources: Contents["resources"];
   readonly families: readonly ProviderFamily[];
   /** Returns the same lists as before unless the file, the projects or the resources of a list have changed. */
-  readonly remember: Memoize;
+  readonly memoize: Memoize;
 }
 
-export function joined({ configuration, identities, resources, families, remember }: JoinInput): Joined {
+export function joined({ configuration, identities, resources, families, memoize }: JoinInput): Joined {
   const { projects } = identities;
-  const stored = readStored(resources, families, remember);
+  const stored = readStored(resources, families, memoize);
   const { route, provider, setting, price, limit, budget, policy, webhook, tool_server: toolServer } = resources;
-  const { usable, problems } = remember("usable routes", [configuration, route, provider, families], () =>
-    usableRoutes(configuration, stored, families, remember),
+  const { usable, problems } = memoize("usable routes", [configuration, route, provider, families], () =>
+    usableRoutes(configuration, stored, families, memoize),
   );
   return {
-    configuration: remember("joined configuration", [configuration, usable, setting], () =>
-      withStored(configuration, usable, stored.settings, remember),
+    configuration: memoize("joined configuration", [configuration, usable, setting], () =>
+      withStored(configuration, usable, stored.settings, memoize),
     ),
-    prices: remember("joined prices", [configuration, projects, price], () =>
+    prices: memoize("joined prices", [configuration, projects, price], () =>
       fileFirst(pricesOfFile(configuration, identities), stored.prices),
     ),
-    limits: remember("joined limits", [configuration, projects, limit, budget], () => ({
+    limits: memoize("joined limits", [configuration, projects, limit, budget], () => ({
       limits: fileFirst(
         entriesOfFile("limits", configuration.limits, configuration, (scope) => scope.limits, identities),
         stored.limits,
@@ -67,20 +67,20 @@ export function joined({ configuration, identities, resources, families, remembe
         stored.budgets,
       ),
     })),
-    policies: remember("joined policies", [configuration, projects, policy], () =>
+    policies: memoize("joined policies", [configuration, projects, policy], () =>
       fileFirst(
         entriesOfFile("policies", configuration.policies, configuration, (scope) => scope.policies, identities),
         stored.policies,
       ),
     ),
-    webhooks: remember("joined webhooks", [configuration, projects, webhook], () =>
+    webhooks: memoize("joined webhooks", [configuration, projects, webhook], () =>
       fileFirst(
         entriesOfFile("webhooks", configuration.webhooks, configuration, (scope) => scope.webhooks, identities),
         stored.webhooks,
       ),
     ),
     providers: stored.providers,
-    toolServers: remember("joined tool servers", [configuration, projects, toolServer], () =>
+    toolServers: memoize("joined tool servers", [configuration, projects, toolServer], () =>
       fileFirst(
         entriesOfFile(
           "tool_servers",
@@ -139,7 +139,7 @@ function withStored(
   configuration: Configuration,
   routes: Stock,
   settings: readonly Configured<ScopeSettings>[],
-  remember: Memoize,
+  memoize: Memoize,
 ): Configuration {
   if (routes.length === 0 && settings.length === 0) return configuration;
   const routesOf = Map.groupBy(routes, scopeOf);
@@ -150,7 +150,7 @@ function withStored(
     const file = inFile(configuration, key);
     const own = routesOf.get(key) ?? [];
     const setting = settingsOf.get(key);
-    const scope = remember(`scope ${key}`, [file, setting, ...own], (): ScopeConfiguration => ({
+    const scope = memoize(`scope ${key}`, [file, setting, ...own], (): ScopeConfiguration => ({
       ...withRoutes(file, own),
       settings: setting === undefined ? file.settings : narrowed(file.settings, setting.document),
     }));
@@ -192,7 +192,7 @@ function usableRoutes(
   configuration: Configuration,
   { routes, providers }: Stored,
   families: readonly ProviderFamily[],
-  remember: Memoize,
+  memoize: Memoize,
 ): Usable {
   if (routes.length === 0) return { usable: [], problems: [] };
   const ids = [
@@ -200,15 +200,15 @@ function usableRoutes(
     ...configuration.providers.entries.keys(),
     ...providers.flatMap(({ name }) => name ?? []),
   ];
-  const known = remember("known providers", [...new Set(ids)].toSorted(), () => new Set(ids));
-  const global: RouteScope = remember("global routes", [configuration.routes, configuration.route_defaults], () => ({
+  const known = memoize("known providers", [...new Set(ids)].toSorted(), () => new Set(ids));
+  const global: RouteScope = memoize("global routes", [configuration.routes, configuration.route_defaults], () => ({
     routes: configuration.routes,
     defaults: configuration.route_defaults,
   }));
   const byScope = Map.groupBy(routes, scopeOf);
   const inScope = (key: string, own: Stock, wider: readonly RouteScope[]): Usable => {
     const file = inFile(configuration, key);
-    return remember(`usable routes of ${key}`, [file, known, wider.length, ...wider, ...own], () =>
+    return memoize(`usable routes of ${key}`, [file, known, wider.length, ...wider, ...own], () =>
       usableInScope(file, own, wider, known),
     );
   };
@@ -221,7 +221,7 @@ function usableRoutes(
       const tenant = `tenants/${own[0]!.tenantId}`;
       const file = inFile(configuration, tenant);
       const above = ofTenants.get(tenant)?.usable ?? [];
-      const wider = remember(`wider routes ${tenant}`, [file, ...above], () => withRoutes(file, above));
+      const wider = memoize(`wider routes ${tenant}`, [file, ...above], () => withRoutes(file, above));
       return inScope(key, own, [wider, global]);
     });
   const all = [...ofTenants.values(), ...ofProjects];

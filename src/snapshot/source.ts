@@ -139,7 +139,7 @@ class FollowingSource implements SnapshotSource {
     this.#configuration = configuration;
     this.#fingerprint = fingerprintOf(text);
     this.#contents = contents;
-    this.#snapshot = compileSnapshot({ ...options, configuration, ...contents, version: 1, remember: this.#remember });
+    this.#snapshot = compileSnapshot({ ...options, configuration, ...contents, version: 1, memoize: this.#remember });
     this.#reportNotices(this.#noticesOf(configuration, contents));
     const pollMs = options.pollMs ?? POLL_MS;
     const { file } = options;
@@ -289,7 +289,7 @@ class FollowingSource implements SnapshotSource {
       configuration,
       ...contents,
       version: this.#snapshot.version + 1,
-      remember: this.#remember,
+      memoize: this.#remember,
     });
     const notices = this.#noticesOf(configuration, contents);
     this.#configuration = configuration;
@@ -313,7 +313,7 @@ class FollowingSource implements SnapshotSource {
   }
 
   #noticesOf(configuration: Configuration, contents: Contents): Notices {
-    const input = { ...this.#options, configuration, ...contents, remember: this.#remember };
+    const input = { ...this.#options, configuration, ...contents, memoize: this.#remember };
     const { tenants, projects } = contents.identities;
     return {
       notices: this.#remember("notices", [configuration, tenants, projects], () => configurationNotices(input)),

@@ -127,12 +127,12 @@ function unlessThrown<T>(
 export function readStored(
   resources: Contents["resources"],
   families: readonly ProviderFamily[],
-  remember: Memoize,
+  memoize: Memoize,
 ): Stored {
   const readers = readersOf(families);
   const problems: string[] = [];
   const all = <T>(kind: keyof Readers): readonly Configured<T>[] => {
-    const read = remember(`stored ${kind}`, [resources[kind], families], () =>
+    const read = memoize(`stored ${kind}`, [resources[kind], families], () =>
       readKind(kind, resources[kind], readers[kind]),
     );
     problems.push(...read.problems);

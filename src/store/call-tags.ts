@@ -43,7 +43,7 @@ export function tagsOf({
   if (otelTraceId != null) tags.add(tagOf("otel", otelTraceId));
   if (metadata != null) addMetadata(metadata, tags);
   for (const { name } of policies ?? []) tags.add(tagOf("policy", name));
-  for (const touch of limits ?? []) if (isRefusal(touch)) tags.add(tagOf("limit", touch.id));
+  for (const outcome of limits ?? []) if (isRefusal(outcome)) tags.add(tagOf("limit", outcome.id));
   for (const { server, tool } of tools ?? []) tags.add(tagOf("tool", server)).add(tagOf("tool", `${server}/${tool}`));
   return [...tags]
     .filter((tag) => tag.length <= MAX_TAG)

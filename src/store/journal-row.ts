@@ -85,7 +85,7 @@ export function closingText(record: CallRecord): string {
     ...record,
     modelAsked: record.modelAsked?.slice(0, MAX_DETAIL) ?? null,
     errorDetail: record.errorDetail?.slice(0, MAX_DETAIL) ?? null,
-    fates: {},
+    dispositions: {},
     metadata: null,
     nativeFinishReasons: [],
     warnings: [...record.warnings, "record_cut"],
@@ -137,9 +137,9 @@ const START_WITHIN = 96;
  */
 export function unsettledRecord(openingJson: string): CallRecord {
   const opening = parseRecord<Opening>(openingJson);
-  const limits = (opening.limits ?? []).map((touch): LimitOutcome => ({ ...touch, settled: touch.reserved }));
+  const limits = (opening.limits ?? []).map((outcome): LimitOutcome => ({ ...outcome, settled: outcome.reserved }));
   const reserved = (unit: LimitOutcome["unit"]): number =>
-    Math.max(0, ...limits.filter((touch) => touch.unit === unit).map((touch) => touch.reserved));
+    Math.max(0, ...limits.filter((outcome) => outcome.unit === unit).map((outcome) => outcome.reserved));
   const tokens = reserved("tokens");
   const nanoUsd = reserved("nano_usd");
   return {
@@ -188,7 +188,7 @@ const EMPTY: CallRecord = {
   status: 0,
   code: null,
   errorDetail: null,
-  fates: {},
+  dispositions: {},
   messages: null,
   attempts: [],
   rounds: 1,

@@ -31,8 +31,8 @@ const AT_UP0 = [
 
 function openCall() {
   const store = openMemoryLimits({ clock: turnedClock() });
-  const touches: LimitOutcome[] = [];
-  const call = new CallAdmission(store, touches, () => {});
+  const outcomes: LimitOutcome[] = [];
+  const call = new CallAdmission(store, outcomes, () => {});
   const begin = (accounts: readonly Account[], tokens: number): Admitted => {
     const result = call.begin(accounts, demandOf(tokens), false);
     if (result instanceof Promise || isRefused(result)) throw new Error("was not admitted at once");
@@ -43,7 +43,7 @@ function openCall() {
     if (standing instanceof Promise) throw new Error("waits");
     return standing.used;
   };
-  return { store, touches, call, begin, used };
+  return { store, outcomes, call, begin, used };
 }
 
 describe("one call", () => {
@@ -74,14 +74,14 @@ describe("one call", () => {
     expect([CALL.map(used), store.open()]).toEqual([[1, 0, 47], 0]);
   });
   test("what was used beyond all that was reserved is charged", () => {
-    const { call, begin, touches, used } = openCall();
+    const { call, begin, outcomes, used } = openCall();
     for (const tokens of [120, 300]) {
       const attempt = begin(CALL, 100);
       attempt.called(seen(tokens));
       attempt.end();
     }
     call.close();
-    expect([used(CALL[2]!), touches.find(({ id }) => id === "tokens")]).toMatchObject([
+    expect([used(CALL[2]!), outcomes.find(({ id }) => id === "tokens")]).toMatchObject([
       420,
       { reserved: 220, settled: 420, after: 420 },
     ]);

@@ -264,19 +264,19 @@ test("values that come and go do not pile up", () => {
 
 /** A keeper that holds nothing and writes nowhere, but for what `over` says. */
 function keeperOf(over: Partial<CountStore>): CountStore {
-  const keeper: CountStore = {
+  const countStore: CountStore = {
     run: "run",
     isHeld: true,
     read: () => [],
     keptAtMs: () => 0,
     hold: () => true,
     write: () => {},
-    beginBeside: () => keeper.read(),
+    beginBeside: () => countStore.read(),
     writeBeside: () => {},
     endedBeside: () => [],
     close: () => {},
   };
-  return Object.defineProperties(keeper, Object.getOwnPropertyDescriptors(over));
+  return Object.defineProperties(countStore, Object.getOwnPropertyDescriptors(over));
 }
 
 describe("a restart", () => {
@@ -286,12 +286,12 @@ describe("a restart", () => {
   ): readonly [number, number | null] => {
     const file = join(folder, `${++files}.sqlite`);
     const clock = turnedClock();
-    const first = openMemoryLimits({ clock, keeper: openLimitCounts(file) });
+    const first = openMemoryLimits({ clock, countStore: openLimitCounts(file) });
     const account = accountOf(rule, how.value);
     take(first, account, how.units ?? 7)!.settle([how.units ?? 7]);
     void first.close();
     how.between(clock);
-    const second = openMemoryLimits({ clock, keeper: openLimitCounts(file) });
+    const second = openMemoryLimits({ clock, countStore: openLimitCounts(file) });
     const left = used(second, account);
     const waits = left === 0 ? null : fitsIn(second, clock, account, rule.limit ?? 10);
     void second.close();
@@ -341,13 +341,13 @@ describe("a restart", () => {
     const written: string[] = [];
     const faults: unknown[] = [];
     let isFull = true;
-    const keeper = keeperOf({
+    const countStore = keeperOf({
       write(rows) {
         if (isFull && rows.length > 0) throw new Error("the disk is full");
         for (const { state } of rows) written.push(state ?? "");
       },
     });
-    const store = openMemoryLimits({ clock, keeper, onFault: (fault) => faults.push(fault) });
+    const store = openMemoryLimits({ clock, countStore, onFault: (fault) => faults.push(fault) });
     take(store, account, 3)!.settle([3]);
     await Bun.sleep(350);
     expect([faults.length, written]).toEqual([1, []]);
@@ -367,10 +367,10 @@ describe("a restart", () => {
           state: JSON.stringify({ stamp: (clock.now() - 5) * 1000, parts: [[Date.UTC(2026, 0, 1), 3]] }),
         },
       ];
-      const keeper = keeperOf({ read: () => rows });
+      const countStore = keeperOf({ read: () => rows });
       const store = openMemoryLimits({
         clock,
-        keeper,
+        countStore,
         journalled: [
           { tenantId, id, unit, kind, window, value: "", stamp: clock.now() * 1000, total: 9, ...journalled },
         ],
@@ -410,10 +410,10 @@ describe("a restart", () => {
           const { tenantId, id, unit } = account.rule;
           let rows: KeptCount[] = [];
           const kept: (typeof rows)[] = [];
-          const keeper = keeperOf({
+          const countStore = keeperOf({
             write: (some) => void (rows = some.length === 0 ? rows : [...some]),
           });
-          const first = openMemoryLimits({ clock, keeper });
+          const first = openMemoryLimits({ clock, countStore });
           const journal: JournalledCount[] = [];
           const write = (stamp: number): void =>
             void journal.push({ tenantId, id, unit, kind, window, value: "ann", stamp, total: used(first, account) });
@@ -430,7 +430,7 @@ describe("a restart", () => {
           const at = chance % (kept.length + 1);
           const second = openMemoryLimits({
             clock,
-            keeper: { ...keeper, read: () => (at === 0 ? [] : kept[at - 1]!) },
+            countStore: { ...countStore, read: () => (at === 0 ? [] : kept[at - 1]!) },
             journalled: [journal.reduce((last, each) => (each.stamp > last.stamp ? each : last))],
           });
           expect(used(second, account)).toBe(used(first, account));
@@ -454,7 +454,7 @@ describe("a restart", () => {
       accountOf({ id: "u", window: "day", scope: { user: "*" }, limit: 1_000 }, "ann"),
     ];
     const all = [month, hour, user];
-    const open = (): LimitStore => openMemoryLimits({ clock, keeper: openLimitCounts(file) });
+    const open = (): LimitStore => openMemoryLimits({ clock, countStore: openLimitCounts(file) });
     const spend = (store: LimitStore, units: number, accounts = all): void =>
       accounts.forEach((account) => take(store, account, units)!.settle([units]));
     const first = open();
@@ -486,7 +486,7 @@ describe("a restart", () => {
         accountOf({ id: "m", kind: "budget", unit: "nano_usd", window: "month", limit: 1_000 }),
         accountOf({ id: "h", unit: "tokens", window: "hour", limit: 1_000 }),
       ];
-      const open = (): LimitStore => openMemoryLimits({ clock, keeper: openLimitCounts(file) });
+      const open = (): LimitStore => openMemoryLimits({ clock, countStore: openLimitCounts(file) });
       const spend = (store: LimitStore, units: number, account = month): void => {
         take(store, account, units)!.settle([units]);
       };
@@ -518,7 +518,7 @@ describe("a restart", () => {
         journalled,
         // nothing is written but when a test says so
         keepEveryMs: 60_000,
-        keeper: keeperOf({
+        countStore: keeperOf({
           read: () => [...kept.values()],
           get isHeld() {
             return counting === name;
@@ -594,10 +594,10 @@ describe("a restart", () => {
     const file = join(folder, `${++files}.sqlite`);
     const clock = turnedClock();
     const account = accountOf({ kind: "budget", unit: "nano_usd", window: "month" });
-    const first = openMemoryLimits({ clock, keeper: openLimitCounts(file) });
+    const first = openMemoryLimits({ clock, countStore: openLimitCounts(file) });
     expect(first.first(account, "80")).toBe(true);
     void first.close();
-    const second = openMemoryLimits({ clock, keeper: openLimitCounts(file) });
+    const second = openMemoryLimits({ clock, countStore: openLimitCounts(file) });
     expect([second.first(account, "80"), second.first(account, "100")]).toEqual([false, true]);
     clock.pass(32 * W.day);
     expect(second.first(account, "80")).toBe(true);

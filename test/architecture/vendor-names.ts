@@ -66,12 +66,12 @@ export function vendorNameViolations(
   names: VendorNames,
   allowed: readonly Allowance[],
 ): readonly Violation[] {
-  const telling = [...names.ids].filter((id) => !ORDINARY_WORDS.has(id));
-  const words = new RegExp(`(?<![a-z0-9])(${telling.map((id) => RegExp.escape(id)).join("|")})(?![a-z0-9])`, "i");
+  const notifications = [...names.ids].filter((id) => !ORDINARY_WORDS.has(id));
+  const words = new RegExp(`(?<![a-z0-9])(${notifications.map((id) => RegExp.escape(id)).join("|")})(?![a-z0-9])`, "i");
   const judgeText = (text: string): string | null => {
     const plain = text.replaceAll(SHAPES, "").replaceAll(FIELDS, "");
     if (names.ids.has(text)) return text;
-    const word = telling.length === 0 ? undefined : words.exec(plain)?.[0];
+    const word = notifications.length === 0 ? undefined : words.exec(plain)?.[0];
     return (
       word ??
       [...names.labels].find((label) => !ORDINARY_WORDS.has(label.toLowerCase()) && containsWord(plain, label)) ??
@@ -83,7 +83,7 @@ export function vendorNameViolations(
     .flatMap((file) =>
       file.nodes.flatMap((node) => {
         const text = textOf(node);
-        const found = text === null ? judgeIdentifier(node, telling) : judgeText(text);
+        const found = text === null ? judgeIdentifier(node, notifications) : judgeText(text);
         const shown = text ?? String(node["name"]);
         if (found === null || allowed.some((each) => each.path === file.path && each.text === shown)) return [];
         return [violation(file, node, `names the provider ${found} in ${JSON.stringify(shown.slice(0, 80))}`)];
@@ -108,7 +108,7 @@ function textOf(node: SyntaxNode): string | null {
 }
 
 /** `isOpenAiTarget`, `geminiUrl`: a long id anywhere in the name, a short one only as a word of it. */
-function judgeIdentifier(node: SyntaxNode, telling: readonly string[]): string | null {
+function judgeIdentifier(node: SyntaxNode, notifications: readonly string[]): string | null {
   if (node.type !== "Identifier" && node.type !== "PrivateIdentifier") return null;
   const name = String(node["name"]).replaceAll(FIELDS, "");
   const squashed = name.toLowerCase().replaceAll(/[^a-z0-9]/g, "");
@@ -117,7 +117,7 @@ function judgeIdentifier(node: SyntaxNode, telling: readonly string[]): string |
     .replaceAll(/[_$]/g, "-")
     .toLowerCase()}-`;
   return (
-    telling.find((id) =>
+    notifications.find((id) =>
       id.length >= 6 ? squashed.includes(id.replaceAll(/[^a-z0-9]/g, "")) : words.includes(`-${id}-`),
     ) ?? null
   );

@@ -59,7 +59,7 @@ describe("authorize, a project token", () => {
       userId: null,
       role: "developer",
       permissions: new Set<Permission>(),
-      narrowing: null,
+      restrictions: null,
     } as const;
     for (const scope of [{}, { tenantId: "acme" }, { projectId: "site" }, { tenantId: "acme", projectId: "site" }])
       expect(call(projectToken, scope)).toEqual(principal);

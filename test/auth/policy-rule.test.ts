@@ -32,7 +32,7 @@ function facts(fields: object = {}): RuleFacts {
       userId: null,
       role: "developer",
       permissions: new Set(),
-      narrowing: null,
+      restrictions: null,
     }),
     tenant: new ScopeFacts("a"),
     project: new ScopeFacts("b"),

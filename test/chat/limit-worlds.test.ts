@@ -132,10 +132,10 @@ function judge({ outcomes, limits }: Ran, accounts: Iterable<Account>, unscoped:
     const { rule, value } = account;
     const standing = limits.status(account);
     if (standing instanceof Promise) throw new Error("waits");
-    const touches = outcomes
+    const limitOutcomes = outcomes
       .flatMap(({ record }) => record?.limits ?? [])
-      .filter((touch) => touch.id === rule.id && touch.value === value);
-    const settled = touches.reduce((sum, touch) => sum + (touch.settled ?? 0), 0);
+      .filter((outcome) => outcome.id === rule.id && outcome.value === value);
+    const settled = limitOutcomes.reduce((sum, outcome) => sum + (outcome.settled ?? 0), 0);
     if (settled !== standing.used)
       throw new Error(`${rule.id} of ${value}: ${standing.used} are counted, and the records say ${settled}`);
     if (rule.unit === "requests" && rule.mode === "enforce" && standing.used > rule.limit)

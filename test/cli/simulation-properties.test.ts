@@ -179,7 +179,7 @@ function judgeCall({ call, attempts, winner, code, endedMs }: CallTrace): void {
   // one stream at most reaches the client, and what succeeded is what won
   expect(attempts.filter(({ contentMs }) => contentMs !== null).length).toBe(winner === null ? 0 : 1);
   expect(attempts.filter(({ ending }) => ending === "success").length).toBe(code === null ? 1 : 0);
-  const retries = Math.max(...call.prepared.legs.map((leg) => leg.retries));
+  const retries = Math.max(...call.prepared.stages.map((stage) => stage.retries));
   for (const [, there] of Map.groupBy(
     attempts.filter(({ ending }) => ending !== "refused" && ending !== "shed"),
     (each) => each.target,

@@ -42,7 +42,7 @@ export function recordOf({ tokens = [100, 10], costNanoUsd = 1000, ...parts }: C
     status: 200,
     code: null,
     errorDetail: null,
-    fates: {},
+    dispositions: {},
     messages: null,
     attempts: [],
     finishReasons: ["stop"],

@@ -23,7 +23,7 @@ const EVERYTHING_ALLOWED: Principal = {
   userId: null,
   role: "developer",
   permissions: new Set(["byo_endpoint", "custom_price", "debug"]),
-  narrowing: null,
+  restrictions: null,
 };
 export const HELLO: readonly JsonObject[] = [{ role: "user", content: "Hello" }];
 

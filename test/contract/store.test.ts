@@ -20,12 +20,12 @@ const newFile = (): string => join(folder, `store-${++files}.db`);
 
 async function newFilePlace(): Promise<StorePlace> {
   const file = newFile();
-  const outside = new Database(file, { create: true });
+  const externalClients = new Database(file, { create: true });
   return {
     open: (options) => openSqliteStore({ file, ...options }),
-    run: async (sql) => void outside.run(sql),
-    read: async (sql) => outside.query(sql).all(),
-    dispose: async () => outside.close(),
+    run: async (sql) => void externalClients.run(sql),
+    read: async (sql) => externalClients.query(sql).all(),
+    dispose: async () => externalClients.close(),
   };
 }
 storeSuite("a SQLite file", newFilePlace);

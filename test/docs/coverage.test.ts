@@ -117,7 +117,7 @@ const FULL: Required<CallRecord> = {
   status: 502,
   code: "upstream_error",
   errorDetail: "words",
-  fates: { stop: "native" },
+  dispositions: { stop: "native" },
   messages: { count: 1, roles: { user: 1 }, blocks: ["text"], bodyCharacters: 10 },
   tools: Array.from({ length: 129 }, () => ({
     callId: "call_1",

@@ -30,7 +30,7 @@ test.skipIf(!mounted)(
   async () => {
     gateway = await startGateway({ config: `ledger: { folder: "${folder}" }\n` });
     const token = gateway.firstToken!;
-    const underWay = gateway.chat({ model: "sandbox:slow-1500", messages: ASK.messages, stream: true });
+    const inFlight = gateway.chat({ model: "sandbox:slow-1500", messages: ASK.messages, stream: true });
     expect((await gateway.chat(ASK)).status).toBe(200);
     fill();
     // until the journal has noticed, by a row that does not fit
@@ -51,7 +51,7 @@ test.skipIf(!mounted)(
     ]);
     expect(await (await fetch(`${gateway.url}/metrics`)).text()).toContain("\ndragoman_ledger_writable 0\n");
     // its closing row goes where room was set aside
-    expect((await (await underWay).text()).endsWith("data: [DONE]\n\n")).toBe(true);
+    expect((await (await inFlight).text()).endsWith("data: [DONE]\n\n")).toBe(true);
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
     expect(metrics).toContain("\ndragoman_ledger_lost_rows_total 0\n");
     expect(metrics).toContain("\ndragoman_ledger_waiting_rows 0\n");

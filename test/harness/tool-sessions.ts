@@ -36,7 +36,7 @@ export const PRINCIPAL: Principal = {
   userId: null,
   role: "developer",
   permissions: new Set(),
-  narrowing: null,
+  restrictions: null,
 };
 
 export function toolOf(name: string, inputSchema: JsonObject = { type: "object", properties: {} }): ToolDefinition {

@@ -29,7 +29,7 @@ function record(over: Partial<CallRecord> = {}): CallRecord {
     status: 200,
     code: null,
     errorDetail: null,
-    fates: {},
+    dispositions: {},
     messages: null,
     attempts: [],
     finishReasons: [],
@@ -111,7 +111,7 @@ test("[d11.1] whatever is said at will is cut, so that no call is too long to be
     firstContentMs: null,
     totalMs: null,
   };
-  const fates = Object.fromEntries(
+  const dispositions = Object.fromEntries(
     Array.from({ length: 100_000 }, (_, index) => [
       `${index}_${long.slice(0, index === 0 ? 5000 : 10)}`,
       "passed" as const,
@@ -124,7 +124,7 @@ test("[d11.1] whatever is said at will is cut, so that no call is too long to be
       clientRequestId: long,
       nativeFinishReasons: [long],
       attempts: [attempt],
-      fates,
+      dispositions,
     }),
   );
   expect(line.length).toBeLessThan(64 * 1024);
@@ -171,7 +171,7 @@ test("[d11.1] line ends and control characters of any field are escaped", () => 
       clientRequestId: nasty,
       metadata: { [nasty]: nasty },
       nativeFinishReasons: [nasty],
-      fates: { [nasty]: "passed" },
+      dispositions: { [nasty]: "passed" },
     }),
   );
   // oxlint-disable-next-line no-control-regex

@@ -29,7 +29,7 @@ const ANYBODY: Principal = {
   userId: null,
   role: "developer",
   permissions: new Set(),
-  narrowing: null,
+  restrictions: null,
 };
 const refusalOf = (id: string, body: JsonObject, model = "m-1"): GatewayError => {
   const request = parseChatRequest(JSON.stringify({ model: `${id}:${model}`, messages: HELLO, ...body }));

@@ -11,7 +11,7 @@ export function candidate(key: string, more: Partial<Candidate> = {}): Candidate
   return { key, variant: "", upstream: `up-${key}`, weight: 1, order: 0, costNanoUsd: null, ...more };
 }
 
-export function leg(
+export function stage(
   candidates: readonly (Candidate | string)[],
   more: Partial<Stage<Candidate>> = {},
 ): Stage<Candidate> {
@@ -28,9 +28,9 @@ export function leg(
   };
 }
 
-export function planOf(legs: readonly Stage<Candidate>[], more: Partial<PlanInput<Candidate>> = {}): Plan<Candidate> {
+export function planOf(stages: readonly Stage<Candidate>[], more: Partial<PlanInput<Candidate>> = {}): Plan<Candidate> {
   return createPlan({
-    legs,
+    stages,
     contextLeg: () => null,
     contentPolicyLegs: () => NO_LEGS,
     health: openHealth(),

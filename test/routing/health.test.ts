@@ -144,12 +144,12 @@ describe("a breaker", () => {
     fc.assert(
       fc.property(outcomes, settings, (calls, breaker) => {
         const health = openHealth();
-        const underWay: { probe: number; outcome: Outcome; endsMs: number }[] = [];
+        const inFlight: { probe: number; outcome: Outcome; endsMs: number }[] = [];
         let nowMs = 0;
         const endUpTo = (untilMs: number): void => {
-          for (const one of underWay.splice(0).toSorted((a, b) => a.endsMs - b.endsMs))
+          for (const one of inFlight.splice(0).toSorted((a, b) => a.endsMs - b.endsMs))
             if (one.endsMs <= untilMs) health.end(KEY, breaker, one.outcome, one.endsMs, { probe: one.probe });
-            else underWay.push(one);
+            else inFlight.push(one);
         };
         for (const { outcome, afterMs, runsMs } of calls) {
           nowMs += afterMs;
@@ -157,10 +157,10 @@ describe("a breaker", () => {
           const isFree = health.closedReason(KEY, breaker, nowMs) === null;
           expect(health.freeAtMs(KEY, breaker, nowMs) === nowMs).toBe(isFree);
           const probe = health.begin(KEY, breaker, nowMs);
-          underWay.push({ probe, outcome, endsMs: nowMs + runsMs });
+          inFlight.push({ probe, outcome, endsMs: nowMs + runsMs });
           expect(probe !== 0 && !isFree).toBe(false);
           // Every probe before this one has ended, or its number has lost its meaning with the breaker that it closed.
-          if (probe !== 0) expect(underWay.filter((other) => other.probe === probe)).toHaveLength(1);
+          if (probe !== 0) expect(inFlight.filter((other) => other.probe === probe)).toHaveLength(1);
           if (probe !== 0) expect(health.closedReason(KEY, breaker, nowMs)).toBe("probing");
         }
         endUpTo(Number.POSITIVE_INFINITY);

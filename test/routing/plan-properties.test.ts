@@ -48,10 +48,10 @@ describe("every plan", () => {
       const { key } = step.candidate;
       const before = attempts.get(key) ?? 0;
       attempts.set(key, before + 1);
-      expect(before + 1).toBeLessThanOrEqual(1 + step.leg.retries);
-      expect(step.leg.candidates).toContain(step.candidate);
+      expect(before + 1).toBeLessThanOrEqual(1 + step.stage.retries);
+      expect(step.stage.candidates).toContain(step.candidate);
       expect(refused.has(key)).toBe(false);
-      expect(step.why).toMatch(before === 0 ? /^(?!retry)./ : new RegExp(`^retry ${before} of ${step.leg.retries} `));
+      expect(step.why).toMatch(before === 0 ? /^(?!retry)./ : new RegExp(`^retry ${before} of ${step.stage.retries} `));
     }
   });
   hold("repeats nothing but after a retryable failure, and ends with the first final one", (_, { seen }) => {
@@ -71,12 +71,12 @@ describe("every plan", () => {
       for (const { step, failure } of seen) {
         if (failure !== null && REQUEST_FAULTS.has(failure.kind)) {
           faults += 1;
-          if (failure.kind !== "context_length") left.add(last!.leg.group);
+          if (failure.kind !== "context_length") left.add(last!.stage.group);
           if (faults === 3) expect(step.kind).toBe("give_up");
         }
         if (step.kind === "give_up") continue;
         expect(faults).toBeLessThan(3);
-        expect(left.has(step.leg.group)).toBe(false);
+        expect(left.has(step.stage.group)).toBe(false);
         last = step;
       }
     },
@@ -90,9 +90,9 @@ describe("every plan", () => {
       // the list is gone through once
       let isListed = false;
       for (const { step, failure, failedKey, free } of seen) {
-        if (failure !== null && ["request_fault", "content_policy"].includes(failure.kind)) left.add(last!.leg.group);
-        const open = (legs: readonly Stage<Candidate>[]): boolean =>
-          legs.some(
+        if (failure !== null && ["request_fault", "content_policy"].includes(failure.kind)) left.add(last!.stage.group);
+        const open = (stages: readonly Stage<Candidate>[]): boolean =>
+          stages.some(
             ({ candidates, group }) =>
               !left.has(group) && candidates.some(({ key }) => free.has(key) && !tried.has(key)),
           );
@@ -104,7 +104,7 @@ describe("every plan", () => {
                 ? policyLegs
                 : [];
           isListed ||= failure?.kind === "content_policy";
-          if (open(own)) expect(own).toContain(step.leg);
+          if (open(own)) expect(own).toContain(step.stage);
           tried.add(step.candidate.key);
           last = step;
         }
@@ -126,12 +126,12 @@ describe("every plan", () => {
   });
   hold(
     "does not wait while a healthy target is left untried",
-    (_, { seen, legs }) => {
+    (_, { seen, stages }) => {
       const tried = new Set<string>();
       for (const { step, free } of tries(seen)) {
         if (step.waitMs > 0)
           expect(
-            legs.flatMap(({ candidates }) => candidates).filter(({ key }) => free.has(key) && !tried.has(key)),
+            stages.flatMap(({ candidates }) => candidates).filter(({ key }) => free.has(key) && !tried.has(key)),
           ).toEqual([]);
         tried.add(step.candidate.key);
       }
@@ -145,8 +145,8 @@ describe("every plan", () => {
       for (const { step, free } of tries(seen)) {
         const { key } = step.candidate;
         if (!free.has(key) && !tried.has(key) && step.waitMs === 0) {
-          expect(step.leg.onExhausted).toBe("least_bad");
-          for (const each of step.leg.candidates) expect(free.has(each.key) && !tried.has(each.key)).toBe(false);
+          expect(step.stage.onExhausted).toBe("least_bad");
+          for (const each of step.stage.candidates) expect(free.has(each.key) && !tried.has(each.key)).toBe(false);
         }
         tried.add(key);
       }
@@ -161,23 +161,25 @@ describe("every plan", () => {
       tried.add(key);
     }
   });
-  hold("begins with a healthy target of the lowest order of its first leg that has one", (_, { seen, legs }) => {
+  hold("begins with a healthy target of the lowest order of its first leg that has one", (_, { seen, stages }) => {
     const [start] = tries(seen);
-    const free = legs[0]!.candidates.filter(({ key }) => seen[0]!.free.has(key));
+    const free = stages[0]!.candidates.filter(({ key }) => seen[0]!.free.has(key));
     if (start === undefined || free.length === 0) return;
-    expect(start.step.leg).toBe(legs[0]!);
+    expect(start.step.stage).toBe(stages[0]!);
     expect(free.map(({ key }) => key)).toContain(start.step.candidate.key);
     expect(start.step.candidate.order).toBe(Math.min(...free.map(({ order }) => order)));
   });
   hold(
     "says that there is no target only when nothing healthy was there and nothing was tried",
-    (_, { seen, legs }) => {
+    (_, { seen, stages }) => {
       const last = seen.at(-1)!;
       if (last.step.kind !== "give_up" || last.step.why !== "no_target") return;
       expect(seen).toHaveLength(1);
-      for (const leg of legs)
+      for (const stage of stages)
         expect(
-          leg.onExhausted === "least_bad" ? leg.candidates : leg.candidates.filter(({ key }) => last.free.has(key)),
+          stage.onExhausted === "least_bad"
+            ? stage.candidates
+            : stage.candidates.filter(({ key }) => last.free.has(key)),
         ).toEqual([]);
     },
   );
@@ -190,15 +192,15 @@ describe("every plan", () => {
 
 /** One target works, is healthy, and stands somewhere; all the others fail for ever. */
 function withOneHealthy(world: World): World {
-  const at = world.legs.flatMap(({ targets }) => targets)[world.chance % 7] ?? 0;
+  const at = world.stages.flatMap(({ targets }) => targets)[world.chance % 7] ?? 0;
   const targets = world.targets.map((target, index) =>
     index === at ? { ...target, start: "fresh" as const, endings: [{ kind: "success" as const }] } : target,
   );
-  const [firstLeg, ...rest] = world.legs;
-  const legs = world.legs.some((each) => each.targets.includes(at))
-    ? world.legs
+  const [firstLeg, ...rest] = world.stages;
+  const stages = world.stages.some((each) => each.targets.includes(at))
+    ? world.stages
     : [{ ...firstLeg!, targets: [...firstLeg!.targets, at] }, ...rest];
-  return { ...world, targets, legs };
+  return { ...world, targets, stages };
 }
 
 describe("with one healthy target left", () => {

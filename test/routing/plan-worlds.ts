@@ -31,7 +31,7 @@ interface LegScript {
 
 export interface World {
   readonly targets: readonly TargetScript[];
-  readonly legs: readonly LegScript[];
+  readonly stages: readonly LegScript[];
   readonly policyLegs: readonly LegScript[];
   /** By target: the leg for its context length. */
   readonly contextLegs: readonly (LegScript | null)[];
@@ -116,7 +116,7 @@ export function worlds(mood: "any" | "patient"): fc.Arbitrary<World> {
         );
   return fc.record({
     targets: fc.array(targetScript(endings, start), { minLength: TARGETS, maxLength: TARGETS }),
-    legs: fc.array(legScript, { minLength: 1, maxLength: 4 }),
+    stages: fc.array(legScript, { minLength: 1, maxLength: 4 }),
     policyLegs: fc.array(legScript, { maxLength: 2 }),
     contextLegs: fc.array(fc.option(legScript), { minLength: TARGETS, maxLength: TARGETS }),
     deadlineMs: fc.oneof(fc.integer({ min: 0, max: 3_000 }), fc.constant(600_000)),
@@ -142,7 +142,7 @@ export function healthOf(targets: readonly TargetScript[]): Health {
 
 export function run(world: World): {
   readonly seen: readonly Seen[];
-  readonly legs: readonly Stage<Candidate>[];
+  readonly stages: readonly Stage<Candidate>[];
   readonly policyLegs: readonly Stage<Candidate>[];
   readonly contextLegs: ReadonlyMap<string, Stage<Candidate>>;
   readonly succeeded: boolean;
@@ -158,7 +158,7 @@ export function run(world: World): {
     breaker: DEFAULT_BREAKER,
     candidates: targets.map((at) => candidates[at]!),
   });
-  const legs = world.legs.map((script, at) => legOf(script, `leg ${at}`));
+  const stages = world.stages.map((script, at) => legOf(script, `leg ${at}`));
   const policyLegs = world.policyLegs.map((script, at) => legOf(script, `policy ${at}`));
   const contextLegs = new Map<string, Stage<Candidate>>(
     world.contextLegs.flatMap((script, at) =>
@@ -167,7 +167,7 @@ export function run(world: World): {
   );
   const health = healthOf(world.targets);
   const plan = createPlan<Candidate>({
-    legs,
+    stages,
     contextLeg: ({ key }) => contextLegs.get(key) ?? null,
     contentPolicyLegs: () => policyLegs,
     health,
@@ -185,7 +185,7 @@ export function run(world: World): {
     );
     const step: Step<Candidate> = plan.next(failure, nowMs, leftMs);
     seen.push({ step, nowMs, leftMs, failure, failedKey, free });
-    if (step.kind === "give_up") return { seen, legs, policyLegs, contextLegs, succeeded: false };
+    if (step.kind === "give_up") return { seen, stages, policyLegs, contextLegs, succeeded: false };
     nowMs += step.waitMs;
     const { key, upstream } = step.candidate;
     const { endings, tookMs } = world.targets[Number(key.slice(1))]!;
@@ -200,7 +200,7 @@ export function run(world: World): {
     health.called(upstream, nowMs);
     const probe = health.begin(key, DEFAULT_BREAKER, nowMs);
     nowMs += Math.min(tookMs, T0 + world.deadlineMs - nowMs);
-    if (ending.kind === "success") return { seen, legs, policyLegs, contextLegs, succeeded: true };
+    if (ending.kind === "success") return { seen, stages, policyLegs, contextLegs, succeeded: true };
     const told = ending.retryAfterMs === null ? { probe } : { probe, retryAfterMs: ending.retryAfterMs };
     health.end(key, DEFAULT_BREAKER, ending.kind === "retryable" ? "upstream_fault" : "client_fault", nowMs, told);
     failure = ending;

@@ -4,7 +4,7 @@ import { DEFAULT_BREAKER } from "../../src/core/route.ts";
 import { backoffMs } from "../../src/routing/backoff.ts";
 import { openHealth, type Health } from "../../src/routing/health.ts";
 import type { Candidate, Step } from "../../src/routing/plan.ts";
-import { candidate, failed, HOUR_MS, leg, planOf, shown, stepsOf, T0 } from "./candidates.ts";
+import { candidate, failed, HOUR_MS, stage, planOf, shown, stepsOf, T0 } from "./candidates.ts";
 
 function tripped(...keys: readonly string[]): Health {
   const health = openHealth();
@@ -24,14 +24,14 @@ const words = (step: Step<Candidate>): string => step.why;
 
 describe("retries", () => {
   test("wait between attempts at the only target, with full jitter, and stop", () => {
-    expect(stepsOf(planOf([leg(["a"], { retries: 3 })]))).toEqual([
+    expect(stepsOf(planOf([stage(["a"], { retries: 3 })]))).toEqual([
       "a",
       "a after 125",
       "a after 250",
       "a after 500",
       "exhausted",
     ]);
-    expect(stepsOf(planOf([leg(["a"], { retries: 0 })]))).toEqual(["a", "exhausted"]);
+    expect(stepsOf(planOf([stage(["a"], { retries: 0 })]))).toEqual(["a", "exhausted"]);
   });
   test("back off from 250 ms, doubling up to 8 s, by chance from nothing to all of it", () => {
     expect([0, 1, 2, 3, 4, 5, 6, 40].map((repeat) => backoffMs(repeat, 1))).toEqual([
@@ -40,7 +40,7 @@ describe("retries", () => {
     expect(backoffMs(3, 0)).toBe(0);
   });
   test("repeat without a wait while another target is left", () => {
-    expect(stepsOf(planOf([leg(["a", "b"], { retries: 2 })]))).toEqual([
+    expect(stepsOf(planOf([stage(["a", "b"], { retries: 2 })]))).toEqual([
       "a",
       "a",
       "a",
@@ -49,10 +49,10 @@ describe("retries", () => {
       "b after 250",
       "exhausted",
     ]);
-    expect(stepsOf(planOf([leg(["a"]), leg(["b"])]))).toEqual(["a", "a", "b", "b after 125", "exhausted"]);
+    expect(stepsOf(planOf([stage(["a"]), stage(["b"])]))).toEqual(["a", "a", "b", "b after 125", "exhausted"]);
   });
   test("move on at once when the upstream said to wait, and come back when its time has come", () => {
-    expect(stepsOf(planOf([leg(["a", "b"])]), [failed("retryable", 2_000), failed()])).toEqual([
+    expect(stepsOf(planOf([stage(["a", "b"])]), [failed("retryable", 2_000), failed()])).toEqual([
       "a",
       "b",
       "b after 125",
@@ -61,25 +61,25 @@ describe("retries", () => {
     ]);
   });
   test("honour what the upstream said up to 10 s, and no longer", () => {
-    expect(stepsOf(planOf([leg(["a"])]), [failed("retryable", 10_000)])).toEqual(["a", "a after 10000", "exhausted"]);
-    expect(stepsOf(planOf([leg(["a"])]), [failed("retryable", 10_001)])).toEqual(["a", "exhausted"]);
-    expect(stepsOf(planOf([leg(["a"])]), [failed("retryable", 1)])).toEqual(["a", "a after 125", "exhausted"]);
+    expect(stepsOf(planOf([stage(["a"])]), [failed("retryable", 10_000)])).toEqual(["a", "a after 10000", "exhausted"]);
+    expect(stepsOf(planOf([stage(["a"])]), [failed("retryable", 10_001)])).toEqual(["a", "exhausted"]);
+    expect(stepsOf(planOf([stage(["a"])]), [failed("retryable", 1)])).toEqual(["a", "a after 125", "exhausted"]);
   });
   test("wait for a rate limit that another call has met", () => {
     const health = openHealth();
-    const plan = planOf([leg(["a"])], { health });
+    const plan = planOf([stage(["a"])], { health });
     plan.next(null, T0, HOUR_MS);
     health.end("a", DEFAULT_BREAKER, "client_fault", T0, { retryAfterMs: 7_000 });
     expect(shown(plan.next(failed("retryable", 2_000), T0, HOUR_MS))).toBe("a after 7000");
   });
   test("wait only for what fits into the deadline", () => {
-    expect(stepsOf(planOf([leg(["a"])]), [failed("retryable", 2_000)], 2_001)).toEqual([
+    expect(stepsOf(planOf([stage(["a"])]), [failed("retryable", 2_000)], 2_001)).toEqual([
       "a",
       "a after 2000",
       "exhausted",
     ]);
-    expect(stepsOf(planOf([leg(["a"])]), [failed("retryable", 2_000)], 2_000)).toEqual(["a", "deadline"]);
-    expect(stepsOf(planOf([leg(["a", "b"])]), [failed("retryable", 2_000), failed()], 1_000)).toEqual([
+    expect(stepsOf(planOf([stage(["a"])]), [failed("retryable", 2_000)], 2_000)).toEqual(["a", "deadline"]);
+    expect(stepsOf(planOf([stage(["a", "b"])]), [failed("retryable", 2_000), failed()], 1_000)).toEqual([
       "a",
       "b",
       "b after 125",
@@ -87,68 +87,67 @@ describe("retries", () => {
     ]);
   });
   test("give up when the deadline is over", () => {
-    expect(shown(planOf([leg(["a"])]).next(null, T0, 0))).toBe("deadline");
-    const plan = planOf([leg(["a", "b"])]);
+    expect(shown(planOf([stage(["a"])]).next(null, T0, 0))).toBe("deadline");
+    const plan = planOf([stage(["a", "b"])]);
     plan.next(null, T0, 5);
     expect(shown(plan.next(failed(), T0, 0))).toBe("deadline");
     expect(shown(plan.next(failed(), T0, 5))).toBe("deadline");
   });
   test("move on when the budget of the upstream is empty, which never bounds the move", () => {
-    expect(stepsOf(planOf([leg(["a", "b", "c"], { retries: 3 })], { health: spent("up-a", "up-b", "up-c") }))).toEqual([
-      "a",
-      "b",
-      "c",
-      "exhausted",
-    ]);
-    expect(stepsOf(planOf([leg(["a", "b"])], { health: spent("up-b") }))).toEqual(["a", "a", "b", "exhausted"]);
+    expect(
+      stepsOf(planOf([stage(["a", "b", "c"], { retries: 3 })], { health: spent("up-a", "up-b", "up-c") })),
+    ).toEqual(["a", "b", "c", "exhausted"]);
+    expect(stepsOf(planOf([stage(["a", "b"])], { health: spent("up-b") }))).toEqual(["a", "a", "b", "exhausted"]);
     // What a was not given at once it may still have in the end, when its upstream has room again.
     const health = spent("up-a");
-    const plan = planOf([leg(["a", "b"], { retries: 1 })], { health });
+    const plan = planOf([stage(["a", "b"], { retries: 1 })], { health });
     expect(["a", "b"]).toEqual([shown(plan.next(null, T0, HOUR_MS)), shown(plan.next(failed(), T0, HOUR_MS))]);
     expect(shown(plan.next(failed(), T0 + 20_000, HOUR_MS))).toBe("a");
   });
   test("move on when the breaker has opened", () => {
     const health = openHealth();
-    const plan = planOf([leg(["a", "b"])], { health });
+    const plan = planOf([stage(["a", "b"])], { health });
     expect(shown(plan.next(null, T0, HOUR_MS))).toBe("a");
     for (let times = 0; times < 5; times++) health.end("a", DEFAULT_BREAKER, "upstream_fault", T0, {});
     expect(shown(plan.next(failed(), T0, HOUR_MS))).toBe("b");
   });
   test("never follow a final failure", () => {
-    expect(stepsOf(planOf([leg(["a", "b"]), leg(["c"])]), [failed("final")])).toEqual(["a", "final"]);
+    expect(stepsOf(planOf([stage(["a", "b"]), stage(["c"])]), [failed("final")])).toEqual(["a", "final"]);
   });
 });
 
 describe("legs", () => {
   test("are entered in order, and a key that stands in several is one target", () => {
     expect(
-      stepsOf(planOf([leg(["a", "b"], { retries: 0 }), leg(["b", "a"], { retries: 0 }), leg(["c"], { retries: 0 })])),
+      stepsOf(
+        planOf([stage(["a", "b"], { retries: 0 }), stage(["b", "a"], { retries: 0 }), stage(["c"], { retries: 0 })]),
+      ),
     ).toEqual(["a", "b", "c", "exhausted"]);
   });
   test("leave out what is not healthy", () => {
-    expect(stepsOf(planOf([leg(["a", "b"], { retries: 0 })], { health: tripped("a") }))).toEqual(["b", "exhausted"]);
+    expect(stepsOf(planOf([stage(["a", "b"], { retries: 0 })], { health: tripped("a") }))).toEqual(["b", "exhausted"]);
   });
   test("that have none healthy take the one that is free first, or are skipped", () => {
     const health = tripped("a", "b");
-    expect(shown(planOf([leg(["a", "b"])], { health }).next(null, T0, HOUR_MS))).toBe("b");
-    expect(stepsOf(planOf([leg(["a", "b"], { onExhausted: "error" })], { health }))).toEqual(["no_target"]);
+    expect(shown(planOf([stage(["a", "b"])], { health }).next(null, T0, HOUR_MS))).toBe("b");
+    expect(stepsOf(planOf([stage(["a", "b"], { onExhausted: "error" })], { health }))).toEqual(["no_target"]);
     expect(
-      shown(planOf([leg(["a", "b"], { onExhausted: "error" }), leg(["c"])], { health }).next(null, T0, HOUR_MS)),
+      shown(planOf([stage(["a", "b"], { onExhausted: "error" }), stage(["c"])], { health }).next(null, T0, HOUR_MS)),
     ).toBe("c");
-    expect(stepsOf(planOf([leg([])]))).toEqual(["no_target"]);
+    expect(stepsOf(planOf([stage([])]))).toEqual(["no_target"]);
     expect(stepsOf(planOf([]))).toEqual(["no_target"]);
   });
   test("whose least bad target failed are left for the next one", () => {
     expect(
       stepsOf(
-        planOf([leg(["a", "b"], { retries: 0 }), leg(["c"], { retries: 0 })], { health: tripped("a", "b") }),
+        planOf([stage(["a", "b"], { retries: 0 }), stage(["c"], { retries: 0 })], { health: tripped("a", "b") }),
       ).slice(0, 2),
     ).toEqual(["b", "c"]);
   });
   test("come back to a target that was passed over, when it is free by then", () => {
     const health = openHealth();
     health.end("a", DEFAULT_BREAKER, "client_fault", T0, { retryAfterMs: 3_000 });
-    expect(stepsOf(planOf([leg(["a", "b"], { onExhausted: "error", retries: 0 })], { health }))).toEqual([
+    expect(stepsOf(planOf([stage(["a", "b"], { onExhausted: "error", retries: 0 })], { health }))).toEqual([
       "b",
       "a after 3000",
       "exhausted",
@@ -159,7 +158,7 @@ describe("legs", () => {
       [T0 + 10_000, "a"],
       [T0 + 9_999, "exhausted"],
     ] as const) {
-      const plan = planOf([leg(["a", "b"], { retries: 0 })], { health: tripped("a") });
+      const plan = planOf([stage(["a", "b"], { retries: 0 })], { health: tripped("a") });
       expect(shown(plan.next(null, T0, HOUR_MS))).toBe("b");
       expect(shown(plan.next(failed(), nowMs, HOUR_MS))).toBe(last);
     }
@@ -170,7 +169,7 @@ describe("legs", () => {
       ["error", ["a", "exhausted"]],
     ] as const) {
       const health = openHealth();
-      const plan = planOf([leg(["a"], { onExhausted })], { health });
+      const plan = planOf([stage(["a"], { onExhausted })], { health });
       const seen = [shown(plan.next(null, T0, HOUR_MS))];
       for (let times = 0; times < 5; times++) health.end("a", DEFAULT_BREAKER, "upstream_fault", T0, {});
       while (seen.at(-1) !== "exhausted") seen.push(shown(plan.next(failed(), T0, HOUR_MS)));
@@ -178,13 +177,13 @@ describe("legs", () => {
     }
   });
   test("pass over a target that was refused, without counting an attempt", () => {
-    expect(stepsOf(planOf([leg(["a", "b"], { retries: 0 })]), [failed("refused"), failed()])).toEqual([
+    expect(stepsOf(planOf([stage(["a", "b"], { retries: 0 })]), [failed("refused"), failed()])).toEqual([
       "a",
       "b",
       "exhausted",
     ]);
-    expect(stepsOf(planOf([leg(["a", "b"])]), [failed("refused")])).toEqual(["a", "b", "final"]);
-    expect(stepsOf(planOf([leg(["a", "b"], { retries: 0 })]), [failed(), failed("refused")])).toEqual([
+    expect(stepsOf(planOf([stage(["a", "b"])]), [failed("refused")])).toEqual(["a", "b", "final"]);
+    expect(stepsOf(planOf([stage(["a", "b"], { retries: 0 })]), [failed(), failed("refused")])).toEqual([
       "a",
       "b",
       "exhausted",
@@ -193,35 +192,33 @@ describe("legs", () => {
 });
 
 describe("the lists of their own", () => {
-  const big = leg(["big"], { label: "big:model" });
+  const big = stage(["big"], { label: "big:model" });
   const policyLegs = [
-    leg(["mild"], { label: "mild:model", retries: 0 }),
-    leg(["milder"], { label: "milder:model", retries: 0 }),
+    stage(["mild"], { label: "mild:model", retries: 0 }),
+    stage(["milder"], { label: "milder:model", retries: 0 }),
   ];
   const lists = {
-    contextLeg: ({ key }: Candidate) => ({ a: big, big: leg(["a"]) })[key] ?? null,
+    contextLeg: ({ key }: Candidate) => ({ a: big, big: stage(["a"]) })[key] ?? null,
     contentPolicyLegs: () => policyLegs,
   };
 
   test("[d7.3] for a context length: what the map names, then the further targets, then the fallbacks", () => {
-    expect(stepsOf(planOf([leg(["a", "b"]), leg(["c"])], lists), [failed("context_length"), failed("final")])).toEqual([
-      "a",
-      "big",
-      "final",
-    ]);
     expect(
-      stepsOf(planOf([leg(["a", "b"]), leg(["c"])], lists), [failed("context_length"), failed("elsewhere")]),
+      stepsOf(planOf([stage(["a", "b"]), stage(["c"])], lists), [failed("context_length"), failed("final")]),
+    ).toEqual(["a", "big", "final"]);
+    expect(
+      stepsOf(planOf([stage(["a", "b"]), stage(["c"])], lists), [failed("context_length"), failed("elsewhere")]),
     ).toEqual(["a", "big", "b", "c", "exhausted"]);
     expect(
-      stepsOf(planOf([leg(["b", "a"]), leg(["c"])], lists), [failed("context_length"), failed("elsewhere")]),
+      stepsOf(planOf([stage(["b", "a"]), stage(["c"])], lists), [failed("context_length"), failed("elsewhere")]),
     ).toEqual(["b", "a", "c", "exhausted"]);
   });
   test("a map that goes round ends", () => {
-    expect(stepsOf(planOf([leg(["a"])], lists), [failed("context_length")])).toEqual(["a", "big", "exhausted"]);
+    expect(stepsOf(planOf([stage(["a"])], lists), [failed("context_length")])).toEqual(["a", "big", "exhausted"]);
   });
   test("a retryable failure there is repeated there, and then the ordinary way goes on", () => {
     expect(
-      stepsOf(planOf([leg(["a", "b"], { retries: 0 }), leg(["c"], { retries: 0 })], lists), [
+      stepsOf(planOf([stage(["a", "b"], { retries: 0 }), stage(["c"], { retries: 0 })], lists), [
         failed("context_length"),
         failed(),
       ]),
@@ -229,55 +226,57 @@ describe("the lists of their own", () => {
   });
   test("take their least bad where nothing is healthy, and are skipped where the leg says error", () => {
     const health = tripped("big");
-    expect(stepsOf(planOf([leg(["a"])], { ...lists, health }), [failed("context_length"), failed("final")])).toEqual([
+    expect(stepsOf(planOf([stage(["a"])], { ...lists, health }), [failed("context_length"), failed("final")])).toEqual([
       "a",
       "big",
       "final",
     ]);
     expect(
       stepsOf(
-        planOf([leg(["a"]), leg(["c"])], { ...lists, contextLeg: () => ({ ...big, onExhausted: "error" }), health }),
+        planOf([stage(["a"]), stage(["c"])], {
+          ...lists,
+          contextLeg: () => ({ ...big, onExhausted: "error" }),
+          health,
+        }),
         [failed("context_length"), failed("final")],
       ),
     ).toEqual(["a", "c", "final"]);
   });
   test("[d7.3] for a content policy: one after the other, then the fallbacks, and never the further targets", () => {
     expect(
-      stepsOf(planOf([leg(["a", "b"]), leg(["c"])], lists), [
+      stepsOf(planOf([stage(["a", "b"]), stage(["c"])], lists), [
         failed("content_policy"),
         failed("content_policy"),
         failed("elsewhere"),
       ]),
     ).toEqual(["a", "mild", "milder", "c", "exhausted"]);
-    expect(stepsOf(planOf([leg(["a", "b"]), leg(["c"])]), [failed("content_policy"), failed("elsewhere")])).toEqual([
-      "a",
-      "c",
-      "exhausted",
-    ]);
+    expect(stepsOf(planOf([stage(["a", "b"]), stage(["c"])]), [failed("content_policy"), failed("elsewhere")])).toEqual(
+      ["a", "c", "exhausted"],
+    );
   });
   test("a retryable failure on the list goes on along it, then to the ordinary fallbacks", () => {
     expect(
-      stepsOf(planOf([leg(["a", "b"]), leg(["c"], { retries: 0 })], lists), [failed("content_policy"), failed()]),
+      stepsOf(planOf([stage(["a", "b"]), stage(["c"], { retries: 0 })], lists), [failed("content_policy"), failed()]),
     ).toEqual(["a", "mild", "milder", "c", "exhausted"]);
   });
 });
 
 describe("a request that an upstream refuses", () => {
   test("[d7.3] goes to the fallbacks, never to a further target of the same route, in whichever leg that stands, nor back to one that had failed before", () => {
-    expect(stepsOf(planOf([leg(["a", "b"]), leg(["c"])]), [failed("request_fault"), failed("elsewhere")])).toEqual([
+    expect(stepsOf(planOf([stage(["a", "b"]), stage(["c"])]), [failed("request_fault"), failed("elsewhere")])).toEqual([
       "a",
       "c",
       "exhausted",
     ]);
     const group = {};
     expect(
-      stepsOf(planOf([leg(["a"], { group }), leg(["b"], { group }), leg(["c"])]), [
+      stepsOf(planOf([stage(["a"], { group }), stage(["b"], { group }), stage(["c"])]), [
         failed("request_fault"),
         failed("elsewhere"),
       ]),
     ).toEqual(["a", "c", "exhausted"]);
     expect(
-      stepsOf(planOf([leg(["a", "b"]), leg(["c"])]), [
+      stepsOf(planOf([stage(["a", "b"]), stage(["c"])]), [
         failed("retryable", 2_000),
         failed("request_fault"),
         failed("elsewhere"),
@@ -286,7 +285,7 @@ describe("a request that an upstream refuses", () => {
   });
   test("[d7.3] leaves the route that a fallback names in the same way", () => {
     expect(
-      stepsOf(planOf([leg(["a"]), leg(["b", "c"]), leg(["d"])]), [
+      stepsOf(planOf([stage(["a"]), stage(["b", "c"]), stage(["d"])]), [
         failed("elsewhere"),
         failed("request_fault"),
         failed("elsewhere"),
@@ -296,7 +295,7 @@ describe("a request that an upstream refuses", () => {
   test.each(["request_fault", "content_policy", "context_length"] as const)(
     "[d7.3] reaches three targets at most: %s",
     (kind) => {
-      const all = ["a", "b", "c", "d", "e"].map((key) => leg([key]));
+      const all = ["a", "b", "c", "d", "e"].map((key) => stage([key]));
       expect(stepsOf(planOf(all), [failed(kind)])).toEqual(["a", "b", "c", "final"]);
       // other failures between them do not count
       expect(
@@ -305,7 +304,7 @@ describe("a request that an upstream refuses", () => {
     },
   );
   test("what is found elsewhere is tried at all other targets, and not again", () => {
-    expect(stepsOf(planOf([leg(["a", "b"], { retries: 3 }), leg(["c"])]), [failed("elsewhere")])).toEqual([
+    expect(stepsOf(planOf([stage(["a", "b"], { retries: 3 }), stage(["c"])]), [failed("elsewhere")])).toEqual([
       "a",
       "b",
       "c",
@@ -316,7 +315,7 @@ describe("a request that an upstream refuses", () => {
 
 describe("a second attempt", () => {
   test("goes to another target of the leg, which counts as tried", () => {
-    const plan = planOf([leg(["a", "b", "c"], { retries: 0 })]);
+    const plan = planOf([stage(["a", "b", "c"], { retries: 0 })]);
     expect(plan.second(T0)).toBeNull();
     plan.next(null, T0, HOUR_MS);
     expect(shown(plan.second(T0)!)).toBe("b");
@@ -324,14 +323,14 @@ describe("a second attempt", () => {
     expect(shown(plan.next(failed(), T0, HOUR_MS))).toBe("exhausted");
   });
   test("does not take the failure of the first for its own", () => {
-    const plan = planOf([leg(["a", "b"])]);
+    const plan = planOf([stage(["a", "b"])]);
     plan.next(null, T0, HOUR_MS);
     plan.second(T0);
     expect(shown(plan.next(failed("retryable", 5_000), T0, HOUR_MS))).toBe("b after 125");
     expect(shown(plan.next(failed(), T0, HOUR_MS))).toBe("a after 5000");
   });
   test("goes to the same target where there is no other, once more than its retries", () => {
-    const plan = planOf([leg(["a"])]);
+    const plan = planOf([stage(["a"])]);
     plan.next(null, T0, HOUR_MS);
     expect(plan.second(T0)).toMatchObject({
       candidate: { key: "a" },
@@ -343,7 +342,7 @@ describe("a second attempt", () => {
     expect(plan.second(T0)).toBeNull();
   });
   test("is none where nothing is healthy", () => {
-    const plan = planOf([leg(["a"])], { health: tripped("a") });
+    const plan = planOf([stage(["a"])], { health: tripped("a") });
     plan.next(null, T0, HOUR_MS);
     expect(plan.second(T0)).toBeNull();
   });
@@ -353,9 +352,9 @@ describe("the words", () => {
   test("tell why this target", () => {
     const plan = planOf(
       [
-        leg([candidate("a", { weight: 2 }), candidate("b", { weight: 3 })], { strategy: "weighted", retries: 2 }),
-        leg(["c"], { label: "route cheap" }),
-        leg(["d", "e"], { label: "route last" }),
+        stage([candidate("a", { weight: 2 }), candidate("b", { weight: 3 })], { strategy: "weighted", retries: 2 }),
+        stage(["c"], { label: "route cheap" }),
+        stage(["d", "e"], { label: "route last" }),
       ],
       { random: () => 0.9 },
     );
@@ -373,24 +372,24 @@ describe("the words", () => {
       "exhausted",
       "exhausted",
     ]);
-    expect(words(planOf([leg(["a"])]).next(null, T0, HOUR_MS))).toBe("the only target");
-    expect(words(planOf([leg(["a"])], { health: tripped("a") }).next(null, T0, HOUR_MS))).toBe(
+    expect(words(planOf([stage(["a"])]).next(null, T0, HOUR_MS))).toBe("the only target");
+    expect(words(planOf([stage(["a"])], { health: tripped("a") }).next(null, T0, HOUR_MS))).toBe(
       "the only target, although it is not healthy",
     );
-    expect(words(planOf([leg(["a", "b"])], { health: tripped("a", "b") }).next(null, T0, HOUR_MS))).toBe(
+    expect(words(planOf([stage(["a", "b"])], { health: tripped("a", "b") }).next(null, T0, HOUR_MS))).toBe(
       "no target is healthy; this one is available first",
     );
   });
   test("name the list that a target came from", () => {
     const lists = {
-      contextLeg: () => leg(["big"], { label: "big:model" }),
-      contentPolicyLegs: () => [leg(["mild"], { label: "mild:model" })],
+      contextLeg: () => stage(["big"], { label: "big:model" }),
+      contentPolicyLegs: () => [stage(["mild"], { label: "mild:model" })],
     };
     for (const [kind, why] of [
       ["context_length", "context window fallback: big:model"],
       ["content_policy", "content policy fallback: mild:model"],
     ] as const) {
-      const plan = planOf([leg(["a"])], lists);
+      const plan = planOf([stage(["a"])], lists);
       plan.next(null, T0, HOUR_MS);
       expect(words(plan.next(failed(kind), T0, HOUR_MS))).toBe(why);
     }

@@ -135,12 +135,12 @@ describe("least_busy", () => {
     const health = openHealth();
     const two = [candidate("small"), candidate("large", { weight: 3 })];
     const random = chanceOf(3);
-    const underWay = shares(4_000, () => {
+    const inFlight = shares(4_000, () => {
       const { key } = ask("least_busy", two, { health, random })!.candidate;
       health.begin(key, DEFAULT_BREAKER, 0);
       return key;
     });
-    expect(underWay["large"]).toBeCloseTo(0.75, 3);
+    expect(inFlight["large"]).toBeCloseTo(0.75, 3);
     const equals = shares(
       30_000,
       () => ask("least_busy", [candidate("a"), candidate("b"), candidate("c")], { random })!.candidate.key,
@@ -159,16 +159,16 @@ function simulate(
   const random = chanceOf(4);
   const candidates = Object.keys(targets).map((key) => candidate(key));
   const picks: { readonly key: string; readonly nowMs: number }[] = [];
-  let underWay: { readonly key: string; readonly tookMs: number; readonly endsMs: number }[] = [];
+  let inFlight: { readonly key: string; readonly tookMs: number; readonly endsMs: number }[] = [];
   for (let nowMs = 0; nowMs < stretches.at(-1)![1]; nowMs += everyMs) {
-    const due = underWay.filter(({ endsMs }) => endsMs <= nowMs).toSorted((a, b) => a.endsMs - b.endsMs);
-    if (due.length > 0) underWay = underWay.filter(({ endsMs }) => endsMs > nowMs);
+    const due = inFlight.filter(({ endsMs }) => endsMs <= nowMs).toSorted((a, b) => a.endsMs - b.endsMs);
+    if (due.length > 0) inFlight = inFlight.filter(({ endsMs }) => endsMs > nowMs);
     for (const { key, tookMs, endsMs } of due)
       health.end(key, DEFAULT_BREAKER, "success", endsMs, { firstContentMs: tookMs });
     const { key } = ask("least_latency", candidates, { health, random, nowMs })!.candidate;
     health.begin(key, DEFAULT_BREAKER, nowMs);
     const tookMs = targets[key]!(nowMs) * (0.8 + 0.4 * random());
-    underWay.push({ key, tookMs, endsMs: nowMs + tookMs });
+    inFlight.push({ key, tookMs, endsMs: nowMs + tookMs });
     picks.push({ key, nowMs });
   }
   return stretches.map(([fromMs, toMs]) => {

@@ -381,7 +381,7 @@ describe("many routes of many tenants", () => {
       tenantId,
       projectId: null,
     }));
-  const remember = openMemoizer();
+  const memoize = openMemoizer();
   const compiled = (route: readonly OpenedResource[]) => {
     const input = {
       configuration,
@@ -400,7 +400,7 @@ describe("many routes of many tenants", () => {
       families: PROVIDER_FAMILIES,
       environment: readEnvironment({}),
       version: 1,
-      remember,
+      memoize,
     };
     return { snapshot: compileSnapshot(input), problems: storedProblems(input) };
   };

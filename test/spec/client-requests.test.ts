@@ -165,7 +165,7 @@ describe("requests that clients send", () => {
       ),
     });
     expect(response.status).toBe(200);
-    expect(stub.records[0]?.fates as object).toEqual({});
+    expect(stub.records[0]?.dispositions as object).toEqual({});
   });
 
   test("[d9.7] R10: user is a text, and metadata may have more than 16 pairs and stays here", async () => {

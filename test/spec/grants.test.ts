@@ -343,12 +343,12 @@ describe("[d2.11] routes of maintainers", () => {
 
 describe("[d2.11] tokens that are narrowed", () => {
   test("[d2.11] make none that is less narrowed, and configure nothing", async () => {
-    const make = async (narrowing: object): Promise<string> =>
+    const make = async (restrictions: object): Promise<string> =>
       (
         await world.send("acme.admin", "POST", `${A}/projects/site/tokens`, {
           name: "narrow",
           role: "maintainer",
-          ...narrowing,
+          ...restrictions,
         })
       ).body.token;
     const narrow = await make({ models: ["openai:gpt-*", "sandbox:echo"] });

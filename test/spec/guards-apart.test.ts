@@ -163,7 +163,7 @@ describe("what becomes of a text that could not be looked at in time", () => {
     policy: object,
   ): Promise<{
     readonly status: number;
-    readonly touches: readonly PolicyOutcome[];
+    readonly outcomes: readonly PolicyOutcome[];
     readonly detail: string | null;
   }> => {
     const stub = stubGateway({
@@ -174,7 +174,7 @@ describe("what becomes of a text that could not be looked at in time", () => {
     await response.text();
     return {
       status: response.status,
-      touches: stub.records[0]!.policies,
+      outcomes: stub.records[0]!.policies,
       detail: stub.records[0]!.errorDetail ?? null,
     };
   };
@@ -183,7 +183,7 @@ describe("what becomes of a text that could not be looked at in time", () => {
   test("[d3.3] it is blocked, unless the guard says on_error: allow; a guard in audit mode blocks nothing; all of it stands in the record", async () => {
     expect(await call(slow())).toMatchObject({
       status: 403,
-      touches: [
+      outcomes: [
         { name: "slow", effect: "failed", why },
         { name: "slow", effect: "denied" },
       ],
@@ -191,11 +191,11 @@ describe("what becomes of a text that could not be looked at in time", () => {
     expect(await call(slow({}, { action: "mask" }))).toMatchObject({ status: 403 });
     expect(await call(slow({}, { on_error: "allow" }))).toMatchObject({
       status: 200,
-      touches: [{ name: "slow", effect: "failed", why }],
+      outcomes: [{ name: "slow", effect: "failed", why }],
     });
     expect(await call(slow({ mode: "audit" }))).toMatchObject({
       status: 200,
-      touches: [{ name: "slow", effect: "failed", why }],
+      outcomes: [{ name: "slow", effect: "failed", why }],
     });
   }, 60_000);
 

@@ -105,7 +105,7 @@ describe("on the way in", () => {
       "functions,function_call",
     ]);
     expect(dropped.wire).toEqual({ model: "sonar", messages: [...HELLO] });
-    expect(gateway.records.at(-1)!.fates).toEqual({ functions: "dropped", function_call: "dropped" });
+    expect(gateway.records.at(-1)!.dispositions).toEqual({ functions: "dropped", function_call: "dropped" });
   });
 });
 

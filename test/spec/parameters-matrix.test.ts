@@ -72,8 +72,8 @@ async function judgeSupported(cell: Cell, support: string, value: unknown): Prom
   const given = await ask(gateway, { ...base, [name]: value });
   if (given.outcome !== "200") return `${given.outcome}: ${given.error!.message}`;
   if (given.headers.has("x-gateway-dropped-params")) return "told as dropped";
-  const fates = gateway.records.at(-1)!.fates;
-  if (fates[name] !== support) return `recorded as ${fates[name]}, not ${support}`;
+  const dispositions = gateway.records.at(-1)!.dispositions;
+  if (dispositions[name] !== support) return `recorded as ${dispositions[name]}, not ${support}`;
   if (name === "stream_options" && support !== "native") return servesUsage(given) ? null : "no usage chunk";
   // as many calls, each for one choice: several-choices.test.ts
   if (name === "n" && support === "emulated") return null;
@@ -100,7 +100,7 @@ async function judgeUnsupported(cell: Cell, value: unknown): Promise<string | nu
   const dropped = await ask(gateway, { ...base, [name]: value, drop_params: true });
   if (dropped.outcome !== "200") return `with drop_params ${dropped.outcome}`;
   if (!dropped.headers.get("x-gateway-dropped-params")!.split(",").includes(name)) return "dropped in silence";
-  if (gateway.records.at(-1)!.fates[name] !== "dropped") return "not recorded as dropped";
+  if (gateway.records.at(-1)!.dispositions[name] !== "dropped") return "not recorded as dropped";
   return sameRequest(without, dropped) ? null : "dropped, and yet on the wire";
 }
 

@@ -27,7 +27,7 @@ describe("passing through", () => {
         const place = PLACE_OF_FOREIGN_FIELDS[id];
         expect(place === undefined ? wire : wire![place]).toMatchObject(STRANGE);
       }
-      expect(plain.records.at(-1)!.fates).toMatchObject({ strange: "passed" });
+      expect(plain.records.at(-1)!.dispositions).toMatchObject({ strange: "passed" });
     }
   });
 

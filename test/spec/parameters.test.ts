@@ -138,7 +138,7 @@ describe("classes", () => {
       {
         snapshot: { ...snapshot, providers: models },
         scope: { tenantId: null, projectId: null },
-        narrowing: null,
+        restrictions: null,
         nowMs: 0,
       },
       [],

@@ -244,7 +244,7 @@ describe("listings", () => {
       },
     }).context.snapshot();
     const listed = listModels(
-      { snapshot, scope: { tenantId: "default", projectId: "default" }, narrowing: null, nowMs: 0 },
+      { snapshot, scope: { tenantId: "default", projectId: "default" }, restrictions: null, nowMs: 0 },
       [],
       { providers, builtIn: new Map() },
     );

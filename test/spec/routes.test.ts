@@ -71,9 +71,11 @@ describe("selection", () => {
     expect(await served({ route: "chat", model: MODELS.gemini })).toBe("chat gemini:gemini-2.5-flash");
     const { route, asked } = resolve({ route: "chat", model: "anthropic/claude-sonnet-4-5" });
     expect([route.name, asked!.name, route.targets.length]).toEqual(["chat", "anthropic:claude-sonnet-4-5", 3]);
-    const outside = await ask(gateway, { route: "chat", model: "openai:gpt-4o-mini" });
-    expect([outside.outcome, outside.wire]).toEqual(["400 model_not_in_route model", null]);
-    expect(outside.error!.message).toContain("openai:gpt-4o, anthropic:claude-sonnet-4-5, gemini:gemini-2.5-flash");
+    const externalClients = await ask(gateway, { route: "chat", model: "openai:gpt-4o-mini" });
+    expect([externalClients.outcome, externalClients.wire]).toEqual(["400 model_not_in_route model", null]);
+    expect(externalClients.error!.message).toContain(
+      "openai:gpt-4o, anthropic:claude-sonnet-4-5, gemini:gemini-2.5-flash",
+    );
     for (const model of ["nowhere:m", "gpt-4o", "claude", "openai:"])
       expect([model, await served({ route: "chat", model })]).toEqual([model, "400 model_not_in_route model"]);
   });
@@ -106,7 +108,7 @@ describe("selection", () => {
         expect(wire).toMatchObject({ top_p: 0.5, seed: 1 });
         for (const name of ["temperature", "max_completion_tokens", "max_tokens", "user"])
           expect(wire).not.toHaveProperty(name);
-        expect(gateway.records.at(-1)!.fates).toMatchObject({
+        expect(gateway.records.at(-1)!.dispositions).toMatchObject({
           temperature: "dropped",
           max_completion_tokens: "dropped",
           user: "dropped",

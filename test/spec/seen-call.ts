@@ -41,7 +41,7 @@ export async function seen(
   });
   const answer = await gateway.chat(text, { headers });
   const said = (await answer.text()).replaceAll(/"x_gateway_trace_id":"\w+"|"id":"chatcmpl-\w+"|"created":\d+/g, "");
-  const { messages, fates, warnings, usage, attempts, metadata, model, route, endUser, policies, errorDetail } =
+  const { messages, dispositions, warnings, usage, attempts, metadata, model, route, endUser, policies, errorDetail } =
     gateway.records[0]!;
   return {
     status: answer.status,
@@ -49,7 +49,7 @@ export async function seen(
     sent: gateway.sent.map(plain),
     record: {
       messages,
-      fates,
+      dispositions,
       warnings,
       usage,
       metadata,

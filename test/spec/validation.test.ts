@@ -29,11 +29,11 @@ const allOf = (values: readonly unknown[], outcome: string): readonly (readonly 
 async function provesBounds(
   name: string,
   inside: readonly unknown[],
-  outside: readonly unknown[],
+  externalClients: readonly unknown[],
   beside: Readonly<Record<string, unknown>> = {},
 ): Promise<void> {
   expect(await outcomes(name, inside, beside)).toEqual(allOf(inside, "200"));
-  expect(await outcomes(name, outside, beside)).toEqual(allOf(outside, `400 invalid_request ${name}`));
+  expect(await outcomes(name, externalClients, beside)).toEqual(allOf(externalClients, `400 invalid_request ${name}`));
 }
 
 describe("the form of errors", () => {

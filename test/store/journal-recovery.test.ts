@@ -10,7 +10,7 @@ import { inspectJournal } from "../../src/store/journal-recovery.ts";
 import { unsettledRecord } from "../../src/store/journal-row.ts";
 import type { LedgerSink } from "../../src/store/ledger.ts";
 import { openLedger } from "../../src/store/open-ledger.ts";
-import { aCall, ended, newFolder, newJournal, release, testDisk, testSink, touch, until } from "./ledger-parts.ts";
+import { aCall, ended, newFolder, newJournal, release, testDisk, testSink, outcome, until } from "./ledger-parts.ts";
 
 /** Three calls, the second of which did not end, without a heading as an earlier version wrote them; the bytes and where each entry begins. */
 async function written(): Promise<{ readonly bytes: Buffer; readonly starts: readonly number[] }> {
@@ -122,11 +122,11 @@ describe("damage", () => {
 test("[d11.2] what further attempts have reserved is charged too", async () => {
   const folder = newFolder();
   const journal = newJournal(folder, { segmentBytes: 2000 });
-  const call = aCall({ limits: [touch("tokens", 100)] });
+  const call = aCall({ limits: [outcome("tokens", 100)] });
   const entry = journal.open(call);
   const other = aCall();
   void journal.close(journal.open(other), ended(other));
-  journal.reopen(entry, { ...call, limits: [touch("tokens", 350)] });
+  journal.reopen(entry, { ...call, limits: [outcome("tokens", 350)] });
   const { openings } = inspectJournal(folder);
   expect(openings.map((opening) => unsettledRecord(opening).usage?.total_tokens)).toEqual([350]);
   while (segmentsOf(folder).length < 3) void journal.close(journal.open(aCall()), ended(aCall()));
@@ -143,7 +143,7 @@ test("[d11.2] a call that was under way is charged with its reservation", () => 
   const call = aCall({
     provider: "openai",
     model: "gpt",
-    limits: [touch("requests", 1), touch("tokens", 500), touch("tokens", 700), touch("nano_usd", 12_000)],
+    limits: [outcome("requests", 1), outcome("tokens", 500), outcome("tokens", 700), outcome("nano_usd", 12_000)],
   });
   expect(unsettledRecord(JSON.stringify(call))).toMatchObject({
     traceId: call.traceId,
@@ -178,7 +178,7 @@ describe("a start after a crash", () => {
     return { ledger, told };
   };
   /** A journal as a process that was killed leaves it. */
-  const crashed = (folder: string): { readonly whole: readonly string[]; readonly underWay: readonly string[] } => {
+  const crashed = (folder: string): { readonly whole: readonly string[]; readonly inFlight: readonly string[] } => {
     const own = join(folder, "0");
     mkdirSync(own, { recursive: true });
     const journal = newJournal(own, { segmentBytes: 3000 });
@@ -187,13 +187,13 @@ describe("a start after a crash", () => {
       void journal.close(journal.open(call), ended(call));
       return call.traceId;
     });
-    const underWay = Array.from({ length: 3 }, () => journal.open(aCall({ limits: [touch("tokens", 90)] })).traceId);
-    return { whole, underWay };
+    const inFlight = Array.from({ length: 3 }, () => journal.open(aCall({ limits: [outcome("tokens", 90)] })).traceId);
+    return { whole, inFlight };
   };
 
   test("[d11.2] every call is shipped once: as it ended, or unsettled with its reservation; a torn end is cut and told", async () => {
     const folder = newFolder();
-    const { whole, underWay } = crashed(folder);
+    const { whole, inFlight } = crashed(folder);
     const own = join(folder, "0");
     const last = segmentPath(own, segmentsOf(own).at(-1)!);
     const length = statSync(last).size;
@@ -202,11 +202,11 @@ describe("a start after a crash", () => {
     const { ledger, told } = await start(folder, sink);
     expect(statSync(last).size).toBe(length);
     expect(told).toContain("the ledger ended with an incomplete entry, which was removed");
-    expect(ledger.recovered.map(({ traceId }) => traceId)).toEqual([...underWay]);
+    expect(ledger.recovered.map(({ traceId }) => traceId)).toEqual([...inFlight]);
     await until(() => sink.rows.size === 13, "all rows");
     for (const traceId of whole)
       expect(sink.rows.get(traceId)).toMatchObject({ settled: true, record: { status: 200 } });
-    for (const traceId of underWay)
+    for (const traceId of inFlight)
       expect(sink.rows.get(traceId)).toMatchObject({ settled: false, record: { usage: { total_tokens: 90 } } });
     await ledger.end();
     expect(segmentsOf(own)).toEqual([]);
@@ -214,36 +214,36 @@ describe("a start after a crash", () => {
 
   test("[d11.2] a crash during the recovery changes nothing: each call under way is there once", async () => {
     const folder = newFolder();
-    const { underWay } = crashed(folder);
+    const { inFlight } = crashed(folder);
     // three starts that end without shipping, as a kill would end them
     for (let count = 0; count < 3; count++) {
       const { ledger } = await start(folder, DOWN);
       expect(ledger.recovered).toHaveLength(count === 0 ? 3 : 0);
       await ledger.end();
     }
-    expect(inspectJournal(join(folder, "0"))).toMatchObject({ openings: [], unsettled: underWay.length });
+    expect(inspectJournal(join(folder, "0"))).toMatchObject({ openings: [], unsettled: inFlight.length });
   });
 
   test("[d11.2] a recovery on a full disk loses nothing and says so: the next one finds the same calls", async () => {
     const folder = newFolder();
-    const { whole, underWay } = crashed(folder);
+    const { whole, inFlight } = crashed(folder);
     const full = testDisk();
     full.room = 0;
     const sink = testSink();
     const first = await start(folder, sink, full);
-    expect(first.ledger.recovered).toHaveLength(underWay.length);
-    expect(first.ledger.status()).toMatchObject({ waitingRows: underWay.length });
+    expect(first.ledger.recovered).toHaveLength(inFlight.length);
+    expect(first.ledger.status()).toMatchObject({ waitingRows: inFlight.length });
     await first.ledger.end();
     expect(first.told.filter((words) => words.includes("lost"))).toEqual([]);
     const second = await start(folder, sink);
-    await until(() => sink.rows.size === whole.length + underWay.length, "all rows");
+    await until(() => sink.rows.size === whole.length + inFlight.length, "all rows");
     await second.ledger.end();
-    for (const traceId of underWay) expect(sink.rows.get(traceId)).toMatchObject({ settled: false });
+    for (const traceId of inFlight) expect(sink.rows.get(traceId)).toMatchObject({ settled: false });
   });
 
   test("[d11.2] a folder of an earlier version that had lost track of its rows ships all of them, once", async () => {
     const folder = newFolder();
-    const { whole, underWay } = crashed(folder);
+    const { whole, inFlight } = crashed(folder);
     const own = join(folder, "0");
     for (const segment of segmentsOf(own))
       writeFileSync(segmentPath(own, segment), withoutHeading(readFileSync(segmentPath(own, segment))));
@@ -251,13 +251,13 @@ describe("a start after a crash", () => {
     writeFileSync(join(own, "shipped"), "10 176605\n");
     const sink = testSink();
     const first = await start(folder, sink);
-    await until(() => sink.rows.size === whole.length + underWay.length, "all rows");
+    await until(() => sink.rows.size === whole.length + inFlight.length, "all rows");
     const call = aCall();
     void first.ledger.close(first.ledger.open(call), ended(call));
     expect(segmentsOf(own).at(-1)).toBeGreaterThan(10);
     await first.ledger.end();
     expect(existsSync(join(own, "shipped"))).toBe(false);
-    expect(sink.rows.size).toBe(whole.length + underWay.length + 1);
+    expect(sink.rows.size).toBe(whole.length + inFlight.length + 1);
     expect(
       first.told.filter((words) => words.includes("missing") || words.includes("copy") || words.includes("damaged")),
     ).toEqual([]);
@@ -290,7 +290,7 @@ describe("a start after a crash", () => {
 
   test("two processes on one folder keep apart, and the rows of one that died are taken over by the next start beside", async () => {
     const folder = newFolder();
-    const { whole, underWay } = crashed(folder);
+    const { whole, inFlight } = crashed(folder);
     const firstSink = testSink();
     const first = await start(folder, firstSink);
     const secondSink = testSink();
@@ -302,7 +302,7 @@ describe("a start after a crash", () => {
     const call = aCall();
     void second.ledger.close(second.ledger.open(call), ended(call));
     await until(
-      () => secondSink.rows.size === 1 && firstSink.rows.size === whole.length + underWay.length,
+      () => secondSink.rows.size === 1 && firstSink.rows.size === whole.length + inFlight.length,
       "rows of both",
     );
     await first.ledger.end();

@@ -51,7 +51,7 @@ export function ended(call: CallRecord, more: Partial<CallRecord> = {}): CallRec
   };
 }
 
-export function touch(unit: LimitOutcome["unit"], reserved: number): LimitOutcome {
+export function outcome(unit: LimitOutcome["unit"], reserved: number): LimitOutcome {
   return {
     id: `lim_${unit}`,
     value: "",

@@ -39,7 +39,7 @@ const CLOSED_STEP_MS = 50;
 /** `underWay` is the message that is answered. */
 export function applyAnswer(
   channel: Channel,
-  underWay: InFlightMessage,
+  inFlight: InFlightMessage,
   answer: Answer,
   now: Moment,
   options: ChannelOptions,
@@ -47,22 +47,22 @@ export function applyAnswer(
   channel.isAway = false;
   applyClock(channel, answer[2], now);
   if (answer[0] === JOIN_FIRST || answer[0] === STALE) {
-    joinAgain(channel, underWay, answer);
-    for (const account of underWay.accounts) noteAnswered(account, options.journal);
+    joinAgain(channel, inFlight, answer);
+    for (const account of inFlight.accounts) noteAnswered(account, options.journal);
     return;
   }
   const [, epoch, , replicas, rank, accounts, operations] = answer;
   channel.epoch = epoch;
   channel.replicas = replicas;
   channel.rank = rank;
-  if (underWay.message.join === 2) channel.joined = true;
-  for (const [index, account] of underWay.accounts.entries()) {
-    if (account.kind === "total") account.heldThere = underWay.message.accounts[index]![5] + accounts[index]![2];
-    hearAccount(channel, account, accounts[index]!, answer[2], underWay, now, options);
+  if (inFlight.message.join === 2) channel.joined = true;
+  for (const [index, account] of inFlight.accounts.entries()) {
+    if (account.kind === "total") account.heldThere = inFlight.message.accounts[index]![5] + accounts[index]![2];
+    hearAccount(channel, account, accounts[index]!, answer[2], inFlight, now, options);
   }
-  hearOperations(channel, underWay, accounts, operations, now, options);
-  for (const account of underWay.accounts) noteAnswered(account, options.journal);
-  for (const account of underWay.accounts) forgetTold(account, answer[2], options.timings.leaseLifeMs, options.journal);
+  hearOperations(channel, inFlight, accounts, operations, now, options);
+  for (const account of inFlight.accounts) noteAnswered(account, options.journal);
+  for (const account of inFlight.accounts) forgetTold(account, answer[2], options.timings.leaseLifeMs, options.journal);
 }
 
 /** Nothing of an earlier epoch is trusted: leases are void, and everything is stated again. */
@@ -86,7 +86,7 @@ function hearAccount(
   account: ReplicaAccount,
   [used, mode, granted, bucket, validMs, resetsAtMs]: AccountAnswer,
   storeMs: number,
-  underWay: InFlightMessage,
+  inFlight: InFlightMessage,
   now: Moment,
   options: ChannelOptions,
 ): void {
@@ -99,13 +99,13 @@ function hearAccount(
   account.outage = null;
   if (account.kind === "slots" && account.renewedStoreMs > 0 && storeMs - account.renewedStoreMs > SLOTS_FREED_MS)
     options.slotsFreed(account);
-  account.renewedMs = underWay.sentMs;
+  account.renewedMs = inFlight.sentMs;
   account.renewedStoreMs = storeMs;
   account.overdueSinceRanMs = null;
   if (mode !== CLOSED) channel.everOpen = true;
-  if (granted > 0) lend(channel, account, granted, bucket, validMs, underWay, options);
+  if (granted > 0) lend(channel, account, granted, bucket, validMs, inFlight, options);
   if (account.kind === "slots" && now.monoMs - account.usedLastMs < options.timings.leaseLifeMs)
-    keepSlots(account, underWay, options.timings.leaseLifeMs);
+    keepSlots(account, inFlight, options.timings.leaseLifeMs);
   if (mode === DIRECT && account.leases.length > 0) {
     // The leases were recalled.
     dropLeases(account, () => true);
@@ -128,10 +128,10 @@ function lend(
   units: number,
   bucket: number,
   validMs: number,
-  underWay: InFlightMessage,
+  inFlight: InFlightMessage,
   { journal, timings }: ChannelOptions,
 ): void {
-  const { sentMs, sentWallMs } = underWay;
+  const { sentMs, sentWallMs } = inFlight;
   account.idle += units;
   channel.leased.add(account);
   if (account.kind === "slots") {

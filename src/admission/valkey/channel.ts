@@ -14,10 +14,10 @@ export function flush(channel: Channel, now: Moment, options: ChannelOptions, al
   const due = channel.waiting.some(({ dueMs }) => dueMs <= now.monoMs);
   if (!always && !due && channel.dirty.size === 0 && channel.questions.length === 0 && channel.toState.length === 0)
     return;
-  const underWay = writeMessage(channel, now, options);
-  channel.inFlight = underWay;
+  const inFlight = writeMessage(channel, now, options);
+  channel.inFlight = inFlight;
   channel.lastSentMs = now.monoMs;
-  options.send(channel, underWay.message);
+  options.send(channel, inFlight.message);
 }
 
 function endLeases(channel: Channel, now: Moment): void {
@@ -31,20 +31,20 @@ function endLeases(channel: Channel, now: Moment): void {
 
 /** Handles the answer to the message in flight. Any other answer is late and is ignored. */
 export function hear(channel: Channel, sequence: number, answer: Answer, now: Moment, options: ChannelOptions): void {
-  const { inFlight: underWay } = channel;
-  if (underWay === null || underWay.message.sequence !== sequence) return;
+  const { inFlight } = channel;
+  if (inFlight === null || inFlight.message.sequence !== sequence) return;
   channel.inFlight = null;
   channel.isHearing = true;
-  applyAnswer(channel, underWay, answer, now, options);
+  applyAnswer(channel, inFlight, answer, now, options);
   channel.isHearing = false;
   flush(channel, now, options);
 }
 
 /** The message in flight did not reach the store, as far as is known. */
 export function fail(channel: Channel, sequence: number, now: Moment, { timings }: ChannelOptions): void {
-  const { inFlight: underWay } = channel;
-  if (underWay === null || underWay.message.sequence !== sequence || underWay.sendAgainMs !== null) return;
-  underWay.sendAgainMs = now.monoMs + timings.retryMs;
+  const { inFlight } = channel;
+  if (inFlight === null || inFlight.message.sequence !== sequence || inFlight.sendAgainMs !== null) return;
+  inFlight.sendAgainMs = now.monoMs + timings.retryMs;
   channel.isAway = true;
   giveUp(channel);
 }
@@ -54,16 +54,16 @@ export function fail(channel: Channel, sequence: number, now: Moment, { timings 
  * again.
  */
 export function repeat(channel: Channel, sequence: number, options: ChannelOptions): void {
-  const { inFlight: underWay } = channel;
-  if (underWay !== null && underWay.message.sequence === sequence && underWay.sendAgainMs === null)
-    options.send(channel, underWay.message);
+  const { inFlight } = channel;
+  if (inFlight !== null && inFlight.message.sequence === sequence && inFlight.sendAgainMs === null)
+    options.send(channel, inFlight.message);
 }
 
 /** No call waits while the store cannot be reached. */
 function giveUp(channel: Channel): void {
-  const { inFlight: underWay } = channel;
-  for (const one of [...(underWay?.waiting ?? []), ...channel.waiting.splice(0)]) abandonOne(one);
-  for (const question of [...(underWay?.questions ?? []), ...channel.questions.splice(0)]) {
+  const { inFlight } = channel;
+  for (const one of [...(inFlight?.waiting ?? []), ...channel.waiting.splice(0)]) abandonOne(one);
+  for (const question of [...(inFlight?.questions ?? []), ...channel.questions.splice(0)]) {
     if (question.isOver) continue;
     question.isOver = true;
     question.onAnswer(true);
@@ -73,15 +73,15 @@ function giveUp(channel: Channel): void {
 /** To be called every few milliseconds. Sends again, reports, renews, and ends waits. */
 export function tick(channel: Channel, now: Moment, options: ChannelOptions): void {
   const { timings } = options;
-  const { inFlight: underWay } = channel;
-  if (underWay !== null) {
-    if (underWay.sendAgainMs === null && now.ranMs >= underWay.failsRanMs) {
+  const { inFlight } = channel;
+  if (inFlight !== null) {
+    if (inFlight.sendAgainMs === null && now.ranMs >= inFlight.failsRanMs) {
       options.silent(channel);
-      fail(channel, underWay.message.sequence, now, options);
-    } else if (underWay.sendAgainMs !== null && now.monoMs >= underWay.sendAgainMs) {
-      underWay.sendAgainMs = null;
-      underWay.failsRanMs = now.ranMs + timings.silentMs;
-      options.send(channel, underWay.message);
+      fail(channel, inFlight.message.sequence, now, options);
+    } else if (inFlight.sendAgainMs !== null && now.monoMs >= inFlight.sendAgainMs) {
+      inFlight.sendAgainMs = null;
+      inFlight.failsRanMs = now.ranMs + timings.silentMs;
+      options.send(channel, inFlight.message);
     }
     return;
   }

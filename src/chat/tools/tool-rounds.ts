@@ -220,22 +220,22 @@ export class ToolRounds {
 
 /** The same, with one of its candidates before all others. */
 function continuedAt(prepared: Prepared, last: RouteCandidate): Prepared {
-  for (const leg of everyLeg(prepared)) {
-    const same = leg.candidates.find(
+  for (const stage of everyLeg(prepared)) {
+    const same = stage.candidates.find(
       ({ key, variant, route, insteadOf }) =>
         key === last.key && variant === last.variant && route.name === last.route.name && insteadOf === last.insteadOf,
     );
     if (same !== undefined)
       return {
         ...prepared,
-        legs: [
+        stages: [
           {
-            ...leg,
+            ...stage,
             label: `${same.target.name}, which answered the previous round`,
             candidates: [same],
             stickyKey: null,
           },
-          ...prepared.legs,
+          ...prepared.stages,
         ],
       };
   }

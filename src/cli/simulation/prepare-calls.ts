@@ -161,12 +161,12 @@ function principalOf({ tenant, project }: CallEntry): Principal {
     userId: null,
     role: "developer",
     permissions: new Set(),
-    narrowing: null,
+    restrictions: null,
   };
 }
 
 function targetsOf(prepared: Prepared): readonly string[] {
-  return [...everyLeg(prepared)].flatMap((leg) => leg.candidates.map(({ target }) => target.name));
+  return [...everyLeg(prepared)].flatMap((stage) => stage.candidates.map(({ target }) => target.name));
 }
 
 /** The path of the faulty field as the file names it; empty, for the whole entry, when the file has no such field. */

@@ -125,7 +125,7 @@ function targetRows(asked: string, calls: readonly CallTrace[]): readonly Target
   const succeeded = calls.filter(({ code }) => code === null);
   // Targets come from the plan, so that one without any attempt is listed too.
   const planned = new Set(
-    calls[0]!.call.prepared.legs.flatMap(({ candidates }) => candidates.map(({ target }) => target.name)),
+    calls[0]!.call.prepared.stages.flatMap(({ candidates }) => candidates.map(({ target }) => target.name)),
   );
   const names = new Set([...planned, ...calls.flatMap(({ attempts }) => attempts.map(({ target }) => target))]);
   return [...names].map((target): TargetRow => {

@@ -22,16 +22,19 @@ import { USER_OPERATIONS } from "./users.ts";
 
 /** Every operation below `/api/v1/admin`. */
 export function adminOperations(
-  world: DocumentDependencies,
+  dependencies: DocumentDependencies,
   { calls, contents, toolServers, clock }: Pick<AdminContext, "calls" | "contents" | "toolServers" | "clock">,
 ): readonly AdminOperation[] {
-  const rules = documentRules(world);
+  const rules = documentRules(dependencies);
   return [
     ...TENANT_OPERATIONS,
     ...USER_OPERATIONS,
     ...TOKEN_OPERATIONS,
-    ...configuredOperations({ rules, world, inFile: fileDocuments(world) }, { webhooks: webhookAdminOperations }),
-    ...historyOperations({ rules, world }),
+    ...configuredOperations(
+      { rules, dependencies, inFile: fileDocuments(dependencies) },
+      { webhooks: webhookAdminOperations },
+    ),
+    ...historyOperations({ rules, dependencies }),
     ...usageOperations(calls),
     ...logOperations(calls, contents),
     ...toolOperations(toolServers, () => clock.monotonic()),
@@ -39,9 +42,9 @@ export function adminOperations(
 }
 
 /** Errors are thrown to the enclosing app, which gives all errors the same body. */
-export function createAdminApp(context: AdminContext, world: DocumentDependencies): Hono<AdminEnv> {
+export function createAdminApp(context: AdminContext, dependencies: DocumentDependencies): Hono<AdminEnv> {
   const app = new Hono<AdminEnv>();
-  const operations = adminOperations(world, context);
+  const operations = adminOperations(dependencies, context);
   serveOperations(app, operations, context);
   refuseOtherMethods(app, operations);
   serveKey(app, context);

@@ -32,7 +32,7 @@ import {
 
 export interface ConfiguredContext {
   readonly rules: Readonly<Partial<Record<ConfiguredNoun, DocumentRule>>>;
-  readonly world: DocumentDependencies;
+  readonly dependencies: DocumentDependencies;
   /** The file's resources of the place and those that apply to all tenants, with secrets masked. */
   inFile(kind: ConfiguredKind, place: TenantOrProject, caller: AdminCaller): readonly Configured<JsonObject>[];
 }
@@ -517,7 +517,7 @@ function nounOperations(of: Noun): readonly AdminOperation[] {
         requireWritable(call.role, { origin: "store", setBy: there.setBy });
         requireEtag(call.ifMatch, there);
         requireConfigures(call.caller.token);
-        await requireUnreferenced(context.world, writer, there);
+        await requireUnreferenced(context.dependencies, writer, there);
         await writer.removeResource(kind, there.id);
         return { body: null };
       },

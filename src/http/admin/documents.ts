@@ -21,12 +21,14 @@ import type { AdminCall } from "./operation.ts";
 import { allOf, degradeProblems, providerIds, routesOfPlace } from "./references.ts";
 import { routeRule } from "./route-rule.ts";
 
-export function documentRules(world: DocumentDependencies): Readonly<Partial<Record<ConfiguredNoun, DocumentRule>>> {
+export function documentRules(
+  dependencies: DocumentDependencies,
+): Readonly<Partial<Record<ConfiguredNoun, DocumentRule>>> {
   return {
-    routes: routeRule(world),
-    providers: providerRule(world),
+    routes: routeRule(dependencies),
+    providers: providerRule(dependencies),
     limits: { schema: limitSchema, named: "id", problems: tokenProblems },
-    budgets: budgetRule(world),
+    budgets: budgetRule(dependencies),
     prices: formAlone(priceSchema, "name"),
     policies: { ...formAlone(policySchema, "id"), told: guardCost },
     tool_servers: { ...formAlone(toolServerSchema, "name"), addresses: ["url", "oauth.token_url"] },
@@ -115,7 +117,7 @@ function settingsRule(): DocumentRule {
 }
 
 /** The targets of `degrade_to` have to exist. */
-function budgetRule(world: DocumentDependencies): DocumentRule {
+function budgetRule(dependencies: DocumentDependencies): DocumentRule {
   return {
     schema: budgetSchema,
     named: "id",
@@ -125,10 +127,10 @@ function budgetRule(world: DocumentDependencies): DocumentRule {
       if (ofToken.length > 0 || !JSON.stringify(document).includes("degrade_to")) return ofToken;
       const routes = await allOf(reader, "route", tenantId);
       const seen = [null, ...(projectId === null ? [] : [projectId])].map(
-        (id) => routesOfPlace(world, routes, { tenantId, projectId: id }).routes,
+        (id) => routesOfPlace(dependencies, routes, { tenantId, projectId: id }).routes,
       );
-      return degradeProblems(document, providerIds(world, await allOf(reader, "provider", tenantId)), [
-        world.configuration().routes,
+      return degradeProblems(document, providerIds(dependencies, await allOf(reader, "provider", tenantId)), [
+        dependencies.configuration().routes,
         ...seen,
       ]).map(({ path, message }) => ({ path, message }));
     },

@@ -22,14 +22,14 @@ const SECTIONS = {
 
 /** Returns the resources of the place itself and those that apply to all tenants. */
 export function fileDocuments(
-  world: DocumentDependencies,
+  dependencies: DocumentDependencies,
 ): (
   kind: ConfiguredKind,
   place: TenantOrProject,
   caller: Pick<AdminCaller, "isOperator">,
 ) => readonly Configured<JsonObject>[] {
   return (kind, place, caller) => {
-    const file = world.configuration();
+    const file = dependencies.configuration();
     const { tenantId, projectId } = place;
     const [path, scope] =
       projectId === null

@@ -48,21 +48,21 @@ export async function allOf(reader: Reader, kind: ConfiguredKind, tenantId: stri
 }
 
 /** The provider ids that may precede a model name in the tenant. */
-export function providerIds(world: DocumentDependencies, providers: readonly Resource[]): ReadonlySet<string> {
+export function providerIds(dependencies: DocumentDependencies, providers: readonly Resource[]): ReadonlySet<string> {
   return new Set([
-    ...world.families.map(({ id }) => id),
-    ...world.configuration().providers.entries.keys(),
+    ...dependencies.families.map(({ id }) => id),
+    ...dependencies.configuration().providers.entries.keys(),
     ...providers.flatMap(({ name }) => name ?? []),
   ]);
 }
 
 /** The routes of one place. Those in the file take precedence. */
 export function routesOfPlace(
-  world: DocumentDependencies,
+  dependencies: DocumentDependencies,
   stored: readonly Resource[],
   { tenantId, projectId }: { readonly tenantId: string; readonly projectId: string | null },
 ): RouteScope {
-  const file = world.configuration();
+  const file = dependencies.configuration();
   const filed = projectId === null ? file.tenants.get(tenantId) : file.projects.get(projectId);
   const own = stored.flatMap((one): readonly (readonly [string, RouteEntry])[] => {
     const entry = one.projectId === projectId && one.name !== null ? routeOf(one) : null;
@@ -86,14 +86,14 @@ export interface Dangling {
   readonly message: string;
 }
 
-function danglingIn(world: DocumentDependencies, naming: Naming): readonly Dangling[] {
+function danglingIn(dependencies: DocumentDependencies, naming: Naming): readonly Dangling[] {
   const { tenantId, routes, providers, budgets } = naming;
-  const file = world.configuration();
-  const ids = providerIds(world, providers);
+  const file = dependencies.configuration();
+  const ids = providerIds(dependencies, providers);
   const projectIds = new Set(routes.flatMap(({ projectId }) => projectId ?? []));
-  const tenants = new Map([[tenantId, routesOfPlace(world, routes, { tenantId, projectId: null })]]);
+  const tenants = new Map([[tenantId, routesOfPlace(dependencies, routes, { tenantId, projectId: null })]]);
   const projects = new Map(
-    [...projectIds].map((projectId) => [projectId, routesOfPlace(world, routes, { tenantId, projectId })]),
+    [...projectIds].map((projectId) => [projectId, routesOfPlace(dependencies, routes, { tenantId, projectId })]),
   );
   const ofRoutes = routeProblems(
     { global: { routes: file.routes, defaults: file.route_defaults }, tenants, projects },
@@ -157,9 +157,9 @@ const keyOf = ({ kind, name, projectId, param, message }: Dangling): string =>
   JSON.stringify([kind, name, projectId, param, message]);
 
 /** The references that are dangling after a change and were not before. */
-export function newlyDangling(world: DocumentDependencies, before: Naming, after: Naming): readonly Dangling[] {
-  const known = new Set(danglingIn(world, before).map(keyOf));
-  return danglingIn(world, after).filter((one) => !known.has(keyOf(one)));
+export function newlyDangling(dependencies: DocumentDependencies, before: Naming, after: Naming): readonly Dangling[] {
+  const known = new Set(danglingIn(dependencies, before).map(keyOf));
+  return danglingIn(dependencies, after).filter((one) => !known.has(keyOf(one)));
 }
 
 export function titleOf(
@@ -172,14 +172,14 @@ export function titleOf(
 
 /** Throws `conflict`, which names the resources that refer to the one to be removed. */
 export async function requireUnreferenced(
-  world: DocumentDependencies,
+  dependencies: DocumentDependencies,
   reader: Reader,
   { id, kind, name, tenantId }: Resource,
 ): Promise<void> {
   if (kind !== "route" && kind !== "provider") return;
   const before = await readNaming(reader, tenantId);
   const without = (all: readonly Resource[]): readonly Resource[] => all.filter((one) => one.id !== id);
-  const left = newlyDangling(world, before, {
+  const left = newlyDangling(dependencies, before, {
     ...before,
     routes: without(before.routes),
     providers: without(before.providers),

@@ -12,7 +12,7 @@ import type { DocumentRule } from "./document-rule.ts";
 import type { AdminCall } from "./operation.ts";
 import { newlyDangling, readNaming, titleOf } from "./references.ts";
 
-export type RollBackContext = Pick<ConfiguredContext, "rules" | "world">;
+export type RollBackContext = Pick<ConfiguredContext, "rules" | "dependencies">;
 type Call = AdminCall<unknown, unknown>;
 
 interface Mistake {
@@ -29,7 +29,7 @@ export async function goBack(
   version: number,
   call: Call,
   writer: Writer,
-  { rules, world }: RollBackContext,
+  { rules, dependencies }: RollBackContext,
 ): Promise<readonly Change[]> {
   const place = call.place!;
   requireConfigures(call.caller.token);
@@ -39,7 +39,7 @@ export async function goBack(
   const restored = await demandOwn(changes, call, writer);
   const mistakes: Mistake[] = [];
   for (const one of restored) mistakes.push(...(await mistakesIn(rules[nounOf(one.kind)], one, call, writer)));
-  for (const one of newlyDangling(world, before, await readNaming(writer, place.tenantId)))
+  for (const one of newlyDangling(dependencies, before, await readNaming(writer, place.tenantId)))
     mistakes.push({ param: one.param, message: `${titleOf(one, place.tenantId)}: ${one.message}` });
   const [first] = mistakes;
   if (first === undefined) return changes;

@@ -17,7 +17,7 @@ import type { DocumentRule, DocumentDependencies, Judged } from "./document-rule
 import type { Problem } from "./input.ts";
 import { allOf, providerIds, routesOfPlace } from "./references.ts";
 
-export function routeRule(world: DocumentDependencies): DocumentRule {
+export function routeRule(dependencies: DocumentDependencies): DocumentRule {
   return {
     schema: routeSchema,
     named: "name",
@@ -25,34 +25,34 @@ export function routeRule(world: DocumentDependencies): DocumentRule {
     problems: async (judged) => {
       const { call, name, document, reader } = judged;
       const entry = routeSchema.parse(document);
-      const problems = await misplaced(world, call.place!, name!, entry, reader);
-      if (problems.length === 0 && !roleAtLeast(call.role, "admin")) demandModest(world, judged, entry);
+      const problems = await misplaced(dependencies, call.place!, name!, entry, reader);
+      if (problems.length === 0 && !roleAtLeast(call.role, "admin")) demandModest(dependencies, judged, entry);
       return problems;
     },
   };
 }
 
 async function misplaced(
-  world: DocumentDependencies,
+  dependencies: DocumentDependencies,
   place: TenantOrProject,
   name: string,
   entry: RouteEntry,
   reader: Reader,
 ): Promise<readonly Problem[]> {
   const { tenantId, projectId } = place;
-  const file = world.configuration();
+  const file = dependencies.configuration();
   const stored = await allOf(reader, "route", tenantId);
   const own = ({ routes, defaults }: RouteScope): RouteScope => ({ routes: { ...routes, [name]: entry }, defaults });
-  const ofTenant = routesOfPlace(world, stored, { tenantId, projectId: null });
+  const ofTenant = routesOfPlace(dependencies, stored, { tenantId, projectId: null });
   const tenants = new Map([[tenantId, projectId === null ? own(ofTenant) : ofTenant]]);
   const projects =
     projectId === null
       ? new Map<string, RouteScope>()
-      : new Map([[projectId, own(routesOfPlace(world, stored, place))]]);
+      : new Map([[projectId, own(routesOfPlace(dependencies, stored, place))]]);
   const base = projectId === null ? ["tenants", tenantId, "routes", name] : ["projects", projectId, "routes", name];
   return routeProblems(
     { global: { routes: file.routes, defaults: file.route_defaults }, tenants, projects },
-    providerIds(world, await allOf(reader, "provider", tenantId)),
+    providerIds(dependencies, await allOf(reader, "provider", tenantId)),
   )
     .filter(({ path }) => base.every((step, index) => path[index] === step))
     .map(({ path, message }) => ({ path: path.slice(base.length), message }));
@@ -95,7 +95,7 @@ function namedIn({
 }
 
 /** Throws `insufficient_role`. */
-function demandModest(world: DocumentDependencies, { call }: Judged, entry: RouteEntry): void {
+function demandModest(dependencies: DocumentDependencies, { call }: Judged, entry: RouteEntry): void {
   const place = call.place!;
   const snapshot = snapshotSeenBy(call.snapshot, place);
   for (const { path, model, params } of namedIn(entry)) {
@@ -108,7 +108,9 @@ function demandModest(world: DocumentDependencies, { call }: Judged, entry: Rout
     )
       throw refused(path, "names a model that the tenant has not enabled");
     const family =
-      providerId === null ? undefined : world.providers.get(snapshot.providers.get(providerId)?.family ?? providerId);
+      providerId === null
+        ? undefined
+        : dependencies.providers.get(snapshot.providers.get(providerId)?.family ?? providerId);
     const widening = Object.keys(params).find((name) => family?.privileged.has(name) === true || name === "extra_body");
     if (widening !== undefined)
       throw refused([...path, "params", widening], "selects further models or sets an address");

@@ -20,7 +20,7 @@ const MOST_OF_TENANT = 32;
 const MOST_OF_ALL = 512;
 
 interface Receiver {
-  underWay: number;
+  inFlight: number;
   isFailing: boolean;
   turn: number;
 }
@@ -34,25 +34,25 @@ export function webhookSlots(): WebhookSlots {
 
   return {
     free({ id, tenantId }) {
-      const { underWay = 0, isFailing = false } = receivers.get(id) ?? {};
+      const { inFlight = 0, isFailing = false } = receivers.get(id) ?? {};
       return Math.max(
         0,
         Math.min(
-          (isFailing ? MOST_OF_FAILING : MOST_OF_ONE) - underWay,
+          (isFailing ? MOST_OF_FAILING : MOST_OF_ONE) - inFlight,
           MOST_OF_TENANT - (tenants.get(tenantId) ?? 0),
           MOST_OF_ALL - all,
         ),
       );
     },
     take({ id, tenantId }) {
-      const receiver = receivers.get(id) ?? { underWay: 0, isFailing: false, turn: 0 };
+      const receiver = receivers.get(id) ?? { inFlight: 0, isFailing: false, turn: 0 };
       receivers.set(id, receiver);
-      receiver.underWay += 1;
+      receiver.inFlight += 1;
       receiver.turn = ++turns;
       tenants.set(tenantId, (tenants.get(tenantId) ?? 0) + 1);
       all += 1;
       return (isTaken) => {
-        receiver.underWay -= 1;
+        receiver.inFlight -= 1;
         receiver.isFailing = !isTaken;
         all -= 1;
         const left = tenants.get(tenantId)! - 1;
@@ -65,7 +65,7 @@ export function webhookSlots(): WebhookSlots {
         (one, other) => (receivers.get(one.webhookId)?.turn ?? 0) - (receivers.get(other.webhookId)?.turn ?? 0),
       ),
     forget(isKnown) {
-      for (const [id, { underWay }] of receivers) if (underWay === 0 && !isKnown(id)) receivers.delete(id);
+      for (const [id, { inFlight }] of receivers) if (inFlight === 0 && !isKnown(id)) receivers.delete(id);
     },
   };
 }

@@ -171,7 +171,7 @@ test("[d9.5] a scrape of a full registry takes a bounded time, and lets others r
   const metrics = openMetrics({
     modelLabel: ({ model }) => ({ name: model!, isConfigured: Number(model!.slice(1)) % 2 === 0 }),
   });
-  const touch = {
+  const outcome = {
     value: "",
     unit: "requests",
     before: 0,
@@ -191,7 +191,7 @@ test("[d9.5] a scrape of a full registry takes a bounded time, and lets others r
       route: `r${index % 300}`,
       code,
       status,
-      limits: [{ ...touch, id: `limit${index % 700}` }],
+      limits: [{ ...outcome, id: `limit${index % 700}` }],
       totalMs: index,
       firstContentMs: index / 2,
     });

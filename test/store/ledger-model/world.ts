@@ -92,8 +92,8 @@ export class World {
   async start(): Promise<void> {
     const owner: ModelProcess = { isDead: false };
     const told: Gateway["told"] = [];
-    const keeper = this.machine.keeperOf(owner);
-    const counts = keeper.hold();
+    const countStore = this.machine.keeperOf(owner);
+    const counts = countStore.hold();
     let limits: MemoryLimitStore | null = null;
     const ledger = await openLedger({
       folder: this.#folder,
@@ -104,8 +104,8 @@ export class World {
       lock: this.machine.lockOf(owner),
       counted: {
         atStart: counts,
-        keepsCounts: () => keeper.isHeld,
-        sinceMs: () => Math.min(keeper.keptAtMs(), systemClock.now()) - 60_000,
+        keepsCounts: () => countStore.isHeld,
+        sinceMs: () => Math.min(countStore.keptAtMs(), systemClock.now()) - 60_000,
         kept: () => limits?.kept() ?? null,
       },
       segmentBytes: this.#segmentBytes,
@@ -114,7 +114,7 @@ export class World {
     });
     limits = openMemoryLimits({
       clock: systemClock,
-      keeper,
+      countStore,
       journalled: ledger.counts,
       laterJournalled: () => ledger.laterCounts(),
       keepEveryMs: 1,
@@ -126,10 +126,10 @@ export class World {
 
   /** A call that is admitted and runs on. False: it was refused. */
   begin(gateway: Gateway, user: string, tokens: number): boolean {
-    const touches: LimitOutcome[] = [];
-    const admission = new CallAdmission(gateway.limits, touches, () => {});
+    const outcomes: LimitOutcome[] = [];
+    const admission = new CallAdmission(gateway.limits, outcomes, () => {});
     const admitted = admit(admission, user, tokens);
-    const record = aCall({ startedAtMs: systemClock.now(), userId: user, limits: touches });
+    const record = aCall({ startedAtMs: systemClock.now(), userId: user, limits: outcomes });
     const isSure = gateway.ledger.status().fault === null;
     let entry: OpenEntry;
     try {

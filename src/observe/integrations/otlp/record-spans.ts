@@ -129,7 +129,7 @@ export function vendorOf({ provider, attempts }: Pick<CallRecord, "provider" | "
 }
 
 function refusedLimits({ limits }: CallRecord): readonly string[] | undefined {
-  const refused = limits.filter((touch) => touch.refused !== undefined).map(({ id }) => id);
+  const refused = limits.filter((outcome) => outcome.refused !== undefined).map(({ id }) => id);
   return refused.length === 0 ? undefined : refused;
 }
 
