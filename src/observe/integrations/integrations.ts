@@ -1,6 +1,6 @@
 // All integrations, seen from the thread that serves calls: it decides which integration gets which call, serializes
 // the record once for all of them, and hands the text to other threads. It never waits, and what does not fit is
-// counted (promise 11.4, docs/decisions/0026).
+// counted (promise 11.4, docs/design/integrations.md).
 import { Worker } from "node:worker_threads";
 import { systemClock } from "../../core/clock.ts";
 import type { CallContent } from "../../core/content.ts";
