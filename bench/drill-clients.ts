@@ -68,7 +68,7 @@ async function callOnce(gateway: GatewayProcess, token: string, clients: Clients
   }
 }
 
-/** What breaks decisions 11.2. */
+/** What breaks promise 11.2. */
 export function faultsOf(rows: readonly KeptRow[], clients: Clients, upstream: BookkeepingUpstream): readonly string[] {
   const faults = clients.refused.map((told) => `a call was refused: ${told}`);
   const byCall = new Map<number, KeptRow[]>();

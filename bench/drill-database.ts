@@ -1,5 +1,5 @@
 // `npm run drill:database`: the real gateway on a real PostgreSQL, which is stopped, killed and frozen under load. No call may fail for it, and in the end every
-// row is in the database once (decisions 11.2). A minute each; `--short`: three seconds. Ends with code 1 when a promise was broken.
+// row is in the database once (promise 11.2). A minute each; `--short`: three seconds. Ends with code 1 when a promise was broken.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
 // `npm run drill:ledger`: the real gateway under load, killed with SIGKILL at random moments, and in between stopped cleanly, and started again on its data folder.
-// At the end its ledger has to equal the provider's books (decisions 11.2). `--short` kills less often; `--kills` says how often. Ends with code 1 when a promise
+// At the end its ledger has to equal the provider's books (promise 11.2). `--short` kills less often; `--kills` says how often. Ends with code 1 when a promise
 // was broken.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,6 +1,6 @@
 // `npm run drill:loop`: the real gateway under requests and answers that are as large as they may be, and larger. Prints for each shape the longest wait of another
 // caller, by the clock and in time of the serving thread on a processor; on a quiet machine the two are the same. Ends with code 1 when the latter was above the
-// promise (decisions 5.8). `--only` takes words of titles, `--times` how often each is sent.
+// promise (promise 5.8). `--only` takes words of titles, `--times` how often each is sent.
 import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
 import { type GatewayProcess, runCli, startGateway } from "../test/harness/gateway-process.ts";

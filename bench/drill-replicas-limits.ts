@@ -1,4 +1,4 @@
-// The limits of the drill of replicas, and what the provider's books must never show (decisions 4.1, 4.2). Each round of faults has routes of its own, so that
+// The limits of the drill of replicas, and what the provider's books must never show (promises 4.1, 4.2). Each round of faults has routes of its own, so that
 // there is room in each; a route's model has its name, by which the books know it.
 import { type BookkeepingUpstream, usageOf } from "./drill-ledger-upstream.ts";
 

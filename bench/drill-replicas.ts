@@ -1,6 +1,6 @@
 // `npm run drill:replicas`: three gateways on one real PostgreSQL and one real Redis, under load, while gateways, Redis and PostgreSQL are killed, frozen and
 // started again at random. No limit may be passed by the provider's own books, no call fail but as the settings say, and in the end every answer that a client
-// saw is in the database once (decisions 2.6, 4.2, 11.2). `--short` has fewer faults; `--faults` says how many. Ends with code 1 when a promise was broken.
+// saw is in the database once (promises 2.6, 4.2, 11.2). `--short` has fewer faults; `--faults` says how many. Ends with code 1 when a promise was broken.
 import { parseArgs } from "node:util";
 import { Client } from "pg";
 import { startPostgres } from "../test/harness/postgres-server.ts";

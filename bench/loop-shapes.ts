@@ -1,4 +1,4 @@
-// What `npm run drill:loop` sends: requests at the bounds of decisions 5.8 and beyond, long ones that are allowed, and upstreams that answer with megabytes.
+// What `npm run drill:loop` sends: requests at the bounds of promise 5.8 and beyond, long ones that are allowed, and upstreams that answer with megabytes.
 
 export interface LoopShape {
   readonly title: string;

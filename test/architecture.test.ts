@@ -28,17 +28,17 @@ const VENDOR_NAMES_ALLOWED: readonly Allowance[] = [
   {
     path: "src/chat/caller-headers.ts",
     text: "openai-organization",
-    reason: "a header that decisions 2.10 forbids by name",
+    reason: "a header that promise 2.10 forbids by name",
   },
   {
     path: "src/chat/caller-headers.ts",
     text: "openai-project",
-    reason: "a header that decisions 2.10 forbids by name",
+    reason: "a header that promise 2.10 forbids by name",
   },
   {
     path: "src/chat/parse.ts",
     text: "^(aws|vertex)_",
-    reason: "how the fields of clouds begin that decisions 2.4 names",
+    reason: "how the fields of clouds begin that promise 2.4 names",
   },
   { path: "src/admission/settings.ts", text: "custom", reason: "zod's word for a problem that one finds oneself" },
   {

@@ -1,5 +1,5 @@
-// Content that stands behind an address, for models that take bytes only: fetched and put in its place as a data URI, within the bounds of decisions 6.9.
-// Every address is checked and called as decisions 2.12 say: one look-up, public addresses only, no redirect.
+// Content that stands behind an address, for models that take bytes only: fetched and put in its place as a data URI, within the bounds of promise 6.9.
+// Every address is checked and called as promise 2.12 says: one look-up, public addresses only, no redirect.
 import { Cancellation } from "../core/cancellation.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";

@@ -1,4 +1,4 @@
-// An answer under guards: the whole one at once, a stream text by text over a window (decisions 3.3). What is the same text to a client is one window: the content
+// An answer under guards: the whole one at once, a stream text by text over a window (promise 3.3). What is the same text to a client is one window: the content
 // of a choice, its reasoning, the arguments of each of its calls. Log probabilities would spell out what is masked, and are left out.
 import { GuardedText, type GuardPolicy, type GuardFinding } from "../auth/guarded-text.ts";
 import type { ChatChunk, ChunkDelta, ReasoningDetail } from "../core/chat.ts";

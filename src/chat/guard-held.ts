@@ -1,4 +1,4 @@
-// A conversation that this thread holds, under guards that look at it in a thread of their own (decisions 3.3, 5.8): its texts as they go there, what each guard says of
+// A conversation that this thread holds, under guards that look at it in a thread of their own (promises 3.3, 5.8): its texts as they go there, what each guard says of
 // them, and the conversation with words in the place of what was found. No text of it comes to the thread that serves calls.
 import { BlockedText, type GuardPolicy } from "../auth/guarded-text.ts";
 import { type Matches, receivedGuard, type SentGuard, type Texts } from "../auth/guard-search.ts";

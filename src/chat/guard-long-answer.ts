@@ -1,4 +1,4 @@
-// A long plain answer under guards, in the thread that holds it (decisions 3.3, 5.8): its texts as they go to a thread of guards, and the answer with words in the place of what
+// A long plain answer under guards, in the thread that holds it (promises 3.3, 5.8): its texts as they go to a thread of guards, and the answer with words in the place of what
 // was found there. No text of it comes to the thread that serves calls.
 import { BlockedText, type GuardPolicy } from "../auth/guarded-text.ts";
 import { type Matches, receivedGuard, type SentGuard, type Texts } from "../auth/guard-search.ts";

@@ -90,7 +90,7 @@ function needsWhole({ options, held }: ChatRequest): boolean {
 const NOTHING_NEEDED: ReadonlyMap<Permission, string> = new Map();
 const NEEDED_TO_EXPLAIN: ReadonlyMap<Permission, string> = new Map([["debug", EXPLAIN_HEADER]]);
 
-/** The scopes that the request names; the body wins over the headers (decisions 2.1). */
+/** The scopes that the request names; the body wins over the headers (promise 2.1). */
 function requestedScope(options: CallOptions, headers: Headers, explains: boolean) {
   return {
     tenantId: options.tenantId ?? headers.get("x-gateway-tenant-id"),

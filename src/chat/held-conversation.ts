@@ -1,4 +1,4 @@
-// A conversation that another thread holds: what the thread that serves calls is told of it, and how what it decided becomes a whole request again (decisions 5.8).
+// A conversation that another thread holds: what the thread that serves calls is told of it, and how what it decided becomes a whole request again (promise 5.8).
 import { estimatePrompt, estimateValues } from "../accounting/estimate.ts";
 import { memberFacts } from "../auth/policy-facts.ts";
 import type {

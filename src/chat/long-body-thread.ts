@@ -1,4 +1,4 @@
-// The thread of long bodies, seen from the thread that serves calls (decisions 5.8): it does one thing at a time, in turns of tenants. What is asked of it is in
+// The thread of long bodies, seen from the thread that serves calls (promise 5.8): it does one thing at a time, in turns of tenants. What is asked of it is in
 // long-requests.ts and long-answers.ts.
 import { GatewayError } from "../core/errors.ts";
 import { isObject } from "../core/json.ts";

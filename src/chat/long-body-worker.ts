@@ -1,4 +1,4 @@
-// The thread of long bodies (decisions 5.8): parses a request, holds it, says what is known of it, and writes it for each target in turn; reads a provider's plain
+// The thread of long bodies (promise 5.8): parses a request, holds it, says what is known of it, and writes it for each target in turn; reads a provider's plain
 // answer, and writes the client's; reads what is meant for the sandbox. What it hands back are bytes and figures, never the parsed value.
 import { parentPort } from "node:worker_threads";
 import type { Matches, SentGuard } from "../auth/guard-search.ts";

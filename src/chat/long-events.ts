@@ -1,4 +1,4 @@
-// Single events of megabytes, in the streams of providers (decisions 5.8): each is a turn of its own, and holds no more values and escapes than are read in one.
+// Single events of megabytes, in the streams of providers (promise 5.8): each is a turn of its own, and holds no more values and escapes than are read in one.
 import { MalformedAnswer } from "../providers/provider.ts";
 import { JsonError } from "../wire/json-error.ts";
 import { scanValue } from "../wire/json-scan.ts";

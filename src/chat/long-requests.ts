@@ -1,4 +1,4 @@
-// Long requests, seen from the thread that serves calls (decisions 5.8): their bodies go to another thread as they came, and what comes back is a request without
+// Long requests, seen from the thread that serves calls (promise 5.8): their bodies go to another thread as they came, and what comes back is a request without
 // its conversation, and bytes for each target.
 import { type Matches, sentGuard } from "../auth/guard-search.ts";
 import type { GuardPolicy } from "../auth/guarded-text.ts";

@@ -1,4 +1,4 @@
-// Long requests to the sandbox, seen from the thread that serves calls (decisions 5.8): their bytes go to the thread of long bodies, and what the sandbox answers with
+// Long requests to the sandbox, seen from the thread that serves calls (promise 5.8): their bytes go to the thread of long bodies, and what the sandbox answers with
 // comes back.
 import type { SandboxReading } from "../providers/sandbox/reading.ts";
 import type { ReadElsewhere } from "../providers/sandbox/upstream.ts";

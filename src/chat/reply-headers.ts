@@ -1,4 +1,4 @@
-// The headers that stand on every answer of the gateway, errors too (decisions 5.1, 9.5, 9.7; docs/clients.md, H1 to H8, H18).
+// The headers that stand on every answer of the gateway, errors too (promises 5.1, 9.5, 9.7; docs/clients.md, H1 to H8, H18).
 import { type GatewayError, errorBody } from "../core/errors.ts";
 import type { CallRecord } from "../core/record.ts";
 
@@ -10,7 +10,7 @@ export function baseHeaders(traceId: string, ownMs: number): Record<string, stri
   return { "x-request-id": traceId, "x-gateway-trace-id": traceId, "server-timing": `gw;dur=${ownMs.toFixed(3)}` };
 }
 
-/** Empty unless the configuration names the origin (decisions 9.7). */
+/** Empty unless the configuration names the origin (promise 9.7). */
 export function corsHeaders(origin: string | null, origins: readonly string[]): Readonly<Record<string, string>> {
   if (origin === null || origins.length === 0 || !(origins.includes("*") || origins.includes(origin))) return {};
   return {

@@ -1,4 +1,4 @@
-// A provider's stream -> the event stream of the client. The head is held until the first content or an error (decisions 7.4); after it a failure is
+// A provider's stream -> the event stream of the client. The head is held until the first content or an error (promise 7.4); after it a failure is
 // one error event (8.3). Reading follows the client: a client that does not read stops the reading from upstream (8.5).
 import { estimatedUsage } from "../accounting/estimate.ts";
 import { promptTokens } from "./cost-estimate.ts";

@@ -1,5 +1,5 @@
 // A decoder's loose answer -> the body that the client gets: every field that the schema demands, nothing that clients stumble over
-// (decisions 2.5 and 8.6 to 8.9; docs/clients.md, N1 to N5).
+// (promises 2.5 and 8.6 to 8.9; docs/clients.md, N1 to N5).
 import { newTally, tally, type TokenTally } from "../accounting/estimate.ts";
 import {
   type AnswerChoice,
@@ -33,7 +33,7 @@ export interface AnswerFigures {
   readonly nativeFinishReasons: readonly string[];
   readonly usage: Usage;
   readonly usageEstimated: boolean;
-  /** Nothing at all was generated (decisions 7.1). */
+  /** Nothing at all was generated (promise 7.1). */
   readonly isEmpty: boolean;
 }
 

@@ -50,7 +50,7 @@ async function refusal(
   expect(rest).toEqual({});
   expect(traceId).toMatch(TRACE_ID);
   expect(response.headers.get("x-request-id")).toBe(traceId);
-  // what was tried goes along (decisions 7.6)
+  // what was tried goes along (promise 7.6)
   expect(error).toEqual({
     message: expect.any(String),
     type: expect.any(String),

@@ -1,4 +1,4 @@
-// What clients of the field send and expect beyond a plain call, the demands H, R and M of decisions 9.7: each is sent through OpenAI's own library to a
+// What clients of the field send and expect beyond a plain call, the demands H, R and M of promise 9.7: each is sent through OpenAI's own library to a
 // provider of each wire family, and looked at where it arrives. The demands on streams and on errors are in the files beside this one.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI, { APIError } from "openai";

@@ -1,4 +1,4 @@
-// How every operation of the admin API behaves (decisions 9.2, 9.3): ETags, idempotency, dry runs, pages, errors by path, the audit log, versions, the file beside the
+// How every operation of the admin API behaves (promises 9.2, 9.3): ETags, idempotency, dry runs, pages, errors by path, the audit log, versions, the file beside the
 // database, secrets, and a database that is away.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// Decisions 4.1, 4.3 and 4.5 to 4.8 for budgets, through the whole gateway; and what OpenAI's own client makes of both kinds of refusal.
+// Promises 4.1, 4.3 and 4.5 to 4.8 for budgets, through the whole gateway; and what OpenAI's own client makes of both kinds of refusal.
 import { describe, expect, test } from "bun:test";
 import OpenAI, { type APIError } from "openai";
 import { OK, status } from "../harness/faults.ts";

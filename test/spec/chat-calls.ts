@@ -77,7 +77,7 @@ export async function ask(
   };
 }
 
-/** The error of an answer; throws unless body and head are what decisions 5.1 say of every error. */
+/** The error of an answer; throws unless body and head are what promise 5.1 says of every error. */
 export function readError(status: number, headers: Headers, text: string): ErrorMembers {
   const body = JSON.parse(text) as { readonly error: ErrorMembers; readonly x_gateway_trace_id: string };
   const { error, x_gateway_trace_id: traceId } = body;

@@ -1,4 +1,4 @@
-// What clients of the field send (R1 to R12, decisions 9.7), and what becomes of it at the provider. R11, the responses operation, is a path of the
+// What clients of the field send (R1 to R12, promise 9.7), and what becomes of it at the provider. R11, the responses operation, is a path of the
 // server and stands in operations.test.ts.
 import { describe, expect, test } from "bun:test";
 import { COMMON_PARAMETERS } from "../../src/core/params.ts";

@@ -1,4 +1,4 @@
-// Decisions 2.9 and 7.8 for clouds: where stored pairs and tokens go, what goes before what when a request brings its own, and who hears of a refusal.
+// Promises 2.9 and 7.8 for clouds: where stored pairs and tokens go, what goes before what when a request brings its own, and who hears of a refusal.
 import { describe, expect, test } from "bun:test";
 import type { StoredCredential } from "../../src/core/credential.ts";
 import type { UpstreamClient } from "../../src/wire/upstream.ts";

@@ -1,4 +1,4 @@
-// Decisions 2.2 and 2.7 for tokens of a company's login (OpenID Connect), through the whole gateway, against an issuer on this machine.
+// Promises 2.2 and 2.7 for tokens of a company's login (OpenID Connect), through the whole gateway, against an issuer on this machine.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { exportSPKI, SignJWT, UnsecuredJWT } from "jose";
 import type { Membership } from "../../src/core/identity.ts";

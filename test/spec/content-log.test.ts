@@ -1,4 +1,4 @@
-// Keeping what is said in calls (decisions 11.3): only where the tenant turns it on, redacted, sampled, bounded, and never anywhere else.
+// Keeping what is said in calls (promise 11.3): only where the tenant turns it on, redacted, sampled, bounded, and never anywhere else.
 import { policiesFor } from "../auth/policy-documents.ts";
 import type { GuardPolicy } from "../../src/auth/guarded-text.ts";
 import { textGuard } from "../../src/chat/guard-request.ts";

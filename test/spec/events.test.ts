@@ -1,4 +1,4 @@
-// What people are told of by events (decisions 4.6, 11.4): which happen, once, to whom, and without anything that is nobody's business.
+// What people are told of by events (promises 4.6, 11.4): which happen, once, to whom, and without anything that is nobody's business.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

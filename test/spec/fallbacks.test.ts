@@ -1,4 +1,4 @@
-// Decisions 7.3 to 7.5 and 1.6 through the whole gateway: where a call goes when the first target has failed, with which parameters and credentials, and what the
+// Promises 7.3 to 7.5 and 1.6 through the whole gateway: where a call goes when the first target has failed, with which parameters and credentials, and what the
 // client has seen by then.
 import { describe, expect, test } from "bun:test";
 import type { Route } from "../../src/core/route.ts";

@@ -1,4 +1,4 @@
-// A turn with calls that one provider made goes on with another (decisions 6.10, 9.7): what stands in it of the first that the second has no place for is left
+// A turn with calls that one provider made goes on with another (promises 6.10, 9.7): what stands in it of the first that the second has no place for is left
 // out and named, and what goes out is valid by the second one's row. Every family's turn goes to every provider, through the whole gateway.
 import { fitConversation } from "../../src/chat/fit-conversation.ts";
 import { parseChatRequest } from "../../src/chat/parse.ts";

@@ -1,4 +1,4 @@
-// Guards that take long (decision 3.3): they look in threads beside the one that serves calls, have their time, and end when the call does. What they find is what they
+// Guards that take long (promise 3.3): they look in threads beside the one that serves calls, have their time, and end when the call does. What they find is what they
 // would have found here.
 import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";

@@ -5,7 +5,7 @@ import { openaiAnswer } from "../harness/upstream.ts";
 import { providers } from "../../src/providers/registry.ts";
 import { cpuMsOf } from "../harness/cpu-time.ts";
 
-/** What an operator may allow: more than the bounds of decisions 5.8, which have tests of their own. */
+/** What an operator may allow: more than the bounds of promise 5.8, which have tests of their own. */
 const WIDE = {
   body: {
     maxValues: 10_000_000,

@@ -1,4 +1,4 @@
-// Limits and budgets under callers and operators who mean no good (decisions 3.4, 4): waits taken at their word, odd end users, prices that are not known, rules
+// Limits and budgets under callers and operators who mean no good (promises 3.4, 4): waits taken at their word, odd end users, prices that are not known, rules
 // that change while a call runs, sums that no double holds, audit beside enforcement, calls that end before their content.
 import { describe, expect, test } from "bun:test";
 import { openMetrics } from "../../src/observe/metrics/metrics.ts";

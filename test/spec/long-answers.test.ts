@@ -1,4 +1,4 @@
-// Decisions 5.8: a long plain answer is read and written in another thread. What the client gets and what is recorded is what it would be in one thread.
+// Promise 5.8: a long plain answer is read and written in another thread. What the client gets and what is recorded is what it would be in one thread.
 import { afterAll, describe, expect, test } from "bun:test";
 import { openLongAnswers } from "../../src/chat/long-answers.ts";
 import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-body-thread.ts";

@@ -1,4 +1,4 @@
-// Decisions 5.8: a long body is parsed and written in another thread. What reaches a provider, what is recorded and what is refused is what it would be in one thread.
+// Promise 5.8: a long body is parsed and written in another thread. What reaches a provider, what is recorded and what is refused is what it would be in one thread.
 import { afterAll, describe, expect, test } from "bun:test";
 import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-body-thread.ts";
 import { type LongRequests, MAX_OUTLINE_CHARACTERS, openLongRequests } from "../../src/chat/long-requests.ts";

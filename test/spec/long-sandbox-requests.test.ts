@@ -1,4 +1,4 @@
-// Decisions 5.8: a long request to the sandbox is read in the thread of long bodies. What it answers is what it would be in one thread, and bounded.
+// Promise 5.8: a long request to the sandbox is read in the thread of long bodies. What it answers is what it would be in one thread, and bounded.
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-body-thread.ts";
 import { openLongRequests } from "../../src/chat/long-requests.ts";

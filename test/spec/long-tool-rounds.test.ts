@@ -1,4 +1,4 @@
-// Rounds of tools behind a long conversation (decisions 5.8, 10.2): another thread holds it, and writes what the rounds put behind it. Every request of every round, the
+// Rounds of tools behind a long conversation (promises 5.8, 10.2): another thread holds it, and writes what the rounds put behind it. Every request of every round, the
 // answer and the record are what they would be in one thread.
 import { afterAll, describe, expect, test } from "bun:test";
 import { LONG_BODY_BYTES, openLongBodyThread } from "../../src/chat/long-body-thread.ts";

@@ -1,4 +1,4 @@
-// Decisions 2.4 and 3.4 through the whole gateway: tokens that may call some models, some routes, from some addresses, and what becomes of a call whose targets
+// Promises 2.4 and 3.4 through the whole gateway: tokens that may call some models, some routes, from some addresses, and what becomes of a call whose targets
 // they may not all call.
 import { describe, expect, test } from "bun:test";
 import type { AccessToken } from "../../src/core/identity.ts";

@@ -10,7 +10,7 @@ import { TOOL } from "./chat-calls.ts";
 interface Sample {
   /** None of them is neutral. The first that a cell's values and range allow is sent, and the first that they do not allow must be refused. */
   readonly values: readonly unknown[];
-  /** Documented values that mean "not set" where the parameter is unsupported (decisions 6.3). */
+  /** Documented values that mean "not set" where the parameter is unsupported (promise 6.3). */
   readonly neutral?: readonly unknown[];
   /** Fields without which the parameter says nothing. */
   readonly beside?: Readonly<Record<string, unknown>>;
@@ -179,7 +179,7 @@ const MODEL_NAMES: Readonly<Record<string, readonly string[]>> = {
 
 export const modelNames = (provider: Provider): readonly string[] => MODEL_NAMES[provider.id] ?? ["some-model"];
 
-/** The two names of the output bound are one parameter: a provider that has either has both (decisions 5.5). */
+/** The two names of the output bound are one parameter: a provider that has either has both (promise 5.5). */
 export function cellOf({ capabilities }: Provider, name: CommonParameter, model: string): Capability {
   const cell = capabilityOf(capabilities, name, model);
   const other =
@@ -209,5 +209,5 @@ export function allows({ values, range }: Capability, value: unknown): boolean {
   return values === undefined || typeof word !== "string" || values.includes(word);
 }
 
-/** Where a provider documents that fields of its models stand, when it is not the top of the body (decisions 6.5). */
+/** Where a provider documents that fields of its models stand, when it is not the top of the body (promise 6.5). */
 export const PLACE_OF_FOREIGN_FIELDS: Readonly<Record<string, string>> = { bedrock: "additionalModelRequestFields" };

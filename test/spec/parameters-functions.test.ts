@@ -1,4 +1,4 @@
-// Decisions 6.6: the deprecated `functions` and `function_call` become tools and tool_choice on the way in and come back in the old form on the way out,
+// Promise 6.6: the deprecated `functions` and `function_call` become tools and tool_choice on the way in and come back in the old form on the way out,
 // at each wire family, plain and streamed.
 import { describe, expect, test } from "bun:test";
 import { capabilityOf } from "../../src/core/capability.ts";

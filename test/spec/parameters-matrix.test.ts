@@ -1,4 +1,4 @@
-// Decisions 6.2 and 6.3, generated from the registry: for each provider, each model that its table tells apart and each common parameter, the
+// Promises 6.2 and 6.3, generated from the registry: for each provider, each model that its table tells apart and each common parameter, the
 // outgoing request with the parameter is compared with the one without it.
 import { afterAll, describe, expect, test } from "bun:test";
 import { COMMON_PARAMETERS, type CommonParameter, NEVER_UNSUPPORTED } from "../../src/core/params.ts";

@@ -1,4 +1,4 @@
-// Decisions 6.5 and the specification's behavior 5: what is outside of the common set goes to the provider untouched, `extra_body` is its explicit
+// Promise 6.5 and the specification's behavior 5: what is outside of the common set goes to the provider untouched, `extra_body` is its explicit
 // form, and neither can overwrite what the gateway encodes.
 import { describe, expect, test } from "bun:test";
 import { providers } from "../../src/providers/registry.ts";

@@ -1,4 +1,4 @@
-// A provider's stream played through the whole gateway, and a reader that trusts nothing: every break of the stream grammar (decisions 8.1 to 8.3,
+// A provider's stream played through the whole gateway, and a reader that trusts nothing: every break of the stream grammar (promises 8.1 to 8.3,
 // 8.7) is named, whatever the gateway's own code thinks of it.
 import { FINISH_REASONS } from "../../src/core/chat.ts";
 import { cannedUpstream, type CannedAnswer, type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";

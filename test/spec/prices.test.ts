@@ -1,4 +1,4 @@
-// Decisions 4.7 and 4.8 through the whole gateway: what a call cost, on every path on which it may end, and prices that come with the request.
+// Promises 4.7 and 4.8 through the whole gateway: what a call cost, on every path on which it may end, and prices that come with the request.
 import { describe, expect, test } from "bun:test";
 import { compilePrices, priceSchema } from "../../src/accounting/price-settings.ts";
 import type { Permission } from "../../src/core/identity.ts";

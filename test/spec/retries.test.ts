@@ -1,4 +1,4 @@
-// Decisions 7.1, 7.2, 7.6 and 7.8 through the whole gateway: what is tried again and what never, how often, after which wait, within which time, and what is told.
+// Promises 7.1, 7.2, 7.6 and 7.8 through the whole gateway: what is tried again and what never, how often, after which wait, within which time, and what is told.
 import { describe, expect, mock, test } from "bun:test";
 import { type Fault, OK, status, WORDS } from "../harness/faults.ts";
 import { routedGateway, type RouteParts, routeOf, type Routed } from "../harness/routed.ts";

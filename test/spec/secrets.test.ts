@@ -1,4 +1,4 @@
-// Decisions 2.9 and 7.8: secrets are planted in every form of credential, providers and token services repeat whatever they are sent, and then everything
+// Promises 2.9 and 7.8: secrets are planted in every form of credential, providers and token services repeat whatever they are sent, and then everything
 // that leaves is searched: answers, headers, log lines, metrics, listings, problems of the configuration.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// Decisions 9.8 and 6: what a provider tells beside its answer (the model that answered, its own id of the request) stands in headers and in the record, and
+// Promises 9.8 and 6: what a provider tells beside its answer (the model that answered, its own id of the request) stands in headers and in the record, and
 // what an answer of its own form says has a place in ours; a message that says nothing is never left out in silence.
 import { describe, expect, test } from "bun:test";
 import { callLine } from "../../src/observe/log.ts";

@@ -1,4 +1,4 @@
-// Rounds of tools that the gateway runs (decisions 10.2, 10.3, 10.4), over a model of OpenAI's form that says what is written down for each round.
+// Rounds of tools that the gateway runs (promises 10.2, 10.3, 10.4), over a model of OpenAI's form that says what is written down for each round.
 import { describe, expect, test } from "bun:test";
 import type { CallRecord } from "../../src/core/record.ts";
 import { type FakeTool, type FakeToolServers, fakeToolServers, says, waitFor } from "../harness/fake-tools.ts";

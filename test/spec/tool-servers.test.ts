@@ -1,4 +1,4 @@
-// Tool servers as they are registered and tried out (decisions 2.9, 2.12, 9.3, 10.1): over the admin API, against a server that answers.
+// Tool servers as they are registered and tried out (promises 2.9, 2.12, 9.3, 10.1): over the admin API, against a server that answers.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

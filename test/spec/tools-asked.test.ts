@@ -1,4 +1,4 @@
-// decisions 10.1: which tool servers a request may name, with which of their tools, and what is refused about it.
+// promise 10.1: which tool servers a request may name, with which of their tools, and what is refused about it.
 import { describe, expect, test } from "bun:test";
 import type { GatewayError } from "../../src/core/errors.ts";
 import type { JsonObject } from "../../src/core/json.ts";

@@ -1,4 +1,4 @@
-// The address guard of decisions 2.12: ranges as a table, spellings, and what is pinned.
+// The address guard of promise 2.12: ranges as a table, spellings, and what is pinned.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { GatewayError } from "../../src/core/errors.ts";

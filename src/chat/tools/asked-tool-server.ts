@@ -1,4 +1,4 @@
-// The tool server that an entry of `tools` means (decisions 10.1): a registered one of the project, with headers of the request's own where it has some, or one at an
+// The tool server that an entry of `tools` means (promise 10.1): a registered one of the project, with headers of the request's own where it has some, or one at an
 // address of the request's own, whose connection nobody else shares.
 import { createHash } from "node:crypto";
 import type { AskedToolServer } from "../../core/chat.ts";

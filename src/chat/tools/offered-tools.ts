@@ -1,4 +1,4 @@
-// Tools of tool servers as functions that a model is offered (decisions 10.2): their names, and schemas that every provider takes.
+// Tools of tool servers as functions that a model is offered (promise 10.2): their names, and schemas that every provider takes.
 import { createHash } from "node:crypto";
 import type { ChatParams, ChatRequest, FunctionTool, OfferedTools } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";

@@ -1,4 +1,4 @@
-// Makes the tool session of a call (decisions 10.1 to 10.3): finds the servers, lists their tools, offers them as functions, and reads what the client brought back.
+// Makes the tool session of a call (promises 10.1 to 10.3): finds the servers, lists their tools, offers them as functions, and reads what the client brought back.
 import type { AskedToolServer, ChatRequest, FunctionTool, Message, ToolCall } from "../../core/chat.ts";
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
@@ -90,7 +90,7 @@ interface Listing {
   readonly failure: GatewayError | null;
 }
 
-/** A server that is down is told, and the others are used (decisions 10.4). */
+/** A server that is down is told, and the others are used (promise 10.4). */
 async function listed(asked: AskedToolServer, server: ToolServer, { context, signal }: ToolCaller): Promise<Listing> {
   try {
     const all = await context.toolServers.list(server, signal);

@@ -1,4 +1,4 @@
-// Entries of `tools` that are tool servers (decisions 10.1): which server, which of its tools, and which of them wait for the client's approval. The form is
+// Entries of `tools` that are tool servers (promise 10.1): which server, which of its tools, and which of them wait for the client's approval. The form is
 // that of https://platform.openai.com/docs/guides/tools-connectors-mcp
 import type { AskedToolServer } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -97,7 +97,7 @@ function parseHeaders(headers: Json, path: string): Readonly<Record<string, stri
   return checked;
 }
 
-/** A credential goes to the address that stands beside it, and to no other (decisions 2.9). */
+/** A credential goes to the address that stands beside it, and to no other (promise 2.9). */
 function parseAuthorization(token: Json, url: string | null, path: string): Readonly<Record<string, string>> {
   if (token === null) return NO_HEADERS;
   if (typeof token !== "string" || !AUTHORIZATION.test(token))

@@ -1,4 +1,4 @@
-// A conversation whose answers come back with `x_gateway_mcp.replay`, put in the order in which it was said, and checked (decisions 10.3; tool-replay.ts says what the
+// A conversation whose answers come back with `x_gateway_mcp.replay`, put in the order in which it was said, and checked (promise 10.3; tool-replay.ts says what the
 // field holds). Images of results go behind all results of their turn, those that the client gives included.
 import type { ImagePart, Message, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";

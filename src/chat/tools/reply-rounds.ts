@@ -1,4 +1,4 @@
-// An answer over several rounds of tools -> what the client gets: one answer or one stream, whose texts are those of all rounds (decisions 10.4). The stream and the
+// An answer over several rounds of tools -> what the client gets: one answer or one stream, whose texts are those of all rounds (promise 10.4). The stream and the
 // plain answer say the same.
 import type { AnswerMessage, FinishReason, Message, ReasoningDetail, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -15,7 +15,7 @@ import { noteWhole, type RoundAnswer, sendLong, sendWhole, wholeRound } from "..
 import type { Sending } from "../stream-session.ts";
 import type { ToolRounds } from "./tool-rounds.ts";
 
-/** `opening`: the tools are asked for, within the time that the head of a stream is held like all that comes before its first content (decisions 7.4). */
+/** `opening`: the tools are asked for, within the time that the head of a stream is held like all that comes before its first content (promise 7.4). */
 export async function replyRounds(opening: Promise<ToolRounds>, call: Call): Promise<Response> {
   if (call.record.stream) return replySending(begunRounds(opening, call), call);
   try {

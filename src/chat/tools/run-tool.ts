@@ -1,5 +1,5 @@
-// Runs one call of a tool (decisions 10.2, 10.4): its arguments are checked, its server is asked, and what comes of it is text and images for the model. Results are
-// the words of strangers: guards look at them before anybody else does (decisions 3.3).
+// Runs one call of a tool (promises 10.2, 10.4): its arguments are checked, its server is asked, and what comes of it is text and images for the model. Results are
+// the words of strangers: guards look at them before anybody else does (promise 3.3).
 import type { Message, ToolCall } from "../../core/chat.ts";
 import { asGatewayError, type ErrorCode } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";

@@ -1,4 +1,4 @@
-// Arguments of a call against the schema of its tool (decisions 10.4). The schema is a stranger's: patterns are left to the tool's server, because a regular expression
+// Arguments of a call against the schema of its tool (promise 10.4). The schema is a stranger's: patterns are left to the tool's server, because a regular expression
 // can be made to run for ever, and what a validation may cost is bounded.
 import { Validator } from "@cfworker/json-schema";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";

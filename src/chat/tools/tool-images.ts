@@ -1,5 +1,5 @@
 // Images that tools gave, at a target: a model that takes images is shown them; for any other the line in the result that names them has to do. They are no content of
-// the client's, so a request is never refused for them (decisions 6.4, 10.2).
+// the client's, so a request is never refused for them (promises 6.4, 10.2).
 import { effectiveCapability } from "../../core/capability.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import type { Target } from "../../core/target.ts";

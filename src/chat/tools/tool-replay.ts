@@ -1,4 +1,4 @@
-// What an answer over several rounds says as one message, and the turns that it was made of again, once the client brings them back (decisions 10.3).
+// What an answer over several rounds says as one message, and the turns that it was made of again, once the client brings them back (promise 10.3).
 //
 // `x_gateway_mcp.replay` holds what stands between the client's conversation and its next message: results of calls that the client had approved, then each turn of
 // which some call ran here (text, reasoning and all calls of that round alone), each followed by the messages that answer those. Where the last turn has calls that

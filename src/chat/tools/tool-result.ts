@@ -1,4 +1,4 @@
-// What a tool gave, as a model reads it: text and images. A message of role tool holds text alone, so images follow in a message of the user (decisions 10.2).
+// What a tool gave, as a model reads it: text and images. A message of role tool holds text alone, so images follow in a message of the user (promise 10.2).
 import { isDeepStrictEqual } from "node:util";
 import type { ToolResult } from "../../core/tool.ts";
 import type { JsonObject } from "../../core/json.ts";

@@ -1,4 +1,4 @@
-// The rounds of one call with tools (decisions 10.2, 10.3): what the model calls of the gateway's tools runs here, side by side, and what came of it goes back to
+// The rounds of one call with tools (promises 10.2, 10.3): what the model calls of the gateway's tools runs here, side by side, and what came of it goes back to
 // the model, until it answers, calls what is the client's to run, or has had all its rounds. Plain answers and streams go by the same rules.
 import type { ChatRequest, FinishReason, Message, ToolCall } from "../../core/chat.ts";
 import { asGatewayError, type ErrorCode, GatewayError } from "../../core/errors.ts";

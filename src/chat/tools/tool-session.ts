@@ -1,4 +1,4 @@
-// What a call with tool servers knows of them (decisions 10): made before the first round from the request (open-tool-session.ts), asked by the rounds.
+// What a call with tool servers knows of them (promises, chapter 10): made before the first round from the request (open-tool-session.ts), asked by the rounds.
 import type { ChatRequest, Message, ToolCall } from "../../core/chat.ts";
 import type { ErrorCode } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
