@@ -1,5 +1,6 @@
-// Content that stands behind an address, for models that take bytes only: fetched and put in its place as a data URI, within the bounds of promise 6.9.
-// Every address is checked and called as promise 2.12 says: one look-up, public addresses only, no redirect.
+// Fetches content that a request refers to by address, for models that accept only bytes, and replaces each address by
+// a data URI, within the bounds of promise 6.9. Every address is checked and called as promise 2.12 requires: it is
+// resolved once, it must be public, and redirects are not followed.
 import { Cancellation } from "../core/cancellation.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
@@ -17,7 +18,10 @@ const MAX_PART_BYTES = 20 * MIB;
 const MAX_ALL_BYTES = 50 * MIB;
 const TIME_MS = 10_000;
 
-/** The same request when there is nothing to fetch. Throws UnfitForTarget, GatewayError `address_not_allowed`, `content_unavailable` with the path, or the signal's reason. */
+/**
+ * Returns the same request when there is nothing to fetch. Throws UnfitForTarget, GatewayError `address_not_allowed`,
+ * `content_unavailable` with the path, or the signal's reason.
+ */
 export function withFetchedParts(
   request: ChatRequest,
   provider: Provider,
@@ -37,7 +41,7 @@ function placesHere(request: ChatRequest, provider: Provider, model: string): re
   try {
     return placesToFetch(request, provider, model);
   } catch (thrown) {
-    // a target that takes addresses needs none of it
+    // a target that accepts addresses does not need the content
     throw unfit(thrown);
   }
 }
@@ -46,7 +50,7 @@ async function fetchedInPlace(request: ChatRequest, places: readonly Place[], ca
   return withContent(request, places, await call.clock.waiting(fetchAll(places, call)));
 }
 
-/** The bytes go to the thread that holds the conversation. */
+/** Hands the bytes to the thread that holds the conversation. */
 async function fetchedWhereHeld(
   request: ChatRequest,
   provider: Provider,
@@ -70,7 +74,7 @@ async function fetchAll(places: readonly Place[], call: Call): Promise<readonly 
   try {
     return await Promise.all(places.map((place) => fetchOne(place, budget, cancellation, call)));
   } catch (thrown) {
-    // the others' answers would come for nothing
+    // the other downloads would be of no use
     cancellation.abort(thrown);
     throw thrown;
   } finally {
@@ -126,7 +130,7 @@ async function readBytes(response: UpstreamResponse, place: Place, budget: { lef
       length += piece.length;
       budget.leftBytes -= piece.length;
       if (length > MAX_PART_BYTES || budget.leftBytes < 0) throw tooLarge(place);
-      // the reader's buffer may be used again
+      // the reader may reuse its buffer
       pieces.push(piece.slice());
     }
     if (length === 0) throw unavailable(place, "is empty");

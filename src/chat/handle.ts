@@ -1,5 +1,6 @@
-// One request, top to bottom: authenticate, refuse what the token alone forbids, parse, authorize, prepare what may answer, complete, reply. Each step is a file of its name; errors of all of
-// them leave by one door.
+// One request, from top to bottom: authenticate, refuse what the token alone forbids, parse, authorize, prepare the
+// candidates, complete, reply. Each step is a file of its own, and the errors of all steps become a response in one
+// place.
 import { authorize, requireInference } from "../auth/authorize.ts";
 import { identify } from "../auth/identify.ts";
 import type { CallOptions, ChatRequest } from "../core/chat.ts";
@@ -21,7 +22,7 @@ import { replyStream, streaming } from "./reply-stream.ts";
 import { replyWhole, whole } from "./reply-whole.ts";
 import { ToolRounds } from "./tools/tool-rounds.ts";
 
-/** Answers `POST /api/v1/chat/completions`. Never throws: every failure is an answer. */
+/** Answers `POST /api/v1/chat/completions`. It never throws, because every failure becomes an error response. */
 export async function handleChat(http: Request, context: ChatContext, peers: Peers | null = null): Promise<Response> {
   const received = new ReceivedCall(context, http, peers);
   const { snapshot, recorder, lifetime } = received;
@@ -74,15 +75,18 @@ export async function handleChat(http: Request, context: ChatContext, peers: Pee
     else answer = replyWhole(await complete(prepared(sent), call, whole(call)), call);
   } catch (thrown) {
     answer = received.fail(thrown);
-    // the call has ended by now, and holds no place while the rest of a body that is not wanted comes in
+    // the call has ended and has released its place before the rest of the unwanted body is read
     if (isUnread(http)) await afterUnread(http, answer);
   }
-  // a stream waits for itself, before its last bytes
+  // a stream does this itself, before its last bytes
   if (lifetime.written !== null) await lifetime.written;
   return answer;
 }
 
-/** Calls at the end of the conversation are to be run, and what comes of them stands among its messages. */
+/**
+ * Whether the conversation ends with tool calls that the gateway has to run, because their results are inserted among
+ * its messages.
+ */
 function needsWhole({ options, held }: ChatRequest): boolean {
   return options.toolServers.length > 0 && held?.isUnanswered === true;
 }
@@ -90,7 +94,7 @@ function needsWhole({ options, held }: ChatRequest): boolean {
 const NOTHING_NEEDED: ReadonlyMap<Permission, string> = new Map();
 const NEEDED_TO_EXPLAIN: ReadonlyMap<Permission, string> = new Map([["debug", EXPLAIN_HEADER]]);
 
-/** The scopes that the request names; the body wins over the headers (promise 2.1). */
+/** Returns the scopes that the request names; its body overrides its headers (promise 2.1). */
 function requestedScope(options: CallOptions, headers: Headers, explains: boolean) {
   return {
     tenantId: options.tenantId ?? headers.get("x-gateway-tenant-id"),

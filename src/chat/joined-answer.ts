@@ -10,7 +10,7 @@ export interface JoinedFigures extends AnswerFigures {
   readonly parts: readonly { readonly usage: Usage; readonly isEstimated: boolean }[];
 }
 
-/** `estimate` is asked for the usage of each answer that came without figures. Throws MalformedAnswer. */
+/** `estimate` is called for the usage of each answer that came without figures. Throws MalformedAnswer. */
 export function joinedAnswer(
   answers: readonly ChatAnswer[],
   frame: AnswerFrame,

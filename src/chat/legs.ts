@@ -94,7 +94,10 @@ interface Preparing {
   readonly principal: Principal;
   readonly http: Headers;
   readonly call: PlannedCall;
-  /** The routes that took over the call: a second time would bring nothing new, and a chain of them may be a loop. */
+  /**
+   * The routes that have taken over the call. No route does so twice, because that would bring nothing new, and a chain
+   * of routes may be a loop.
+   */
   readonly entered: Set<string>;
 }
 

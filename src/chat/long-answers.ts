@@ -1,5 +1,5 @@
-// Long non-streaming answers, seen from the serving thread (promise 5.8): a provider's bytes go to the thread of long
-// bodies, and the client's bytes come back, or a value whose long texts come as memory.
+// Long non-streaming answers, as the thread that serves calls sees them (promise 5.8). The provider's bytes are handed
+// to the thread of long bodies, which returns the client's bytes, or a value whose long texts are passed as memory.
 import { type Matches, sentGuard } from "../auth/guard-search.ts";
 import type { GuardPolicy } from "../auth/guarded-text.ts";
 import type { PackedTexts } from "../auth/packed-texts.ts";
@@ -21,17 +21,21 @@ import type {
 /** An answer that the other thread holds until guards have searched it. */
 export interface AnswerToLookAt extends ReadAnswer {
   /**
-   * Returns what guards say of the answer, and its body. `search` receives its texts, as memory that the serving thread
-   * only hands on, and returns null when the guards did not finish in time. Rejects with what `search` rejects with.
+   * Returns what guards found in the answer, and its body. `search` receives the answer's texts as memory that the
+   * serving thread only passes on, and returns null when the guards did not finish in time. Rejects with what `search`
+   * rejects with.
    */
   under(search: (texts: PackedTexts) => Promise<Matches | null>): Promise<WrittenUnderGuards>;
   /** Lets the other thread drop the answer, which will not be searched. */
   release(): void;
 }
 
-/** The bytes of each question go to the other thread, and are empty afterwards. Each method throws what a decoder throws. */
+/**
+ * The bytes of each question are transferred to the other thread, and are empty afterwards. Each method throws what a
+ * decoder throws.
+ */
 export interface LongAnswers {
-  /** Says whether an answer can be read, and returns its bytes. */
+  /** Checks that an answer can be read, and returns its bytes. */
   check(question: DecodeQuestion, tenantId: string): Promise<CheckedAnswer>;
   /** Returns the value of an answer that the client receives as a stream. */
   decode(question: DecodeQuestion, tenantId: string): Promise<ChatAnswer>;

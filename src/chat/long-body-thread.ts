@@ -1,5 +1,5 @@
-// The thread of long bodies, seen from the thread that serves calls (promise 5.8): it does one thing at a time, in turns of tenants. What is asked of it is in
-// long-requests.ts and long-answers.ts.
+// The thread of long bodies, as the thread that serves calls sees it (promise 5.8). It does one piece of work at a time
+// and takes those of different tenants in turn. Its work is described in long-requests.ts and long-answers.ts.
 import { GatewayError } from "../core/errors.ts";
 import { isObject } from "../core/json.ts";
 import { threadFile } from "../core/thread-file.ts";
@@ -7,11 +7,14 @@ import { AskedThread } from "../wire/asked-thread.ts";
 import { openTenantTurns } from "../wire/tenant-turns.ts";
 import { type Thrown, thrownAgain } from "./thrown-elsewhere.ts";
 
-/** From here on a body is long: what is shorter is read and written in the thread that serves calls, in well under 50 ms whatever it holds. */
+/**
+ * A body of at least this size is long. Shorter ones are read and written in the thread that serves calls, which takes
+ * well under 50 ms whatever they contain.
+ */
 export const LONG_BODY_BYTES = 524_288;
 
 export interface LongBodyThread {
-  /** Memory that is transferred goes over when it is the tenant's turn. Throws what was thrown there. */
+  /** Transfers the given memory once it is the tenant's turn. Throws what the other thread threw. */
   ask<T extends object | string>(
     tenantId: string,
     method: string,
@@ -50,7 +53,7 @@ export function openLongBodyThread(): LongBodyThread {
   };
 }
 
-/** Bytes that can be handed over: a part of a larger piece of memory stays where it is. */
+/** Returns bytes that can be transferred; those that are part of a larger piece of memory are copied. */
 export function ownMemory(bytes: Uint8Array): Uint8Array {
   return bytes.length === bytes.buffer.byteLength ? bytes : bytes.slice();
 }

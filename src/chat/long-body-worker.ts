@@ -1,5 +1,6 @@
-// The thread of long bodies (promise 5.8): parses a request, holds it, says what is known of it, and writes it for each target in turn; reads a provider's plain
-// answer, and writes the client's; reads what is meant for the sandbox. What it hands back are bytes and figures, never the parsed value.
+// The thread of long bodies (promise 5.8). It parses a long request, holds it, reports its properties, and writes it
+// for each target. It also reads a provider's non-streaming answer and writes the client's, and it reads long requests
+// to the sandbox. It returns bytes and figures, never the parsed value.
 import { parentPort } from "node:worker_threads";
 import type { Matches, SentGuard } from "../auth/guard-search.ts";
 import type { PackedTexts } from "../auth/packed-texts.ts";
@@ -48,38 +49,38 @@ export interface OpenQuestion {
   readonly conversation: number;
   readonly bytes: Uint8Array;
   readonly bounds: BodyBounds;
-  /** Of what stands beside the conversation. */
+  /** Bounds the body without the conversation. */
   readonly maxOutlineCharacters: number;
 }
 
-/** What is known of a long request. */
+/** The properties of a long request. */
 export interface Opened {
-  /** The body with a stand-in for the conversation. */
+  /** The body with a placeholder for the conversation. */
   readonly outline: string;
   readonly held: HeldConversation;
   readonly blocks: ChatRequest["blocks"];
-  /** Of the conversation. */
+  /** The forms in the conversation that only some vendors accept. */
   readonly vendorForms: readonly VendorForm[];
   readonly toolImages: ReadonlySet<number>;
   readonly legacyFunctions: boolean;
   readonly isRewritten: boolean;
 }
 
-/** What guards have found in its texts. */
+/** Passes on what guards have found in the texts of a conversation. */
 export interface FoundQuestion {
   readonly conversation: number;
   readonly guards: readonly SentGuard[];
-  /** Null: they did not come to an end. */
+  /** `null` when the search did not come to an end. */
   readonly matches: Matches | null;
 }
 
 export interface SaidQuestion {
   readonly conversation: number;
-  /** Of the guard, in the list of FoundQuestion. */
+  /** The index of the guard in the list of FoundQuestion. */
   readonly place: number;
 }
 
-/** Where files have to be fetched for a model. */
+/** Asks which files have to be fetched for a model. */
 export interface PlacesQuestion {
   readonly conversation: number;
   readonly family: string;
@@ -88,41 +89,41 @@ export interface PlacesQuestion {
 
 export interface FillQuestion {
   readonly conversation: number;
-  /** What the files are called from now on. */
+  /** The id by which later questions refer to these files. */
   readonly fill: number;
   readonly places: readonly Place[];
   readonly fetched: readonly Fetched[];
 }
 
-/** What a project keeps of it. */
+/** Asks for the part of a conversation that the project keeps. */
 export interface CutQuestion {
   readonly conversation: number;
   readonly characters: number;
 }
 
 export interface CutMessages extends Omit<Fitting, "kept"> {
-  /** JSON, in which numbers that no double holds keep their digits. */
+  /** JSON in which numbers that a double cannot represent keep their digits. */
   readonly kept: string;
 }
 
 export interface EncodeQuestion {
   readonly conversation: number;
   readonly outline: RequestOutline;
-  /** Ids of the guards that put words in the place of what they have found. */
+  /** Ids of the guards that mask what they have found. */
   readonly masks: readonly string[];
-  /** The files that stand in the place of addresses; null: none. */
+  /** The files that replace addresses; `null` when there are none. */
   readonly fill: number | null;
   readonly target: Target;
   readonly nowMs: number;
 }
 
 interface Held extends HeldRequest {
-  /** Null: no guard looks at it. */
+  /** `null` when no guard searches it. */
   look: HeldLook | null;
-  /** Files for each attempt that has to have them. */
+  /** The files of each attempt that needs some. */
   readonly fills: Map<number, Pick<FillQuestion, "places" | "fetched">>;
 }
-/** An attempt and a second one beside it, and those before them that may still be under way. */
+/** Allows for an attempt and its hedge, and for earlier ones that may still be in flight. */
 const MAX_FILLS = 4;
 
 const held = new Map<number, Held>();
@@ -162,7 +163,7 @@ function takeFiles({ conversation, fill: name, places, fetched }: FillQuestion):
   for (const known of fills.keys()) if (fills.size > MAX_FILLS) fills.delete(known);
 }
 
-/** In the conversation as it goes to the model. */
+/** Returns the places in the conversation as the model receives it. */
 function placesIn({ conversation, family, model }: PlacesQuestion): readonly Place[] {
   const provider = providers.get(family)!;
   return placesToFetch(withToolImages(heldOf(conversation).request, provider, { model }), provider, model);
@@ -216,7 +217,7 @@ const METHODS: Readonly<Record<string, (question: never) => unknown>> = {
   release_gathered: (id: number) => gathered.release(id),
 };
 
-/** What is handed over as it is, and not copied. */
+/** Returns the bytes that are transferred instead of copied. */
 function bytesIn(method: string, result: unknown): Uint8Array | undefined {
   if (method === "encode") return (result as Partial<EncodedRequest>).request?.bytes;
   if (method === "texts") return (result as Partial<PackedTexts>).units;

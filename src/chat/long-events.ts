@@ -1,15 +1,19 @@
-// Single events of megabytes, in the streams of providers (promise 5.8): each is a turn of its own, and holds no more values and escapes than are read in one.
+// Single events of megabytes in the streams of providers (promise 5.8). Each is handled in a turn of its own, and may
+// contain only as many values and escapes as can be read in one turn.
 import { MalformedAnswer } from "../providers/provider.ts";
 import { JsonError } from "../wire/json-error.ts";
 import { scanValue } from "../wire/json-scan.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import { nextTurn } from "../wire/turn.ts";
 
-/** Characters. */
+/** In characters. */
 export const LONG_EVENT = 524_288;
-/** The runtime reads some hundred million characters of a text in a second, but escaped ones one by one: as many take some 10 to 15 ms. Eight times as many would fit into 16 MiB. */
+/**
+ * The runtime reads some hundred million characters of a text in a second, but it decodes escaped ones one by one: this
+ * many take 10 to 15 ms. An event of 16 MiB could contain eight times as many.
+ */
 const MAX_ESCAPES = 1_000_000;
-/** An answer of two thousand tokens, each with the probabilities of twenty others, in one event. */
+/** Enough for an answer of two thousand tokens in one event, each with the probabilities of twenty alternatives. */
 const BOUNDS = { maxDepth: 512, maxValues: 400_000 };
 const BACKSLASH = 0x5c;
 
@@ -17,7 +21,10 @@ export function isLongEvent({ data }: SseEvent): boolean {
   return data.length >= LONG_EVENT;
 }
 
-/** Other calls have their turn before each long event. Gives the events up to the first that is refused, and the refusal. */
+/**
+ * Gives other calls their turn before each long event. Returns the events up to the first that is refused, and the
+ * refusal.
+ */
 export async function readableEvents(
   events: readonly SseEvent[],
 ): Promise<{ readonly events: readonly SseEvent[]; readonly refusal: MalformedAnswer | null }> {
@@ -35,7 +42,7 @@ export async function readableEvents(
   return { events, refusal: null };
 }
 
-/** Pieces of about as many characters; no pair of UTF-16 is cut, because each piece is encoded by itself. */
+/** Yields pieces of about `length` characters. No surrogate pair is cut, because each piece is encoded separately. */
 export function* piecesOf(text: string, length: number): Generator<string> {
   for (let start = 0; start < text.length;) {
     const cut = start + length;
@@ -50,7 +57,7 @@ function isLeading(unit: number): boolean {
   return unit >= 0xd800 && unit <= 0xdbff;
 }
 
-/** Throws MalformedAnswer when a whole answer to a streamed call holds more than a single event may. */
+/** Throws MalformedAnswer when a non-streaming answer to a streamed call contains more than a single event may. */
 export function demandReadable(data: string): void {
   const excess = excessOf(data);
   if (excess !== null) throw new MalformedAnswer(`The provider's answer to a streamed call holds more than ${excess}.`);
@@ -61,7 +68,7 @@ function excessOf(data: string): string | null {
   return data.startsWith("{") && hasTooManyValues(data) ? `${BOUNDS.maxValues} JSON values` : null;
 }
 
-/** What is no JSON is for the decoder to say. */
+/** Returns false for invalid JSON, which the decoder reports. */
 function hasTooManyValues(data: string): boolean {
   try {
     scanValue(data, BOUNDS);

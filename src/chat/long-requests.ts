@@ -1,5 +1,5 @@
-// Long requests, seen from the thread that serves calls (promise 5.8): their bodies go to another thread as they came, and what comes back is a request without
-// its conversation, and bytes for each target.
+// Long requests, as the thread that serves calls sees them (promise 5.8). The body is handed unparsed to another
+// thread, which returns a request without its conversation, and later the bytes for each target.
 import { type Matches, sentGuard } from "../auth/guard-search.ts";
 import type { GuardPolicy } from "../auth/guarded-text.ts";
 import type { PackedTexts } from "../auth/packed-texts.ts";
@@ -28,33 +28,49 @@ import { parseChatRequest } from "./parse.ts";
 import { parseBoundedJson } from "../wire/json.ts";
 import type { Fitting } from "./content-size.ts";
 
-/** Of what stands beside a conversation that the other thread holds: it is parsed here. */
+/** Bounds the part of a long request beside its conversation, because that part is parsed in the serving thread. */
 export const MAX_OUTLINE_CHARACTERS = 1_048_576;
-/** Of all long requests together, and of those of one tenant; one more waits for no other, and is refused. */
+/**
+ * Bounds the bytes of all long requests together. A request beyond this bound, or beyond the one for its tenant, is
+ * refused at once.
+ */
 const MAX_HELD_BYTES = 1024 * 1_048_576;
 const MAX_TENANTS_BYTES = MAX_HELD_BYTES / 2;
 
 export interface LongRequests {
-  /** The request without its conversation, which has to be released in the end. Throws what the parser throws, or `gateway_overloaded`. */
+  /**
+   * Returns the request without its conversation, which has to be released in the end. Throws what the parser throws,
+   * or `gateway_overloaded`.
+   */
   open(bytes: Uint8Array, bounds: BodyBounds, tenantId: string): Promise<ChatRequest>;
   /**
-   * What guards say of the conversation, and of members that are held with it, in the order in which they would say it here. `search` looks at its texts, which
-   * come by as memory that nothing here touches; null: there was no answer in time.
+   * Returns what guards found in the conversation and in the members that are held with it, in the order in which the
+   * serving thread would have found it. `search` receives the texts as memory that the serving thread only passes on,
+   * and returns null when the guards did not finish in time.
    */
   look(
     request: ChatRequest,
     guards: readonly GuardPolicy[],
     search: (texts: PackedTexts) => Promise<Matches | null>,
   ): Promise<readonly GuardSaid[]>;
-  /** Addresses in it of files that the model takes as bytes only. Throws as `placesToFetch`. */
+  /**
+   * Returns the places in the conversation with addresses of files that the model accepts only as bytes. Throws as
+   * `placesToFetch` does.
+   */
   places(request: ChatRequest, provider: Provider, model: string): Promise<readonly Place[]>;
-  /** The request with the files in their places: takes their bytes. */
+  /** Returns the request with the files at their places. Their bytes are transferred, and are empty afterwards. */
   fill(request: ChatRequest, places: readonly Place[], fetched: readonly Fetched[]): Promise<ChatRequest>;
-  /** The last messages that fit into so many characters and the margin of redaction, without their files (content-size.ts). */
+  /**
+   * Returns the last messages that fit into this many characters and the margin of redaction, without their files
+   * (content-size.ts).
+   */
   lastThatFit(request: ChatRequest, characters: number): Promise<Fitting>;
-  /** Written and signed for the target. Throws what the encoder throws. */
+  /** Returns the request as it is sent to the target, signed. Throws what the encoder throws. */
   encode(request: ChatRequest, target: Target, nowMs: number): Promise<EncodedRequest>;
-  /** The request with its conversation, for what only this thread can do with it: it takes the time that the other one would have saved. */
+  /**
+   * Returns the request with its conversation, for work that only the serving thread can do. This takes the time that
+   * the other thread would have saved.
+   */
   whole(request: ChatRequest): Promise<ChatRequest>;
   release(request: ChatRequest): void;
 }
@@ -124,12 +140,12 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
         matches === null ? [] : [matches.numbers.buffer as ArrayBuffer],
       );
       const all: GuardSaid[] = [];
-      // each is a walk over the conversation, and a turn of the tenant's
+      // each place means a walk over the conversation, and takes a turn of the tenant
       for (const place of places) {
         const said = await ask<readonly HeldFinding[]>(id, "said", { conversation: id, place } satisfies SaidQuestion);
         for (const one of said) all.push({ ...one, policy: guards[place]! });
       }
-      // those of one look in the order of the guards, in which they stand
+      // the findings of one search are in the order of the guards
       return all.toSorted((one, other) => one.at - other.at);
     },
     places: ({ held: of }, { id: family }, model) =>
@@ -167,7 +183,7 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
   };
 }
 
-/** What the serving thread works with. The body was found to be right, so that its rest is. */
+/** Returns the request that the serving thread works with. The other thread has validated the whole body. */
 function withoutConversation({
   outline,
   held,

@@ -1,5 +1,5 @@
-// Long requests to the sandbox, seen from the thread that serves calls (promise 5.8): their bytes go to the thread of long bodies, and what the sandbox answers with
-// comes back.
+// Long requests to the sandbox, as the thread that serves calls sees them (promise 5.8). Their bytes are handed to the
+// thread of long bodies, which returns what the sandbox needs in order to answer.
 import type { SandboxReading } from "../providers/sandbox/reading.ts";
 import type { ReadElsewhere } from "../providers/sandbox/upstream.ts";
 import { LONG_BODY_BYTES, type LongBodyThread } from "./long-body-thread.ts";

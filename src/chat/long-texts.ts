@@ -1,5 +1,6 @@
-// JSON values with long texts (promise 5.8): handed from one thread to another as a short outline and a block of memory,
-// so that the thread that receives them parses no long text, and written as bytes in several turns of the event loop.
+// JSON values with long texts (promise 5.8). One thread passes them to another as a short outline and a block of
+// memory, so that the receiving thread parses no long text. They are written as bytes in several turns of the event
+// loop.
 import { type PackedTexts, packTexts, unpackTexts } from "../auth/packed-texts.ts";
 import { isObject, type Json } from "../core/json.ts";
 import { parseScanned } from "../wire/json.ts";
@@ -8,11 +9,11 @@ import { nextTurn } from "../wire/turn.ts";
 import { LONG_EVENT, piecesOf } from "./long-events.ts";
 
 export interface PackedJson {
-  /** The JSON of the value, with `mark` in the place of each long text. */
+  /** The JSON of the value, with `mark` in place of each long text. */
   readonly outline: string;
-  /** The places in it of numbers that a double would change. */
+  /** The positions in the outline of numbers that a double would change. */
   readonly changedNumbers: readonly number[];
-  /** A text that no caller and no provider can know. */
+  /** A random text that no caller and no provider can guess. */
   readonly mark: string;
   /** The long texts, in the order in which the outline is visited. */
   readonly texts: PackedTexts;
@@ -39,7 +40,7 @@ export function packJson(value: Json): PackedJson {
   };
 }
 
-/** Other calls have their turns between the steps. */
+/** Gives other calls their turns between the steps. */
 export async function unpackJson({ outline, changedNumbers, mark, texts }: PackedJson): Promise<Json> {
   await nextTurn();
   const { words } = unpackTexts(texts);
@@ -51,7 +52,10 @@ export async function unpackJson({ outline, changedNumbers, mark, texts }: Packe
   return withTexts(value, (text) => (text === mark ? words[next++]! : text));
 }
 
-/** Returns what JSON.stringify writes, in UTF-8. Other calls have their turns before each long text and between its pieces. */
+/**
+ * Returns what JSON.stringify writes, in UTF-8. It gives other calls their turns before each long text and between its
+ * pieces.
+ */
 export async function jsonInTurns(value: Json): Promise<Uint8Array> {
   const mark = crypto.randomUUID();
   const texts: string[] = [];
@@ -81,7 +85,7 @@ export async function jsonInTurns(value: Json): Promise<Uint8Array> {
   return Buffer.concat(written);
 }
 
-/** Returns the same value with its texts replaced; what holds none of those that change stays the same object. */
+/** Returns the value with its texts replaced. Objects in which no text changes keep their identity. */
 function withTexts(value: Json, replaced: (text: string) => string): Json {
   if (typeof value === "string") return replaced(value);
   if (Array.isArray(value)) {

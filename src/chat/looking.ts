@@ -1,5 +1,6 @@
-// Where guards look at texts: here, at once, what is little work, and in a thread beside what could keep other callers waiting. Which of the two a text needs is
-// known by doing it: a look that turns out to be long is given up, and begun anew there.
+// Decides in which thread guards search texts: small searches run at once in the serving thread, and those that could
+// keep other callers waiting run in a worker thread. Which of the two a text needs is found out by trying: a search
+// that turns out to be long is stopped, and starts anew in a worker thread.
 import { BlockedText, type GuardPolicy, type GuardFinding } from "../auth/guarded-text.ts";
 import { type Matches, type Texts, workOfGuards } from "../auth/guard-search.ts";
 import { type PackedTexts, packTexts } from "../auth/packed-texts.ts";
@@ -14,11 +15,11 @@ import type { Asker, GuardThreads } from "./guard-threads.ts";
 import { blockedError } from "./policy-violation.ts";
 import { charactersOf, GuardedChunks, splitChunk } from "./guarded-chunks.ts";
 
-/** Steps of the machine that a look may take here: some 2 ms. */
+/** The most steps of the pattern machine that a search may take in the serving thread: some 2 ms. */
 const STEPS_HERE = 150_000;
-/** What could take more steps than this is not even begun here. */
+/** A search that could take more steps than this is not even begun in the serving thread. */
 const POSSIBLE_STEPS = 30_000_000;
-/** Nor is what has more characters. */
+/** Nor is a search through more characters than this. */
 const LONG_TEXTS = 65_536;
 
 export class Looking {
@@ -31,8 +32,8 @@ export class Looking {
   }
 
   /**
-   * What `work` gives, which looks at texts with guards; a promise where they are looked at in a thread. `visit` shows the texts; `work` is given what is found in
-   * them, or null, and then looks itself.
+   * Returns the result of `work`, which searches texts with guards, or a promise when a worker thread searches them.
+   * `visit` walks over the texts. `work` receives what was found in them, or null when it has to search by itself.
    */
   look<T>(
     guards: readonly GuardPolicy[],
@@ -50,7 +51,10 @@ export class Looking {
     return this.away(guards, visit).then(work);
   }
 
-  /** What guards find, looked for in a thread. Others have turns before the texts are gathered and before what was found is used. Rejects with the reason of the call's signal. */
+  /**
+   * Searches the texts in a worker thread. Other calls get their turns before the texts are gathered and before the
+   * findings are used. Rejects with the reason of the call's signal.
+   */
   async away(guards: readonly GuardPolicy[], visit: (guard: TextGuard) => unknown): Promise<LookedAt> {
     await nextTurn();
     const texts = textsOf(visit);
@@ -61,12 +65,12 @@ export class Looking {
     return ahead;
   }
 
-  /** Null: there is no answer. Rejects with the reason of the call's signal. */
+  /** Returns null when the search did not finish. Rejects with the reason of the call's signal. */
   search(texts: Texts | PackedTexts, guards: readonly GuardPolicy[]): Promise<Matches | null> {
     return this.#threads.search(texts, guards, this.#asker);
   }
 
-  /** The chunks of one stream under guards. */
+  /** Searches the chunks of one stream. */
   stream(guards: readonly GuardPolicy[], spoke: GuardFinding): StreamUnderGuards {
     const work = workOfGuards(guards);
     return work <= MOST_WORK_HERE
@@ -75,10 +79,15 @@ export class Looking {
   }
 }
 
-/** Instructions of detectors that one look makes ready here: some 2 ms, or one long pattern. */
+/**
+ * The most instructions of detectors that one search compiles in the serving thread: some 2 ms, or one long pattern.
+ */
 const MADE_READY = 1000;
 
-/** Whether all detectors are ready. Those that are not are made ready here, a few with each look, which itself goes to a thread until then. */
+/**
+ * Whether all detectors are compiled. Each search compiles a few of the others here, and runs in a worker thread until
+ * all are ready.
+ */
 function areReady(guards: readonly GuardPolicy[]): boolean {
   let made = 0;
   for (const { guard } of guards)
@@ -91,18 +100,21 @@ function areReady(guards: readonly GuardPolicy[]): boolean {
   return true;
 }
 
-/** Chunks as they may go out; a promise where that takes long. Both throw, or reject with, `policy_violation` where a guard blocks. */
+/**
+ * The methods return the chunks that may be sent, or a promise when that takes long. They throw `policy_violation`, or
+ * reject with it, when a guard blocks.
+ */
 export interface StreamUnderGuards {
   take(chunks: readonly ChatChunk[]): readonly ChatChunk[] | Promise<readonly ChatChunk[]>;
-  /** The rest, at the end. */
+  /** Returns the chunks that were held back until the end. */
   end(): readonly ChatChunk[] | Promise<readonly ChatChunk[]>;
-  /** It is read no further. */
+  /** The stream is not read further. */
   close(): void;
 }
 
-/** Steps for each character at the worst that guards of a stream may take here. */
+/** The most steps for each character, in the worst case, that the guards of a stream may take in the serving thread. */
 const MOST_WORK_HERE = 2000;
-/** Steps that the chunks of one read may take at once. */
+/** The most steps that the chunks of one read may take at once. */
 const STEPS_AT_ONCE = 400_000;
 
 function chunksHere(guards: readonly GuardPolicy[], spoke: GuardFinding, work: number): StreamUnderGuards {
@@ -149,7 +161,7 @@ function chunksAway(
       for (const policy of guards) passUnlooked(policy, spoke);
     }
     if (reply?.blocked != null) throw blockedError(new BlockedText(guards[reply.blocked]!));
-    // what a thread that ended held is gone: it comes back for nobody
+    // the chunks that an ended thread held are lost
     if (reply === null)
       throw new MalformedAnswer("The guards' worker thread ended, and the part of the stream that it held is lost.");
     return parseJson(reply.chunks) as unknown as readonly ChatChunk[];

@@ -10,7 +10,7 @@ import { nextTurn } from "../wire/turn.ts";
 
 const MASK = "****";
 const ENDING = 4;
-/** Of a shorter secret nothing is shown. */
+/** Nothing is shown of a shorter secret. */
 const MIN_SHOWN = 12;
 /** A shorter text is not a secret and may be any word. */
 const MIN_SECRET = 8;

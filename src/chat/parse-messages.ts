@@ -34,7 +34,8 @@ const FUNCTION_MESSAGE_NAME = /^[a-zA-Z0-9_]{1,64}$/;
 const MAX_NAME = 64;
 
 /**
- * `replays`: rounds of earlier answers that the client sends back are put in their place; otherwise they are left out.
+ * With `replays`, the rounds of earlier answers that the client sends back are inserted in their places; otherwise they
+ * are left out.
  */
 export function parseMessages(value: Json | undefined, legacyParams: boolean, replays: boolean): Conversation {
   if (!Array.isArray(value)) throw invalid("messages", "an array of at least one message", value);

@@ -8,7 +8,10 @@ import type { Resolved } from "./resolve.ts";
 import { strictUsage } from "./strict-fields.ts";
 import { type AnswerBytes, decodedAnswer, type DecodeQuestion } from "./written-answer.ts";
 
-/** In bytes of JSON, which can hold some ten thousand values. Work on such an answer takes milliseconds, and other calls have their turns between its steps. */
+/**
+ * In bytes of JSON, which can hold some ten thousand values. Work on such an answer takes milliseconds, and other calls
+ * have their turns between its steps.
+ */
 export const TURNS_BYTES = 65_536;
 
 export interface CheckedBytes extends AnswerBytes {

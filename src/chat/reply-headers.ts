@@ -1,8 +1,9 @@
-// The headers that stand on every answer of the gateway, errors too (promises 5.1, 9.5, 9.7; docs/clients.md, H1 to H8, H18).
+// The headers that every response of the gateway has, errors included (promises 5.1, 9.5, 9.7; docs/clients.md, H1 to
+// H8, H18).
 import { type GatewayError, errorBody } from "../core/errors.ts";
 import type { CallRecord } from "../core/record.ts";
 
-/** Headers that browsers may read on an answer. */
+/** Headers of a response that scripts in browsers may read. */
 const EXPOSED =
   "x-request-id, x-gateway-trace-id, x-gateway-model, x-gateway-attempts, x-gateway-attempt-list, x-gateway-provider-model, x-gateway-provider-request-id, x-gateway-cost-usd, x-gateway-dropped-params, x-gateway-warnings, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, retry-after, retry-after-ms, x-should-retry, server-timing";
 
@@ -10,7 +11,7 @@ export function baseHeaders(traceId: string, ownMs: number): Record<string, stri
   return { "x-request-id": traceId, "x-gateway-trace-id": traceId, "server-timing": `gw;dur=${ownMs.toFixed(3)}` };
 }
 
-/** Empty unless the configuration names the origin (promise 9.7). */
+/** Returns no headers unless the configuration names the origin (promise 9.7). */
 export function corsHeaders(origin: string | null, origins: readonly string[]): Readonly<Record<string, string>> {
   if (origin === null || origins.length === 0 || !(origins.includes("*") || origins.includes(origin))) return {};
   return {
@@ -20,7 +21,7 @@ export function corsHeaders(origin: string | null, origins: readonly string[]): 
   };
 }
 
-/** What the provider has told of itself, on answers and errors (promise 9.8). */
+/** Returns what the provider reported about itself, for answers and errors (promise 9.8). */
 export function providerHeaders({
   providerModel,
   providerRequestId,

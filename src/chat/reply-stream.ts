@@ -1,5 +1,6 @@
-// A provider's stream -> the event stream of the client. The head is held until the first content or an error (promise 7.4); after it a failure is
-// one error event (8.3). Reading follows the client: a client that does not read stops the reading from upstream (8.5).
+// Turns a provider's stream into the event stream of the client. The response head is held until the first content or
+// an error (promise 7.4); a failure after that is one error event (promise 8.3). The upstream is read only as fast as
+// the client reads (promise 8.5).
 import { estimatedUsage } from "../accounting/estimate.ts";
 import { promptTokens } from "./cost-estimate.ts";
 import { summedUsage } from "../accounting/summed-usage.ts";
@@ -31,21 +32,21 @@ const PARSERS = {
   ndjson: createNdjsonParser,
   "aws-event-stream": createAwsEventStreamParser,
 } as const;
-/** Text without content that is held back for its head at most. */
+/** The most text without content that is held back together with the head. */
 const MAX_HELD = 1024 * 1024;
 
-/** A stream up to its first content: nothing of it has been sent. */
+/** A stream that was read up to its first content, and of which nothing has been sent. */
 export interface BegunStream {
   readonly stream: AnswerStream;
   readonly grammar: StreamGrammar;
-  /** Null: the answer has one round. */
+  /** `null` when the answer has one round. */
   readonly part: RoundPart | null;
-  /** Text that came before and with the first content. */
+  /** The text that came before and with the first content. */
   readonly held: string;
   readonly usage: () => Usage;
 }
 
-/** `begin`: of an answer over several rounds, what one attempt at its next round adds. */
+/** `begin` returns what one attempt at the next round adds to a multi-round answer. */
 export function streaming(call: Call, begin: () => RoundPart | null = () => null): AttemptWork<BegunStream> {
   return {
     run: (attempt) => tryStream(attempt, call, begin()),
@@ -54,7 +55,7 @@ export function streaming(call: Call, begin: () => RoundPart | null = () => null
   };
 }
 
-/** One attempt at a stream, up to its first content or its end. Throws GatewayError. */
+/** Makes one attempt at a stream, up to its first content or its end. Throws GatewayError. */
 async function tryStream(attempt: OpenAttempt, call: Call, part: RoundPart | null): Promise<BegunStream> {
   const { fitted, resolved, route, outputGuards, requests, lifetime } = attempt;
   const includeUsage = fitted.request.params.stream_options?.include_usage === true;
@@ -93,7 +94,7 @@ async function tryStream(attempt: OpenAttempt, call: Call, part: RoundPart | nul
       if (text === null) break;
       held += text;
     }
-    // nothing has been sent: what failed behind the first content may still fail as a whole
+    // nothing has been sent, so that a failure after the first content can still fail the whole attempt
     const failure = stream.failure();
     // oxlint-disable-next-line typescript/only-throw-error
     if (failure !== undefined) throw failure;
@@ -108,7 +109,7 @@ async function tryStream(attempt: OpenAttempt, call: Call, part: RoundPart | nul
   }
 }
 
-/** What is called here is made as content is, and gives no text. */
+/** Reports to the attempt's lifetime when content arrives, even where the written chunks yield no text. */
 function listening(grammar: StreamGrammar, lifetime: AttemptLifetime): ChunkWriter {
   return {
     write(chunk) {
@@ -125,7 +126,10 @@ function listening(grammar: StreamGrammar, lifetime: AttemptLifetime): ChunkWrit
   };
 }
 
-/** The head is held for the winner at most `head_hold_s`; after that it goes first, and the winner comes when it comes. */
+/**
+ * Holds the head for the winning attempt for at most `head_hold_s`. After that the head is sent, and the stream follows
+ * once an attempt has won.
+ */
 export async function replyStream(winner: Promise<Answered<BegunStream>>, call: Call): Promise<Response> {
   return replySending(
     winner.then((answered) => sendingOf(answered, call)),
@@ -133,7 +137,7 @@ export async function replyStream(winner: Promise<Answered<BegunStream>>, call: 
   );
 }
 
-/** What is sent when it comes, with its head. */
+/** Sends the stream with its head as soon as it begins. */
 export async function replySending(begun: Promise<Sending>, call: Call): Promise<Response> {
   const session = new StreamSession(begun, call);
   const sending = await session.holdHead();
@@ -154,7 +158,7 @@ function streamOf(answer: Promise<OpenAnswer>, openStream: (open: OpenAnswer) =>
     stream = openStream(await answer);
     return stream.next();
   };
-  // until the answer is open, the call's signal ends it
+  // until the answer has begun, the call's signal ends it
   return { next: () => stream?.next() ?? first(), failure: () => stream?.failure(), cancel: () => stream?.cancel() };
 }
 
@@ -183,7 +187,7 @@ function fannedStream(
   return { ...merged, cancel };
 }
 
-/** One of several streams: what it fails with is a failure of its own request. */
+/** One of several streams, whose failures are recorded with its own upstream request. */
 function attributed(stream: AnswerStream, { request }: OpenAnswer, attempt: OpenAttempt, call: Call): AnswerStream {
   return {
     cancel: () => stream.cancel(),
@@ -201,7 +205,9 @@ function attributed(stream: AnswerStream, { request }: OpenAnswer, attempt: Open
   };
 }
 
-/** Streams the answer of a server that ignores `stream` and answers with JSON: a long one in several chunks. */
+/**
+ * Streams the answer of a server that ignores `stream` and answers with JSON. A long answer is sent in several chunks.
+ */
 function tellPlain(
   open: OpenAnswer,
   resolved: Resolved,
@@ -240,7 +246,7 @@ async function chunksOf(open: OpenAnswer, resolved: Resolved, call: Call): Promi
   const bytes = await call.clock.waiting(open.response.body.bytes(call.snapshot.limits.maxAnswerBytes));
   const isLong = bytes.length >= TURNS_BYTES;
   const answer = await readAnswer(bytes, open, resolved, call);
-  // a plain answer is whole by its transport, also where the server names no reason
+  // a non-streaming answer is complete when its transport ended well, even if the server names no finish reason
   const choices = answer.choices.map((choice) => ({
     ...choice,
     finish_reason: choice.finish_reason ?? ("stop" as const),
@@ -271,7 +277,7 @@ function sendingOf({ answer, attempt }: Answered<BegunStream>, call: Call): Send
   };
 }
 
-/** Notes in the record what a stream has said and used by now, and charges it. */
+/** Records what a stream has answered and used so far, and charges it. */
 export function noteStream(
   { answer: { grammar }, attempt }: Pick<Answered<BegunStream>, "answer" | "attempt">,
   call: Call,

@@ -1,4 +1,4 @@
-// A provider's whole answer -> the JSON answer of the client.
+// Turns a provider's non-streaming answer into the JSON answer of the client.
 import { estimatedUsage } from "../accounting/estimate.ts";
 import { promptTokens } from "./cost-estimate.ts";
 import { usd } from "../accounting/price.ts";
@@ -24,7 +24,7 @@ import type {
 import { parseBoundedJson } from "../wire/json.ts";
 import { nextTurn } from "../wire/turn.ts";
 
-/** A long answer is the bytes of its body. */
+/** A long answer consists of the bytes of its body. */
 export type Reply = WholeAnswer | (ReadAnswer & WrittenBody);
 
 const ATTEMPTING = { isEmpty: (answer: AnswerFigures): boolean => answer.isEmpty, discard: () => {} };
@@ -33,13 +33,13 @@ export function whole(call: Call): AttemptWork<Reply> {
   return { ...ATTEMPTING, run: (attempt) => tryWhole(attempt, call) };
 }
 
-/** Makes the answer of one of several rounds; which of its calls run here is decided by the caller. */
+/** Makes the answer of one of several rounds; the caller decides which of its tool calls the gateway runs. */
 export function wholeRound(call: Call): AttemptWork<RoundAnswer> {
   return { ...ATTEMPTING, run: (attempt) => tryRound(attempt, call) };
 }
 
 export interface RoundAnswer extends WholeAnswer {
-  /** The answer that it becomes a part of is written in several turns of the event loop. */
+  /** The multi-round answer that this one becomes a part of is written in several turns of the event loop. */
   readonly isLong: boolean;
 }
 
@@ -63,11 +63,11 @@ interface AnswersRead {
   readonly open: readonly OpenAnswer[];
   readonly answers: readonly AnswerBytes[];
   readonly isRound: boolean;
-  /** Other calls have their turns between the steps of the work on them. */
+  /** Other calls get their turns between the steps of the work on these answers. */
   readonly isLong: boolean;
-  /** Together they are so long that the thread of long bodies reads them and writes the body. */
+  /** Together the answers are so long that the thread of long bodies reads them and writes the body. */
   readonly isThere: boolean;
-  /** The values, where all of the answers were read here; `null` otherwise. */
+  /** The values of the answers when all of them were read in the serving thread; `null` otherwise. */
   readonly values: readonly ChatAnswer[] | null;
 }
 
@@ -109,7 +109,7 @@ async function madeHere(
   });
 }
 
-/** Has the thread of long bodies read the answers and write the body; the body of a round comes back as a value. */
+/** Makes the thread of long bodies read the answers and write the body; the body of a round comes back as a value. */
 async function madeThere(
   { open, answers, isRound }: AnswersRead,
   attempt: OpenAttempt,
@@ -144,7 +144,9 @@ async function madeThere(
   });
 }
 
-/** The calls of a round take the form of the old functions after those that run here have been taken out. */
+/**
+ * The tool calls of a round take the deprecated form of functions only after those that the gateway runs were removed.
+ */
 function frameOf(frame: AnswerFrame, isRound: boolean): AnswerFrame {
   return isRound ? { ...frame, legacyFunctions: false } : frame;
 }
@@ -160,11 +162,11 @@ function noteMade(
   for (const request of requests) request.answeredBy(told);
   const isUsed = parts.length > 1 || !usageEstimated || !isEmpty;
   meter.readFrom((index) => (isUsed ? parts[index]! : null));
-  // after the client has left, the answer is read only for its usage
+  // after the client has disconnected, the answer is read only for its usage
   call.signal.throwIfAborted();
 }
 
-/** Records the usage of an answer that a guard blocks: it was generated all the same. Throws `policy_violation`. */
+/** Records the usage of an answer even if a guard blocks it, because it was generated. Throws `policy_violation`. */
 async function guarded<T>(answer: AnswerFigures, call: Call, look: () => T | Promise<T>): Promise<T> {
   try {
     return await look();
@@ -174,7 +176,10 @@ async function guarded<T>(answer: AnswerFigures, call: Call, look: () => T | Pro
   }
 }
 
-/** The first failure ends the other requests; the usage of the answers that were read before it is known. */
+/**
+ * Checks all answers. The first failure ends the other requests; the usage of the answers that were read before it is
+ * known.
+ */
 async function allChecked(
   answers: readonly OpenAnswer[],
   attempt: OpenAttempt,
@@ -215,7 +220,7 @@ async function closing<T>(
     return await work();
   } catch (thrown) {
     response.body.cancel();
-    // after the client has left, that is why the attempt ended, whatever became of its answer
+    // after the client has disconnected, that is the reason for the end of the attempt, whatever became of its answer
     throw closeRequest(request, call.signal.aborted ? call.signal.reason : thrown, attempt, call);
   }
 }
@@ -229,7 +234,7 @@ export function replyWhole(answered: Answered<Reply>, call: Call): Response {
   return sendBody(answer.bytes, attempt, call, settled);
 }
 
-/** Notes in the record what an answer says and used, and charges it. */
+/** Records what an answer says and used, and charges it. */
 export function noteWhole({ answer, attempt }: Answered<AnswerFigures>, call: Call): void {
   call.won(attempt);
   call.recorder.finished(answer);
@@ -246,7 +251,7 @@ export async function sendLong(answer: JsonObject, attempt: OpenAttempt, call: C
   return sendBody(bytes, attempt, call);
 }
 
-/** `attempt`: what the head of the answer names. */
+/** The head of the response names the target of `attempt`. */
 export function sendWhole(answer: JsonObject, attempt: OpenAttempt, call: Call, settle?: () => void): Response {
   call.content?.answered(answer);
   return sendBody(JSON.stringify(answer), attempt, call, settle);
@@ -262,7 +267,7 @@ function sendBody(
   if (record.usageSource === "estimated") recorder.warned("usage_estimated");
   recorder.firstContent();
   recorder.succeeded();
-  // the head says what is left once this call is settled
+  // the head reports what remains of the limits after this call is settled
   settle();
   call.lifetime.settleLimits();
   const headers = answerHeaders(call, attempt.fitted, attempt.resolved.target, "application/json");

@@ -1,5 +1,5 @@
-// What the client sees of a provider's failure (promise 7.8): the class decides the code, the provider's message is
-// kept, and keys and hosts never leave the gateway.
+// What the client sees of a provider's failure (promise 7.8): the class of the failure decides the code, the provider's
+// message is kept, and keys and hosts are removed.
 import { type ErrorCode, GatewayError } from "../core/errors.ts";
 import { withoutSecrets } from "../core/redaction.ts";
 import { secretsOf, type Target } from "../core/target.ts";

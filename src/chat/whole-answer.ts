@@ -1,5 +1,5 @@
-// A decoder's loose answer -> the body that the client gets: every field that the schema demands, nothing that clients stumble over
-// (promises 2.5 and 8.6 to 8.9; docs/clients.md, N1 to N5).
+// Turns the lenient answer of a decoder into the body that the client receives: it has every field that the schema
+// requires, and nothing that clients cannot handle (promises 2.5 and 8.6 to 8.9; docs/clients.md, N1 to N5).
 import { newTally, tally, type TokenTally } from "../accounting/estimate.ts";
 import {
   type AnswerChoice,
@@ -14,20 +14,20 @@ import { MalformedAnswer } from "../providers/provider.ts";
 import { asFunctionCall } from "./legacy-functions.ts";
 import { isVendorField, strictAnnotations, strictFinishReason, strictLogprobs, strictUsage } from "./strict-fields.ts";
 
-/** What an answer says about the call that it belongs to, the same on a plain answer and on every chunk. */
+/** What an answer states about its call; it is the same in a non-streaming answer and in every chunk. */
 export interface AnswerFrame {
   readonly traceId: string;
-  /** `<provider>:<model_name>` that answered. */
+  /** `<provider>:<model_name>` of the target that answered. */
   readonly model: string;
   readonly route: string;
   readonly nowSeconds: number;
   readonly sameShape: boolean;
   readonly legacyFunctions: boolean;
-  /** Number of choices that were asked for. */
+  /** The number of choices that were requested. */
   readonly choices: number;
 }
 
-/** What the record and the engine have to know of an answer. */
+/** What the record and the engine need to know of an answer. */
 export interface AnswerFigures {
   readonly finishReasons: readonly FinishReason[];
   readonly nativeFinishReasons: readonly string[];
@@ -41,13 +41,13 @@ export interface WholeAnswer extends AnswerFigures {
   readonly body: JsonObject;
 }
 
-/** Throws MalformedAnswer when there is no choice. `estimate` is asked only when the provider gave no figures. */
+/** Throws MalformedAnswer when there is no choice. `estimate` is called only when the provider reported no usage. */
 export function wholeAnswer(
   answer: ChatAnswer,
   frame: AnswerFrame,
   estimate: (generated: TokenTally) => Usage,
 ): WholeAnswer {
-  // a decoder hands on what the provider sent
+  // a decoder passes on what the provider sent
   const given: unknown = answer.choices;
   if (!Array.isArray(given) || given.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
   const choices = answer.choices.map((choice, position) => wholeChoice(choice, position, frame));
@@ -79,7 +79,10 @@ export function wholeAnswer(
   };
 }
 
-/** What is left of an answer that says nothing: it came to its end of itself, and by the provider's figures no token was made. */
+/**
+ * Whether an answer without content is empty (promise 7.1): it ended normally, and the provider reported no generated
+ * tokens.
+ */
 export function isNothing(finishReasons: readonly (FinishReason | null)[], reported: Usage | null): boolean {
   return finishReasons.every((reason) => reason === "stop") && (reported === null || reported.completion_tokens === 0);
 }
@@ -93,14 +96,14 @@ function saysNothing({ message }: WholeChoice): boolean {
   return true;
 }
 
-/** Every event of a stream begins with it: what is longer than any id is none. */
+/** A longer text is not used as an id, because every event of a stream begins with it. */
 const MAX_ID = 256;
 
 export function answerId(id: Json | undefined, traceId: string): string {
   return typeof id === "string" && id !== "" && id.length <= MAX_ID ? id : `chatcmpl-${traceId}`;
 }
 
-/** Unix seconds; some vendors send milliseconds, fractions or nothing. */
+/** Returns Unix seconds; some vendors send milliseconds, fractions or nothing. */
 export function answerTime(created: Json | undefined, nowSeconds: number): number {
   if (typeof created !== "number" || !(created > 0)) return nowSeconds;
   return Math.floor(created > 1e11 ? created / 1000 : created);
@@ -149,7 +152,7 @@ function wholeChoice(choice: AnswerChoice, position: number, frame: AnswerFrame)
     if (frame.legacyFunctions) message["function_call"] = asFunctionCall(calls)!;
     else message["tool_calls"] = calls;
   }
-  // a plain answer whose transport ended as it should is complete, also where the server names no reason
+  // an answer whose transport ended as it should is complete, even if the server names no finish reason
   const finishReason = strictFinishReason(
     isFinishReason(choice.finish_reason) ? choice.finish_reason : "stop",
     calls.length > 0,
@@ -171,7 +174,8 @@ function wholeCalls(value: Json | undefined, frame: AnswerFrame, position: numbe
   if (!Array.isArray(value)) return [];
   const ids = new Set<string>();
   return (value as readonly Json[]).filter(isObject).map((call, index) => {
-    // the provider's own, which it gets back as it wrote it: what another one demands of ids is seen to when a request goes there
+    // the ids stay as the provider wrote them; what another provider requires of ids is handled when a request is sent
+    // there
     const made =
       typeof call["id"] === "string" && call["id"] !== ""
         ? call["id"]

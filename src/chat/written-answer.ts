@@ -22,7 +22,7 @@ export interface AnswerBytes {
   readonly decode: DecodeContext;
 }
 
-/** What reading the answers of one target takes. */
+/** What is needed to read the answers of one target. */
 export interface AnswerReading {
   /** The id of the provider's implementation. */
   readonly family: string;
@@ -34,19 +34,19 @@ export type DecodeQuestion = AnswerReading & AnswerBytes;
 
 /** An answer that can be read. */
 export interface CheckedAnswer {
-  /** The bytes that were asked about. */
+  /** The bytes that were checked. */
   readonly bytes: Uint8Array;
   /** The provider's figures; `null` when it reported none. */
   readonly usage: Usage | null;
 }
 
 export interface AnswerQuestion extends AnswerReading {
-  /** Several where each choice is an upstream request of its own. */
+  /** There are several where each choice is an upstream request of its own. */
   readonly answers: readonly AnswerBytes[];
   readonly frame: AnswerFrame;
   /** The tokens of the conversation, for an answer without figures. */
   readonly promptTokens: number;
-  /** The serving thread goes on with the body itself. */
+  /** The serving thread continues with the body as a value. */
   readonly asValue: boolean;
   /** The number of the answer's characters that the project still keeps; `null` when nothing is kept. */
   readonly keeps: number | null;
@@ -106,7 +106,7 @@ const MAX_MODEL = 1024;
 /** Throws StreamError or MalformedAnswer. */
 export function decodedAnswer({ bytes, decode, credential }: DecodeQuestion, provider: Provider): ChatAnswer {
   const answer = provider.decodeResponse(answerWithoutKeys(utf8Of(bytes), credential), decode);
-  // beside others it would be missing in silence
+  // among other answers, its absence would go unnoticed
   if (answer.choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
   return answer;
 }
