@@ -1,5 +1,6 @@
-// One answer over several rounds of tools, as its client sees it, plain or as a stream: each round adds to the same texts, and what it numbers goes on where the
-// rounds before it ended. What a round said by itself is kept beside that, as the turn that goes back to the model.
+// Joins the rounds of one answer as its client sees them, streamed or not: each round adds to the same texts, and
+// numbering continues where the previous round ended. Each round is also kept by itself, as the assistant message that
+// goes back to the model.
 import type { FinishReason, Message, ReasoningDetail, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -12,69 +13,69 @@ export function isThreadText(name: string): name is TextName {
   return (TEXTS as readonly string[]).includes(name);
 }
 
-/** A call of the round, in the making. */
+/** A tool call of the round, while its pieces arrive. */
 export interface MadeCall {
   readonly id: string;
   readonly name: string;
   arguments: string;
   extra: Json | undefined;
-  /** It goes to the client. */
+  /** Calls that are not shown to the client run in the gateway. */
   readonly isShown: boolean;
-  /** Of a form that only some vendors have: as it came. Null: a call of a function. */
+  /** The unchanged call if it has a form that only some vendors have; null for a function call. */
   readonly whole: ToolCall | null;
 }
 
-/** What the rounds that are over have said. */
+/** What the completed rounds have added to the answer. */
 interface Said {
   readonly lengths: Readonly<Record<TextName, number>>;
-  /** The first number that no block of reasoning has. */
+  /** The first index that no reasoning block of the answer has yet. */
   readonly nextDetail: number;
   readonly callIds: ReadonlySet<string>;
 }
 
 export class AnswerThread {
-  /** What every event begins with; empty before the first round has begun. */
+  /** The members that every event begins with; empty before the first round has begun. */
   head = "";
   readonly #isShown: (name: string) => boolean;
   #said: Said = { lengths: { content: 0, reasoning_content: 0, refusal: 0 }, nextDetail: 0, callIds: new Set() };
   #rounds = 0;
 
-  /** `isShown`: whether calls of this function go to the client. */
+  /** `isShown` says whether calls of a function go to the client. */
   constructor(isShown: (name: string) => boolean) {
     this.#isShown = isShown;
   }
 
-  /** For one attempt at the next round. */
+  /** Begins one attempt at the next round. */
   begin(): RoundPart {
     return new RoundPart(this.#said, this.#isShown, this.#rounds + 1, this.head);
   }
 
-  /** Of all parts that were begun for it, the one that the answer goes on from. */
+  /** Continues the answer after the attempt that succeeded. */
   ended(part: RoundPart): void {
     this.#said = part.said;
     this.#rounds += 1;
   }
 }
 
-/** As many as a stream may have. */
+/** A stream may have as many tool calls as this. */
 const MAX_CALLS = 1024;
-/** Characters of a round that are kept for its turn: a provider that speaks without end fills no memory here. */
+/** The characters of a round that are kept, so that an endless answer of a provider cannot fill the memory. */
 const MAX_TURN = 16 * 1024 * 1024;
 
-/** What one round adds, piece by piece. */
+/** Collects what one round adds, piece by piece. */
 export class RoundPart {
   readonly head: string;
-  /** From 1. */
+  /** The first round has number 1. */
   readonly round: number;
   readonly calls: MadeCall[] = [];
-  /** Ids that calls of this answer have. */
+  /** The ids of all tool calls of this answer. */
   readonly callIds: Set<string>;
-  /** Of this round, before they were told from those of others. */
+  /** The ids of this round before they were made unique among all rounds. */
   readonly #ownIds = new Set<string>();
   readonly #before: Said;
   readonly #isShown: (name: string) => boolean;
   readonly #texts: Record<TextName, string> = { content: "", reasoning_content: "", refusal: "" };
-  /** Of its texts, also where they are not kept. */
+  /** The lengths of the round's texts, including the parts that are not kept. */
   readonly #lengths: Record<TextName, number> = { content: 0, reasoning_content: 0, refusal: 0 };
   #kept = 0;
   readonly #details: ReasoningDetail[] = [];
@@ -90,7 +91,7 @@ export class RoundPart {
     this.#nextDetail = before.nextDetail;
   }
 
-  /** Rounds before it have begun the answer. */
+  /** True from the second round on. */
   get continues(): boolean {
     return this.round > 1;
   }
@@ -98,7 +99,7 @@ export class RoundPart {
     return this.calls.some(({ isShown }) => !isShown);
   }
 
-  /** The piece as it is shown. */
+  /** Returns the piece as the client sees it. */
   text(name: TextName, piece: string): string {
     const begins = this.#lengths[name] === 0 && this.#before.lengths[name] > 0 && piece !== "";
     this.#lengths[name] += piece.length;
@@ -106,7 +107,7 @@ export class RoundPart {
     return begins ? BETWEEN_ROUNDS + piece : piece;
   }
 
-  /** Blocks of reasoning as they are shown: clients join those with the same number. */
+  /** Returns reasoning blocks as the client sees them. Clients join blocks with the same index. */
   details(details: readonly ReasoningDetail[]): readonly ReasoningDetail[] {
     const first = this.#before.nextDetail;
     return details.map((detail) => {
@@ -122,7 +123,7 @@ export class RoundPart {
     return this.#kept <= MAX_TURN;
   }
 
-  /** Pieces of one block are one block of the turn. */
+  /** Joins the pieces of one block, so that the turn has it as one. */
   #keep(detail: ReasoningDetail): void {
     if (!this.#keeps(JSON.stringify(detail).length)) return;
     const last = this.#details.at(-1);
@@ -144,7 +145,7 @@ export class RoundPart {
     this.#details[this.#details.length - 1] = joined as unknown as ReasoningDetail;
   }
 
-  /** What vendors packed for themselves into the message, by vendor; lists come in pieces. */
+  /** Keeps the members that vendors add to the message for their own use. Lists arrive in pieces. */
   extraContent(extra: Json | undefined): void {
     if (!isObject(extra) || !this.#keeps(JSON.stringify(extra).length)) return;
     for (const [vendor, packed] of Object.entries(extra))
@@ -152,7 +153,7 @@ export class RoundPart {
         isObject(packed) && isObject(this.#extra[vendor]) ? joinedMembers(this.#extra[vendor], packed) : packed;
   }
 
-  /** Citations count the characters of the whole text. */
+  /** Shifts citations, whose positions count the characters of the whole text. */
   annotations(annotations: readonly Json[]): readonly Json[] {
     const before = this.#before.lengths.content;
     if (before === 0) return annotations;
@@ -171,7 +172,10 @@ export class RoundPart {
     });
   }
 
-  /** An id that no other call of the answer has; `index`: its place in the round. As a plain answer has it, where a model gives one twice in a round. */
+  /**
+   * Returns an id that no other call of the answer has. `index` is the call's place in the round; it is appended if a
+   * model uses an id twice in one round, as in non-streaming answers.
+   */
   callId(wanted: string, index: number): string {
     const id = this.#ownIds.has(wanted) ? `${wanted}_${index}` : wanted;
     this.#ownIds.add(id);
@@ -181,17 +185,17 @@ export class RoundPart {
     return made;
   }
 
-  /** A call of this function runs here. */
+  /** Tells whether calls of this function run in the gateway. */
   hides(name: string): boolean {
     return !this.#isShown(name);
   }
 
-  /** `id` is one that `callId` gave. Throws `upstream_invalid_response` where there are too many. */
+  /** `id` must come from `callId`. Throws `upstream_invalid_response` for too many calls. */
   addCall(id: string, name: string, text: string, extra: Json | undefined): MadeCall {
     return this.#add({ id, name, arguments: text, extra, isShown: this.#isShown(name), whole: null });
   }
 
-  /** A call of a vendor's own form, which is the client's. */
+  /** Adds a call of a form that only some vendors have. Such calls always go to the client. */
   addWhole(call: ToolCall): MadeCall {
     return this.#add({ id: call.id, name: "", arguments: "", extra: undefined, isShown: true, whole: call });
   }
@@ -206,7 +210,7 @@ export class RoundPart {
     return call;
   }
 
-  /** Throws MalformedAnswer where a round calls without end. */
+  /** Throws MalformedAnswer when the round is too long. */
   addArguments(call: MadeCall, text: string): void {
     if (!this.#keeps(text.length))
       throw new MalformedAnswer(
@@ -215,7 +219,10 @@ export class RoundPart {
     call.arguments += text;
   }
 
-  /** The round by itself, as it goes back to the model. Throws `upstream_invalid_response` where it would have to and is too long for it. */
+  /**
+   * Returns the round as the assistant message that goes back to the model. Throws `upstream_invalid_response` if the
+   * message is needed and too long.
+   */
   turn(finish: FinishReason | null): Message {
     if (this.#kept > MAX_TURN && this.hasHidden)
       throw new GatewayError(
@@ -223,7 +230,7 @@ export class RoundPart {
         "The provider's answer has too much text beside its tool calls to be sent back in the next round.",
       );
     const { content, reasoning_content: reasoning, refusal } = this.#texts;
-    // what was cut off before its arguments has none
+    // a call that was cut off before its arguments has none
     const calls = this.calls.map(
       ({ id, name, arguments: text, extra, whole }): ToolCall =>
         whole ?? {

@@ -1,5 +1,6 @@
-// The tool server that an entry of `tools` means (promise 10.1): a registered one of the project, with headers of the request's own where it has some, or one at an
-// address of the request's own, whose connection nobody else shares.
+// Finds the tool server that an entry of `tools` names (promise 10.1): a registered server of the project, perhaps with
+// additional headers of the request, or a server at an address that the request gives. Connections to the latter are
+// shared only by calls with the same token, address and headers.
 import { createHash } from "node:crypto";
 import type { AskedToolServer } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -7,7 +8,7 @@ import { type Principal, roleAtLeast } from "../../core/identity.ts";
 import type { ToolServer, ToolServerSet } from "../../core/tool.ts";
 import { DEFAULT_MAX_CONCURRENT, DEFAULT_MAX_RESULT_BYTES, DEFAULT_TIMEOUT_MS } from "../../mcp/compile-servers.ts";
 
-/** Throws `tool_server_not_found`, `insufficient_role`, `header_not_allowed`, `invalid_request` with the path. */
+/** Throws `tool_server_not_found`, `insufficient_role`, `header_not_allowed` or `invalid_request` with the path. */
 export function toolServerFor(asked: AskedToolServer, principal: Principal, servers: ToolServerSet): ToolServer {
   return asked.url === null ? registeredServer(asked, principal, servers) : ownServer(asked, asked.url, principal);
 }
@@ -34,7 +35,7 @@ function registeredServer(
   return Object.keys(headers).length === 0 ? server : withHeaders(server, headers, path, principal);
 }
 
-/** What the operator sends along is not the caller's to change. */
+/** Adds headers of the request. The caller cannot replace headers that the operator has configured. */
 function withHeaders(
   server: ToolServer,
   headers: AskedToolServer["headers"],

@@ -1,4 +1,5 @@
-// Tools of tool servers as functions that a model is offered (promise 10.2): their names, and schemas that every provider takes.
+// Offers the tools of tool servers to a model as functions (promise 10.2), with valid names and with schemas that every
+// provider accepts.
 import { createHash } from "node:crypto";
 import type { ChatParams, ChatRequest, FunctionTool, OfferedTools } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -12,14 +13,14 @@ const MAX_DESCRIPTION = 16_384;
 const MAX_SCHEMA_CHARACTERS = 131_072;
 const MAX_DEPTH = 64;
 
-/** The key of a tool in `OfferedTools.names`: a label holds no space. */
+/** Returns the key of a tool in `OfferedTools.names`. It is unambiguous, because a label contains no space. */
 export function toolPlace(label: string, tool: string): string {
   return `${label} ${tool}`;
 }
 
 /**
- * `<server_label>__<tool>`; where that is no function's name, or the name of two, it is shortened and ends in a hash of both parts. Names do not depend on the
- * order of the tools.
+ * Names each tool `<server_label>__<tool>`. A name that is not valid or not unique is shortened and ends in a hash of
+ * both parts. Names do not depend on the order of the tools.
  */
 export function offeredNames(
   tools: readonly { readonly label: string; readonly tool: string }[],
@@ -51,7 +52,10 @@ export function offeredNames(
 
 const fitted = new WeakMap<ToolDefinition, Omit<FunctionTool["function"], "name"> | null>();
 
-/** What a model is told of a tool; null: its schema is none of an object, too long or too deep. */
+/**
+ * Returns the function that describes a tool to a model, or null if the tool's schema is not that of an object, too
+ * long or nested too deeply.
+ */
 export function offeredFunction(tool: ToolDefinition, name: string): FunctionTool | null {
   let known = fitted.get(tool);
   if (known === undefined) {
@@ -72,7 +76,7 @@ function describedTool({
   return { ...(words !== "" && { description: words.slice(0, MAX_DESCRIPTION) }), parameters };
 }
 
-/** Providers want an object with properties, and refuse some words that say nothing of it. */
+/** Providers require a schema of an object with properties, and some refuse `$schema`. */
 function fittedSchema(schema: JsonObject): JsonObject | null {
   const { $schema: _dialect, type = "object", properties = {}, ...rest } = schema;
   if (type !== "object" || !isObject(properties) || isDeeper(schema, MAX_DEPTH)) return null;
@@ -85,7 +89,7 @@ function isDeeper(value: Json | undefined, levels: number): boolean {
   return levels === 0 || Object.values(value).some((member) => isDeeper(member as Json, levels - 1));
 }
 
-/** The request with the functions beside its own, and a choice among them all. Throws `invalid_request`. */
+/** Returns the request with the offered functions added to its own tools. Throws `invalid_request`. */
 export function withOfferedTools(request: ChatRequest, offered: OfferedTools): ChatRequest {
   const own = request.params.tools ?? [];
   const names = new Set<unknown>(offered.functions.map(({ function: { name } }) => name));
@@ -109,7 +113,7 @@ export function withOfferedTools(request: ChatRequest, offered: OfferedTools): C
   };
 }
 
-/** Where the client wrote its function number `own`: tool servers stand between its functions. */
+/** Returns the path of the client's function with index `own`. Entries for tool servers may stand before it. */
 function placeOfFunction({ source: { members }, options }: ChatRequest, own: number): string {
   if (members.has("functions")) return `functions[${own}].name`;
   const servers = new Set(options.toolServers.map(({ path }) => path));
@@ -118,10 +122,10 @@ function placeOfFunction({ source: { members }, options }: ChatRequest, own: num
     if (!servers.has(`tools[${index}]`) && left-- === 0) return `tools[${index}].function.name`;
 }
 
-/** What is forced counts in the first round alone, else the model could never answer. */
+/** A forced choice applies to the first round only, because otherwise the model could never answer. */
 export function withChoice(params: ChatParams, { choice, names }: OfferedTools): ChatParams {
   const { tool_choice: asked, ...others } = params;
-  // some providers refuse a choice among no tools
+  // some providers refuse a tool choice without tools
   if (choice === "none") return params.tools === undefined ? others : { ...params, tool_choice: "none" };
   if (asked === undefined || asked === "none" || asked === "auto") return params;
   if (choice === "asked")
@@ -133,7 +137,7 @@ export function withChoice(params: ChatParams, { choice, names }: OfferedTools):
   return others;
 }
 
-/** Both are texts: the parser has seen to it. */
+/** The parser has checked that both members are strings. */
 function namedChoice({ server_label: label, name }: JsonObject, names: OfferedTools["names"]): string {
   const offered = names.get(toolPlace(label as string, name as string));
   if (offered === undefined)

@@ -1,4 +1,5 @@
-// Makes the tool session of a call (promises 10.1 to 10.3): finds the servers, lists their tools, offers them as functions, and reads what the client brought back.
+// Opens the tool session of a call (promises 10.1 to 10.3): finds the tool servers, lists their tools, offers them as
+// functions, and collects the calls that the client has approved.
 import type { AskedToolServer, ChatRequest, FunctionTool, Message, ToolCall } from "../../core/chat.ts";
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
@@ -14,7 +15,10 @@ const DEFAULT_ROUNDS = 10;
 const MAX_TOOLS = 1000;
 const MAX_APPROVED = 128;
 
-/** Null: the request names no tool server. Throws `tool_server_not_found`, `insufficient_role`, `tool_server_failed`, `invalid_request` and kin with the path, or the signal's reason. */
+/**
+ * Returns null if the request names no tool server. Throws `tool_server_not_found`, `insufficient_role`,
+ * `tool_server_failed`, `invalid_request` or a similar error with the path, or the signal's reason.
+ */
 export function openToolSession(
   sent: ChatRequest,
   principal: Principal,
@@ -35,7 +39,7 @@ async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): 
   if (tools.size === 0) demandSomeAnswer(listings);
   const names = new Map([...tools].map(([name, { server, tool }]) => [toolPlace(server.label, tool.name), name]));
   const maxRounds = sent.options.maxToolRounds ?? DEFAULT_ROUNDS;
-  // the only round is the last as well
+  // with a maximum of one round, the first round is also the last, in which tools cannot be called
   const asked = withOfferedTools(sent, { asked: sent, functions, names, choice: maxRounds === 1 ? "none" : "asked" });
   const request = warnings.length === 0 ? asked : { ...asked, warnings: [...asked.warnings, ...warnings] };
   const own = new Set(
@@ -85,12 +89,12 @@ async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): 
 interface Listing {
   readonly asked: AskedToolServer;
   readonly server: ToolServer;
-  /** Without those that the request does not allow. */
+  /** The tools that the request allows. */
   readonly tools: readonly ToolDefinition[];
   readonly failure: GatewayError | null;
 }
 
-/** A server that is down is told, and the others are used (promise 10.4). */
+/** A failing server is reported, and the other servers are used (promise 10.4). */
 async function listed(asked: AskedToolServer, server: ToolServer, { context, signal }: ToolCaller): Promise<Listing> {
   try {
     const all = await context.toolServers.list(server, signal);
@@ -109,14 +113,16 @@ async function listed(asked: AskedToolServer, server: ToolServer, { context, sig
   }
 }
 
-/** Throws `tool_server_failed` where one failed. Servers without tools, and lists that allow none, are the caller's wish. */
+/**
+ * Throws `tool_server_failed` if a server failed. It is no error if a server has no tools or the request allows none.
+ */
 function demandSomeAnswer(listings: readonly Listing[]): void {
   const failed = listings.filter(({ failure }) => failure !== null);
   const [first] = failed;
   if (first === undefined) return;
   const labels = failed.map(({ server }) => server.label).join(", ");
   const { code, detail, message } = first.failure!;
-  // the gateway itself wrote this one, for the operator to act on, and it names no host
+  // the gateway wrote this message for the operator, and it names no host
   const reason = code === "address_not_allowed" ? ` ${message}` : "";
   throw new GatewayError(
     "tool_server_failed",
@@ -130,7 +136,7 @@ function demandSomeAnswer(listings: readonly Listing[]): void {
 }
 
 interface Offer {
-  /** By the name of the function. */
+  /** The offered tools by the name of their function. */
   readonly tools: ReadonlyMap<string, OfferedTool>;
   readonly functions: readonly FunctionTool[];
   readonly warnings: readonly string[];
@@ -173,14 +179,17 @@ function needsApproval(approval: ToolApproval | null, server: ToolServer, tool: 
   return approval.neverFor === null ? server.approval === "always" : !isIn(approval.neverFor);
 }
 
-/** A function that nobody has, under the name of one of the servers, is told to the model: no client could run it. */
+/**
+ * If the model calls an unknown function whose name begins like a tool of one of the servers, the model gets an error
+ * as the result, because no client could run that function.
+ */
 function ownerOfCall(
   toolCall: ToolCall,
   tools: Offer["tools"],
   own: ReadonlySet<string>,
   sent: ChatRequest,
 ): ToolCallOwner {
-  // a form that only some vendors have
+  // only function calls can run here; other forms are specific to a vendor
   if (!isObject(toolCall.function)) return "client";
   const { name } = toolCall.function;
   const offered = tools.get(name);
@@ -192,7 +201,7 @@ function labelBefore({ function: { name } }: ToolCall, { options }: ChatRequest)
   return options.toolServers.find(({ label }) => name.startsWith(`${label}__`))?.label;
 }
 
-/** Throws `invalid_request` for a call that nobody answered or approved: no provider takes a conversation with one. */
+/** Throws `invalid_request` for a call that has neither a result nor an approval, because no provider accepts that. */
 function approvedCalls(messages: readonly Message[], ownerOf: (call: ToolCall) => ToolCallOwner): readonly ToolCall[] {
   const approved: ToolCall[] = [];
   for (const { call, path } of unansweredCalls(messages)) {

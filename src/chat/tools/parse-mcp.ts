@@ -1,5 +1,5 @@
-// Entries of `tools` that are tool servers (promise 10.1): which server, which of its tools, and which of them wait for the client's approval. The form is
-// that of https://platform.openai.com/docs/guides/tools-connectors-mcp
+// Parses the entries of `tools` that are tool servers (promise 10.1): the server, its allowed tools, and which of them
+// need the client's approval. The format is that of https://platform.openai.com/docs/guides/tools-connectors-mcp
 import type { AskedToolServer } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -12,7 +12,7 @@ const MAX_NAMES = 1000;
 const MAX_NAME = 256;
 const MAX_URL = 2000;
 const LABEL = /^[A-Za-z0-9_-]{1,64}$/;
-/** RFC 6750 2.1: b64token, and a little more, for nobody keeps to it. */
+/** RFC 6750, section 2.1, allows only a b64token. This accepts more, because many issuers do not comply. */
 const AUTHORIZATION = /^[\x21-\x7e]{1,8192}$/;
 const MEMBERS = [
   "type",
@@ -97,7 +97,7 @@ function parseHeaders(headers: Json, path: string): Readonly<Record<string, stri
   return checked;
 }
 
-/** A credential goes to the address that stands beside it, and to no other (promise 2.9). */
+/** A credential is sent only to the address that the same entry gives (promise 2.9). */
 function parseAuthorization(token: Json, url: string | null, path: string): Readonly<Record<string, string>> {
   if (token === null) return NO_HEADERS;
   if (typeof token !== "string" || !AUTHORIZATION.test(token))

@@ -1,23 +1,27 @@
-// A conversation whose answers come back with `x_gateway_mcp.replay`, put in the order in which it was said, and checked (promise 10.3; tool-replay.ts says what the
-// field holds). Images of results go behind all results of their turn, those that the client gives included.
+// Restores the rounds of earlier answers, which clients send back in `x_gateway_mcp.replay`, to their places in the
+// conversation, and checks them (promise 10.3; tool-replay.ts describes the field). Images of tool results follow all
+// results of their turn, including the results that the client provides.
 import type { ImagePart, Message, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json } from "../../core/json.ts";
 import { invalid } from "../../core/params.ts";
 import { replayedTurns } from "./tool-replay.ts";
 
-/** Of one turn: what is compared with each other stays short, whatever is sent. */
+/** Bounds the calls of one turn, because they are compared with each other. */
 const MAX_CALLS = 1000;
 
 export const ROUNDS_FIELD = "x_gateway_mcp";
 
 export interface Replayed {
   readonly messages: readonly Message[];
-  /** Places of messages with images that came of tools. */
+  /** The indexes of messages with images from tool results. */
   readonly toolImages: ReadonlySet<number>;
 }
 
-/** Takes the field from every message and, where `replays`, puts in place what it holds. `check` is what is asked of any message. Throws `invalid_request` with the path. */
+/**
+ * Removes the field from every message and, if `replays`, inserts the messages that it holds. `check` is the check that
+ * every message of a request must pass. Throws `invalid_request` with the path.
+ */
 export function withReplays(
   messages: readonly Message[],
   replays: boolean,
@@ -92,7 +96,9 @@ function checkForm({ role, tool_calls: calls, content, tool_call_id: id }: Messa
     );
 }
 
-/** Images come as bytes: an address in a replay would be fetched without anybody's having asked for it. */
+/**
+ * Images must be data URIs, because the provider or the gateway would fetch an address without the client's request.
+ */
 function isOfImages(content: Message["content"]): boolean {
   if (!Array.isArray(content)) return false;
   return content.every(
@@ -105,7 +111,7 @@ function isOfImages(content: Message["content"]): boolean {
   );
 }
 
-/** The conversation in the making: which calls wait for results, and the images that go behind them. */
+/** Builds the conversation. It tracks which calls wait for results, and which images follow those results. */
 class Conversation {
   readonly #messages: Message[] = [];
   readonly #toolImages = new Set<number>();
@@ -124,7 +130,7 @@ class Conversation {
   addWith(replay: readonly Message[], own: Message, path: string): void {
     const ownCalls = own.tool_calls ?? [];
     const answered = new Set(replay.flatMap(({ tool_call_id: id }) => id ?? []));
-    // in every other turn a call without a result is an error
+    // only the last turn may have calls whose results the client provides
     const last = replay.findLastIndex(({ role }) => role === "assistant");
     const renamed = replay.map((message, index) =>
       index === last ? withOwnIds(message, answered, ownCalls) : message,
@@ -148,7 +154,7 @@ class Conversation {
     });
     const turns = replayedTurns(own, renamed);
     if (turns.length === replay.length) {
-      // the message is the last turn: its own calls are those without a result there
+      // the message repeats the last turn, so its calls are those that have no result in the replay
       if (this.#waiting.size !== ownCalls.length || ownCalls.some(({ id }) => !this.#waiting.has(id)))
         throw new GatewayError(
           "invalid_request",
@@ -188,7 +194,10 @@ class Conversation {
   }
 }
 
-/** A call in the deprecated form comes back without its id, and got another one here: it is the one that has its name and arguments, and no result yet. */
+/**
+ * A call in the deprecated form comes back without its id, and the parser has given it a new one. It is matched with
+ * the call that has the same name and arguments and no result yet.
+ */
 function withOwnIds(turn: Message, answered: ReadonlySet<string>, own: readonly ToolCall[]): Message {
   const ids = new Set(own.map(({ id }) => id));
   const waits = (call: ToolCall): boolean => !answered.has(call.id) && !ids.has(call.id);

@@ -1,5 +1,5 @@
-// An answer over several rounds of tools -> what the client gets: one answer or one stream, whose texts are those of all rounds (promise 10.4). The stream and the
-// plain answer say the same.
+// Answers a call with tool rounds by one answer or one stream, whose texts are joined from all rounds (promise 10.4). A
+// streamed and a non-streaming answer have the same content.
 import type { AnswerMessage, FinishReason, Message, ReasoningDetail, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { ToolActivity } from "../../core/tool.ts";
@@ -15,7 +15,10 @@ import { noteWhole, type RoundAnswer, sendLong, sendWhole, wholeRound } from "..
 import type { Sending } from "../stream-session.ts";
 import type { ToolRounds } from "./tool-rounds.ts";
 
-/** `opening`: the tools are asked for, within the time that the head of a stream is held like all that comes before its first content (promise 7.4). */
+/**
+ * `opening` lists the tools. For a stream, this happens while the response head is held back, like everything before
+ * the first content (promise 7.4).
+ */
 export async function replyRounds(opening: Promise<ToolRounds>, call: Call): Promise<Response> {
   if (call.record.stream) return replySending(begunRounds(opening, call), call);
   try {
@@ -57,7 +60,7 @@ function shownCalls({ tool_calls: calls = [] }: Message, part: RoundPart): reado
   return calls.filter((_, index) => part.calls[index]!.isShown);
 }
 
-/** The answers of all rounds as one. */
+/** Joins the answers of all rounds. */
 class JoinedAnswer {
   #first: JsonObject | null = null;
   #last: JsonObject = {};
@@ -66,7 +69,7 @@ class JoinedAnswer {
   readonly #annotations: Json[] = [];
   readonly #logprobs: Record<"content" | "refusal", Json[] | null> = { content: null, refusal: null };
   finish: FinishReason = "stop";
-  /** One of its rounds is long. */
+  /** True if any of the rounds has a long answer. */
   isLong = false;
 
   add({ body, finishReasons, isLong }: RoundAnswer, part: RoundPart, legacy: boolean): void {
@@ -133,7 +136,7 @@ class JoinedAnswer {
 function addMade(made: ToolCall, index: number, part: RoundPart, legacy: boolean): void {
   const { function: called, extra_content: extra } = made;
   const isOfFunction = isObject(called);
-  // the old form has room for one call of the client's
+  // the deprecated form has room for only one call that the client runs
   if (legacy && (!isOfFunction || !part.hides(called.name)) && part.calls.some(({ isShown }) => isShown)) return;
   const id = part.callId(made.id, index);
   if (isOfFunction) part.addCall(id, called.name, called.arguments, extra);
@@ -151,7 +154,7 @@ async function begunRounds(opening: Promise<ToolRounds>, call: Call): Promise<Se
   return new SentRounds(rounds, call, await nextRound(rounds, call), early);
 }
 
-/** The next round up to its first content, or to its end where it only calls what runs here. */
+/** Starts the next round and reads it up to its first content, or to its end if it has only calls that run here. */
 function nextRound(rounds: ToolRounds, call: Call): Promise<Answered<BegunStream>> {
   return complete(
     rounds.prepared(),
@@ -160,7 +163,7 @@ function nextRound(rounds: ToolRounds, call: Call): Promise<Answered<BegunStream
   );
 }
 
-/** Rounds as one stream: each is read, its tools run, and the next one begins, as the client reads. */
+/** Sends the rounds as one stream. Each round is read, its tools run, and the next one begins as the client reads. */
 class SentRounds implements Sending {
   readonly held: string;
   readonly #rounds: ToolRounds;
@@ -169,7 +172,7 @@ class SentRounds implements Sending {
   #phase: "answer" | "tools" | "next" | "over" = "answer";
   #noted = false;
   #running: Promise<void> | null = null;
-  /** The answer ends once the tools have run: the rest is the client's. */
+  /** The answer ends after the tools have run, because the client runs the other calls of the round. */
   #endsAfter = false;
   #told: ToolActivity[] = [];
   #wake: () => void = () => {};
@@ -179,7 +182,7 @@ class SentRounds implements Sending {
     this.#call = call;
     this.#won = won;
     const { held, grammar } = won.answer;
-    // the first event says the role, and stays the first
+    // the first event contains the role and must stay the first
     const at = held.indexOf("\n\n") + 2;
     this.held =
       early.length === 0
@@ -229,12 +232,12 @@ class SentRounds implements Sending {
       this.#told.push(activity);
       this.#wake();
     });
-    // while the client does not read, nobody may be listening
+    // this prevents an unhandled rejection while the client is not reading
     this.#running.catch(() => {});
     return "";
   }
 
-  /** What the tools do, as it happens; empty once all have run. */
+  /** Returns what the tools report, as it happens; an empty text when all have run. */
   async #tools(): Promise<string> {
     let isOver = false;
     const over = (): void => {

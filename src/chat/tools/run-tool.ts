@@ -1,5 +1,5 @@
-// Runs one call of a tool (promises 10.2, 10.4): its arguments are checked, its server is asked, and what comes of it is text and images for the model. Results are
-// the words of strangers: guards look at them before anybody else does (promise 3.3).
+// Runs one tool call (promises 10.2, 10.4): checks its arguments, calls its tool server, and turns the result into text
+// and images for the model. Results are untrusted, so guards search them before they are used (promise 3.3).
 import type { Message, ToolCall } from "../../core/chat.ts";
 import { asGatewayError, type ErrorCode } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -9,13 +9,13 @@ import { checkedArguments } from "./tool-arguments.ts";
 import { toldResult } from "./tool-result.ts";
 import type { ToolOutcome } from "./tool-session.ts";
 
-/** What of a call the session needs. */
+/** The parts of a call that a tool session needs. */
 export type ToolCaller = Pick<Call, "snapshot" | "signal" | "clock" | "policies" | "traceHeaders"> & {
   readonly context: Pick<Call["context"], "toolServers">;
 };
 
 export interface OfferedTool {
-  /** Of the function. */
+  /** The name of the function. */
   readonly name: string;
   readonly server: ToolServer;
   readonly tool: ToolDefinition;
@@ -23,7 +23,7 @@ export interface OfferedTool {
 }
 
 export interface ToolRunning {
-  /** Of the server whose name the function begins with. */
+  /** The label of the tool server with which the function's name begins. */
   readonly label: string;
   readonly round: number;
   readonly tell: (activity: ToolActivity) => void;
@@ -32,24 +32,30 @@ export interface ToolRunning {
   readonly results: ResultsSoFar;
 }
 
-/** Of all tools of one call: their results go from round to round, and are as many bytes together as a request may have. */
+/**
+ * The size of all tool results of one call so far. Each further round sends them again, and so together they may be as
+ * large as a request.
+ */
 export interface ResultsSoFar {
   bytes: number;
 }
 
-/** What came of a call, before it is put into words. */
+/** The result of a tool call, before guards have searched it. */
 interface Ended {
   readonly text: string;
   readonly images: readonly JsonObject[];
   readonly code: ErrorCode | null;
-  /** For the client: words without hosts and keys. */
+  /** The error for the client, without hosts and secrets. */
   readonly error: string | null;
   readonly bytes: number | null;
 }
 
 const MAX_NAME_TOLD = 128;
 
-/** `offered` null: nobody offered it, and it has the name of a server before it. Throws the signal's reason, or a guard's `policy_violation`. */
+/**
+ * `offered` is null if the function was not offered, but its name begins like a tool of a server. Throws the signal's
+ * reason, or a guard's `policy_violation`.
+ */
 export async function runTool(
   toolCall: ToolCall,
   offered: OfferedTool | null,
@@ -133,7 +139,7 @@ async function called(
 function failed(words: string): Ended {
   return { text: `Error: ${words}`, images: [], code: null, error: words.slice(0, MAX_ERROR), bytes: null };
 }
-/** What the client is told; the model reads all of it. */
+/** The length of an error that the client sees. The model reads the full text. */
 const MAX_ERROR = 500;
 
 async function lookedAt(

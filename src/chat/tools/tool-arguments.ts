@@ -1,21 +1,21 @@
-// Arguments of a call against the schema of its tool (promise 10.4). The schema is a stranger's: patterns are left to the tool's server, because a regular expression
-// can be made to run for ever, and what a validation may cost is bounded.
+// Validates the arguments of a tool call against the schema of the tool (promise 10.4). The schema is untrusted:
+// regular expressions, which could run endlessly, are left to the tool server, and the cost of a validation is bounded.
 import { Validator } from "@cfworker/json-schema";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 
 const MAX_CHARACTERS = 1_048_576;
-/** Of a validation: at worst some 50 ms. */
+/** The cost of one validation; at worst it takes about 50 ms. */
 const MAX_STEPS = 20_000;
-/** A schema that costs too much for arguments this short is not tried again. */
+/** A schema that is too expensive even for arguments this short is not used again. */
 const SHORT = 16_384;
 const MAX_FAULTS = 5;
 const MAX_FAULT = 300;
 
 export type CheckedArguments =
   | { readonly args: JsonObject; readonly fault: null }
-  | { readonly args: null; /** For the model. */ readonly fault: string };
+  | { readonly args: null; /** The fault as the model reads it. */ readonly fault: string };
 
-/** No text at all is no arguments, as some models have it. */
+/** Empty text counts as no arguments, because some models send it. */
 export function checkedArguments(text: string, schema: JsonObject): CheckedArguments {
   if (text.length > MAX_CHARACTERS)
     return { args: null, fault: `The arguments have more than ${MAX_CHARACTERS} characters.` };
@@ -34,13 +34,13 @@ export function checkedArguments(text: string, schema: JsonObject): CheckedArgum
 
 interface Meter {
   left: number;
-  /** Characters of the arguments. */
+  /** The number of characters of the arguments. */
   length: number;
 }
 const compiled = new WeakMap<JsonObject, { readonly validator: Validator; readonly meter: Meter } | null>();
 class TooMuch extends Error {}
 
-/** None as well for a schema that cannot be used, or costs too much: then the server alone judges. */
+/** Returns no faults if the schema is invalid or too expensive. Only the tool server checks the arguments then. */
 function faultsOf(value: JsonObject, schema: JsonObject, length: number): readonly string[] {
   let known = compiled.get(schema);
   if (known === undefined) compiled.set(schema, (known = compile(schema)));
@@ -97,7 +97,10 @@ const ONE: ReadonlySet<string> = new Set([
 ]);
 const LIST: ReadonlySet<string> = new Set(["prefixItems", "items", "allOf", "anyOf", "oneOf"]);
 const MAP: ReadonlySet<string> = new Set(["$defs", "definitions", "properties", "dependentSchemas"]);
-/** Regular expressions, what compares each with each, and what an old draft says in two ways. */
+/**
+ * Keywords that are left out: regular expressions, comparisons of all items with each other, `dependencies`, which has
+ * two forms in older drafts, and `type`, which the meter replaces.
+ */
 const LEFT_OUT: ReadonlySet<string> = new Set([
   "$schema",
   "pattern",
@@ -107,7 +110,7 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
   "dependencies",
   "type",
 ]);
-/** Look at all of a value at each visit. */
+/** Keywords that examine all of a value at each visit. */
 const WHOLE = [
   "minLength",
   "maxLength",
@@ -120,7 +123,7 @@ const WHOLE = [
   "const",
 ] as const;
 
-/** The schema with a meter in each of its nodes: a visit reads `type`. */
+/** Copies the schema with a meter in each of its nodes. The validator reads `type` at each visit. */
 function metered(schema: Json | undefined, meter: Meter): unknown {
   if (!isObject(schema)) return schema !== false;
   const node: Record<string, unknown> = Object.create(null) as Record<string, unknown>;

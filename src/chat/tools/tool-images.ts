@@ -1,5 +1,6 @@
-// Images that tools gave, at a target: a model that takes images is shown them; for any other the line in the result that names them has to do. They are no content of
-// the client's, so a request is never refused for them (promises 6.4, 10.2).
+// Adapts images from tool results to a target. A model that takes images gets them; any other gets only the line in the
+// result that mentions them. The client did not send them, so a request never fails because of them (promises 6.4,
+// 10.2).
 import { effectiveCapability } from "../../core/capability.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import type { Target } from "../../core/target.ts";
@@ -16,7 +17,7 @@ export function withToolImages(
     dialect.assistantAfterTools === true ||
     effectiveCapability(capabilities, "image_url", target.model).support === "unsupported"
   )
-    // the thread that holds the conversation leaves them out of all of it
+    // the thread that holds the conversation removes the images from it
     return held !== undefined
       ? request
       : { ...request, messages: messages.filter((_message, index) => !toolImages.has(index)) };

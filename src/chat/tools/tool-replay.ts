@@ -1,20 +1,22 @@
-// What an answer over several rounds says as one message, and the turns that it was made of again, once the client brings them back (promise 10.3).
-//
-// `x_gateway_mcp.replay` holds what stands between the client's conversation and its next message: results of calls that the client had approved, then each turn of
-// which some call ran here (text, reasoning and all calls of that round alone), each followed by the messages that answer those. Where the last turn has calls that
-// went to the client, it is the very turn that the client's message shows, and stands in its place; else that message follows, without what the turns before it said.
+// Joins the rounds of an answer into one message, and restores the turns when the client sends them back (promise
+// 10.3). `x_gateway_mcp.replay` holds what precedes the client's next message: the results of approved calls, then each
+// turn with calls that ran here, followed by their results. If calls of the last turn went to the client, that turn
+// replaces the client's message, which repeats it. Otherwise the message follows, without the texts of the turns.
 import type { Message, ReasoningDetail, ToolCall } from "../../core/chat.ts";
 import { isObject } from "../../core/json.ts";
 
-/** Between the texts of two rounds, in the one text that the client gets. */
+/** Separates the texts of two rounds in the joined text that the client gets. */
 export const BETWEEN_ROUNDS = "\n\n";
 
-/** Texts of rounds as one; rounds without text leave nothing. */
+/** Joins the texts of rounds. Rounds without text add nothing. */
 export function joinedTexts(texts: readonly (string | null | undefined)[]): string {
   return texts.filter((text) => text !== null && text !== undefined && text !== "").join(BETWEEN_ROUNDS);
 }
 
-/** The turns of an answer that the client brought back, in place of its one message. `replay` has been checked as messages are. */
+/**
+ * Returns the turns of an answer that the client sent back, in place of its one message. The messages of `replay` must
+ * have been checked.
+ */
 export function replayedTurns(
   { x_gateway_mcp: _mcp, ...shown }: Message,
   replay: readonly Message[],
@@ -49,7 +51,7 @@ function textOf(value: Message["content"] | Message["reasoning_content"]): strin
   return typeof value === "string" ? value : null;
 }
 
-/** A text that a client has changed stays as it is. */
+/** A text that the client has changed is kept in full. */
 function withoutBeginning(text: string, beginning: string): string {
   if (beginning === "" || !text.startsWith(beginning)) return text;
   const rest = text.slice(beginning.length);

@@ -1,15 +1,16 @@
-// What a tool gave, as a model reads it: text and images. A message of role tool holds text alone, so images follow in a message of the user (promise 10.2).
+// Turns the result of a tool into text and images for a model. A message of role tool holds only text, so images follow
+// in a message of role user (promise 10.2).
 import { isDeepStrictEqual } from "node:util";
 import type { ToolResult } from "../../core/tool.ts";
 import type { JsonObject } from "../../core/json.ts";
 
 export interface ToldResult {
   readonly text: string;
-  /** Parts of a message: each image after a line that says whose it is. */
+  /** The parts of the message with images. A line before each image names its tool. */
   readonly images: readonly JsonObject[];
 }
 
-/** What models are shown as images; others are told by their type. */
+/** The types of images that models can see. For any other type, the text names the type. */
 const IMAGE_TYPE = /^image\/(png|jpeg|gif|webp)$/i;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
@@ -32,12 +33,12 @@ export function toldResult(result: ToolResult, name: string): ToldResult {
   const { structured } = result;
   if (structured !== undefined && !lines.some((line) => says(line, structured))) lines.push(JSON.stringify(structured));
   const text = lines.join("\n");
-  // a message without content is refused by some providers
+  // some providers refuse messages without content
   const told = text.trim() === "" ? "(no content)" : text;
   return { text: result.isError ? `Error: ${told}` : told, images };
 }
 
-/** Servers say structured content again as text, for clients that know no better. */
+/** Servers repeat structured content as text, for clients that do not support structured content. */
 function says(line: string, structured: unknown): boolean {
   const first = line.trimStart()[0];
   if (first === undefined || !'{["-0123456789tfn'.includes(first)) return false;

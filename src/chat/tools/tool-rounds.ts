@@ -1,5 +1,6 @@
-// The rounds of one call with tools (promises 10.2, 10.3): what the model calls of the gateway's tools runs here, side by side, and what came of it goes back to
-// the model, until it answers, calls what is the client's to run, or has had all its rounds. Plain answers and streams go by the same rules.
+// The rounds of one call with tools (promises 10.2, 10.3): the gateway runs the tool calls of the model concurrently
+// and sends the results back, until the model answers, makes calls that the client must run, or reaches the maximum
+// number of rounds. Streamed and non-streaming answers follow the same rules.
 import type { ChatRequest, FinishReason, Message, ToolCall } from "../../core/chat.ts";
 import { asGatewayError, type ErrorCode, GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -15,19 +16,19 @@ import { nextTurn } from "../../wire/turn.ts";
 
 export type Tell = (activity: ToolActivity) => void;
 
-/** What follows a round. */
+/** What happens after a round. */
 export interface AfterRound {
-  /** Calls that run here now. */
+  /** The calls that the gateway runs now. */
   readonly ours: readonly ToolCall[];
-  /** The answer ends with this round. */
+  /** True if the answer ends with this round. */
   readonly ends: boolean;
-  /** It ends although the model wants more of ours, and nothing else stands in the answer for it. */
+  /** True if the answer ends only because no further round is allowed, and the client has no calls to run either. */
   readonly isCut: boolean;
 }
 
-/** Of one call: what a model calls without end fills neither memory nor the record. */
+/** The most tool calls of one call, so that a model cannot fill the memory or the record. */
 const MAX_RUNS = 1000;
-/** Calls that begin without leaving other requests a turn: looking at arguments may take long. */
+/** How long tool calls may be started without letting other work run. Checking arguments can take long. */
 const TURN_MS = 10;
 
 export class ToolRounds {
@@ -36,35 +37,38 @@ export class ToolRounds {
   readonly #call: Call;
   readonly #prepare: (request: ChatRequest) => Prepared;
   #request: ChatRequest;
-  /** Of the next round, where it has been made. */
+  /** What the next round needs, if it has been prepared already. */
   #prepared: Prepared | null;
   #last: OpenAttempt | null = null;
-  /** Calls that ran, and those of the last round that did not, in the order in which the model made them. */
+  /** The calls that ran, and those of the last round that did not, in the model's order. */
   readonly #runs: JsonObject[] = [];
 
-  /** `prepare`: what a request may be answered by. Throws what it throws. */
+  /** `prepare` finds the candidates for a request. The constructor throws what `prepare` throws. */
   constructor(session: ToolSession, prepare: (request: ChatRequest) => Prepared, call: Call) {
     this.#session = session;
     this.#call = call;
     this.#prepare = prepare;
     this.#request = session.request;
-    // what cannot be answered runs no tool
+    // a request that cannot be answered must fail before a tool runs
     this.#prepared = prepare(this.#request);
     this.thread = new AnswerThread(
       (name) => session.ownerOf({ id: "", type: "function", function: { name, arguments: "{}" } }) !== "gateway",
     );
   }
 
-  /** What the next round may be answered by: who answered the one before is asked first, for what it signed is good with nobody else. */
+  /**
+   * Prepares the next round. The candidate that answered the previous round comes first, because other targets cannot
+   * use what it has signed.
+   */
   prepared(): Prepared {
     const prepared = this.#prepared ?? this.#prepare(this.#request);
     if (this.#last === null) return prepared;
-    // until somebody else answers
+    // this attempt counts as the winner until another one succeeds
     this.#call.won(this.#last);
     return continuedAt(prepared, this.#last.candidate);
   }
 
-  /** Runs what the client has approved, before the first round. */
+  /** Runs the calls that the client has approved, before the first round. */
   async runApproved(tell: Tell): Promise<void> {
     const { approved } = this.#session;
     if (approved.length === 0) return;
@@ -72,13 +76,16 @@ export class ToolRounds {
     await this.run(null, approved, tell);
   }
 
-  /** A round is over; this is the turn that it made. Throws `upstream_invalid_response` where it calls more than can run. */
+  /**
+   * Decides what follows a round. `turn` is the assistant message of that round. Throws `upstream_invalid_response` if
+   * it has more calls than can run.
+   */
   after(attempt: OpenAttempt, turn: Message, finish: FinishReason | null): AfterRound {
     this.#last = attempt;
     const calls = turn.tool_calls ?? [];
     const ours = calls.filter((call) => this.#session.ownerOf(call) === "gateway");
     if (ours.length === 0) return { ours, ends: true, isCut: false };
-    // of what was cut off nobody knows whether it is whole
+    // an answer that was cut off may contain incomplete calls
     const isWhole = finish !== "length" && finish !== "content_filter";
     if (!isWhole || this.#call.record.rounds >= this.#session.maxRounds) {
       this.#runs.push(
@@ -116,11 +123,11 @@ export class ToolRounds {
     };
   }
 
-  /** Runs calls side by side and puts what came of them behind the conversation. Throws what ends the whole call. */
+  /** Runs calls concurrently and appends their results to the conversation. Throws errors that end the whole call. */
   async run(turn: Message | null, calls: readonly ToolCall[], tell: Tell): Promise<void> {
     const { record, recorder } = this.#call;
     const { finishReasons, nativeFinishReasons } = record;
-    // nothing has come to its end while they run
+    // the call has no finish reason while tools run
     recorder.unfinished();
     const outcomes = await this.#outcomes(turn, calls, tell);
     if (calls.length < (turn?.tool_calls?.length ?? 0)) recorder.finished({ finishReasons, nativeFinishReasons });
@@ -141,7 +148,7 @@ export class ToolRounds {
         await this.#begun(calls, (call, index) => this.#runOne(call, round, first + index, tell)),
       );
     } catch (thrown) {
-      // the others are not waited for
+      // the other tool calls are not awaited
       this.#call.lifetime.abandon(thrown);
       throw thrown;
     } finally {
@@ -149,7 +156,7 @@ export class ToolRounds {
     }
   }
 
-  /** In turns with other requests. */
+  /** Starts the tool calls, and lets other work run in between. */
   async #begun(
     calls: readonly ToolCall[],
     begin: (call: ToolCall, index: number) => Promise<ToolOutcome>,
@@ -159,7 +166,7 @@ export class ToolRounds {
     let sinceMs = clock.monotonic();
     for (const [index, call] of calls.entries()) {
       const outcome = begin(call, index);
-      // all of them are waited for once the last has begun
+      // the caller awaits all of them after the last has started
       outcome.catch(() => {});
       begun.push(outcome);
       if (clock.monotonic() - sinceMs < TURN_MS) continue;
@@ -181,7 +188,7 @@ export class ToolRounds {
       isOver = true;
       run?.ended(code, isError, resultBytes);
     };
-    // the record is published while the tool still runs, and changes no more
+    // the record may be published while the tool still runs, and must not change afterwards
     const ended = lifetime.began(() => end(asGatewayError(signal.reason).code, true, null));
     const hear: Tell = (activity) => {
       if (isOver) return;
@@ -211,14 +218,14 @@ export class ToolRounds {
     }
   }
 
-  /** `x_gateway_mcp` of the answer. */
+  /** Returns `x_gateway_mcp` of the answer. */
   told(): JsonObject {
     const replay = this.#session.replay(this.#request);
     return { rounds: this.#call.record.rounds, calls: this.#runs, ...(replay.length > 0 && { replay }) };
   }
 }
 
-/** The same, with one of its candidates before all others. */
+/** Returns a plan with one of its candidates before all others. */
 function continuedAt(prepared: Prepared, last: RouteCandidate): Prepared {
   for (const stage of everyLeg(prepared)) {
     const same = stage.candidates.find(

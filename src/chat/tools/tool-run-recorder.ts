@@ -1,4 +1,5 @@
-// The row of one run of a tool in the record of its call. Nothing else changes such a row, and nothing changes it once the run is over.
+// Records one run of a tool in the record of its call. Only this recorder changes the row, and only until the run is
+// over.
 import type { ErrorCode } from "../../core/errors.ts";
 import type { ToolRun } from "../../core/tool.ts";
 import type { CallClock } from "../call-clock.ts";
@@ -8,7 +9,6 @@ export class ToolRunRecorder {
   readonly #row: { -readonly [Name in keyof ToolRun]: ToolRun[Name] };
   readonly #clock: CallClock;
 
-  /** The run begins. */
   constructor(run: Pick<ToolRun, "callId" | "server" | "tool" | "round" | "spanId">, clock: CallClock) {
     this.#clock = clock;
     const { spanId, ...place } = run;
@@ -23,12 +23,12 @@ export class ToolRunRecorder {
     };
   }
 
-  /** The tool has answered; what it said is still looked at. */
+  /** Notes that the tool has answered. Guards may still search the result. */
   answered(): void {
     this.#row.totalMs = this.#clock.elapsedMs();
   }
 
-  /** `resultBytes` null: it brought no result. */
+  /** `resultBytes` is null if there is no result. */
   ended(code: ErrorCode | null, isError: boolean, resultBytes: number | null): void {
     this.#row.totalMs ??= this.#clock.elapsedMs();
     this.#row.code = code;

@@ -1,21 +1,23 @@
-// The conversation between the rounds of a call with tool servers: a turn of the model, results of its calls behind it, and images of those results behind all of them.
+// The conversation between rounds: the model's turn, the results of its calls, and behind all results their images.
 import type { ChatRequest, Message, ToolCall } from "../../core/chat.ts";
 import { isObject } from "../../core/json.ts";
 import type { ToolOutcome } from "./tool-session.ts";
 
-/** Members of an answer's message that belong to the conversation: reasoning and what a provider needs to take it back among them. */
+/**
+ * The members of an assistant message that go back to the model, including reasoning and data that a provider needs.
+ */
 const OF_TURN = ["content", "reasoning_content", "reasoning_details", "extra_content", "tool_calls"] as const;
 
 type Conversation = Pick<ChatRequest, "messages" | "toolImages" | "held">;
 
-/** `turn` null: the calls stand at the end of the conversation, which no other thread holds. */
+/** If `turn` is null, the calls are already at the end of the conversation, and no other thread holds it. */
 export function withOutcomes(
   { messages, toolImages, held: elsewhere }: Conversation,
   turn: Message | null,
   outcomes: readonly ToolOutcome[],
 ): Pick<Conversation, "messages" | "toolImages"> {
   let end = messages.length;
-  // results stand together, and images of earlier ones go behind them
+  // results must stand together, so images of earlier results move behind the new ones
   if (turn === null) while (toolImages.has(end - 1)) end -= 1;
   const results = outcomes.map(({ message }) => message);
   const images = imagesOf(outcomes);
@@ -39,7 +41,10 @@ function turnOf(turn: Message, outcomes: readonly ToolOutcome[]): Message {
   return { role: "assistant", content: null, ...Object.fromEntries(kept), ...(calls && { tool_calls: calls }) };
 }
 
-/** Some providers take arguments as an object, and fail for any that are none. The slip stays for the model to read. */
+/**
+ * Some providers take arguments as an object, and fail for arguments that are not one. The invalid text is kept in the
+ * object, so that the model can see its mistake.
+ */
 function withReadableArguments(call: ToolCall): ToolCall {
   const { arguments: text } = call.function;
   const readable = text.trim() === "" ? "{}" : isJsonObject(text) ? text : JSON.stringify({ INVALID_JSON: text });
@@ -59,7 +64,9 @@ function imagesOf(outcomes: readonly ToolOutcome[]): readonly Message[] {
   return parts.length === 0 ? [] : [{ role: "user", content: parts as Message["content"] & object }];
 }
 
-/** Calls of the last turn without a result, where nothing but results stands behind it. */
+/**
+ * Returns the function calls of the last turn that have no result, if only results and their images follow that turn.
+ */
 export function unansweredCalls(
   messages: readonly Message[],
 ): readonly { readonly call: ToolCall; readonly path: string }[] {
@@ -67,19 +74,19 @@ export function unansweredCalls(
   const calls = messages[last]?.tool_calls ?? [];
   const behind = messages.slice(last + 1);
   const answered = new Set(behind.flatMap(({ tool_call_id: id }) => (id === undefined ? [] : [id])));
-  // images of results are messages of a user, and a turn that is over has no calls that wait
+  // images of results are in user messages with parts; any other message means that the turn is over
   if (behind.some(({ role, content }) => role !== "tool" && !(role === "user" && Array.isArray(content)))) return [];
   return calls.flatMap((call, index) =>
     isRunnable(call) && !answered.has(call.id) ? [{ call, path: `messages[${last}].tool_calls[${index}]` }] : [],
   );
 }
 
-/** Forms of calls that only some vendors have are between them and the client. */
+/** Only the client can run calls of forms that are specific to a vendor. */
 function isRunnable({ id, function: called }: ToolCall): boolean {
   return typeof id === "string" && isObject(called) && typeof called.arguments === "string";
 }
 
-/** What the last round's request has more than the first one's. */
+/** Returns the messages that rounds have added to the conversation. */
 export function addedMessages(first: Conversation, last: Conversation): readonly Message[] {
   const known = new Set(first.messages);
   return last.messages.filter((message) => !known.has(message));
