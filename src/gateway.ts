@@ -184,7 +184,9 @@ async function openAll(base: Base): Promise<Gateway> {
   closing.add(() => observer.flush());
   const { upstream, credentials, logins, toolServers } = externalClients;
   const { events, integrations } = notifications;
-  const guards = openGuardThreads({ onEnded: (why) => log.error({ error_detail: why }, "a thread of guards ended") });
+  const guards = openGuardThreads({
+    onEnded: (why) => log.error({ error_detail: why }, "a worker thread of guards ended"),
+  });
   closing.beside(() => guards.close());
   const context: ChatContext = {
     clock: systemClock,
@@ -206,7 +208,7 @@ async function openAll(base: Base): Promise<Gateway> {
     traffic,
     limits,
     onContentLost: (traceId, fault) =>
-      log.error({ trace_id: traceId, error_detail: String(fault) }, "what was said in a call could not be kept"),
+      log.error({ trace_id: traceId, error_detail: String(fault) }, "the content of a call could not be kept"),
     onCharged: thresholdWatch(limits, (crossed) => notifyThreshold(crossed, { log, metrics, events })),
   };
   return await openDoor(base, { context, metrics, observer, targets, traffic, source, storage, records, replicas });
@@ -251,7 +253,7 @@ async function openDoor(
       observer.flush();
       return { text: await metrics.text(), contentType: metrics.contentType };
     },
-    notReady: () => (isRetiring ? "the gateway is going down" : (source.refusal() ?? ledger.refusal())),
+    notReady: () => (isRetiring ? "the gateway is shutting down" : (source.refusal() ?? ledger.refusal())),
     callsInFlight: () => traffic.count(),
     refuseUnserved: refuseUnservedWith(context),
     targets,
@@ -331,31 +333,31 @@ async function openStorage({ options, environment, log, closing }: Base): Promis
   if (narrowed.length > 0)
     log.warn(
       { files: narrowed },
-      "others on this machine could read files of the data folder, as is usual after a restore; from now on their owner alone can",
+      "other users of this machine could read files of the data folder, as is usual after a restore; now only their owner can",
     );
   if (left.length > 0)
     log.warn(
       { files: left },
-      "others on this machine may read files of the data folder, and this user may not change that: chmod 600",
+      "other users of this machine can read files of the data folder, and the gateway cannot change that: chmod 600",
     );
   if (keys.file !== null && isReadableByOthers(keys.file))
-    log.warn({ file: keys.file }, "others on this machine may read the file of the master key: chmod 600");
+    log.warn({ file: keys.file }, "other users of this machine can read the file of the master key: chmod 600");
   const calls = await openCalls(options);
   closing.beside(() => calls.close());
   const now = (): number => systemClock.now();
   closing.add(
     keepPruned(calls, options.calls, now, (words) =>
-      log.warn({ error_detail: words }, "calls that are too old could not be removed"),
+      log.warn({ error_detail: words }, "old calls could not be deleted"),
     ),
   );
   closing.beside(
     keepContentsPruned(calls, now, (words) =>
-      log.warn({ error_detail: words }, "what was said in calls and is too old could not be removed"),
+      log.warn({ error_detail: words }, "old content of calls could not be deleted"),
     ),
   );
   closing.beside(
     keepAuditPruned(store, options.audit, now, (words) =>
-      log.warn({ error_detail: words }, "rows of the audit log that are too old could not be removed"),
+      log.warn({ error_detail: words }, "old rows of the audit log could not be deleted"),
     ),
   );
   return { ...database, calls };
@@ -374,7 +376,7 @@ async function openConfiguration(
       log[of === "notice" ? "info" : of === "listener" ? "error" : "warn"]({ source: of }, message),
   });
   closing.add(() => source.close());
-  source.subscribe((snapshot) => log.info({ snapshot: snapshot.version }, "configuration and tokens read again"));
+  source.subscribe((snapshot) => log.info({ snapshot: snapshot.version }, "configuration and tokens reloaded"));
   source.subscribe(integrationsWatch(source, log));
   if (
     [...source.current().providers.values()].some(
@@ -391,7 +393,7 @@ function integrationsWatch(source: SnapshotSource, log: Log): () => void {
   return () => {
     const now = JSON.stringify(source.configuration().integrations);
     if (now !== told)
-      log.warn({ source: "file" }, "integrations have changed in the configuration: they are read at the start");
+      log.warn({ source: "file" }, "integrations have changed in the configuration: restart to apply them");
     told = now;
   };
 }
@@ -412,8 +414,7 @@ async function openRecords({ options, log, closing }: Base, { calls, sealer }: S
   const contents = openContentStore({ calls, sealer, now: () => systemClock.now() });
   const contentLog = openContentLog({
     store: contents,
-    onProblem: (words) =>
-      log.warn({ error_detail: words }, "what was said in calls could not be kept; it is tried again"),
+    onProblem: (words) => log.warn({ error_detail: words }, "the content of calls could not be kept; this is retried"),
   });
   const countStore = options.limitStore === null ? openLimitCounts(join(options.dataFolder, "limits.sqlite")) : null;
   closing.add(() => countStore?.close());
@@ -452,12 +453,12 @@ function openReplicas({ log, closing }: Base, { calls }: Storage, source: Snapsh
     onDifferent: (others) =>
       log.warn(
         { fingerprint: source.fingerprint(), others },
-        "gateways on this database run with different configuration files",
+        "gateways on this database have different configuration files",
       ),
     onSame: (count) =>
       log.info(
         { fingerprint: source.fingerprint(), replicas: count },
-        "gateways on this database run with the same configuration file again",
+        "gateways on this database have the same configuration file again",
       ),
   });
   closing.beside(() => replicas.close());
@@ -497,7 +498,8 @@ function openExternalClients(
   const credentials = openCredentialProvider({
     upstream,
     clock: systemClock,
-    onRefused: (refused) => log.warn({ ...refusedFields(refused) }, "a credential was refused and is set aside"),
+    onRefused: (refused) =>
+      log.warn({ ...refusedFields(refused) }, "a credential was refused and is not used for a while"),
   });
   const logins = openLogins({
     upstream,
@@ -558,7 +560,7 @@ async function openLimits(
     if (rebuilt.length > 0)
       log.warn(
         { source: "limits", accounts: rebuilt.length },
-        "there was no file of what limits have counted: budgets are counted from the rows of calls",
+        "there was no file with the counts of limits: budgets are counted from the rows of calls",
       );
     // The journal's counts of an account are later than its rows.
     const inMemory = openMemoryLimits({
@@ -576,11 +578,11 @@ async function openLimits(
   }
   const { openValkeyLimits } = await import("./admission/valkey/valkey.ts");
   const onState = (state: "away" | "back", error: unknown): void => {
-    if (state === "back") log.info({ source: "limit_store" }, "the store of the limits is reached again");
+    if (state === "back") log.info({ source: "limit_store" }, "the limit store can be reached again");
     else
       log.warn(
         { source: "limit_store", error_detail: error instanceof Error ? error.message : String(error) },
-        "the store of the limits cannot be reached: each limit does what its on_store_failure says",
+        "the limit store cannot be reached: each limit applies its on_store_failure",
       );
   };
   const shared = await openValkeyLimits({

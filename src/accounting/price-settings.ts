@@ -35,29 +35,32 @@ const money = (title: string, description: string) =>
     .meta({ title, description });
 
 const RATE_SHAPE = {
-  prompt: money("Prompt", "Of a token of the prompt."),
-  completion: money("Completion", "Of a generated token."),
-  cache_read: money(
-    "Cache read",
-    "Of a token of the prompt that was read from the provider's cache. Not set: as `prompt`.",
-  ),
+  prompt: money("Prompt", "Price of a prompt token."),
+  completion: money("Completion", "Price of a completion token."),
+  cache_read: money("Cache read", "Price of a prompt token read from the provider's cache. The default is `prompt`."),
   cache_write: money(
     "Cache write",
-    "Of a token of the prompt that was written to the provider's cache. Not set: as `prompt`.",
+    "Price of a prompt token written to the provider's cache. The default is `prompt`.",
   ),
   cache_write_1h: money(
     "Cache write, one hour",
-    "The same for a cache that lives for an hour. Not set: as `cache_write`.",
+    "Price of a prompt token written to a cache for one hour. The default is `cache_write`.",
   ),
-  reasoning: money("Reasoning", "Of a token of reasoning. Not set: as `completion`."),
-  audio_prompt: money("Audio, prompt", "Of a token of sound in the prompt. Not set: as `prompt`."),
+  reasoning: money("Reasoning", "Price of a reasoning token. The default is `completion`."),
+  audio_prompt: money("Audio, prompt", "Price of an audio token in the prompt. The default is `prompt`."),
   audio_cache_read: money(
     "Audio, cache read",
-    "Of a token of sound that was read from the provider's cache. Not set: as `cache_read`.",
+    "Price of an audio token read from the provider's cache. The default is `cache_read`.",
   ),
-  audio_completion: money("Audio, completion", "Of a generated token of sound. Not set: as `completion`."),
-  image_prompt: money("Image, prompt", "Of a token of a picture in the prompt. Not set: as `prompt`."),
-  image_completion: money("Image, completion", "Of a generated token of a picture. Not set: as `completion`."),
+  audio_completion: money(
+    "Audio, completion",
+    "Price of an audio token in the completion. The default is `completion`.",
+  ),
+  image_prompt: money("Image, prompt", "Price of an image token in the prompt. The default is `prompt`."),
+  image_completion: money(
+    "Image, completion",
+    "Price of an image token in the completion. The default is `completion`.",
+  ),
 };
 type RateName = keyof typeof RATE_SHAPE;
 const RATE_NAMES = Object.keys(RATE_SHAPE) as readonly RateName[];
@@ -86,7 +89,7 @@ function priceProblems(
   const tiers = price.tiers ?? [];
   return [
     ...(price.prompt === undefined && price.completion === undefined
-      ? [{ path: ["prompt"], message: "is missing, and so is `completion`: a price has at least one of them" }]
+      ? [{ path: ["prompt"], message: "is missing: a price needs at least one of `prompt` and `completion`" }]
       : []),
     ...ofFigures([], price),
     ...figureProblems(["request"], price.request, MOST.request, REQUEST_DIGITS),
@@ -95,13 +98,13 @@ function priceProblems(
       (["prompt", "completion"] as const).flatMap((name) =>
         tier[name] === undefined || price[name] !== undefined
           ? []
-          : [{ path: ["tiers", index, name], message: `needs \`${name}\` for shorter prompts as well` }],
+          : [{ path: ["tiers", index, name], message: `also needs \`${name}\` for shorter prompts` }],
       ),
     ),
     ...tiers.flatMap(({ above_prompt_tokens: above }, index) =>
       above > (tiers[index - 1]?.above_prompt_tokens ?? 0)
         ? []
-        : [{ path: ["tiers", index, "above_prompt_tokens"], message: "is not above the tier before it" }],
+        : [{ path: ["tiers", index, "above_prompt_tokens"], message: "must be above that of the previous tier" }],
     ),
   ];
 }
@@ -113,8 +116,7 @@ function figureProblems(
   digits: number,
 ): readonly Problem[] {
   if (text === undefined) return [];
-  if ((text.split(".")[1]?.length ?? 0) > digits)
-    return [{ path, message: `has more than ${digits} digits behind the point` }];
+  if ((text.split(".")[1]?.length ?? 0) > digits) return [{ path, message: `has more than ${digits} decimal places` }];
   return Number(text) > most ? [{ path, message: `is above ${most} US dollars` }] : [];
 }
 
@@ -125,27 +127,26 @@ export const priceSchema = z
       .regex(/^[\x21-\x7e]{1,400}$/, "expected `<provider>:<model_name>`, in which `*` stands for any text")
       .refine(
         (model) => model.includes(":") || isGlob(model),
-        "expected the provider in front: `<provider>:<model_name>`",
+        "the provider is missing: expected `<provider>:<model_name>`",
       )
       .meta({
         title: "Model",
         description:
-          "`<provider>:<model_name>`, in which `*` stands for any text. A whole name goes before a pattern, and a longer pattern before a shorter.",
+          "`<provider>:<model_name>`, in which `*` stands for any text. A full name takes precedence over a pattern, and a longer pattern over a shorter one.",
       }),
     per: z
       .enum(["million_tokens", "token"])
       .default("million_tokens")
-      .meta({ title: "Per", description: "What the figures are US dollars for: `million_tokens` or `token`." }),
+      .meta({ title: "Per", description: "The unit of the prices: US dollars per `million_tokens` or per `token`." }),
     ...RATE_SHAPE,
-    request: money("Request", 'Of one answered request, beside its tokens, at most "9".'),
+    request: money("Request", 'Price of one answered request, in addition to its tokens; at most "9".'),
     tiers: z
       .array(
         z.strictObject({
-          above_prompt_tokens: z
-            .int()
-            .min(1)
-            .max(1_000_000_000)
-            .meta({ title: "Tokens", description: "The tier holds for calls whose prompt has more tokens." }),
+          above_prompt_tokens: z.int().min(1).max(1_000_000_000).meta({
+            title: "Tokens",
+            description: "The tier applies to calls whose prompt has more tokens than this.",
+          }),
           ...RATE_SHAPE,
         }),
       )
@@ -153,7 +154,7 @@ export const priceSchema = z
       .optional()
       .meta({
         title: "Tiers",
-        description: "Other figures for all tokens of a call whose prompt is long; each names the figures that change.",
+        description: "Other prices for all tokens of calls with long prompts; each tier lists the prices that change.",
       }),
     from: z
       .string()
@@ -161,19 +162,19 @@ export const priceSchema = z
         /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?Z)?$/,
         'expected a day such as "2026-01-31", or a time in UTC such as "2026-01-31T09:30:00Z"',
       )
-      .refine(isDate, "there is no such day")
+      .refine(isDate, "this day does not exist")
       .optional()
       .meta({
         title: "From",
         description:
-          "The price holds from the begin of this day (or this time) in UTC. Not set: always. Of several prices of a model the newest that has begun decides.",
+          "The price is valid from the beginning of this day, or from this time, in UTC. The default is always. Of several valid prices of a model the newest is used.",
       }),
   })
   .superRefine((price, context) => {
     for (const { path, message } of priceProblems(price))
       context.addIssue({ code: "custom", path: [...path], message });
   })
-  .meta({ title: "Price", description: "What the tokens of a model cost, in US dollars." });
+  .meta({ title: "Price", description: "The prices of a model's tokens, in US dollars." });
 
 export type PriceDocument = z.output<typeof priceSchema>;
 
@@ -189,7 +190,7 @@ export const pricesSection = z
   .meta({
     title: "Prices",
     description:
-      "Prices by name; the name stands in the record of each call. They go before `pricing` of a provider's models and before the bundled list. [prices.md](prices.md) shows how they are used.",
+      "Prices by name, which is part of the record of each call. They take precedence over `pricing` of a provider's models and over the bundled list. [prices.md](prices.md) shows how they are used.",
   });
 
 export function compilePrices(configured: readonly Configured<PriceDocument>[]): PriceBook {

@@ -108,8 +108,6 @@ function decrypted(key: Uint8Array, bytes: Buffer, bound: Buffer, keyId: string)
   try {
     return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString("utf8");
   } catch {
-    throw new SealError(
-      `it cannot be decrypted with the master key ${keyId}: it was changed, or copied from another place`,
-    );
+    throw new SealError(`it was changed, or copied from another place (master key ${keyId})`);
   }
 }

@@ -162,7 +162,7 @@ const promptRoles: Check = (value, path) => {
     if (!(MESSAGE_ROLES as readonly string[]).includes(role))
       throw new GatewayError(
         "invalid_request",
-        `${at} is no role of a message: roles takes ${MESSAGE_ROLES.join(", ")}.`,
+        `${at} is not a message role: roles takes ${MESSAGE_ROLES.join(", ")}.`,
         { param: at },
       );
     if (form === undefined || form === null) continue;
@@ -171,7 +171,7 @@ const promptRoles: Check = (value, path) => {
     if (unknown !== undefined)
       throw new GatewayError(
         "invalid_request",
-        `${at}.${unknown.slice(0, 64)} is not known: a role takes pre_message and post_message.`,
+        `${at}.${unknown.slice(0, 64)} is unknown: a role takes pre_message and post_message.`,
         { param: `${at}.${unknown.slice(0, 64)}` },
       );
   }
@@ -252,7 +252,7 @@ export const COMMON = {
     responseFormat,
     (value) => isObject(value) && value["type"] === "text",
   ),
-  seed: common("Seed for sampling that repeats as far as the provider can.", seed),
+  seed: common("Seed for reproducible sampling, as far as the provider supports it.", seed),
   tools: common("Tools that the model may call.", array, isEmptyList),
   tool_choice: common("`none`, `auto`, `required`, or one function.", anyOf("a string or an object", isWord, isObject)),
   parallel_tool_calls: common("Whether one turn may call several tools.", boolean, (value) => value === true),
@@ -267,13 +267,16 @@ export const COMMON = {
   store: common("Whether the provider keeps the answer.", boolean, (value) => value === false),
   prompt_cache_key: common("Key by which the provider finds a cached prompt.", string),
   web_search_options: common("Web search by the provider.", object),
-  deployment_id: common("Deployment, in place of the model in the address.", addressWord),
+  deployment_id: common("Deployment, used in the address instead of the model.", addressWord),
   initial_prompt_value: common("Text at the start of the prompt, for completion targets.", string),
   roles: common("How each role is written in the prompt, for completion targets.", promptRoles),
   final_prompt_value: common("Text at the end of the prompt, for completion targets.", string),
   bos_token: common("Text at the start of a sequence, for completion targets.", string),
   eos_token: common("Text at the end of a sequence, for completion targets.", string),
-  hf_model_name: common("Hub name of the model, which picks the chat template, for completion targets.", string),
+  hf_model_name: common(
+    "Hugging Face name of the model, which selects the chat template, for completion targets.",
+    string,
+  ),
 } as const satisfies Record<string, Field>;
 
 export type CommonParameter = keyof typeof COMMON;
@@ -301,10 +304,10 @@ export const GATEWAY = {
       throw invalid(path, "a number of seconds above 0", value);
   }),
   metadata: gateway("Data that is recorded with the call.", metadata),
-  drop_params: gateway("Drop common parameters that the provider does not have.", boolean),
+  drop_params: gateway("Drop common parameters that the provider does not support.", boolean),
   extra_body: gateway("Fields for the provider's request body.", object),
   headers: gateway("Headers for the provider's request.", object),
-  extra_headers: gateway("Headers for the provider's request; wins over `headers`.", object),
+  extra_headers: gateway("Headers for the provider's request; they override `headers`.", object),
   base_url: gateway("Address of the provider for this call.", string),
   api_base: gateway("The same as `base_url`.", string),
   api_key: gateway("Credential of the provider for this call.", string),
@@ -329,9 +332,12 @@ export const GATEWAY = {
       (value) => isObject(value) && typeof value["name"] === "string",
     ),
   ),
-  num_retries: gateway("Further attempts after a failure that may pass, 0 to 10.", integer(0, 10)),
-  fallbacks: gateway("Models to try when the first fails.", listOf(fallback)),
-  context_window_fallback_dict: gateway("Model to use when the conversation is too long for another.", mapOf(string)),
+  num_retries: gateway("Retries after a retryable failure, 0 to 10.", integer(0, 10)),
+  fallbacks: gateway("Models to attempt if the first one fails.", listOf(fallback)),
+  context_window_fallback_dict: gateway(
+    "Models to use instead of others if the conversation is too long for them.",
+    mapOf(string),
+  ),
   max_tool_rounds: gateway("Rounds of the model in a call with tool servers, 1 to 50; 10 if left out.", integer(1, 50)),
   model_list: gateway("An inline route for this call.", listOf(modelListEntry)),
   input_cost_per_token: gateway("The caller's own price of a prompt token, 0 to 1 USD.", cost),

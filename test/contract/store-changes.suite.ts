@@ -459,7 +459,7 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
           `update resources set document = (select document from resources where id = '${id}') where id = '${other.id}'`,
         );
         const moved = (await (await open()).readContents()).resources.provider.find((one) => one.id === other.id);
-        expect(moved?.fault).toContain("moved from another place");
+        expect(moved?.fault).toContain("copied from another place");
         expect(moved?.document["api_key"]).toBe("");
       });
 

@@ -162,7 +162,7 @@ describe.skipIf(server === null)("a server that is away, frozen or cut off", () 
     await Bun.sleep(50);
     const error = (await failure(store.revision())) as Error;
     expect(error).toMatchObject({ name: "StoreError", kind: "busy" });
-    expect(error.message).toContain("is in use");
+    expect(error.message).toContain("are in use");
     expect(error.message).not.toContain("cannot be reached");
     await client.query("rollback");
     await client.end();

@@ -336,7 +336,7 @@ describe("Kysely over bun:sqlite", () => {
       () => null,
       (thrown: unknown) => thrown as Error,
     );
-    expect(error?.message).toContain("outer db inside a transaction");
+    expect(error?.message).toContain("Inside a transaction all queries must use the transaction");
     expect(performance.now() - startedMs).toBeGreaterThan(900);
     expect(await db.selectFrom("numbers").selectAll().execute()).toEqual([]);
     await db.destroy();

@@ -65,7 +65,7 @@ test("[d11.4] [d11.1] file, webhook and module are told of each call once, with 
     expect(
       gateway
         .lines()
-        .filter(({ msg }) => msg === "integrations have changed in the configuration: they are read at the start"),
+        .filter(({ msg }) => msg === "integrations have changed in the configuration: restart to apply them"),
     ).toHaveLength(1);
     // they wait for others
     expect(posted).toEqual([]);

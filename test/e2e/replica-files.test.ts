@@ -8,8 +8,8 @@ import { VERSION } from "../../src/core/version.ts";
 import { type GatewayProcess, startGateway } from "../harness/gateway-process.ts";
 import { startPostgres } from "../harness/postgres-server.ts";
 
-const DIFFERENT = "gateways on this database run with different configuration files";
-const SAME = "gateways on this database run with the same configuration file again";
+const DIFFERENT = "gateways on this database have different configuration files";
+const SAME = "gateways on this database have the same configuration file again";
 const PREFIX = "route_defaults: { retries: 0 }\n";
 const SECRET = "sk-this-stands-in-the-file";
 const FILE = `${PREFIX}providers: { openai: { api_key: "${SECRET}" } }\n`;

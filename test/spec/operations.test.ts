@@ -530,7 +530,7 @@ describe("operations", () => {
     const served = serve({}, () => why);
     expect(await body(await fetch(`${served.url}/healthz`))).toEqual({ status: "ok" });
     expect((await from(served, "/readyz", "203.0.113.9")).status).toBe(200);
-    why = "the gateway is going down";
+    why = "the gateway is shutting down";
     const response = await fetch(`${served.url}/readyz`);
     expect([response.status, await body(response)]).toEqual([503, { status: "not_ready", reason: why }]);
     expect((await fetch(`${served.url}/healthz`)).status).toBe(200);

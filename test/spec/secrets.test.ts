@@ -343,7 +343,7 @@ describe("a real gateway", () => {
         await (await fetch(gateway.url + path, { headers: { authorization: `Bearer ${gateway.firstToken}` } })).text(),
       );
     const set = (): readonly Record<string, unknown>[] =>
-      gateway.lines().filter(({ msg }) => msg === "a credential was refused and is set aside");
+      gateway.lines().filter(({ msg }) => msg === "a credential was refused and is not used for a while");
     // lines are handed over in blocks
     const told = (): number =>
       gateway.lines().filter(({ trace_id: id, status }) => id !== undefined && status !== undefined).length;
