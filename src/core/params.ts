@@ -274,7 +274,7 @@ export const COMMON = {
   bos_token: common("Text at the start of a sequence, for completion targets.", string),
   eos_token: common("Text at the end of a sequence, for completion targets.", string),
   hf_model_name: common(
-    "Hugging Face name of the model, which selects the chat template, for completion targets.",
+    "Name of the model on its hub, which selects the chat template, for completion targets.",
     string,
   ),
 } as const satisfies Record<string, Field>;
