@@ -9,10 +9,10 @@ export const MAX_KEPT_CALLS = 1000;
 /** Marks the end of a text that was cut with its margin. */
 export const CUT = "\uFFFE\uFFFF";
 
-/** The characters that are left. */
+/** The number of characters that are left. */
 export interface Room {
   left: number;
-  /** Something did not fit. */
+  /** True if something did not fit. */
   isCut: boolean;
 }
 
@@ -20,7 +20,7 @@ export interface Fitting {
   readonly kept: readonly Json[];
   /** The number of values before these that did not fit. */
   readonly leftOut: number;
-  /** The first value that is kept is cut. */
+  /** True if the first value that is kept is cut. */
   readonly isCut: boolean;
 }
 

@@ -1,5 +1,6 @@
-// An answer under guards: the whole one at once, a stream text by text over a window (promise 3.3). What is the same text to a client is one window: the content
-// of a choice, its reasoning, the arguments of each of its calls. Log probabilities would spell out what is masked, and are left out.
+// Applies guards to an answer: to a non-streaming one as a whole, to a stream by a window over each text (promise 3.3).
+// What a client reads as one text has one window: the content of a choice, its reasoning, and the arguments of each
+// tool call. Log probabilities are removed, because they would reveal masked text.
 import { GuardedText, type GuardPolicy, type GuardFinding } from "../auth/guarded-text.ts";
 import type { ChatChunk, ChunkDelta, ReasoningDetail } from "../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
@@ -14,7 +15,7 @@ function changes(guards: readonly GuardPolicy[]): boolean {
   return guards.some(({ mode }) => mode === "enforce");
 }
 
-/** Tells the caller that the log probabilities that he asked for are missing. */
+/** Warns the caller that the requested log probabilities will be missing. */
 export function withheldLogprobs(fitted: FittedRequest, guards: readonly GuardPolicy[]): FittedRequest {
   const { request } = fitted;
   return request.params.logprobs !== true || !changes(guards)
@@ -22,7 +23,7 @@ export function withheldLogprobs(fitted: FittedRequest, guards: readonly GuardPo
     : { ...fitted, request: { ...request, warnings: [...request.warnings, "logprobs_withheld"] } };
 }
 
-/** Words of the protocol, and a provider's own bytes. */
+/** Members with values of the protocol or with opaque bytes of a provider. */
 const NO_TEXT: ReadonlySet<string> = new Set([
   "id",
   "object",
@@ -42,7 +43,7 @@ const FILES: ReadonlySet<string> = new Set(["data", "url", "file_id", "file_data
 
 const answerKind: KindOf = (name, owner) => {
   if (name === "arguments") return "json";
-  // which function is called cannot be replaced; words are, also in addresses
+  // the name of the called function cannot be replaced; any other name is text
   if (name === "name") return "arguments" in owner ? "fixed" : "words";
   if (FILES.has(name)) return typeof owner[name] === "string" && isAddress(owner[name]) ? "words" : "file";
   return NO_TEXT.has(name) ? "skip" : "words";
@@ -52,7 +53,7 @@ function isAddress(text: string): boolean {
   return /^[a-z][a-z0-9+.-]*:/i.test(text.slice(0, 32)) && !/^data:/i.test(text.slice(0, 8));
 }
 
-/** Characters of an answer that guards look at. */
+/** Returns the number of characters of an answer that guards search. */
 export function charactersOfAnswer(answer: WholeAnswer): number {
   let characters = 0;
   mapAnswer(answer, (text) => {
@@ -62,12 +63,12 @@ export function charactersOfAnswer(answer: WholeAnswer): number {
   return characters;
 }
 
-/** Shows all texts of an answer. */
+/** Calls the guard with all texts of an answer. */
 export function visitAnswer(answer: WholeAnswer, guard: TextGuard): void {
   mapAnswer(answer, guard);
 }
 
-/** `ahead` null: nothing was looked for before. Throws `policy_violation`. */
+/** `ahead` is null if no texts were searched before. Throws `policy_violation`. */
 export function guardedAnswer(
   answer: WholeAnswer,
   guards: readonly GuardPolicy[],
@@ -81,7 +82,7 @@ export function guardedAnswer(
   }
 }
 
-/** The same, which throws BlockedText. */
+/** Does the same as `guardedAnswer`, but throws BlockedText. */
 export function answerUnder(
   guards: readonly GuardPolicy[],
   answer: WholeAnswer,
@@ -110,15 +111,15 @@ function mapChoice(choice: JsonObject, guard: TextGuard): JsonObject {
   return isObject(message) ? { ...mapped, message: namesAndNumbers(message, guard) } : mapped;
 }
 
-/** The texts of one stream. Everything here throws `policy_violation` where a guard blocks. */
+/** Applies guards to the texts of one stream. All methods throw `policy_violation` when a guard blocks. */
 export class StreamGuard {
-  /** Log probabilities may not leave. */
+  /** True if log probabilities must be removed from the chunks. */
   readonly withholdsLogprobs: boolean;
   readonly #guards: readonly GuardPolicy[];
   readonly #spoke: GuardFinding;
   readonly #whole: TextGuard;
   readonly #texts = new Map<string, GuardedText>();
-  /** By choice: what the reasoning blocks look like whose text is under way. */
+  /** The other members of each reasoning block whose text has not ended, by the key of that text. */
   readonly #details = new Map<string, JsonObject>();
   readonly #names = new Map<string, string>();
   #isAbandoned = false;
@@ -130,7 +131,7 @@ export class StreamGuard {
     this.withholdsLogprobs = changes(guards);
   }
 
-  /** What may go out of a text, with its next piece. */
+  /** Takes the next piece of a text and returns what may be sent of the text. */
   take(key: string, piece: string, isJson = false): string {
     let text = this.#texts.get(key);
     if (text === undefined) {
@@ -140,12 +141,12 @@ export class StreamGuard {
     return this.#guarded(() => text.push(piece));
   }
 
-  /** From here on nothing is looked at any more: what is held goes out as it is. */
+  /** Stops the search. What guards hold back is then sent unchanged. */
   abandon(): void {
     this.#isAbandoned = true;
   }
 
-  /** The rest of a text; empty where there is none. */
+  /** Returns the rest of a text, or an empty text if there is none. */
   end(key: string): string {
     const text = this.#texts.get(key);
     if (text === undefined) return "";
@@ -153,7 +154,10 @@ export class StreamGuard {
     return this.#guarded(() => (this.#isAbandoned ? text.abandon() : text.end()));
   }
 
-  /** Blocks of reasoning with as much of their text as may go out; one that has nothing else to say waits. */
+  /**
+   * Returns reasoning blocks with as much of their text as may be sent. A block that has nothing else to send is held
+   * back.
+   */
   details(choice: number, details: readonly ReasoningDetail[]): readonly JsonObject[] {
     return details.filter(isObject).flatMap((detail) => {
       const shown: Record<string, Json | undefined> = { ...detail };
@@ -168,7 +172,7 @@ export class StreamGuard {
           shown[name] = this.take(key, text);
           waits ||= shown[name] === "";
         }
-        // a signature is of the whole text, and its end
+        // a signature covers the whole text and ends it
         if (isSigned && this.#details.delete(key))
           shown[name] = ((shown[name] as string | null | undefined) ?? "") + this.end(key);
       }
@@ -184,7 +188,10 @@ export class StreamGuard {
     });
   }
 
-  /** A delta whose further members may go out. Each of their texts may come in pieces, and is a window of its own, as the text of spoken words is. */
+  /**
+   * Returns a delta with as much of its other members as may be sent. Each of their texts may arrive in pieces, and so
+   * each has a window of its own.
+   */
   others(choice: number, delta: ChunkDelta): ChunkDelta {
     const shown: Record<string, Json | undefined> = {};
     for (const name in delta) {
@@ -194,7 +201,7 @@ export class StreamGuard {
     return shown;
   }
 
-  /** A member's name as it may go out. */
+  /** Returns the name of a member as it may be sent. */
   #nameOf(name: string): string {
     let shown = this.#names.get(name);
     if (shown === undefined) {
@@ -212,7 +219,7 @@ export class StreamGuard {
     }
   }
 
-  /** Undefined: nothing of it may go out now. */
+  /** Returns undefined if nothing of the member may be sent yet. */
   #member(value: Json | undefined, place: string, name: string): Json | undefined {
     if (typeof value === "string") {
       if (value === "" || NO_TEXT.has(name)) return value;
@@ -228,7 +235,7 @@ export class StreamGuard {
     return Object.fromEntries(members.filter(([, member]) => member !== undefined));
   }
 
-  /** What is left of the further members of a choice, as deltas. */
+  /** Returns the rest of the other members of a choice, as deltas. */
   endedMembers(choice: number): readonly JsonObject[] {
     const place = `${choice} member `;
     return [...this.#texts.keys()]
@@ -243,7 +250,7 @@ export class StreamGuard {
       });
   }
 
-  /** A chunk whose vendor's fields may go out. */
+  /** Returns a chunk with its vendor's members as they may be sent. */
   chunk(chunk: ChatChunk): ChatChunk {
     let shown: Record<string, Json | undefined> | null = null;
     for (const name in chunk) {
@@ -254,21 +261,21 @@ export class StreamGuard {
     return (shown ?? chunk) as ChatChunk;
   }
 
-  /** The name of a function, which cannot be replaced. */
+  /** Searches the name of a function, which cannot be replaced. */
   name(text: string): void {
     this.#guarded(() => this.#whole.fixed!(text));
   }
 
-  /** A value that comes in one piece. */
+  /** Searches a value that arrives in one piece. */
   whole<T extends Json | undefined>(value: T, name: string): T {
     if (value === undefined || value === null) return value;
     return this.#guarded(() => namesAndNumbers(mapTexts(value, this.#whole, answerKind, name), this.#whole) as T);
   }
 }
 
-/** Names of members of a stream that are known, so that each is looked at once. */
+/** The most member names of a stream that are remembered, so that each is searched only once. */
 const MAX_NAMES = 1000;
-/** What the grammar itself shows a guard, and what is no text. */
+/** Members of a delta that `others` does not search: the role, and the members that GuardedChunks searches. */
 const SPOKEN: ReadonlySet<string> = new Set([
   "role",
   "content",

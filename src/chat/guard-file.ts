@@ -1,32 +1,35 @@
-// Files that stand in a request: a text in base64 or in a data URI is a text all the same, whatever type it is said to have; and what is said to be a text is one,
-// whatever bytes it has. Pictures, sounds and PDF are not looked into.
+// Searches files in a request. Data that decodes to text is searched as text, whatever its declared type, and data that
+// is declared as text is searched whatever bytes it has. Images, audio and PDF files are not searched.
 import { isObject, type JsonObject } from "../core/json.ts";
 import { isTextName, isTextType } from "../core/text-media.ts";
 
 /** https://www.rfc-editor.org/rfc/rfc2397 */
 const DATA_URI = /^data:([^,]{0,200}),/i;
-/** Characters of base64 by which bytes are told from text. */
+/** The number of base64 characters by which text is distinguished from binary data. */
 const HEAD = 684;
 const BASE64 = /^[A-Za-z0-9+/_=\r\n-]*$/;
-// control characters are what is looked for
+// the expression is meant to match control characters
 // oxlint-disable-next-line no-control-regex
 const BYTES = /[\x00-\x08\x0e-\x1f\x7f]/;
 
 export interface FileGuard {
-  /** The text with what was replaced in it. */
+  /** Returns the text after masking. */
   readonly text: (text: string) => string;
-  /** Looks at what cannot be replaced: an address, the id of a file. */
+  /** Searches a text that cannot be replaced, such as an address or the id of a file. */
   readonly fixed: (text: string) => void;
 }
 
-/** The file with what was replaced in its text; what is no text as it is. `owner`: the object that it stands in, which may say what it is. */
+/**
+ * Returns the file with its text masked, or unchanged if it is not text. `owner` is the object that contains the file,
+ * which may declare its type.
+ */
 export function guardedFile(value: string, owner: JsonObject, guard: FileGuard): string {
   const head = DATA_URI.exec(value.slice(0, 256));
-  // words in the place of an address or of bytes
+  // text with spaces is neither an address nor base64
   if (head === null && value.includes(" ")) return guard.text(value);
   if (head === null) {
     const guarded = BASE64.test(value.slice(0, HEAD)) ? guardedBase64(value, isSaidText(owner), guard) : value;
-    // an id may look like bytes
+    // the id of a file may look like base64
     if (guarded === value && (value.length < HEAD || !BASE64.test(value.slice(0, HEAD)))) guard.fixed(value);
     return guarded;
   }
@@ -56,12 +59,15 @@ function guardedBase64(base64: string, isText: boolean, guard: FileGuard): strin
   return bytes === null ? base64 : bytes.toString("base64");
 }
 
-/** Zeros may be half of a text or all that hides one, and are no sign to whoever reads it: without them nothing may be found either. */
+/**
+ * NUL bytes may be half of the characters in UTF-16, or may hide a text from the search although readers ignore them.
+ * Therefore the text without them must not contain a match either.
+ */
 function demandWithoutZeros(bytes: Buffer, guard: FileGuard): void {
   if (bytes.includes(0)) guard.fixed(bytes.toString("latin1").replaceAll("\0", ""));
 }
 
-/** `latin1`: each byte a character, so that what is no UTF-8 keeps the bytes that it has. */
+/** In `latin1` each byte is a character, so that bytes that are not valid UTF-8 are preserved. */
 type Encoding = "utf-8" | "utf-16le" | "utf-16be" | "latin1";
 
 interface EncodedText {
@@ -79,12 +85,12 @@ function readAsText(base64: string): EncodedText {
   }
 }
 
-/** Null: bytes that are no text. The end of a part may stand in the middle of a character. */
+/** Returns null for binary data. The end of a part may split a character. */
 function textOf(base64: string, isPart: boolean): EncodedText | null {
   const bytes = Buffer.from(base64, "base64");
   const encoding = encodingOf(bytes);
   try {
-    // a mark of the order of bytes stays where it is, so that the bytes are the same again
+    // the byte order mark is kept, so that encoding the text again gives the same bytes
     const text = new TextDecoder(encoding, { fatal: true, ignoreBOM: true }).decode(bytes, { stream: isPart });
     return BYTES.test(text) || text.startsWith("%PDF-") ? null : { text, encoding };
   } catch {
@@ -92,7 +98,10 @@ function textOf(base64: string, isPart: boolean): EncodedText | null {
   }
 }
 
-/** By the mark of the order of bytes, else by where zeros stand: in UTF-16 those of letters and digits of ASCII are all on one side (https://www.rfc-editor.org/rfc/rfc2781#section-4.3). */
+/**
+ * Uses the byte order mark, or else the position of zeros: in UTF-16, the zeros of ASCII letters and digits are all at
+ * even or all at odd positions (https://www.rfc-editor.org/rfc/rfc2781#section-4.3).
+ */
 function encodingOf(bytes: Uint8Array): Exclude<Encoding, "latin1"> {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return "utf-16be";

@@ -1,5 +1,6 @@
-// A conversation that this thread holds, under guards that look at it in a thread of their own (promises 3.3, 5.8): its texts as they go there, what each guard says of
-// them, and the conversation with words in the place of what was found. No text of it comes to the thread that serves calls.
+// Applies guards to a conversation that this thread holds, while the search runs in a guard thread (promises 3.3, 5.8).
+// This thread packs the texts for the search, determines the findings of each guard, and masks the conversation. None
+// of its text goes to the thread that serves calls.
 import { BlockedText, type GuardPolicy } from "../auth/guarded-text.ts";
 import { type Matches, receivedGuard, type SentGuard, type Texts } from "../auth/guard-search.ts";
 import { type PackedTexts, packTexts } from "../auth/packed-texts.ts";
@@ -9,17 +10,17 @@ import type { HeldRequest } from "./held-conversation.ts";
 import { lookedAt, textsOf } from "./guard-texts.ts";
 import { blockedError } from "./policy-violation.ts";
 
-/** What one guard says of a conversation. */
+/** A finding of one guard in a conversation. */
 export interface HeldFinding {
-  /** How many looks came before it: what several guards say is told in the order in which one walk would have come to it. */
+  /** The number of texts that come before it. Findings of several guards are reported in the order of the texts. */
   readonly at: number;
-  /** Why it could not look, or not replace what it found. */
+  /** Why the guard could not search, or could not mask what it found; null if it could. */
   readonly failure: string | null;
-  /** It refuses the call for this. */
+  /** True if the guard refuses the call. */
   readonly blocks: boolean;
 }
 
-/** Of the machine, for texts that are looked at once more because a guard has changed them: some half a second. */
+/** The search steps for texts that must be searched again because a guard has changed them; about half a second. */
 const STEPS_AGAIN = 50_000_000;
 
 export class HeldLook {
@@ -28,7 +29,7 @@ export class HeldLook {
   #guards: readonly GuardPolicy[] = [];
   #ahead: LookedAt | null = null;
 
-  /** With the words of guards in it, by the ids of their policies. */
+  /** The masked conversations, by the ids of the policies that masked them. */
   readonly #masked = new Map<string, HeldRequest>();
 
   constructor({ request, members }: HeldRequest) {
@@ -40,7 +41,9 @@ export class HeldLook {
     return packTexts(this.#texts);
   }
 
-  /** Takes what was found; null: there was no answer in time. Gives the guards, by their place, that have something to say. */
+  /**
+   * Takes the matches, or null if there was no answer in time. Returns the indexes of the guards that have findings.
+   */
   found(guards: readonly SentGuard[], matches: Matches | null): readonly number[] {
     this.#guards = guards.map(receivedGuard);
     this.#ahead = lookedAt(this.#texts, this.#guards, matches);
@@ -50,11 +53,11 @@ export class HeldLook {
     return [...speaking].toSorted((one, other) => one - other);
   }
 
-  /** What a guard says: each thing once, and nothing after that for which it refuses the call. */
+  /** Returns each finding of a guard once, up to the one for which it refuses the call. */
   saidBy(place: number): readonly HeldFinding[] {
     const policy = this.#guards[place]!;
     const said: HeldFinding[] = [];
-    // a guard that has not looked says so before the first look
+    // a guard that could not search reports that before the first text
     let at = -1;
     const speaks = (_policy: GuardPolicy, failure: string | null = null): void => {
       if (!said.some((one) => one.failure === failure)) said.push({ at, failure, blocks: false });
@@ -89,7 +92,7 @@ export class HeldLook {
     return said;
   }
 
-  /** What is held, with words in the place of what these guards have found. Throws `policy_violation`. */
+  /** Returns the conversation with the matches of these guards masked. Throws `policy_violation`. */
   masked(ids: readonly string[]): HeldRequest {
     const key = ids.join("\n");
     const known = this.#masked.get(key);

@@ -1,5 +1,5 @@
-// A long plain answer under guards, in the thread that holds it (promises 3.3, 5.8): its texts as they go to a thread of guards, and the answer with words in the place of what
-// was found there. No text of it comes to the thread that serves calls.
+// Applies guards to a long non-streaming answer in the thread that holds it (promises 3.3, 5.8): packs its texts for a
+// guard thread, and masks what that thread has found. None of its text goes to the thread that serves calls.
 import { BlockedText, type GuardPolicy } from "../auth/guarded-text.ts";
 import { type Matches, receivedGuard, type SentGuard, type Texts } from "../auth/guard-search.ts";
 import { type PackedTexts, packTexts } from "../auth/packed-texts.ts";
@@ -7,17 +7,17 @@ import { answerUnder, visitAnswer } from "./guard-answer.ts";
 import { lookedAt, textsOf } from "./guard-texts.ts";
 import type { WholeAnswer } from "./whole-answer.ts";
 
-/** What a guard says, by its place in the list. */
+/** A finding of the guard at this place in the list. */
 export interface AnswerFinding {
   readonly place: number;
-  /** Why it could not look, or not replace what it found. */
+  /** Why the guard could not search, or could not mask what it found; null if it could. */
   readonly failure: string | null;
 }
 
 export interface AnswerUnderGuards {
-  /** Each thing once, in the order in which it was said. */
+  /** Each finding once, in the order in which they were reported. */
   readonly spoke: readonly AnswerFinding[];
-  /** The guard that withholds the answer; null: none does. */
+  /** The finding for which the answer is withheld; null if the answer may be sent. */
   readonly blocked: AnswerFinding | null;
   readonly answer: WholeAnswer;
 }
@@ -37,7 +37,7 @@ export class AnswerLook {
     return packTexts(this.#texts);
   }
 
-  /** `matches` null: there was no answer in time. */
+  /** `matches` is null if there was no answer in time. */
   found(matches: Matches | null): AnswerUnderGuards {
     const spoke: AnswerFinding[] = [];
     const speaks = (policy: GuardPolicy, failure: string | null = null): void => {

@@ -1,5 +1,6 @@
-// A request under guards: every text of it that goes to the provider is looked at, and replaced where a guard masks. What was replaced goes out in the new form
-// to every kind of target: it is noted as rewritten, so that nobody copies it from the text of the caller (docs/decisions/0002).
+// Applies guards to a request: every text that goes to the provider is searched, and masked if a guard masks. Masked
+// members are marked as rewritten, so that they are never copied from the caller's original text to any kind of target
+// (docs/decisions/0002).
 import {
   BlockedText,
   type Found,
@@ -17,7 +18,10 @@ import { FUNCTION_NAME } from "../core/params.ts";
 import { guardedFile } from "./guard-file.ts";
 import { isProtocolWord } from "./guard-words.ts";
 
-/** What stands here of the request: not what another thread holds of it. Throws BlockedText. The same object where nothing was replaced. */
+/**
+ * Searches the parts of a request that this thread holds. Throws BlockedText. Returns the same object if nothing was
+ * replaced.
+ */
 export function guardedRequest(request: ChatRequest, guard: TextGuard): ChatRequest {
   const { held } = request;
   const guarded = withGuarded(request, {
@@ -30,7 +34,10 @@ export function guardedRequest(request: ChatRequest, guard: TextGuard): ChatRequ
   return skeleton === held.skeleton ? guarded : { ...guarded, held: { ...held, skeleton } };
 }
 
-/** Of a whole request what is held of it: its messages, and values of members that pass through. Throws BlockedText. The same object where nothing was replaced. */
+/**
+ * Searches the parts of a request that another thread holds for it: the messages, and the values of members that pass
+ * through. Throws BlockedText. Returns the same object if nothing was replaced.
+ */
 export function guardedConversation(request: ChatRequest, members: readonly string[], guard: TextGuard): ChatRequest {
   const messages = guardedMessages(request.messages, guard);
   const extra: Record<string, Json | undefined> = { ...request.extra };
@@ -55,7 +62,7 @@ function withGuarded(
   return { ...request, messages, params, extra, source: { ...request.source, rewritten } };
 }
 
-/** Throws BlockedText. The same list where nothing was replaced. */
+/** Throws BlockedText. Returns the same list if nothing was replaced. */
 export function guardedMessages(messages: readonly Message[], guard: TextGuard): readonly Message[] {
   return mapList(messages, (message) => {
     const guarded = namesAndNumbers(mapMessage(message, guard, messageKind), guard);
@@ -64,7 +71,10 @@ export function guardedMessages(messages: readonly Message[], guard: TextGuard):
   }) as unknown as readonly Message[];
 }
 
-/** The text parts of a tool's result are read as one text, which may be JSON whose escapes are divided between them. Throws BlockedText. */
+/**
+ * Searches the text parts of a tool result as one text, which may be JSON with escapes that are split between the
+ * parts. Throws BlockedText.
+ */
 function demandResultInParts({ role, content }: JsonObject, guard: TextGuard): void {
   if (!isOfTool(role) || !Array.isArray(content)) return;
   const joined = (content as readonly Json[])
@@ -79,7 +89,10 @@ function isOfTool(role: Json | undefined): boolean {
   return role === "tool" || role === "function";
 }
 
-/** The value of a text that is JSON and has escapes, which a provider gets as what they mean where the vendor takes results of tools as values; undefined: it is nothing of the kind. */
+/**
+ * Returns the value of a text that is JSON with escapes; undefined for any other text. A provider gets such escapes
+ * decoded if its vendor takes tool results as values.
+ */
 function escapedJson(text: string): Json | undefined {
   if (!text.includes("\\") || !/^\s*[{[]/.test(text)) return undefined;
   try {
@@ -90,30 +103,35 @@ function escapedJson(text: string): Json | undefined {
 }
 
 /**
- * What a text is: nothing that a guard looks at, words, JSON in a text, a file or its address, or what is looked at and cannot be replaced (`fixed`); `none` says the first of all
- * that is inside.
+ * How a text is searched: not at all (`skip`), as plain text, as JSON, as a file or its address, or as a text that
+ * cannot be replaced (`fixed`). With `none`, nothing inside the value is searched either.
  */
 export type TextKind = "none" | "skip" | "words" | "json" | "file" | "fixed";
-/** By the member that a text stands in, and the object around it. */
+/** Decides by the name of the member that holds a text, and by the object that contains the member. */
 export type KindOf = (name: string, owner: JsonObject) => TextKind;
 export interface TextGuard {
-  /** `across`: what is known to be found there beside what the text holds by itself. */
+  /** `across` are matches that extend beyond this text; they are added to the matches within it. */
   (text: string, kind: "words" | "json", across?: readonly Found[]): string;
-  /** Looks at a text that cannot be replaced. Throws BlockedText for what is found in it, also where the guard masks. Left out: nothing is to be looked at there. */
+  /**
+   * Searches a text that cannot be replaced. Throws BlockedText for a match, even if the guard masks. If the method is
+   * missing, such texts are not searched.
+   */
   readonly fixed?: (text: string) => void;
-  /** What is found in texts that stand side by side, and divided between them: by the place of each the part that it has. */
+  /**
+   * Searches adjacent texts for matches that extend over several of them. Returns the part of each text, by its index.
+   */
   readonly divided?: (texts: readonly string[]) => ReadonlyMap<number, readonly Found[]>;
 }
 
 const AS_JSON: GuardedTextOptions = { isJson: true };
 
-/** What was found ahead, by kind and text. */
+/** Matches that were found in advance, by kind and text. */
 export interface LookedAt extends Readonly<Record<"words" | "json", ReadonlyMap<string, readonly Found[]>>> {
-  /** Guards that did not come to an end, though they may have found something. */
+  /** The guards whose search did not finish, although they may have found something. */
   readonly unlooked: ReadonlySet<GuardPolicy>;
 }
 
-/** Throws BlockedText where a guard has not looked ahead in its time, and blocks for that. */
+/** Throws BlockedText if a guard did not finish its search in advance, and blocks in that case. */
 export function textGuard(
   guards: readonly GuardPolicy[],
   spoke: GuardFinding,
@@ -126,7 +144,7 @@ export function textGuard(
     const found = ahead?.[kind].get(text);
     if (across !== undefined) {
       const all = [...across, ...(found ?? searchText(text, guards, options))];
-      // each guard speaks when its turn comes
+      // findings are reported in the order of the guards
       const inTurn = all.toSorted((one, other) => guards.indexOf(one.policy) - guards.indexOf(other.policy));
       return guardFound(text, inTurn, guards, spoke, options);
     }
@@ -138,7 +156,7 @@ export function textGuard(
   return Object.assign(guard, {
     divided: (texts: readonly string[]) => dividedBetween(texts, guards, ahead),
     fixed(text: string) {
-      // no class finds anything in a short word of letters
+      // built-in detectors never match a short word of letters
       if (text === "" || (!hasPatterns && /^[A-Za-z_]{1,20}$/.test(text))) return;
       for (const { policy } of ahead?.words.get(text) ?? searchText(text, guards)) {
         if (!guards.includes(policy)) continue;
@@ -150,7 +168,7 @@ export function textGuard(
   });
 }
 
-/** Why a guard that masks blocks. */
+/** The reason why a guard that masks blocks. */
 export const UNREPLACEABLE = "the guard found a match in a place where it cannot be masked";
 
 interface Place {
@@ -189,14 +207,14 @@ function dividedBetween(
     const indexes = Array.from({ length: last - first + 1 }, (_, index) => first + index).filter(
       (index) => places[index]!.text !== "",
     );
-    // what a guard finds in one of them by itself ends there, whatever word the next begins with
+    // if the guard also has a match within one of the texts, that match is masked by itself
     const isOwn = (one: Found): boolean =>
       one.policy === found.policy && one.start < found.end && found.start < one.end;
     if (indexes.some((index) => ownOf(index).some(isOwn))) continue;
     for (const index of indexes) {
       const { start } = places[index]!;
       if (!parts.has(index)) parts.set(index, []);
-      // a part of nothing is refused by some providers
+      // no text is emptied entirely, because some providers refuse empty parts
       parts.get(index)!.push({
         ...found,
         start: Math.max(found.start, start) - start,
@@ -208,7 +226,7 @@ function dividedBetween(
   return parts;
 }
 
-/** Of the places side by side, the one that holds a position. */
+/** Returns the index of the text that contains a position of the joined text. */
 function placeAt(places: readonly Place[], position: number): number {
   let low = 0;
   let high = places.length - 1;
@@ -226,7 +244,10 @@ function searchText(text: string, guards: readonly GuardPolicy[], options?: Guar
   return all;
 }
 
-/** Every text of a message, as `mapTexts`; models read its text parts as one text, so what is divided between them is found as well. */
+/**
+ * Searches every text of a message as `mapTexts` does. Models read the text parts as one text, so matches that extend
+ * over several parts are found too.
+ */
 export function mapMessage(message: Json, guard: TextGuard, kindOf: KindOf): Json {
   const content = isObject(message) ? message["content"] : null;
   if (guard.divided === undefined || !Array.isArray(content) || content.length < 2)
@@ -240,10 +261,10 @@ export function mapMessage(message: Json, guard: TextGuard, kindOf: KindOf): Jso
   return mapTexts(message, guard, kindOf, "", {}, across);
 }
 
-/** Why a guard has not looked. */
+/** The reason if a guard could not search. */
 export const UNLOOKED = "the guard could not check the text within its time limit";
 
-/** Throws BlockedText for a guard that has to have looked, and has not. */
+/** Throws BlockedText for a guard that could not search and blocks in that case. */
 function demandLooked(guards: readonly GuardPolicy[], spoke: GuardFinding, { unlooked }: LookedAt): void {
   for (const policy of guards) {
     if (!unlooked.has(policy)) continue;
@@ -252,7 +273,7 @@ function demandLooked(guards: readonly GuardPolicy[], spoke: GuardFinding, { unl
   }
 }
 
-/** Members that say how something is to be read, or which of several is meant: what stands there cannot be replaced. */
+/** Members that say how something is to be read or which thing is meant. Their values cannot be replaced. */
 const FIXED: ReadonlySet<string> = new Set([
   "type",
   "role",
@@ -267,15 +288,15 @@ const FIXED: ReadonlySet<string> = new Set([
   "cache_control",
   "ttl",
 ]);
-/** A provider's own bytes, which it will take back as they were. */
+/** Members with opaque bytes of a provider, which the provider must get back unchanged. */
 const OPAQUE: ReadonlySet<string> = new Set(["signature", "thought_signature", "encrypted_content"]);
-/** What may hold a file, whose bytes may be those of a text. */
+/** Members that may contain a file, which may be text. */
 const FILES: ReadonlySet<string> = new Set(["url", "file_id", "file_data", "data"]);
 
 const anyText: KindOf = (name, owner) =>
   FILES.has(name) ? "file" : OPAQUE.has(name) ? opaque(owner[name]) : FIXED.has(name) ? "fixed" : "words";
 
-/** Bytes of which the caller has chosen none: long, and nothing but base64. */
+/** Treats a value as opaque bytes, which are not searched, only if it is long and nothing but base64. */
 function opaque(value: Json | undefined): TextKind {
   return typeof value === "string" && value.length >= 32 && /^[A-Za-z0-9+/_=-]+$/.test(value) && /[A-Za-z]/.test(value)
     ? "skip"
@@ -290,7 +311,7 @@ function messageKind(name: string, owner: JsonObject): TextKind {
   if (name === "arguments") return "json";
   if (name === "content" && isOfTool(owner["role"]) && typeof owner["content"] === "string")
     return escapedJson(owner["content"]) === undefined ? "words" : "json";
-  // the name of a function is not the caller's to choose anew; a participant's is a text
+  // the name of a function cannot be replaced, but the name of a participant is text
   if (name === "name")
     return ("arguments" in owner || owner["role"] === "function" || owner["role"] === "tool") &&
       isFunctionName(owner["name"])
@@ -300,7 +321,10 @@ function messageKind(name: string, owner: JsonObject): TextKind {
   return anyText(name, owner);
 }
 
-/** What refers to something by its name; the rest of a schema is there to be read by the model. What a tool server is called with are credentials. */
+/**
+ * Members of a schema that refer to something by its name; the model reads the rest of a schema as text. The headers
+ * and the authorization of a tool server are credentials and are not searched.
+ */
 const SCHEMA_FIXED: ReadonlySet<string> = new Set([
   "type",
   "name",
@@ -323,7 +347,7 @@ const schemaKind: KindOf = (name, owner) =>
       ? "fixed"
       : "words";
 
-/** Parameters whose words a model reads. In every other a value is one of several, and cannot be replaced. */
+/** Parameters with text that a model reads. The values of all other parameters cannot be replaced. */
 const TEXTS: ReadonlySet<string> = new Set([
   "user",
   "safety_identifier",
@@ -344,7 +368,7 @@ const SCHEMAS: ReadonlySet<string> = new Set([
 ] satisfies readonly (keyof ChatParams)[]);
 const fixedKind: KindOf = () => "fixed";
 
-/** All of them, by walking what there is: a parameter that comes to the table one day is looked at from its first day on. */
+/** Searches all parameters that are present, so that a parameter that is added later is searched as well. */
 function guardedParams(params: ChatParams, guard: TextGuard): ChatParams {
   let changed: Record<string, unknown> | null = null;
   for (const [name, value] of Object.entries(params as JsonObject)) {
@@ -353,20 +377,20 @@ function guardedParams(params: ChatParams, guard: TextGuard): ChatParams {
     const kind = SCHEMAS.has(name) ? schemaKind : isText ? anyText : fixedKind;
     const guarded =
       typeof value === "string" ? (isText ? guard(value, "words") : fixed(value, guard)) : mapTexts(value, guard, kind);
-    // a number by itself is a setting, such as a seed, and no text
+    // a number by itself is a setting, such as a seed
     if (typeof value === "object" && !isRawNumber(value)) demandPlain(value, guard);
     if (guarded !== value) (changed ??= { ...params })[name] = guarded;
   }
   return changed ?? params;
 }
 
-/** Looks at what cannot be replaced. Throws BlockedText for what a guard finds there, whether it masks or blocks. */
+/** Searches a text that cannot be replaced. Throws BlockedText for a match, whether the guard masks or blocks. */
 function fixed(text: string, guard: TextGuard): string {
   if (!isProtocolWord(text)) guard.fixed?.(text);
   return text;
 }
 
-/** Names of members and numbers, which cannot be replaced. Throws BlockedText. */
+/** Searches names of members and numbers, which cannot be replaced. Throws BlockedText. */
 function demandPlain(value: Json, guard: TextGuard): void {
   if (typeof value === "number" || isRawNumber(value)) {
     const text = isRawNumber(value) ? value.rawJSON : String(value);
@@ -380,16 +404,16 @@ function demandPlain(value: Json, guard: TextGuard): void {
     }
 }
 
-/** Digits of a number that is worth a look: shorter ones are nobody's. */
+/** The fewest characters of a number that is searched, because shorter numbers identify no person. */
 const LONG_NUMBER = 8;
 
-/** Fields that nobody here knows: names of members and numbers are looked at as well. */
+/** Searches members that the gateway does not know, including their names and numbers. */
 function guardedExtra(extra: JsonObject, guard: TextGuard, kindOf: KindOf): JsonObject {
   return namesAndNumbers(mapTexts(extra, guard, kindOf), guard) as JsonObject;
 }
 const extraKind: KindOf = (name, owner) =>
   FILES.has(name) ? "file" : OPAQUE.has(name) ? opaque(owner[name]) : "words";
-/** What stands in for a member that is held is no text of the caller's. */
+/** Skips the placeholder of a member that another thread holds. */
 const besideHeldKind: KindOf = (name, owner) => (heldPlace(owner[name]) === null ? extraKind(name, owner) : "skip");
 
 export function namesAndNumbers(value: Json, guard: TextGuard): Json {
@@ -406,14 +430,14 @@ export function namesAndNumbers(value: Json, guard: TextGuard): Json {
       [guardedName(name, guard), member === undefined ? member : namesAndNumbers(member, guard)] as const,
   );
   if (members.every(([name, member]) => name in value && value[name] === member)) return value;
-  // two names that become one would take a member away
+  // masking must not remove a member by making two names equal, so the names count as text that cannot be replaced
   if (new Set(members.map(([name]) => name)).size < members.length) for (const name in value) fixed(name, guard);
   return Object.fromEntries(members);
 }
-/** The shortest address of e-mail. */
+/** The length of the shortest e-mail address. */
 const LONG_NAME = 6;
 
-/** Of a skeleton, where names of many messages stand side by side: of those that become one, one is enough. */
+/** Masks the names in a skeleton, which contains the names of many messages. Names that become equal may be merged. */
 function guardedNames(value: Json, guard: TextGuard): Json {
   if (Array.isArray(value)) return mapList(value as readonly Json[], (item) => guardedNames(item, guard));
   if (!isObject(value)) return value;
@@ -436,8 +460,8 @@ function changedNames(before: JsonObject, after: JsonObject): readonly string[] 
 }
 
 /**
- * Every text of a value; the same value where none was replaced. What is parsed nests no deeper than this can follow. `across`: what is found in the texts of parts
- * beside what they hold by themselves.
+ * Searches every text of a value, and returns the same value if none was replaced. The parser bounds the depth of the
+ * value. `across` are the matches that extend over several parts, by part.
  */
 export function mapTexts(
   value: Json,

@@ -1,9 +1,10 @@
-// The texts of a request or an answer that guards look at somewhere else: gathered by walking it, and what was found in them, as the walk that replaces it takes it.
+// Collects the texts of a request or an answer for a search in another thread, and prepares the matches for the walk
+// that masks them.
 import type { Found, GuardPolicy } from "../auth/guarded-text.ts";
 import type { Matches, Texts } from "../auth/guard-search.ts";
 import type { LookedAt, TextGuard } from "./guard-request.ts";
 
-/** Each text once. `visit` shows them. */
+/** Collects each text once. `visit` must call the guard with every text. */
 export function textsOf(visit: (guard: TextGuard) => unknown): Texts {
   const texts = { words: new Set<string>(), json: new Set<string>() };
   const noted = (text: string, kind: "words" | "json"): string => {
@@ -23,7 +24,10 @@ export function textsOf(visit: (guard: TextGuard) => unknown): Texts {
 }
 const NOTHING_DIVIDED: ReadonlyMap<number, readonly Found[]> = new Map();
 
-/** What guards have found in the texts; null: they did not come to an end. Every text counts as looked at: nothing is looked for in it once more. */
+/**
+ * Prepares the matches in the texts; null means that the search did not finish. Texts without a match are included, so
+ * that they are not searched again.
+ */
 export function lookedAt(texts: Texts, guards: readonly GuardPolicy[], matches: Matches | null): LookedAt {
   const { numbers, masks, unlooked } = matches ?? { numbers: [], masks: [], unlooked: guards.keys().toArray() };
   const found = new Map<number, Found[]>();

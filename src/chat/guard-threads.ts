@@ -1,5 +1,6 @@
-// The threads in which guards look at what takes long, seen from the thread that serves calls: a question goes to the one that has least to do, has its time, and is given up
-// when the call is over. A thread that ends takes along what it was asked; the next question begins another.
+// The guard threads as the serving thread sees them. They search large texts: each search goes to the thread with the
+// fewest waiting searches, has a time limit, and is abandoned when its call is over. If a thread ends, its searches
+// fail, and the next search starts a new thread.
 import { availableParallelism } from "node:os";
 import { type Matches, sentGuard, type Texts } from "../auth/guard-search.ts";
 import type { GuardPolicy } from "../auth/guarded-text.ts";
@@ -10,22 +11,27 @@ import { MalformedAnswer } from "../providers/provider.ts";
 import { AskedThread } from "../wire/asked-thread.ts";
 import type { ChunksReply } from "./guard-worker.ts";
 
-/** For whom guards look, and until when. */
+/** For which tenant guards search, and until when. */
 export interface Asker {
   readonly tenantId: string;
-  /** Aborted when the call is over; null: nothing ends it. */
+  /** Aborted when the call is over; null if nothing ends the search early. */
   readonly signal: CancelSignal | null;
 }
 
-/** A stream whose chunks are looked at there. */
+/** A stream whose chunks are searched in a guard thread. */
 export interface ChunksAway {
-  /** `chunks` is JSON. Null: there is no answer, because the time is over or the thread ended. Rejects with the reason of the asker's signal. */
+  /**
+   * `chunks` is JSON. Resolves to null if the time limit was reached or the thread ended. Rejects with the reason of
+   * the asker's signal.
+   */
   take(chunks: string, isEnd: boolean): Promise<ChunksReply | null>;
   close(): void;
 }
 
 export interface GuardThreads {
-  /** Null: there is no answer, as in ChunksAway. Packed texts go over as they are, and are no longer here. */
+  /**
+   * Resolves to null as in ChunksAway. Packed texts are transferred to the thread and cannot be used here afterwards.
+   */
   search(texts: Texts | PackedTexts, guards: readonly GuardPolicy[], asker: Asker): Promise<Matches | null>;
   open(guards: readonly GuardPolicy[], asker: Asker): ChunksAway;
   close(): Promise<void>;
@@ -33,19 +39,22 @@ export interface GuardThreads {
 
 export interface GuardThreadsOptions {
   readonly threads?: number;
-  /** How long a question waits for its answer, with what stands before it. */
+  /** How long a search may take, including the searches before it. */
   readonly waitMs?: number;
-  /** A thread ended by itself, and why. */
+  /** Called when a thread has ended by itself, with the reason. */
   readonly onEnded: (why: string) => void;
 }
 
-/** More than a guard's own time (GUARD_CLOCK_MS): several guards look one after the other, and other calls have their turns. */
+/**
+ * More than the working time of one guard (GUARD_CLOCK_MS), because several guards search one after the other and other
+ * calls have their turns.
+ */
 const WAIT_MS = 10_000;
 const MAX_THREADS = 4;
 
 class NoAnswer extends Error {}
 
-/** Nothing is begun before there is something to look at. */
+/** Starts each thread only at its first search. */
 export function openGuardThreads({
   threads: count = Math.max(1, Math.min(MAX_THREADS, availableParallelism() - 1)),
   waitMs = WAIT_MS,
@@ -84,7 +93,7 @@ export function openGuardThreads({
     const answer = thread.ask<T>(method, args, transfer, (id) => (question = id));
     const given = new Promise<null>((resolve, reject) => {
       timer = setTimeout(resolve, waitMs, null);
-      // the reason is what the caller gave, to be told as it is
+      // the signal's reason is passed on unchanged
       // oxlint-disable-next-line typescript/prefer-promise-reject-errors
       over = () => reject(signal!.reason);
       signal?.addEventListener("abort", over);
@@ -123,7 +132,7 @@ export function openGuardThreads({
       let isOpen = false;
       return {
         take(chunks, isEnd) {
-          // with the first question, which begins the thread
+          // the guards go with the first chunks
           const opening = isOpen ? null : [tenantId, guards.map(sentGuard)];
           isOpen = true;
           return ask(thread, signal, "take", [key, chunks, isEnd, opening]);

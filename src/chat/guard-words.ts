@@ -1,5 +1,5 @@
-// Words of the protocol itself, as members and as values: whoever writes them chooses among them, and says nothing else. Guards do not look at them, so that a pattern
-// such as `user` or `function` does not find the form in which every request comes. What is not here was chosen by the caller.
+// Names of members and values that the protocol defines. Guards do not search them, so that a pattern such as `user` or
+// `function` does not match the structure of every request. Any other text was chosen by the caller.
 
 const MEMBERS = [
   "content",

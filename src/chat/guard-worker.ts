@@ -1,5 +1,5 @@
-// The thread in which guards look at what takes long: requests and answers as a whole, and the chunks of streams. It takes turns between tenants, gives each guard its time
-// and no more, and gives up what nobody waits for.
+// The guard thread. It searches large requests and answers, and the chunks of streams. It takes turns between tenants,
+// limits their working time, and stops searches that have been abandoned.
 import { parentPort } from "node:worker_threads";
 import { openTurns } from "../auth/fair-turns.ts";
 import {
@@ -21,18 +21,21 @@ import type { ThreadReply, ThreadRequest } from "../wire/asked-thread.ts";
 import { parseJson } from "../wire/json.ts";
 import { GuardedChunks, splitChunk } from "./guarded-chunks.ts";
 
-/** Of its own work that a guard has for one request, answer or batch of chunks. */
+/**
+ * The working time, in milliseconds, of each guard for one request or answer, and of all guards together for one batch
+ * of chunks. The time of other searches does not count.
+ */
 export const GUARD_CLOCK_MS = 2000;
 
-/** What became of a batch of chunks. Guards stand by their place in the list that the stream was opened with. */
+/** The result of a batch of chunks. Guards are given by their index in the list with which the stream was opened. */
 export interface ChunksReply {
-  /** JSON of what may go out. */
+  /** The chunks that may be sent, as JSON. */
   readonly chunks: string;
-  /** Guards that found something in them. */
+  /** The guards that found something in the chunks. */
   readonly spoke: readonly number[];
-  /** The guard that ends the stream; null: none does. */
+  /** The guard that ends the stream; null if the stream continues. */
   readonly blocked: number | null;
-  /** Their time was over: nothing of the stream is looked at any more, or, with `blocked`, it ends for that. */
+  /** The time limit was reached: the rest of the stream is not searched or, if `blocked` is set, the stream ends. */
   readonly isOutOfTime: boolean;
 }
 
@@ -41,7 +44,7 @@ interface Stream {
   readonly guards: readonly GuardPolicy[];
   readonly longest: number;
   guarded: GuardedChunks | null;
-  /** Told since the last reply. */
+  /** The guards with findings since the last reply. */
   spoke: Set<number>;
 }
 
@@ -53,7 +56,7 @@ function serve(port: NonNullable<typeof parentPort>): void {
     (resume) => void setImmediate(resume),
   );
   const streams = new Map<number, Stream>();
-  /** How each question is given up. */
+  /** The functions that stop the searches in flight. */
   const inFlight = new Map<number, () => void>();
   const answer = (id: number, result: unknown, transfer: ArrayBuffer[] = []): void => {
     inFlight.delete(id);
@@ -148,7 +151,9 @@ function openedStream(tenantId: string, sent: readonly SentGuard[]): Stream {
   return stream;
 }
 
-/** Where the time is over, a guard that has to have looked ends the stream; where none has to, all goes on as it is. */
+/**
+ * When the time limit is reached, the stream ends if a guard blocks in that case. Otherwise the rest is not searched.
+ */
 function* guardedBatch(
   stream: Stream,
   chunks: readonly ChatChunk[],

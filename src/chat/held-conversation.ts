@@ -1,4 +1,5 @@
-// A conversation that another thread holds: what the thread that serves calls is told of it, and how what it decided becomes a whole request again (promise 5.8).
+// A conversation that another thread holds: the facts about it that the serving thread gets, and how the request that
+// the serving thread has prepared is joined with the conversation again (promise 5.8).
 import { estimatePrompt, estimateValues } from "../accounting/estimate.ts";
 import { memberFacts } from "../auth/policy-facts.ts";
 import type {
@@ -19,17 +20,17 @@ import { skeletonOf } from "./conversation-skeleton.ts";
 import { webAddressIn } from "./addressed-block.ts";
 import { unansweredCalls } from "./tools/tool-turns.ts";
 
-/** So much of a conversation's beginning that vendors' caches of prompts hit. */
+/** The length of a conversation's beginning, which suffices for a vendor's prompt cache to recognize it. */
 const STICKY_CHARACTERS = 2048;
-/** Stands in the place of the conversation in a text that is parsed without it. */
+/** Replaces the conversation in a text that is parsed without it. */
 export const STAND_IN = '[{"role":"user","content":""}]';
 
-/** The beginning of the first two messages, by which a sticky route knows a conversation. */
+/** Returns the beginning of the first two messages, by which a sticky route recognizes a conversation. */
 export function openingOf(messages: readonly Message[]): string {
   return JSON.stringify(messages.slice(0, 2).map(beginningOf)).slice(0, STICKY_CHARACTERS);
 }
 
-/** What is longer is cut before it is written, because it may be megabytes. */
+/** Cuts long texts before they are serialized, because they may have megabytes. */
 function beginningOf(message: Message): JsonObject {
   const { content } = message;
   if (typeof content === "string")
@@ -48,7 +49,7 @@ function beginningOf(message: Message): JsonObject {
     : message;
 }
 
-/** What the serving thread is told of a conversation. */
+/** Returns the facts about a conversation that the serving thread gets. */
 export function heldFigures(request: ChatRequest, id: number, members: readonly string[]): HeldConversation {
   const roles: Record<string, number> = {};
   const parts: Record<string, number> = {};
@@ -81,18 +82,18 @@ export function heldFigures(request: ChatRequest, id: number, members: readonly 
   };
 }
 
-/** Shorter ones stand beside the conversation as they are. */
+/** Shorter members stay in the text beside the conversation. */
 const LONG_MEMBER = 16_384;
 
 export interface TextWithoutConversation {
   readonly text: string;
-  /** Further members that it has stand-ins for. */
+  /** The names of other members that were replaced by placeholders. */
   readonly members: readonly string[];
 }
 
 /**
- * The text of a request with stand-ins for its conversation and for long members that nothing here knows. Throws `invalid_request` where it is long without
- * them.
+ * Returns the text of a request with placeholders for its conversation and for long members that the gateway does not
+ * know. Throws `invalid_request` if it is still too long.
  */
 export function textWithoutConversation(
   { text, members }: RequestSource,
@@ -102,7 +103,7 @@ export function textWithoutConversation(
   let rest = "";
   let copied = 0;
   for (const [name, span] of members) {
-    // what extra_body joins is one value with it
+    // members are not replaced if `extra_body` is present, because both are merged into one value
     const isLong = !FIELDS.has(name) && span.valueEnd - span.valueStart >= LONG_MEMBER && !members.has("extra_body");
     if (name !== "messages" && !isLong) continue;
     rest += text.slice(copied, span.valueStart) + (isLong ? JSON.stringify(heldMember(held.length)) : STAND_IN);
@@ -126,17 +127,20 @@ function lengthOf({ keyStart, valueEnd }: MemberSpan): number {
   return valueEnd - keyStart;
 }
 
-/** What goes to the thread that holds the conversation: the request as it was fitted to a target. Numbers that no double holds go over as they are written. */
+/**
+ * What the serving thread sends to the thread that holds the conversation: the request as fitted to a target. It is
+ * sent as JSON text, to preserve numbers that a double cannot represent.
+ */
 export interface RequestOutline {
   readonly params: string;
   readonly extra: string;
-  /** What stands behind the conversation. */
+  /** The messages that follow the conversation. */
   readonly behind: string;
   readonly rest: Omit<ChatRequest, "messages" | "params" | "extra" | "held">;
 }
 
 export function outlineOf({ messages, held: _held, params, extra, ...rest }: ChatRequest): RequestOutline {
-  // what an encoder does not look at stays here: credentials, data of the caller's, other requests
+  // encoders need neither credentials, the caller's metadata nor other candidates' requests, so these are not sent
   const options = { ...rest.options, metadata: null, credentials: new Map(), fallbacks: [], modelList: null };
   return {
     params: JSON.stringify(params),
@@ -146,13 +150,19 @@ export function outlineOf({ messages, held: _held, params, extra, ...rest }: Cha
   };
 }
 
-/** What is held of a request, and which members beside its conversation; what guards have replaced in it is noted as rewritten. */
+/**
+ * The parts of a request that are held, with the names of the members that are held beside its conversation. What
+ * guards have replaced is marked as rewritten.
+ */
 export interface HeldRequest {
   readonly request: ChatRequest;
   readonly members: readonly string[];
 }
 
-/** The request of an outline with what was held of it. `options` where the outline lacks some. */
+/**
+ * Joins an outline with the held parts of its request. `options` replaces the options of the outline, which are
+ * incomplete.
+ */
 export function withConversation(
   { params, extra, behind, rest }: RequestOutline,
   { request: whole, members: held }: HeldRequest,
@@ -192,12 +202,12 @@ export function withConversation(
   };
 }
 
-/** Of a value as it is written. */
+/** Returns the placeholder's index in a value of a JSON text, or null. */
 function heldPlaceIn(written: string): number | null {
   return written.startsWith('"held ') && written.length < 100 ? heldPlace(JSON.parse(written) as Json) : null;
 }
 
-/** Also a member called `__proto__`. */
+/** Sets a member, even one that is named `__proto__`. */
 function put(members: Record<string, Json>, name: string, value: Json): void {
   Object.defineProperty(members, name, { value, enumerable: true, configurable: true, writable: true });
 }

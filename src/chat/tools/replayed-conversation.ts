@@ -96,9 +96,7 @@ function checkForm({ role, tool_calls: calls, content, tool_call_id: id }: Messa
     );
 }
 
-/**
- * Images must be data URIs, because the provider or the gateway would fetch an address without the client's request.
- */
+/** Images must be data URIs, so that a replay cannot make the gateway or a provider fetch an address. */
 function isOfImages(content: Message["content"]): boolean {
   if (!Array.isArray(content)) return false;
   return content.every(

@@ -75,7 +75,7 @@ export interface ToolOutcome {
   readonly images: readonly JsonObject[];
   readonly server: string;
   readonly tool: string;
-  /** The error of the tool server, such as a timeout; null for every other outcome, even if the tool reports an error. */
+  /** The error of the tool server, such as a timeout; null otherwise, even if the tool itself reports an error. */
   readonly code: ErrorCode | null;
   readonly isError: boolean;
   /** Null if there is no result. */
