@@ -43,16 +43,31 @@ const OF_THE_REQUEST: ReadonlyMap<ErrorCode, Failure["kind"]> = new Map([
   ["context_length_exceeded", "context_length"],
   ["content_policy_violation", "content_policy"],
 ]);
+/**
+ * The statuses by which an upstream refuses the request itself. Any other 4xx is about the model, the address or the
+ * moment there.
+ */
+const REQUEST_STATUSES: ReadonlySet<number> = new Set([400, 413, 422]);
 /** The gateway ended the attempt for a reason that says nothing about the upstream. */
 const ENDED_HERE: ReadonlySet<ErrorCode> = new Set(["client_closed", "superseded", "shutting_down"]);
 
 export function failureAfter({ code, isCallOver, last }: AttemptEnd): Failure {
   if (isCallOver) return { kind: "final", retryAfterMs: null };
   // a redirect means that the address is wrong, and a retry would not change that
-  if (OUR_ACCOUNT.has(code) || NOT_THERE.has(code) || isRedirect(last?.status))
+  if (OUR_ACCOUNT.has(code) || NOT_THERE.has(code) || isRedirect(last?.status) || isOtherRefusal(code, last?.status))
     return { kind: "elsewhere", retryAfterMs: null };
   if (UPSTREAM_FAULTS.has(code)) return { kind: "retryable", retryAfterMs: last?.retryAfterMs ?? null };
   return { kind: OF_THE_REQUEST.get(code) ?? "final", retryAfterMs: null };
+}
+
+function isOtherRefusal(code: ErrorCode, status: number | null | undefined): boolean {
+  return (
+    code === "upstream_invalid_request" &&
+    status != null &&
+    status >= 400 &&
+    status < 500 &&
+    !REQUEST_STATUSES.has(status)
+  );
 }
 
 function isRedirect(status: number | null | undefined): boolean {

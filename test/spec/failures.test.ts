@@ -122,8 +122,16 @@ const ROWS: readonly Row[] = [
     countsAtBreaker: false,
   },
   {
-    name: "400, 413, 422 and any other 4xx",
-    faults: [400, 409, 413, 422].map((code) => status(code)),
+    name: "any other 4xx",
+    faults: [405, 409, 410, 451].map((code) => status(code)),
+    isRepeated: false,
+    takesFurtherTargets: true,
+    takesFallbacks: true,
+    countsAtBreaker: false,
+  },
+  {
+    name: "400, 413, 422",
+    faults: [400, 413, 422].map((code) => status(code)),
     isRepeated: false,
     takesFurtherTargets: false,
     takesFallbacks: true,
