@@ -1,16 +1,20 @@
-// The bytes that the mock provider writes and the body that the load generator sends, built once: about 1 KB for a plain answer and for a request,
-// and 200 events of 200 to 250 bytes for a stream, each in an HTTP chunk of its own as servers of models write them.
+// The bytes that the mock provider writes and the body that the load generator sends, built once. A non-streaming
+// answer and a request have about 1 KB each. A stream has 200 events of 200 to 250 bytes, each in an HTTP chunk of its
+// own, as model servers write them.
 import { EVENTS_PER_STREAM, MODEL, PARAGRAPH, PROTOCOLS, sse } from "./protocols.ts";
 
 const EVENTS_PER_WRITE = 10;
 
-/** `whole` is written at once; `writes` one a turn of the loop; `held` is the beginning of a stream that stays open until it is released. */
+/**
+ * `whole` is written at once, and `writes` one per turn of the event loop. `held` is the beginning of a stream that
+ * stays open until it is released.
+ */
 export type MockAnswer =
   | { readonly kind: "whole"; readonly bytes: Uint8Array }
   | { readonly kind: "writes"; readonly writes: readonly Uint8Array[] }
   | { readonly kind: "held"; readonly beginning: Uint8Array; readonly rest: Uint8Array };
 
-/** A request in OpenAI's form, of about 1 KB. */
+/** Returns a request of about 1 KB in OpenAI's form. */
 export function chatBody(model: string, stream: boolean): string {
   return JSON.stringify({
     model,
@@ -131,10 +135,10 @@ function openaiEvents(): readonly string[] {
   ];
 }
 
-/** By the first part of the path that is asked for. */
-/** The same as the first one, but named by a route (`bench/gateway.ts`). */
+/** The same answer as the first one, but requested by the name of a route (`bench/gateway.ts`). */
 export const ROUTED_ANSWER = "openai-routed";
 
+/** The answers by the first segment of the requested path. */
 export const ANSWERS: ReadonlyMap<string, MockAnswer> = new Map<string, MockAnswer>([
   ["openai-plain", { kind: "whole", bytes: plainAnswer(openaiCompletion()) }],
   [ROUTED_ANSWER, { kind: "whole", bytes: plainAnswer(openaiCompletion()) }],

@@ -1,7 +1,7 @@
-// The least that a proxy on this runtime can be: Bun.serve and fetch with the bytes passed on, nothing parsed, checked, counted or logged. What a
-// gateway built on them costs more than this is its own doing.
+// The smallest proxy that this runtime allows: Bun.serve and fetch pass the bytes on, and nothing is parsed, checked,
+// counted or logged. Whatever a gateway built on them costs beyond this is its own cost.
 
-/** Listens on a free port of loopback and passes everything on to the mock on `mockPort`. */
+/** Listens on a free loopback port and passes everything on to the mock on `mockPort`. */
 export function startBareProxy(mockPort: number): Bun.Server<undefined> {
   const upstream = `http://127.0.0.1:${mockPort}`;
   return Bun.serve({

@@ -1,5 +1,6 @@
-// What the store of calls does with many rows in SQLite: how quickly they go in, what pages, reports and budgets take, and how long the process's own thread was
-// kept while a report ran. One million rows by default; `-- 50000` for fewer.
+// Measures the store of calls with many rows in SQLite: how quickly rows are written, how long pages, reports and
+// budgets take, and for how long a report blocks the process's own thread. There are one million rows by default; `--
+// 50000` makes fewer.
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +13,10 @@ import { openSqliteStore } from "../src/store/sqlite.ts";
 
 const DAY_MS = 86_400_000;
 const DAYS = 30;
-/** As much as the ledger ships at once, and how many of the last rows go in so; those before go in by larger batches, which is quicker. */
+/**
+ * As many rows as the ledger ships at once. The last `MEASURED` rows are written in batches of this size; the rows
+ * before them are written in larger batches, which is quicker.
+ */
 const BATCH = 2000;
 const MEASURED = 20_000;
 const LARGE_BATCH = 5000;
@@ -20,16 +24,19 @@ const RUNS = 5;
 
 export interface CallFigures {
   readonly rows: number;
-  /** Of the last of them. */
+  /** Measured with the last rows. */
   readonly rowsPerSecond: number;
   readonly megabytes: number;
-  /** Milliseconds by what was asked, the median of some runs. */
+  /** The median time of some runs in milliseconds, by query. */
   readonly tookMs: Readonly<Record<string, number>>;
-  /** The longest that the process's own thread was kept while a report ran. */
+  /** The longest time for which the process's own thread was blocked while a report ran. */
   readonly longestPauseMs: number;
 }
 
-/** `rows` calls of 30 days: 10 tenants, 40 projects, 200 tokens of two models each, 5,000 end users; one in twenty fails. */
+/**
+ * Writes `rows` calls of 30 days: 10 tenants, 40 projects, 200 tokens with two models each, and 5,000 end users. One
+ * call in twenty failed.
+ */
 export async function measureCalls(rows: number): Promise<CallFigures> {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-bench-calls-"));
   try {
@@ -71,7 +78,10 @@ export async function measureCalls(rows: number): Promise<CallFigures> {
 const FROM = Date.UTC(2026, 0, 1);
 const MODELS = Array.from({ length: 12 }, (_, index) => `model-${index}`);
 
-/** The same for the same number, spread over the days, and evenly enough over everything else. */
+/**
+ * Returns the same record for the same number. The records are spread over the days, and nearly evenly over everything
+ * else.
+ */
 function record(number: number, rows: number): CallRecord {
   const mixed = Math.imul(number + 1, 2_654_435_761) >>> 0;
   const token = mixed % 200;
@@ -193,7 +203,10 @@ async function questions(calls: CallStore): Promise<Readonly<Record<string, numb
   return took;
 }
 
-/** The log by each of its filters alone and by what is asked together: what is frequent, what is rare, what there is not. */
+/**
+ * Queries the log by each of its filters alone, and by the usual combinations: with frequent values, with rare ones,
+ * and with values that do not occur.
+ */
 function lookUps(calls: CallStore, middle: number): Readonly<Record<string, () => Promise<unknown>>> {
   const tenantId = "tenant-3";
   const project = { tenantId, projectId: "project-3" };
@@ -263,7 +276,7 @@ function lookUps(calls: CallStore, middle: number): Readonly<Record<string, () =
 
 export const LOG = "log: ";
 
-/** The most CPU time of this thread between two runs of a timer, while the dearest reports run. */
+/** Returns the most CPU time that this thread used between two runs of a timer while the most expensive reports ran. */
 async function longestPause(calls: CallStore): Promise<number> {
   const spentMs = (): number => {
     const { user, system } = process.threadCpuUsage();

@@ -1,5 +1,6 @@
-// npm run demo:tools: the real gateway, two servers of tools and curl. A model of the sandbox calls tools over several rounds, and one streamed answer tells all of
-// it. Needs no key and no network; ends by itself, with 1 where something of it was not seen.
+// `npm run demo:tools`: the real gateway, two tool servers and curl. A model of the sandbox calls tools over several
+// rounds, and one streamed answer reports all of it. It needs no key and no network, and exits by itself, with code 1
+// when some part of it was missing.
 import { startEverything } from "../test/harness/everything.ts";
 import { startGateway } from "../test/harness/gateway-process.ts";
 
@@ -80,7 +81,7 @@ async function asked(url: string, token: string): Promise<number> {
   return missing.length === 0 ? 0 : 1;
 }
 
-/** What the stream has said so far. */
+/** What the stream has reported so far. */
 class Seen {
   text = "";
   readonly #ids = new Set<string>();
@@ -91,7 +92,7 @@ class Seen {
   #usage: { readonly total_tokens?: number } | null = null;
   #isDone = false;
 
-  /** A line for people; null: nothing new. */
+  /** Returns a line for people, or null when the block reports nothing new. */
   take(block: string): string | null {
     if (block.startsWith(":")) return "(keep-alive)";
     if (block === "data: [DONE]") {

@@ -1,5 +1,6 @@
-// npm run demo:trace: one call through four services (a caller, the real gateway, a model's server, a tool server), each of which exports its spans over OTLP, and the
-// dump of what the receiver has decoded. Needs no key and no network; ends by itself, with 1 where the trace is not whole.
+// `npm run demo:trace`: one call through four services (a caller, the real gateway, a model server, a tool server),
+// each of which exports its spans over OTLP, and a dump of what the receiver has decoded. It needs no key and no
+// network, and exits by itself, with code 1 when the trace is incomplete.
 import type { ReceivedSpan } from "../test/harness/otlp-messages.ts";
 import { startTracedServices, treeOf } from "../test/harness/traced-world.ts";
 

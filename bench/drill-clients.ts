@@ -1,28 +1,29 @@
-// Clients of the drills of the ledger: each call has a number, which the provider's books and the ledger's rows know it by, and what was seen of it is kept.
+// The clients of the ledger drills. Each call has a number, by which the provider's books and the ledger's rows
+// identify it, and the clients keep what they saw of it.
 import type { GatewayProcess } from "../test/harness/gateway-process.ts";
 import { type BookkeepingUpstream, usageOf } from "./drill-ledger-upstream.ts";
 import type { KeptRow } from "./ledger-rows.ts";
 
-/** What clients saw of their calls. */
+/** What the clients saw of their calls. */
 export interface Clients {
   asked: number;
-  /** Calls whose last byte a client saw, with the trace id that stood in the answer. */
+  /** Calls whose last byte reached a client, with the trace id from the answer. */
   readonly seen: Map<number, string>;
-  /** Calls that were cut. */
+  /** Calls whose connection was cut. */
   readonly cut: Set<number>;
-  /** Answers that were whole and no success. */
+  /** Complete answers that were not a success. */
   readonly refused: string[];
-  /** Calls that came to a gateway that was going down. */
+  /** The number of calls that arrived at a gateway that was shutting down. */
   turnedAway: number;
 }
 
 export interface Load {
   readonly clients: Clients;
-  /** No further calls; resolves when those under way have ended. */
+  /** Starts no further calls, and resolves when those in flight have ended. */
   end(): Promise<void>;
 }
 
-/** `workers` clients that call without a pause. `gateway` gives null while there is none. */
+/** Starts `workers` clients that call without a pause. `gateway` returns null while no gateway is running. */
 export function startLoad(workers: number, token: string, gateway: () => GatewayProcess | null): Load {
   const clients: Clients = { asked: 0, seen: new Map(), cut: new Set(), refused: [], turnedAway: 0 };
   let goesOn = true;
@@ -68,7 +69,7 @@ async function callOnce(gateway: GatewayProcess, token: string, clients: Clients
   }
 }
 
-/** What breaks promise 11.2. */
+/** Returns every violation of promise 11.2. */
 export function faultsOf(rows: readonly KeptRow[], clients: Clients, upstream: BookkeepingUpstream): readonly string[] {
   const faults = clients.refused.map((told) => `a call was refused: ${told}`);
   const byCall = new Map<number, KeptRow[]>();
@@ -98,7 +99,7 @@ export function faultsOf(rows: readonly KeptRow[], clients: Clients, upstream: B
   return faults;
 }
 
-/** Prints the first of them, and how many there are; gives the exit code. */
+/** Prints the first faults and how many there are, and returns the exit code. */
 export function tellFaults(faults: readonly string[]): number {
   for (const fault of faults.slice(0, 20)) process.stdout.write(`BROKEN: ${fault}\n`);
   process.stdout.write(`${faults.length} broken promises\n`);

@@ -1,5 +1,6 @@
-// `npm run drill:database`: the real gateway on a real PostgreSQL, which is stopped, killed and frozen under load. No call may fail for it, and in the end every
-// row is in the database once (promise 11.2). A minute each; `--short`: three seconds. Ends with code 1 when a promise was broken.
+// `npm run drill:database`: the real gateway on a real PostgreSQL, which is stopped, killed and frozen under load. No
+// call may fail because of it, and in the end every row has to be in the database exactly once (promise 11.2). Each
+// outage lasts a minute, or three seconds with `--short`. Exits with code 1 when a promise was broken.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,12 +18,12 @@ const { values: flags } = parseArgs({
 const DOWN_MS = Number(flags.seconds ?? (flags.short ? 3 : 60)) * 1000;
 const UP_MS = 1000;
 const WORKERS = 16;
-/** For what waited to get into the database. */
+/** The time in which all waiting rows have to reach the database. */
 const SHIPPED_WITHIN_MS = 60_000;
 const ENDS_WITHIN_MS = 15_000;
 const LARGEST_GROWTH_MB = 200;
 
-/** How the database goes away and comes back. */
+/** How the database goes down and comes back. */
 const OUTAGES: readonly (readonly [
   string,
   (postgres: PostgresServer) => Promise<void> | void,

@@ -1,6 +1,7 @@
-// `npm run drill:integrations`: the real gateway with all integrations at once, under load, with receivers that are healthy, dead, slow and lying, the dead ones for ten
-// minutes. Prints what calls saw, what they cost, memory over time, and what became of each record; ends with code 1 when a promise was broken. `--short` takes
-// seconds, `--minutes` says how long the dead ones are dead, `--rate` how many calls there are in a second, `--only` takes moods.
+// `npm run drill:integrations`: the real gateway under load with all integrations, whose receivers are healthy, dead
+// for ten minutes, slow, or answer with garbage. Prints what calls saw, what they cost, memory over time, and what
+// became of each record; exits with code 1 when a promise was broken. `--short` takes seconds, `--minutes` sets how
+// long receivers are dead, `--rate` the calls per second; `--only` selects moods.
 import { parseArgs } from "node:util";
 import {
   callsAtRate,
@@ -24,14 +25,14 @@ const { values: flags } = parseArgs({
 });
 
 const RATE = Number(flags.rate ?? (flags.short ? 150 : 300));
-/** Of a mood that is not dead. */
+/** How long every mood except `dead` lasts. */
 const SECONDS = flags.short ? 6 : 60;
 const DEAD_SECONDS = flags.short ? 8 : Number(flags.minutes) * 60;
 const WARM_UP_SECONDS = flags.short ? 1.5 : 10;
 const SETTLE_MS = 15_000;
-/** Beyond what a process without integrations grows in the same time. */
+/** Allowed beyond the growth of a process without integrations in the same time. */
 const GROWTH_MB = flags.short ? 120 : 60;
-/** One machine has the gateway, its receivers and its clients: what is more than this is no jitter. */
+/** The gateway, its receivers and its clients share one machine; a difference above this cannot be jitter. */
 const ADDED_P99_MS = 50;
 const MOODS: readonly Mood[] = ["none", "healthy", "dead", "slow", "lying"];
 
@@ -75,11 +76,11 @@ async function run(mood: Mood): Promise<Seen> {
   };
 }
 
-/** What a module is told: a beginning and an end of each call. */
+/** A module is notified of the beginning and of the end of each call. */
 const expectedOf = (name: string, calls: number): number => (name === "module" ? 2 * calls : calls);
 const accounted = ({ delivered, shed, queued }: Told): number => delivered + shed + queued;
 
-/** Until each record is somewhere, and with healthy receivers until none waits. */
+/** Waits until every record is accounted for and, with healthy receivers, until none is queued. */
 async function settled({ gateway, names }: World, mood: Mood, calls: number): Promise<void> {
   for (const startedMs = performance.now(); performance.now() - startedMs < SETTLE_MS; await Bun.sleep(200)) {
     const told = await toldOf(gateway, names);
@@ -92,12 +93,12 @@ async function settled({ gateway, names }: World, mood: Mood, calls: number): Pr
   }
 }
 
-/** What is broken, a sentence each. */
+/** Returns one sentence for each broken promise. */
 function judge(seen: Seen, none: Seen): readonly string[] {
   const all = seen.calls + seen.warmUpCalls;
   const broken: string[] = [];
   if (seen.failed > 0) broken.push(`${seen.failed} calls failed`);
-  // the short form runs among tests, on machines that do other work beside it
+  // the short form runs among tests, on machines that do other work at the same time
   if (!flags.short && seen.p99Ms > none.p99Ms * 2 + ADDED_P99_MS)
     broken.push(`p99 rose from ${none.p99Ms.toFixed(1)} to ${seen.p99Ms.toFixed(1)} ms`);
   for (const [name, told] of seen.told) {
@@ -112,7 +113,7 @@ function judge(seen: Seen, none: Seen): readonly string[] {
   return broken;
 }
 
-/** From the end of the first third, when queues are full, to the end. */
+/** Measured from the end of the first third, when the queues are full, to the end. */
 function growthMb(memory: readonly number[]): number {
   const begin = memory.slice(0, Math.ceil(memory.length / 3));
   return Math.max(...memory.slice(Math.floor((memory.length * 2) / 3))) - Math.max(...begin);

@@ -1,5 +1,5 @@
-// A provider that keeps books: which call it was asked, when, of which model, how many of it at once, and what it served to the end. The number of the call is
-// the first word of its message, and says what it uses.
+// A provider that keeps books: which calls reached it, when, for which model, how many at once, and which answers it
+// served to the end. The number of the call is the first word of its message and determines its usage.
 const MAX_PAUSE_MS = 40;
 const CHUNKS = 4;
 
@@ -9,25 +9,28 @@ export interface ServedCall {
 }
 
 export interface ModelBook {
-  /** Calls that arrived, in order, with the time by the clock of this process. */
+  /** Calls in the order of their arrival, with the time by the clock of this process. */
   readonly arrivals: { readonly call: number; readonly atMs: number }[];
-  /** Under way now, and most of them at once. */
+  /** The calls in flight now; `mostAtOnce` is their highest number so far. */
   atOnce: number;
   mostAtOnce: number;
 }
 
 export interface BookkeepingUpstream {
   readonly port: number;
-  /** By the name of the model that was asked. */
+  /** By the name of the requested model. */
   readonly models: ReadonlyMap<string, ModelBook>;
-  /** Calls that arrived, by number. */
+  /** The numbers of the calls that arrived. */
   readonly asked: ReadonlySet<number>;
-  /** Calls whose whole answer was handed over. */
+  /** Calls whose answer was sent completely. */
   readonly served: ReadonlyMap<number, ServedCall>;
   stop(): Promise<void>;
 }
 
-/** What the call of this number uses, so that a row that was mixed up with another is seen. */
+/**
+ * Returns the usage of the call with this number. Usages differ, so that a row that was confused with another is
+ * noticed.
+ */
 export function usageOf(call: number): ServedCall {
   return { promptTokens: 1 + (call % 97), completionTokens: 1 + (call % 89) };
 }

@@ -1,6 +1,6 @@
-// `npm run drill:ledger`: the real gateway under load, killed with SIGKILL at random moments, and in between stopped cleanly, and started again on its data folder.
-// At the end its ledger has to equal the provider's books (promise 11.2). `--short` kills less often; `--kills` says how often. Ends with code 1 when a promise
-// was broken.
+// `npm run drill:ledger`: the real gateway under load is killed with SIGKILL at random moments, stopped cleanly in
+// between, and started again on its data folder. At the end its ledger has to equal the provider's books (promise
+// 11.2). `--short` kills less often, and `--kills` sets how often. Exits with code 1 when a promise was broken.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,7 +14,9 @@ const { values: flags } = parseArgs({
   options: { short: { type: "boolean", default: false }, kills: { type: "string" } },
 });
 const KILLS = Number(flags.kills ?? (flags.short ? 6 : 50));
-/** So many kills, and then a clean stop: what the next run writes has to reach the database as well. */
+/**
+ * The number of kills between two clean stops. Rows of the run after a clean stop have to reach the database as well.
+ */
 const KILLS_BETWEEN_STOPS = 2;
 const WORKERS = 32;
 const MIN_LIFE_MS = 60;
@@ -55,7 +57,7 @@ async function main(): Promise<number> {
   rmSync(folder, { recursive: true, force: true });
   if (calls !== inSums) faults.push(`the database has ${calls} calls, and ${inSums} in its sums`);
   const unsettled = rows.filter(({ settled }) => !settled).length;
-  // a drill that hit nothing shows nothing
+  // a drill without load proves nothing
   if (clients.seen.size < KILLS * 20) faults.push(`only ${clients.seen.size} calls were answered`);
   if (unsettled < KILLS) faults.push("hardly any call was under way at a kill");
   process.stdout.write(

@@ -1,6 +1,7 @@
-// `npm run drill:loop`: the real gateway under requests and answers that are as large as they may be, and larger. Prints for each shape the longest wait of another
-// caller, by the clock and in time of the serving thread on a processor; on a quiet machine the two are the same. Ends with code 1 when the latter was above the
-// promise (promise 5.8). `--only` takes words of titles, `--times` how often each is sent.
+// `npm run drill:loop`: the real gateway under requests and answers of the largest allowed size, and larger. Prints for
+// each shape the longest wait of another caller, by the clock and in CPU time of the serving thread; on a quiet machine
+// the two are equal. Exits with code 1 when the CPU time exceeded the bound of promise 5.8. `--only` selects shapes by
+// words of their titles, and `--times` sets how often each is sent.
 import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
 import { type GatewayProcess, runCli, startGateway } from "../test/harness/gateway-process.ts";
@@ -11,7 +12,7 @@ import { ANSWERED, type LoopShape, REQUESTS } from "./loop-shapes.ts";
 
 const { values: flags } = parseArgs({ options: { only: { type: "string" }, times: { type: "string", default: "3" } } });
 const PROMISED_MS = 50;
-/** After the answer: what the gateway does behind it. */
+/** How long the gateway is still observed after the answer, because some work follows it. */
 const BEHIND_MS = 150;
 
 interface Row {
@@ -120,7 +121,7 @@ async function main(): Promise<number> {
     process.stdout.write(`| ${HEAD.join(" | ")} |\n| --- | ---: | --- | ---: | ---: | --- |\n`);
     for (let warmUp = 0; warmUp < 20; warmUp++)
       await ask({ title: "", body: () => '{"model":"up:m","messages":[{"role":"user","content":"x"}]}' });
-    // the code of the admin API comes with the first request for it
+    // the first request loads the code of the admin API
     await (
       await fetch(`${gateway.url}/api/v1/admin/tenants`, { headers: { authorization: `Bearer ${tokens.admin}` } })
     ).text();

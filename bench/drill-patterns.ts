@@ -1,6 +1,7 @@
-// `npm run drill:patterns`: a gateway whose one caller has hostile guards and sends hostile texts, while another makes small calls one after the other. Prints for each
-// pattern the longest time for which the other caller was kept waiting, beside the longest without any attack, and what became of the attack; ends with code 1 where
-// something is above 50 ms. The figures mean something on a machine that does nothing else. `--only` takes words of the names.
+// `npm run drill:patterns`: one caller has hostile guards and sends hostile texts, while another caller makes small
+// calls one after the other. Prints for each pattern the longest wait of the other caller, beside the longest without
+// an attack, and the result of the attack; exits with code 1 when a wait was longer than 50 ms. The figures are
+// meaningful only on an idle machine. `--only` selects patterns by words of their names.
 import { parseArgs } from "node:util";
 import { stringify } from "yaml";
 import { startGateway } from "../test/harness/gateway-process.ts";
@@ -14,7 +15,7 @@ interface Attack {
   readonly name: string;
   readonly guard: object;
   readonly text: string;
-  /** In place of a message with the text. */
+  /** Members of the request that replace a message with the text. */
   readonly fields?: (text: string) => object;
 }
 
@@ -137,7 +138,7 @@ const policies = Object.fromEntries(
 const gateway = await startGateway({ config: stringify({ policies }) });
 const small = { model: "sandbox:echo", messages: [{ role: "user", content: "hello" }] };
 
-/** Small calls until `isOver`: the longest, in milliseconds. */
+/** Makes small calls until `isOver`, and returns the longest duration in milliseconds. */
 async function longestWait(isOver: () => boolean): Promise<number> {
   let longest = 0;
   while (!isOver()) {

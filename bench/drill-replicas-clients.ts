@@ -1,24 +1,28 @@
-// Clients of the drill of replicas: they call one gateway after the other, as behind a balancer, and go on at the next when one is gone.
+// The clients of the drill of replicas. Each calls one gateway after the other, as behind a load balancer, and
+// continues with the next one when a gateway is gone.
 import type { GatewayProcess } from "../test/harness/gateway-process.ts";
 import type { Clients } from "./drill-clients.ts";
 
 export interface Answer {
-  /** 0: it was cut. */
+  /** 0 when the connection was cut. */
   readonly status: number;
   readonly code: string | null;
   readonly tookMs: number;
 }
 
-/** 429, and 503 where the limit says `closed`. */
+/** The codes of refusals that the configuration intends: status 429, and 503 where a limit says `closed`. */
 const SAID_BY_SETTINGS = new Set(["rate_limit_exceeded", "insufficient_quota", "limit_store_unavailable"]);
-/** More than any prompt is said to use, so that what is reserved is never less than what is used. */
+/**
+ * Makes the prompt longer than any usage that the provider reports, so that a reservation is never smaller than what is
+ * used.
+ */
 const PADDING = "word ".repeat(200);
 
 export function newClients(): Clients {
   return { asked: 0, seen: new Map(), cut: new Set(), refused: [], turnedAway: 0 };
 }
 
-/** What is kept of a call: where its last byte was seen, or that it was cut. `isFree`: no limit may refuse it. */
+/** Makes a call and records that its last byte was seen, or that it was cut. With `isFree`, no limit may refuse it. */
 export async function callOnce(
   gateway: GatewayProcess,
   token: string,
@@ -42,7 +46,7 @@ export async function callOnce(
     const isWhole = response.status !== 200 || !stream ? text.endsWith("}") : text.endsWith("data: [DONE]\n\n");
     if (!isWhole) clients.cut.add(call);
     else if (response.status !== 200 || code !== null) {
-      // an error in a stream that had begun is no answer either
+      // an error in a stream that has begun is not an answer either
       if (response.status === 200) clients.cut.add(call);
       if (isFree || !SAID_BY_SETTINGS.has(code ?? ""))
         clients.refused.push(`${call} on ${route}: ${response.status} ${text.slice(0, 300)}`);
@@ -59,11 +63,11 @@ function codeOf(text: string): string | null {
 }
 
 export interface Load {
-  /** No further calls; resolves when those under way have ended. */
+  /** Starts no further calls, and resolves when those in flight have ended. */
   end(): Promise<void>;
 }
 
-/** `workers` clients that call without a pause. */
+/** Starts `workers` clients that call without a pause. */
 export function startLoad(
   workers: number,
   call: (gateway: GatewayProcess, turn: number) => Promise<unknown>,

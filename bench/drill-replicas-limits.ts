@@ -1,28 +1,32 @@
-// The limits of the drill of replicas, and what the provider's books must never show (promises 4.1, 4.2). Each round of faults has routes of its own, so that
-// there is room in each; a route's model has its name, by which the books know it.
+// The limits of the drill of replicas, and what the provider's books must never show (promises 4.1, 4.2). Each round of
+// faults has routes of its own, whose limits are not used up yet. The model of a route has the route's name, by which
+// the books identify it.
 import { type BookkeepingUpstream, usageOf } from "./drill-ledger-upstream.ts";
 
 export const AT_ONCE = ["plain", "streams", "plain-killed", "streams-killed"] as const;
 export const AT_ONCE_LIMIT = 10;
 const SMALL = 10;
-/** Enough to be lent in parts. */
+/** Large enough to be leased in parts. */
 const LARGE = 300;
 const TOKENS = 15_000;
 const SLOTS = 6;
 const MINUTE = 90;
 const MINUTE_MS = 60_000;
-/** From admission to the provider's books: longer than any gateway stands still. */
+/** The longest time between admission and the arrival at the provider; no gateway is frozen for longer. */
 const LATE_MS = 4000;
-/** Billionths of a dollar that a token costs. */
+/** The price of a token in nano-dollars. */
 const NANO_USD_A_TOKEN = 1000;
 const NANO_USD = 12_000_000;
 
 const KINDS = ["small", "large", "tokens", "money"] as const;
 const ALWAYS = ["free", "shared", "slots", "minute"] as const;
-/** Refused by nothing, also while the store is away. */
+/** Routes that no limit refuses, even while the limit store is down. */
 export const FREE: ReadonlySet<string> = new Set(["free", "shared"]);
 
-/** What gateways had used that were killed is forgotten with the data of Redis, as docs/design/shared-limits.md says: limits of before are not asked for after that. */
+/**
+ * When Redis loses its data, the usage of gateways that were killed is forgotten (docs/design/shared-limits.md). After
+ * that, routes with limits from before the loss are not used any more.
+ */
 export function routesOf(round: number, isForgotten: boolean): readonly string[] {
   return [...ALWAYS.filter((route) => !isForgotten || route !== "minute"), ...KINDS.map((kind) => `${kind}${round}`)];
 }
@@ -54,7 +58,7 @@ ${numbers.flatMap((round) => [`  tokens${round}: {tokens: ${TOKENS}, window: tot
 `;
 }
 
-/** What is over, by the provider's own books. */
+/** Returns the limits that were exceeded by the provider's own books. */
 export function overdrawn({ models }: BookkeepingUpstream): readonly string[] {
   const faults: string[] = [];
   const most = (what: string, found: number, limit: number): void => {
@@ -86,7 +90,7 @@ export function overdrawn({ models }: BookkeepingUpstream): readonly string[] {
   return faults;
 }
 
-/** How many calls of a route were served, for the words of the drill. */
+/** Returns how many calls of a route were served, for the output of the drill. */
 export function servedOf({ models }: BookkeepingUpstream, route: string): number {
   return models.get(route)?.arrivals.length ?? 0;
 }

@@ -1,5 +1,5 @@
-// What the drill of replicas plays with: a real PostgreSQL, a real Redis, a provider that keeps books, and three gateways that share them, each with a data folder
-// that it finds again when it is started anew.
+// What the drill of replicas runs: a real PostgreSQL, a real Redis, a provider that keeps books, and three gateways
+// that share them. Each gateway keeps its data folder when it is started again.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,15 +17,15 @@ export interface World {
   readonly upstream: BookkeepingUpstream;
   readonly databaseUrl: string;
   readonly dataFolders: readonly string[];
-  /** Null: killed. */
+  /** `null` for a gateway that was killed. */
   readonly gateways: readonly (GatewayProcess | null)[];
   readonly projectToken: string;
   readonly ownerToken: string;
-  /** Everything that any of them said. */
+  /** Returns the output of all gateways so far. */
   output(): string;
   kill(index: number): Promise<void>;
   start(index: number): Promise<void>;
-  /** SIGTERM to all; gives their exit codes. */
+  /** Sends SIGTERM to all gateways, and returns their exit codes. */
   end(): Promise<readonly number[]>;
   dispose(): Promise<void>;
 }
@@ -73,7 +73,7 @@ export async function openWorld(
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    // all at once on an empty database
+    // all start at once on an empty database
     await Promise.all(gateways.map((_, index) => start(index)));
     const firsts = gateways.flatMap((gateway) => gateway?.firstToken ?? []);
     if (firsts.length !== 1)

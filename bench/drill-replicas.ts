@@ -1,6 +1,8 @@
-// `npm run drill:replicas`: three gateways on one real PostgreSQL and one real Redis, under load, while gateways, Redis and PostgreSQL are killed, frozen and
-// started again at random. No limit may be passed by the provider's own books, no call fail but as the settings say, and in the end every answer that a client
-// saw is in the database once (promises 2.6, 4.2, 11.2). `--short` has fewer faults; `--faults` says how many. Ends with code 1 when a promise was broken.
+// `npm run drill:replicas`: three gateways on one real PostgreSQL and one real Redis, under load, while gateways, Redis
+// and PostgreSQL are killed, frozen and restarted at random. By the provider's books no limit may be exceeded, calls
+// may fail only as the settings say, and in the end every answer that a client saw has to be in the database exactly
+// once (promises 2.6, 4.2, 11.2). `--short` has fewer faults; `--faults` sets how many. Exits with code 1 when a
+// promise was broken.
 import { parseArgs } from "node:util";
 import { Client } from "pg";
 import { startPostgres } from "../test/harness/postgres-server.ts";
@@ -15,23 +17,23 @@ const { values: flags } = parseArgs({
   options: { short: { type: "boolean", default: false }, faults: { type: "string" } },
 });
 const FAULTS = Number(flags.faults ?? (flags.short ? 4 : 40));
-/** Of Redis coming back empty, with every gateway alive. */
+/** How often Redis comes back without its data while every gateway runs. */
 const LOSSES = flags.short ? 1 : 4;
 const WORKERS = 12;
 const CALLS_AT_ONCE = 200;
 const KILLED_AFTER_MS = 30;
 const SEEN_WITHIN_MS = 1000;
-/** A new epoch opens after 2.5 s. */
+/** A new epoch begins after 2.5 s. */
 const EPOCH_MS = 3500;
 const SHIPPED_WITHIN_MS = 30_000;
-/** Numbers of calls that ask how things are, and are no load. */
+/** Calls from this number on are probes, which are not part of the load. */
 const FIRST_PROBE = 10_000_000;
 const MOST_LINES_OF_A_KIND = 200;
 
 const random = (fromMs: number, toMs: number): number => fromMs + Math.random() * (toMs - fromMs);
 const say = (words: string): void => void process.stdout.write(`${words}\n`);
 
-/** Each leaves everything as it was before: a gateway that is started again needs the database. */
+/** Each event restores what it disturbed, because a gateway that is started again needs the database. */
 const EVENTS: Readonly<Record<string, (world: World) => Promise<void>>> = {
   "a gateway is killed": async (world) => {
     const index = Math.floor(Math.random() * world.gateways.length);
@@ -75,7 +77,7 @@ const EVENTS: Readonly<Record<string, (world: World) => Promise<void>>> = {
   },
 };
 
-/** Kills and two faults at once among them, whatever chance says. */
+/** Yields random faults, but always includes kills and pairs of faults at once. */
 function* events(): Generator<readonly string[]> {
   const names = Object.keys(EVENTS);
   const gateways = names.filter((name) => name.includes("gateway"));
@@ -120,7 +122,7 @@ async function atOnce(world: World, clients: Clients, route: (typeof AT_ONCE)[nu
   return isExact ? [] : [`${route}: exactly ${AT_ONCE_LIMIT} had to be served`];
 }
 
-/** A change at one gateway, and how long until each of the three goes by it. */
+/** Changes the configuration at one gateway, and measures how long each of the three takes to apply the change. */
 async function changes(world: World): Promise<readonly string[]> {
   const { gateways, ownerToken } = world;
   const clients = { ...newClients(), asked: FIRST_PROBE };

@@ -1,14 +1,18 @@
-// What happens to upstreams in a day, one thing at a time, and what is promised of it. Every scenario begins with all three upstreams well.
+// What can happen to upstreams, one thing at a time, and what the gateway promises in each case. Every scenario begins
+// with all three upstreams healthy.
 import { type Mood, WORDS } from "./drill-upstream.ts";
 
 export interface Outcome {
-  /** `whole`: everything came. `told`: an error said so, before or in the answer. `lie`: it looked complete and was not, or said nothing. */
+  /**
+   * `whole`: the answer was complete. `told`: an error was reported, before or in the answer. `lie`: the answer was
+   * incomplete without an error, or there was no answer at all.
+   */
   readonly kind: "whole" | "told" | "lie";
-  /** HTTP status, or the code of an error in mid-stream. */
+  /** The HTTP status, or the code of an error in the middle of a stream. */
   readonly said: string;
   readonly attempts: number | null;
   readonly tookMs: number;
-  /** Content had come before it failed. */
+  /** Content arrived before the failure. */
   readonly begun: boolean;
 }
 
@@ -16,23 +20,23 @@ export interface Scenario {
   readonly id: string;
   readonly title: string;
   readonly route: string;
-  /** Of the three upstreams, before the calls. */
+  /** The moods of the three upstreams before the calls. */
   readonly moods: readonly [Mood, Mood, Mood];
-  /** While the calls are under way. */
+  /** A change of the moods while the calls are in flight. */
   readonly later?: { readonly afterMs: number; readonly moods: readonly [Mood, Mood, Mood] };
-  /** Each plain and streamed. */
+  /** The number of calls of each kind, non-streaming and streamed. */
   readonly calls: number;
-  /** At the same time. */
+  /** The number of clients that call at the same time. */
   readonly concurrency: number;
-  /** Between two calls of one client. */
+  /** The pause between two calls of one client. */
   readonly paceMs?: number;
-  /** What is wrong, or null. */
+  /** Returns what is wrong, or null. */
   readonly promise: (
     outcomes: readonly Outcome[],
     healthyMs: number,
     requests: readonly [number, number, number],
   ) => string | null;
-  /** In words, for the table. */
+  /** The promise in words, for the table. */
   readonly promised: string;
 }
 
@@ -54,7 +58,7 @@ const all =
   (outcomes, healthyMs, requests) =>
     rules.map((rule) => rule(outcomes, healthyMs, requests)).find((fault) => fault !== null) ?? null;
 
-/** The real clock on a noisy machine: ten times the figure of the promise (2 ms). */
+/** Ten times the 2 ms that are promised, because it is measured with the real clock on a noisy machine. */
 const FAILOVER_MS = 20;
 
 export const SCENARIOS: readonly Scenario[] = [

@@ -1,6 +1,8 @@
-// `npm run drill:upstream`: two tenants of a real gateway call one upstream that frames its answers wrongly in every way that misbehaviours.ts knows, each time with one
-// tenant's call ahead of the other's. Counts what reaches whom; ends with code 1 when one byte of a tenant, or a key of the operator's, reached a client that it is not
-// for. `--short` plays each once, `--only` takes beginnings of ids, `--proxy` makes the upstream the operator's proxy too, which is another driver; `--control` lets the tenants share connections and has to see leaks.
+// `npm run drill:upstream`: two tenants of a real gateway call one upstream that frames its answers wrongly in every
+// way of misbehaviours.ts, each tenant going first in turn. Exits with code 1 when a client received a byte of another
+// tenant or an operator's key. `--short` plays each once, and `--only` selects by beginnings of ids. `--proxy` makes
+// the upstream the operator's proxy too, which uses the other driver. `--control` lets the tenants share connections,
+// and has to find leaks.
 import { parseArgs } from "node:util";
 import { type GatewayProcess, startGateway } from "../test/harness/gateway-process.ts";
 import { type HostileUpstream, MARK, type Misbehaviour, startHostileUpstream } from "./hostile-upstream.ts";
@@ -18,7 +20,7 @@ const { values: flags } = parseArgs({
 
 const ROUNDS = Number(flags.rounds ?? (flags.short ? 1 : 5));
 const AT_ONCE = 6;
-/** After the first answer: at once, while late bytes are on their way, and behind them. */
+/** The delays of the calls after the first answer: at once, while late bytes arrive, and after them. */
 const FOLLOWING_MS = [0, 0, 2, 6, 20];
 const OPERATORS_KEY = "sk-of-the-operator-Zm9vYmFy0123456789";
 const TENANTS = ["ALPHA", "BRAVO"] as const;
@@ -27,7 +29,7 @@ type Name = (typeof TENANTS)[number];
 interface Tenant {
   readonly name: Name;
   readonly token: string;
-  /** Brought by half of its calls. */
+  /** The tenant's own provider key, which half of its calls send. */
   readonly key: string;
 }
 
@@ -35,7 +37,7 @@ interface Row {
   answers: number;
   whole: number;
   faults: number;
-  /** What reached a client that it is not for. */
+  /** What reached a client for which it was not meant. */
   readonly leaks: string[];
 }
 
@@ -72,7 +74,7 @@ async function openTenants(gateway: GatewayProcess): Promise<readonly Tenant[]> 
 
 let marks = 0;
 
-/** One call, and what is wrong with what came back. */
+/** Makes one call, and returns what is wrong with its answer. */
 async function callOnce(
   gateway: GatewayProcess,
   tenant: Tenant,
@@ -107,7 +109,7 @@ async function callOnce(
       row.leaks.push(`${tenant.name} got the key of ${name}`);
 }
 
-/** Also where the text of a stream comes in pieces. */
+/** Whether the text contains the key in any spelling, even if the key arrives in several pieces of a stream. */
 function spells(text: string, key: string): boolean {
   const joined = [...text.matchAll(/"content":"((?:[^"\\]|\\.)*)"/g)].map(([, content]) => content).join("");
   return Object.values(SPELLINGS).some((spell) => {
@@ -159,7 +161,7 @@ async function playAll(
   return rows;
 }
 
-/** One line for each way to begin, with what came behind it in `--long` words only where something leaked. */
+/** Returns the rows of a table, one for each way to begin an answer, with the first leak of each form that leaked. */
 function table(chosen: readonly Misbehaviour[], rows: ReadonlyMap<string, Row>): string {
   const groups = new Map<string, Misbehaviour[]>();
   for (const one of chosen) {

@@ -1,7 +1,11 @@
-// An upstream that can be told to fail: a raw TCP server on a port of its own that speaks just enough of OpenAI's form, so that it can die, stall, cut and lie.
+// An upstream that fails on command: a raw TCP server on a port of its own that implements just enough of OpenAI's form
+// to die, stall, cut answers and send incomplete ones.
 import type { Socket, TCPSocketListener } from "bun";
 
-/** `dead`: nobody listens. `stall`: takes the request and says nothing. `cut`: ends the connection at 40 % of its answer. `early_cut`: before any content. */
+/**
+ * `dead`: the port is closed. `stall`: accepts the request and never answers. `cut`: closes the connection at 40 % of
+ * the answer. `early_cut`: closes it before any content.
+ */
 export type Mood = "well" | "dead" | "stall" | "rate_limited" | "overloaded" | "cut" | "early_cut" | "garbage" | "slow";
 
 export const WORDS = 20;
@@ -15,7 +19,7 @@ interface Peer {
 
 export interface DrillUpstream {
   readonly port: number;
-  /** Requests that arrived, and answers that were given to their end. */
+  /** The requests that arrived, the answers that were sent completely, and the requests whose client disconnected. */
   readonly seen: { requests: number; whole: number; left: number };
   become(mood: Mood): void;
   stop(): void;
@@ -71,7 +75,7 @@ export function startDrillUpstream(): DrillUpstream {
   };
 }
 
-/** The body of the next whole request, or null. */
+/** Returns the body of the next complete request, or null. */
 function takeRequest(peer: Peer): string | null {
   const end = peer.held.indexOf("\r\n\r\n");
   if (end < 0) return null;

@@ -1,5 +1,6 @@
-// `npm run drill`: the real gateway with three upstreams that die, stall, refuse, cut, lie and come back. Prints for each scenario what clients saw beside what is
-// promised; ends with code 1 when a promise was broken. `--short` runs fewer calls, `--only` takes ids.
+// `npm run drill`: the real gateway with three upstreams that die, stall, refuse, cut answers, send garbage and
+// recover. Prints for each scenario what clients saw beside what is promised; exits with code 1 when a promise was
+// broken. `--short` makes fewer calls, and `--only` selects scenarios by id.
 import { parseArgs } from "node:util";
 import { type GatewayProcess, startGateway } from "../test/harness/gateway-process.ts";
 import { readStream } from "../test/harness/sse.ts";
@@ -10,7 +11,7 @@ const { values: flags } = parseArgs({
   options: { short: { type: "boolean", default: false }, only: { type: "string" } },
 });
 const SHORT = 5;
-/** The first calls of a process take longer, whatever its upstreams do. */
+/** The first calls of a process take longer in any case. */
 const WARM_UP = 6;
 
 function configuration(ports: readonly number[]): string {
@@ -18,7 +19,7 @@ function configuration(ports: readonly number[]): string {
     .map((port, index) => `  up${index}: { type: custom, base_url: "http://127.0.0.1:${port}/v1" }`)
     .join("\n");
   const timeouts = "timeouts: { connect_ms: 500, first_byte_ms: 400, first_token_ms: 400, between_chunks_ms: 2000 }";
-  // thousands at once on one machine with their provider and their clients: its time is no fault
+  // thousands of calls share one machine with their provider and their clients, so that a slow answer is not a fault
   const patient =
     "timeouts: { connect_ms: 5000, first_byte_ms: 20000, first_token_ms: 20000, between_chunks_ms: 20000 }";
   const breaker = "breaker: { failures: 3, ratio: 0.5, window_ms: 5000, open_ms: 500 }";
@@ -120,7 +121,7 @@ async function main(): Promise<number> {
   let broken = 0;
   let healthyMs = 0;
   for (const scenario of chosen) {
-    // a gateway of its own, which knows nothing yet of its upstreams
+    // each scenario has a gateway of its own, which knows nothing about its upstreams yet
     const upstreams = [startDrillUpstream(), startDrillUpstream(), startDrillUpstream()];
     const gateway = await startGateway({ config: configuration(upstreams.map(({ port }) => port)) });
     try {

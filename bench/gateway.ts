@@ -1,4 +1,5 @@
-// The gateway as it is delivered: `dragoman serve` in a process of its own, every default left alone, its log at the default level written to a file.
+// The gateway as it is delivered: `dragoman serve` in a process of its own, with all defaults, its log written to a
+// file at the default level.
 import { closeSync, mkdirSync, openSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageFolder } from "../bin/runtime.mjs";
@@ -8,14 +9,16 @@ import { MODEL, PROTOCOLS } from "./protocols.ts";
 import { onCore } from "./process-stats.ts";
 import { ended, type Subject, underBun, until } from "./subject.ts";
 
-/** What is not as it is delivered: more of the configuration, and data that is there already with a token to call with. */
+/**
+ * What differs from the gateway as delivered: additional configuration, and existing data with a token to call with.
+ */
 export interface OwnSetup {
   readonly configuration: string;
   readonly data: string;
   readonly token: string;
 }
 
-/** `folder` is a new one, for its data, its log and its configuration. */
+/** `folder` is an empty one for the gateway's data, log and configuration. */
 export async function startGateway(
   folder: string,
   mockPort: number,
@@ -26,7 +29,8 @@ export async function startGateway(
   const config = join(folder, "dragoman.yaml");
   const logFile = join(folder, "log");
   writeFileSync(config, `${configuration(mockPort)}${own?.configuration ?? ""}`);
-  // a file and no pipe, because a pipe that nobody empties in time would hold the gateway up; appending, so that it can be emptied between rows
+  // the log is a file, because a pipe that is not emptied in time would block the gateway; it is opened for appending,
+  // so that it can be truncated between rows
   const log = openSync(logFile, "a");
   const command = underBun(
     join(packageFolder, "src", "main.ts"),
@@ -73,10 +77,10 @@ export async function startGateway(
   }
 }
 
-/** Three targets with breakers, repeats and a fallback armed, none of which is needed. */
+/** A route of three targets with breakers, retries and a fallback, none of which is needed. */
 const ROUTE = "bench";
 
-/** One provider for each answer of the mock, all alike but for the family. */
+/** Has one provider for each answer of the mock; they differ only in their family. */
 function configuration(mockPort: number): string {
   const providers = [...ANSWERS.keys()].map((answer) => {
     const address = `http://127.0.0.1:${mockPort}/${answer}`;

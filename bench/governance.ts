@@ -1,6 +1,7 @@
-// `npm run bench:governance`: what policies, limits and the ledger cost a call in the real process; the same beside ten thousand tokens, a thousand policies and a
-// thousand limits of other projects; the same with limits borrowed from a Redis of its own; and how soon a revoked token is refused then. Prints Markdown;
-// --write puts it into README.md beside this file, --quick only shows that everything works. Less than a minute.
+// `npm run bench:governance`: the cost of policies, limits and the ledger for a call in the real process; the same
+// beside 10,000 tokens, 1,000 policies and 1,000 limits of other projects; the same with limits leased from Redis; and
+// how soon a revoked token is refused. Prints Markdown; --write puts it into README.md beside this file, and --quick
+// only shows that everything works. It takes less than a minute.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, release, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,7 +23,7 @@ const BEGIN = "<!-- governance: written by npm run bench:governance -- --write -
 const END = "<!-- end of governance -->";
 const OTHERS = { tokens: 10_000, projects: 1_000 };
 const CONNECTIONS = 32;
-/** The clocks of processes go in steps of 10 ms: shorter rounds say nothing. */
+/** Process clocks advance in steps of 10 ms, so that shorter rounds would be meaningless. */
 const FULL = { rounds: 4, roundMs: 900, warmUpMs: 1200, others: OTHERS };
 const QUICK = { rounds: 1, roundMs: 300, warmUpMs: 200, others: { tokens: 200, projects: 20 } };
 type Pace = typeof FULL;
@@ -37,7 +38,7 @@ const LABELS: Readonly<Record<Variant, string>> = {
 };
 const KINDS = ["plain", "stream"] as const;
 
-/** Three rules and five limits that every call touches, with room that a benchmark does not use up. */
+/** Three rules and five limits that apply to every call, with more room than a benchmark uses. */
 const GOVERNED = `
 projects:
   default:
@@ -83,7 +84,7 @@ interface Running {
   readonly variant: Variant;
   readonly subject: Subject;
   readonly startedCpuMs: number;
-  /** Of each round, microseconds a call, by kind: of the thread that serves, and of all threads. */
+  /** Microseconds per call in each round, by kind: of the serving thread, and of all threads. */
   readonly micros: Readonly<Record<(typeof KINDS)[number], { readonly serving: number[]; readonly all: number[] }>>;
 }
 
@@ -112,7 +113,7 @@ async function measured(folder: string, pace: Pace, stops: (() => Promise<unknow
       micros: { plain: { serving: [], all: [] }, stream: { serving: [], all: [] } },
     });
   }
-  // taken in turns, so that what else the machine does falls on all of them
+  // the variants take turns, so that other work of the machine affects all of them
   for (const running of all) for (const kind of KINDS) await round(running, kind, pace.warmUpMs, false);
   for (let index = 0; index < pace.rounds; index++)
     for (const kind of KINDS) for (const running of all) await round(running, kind, pace.roundMs, true);
@@ -121,7 +122,7 @@ async function measured(folder: string, pace: Pace, stops: (() => Promise<unknow
   return report(all, revoked);
 }
 
-/** A data folder with a token to call with, and what other projects have. */
+/** Writes a data folder with a token to call with, and with the data of other projects. */
 async function seeded(dataFolder: string, { tokens, projects }: Pace["others"]): Promise<string> {
   const { store } = await openDatabase({ dataFolder, databaseUrl: null, environment: new Map() });
   try {
@@ -197,12 +198,14 @@ async function round(
 
 interface Revocation {
   readonly seenAfterMs: number;
-  /** Of another caller, one call behind the other, meanwhile and before. */
+  /**
+   * The longest of another caller's successive calls during the revocation; `usualLongestMs` is the longest before it.
+   */
   readonly longestMs: number;
   readonly usualLongestMs: number;
 }
 
-/** A token is revoked as the command line does it, while another one calls without a pause. */
+/** Revokes a token as the command line does, while another token calls without a pause. */
 async function revocation(subject: Subject, dataFolder: string): Promise<Revocation> {
   const { path, model, token } = subject.target("openai-plain");
   const call = (durationMs: number) =>

@@ -1,26 +1,30 @@
-// An upstream that frames its answers wrongly, on real sockets: for `npm run drill:upstream`. The model of a request names the misbehaviour. Whatever it sends too
-// late, too early or too much repeats what was said on that very connection, as a server or a proxy that loses count does.
+// An upstream that frames its answers wrongly, on real sockets, for `npm run drill:upstream`. The model of a request
+// names the misbehaviour. Whatever it sends too late, too early or in excess repeats what was sent on that very
+// connection, as a server or a proxy does that loses track of its requests.
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 
-/** What belongs to one request, and how it can be answered. Every answer repeats the request with its key. */
+/** One request, and how it can be answered. Every answer repeats the request with its key. */
 export interface Turn {
-  /** Bytes leave at once, unless the connection is gone. */
+  /** Sends bytes at once, unless the connection is closed. */
   readonly send: (...parts: readonly (string | Buffer)[]) => void;
   readonly later: (ms: number, step: () => void) => void;
   readonly socket: Socket;
   readonly key: string;
-  /** An answer's JSON text, and the same framed by its length, in chunks, or as a stream of events. */
+  /**
+   * The JSON text of an answer; `plain`, `chunked` and `events` frame it by its length, in chunks, or as an event
+   * stream.
+   */
   readonly json: string;
   readonly plain: (head?: string, status?: string) => string;
   readonly chunked: (head?: string) => string;
   readonly events: (head?: string) => string;
-  /** Any text, framed by its length. */
+  /** Frames any text by its length. */
   readonly framed: (head: string, text: string, type?: string) => string;
-  /** An error's JSON, framed by its length. */
+  /** Frames the JSON of an error by its length. */
   readonly refusal: (status: string, words: string) => string;
-  /** What this connection was asked before; empty at first. */
+  /** Earlier requests on this connection. */
   readonly before: readonly Turn[];
-  /** Of the connection: sent ahead of the next answer. */
+  /** Sends the text on this connection just before the next answer. */
   owe: (text: string) => void;
 }
 
@@ -33,12 +37,12 @@ export interface Misbehaviour {
 export interface HostileUpstream {
   readonly port: number;
   readonly requests: () => number;
-  /** Connections on which requests of several tenants, or with several keys, have come. */
+  /** The number of connections on which requests of several tenants, or with several keys, have arrived. */
   readonly mixed: () => number;
   stop(): Promise<void>;
 }
 
-/** Prompts carry it, with the tenant's name behind the first dash. */
+/** A mark that every prompt contains; the tenant's name follows the first dash. */
 export const MARK = /MARK-([A-Z]+)-[0-9a-z]+/g;
 
 interface Peer {

@@ -1,5 +1,5 @@
-// As much of HTTP/1.1 as is needed to see where an answer ends, and no more: a load generator that is slow measures itself. Content-Length and
-// chunks (RFC 9112, sections 6 and 7.1), no trailers; one answer at a time.
+// Parses just enough of HTTP/1.1 to find the end of an answer, because a slow load generator would measure itself:
+// Content-Length and chunks (RFC 9112, sections 6 and 7.1), no trailers, one answer at a time.
 
 type Place = "head" | "length" | "chunk-size" | "chunk";
 
@@ -13,12 +13,15 @@ export class AnswerReader {
   bodyBytes = 0;
   #place: Place = "head";
   #held: Buffer | null = null;
-  /** Bytes to the end of the body, or of the chunk and its line end. */
+  /** The bytes that remain of the body, or of the chunk and its line end. */
   #left = 0;
   #chunkSize = 0;
   #isLastChunk = false;
 
-  /** True once the answer is whole. Throws for what is none, and for bytes after its end. */
+  /**
+   * Returns true once the answer is complete. Throws for anything that is not an HTTP answer, and for bytes after its
+   * end.
+   */
   push(bytes: Buffer): boolean {
     if (this.#place !== "head") return this.#readBody(bytes, 0);
     this.status = this.bodyBytes = 0;
@@ -64,7 +67,7 @@ export class AnswerReader {
     return false;
   }
 
-  /** One past what was read; the size may be cut anywhere. */
+  /** Returns the position after what was read; the size may be split anywhere between two reads. */
   #readChunkSize(bytes: Buffer, from: number): number {
     for (let at = from; at < bytes.length; at++) {
       const byte = bytes[at]!;

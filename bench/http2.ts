@@ -1,5 +1,6 @@
-// What a call to a provider costs the process that makes it: over our own HTTP/1.1 connections, over node:http2, and over fetch with HTTP/2, all of them
-// over TLS to one server, whose cost does not count. `npm run bench:http2` prints the table of docs/decisions/0030-whose-connections.md.
+// The cost of a provider call for the process that makes it: over our own HTTP/1.1 connections, over node:http2, and
+// over fetch with HTTP/2, all over TLS to one server, whose cost is not counted. `npm run bench:http2` prints the table
+// of docs/decisions/0030-whose-connections.md.
 import { connect, type ClientHttp2Session, type ClientHttp2Stream } from "node:http2";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -25,7 +26,7 @@ const CONCURRENCY = 32;
 const HEADERS = { "content-type": "application/json", authorization: "Bearer a-key-of-the-usual-length-000000000000" };
 const LIMITS = { connectTimeoutMs: 5_000, firstByteTimeoutMs: 30_000, betweenBytesTimeoutMs: 30_000 };
 
-/** Makes one call and reads its answer to the end; gives the answer's bytes. */
+/** Makes one call, reads its answer to the end, and returns the number of bytes. */
 type CallOnce = (path: string) => Promise<number>;
 
 function serve(folder: string): void {
@@ -110,7 +111,9 @@ interface Measured {
   readonly perSecond: number;
 }
 
-/** The best of three rounds after one of warming up: what else the machine does only makes a round worse. */
+/**
+ * Returns the best of three rounds after a warm-up round, because other work of the machine only makes a round slower.
+ */
 async function measured(call: CallOnce, path: string, calls: number): Promise<Measured> {
   const rounds: Measured[] = [];
   for (let round = 0; round < 6; round++) {

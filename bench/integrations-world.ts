@@ -1,5 +1,5 @@
-// What the drill and the bench of integrations have in common: receivers of every mood, a configuration with all kinds of integrations at once, calls at a rate, and
-// what the gateway says and uses meanwhile.
+// Shared by the drill and the benchmark of integrations: receivers of every mood, a configuration with all kinds of
+// integrations at once, calls at a fixed rate, and what the gateway reports and uses meanwhile.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { residentMb, threadSeconds } from "./process-stats.ts";
 export type Mood = "none" | "healthy" | "dead" | "slow" | "lying";
 
 const SECRET = `whsec_${Buffer.from("0123456789012345678901234567").toString("base64")}`;
-/** Fills within seconds, so that what follows shows whether memory stays. */
+/** Small enough to fill within seconds, so that the rest of the run shows whether memory stays bounded. */
 const QUEUE_CALLS = 1000;
 const MODULES: Readonly<Record<Exclude<Mood, "none">, string>> = {
   healthy:
@@ -28,7 +28,10 @@ export interface ReceiverServer {
   stop(): Promise<void>;
 }
 
-/** Lies in turn: 200 with rubbish, 500, an answer that breaks off, no HTTP at all. */
+/**
+ * Wrong answers that are sent in turn: status 200 with garbage, status 500, an incomplete answer, and text that is not
+ * HTTP.
+ */
 const LIES: readonly string[] = [
   'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{"lie":no',
   "HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n",
@@ -49,7 +52,7 @@ function lyingServer(): Promise<{
     socket.on("error", () => {});
     socket.once("data", () => {
       const lie = LIES[seen.requests++ % LIES.length]!;
-      // the whole request first, so that no reset hides the answer
+      // the whole request is read first, because a connection reset could hide the answer
       setTimeout(() => socket.end(lie), 20);
     });
   });
@@ -90,12 +93,15 @@ export async function startReceiver(mood: Mood): Promise<ReceiverServer> {
     requests: () => requests,
     stop: () => server.stop(true),
   };
-  // its address, with nobody behind it
+  // only the address is needed, where nothing listens
   if (mood === "dead" || mood === "none") await server.stop(true);
   return receiver;
 }
 
-/** All kinds that there are. Files live on this disk; one that is dead or lies is one that takes nothing. */
+/**
+ * Configures every kind of integration. Files are on the local disk; for a dead or lying receiver, the file cannot be
+ * written.
+ */
 function settingsOf(mood: Exclude<Mood, "none">, url: string, folder: string): Readonly<Record<string, object>> {
   const bounds = { queue_calls: QUEUE_CALLS, timeout_ms: 2000, give_up_s: 4, batch_wait_ms: 200 };
   const all: Readonly<Record<string, object>> = {
@@ -123,7 +129,7 @@ export interface World extends AsyncDisposable {
   readonly names: readonly string[];
 }
 
-/** `only`: names of integrations; null: all. */
+/** `only` selects integrations by name; null selects all. */
 export async function startWorld(mood: Mood, only: readonly string[] | null = null): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-integrations-"));
   mkdirSync(folder, { recursive: true });
@@ -158,13 +164,13 @@ export interface Used {
   readonly process: number;
 }
 
-/** CPU seconds so far: of the thread that serves, and of all. */
+/** Returns the CPU seconds used so far, of the serving thread and of all threads. */
 export function used({ pid }: GatewayProcess): Used {
   const { serving, others } = threadSeconds(pid);
   return { serving, process: serving + others };
 }
 
-/** As people make them: some metadata, a system prompt, one call of five streamed. */
+/** A typical request: some metadata and a system prompt; one call in five is streamed. */
 function bodyOf(count: number): string {
   return JSON.stringify({
     model: "sandbox:echo",
@@ -178,12 +184,12 @@ function bodyOf(count: number): string {
 }
 
 export interface CallsSeen {
-  /** Milliseconds, ascending. */
+  /** In milliseconds, ascending. */
   readonly tookMs: Float64Array;
   readonly failed: number;
 }
 
-/** So many calls a second, whatever becomes of those before. `each` is told after every second. */
+/** Makes this many calls per second, whether or not earlier ones have ended. `each` is called every second. */
 export async function callsAtRate(
   gateway: GatewayProcess,
   perSecond: number,
@@ -231,7 +237,7 @@ export interface Told {
   readonly restarts: number;
 }
 
-/** By integration, out of /metrics. */
+/** Reads the figures of each integration from /metrics. */
 export async function toldOf(gateway: GatewayProcess, names: readonly string[]): Promise<ReadonlyMap<string, Told>> {
   const text = await (await fetch(`${gateway.url}/metrics`)).text();
   const sum = (metric: string, name: string): number =>

@@ -1,6 +1,7 @@
-// `npm run bench:integrations`: what all integrations cost a call. Two gateways, one without and one with all of them and a receiver that takes everything, get the same
-// calls in turn; printed is the CPU of the thread that serves and of the whole process, a call: the least of the turns, which the machine's other work disturbed least. `--seconds` says how long each turn lasts, `--turns` how many there are, `--only` which
-// integrations.
+// `npm run bench:integrations`: the cost of all integrations for a call. Two gateways, one without integrations and one
+// with all of them and a receiver that accepts everything, get the same calls in turn. Prints CPU time per call, of the
+// serving thread and of the whole process, for the turn with the least, which other work disturbed least. `--seconds`
+// sets the length of a turn, `--turns` their number; `--only` selects integrations.
 import { parseArgs } from "node:util";
 import { callsAtRate, startWorld, used, type World } from "./integrations-world.ts";
 import { httpRequest, runLoad } from "./load.ts";
@@ -18,7 +19,7 @@ const BODY = JSON.stringify({
   messages: [{ role: "user", content: "Say something." }],
   metadata: { team: "bench", tags: ["a", "b"] },
 });
-/** Batches that are under way belong to the turn. */
+/** Waits for batches in flight, because their cost belongs to the turn. */
 const QUIET_MS = 1500;
 
 interface Turn {

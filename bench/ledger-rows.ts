@@ -1,4 +1,4 @@
-// Every row that a gateway's ledger has, wherever it stands: in the journal, in the database, or in both.
+// Reads every row of a gateway's ledger, whether it is in the journal, in the database, or in both.
 import { Database } from "bun:sqlite";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { segmentPath, segmentsOf } from "../src/store/journal-folder.ts";
 
 export interface KeptRow {
   readonly traceId: string;
-  /** The number that the client gave it in `metadata`. */
+  /** The number that the client sent in `metadata`. */
   readonly call: number;
   readonly settled: boolean;
   readonly status: number;
@@ -16,7 +16,7 @@ export interface KeptRow {
   readonly completionTokens: number | null;
 }
 
-/** PostgreSQL gives large ones as text. */
+/** PostgreSQL returns large numbers as text. */
 type Figure = number | string;
 
 export interface StoredRow {
@@ -31,7 +31,7 @@ export interface StoredRow {
 export const SELECT =
   "select call.trace_id, settled, status, prompt_tokens, completion_tokens, record from call join call_detail on call_detail.trace_id = call.trace_id";
 
-/** Rows of calls that were given a number. Throws where the journal is damaged or a trace id stands twice. */
+/** Returns the rows of calls that have a number. Throws when the journal is damaged or a trace id occurs twice. */
 export function keptRows(
   dataFolder: string,
   stored: readonly StoredRow[] = sqliteRows(dataFolder),
@@ -59,7 +59,7 @@ export function keptRows(
   return [...rows.values()];
 }
 
-/** Calls in the database, and in its sums; explained ones are in no sum. */
+/** Counts the calls in the database and in its sums, without explained calls, which are not part of any sum. */
 export function countedCalls(dataFolder: string): { readonly calls: number; readonly inSums: number } {
   const database = new Database(join(dataFolder, "dragoman.sqlite"), { readonly: true });
   try {

@@ -1,5 +1,6 @@
-// `npm run bench:ledger`: what the journal costs, in a process that is bound to one core (taskset): CPU for each call as fast as it goes, and 20,000 rows a second
-// for some seconds with the disk synced all along, as the gateway writes them. `--seconds` says how long each lasts, `--folder` on which disk.
+// `npm run bench:ledger`: the cost of the journal in a process that is bound to one core (taskset). It measures the CPU
+// time per call at full speed, and then 20,000 rows per second for some seconds while the disk is synced as in the
+// gateway. `--seconds` sets how long each lasts, and `--folder` selects the disk.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -25,7 +26,7 @@ const { values: flags } = parseArgs({
   },
 });
 
-/** As a plain call of a small model through three limits leaves it: 1.4 KB. */
+/** The record of a non-streaming call of a small model under three limits: 1.4 KB. */
 function aRecord(): CallRecord {
   const limits = ["lim_requests", "lim_tokens", "bud_month"].map((id) => ({
     id,
@@ -107,15 +108,15 @@ function aRecord(): CallRecord {
 interface Measured {
   readonly rows: number;
   readonly seconds: number;
-  /** User and system time of the process with its threads, those that sync included. */
+  /** The user and system time of the process with all its threads, including those that sync the disk. */
   readonly cpuMicros: number;
   readonly syncs: number;
   readonly syncMs: readonly number[];
-  /** How much later than asked the event loop came round. */
+  /** How much later than requested the timers of the event loop ran. */
   readonly lateMs: readonly number[];
 }
 
-/** Takes everything and writes nothing: what is left is what we do ourselves. */
+/** A disk that accepts everything and writes nothing, so that only the gateway's own work remains. */
 const noDisk: JournalDisk = {
   ...systemDisk,
   write: (_fd, _bytes, length) => length,
@@ -123,7 +124,10 @@ const noDisk: JournalDisk = {
   syncFolder: () => Promise.resolve(),
 };
 
-/** The journal on a disk, with segments removed behind it as a shipper does; `perSecond` null: as fast as it goes. */
+/**
+ * Measures the journal on a disk, with its segments removed as a shipper does. With `perSecond` null, it runs at full
+ * speed.
+ */
 async function measure(perSecond: number | null, real: JournalDisk = systemDisk): Promise<Measured> {
   const folder = mkdtempSync(join(flags.folder, "dragoman-bench-"));
   const syncMs: number[] = [];

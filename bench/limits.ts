@@ -1,6 +1,6 @@
-// `node bin/run.mjs bench/limits.ts`: what five limits that apply cost a call, in CPU time: reserving and settling alone, in memory and borrowed from a Redis of
-// its own where this machine has one, and the whole handler with and without them, over the sandbox. A few seconds; the figures mean something on a machine
-// that does nothing else.
+// `node bin/run.mjs bench/limits.ts`: the cost of five limits for a call, in CPU time. It measures reserving and
+// settling alone, in memory and leased from a Redis of its own where the machine has one, and the whole handler with
+// and without limits, over the sandbox. It takes a few seconds; the figures are meaningful only on an idle machine.
 import { compileLimits } from "../src/admission/compile-limits.ts";
 import { LimitedCall } from "../src/admission/limited-call.ts";
 import { openMemoryLimits } from "../src/admission/memory.ts";
@@ -29,7 +29,7 @@ const configured = <T>(name: string, projectId: string, document: T): Configured
 });
 const MANY = 1_000_000_000;
 
-/** Five that apply, and as many of other projects as the second figure says. */
+/** Five limits that apply, and `others` limits of other projects. */
 function limits(others: number): LimitSet {
   const own = [
     { metric: "requests", window: "minute", limit: MANY },
@@ -52,7 +52,7 @@ function limits(others: number): LimitSet {
   });
 }
 
-/** Microseconds of CPU time for each, the best of some rounds: everything else only adds. */
+/** Returns the CPU time per run in microseconds, of the best of some rounds, because other work only adds to it. */
 async function microseconds(times: number, run: (times: number) => void | Promise<void>): Promise<number> {
   let best = Number.POSITIVE_INFINITY;
   for (let round = 0; round < ROUNDS; round++) {
@@ -85,10 +85,16 @@ async function alone(set: LimitSet): Promise<number> {
   });
 }
 
-/** Calls come as sockets bring them, some at a time, and between them the process hears what the store says. */
+/**
+ * Calls arrive in groups, as sockets deliver them, and the process receives the limit store's messages between the
+ * groups.
+ */
 const AT_ONCE = 50;
 
-/** Everything of the process counts: messages, timers, and the calls that had to ask. Gives the share of calls that asked, too. */
+/**
+ * Counts all work of the process: messages, timers, and the calls that had to ask the store. Also returns the share of
+ * those calls.
+ */
 async function leased(set: LimitSet): Promise<{ readonly micros: number; readonly asked: number } | null> {
   if (findServer("redis-server") === null) return null;
   const redis = await startRedis({ flags: ["--appendonly", "no"] });
@@ -140,7 +146,7 @@ async function leased(set: LimitSet): Promise<{ readonly micros: number; readonl
 async function whole(limitRules: LimitSet): Promise<number> {
   return microseconds(CALLS, async (times) => {
     const gateway = stubGateway({ clock: systemClock, snapshot: { limitRules } });
-    // the copy that tests keep of each record is no part of a call
+    // the copy of each record that the test harness keeps is not part of a call
     Object.assign(gateway.context, { observer: { publish: () => {} } });
     for (let index = 0; index < times; index++)
       await (

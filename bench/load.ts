@@ -1,22 +1,23 @@
-// The load generator: a closed loop of keep-alive connections on raw sockets, each sending one prebuilt request after the other. An answer that is not
-// 200, or not as long as the first one, ends the run: a row with failures in it is no measurement.
+// The load generator: a closed loop of keep-alive connections on raw sockets, each of which sends one prebuilt request
+// after the other. An answer with another status than 200, or with another length than the first one, ends the run,
+// because a row with failures is not a measurement.
 import type { Socket } from "bun";
 import { AnswerReader } from "./http-answer.ts";
 
 export interface Endpoint {
   readonly port: number;
-  /** A whole HTTP/1.1 request. */
+  /** A complete HTTP/1.1 request. */
   readonly request: Uint8Array;
 }
 
 export interface LoadResult {
   readonly requests: number;
-  /** Of all answers together, without the framing. */
+  /** The sum over all answers, without the framing. */
   readonly bodyBytes: number;
   readonly seconds: number;
-  /** From sending to the whole answer, ascending. */
+  /** From sending a request to its complete answer, ascending. */
   readonly totalMs: Float64Array;
-  /** From sending to the first byte of the body, ascending. */
+  /** From sending a request to the first byte of the body, ascending. */
   readonly firstMs: Float64Array;
 }
 
@@ -27,7 +28,7 @@ export function httpRequest(port: number, path: string, body: string, token: str
   );
 }
 
-/** Sends for `durationMs`, then waits for the answers under way. Rejects at the first failure. */
+/** Sends requests for `durationMs`, then waits for the answers in flight. Rejects at the first failure. */
 export async function runLoad(
   endpoint: Endpoint,
   options: { readonly connections: number; readonly durationMs: number },
@@ -56,17 +57,17 @@ export async function runLoad(
   };
 }
 
-/** The value below which the share `quantile` of the ascending values lies. */
+/** Returns the value below which the given share of the ascending values lies. */
 export function quantile(ascending: Float64Array, share: number): number {
   return ascending[Math.min(ascending.length - 1, Math.floor(ascending.length * share))] ?? Number.NaN;
 }
 
 export interface OpenStreams {
-  /** Resolves when every stream has come to its end. */
+  /** Resolves when every stream has ended. */
   readonly ended: Promise<unknown>;
 }
 
-/** Opens `count` streams, each on a connection of its own; resolves when every one has sent something of its body. */
+/** Opens `count` streams, each on its own connection, and resolves when each has sent a part of its body. */
 export async function openStreams(endpoint: Endpoint, count: number): Promise<OpenStreams> {
   const ended: Promise<void>[] = [];
   const begun = Array.from(
@@ -82,7 +83,7 @@ export async function openStreams(endpoint: Endpoint, count: number): Promise<Op
   return { ended: Promise.all(ended) };
 }
 
-/** Told of each answer; says whether to send another request. */
+/** Receives the times of each answer, and returns whether to send another request. */
 type Took = (sentMs: number, firstAtMs: number, nowMs: number, bodyBytes: number) => boolean;
 
 function callInLoop({ port, request }: Endpoint, took: Took): Promise<void> {
@@ -125,7 +126,10 @@ function callOnce({ port, request }: Endpoint, begun: () => void): Promise<void>
   );
 }
 
-/** Resolves once `data` says that it has all it wants, and closes the connection then; rejects when it is closed before. */
+/**
+ * Resolves and closes the connection once `data` reports that it has everything it needs; rejects when the connection
+ * is closed before.
+ */
 function connect(
   port: number,
   opened: (socket: Socket) => void,
@@ -157,7 +161,7 @@ function connect(
   });
 }
 
-/** A request is far smaller than the empty buffer of its socket. */
+/** Never waits, because a request is far smaller than the empty buffer of its socket. */
 function write(socket: Socket, request: Uint8Array): void {
   if (socket.write(request) !== request.length) throw new Error("a request did not fit into its socket");
 }

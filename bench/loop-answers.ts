@@ -1,4 +1,5 @@
-// The upstream of `npm run drill:loop`: reads any request to its end, and answers what the model's name in it says: something small, or megabytes.
+// The upstream of `npm run drill:loop`: it reads any request to its end, and the name of the model selects the answer:
+// a small one, or megabytes.
 
 export interface LongAnswers {
   readonly port: number;
@@ -28,7 +29,7 @@ const PLAIN: Readonly<Record<string, () => string>> = {
     ),
   error: () => `{"error":{"message":"${"no ".repeat(10_000_000)}"}}`,
 };
-/** The same in the form of Ollama, which gives one choice a call. */
+/** The same in the form of Ollama, which returns one choice per call. */
 const ollama = (content: string, more = ""): string =>
   `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":${content}},"done":true,"done_reason":"stop","prompt_eval_count":1,"eval_count":1${more}}`;
 const OLLAMA: Readonly<Record<string, () => string>> = {

@@ -1,6 +1,7 @@
-// The other caller of `npm run drill:loop`, in a thread of its own: asks the gateway for its health again and again, and notes the longest wait, by the clock and by
-// the time that the gateway's serving thread was on a processor during it (https://docs.kernel.org/scheduler/sched-stats.html). The latter is what the gateway
-// would have taken on a quiet machine.
+// The other caller of `npm run drill:loop`, in a thread of its own: it requests the gateway's health again and again,
+// and records the longest wait, by the clock and by the CPU time of the gateway's serving thread during it
+// (https://docs.kernel.org/scheduler/sched-stats.html). The CPU time is what the wait would have been on a quiet
+// machine.
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { parentPort, workerData } from "node:worker_threads";
@@ -40,7 +41,7 @@ socket.on("data", (bytes) => {
   setTimeout(ping, PAUSE_MS);
 });
 
-// "begin" forgets what was noted; "end" tells it
+// "begin" forgets what was recorded; "end" reports it
 parentPort!.on("message", (word: "begin" | "end") => {
   if (word === "begin") longest = { clockMs: 0, processorMs: 0 };
   else parentPort!.postMessage(longest, []);

@@ -1,15 +1,19 @@
-// What `npm run drill:loop` sends: requests at the bounds of promise 5.8 and beyond, long ones that are allowed, and upstreams that answer with megabytes.
+// What `npm run drill:loop` sends: requests at the bounds of promise 5.8 and beyond them, long requests that are
+// allowed, and requests that an upstream answers with megabytes.
 
 export interface LoopShape {
   readonly title: string;
-  /** Made when its turn comes: all of them together would not fit into memory. */
+  /** Called when the shape's turn comes, because all bodies together would not fit into memory. */
   readonly body: () => string;
-  /** The model that `body` is to name, when it is not the plain one. */
+  /** Whose token the request carries; the developer's if left out. */
   readonly caller?: "developer" | "viewer" | "endpoint" | "admin" | "keeper";
   readonly path?: string;
-  /** Further headers. */
+  /** Additional headers. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Requests of this shape one after the other; 3 if left out: the first of a process takes longer. */
+  /**
+   * The number of successive requests of this shape. It is 3 if left out, because the first one of a process takes
+   * longer.
+   */
   readonly times?: number;
 }
 
@@ -39,7 +43,7 @@ const named = (name: string, parameters = "{}"): string =>
   `{"type":"function","function":{"name":"${name}","parameters":${parameters}}}`;
 const answering = (schema: string): string =>
   body(`"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":${schema}}}`, "sandbox:json");
-/** The members of a schema of arrays with eight items each, so many inside one another. */
+/** Returns the members of a schema of nested arrays with eight items each; `arrays` is the depth. */
 const eightfold = (arrays: number, items: string): string =>
   `"type":"array","minItems":8,"items":${arrays === 1 ? items : `{${eightfold(arrays - 1, items)}}`}`;
 const deep = (levels: number): string => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
@@ -138,7 +142,7 @@ export const REQUESTS: readonly LoopShape[] = [
   },
   { title: "1 MB of text", body: () => saying(text(MB)) },
   { title: "250 KB of text", body: () => saying(text(250_000)) },
-  // under a guard of `guarded`
+  // searched by the guard of the policy `guarded`
   { title: "30 MB of text, guarded", body: () => saying(text(30 * MB), "up:m", ',"user":"guarded"') },
   {
     title: "30 MB of text, guarded, translated",
@@ -202,7 +206,7 @@ export const REQUESTS: readonly LoopShape[] = [
         `"user":"guarded","fallbacks":[${many(32, (index) => `{"model":"up:${index}","seed":${index}}`)}],"stop":${text(490_000)}`,
       ),
   },
-  // of a project that keeps what is said
+  // of a project that keeps content
   { title: "30 MB of text, kept", body: () => saying(text(30 * MB)), caller: "keeper" },
   { title: "30 MB of escaped quotes, kept", body: () => saying(`"${'\\"'.repeat(15 * MB)}"`), caller: "keeper" },
   {
@@ -226,7 +230,7 @@ export const REQUESTS: readonly LoopShape[] = [
         SERVER,
       ),
   },
-  // answered in the process
+  // answered by the sandbox, in the process
   { title: "30 MB of text, to the sandbox", body: () => saying(text(30 * MB), "sandbox:echo") },
   {
     title: "30 MB of escaped quotes, to the sandbox",
@@ -325,7 +329,7 @@ export const REQUESTS: readonly LoopShape[] = [
     title: "128 times 10,000 streamed words of the sandbox",
     body: () => body('"stream":true,"n":128', "sandbox:words-10000"),
   },
-  // elsewhere
+  // explanations, other paths and addresses, and deep work on parts of a request
   {
     title: "explained, 30 MB of text",
     body: () => saying(text(30 * MB)),
@@ -469,14 +473,14 @@ export const REQUESTS: readonly LoopShape[] = [
   },
 ];
 
-/** What the upstream answers to a request whose model names it. */
+/** A request whose model selects the answer of the upstream. */
 export interface AnsweredShape {
   readonly title: string;
   readonly model: string;
   readonly stream: boolean;
-  /** "up", if left out. */
+  /** "up" if left out. */
   readonly provider?: string;
-  /** JSON of further members of the request. */
+  /** The JSON of additional members of the request. */
   readonly more?: string;
   readonly caller?: LoopShape["caller"];
 }

@@ -1,5 +1,5 @@
-// What a hostile upstream does (hostile-upstream.ts): each way to begin an answer with each thing that comes behind it and each delay, then what has no such pattern,
-// and keys that an answer repeats in every spelling.
+// What a hostile upstream does (hostile-upstream.ts): every way to begin an answer with everything that may follow it
+// and every delay, then misbehaviours without such a pattern, and answers that repeat a key in every spelling.
 import { chunk, LAST, type Misbehaviour, type Turn } from "./hostile-upstream.ts";
 
 const EMPTY = "Content-Length: 0\r\n\r\n";
@@ -21,7 +21,7 @@ const FIRSTS: Readonly<Record<string, (turn: Turn) => string>> = {
   "103-length": (turn) => `HTTP/1.1 103 Early Hints\r\nContent-Length: 9\r\n\r\n${turn.plain()}`,
 };
 
-/** What comes behind it, and how many milliseconds later; null: in the same write. */
+/** What follows the answer, after how many milliseconds; with null, in the same write. */
 const SECONDS: readonly (readonly [id: string, ms: number | null, text: (turn: Turn) => string])[] = [
   ["again-at-once", null, (turn) => turn.plain()],
   ["again-next-turn", 0, (turn) => turn.plain()],
@@ -49,7 +49,7 @@ const combined: readonly Misbehaviour[] = Object.entries(FIRSTS).flatMap(([first
   {
     id: `${first}.owed`,
     ...(first === "stream" && { stream: true }),
-    // the other half goes ahead of the next answer
+    // the other half is sent before the next answer
     play(turn) {
       turn.send(answer(turn));
       const text = turn.plain();
@@ -231,7 +231,7 @@ const quoting: readonly Misbehaviour[] = Object.entries(SPELLINGS).flatMap(([spe
   })),
 );
 
-/** Where an answer that is no refusal may repeat the key: in JSON that is framed as it should be. */
+/** Where a successful, correctly framed JSON answer may repeat the key. */
 const PLACES: Readonly<Record<string, (key: string) => string>> = {
   id: (key) => `"id":"${key}"`,
   model: (key) => `"model":"${key}"`,

@@ -1,27 +1,27 @@
-// The mock provider: a raw TCP server that writes prebuilt bytes, so that the machine's time goes to what is measured. The first part of the path
-// says which answer; a POST to /release ends the streams that are held open.
+// The mock provider: a raw TCP server that writes prebuilt bytes, so that the machine's time goes to what is measured.
+// The first segment of the path selects the answer; a POST to /release ends the streams that are held open.
 import type { Socket, TCPSocketListener } from "bun";
 import { ANSWERS, type MockAnswer } from "./answers.ts";
 
 interface Connection {
-  /** What has come of a request that is not whole yet. */
+  /** The received part of an incomplete request. */
   held: Buffer | null;
   writes: readonly Uint8Array[];
   nextWrite: number;
-  /** Bytes of the next write that the kernel has taken. */
+  /** The bytes of the next write that the kernel has accepted. */
   offset: number;
 }
 
 const EMPTY_ANSWER = Buffer.from("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
 const NOT_THERE = Buffer.from("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n");
 
-/** Listens on a free port of loopback. */
+/** Listens on a free loopback port. */
 export function startMock(): TCPSocketListener<Connection> {
   const writing = new Set<Socket<Connection>>();
   const open = new Map<Socket<Connection>, Uint8Array>();
   let scheduled = false;
 
-  /** One write for each stream that is under way, then a turn of the loop. */
+  /** Writes once to each stream in flight, then waits for the next turn of the event loop. */
   function turn(): void {
     scheduled = false;
     for (const socket of writing) if (!writeOn(socket) || isWritten(socket.data)) writing.delete(socket);
@@ -77,7 +77,7 @@ export function startMock(): TCPSocketListener<Connection> {
   });
 }
 
-/** False when the kernel takes no more for now. */
+/** Returns false when the kernel accepts no more for now. */
 function writeOn(socket: Socket<Connection>): boolean {
   const { data } = socket;
   const bytes = data.writes[data.nextWrite];
@@ -96,7 +96,10 @@ function isWritten({ writes, nextWrite }: Connection): boolean {
   return nextWrite >= writes.length;
 }
 
-/** The first part of the path once all of the request is there, else null. Every client here sends a Content-Length. */
+/**
+ * Returns the first segment of the path once the request is complete, otherwise null. Every client here sends a
+ * Content-Length.
+ */
 function wholeRequestPath(request: Buffer): string | null {
   const headEnd = request.indexOf("\r\n\r\n");
   if (headEnd < 0) return null;

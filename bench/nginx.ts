@@ -1,11 +1,12 @@
-// nginx as a plain reverse proxy: the practical limit of a proxy that reads nothing of what it passes on. One worker, kept-alive connections to the
-// mock, no access log. https://nginx.org/en/docs/http/ngx_http_upstream_module.html#keepalive
+// nginx as a plain reverse proxy, which is the practical bound for a proxy that does not read what it passes on: one
+// worker, keep-alive connections to the mock, no access log.
+// https://nginx.org/en/docs/http/ngx_http_upstream_module.html#keepalive
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { familyOf, onCore } from "./process-stats.ts";
 import { ended, sameCall, type Subject, until } from "./subject.ts";
 
-/** The program, or null where it is not installed. */
+/** Returns the path of the program, or null where it is not installed. */
 export function nginxProgram(): string | null {
   return Bun.which("nginx") ?? Bun.which("/usr/sbin/nginx");
 }
@@ -14,7 +15,7 @@ export function nginxVersion(program: string): string {
   return /nginx\/\S+/.exec(Bun.spawnSync([program, "-v"]).stderr.toString())?.[0] ?? "nginx";
 }
 
-/** `folder` is a new one, for its configuration and its temporary files. */
+/** `folder` is an empty one for the configuration and the temporary files. */
 export async function startNginx(program: string, folder: string, mockPort: number, core: number): Promise<Subject> {
   mkdirSync(folder);
   const port = freePort();
@@ -68,7 +69,7 @@ ${temporary}
 `;
 }
 
-/** nginx cannot choose a port itself and tell it. */
+/** nginx cannot choose a free port itself and report it. */
 function freePort(): number {
   const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
   const { port } = listener;

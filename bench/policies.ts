@@ -1,5 +1,6 @@
-// `node bin/run.mjs bench/policies.ts`: what three rules that apply cost a call, in CPU time, alone and beside a thousand policies of other projects; what loading
-// those takes; and what guards cost for each KiB of text. A few seconds; the figures mean something on a machine that does nothing else.
+// `node bin/run.mjs bench/policies.ts`: the cost of three rules for a call, in CPU time, alone and beside 1,000
+// policies of other projects; the time to load those policies; and the cost of guards per KiB of text. It takes a few
+// seconds; the figures are meaningful only on an idle machine.
 import { PII_CLASSES } from "../src/auth/detector-classes.ts";
 import { GuardedText, type GuardPolicy, guardText } from "../src/auth/guarded-text.ts";
 import { compilePolicies } from "../src/auth/policies.ts";
@@ -58,7 +59,7 @@ const principal: Principal = {
 };
 const place = { provider: "local", model: "m", route: "direct" };
 
-/** All that a call asks of its policies. */
+/** Everything that a call evaluates of its policies. */
 function asked(policies: PolicySet): void {
   const call = new CallPolicies(policies.of("default", "default")!, {
     sent,
@@ -74,7 +75,7 @@ function asked(policies: PolicySet): void {
   call.output(place);
 }
 
-/** CPU time of the best of some rounds, in microseconds for each time. */
+/** Returns the CPU time per run in microseconds, of the best of some rounds. */
 function cpuUs(times: number, work: () => void): number {
   let best = Number.POSITIVE_INFINITY;
   for (let round = 0; round < ROUNDS; round++) {

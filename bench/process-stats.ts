@@ -1,23 +1,27 @@
-// CPU and memory of processes and cores from /proc (https://docs.kernel.org/filesystems/proc.html), and their binding to cores by taskset. Linux only.
+// CPU time and memory of processes and cores from /proc (https://docs.kernel.org/filesystems/proc.html), and binding
+// processes to cores with taskset. Linux only.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 
 const TASKSET = "taskset";
 const TICKS_PER_SECOND = Number(spawnSync("getconf", ["CLK_TCK"], { encoding: "utf8" }).stdout ?? "") || 100;
 
-/** Why nothing can be measured here, or null. */
+/** Returns why nothing can be measured on this machine, or null. */
 export function missingTools(): string | null {
   if (!existsSync("/proc/self/stat"))
     return "there is no /proc; the benchmark reads the CPU time of processes there, as Linux has it";
   return Bun.which(TASKSET) === null ? `${TASKSET} is not installed (package util-linux)` : null;
 }
 
-/** User and system time of these processes with all their threads, in seconds; in steps of a tick, mostly 10 ms. */
+/**
+ * Returns the user and system time of these processes with all their threads, in seconds. The resolution is one tick,
+ * usually 10 ms.
+ */
 export function cpuSeconds(pids: readonly number[]): number {
   return pids.reduce((sum, pid) => sum + ticksOf(pid), 0) / TICKS_PER_SECOND;
 }
 
-/** The same of one process, apart: the thread that serves, and all others, which live on. */
+/** Returns the same for one process, split into the serving thread and all others, which have to be still running. */
 export function threadSeconds(pid: number): { readonly serving: number; readonly others: number } {
   const serving = ticksOf(`${pid}/task/${pid}`) / TICKS_PER_SECOND;
   return { serving, others: cpuSeconds([pid]) - serving };
@@ -25,12 +29,12 @@ export function threadSeconds(pid: number): { readonly serving: number; readonly
 
 function ticksOf(pid: number | string): number {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  // the name, in brackets, may hold anything; utime and stime are the 14th and 15th field
+  // the name in parentheses may contain anything; utime and stime are the fields 14 and 15
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return Number(fields[11]) + Number(fields[12]);
 }
 
-/** The process and those that it started itself. */
+/** Returns the process and its direct children. */
 export function familyOf(pid: number): readonly number[] {
   return [
     pid,
@@ -51,30 +55,33 @@ export interface CoreTime {
   readonly total: number;
 }
 
-/** What a core has done since the machine started, in ticks. */
+/** Returns the time of a core since the machine started, in ticks. */
 export function coreTime(core: number): CoreTime {
   const line =
     readFileSync("/proc/stat", "utf8")
       .split("\n")
       .find((each) => each.startsWith(`cpu${core} `)) ?? "";
-  // user nice system idle iowait irq softirq steal; guest time is in user already
+  // user nice system idle iowait irq softirq steal; guest time is contained in user
   const times = line.split(" ").slice(1, 9).map(Number);
   return { idle: times[3]! + times[4]!, total: times.reduce((sum, each) => sum + each, 0) };
 }
 
-/** The idle share of a core between two looks, 0 to 1. */
+/** Returns the share of time between two readings in which a core was idle, from 0 to 1. */
 export function idleShare(before: CoreTime, after: CoreTime): number {
   return after.total === before.total ? 1 : (after.idle - before.idle) / (after.total - before.total);
 }
 
 export interface Cores {
-  /** Of what is measured. */
+  /** The core of what is measured. */
   readonly subject: number;
-  /** Of the load generator and the mock. The same as `subject` on a machine with one core: nothing but memory means anything then. */
+  /**
+   * The core of the load generator and the mock. It equals `subject` on a machine with one core, where only the memory
+   * figures are meaningful.
+   */
   readonly load: number;
 }
 
-/** The first two cores that this process may use. */
+/** Returns the first two cores that this process may use. */
 export function chooseCores(): Cores {
   const list = /Cpus_allowed_list:\s+(\S+)/.exec(readFileSync("/proc/self/status", "utf8"))?.[1] ?? "0";
   const cores = list.split(",").flatMap((range) => {
@@ -84,13 +91,13 @@ export function chooseCores(): Cores {
   return { subject: cores[0] ?? 0, load: cores[1] ?? cores[0] ?? 0 };
 }
 
-/** All threads that the process has, and with them all that it will have. */
+/** Binds all threads of the process, and those that it starts later. */
 export function bindToCore(pid: number, core: number): void {
   const done = spawnSync(TASKSET, ["-acp", String(core), String(pid)], { encoding: "utf8" });
   if (done.status !== 0) throw new Error(`taskset failed: ${done.stderr}`);
 }
 
-/** A command line that runs on one core. */
+/** Returns a command line that runs on one core. */
 export function onCore(core: number, command: readonly string[]): string[] {
   return [TASKSET, "-c", String(core), ...command];
 }

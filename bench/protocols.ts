@@ -1,5 +1,5 @@
-// The protocols of providers that do not speak OpenAI's: an answer of about 1 KB and a stream of 200 events of content in each, and how the gateway is told
-// of such a provider. The words of all streams are the same.
+// The protocols of providers with an API other than OpenAI's. Each has an answer of about 1 KB, a stream of 200 events
+// with content, and the provider's configuration. All streams contain the same text.
 import { EventStreamCodec } from "@smithy/eventstream-codec";
 
 export const EVENTS_PER_STREAM = 200;
@@ -20,7 +20,7 @@ export interface Protocol {
 const EVENT_STREAM = "text/event-stream; charset=utf-8";
 const TEXT = PARAGRAPH.repeat(4).trim();
 const INDEXES = Array.from({ length: EVENTS_PER_STREAM }, (_, index) => index);
-/** Some tokens each, so that an event is as long as those of other rows. */
+/** Returns several tokens, so that an event is as long as those of the other rows. */
 const piece = (index: number): string =>
   ` what came first leaves first, and so on through the line of all that wait, ${index % 10}`;
 

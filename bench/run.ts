@@ -1,5 +1,6 @@
-// `npm run bench`: all rows in one run, on one machine, so that they can be compared. Prints Markdown; --write puts it into README.md beside this file,
-// --quick only shows that everything works, --only takes ids of rows and `memory`. How it is measured: README.md.
+// `npm run bench`: measures all rows in one run on one machine, so that they can be compared. Prints Markdown; --write
+// puts it into README.md beside this file, --quick only shows that everything works, and --only selects rows by id, or
+// `memory`. README.md describes the method.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, release, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -35,7 +36,7 @@ const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
 });
 
-// the servers that run beside are this same script in processes of their own
+// the servers of the benchmark are this same script in processes of their own
 if (positionals[0] === "serve-mock") process.stdout.write(`port ${startMock().port}\n`);
 else if (positionals[0] === "serve-bare") process.stdout.write(`port ${startBareProxy(Number(positionals[1])).port}\n`);
 else await main();
@@ -63,7 +64,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** What is started stands in `running` until it is stopped. */
+/** Everything that was started is in `running` until it is stopped. */
 async function measureAll(folder: string, running: Set<Pick<Subject, "stop">>): Promise<string> {
   const cores = chooseCores();
   bindToCore(process.pid, cores.load);

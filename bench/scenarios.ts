@@ -1,4 +1,5 @@
-// The rows and how one is measured: warm up, 32 connections for throughput and CPU, one connection for latency. Memory has a run of its own.
+// The rows and how each is measured: a warm-up, 32 connections for throughput and CPU time, and one connection for
+// latency. Memory is measured in a run of its own.
 import { ANSWERS, chatBody, ROUTED_ANSWER } from "./answers.ts";
 import { type Endpoint, httpRequest, type LoadResult, openStreams, quantile, runLoad } from "./load.ts";
 import { coreTime, type Cores, cpuSeconds, idleShare, residentMb } from "./process-stats.ts";
@@ -12,9 +13,9 @@ export interface Scenario {
   readonly label: string;
   readonly subject: SubjectName;
   readonly kind: "plain" | "stream";
-  /** Of the mock. */
+  /** Selects the answer of the mock. */
   readonly answer: string;
-  /** The row that latency is compared with. */
+  /** The row with which latency is compared. */
   readonly floor: "direct-plain" | "direct-stream";
 }
 
@@ -54,24 +55,24 @@ export interface Pace {
   readonly loadMs: number;
   readonly latencyMs: number;
   readonly openStreams: number;
-  /** Between the end of the open streams and the last look at the memory. */
+  /** The time between the end of the open streams and the last reading of the memory. */
   readonly settleMs: number;
 }
 export const FULL: Pace = { warmUpMs: 3000, loadMs: 5000, latencyMs: 3000, openStreams: 1000, settleMs: 30_000 };
 export const QUICK: Pace = { warmUpMs: 250, loadMs: 400, latencyMs: 250, openStreams: 50, settleMs: 500 };
 
 const CONNECTIONS = 32;
-/** Less than this share of the load's core left idle: it may be the load that was measured. */
+/** When less than this share of the load's core was idle, the load may have been the bottleneck. */
 const LEAST_IDLE = 0.1;
-/** Less than this share of its core for the subject: somebody else had the rest. */
+/** When the subject got less than this share of its core, other processes used the rest. */
 const LEAST_SHARE = 0.85;
 
 export interface RowResult {
   readonly scenario: Scenario;
   readonly perSecond: number;
-  /** Of the subject, user and system; null for the direct rows, where there is none. */
+  /** User and system time of the subject; `null` for the direct rows, which have none. */
   readonly cpuMicros: number | null;
-  /** Share of its core that the subject had while loaded, and the share of the load's core that was left. */
+  /** The share of its core that the subject got under load; `loadIdle` is the idle share of the load's core. */
   readonly subjectShare: number | null;
   readonly loadIdle: number;
   readonly p50Ms: number;
@@ -80,7 +81,10 @@ export interface RowResult {
   readonly firstP99Ms: number;
 }
 
-/** Whether the rate says nothing about the subject. The CPU time stands all the same. The direct row is nothing but load: its rate is the ceiling. */
+/**
+ * Whether the rate says nothing about the subject; the CPU time remains valid. The direct row consists of the load
+ * alone, so that its rate is the upper bound.
+ */
 export function isVoid({ loadIdle, subjectShare }: RowResult): boolean {
   return subjectShare !== null && (loadIdle < LEAST_IDLE || subjectShare < LEAST_SHARE);
 }
@@ -118,7 +122,7 @@ function endpointOf({ answer, kind }: Pick<Scenario, "answer" | "kind">, subject
   return { port: subject.port, request: httpRequest(subject.port, path, chatBody(model, kind === "stream"), token) };
 }
 
-/** A stream that lost events would look fast. An event of content is never as short as this. */
+/** Detects streams that lost events, which would look fast. An event with content is never this short. */
 const LEAST_EVENT_BYTES = 100;
 function demandAllEvents({ requests, bodyBytes }: LoadResult): void {
   const perStream = bodyBytes / requests;
@@ -134,7 +138,10 @@ export interface MemoryResult {
   readonly afterMb: number;
 }
 
-/** On a gateway that has just been started. The mock holds the streams open until it is told to release them. */
+/**
+ * Requires a gateway that has just been started. The mock holds the streams open until it receives the request to
+ * release them.
+ */
 export async function measureMemory(gateway: Subject, mockPort: number, pace: Pace): Promise<MemoryResult> {
   const pid = gateway.pids[0]!;
   const quietMs = Math.min(2000, pace.settleMs);

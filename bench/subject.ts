@@ -1,4 +1,5 @@
-// What stands between the load generator and the mock: a server on a port of loopback, bound to the subject's core, with the processes whose CPU counts.
+// The subject of a measurement, between the load generator and the mock: a server on a loopback port, bound to the
+// subject's core, with the processes whose CPU time counts.
 import { isolation, packageFolder } from "../bin/runtime.mjs";
 import { MODEL } from "./protocols.ts";
 import { onCore } from "./process-stats.ts";
@@ -6,7 +7,7 @@ import { onCore } from "./process-stats.ts";
 export interface Subject {
   readonly port: number;
   readonly pids: readonly number[];
-  /** Where a call for this answer of the mock goes, what it names as its model and what it authorizes itself with. */
+  /** Returns the path, the model and the token of a call for this answer of the mock. */
   readonly target: (answer: string) => Call;
   /** Called between rows. */
   readonly tidy: () => void;
@@ -19,19 +20,22 @@ export interface Call {
   readonly token: string | null;
 }
 
-/** What a proxy that changes nothing is called with: the mock's own path. */
+/** Returns the call for a proxy that changes nothing: the mock's own path. */
 export function sameCall(answer: string): Call {
   return { path: `/${answer}/v1/chat/completions`, model: MODEL, token: null };
 }
 
 const START_MS = 20_000;
 
-/** A script of the project as a command line under the same Bun, as the launcher would start it. */
+/** Returns the command line that runs a script of the project under the same Bun, as the launcher does. */
 export function underBun(script: string, ...args: readonly string[]): readonly string[] {
   return [process.execPath, ...isolation(packageFolder), script, ...args];
 }
 
-/** Starts one of this benchmark's own servers in a process of its own on `core`; its first line tells the port. */
+/**
+ * Starts one of the benchmark's own servers in a process of its own on `core`. The first line of its output names the
+ * port.
+ */
 export async function startServer(
   command: readonly string[],
   core: number,
@@ -47,7 +51,7 @@ export async function startServer(
   return { port, pid: child.pid, stop: () => ended(child) };
 }
 
-/** SIGTERM, and SIGKILL for what does not go. */
+/** Sends SIGTERM, and SIGKILL to a process that does not exit. */
 export async function ended(child: Bun.Subprocess<"ignore", "pipe" | number, "inherit" | number>): Promise<void> {
   child.kill("SIGTERM");
   const timer = setTimeout(() => child.kill("SIGKILL"), 5000);
@@ -55,7 +59,7 @@ export async function ended(child: Bun.Subprocess<"ignore", "pipe" | number, "in
   clearTimeout(timer);
 }
 
-/** Waits until `ready` gives a value. */
+/** Waits until `ready` returns a value. */
 export async function until<T>(ready: () => T | null, what: string): Promise<T> {
   const startedMs = performance.now();
   for (;;) {

@@ -1,4 +1,5 @@
-// Results as Markdown. Beside each target stands whether it was met; a rate that something else may have limited is printed as void.
+// Writes results as Markdown. Each target is marked as met or missed; a rate that something else may have limited is
+// marked as void.
 import { EVENTS_PER_STREAM, PROTOCOLS } from "./protocols.ts";
 import { isVoid, type MemoryResult, type RowResult } from "./scenarios.ts";
 
@@ -167,7 +168,7 @@ function eventTarget(rows: readonly RowResult[], id: string, shape: string, goal
 }
 
 function memoryTarget(memory: MemoryResult | null): Target {
-  // a quick run opens fewer, which says nothing about this
+  // a quick run opens fewer streams, which says nothing about this target
   const openMb = memory?.streams === 1000 ? memory.openMb : null;
   return {
     what: "resident memory with 1,000 open streams",
@@ -181,7 +182,10 @@ function find(rows: readonly RowResult[], id: string): RowResult | undefined {
   return rows.find(({ scenario }) => scenario.id === id);
 }
 
-/** Events by the CPU time that the subject took for them; null where there is no subject, or where its time was too short to be seen. */
+/**
+ * Divides events by the CPU time that the subject used for them. Returns null where there is no subject, or where its
+ * time was too short to be measured.
+ */
 function eventsPerCore({ cpuMicros }: RowResult): number | null {
   return cpuMicros === null || cpuMicros === 0 ? null : EVENTS_PER_STREAM / (cpuMicros / 1e6);
 }
@@ -224,7 +228,7 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
 const START = "<!-- results: written by npm run bench -- --write -->";
 const END = "<!-- end of the results -->";
 
-/** The text with what stands between its markers replaced. Throws when they are not there. */
+/** Replaces the text between the markers. Throws when they are missing. */
 export function withResults(readme: string, results: string): string {
   const start = readme.indexOf(START);
   const end = readme.indexOf(END);

@@ -1,5 +1,6 @@
-// npm run bench:tools: what a round of tools costs beyond the tools' own time (at most 1 ms is promised). Within one process, with an upstream that answers at once: a call of
-// one round against one of two and of five, plain and streamed. Tools answer after a time that is known.
+// `npm run bench:tools`: what a tool round costs beyond the time of the tools (at most 1 ms is promised). It runs in
+// one process, with an upstream that answers at once, and compares calls of one, two and five rounds, non-streaming and
+// streamed. The tools answer after a known time.
 import { fakeToolServers, says, waitFor } from "../test/harness/fake-tools.ts";
 import { type Stub, stubGateway } from "../test/harness/in-process.ts";
 import { providerSettings, storedKey } from "../test/harness/targets.ts";
@@ -17,7 +18,7 @@ const round: ScriptedRound = {
   ],
 };
 
-/** Milliseconds in which at least one tool ran. */
+/** Measures the milliseconds in which at least one tool ran. */
 class OwnTime {
   ms = 0;
   #running = 0;
@@ -55,7 +56,7 @@ function stageOf(rounds: number, toolMs: number, own: OwnTime): Stub {
   });
 }
 
-/** Milliseconds of a call without those of its tools: the median, of so many one after the other. */
+/** Returns the median duration of successive calls in milliseconds, without the time of their tools. */
 async function median(stage: Stub, own: OwnTime, stream: boolean, calls: number): Promise<number> {
   const body = JSON.stringify({
     model: "up:m",
