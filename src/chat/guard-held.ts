@@ -20,7 +20,7 @@ export interface HeldFinding {
   readonly blocks: boolean;
 }
 
-/** The search steps for texts that must be searched again because a guard has changed them; about half a second. */
+/** The most steps to search texts again that a guard has changed; they take about half a second. */
 const STEPS_AGAIN = 50_000_000;
 
 export class HeldLook {

@@ -1,6 +1,5 @@
 // Applies guards to a request: every text that goes to the provider is searched, and masked if a guard masks. Masked
-// members are marked as rewritten, so that they are never copied from the caller's original text to any kind of target
-// (docs/decisions/0002).
+// members are marked as rewritten, so that no target gets the caller's original text of them (docs/decisions/0002).
 import {
   BlockedText,
   type Found,
@@ -35,8 +34,8 @@ export function guardedRequest(request: ChatRequest, guard: TextGuard): ChatRequ
 }
 
 /**
- * Searches the parts of a request that another thread holds for it: the messages, and the values of members that pass
- * through. Throws BlockedText. Returns the same object if nothing was replaced.
+ * Searches the held parts of a request in the thread that holds them: the messages, and the values of members that
+ * pass through. Throws BlockedText. Returns the same object if nothing was replaced.
  */
 export function guardedConversation(request: ChatRequest, members: readonly string[], guard: TextGuard): ChatRequest {
   const messages = guardedMessages(request.messages, guard);
@@ -168,7 +167,7 @@ export function textGuard(
   });
 }
 
-/** The reason why a guard that masks blocks. */
+/** Why a guard blocks a call although it is set to mask. */
 export const UNREPLACEABLE = "the guard found a match in a place where it cannot be masked";
 
 interface Place {
@@ -261,7 +260,7 @@ export function mapMessage(message: Json, guard: TextGuard, kindOf: KindOf): Jso
   return mapTexts(message, guard, kindOf, "", {}, across);
 }
 
-/** The reason if a guard could not search. */
+/** Why a guard could not search a text. */
 export const UNLOOKED = "the guard could not check the text within its time limit";
 
 /** Throws BlockedText for a guard that could not search and blocks in that case. */

@@ -1,5 +1,5 @@
-// The guard thread. It searches large requests and answers, and the chunks of streams. It takes turns between tenants,
-// limits their working time, and stops searches that have been abandoned.
+// The guard thread. It searches large requests and answers, and the chunks of streams. Tenants take turns, the
+// working time of a search is limited, and searches that have been abandoned are stopped.
 import { parentPort } from "node:worker_threads";
 import { openTurns } from "../auth/fair-turns.ts";
 import {

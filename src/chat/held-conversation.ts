@@ -140,7 +140,7 @@ export interface RequestOutline {
 }
 
 export function outlineOf({ messages, held: _held, params, extra, ...rest }: ChatRequest): RequestOutline {
-  // encoders need neither credentials, the caller's metadata nor other candidates' requests, so these are not sent
+  // encoders need no credentials, no metadata of the caller and no fallbacks, so these are not sent
   const options = { ...rest.options, metadata: null, credentials: new Map(), fallbacks: [], modelList: null };
   return {
     params: JSON.stringify(params),
