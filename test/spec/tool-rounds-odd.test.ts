@@ -253,7 +253,7 @@ describe("much of something", () => {
       const times = [0, 1, 2].map(() => {
         // time on a processor, which other programs on the machine do not lengthen
         const before = process.cpuUsage();
-        expect(() => parseChatRequest(text, null)).toThrow("has no result for the call");
+        expect(() => parseChatRequest(text, null)).toThrow("has no result for the tool call");
         return process.cpuUsage(before).user / 1000;
       });
       return Math.min(...times);

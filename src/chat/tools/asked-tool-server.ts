@@ -54,7 +54,7 @@ function withHeaders(
   if (taken !== undefined)
     throw new GatewayError(
       "header_not_allowed",
-      `${path}.headers.${taken} is set by the tool server's own configuration.`,
+      `${path}.headers.${taken} is set in the configuration of the tool server, and a request cannot replace it.`,
       { param: `${path}.headers.${taken}` },
     );
   return {

@@ -41,7 +41,7 @@ function parseToolServer(tool: JsonObject, path: string, before: readonly AskedT
     if (!(MEMBERS as readonly string[]).includes(name) && tool[name] !== null)
       throw new GatewayError(
         "invalid_request",
-        `${path}.${name} is unknown. A tool of type mcp can have ${MEMBERS.join(", ")}.`,
+        `${path}.${name} is unknown. A tool of type mcp may have ${MEMBERS.join(", ")}.`,
         { param: `${path}.${name}` },
       );
   if (before.length === MAX_SERVERS)
@@ -155,7 +155,7 @@ function parseApproval(approval: Json, path: string): ToolApproval | null {
   };
   for (const name of Object.keys(approval))
     if (name !== "never" && name !== "always" && approval[name] !== null)
-      throw new GatewayError("invalid_request", `${path}.${name} is unknown. It can have never and always.`, {
+      throw new GatewayError("invalid_request", `${path}.${name} is unknown. Use never or always.`, {
         param: `${path}.${name}`,
       });
   const [neverFor, alwaysFor] = [listed("never"), listed("always")];

@@ -54,9 +54,13 @@ function replayOf(
       param: `${path}.replay`,
     });
   if ((own?.length ?? 0) > MAX_CALLS)
-    throw new GatewayError("invalid_request", `A message with replay may have at most ${MAX_CALLS} calls.`, {
-      param: path,
-    });
+    throw new GatewayError(
+      "invalid_request",
+      `A message with ${ROUNDS_FIELD}.replay may have at most ${MAX_CALLS} tool calls.`,
+      {
+        param: path,
+      },
+    );
   return replay.map((item: Json, index) => {
     const at = `${path}.replay[${index}]`;
     if (!isObject(item)) throw invalid(at, "an object", item);
@@ -74,7 +78,7 @@ function checkForm({ role, tool_calls: calls, content, tool_call_id: id }: Messa
     if (!Array.isArray(calls) || calls.length === 0 || calls.length > MAX_CALLS)
       throw new GatewayError(
         "invalid_request",
-        `${path}.tool_calls must list the calls of the turn, from 1 to ${MAX_CALLS}.`,
+        `${path}.tool_calls must contain the tool calls of the turn (1 to ${MAX_CALLS}).`,
         { param: `${path}.tool_calls` },
       );
     calls.forEach((call: ToolCall, index) => {
@@ -84,14 +88,14 @@ function checkForm({ role, tool_calls: calls, content, tool_call_id: id }: Messa
       if (!isCall || typeof call.id !== "string")
         throw new GatewayError(
           "invalid_request",
-          `${path}.tool_calls[${index}] must be a call of a function with id, name and arguments.`,
+          `${path}.tool_calls[${index}] must be a function call with id, name and arguments.`,
           { param: `${path}.tool_calls[${index}]` },
         );
     });
   } else if (role !== "user" || !isOfImages(content))
     throw new GatewayError(
       "invalid_request",
-      `${path} must be a turn of the assistant, a result of a tool, or images of results.`,
+      `${path} must be an assistant message with tool calls, a tool result, or images of tool results.`,
       { param: path },
     );
 }
@@ -140,7 +144,7 @@ class Conversation {
         if (!this.#waiting.has(message.tool_call_id!))
           throw new GatewayError(
             "invalid_request",
-            `${at}.tool_call_id does not name a call that still has no result.`,
+            `${at}.tool_call_id does not name a tool call that is waiting for its result.`,
             {
               param: `${at}.tool_call_id`,
             },
@@ -156,7 +160,7 @@ class Conversation {
       if (this.#waiting.size !== ownCalls.length || ownCalls.some(({ id }) => !this.#waiting.has(id)))
         throw new GatewayError(
           "invalid_request",
-          `${path} has calls that do not match the unanswered calls of its last turn.`,
+          `${path} does not match its message: the tool calls of the message must be those of the last turn that have no result.`,
           {
             param: path,
           },
@@ -178,7 +182,7 @@ class Conversation {
     if (id !== undefined)
       throw new GatewayError(
         "invalid_request",
-        `${path} has no result for the call ${JSON.stringify(id.slice(0, 64))}.`,
+        `${path} has no result for the tool call ${JSON.stringify(id.slice(0, 64))}.`,
         { param: path },
       );
   }

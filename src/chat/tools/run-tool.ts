@@ -123,7 +123,7 @@ async function called(
   const { maxBodyBytes } = call.snapshot.limits;
   if (results.bytes + result.bytes > maxBodyBytes)
     return failed(
-      `The result is too large: all tool results of one conversation may have at most ${maxBodyBytes} bytes together.`,
+      `The result is too large: all tool results of one request may have at most ${maxBodyBytes} bytes together.`,
     );
   results.bytes += result.bytes;
   const { text, images } = toldResult(result, name);

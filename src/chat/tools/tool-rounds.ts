@@ -103,7 +103,7 @@ export class ToolRounds {
     if (this.#runs.length + ours.length > MAX_RUNS)
       throw new GatewayError(
         "upstream_invalid_response",
-        `The model called too many tools in one call (at most ${MAX_RUNS}).`,
+        `The model made more tool calls than one request may have (${MAX_RUNS}).`,
       );
     return { ours, ends: ours.length < calls.length, isCut: false };
   }
