@@ -57,7 +57,7 @@ export class AnswerThread {
   }
 }
 
-/** A stream may have as many tool calls as this. */
+/** The most tool calls of one round; the limit is that of any stream. */
 const MAX_CALLS = 1024;
 /** The characters of a round that are kept, so that an endless answer of a provider cannot fill the memory. */
 const MAX_TURN = 16 * 1024 * 1024;

@@ -94,7 +94,7 @@ interface Listing {
   readonly failure: GatewayError | null;
 }
 
-/** A failing server is reported, and the other servers are used (promise 10.4). */
+/** Lists the tools of a server. A failing server is reported, and the other servers are used (promise 10.4). */
 async function listed(asked: AskedToolServer, server: ToolServer, { context, signal }: ToolCaller): Promise<Listing> {
   try {
     const all = await context.toolServers.list(server, signal);
@@ -114,7 +114,7 @@ async function listed(asked: AskedToolServer, server: ToolServer, { context, sig
 }
 
 /**
- * Throws `tool_server_failed` if a server failed. It is no error if a server has no tools or the request allows none.
+ * Throws `tool_server_failed` if a server failed. It is not an error if a server has no tools or the request allows none.
  */
 function demandSomeAnswer(listings: readonly Listing[]): void {
   const failed = listings.filter(({ failure }) => failure !== null);

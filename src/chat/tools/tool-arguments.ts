@@ -4,9 +4,9 @@ import { Validator } from "@cfworker/json-schema";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 
 const MAX_CHARACTERS = 1_048_576;
-/** The cost of one validation; at worst it takes about 50 ms. */
+/** The most steps of one validation, which takes about 50 ms at worst. */
 const MAX_STEPS = 20_000;
-/** A schema that is too expensive even for arguments this short is not used again. */
+/** A schema that takes too many steps even for so few characters of arguments is not used again. */
 const SHORT = 16_384;
 const MAX_FAULTS = 5;
 const MAX_FAULT = 300;
