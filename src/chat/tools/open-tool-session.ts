@@ -114,7 +114,8 @@ async function listed(asked: AskedToolServer, server: ToolServer, { context, sig
 }
 
 /**
- * Throws `tool_server_failed` if a server failed. It is not an error if a server has no tools or the request allows none.
+ * Throws `tool_server_failed` if a server failed. It is not an error if a server has no tools or the request allows
+ * none.
  */
 function demandSomeAnswer(listings: readonly Listing[]): void {
   const failed = listings.filter(({ failure }) => failure !== null);
